@@ -1,0 +1,88 @@
+# gort: one hand-written Makefile, no configure step.
+#
+#   make                 build/libgort.a, build/libgort.so (and the hook, the tools)
+#   make demo            the tour
+#   make test            the test suite; T=substring picks tests
+#   make install         PREFIX=/usr/local DESTDIR=
+#
+#   CC=clang  SAN=address|thread|undefined  DEBUG=1 (ranks and invariants checked)  V=1 (commands)
+#
+# A variant has a directory of its own under build/, so that they do not disturb each other.
+
+CC      ?= cc
+AR      ?= ar
+OBJCOPY ?= objcopy
+SAN     ?=
+DEBUG   ?=
+V       ?=
+BUILD   ?= build
+
+ifeq ($(origin CC),default)
+CC := cc
+endif
+ARCH    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+VARIANT := $(strip $(if $(SAN),-$(SAN)) $(if $(DEBUG),-debug) $(if $(filter-out cc gcc,$(CC)),-$(notdir $(CC))))
+VARIANT := $(subst $() ,,$(VARIANT))
+OUT     := $(BUILD)$(if $(VARIANT),/variant$(VARIANT))
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+ifeq ($(wildcard src/arch/$(ARCH)/switch.S),)
+$(error gort has no port to '$(ARCH)' (see src/arch/))
+endif
+
+WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter
+CFLAGS  ?= -O2 -g
+LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-omit-frame-pointer -fno-strict-aliasing -pthread \
+           -Iinclude -iquote src -iquote src/arch/$(ARCH) $(if $(DEBUG),-DGORT_CHECKED)
+ifeq ($(ARCH),x86_64)
+LIBFLAGS += -mno-red-zone
+endif
+# The library is not instrumented for TSan: it tells it about its synchronisation (san.h).
+USERSAN := $(if $(SAN),-fsanitize=$(SAN))
+LIBSAN  := $(if $(filter thread,$(SAN)),-DGORT_TSAN=1,$(USERSAN))
+
+SRC     := $(sort $(wildcard src/*.c) $(wildcard src/arch/$(ARCH)/*.c))
+ASM     := $(wildcard src/arch/$(ARCH)/*.S)
+OBJ     := $(SRC:%.c=$(OUT)/obj/%.o) $(ASM:%.S=$(OUT)/obj/%.o)
+PIC     := $(OBJ:$(OUT)/obj/%=$(OUT)/pic/%)
+
+.PHONY: all lib clean
+all: lib
+lib: $(OUT)/libgort.a $(OUT)/libgort.so
+
+$(OUT)/obj/%.o: %.c Makefile
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(LIBSAN) -MMD -MP -c $< -o $@
+$(OUT)/obj/%.o: %.S Makefile
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -g -iquote src/arch/$(ARCH) -c $< -o $@
+$(OUT)/pic/%.o: %.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(LIBSAN) -fPIC -MMD -MP -c $< -o $@
+$(OUT)/pic/%.o: %.S Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -g -fPIC -iquote src/arch/$(ARCH) -c $< -o $@
+
+# One object with only the public names visible, so that a program's own `lock` or `ready` can
+# never meet ours. The white-box tests link libgort-white.a, where every name is visible.
+$(OUT)/libgort.a: $(OBJ)
+	$(call say,AR,$@)
+	$(Q)$(CC) -r -nostdlib -o $(OUT)/gort.o $(OBJ)
+	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' $(OUT)/gort.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/gort.o
+$(OUT)/libgort-white.a: $(OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJ)
+$(OUT)/libgort.so: $(PIC)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 -Wl,-z,now -o $@ $(PIC) -pthread
+	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(OBJ:.o=.d) $(PIC:.o=.d)
+-include install.mk tests/tests.mk bench/bench.mk

@@ -1,0 +1,42 @@
+/*
+ * The operating system, as little of it as the runtime needs. Every function is a bare system
+ * call: it takes no lock, allocates nothing, leaves errno alone and returns -errno on failure, so
+ * it may be called on g0, in the monitor and in a signal handler.
+ */
+#ifndef OS_H
+#define OS_H
+
+#include "base.h"
+
+int64_t os_now(void); /* CLOCK_MONOTONIC, ns (through the vDSO) */
+int64_t os_thread_cpu(int tid_clock); /* CPU time of a thread, by its clock id; -1: gone */
+int os_thread_clock(int tid);         /* the clock id of a thread */
+
+/* Waits while *word == value, until the absolute deadline (GORT_FOREVER: no limit).
+ * 0: woken or the value differed, -ETIMEDOUT. */
+int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline);
+void os_futex_wake(uint32_t *word, int count);
+
+void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
+void os_unmap(void *at, size_t size);
+int os_protect_none(void *at, size_t size);
+int os_guard_install(void *at, size_t size); /* MADV_GUARD_INSTALL, -EINVAL on older kernels */
+int os_discard(void *at, size_t size);       /* MADV_DONTNEED */
+int os_no_huge(void *at, size_t size);
+
+int os_gettid(void);
+int os_getpid(void);
+int os_tgkill(int tid, int signo);
+void os_yield(void);
+void os_nap(int64_t ns);
+int os_membarrier_register(void); /* 0, or -errno where the kernel has none */
+void os_membarrier(void);
+int os_cpu_count(void);           /* CPUs in the affinity mask */
+int os_cpu_quota(void);           /* CPUs the cgroup allows, rounded up; 0: no limit */
+int os_thread_count(void);        /* threads of this process, from /proc; -1: unknown */
+char os_thread_state(int tid);    /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
+
+long os_write(int fd, const void *buf, size_t n);
+long os_sys(long nr, long a, long b, long c, long d, long e, long f);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * Linux. Bare system calls through arch_sys6: no errno, no cancellation points, no locks.
+ */
+#include "os.h"
+#include "arch.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+#define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
+#define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
+
+long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
+    return arch_sys6(nr, a, b, c, d, e, f);
+}
+#define sys(nr, a, b, c, d, e, f)                                                                  \
+    arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+int64_t os_now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
+}
+
+/* The kernel's encoding of "the CPU clock of thread tid": ~tid << 3 | per-thread | sched. */
+int os_thread_clock(int tid) { return (int)(~(unsigned)tid << 3 | 6); }
+
+int64_t os_thread_cpu(int clock) {
+    struct timespec ts;
+    if (sys(SYS_clock_gettime, clock, &ts, 0, 0, 0, 0) < 0) return -1;
+    return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
+}
+
+int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
+    struct timespec ts, *until = NULL;
+    if (deadline != GORT_FOREVER) {
+        if (deadline < 0) deadline = 0;
+        ts.tv_sec = deadline / GORT_SEC;
+        ts.tv_nsec = deadline % GORT_SEC;
+        until = &ts;
+    }
+    /* WAIT_BITSET takes an absolute monotonic deadline; -EINTR and -EAGAIN are the caller's loop. */
+    long r = sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
+                 FUTEX_BITSET_MATCH_ANY);
+    return r == -ETIMEDOUT ? -ETIMEDOUT : 0;
+}
+
+void os_futex_wake(uint32_t *word, int count) {
+    sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+void *os_map(size_t size, bool stack) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
+    long r = sys(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return r < 0 && r > -4096 ? NULL : (void *)r;
+}
+
+void os_unmap(void *at, size_t size) { sys(SYS_munmap, at, size, 0, 0, 0, 0); }
+int os_protect_none(void *at, size_t size) { return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0); }
+int os_guard_install(void *at, size_t size) {
+    return (int)sys(SYS_madvise, at, size, MADV_GUARD_INSTALL, 0, 0, 0);
+}
+int os_discard(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0); }
+int os_no_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); }
+
+int os_gettid(void) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+int os_getpid(void) { return (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+int os_tgkill(int tid, int signo) { return (int)sys(SYS_tgkill, os_getpid(), tid, signo, 0, 0, 0); }
+void os_yield(void) { sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
+
+void os_nap(int64_t ns) {
+    struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
+    sys(SYS_nanosleep, &ts, NULL, 0, 0, 0, 0);
+}
+
+int os_membarrier_register(void) {
+    return (int)sys(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+}
+void os_membarrier(void) { sys(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0); }
+
+long os_write(int fd, const void *buf, size_t n) { return sys(SYS_write, fd, buf, n, 0, 0, 0); }
+
+int os_cpu_count(void) {
+    unsigned long mask[128] = {0};
+    long n = sys(SYS_sched_getaffinity, 0, sizeof mask, mask, 0, 0, 0);
+    int count = 0;
+    for (long i = 0; i < n / (long)sizeof mask[0]; i++) count += __builtin_popcountl(mask[i]);
+    return count > 0 ? count : 1;
+}
+
+/* A whole small file into buf, ended by a zero byte; its length, or -errno. */
+static long read_small(const char *path, char *buf, size_t size) {
+    long fd = sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0) return fd;
+    long n = sys(SYS_read, fd, buf, size - 1, 0, 0, 0);
+    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    buf[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+static char *append(char *at, const char *end, const char *text) {
+    while (*text && at < end - 1) *at++ = *text++;
+    *at = 0;
+    return at;
+}
+
+static char *append_int(char *at, const char *end, long v) {
+    char digits[24];
+    int n = 0;
+    do digits[n++] = (char)('0' + v % 10);
+    while ((v /= 10) > 0);
+    while (n > 0 && at < end - 1) *at++ = digits[--n];
+    *at = 0;
+    return at;
+}
+
+static long parse_long(const char **s) {
+    while (**s == ' ') ++*s;
+    if (**s == '-') return -1;
+    if (**s < '0' || **s > '9') return -1;
+    long v = 0;
+    while (**s >= '0' && **s <= '9') v = v * 10 + (*(*s)++ - '0');
+    return v;
+}
+
+static int quota_cpus(long quota, long period) {
+    if (quota <= 0 || period <= 0) return 0;
+    long cpus = (quota + period - 1) / period;
+    return cpus < 1 ? 1 : cpus > 1 << 20 ? 1 << 20 : (int)cpus;
+}
+
+static void lower(int *least, int cpus) {
+    if (cpus > 0 && (*least == 0 || cpus < *least)) *least = cpus;
+}
+
+static int quota_v2_at(const char *dir) {
+    char path[700], text[64];
+    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.max");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    const char *s = text;
+    long quota = parse_long(&s), period = parse_long(&s);
+    return quota_cpus(quota, period);
+}
+
+static int quota_v1_at(const char *dir) {
+    char path[700], text[64];
+    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.cfs_quota_us");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    const char *s = text;
+    long quota = parse_long(&s);
+    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.cfs_period_us");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    s = text;
+    return quota_cpus(quota, parse_long(&s));
+}
+
+/* The least quota of the group at root + sub and of every one above it. */
+static int quota_walk(const char *root, const char *sub, int (*at)(const char *)) {
+    char dir[600];
+    int least = 0;
+    append(append(dir, dir + sizeof dir, root), dir + sizeof dir, sub);
+    size_t floor = strlen(root);
+    for (size_t n = strlen(dir); n >= floor; n--) {
+        if (n > floor && dir[n] != 0 && dir[n] != '/') continue;
+        dir[n] = 0;
+        lower(&least, at(dir));
+        if (n == 0) break;
+    }
+    return least;
+}
+
+int os_cpu_quota(void) {
+    char text[4096];
+    const char *root = getenv("GORT_CGROUP_ROOT"); /* for tests: a made-up /sys/fs/cgroup */
+    if (root == NULL || strlen(root) > 200) root = "/sys/fs/cgroup";
+    int least = 0;
+    if (read_small("/proc/self/cgroup", text, sizeof text) <= 0) text[0] = 0;
+    for (char *line = text; line && *line;) {
+        char *next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        char *names = strchr(line, ':');
+        char *sub = names ? strchr(names + 1, ':') : NULL;
+        if (sub) {
+            *sub++ = 0;
+            names++;
+            if (strcmp(sub, "/") == 0) sub = (char *)"";
+            if (*names == 0) {
+                lower(&least, quota_walk(root, sub, quota_v2_at));
+            } else if (strstr(names, "cpu") && !strstr(names, "cpuset")) {
+                char base[256];
+                append(append(base, base + sizeof base, root), base + sizeof base, "/cpu");
+                lower(&least, quota_walk(base, sub, quota_v1_at));
+                lower(&least, quota_v1_at(base));
+            }
+        }
+        line = next;
+    }
+    lower(&least, quota_v2_at(root)); /* a container sees its own group as the root */
+    return least;
+}
+
+char os_thread_state(int tid) {
+    char path[64], text[256];
+    append(append_int(append(path, path + sizeof path, "/proc/self/task/"), path + sizeof path, tid),
+           path + sizeof path, "/stat");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    char *paren = strrchr(text, ')'); /* the name may hold anything */
+    return paren && paren[1] == ' ' ? paren[2] : 0;
+}
+
+int os_thread_count(void) {
+    char text[2048];
+    if (read_small("/proc/self/stat", text, sizeof text) <= 0) return -1;
+    char *s = strrchr(text, ')');
+    if (s == NULL) return -1;
+    for (int field = 2; field < 20 && s; field++) s = strchr(s + 1, ' '); /* num_threads is the 20th */
+    if (s == NULL) return -1;
+    const char *at = s;
+    return (int)parse_long(&at);
+}

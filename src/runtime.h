@@ -1,0 +1,315 @@
+/*
+ * The three things everything is about, and the place they live in.
+ *
+ *   G   a goroutine: 128 bytes, type-stable memory (g.c). It has a stack only from the moment it
+ *       first runs until it ends (stack.c).
+ *   M   a thread. Its own stack is the scheduling stack, g0. Runs Gs only while it holds a P.
+ *       A plain thread that calls in gets an M too, one that never holds a P, and a pseudo-G to
+ *       block on.
+ *   P   the right to run: a local queue, a LIFO slot, timers and caches.
+ *
+ * Fields stand in groups under their guard.
+ */
+#ifndef RUNTIME_H
+#define RUNTIME_H
+
+#include "lock.h"
+#include "os.h"
+
+typedef struct G G;
+typedef struct M M;
+typedef struct P P;
+typedef struct Stack Stack;
+typedef struct Timer Timer;
+
+#define SLICE (10 * GORT_MS)
+#define RING 256
+#define MAX_PROCS 1024
+#define STACK_CACHE 64 /* stacks and Gs that a P keeps for itself */
+
+/*
+ * Status of a G: who owns its stack, and which queue it is on.
+ */
+enum {
+    G_IDLE = 0,     /* just allocated; its creator owns it */
+    G_RUNNABLE = 1, /* on exactly one queue (or in the hands of who takes it from there) */
+    G_RUNNING = 2,  /* the M g->m runs it, and owns its stack */
+    G_SYSCALL = 3,  /* as running, but announced in a blocking call: the P may be gone */
+    G_WAITING = 4,  /* on no run queue; whoever is to wake it knows it */
+    G_DEAD = 6      /* on a free list */
+};
+
+/* Why a G waits: Go's words, in dump.c. */
+enum {
+    WAIT_NONE,
+    WAIT_CHAN_RECV,
+    WAIT_CHAN_SEND,
+    WAIT_CHAN_RECV_NIL,
+    WAIT_CHAN_SEND_NIL,
+    WAIT_SELECT,
+    WAIT_SELECT_NONE,
+    WAIT_SLEEP,
+    WAIT_MUTEX,
+    WAIT_RWMUTEX_R,
+    WAIT_RWMUTEX_W,
+    WAIT_WG,
+    WAIT_COND,
+    WAIT_SEMA,
+    WAIT_IO,
+    WAIT_SYSCALL,
+    WAIT_FILE,
+    WAIT_STOP_WORLD,
+    WAIT_REASONS
+};
+
+enum {
+    GF_THREAD = 1, /* the pseudo-G of a plain thread: woken by futex, never queued */
+    GF_NAMED = 2,  /* its stack record holds a name */
+    GF_SYSTEM = 4, /* the runtime's own; not counted */
+    GF_CREDIT = 8  /* holds the promise of a default stack (stack.h) */
+};
+
+struct G {
+    /* What a switch, a park and a ready touch: one cache line. */
+    void *sp;         /* saved context while not running; NULL: it has not run yet */
+    G *schedlink;     /* the queue it is on; free list */
+    uint32_t status;  /* atomic */
+    int err;          /* errno while it does not run */
+    M *m;             /* the M that runs it */
+    M *home;          /* atomic: it may be resumed on this M only (home.c); NULL: anywhere */
+    void *param;      /* left by whoever made it ready */
+    uint32_t ticket;  /* atomic: the wait word, see wait_begin() in sched.h */
+    uint8_t reason;   /* WAIT_..., valid while waiting */
+    uint8_t flags;    /* GF_... */
+    uint16_t lock_depth; /* gort_lock_thread nesting */
+    int64_t since;    /* coarse time of the last change of status */
+
+    gort_fn *fn;
+    void *arg;
+    uint64_t id;      /* 0: a pseudo-G, or free */
+    Stack *stack;     /* while it has one */
+    uint32_t futex;   /* GF_THREAD: 1 once it was made ready */
+    uint32_t parent;  /* low bits of the creator's id */
+    void *waiting;    /* head of its list of waiters, for the prims */
+    uintptr_t created_at; /* return address of the call that started it */
+    void *spare;
+} ALIGNED(CACHE_LINE);
+_Static_assert(sizeof(G) == 128, "two cache lines, and a parked goroutine must fit in 4.6 KB");
+
+/* A singly linked list of Gs through schedlink. */
+typedef struct GList {
+    G *head, *tail;
+    uint32_t count;
+} GList;
+
+INLINE void glist_push(GList *l, G *gp) {
+    gp->schedlink = NULL;
+    if (l->tail) l->tail->schedlink = gp;
+    else l->head = gp;
+    l->tail = gp;
+    l->count++;
+}
+INLINE G *glist_pop(GList *l) {
+    G *gp = l->head;
+    if (gp == NULL) return NULL;
+    l->head = gp->schedlink;
+    if (l->head == NULL) l->tail = NULL;
+    l->count--;
+    return gp;
+}
+INLINE void glist_append(GList *l, GList *other) {
+    if (other->head == NULL) return;
+    if (l->tail) l->tail->schedlink = other->head;
+    else l->head = other->head;
+    l->tail = other->tail;
+    l->count += other->count;
+    *other = (GList){0};
+}
+INLINE void glist_prepend(GList *l, GList *other) {
+    if (other->head == NULL) return;
+    other->tail->schedlink = l->head;
+    if (l->tail == NULL) l->tail = other->tail;
+    l->head = other->head;
+    l->count += other->count;
+    *other = (GList){0};
+}
+
+/* M's attention word: 0 on the fast path. */
+enum {
+    ATTN_PREEMPT = 1, /* the monitor wants curg to yield */
+    ATTN_PENDING = 2, /* the monitor is about to take the P: clear it by CAS to keep it */
+    ATTN_TAKEN = 4,   /* the P is gone (retake.c) */
+    ATTN_EXIT = 8     /* the runtime this M belongs to has ended: leave for good */
+};
+
+/* Runs after a parking G has left its stack; see park(). */
+typedef void commit_fn(M *m, void *arg);
+
+struct M {
+    /* The protocols of preempt.c, and what a section and a switch touch. */
+    uint32_t locks;  /* own thread only, plain: > 0 in a section, on g0, pinned, in the handler */
+    uint32_t attn;   /* atomic: ATTN_... */
+    P *p;            /* own thread in a section, or a giver while this M waits on its note */
+    G *curg;         /* the running G, or a plain thread's pseudo-G; NULL on g0 */
+    void *g0sp;      /* saved context of g0 while a G runs */
+    Lock *unlock;    /* to be unlocked by whoever runs next on this M */
+    commit_fn *commit;
+    void *commit_arg;
+    /* The rest is the own thread's unless said otherwise. */
+    int *errno_at;
+    uint32_t pins;       /* gort_pin nesting */
+    bool plain;          /* a plain thread's */
+    bool spinning;       /* counted in sched.spinning */
+    bool in_handler;     /* waits in the preemption handler, with its G (sched.lock) */
+    bool blocked;        /* in an announced blocking call */
+    bool world;          /* holds the stopped world */
+    bool inherit;        /* the next G comes from the LIFO slot: no new slice */
+    uint8_t unanswered;  /* monitor: signals without effect so far */
+    bool dying;          /* goes away when it is on g0 again */
+    Note note;           /* asleep in the pool, in the handler, or as a locked M */
+    P *nextp;            /* what the waker brings */
+    G *nextg;
+    G *lockedg;          /* gort_lock_thread: the only G this M runs */
+    P *oldp;             /* the P it had before a blocking call */
+    uint32_t syscalltick;
+    int tid, clock;
+    uint32_t id;
+    uint32_t epoch;      /* the run of gort_main it belongs to */
+    uint64_t rng;
+    M *link;             /* sched.lock: pool of idle Ms; free list of M records */
+    M *all;              /* list of all M records, append-only */
+    uint32_t alive;      /* atomic: the record is in use by a thread */
+    void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
+    void *altstack;
+    G *dead;             /* a G that has ended on this M and whose stack is still under it */
+    G *pseudo;           /* plain threads: the G that stands for this thread */
+    /* monitor's notes */
+    int64_t seen_cpu;
+    int64_t asked_at;
+    void *san_fiber;     /* TSan's fiber of g0 */
+    void *trace;         /* trace.c's buffer */
+    uint32_t held[12];   /* debug build: ranks of the locks held */
+    uint32_t nheld;
+} ALIGNED(CACHE_LINE);
+
+enum { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
+
+typedef struct TimerHeap {
+    Lock lock;
+    uint32_t count;     /* lock; read without as a hint */
+    int64_t first;      /* atomic: when the earliest is due; GORT_FOREVER */
+    Timer **at;         /* lock */
+    uint32_t capacity;  /* lock */
+} TimerHeap;
+
+/* Counters of a P: its holder writes, anybody reads. */
+typedef struct Counters {
+    uint64_t created, ended, switches, steals, stolen, global_gets, overflows, handoffs,
+        preempt_requests, preemptions, netpoll_wakeups, syscalls_blocking, retakes, readied;
+} Counters;
+
+struct P {
+    /* The holder alone writes these, except where thieves CAS. */
+    uint32_t head;          /* atomic: thieves and the holder take by CAS */
+    uint32_t tail;          /* atomic: the holder alone puts */
+    G *runnext;             /* atomic: the LIFO slot; only the holder makes it non-empty */
+    uint32_t schedtick;     /* rounds that started a new slice; the monitor compares */
+    uint32_t rounds;        /* rounds not through the slot: every 61st looks at the global queue */
+    uint32_t slice_over;    /* the slice has ended: global queue first, and the slot is not special */
+    uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0 */
+    G *gfree;               /* cache of dead Gs */
+    Stack *stacks;          /* cache of stacks */
+    uint32_t ngfree, nstacks;
+    uint32_t credits;       /* stacks promised to this P (stack.h) */
+    uint32_t id;
+    uint64_t id_next, id_end; /* a batch of goroutine ids */
+    uint64_t rng;
+    M *m;                   /* atomic: the holder; NULL while idle or in flight */
+    uint32_t status;        /* atomic: P_... */
+    uint32_t syscalltick;   /* atomic: bumped when it changes hands around a blocking call */
+    P *link;                /* sched.lock: idle list */
+    Counters n;
+    G *ring[RING] ALIGNED(CACHE_LINE);
+    TimerHeap timers ALIGNED(CACHE_LINE);
+    /* the monitor's notes */
+    uint32_t seen_tick ALIGNED(CACHE_LINE);
+    uint32_t seen_syscalltick;
+    int64_t seen_when, seen_syscall_when;
+    void *cache[8];         /* per-P caches of the rooms above: alloc.c, pool.c */
+} ALIGNED(CACHE_LINE);
+
+typedef struct Sched {
+    Lock lock;
+    /* lock: */
+    GList global;           /* count is read without the lock as a hint */
+    P *idle_ps;
+    M *idle_ms;
+    uint32_t idle_m_count, m_count; /* threads that run or may run goroutines */
+    uint32_t maker_wanted;  /* threads asked of the maker and not yet there */
+    /* atomic: */
+    uint32_t npidle ALIGNED(CACHE_LINE); /* changes under the lock */
+    uint32_t spinning;      /* searching Ms (wake.c) */
+    uint32_t stop_waiting;  /* a stop of the world is wanted or in force (world.c) */
+    uint32_t procs;         /* Ps in use */
+    uint32_t in_syscall;    /* Gs in announced blocking calls, until they have a P or a queue again */
+    uint32_t taken;         /* Ms whose P was retaken and that have not come back */
+    uint32_t plain_threads; /* plain threads that have ever called in */
+    uint32_t running;       /* 1 between the start and the end of a runtime */
+    uint32_t epoch;
+    int64_t coarse;         /* a recent reading of the clock */
+    int64_t polled_at;      /* last network poll; 0: a thread blocks in it now */
+    int64_t poll_until;     /* what that thread waits for at most */
+    uint32_t poll_waiters;  /* Gs waiting for a descriptor */
+    uint32_t main_exited;   /* gort_exit in main */
+    uint32_t signal_channels; /* gort_signal_notify registrations: no deadlock while there is one */
+    uint64_t next_id;
+    uint64_t threads_created;
+    uint32_t threads;       /* alive, monitor and maker included */
+    Counters other;         /* counted where no P is at hand (add_rlx) */
+    P *ps[MAX_PROCS];
+    M *all_ms;              /* append-only list of records, lock to push */
+} Sched;
+extern Sched sched;
+
+/* Counts for the P of m, or for nobody's. */
+#define count(m, field, k)                                                                         \
+    do {                                                                                           \
+        M *m_ = (m);                                                                               \
+        if (m_ && m_->p) bump(&m_->p->n.field, (k));                                               \
+        else add_rlx(&sched.other.field, (k));                                                     \
+    } while (0)
+
+/* The current thread's M, read anew each time (tls.c). */
+extern __thread M *tls_m __attribute__((tls_model("initial-exec")));
+INLINE M *getm(void) { return (M *)ARCH_TLS_READ(tls_m); }
+
+/* GORT_DEBUG settings and GORT_MAXPROCS (env.c). */
+typedef struct Settings {
+    int procs;
+    bool procs_from_env;
+    int64_t schedtrace; /* ms; 0: off */
+    bool scheddetail, asyncpreemptoff, migrate;
+    int maxthreads;
+    size_t stack_size;
+    int64_t stall;      /* ms */
+    int preempt_signal;
+    int retake;         /* 0: normal, 1: off, 2: hammer */
+    int break_step;     /* debug builds: a step of the retake protocol to leave out */
+    bool uring;
+    int64_t flight;     /* ms of trace kept; 0: off */
+    int64_t leak;       /* minutes */
+    uint64_t maxstack;
+    uint64_t sim;
+} Settings;
+extern Settings settings;
+
+INLINE uint64_t random_next(uint64_t *state) { /* xorshift*: victims and select order */
+    uint64_t x = *state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * 0x2545F4914F6CDD1DULL;
+}
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * The scheduler as the rooms above it see it. Primitives (channels, locks, I/O, contexts) know
+ * this page and timer.h, nothing else: no P, no run queue.
+ *
+ * Every public call is a section:
+ *
+ *     M *m = enter();              nothing preempts this thread from here on
+ *     lock(&c->lock, RANK_PRIM);
+ *     ...
+ *     m = park(m, &c->lock, WAIT_CHAN_RECV);   unlocks once the stack is left; comes back
+ *     ...                                      perhaps on another thread: use the m it returns
+ *     leave(m);
+ *
+ * Plain threads take the same path: self(m) is then the thread's pseudo-G, park() sleeps on a
+ * futex, ready() wakes it. The primitives need not know.
+ */
+#ifndef SCHED_H
+#define SCHED_H
+
+#include "runtime.h"
+#include "timer.h"
+
+NOINLINE M *enter_slow(M *m);  /* preempt.c: attn was set */
+NOINLINE void leave_slow(M *m);
+NOINLINE M *m_adopt(void);     /* m.c: this plain thread's M, made on its first call */
+
+/* Begins a section. In a child of fork, and after no runtime, it works all the same. */
+INLINE M *enter(void) {
+    M *m = getm();
+    if (unlikely(m == NULL)) m = m_adopt();
+    uint32_t before = m->locks;
+    m->locks = before + 1;
+    fence_compiler(); /* pairs with the monitor's membarrier (preempt.c) */
+    if (unlikely(load_rlx(&m->attn) != 0) && before == 0) m = enter_slow(m);
+    return m;
+}
+
+INLINE void leave(M *m) {
+    check(m == getm() && m->locks > 0);
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1); /* orders the section before a take (preempt.c, R3) */
+    fence_compiler();
+    if (unlikely(load_rlx(&m->attn) != 0)) leave_slow(m);
+}
+
+/* The current G, or the pseudo-G of this plain thread. In a section. */
+INLINE G *self(M *m) { return m->curg; }
+INLINE bool is_goroutine(M *m) { return !m->plain; }
+
+/*
+ * Parks the current G: status waiting, leave the stack, and only then unlock l (may be NULL).
+ * In a section of depth 1, never pinned. Somebody must ready() it exactly once. Returns the M it
+ * was resumed on, in a section.
+ */
+M *park(M *m, Lock *l, int reason);
+
+/* The general form: commit(m, arg) runs after the stack was left, on whatever runs next on this
+ * M, and must not park or touch m->p's queues other than by ready(). */
+M *park_commit(M *m, commit_fn *commit, void *arg, int reason);
+
+/*
+ * Waits that several parties may end (a waker, a deadline, the other cases of a select) are
+ * decided by one claim. wait_begin() opens a new wait of the current G and gives its ticket;
+ * whoever wants to end it calls wait_claim(gp, ticket), and only the one that gets true may
+ * ready(gp). G records are type-stable, so a late claimer with an old ticket does no harm.
+ */
+INLINE uint32_t wait_begin(G *gp) {
+    uint32_t t = (load_rlx(&gp->ticket) + 2) & ~(uint32_t)1;
+    store_rel(&gp->ticket, t);
+    return t;
+}
+INLINE bool wait_claim(G *gp, uint32_t ticket) {
+    uint32_t expect = ticket;
+    return cas_acq_rel(&gp->ticket, &expect, ticket | 1);
+}
+
+/*
+ * As park(), with a deadline. The wait was opened with wait_begin() and every waker claims it.
+ * *timed_out is set when the deadline claimed it: the caller then takes itself off whatever queue
+ * it is on. A deadline of GORT_FOREVER arms nothing. The caller has tested the deadline before.
+ */
+M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
+M *park_commit_until(M *m, commit_fn *commit, void *arg, int reason, int64_t deadline,
+                     uint32_t ticket, bool *timed_out);
+
+/* Makes a waiting G runnable: into the LIFO slot of m's P, or to the global queue where m has
+ * none, or wakes its thread if it is a pseudo-G. In a section; holding no lock above RANK_TIMERS.
+ * Never blocks. */
+void ready(M *m, G *gp);
+/* As ready, but to the tail of the queue (Go's readyWithTime without handoff). */
+void ready_tail(M *m, G *gp);
+/* Makes a whole list ready at once (poller, broadcast). */
+void ready_list(M *m, GList *list);
+/* ready, and the current goroutine yields its slice to gp at once (direct hand-over, Go's
+ * semrelease with handoff). Section depth 1; returns the M. */
+M *ready_and_yield(M *m, G *gp);
+/* To the tail of the global queue; runs others. Section depth 1. */
+M *yield(M *m);
+
+/* Starts a goroutine: what gort_go does, for the rooms above (timers, wait groups). 0 or -errno.
+ * In a section. */
+int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+             uintptr_t pc);
+
+/* True while a runtime runs and this process is not a forked child of it. */
+bool runtime_running(void);
+/* True in a child made by fork while a runtime ran: calls give -ENOTCONN and touch nothing. */
+bool in_forked_child(void);
+
+/* Blocking the thread on purpose (syscall.c): between them the M has no P and the section is
+ * left. Returns the M. For files, resolvers. */
+M *block_begin(M *m);
+M *block_end(M *m);
+
+INLINE int64_t coarse_now(void) { return load_rlx(&sched.coarse); }
+
+#endif

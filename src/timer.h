@@ -1,0 +1,38 @@
+/*
+ * Timers: a 4-ary heap per P. See timer.c.
+ */
+#ifndef TIMER_H
+#define TIMER_H
+
+#include "runtime.h"
+
+/* Called on an M with a P, in a section, with no lock held; it may ready(), go_start() or send
+ * without blocking, and must not park. `seq` is what stood in the timer when it fired. */
+typedef void timer_fn(M *m, void *arg, uint32_t seq);
+
+/* May live on a stack: timer_del() returns only when the heap does not know it any more, and
+ * firing copies what it needs under the heap's lock. All fields belong to the heap while armed. */
+struct Timer {
+    int64_t when;
+    int64_t period;      /* > 0: armed again when it fires */
+    timer_fn *fn;
+    void *arg;
+    uint32_t seq;
+    uint32_t index;      /* heap.lock: its place */
+    TimerHeap *heap;     /* atomic; changes under the lock of the heap it names; NULL: not armed */
+};
+
+/* Arms t on the heap of m's P (of some P where m has none). A runtime must be running.
+ * 0, -ENOMEM. In a section; takes RANK_TIMERS. */
+int timer_add(M *m, Timer *t);
+/* True: it was armed and is not any more. False: it had fired (its function runs or has run). */
+bool timer_del(Timer *t);
+
+/* ---- for the scheduler ---- */
+/* Takes the earliest due timer off h: its function and arguments. False: none is due. */
+bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *seq);
+int64_t timers_first(void);            /* earliest of all heaps; GORT_FOREVER */
+void timers_move(TimerHeap *to, TimerHeap *from);
+void timers_clear(TimerHeap *h);       /* the runtime has ended: forget them */
+
+#endif
