@@ -60,7 +60,7 @@ int *gort_errno_location(void);
 /* A function that must never be preempted asynchronously: `GORT_NOPREEMPT int f(void) { ... }`.
  * It is placed in a section of its own; while the thread's program counter is there, a request
  * waits. Functions that it calls are not covered: use gort_pin() for those. */
-#define GORT_NOPREEMPT __attribute__((noinline, section(".text.gort_nopreempt")))
+#define GORT_NOPREEMPT __attribute__((noinline, section("gort_nopreempt")))
 
 /* ---- Starting ------------------------------------------------------------------------------ */
 

@@ -181,7 +181,7 @@ struct M {
     uint32_t alive;      /* atomic: the record is in use by a thread */
     void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
     void *altstack;
-    G *dead;             /* a G that has ended on this M and whose stack is still under it */
+    void *context;       /* in the handler: the interrupted registers, for backtraces */
     G *pseudo;           /* plain threads: the G that stands for this thread */
     /* monitor's notes */
     int64_t seen_cpu;

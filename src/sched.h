@@ -102,10 +102,16 @@ M *yield(M *m);
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc);
 
+/* A child made by fork while a runtime ran has none: public calls say so first and touch nothing. */
+extern bool forked_child;
+#define CHILD_RETURNS(...)                                                                         \
+    do {                                                                                           \
+        if (unlikely(forked_child)) return __VA_ARGS__;                                            \
+    } while (0)
+
 /* True while a runtime runs and this process is not a forked child of it. */
 bool runtime_running(void);
-/* True in a child made by fork while a runtime ran: calls give -ENOTCONN and touch nothing. */
-bool in_forked_child(void);
+INLINE bool in_forked_child(void) { return unlikely(forked_child); }
 
 /* Blocking the thread on purpose (syscall.c): between them the M has no P and the section is
  * left. Returns the M. For files, resolvers. */

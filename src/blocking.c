@@ -1,0 +1,130 @@
+/*
+ * Blocking calls.
+ *
+ * gort_enter_syscall only says so (status, a tick); the P stays with the thread. If the call takes
+ * long and somebody could use the P, the monitor takes it by the protocol of retake.c, and
+ * gort_exit_syscall finds out in its section's first load, like any call into gort. So enter and
+ * exit are a handful of plain stores.
+ *
+ * gort_blocking hands the P off at once. The section stays open while fn runs: the monitor leaves
+ * a thread in a section alone, and calls into gort that fn makes are nested sections of an M
+ * without a P, which may do everything that does not block.
+ */
+#include "blocking.h"
+#include "loop.h"
+#include "retake.h"
+#include "sched.h"
+#include "trace.h"
+#include "wake.h"
+
+typedef struct Return {
+    G *gp;
+    uint32_t *counter;
+} Return;
+
+static void queue_returned(M *m, void *arg) {
+    Return r = *(Return *)arg; /* on the stack of gp, which may run elsewhere right after this */
+    store_rlx(&r.gp->status, G_RUNNABLE);
+    global_put(r.gp);
+    sub_seq(r.counter, 1);
+    wake_after_submit(m);
+}
+
+M *acquire_p_or_queue(M *m, uint32_t *counter) {
+    G *gp = m->curg;
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(m->oldp);
+    if (p) {
+        m_acquire_p(m, p);
+        store_rlx(&gp->status, G_RUNNING);
+        sub_seq(counter, 1);
+        return m;
+    }
+    Return r = {gp, counter};
+    gp->since = coarse_now();
+    return switch_to_g0(m, gp, queue_returned, &r, NULL);
+}
+
+M *block_begin(M *m) {
+    if (m->plain) {
+        m->locks--;
+        return m;
+    }
+    if (m->pins) fatal("a blocking call while pinned");
+    if (m->p == NULL) fatal("a blocking call inside a blocking call");
+    G *gp = m->curg;
+    gp->since = coarse_now();
+    bump(&m->p->n.syscalls_blocking, 1);
+    bump(&m->p->n.handoffs, 1);
+    trace_syscall(m, gp);
+    add_seq(&sched.in_syscall, 1);
+    store_rlx(&gp->status, G_SYSCALL);
+    P *p = m_release_p(m);
+    m->oldp = p;
+    trace_handoff(m, p);
+    handoff_p(m, p);
+    return m;
+}
+
+M *block_end(M *m) {
+    if (m->plain) {
+        m->locks++;
+        return m;
+    }
+    if (load_rlx(&m->attn) & ATTN_EXIT) return enter_slow(m);
+    trace_sysexit(m, m->curg);
+    return acquire_p_or_queue(m, &sched.in_syscall);
+}
+
+EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
+    CHILD_RETURNS(-ENOTCONN);
+    M *m = enter();
+    m = block_begin(m);
+    long r = fn(arg);
+    int err = *__errno_location();
+    m = block_end(m);
+    leave(m);
+    *__errno_location() = err;
+    return r;
+}
+
+EXPORT void gort_enter_syscall(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    G *gp = m->curg;
+    if (unlikely(m->plain || m->pins)) {
+        if (m->pins) fatal("a blocking call while pinned");
+        leave(m);
+        return;
+    }
+    if (unlikely(load_rlx(&gp->status) == G_SYSCALL)) fatal("gort_enter_syscall twice");
+    if (unlikely(!retake_works)) { /* the monitor could not take the P: give it at once */
+        block_begin(m);
+        return;
+    }
+    trace_syscall(m, gp);
+    m->oldp = m->p;
+    store_rlx(&m->syscalltick, m->syscalltick + 1);
+    store_rlx(&gp->status, G_SYSCALL);
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1); /* not leave(): nothing is to happen in here */
+}
+
+EXPORT void gort_exit_syscall(void) {
+    CHILD_RETURNS();
+    M *m = getm();
+    if (m == NULL || m->plain) return;
+    int err = *m->errno_at;
+    G *gp = m->curg;
+    if (unlikely(load_rlx(&gp->status) != G_SYSCALL)) fatal("gort_exit_syscall without gort_enter_syscall");
+    if (unlikely(!retake_works)) {
+        m = block_end(m);
+    } else {
+        m->locks++;
+        fence_compiler();
+        trace_sysexit(m, gp);
+        store_rlx(&gp->status, G_RUNNING); /* before the look at attn: what is taken now is TAKEN */
+        if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
+    }
+    leave(m);
+    *__errno_location() = err;
+}

@@ -1,0 +1,74 @@
+/*
+ * Deadlock: every goroutine is blocked and nothing can wake one.
+ *
+ * The monitor looks when all Ps are idle. Whatever could still wake a goroutine is counted from
+ * before it leaves one of these places until after it has arrived at the next, so that a moment in
+ * which all of them are empty, seen under sched.lock, is not a gap between two:
+ *
+ *   runnable        the global queue, the local queues, the maker's list
+ *   in the kernel   sched.in_syscall, sched.taken: down only once the G has a P or is queued
+ *   descriptors     sched.poll_waiters: down only once its Gs are ready
+ *   timers          heaps: a timer leaves one only to run, on an M that holds a P
+ *   signals         sched.signal_channels
+ *   plain threads   none has called in, and the process has no thread we did not start but the
+ *                   caller of gort_main
+ *
+ * It looks twice, and the number of switches must not have moved in between.
+ */
+#include "dead.h"
+#include "dump.h"
+#include "maker.h"
+#include "print.h"
+#include "runq.h"
+#include "sched.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static uint64_t all_switches(void) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) n += load_rlx(&sched.ps[i]->n.switches);
+    return n;
+}
+
+static bool nothing_can_wake(void) {
+    lock(&sched.lock, RANK_SCHED);
+    bool none = sched.running && load_rlx(&sched.npidle) == load_rlx(&sched.procs) &&
+                !load_rlx(&sched.stop_waiting) && sched.global.count == 0 && !maker_has_pending_locked() &&
+                load_seq(&sched.in_syscall) == 0 && load_seq(&sched.taken) == 0 &&
+                load_seq(&sched.poll_waiters) == 0 && load_rlx(&sched.signal_channels) == 0 &&
+                load_rlx(&sched.spinning) == 0 && load_rlx(&sched.plain_threads) == 0;
+    for (uint32_t i = 0; none && i < load_rlx(&sched.procs); i++)
+        none = runq_empty(sched.ps[i]) && load_rlx(&sched.ps[i]->timers.count) == 0;
+    unlock(&sched.lock);
+    return none;
+}
+
+static bool only_our_threads(void) {
+    int all = os_thread_count();
+    int ours = (int)load_rlx(&sched.threads) + 1; /* the caller of gort_main */
+#ifdef GORT_TSAN
+    ours++; /* its background thread */
+#endif
+    return all >= 0 && all <= ours;
+}
+
+static NORETURN void report(void) {
+    if (load_rlx(&sched.main_exited) && gort_count() == 0)
+        print_fd(2, "gort: fatal: no goroutines (main called gort_exit) - deadlock!\n");
+    else
+        print_fd(2, "gort: fatal: all goroutines are asleep - deadlock!\n");
+    print_fd(2, "\n");
+    dump_all(2);
+    if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout); /* all are asleep: nobody is inside */
+    _exit(2);
+}
+
+bool dead_check(void) {
+    uint64_t switches = all_switches();
+    if (!nothing_can_wake()) return false;
+    if (!only_our_threads()) return true;
+    os_nap(100 * GORT_US);
+    if (!nothing_can_wake() || !only_our_threads() || all_switches() != switches) return true;
+    report();
+}

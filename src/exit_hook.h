@@ -1,0 +1,32 @@
+/*
+ * What has to happen when a goroutine ends by gort_exit in the middle of a call of ours (a wait
+ * group's function, a group's, a once's): a chain of hooks on its stack, the newest first.
+ */
+#ifndef EXIT_HOOK_H
+#define EXIT_HOOK_H
+
+#include "runtime.h"
+
+typedef struct ExitHook {
+    struct ExitHook *next;
+    void (*fn)(void *arg);
+    void *arg;
+} ExitHook;
+
+/* The goroutine's own thread of control only. */
+INLINE void exit_hook_push(G *gp, ExitHook *h) {
+    h->next = gp->spare;
+    gp->spare = h;
+}
+INLINE void exit_hook_pop(G *gp, ExitHook *h) { gp->spare = h->next; }
+
+/* gort_exit: outside of a section, on the goroutine's stack; hooks may block. */
+INLINE void exit_hooks_run(G *gp) {
+    while (gp->spare) {
+        ExitHook *h = gp->spare;
+        gp->spare = h->next;
+        h->fn(h->arg);
+    }
+}
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * Signals that end a program, told in words.
+ *
+ * SIGSEGV at an address in the guard below the running goroutine's stack is a stack overflow: one
+ * line, the dump, then the default action. Any other goes to the handler the program (or a
+ * sanitizer) had, or to the default. SIGQUIT prints every goroutine and exits with status 2, as Go
+ * does. SIGPIPE is ignored unless the program has a handler.
+ */
+#include "faults.h"
+#include "dump.h"
+#include "print.h"
+#include "sched.h"
+#include "stack.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static struct sigaction before_segv, before_bus, before_quit, before_pipe;
+static bool pipe_changed, quit_changed, on;
+
+static void default_action(int signo) {
+    struct sigaction sa = {.sa_handler = SIG_DFL};
+    sigaction(signo, &sa, NULL); /* returning repeats the fault */
+}
+
+static void on_segv(int signo, siginfo_t *info, void *context) {
+    M *m = getm();
+    G *gp = m && !m->plain ? m->curg : NULL;
+    uintptr_t at = (uintptr_t)info->si_addr;
+    if (gp && gp->stack && info->si_code > 0 && stack_guard_hit(gp->stack, at)) {
+        print_fd(2, "gort: fatal: goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)\n\n",
+                 (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)at,
+                 (unsigned long)arch_context_sp(context));
+        dump_all(2);
+        default_action(signo);
+        return;
+    }
+    struct sigaction *old = signo == SIGSEGV ? &before_segv : &before_bus;
+    if (old->sa_flags & SA_SIGINFO) old->sa_sigaction(signo, info, context);
+    else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) old->sa_handler(signo);
+    else default_action(signo);
+}
+
+static void on_quit(int signo) {
+    print_fd(2, "SIGQUIT: quit\n\n");
+    dump_all(2);
+    _exit(2);
+}
+
+static void set_quit(void) {
+    struct sigaction sa = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
+    sigfillset(&sa.sa_mask);
+    sigaction(SIGQUIT, &sa, NULL);
+}
+
+void faults_quit_handler(int want) {
+    if (want && on && quit_changed) set_quit();
+}
+
+void faults_install(void) {
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sa.sa_sigaction = on_segv;
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGSEGV, &sa, &before_segv);
+    sigaction(SIGBUS, &sa, &before_bus);
+    sigaction(SIGQUIT, NULL, &before_quit);
+    quit_changed = !(before_quit.sa_flags & SA_SIGINFO) && before_quit.sa_handler == SIG_DFL;
+    if (quit_changed) set_quit();
+    sigaction(SIGPIPE, NULL, &before_pipe);
+    pipe_changed = !(before_pipe.sa_flags & SA_SIGINFO) && before_pipe.sa_handler == SIG_DFL;
+    if (pipe_changed) {
+        struct sigaction ignore = {.sa_handler = SIG_IGN};
+        sigaction(SIGPIPE, &ignore, NULL);
+    }
+    on = true;
+}
+
+void faults_uninstall(void) {
+    on = false;
+    sigaction(SIGSEGV, &before_segv, NULL);
+    sigaction(SIGBUS, &before_bus, NULL);
+    if (quit_changed) sigaction(SIGQUIT, &before_quit, NULL);
+    if (pipe_changed) sigaction(SIGPIPE, &before_pipe, NULL);
+}

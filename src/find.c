@@ -1,0 +1,272 @@
+/*
+ * Finding the next goroutine, on g0 with a P: schedule()'s order, in named phases.
+ *
+ *   0  a stop of the world wanted: the P stops
+ *   1  due timers of this P
+ *   2  every 61st round, and after a slice has ended: the global queue first
+ *   3  the LIFO slot, the ring
+ *   4  a batch of the global queue
+ *   5  the network, without waiting
+ *   6  stealing: four rounds over the others in random order; timers and slots in the last
+ *   7  give up: the P goes idle, then everything is looked at once more (wake.c)
+ *   8  one thread waits in the poller until the next timer, the others in the pool
+ *
+ * After a slice has ended, a goroutine whose timer came due meanwhile comes before the global
+ * queue, once (slice_over 1 → 2): a sleeper beside CPU-bound goroutines would else wait for one
+ * more whole slice.
+ */
+#include "loop.h"
+#include "netpoll.h"
+#include "runq.h"
+#include "sched.h"
+#include "trace.h"
+#include "wake.h"
+#include "world.h"
+
+int64_t run_timers(M *m, TimerHeap *h, bool *ran) {
+    if (load_acq(&h->first) == GORT_FOREVER) return 0;
+    int64_t now = os_now();
+    store_rlx(&sched.coarse, now);
+    timer_fn *fn;
+    void *arg;
+    uint32_t seq;
+    while (timer_take(h, now, &fn, &arg, &seq)) {
+        trace_timer(m);
+        fn(m, arg, seq);
+        if (ran) *ran = true;
+    }
+    return now;
+}
+
+bool work_waits(P *p) {
+    if (load_rlx(&sched.global.count) != 0 || !runq_empty(p)) return true;
+    int64_t first = load_acq(&p->timers.first);
+    return first != GORT_FOREVER && first <= os_now();
+}
+
+static G *from_global(P *p, uint32_t max) {
+    if (load_rlx(&sched.global.count) == 0) return NULL;
+    lock(&sched.lock, RANK_SCHED);
+    G *gp = global_get_locked(p, max);
+    unlock(&sched.lock);
+    return gp;
+}
+
+/* Phases 2 to 4. */
+static G *from_queues(M *m, P *p, bool timer_ran) {
+    bool slot_first = !(p->slice_over || p->rounds % 61 == 60);
+    if (p->slice_over == 1 && timer_ran) {
+        slot_first = true; /* the sleeper's turn, and the global queue's right after it */
+        p->slice_over = 2;
+    } else if (!slot_first) {
+        G *gp = from_global(p, 1);
+        p->slice_over = 0;
+        if (gp) {
+            p->rounds++;
+            return gp;
+        }
+    }
+    G *gp = load_rlx(&p->runnext);
+    if (gp && runnext_take(p, gp)) {
+        m->inherit = p->slice_over == 0 && !timer_ran;
+        return gp;
+    }
+    gp = runq_pop(p);
+    if (gp == NULL) gp = from_global(p, 0);
+    if (gp) p->rounds++;
+    return gp;
+}
+
+/* The list's Gs have been claimed by the poller; they still count as waiting there. */
+static G *take_polled(M *m, GList *list) {
+    uint32_t n = list->count;
+    if (n == 0) return NULL;
+    count(m, netpoll_wakeups, n);
+    trace_poll(m, n);
+    G *gp = glist_pop(list);
+    trace_ready(m, gp);
+    store_rlx(&gp->status, G_RUNNABLE);
+    if (list->head) ready_list(m, list);
+    sub_seq(&sched.poll_waiters, n); /* only now: the deadlock detector must not see a gap */
+    return gp;
+}
+
+static G *from_network(M *m) {
+    if (load_rlx(&sched.poll_waiters) == 0 || load_rlx(&sched.polled_at) == 0) return NULL;
+    GList list = {0};
+    netpoll(0, &list);
+    return take_polled(m, &list);
+}
+
+/* ---- stealing ------------------------------------------------------------------------------- */
+
+static uint32_t gcd(uint32_t a, uint32_t b) {
+    while (b) {
+        uint32_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+/* One visit. *again: a timer ran here and may have made something ready. */
+static G *visit(M *m, P *p, P *victim, bool last) {
+    if (last && victim != p) {
+        bool ran = false;
+        int64_t first = load_acq(&victim->timers.first);
+        if (first != GORT_FOREVER && first <= os_now()) run_timers(m, &victim->timers, &ran);
+        if (ran) {
+            G *gp = load_rlx(&p->runnext);
+            if (gp && runnext_take(p, gp)) return gp;
+            if ((gp = runq_pop(p)) != NULL) return gp;
+        }
+    }
+    if (victim == p || load_rlx(&victim->status) == P_IDLE) return NULL;
+    uint32_t moved;
+    G *gp = runq_steal(p, victim, last, &moved);
+    if (gp) {
+        bump(&p->n.steals, 1);
+        bump(&p->n.stolen, moved);
+        trace_steal(m, victim, moved);
+    }
+    return gp;
+}
+
+static G *steal(M *m, P *p) {
+    uint32_t n = load_rlx(&sched.procs);
+    if (n == 1) return NULL;
+    for (int round = 0; round < 4; round++) {
+        uint64_t r = random_next(&p->rng);
+        uint32_t at = (uint32_t)(r % n), step = (uint32_t)((r >> 32) % n) + 1;
+        while (gcd(step, n) != 1) step = step % n + 1;
+        for (uint32_t i = 0; i < n; i++, at = (at + step) % n) {
+            if (load_rlx(&sched.stop_waiting)) return NULL;
+            G *gp = visit(m, p, sched.ps[at], round == 3);
+            if (gp) return gp;
+        }
+    }
+    return NULL;
+}
+
+static void become_searcher(M *m) {
+    m->spinning = true;
+    add_seq(&sched.spinning, 1);
+}
+
+/* It has found something: if it was the last searcher, the next one is woken first. */
+static void stop_searching(M *m) {
+    if (!m->spinning) return;
+    m->spinning = false;
+    uint32_t left = sub_seq(&sched.spinning, 1);
+    if (left == 0 && load_rlx(&sched.npidle) != 0) wakep(m);
+}
+
+/* ---- giving up ------------------------------------------------------------------------------ */
+
+/* After the P was given up and the search ended: is there anything, anywhere? */
+static bool anything(void) {
+    if (load_rlx(&sched.global.count) != 0) return true;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        if (!runq_empty(sched.ps[i])) return true;
+    int64_t first = timers_first();
+    return first != GORT_FOREVER && first <= os_now();
+}
+
+/* True: m has a P again and searches on. */
+static bool look_again(M *m) {
+    if (!anything()) return false;
+    P *p = idle_p_take(NULL);
+    if (p == NULL) return false; /* all Ps are busy: theirs to find */
+    m_acquire_p(m, p);
+    become_searcher(m);
+    return true;
+}
+
+/* Phase 8. True: m has a P again; *gp may be what the network made ready. */
+static bool wait_in_poller(M *m, G **gp) {
+    int64_t until = timers_first();
+    if (until == GORT_FOREVER && load_rlx(&sched.poll_waiters) == 0) return false;
+    if (xchg_seq(&sched.polled_at, 0) == 0) {
+        /* Somebody waits there already, perhaps for longer. */
+        int64_t theirs = load_rlx(&sched.poll_until);
+        if (until < theirs) netpoll_break();
+        return false;
+    }
+    store_seq(&sched.poll_until, until);
+    fence_full(); /* pairs with wake_for_timer: it sees poll_until, or we see its timer */
+    int64_t sooner = timers_first();
+    if (sooner < until) store_rlx(&sched.poll_until, until = sooner);
+    GList list = {0};
+    if (!anything() && load_rlx(&sched.running)) netpoll(until, &list);
+    int64_t now = os_now();
+    store_rlx(&sched.coarse, now);
+    store_rlx(&sched.poll_until, 0);
+    store_seq(&sched.polled_at, now);
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
+    if (p == NULL) {
+        uint32_t n = list.count;
+        if (n) {
+            count(m, netpoll_wakeups, n);
+            ready_list(m, &list);
+            sub_seq(&sched.poll_waiters, n);
+        }
+        return false;
+    }
+    m_acquire_p(m, p);
+    *gp = take_polled(m, &list);
+    if (*gp == NULL) become_searcher(m); /* woken for a timer, or by somebody */
+    return true;
+}
+
+/* Phase 7. True: m has a P again, or *gp. */
+static bool give_up(M *m, G **gp) {
+    P *p = m->p;
+    lock(&sched.lock, RANK_SCHED);
+    if (load_rlx(&sched.stop_waiting)) {
+        unlock(&sched.lock);
+        return true;
+    }
+    if ((*gp = global_get_locked(p, 0)) != NULL) {
+        unlock(&sched.lock);
+        p->rounds++;
+        return true;
+    }
+    m_release_p(m);
+    idle_p_put_locked(p);
+    unlock(&sched.lock);
+    if (m->spinning) {
+        m->spinning = false;
+        sub_seq(&sched.spinning, 1);
+        fence_full(); /* the give-up side of the pair: decrement, fence, look at everything */
+        if (look_again(m)) return true;
+    }
+    return wait_in_poller(m, gp);
+}
+
+G *find_runnable(M *m) {
+    for (;;) {
+        P *p = m->p;
+        if (unlikely(load_acq(&sched.stop_waiting))) {
+            world_stop_here(m);
+            return NULL;
+        }
+        bool timer_ran = false;
+        m->inherit = false;
+        store_rlx(&p->look, 0);
+        run_timers(m, &p->timers, &timer_ran);
+        G *gp = from_queues(m, p, timer_ran);
+        if (gp == NULL) gp = from_network(m);
+        if (gp == NULL) {
+            if (m->spinning || 2 * load_rlx(&sched.spinning) < load_rlx(&sched.procs) - load_rlx(&sched.npidle)) {
+                if (!m->spinning) become_searcher(m);
+                gp = steal(m, p);
+            }
+            if (gp == NULL) {
+                if (!give_up(m, &gp)) return NULL;
+                if (gp == NULL) continue;
+            }
+        }
+        stop_searching(m);
+        return gp;
+    }
+}

@@ -1,0 +1,126 @@
+/*
+ * Memory of Gs.
+ *
+ * A G record is never unmapped and never becomes anything else: late claimers (sched.h), the
+ * monitor and the dump may look at one that has died meanwhile and see a G. Records come from
+ * regions of 2 MB that are only ever added, so that walking the regions enumerates all of them and
+ * no list of all goroutines has to be kept.
+ *
+ * A P keeps up to STACK_CACHE free records, last-in first-out, and moves half a cache at a time
+ * from and to the common list.
+ */
+#include "g.h"
+
+#define REGION_BYTES (2u << 20)
+#define REGION_GS (REGION_BYTES / sizeof(G))
+#define MAX_REGIONS 65536
+
+static struct {
+    Lock lock;
+    G *free;                /* lock */
+    uint32_t carved;        /* lock: records used of the newest region */
+    uint32_t regions;       /* atomic: published with release after the entry is written */
+    G *region[MAX_REGIONS];
+} gs;
+
+/* Under gs.lock. */
+static G *carve(void) {
+    if (gs.regions == 0 || gs.carved == REGION_GS) {
+        if (gs.regions == MAX_REGIONS) return NULL;
+        G *region = os_map(REGION_BYTES, false);
+        if (region == NULL) return NULL;
+        gs.region[gs.regions] = region;
+        store_rel(&gs.regions, gs.regions + 1); /* pairs with each_g */
+        gs.carved = 0;
+    }
+    return &gs.region[gs.regions - 1][gs.carved++];
+}
+
+static G *take_common(void) {
+    G *gp = gs.free;
+    if (gp) gs.free = gp->schedlink;
+    else gp = carve();
+    return gp;
+}
+
+static NOINLINE void refill(P *p) {
+    lock(&gs.lock, RANK_STACK);
+    for (int i = 0; i < STACK_CACHE / 2; i++) {
+        G *gp = take_common();
+        if (gp == NULL) break;
+        gp->schedlink = p->gfree;
+        p->gfree = gp;
+        p->ngfree++;
+    }
+    unlock(&gs.lock);
+}
+
+static G *alloc_common(void) {
+    lock(&gs.lock, RANK_STACK);
+    G *gp = take_common();
+    unlock(&gs.lock);
+    return gp;
+}
+
+G *g_alloc(M *m) {
+    P *p = m->p;
+    if (p == NULL) return alloc_common();
+    if (unlikely(p->gfree == NULL)) refill(p);
+    G *gp = p->gfree;
+    if (unlikely(gp == NULL)) return NULL;
+    p->gfree = gp->schedlink;
+    p->ngfree--;
+    return gp;
+}
+
+/* Moves n records of p's cache to the common list. */
+static void give_back(P *p, uint32_t n) {
+    lock(&gs.lock, RANK_STACK);
+    while (n-- > 0 && p->gfree) {
+        G *gp = p->gfree;
+        p->gfree = gp->schedlink;
+        p->ngfree--;
+        gp->schedlink = gs.free;
+        gs.free = gp;
+    }
+    unlock(&gs.lock);
+}
+
+void g_free(M *m, G *gp) {
+    gp->id = 0;
+    gp->fn = NULL;
+    P *p = m->p;
+    if (p == NULL) {
+        lock(&gs.lock, RANK_STACK);
+        gp->schedlink = gs.free;
+        gs.free = gp;
+        unlock(&gs.lock);
+        return;
+    }
+    gp->schedlink = p->gfree;
+    p->gfree = gp;
+    if (unlikely(++p->ngfree > STACK_CACHE)) give_back(p, STACK_CACHE / 2);
+}
+
+void g_flush(P *p) { give_back(p, p->ngfree); }
+
+uint64_t g_next_id(M *m) {
+    P *p = m->p;
+    if (p == NULL) return add_rlx(&sched.next_id, 1);
+    if (unlikely(p->id_next == p->id_end)) {
+        p->id_end = add_rlx(&sched.next_id, 16) + 1;
+        p->id_next = p->id_end - 16;
+    }
+    return p->id_next++;
+}
+
+void each_g(void (*fn)(G *gp, void *arg), void *arg) {
+    uint32_t regions = load_acq(&gs.regions);
+    for (uint32_t r = 0; r < regions; r++)
+        for (uint32_t i = 0; i < REGION_GS; i++) {
+            G *gp = &gs.region[r][i];
+            uint32_t status = load_acq(&gp->status);
+            if (gp->id == 0 || status == G_IDLE || status == G_DEAD) continue;
+            fn(gp, arg);
+        }
+}

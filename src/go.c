@@ -1,0 +1,265 @@
+/*
+ * Goroutines begin and end.
+ *
+ * A goroutine gets its stack when it first runs. When one ends and the next on this P has not run
+ * yet, that one starts on the same stack, which is still warm, with no switch at all: the entry
+ * below is a loop. So a burst of short goroutines runs on a single stack.
+ */
+#include "exit_hook.h"
+#include "g.h"
+#include "loop.h"
+#include "runq.h"
+#include "san.h"
+#include "sched.h"
+#include "stack.h"
+#include "trace.h"
+#include "wake.h"
+
+#define MAX_COPY 1024
+#define MIN_STACK ((size_t)16 << 10)
+#define MAX_STACK ((size_t)1 << 30)
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+static void forget(M *m, G *gp) {
+    if (gp->flags & GF_CREDIT) stack_credit_give(m);
+    bump(&m->p->n.ended, 1);
+    g_free(m, gp);
+}
+
+/* After the stack was left: gives it back, and the record. */
+static void bury(M *m, void *arg) {
+    G *gp = arg;
+    Stack *s = gp->stack;
+    gp->stack = NULL;
+#ifdef GORT_TSAN
+    __tsan_destroy_fiber(s->san_fiber);
+#endif
+    forget(m, gp);
+    if (s->custom) stack_custom_free(s);
+    else stack_put(m, s);
+}
+
+/* The runtime has ended and gp with it. */
+void go_abandon(M *m, G *gp) {
+    Stack *s = gp->stack;
+    store_rlx(&gp->status, G_DEAD);
+    gp->stack = NULL;
+    if (gp->flags & GF_CREDIT) stack_credit_give(m);
+    add_rlx(&sched.other.ended, 1);
+    if (s) {
+#ifdef GORT_TSAN
+        __tsan_destroy_fiber(s->san_fiber);
+#endif
+        if (s->custom) stack_custom_free(s);
+        else stack_put(m, s);
+    }
+    g_free(m, gp);
+}
+
+/* The next goroutine takes the stack of the one that has ended. False: it cannot. */
+static bool take_over(M *m, G *gp) {
+    P *p = m->p;
+    if (SAN_FIBERS || (gp->flags & GF_NAMED) || gp->stack->custom) return false;
+    if (m->lockedg || load_rlx(&m->attn) != 0 || p->slice_over || load_rlx(&p->look)) return false;
+    G *next = load_rlx(&p->runnext);
+    if (next) {
+        if (next->sp || next->home || !runnext_take(p, next)) return false;
+    } else {
+        uint32_t head = load_rlx(&p->head);
+        if (p->rounds % 61 == 60 || head == load_rlx(&p->tail)) return false;
+        if (load_rlx(&p->ring[head % RING])->sp) return false;
+        next = runq_pop(p);
+        if (next == NULL) return false;
+        p->rounds++;
+        store_rlx(&p->schedtick, p->schedtick + 1);
+        if (next->sp || next->home) { /* a thief moved the head meanwhile */
+            m->nextg = next;
+            return false;
+        }
+    }
+    next->stack = gp->stack;
+    gp->stack = NULL;
+    next->sp = (void *)next->stack; /* it has a stack: not NULL; the true value comes with a switch */
+    store_rlx(&next->status, G_RUNNING);
+    next->m = m;
+    m->curg = next;
+    bump(&p->n.switches, 1);
+    trace_start(m, next);
+    return true;
+}
+
+static void mark_dead(M *m, G *gp) {
+    trace_end(m, gp);
+    store_rlx(&gp->status, G_DEAD);
+    if (likely(gp->lock_depth == 0)) return;
+    m->dying = true; /* it ends with its thread locked: the thread goes with it */
+    m->lockedg = NULL;
+    gp->lock_depth = 0;
+    gp->home = NULL;
+}
+
+/* Ends the current goroutine at the bottom of its stack. Returns where another took the stack. */
+static M *end_or_go_on(void) {
+    M *m = enter();
+    G *gp = m->curg;
+    mark_dead(m, gp);
+    if (!m->dying && take_over(m, gp)) {
+        forget(m, gp);
+        return m;
+    }
+    leave_for_good(m, bury, gp);
+}
+
+void goroutine_entry(void *arg) {
+#ifdef GORT_ASAN
+    __sanitizer_finish_switch_fiber(NULL, NULL, NULL);
+#endif
+    M *m = getm();
+    finish_switch(m);
+    for (;;) {
+        G *gp = m->curg;
+        *m->errno_at = 0;
+        tsan_acquire(gp);
+        leave(m);
+        gp->fn(gp->arg);
+        m = end_or_go_on();
+    }
+}
+
+EXPORT void gort_exit(void) {
+    M *m = enter();
+    G *gp = m->curg;
+    if (gp->flags & GF_THREAD) fatal("gort_exit outside a goroutine");
+    if (m->pins) fatal("gort_exit while pinned");
+    leave(m);
+    exit_hooks_run(gp);
+    m = enter();
+    if (m->curg->id == 1) store_rlx(&sched.main_exited, 1);
+    mark_dead(m, m->curg);
+    leave_for_good(m, bury, m->curg);
+}
+
+/* ---- begin ---------------------------------------------------------------------------------- */
+
+/* A stack right away: for a name, a copy, or a size of its own. Outside the caches: may map. */
+static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
+    size_t size = attr ? attr->stack_size : 0;
+    if (size == 0 && settings.stack_size == 0 && m->p) {
+        if (!stack_credit_take(m)) return NULL;
+        gp->flags |= GF_CREDIT;
+        return stack_get(m);
+    }
+    if (size == 0) size = settings.stack_size ? settings.stack_size : STACK_STRIDE;
+    if (size < MIN_STACK) size = MIN_STACK;
+    return stack_custom(size);
+}
+
+static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t size) {
+    Stack *s = early_stack(m, attr, gp);
+    if (s == NULL) return -ENOMEM;
+    gp->stack = s;
+    gp->flags |= GF_NAMED; /* also: what lies above the first frame is in use */
+    memset(s->name, 0, sizeof s->name);
+    if (attr && attr->name)
+        for (size_t i = 0; i < sizeof s->name - 1 && attr->name[i]; i++) s->name[i] = attr->name[i];
+    char *top = stack_top(s);
+    if (size > 0) {
+        top -= (size + 63) & ~(size_t)63;
+        memcpy(top, copy, size);
+        gp->arg = top;
+    }
+#ifdef GORT_TSAN
+    s->san_fiber = __tsan_create_fiber(0);
+#endif
+    gp->sp = arch_first_frame(top, goroutine_entry, NULL);
+    return 0;
+}
+
+int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+             uintptr_t pc) {
+    G *gp = g_alloc(m);
+    if (unlikely(gp == NULL)) return -ENOMEM;
+    gp->sp = NULL;
+    gp->fn = fn;
+    gp->arg = arg;
+    gp->flags = 0;
+    gp->home = NULL;
+    gp->stack = NULL;
+    gp->spare = NULL;
+    gp->param = NULL;
+    gp->created_at = pc;
+    if (unlikely(attr != NULL || size != 0 || settings.stack_size != 0)) {
+        int r = equip(m, gp, attr, copy, size);
+        if (r < 0) {
+            g_free(m, gp);
+            return r;
+        }
+    } else {
+        if (unlikely(!stack_credit_take(m))) {
+            g_free(m, gp);
+            return -ENOMEM;
+        }
+        gp->flags = GF_CREDIT;
+    }
+    gp->id = g_next_id(m);
+    gp->parent = m->curg ? (uint32_t)m->curg->id : 0;
+    gp->since = coarse_now();
+    tsan_release(gp);
+    count(m, created, 1);
+    trace_create(m, gp);
+    store_rel(&gp->status, G_WAITING);
+    ready(m, gp);
+    return 0;
+}
+
+static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+                      uintptr_t pc) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (fn == NULL) return -EINVAL;
+    if (size > MAX_COPY) return -E2BIG;
+    if (size > 0 && copy == NULL) return -EINVAL;
+    if (attr && attr->stack_size > MAX_STACK) return -EINVAL;
+    M *m = enter();
+    int r = likely(load_rlx(&sched.running)) ? go_start(m, attr, fn, arg, copy, size, pc) : -ENOTCONN;
+    leave(m);
+    return r;
+}
+
+EXPORT int gort_go(gort_fn *fn, void *arg) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (unlikely(fn == NULL)) return -EINVAL;
+    M *m = enter();
+    int r = likely(load_rlx(&sched.running))
+                ? go_start(m, NULL, fn, arg, NULL, 0, (uintptr_t)__builtin_return_address(0))
+                : -ENOTCONN;
+    leave(m);
+    return r;
+}
+
+EXPORT int gort_go_with(const gort_attr *attr, gort_fn *fn, void *arg) {
+    return go_checked(attr, fn, arg, NULL, 0, (uintptr_t)__builtin_return_address(0));
+}
+
+EXPORT int gort_go_copy(gort_fn *fn, const void *arg, size_t size) {
+    return go_checked(NULL, fn, NULL, arg, size, (uintptr_t)__builtin_return_address(0));
+}
+
+/* ---- who am I ------------------------------------------------------------------------------- */
+
+EXPORT uint64_t gort_id(void) {
+    CHILD_RETURNS(0);
+    M *m = getm();
+    return m && !m->plain && m->curg ? m->curg->id : 0;
+}
+
+EXPORT int gort_count(void) {
+    CHILD_RETURNS(0);
+    if (!load_rlx(&sched.running)) return 0;
+    /* Ends are read before beginnings, so that none is seen ended that is not seen begun. */
+    uint64_t ended = load_acq(&sched.other.ended), created;
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) ended += load_acq(&sched.ps[i]->n.ended);
+    created = load_acq(&sched.other.created);
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) created += load_acq(&sched.ps[i]->n.created);
+    return (int)(created - ended);
+}

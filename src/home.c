@@ -1,0 +1,96 @@
+/*
+ * Goroutines with a home: gp->home is the only M that may resume them. Two kinds:
+ *
+ *   preempted   the thread waits in its signal handler with the goroutine's registers (preempt.c);
+ *               the home lasts until it goes on.
+ *   locked      gort_lock_thread: the thread runs nothing else (m->lockedg) until unlocked.
+ *
+ * Such a G waits in the queues like any other. An M that picks it cannot run it: it gives its P,
+ * with the G, to the home, which waits on its note, and goes to the pool. A P in flight is safe:
+ * the receiver's `locks` is at least 1.
+ */
+#include "home.h"
+#include "loop.h"
+#include "runq.h"
+#include "sched.h"
+#include "wake.h"
+
+G *home_take_waiting_locked(void) {
+    G *before = NULL;
+    for (G *gp = sched.global.head; gp; before = gp, gp = gp->schedlink) {
+        M *home = load_rlx(&gp->home);
+        if (home == NULL) continue;
+        if (before) before->schedlink = gp->schedlink;
+        else sched.global.head = gp->schedlink;
+        if (sched.global.tail == gp) sched.global.tail = before;
+        sched.global.count--;
+        add_rlx(&sched.other.global_gets, 1);
+        return gp;
+    }
+    return NULL;
+}
+
+void home_send(M *m, G *gp) {
+    M *home = load_rlx(&gp->home);
+    P *p = m_release_p(m);
+    if (!m->inherit) p->slice_over = 0;
+    m->inherit = false;
+    m_wake_with(home, p, gp);
+}
+
+void home_wait(M *m) {
+    if (m->p) {
+        P *p = m_release_p(m);
+        handoff_p(m, p);
+    }
+    note_sleep(&m->note);
+    note_clear(&m->note);
+    if (m->nextp) {
+        P *p = m->nextp;
+        m->nextp = NULL;
+        m_acquire_p(m, p);
+    }
+}
+
+EXPORT void gort_lock_thread(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    G *gp = m->curg;
+    if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
+        note_clear(&m->note);
+        m->lockedg = gp;
+        store_rlx(&gp->home, m);
+    }
+    leave(m);
+}
+
+EXPORT void gort_unlock_thread(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    G *gp = m->curg;
+    if (!(gp->flags & GF_THREAD) && gp->lock_depth > 0 && --gp->lock_depth == 0) {
+        m->lockedg = NULL;
+        store_rlx(&gp->home, NULL);
+    }
+    leave(m);
+}
+
+/* procPin: a section that the program holds open. */
+EXPORT int gort_pin(void) {
+    CHILD_RETURNS(-ENOTCONN);
+    M *m = enter();
+    if (m->plain || !load_rlx(&sched.running)) {
+        leave(m);
+        return -ENOTCONN;
+    }
+    m->pins++;
+    return m->p ? (int)m->p->id : 0;
+}
+
+EXPORT void gort_unpin(void) {
+    CHILD_RETURNS();
+    M *m = getm();
+    if (m == NULL || m->plain || m->pins == 0) fatal("gort_unpin without gort_pin");
+    m->pins--;
+    leave(m);
+}

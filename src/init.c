@@ -1,0 +1,214 @@
+/*
+ * A runtime begins and ends: gort_main.
+ *
+ * The calling thread only waits. Start: the settings, the signal handlers, the poller, the Ps, the
+ * maker, the monitor; then goroutine 1 is queued and a thread asked for.
+ *
+ * End, when the program's function has returned on goroutine 1:
+ *   1  the world is stopped: no other goroutine runs, and none will
+ *   2  running = 0; goroutine 1 leaves, its thread wakes the caller of gort_main
+ *   3  the monitor and the maker are joined
+ *   4  every thread is told to go (ATTN_EXIT) and woken; those in the pool, in the handler and with
+ *      a locked goroutine go at once. One that is inside a blocking call finds out when it comes
+ *      back, however late: it is not waited for, and its stack stays until then
+ *   5  what the goroutines left behind, timers, queues, stacks, is taken back
+ */
+#include "dump.h"
+#include "env.h"
+#include "faults.h"
+#include "g.h"
+#include "loop.h"
+#include "m.h"
+#include "maker.h"
+#include "netpoll.h"
+#include "preempt.h"
+#include "retake.h"
+#include "runq.h"
+#include "san.h"
+#include "sched.h"
+#include "stack.h"
+#include "sysmon.h"
+#include "wake.h"
+#include "world.h"
+
+#include <pthread.h>
+
+#define MAIN_STACK ((size_t)1 << 20)
+
+bool forked_child;
+
+static struct {
+    uint32_t busy; /* atomic: a gort_main is under way */
+    int (*fn)(int, char **);
+    int argc;
+    char **argv;
+    int result;
+    Note done;
+} run;
+
+bool runtime_running(void) { return load_rlx(&sched.running) && !forked_child; }
+
+static void after_fork(void) {
+    if (load_rlx(&run.busy)) forked_child = true;
+}
+
+/* ---- goroutine 1 ------------------------------------------------------------------------------ */
+
+static void main_left(M *m, void *arg) { note_wake(&run.done); }
+
+static void main_goroutine(void *arg) {
+    run.result = run.fn(run.argc, run.argv);
+    M *m = enter();
+    if (m->pins) fatal("main returned while pinned or with the world stopped");
+    m = world_stop(m);
+    lock(&sched.lock, RANK_SCHED);
+    store_seq(&sched.running, 0);
+    unlock(&sched.lock);
+    m->dying = true;
+    leave_for_good(m, main_left, NULL);
+}
+
+void m_leave_runtime(M *m) {
+    if (m->p == NULL) return;
+    P *p = m_release_p(m);
+    if (load_rlx(&sched.running) && m->epoch == load_rlx(&sched.epoch)) handoff_p(m, p);
+}
+
+/* ---- start ------------------------------------------------------------------------------------ */
+
+static void count_plain_threads(void) {
+    uint32_t n = 0;
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        n += load_acq(&m->alive) && m->plain && m->pseudo && m != getm();
+    store_rlx(&sched.plain_threads, n);
+}
+
+static void reset(void) {
+    int64_t now = os_now();
+    sched.global = (GList){0};
+    sched.idle_ps = NULL;
+    sched.idle_ms = NULL;
+    sched.idle_m_count = sched.m_count = 0;
+    sched.npidle = sched.spinning = sched.stop_waiting = 0;
+    sched.in_syscall = sched.taken = sched.poll_waiters = 0;
+    sched.main_exited = 0;
+    sched.signal_channels = 0;
+    sched.next_id = 0;
+    sched.polled_at = sched.coarse = now;
+    sched.poll_until = 0;
+    add_rlx(&sched.epoch, 1);
+}
+
+static int start(M *m) {
+    static bool fork_watched;
+    if (!fork_watched) {
+        fork_watched = true;
+        pthread_atfork(NULL, NULL, after_fork);
+    }
+    reset();
+    int r = procs_resize(NULL, (uint32_t)settings.procs);
+    if (r < 0) return r;
+    lock(&sched.lock, RANK_SCHED);
+    for (uint32_t i = sched.procs; i-- > 0;) {
+        sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
+        idle_p_put_locked(sched.ps[i]);
+    }
+    unlock(&sched.lock);
+    retake_start();
+    if ((r = netpoll_start()) < 0) return r;
+    if ((r = preempt_install()) < 0) return r;
+    faults_install();
+    if ((r = maker_start()) < 0) return r;
+    if ((r = sysmon_start()) < 0) {
+        maker_stop();
+        return r;
+    }
+    return 0;
+}
+
+/* ---- end -------------------------------------------------------------------------------------- */
+
+static bool in_kernel(M *m) {
+    G *gp = load_rlx(&m->curg);
+    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_rlx(&gp->status) == G_SYSCALL);
+}
+
+/* Tells all threads to go; how many are still on their way. */
+static int send_away(void) {
+    int left = 0;
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
+        if (!load_acq(&m->alive) || m->plain || m->epoch != sched.epoch) continue;
+        if (!(or_seq(&m->attn, ATTN_EXIT) & ATTN_EXIT)) note_wake(&m->note);
+        if (!in_kernel(m)) left++;
+    }
+    return left;
+}
+
+static void abandon(G *gp, void *arg) {
+    M *m = arg, *on = gp->m;
+    if (gp->flags & GF_THREAD) return;
+    if (on && load_acq(&on->alive) && load_rlx(&on->curg) == gp) return; /* still in the kernel */
+    go_abandon(m, gp);
+}
+
+static void take_back(M *m) {
+    for (uint32_t i = 0; i < sched.procs; i++) {
+        P *p = sched.ps[i];
+        GList list = {0};
+        runq_drain(p, &list);
+        timers_clear(&p->timers);
+        g_flush(p);
+        stack_flush(p);
+        store_rlx(&p->m, NULL);
+        p->slice_over = p->look = 0;
+        store_rlx(&p->status, P_DEAD);
+    }
+    m->locks++;
+    each_g(abandon, m);
+    m->locks--;
+    store_rlx(&sched.procs, 0);
+}
+
+static void stop(M *m) {
+    sysmon_stop();
+    maker_stop();
+    while (send_away() > 0) os_nap(50 * GORT_US);
+    netpoll_stop();
+    faults_uninstall();
+    preempt_uninstall();
+    take_back(m);
+}
+
+EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (fn == NULL) return -EINVAL;
+    uint32_t idle = 0;
+    if (!cas_seq(&run.busy, &idle, 1)) return -EBUSY;
+    M *m = getm();
+    if (m == NULL) m = m_adopt();
+    int err = *m->errno_at;
+    env_read();
+    run.fn = fn;
+    run.argc = argc;
+    run.argv = argv;
+    note_clear(&run.done);
+    int r = start(m);
+    if (r == 0) {
+        gort_attr attr = {.stack_size = MAIN_STACK};
+        m->locks++;
+        count_plain_threads();
+        store_seq(&sched.running, 1);
+        r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn);
+        m->locks--;
+        if (r == 0) {
+            note_sleep(&run.done);
+            r = run.result;
+        } else {
+            store_seq(&sched.running, 0);
+        }
+        stop(m);
+    }
+    *m->errno_at = err;
+    store_seq(&run.busy, 0);
+    return r;
+}

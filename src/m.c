@@ -1,0 +1,196 @@
+/*
+ * Threads: records, their start and end.
+ *
+ * Records of Ms are type-stable and listed for good: a thread that is stuck in the kernel when its
+ * runtime ends may come back much later, and the monitor may look at one that has just gone.
+ *
+ * A plain thread that calls in gets a record too, with a pseudo-G to block on, and loses both when
+ * it ends.
+ */
+#include "m.h"
+#include "g.h"
+#include "preempt.h"
+#include "san.h"
+#include "sched.h"
+#include "loop.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define ALT_STACK ((size_t)64 << 10)
+#ifdef GORT_ASAN
+#define THREAD_STACK ((size_t)1 << 20)
+#else
+#define THREAD_STACK ((size_t)256 << 10)
+#endif
+
+static struct {
+    Lock lock;
+    M *free; /* lock */
+} records;
+static pthread_key_t thread_end;
+static uint32_t next_id;
+
+M *m_record(void) {
+    lock(&records.lock, RANK_LEAF);
+    M *m = records.free;
+    if (m) records.free = m->link;
+    unlock(&records.lock);
+    if (m) {
+        M *all = m->all;
+        void *alt = m->altstack;
+        memset(m, 0, offsetof(M, all));
+        m->all = all;
+        m->altstack = alt;
+        m->context = NULL;
+        m->pseudo = NULL;
+        m->seen_cpu = m->asked_at = 0;
+        m->trace = NULL;
+        m->nheld = 0;
+    } else {
+        m = os_map(sizeof *m, false);
+        if (m == NULL) return NULL;
+        M *head = load_rlx(&sched.all_ms);
+        do m->all = head;
+        while (!cas_rel(&sched.all_ms, &head, m)); /* pairs with readers' acquire */
+    }
+    m->id = add_rlx(&next_id, 1) - 1;
+    m->rng = (uint64_t)os_now() ^ ((uint64_t)m->id << 32) ^ 0x9E3779B97F4A7C15ULL;
+    m->epoch = load_rlx(&sched.epoch);
+    m->locks = 1;
+    return m;
+}
+
+void m_record_free(M *m) {
+    store_rel(&m->alive, 0);
+    lock(&records.lock, RANK_LEAF);
+    m->link = records.free;
+    records.free = m;
+    unlock(&records.lock);
+}
+
+/* ---- threads of the runtime ----------------------------------------------------------------- */
+
+static void use_alt_stack(M *m) {
+    if (m->altstack == NULL) m->altstack = os_map(ALT_STACK, false);
+    stack_t ss = {.ss_sp = m->altstack, .ss_size = ALT_STACK};
+    if (m->altstack) os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
+}
+
+static void drop_alt_stack(void) {
+    stack_t ss = {.ss_flags = SS_DISABLE};
+    os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
+}
+
+static void thread_begin(M *m) {
+    tls_m = m;
+    m->tid = os_gettid();
+    m->clock = os_thread_clock(m->tid);
+    m->errno_at = __errno_location();
+    m->stack_hi = __builtin_frame_address(0);
+    m->stack_lo = (char *)m->stack_hi - THREAD_STACK + (16 << 10);
+#ifdef GORT_TSAN
+    m->san_fiber = __tsan_get_current_fiber();
+#endif
+    use_alt_stack(m);
+    store_rel(&m->alive, 1);
+}
+
+static void *thread_main(void *arg) {
+    M *m = arg;
+    thread_begin(m);
+    preempt_unmask();
+    if (m->nextp) {
+        P *p = m->nextp;
+        m->nextp = NULL;
+        lock(&sched.lock, RANK_SCHED);
+        bool gone = !sched.running || sched.epoch != m->epoch;
+        unlock(&sched.lock);
+        if (gone) m->dying = true;
+        else m_begin_with(m, p);
+    }
+    schedule_loop(m);
+    preempt_mask(); /* no signal may find this thread without a record */
+    drop_alt_stack();
+    m->locks++;
+    lock(&sched.lock, RANK_SCHED);
+    if (m->epoch == sched.epoch) sched.m_count--;
+    unlock(&sched.lock);
+    tls_m = NULL;
+    add_rlx(&sched.threads, -1);
+    m_record_free(m);
+    return NULL;
+}
+
+int m_spawn(M *m) {
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, THREAD_STACK);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* the thread unmasks when it has its record */
+    add_rlx(&sched.threads, 1);
+    int r = pthread_create(&thread, &attr, thread_main, m);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (r != 0) add_rlx(&sched.threads, -1);
+    else add_rlx(&sched.threads_created, 1);
+    return -r;
+}
+
+/* ---- plain threads -------------------------------------------------------------------------- */
+
+static void plain_thread_ends(void *arg) {
+    M *m = arg;
+    G *gp = m->pseudo;
+    m->curg = m->pseudo = NULL;
+    store_rlx(&gp->status, G_DEAD);
+    m->locks++;
+    g_free(m, gp);
+    m->locks--;
+    tls_m = NULL;
+    m_record_free(m);
+}
+
+void m_prepare(void) {
+    static bool done;
+    static Lock once;
+    while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+        if (!try_lock(&once, RANK_LEAF)) {
+            os_yield();
+            continue;
+        }
+        if (!done) {
+            pthread_key_create(&thread_end, plain_thread_ends);
+            __atomic_store_n(&done, true, __ATOMIC_RELEASE);
+        }
+        unlock(&once);
+    }
+}
+
+NOINLINE M *m_adopt(void) {
+    m_prepare();
+    M *m = m_record();
+    if (m == NULL) fatal("no memory for a thread's record");
+    m->plain = true;
+    G *gp = g_alloc(m);
+    if (gp == NULL) fatal("no memory for a thread's record");
+    gp->flags = GF_THREAD;
+    gp->status = G_RUNNING;
+    gp->id = 0;
+    gp->m = m;
+    m->curg = m->pseudo = gp;
+    m->locks = 0;
+    tls_m = m;
+    m->tid = os_gettid();
+    m->clock = os_thread_clock(m->tid);
+    m->errno_at = __errno_location();
+    pthread_setspecific(thread_end, m);
+    store_rel(&m->alive, 1);
+    add_rlx(&sched.plain_threads, 1);
+    return m;
+}

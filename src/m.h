@@ -1,0 +1,14 @@
+/*
+ * Threads. See m.c.
+ */
+#ifndef M_H
+#define M_H
+
+#include "runtime.h"
+
+M *m_record(void);        /* a record, from the maker or m_adopt; NULL: no memory */
+void m_record_free(M *m);
+int m_spawn(M *m);        /* the maker: starts m's thread. 0 or -errno */
+void m_prepare(void);     /* once per process: the key that ends plain threads' records */
+
+#endif

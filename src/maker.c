@@ -1,0 +1,132 @@
+/*
+ * The maker.
+ *
+ * pthread_create mallocs, so it may wait for a lock whose holder was preempted and needs a P. A
+ * thread that holds a P, the monitor and the handler must therefore never call it: they put the P
+ * on the list here and wake the maker, which holds nothing. Whoever becomes idle meanwhile takes
+ * the P from the list (wake.c), so the list never waits for the maker alone.
+ *
+ * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
+ * until a thread is free.
+ */
+#include "maker.h"
+#include "m.h"
+#include "san.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static struct {
+    pthread_t thread;
+    Note note;
+    bool stop;
+    /* sched.lock: */
+    P *pending;          /* Ps that wait for a thread, through link; the newest first */
+    uint32_t spinning;   /* how many of them count as searchers */
+    uint32_t spares;     /* threads wanted for the pool */
+} maker;
+
+void maker_pend_locked(P *p, bool spinning) {
+    P **at = &maker.pending;
+    while (*at) at = &(*at)->link;
+    p->link = NULL;
+    *at = p;
+    maker.spinning += spinning;
+    note_wake(&maker.note);
+}
+
+P *maker_take_pending_locked(bool *spinning) {
+    P *p = maker.pending;
+    if (p == NULL) return NULL;
+    maker.pending = p->link;
+    *spinning = maker.spinning > 0;
+    maker.spinning -= *spinning;
+    return p;
+}
+
+bool maker_has_pending_locked(void) { return maker.pending != NULL; }
+
+void maker_want_spare_locked(void) {
+    if (maker.spares > 0) return;
+    maker.spares = 1;
+    note_wake(&maker.note);
+}
+
+/* Takes what is wanted: a P, or NULL with *spare set. False: nothing is, or the bound is reached. */
+static bool next_order(P **p, bool *spinning) {
+    lock(&sched.lock, RANK_SCHED);
+    bool room = sched.m_count < (uint32_t)settings.maxthreads;
+    *p = room ? maker_take_pending_locked(spinning) : NULL;
+    bool any = *p != NULL;
+    if (!any && maker.spares > 0) {
+        maker.spares = 0;
+        any = room && sched.idle_ms == NULL && sched.m_count + 1 < (uint32_t)settings.maxthreads;
+    }
+    if (any) sched.m_count++;
+    unlock(&sched.lock);
+    return any;
+}
+
+/* The thread could not be made: the P goes back to the list, for whoever is free next. */
+static void take_back(P *p, bool spinning) {
+    lock(&sched.lock, RANK_SCHED);
+    sched.m_count--;
+    if (p) {
+        p->link = maker.pending;
+        maker.pending = p;
+        maker.spinning += spinning;
+    }
+    unlock(&sched.lock);
+}
+
+static void *maker_main(void *arg) {
+    M *own = m_record(); /* only for its section count: locks are taken below */
+    if (own) {
+        own->plain = true;
+        tls_m = own;
+    }
+    while (!load_acq(&maker.stop)) {
+        P *p;
+        bool spinning = false;
+        note_clear(&maker.note);
+        fence_full(); /* the clear, then the look: an order that comes in between wakes us */
+        if (load_acq(&maker.stop)) break;
+        while (next_order(&p, &spinning)) {
+            M *m = m_record();
+            if (m) {
+                m->nextp = p;
+                m->spinning = p && spinning;
+            }
+            if (m == NULL || m_spawn(m) != 0) {
+                if (m) m_record_free(m);
+                take_back(p, spinning);
+                break;
+            }
+        }
+        note_sleep_until(&maker.note, maker.pending ? os_now() + 10 * GORT_MS : GORT_FOREVER);
+    }
+    tls_m = NULL;
+    if (own) m_record_free(own);
+    return NULL;
+}
+
+int maker_start(void) {
+    sigset_t all, old;
+    maker.stop = false;
+    maker.pending = NULL;
+    maker.spinning = maker.spares = 0;
+    note_clear(&maker.note);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int r = pthread_create(&maker.thread, NULL, maker_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r == 0) add_rlx(&sched.threads, 1);
+    return -r;
+}
+
+void maker_stop(void) {
+    store_rel(&maker.stop, true);
+    note_wake(&maker.note);
+    pthread_join(maker.thread, NULL);
+    add_rlx(&sched.threads, -1);
+}

@@ -1,0 +1,16 @@
+/*
+ * The maker: the only thread that creates threads. See maker.c.
+ */
+#ifndef MAKER_H
+#define MAKER_H
+
+#include "runtime.h"
+
+int maker_start(void);
+void maker_stop(void);
+void maker_pend_locked(P *p, bool spinning); /* p waits for a thread */
+P *maker_take_pending_locked(bool *spinning);
+bool maker_has_pending_locked(void);
+void maker_want_spare_locked(void);          /* one more thread for the pool */
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * Preemption keeps the thread (PREEMPTION.md).
+ *
+ * The monitor sets ATTN_PREEMPT in the M that has run too long. Every call into gort sees it
+ * (enter, leave): the goroutine goes to the tail of the global queue like any that yields. Code
+ * that calls nothing gets SIGURG: the handler, on the alternate stack, gives the P away, queues its
+ * goroutine with this M as home, and the thread waits inside the handler until it is handed a P
+ * again. So code can be stopped anywhere, in malloc, in printf, under a pthread mutex: the thread
+ * keeps every lock, thread-local and register, as if the kernel had preempted it.
+ *
+ * The handler does nothing when the thread is in a section, on g0 or pinned (locks > 0): leaving
+ * the section sees the bit. The bit, cleared when a new slice starts, tells a stale signal.
+ *
+ * Rules of the handler: no malloc, no stdio; never yield or leave() from it, since a switch on the
+ * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
+ */
+#include "preempt.h"
+#include "blocking.h"
+#include "home.h"
+#include "loop.h"
+#include "maker.h"
+#include "retake.h"
+#include "runq.h"
+#include "sched.h"
+#include "trace.h"
+#include "wake.h"
+#include "world.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static struct sigaction previous; /* the program's own handler for the signal, if it had one */
+static sigset_t thread_mask;      /* the mask gort_main was called with */
+static bool installed;
+
+/* ---- asked by flag ---------------------------------------------------------------------------- */
+
+/* The runtime this M belongs to has ended: its goroutine runs no further. */
+static void left(M *m, void *arg) { go_abandon(m, arg); }
+
+static NORETURN void leave_runtime(M *m) {
+    m->dying = true;
+    m->locks = 1;
+    m->pins = 0;
+    leave_for_good(m, left, m->curg);
+}
+
+/* The P was retaken. Returns the M it goes on with. */
+static M *come_back(M *m) {
+    and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
+    m->p = NULL;
+    return acquire_p_or_queue(m, &sched.taken);
+}
+
+static M *give_way(M *m) {
+    and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
+    if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return m;
+    m->p->slice_over = 1;
+    bump(&m->p->n.preemptions, 1);
+    trace_preempt(m, m->curg);
+    lock(&sched.lock, RANK_SCHED);
+    G *gp = m->curg;
+    store_rlx(&gp->status, G_RUNNABLE);
+    gp->since = coarse_now();
+    glist_push(&sched.global, gp);
+    return switch_to_g0(m, gp, NULL, NULL, &sched.lock);
+}
+
+NOINLINE M *enter_slow(M *m) {
+    for (;;) {
+        uint32_t attn = load_rlx(&m->attn);
+        if (attn == 0 || m->plain || m->curg == NULL) return m;
+        if (attn & ATTN_EXIT) leave_runtime(m);
+        if (attn & ATTN_PENDING) { /* the monitor is at it: whoever wins this CAS has the P */
+            cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
+            continue;
+        }
+        bool announced = load_rlx(&m->curg->status) == G_SYSCALL;
+        if (attn & ATTN_TAKEN) {
+            if (announced) { /* a call inside a blocking call: without a P */
+                m->p = NULL;
+                return m;
+            }
+            m = come_back(m);
+            continue;
+        }
+        if (announced || !(attn & ATTN_PREEMPT)) return m;
+        m = give_way(m);
+    }
+}
+
+NOINLINE void leave_slow(M *m) {
+    if (m->locks != 0 || m->plain || m->curg == NULL) return;
+    if (load_rlx(&m->curg->status) == G_SYSCALL) return;
+    m->locks = 1;
+    fence_compiler();
+    m = enter_slow(m);
+    fence_compiler();
+    store_rel(&m->locks, 0); /* a request that comes now waits for the next call or signal */
+}
+
+/* ---- asked by signal -------------------------------------------------------------------------- */
+
+/* In the handler: waits until somebody brings a P. */
+static void wait_for_p(M *m, G *gp, void *context) {
+    m->context = context;
+    note_sleep(&m->note);
+    m->context = NULL;
+    if (load_rlx(&m->attn) & ATTN_EXIT) leave_runtime(m); /* over to g0, never back */
+    P *p = m->nextp;
+    m->nextp = NULL;
+    m->nextg = NULL;
+    m->in_handler = false;
+    m_acquire_p(m, p);
+    store_rlx(&p->schedtick, p->schedtick + 1);
+    p->slice_over = 0;
+    and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
+    store_rlx(&gp->home, gp->lock_depth ? m : NULL);
+    store_rlx(&gp->status, G_RUNNING);
+    bump(&p->n.switches, 1);
+    trace_start(m, gp);
+}
+
+/* sched.lock: gp, which this thread keeps, waits in the global queue. */
+static void queue_here_locked(M *m, G *gp) {
+    note_clear(&m->note);
+    store_rlx(&gp->home, m);
+    gp->since = coarse_now();
+    m->in_handler = true;
+    store_rlx(&gp->status, G_RUNNABLE);
+    glist_push(&sched.global, gp);
+}
+
+/* The P was retaken while the thread was in the kernel, and now it computes: stop until it has a
+ * P again. */
+static void come_back_here(M *m, G *gp, void *context) {
+    and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
+    m->p = NULL;
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
+    if (p) {
+        m_acquire_p(m, p);
+        sub_seq(&sched.taken, 1);
+        return;
+    }
+    lock(&sched.lock, RANK_SCHED);
+    queue_here_locked(m, gp);
+    unlock(&sched.lock);
+    sub_seq(&sched.taken, 1);
+    wake_after_submit(m);
+    wait_for_p(m, gp, context);
+}
+
+/* The P goes to whoever is next; this thread waits. False: nobody could take it now. */
+static bool give_p_away(M *m, G *gp) {
+    P *p = m->p;
+    lock(&sched.lock, RANK_SCHED);
+    if (load_rlx(&sched.stop_waiting)) {
+        queue_here_locked(m, gp);
+        world_p_stopped_locked(m_release_p(m));
+        unlock(&sched.lock);
+        return true;
+    }
+    M *next = sched.idle_ms;
+    G *homed = NULL;
+    G *head = sched.global.head;
+    bool direct = head && load_rlx(&head->home) != NULL && load_acq(&p->timers.first) > os_now();
+    if (direct || next == NULL) homed = home_take_waiting_locked();
+    if (homed == NULL && next == NULL) {
+        maker_want_spare_locked(); /* the next tick finds it in the pool */
+        unlock(&sched.lock);
+        return false;
+    }
+    queue_here_locked(m, gp);
+    bump(&p->n.preemptions, 1);
+    p->slice_over = 1;
+    m_release_p(m);
+    if (homed == NULL) {
+        sched.idle_ms = next->link;
+        store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
+        if (sched.idle_ms == NULL) maker_want_spare_locked();
+    }
+    unlock(&sched.lock);
+    if (homed) m_wake_with(load_rlx(&homed->home), p, homed);
+    else m_wake_with(next, p, NULL);
+    return true;
+}
+
+static void preempt_here(M *m, void *context) {
+    G *gp = m->curg;
+    for (;;) {
+        uint32_t attn = load_rlx(&m->attn);
+        if (attn & ATTN_EXIT) leave_runtime(m);
+        if (attn & ATTN_PENDING) {
+            cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
+            continue;
+        }
+        if (load_rlx(&gp->status) == G_SYSCALL) return;
+        if (attn & ATTN_TAKEN) {
+            come_back_here(m, gp, context);
+            continue;
+        }
+        if (!(attn & ATTN_PREEMPT)) return;
+        and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
+        if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return;
+        trace_preempt(m, gp);
+        if (give_p_away(m, gp)) wait_for_p(m, gp, context);
+        return;
+    }
+}
+
+/* Functions marked GORT_NOPREEMPT: a section of the program, whose ends the linker knows. */
+extern char __start_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
+extern char __stop_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
+
+static bool in_nopreempt(uintptr_t pc) {
+    return pc >= (uintptr_t)__start_gort_nopreempt && pc < (uintptr_t)__stop_gort_nopreempt;
+}
+
+static void chain(int signo, siginfo_t *info, void *context) {
+    if (previous.sa_flags & SA_SIGINFO) {
+        if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN && previous.sa_handler) {
+        previous.sa_handler(signo);
+    }
+}
+
+/* Any thread, anywhere, on the alternate stack where the thread is ours. */
+static void on_signal(int signo, siginfo_t *info, void *context) {
+    int err = *__errno_location();
+    bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
+    if (!ours) {
+        chain(signo, info, context);
+        *__errno_location() = err;
+        return;
+    }
+    arch_repair_eintr(context);
+    M *m = getm();
+    if (m && !m->plain && m->locks == 0 && m->curg && !in_nopreempt(arch_context_pc(context))) {
+        m->locks = 1;
+        fence_compiler();
+        if (load_rlx(&m->attn) != 0) preempt_here(m, context);
+        fence_compiler();
+        store_rel(&m->locks, 0);
+    }
+    *__errno_location() = err;
+}
+
+void preempt_m(M *m) {
+    uint32_t before = or_seq(&m->attn, ATTN_PREEMPT);
+    if (!(before & ATTN_PREEMPT)) add_rlx(&sched.other.preempt_requests, 1);
+    if (settings.asyncpreemptoff || load_rlx(&m->locks) != 0) return;
+    if (os_thread_state(m->tid) != 'R') return; /* a sleeper's call would return EINTR */
+    os_tgkill(m->tid, settings.preempt_signal);
+}
+
+/* ---- installing ------------------------------------------------------------------------------- */
+
+void preempt_unmask(void) {
+    sigset_t mask = thread_mask;
+    sigdelset(&mask, settings.preempt_signal);
+    sigdelset(&mask, SIGSEGV);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+}
+
+void preempt_mask(void) {
+    sigset_t all;
+    sigfillset(&all);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, 8, 0, 0);
+}
+
+int preempt_install(void) {
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    sa.sa_sigaction = on_signal;
+    sigemptyset(&sa.sa_mask);
+    if (sigaction(settings.preempt_signal, &sa, &previous) < 0) return -errno;
+    sigprocmask(SIG_SETMASK, NULL, &thread_mask);
+    installed = true;
+    return 0;
+}
+
+void preempt_uninstall(void) {
+    if (!installed) return;
+    sigaction(settings.preempt_signal, &previous, NULL);
+    installed = false;
+}

@@ -1,0 +1,37 @@
+/*
+ * What the sanitizers have to be told: ASan and TSan about changes of stacks, TSan about the
+ * synchronisation of the primitives (the library itself is not instrumented for TSan, so the
+ * happens-before edges it makes are announced here). No-ops in an ordinary build.
+ */
+#ifndef SAN_H
+#define SAN_H
+
+#include "base.h"
+
+#ifdef GORT_TSAN
+void *__tsan_get_current_fiber(void);
+void *__tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void *fiber);
+void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+#define tsan_acquire(addr) __tsan_acquire((void *)(addr))
+#define tsan_release(addr) __tsan_release((void *)(addr))
+#define SAN_FIBERS 1
+#else
+#define tsan_acquire(addr) ((void)(addr))
+#define tsan_release(addr) ((void)(addr))
+#endif
+
+#ifdef GORT_ASAN
+void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
+void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old, size_t *size_old);
+void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
+#define SAN_FIBERS 1
+#endif
+
+#ifndef SAN_FIBERS
+#define SAN_FIBERS 0
+#endif
+
+#endif

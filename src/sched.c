@@ -1,0 +1,465 @@
+/*
+ * The heart: park, ready, yield, and the switch.
+ *
+ * A goroutine that blocks leaves its stack and somebody else continues on this thread. Law 2: it
+ * may be made ready, and run elsewhere, only after its stack was left. So what it wants done at
+ * that moment (unlock the channel, put itself on a queue, free itself) is noted in M and done by
+ * whoever continues: the next goroutine behind its own switch, or g0. That is finish_switch().
+ *
+ * Where the next goroutine is known, the switch goes straight to it (pick_direct); otherwise to
+ * g0, the thread's own stack, whose loop finds one (find.c).
+ *
+ * Sections: a goroutine switches away at depth 1 (m->locks == 1) and the one that continues finds
+ * depth 1, so the count needs no care; a new goroutine's entry leaves the section, g0 stays in it.
+ *
+ * errno is saved in the G by the side that leaves and restored by the side that comes back.
+ */
+#include "sched.h"
+#include "g.h"
+#include "home.h"
+#include "loop.h"
+#include "preempt.h"
+#include "runq.h"
+#include "san.h"
+#include "stack.h"
+#include "trace.h"
+#include "wake.h"
+
+/* ---- switching ------------------------------------------------------------------------------ */
+
+void finish_switch(M *m) {
+    Lock *l = m->unlock;
+    if (l) {
+        m->unlock = NULL;
+        unlock(l);
+    }
+    commit_fn *commit = m->commit;
+    if (commit) {
+        m->commit = NULL;
+        commit(m, m->commit_arg);
+    }
+}
+
+/* Tells the sanitizers and goes. `to` NULL: g0. */
+INLINE void switch_stacks(M *m, void **save, G *from, G *to) {
+#ifdef GORT_TSAN
+    __tsan_switch_to_fiber(to ? to->stack->san_fiber : m->san_fiber, 1);
+#endif
+#ifdef GORT_ASAN
+    void *fake = NULL;
+    bool ends = from && load_rlx(&from->status) == G_DEAD;
+    if (to) __sanitizer_start_switch_fiber(ends ? NULL : &fake, to->stack->lo, stack_span(to->stack));
+    else __sanitizer_start_switch_fiber(ends ? NULL : &fake, m->stack_lo, (size_t)((char *)m->stack_hi - (char *)m->stack_lo));
+#endif
+    arch_switch(save, to ? to->sp : m->g0sp);
+#ifdef GORT_ASAN
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+#endif
+}
+
+void attach_stack(M *m, G *gp) {
+    Stack *s = stack_get(m);
+    gp->stack = s;
+    gp->sp = arch_first_frame(stack_top(s), goroutine_entry, NULL);
+#ifdef GORT_TSAN
+    s->san_fiber = __tsan_create_fiber(0);
+#endif
+}
+
+/* gp is next on m. */
+INLINE void put_on(M *m, G *gp) {
+    check(load_rlx(&gp->status) == G_RUNNABLE);
+    if (unlikely(gp->sp == NULL)) attach_stack(m, gp);
+    store_rlx(&gp->status, G_RUNNING);
+    gp->m = m;
+    m->curg = gp;
+    bump(&m->p->n.switches, 1);
+    trace_start(m, gp);
+}
+
+/* A new slice begins: a request meant for whoever ran before is void. */
+INLINE void new_slice(M *m, P *p) {
+    store_rlx(&p->schedtick, p->schedtick + 1);
+    if (unlikely(p->slice_over == 1)) p->slice_over = 0;
+    if (unlikely(load_rlx(&m->attn) & ATTN_PREEMPT)) and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
+}
+
+/* The next goroutine where it is plainly known, without a look at the clock, the global queue or
+ * the network: the slot, else the ring. NULL: g0 has to look. */
+INLINE G *pick_direct(M *m) {
+    P *p = m->p;
+    if (unlikely(m->lockedg != NULL || load_rlx(&m->attn) != 0 || p->slice_over || load_rlx(&p->look)))
+        return NULL;
+    G *gp = load_rlx(&p->runnext);
+    if (gp != NULL) {
+        if (unlikely(load_rlx(&gp->home) != NULL)) return NULL;
+        if (likely(runnext_take(p, gp))) return gp; /* inherits the slice */
+    }
+    if (unlikely(p->rounds % 61 == 60) &&
+        (load_rlx(&sched.global.count) != 0 || load_rlx(&p->timers.count) != 0))
+        return NULL;
+    uint32_t head = load_rlx(&p->head);
+    if (head == load_rlx(&p->tail)) return NULL;
+    if (unlikely(load_rlx(&load_rlx(&p->ring[head % RING])->home) != NULL)) return NULL;
+    gp = runq_pop(p);
+    if (gp == NULL) return NULL;
+    if (unlikely(load_rlx(&gp->home) != NULL)) { /* a thief moved the head meanwhile */
+        m->nextg = gp;
+        return NULL;
+    }
+    p->rounds++;
+    store_rlx(&p->schedtick, p->schedtick + 1);
+    return gp;
+}
+
+/* Leaves gp's stack for the next goroutine or g0; comes back when gp runs again. */
+INLINE M *switch_away(M *m, G *gp) {
+    gp->err = *m->errno_at;
+    G *next = pick_direct(m);
+    if (likely(next != NULL)) put_on(m, next);
+    else m->curg = NULL;
+    switch_stacks(m, &gp->sp, gp, next);
+    m = getm();
+    finish_switch(m);
+    *m->errno_at = gp->err;
+    return m;
+}
+
+M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l) {
+    gp->err = *m->errno_at;
+    m->commit = commit;
+    m->commit_arg = arg;
+    m->unlock = l;
+    m->curg = NULL;
+    switch_stacks(m, &gp->sp, gp, NULL);
+    m = getm();
+    finish_switch(m);
+    *m->errno_at = gp->err;
+    return m;
+}
+
+NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg) {
+    G *gp = m->curg;
+    m->commit = commit;
+    m->commit_arg = arg;
+    G *next = m->dying ? NULL : pick_direct(m);
+    if (next) put_on(m, next);
+    else m->curg = NULL;
+    switch_stacks(m, &gp->sp, gp, next);
+    __builtin_trap();
+}
+
+/* ---- park ----------------------------------------------------------------------------------- */
+
+static NOINLINE void refuse_to_park(M *m) {
+    if (m->world) fatal("blocking while the world is stopped");
+    if (m->pins > 0) fatal("blocking while pinned");
+    if (m->p == NULL) fatal("blocking inside a blocking call");
+    fatal("parking in a nested section (depth %u)", m->locks);
+}
+
+/* A plain thread: the lock, then the futex. */
+static NOINLINE M *park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int reason,
+                               int64_t deadline, uint32_t ticket, bool *timed_out) {
+    G *gp = m->curg;
+    gp->reason = (uint8_t)reason;
+    int err = *m->errno_at;
+    if (l) unlock(l);
+    if (commit) commit(m, arg);
+    while (load_acq(&gp->futex) == 0) {
+        if (os_futex_wait(&gp->futex, 0, deadline) != -ETIMEDOUT) continue;
+        if (timed_out && wait_claim(gp, ticket)) {
+            *timed_out = true;
+            break;
+        }
+        deadline = GORT_FOREVER; /* somebody claimed it: the wake-up is on its way */
+    }
+    store_rlx(&gp->futex, 0);
+    *m->errno_at = err;
+    return m;
+}
+
+M *park(M *m, Lock *l, int reason) {
+    G *gp = m->curg;
+    if (unlikely(gp->flags & GF_THREAD))
+        return park_thread(m, l, NULL, NULL, reason, GORT_FOREVER, 0, NULL);
+    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
+    gp->reason = (uint8_t)reason;
+    gp->since = coarse_now();
+    trace_block(m, gp, reason);
+    store_rlx(&gp->status, G_WAITING); /* published by the unlock */
+    m->unlock = l;
+    return switch_away(m, gp);
+}
+
+M *park_commit(M *m, commit_fn *commit, void *arg, int reason) {
+    G *gp = m->curg;
+    if (unlikely(gp->flags & GF_THREAD))
+        return park_thread(m, NULL, commit, arg, reason, GORT_FOREVER, 0, NULL);
+    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
+    gp->reason = (uint8_t)reason;
+    gp->since = coarse_now();
+    trace_block(m, gp, reason);
+    store_rlx(&gp->status, G_WAITING);
+    m->commit = commit;
+    m->commit_arg = arg;
+    return switch_away(m, gp);
+}
+
+/* The deadline of a wait: claims it and makes its G ready. */
+static void deadline_passed(M *m, void *arg, uint32_t ticket) {
+    G *gp = arg;
+    if (!wait_claim(gp, ticket)) return;
+    gp->param = &gp->param; /* the mark: woken by the deadline */
+    ready(m, gp);
+}
+
+/* The timer of a deadline may end the wait as soon as it is armed, and by law 2 not before the
+ * stack was left: so it is armed by the commit. The caller's own commit runs after it, perhaps
+ * while the G already runs elsewhere: what it touches must be held by a lock it gives up last. */
+typedef struct Deadline {
+    Timer timer;
+    Lock *l;
+    commit_fn *commit;
+    void *arg;
+} Deadline;
+
+static void arm_deadline(M *m, void *arg) {
+    Deadline *d = arg; /* on the parked stack: gone as soon as the deadline or a waker ends the wait */
+    Lock *l = d->l;
+    commit_fn *commit = d->commit;
+    void *commit_arg = d->arg;
+    G *gp = d->timer.arg;
+    uint32_t ticket = d->timer.seq;
+    /* Armed before the lock is given up: until then no waker can end the wait. The deadline itself
+     * may fire on another thread at once, so d is not touched after this. */
+    if (timer_add(m, &d->timer) != 0) deadline_passed(m, gp, ticket); /* no memory: it passes now */
+    if (l) unlock(l);
+    if (commit) commit(m, commit_arg);
+}
+
+static M *park_deadline(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
+                        uint32_t ticket, bool *timed_out) {
+    G *gp = m->curg;
+    Deadline d = {.timer = {.when = deadline, .fn = deadline_passed, .arg = gp, .seq = ticket},
+                  .l = l, .commit = commit, .arg = arg};
+    gp->param = NULL;
+    m = park_commit(m, arm_deadline, &d, reason);
+    if (gp->param == &gp->param) {
+        gp->param = NULL;
+        *timed_out = true;
+    } else {
+        timer_del(&d.timer);
+    }
+    return m;
+}
+
+M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out) {
+    *timed_out = false;
+    if (unlikely(m->curg->flags & GF_THREAD))
+        return park_thread(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
+    if (deadline == GORT_FOREVER) return park(m, l, reason);
+    return park_deadline(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
+}
+
+M *park_commit_until(M *m, commit_fn *commit, void *arg, int reason, int64_t deadline,
+                     uint32_t ticket, bool *timed_out) {
+    *timed_out = false;
+    if (unlikely(m->curg->flags & GF_THREAD))
+        return park_thread(m, NULL, commit, arg, reason, deadline, ticket, timed_out);
+    if (deadline == GORT_FOREVER) return park_commit(m, commit, arg, reason);
+    return park_deadline(m, NULL, commit, arg, reason, deadline, ticket, timed_out);
+}
+
+/* ---- ready ---------------------------------------------------------------------------------- */
+
+static NOINLINE void overflow(P *p, G *gp) {
+    GList list = {0};
+    while (!runq_overflow(p, gp, &list))
+        if (runq_push(p, gp)) return;
+    bump(&p->n.overflows, 1);
+    global_put_list(&list);
+}
+
+INLINE void put_tail(P *p, G *gp) {
+    if (unlikely(!runq_push(p, gp))) overflow(p, gp);
+}
+
+INLINE void put_next(P *p, G *gp) {
+    G *kicked = runnext_swap(p, gp);
+    if (kicked) put_tail(p, kicked);
+}
+
+/* The submit side behind an exchange of the slot: that was the fence. */
+INLINE void wake_behind_slot(M *m) {
+    if (load_rlx(&sched.npidle) != 0 && load_rlx(&sched.spinning) == 0) wakep(m);
+}
+
+static NOINLINE void wake_thread(G *gp) {
+    store_rel(&gp->futex, 1); /* pairs with park_thread; type-stable: the thread may go at once */
+    os_futex_wake(&gp->futex, 1);
+}
+
+static NOINLINE void ready_without_p(M *m, G *gp) {
+    global_put(gp);
+    wake_after_submit(m);
+}
+
+void ready(M *m, G *gp) {
+    if (unlikely(gp->flags & GF_THREAD)) {
+        wake_thread(gp);
+        return;
+    }
+    check(load_rlx(&gp->status) == G_WAITING);
+    trace_ready(m, gp);
+    store_rlx(&gp->status, G_RUNNABLE);
+    P *p = m->p;
+    if (unlikely(p == NULL)) {
+        ready_without_p(m, gp);
+        return;
+    }
+    put_next(p, gp);
+    wake_behind_slot(m);
+}
+
+void ready_tail(M *m, G *gp) {
+    if (unlikely(gp->flags & GF_THREAD)) {
+        wake_thread(gp);
+        return;
+    }
+    check(load_rlx(&gp->status) == G_WAITING);
+    trace_ready(m, gp);
+    store_rlx(&gp->status, G_RUNNABLE);
+    if (unlikely(m->p == NULL)) {
+        ready_without_p(m, gp);
+        return;
+    }
+    put_tail(m->p, gp);
+    wake_after_submit(m);
+}
+
+void ready_list(M *m, GList *list) {
+    GList global = {0};
+    G *gp;
+    while ((gp = glist_pop(list)) != NULL) {
+        if (gp->flags & GF_THREAD) {
+            wake_thread(gp);
+            continue;
+        }
+        check(load_rlx(&gp->status) == G_WAITING);
+        trace_ready(m, gp);
+        store_rlx(&gp->status, G_RUNNABLE);
+        if (m->p == NULL || !runq_push(m->p, gp)) glist_push(&global, gp);
+    }
+    if (global.head) global_put_list(&global);
+    wake_after_submit(m);
+}
+
+/* ---- yield ---------------------------------------------------------------------------------- */
+
+static void unlock_and_wake(M *m, void *arg) {
+    unlock(&sched.lock);
+    wake_after_submit(m);
+}
+
+/* Queues gp, which runs, at the tail of the global queue and leaves. sched.lock stays held over
+ * the switch: nobody can take gp before its stack is left. */
+static M *queue_and_switch(M *m, G *gp, G *next) {
+    store_rlx(&gp->status, G_RUNNABLE);
+    gp->since = coarse_now();
+    glist_push(&sched.global, gp);
+    if (runq_alone()) {
+        m->unlock = &sched.lock;
+    } else {
+        m->commit = unlock_and_wake;
+    }
+    gp->err = *m->errno_at;
+    if (next) put_on(m, next);
+    else m->curg = NULL;
+    switch_stacks(m, &gp->sp, gp, next);
+    m = getm();
+    finish_switch(m);
+    *m->errno_at = gp->err;
+    return m;
+}
+
+M *yield(M *m) {
+    G *gp = m->curg;
+    if (unlikely(gp->flags & GF_THREAD)) {
+        os_yield();
+        return m;
+    }
+    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
+    P *p = m->p;
+    G *next = pick_direct(m);
+    if (next == NULL && m->nextg == NULL && m->lockedg == NULL && load_rlx(&m->attn) == 0 &&
+        !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail)) {
+        if (load_rlx(&sched.global.count) == 0 && load_rlx(&p->timers.count) == 0 &&
+            (load_rlx(&sched.poll_waiters) == 0 || ++p->rounds % 61 != 60))
+            return m; /* nobody else wants to run */
+        lock(&sched.lock, RANK_SCHED);
+        G *head = sched.global.head;
+        if (head && load_rlx(&head->home) == NULL && p->rounds % 61 != 60) {
+            next = glist_pop(&sched.global);
+            p->rounds++;
+            bump(&p->n.global_gets, 1);
+            new_slice(m, p);
+        }
+    } else {
+        lock(&sched.lock, RANK_SCHED);
+    }
+    trace_yield(m, gp);
+    return queue_and_switch(m, gp, next);
+}
+
+M *ready_and_yield(M *m, G *gp) {
+    bool thread = (gp->flags & GF_THREAD) != 0;
+    ready(m, gp);
+    if (thread || m->plain || m->locks != 1 || m->p == NULL || m->pins) return m;
+    return yield(m);
+}
+
+EXPORT void gort_yield(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    m = yield(m);
+    leave(m);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static void execute(M *m, G *gp) {
+    if (unlikely(load_rlx(&gp->home) != NULL && load_rlx(&gp->home) != m)) {
+        home_send(m, gp);
+        return;
+    }
+    if (!m->inherit) new_slice(m, m->p);
+    m->inherit = false;
+    put_on(m, gp);
+    switch_stacks(m, &m->g0sp, NULL, gp);
+    finish_switch(m);
+}
+
+void m_begin_with(M *m, P *p) {
+    m_acquire_p(m, p);
+}
+
+void schedule_loop(M *m) {
+    for (;;) {
+        check(m->curg == NULL && m->locks == 1);
+        if (unlikely(m->dying || (load_rlx(&m->attn) & ATTN_EXIT))) break;
+        if (unlikely(m->lockedg != NULL && m->nextg != m->lockedg)) {
+            home_wait(m);
+            continue;
+        }
+        if (m->p == NULL) {
+            m_stop(m);
+            continue;
+        }
+        G *gp = m->nextg;
+        if (gp) m->nextg = NULL;
+        else gp = find_runnable(m);
+        if (gp) execute(m, gp);
+    }
+    m_leave_runtime(m);
+}

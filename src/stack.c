@@ -1,0 +1,396 @@
+/*
+ * Stacks.
+ *
+ * C code holds pointers into its stack, so a stack never moves. Each is STACK_STRIDE of address
+ * space cut from slabs mapped MAP_NORESERVE, and the kernel commits pages as they are touched:
+ * growth without copying. 208 KB instead of 256 keeps 204 usable and puts ten stacks under one
+ * page of page tables instead of eight, which pays for the separate G.
+ *
+ *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec | …
+ *               ^lo - page                              top ^
+ *
+ * Guards. MADV_GUARD_INSTALL does not split the mapping. Where the kernel has none, mprotect is
+ * used up to a budget below vm.max_map_count, and beyond it a canary word at the low end is looked
+ * at when the goroutine ends; gort_stats says which. A batch of fresh stacks gets its guards in one
+ * system call where process_madvise takes it.
+ *
+ * Where a free stack is:
+ *   1. the cache of a P: warm, no lock;
+ *   2. the common list: memory still there, last-in first-out;
+ *   3. a bit in its slab: the memory was given back. The record is gone with it, so everything
+ *      about such a stack is derived from its place.
+ * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark), so
+ * that a steady load keeps its stacks and a peak is given back within a few seconds.
+ *
+ * Credits. A goroutine gets its stack when it first runs, but failing then would be too late.
+ * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped.
+ */
+#include "stack.h"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define PAGE ((size_t)4096)
+#define SLAB_MAX ((size_t)1 << 30)
+#define SLAB_STACKS (SLAB_MAX / STACK_STRIDE)
+#define MAX_SLABS 4096
+#define BATCH 32
+#define MPROTECT_BUDGET 15000 /* each splits the mapping twice: below vm.max_map_count = 65530 */
+#define CANARY 0x676f72742d656e64ULL
+#define MAGIC 0x7374616b7265636fULL
+#define MADV_GUARD_INSTALL_ 102
+#define MADV_DONTNEED_ 4
+#define PIDFD_SELF_ (-10000)
+
+enum { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_CANARY };
+
+typedef struct Slab {
+    char *base;
+    uint32_t count;   /* stacks in it */
+    uint32_t fresh;   /* never used from here on */
+    uint32_t cold;    /* bits set */
+    uint64_t cold_bits[(SLAB_STACKS + 63) / 64];
+} Slab;
+
+static struct {
+    Lock lock;
+    /* lock: */
+    Stack *hot;           /* the common list */
+    uint64_t nhot, low;   /* its length, and the least since the monitor looked */
+    Slab *slabs[MAX_SLABS];
+    uint32_t nslabs;
+    uint32_t search;      /* slabs below this one have nothing cold or fresh */
+    uint64_t capacity;    /* stacks that have address space */
+    uint64_t promised;    /* credits given out to Ps and Gs */
+    int guard;
+    uint32_t protected_;  /* mprotect guards so far */
+    bool vectors_fail;
+    /* atomic: */
+    uint64_t custom_bytes;
+} room;
+
+/* ---- slabs ---------------------------------------------------------------------------------- */
+
+/* A slab of at most SLAB_MAX; smaller ones where the address space is limited. Under the lock. */
+static bool add_slab(void) {
+    if (room.nslabs == MAX_SLABS) return false;
+    Slab *slab = os_map(sizeof *slab, false);
+    if (slab == NULL) return false;
+    for (size_t size = SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4) {
+        slab->base = os_map(size, true);
+        if (slab->base == NULL) continue;
+        os_no_huge(slab->base, size); /* a huge page would commit ten stacks at once */
+        slab->count = (uint32_t)(size / STACK_STRIDE);
+        room.slabs[room.nslabs++] = slab;
+        room.capacity += slab->count;
+        return true;
+    }
+    os_unmap(slab, sizeof *slab);
+    return false;
+}
+
+static Stack *record_at(Slab *slab, uint32_t i) {
+    return (Stack *)(void *)(slab->base + (size_t)(i + 1) * STACK_STRIDE - sizeof(Stack));
+}
+
+static Stack *record_init(Slab *slab, uint32_t i) {
+    Stack *s = record_at(slab, i);
+    s->lo = slab->base + (size_t)i * STACK_STRIDE + PAGE;
+    s->index = i;
+    s->custom = 0;
+    s->canary = 0;
+    s->magic = MAGIC;
+    s->san_fiber = NULL;
+    return s;
+}
+
+/* Under the lock: a stack without memory; whether it still needs a guard. */
+static Stack *take_cold(bool *unguarded) {
+    for (; room.search < room.nslabs; room.search++) {
+        Slab *slab = room.slabs[room.search];
+        if (slab->cold > 0)
+            for (uint32_t w = 0; w < count_of(slab->cold_bits); w++) {
+                if (slab->cold_bits[w] == 0) continue;
+                uint32_t i = w * 64 + (uint32_t)__builtin_ctzll(slab->cold_bits[w]);
+                slab->cold_bits[w] &= slab->cold_bits[w] - 1;
+                slab->cold--;
+                *unguarded = false; /* giving back left the guard alone */
+                return record_init(slab, i);
+            }
+        if (slab->fresh < slab->count) {
+            uint32_t i = slab->fresh++;
+            *unguarded = true;
+            return record_init(slab, i);
+        }
+    }
+    return NULL;
+}
+
+/* ---- guards --------------------------------------------------------------------------------- */
+
+/* Under the lock; stacks that nobody uses yet. */
+static void guard_one(Stack *s) {
+    char *at = s->lo - PAGE;
+    if (room.guard == GUARD_UNKNOWN || room.guard == GUARD_MADVISE) {
+        if (os_guard_install(at, PAGE) == 0) {
+            room.guard = GUARD_MADVISE;
+            return;
+        }
+        if (room.guard == GUARD_UNKNOWN) room.guard = GUARD_MPROTECT;
+    }
+    if (room.protected_ < MPROTECT_BUDGET && os_protect_none(at, PAGE) == 0) {
+        room.protected_++;
+        return;
+    }
+    room.guard = GUARD_CANARY;
+    s->canary = 1;
+    *(uint64_t *)(void *)s->lo = CANARY;
+}
+
+static void guard_batch(Stack **s, int n) {
+    if (n > 1 && room.guard == GUARD_MADVISE && !room.vectors_fail) {
+        struct iovec iov[BATCH];
+        for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - PAGE, PAGE};
+        long done = os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_GUARD_INSTALL_, 0, 0);
+        if (done == (long)((size_t)n * PAGE)) return;
+        room.vectors_fail = true;
+    }
+    for (int i = 0; i < n; i++) guard_one(s[i]);
+}
+
+bool stack_guard_hit(Stack *s, uintptr_t addr) {
+    uintptr_t lo = (uintptr_t)s->lo;
+    return addr < lo && addr >= lo - PAGE;
+}
+
+void stack_check(Stack *s) {
+    if (unlikely(s->magic != MAGIC)) fatal("the record of a stack was overwritten");
+    if (unlikely(s->canary) && *(uint64_t *)(void *)s->lo != CANARY)
+        fatal("stack overflow found by its canary");
+}
+
+/* ---- credits -------------------------------------------------------------------------------- */
+
+static bool promise(uint32_t n) {
+    bool ok = true;
+    lock(&room.lock, RANK_STACK);
+    while (ok && room.promised + n > room.capacity) ok = add_slab();
+    if (ok) room.promised += n;
+    unlock(&room.lock);
+    return ok;
+}
+
+static void unpromise(uint32_t n) {
+    lock(&room.lock, RANK_STACK);
+    room.promised -= n;
+    unlock(&room.lock);
+}
+
+bool stack_credit_take(M *m) {
+    P *p = m->p;
+    if (p == NULL) return promise(1);
+    if (unlikely(p->credits == 0)) {
+        if (promise(BATCH)) p->credits = BATCH;
+        else if (promise(1)) p->credits = 1;
+        else return false;
+    }
+    p->credits--;
+    return true;
+}
+
+void stack_credit_give(M *m) {
+    P *p = m->p;
+    if (p == NULL) {
+        unpromise(1);
+    } else if (unlikely(++p->credits > 4 * BATCH)) {
+        p->credits -= 2 * BATCH;
+        unpromise(2 * BATCH);
+    }
+}
+
+/* ---- caches --------------------------------------------------------------------------------- */
+
+/* Up to want stacks: from the common list, else fresh ones with their guards. */
+static NOINLINE Stack *take_common(uint32_t want, uint32_t *got) {
+    Stack *list = NULL;
+    Stack *bare[BATCH];
+    int nbare = 0;
+    *got = 0;
+    lock(&room.lock, RANK_STACK);
+    while (*got < want && room.hot) {
+        Stack *s = room.hot;
+        room.hot = s->next;
+        room.nhot--;
+        s->next = list;
+        list = s;
+        ++*got;
+    }
+    if (room.nhot < room.low) room.low = room.nhot;
+    /* Fresh ones only when there is nothing warm, and few at a time: each first touch costs. */
+    while (*got == 0 || (*got < want && nbare > 0)) {
+        bool unguarded = false;
+        Stack *s = take_cold(&unguarded);
+        if (s == NULL && *got == 0 && add_slab()) continue;
+        if (s == NULL) break;
+        if (unguarded) bare[nbare++] = s;
+        s->next = list;
+        list = s;
+        ++*got;
+        if (!unguarded) break;
+    }
+    guard_batch(bare, nbare);
+    unlock(&room.lock);
+    return list;
+}
+
+Stack *stack_get(M *m) {
+    P *p = m->p;
+    if (unlikely(p->stacks == NULL)) {
+        uint32_t got;
+        p->stacks = take_common(BATCH, &got);
+        p->nstacks = got;
+        if (p->stacks == NULL) fatal("no stack in spite of a credit");
+    }
+    Stack *s = p->stacks;
+    p->stacks = s->next;
+    p->nstacks--;
+    return s;
+}
+
+static void put_common(Stack *list, uint32_t n) {
+    lock(&room.lock, RANK_STACK);
+    while (list) {
+        Stack *s = list;
+        list = s->next;
+        s->next = room.hot;
+        room.hot = s;
+    }
+    room.nhot += n;
+    unlock(&room.lock);
+}
+
+void stack_put(M *m, Stack *s) {
+    P *p = m->p;
+    stack_check(s);
+    if (unlikely(p == NULL)) {
+        s->next = NULL;
+        put_common(s, 1);
+        return;
+    }
+    s->next = p->stacks;
+    p->stacks = s;
+    if (likely(++p->nstacks <= STACK_CACHE)) return;
+    /* Keep the warmer half. */
+    Stack *keep = p->stacks;
+    for (int i = 1; i < STACK_CACHE / 2; i++) keep = keep->next;
+    Stack *rest = keep->next;
+    keep->next = NULL;
+    put_common(rest, p->nstacks - STACK_CACHE / 2);
+    p->nstacks = STACK_CACHE / 2;
+}
+
+void stack_flush(P *p) {
+    put_common(p->stacks, p->nstacks);
+    p->stacks = NULL;
+    p->nstacks = 0;
+    if (p->credits) unpromise(p->credits);
+    p->credits = 0;
+}
+
+/* ---- custom sizes --------------------------------------------------------------------------- */
+
+Stack *stack_custom(size_t size) {
+    size = ((size + PAGE - 1) & ~(PAGE - 1)) + PAGE + PAGE; /* guard, record and colour */
+    char *base = os_map(size, true);
+    if (base == NULL) return NULL;
+    os_no_huge(base, size);
+    if (os_guard_install(base, PAGE) != 0 && os_protect_none(base, PAGE) != 0) {
+        os_unmap(base, size);
+        return NULL;
+    }
+    Stack *s = (Stack *)(void *)(base + size - sizeof *s);
+    *s = (Stack){.lo = base + PAGE, .custom = 1, .size = size, .magic = MAGIC};
+    add_rlx(&room.custom_bytes, size);
+    return s;
+}
+
+void stack_custom_free(Stack *s) {
+    stack_check(s);
+    sub_rlx(&room.custom_bytes, s->size);
+    os_unmap(s->lo - PAGE, s->size);
+}
+
+/* ---- giving back ---------------------------------------------------------------------------- */
+
+static Slab *slab_of(Stack *s) {
+    for (uint32_t i = 0; i < room.nslabs; i++) {
+        Slab *slab = room.slabs[i];
+        if ((char *)s > slab->base && (char *)s < slab->base + (size_t)slab->count * STACK_STRIDE) return slab;
+    }
+    return NULL;
+}
+
+/* Takes the memory of up to BATCH stacks away; they are on no list meanwhile. */
+static void discard_batch(Stack **s, int n) {
+    struct iovec iov[BATCH];
+    for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_STRIDE - PAGE};
+    size_t bytes = (size_t)n * (STACK_STRIDE - PAGE);
+    if (os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_DONTNEED_, 0, 0) == (long)bytes) return;
+    for (int i = 0; i < n; i++) os_discard(iov[i].iov_base, STACK_STRIDE - PAGE);
+}
+
+uint64_t stack_scavenge(void) {
+    lock(&room.lock, RANK_STACK);
+    uint64_t spare = room.low;
+    unlock(&room.lock);
+    while (spare > 0) {
+        Stack *batch[BATCH];
+        Slab *slab[BATCH];
+        uint32_t index[BATCH];
+        int n = 0;
+        lock(&room.lock, RANK_STACK);
+        while (n < BATCH && spare > 0 && room.hot) {
+            batch[n] = room.hot;
+            slab[n] = slab_of(room.hot);
+            index[n] = room.hot->index;
+            room.hot = room.hot->next;
+            room.nhot--;
+            spare--;
+            n++;
+        }
+        unlock(&room.lock);
+        if (n == 0) break;
+        discard_batch(batch, n);
+        lock(&room.lock, RANK_STACK);
+        for (int i = 0; i < n; i++) {
+            slab[i]->cold_bits[index[i] / 64] |= 1ULL << index[i] % 64;
+            slab[i]->cold++;
+        }
+        room.search = 0;
+        unlock(&room.lock);
+    }
+    lock(&room.lock, RANK_STACK);
+    room.low = room.nhot;
+    uint64_t left = room.nhot;
+    unlock(&room.lock);
+    return left;
+}
+
+uint64_t stack_reserved(void) {
+    lock(&room.lock, RANK_STACK);
+    uint64_t bytes = room.capacity * STACK_STRIDE;
+    unlock(&room.lock);
+    return bytes + load_rlx(&room.custom_bytes);
+}
+
+/* Idle stacks that keep at least their top page. */
+uint64_t stack_cached(void) {
+    lock(&room.lock, RANK_STACK);
+    uint64_t n = room.nhot;
+    unlock(&room.lock);
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        if (sched.ps[i]) n += load_rlx(&sched.ps[i]->nstacks);
+    return n * PAGE;
+}
+
+int stack_guard_kind(void) { return room.guard == GUARD_UNKNOWN ? GUARD_MADVISE : room.guard; }

@@ -1,0 +1,50 @@
+/*
+ * Stacks of goroutines: lazily committed, guarded, reused last-in first-out. See stack.c.
+ */
+#ifndef STACK_H
+#define STACK_H
+
+#include "runtime.h"
+
+#define STACK_STRIDE ((size_t)208 << 10) /* address space of a default stack, its guard included */
+#define STACK_NAME 32
+
+/* The record at the very top of a stack's memory. It exists while the stack is in use or cached
+ * with its memory; a stack that was given back to the system is only a bit in its slab. */
+struct Stack {
+    char *lo;           /* lowest usable byte; the guard is below */
+    Stack *next;        /* cache it is in */
+    uint32_t index;     /* place in its slab; decides the colour */
+    uint16_t custom;    /* 1: not from a slab; unmapped when freed */
+    uint16_t canary;    /* 1: no guard, a word at its end is looked at instead */
+    size_t size;        /* of the whole mapping, for custom ones */
+    char name[STACK_NAME];
+    void *san_fiber;    /* TSan's fiber, or ASan's fake stack */
+    uint64_t magic;     /* finds a record overwritten from below the next stack */
+} ALIGNED(64);
+
+/* Promises: gort_go must fail with -ENOMEM rather than the goroutine when it first runs. A G
+ * without a stack holds a credit: the address space for its stack is mapped. */
+bool stack_credit_take(M *m);  /* false: no address space */
+void stack_credit_give(M *m);
+
+Stack *stack_get(M *m);            /* against a credit: never fails. In a section */
+void stack_put(M *m, Stack *s);
+Stack *stack_custom(size_t size);  /* NULL: no memory. Not in a section: maps */
+void stack_custom_free(Stack *s);
+
+/* Where the first frame goes: below the record, coloured so that the tops of many stacks do not
+ * fall into the same cache sets. */
+INLINE void *stack_top(Stack *s) { return (char *)s - (size_t)(s->index & 15) * 64; }
+INLINE size_t stack_span(Stack *s) { return (size_t)((char *)s - s->lo); }
+
+/* The address lies in the guard below s (or, without guards, just below its end). */
+bool stack_guard_hit(Stack *s, uintptr_t addr);
+void stack_check(Stack *s);        /* canary of an unguarded stack; fatal when overwritten */
+void stack_flush(P *p);            /* a P goes away */
+uint64_t stack_scavenge(void);     /* monitor: gives idle stacks back; how many are still idle */
+uint64_t stack_reserved(void);
+uint64_t stack_cached(void);
+int stack_guard_kind(void);
+
+#endif

@@ -1,0 +1,256 @@
+/*
+ * The monitor: a thread without a P.
+ *
+ * It looks at the Ps every 20 us to 10 ms, depending on how much happens, and sleeps deeply when
+ * all are idle (whoever takes an idle P wakes it). Per look:
+ *
+ *   - a P whose goroutine has used up its slice while others wait: preempt it (preempt.c);
+ *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in one
+ *     that nobody announced, while others wait: take it (retake.c) and hand it off;
+ *   - a thread that lost its P so and computes: stop it by signal;
+ *   - a due timer on a busy P: make it pass by g0; the network, if nobody has looked for 10 ms;
+ *   - once a second: idle stacks back to the system, the cgroup's quota;
+ *   - schedtrace, stall reports, the deadlock check.
+ *
+ * It never mallocs, and takes locks only for a few instructions.
+ */
+#include "sysmon.h"
+#include "dead.h"
+#include "loop.h"
+#include "m.h"
+#include "netpoll.h"
+#include "preempt.h"
+#include "retake.h"
+#include "runq.h"
+#include "sched.h"
+#include "schedtrace.h"
+#include "stack.h"
+#include "wake.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#define TICK_MIN (20 * GORT_US)
+#define TICK_MAX (10 * GORT_MS)
+#define TICK_WAIT (2 * GORT_MS) /* while a goroutine waits for a P */
+
+uint32_t sysmon_sleeps;
+
+static struct {
+    pthread_t thread;
+    bool stop;
+    Note note;
+    M *m;
+    int64_t start, scavenged, traced, quota_at;
+    uint64_t idle_stacks;
+    int64_t patience;
+    int64_t next_slice_end; /* of a P that others wait for */
+} mon;
+
+void sysmon_wake(void) {
+    if (xchg_seq(&sysmon_sleeps, 0)) note_wake(&mon.note);
+}
+
+static bool others_wait(P *p, int64_t now) {
+    if (load_rlx(&sched.global.count) != 0 || !runq_empty(p)) return true;
+    return load_acq(&p->timers.first) <= now;
+}
+
+static void hand_on(P *p) {
+    add_rlx(&sched.other.handoffs, 1);
+    handoff_p(mon.m, p);
+}
+
+/* An announced call: after one look if somebody needs the P, after 10 ms anyway unless all is quiet. */
+static bool look_at_call(P *p, M *m, int64_t now) {
+    uint32_t tick = load_rlx(&m->syscalltick);
+    if (p->seen_syscalltick != tick) {
+        p->seen_syscalltick = tick;
+        p->seen_syscall_when = now;
+        return false;
+    }
+    bool needed = others_wait(p, now) ||
+                  (load_rlx(&sched.spinning) + load_rlx(&sched.npidle) == 0 &&
+                   now - p->seen_syscall_when > 10 * GORT_MS);
+    if (!needed) return false;
+    P *taken = retake_announced(m, tick);
+    if (taken == NULL) return false;
+    hand_on(taken);
+    return true;
+}
+
+/* True: something was done. */
+static bool look_at(P *p, int64_t now) {
+    M *m = load_rlx(&p->m);
+    if (m == NULL || load_rlx(&p->status) != P_RUNNING) return false;
+    G *gp = load_rlx(&m->curg);
+    if (gp && load_rlx(&gp->status) == G_SYSCALL) return look_at_call(p, m, now);
+    uint32_t tick = load_rlx(&p->schedtick);
+    if (p->seen_tick != tick) {
+        p->seen_tick = tick;
+        p->seen_when = now;
+        m->seen_cpu = -1;
+        if (others_wait(p, now) && now + SLICE < mon.next_slice_end) mon.next_slice_end = now + SLICE;
+        return false;
+    }
+    if (!others_wait(p, now)) return false;
+    if (load_acq(&p->timers.first) <= now) store_rlx(&p->look, 1);
+    if (now - p->seen_when >= SLICE) {
+        preempt_m(m);
+        mon.next_slice_end = now; /* look again soon: it may be asleep */
+    } else if (p->seen_when + SLICE < mon.next_slice_end) {
+        mon.next_slice_end = p->seen_when + SLICE;
+    }
+    P *taken = retake_if_asleep(m, false);
+    if (taken == NULL) return false;
+    hand_on(taken);
+    return true;
+}
+
+/* Threads that lost their P in the kernel and now compute. */
+static void look_at_taken(void) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
+        if (!load_acq(&m->alive) || m->plain || !(load_rlx(&m->attn) & ATTN_TAKEN)) continue;
+        int64_t cpu = os_thread_cpu(m->clock);
+        G *gp = load_rlx(&m->curg);
+        if (cpu == m->seen_cpu || (gp && load_rlx(&gp->status) == G_SYSCALL)) continue;
+        m->seen_cpu = cpu;
+        preempt_m(m);
+    }
+}
+
+static void hammer(void) {
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+        M *m = load_rlx(&sched.ps[i]->m);
+        if (m == NULL || load_rlx(&sched.ps[i]->status) != P_RUNNING) continue;
+        P *p = retake_hammer(m);
+        if (p) hand_on(p);
+        else if (random_next(&mon.m->rng) % 64 == 0) preempt_m(m);
+    }
+}
+
+static void poll_network(int64_t now) {
+    int64_t last = load_rlx(&sched.polled_at);
+    if (last == 0 || now - last < 10 * GORT_MS || load_rlx(&sched.poll_waiters) == 0) return;
+    if (!__atomic_compare_exchange_n(&sched.polled_at, &last, now, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
+    GList list = {0};
+    netpoll(0, &list);
+    uint32_t n = list.count;
+    if (n == 0) return;
+    add_rlx(&sched.other.netpoll_wakeups, n);
+    ready_list(mon.m, &list);
+    sub_seq(&sched.poll_waiters, n);
+}
+
+static void housekeeping(int64_t now) {
+    if (now - mon.scavenged >= GORT_SEC) {
+        mon.scavenged = now;
+        mon.idle_stacks = stack_scavenge();
+    }
+    if (settings.schedtrace && now - mon.traced >= settings.schedtrace * GORT_MS) {
+        mon.traced = now;
+        schedtrace_print(mon.start);
+    }
+}
+
+/* All Ps are idle: sleep until one is taken, or until something of our own is due. */
+static void sleep_deeply(int64_t now) {
+    int64_t until = GORT_FOREVER;
+    if (mon.idle_stacks > 0) until = mon.scavenged + GORT_SEC;
+    if (settings.schedtrace && mon.traced + settings.schedtrace * GORT_MS < until)
+        until = mon.traced + settings.schedtrace * GORT_MS;
+    note_clear(&mon.note);
+    store_seq(&sysmon_sleeps, 1);
+    fence_full(); /* pairs with idle_p_get_locked: it sees the flag, or we see the busy P */
+    if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && !load_acq(&mon.stop) &&
+        load_rlx(&sched.taken) == 0) {
+        if (dead_check()) { /* a thread that is just ending: look again, more and more seldom */
+            mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
+            if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
+            if (now + mon.patience < until) until = now + mon.patience;
+        } else {
+            mon.patience = 0;
+        }
+        note_sleep_until(&mon.note, until);
+    }
+    store_seq(&sysmon_sleeps, 0);
+}
+
+static int64_t look_around(int64_t now) {
+    bool did = false;
+    mon.next_slice_end = GORT_FOREVER;
+    retaker_lock();
+    if (!load_rlx(&sched.stop_waiting)) {
+        if (settings.retake == 2) hammer();
+        for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) did |= look_at(sched.ps[i], now);
+        if (load_rlx(&sched.taken)) look_at_taken();
+    }
+    retaker_unlock();
+    return did ? 0 : mon.next_slice_end;
+}
+
+static void *sysmon_main(void *arg) {
+    tls_m = mon.m;
+    mon.m->errno_at = __errno_location();
+    int64_t delay = TICK_MIN;
+    int quiet = 0;
+    while (!load_acq(&mon.stop)) {
+        int64_t now = os_now();
+        store_rlx(&sched.coarse, now);
+        housekeeping(now);
+        poll_network(now);
+        int64_t slice_end = look_around(now);
+        if (slice_end == 0) {
+            quiet = 0;
+            delay = TICK_MIN;
+        } else if (++quiet > 50) {
+            delay = delay * 2 > TICK_MAX ? TICK_MAX : delay * 2;
+        }
+        int64_t nap = delay;
+        if (slice_end != 0 && slice_end != GORT_FOREVER) { /* aim at the end of the slice */
+            nap = slice_end - now;
+            if (nap > TICK_WAIT) nap = TICK_WAIT;
+            if (nap < 500 * GORT_US) nap = 500 * GORT_US;
+        } else {
+            int64_t timer = timers_first() - now;
+            if (timer > 0 && timer < nap && nap > GORT_MS) nap = timer < GORT_MS ? GORT_MS : timer;
+        }
+        if (settings.retake == 2) nap = TICK_MIN;
+        if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0) {
+            if (++quiet > 60) {
+                sleep_deeply(now);
+                quiet = 0;
+                delay = TICK_MIN;
+                continue;
+            }
+        }
+        os_nap(nap);
+    }
+    tls_m = NULL;
+    return NULL;
+}
+
+int sysmon_start(void) {
+    sigset_t all, old;
+    mon.m = m_record();
+    if (mon.m == NULL) return -ENOMEM;
+    mon.m->plain = true;
+    mon.stop = false;
+    mon.start = mon.scavenged = mon.traced = os_now();
+    mon.idle_stacks = 1;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int r = pthread_create(&mon.thread, NULL, sysmon_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r == 0) add_rlx(&sched.threads, 1);
+    return -r;
+}
+
+void sysmon_stop(void) {
+    store_rel(&mon.stop, true);
+    sysmon_wake();
+    note_wake(&mon.note);
+    pthread_join(mon.thread, NULL);
+    add_rlx(&sched.threads, -1);
+    m_record_free(mon.m);
+}

@@ -1,0 +1,277 @@
+/*
+ * Who is awake.
+ *
+ * Ps without work are on an idle list, Ms without a P in a pool. A thread that looks for work
+ * without having any yet is a *searcher* (Go: spinning). The aim: while there is work, somebody
+ * comes for it, and without work nobody burns the CPU.
+ *
+ *   submit                                  give up (find.c)
+ *   1  publish the work (queue, slot)       1  sched.spinning--
+ *   2  full fence                           2  full fence
+ *   3  read sched.spinning, npidle:         3  look at everything again: all local queues, the
+ *      nobody searches and a P is idle →       global one, timers, poller; work found → take a P
+ *      wake one (wakep)                        and become a searcher again
+ *
+ * It is a Dekker pair: either the submitter sees that nobody searches any more and wakes one, or
+ * the one that gives up sees the work. Release and acquire are not enough, since each side stores
+ * first and loads second. Where the submitter published by an exchange of the LIFO slot, that
+ * instruction is the fence.
+ *
+ * A searcher that finds work and was the last one wakes the next before it runs it (find.c), so
+ * that a burst of work unparks threads one after the other instead of all at once. Searchers
+ * never outnumber half the busy Ps.
+ *
+ * A P that needs a thread gets, in this order: an M from the pool; the thread of a preempted G in
+ * the global queue that waits in its handler (its G is runnable and only needs a P; this also keeps
+ * things alive while the maker itself waits for a lock such a thread holds); a new thread from the
+ * maker. Until that exists the P is on the maker's list, and any M that becomes idle takes it from
+ * there.
+ */
+#include "wake.h"
+#include "home.h"
+#include "maker.h"
+#include "netpoll.h"
+#include "runq.h"
+#include "sched.h"
+#include "sysmon.h"
+#include "world.h"
+
+Sched sched;
+
+/* ---- idle Ps -------------------------------------------------------------------------------- */
+
+void idle_p_put_locked(P *p) {
+    check(load_rlx(&p->m) == NULL);
+    store_rlx(&p->status, P_IDLE);
+    p->link = sched.idle_ps;
+    sched.idle_ps = p;
+    store_rel(&sched.npidle, sched.npidle + 1);
+}
+
+P *idle_p_get_locked(void) {
+    P *p = sched.idle_ps;
+    if (p == NULL) return NULL;
+    sched.idle_ps = p->link;
+    store_rel(&sched.npidle, sched.npidle - 1);
+    if (unlikely(load_rlx(&sysmon_sleeps))) sysmon_wake();
+    return p;
+}
+
+static P *take_this_locked(P *wanted) {
+    for (P **at = &sched.idle_ps; *at; at = &(*at)->link) {
+        if (*at != wanted) continue;
+        *at = wanted->link;
+        store_rel(&sched.npidle, sched.npidle - 1);
+        if (unlikely(load_rlx(&sysmon_sleeps))) sysmon_wake();
+        return wanted;
+    }
+    return NULL;
+}
+
+P *idle_p_take(P *wanted) {
+    if (load_rlx(&sched.npidle) == 0) return NULL;
+    lock(&sched.lock, RANK_SCHED);
+    P *p = wanted ? take_this_locked(wanted) : NULL;
+    if (p == NULL) p = idle_p_get_locked();
+    unlock(&sched.lock);
+    return p;
+}
+
+void m_acquire_p(M *m, P *p) {
+    check(m->p == NULL && load_rlx(&p->m) == NULL);
+    m->p = p;
+    store_rlx(&p->m, m);
+    store_rel(&p->status, P_RUNNING);
+}
+
+P *m_release_p(M *m) {
+    P *p = m->p;
+    m->p = NULL;
+    store_rlx(&p->m, NULL);
+    return p;
+}
+
+/* ---- idle Ms -------------------------------------------------------------------------------- */
+
+void m_wake_with(M *n, P *p, G *gp) {
+    n->nextp = p;
+    n->nextg = gp;
+    note_wake(&n->note); /* release: n sees both */
+}
+
+static M *idle_m_get_locked(void) {
+    M *n = sched.idle_ms;
+    if (n == NULL) return NULL;
+    sched.idle_ms = n->link;
+    store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
+    return n;
+}
+
+static bool idle_m_remove_locked(M *m) {
+    for (M **at = &sched.idle_ms; *at; at = &(*at)->link) {
+        if (*at != m) continue;
+        *at = m->link;
+        store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
+        return true;
+    }
+    return false;
+}
+
+#define IDLE_THREAD_LIFE (20 * GORT_SEC)
+
+void m_stop(M *m) {
+    check(m->p == NULL && !m->spinning);
+    note_clear(&m->note);
+    lock(&sched.lock, RANK_SCHED);
+    bool spinning = false;
+    P *p = sched.running ? maker_take_pending_locked(&spinning) : NULL;
+    if (p) { /* a P without a thread: no need to wait for the maker */
+        unlock(&sched.lock);
+        m->spinning = spinning;
+        m_acquire_p(m, p);
+        return;
+    }
+    if (!sched.running) { /* the runtime ends: nobody would wake this one any more */
+        unlock(&sched.lock);
+        m->dying = true;
+        return;
+    }
+    m->link = sched.idle_ms;
+    sched.idle_ms = m;
+    store_rlx(&sched.idle_m_count, sched.idle_m_count + 1);
+    unlock(&sched.lock);
+    while (!note_sleep_until(&m->note, os_now() + IDLE_THREAD_LIFE)) {
+        lock(&sched.lock, RANK_SCHED); /* idle for long: let the thread go, but keep a few */
+        bool gone = sched.idle_m_count > 2 && idle_m_remove_locked(m);
+        unlock(&sched.lock);
+        if (!gone) continue;
+        m->dying = true;
+        return;
+    }
+    if (m->nextp) {
+        P *next = m->nextp;
+        m->nextp = NULL;
+        m_acquire_p(m, next);
+    }
+}
+
+/* ---- finding a thread for a P --------------------------------------------------------------- */
+
+void give_p(M *m, P *p, bool spinning) {
+    lock(&sched.lock, RANK_SCHED);
+    M *n = idle_m_get_locked();
+    if (n) {
+        if (sched.idle_ms == NULL) maker_want_spare_locked();
+        unlock(&sched.lock);
+        n->spinning = spinning;
+        m_wake_with(n, p, NULL);
+        return;
+    }
+    G *gp = home_take_waiting_locked();
+    if (gp) {
+        unlock(&sched.lock);
+        if (spinning) sub_seq(&sched.spinning, 1);
+        m_wake_with(load_rlx(&gp->home), p, gp);
+        return;
+    }
+    maker_pend_locked(p, spinning);
+    unlock(&sched.lock);
+}
+
+void wakep(M *m) {
+    uint32_t none = 0;
+    if (load_rlx(&sched.npidle) == 0) return;
+    if (load_rlx(&sched.spinning) != 0 || !cas_seq(&sched.spinning, &none, 1)) return;
+    lock(&sched.lock, RANK_SCHED);
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
+    unlock(&sched.lock);
+    if (p) give_p(m, p, true);
+    else sub_seq(&sched.spinning, 1);
+}
+
+void wake_after_submit(M *m) {
+    if (runq_alone() && m && m->p) return; /* the only P is ours */
+    fence_full();
+    if (load_rlx(&sched.npidle) != 0 && load_rlx(&sched.spinning) == 0) wakep(m);
+}
+
+/* p has no thread any more. Is there anything for it to do? Otherwise it is idle. */
+void handoff_p(M *m, P *p) {
+    bool busy = !runq_empty(p) || load_rlx(&sched.global.count) != 0 ||
+                load_acq(&p->timers.first) <= coarse_now();
+    if (busy && !load_rlx(&sched.stop_waiting)) {
+        give_p(m, p, false);
+        return;
+    }
+    /* Nobody searches and no P is idle: someone has to look out for work and for the network. */
+    uint32_t none = 0;
+    if (load_rlx(&sched.spinning) + load_rlx(&sched.npidle) == 0 && !load_rlx(&sched.stop_waiting) &&
+        cas_seq(&sched.spinning, &none, 1)) {
+        give_p(m, p, true);
+        return;
+    }
+    lock(&sched.lock, RANK_SCHED);
+    if (load_rlx(&sched.stop_waiting)) {
+        world_p_stopped_locked(p);
+        unlock(&sched.lock);
+        return;
+    }
+    if (sched.global.count != 0) {
+        unlock(&sched.lock);
+        give_p(m, p, false);
+        return;
+    }
+    idle_p_put_locked(p);
+    unlock(&sched.lock);
+    int64_t first = load_acq(&p->timers.first);
+    if (first != GORT_FOREVER) wake_for_timer(m, first);
+}
+
+/* ---- the global queue ----------------------------------------------------------------------- */
+
+void global_put(G *gp) {
+    lock(&sched.lock, RANK_SCHED);
+    glist_push(&sched.global, gp);
+    unlock(&sched.lock);
+}
+
+void global_put_list(GList *list) {
+    lock(&sched.lock, RANK_SCHED);
+    glist_append(&sched.global, list);
+    unlock(&sched.lock);
+}
+
+void global_put_list_head(GList *list) {
+    lock(&sched.lock, RANK_SCHED);
+    glist_prepend(&sched.global, list);
+    unlock(&sched.lock);
+}
+
+G *global_get_locked(P *p, uint32_t max) {
+    uint32_t n = sched.global.count;
+    if (n == 0) return NULL;
+    uint32_t share = n / load_rlx(&sched.procs) + 1; /* leave the others theirs */
+    if (share < n) n = share;
+    if (max && n > max) n = max;
+    if (n > RING / 2) n = RING / 2;
+    G *gp = glist_pop(&sched.global);
+    bump(&p->n.global_gets, n);
+    while (--n > 0)
+        if (!runq_push(p, glist_pop(&sched.global))) fatal("a batch into a full local queue");
+    return gp;
+}
+
+/* ---- timers --------------------------------------------------------------------------------- */
+
+/* A timer became the earliest of its heap. If a thread blocks in the poller for longer, wake it;
+ * if all sleep, start one; if all run, they see it when they next schedule. */
+void wake_for_timer(M *m, int64_t when) {
+    fence_full(); /* pairs with the one in find.c between publishing poll_until and reading first */
+    if (load_rlx(&sched.polled_at) == 0) {
+        int64_t until = load_rlx(&sched.poll_until);
+        if (until == 0 || when < until) netpoll_break();
+    } else if (m == NULL || m->p == NULL) {
+        if (load_rlx(&sched.npidle) != 0) wakep(m);
+    }
+    if (unlikely(load_rlx(&sysmon_sleeps))) sysmon_wake();
+}

@@ -1,0 +1,32 @@
+/*
+ * Getting threads to where work is: idle Ps, idle Ms, searchers. See wake.c. All on any M, in a
+ * section; `_locked`: with sched.lock held.
+ */
+#ifndef WAKE_H
+#define WAKE_H
+
+#include "runtime.h"
+
+void wakep(M *m);             /* a searcher, if a P is idle and nobody searches yet */
+void wake_after_submit(M *m); /* the submit side of the pair: fence, then wakep() if needed */
+void give_p(M *m, P *p, bool spinning); /* p to an idle M, a waiting home, or a new thread */
+void handoff_p(M *m, P *p);   /* p leaves a thread that blocks: to work, or idle */
+
+P *idle_p_get_locked(void);
+void idle_p_put_locked(P *p);
+P *idle_p_take(P *wanted);    /* that one, or any (NULL); NULL: none is idle */
+
+void m_acquire_p(M *m, P *p);
+P *m_release_p(M *m);
+void m_stop(M *m);            /* to the pool, until somebody brings a P. On g0, without a P */
+void m_wake_with(M *n, P *p, G *gp); /* n waits on its note: brings p (and gp) */
+
+void global_put(G *gp);       /* to the tail */
+void global_put_list(GList *list);
+void global_put_list_head(GList *list);
+G *global_get_locked(P *p, uint32_t max); /* a batch: the first is returned, the rest into p */
+
+void wake_for_timer(M *m, int64_t when); /* somebody must be awake by then */
+void sysmon_wake(void);
+
+#endif

@@ -1,0 +1,260 @@
+/*
+ * The world stops when every P but the caller's is in state P_STOPPED.
+ *
+ *   1  callers take turns (a queue of their own, first come first served);
+ *   2  stop_waiting is set under sched.lock: no idle P is given out any more, and every M that
+ *      comes to find.c with a P stops it there;
+ *   3  idle Ps and those that wait for a thread are stopped at once;
+ *   4  the others are asked by flag and signal, as for preemption; a thread that sleeps in the
+ *      kernel loses its P by the silent retake (retake.c). A thread without a P may still run the
+ *      program's code until its next section (PREEMPTION.md, rule 5).
+ *
+ * The retaker lock keeps the monitor out while Ps are counted.
+ */
+#include "world.h"
+#include "g.h"
+#include "loop.h"
+#include "maker.h"
+#include "preempt.h"
+#include "retake.h"
+#include "runq.h"
+#include "sched.h"
+#include "stack.h"
+#include "trace.h"
+#include "wake.h"
+
+static struct {
+    Lock lock;
+    bool busy;        /* lock: somebody stops or has stopped the world */
+    G *head, *tail;   /* lock: those who wait for their turn */
+    uint32_t need;    /* sched.lock: Ps that have not stopped yet */
+    Note note;
+} world;
+
+void world_p_stopped_locked(P *p) {
+    store_rlx(&p->status, P_STOPPED);
+    check(world.need > 0);
+    if (--world.need == 0) note_wake(&world.note);
+}
+
+void world_stop_here(M *m) {
+    if (m->spinning) {
+        m->spinning = false;
+        sub_seq(&sched.spinning, 1);
+    }
+    lock(&sched.lock, RANK_SCHED);
+    if (load_rlx(&sched.stop_waiting)) world_p_stopped_locked(m_release_p(m));
+    unlock(&sched.lock);
+}
+
+static M *take_turn(M *m) {
+    lock(&world.lock, RANK_WORLD);
+    if (!world.busy) {
+        world.busy = true;
+        unlock(&world.lock);
+        return m;
+    }
+    G *gp = self(m);
+    gp->schedlink = NULL;
+    if (world.tail) world.tail->schedlink = gp;
+    else world.head = gp;
+    world.tail = gp;
+    return park(m, &world.lock, WAIT_STOP_WORLD); /* the turn is passed on to us */
+}
+
+static void pass_turn(M *m) {
+    lock(&world.lock, RANK_WORLD);
+    G *gp = world.head;
+    if (gp) {
+        world.head = gp->schedlink;
+        if (world.head == NULL) world.tail = NULL;
+    } else {
+        world.busy = false;
+    }
+    unlock(&world.lock);
+    if (gp) ready_tail(m, gp);
+}
+
+/* Step 3; and marks what is running. */
+static void stop_idle_locked(M *m) {
+    P *p;
+    bool spinning;
+    while ((p = idle_p_get_locked()) != NULL) world_p_stopped_locked(p);
+    while ((p = maker_take_pending_locked(&spinning)) != NULL) {
+        if (spinning) sub_seq(&sched.spinning, 1);
+        world_p_stopped_locked(p);
+    }
+}
+
+/* Step 4, again and again until all have stopped. */
+static void press(M *m) {
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+        P *p = sched.ps[i];
+        if (p == m->p || load_rlx(&p->status) == P_STOPPED) continue;
+        M *other = load_rlx(&p->m);
+        if (other == NULL) continue;
+        P *taken = retake_if_asleep(other, true);
+        if (taken) {
+            lock(&sched.lock, RANK_SCHED);
+            world_p_stopped_locked(taken);
+            unlock(&sched.lock);
+        } else {
+            preempt_m(other);
+        }
+    }
+}
+
+M *world_stop(M *m) {
+    m = take_turn(m);
+    retaker_lock();
+    trace_stw(m, true);
+    note_clear(&world.note);
+    lock(&sched.lock, RANK_SCHED);
+    world.need = load_rlx(&sched.procs) - 1;
+    store_seq(&sched.stop_waiting, 1);
+    bool waiting = world.need > 0;
+    if (waiting) stop_idle_locked(m);
+    unlock(&sched.lock);
+    if (waiting) {
+        int64_t pause = 50 * GORT_US;
+        press(m);
+        while (!note_sleep_until(&world.note, os_now() + pause)) {
+            press(m);
+            lock(&sched.lock, RANK_SCHED);
+            stop_idle_locked(m);
+            unlock(&sched.lock);
+            if (pause < 2 * GORT_MS) pause *= 2;
+        }
+    }
+    retaker_unlock();
+    return m;
+}
+
+void world_start(M *m) {
+    P *busy = NULL;
+    lock(&sched.lock, RANK_SCHED);
+    store_seq(&sched.stop_waiting, 0);
+    for (uint32_t i = load_rlx(&sched.procs); i-- > 0;) {
+        P *p = sched.ps[i];
+        if (p == m->p) continue;
+        if (runq_empty(p)) {
+            idle_p_put_locked(p);
+        } else {
+            p->link = busy;
+            busy = p;
+        }
+    }
+    unlock(&sched.lock);
+    while (busy) {
+        P *p = busy;
+        busy = p->link;
+        give_p(m, p, false);
+    }
+    trace_stw(m, false);
+    fence_full();
+    wakep(m);
+    int64_t first = timers_first(); /* nobody may be watching those of the idle Ps */
+    if (first != GORT_FOREVER) wake_for_timer(m, first);
+    pass_turn(m);
+}
+
+EXPORT void gort_stop_world(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    if (m->plain) fatal("gort_stop_world outside a goroutine");
+    if (m->world || m->pins) fatal("gort_stop_world while pinned or with the world stopped");
+    m = world_stop(m);
+    m->world = true; /* the section stays open: not preempted, and blocking is misuse */
+    m->pins++;
+}
+
+EXPORT void gort_start_world(void) {
+    CHILD_RETURNS();
+    M *m = getm();
+    if (m == NULL || m->plain || !m->world) fatal("gort_start_world without gort_stop_world");
+    m->world = false;
+    m->pins--;
+    world_start(m);
+    leave(m);
+}
+
+/* ---- the number of Ps ------------------------------------------------------------------------ */
+
+static P *p_new(uint32_t id) {
+    P *p = os_map(sizeof *p, false);
+    if (p == NULL) return NULL;
+    p->id = id;
+    p->timers.first = GORT_FOREVER;
+    p->rng = (uint64_t)os_now() * 0x9E3779B97F4A7C15ULL + id * 2 + 1;
+    p->status = P_STOPPED;
+    return p;
+}
+
+/* What a P that goes away has is given to the first one and the global queue. */
+static void p_retire(P *p) {
+    GList list = {0};
+    runq_drain(p, &list);
+    if (list.head) global_put_list_head(&list);
+    timers_move(&sched.ps[0]->timers, &p->timers);
+    g_flush(p);
+    stack_flush(p);
+    store_rlx(&p->status, P_DEAD);
+}
+
+int procs_resize(M *m, uint32_t n) {
+    uint32_t old = load_rlx(&sched.procs);
+    for (uint32_t i = old; i < n; i++) {
+        if (sched.ps[i] == NULL && (sched.ps[i] = p_new(i)) == NULL) return -ENOMEM;
+        store_rlx(&sched.ps[i]->status, P_STOPPED);
+    }
+    store_seq(&sched.procs, n);
+    if (m && m->p && m->p->id >= n) { /* our own goes away: take the first one */
+        m_release_p(m);
+        m_acquire_p(m, sched.ps[0]);
+    }
+    for (uint32_t i = n; i < old; i++) p_retire(sched.ps[i]);
+    return 0;
+}
+
+/* A plain thread asks a goroutine to do it and waits. */
+typedef struct Request {
+    int n, result;
+    Note done;
+} Request;
+
+static void resize_for_thread(void *arg) {
+    Request *r = arg;
+    r->result = gort_maxprocs(r->n);
+    note_wake(&r->done);
+}
+
+static int maxprocs_from_thread(int n) {
+    Request r = {.n = n};
+    int e = gort_go(resize_for_thread, &r);
+    if (e < 0) return e;
+    note_sleep(&r.done);
+    return r.result;
+}
+
+EXPORT int gort_maxprocs(int n) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (!load_rlx(&sched.running)) return -ENOTCONN;
+    M *m = enter();
+    int old = (int)load_rlx(&sched.procs);
+    if (n > MAX_PROCS) n = MAX_PROCS;
+    if (n < 1 || n == old) {
+        leave(m);
+        return old;
+    }
+    if (m->pins) fatal("gort_maxprocs while pinned or with the world stopped");
+    if (m->plain) { /* only a goroutine can stop the world */
+        leave(m);
+        return maxprocs_from_thread(n);
+    }
+    m = world_stop(m);
+    old = (int)load_rlx(&sched.procs);
+    int r = procs_resize(m, (uint32_t)n);
+    world_start(m);
+    leave(m);
+    return r < 0 ? r : old;
+}
