@@ -300,6 +300,7 @@ typedef struct Settings {
     int64_t leak;       /* minutes */
     uint64_t maxstack;
     uint64_t sim;
+    uint64_t fault;     /* the n-th request to the system fails; 0: none */
 } Settings;
 extern Settings settings;
 
