@@ -1,0 +1,16 @@
+/*
+ * The environment, read once at each gort_main (the variables are in API.md, "Starting").
+ */
+#ifndef ENV_H
+#define ENV_H
+
+#include "runtime.h"
+
+/* Fills `settings` from the defaults and the environment; complaints go to stderr. Always 0.
+ * On the caller's thread, before any thread of the runtime exists (getenv). */
+int env_read(void);
+
+/* Copies of GORT_TRACE and GORT_HTTP; empty: not set. */
+extern char env_trace[1024], env_http[256];
+
+#endif
