@@ -1,6 +1,7 @@
 /*
  * x86-64: first frames and signal contexts.
  */
+#define _GNU_SOURCE 1 /* the names of registers in a ucontext */
 #include "arch.h"
 
 #include <errno.h>
