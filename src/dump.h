@@ -1,0 +1,27 @@
+/*
+ * Every goroutine as text: gort_dump, SIGQUIT, fatal errors.
+ */
+#ifndef DUMP_H
+#define DUMP_H
+
+#include "print.h"
+#include "runtime.h"
+
+const char *reason_text(int reason);       /* Go's words for a WAIT_... */
+const char *status_text(uint32_t status, int reason); /* `running`, `runnable`, ... or the reason */
+
+/* A block for every goroutine. Any thread, in a handler, under any lock. `context` is the
+ * ucontext of the signal handler this is called in (the current goroutine's trace starts there),
+ * or NULL. */
+void dump_all(int fd);
+void dump_all_from(int fd, void *context);
+void dump_g(Out *o, G *gp, void *context); /* one block */
+
+/* The program counters of gp, innermost first; 0 where it runs on another thread right now. */
+int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max);
+/* Prints frames the way a dump does, a line each. */
+void backtrace_print(Out *o, const uintptr_t *pcs, int n);
+/* gp's name copied into buf (of 32 bytes), "" where it has none. */
+void g_name(G *gp, char *buf);
+
+#endif

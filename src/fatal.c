@@ -1,0 +1,54 @@
+/*
+ * The end: one line on stderr, the dump, abort().
+ *
+ * fatal() may be called by any thread in any state: holding runtime locks, on g0, in a handler,
+ * with corrupted memory. It takes no lock and allocates nothing. One thread wins and speaks;
+ * others that fail meanwhile wait here for the process to end, so that two reports do not mix. A
+ * thread that fails again while it prints (the dump itself ran into the corruption) aborts at
+ * once: what was printed by then stands.
+ */
+#include "fatal.h"
+#include "dump.h"
+#include "os.h"
+
+#include <stdlib.h>
+
+static int speaker; /* atomic: the tid of the thread that reports; 0: nobody */
+
+/* Comes back for the first thread only. */
+static void become_speaker(void) {
+    int me = os_gettid(), expect = 0;
+    if (cas_acq(&speaker, &expect, me)) return;
+    if (expect == me) abort();
+    for (;;) os_nap(GORT_SEC);
+}
+
+/* One line in one write, whatever its length. */
+static void speak(void *context, const char *format, va_list ap) {
+    char buf[512];
+    Out o = {.fd = -1, .size = sizeof buf - 1, .buf = buf};
+    M *m = getm();
+    if (m) m->locks++; /* no preemption from here on; never given back */
+    become_speaker();
+    out_str(&o, "gort: fatal: ");
+    out_vfmt(&o, format, ap);
+    buf[o.used++] = '\n';
+    write_all(2, buf, o.used);
+    print_fd(2, "\n");
+    dump_all_from(2, context);
+}
+
+void fatal_report(void *context, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    speak(context, format, ap);
+    va_end(ap);
+}
+
+NORETURN void fatal(const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    speak(NULL, format, ap);
+    va_end(ap);
+    abort();
+}

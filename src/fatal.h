@@ -1,0 +1,14 @@
+/*
+ * Reports of the end, for those that end the process in their own way (fatal.c).
+ */
+#ifndef FATAL_H
+#define FATAL_H
+
+#include "base.h"
+
+/* The line "gort: fatal: ..." and the dump, once per process: a second thread that fails waits
+ * here for ever, the same thread failing again aborts. `context` is a signal handler's ucontext,
+ * or NULL. The caller then ends the process. Any thread, any lock, in a handler. */
+void fatal_report(void *context, const char *format, ...) PRINTF(2, 3);
+
+#endif

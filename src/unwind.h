@@ -1,0 +1,35 @@
+/*
+ * Backtraces of any stack, without libc's help (unwind.c).
+ */
+#ifndef UNWIND_H
+#define UNWIND_H
+
+#include "base.h"
+
+#define UNWIND_REGS 17 /* x86-64: 0-15 as DWARF numbers them, 16 the return address */
+
+/* Where a backtrace starts. `exact`: pc is the instruction itself (interrupted by a signal), not
+ * a return address. */
+typedef struct Regs {
+    uintptr_t reg[UNWIND_REGS];
+    uint32_t known; /* bit i: reg[i] holds a value */
+    bool exact;
+} Regs;
+
+/* The start of a backtrace of a context saved by arch_switch, of the caller of the function that
+ * stands at frame pointer fp, and of a signal's context. */
+void regs_saved(Regs *r, void *sp);
+void regs_frame(Regs *r, uintptr_t fp);
+void regs_context(Regs *r, void *ucontext);
+
+/*
+ * Fills pcs with the program counters from the innermost frame outwards; returns their number.
+ * The stack lies in [lo, hi); 0, 0: unknown, only the order of frames is checked. Any thread, in a
+ * handler, of a stack that is in use: memory is read so that a bad address only ends the trace.
+ */
+int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
+
+/* Copies n bytes from an address that may not be mapped. False: it is not. */
+bool read_memory(uintptr_t from, void *to, size_t n);
+
+#endif
