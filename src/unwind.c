@@ -1,45 +1,77 @@
 /*
- * Backtraces by the chain of frame pointers. The library keeps them, programs often do not, so
- * every link is checked (inside the stack, upwards only) and a broken chain ends the trace.
+ * Backtraces of any stack: parked goroutines, the current one, an interrupted one.
+ *
+ * Two ways outwards from a frame. The compiler's unwind tables (cfi.c) are exact and need no
+ * frame pointers, so code built with plain -O2 has full traces. Where a module has no tables (an
+ * assembler file, generated code), the chain of frame pointers is followed if it makes sense.
+ *
+ * libgcc's unwinder does the first too, but takes the loader's lock, may allocate, and follows a
+ * corrupted stack into a fault. Here nothing is locked, and every word of a stack is read by
+ * read_memory(), where a bad address is an error: a wrong trace ends early. What must hold for a
+ * step to be taken: the caller's frame lies above this one, inside the stack where its bounds are
+ * known, and its pc belongs to some module or is at least not in the first page. A signal frame
+ * may lead from the alternate stack to any other, so there the order starts afresh.
  */
 #include "unwind.h"
+#include "atomic.h"
+#include "modules.h"
 #include "os.h"
 
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-enum { RBP = 6, RSP = 7, RIP = 16 };
-
 /* The kernel copies, so an address that is not mapped (or a guard) is an error, not a fault. */
 bool read_memory(uintptr_t from, void *to, size_t n) {
+    static uint32_t refused; /* a sandbox may forbid the call: then memory is read directly */
     struct iovec here = {to, n}, there = {(void *)from, n};
-    static int refused; /* a sandbox may forbid the call: then memory is read directly */
-    if (!refused) {
+    if (from < 4096 || from + n < from) return false;
+    if (!load_rlx(&refused)) {
         long r = os_sys(SYS_process_vm_readv, os_getpid(), (long)&here, 1, (long)&there, 1, 0);
         if (r == (long)n) return true;
-        if (r != -ENOSYS && r != -EPERM) return false;
-        refused = 1;
+        if (r != -ENOSYS && r != -EPERM && r != -EACCES) return false;
+        store_rlx(&refused, 1);
     }
-    if (from < 4096) return false;
     memcpy(to, (void *)from, n);
     return true;
 }
 
-static bool inside(uintptr_t at, uintptr_t lo, uintptr_t hi) {
-    return at % sizeof at == 0 && (hi == 0 || (at >= lo && at + 16 <= hi));
+static bool has(const Regs *r, int reg) { return r->known >> reg & 1; }
+
+/* By the chain of frame pointers: the caller's at fp, the return address above it. */
+static int fp_step(Regs *r) {
+    uintptr_t fp = r->reg[UNWIND_FP];
+    if (!has(r, UNWIND_FP) || fp < r->reg[UNWIND_SP] || fp % sizeof fp != 0) return 0;
+    regs_frame(r, fp);
+    return has(r, UNWIND_RA) && module_of(r->reg[UNWIND_RA]) ? 1 : 0;
+}
+
+static int step(Regs *r, bool *signal) {
+    Regs before = *r;
+    *signal = false;
+    int got = cfi_step(r, signal);
+    if (got >= 0) return got;
+    *r = before;
+    return fp_step(r);
+}
+
+static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t lo, uintptr_t hi) {
+    uintptr_t sp = now->reg[UNWIND_SP];
+    if (now->reg[UNWIND_RA] < 4096) return false;
+    if (signal) return true;
+    if (sp <= before->reg[UNWIND_SP]) return false;
+    return hi == 0 || (sp > lo && sp <= hi);
 }
 
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max) {
+    Regs r = *from;
     int n = 0;
-    if ((from->known >> RIP & 1) == 0) return 0;
-    uintptr_t pc = from->reg[RIP], fp = from->reg[RBP], below = from->reg[RSP];
-    while (n < max && pc != 0) {
-        uintptr_t link[2];
-        pcs[n++] = pc;
-        if (!inside(fp, lo, hi) || fp < below || !read_memory(fp, link, sizeof link)) break;
-        below = fp + sizeof link;
-        fp = link[0];
-        pc = link[1];
+    if (!has(&r, UNWIND_RA)) return 0;
+    while (n < max) {
+        Regs before = r;
+        bool signal;
+        pcs[n++] = r.reg[UNWIND_RA];
+        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        r.exact = signal;
     }
     return n;
 }

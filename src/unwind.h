@@ -5,8 +5,7 @@
 #define UNWIND_H
 
 #include "base.h"
-
-#define UNWIND_REGS 17 /* x86-64: 0-15 as DWARF numbers them, 16 the return address */
+#include "unwind_arch.h"
 
 /* Where a backtrace starts. `exact`: pc is the instruction itself (interrupted by a signal), not
  * a return address. */
@@ -16,10 +15,11 @@ typedef struct Regs {
     bool exact;
 } Regs;
 
-/* The start of a backtrace of a context saved by arch_switch, of the caller of the function that
- * stands at frame pointer fp, and of a signal's context. */
+/* The start of a backtrace: of a context saved by arch_switch, of the caller of the function that
+ * stands at frame pointer fp, of a place known by three values, and of a signal's context. */
 void regs_saved(Regs *r, void *sp);
 void regs_frame(Regs *r, uintptr_t fp);
+void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp);
 void regs_context(Regs *r, void *ucontext);
 
 /*
@@ -28,6 +28,11 @@ void regs_context(Regs *r, void *ucontext);
  * handler, of a stack that is in use: memory is read so that a bad address only ends the trace.
  */
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
+
+/* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was
+ * the outermost frame, -1: nothing is known about pc. *signal: the frame was a signal handler's
+ * trampoline, so the caller was interrupted anywhere. */
+int cfi_step(Regs *r, bool *signal);
 
 /* Copies n bytes from an address that may not be mapped. False: it is not. */
 bool read_memory(uintptr_t from, void *to, size_t n);

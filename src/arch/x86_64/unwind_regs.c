@@ -1,6 +1,5 @@
 /*
- * x86-64: where a backtrace starts, in DWARF's numbering of registers
- * (rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15, return address).
+ * x86-64: where a backtrace starts, in DWARF's numbering of registers (unwind_arch.h).
  */
 #include "unwind.h"
 #include "arch.h"
@@ -29,15 +28,19 @@ void regs_saved(Regs *r, void *sp) {
     put(r, RSP, (uintptr_t)sp + sizeof at);
 }
 
+void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
+    *r = (Regs){.known = 0};
+    put(r, RIP, pc);
+    put(r, RSP, sp);
+    put(r, RBP, fp);
+}
+
 /* A function with a frame pointer: caller's rbp at fp, return address above it. Its other
  * registers are unknown. */
 void regs_frame(Regs *r, uintptr_t fp) {
     uintptr_t at[2];
     *r = (Regs){.known = 0};
-    if (!read_memory(fp, at, sizeof at)) return;
-    put(r, RBP, at[0]);
-    put(r, RIP, at[1]);
-    put(r, RSP, fp + sizeof at);
+    if (read_memory(fp, at, sizeof at)) regs_at(r, at[1], fp + sizeof at, at[0]);
 }
 
 void regs_context(Regs *r, void *uc) {

@@ -1,0 +1,78 @@
+/* The formatter: every conversion, cutting, and lines that are not torn between two writes. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "../test.h"
+#undef set
+#undef get
+#undef add
+#include "print.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#define SAYS(text, ...)                                                                            \
+    do {                                                                                           \
+        char buf_[256];                                                                            \
+        CHECK_EQ(print_buf(buf_, sizeof buf_, __VA_ARGS__), strlen(text));                         \
+        CHECK_STR(buf_, text);                                                                     \
+    } while (0)
+
+static void conversions(void) {
+    SAYS("plain", "plain");
+    SAYS("a b 7 -7 7%", "%s %c %u %d 7%%", "a", 'b', 7u, -7);
+    SAYS("-9223372036854775808 18446744073709551615", "%ld %lu", INT64_MIN, UINT64_MAX);
+    SAYS("ff deadbeefcafe 0x10", "%x %lx %p", 255u, 0xdeadbeefcafeUL, (void *)16);
+    SAYS("[    5][00005][-0005][   -5]", "[%5d][%05d][%05d][%5d]", 5, 5, -5, -5);
+    SAYS("12 34", "%zu %lld", (size_t)12, 34LL);
+    char cut[8];
+    CHECK_EQ(print_buf(cut, sizeof cut, "%s", "0123456789"), 7);
+    CHECK_STR(cut, "0123456");
+}
+
+/* What arrives on a packet socket are single writes: each must end with a line end. */
+static void whole_lines(void) {
+    int p[2];
+    char buf[64], got[128];
+    int packets = 0;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, p) != 0) SKIP("no packet sockets");
+    Out o = OUT(p[1], buf);
+    for (int i = 0; i < 12; i++) out_fmt(&o, "line %d of some length\n", i);
+    out_flush(&o);
+    close(p[1]);
+    for (ssize_t n; (n = read(p[0], got, sizeof got)) > 0; packets++) CHECK_EQ(got[n - 1], '\n');
+    CHECK_EQ(packets, 6); /* two lines fit */
+    close(p[0]);
+}
+
+static void *drain(void *arg) {
+    char b[4096];
+    long total = 0;
+    for (ssize_t n; (n = read(*(int *)arg, b, sizeof b)) != 0;)
+        if (n > 0) total += n;
+    return (void *)total;
+}
+
+/* A full non-blocking pipe is waited for, not lost. */
+static void full_pipe(void) {
+    int p[2];
+    static char big[1 << 20];
+    pthread_t t;
+    void *total;
+    CHECK_EQ(pipe(p), 0);
+    fcntl(p[1], F_SETFL, O_NONBLOCK);
+    pthread_create(&t, NULL, drain, &p[0]);
+    CHECK_EQ(write_all(p[1], big, sizeof big), 0);
+    close(p[1]);
+    pthread_join(t, &total);
+    CHECK_EQ((long)total, sizeof big);
+    CHECK_EQ(write_all(p[1], big, 1), -EBADF);
+}
+
+int main(void) {
+    conversions();
+    full_pipe();
+    whole_lines();
+    return 0;
+}
