@@ -11,11 +11,13 @@
  *   scheddetail=0|1     0      with a line for every P, M and G
  *   asyncpreemptoff=0|1 0      no preemption by signal; calls into gort still yield
  *   maxthreads=N        10000  bound of the threads that run goroutines
- *   stack=SIZE          256k   address space of a default stack, 16k ... 1g (64k, 1m, bytes)
+ *   stack=SIZE          0      address space of a default stack, 16k ... 1g (64k, 1m, bytes);
+ *                              0: 208 KB, cut from slabs (stack.h)
  *   maxstack=SIZE       1g     how far a compact stack may grow
  *   migrate=0|1         0      move every goroutine to another thread at every switch
  *   stall=N             0      report a goroutine that holds its P for N ms without a call
- *   signal=N            23     the preemption signal (SIGURG); a number, or urg, usr1, usr2, prof, io, winch
+ *   signal=N            23     the preemption signal (SIGURG): a number, or urg, usr1, usr2, prof,
+ *                              io, winch
  *   retake=off|hammer|N 0      taking Ps from threads in unannounced calls: N is 0 (normal),
  *                              1 (off), 2 (hammer: at every tick, for tests)
  *   break=N             0      debug builds: leave out step N of the retake protocol
@@ -121,7 +123,7 @@ static const Setting table[] = {
     {"scheddetail", AT(scheddetail), SET_BOOL, parse_u64, 0, 0, 1},
     {"asyncpreemptoff", AT(asyncpreemptoff), SET_BOOL, parse_u64, 0, 0, 1},
     {"maxthreads", AT(maxthreads), SET_INT, parse_u64, 10000, 1, 1 << 22},
-    {"stack", AT(stack_size), SET_SIZE, parse_size, 256 << 10, 16 << 10, 1 << 30},
+    {"stack", AT(stack_size), SET_SIZE, parse_size, 0, 16 << 10, 1 << 30},
     {"maxstack", AT(maxstack), SET_U64, parse_size, 1 << 30, 16 << 10, 1ULL << 34},
     {"migrate", AT(migrate), SET_BOOL, parse_u64, 0, 0, 1},
     {"stall", AT(stall), SET_I64, parse_u64, 0, 0, DAYS_MS},
