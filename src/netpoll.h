@@ -1,17 +1,108 @@
 /*
- * The poller as the scheduler sees it (a part: it returns lists of Gs and never readies).
+ * The poller. Three faces: what the scheduler calls, what the calls on descriptors (iowait.c,
+ * close.c, poll.c) know of a descriptor, and what the kernel side (netpoll_epoll.c,
+ * netpoll_kqueue.c) has to offer. The protocol stands at the top of netpoll.c.
+ *
+ * A part: it returns lists of Gs and never readies.
  */
 #ifndef NETPOLL_H
 #define NETPOLL_H
 
 #include "runtime.h"
 
+/* ---- for the scheduler ---------------------------------------------------------------------- */
+
 int netpoll_start(void);      /* at every start of a runtime: 0 or -errno */
 void netpoll_stop(void);
 /* Collects Gs whose descriptors are ready. deadline 0: does not block; GORT_FOREVER: until an
  * event or netpoll_break(). Each G in the list has been claimed and still counts in
- * sched.poll_waiters: the scheduler subtracts list->count once they are ready. */
+ * sched.poll_waiters: the scheduler subtracts list->count once they are ready. May come back
+ * early with nothing. */
 void netpoll(int64_t deadline, GList *list);
 void netpoll_break(void);     /* wakes the thread that blocks in netpoll; any thread, any time */
+
+/* ---- a descriptor --------------------------------------------------------------------------- */
+
+enum { DIR_READ = 0, DIR_WRITE = 1, DIRS = 2 };
+
+/* How one attempt is made that cannot block (iotry.c); a hint, checked where it is used. */
+enum { MODE_UNKNOWN, MODE_SOCKET, MODE_NOWAIT, MODE_OTHER };
+
+typedef struct Waiter Waiter;
+typedef struct PollGroup PollGroup;
+
+/* On the stack of whoever waits. All fields belong to the entry's lock while it is linked. */
+struct Waiter {
+    Waiter *next, *prev;
+    G *gp;
+    PollGroup *group; /* one of several of a gort_poll; else NULL */
+    uint32_t ticket;
+    int result;       /* 0: try again; -EBADF: closed by gort_close */
+    int wake_fd;      /* a plain thread's eventfd; -1: a goroutine */
+    bool linked;
+};
+
+/* A gort_poll in wait. It may be hit before it has parked: see poll.c. */
+enum { GROUP_ARMING, GROUP_PARKED, GROUP_HIT };
+struct PollGroup {
+    G *gp;
+    uint32_t ticket;
+    uint32_t state; /* atomic: GROUP_... */
+};
+
+typedef struct WaitQueue {
+    Waiter *head, *tail;
+} WaitQueue;
+
+typedef struct Desc {
+    uint64_t state;       /* atomic: sequence << 32 | DESC_CLOSING | calls inside the kernel */
+    Lock lock;
+    uint32_t edges[DIRS]; /* lock to write, atomic: edges the kernel has reported */
+    uint32_t drained_at;  /* atomic, iotry.c: edges[DIR_READ] when a read found the end; low bit */
+    uint8_t mode[DIRS];   /* atomic hints: MODE_... */
+    uint8_t tcp;          /* atomic hint: a TCP socket */
+    uint8_t hung;         /* lock to write, atomic: an end, error or urgent byte was reported */
+    /* lock: */
+    bool registered;      /* the kernel knows it, as far as we know */
+    WaitQueue q[DIRS];    /* goroutines, first come first served */
+    WaitQueue threads;    /* plain threads: they poll for themselves, and are here for gort_close */
+    G *closer;            /* waits until no call is inside the kernel */
+} ALIGNED(CACHE_LINE) Desc;
+
+#define DESC_CLOSING ((uint64_t)1 << 31)
+#define DESC_REFS (DESC_CLOSING - 1)
+#define DESC_SEQ ((uint64_t)1 << 32)
+
+Desc *desc_of(int fd);     /* made on first use; NULL: no such number, or no memory */
+INLINE uint32_t desc_seq(Desc *d) { return (uint32_t)(load_acq(&d->state) >> 32); }
+
+/* All with d->lock held. */
+void waiter_link(WaitQueue *q, Waiter *w, bool front);
+void waiter_unlink(WaitQueue *q, Waiter *w);
+int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
+void desc_trust(Desc *d, int fd);                  /* parks on an old registration: look again soon */
+void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
+void desc_wake_all(Desc *d, int result, GList *list);
+
+/* A number that the kernel has just given to us: nothing known about it holds any more. */
+void desc_born(int fd);
+
+/* Reported by the kernel side. */
+enum { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_HUNG = 4 };
+void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list);
+
+/* ---- the kernel side ------------------------------------------------------------------------ */
+
+int kpoll_open(void);
+void kpoll_close(void);
+/* Reports every change of fd from now on, and what is the case already. Known or not known. */
+int kpoll_add(int fd, uint32_t seq);
+void kpoll_del(int fd);
+/* Calls netpoll_event for what has happened. deadline as netpoll's; block: it may consume a
+ * break. */
+void kpoll_wait(int64_t deadline, GList *list);
+void kpoll_break(void);
+/* A second source of Gs behind one descriptor (uring.c), reported to source(list). */
+int kpoll_source(int fd, void (*source)(GList *list));
 
 #endif

@@ -1,0 +1,293 @@
+/*
+ * The table of descriptors and who waits on them.
+ *
+ * An entry per number, found by two array steps, never moved and never freed. The kernel reports
+ * edges: "something has changed since you last looked". Everything else follows from that.
+ *
+ * Waiting without losing a wake-up
+ *   1. sample edges[dir]
+ *   2. make the call; if it does not say EAGAIN, done
+ *   3. lock the entry; if edges[dir] is not the sample, go to 1
+ *   4. make sure that the kernel reports (desc_register), link a Waiter, park; the lock is given
+ *      back once the stack is left
+ * and for an event: lock, add one to edges[dir], take the first waiter off, claim it, unlock. The
+ * state changes after the kernel answered EAGAIN in 2, so the edge is reported after 1: either
+ * before 3, which sees another count, or after 4, which has a waiter to take. A count and not
+ * Go's one bit "ready", since with several readers one of them would wipe the bit that another
+ * has not seen yet.
+ *
+ * One edge, several waiters. The first is woken. It makes its call, and whatever comes of it other
+ * than EAGAIN, it wakes the next (iowait.c): there may be more where that came from. If it finds
+ * EAGAIN it goes to the front of the queue again. A gort_poll takes nothing away, so every
+ * one of them is woken by every edge. Plain threads poll for themselves (level-triggered), and are
+ * linked only so that gort_close finds them.
+ *
+ * Sequence. gort_close adds to the sequence in `state`; a call holds on to the one it began with,
+ * so after a close it gives -EBADF and never touches the next owner of the number. Events carry
+ * the sequence of their registration, so one of a former life is dropped.
+ *
+ * Calls inside the kernel are counted in the same word, and close(2) waits for them: otherwise a
+ * call that was woken, and has not yet gone in again, would read from whoever got the number next.
+ * The count is held for non-blocking system calls only, never over a park (close.c).
+ *
+ * Behind our back. A number may be closed by plain close(2) and come back as another file; the
+ * kernel then drops the registration without a word, and a waiter that trusts it waits for ever.
+ * Registering again at every park would find out, at 370 ns each, 5 % of an echo. Instead a park
+ * on an old registration leaves a mark (one byte per number, in an array of their own), and
+ * netpoll() itself looks at the marks every millisecond while there are any: one that is found
+ * twice still in wait is registered again, which costs a wait of over a millisecond one system
+ * call and a short one none. The mark and `suspects` are a Dekker pair: the waiter marks, fence,
+ * reads suspects; the pass clears suspects, fence, reads the marks. Likewise suspects and
+ * `blocking`, for a poller that sleeps without a limit.
+ *
+ * poll_waiters counts goroutines in queues. The waiter adds before it parks. It is taken off by
+ * whoever readied it, after that, or by itself where its deadline did. So it is never too low
+ * while a wake-up is on its way, which the deadlock detector relies on.
+ */
+#include "netpoll.h"
+#include "sched.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#define CHUNK 1024
+#define CHUNKS 65536 /* 64 million numbers: 512 KB of untouched zeroes */
+#define LOOK_AGAIN GORT_MS
+
+typedef struct Chunk {
+    Desc desc[CHUNK];
+    uint8_t mark[CHUNK] ALIGNED(CACHE_LINE); /* atomic: 0; 1 marked; 2 seen once by the pass */
+} Chunk;
+
+static Chunk *table[CHUNKS]; /* atomic, written once each */
+static uint32_t chunks_end;  /* atomic: one past the highest in use */
+
+static Lock pass_lock;
+static int64_t passed_at;  /* pass_lock */
+static uint32_t suspects;  /* atomic: there may be marks */
+static uint32_t blocking;  /* atomic: a thread sleeps in the kernel */
+
+static Chunk *chunk_make(uint32_t i) {
+    Chunk *fresh = os_map(sizeof(Chunk), false), *none = NULL;
+    if (fresh == NULL) return NULL;
+    if (!cas_acq_rel(&table[i], &none, fresh)) {
+        os_unmap(fresh, sizeof(Chunk));
+        return none;
+    }
+    uint32_t end = load_rlx(&chunks_end);
+    while (end <= i && !cas_seq(&chunks_end, &end, i + 1)) {
+    }
+    return fresh;
+}
+
+/* Any thread; takes no lock. */
+Desc *desc_of(int fd) {
+    uint32_t i = (uint32_t)fd / CHUNK;
+    if (unlikely(fd < 0 || i >= CHUNKS)) return NULL;
+    Chunk *c = load_acq(&table[i]); /* pairs with the CAS in chunk_make */
+    if (unlikely(c == NULL) && (c = chunk_make(i)) == NULL) return NULL;
+    return &c->desc[fd % CHUNK];
+}
+
+void waiter_link(WaitQueue *q, Waiter *w, bool front) {
+    Waiter *after = front ? NULL : q->tail;
+    w->prev = after;
+    w->next = after ? NULL : q->head;
+    *(after ? &after->next : &q->head) = w;
+    *(w->next ? &w->next->prev : &q->tail) = w;
+    w->linked = true;
+}
+
+void waiter_unlink(WaitQueue *q, Waiter *w) {
+    *(w->prev ? &w->prev->next : &q->head) = w->next;
+    *(w->next ? &w->next->prev : &q->tail) = w->prev;
+    w->linked = false;
+}
+
+/* Ends the wait of w, which is not linked any more, if nobody else has. */
+static bool waiter_claim(Waiter *w, int result, GList *list) {
+    G *gp = w->gp;
+    w->result = result;
+    if (w->group && xchg_seq(&w->group->state, GROUP_HIT) != GROUP_PARKED) return false;
+    if (!wait_claim(gp, w->ticket)) return false;
+    glist_push(list, gp);
+    return true;
+}
+
+void desc_wake_next(Desc *d, int dir, GList *list) {
+    bool one = false;
+    for (Waiter *w = d->q[dir].head, *next; w; w = next) {
+        next = w->next;
+        if (one && w->group == NULL) continue;
+        waiter_unlink(&d->q[dir], w);
+        bool claimed = waiter_claim(w, 0, list);
+        if (claimed && w->group == NULL) one = true;
+    }
+}
+
+void desc_wake_all(Desc *d, int result, GList *list) {
+    for (int dir = 0; dir < DIRS; dir++)
+        for (Waiter *w; (w = d->q[dir].head) != NULL;) {
+            waiter_unlink(&d->q[dir], w);
+            waiter_claim(w, result, list);
+        }
+    for (Waiter *w; (w = d->threads.head) != NULL;) {
+        static const uint64_t one = 1;
+        waiter_unlink(&d->threads, w);
+        w->result = result;
+        if (w->wake_fd >= 0) os_write(w->wake_fd, &one, sizeof one);
+    }
+}
+
+int desc_register(Desc *d, int fd) {
+    int r = kpoll_add(fd, desc_seq(d));
+    d->registered = r == 0;
+    return r;
+}
+
+void desc_trust(Desc *d, int fd) {
+    Chunk *c = container_of(d - fd % CHUNK, Chunk, desc);
+    xchg_seq(&c->mark[fd % CHUNK], 1);
+    if (likely(load_seq(&suspects) != 0)) return;
+    store_seq(&suspects, 1);
+    fence_full();
+    if (load_seq(&blocking)) kpoll_break();
+}
+
+void desc_born(int fd) {
+    Desc *d = desc_of(fd);
+    if (d == NULL) return;
+    /* Most numbers were closed by gort_close, or are new: nothing is known about them. */
+    if (load_rlx(&d->mode[DIR_READ]) == MODE_UNKNOWN && load_rlx(&d->mode[DIR_WRITE]) == MODE_UNKNOWN &&
+        load_rlx(&d->lock.word) == 0 && !d->registered)
+        return;
+    lock(&d->lock, RANK_POLL);
+    d->registered = false;
+    store_rlx(&d->hung, 0);
+    store_rlx(&d->tcp, 0);
+    store_rlx(&d->drained_at, 0);
+    store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
+    store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+    add_seq(&d->state, DESC_SEQ);
+    unlock(&d->lock);
+}
+
+/* From the kernel side, any M in netpoll(). */
+void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list) {
+    Desc *d = desc_of(fd);
+    if (d == NULL) return;
+    lock(&d->lock, RANK_POLL);
+    if (desc_seq(d) == seq) {
+        if (what & EVENT_HUNG) store_rlx(&d->hung, 1);
+        for (int dir = 0; dir < DIRS; dir++) {
+            if (!(what & (EVENT_READ << dir))) continue;
+            /* Release: hung before the count, for iotry.c's reading of both. */
+            store_rel(&d->edges[dir], d->edges[dir] + 1);
+            if (d->q[dir].head) desc_wake_next(d, dir, list);
+        }
+    }
+    unlock(&d->lock);
+}
+
+/* A marked number that somebody still waits on: tells the kernel again. Its answer may be an
+ * event at once, or that there is nothing to wait for (a regular file by now). */
+static void look_again(int fd, GList *list) {
+    Desc *d = desc_of(fd);
+    lock(&d->lock, RANK_POLL);
+    if ((d->q[DIR_READ].head || d->q[DIR_WRITE].head) && desc_register(d, fd) < 0) {
+        for (int dir = 0; dir < DIRS; dir++) {
+            store_rel(&d->edges[dir], d->edges[dir] + 1);
+            desc_wake_next(d, dir, list);
+        }
+    }
+    unlock(&d->lock);
+}
+
+/* Moves the marks of one chunk on; true: some are left. */
+static bool pass_chunk(Chunk *c, int first, GList *list) {
+    bool left = false;
+    for (int w = 0; w < CHUNK; w += 8) {
+        if (load_rlx((uint64_t *)(void *)&c->mark[w]) == 0) continue;
+        for (int i = w; i < w + 8; i++) {
+            uint8_t seen = load_rlx(&c->mark[i]), to = seen == 1 ? 2 : 0;
+            if (seen == 0) continue;
+            if (!cas_seq(&c->mark[i], &seen, to) || to == 2) left = true;
+            else look_again(first + i, list);
+        }
+    }
+    return left;
+}
+
+static void pass(int64_t now, GList *list) {
+    if (!try_lock(&pass_lock, RANK_PRIM)) return;
+    if (now - passed_at >= LOOK_AGAIN) {
+        bool left = false;
+        passed_at = now;
+        store_seq(&suspects, 0);
+        fence_full(); /* against desc_trust, see above */
+        uint32_t end = load_acq(&chunks_end);
+        for (uint32_t i = 0; i < end; i++) {
+            Chunk *c = load_acq(&table[i]);
+            if (c && pass_chunk(c, (int)i * CHUNK, list)) left = true;
+        }
+        if (left) store_seq(&suspects, 1);
+    }
+    unlock(&pass_lock);
+}
+
+/* On g0, or the monitor; no lock held. */
+void netpoll(int64_t deadline, GList *list) {
+    if (deadline == 0) {
+        if (load_rlx(&suspects)) pass(coarse_now(), list);
+        kpoll_wait(0, list);
+        return;
+    }
+    int64_t now = 0;
+    if (load_rlx(&suspects)) pass(now = os_now(), list);
+    if (list->head) deadline = 0;
+    store_seq(&blocking, 1);
+    fence_full(); /* against desc_trust */
+    if (load_seq(&suspects) && deadline != 0) {
+        if (now == 0) now = os_now();
+        if (deadline > now + LOOK_AGAIN) deadline = now + LOOK_AGAIN;
+    }
+    kpoll_wait(deadline, list);
+    store_rlx(&blocking, 0);
+}
+
+void netpoll_break(void) { kpoll_break(); }
+
+/* As Go: the soft limit on descriptors is there for programs that use select(2). */
+static void raise_limit(void) {
+    struct rlimit lim;
+    if (os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&lim, 0, 0) < 0) return;
+    if (lim.rlim_cur >= lim.rlim_max) return;
+    lim.rlim_cur = lim.rlim_max;
+    os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&lim, 0, 0, 0);
+}
+
+int netpoll_start(void) {
+    raise_limit();
+    store_seq(&suspects, 0);
+    store_seq(&blocking, 0);
+    store_seq(&sched.poll_waiters, 0);
+    return kpoll_open();
+}
+
+/* The goroutines that still wait will never run again: forgets them, and that the kernel knew.
+ * Plain threads stay. No other thread is in netpoll() or in a goroutine's call any more. */
+void netpoll_stop(void) {
+    kpoll_close();
+    for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
+        Chunk *c = load_acq(&table[i]);
+        for (int k = 0; c && k < CHUNK; k++) {
+            Desc *d = &c->desc[k];
+            if (load_rlx(&d->state) == 0 && !d->registered && !d->q[0].head && !d->q[1].head) continue;
+            lock(&d->lock, RANK_POLL);
+            d->registered = false;
+            d->q[DIR_READ] = d->q[DIR_WRITE] = (WaitQueue){0};
+            unlock(&d->lock);
+        }
+        if (c) memset(c->mark, 0, sizeof c->mark);
+    }
+}
