@@ -21,6 +21,7 @@ enum {
     RANK_NONE,
     RANK_WORLD,   /* stop-the-world, maxprocs */
     RANK_RETAKE,  /* monitor against stop-the-world */
+    RANK_TIMER,   /* a gort_timer: held while it fires, which sends or starts a goroutine */
     RANK_PRIM,    /* channels, semaphores' buckets, conditions: several at once by address */
     RANK_CTX,
     RANK_POLL,    /* a descriptor's entry */
