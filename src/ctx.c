@@ -1,0 +1,304 @@
+/*
+ * Contexts: a tree of cancellations, with deadlines and values.
+ *
+ * Every context is a node of its own, those made for a value too: it has a channel that is closed
+ * on cancellation, a cause (0 while it lives), and a list of children. A child holds a reference
+ * to its parent, for values, as long as it exists; a parent knows its children only while they are
+ * not cancelled, without a reference: a child takes itself off before it goes.
+ *
+ * Cancelling c:
+ *   1  the cause is set by a CAS from 0. Who loses it is done: the first cause counts.
+ *   2  the channel is closed. So whoever is woken by it finds the cause.
+ *   3  under c's lock, c is marked as dead and its children are taken over, each with a
+ *      reference; a child that is made later finds the mark and is cancelled by its maker.
+ *   4  c takes itself off its parent's list, and its deadline off the clock.
+ *   5  the children are cancelled likewise, with c's cause.
+ * The children taken over wait in a list, not on the stack, so a chain of any length works. When
+ * the call that cancelled has returned, all that were there are cancelled.
+ *
+ * No two locks are held at once. A context is linked by its `up` lock: parent->lock guards the
+ * parent's list and the links (and `linked`) of the children in it.
+ *
+ * A deadline is a timer on the runtime's heap, or where no runtime runs on the fallback clock
+ * (clock.c). It holds a reference while armed; `armed` (c's lock) says who drops it.
+ *
+ * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; closing and receiving
+ * order the rest.
+ */
+#include "clock.h"
+#include "sema.h"
+#include "time.h"
+
+#include <stdlib.h>
+
+struct gort_ctx {
+    Garbage garbage;
+    uint32_t refs;           /* atomic */
+    int32_t err;             /* atomic: the cause */
+    Lock lock;               /* RANK_CTX */
+    /* lock: */
+    bool dead;               /* no child may be linked any more */
+    bool armed;              /* the clock has a reference */
+    gort_ctx *children;
+    /* the parent's lock: */
+    bool linked;
+    gort_ctx *next, *prev;   /* siblings */
+    /* who is cancelling it: */
+    gort_ctx *work;
+    /* constant: */
+    gort_ctx *parent;        /* referenced; NULL: a root */
+    gort_chan *done;
+    bool valued;
+    const void *key;
+    void *value;
+    int64_t deadline;        /* its own or its parent's, the earlier one */
+    uint32_t epoch;          /* the runtime whose heap has the timer; CLOCK_EPOCH: clock.c */
+    Timer timer;
+    ClockEntry entry;
+};
+
+#define CLOCK_EPOCH 0xffffffffu
+
+/* ---- references ------------------------------------------------------------------------------ */
+
+/* The last reference is gone; takes the chain of parents with it as far as that is the last. */
+static void destroy(Garbage *g) {
+    gort_ctx *c = container_of(g, gort_ctx, garbage);
+    while (c != NULL) {
+        gort_ctx *parent = c->parent;
+        gort_chan_release(c->done);
+        free(c);
+        c = parent != NULL && sub_seq(&parent->refs, 1) == 0 ? parent : NULL;
+    }
+}
+
+static void unref(gort_ctx *c) {
+    if (sub_seq(&c->refs, 1) == 0) destroy(&c->garbage);
+}
+
+/* Likewise, where nothing may be freed: in the scheduler. */
+static void unref_later(gort_ctx *c) {
+    if (sub_seq(&c->refs, 1) == 0) garbage_leave(&c->garbage);
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+/* False: the parent is cancelled. */
+static bool link_child(gort_ctx *parent, gort_ctx *c) {
+    M *m = enter();
+    lock(&parent->lock, RANK_CTX);
+    bool alive = !parent->dead;
+    if (alive) {
+        c->next = parent->children;
+        c->prev = NULL;
+        if (c->next) c->next->prev = c;
+        parent->children = c;
+        c->linked = true;
+    }
+    unlock(&parent->lock);
+    leave(m);
+    return alive;
+}
+
+static void unlink_child(gort_ctx *c) {
+    gort_ctx *parent = c->parent;
+    if (parent == NULL) return;
+    M *m = enter();
+    lock(&parent->lock, RANK_CTX);
+    if (c->linked) {
+        if (c->prev) c->prev->next = c->next;
+        else parent->children = c->next;
+        if (c->next) c->next->prev = c->prev;
+        c->linked = false;
+    }
+    unlock(&parent->lock);
+    leave(m);
+}
+
+/* Marks c as dead and puts its children onto the list of work, each with a reference. True: a
+ * deadline was armed, and is for the caller to take back. */
+static bool kill_node(gort_ctx *c, gort_ctx **work) {
+    M *m = enter();
+    lock(&c->lock, RANK_CTX);
+    c->dead = true;
+    bool armed = c->armed;
+    c->armed = false;
+    for (gort_ctx *child = c->children, *next; child != NULL; child = next) {
+        next = child->next;
+        child->linked = false;
+        add_rlx(&child->refs, 1);
+        child->work = *work;
+        *work = child;
+    }
+    c->children = NULL;
+    unlock(&c->lock);
+    leave(m);
+    return armed;
+}
+
+/* Takes the deadline of c off the clock that has it. True: its reference has come back. */
+static bool disarm(gort_ctx *c) {
+    if (c->epoch == CLOCK_EPOCH) return clock_del(&c->entry);
+    return timer_del(&c->timer) || c->epoch != sched.epoch || !load_acq(&sched.running);
+}
+
+/* Steps 1 to 4. In or outside of a section; frees nothing: the caller has a reference, and
+ * *spare counts those of the clock's that came back. */
+static void cancel_node(gort_ctx *c, int cause, gort_ctx **work, int *spare) {
+    int32_t none = 0;
+    if (!cas_acq_rel(&c->err, &none, cause)) return;
+    gort_chan_close(c->done);
+    if (kill_node(c, work) && disarm(c)) *spare = 1;
+    unlink_child(c);
+}
+
+/* Cancels c and all below it. drop: how references are given back here. */
+static void cancel(gort_ctx *c, int cause, void (*drop)(gort_ctx *)) {
+    gort_ctx *work = NULL;
+    int spare = 0;
+    cancel_node(c, cause, &work, &spare);
+    if (spare) drop(c);
+    while (work != NULL) {
+        c = work;
+        work = c->work;
+        spare = 0;
+        cancel_node(c, cause, &work, &spare);
+        if (spare) drop(c);
+        drop(c);
+    }
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------- */
+
+/* The clock's reference comes with it. armed is cleared first, so that cancel() leaves that
+ * reference alone; where cancel() was faster it has seen that the clock had let go of it. */
+static void expired(gort_ctx *c) {
+    M *m = enter();
+    lock(&c->lock, RANK_CTX);
+    c->armed = false;
+    unlock(&c->lock);
+    leave(m);
+    cancel(c, -ETIMEDOUT, unref_later);
+    unref_later(c);
+}
+
+static void expired_timer(M *m, void *arg, uint32_t seq) { expired(arg); }
+static void expired_entry(ClockEntry *e) { expired(container_of(e, gort_ctx, entry)); }
+
+/* Arms the deadline, with a reference for the clock, unless c is cancelled by now. 0, -ENOMEM,
+ * -EAGAIN: no thread for the fallback clock. */
+static int arm(gort_ctx *c) {
+    int r = 0;
+    bool start = false;
+    M *m = enter();
+    lock(&c->lock, RANK_CTX);
+    if (!c->dead) {
+        bool heap = runtime_running();
+        c->epoch = heap ? sched.epoch : CLOCK_EPOCH;
+        c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c};
+        if (heap) r = timer_add(m, &c->timer);
+        else start = clock_add(&c->entry, c->deadline, expired_entry);
+        c->armed = r == 0;
+        if (c->armed) add_rlx(&c->refs, 1);
+    }
+    unlock(&c->lock);
+    leave(m);
+    return start ? clock_start() : r;
+}
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
+/* A node that nobody knows yet. */
+static gort_ctx *make(gort_ctx *parent) {
+    int saved = errno;
+    gort_ctx *c = calloc(1, sizeof *c);
+    gort_chan *done = gort_chan_new(0, 0);
+    if (c == NULL || done == NULL) {
+        free(c);
+        gort_chan_release(done);
+        errno = saved;
+        return NULL;
+    }
+    errno = saved;
+    c->garbage.destroy = destroy;
+    c->refs = 1;
+    c->done = done;
+    c->deadline = parent != NULL ? parent->deadline : GORT_FOREVER;
+    c->parent = parent;
+    if (parent != NULL) add_rlx(&parent->refs, 1);
+    return c;
+}
+
+/* Hangs c below its parent, where it learns of a cancellation. */
+static gort_ctx *attach(gort_ctx *c) {
+    if (c->parent != NULL && !link_child(c->parent, c))
+        cancel(c, load_acq(&c->parent->err), unref);
+    return c;
+}
+
+EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) {
+    if (in_forked_child()) return NULL;
+    garbage_collect();
+    gort_ctx *c = make(parent);
+    return c != NULL ? attach(c) : NULL;
+}
+
+EXPORT gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value) {
+    if (in_forked_child()) return NULL;
+    garbage_collect();
+    gort_ctx *c = make(parent);
+    if (c == NULL) return NULL;
+    c->valued = true;
+    c->key = key;
+    c->value = value;
+    return attach(c);
+}
+
+EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
+    if (in_forked_child()) return NULL;
+    garbage_collect();
+    gort_ctx *c = make(parent);
+    if (c == NULL) return NULL;
+    bool own = deadline < c->deadline; /* else the parent's comes first and is enough */
+    if (own) c->deadline = deadline;
+    attach(c);
+    if (!own || load_acq(&c->err) != 0) return c;
+    if (deadline <= os_now()) {
+        cancel(c, -ETIMEDOUT, unref);
+    } else if (arm(c) < 0) {
+        gort_ctx_release(c);
+        return NULL;
+    }
+    return c;
+}
+
+/* The nearest value of that key, from c upwards. */
+EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
+    if (in_forked_child()) return NULL;
+    for (; c != NULL; c = c->parent)
+        if (c->valued && c->key == key) return c->value;
+    return NULL;
+}
+
+EXPORT void gort_ctx_cancel(gort_ctx *c) {
+    if (c == NULL || in_forked_child()) return;
+    cancel(c, -ECANCELED, unref);
+}
+
+EXPORT gort_chan *gort_ctx_done(gort_ctx *c) {
+    if (c == NULL || in_forked_child()) return NULL;
+    return c->done;
+}
+
+EXPORT int gort_ctx_err(gort_ctx *c) {
+    if (in_forked_child()) return -ENOTCONN;
+    poll_attention();
+    return c != NULL ? load_acq(&c->err) : 0;
+}
+
+EXPORT void gort_ctx_release(gort_ctx *c) {
+    if (c == NULL || in_forked_child()) return;
+    cancel(c, -ECANCELED, unref);
+    unref(c);
+    garbage_collect();
+}

@@ -1,0 +1,91 @@
+/*
+ * Groups: errgroup. Goroutines that work on one thing, of which the first failure cancels the rest.
+ *
+ * Made of the rooms below: a wait group for the end, a context for the cancellation, a semaphore
+ * for the limit. The first negative result is kept by a CAS from 0. The order at the end of a
+ * function matters: result, then the place in the limit, then the wait group; after the last
+ * one gort_group_wait() may free everything, so nothing is touched any more.
+ *
+ * A function that calls gort_exit() has ended, with 0 (exit_hook.h).
+ */
+#include "exit_hook.h"
+#include "sema.h"
+
+#include <stdlib.h>
+
+struct gort_group {
+    gort_ctx *ctx;
+    gort_wg wg;
+    gort_sem places;
+    bool limited;
+    int32_t result; /* atomic: the first negative one */
+};
+
+typedef struct Member {
+    gort_group *group;
+    int (*fn)(gort_ctx *, void *);
+    void *arg;
+} Member;
+
+EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
+    if (in_forked_child()) return NULL;
+    int saved = errno;
+    gort_group *g = calloc(1, sizeof *g);
+    errno = saved;
+    if (g == NULL) return NULL;
+    g->ctx = gort_ctx_new(parent);
+    if (g->ctx == NULL) {
+        free(g);
+        return NULL;
+    }
+    g->limited = limit > 0;
+    if (g->limited) gort_sem_release(&g->places, limit);
+    return g;
+}
+
+static void leave_group(gort_group *g) {
+    if (g->limited) gort_sem_release(&g->places, 1);
+    gort_wg_done(&g->wg);
+}
+
+static void exited(void *arg) { leave_group(arg); }
+
+static void failed(gort_group *g, int result) {
+    int32_t none = 0;
+    if (cas_acq_rel(&g->result, &none, result)) gort_ctx_cancel(g->ctx);
+}
+
+/* A goroutine's function; arg is its own copy. */
+static void member_run(void *arg) {
+    Member *me = arg;
+    gort_group *g = me->group;
+    ExitHook hook;
+    exit_hook_push(&hook, exited, g);
+    int result = me->fn(g->ctx, me->arg);
+    exit_hook_pop(&hook);
+    if (result < 0) failed(g, result);
+    leave_group(g);
+}
+
+EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (fn == NULL) return -EINVAL;
+    Member me = {g, fn, arg};
+    if (g->limited) gort_sem_acquire(&g->places, 1);
+    gort_wg_add(&g->wg, 1);
+    M *m = enter();
+    int r = go_start(m, NULL, member_run, NULL, &me, sizeof me,
+                     (uintptr_t)__builtin_return_address(0));
+    leave(m);
+    if (r < 0) leave_group(g);
+    return r;
+}
+
+EXPORT int gort_group_wait(gort_group *g) {
+    if (in_forked_child()) return -ENOTCONN;
+    gort_wg_wait(&g->wg);
+    int result = load_acq(&g->result);
+    gort_ctx_release(g->ctx);
+    free(g);
+    return result;
+}

@@ -1,0 +1,235 @@
+/*
+ * The mutex: Go's, with its two modes.
+ *
+ * Normal mode: who unlocks wakes the longest waiter but does not hand over; the woken one competes
+ * with whoever runs already, and those have the advantage of a CPU. That is what makes a mutex
+ * fast: a goroutine may lock and unlock many times in its slice although others wait. A woken
+ * waiter that loses goes back to the *front* of the queue.
+ *
+ * Starvation mode: once a waiter has waited 1 ms, it switches the mutex to this mode. Now unlock
+ * hands ownership straight to the head of the queue and yields its slice to it, and new arrivals
+ * do not compete, they queue up. A waiter that becomes owner switches back if it is the last in
+ * the queue or has waited less than 1 ms.
+ *
+ * The word:
+ *
+ *   LOCKED     somebody owns it
+ *   WOKEN      a waiter is awake and will compete (or a newcomer spins): unlock need not wake
+ *              another. Whoever it stands for clears it, in the CAS by which it gets the lock,
+ *              goes (back) to sleep, or gives up.
+ *   STARVING   starvation mode; implies LOCKED and PARKED
+ *   PARKED     somebody sleeps in the table (sema.c) under this address
+ *
+ * Go counts the waiters in the word; one bit is enough since the queue itself is looked at under
+ * the bucket's lock. PARKED changes under that lock only, and so does the release of a mutex that
+ * has sleepers to be woken. Hence after the CAS that frees it nobody touches a mutex again: who
+ * gets it may unlock and free it.
+ *
+ * Nothing is lost: LOCKED is cleared while PARKED is set only if WOKEN is or becomes set; whoever
+ * holds WOKEN ends with LOCKED set (by itself or by another), and the unlock of that one sees
+ * PARKED again.
+ *
+ * The uncontended lock is one CAS without a load before it, which would fetch the line twice;
+ * unlock is one CAS. The clock is read only by who goes to sleep.
+ *
+ * Orders: acquire by the CAS that sets LOCKED, release by the CAS that clears it; a hand-over is
+ * ordered by ready() and park().
+ */
+#include "mutex.h"
+
+enum { LOCKED = 1, WOKEN = 2, STARVING = 4, PARKED = 8 };
+
+#define STARVE_AFTER (1 * GORT_MS)
+#define SPINS 4         /* rounds of spinning, as in Go */
+#define SPIN_PAUSES 30
+
+/* What one call to lock knows. */
+typedef struct Attempt {
+    gort_mutex *mu;
+    int64_t deadline;
+    int reason;
+    int64_t since;  /* when it first went to sleep; 0: not yet */
+    bool awoke;     /* WOKEN stands for this one */
+    bool starving;  /* has waited too long */
+    int spins;
+} Attempt;
+
+/* Spinning can help only if the owner runs at this moment on another CPU, and if it keeps nobody
+ * from running here. In a section. */
+static bool can_spin(M *m, const Attempt *a) {
+    if (a->spins >= SPINS) return false;
+    if (m->plain) return true;
+    uint32_t procs = load_rlx(&sched.procs);
+    if (procs < 2 || load_rlx(&sched.npidle) + load_rlx(&sched.spinning) + 1 >= procs) return false;
+    return m->p != NULL && load_rlx(&m->p->head) == load_rlx(&m->p->tail) &&
+           load_rlx(&m->p->runnext) == NULL;
+}
+
+/* One round; tells unlock that it need not wake a sleeper. */
+static void spin(Attempt *a, uint32_t old) {
+    a->spins++;
+    if (!a->awoke && (old & (WOKEN | PARKED)) == PARKED)
+        a->awoke = cas_acq(&a->mu->state_, &old, old | WOKEN);
+    for (int i = 0; i < SPIN_PAUSES; i++) arch_pause();
+}
+
+/* The state after the wish of this attempt was fulfilled: WOKEN no longer stands for it. */
+INLINE uint32_t settled(const Attempt *a, uint32_t state) {
+    return a->awoke ? state & ~(uint32_t)WOKEN : state;
+}
+
+/* Takes the mutex if it is free, as long as it is free. */
+static bool take(Attempt *a, uint32_t *old) {
+    *old = load_rlx(&a->mu->state_);
+    while (!(*old & LOCKED))
+        if (cas_acq(&a->mu->state_, old, settled(a, *old | LOCKED))) return true;
+    return false;
+}
+
+/* The deadline has passed: gives up, or gets it after all at this very moment. */
+static bool give_up(Attempt *a) {
+    uint32_t old;
+    for (;;) {
+        if (take(a, &old)) return false;
+        if (!a->awoke || cas_acq(&a->mu->state_, &old, settled(a, old))) return true;
+    }
+}
+
+/* Queued for nothing: takes s off, and the mark if it was the last. Bucket locked. */
+static void expire(gort_mutex *mu, Bucket *b, Sleeper *s) {
+    if (s->queued) sema_remove(b, s);
+    if (!sema_has(b, mu)) and_seq(&mu->state_, ~(uint32_t)(PARKED | STARVING));
+}
+
+/* An owner by hand-over: leaves starvation mode if it need not be. */
+static void received(Attempt *a) {
+    if (os_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
+}
+
+/*
+ * Sleeps until woken, handed the mutex (*owner) or timed out (*expired). Returns at once where the
+ * mutex is found free.
+ */
+static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
+    gort_mutex *mu = a->mu;
+    Bucket *b = sema_bucket(mu);
+    Sleeper s;
+    sleeper_init(&s, m, a->deadline);
+    *owner = *expired = false;
+    lock(&b->lock, RANK_PRIM);
+    uint32_t old = load_rlx(&mu->state_);
+    do {
+        if (!(old & LOCKED)) {
+            unlock(&b->lock);
+            return m;
+        }
+    } while (!cas_acq(&mu->state_, &old, settled(a, old | PARKED | (a->starving ? STARVING : 0))));
+    sema_push(b, &s, mu, a->since != 0);
+    if (a->since == 0) a->since = os_now();
+    a->awoke = false;
+    m = sleeper_park(m, &s, &b->lock, a->reason, a->deadline, expired);
+    if (*expired) {
+        lock(&b->lock, RANK_PRIM);
+        expire(mu, b, &s);
+        unlock(&b->lock);
+        return m;
+    }
+    *owner = s.granted;
+    a->awoke = !s.granted; /* who woke it without a hand-over has set WOKEN for it */
+    return m;
+}
+
+/* 0, or -ETIMEDOUT. */
+NOINLINE int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason) {
+    if (in_forked_child()) return -ENOTCONN;
+    Attempt a = {.mu = mu, .deadline = deadline, .reason = reason};
+    bool owner = false, expired = false;
+    int r = 0;
+    uint32_t old;
+    M *m = enter();
+    while (!take(&a, &old)) {
+        if (expired || (deadline != GORT_FOREVER && os_now() >= deadline)) {
+            r = give_up(&a) ? -ETIMEDOUT : 0;
+            break;
+        }
+        if (!(old & STARVING) && a.since == 0 && can_spin(m, &a)) {
+            spin(&a, old);
+            continue;
+        }
+        if (a.since != 0) a.starving = os_now() - a.since > STARVE_AFTER;
+        m = sleep_once(m, &a, &owner, &expired);
+        if (owner) {
+            received(&a);
+            break;
+        }
+    }
+    leave(m);
+    return r;
+}
+
+INLINE bool wakes_nobody(uint32_t state) {
+    return !(state & PARKED) || (state & (WOKEN | STARVING)) == WOKEN;
+}
+
+/*
+ * The release of a mutex on which somebody may sleep: under the bucket's lock, one CAS. Returns
+ * who is to be made ready, or NULL.
+ */
+static Sleeper *release_locked(gort_mutex *mu, Bucket *b) {
+    bool more;
+    uint32_t old = load_rlx(&mu->state_), next;
+    while (wakes_nobody(old)) /* they have expired meanwhile, or one is awake */
+        if (cas_rel(&mu->state_, &old, old & ~(uint32_t)LOCKED)) return NULL;
+    Sleeper *s = sema_pop(b, mu, &more);
+    if (s != NULL) s->granted = (old & STARVING) != 0;
+    do {
+        next = old & ~(uint32_t)(more ? 0 : PARKED | STARVING);
+        if (s == NULL) next &= ~(uint32_t)LOCKED;
+        else if (!s->granted) next = (next & ~(uint32_t)LOCKED) | WOKEN;
+    } while (!cas_acq_rel(&mu->state_, &old, next));
+    return s;
+}
+
+static NOINLINE void unlock_contended(gort_mutex *mu, uint32_t old) {
+    if (in_forked_child()) return;
+    while (wakes_nobody(old)) {
+        if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
+        if (cas_rel(&mu->state_, &old, old & ~(uint32_t)LOCKED)) return;
+    }
+    if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
+    Bucket *b = sema_bucket(mu);
+    M *m = enter();
+    lock(&b->lock, RANK_PRIM);
+    Sleeper *s = release_locked(mu, b);
+    G *gp = s != NULL ? s->gp : NULL;
+    bool handed = s != NULL && s->granted;
+    unlock(&b->lock);
+    if (gp != NULL) {
+        if (handed && may_yield(m)) m = ready_and_yield(m, gp);
+        else ready(m, gp);
+    }
+    leave(m);
+}
+
+EXPORT void gort_mutex_lock(gort_mutex *mu) { mutex_lock(mu, GORT_FOREVER, WAIT_MUTEX); }
+
+EXPORT int gort_mutex_lock_until(gort_mutex *mu, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
+    return mutex_lock(mu, deadline, WAIT_MUTEX);
+}
+
+EXPORT int gort_mutex_try_lock(gort_mutex *mu) {
+    if (in_forked_child()) return -ENOTCONN;
+    Attempt a = {.mu = mu};
+    uint32_t old;
+    if (!take(&a, &old)) return -EBUSY;
+    tsan_acquire(mu);
+    return 0;
+}
+
+EXPORT void gort_mutex_unlock(gort_mutex *mu) {
+    uint32_t old = LOCKED;
+    tsan_release(mu);
+    if (unlikely(!cas_rel(&mu->state_, &old, 0))) unlock_contended(mu, old);
+    else poll_attention();
+}

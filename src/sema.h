@@ -1,0 +1,131 @@
+/*
+ * Where goroutines and threads wait for a sync object: queues of sleepers, and the table of them
+ * that serves objects too small to hold a queue. See sema.c.
+ */
+#ifndef SEMA_H
+#define SEMA_H
+
+#include "sched.h"
+
+#if defined(__has_include)
+#if __has_include("san.h")
+#include "san.h"
+#endif
+#endif
+#ifndef tsan_acquire
+#ifdef GORT_TSAN
+void __tsan_acquire(void *at);
+void __tsan_release(void *at);
+#define tsan_acquire(p) __tsan_acquire((void *)(p))
+#define tsan_release(p) __tsan_release((void *)(p))
+#else
+#define tsan_acquire(p) ((void)0)
+#define tsan_release(p) ((void)0)
+#endif
+#endif
+
+/*
+ * One wait. Lives in the frame of the waiting call; valid while it is queued, and for a timed one
+ * until its owner has taken it off or found it taken off, under the lock of its queue.
+ */
+typedef struct Sleeper Sleeper;
+struct Sleeper {
+    /* the queue's lock: */
+    Sleeper *next, *prev;
+    bool queued;
+    bool notified;      /* cond.c: woken before it was parked */
+    bool parked;        /* cond.c */
+    /* constant while queued: */
+    bool timed;         /* has a deadline: a waker must claim it */
+    uint32_t ticket;    /* timed: of wait_begin() */
+    G *gp;
+    const void *key;    /* the table: what it waits for */
+    int64_t amount;     /* sem.c: permits wanted */
+    /* Left by who took it off, read by its owner after it was woken: */
+    bool granted;       /* what it waited for is its own already */
+    /* the bucket's lock, valid in the first sleeper of a key only: */
+    Sleeper *last;      /* of the same key */
+    Sleeper *up, *down; /* the firsts of the other keys in the bucket */
+};
+
+typedef struct SleepQ {
+    Sleeper *first, *last;
+} SleepQ;
+
+/* Prepares a wait of the current G. In a section. */
+INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline) {
+    s->gp = self(m);
+    s->queued = s->notified = s->parked = s->granted = false;
+    s->timed = deadline != GORT_FOREVER;
+    if (s->timed) s->ticket = wait_begin(s->gp);
+}
+
+/* True: the caller, who took s off its queue, is the one that wakes it. False: its deadline was
+ * faster; it needs no more attention. */
+INLINE bool sleeper_claim(Sleeper *s) { return !s->timed || wait_claim(s->gp, s->ticket); }
+
+/* Parks the current G, queued as s under l, until it is woken or the deadline has passed. Unlocks
+ * l. After a timeout the caller takes s off. */
+INLINE M *sleeper_park(M *m, Sleeper *s, Lock *l, int reason, int64_t deadline, bool *timed_out) {
+    *timed_out = false;
+    if (!s->timed) return park(m, l, reason);
+    return park_until(m, l, reason, deadline, s->ticket, timed_out);
+}
+
+/* ---- a queue inside an object (cond.c, sem.c), under the object's lock ---------------------- */
+
+INLINE void sleepq_push(SleepQ *q, Sleeper *s) {
+    s->next = NULL;
+    s->prev = q->last;
+    if (q->last) q->last->next = s;
+    else q->first = s;
+    q->last = s;
+    s->queued = true;
+}
+
+INLINE void sleepq_remove(SleepQ *q, Sleeper *s) {
+    if (s->prev) s->prev->next = s->next;
+    else q->first = s->next;
+    if (s->next) s->next->prev = s->prev;
+    else q->last = s->prev;
+    s->queued = false;
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+typedef struct Bucket {
+    Lock lock;       /* RANK_PRIM */
+    uint32_t count;  /* lock: sleepers in it */
+    Sleeper *firsts; /* lock: the first sleeper of each key */
+} ALIGNED(CACHE_LINE) Bucket;
+
+#define SEMA_BUCKETS 251
+extern Bucket sema_table[SEMA_BUCKETS];
+
+INLINE Bucket *sema_bucket(const void *object) {
+    return &sema_table[((uintptr_t)object >> 3) % SEMA_BUCKETS];
+}
+
+/* All with the bucket's lock held. */
+void sema_push(Bucket *b, Sleeper *s, const void *key, bool front);
+Sleeper *sema_pop(Bucket *b, const void *key, bool *more);
+void sema_remove(Bucket *b, Sleeper *s);
+bool sema_has(Bucket *b, const void *key);
+/* Takes off everybody who waits for key; the list is to be made ready without the lock. */
+void sema_pop_all(Bucket *b, const void *key, GList *list);
+
+/* Sleepers in the whole table; a hint while others work. */
+uint64_t sema_sleepers(void);
+
+/* True where this call may yield at once: not pinned, not nested in another section. */
+INLINE bool may_yield(M *m) {
+    return m->locks == 1 && m->pins == 0 && !m->plain && !m->world && m->curg != NULL;
+}
+
+/* A call that took no section still is a point where the monitor's wish is granted. */
+INLINE void poll_attention(void) {
+    M *m = getm();
+    if (m != NULL && unlikely(load_rlx(&m->attn) != 0) && m->locks == 0) leave(enter());
+}
+
+#endif

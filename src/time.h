@@ -1,0 +1,34 @@
+/*
+ * Points in time, and memory that is given back later. See time.c.
+ */
+#ifndef GORT_TIME_H
+#define GORT_TIME_H
+
+#include "sched.h"
+
+/* A deadline that is armed but never comes; GORT_FOREVER would not be armed at all. */
+#define NEVER (GORT_FOREVER - 1)
+
+/* now + ns; a sum that overflows never comes. */
+INLINE int64_t time_after(int64_t now, int64_t ns) {
+    int64_t when;
+    return __builtin_add_overflow(now, ns, &when) || when > NEVER ? NEVER : when;
+}
+
+/*
+ * Objects whose last user was a timer's function. That runs in the scheduler, where nothing may be
+ * given back to malloc, so it leaves them here; the next caller that may comes by and does it.
+ */
+typedef struct Garbage {
+    struct Garbage *next;
+    void (*destroy)(struct Garbage *);
+} Garbage;
+void garbage_leave(Garbage *g);      /* anywhere */
+void garbage_collect_slow(void);
+extern Garbage *garbage;
+/* Outside of sections. */
+INLINE void garbage_collect(void) {
+    if (unlikely(load_rlx(&garbage) != NULL)) garbage_collect_slow();
+}
+
+#endif
