@@ -16,7 +16,7 @@
  */
 #include "clock.h"
 #include "sched.h"
-#include "time.h"
+#include "garbage.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -25,11 +25,10 @@
  * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; closing and receiving
  * order the rest.
  */
+#include "chan.h"
 #include "clock.h"
 #include "sema.h"
-#include "time.h"
-
-#include <stdlib.h>
+#include "garbage.h"
 
 struct gort_ctx {
     Garbage garbage;
@@ -67,7 +66,7 @@ static void destroy(Garbage *g) {
     while (c != NULL) {
         gort_ctx *parent = c->parent;
         gort_chan_release(c->done);
-        free(c);
+        quiet_free(c);
         c = parent != NULL && sub_seq(&parent->refs, 1) == 0 ? parent : NULL;
     }
 }
@@ -139,7 +138,10 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
 /* Takes the deadline of c off the clock that has it. True: its reference has come back. */
 static bool disarm(gort_ctx *c) {
     if (c->epoch == CLOCK_EPOCH) return clock_del(&c->entry);
-    return timer_del(&c->timer) || c->epoch != sched.epoch || !load_acq(&sched.running);
+    M *m = enter();
+    bool back = timer_del(&c->timer) || c->epoch != sched.epoch || !load_acq(&sched.running);
+    leave(m);
+    return back;
 }
 
 /* Steps 1 to 4. In or outside of a section; frees nothing: the caller has a reference, and
@@ -210,21 +212,16 @@ static int arm(gort_ctx *c) {
 
 /* A node that nobody knows yet. */
 static gort_ctx *make(gort_ctx *parent) {
-    int saved = errno;
-    gort_ctx *c = calloc(1, sizeof *c);
+    gort_ctx *c = quiet_alloc(sizeof *c);
     gort_chan *done = gort_chan_new(0, 0);
     if (c == NULL || done == NULL) {
-        free(c);
+        quiet_free(c);
         gort_chan_release(done);
-        errno = saved;
         return NULL;
     }
-    errno = saved;
+    *c = (gort_ctx){.refs = 1, .done = done, .parent = parent};
     c->garbage.destroy = destroy;
-    c->refs = 1;
-    c->done = done;
     c->deadline = parent != NULL ? parent->deadline : GORT_FOREVER;
-    c->parent = parent;
     if (parent != NULL) add_rlx(&parent->refs, 1);
     return c;
 }

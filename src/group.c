@@ -8,10 +8,9 @@
  *
  * A function that calls gort_exit() has ended, with 0 (exit_hook.h).
  */
+#include "chan.h"
 #include "exit_hook.h"
 #include "sema.h"
-
-#include <stdlib.h>
 
 struct gort_group {
     gort_ctx *ctx;
@@ -29,13 +28,12 @@ typedef struct Member {
 
 EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
     if (in_forked_child()) return NULL;
-    int saved = errno;
-    gort_group *g = calloc(1, sizeof *g);
-    errno = saved;
+    gort_group *g = quiet_alloc(sizeof *g);
     if (g == NULL) return NULL;
+    *g = (gort_group){0};
     g->ctx = gort_ctx_new(parent);
     if (g->ctx == NULL) {
-        free(g);
+        quiet_free(g);
         return NULL;
     }
     g->limited = limit > 0;
@@ -59,10 +57,10 @@ static void failed(gort_group *g, int result) {
 static void member_run(void *arg) {
     Member *me = arg;
     gort_group *g = me->group;
-    ExitHook hook;
-    exit_hook_push(&hook, exited, g);
+    ExitHook hook = {.fn = exited, .arg = g};
+    exit_hook_push(current(), &hook);
     int result = me->fn(g->ctx, me->arg);
-    exit_hook_pop(&hook);
+    exit_hook_pop(current(), &hook);
     if (result < 0) failed(g, result);
     leave_group(g);
 }
@@ -86,6 +84,6 @@ EXPORT int gort_group_wait(gort_group *g) {
     gort_wg_wait(&g->wg);
     int result = load_acq(&g->result);
     gort_ctx_release(g->ctx);
-    free(g);
+    quiet_free(g);
     return result;
 }

@@ -19,9 +19,8 @@
  *
  * The program's make and drop are called with nothing held.
  */
+#include "chan.h"
 #include "sema.h"
-
-#include <stdlib.h>
 
 #define ROUNDS 31
 #define GROUP 16 /* caches allocated at a time */
@@ -67,19 +66,16 @@ INLINE Magazine *mag_pop(Magazine **list) {
     return mag;
 }
 
-/* malloc, with the program's errno kept. Outside of sections. */
-static void *new_memory(size_t align, size_t size) {
-    int saved = errno;
-    void *p = NULL;
-    if (posix_memalign(&p, align, size) != 0) p = NULL;
+/* Zeroed, on a cache line, with the program's errno kept. Outside of sections. */
+static void *new_memory(size_t size) {
+    void *p = quiet_alloc(size);
     if (p != NULL) memset(p, 0, size);
-    errno = saved;
     return p;
 }
 
 EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *object), void *arg) {
     if (in_forked_child()) return NULL;
-    gort_pool *pool = new_memory(CACHE_LINE, sizeof *pool);
+    gort_pool *pool = new_memory(sizeof *pool);
     if (pool == NULL) return NULL;
     pool->make = make;
     pool->drop = drop;
@@ -100,9 +96,9 @@ INLINE Cache *cache_of(M *m, gort_pool *pool, uint32_t *missing) {
 }
 
 static bool group_make(gort_pool *pool, uint32_t which) {
-    CacheGroup *fresh = new_memory(CACHE_LINE, sizeof *fresh), *old = NULL;
+    CacheGroup *fresh = new_memory(sizeof *fresh), *old = NULL;
     if (fresh == NULL) return false;
-    if (!cas_acq_rel(&pool->groups[which], &old, fresh)) free(fresh);
+    if (!cas_acq_rel(&pool->groups[which], &old, fresh)) quiet_free(fresh);
     return true;
 }
 
@@ -152,7 +148,7 @@ static void drop_all(gort_pool *pool, Magazine *list) {
     Magazine *mag;
     while ((mag = mag_pop(&list)) != NULL) {
         for (uint32_t i = 0; pool->drop != NULL && i < mag->count; i++) pool->drop(mag->objects[i]);
-        free(mag);
+        quiet_free(mag);
     }
 }
 
@@ -286,10 +282,10 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
         leave(m);
         if (likely(done)) break;
         if (c == NULL && missing != MAX_PROCS) memory = group_make(pool, missing);
-        else memory = (fresh = new_memory(16, sizeof *fresh)) != NULL;
+        else memory = (fresh = new_memory(sizeof *fresh)) != NULL;
     }
     if (!done && pool->drop != NULL) pool->drop(object);
-    if (unlikely(fresh != NULL)) free(fresh);
+    if (unlikely(fresh != NULL)) quiet_free(fresh);
     if (unlikely(exchanged)) trim(pool);
 }
 
@@ -306,7 +302,7 @@ EXPORT void gort_pool_free(gort_pool *pool) {
             drop_all(pool, group->caches[k].loaded);
             drop_all(pool, group->caches[k].spare);
         }
-        free(group);
+        quiet_free(group);
     }
-    free(pool);
+    quiet_free(pool);
 }

@@ -122,6 +122,14 @@ INLINE bool may_yield(M *m) {
     return m->locks == 1 && m->pins == 0 && !m->plain && !m->world && m->curg != NULL;
 }
 
+/* The G that runs here, for code of its own that is in no section. */
+INLINE G *current(void) {
+    M *m = enter();
+    G *gp = self(m);
+    leave(m);
+    return gp;
+}
+
 /* A call that took no section still is a point where the monitor's wish is granted. */
 INLINE void poll_attention(void) {
     M *m = getm();

@@ -29,10 +29,9 @@
  *
  * TSan: arming releases, the started goroutine acquires.
  */
-#include "time.h"
+#include "garbage.h"
+#include "chan.h"
 #include "sema.h"
-
-#include <stdlib.h>
 
 #define RETRY (10 * GORT_MS) /* no memory for the goroutine of a timer */
 
@@ -111,7 +110,7 @@ NOINLINE void garbage_collect_slow(void) {
 static void destroy(Garbage *g) {
     gort_timer *t = container_of(g, gort_timer, garbage);
     gort_chan_release(t->ch);
-    free(t);
+    quiet_free(t);
 }
 
 /* Drops a reference; outside of sections. */
@@ -179,9 +178,7 @@ static void fire(M *m, void *arg, uint32_t seq) {
 static gort_timer *make(int64_t when, int64_t period, gort_fn *fn, void *arg, gort_chan *ch) {
     if (!runtime_running()) return NULL;
     garbage_collect();
-    int saved = errno;
-    gort_timer *t = malloc(sizeof *t);
-    errno = saved;
+    gort_timer *t = quiet_alloc(sizeof *t);
     if (t == NULL) return NULL;
     *t = (gort_timer){.refs = 2, .period = period, .fn = fn, .arg = arg, .ch = ch};
     t->garbage.destroy = destroy;
@@ -192,7 +189,7 @@ static gort_timer *make(int64_t when, int64_t period, gort_fn *fn, void *arg, go
     unlock(&t->lock);
     leave(m);
     if (r == 0) return t;
-    free(t);
+    quiet_free(t);
     return NULL;
 }
 

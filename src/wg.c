@@ -147,10 +147,10 @@ static void member_ends(void *arg) { gort_wg_done(arg); }
 /* A goroutine's function; arg is its own copy. */
 static void member_run(void *arg) {
     Member *me = arg;
-    ExitHook hook;
-    exit_hook_push(&hook, member_ends, me->wg);
+    ExitHook hook = {.fn = member_ends, .arg = me->wg};
+    exit_hook_push(current(), &hook);
     me->fn(me->arg);
-    exit_hook_pop(&hook);
+    exit_hook_pop(current(), &hook);
     gort_wg_done(me->wg);
 }
 
@@ -178,15 +178,15 @@ static void once_done(void *arg) {
 
 static NOINLINE void once_slow(gort_once *once, void (*fn)(void *), void *arg) {
     if (in_forked_child()) return;
-    ExitHook hook;
+    ExitHook hook = {.fn = once_done, .arg = once};
     gort_mutex_lock(&once->m_);
     if (load_rlx(&once->done_)) {
         gort_mutex_unlock(&once->m_);
         return;
     }
-    exit_hook_push(&hook, once_done, once);
+    exit_hook_push(current(), &hook);
     fn(arg);
-    exit_hook_pop(&hook);
+    exit_hook_pop(current(), &hook);
     once_done(once);
 }
 

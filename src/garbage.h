@@ -1,8 +1,8 @@
 /*
  * Points in time, and memory that is given back later. See time.c.
  */
-#ifndef GORT_TIME_H
-#define GORT_TIME_H
+#ifndef GARBAGE_H
+#define GARBAGE_H
 
 #include "sched.h"
 

@@ -1,0 +1,183 @@
+/*
+ * Signals as channels.
+ *
+ * The handler does what a handler may: it counts the delivery, and wakes a thread by a futex. That
+ * thread, the signal thread, takes one from the count for each delivery and offers the number to
+ * every channel that watches it; a channel that is full misses it, nobody waits. So each delivery
+ * is one int, also if several came before the thread ran (the kernel itself merges those it holds
+ * back). It is started with the first watch and stays; it has all signals masked, so that handlers
+ * run in the program's threads, and takes part in no deadlock: it counts as the runtime's own.
+ *
+ * The table of watches is guarded by a gort_mutex, since sending may not happen under a runtime
+ * lock of the channels' rank, and goroutines and the thread both take it. gort_signal_stop() first
+ * delivers what has been counted, then unhooks: after it has returned nothing more arrives, and
+ * what came before it is there.
+ *
+ * What was installed for a signal before the first channel watched it comes back after the last
+ * one: the default, the program's own handler, or the runtime's dump on SIGQUIT.
+ *
+ * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
+ *
+ * Orders: the handler's add (release) pairs with the thread's exchange (acquire); the futex word
+ * changes with every delivery, so that a wait that begins after the thread has looked fails.
+ */
+#include "sigwatch.h"
+#include "chan.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#define SIGNALS 65 /* 1 to 64 */
+
+typedef struct Watch {
+    struct Watch *next;
+    gort_chan *ch; /* retained */
+} Watch;
+
+static struct {
+    gort_mutex lock;
+    /* lock: */
+    Watch *watches[SIGNALS];
+    struct sigaction before[SIGNALS]; /* valid while watched */
+    int pid;                          /* of the process that has the thread; 0: none yet */
+} table;
+/* atomic: */
+static uint32_t counts[SIGNALS]; /* deliveries not yet passed on */
+static uint32_t changes;         /* the futex */
+static uint32_t watched[SIGNALS];
+
+bool signal_watched(int signo) {
+    return signo > 0 && signo < SIGNALS && load_rlx(&watched[signo]) != 0;
+}
+
+/* A signal handler: nothing but atomics and bare system calls, errno untouched. */
+static void on_signal(int signo) {
+    __atomic_add_fetch(&counts[signo], 1, __ATOMIC_RELEASE);
+    add_seq(&changes, 1);
+    os_futex_wake(&changes, 1);
+}
+
+/* Passes on what was counted. table.lock held. */
+static void deliver(int signo) {
+    for (uint32_t n = xchg_acq(&counts[signo], 0); n > 0; n--)
+        for (Watch *w = table.watches[signo]; w != NULL; w = w->next)
+            gort_chan_try_send(w->ch, &signo);
+}
+
+static void *signal_main(void *unused) {
+    M *m = enter(); /* the thread's record; it is the runtime's own and not a plain thread's */
+    sub_rlx(&sched.plain_threads, 1);
+    leave(m);
+    for (;;) {
+        uint32_t seen = load_acq(&changes);
+        gort_mutex_lock(&table.lock);
+        for (int signo = 1; signo < SIGNALS; signo++)
+            if (load_rlx(&counts[signo]) != 0) deliver(signo);
+        gort_mutex_unlock(&table.lock);
+        os_futex_wait(&changes, seen, GORT_FOREVER);
+    }
+    return NULL;
+}
+
+/* Starts the thread where there is none. table.lock held. */
+static NOINLINE int start_thread(void) {
+    if (table.pid == os_getpid()) return 0;
+    int saved = errno;
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, (size_t)256 << 10);
+    add_rlx(&sched.threads, 1);
+    int r = pthread_create(&thread, &attr, signal_main, NULL);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r != 0) sub_rlx(&sched.threads, 1);
+    else table.pid = os_getpid();
+    errno = saved;
+    return -r;
+}
+
+/* The first channel watches: our handler in. table.lock held. */
+static NOINLINE int hook_in(int signo) {
+    int saved = errno;
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+    sigfillset(&sa.sa_mask);
+    store_rlx(&counts[signo], 0);
+    int r = sigaction(signo, &sa, &table.before[signo]);
+    errno = saved; /* a number that libc keeps for itself */
+    if (r == 0) store_rlx(&watched[signo], 1);
+    return r == 0 ? 0 : -EINVAL;
+}
+
+static void hook_out(int signo) {
+    sigaction(signo, &table.before[signo], NULL);
+    store_rlx(&watched[signo], 0);
+    store_rlx(&counts[signo], 0);
+}
+
+static Watch **find(int signo, gort_chan *ch) {
+    Watch **at = &table.watches[signo];
+    while (*at != NULL && (*at)->ch != ch) at = &(*at)->next;
+    return at;
+}
+
+/* table.lock held. */
+static int watch(gort_chan *ch, int signo) {
+    Watch **at = find(signo, ch);
+    if (*at != NULL) return 0; /* it does already */
+    Watch *w = quiet_alloc(sizeof *w);
+    if (w == NULL) return -ENOMEM;
+    *w = (Watch){.ch = ch};
+    *at = w;
+    int r = start_thread();
+    if (r == 0 && table.watches[signo] == w) r = hook_in(signo);
+    if (r < 0) {
+        *at = NULL;
+        quiet_free(w);
+        return r;
+    }
+    gort_chan_retain(ch);
+    add_rlx(&sched.signal_channels, 1);
+    return 0;
+}
+
+static bool may_watch(int signo) {
+    return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP &&
+           signo != SIGURG && signo != SIGSEGV && signo != settings.preempt_signal;
+}
+
+EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (ints == NULL || ints->elem_size != sizeof(int) || !may_watch(signo)) return -EINVAL;
+    gort_mutex_lock(&table.lock);
+    int r = watch(ints, signo);
+    gort_mutex_unlock(&table.lock);
+    return r;
+}
+
+/* Takes ch off one signal. True: it was on. table.lock held. */
+static bool unwatch(gort_chan *ch, int signo) {
+    Watch **at = find(signo, ch), *w = *at;
+    if (w == NULL) return false;
+    deliver(signo);
+    *at = w->next;
+    quiet_free(w);
+    if (table.watches[signo] == NULL) hook_out(signo);
+    sub_rlx(&sched.signal_channels, 1);
+    return true;
+}
+
+EXPORT int gort_signal_stop(gort_chan *ints) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (ints == NULL) return -EINVAL;
+    int n = 0;
+    gort_mutex_lock(&table.lock);
+    for (int signo = 1; signo < SIGNALS; signo++) n += unwatch(ints, signo);
+    gort_mutex_unlock(&table.lock);
+    for (; n > 0; n--) gort_chan_release(ints); /* may be the last */
+    return 0;
+}
