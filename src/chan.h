@@ -1,0 +1,300 @@
+/*
+ * Channels, as select.c and the rooms that own channels (timers, signals, contexts) see them. The
+ * protocol is told in chan.c.
+ */
+#ifndef CHAN_H
+#define CHAN_H
+
+#include "sched.h"
+
+#if defined(__has_include)
+#if __has_include("san.h")
+#include "san.h"
+#endif
+#endif
+
+/*
+ * What TSan is told. The library is not instrumented, so these are all it knows of a channel.
+ * Senders and receivers have a sync object each: a send publishes to the receivers and learns of
+ * what they did before, not of the other senders, or else a race between two senders would be
+ * hidden. A hand-over to somebody who waits goes through its Waiter. The values themselves are
+ * reported as read by send and written by recv.
+ */
+#ifndef tsan_acquire
+#ifdef GORT_TSAN
+void __tsan_acquire(void *at);
+void __tsan_release(void *at);
+#define tsan_acquire(p) __tsan_acquire((void *)(p))
+#define tsan_release(p) __tsan_release((void *)(p))
+#else
+#define tsan_acquire(p) ((void)0)
+#define tsan_release(p) ((void)0)
+#endif
+#endif
+#ifdef GORT_TSAN
+void __tsan_read_range(void *at, unsigned long size);
+void __tsan_write_range(void *at, unsigned long size);
+#define tsan_reads(p, n) ((p) && (n) ? __tsan_read_range((void *)(p), (n)) : (void)0)
+#define tsan_writes(p, n) ((p) && (n) ? __tsan_write_range((void *)(p), (n)) : (void)0)
+#else
+#define tsan_reads(p, n) ((void)0)
+#define tsan_writes(p, n) ((void)0)
+#endif
+
+/*
+ * One wait on one channel. It lives in the frame of the waiting call (a large select: in its
+ * scratch memory) and is valid while queued, and for a claimable wait until its owner has taken
+ * it off or found it taken off.
+ */
+enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
+
+typedef struct Waiter {
+    /* c->lock: */
+    struct Waiter *next, *prev;
+    uint8_t state;       /* W_... */
+    /* Set before it is queued, constant after: */
+    bool claim;          /* a deadline or another case may end the wait too: claim it first */
+    bool send;           /* on c->sendq */
+    /* Set by who dequeued it, before ready(): */
+    bool ok;             /* the value was handed over; else the channel was closed */
+    uint32_t ticket;     /* claim: of wait_begin() */
+    G *g;
+    void *elem;          /* the value to send, or where it is to go (NULL: dropped) */
+    struct gort_chan *c;
+    struct Waiter *link; /* the other waiters of the same call (g->waiting is the first) */
+    uint32_t index;      /* select: which case */
+} Waiter;
+
+typedef struct WaitQ {
+    Waiter *first, *last;
+} WaitQ;
+
+/*
+ *   |<----- 64 bytes: all that an unbuffered operation touches ---->|
+ *   | lock closed count capacity elem_size   recvq   sendq          | head refs pins | buffer ...
+ *
+ * Everything is guarded by lock. count, closed and the queues' heads are also read without it, as
+ * looks_ready() explains, so they are written with store_rlx.
+ */
+struct gort_chan {
+    Lock lock;
+    uint32_t closed;
+    size_t count;     /* elements in the buffer */
+    size_t capacity;  /* constant */
+    size_t elem_size; /* constant */
+    WaitQ recvq, sendq;
+    size_t head;      /* where the oldest element is */
+    uint32_t refs;    /* the program's references */
+    uint32_t pins;    /* claimable waiters whose owner will come back to this channel */
+    struct gort_chan *next_dead; /* no reference and no pin left: list of what is to be freed */
+    char buffer[] ALIGNED(16);
+} ALIGNED(CACHE_LINE);
+_Static_assert(offsetof(struct gort_chan, head) == CACHE_LINE, "the hot fields are one line");
+
+/* ---- for other rooms: in a section, with no lock held, c not NULL; they never park ----------- */
+
+/* 0, -EPIPE, -EAGAIN. Also from a timer's function. */
+int chan_try_send(M *m, gort_chan *c, const void *value);
+int chan_try_recv(M *m, gort_chan *c, void *value);
+/* 0, -EPIPE: was closed already. */
+int chan_close(M *m, gort_chan *c);
+void chan_retain(gort_chan *c);
+/* Drops a reference. True: it was the last, and the caller is to chan_free(c) once it has left
+ * the section. Fatal if somebody waits. */
+bool chan_drop(gort_chan *c);
+/* Outside of sections. */
+void chan_free(gort_chan *c);
+
+/* The runtime has ended and gp, which was in a channel operation or a select, will never run
+ * again: takes its waiters off, so that a channel that outlives the runtime does not point into
+ * its stack. For each G with chan_waits(gp); outside of sections, before its stack is given
+ * away. */
+void chan_abandon(G *gp);
+INLINE bool chan_waits(G *gp) {
+    return gp->waiting != NULL &&
+           (gp->reason == WAIT_CHAN_RECV || gp->reason == WAIT_CHAN_SEND || gp->reason == WAIT_SELECT);
+}
+
+/* ---- shared by chan.c and select.c ------------------------------------------------------------ */
+
+/* Memory from libc, outside of sections only; errno stays as it is. Never inlined: a compiler that
+ * has seen errno before a park would use the old thread's after it. */
+NOINLINE void *quiet_alloc(size_t size); /* on a cache line */
+NOINLINE void quiet_free(void *at);
+void chan_free_list(gort_chan *dead); /* through next_dead */
+
+NOINLINE void copy_long(void *to, const void *from, size_t n);
+NOINLINE void zero(void *to, size_t n);
+
+/* The usual sizes without a call. */
+INLINE void copy(void *to, const void *from, size_t n) {
+    if (n == 8) __builtin_memcpy(to, from, 8);
+    else if (n == 4) __builtin_memcpy(to, from, 4);
+    else if (n == 16) __builtin_memcpy(to, from, 16);
+    else if (n != 0) copy_long(to, from, n);
+}
+
+/* c->lock. At the tail: first come first served. */
+INLINE void enqueue(WaitQ *q, Waiter *w) {
+    w->next = NULL;
+    w->prev = q->last;
+    if (q->last) q->last->next = w;
+    else store_rlx(&q->first, w);
+    q->last = w;
+    w->state = W_QUEUED;
+}
+
+/* c->lock, w queued on q. */
+INLINE void unlink_waiter(WaitQ *q, Waiter *w) {
+    if (w->prev) w->prev->next = w->next;
+    else store_rlx(&q->first, w->next);
+    if (w->next) w->next->prev = w->prev;
+    else q->last = w->prev;
+    w->state = W_DROPPED;
+}
+
+/*
+ * c->lock. The longest waiter whose wait was still open and is now ours to end: the caller copies,
+ * sets ok, unlocks and readies w->g. NULL: nobody waits any more. A waiter whose claim fails has
+ * been ended by its deadline or by another case; it is dropped, and its owner, who still holds a
+ * pin, finds that it was.
+ */
+INLINE Waiter *dequeue(gort_chan *c, WaitQ *q) {
+    for (;;) {
+        Waiter *w = q->first;
+        if (w == NULL) return NULL;
+        store_rlx(&q->first, w->next);
+        if (w->next) w->next->prev = NULL;
+        else q->last = NULL;
+        if (w->claim) {
+            w->state = W_DROPPED;
+            if (!wait_claim(w->g, w->ticket)) continue;
+            c->pins--;
+        }
+        w->state = W_TAKEN;
+        w->g->param = w;
+        return w;
+    }
+}
+
+INLINE char *slot(gort_chan *c, size_t i) { return c->buffer + i * c->elem_size; }
+
+/* Where the next element goes; head + count may overflow for elements of no size. */
+INLINE size_t tail(gort_chan *c) {
+    size_t room = c->capacity - c->head;
+    return c->count < room ? c->head + c->count : c->count - room;
+}
+
+/* c->lock. w's value has been copied. */
+INLINE void hand_over(Waiter *w, G **wake) {
+    w->ok = true;
+    tsan_release(w);
+    *wake = w->g;
+}
+
+/* c->lock. One attempt: 0, -EPIPE, or -EAGAIN and nothing has changed. *wake is to be made ready
+ * after the unlock. */
+INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
+    if (unlikely(c->closed)) return -EPIPE;
+    if (c->recvq.first) {
+        Waiter *w = dequeue(c, &c->recvq);
+        if (likely(w != NULL)) {
+            tsan_acquire(w);
+            tsan_reads(value, c->elem_size);
+            if (likely(w->elem != NULL)) copy(w->elem, value, c->elem_size);
+            hand_over(w, wake);
+            return 0;
+        }
+    }
+    if (c->count == c->capacity) return -EAGAIN;
+    tsan_acquire(&c->recvq);
+    tsan_reads(value, c->elem_size);
+    tsan_release(&c->sendq);
+    copy(slot(c, tail(c)), value, c->elem_size);
+    store_rlx(&c->count, c->count + 1);
+    return 0;
+}
+
+/* c->lock, count > 0. The oldest element leaves, and the longest blocked sender's enters. */
+INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
+    char *at = slot(c, c->head);
+    if (likely(value != NULL)) copy(value, at, c->elem_size);
+    if (++c->head == c->capacity) c->head = 0;
+    Waiter *w = c->sendq.first ? dequeue(c, &c->sendq) : NULL;
+    if (likely(w == NULL)) {
+        store_rlx(&c->count, c->count - 1);
+        return;
+    }
+    copy(at, w->elem, c->elem_size); /* the buffer was full: the place just left is its tail */
+    hand_over(w, wake);
+}
+
+/* c->lock. As send_locked. */
+INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
+    if (c->count != 0) {
+        tsan_acquire(&c->sendq);
+        tsan_writes(value, c->elem_size);
+        take_buffered(c, value, wake);
+        tsan_release(&c->recvq);
+        return 0;
+    }
+    if (c->sendq.first) {
+        Waiter *w = dequeue(c, &c->sendq);
+        if (likely(w != NULL)) {
+            tsan_acquire(w);
+            tsan_writes(value, c->elem_size);
+            if (likely(value != NULL)) copy(value, w->elem, c->elem_size);
+            hand_over(w, wake);
+            return 0;
+        }
+    }
+    if (likely(!c->closed)) return -EAGAIN;
+    tsan_acquire(&c->sendq);
+    tsan_writes(value, c->elem_size);
+    if (value) zero(value, c->elem_size);
+    return -EPIPE;
+}
+
+/*
+ * Without the lock: false means that at one moment during the call the operation would have
+ * blocked; true means: lock and look. The argument: whether a receiver would block is decided by
+ * one word (count where there is a buffer, since senders wait only while it is full; the head of
+ * sendq where there is none) and by closed. closed never goes back to 0, so if it is 0 when it is
+ * read last, it was 0 when the first word was read, and that is the moment. The acquire keeps the
+ * order of the two loads. Likewise for senders.
+ */
+INLINE bool looks_ready(gort_chan *c, bool send) {
+    if (send) {
+        if (load_acq(&c->count) != c->capacity || load_acq(&c->recvq.first) != NULL) return true;
+    } else {
+        if (load_acq(&c->count) != 0 || load_acq(&c->sendq.first) != NULL) return true;
+    }
+    return load_rlx(&c->closed) != 0;
+}
+
+/* c->lock. Puts w, filled in by the caller, on its queue. */
+INLINE void wait_on(gort_chan *c, Waiter *w) {
+    check(!c->closed);
+    if (w->claim) c->pins++;
+    if (w->send) tsan_reads(w->elem, c->elem_size);
+    else tsan_writes(w->elem, c->elem_size);
+    tsan_release(w);
+    tsan_release(w->send ? &c->sendq : &c->recvq);
+    enqueue(w->send ? &c->sendq : &c->recvq, w);
+}
+
+/* After w's owner was resumed by who dequeued w: its result. The channel may be gone. */
+INLINE int waited(Waiter *w) {
+    tsan_acquire(w);
+    return w->ok ? 0 : -EPIPE;
+}
+
+/* c->lock. The owner of the claimable waiter w, that somebody or something else has ended, takes
+ * it off. True: nobody knows c any more, the caller frees it outside of the section. */
+INLINE bool give_up(gort_chan *c, Waiter *w) {
+    check(w->state != W_TAKEN);
+    if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);
+    return --c->pins == 0 && c->refs == 0;
+}
+
+#endif
