@@ -1,0 +1,78 @@
+# Tests: one program per file, built into $(OUT)/tests and run by tests/run.
+#
+#   make test [T=substring]     everything, each in its time limit; T picks tests by name
+#   make test-stress SECONDS=n  the stress programs, n seconds each at 1, 2 and 16 Ps
+#   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind
+#   make demo                   the tour
+#
+# A test that does not compile fails as one test; the others still run.
+
+T        ?=
+SECONDS  ?= 1
+JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
+PARALLEL  = $(if $(findstring jobserver,$(MAKEFLAGS))$(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+
+TEST_SRC := $(sort $(wildcard tests/unit/*.c tests/api/*.c tests/prog/*.c tests/stress/*.c))
+TEST_BIN := $(TEST_SRC:tests/%.c=$(OUT)/tests/%)
+EX_SRC   := $(sort $(wildcard examples/*.c))
+EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
+USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude
+
+.PHONY: test test-programs test-stress test-all test-valgrind examples demo
+test-programs: lib $(TEST_BIN) $(EX_BIN)
+examples: $(EX_BIN)
+
+# White box: every name of the library is visible.
+$(OUT)/tests/unit/%: tests/unit/%.c $(OUT)/libgort-white.a
+	$(call say,TEST,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(LIBSAN) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort-white.a -o $@
+# The others see what a program sees: the header and the library.
+$(OUT)/tests/%: tests/%.c $(OUT)/libgort.a
+	$(call say,TEST,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@
+$(OUT)/examples/%: examples/%.c $(OUT)/libgort.a
+	$(call say,EXAMPLE,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@
+
+RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' JOBS='$(JOBS)' \
+          MAKE='$(MAKE)'
+
+test:
+	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true
+	$(Q)$(RUN_ENV) STRESS_SECONDS=1 tests/run
+
+test-stress:
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) test-programs
+	$(Q)$(RUN_ENV) STRESS_SECONDS='$(SECONDS)' KINDS=stress LIMIT=$$(($(SECONDS) * 4 + 120)) tests/run
+
+# Each variant has a directory of its own; what the compiler cannot do is left out with a word.
+can = $(shell echo 'int main(void){return 0;}' | $(1) -x c - -o /dev/null 2>/dev/null && echo yes)
+test-all:
+	$(Q)status=0; \
+	for v in '' DEBUG=1 $(if $(call can,$(CC) -fsanitize=address),SAN=address) \
+	    $(if $(call can,$(CC) -fsanitize=undefined),SAN=undefined) \
+	    $(if $(call can,$(CC) -fsanitize=thread),SAN=thread) $(if $(call can,clang),CC=clang); do \
+	    echo "== make test $$v"; \
+	    $(MAKE) --no-print-directory $$v test || status=1; \
+	done; \
+	$(MAKE) --no-print-directory test-valgrind || status=1; \
+	exit $$status
+
+# Only what is written through the public header: valgrind runs one thread at a time, slowly.
+test-valgrind:
+	$(Q)if ! command -v valgrind >/dev/null; then echo 'valgrind is not installed: left out'; exit 0; fi; \
+	$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true; \
+	$(RUN_ENV) STRESS_SECONDS=1 KINDS='api' PROCS=2 LIMIT=600 VALGRIND=1 \
+	    WRAP='valgrind -q --error-exitcode=99 --fair-sched=yes' tests/run
+
+demo: lib
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) $(OUT)/examples/demo
+	$(Q)$(OUT)/examples/demo
+
+-include $(TEST_BIN:=.d) $(EX_BIN:=.d)
