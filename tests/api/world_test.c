@@ -1,0 +1,132 @@
+/* gort_stop_world: nothing else runs, callers take turns, blocking calls and plain threads go on. */
+#include "../test.h"
+#include <pthread.h>
+#include <unistd.h>
+
+enum { SPINNERS = 6, STOPPERS = 4, TURNS = 50 };
+static uint64_t spins[SPINNERS], yields, beats;
+static int started, stop;
+
+static void spin(void *arg) {
+    add(&started, 1);
+    while (!get(&stop)) __atomic_add_fetch((uint64_t *)arg, 1, __ATOMIC_RELAXED); /* no call */
+}
+
+static void yielding(void *arg) {
+    add(&started, 1);
+    while (!get(&stop)) {
+        add(&yields, 1);
+        gort_yield();
+    }
+}
+
+/* Without a gort call: the world stands still. */
+static void pass(long microseconds) {
+    struct timespec t0, t;
+    clock_gettime(CLOCK_MONOTONIC, &t0);
+    do clock_gettime(CLOCK_MONOTONIC, &t);
+    while ((t.tv_sec - t0.tv_sec) * 1000000L + (t.tv_nsec - t0.tv_nsec) / 1000 < microseconds);
+}
+
+static void nothing_else_runs(void) {
+    for (int round = 0; round < 20; round++) {
+        uint64_t before[SPINNERS], y;
+        gort_stop_world();
+        for (int i = 0; i < SPINNERS; i++) before[i] = get(&spins[i]);
+        y = get(&yields);
+        pass(2000);
+        for (int i = 0; i < SPINNERS; i++) CHECK_EQ(get(&spins[i]), before[i]);
+        CHECK_EQ(get(&yields), y);
+        gort_start_world();
+        gort_yield();
+    }
+    uint64_t y = get(&yields);
+    wait_until(get(&yields) > y); /* and it runs again */
+}
+
+static long together, turns_done;
+static void stopper(void *arg) {
+    for (int i = 0; i < TURNS; i++) {
+        gort_stop_world();
+        CHECK_EQ(together, 0);
+        together = 1; /* plain: they take turns */
+        turns_done++;
+        pass(20);
+        together = 0;
+        gort_start_world();
+        gort_yield();
+    }
+    add(&started, 1);
+}
+
+static void callers_take_turns(void) {
+    set(&started, 0);
+    for (int i = 0; i < STOPPERS; i++) CHECK_EQ(gort_go(stopper, NULL), 0);
+    wait_until(get(&started) == STOPPERS);
+    CHECK_EQ(turns_done, STOPPERS * TURNS);
+}
+
+static int gate, inside, returned, resumed;
+static long until_the_gate(void *arg) {
+    set(&inside, 1);
+    while (!get(&gate)) usleep(100);
+    set(&returned, 1);
+    return 0;
+}
+static void blocks(void *arg) {
+    gort_blocking(until_the_gate, NULL);
+    set(&resumed, 1);
+}
+static void *beat(void *arg) {
+    while (!get(&stop)) {
+        add(&beats, 1);
+        usleep(100);
+    }
+    return NULL;
+}
+
+static void blocking_calls_do_not_count(void) {
+    CHECK_EQ(gort_go(blocks, NULL), 0);
+    wait_until(get(&inside));
+    gort_stop_world(); /* does not wait for it */
+    CHECK_EQ(get(&returned), 0);
+    set(&gate, 1);
+    while (!get(&returned)) pass(100); /* the call finishes, */
+    pass(5000);
+    CHECK_EQ(get(&resumed), 0); /* its goroutine does not go on */
+    gort_start_world();
+    wait_until(get(&resumed));
+}
+
+static void plain_threads_go_on(void) {
+    gort_stop_world();
+    uint64_t b = get(&beats);
+    while (get(&beats) < b + 3) pass(100);
+    gort_start_world();
+}
+
+static long join(void *arg) { return pthread_join(*(pthread_t *)arg, NULL); }
+
+static int body(int argc, char **argv) {
+    pthread_t t;
+    CHECK_EQ(pthread_create(&t, NULL, beat, NULL), 0);
+    gort_stop_world(); /* alone */
+    gort_start_world();
+    for (int i = 0; i < SPINNERS; i++) CHECK_EQ(gort_go(spin, &spins[i]), 0);
+    for (int i = 0; i < 4; i++) CHECK_EQ(gort_go(yielding, NULL), 0);
+    wait_until(get(&started) == SPINNERS + 4);
+    nothing_else_runs();
+    set(&stop, 2);
+    wait_until(gort_count() == 1);
+    CHECK_EQ(gort_blocking(join, &t), 0);
+    callers_take_turns();
+    set(&stop, 0);
+    CHECK_EQ(pthread_create(&t, NULL, beat, NULL), 0);
+    plain_threads_go_on();
+    blocking_calls_do_not_count();
+    set(&stop, 1);
+    CHECK_EQ(gort_blocking(join, &t), 0);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }

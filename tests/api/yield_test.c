@@ -1,0 +1,87 @@
+/* gort_yield: others run before the caller does again, which waits at the tail of the global queue. */
+#include "../test.h"
+#include <pthread.h>
+
+static int stop, turns, ran;
+static uint64_t queued;
+
+static void taking_turns(void *arg) {
+    while (!get(&stop)) {
+        add(&turns, 1);
+        gort_yield();
+    }
+}
+
+static void once(void *arg) { add(&ran, 1); }
+
+static void look(void *arg) {
+    gort_stats s;
+    gort_stats_read(&s);
+    if (s.global_queue > queued) queued = s.global_queue;
+}
+
+static void lets_a_new_one_run(void) {
+    for (int i = 0; i < 200; i++) {
+        set(&ran, 0);
+        CHECK_EQ(gort_go(once, NULL), 0);
+        int yields = 0;
+        while (!get(&ran)) {
+            gort_yield();
+            /* the 61st round and the end of a slice may bring the caller back first, not again and again */
+            CHECK_LE(++yields, 50);
+        }
+    }
+}
+
+/* At the tail, not at the head: a goroutine that yields as well comes in between. */
+static void goes_behind_the_others(void) {
+    int progressed = 0;
+    CHECK_EQ(gort_go(taking_turns, NULL), 0);
+    wait_until(get(&turns) > 0);
+    for (int i = 0; i < 1000; i++) {
+        int before = get(&turns);
+        gort_yield();
+        progressed += get(&turns) > before;
+    }
+    set(&stop, 1);
+    CHECK_GE(progressed, 250);
+    wait_until(gort_count() == 1);
+}
+
+static void waits_in_the_global_queue(void) {
+    for (int i = 0; i < 1000 && queued == 0; i++) {
+        CHECK_EQ(gort_go(look, NULL), 0);
+        gort_yield();
+    }
+    CHECK_GE(queued, 1);
+}
+
+static void nothing(void *arg) {}
+
+static void *plain(void *arg) {
+    gort_yield(); /* a plain thread: it lets other threads run, and comes back */
+    return arg;
+}
+
+static int body(int argc, char **argv) {
+    gort_yield(); /* alone: comes back */
+    gort_sleep(0);
+    gort_sleep(-1);
+    for (int i = 0; i < 10000; i++) {
+        CHECK_EQ(gort_go(nothing, NULL), 0);
+        gort_yield();
+    }
+    gort_maxprocs(1);
+    wait_until(gort_count() == 1);
+    lets_a_new_one_run();
+    goes_behind_the_others();
+    waits_in_the_global_queue();
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    pthread_t t;
+    CHECK_EQ(pthread_create(&t, NULL, plain, NULL), 0);
+    CHECK_EQ(pthread_join(t, NULL), 0);
+    return gort_main(body, argc, argv);
+}
