@@ -1,0 +1,17 @@
+// status: segv
+// stderr: gort: fatal: goroutine 1: stack overflow (
+// not-with: address thread undefined valgrind
+/* The main goroutine's stack ends somewhere too. */
+#include "../test.h"
+
+static __attribute__((noinline)) int recurse(volatile char *above) {
+    volatile char frame[5000];
+    frame[0] = above ? above[0] : 1;
+    int n = recurse(frame) + frame[0];
+    frame[1] = (char)n;
+    return n;
+}
+
+static int body(int argc, char **argv) { return recurse(NULL); }
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }

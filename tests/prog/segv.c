@@ -1,0 +1,15 @@
+// status: segv
+// no-stderr: stack overflow
+// not-with: address thread undefined valgrind
+/* A wild pointer is the program's own SIGSEGV, not reported as an overflow. */
+#include "../test.h"
+
+static void wild(void *arg) { *(volatile int *)8 = 1; }
+
+static int body(int argc, char **argv) {
+    gort_go(wild, NULL);
+    gort_chan_recv(NULL, NULL);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }
