@@ -1,20 +1,21 @@
 // status: 2
+// stderr: the timer came
+// stderr: the blocking call came back
+// stderr: the sleeper woke up
 // stderr: gort: fatal: all goroutines are asleep - deadlock!
 /* A sleeper, a timer or a blocking call holds the verdict back; it comes once they are done. */
 #include "../test.h"
 #include <unistd.h>
 
-static int fired;
-static void fire(void *arg) { add(&fired, 1); }
+static void fire(void *arg) { fprintf(stderr, "the timer came\n"); }
 static long nap(void *arg) { return usleep(20000); }
 static void blocks(void *arg) {
     gort_blocking(nap, NULL);
-    add(&fired, 1);
+    fprintf(stderr, "the blocking call came back\n");
 }
 static void sleeps(void *arg) {
     gort_sleep(30 * GORT_MS);
-    add(&fired, 1);
-    if (get(&fired) == 3) fprintf(stderr, "all three came\n");
+    fprintf(stderr, "the sleeper woke up\n");
     gort_select(NULL, 0);
 }
 
