@@ -228,7 +228,7 @@ static void connections(void) {
     watch(&echoed, made);
     say("each of them has echoed a byte in %.2f s", seconds(start));
     for (long i = 0; i < made; i++) gort_close(pair[i][0]);
-    while (gort_count() > 2) gort_sleep(GORT_MS); /* main, and the player of step 2 on its way out */
+    while (gort_count() > 1) gort_sleep(GORT_MS); /* they see the end of file and go */
     free(pair);
 }
 
@@ -303,7 +303,7 @@ static void a_deadlock(void) {
         have += got;
     text[have] = 0;
     gort_close(out[0]);
-    long status = gort_blocking(reap, &pid);
+    int status = (int)gort_blocking(reap, &pid);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         if (strncmp(line, "gort:", 5) == 0 || strncmp(line, "goroutine ", 10) == 0) say("| %s", line);
     say("it exited with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
