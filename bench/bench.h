@@ -71,7 +71,7 @@ static inline void report_late(const char *name, int64_t *v, size_t n) {
         {"p50", .5}, {"p99", .99}, {"max", 1}};
     qsort(v, n, sizeof *v, by_int64);
     for (int i = 0; i < 3; i++) {
-        char full[64];
+        char full[128];
         snprintf(full, sizeof full, "%s_%s", name, q[i].suffix);
         report(full, quantile_us(v, n, q[i].p), "us");
     }

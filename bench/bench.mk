@@ -1,15 +1,48 @@
-# The benchmarks. `make bench` needs nothing but a compiler; a `go` on the PATH adds Go's columns.
+# The benchmarks. They need a compiler and python3; a `go` on the PATH adds Go's columns.
 #
-#   make bench-build                 the programs only: $(OUT)/bench/{bench,...}
+#   make bench [B='yield echo'] [RUNS=5]     side by side; the table, bench/results.{json,svg}
+#   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
+#   make bench-build                         the programs only: $(OUT)/bench/
+#
+# The Go twin is taken from $(GOBENCH), a directory with bench.go and go.mod.
 
 BENCH     := $(OUT)/bench
 BENCHLIB  := $(OUT)/libgort.a
-BENCHC    := $(CC) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Iinclude -iquote bench $(USERSAN)
+BENCHC     = $(CC) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Iinclude -iquote bench $(USERSAN)
+GOBENCH   ?= $(firstword $(wildcard bench/go ../shared/bench/go))
+GO        ?= go
+B         ?=
+RUNS      ?= 5
+UPDATE    ?=
+BENCHBIN  := $(addprefix $(BENCH)/,bench hold floor pthread load)
 
-.PHONY: bench-build
-bench-build: $(BENCH)/bench
+.PHONY: bench bench-build bench-go bench-peers bench-instructions
+bench: bench-build bench-go bench-peers
+	$(Q)python3 bench/run --dir $(BENCH) --runs $(RUNS) $(B)
+bench-instructions: $(BENCH)/bench
+	$(Q)UPDATE='$(UPDATE)' bench/instructions $(BENCH)/bench
+bench-build: $(BENCHBIN)
 
-$(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/bench.h bench/workloads.h include/gort.h $(BENCHLIB)
+$(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/workloads.h include/gort.h $(BENCHLIB)
+$(BENCH)/hold: bench/hold.c bench/hold_beat.c bench/hold.h include/gort.h $(BENCHLIB)
+$(BENCH)/floor: bench/floor.c
+$(BENCH)/pthread: bench/pthread.c
+$(BENCH)/load: bench/load.c
+$(BENCHBIN): bench/bench.h bench/bench.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BENCHC) $(filter %.c,$^) $(BENCHLIB) -o $@
+	$(Q)$(BENCHC) $(filter %.c,$^) $(filter %.a,$^) -o $@
+
+# The comparators that may be absent: with a word, and no figure of theirs in the table.
+bench-go:
+	$(Q)mkdir -p $(BENCH)
+	$(Q)if ! command -v $(GO) >/dev/null; then echo '  no go on the PATH: without its columns'; \
+	elif [ ! -f '$(GOBENCH)/bench.go' ]; then echo '  no GOBENCH/bench.go: without Go'; \
+	else cp '$(GOBENCH)'/bench.go '$(GOBENCH)'/go.mod $(BENCH)/ && cd $(BENCH) && \
+	    GOFLAGS=-mod=mod GOCACHE="$${GOCACHE:-$$PWD/gocache}" $(GO) build -o gobench . ; fi
+bench-peers:
+	$(Q)mkdir -p $(BENCH)
+	$(Q)if printf '#include <boost/fiber/all.hpp>\n' | $(CXX) -x c++ -fsyntax-only - 2>/dev/null; then \
+	    $(CXX) -O2 -std=c++17 -iquote bench bench/peer_fiber.cc -o $(BENCH)/fiber -lboost_fiber -lboost_context -pthread; \
+	else echo '  no Boost.Fiber here: without it'; fi
+	$(Q)echo '  no bthread in this distribution: without it'
