@@ -3,7 +3,7 @@
  *
  * A goroutine per connection, plain blocking calls, as its Go twin does (`echo`, `httpraw`).
  * TCP_NODELAY is set because Go's net package sets it; otherwise the comparison would be one of
- * socket options. Both servers run until they are killed.
+ * socket options. Both servers print where they listen (port 0 is any) and run until killed.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -45,10 +45,13 @@ static void http_conn(void *arg) {
 
 static int serve(const char *addr, gort_fn *conn) {
     int one = 1, listener = gort_listen(addr, 4096);
+    char where[128];
     if (listener < 0) {
         fprintf(stderr, "bench: %s: %s\n", addr, strerror(-listener));
         return 1;
     }
+    if (!gort_local_addr(listener, where, sizeof where)) printf("listening %s\n", where);
+    fflush(stdout);
     for (;;) {
         int fd = gort_accept(listener, NULL, NULL);
         if (fd < 0) continue;
