@@ -19,7 +19,9 @@
  * The workloads that end with goroutines still parked (sieve) or spinning (preempt) leave them,
  * as Go does: the end of main is theirs.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "bench.h"
 #include "workloads.h"
 

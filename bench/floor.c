@@ -13,7 +13,9 @@
  * The switch is a copy of its own, not the library's: it saves the six callee-saved registers and
  * nothing else, the least that two C stacks can be switched with. Nothing here uses gort.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "bench.h"
 
 #include <arpa/inet.h>

@@ -16,7 +16,9 @@
  *
  * hold_beat.c has the kinds, this file the rest.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "bench.h"
 #include "hold.h"
 

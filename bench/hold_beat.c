@@ -10,7 +10,9 @@
  *
  * The goroutines are left running at the end: the end of main stops them wherever they are.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "hold.h"
 #include "bench.h"
 

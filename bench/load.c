@@ -14,7 +14,9 @@
  * request). The first tenth of the time warms up and is not counted. A wrong answer, or a
  * connection that breaks, is the end with status 1: a fast server that lies is no server.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "bench.h"
 
 #include <arpa/inet.h>

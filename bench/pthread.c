@@ -5,7 +5,9 @@
  *
  *     pthread spawn|pingpong|mutex|mutex_uncontended|yield|syscall|all [N]
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "bench.h"
 
 #include <pthread.h>

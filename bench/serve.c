@@ -5,7 +5,9 @@
  * TCP_NODELAY is set because Go's net package sets it; otherwise the comparison would be one of
  * socket options. Both servers print where they listen (port 0 is any) and run until killed.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "bench.h"
 #include "workloads.h"
 

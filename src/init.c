@@ -96,6 +96,7 @@ static void reset(void) {
     sched.next_id = 0;
     sched.polled_at = sched.coarse = now;
     sched.poll_until = 0;
+    world_reset();
     add_rlx(&sched.epoch, 1);
 }
 
@@ -198,7 +199,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         m->locks++;
         count_plain_threads();
         store_seq(&sched.running, 1);
-        r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn);
+        r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
         m->locks--;
         if (r == 0) {
             note_sleep(&run.done);

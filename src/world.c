@@ -158,6 +158,12 @@ void world_start(M *m) {
     pass_turn(m);
 }
 
+/* The last runtime ended with the world stopped, by its main goroutine. */
+void world_reset(void) {
+    world.busy = false;
+    world.head = world.tail = NULL;
+}
+
 EXPORT void gort_stop_world(void) {
     CHILD_RETURNS();
     M *m = enter();
