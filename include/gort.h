@@ -190,7 +190,7 @@ typedef struct gort_rwmutex {
     uint32_t writer_sema_, reader_sema_;
     int32_t readers_, leaving_;
 } gort_rwmutex;
-typedef struct gort_wg { uint64_t state_; uint32_t sema_, pad_; } gort_wg;
+typedef struct gort_wg { uint64_t state_; void *waiters_; } gort_wg;
 typedef struct gort_once { uint32_t done_, pad_; gort_mutex m_; } gort_once;
 typedef struct gort_cond { uint32_t lock_, pad_; void *head_, *tail_; } gort_cond;
 typedef struct gort_sem { uint32_t lock_, pad_; int64_t permits_; void *head_, *tail_; } gort_sem;

@@ -1,21 +1,24 @@
 /*
  * Wait groups and once.
  *
- * A wait group is one word:
+ * A wait group is a word and a list of waiters:
  *
  *   63       32 31          1 0
- *   | counter  | generation  |P|      P: somebody sleeps in the table under this address
+ *   | counter  | generation  |P|      P: somebody is in the list
+ *
+ * The list hangs in the wait group itself, under the lock of the bucket its address falls into
+ * (sema.c): fork-join programs have a hundred thousand wait groups waited for at once, too many
+ * for a table of keys.
  *
  * The add that brings the counter to 0 ends the generation: in one CAS the counter is 0, the
- * generation is the next, P is clear. After it the wait group is not touched any more, only its
- * address is used to find the sleepers; so a waiter that sees 0 may free the wait group while the
- * last gort_wg_done() is still on its way to the table. What that one then wakes may not be meant
- * (another wait group may live at the address by then): a woken waiter whose generation has not
- * ended goes back to sleep. One whose generation has ended returns, also if the counter has been
- * raised again meanwhile, as in Go.
+ * generation is the next, P is clear. After it the wait group is not touched any more, since a
+ * waiter that sees 0 may free it at once. So where P is set, that add takes the lock first and the
+ * list off, then does its CAS, and wakes what it holds. If the CAS finds the counter raised
+ * meanwhile, the list goes back. A waiter whose generation has ended returns, also if the counter
+ * has been raised again meanwhile, as in Go.
  *
- * No wake-up is lost: P is set under the bucket's lock together with queueing, by a CAS that
- * fails if the counter is 0; the last done sees P and takes the lock.
+ * No wake-up is lost: P is set under the lock together with queueing, by a CAS that fails if the
+ * counter is 0; the last done sees P and takes the lock.
  *
  * Orders: done is a release, wait an acquire on the same word; adds in between keep the release
  * sequence going, being read-modify-writes.
@@ -38,33 +41,51 @@ INLINE uint64_t generation_end(uint64_t state) {
     return (uint32_t)((uint32_t)state + GENERATION) & ~P_BIT;
 }
 
-/* Wakes whoever sleeps under this address. The wait group itself may be gone. */
-static NOINLINE void wake_all(gort_wg *wg) {
-    if (in_forked_child()) return;
+static uint64_t added(uint64_t old, int n) {
+    int64_t counter = (int64_t)counter_of(old) + n;
+    if (unlikely(counter < 0 || counter > INT32_MAX))
+        fatal(counter < 0 ? "negative wait group counter" : "wait group counter overflows");
+    return counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
+}
+
+/* The counter comes to 0 and somebody waits: see the essay. */
+static NOINLINE void end_generation(gort_wg *wg, int n) {
     GList list = {0};
     Bucket *b = sema_bucket(wg);
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
-    sema_pop_all(b, wg, &list);
+    Sleeper *first = wg->waiters_;
+    uint64_t old = load_rlx(&wg->state_), next;
+    do {
+        next = added(old, n);
+        wg->waiters_ = counter_of(next) == 0 ? NULL : first; /* not 0: raised meanwhile */
+    } while (!cas_acq_rel(&wg->state_, &old, next));
+    bool ended = counter_of(next) == 0;
+    for (Sleeper *s = ended ? first : NULL; s != NULL;) {
+        Sleeper *after = s->next; /* before the claim: s may be gone once the lock is free */
+        s->queued = false;
+        if (sleeper_claim(s)) glist_push(&list, s->gp);
+        s = after;
+    }
     unlock(&b->lock);
-    if (list.count) ready_list(m, &list);
+    if (list.count == 1) ready(m, glist_pop(&list));
+    else if (list.count) ready_list(m, &list);
     leave(m);
 }
 
 EXPORT void gort_wg_add(gort_wg *wg, int n) {
+    CHILD_RETURNS();
     if (n == 0) return;
     if (n < 0) tsan_release(wg);
     uint64_t old = load_rlx(&wg->state_), next;
     do {
-        int64_t counter = (int64_t)counter_of(old) + n;
-        if (counter < 0 || counter > INT32_MAX) {
-            if (in_forked_child()) return;
-            fatal(counter < 0 ? "negative wait group counter" : "wait group counter overflows");
+        next = added(old, n);
+        if (counter_of(next) == 0 && (old & P_BIT)) {
+            end_generation(wg, n);
+            return;
         }
-        next = counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
     } while (!cas_acq_rel(&wg->state_, &old, next));
-    if (counter_of(next) == 0 && (old & P_BIT)) wake_all(wg);
-    else poll_attention();
+    poll_attention();
 }
 
 EXPORT void gort_wg_done(gort_wg *wg) { gort_wg_add(wg, -1); }
@@ -78,42 +99,46 @@ static bool mark(gort_wg *wg, uint32_t generation) {
     return true;
 }
 
-/* The deadline has passed, s is still queued: takes it off, and the mark with the last. False: the
- * generation has ended at this moment. */
-static bool expire(gort_wg *wg, Bucket *b, Sleeper *s, uint32_t generation) {
+/* Under the bucket's lock. Order does not matter: all are woken together. */
+static void enlist(gort_wg *wg, Sleeper *s) {
+    Sleeper *first = wg->waiters_;
+    s->prev = NULL;
+    s->next = first;
+    if (first) first->prev = s;
+    wg->waiters_ = s;
+    s->queued = true;
+}
+
+/* The deadline has passed: takes s off, and the mark with the last. False: the generation has
+ * ended at this moment. */
+static bool expire(gort_wg *wg, Bucket *b, Sleeper *s) {
     lock(&b->lock, RANK_PRIM);
-    if (s->queued) sema_remove(b, s);
-    uint64_t old = load_acq(&wg->state_);
-    while (generation_of(old) == generation && counter_of(old) != 0) {
-        uint64_t next = sema_has(b, wg) ? old : old & ~P_BIT;
-        if (!cas_acq_rel(&wg->state_, &old, next)) continue;
-        unlock(&b->lock);
-        return true;
+    bool queued = s->queued; /* else the generation has ended, and wg may be gone */
+    if (queued) {
+        if (s->prev) s->prev->next = s->next;
+        else wg->waiters_ = s->next;
+        if (s->next) s->next->prev = s->prev;
+        if (wg->waiters_ == NULL) __atomic_fetch_and(&wg->state_, ~P_BIT, __ATOMIC_ACQ_REL);
     }
     unlock(&b->lock);
-    return false;
+    return queued;
 }
 
 static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
+    CHILD_RETURNS(-ENOTCONN);
     if (deadline != GORT_FOREVER && os_now() >= deadline) return -ETIMEDOUT;
     Bucket *b = sema_bucket(wg);
     bool timed_out = false;
     Sleeper s;
     M *m = enter();
-    for (;;) {
-        sleeper_init(&s, m, deadline);
-        lock(&b->lock, RANK_PRIM);
-        if (!mark(wg, generation)) {
-            unlock(&b->lock);
-            break;
-        }
-        sema_push(b, &s, wg, false);
+    sleeper_init(&s, m, deadline);
+    lock(&b->lock, RANK_PRIM);
+    if (!mark(wg, generation)) {
+        unlock(&b->lock);
+    } else {
+        enlist(wg, &s);
         m = sleeper_park(m, &s, &b->lock, WAIT_WG, deadline, &timed_out);
-        if (timed_out) {
-            timed_out = expire(wg, b, &s, generation);
-            break;
-        }
+        if (timed_out) timed_out = expire(wg, b, &s);
     }
     leave(m);
     return timed_out ? -ETIMEDOUT : 0;
