@@ -37,6 +37,7 @@ M *acquire_p_or_queue(M *m, uint32_t *counter) {
         m_acquire_p(m, p);
         store_rlx(&gp->status, G_RUNNING);
         sub_seq(counter, 1);
+        trace_resume(m, gp);
         return m;
     }
     Return r = {gp, counter};
@@ -124,6 +125,7 @@ EXPORT void gort_exit_syscall(void) {
         trace_sysexit(m, gp);
         store_rlx(&gp->status, G_RUNNING); /* before the look at attn: what is taken now is TAKEN */
         if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
+        trace_resume(m, gp);
     }
     leave(m);
     *__errno_location() = err;

@@ -21,6 +21,7 @@
 #include "print.h"
 #include "runq.h"
 #include "sched.h"
+#include "trace.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -60,6 +61,7 @@ static NORETURN void report(void) {
         print_fd(2, "gort: fatal: all goroutines are asleep - deadlock!\n");
     print_fd(2, "\n");
     dump_all(2);
+    tracing_fatal();
     if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout); /* all are asleep: nobody is inside */
     _exit(2);
 }

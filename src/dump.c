@@ -20,6 +20,7 @@
  * back.
  */
 #include "dump.h"
+#include "exit_hook.h"
 #include "g.h"
 #include "sched.h"
 #include "stack.h"
@@ -85,6 +86,14 @@ void g_name(G *gp, char *buf) {
         if ((unsigned char)*c < ' ' || *c == '"' || *c == 127) *c = '?';
 }
 
+uintptr_t g_entry(G *gp) {
+    uintptr_t fn = (uintptr_t)gp->fn, words[2];
+    if (gp->id == 1) return gp->created_at - 1; /* what gort_main was given (init.c) */
+    bool wrapped = gp->fn == wg_member_run || gp->fn == group_member_run;
+    if (wrapped && read_memory((uintptr_t)gp->arg, words, sizeof words)) fn = words[1];
+    return fn;
+}
+
 /* ---- frames --------------------------------------------------------------------------------- */
 
 /* Where the trace of gp starts; false: it runs elsewhere, or has not run yet. */
@@ -96,12 +105,15 @@ static bool start_of(G *gp, void *context, Regs *r) {
         else regs_frame(r, (uintptr_t)__builtin_frame_address(0));
         return true;
     }
-    if (status == G_SYSCALL) {
-        regs_frame(r, (uintptr_t)load_rlx(&gp->spare));
-        return true;
+    if (status == G_RUNNING || status == G_SYSCALL) return false;
+    M *home = load_acq(&gp->home);
+    if (home && load_acq(&home->in_handler) && load_rlx(&home->curg) == gp) { /* stopped by signal */
+        void *at = load_rlx(&home->context);
+        if (at) regs_context(r, at);
+        return at != NULL;
     }
     void *sp = load_rlx(&gp->sp);
-    if (status == G_RUNNING || sp == NULL) return false;
+    if (sp == NULL) return false;
     regs_saved(r, sp);
     return true;
 }
@@ -130,7 +142,7 @@ void backtrace_print(Out *o, const uintptr_t *pcs, int n) {
 }
 
 static void print_creator(Out *o, G *gp) {
-    if (gp->created_at == 0) return;
+    if (gp->created_at == 0 || gp->id == 1) return;
     out_str(o, "  created by ");
     symbol_print(o, gp->created_at - 1);
     if (gp->parent) out_fmt(o, " in goroutine %u", gp->parent);
@@ -159,7 +171,7 @@ void dump_g(Out *o, G *gp, void *context) {
     else if (status == G_RUNNING) out_str(o, "  (running on another thread)\n");
     else if (gp->sp == NULL && gp->fn) {
         out_str(o, "  (has not run yet) ");
-        symbol_print(o, (uintptr_t)gp->fn);
+        symbol_print(o, g_entry(gp));
         out_str(o, "\n");
     }
     print_creator(o, gp);

@@ -21,6 +21,8 @@ void dump_g(Out *o, G *gp, void *context); /* one block */
 int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max);
 /* Prints frames the way a dump does, a line each. */
 void backtrace_print(Out *o, const uintptr_t *pcs, int n);
+/* The program's function that gp was started with. */
+uintptr_t g_entry(G *gp);
 /* gp's name copied into buf (of 32 bytes), "" where it has none. */
 void g_name(G *gp, char *buf);
 

@@ -29,4 +29,9 @@ INLINE void exit_hooks_run(G *gp) {
     }
 }
 
+/* Functions of goroutines that call the program's: their argument begins with two words, the
+ * object and the function. Dumps and traces show that one (g_entry in dump.c). */
+void wg_member_run(void *arg);
+void group_member_run(void *arg);
+
 #endif

@@ -10,6 +10,7 @@
 #include "fatal.h"
 #include "dump.h"
 #include "os.h"
+#include "trace.h"
 
 #include <stdlib.h>
 
@@ -36,6 +37,7 @@ static void speak(void *context, const char *format, va_list ap) {
     write_all(2, buf, o.used);
     print_fd(2, "\n");
     dump_all_from(2, context);
+    tracing_fatal();
 }
 
 void fatal_report(void *context, const char *format, ...) {

@@ -54,7 +54,7 @@ static void failed(gort_group *g, int result) {
 }
 
 /* A goroutine's function; arg is its own copy. */
-static void member_run(void *arg) {
+void group_member_run(void *arg) {
     Member *me = arg;
     gort_group *g = me->group;
     ExitHook hook = {.fn = exited, .arg = g};
@@ -72,7 +72,7 @@ EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg
     if (g->limited) gort_sem_acquire(&g->places, 1);
     gort_wg_add(&g->wg, 1);
     M *m = enter();
-    int r = go_start(m, NULL, member_run, NULL, &me, sizeof me,
+    int r = go_start(m, NULL, group_member_run, NULL, &me, sizeof me,
                      (uintptr_t)__builtin_return_address(0));
     leave(m);
     if (r < 0) leave_group(g);

@@ -28,6 +28,7 @@
 #include "sched.h"
 #include "stack.h"
 #include "sysmon.h"
+#include "trace.h"
 #include "wake.h"
 #include "world.h"
 
@@ -199,6 +200,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         m->locks++;
         count_plain_threads();
         store_seq(&sched.running, 1);
+        tracing_begin_run();
         r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
         m->locks--;
         if (r == 0) {
@@ -208,6 +210,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
             store_seq(&sched.running, 0);
         }
         stop(m);
+        tracing_end_run();
     }
     *m->errno_at = err;
     store_seq(&run.busy, 0);

@@ -125,6 +125,7 @@ static void wait_for_p(M *m, G *gp, void *context) {
 
 /* sched.lock: gp, which this thread keeps, waits in the global queue. */
 static void queue_here_locked(M *m, G *gp) {
+    trace_preempt(m, gp);
     note_clear(&m->note);
     store_rlx(&gp->home, m);
     gp->since = coarse_now();
@@ -142,6 +143,7 @@ static void come_back_here(M *m, G *gp, void *context) {
     if (p) {
         m_acquire_p(m, p);
         sub_seq(&sched.taken, 1);
+        trace_resume(m, gp);
         return;
     }
     lock(&sched.lock, RANK_SCHED);
@@ -204,7 +206,6 @@ static void preempt_here(M *m, void *context) {
         if (!(attn & ATTN_PREEMPT)) return;
         and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
         if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return;
-        trace_preempt(m, gp);
         if (give_p_away(m, gp)) wait_for_p(m, gp, context);
         return;
     }

@@ -170,7 +170,7 @@ typedef struct Member {
 static void member_ends(void *arg) { gort_wg_done(arg); }
 
 /* A goroutine's function; arg is its own copy. */
-static void member_run(void *arg) {
+void wg_member_run(void *arg) {
     Member *me = arg;
     ExitHook hook = {.fn = member_ends, .arg = me->wg};
     exit_hook_push(current(), &hook);
@@ -185,7 +185,7 @@ EXPORT int gort_wg_go(gort_wg *wg, gort_fn *fn, void *arg) {
     Member me = {wg, fn, arg};
     gort_wg_add(wg, 1);
     M *m = enter();
-    int r = go_start(m, NULL, member_run, NULL, &me, sizeof me,
+    int r = go_start(m, NULL, wg_member_run, NULL, &me, sizeof me,
                      (uintptr_t)__builtin_return_address(0));
     leave(m);
     if (r < 0) gort_wg_done(wg);
