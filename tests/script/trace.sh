@@ -1,0 +1,77 @@
+#!/bin/sh
+# GORT_TRACE on an example: the file is JSON that trace viewers accept, and gort-trace reads it.
+# Also the flight recorder, written out by a fatal error.
+set -eu
+out=${OUT:-build}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+fail() { echo "$*" >&2; exit 1; }
+
+cat >"$dir/prog.c" <<'END'
+#include <gort.h>
+#include <stdlib.h>
+static gort_mutex mu;
+static gort_wg wg;
+static void worker(void *arg) {
+    for (int i = 0; i < 100; i++) {
+        gort_mutex_lock(&mu);
+        gort_yield();
+        gort_mutex_unlock(&mu);
+    }
+}
+static int program(int argc, char **argv) {
+    for (int i = 0; i < 8; i++) gort_wg_go(&wg, worker, NULL);
+    gort_wg_wait(&wg);
+    if (argc > 1 && argv[1][0] == 'f') gort_mutex_unlock(&mu);
+    if (argc > 1 && argv[1][0] == 'e') exit(3);
+    return 0;
+}
+int main(int argc, char **argv) { return gort_main(program, argc, argv); }
+END
+# shellcheck disable=SC2086
+case "${SAN:-}" in '') san= ;; *) san="-fsanitize=$SAN" ;; esac
+${CC:-cc} -g $san -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/prog"
+
+GORT_TRACE="$dir/a.json" "$dir/prog" || fail "the traced program failed"
+"$out/bin/gort-trace" summary "$dir/a.json" >"$dir/summary"
+grep -q 'sync.Mutex.Lock' "$dir/summary" || { cat "$dir/summary"; fail "no mutex in the summary"; }
+grep -q '^worker  *8 ' "$dir/summary" || { cat "$dir/summary"; fail "not 8 workers in the summary"; }
+
+# exit() in the middle still leaves a whole file.
+code=0; GORT_TRACE="$dir/e.json" "$dir/prog" e || code=$?
+[ "$code" = 3 ] || fail "exit status $code"
+"$out/bin/gort-trace" summary "$dir/e.json" >/dev/null || fail "no whole trace after exit()"
+
+# A fatal error writes the flight recorder out.
+(cd "$dir" && GORT_DEBUG=flight=10000 GORT_TRACE="$dir/f.json" ./prog f >/dev/null 2>err) 2>/dev/null && fail "did not fail"
+grep -q 'the last 10000ms are in' "$dir/err" || { cat "$dir/err"; fail "nothing said about the flight recorder"; }
+"$out/bin/gort-trace" summary "$dir/f.json" >"$dir/summary"
+grep -q 'sync.Mutex.Lock' "$dir/summary" || fail "no mutex in the flight recorder"
+
+# A wrong path is said, and the program runs.
+GORT_TRACE=/nonexistent/x "$dir/prog" 2>"$dir/err" || fail "failed without its trace file"
+grep -q '^gort: GORT_TRACE=/nonexistent/x ignored' "$dir/err" || fail "no word about the trace file"
+
+command -v python3 >/dev/null || { echo "no python3: the JSON was not parsed"; exit 0; }
+for f in a e f; do
+    python3 - "$dir/$f.json" <<'END' || fail "$f.json is not a Chrome trace"
+import json, sys
+trace = json.load(open(sys.argv[1]))
+tracks, begun = {}, set()
+for e in trace["traceEvents"]:
+    assert e["ph"] in "XMisfbe", e
+    assert isinstance(e["pid"], int) and isinstance(e["tid"], int) and e["name"], e
+    if e["ph"] == "M": continue
+    assert e["ts"] >= 0, e
+    if e["ph"] == "X" and e["cat"] == "run":
+        assert e["dur"] >= 0, e
+        tracks.setdefault(e["tid"], []).append((e["ts"], e["ts"] + e["dur"]))
+    if e["ph"] == "s": begun.add(e["id"])
+    if e["ph"] == "f": assert e["id"] in begun, e
+assert tracks
+for p, slices in tracks.items(): # a P runs one goroutine at a time
+    slices.sort()
+    for a, b in zip(slices, slices[1:]): assert b[0] >= a[1] - 1.0, (p, a, b)
+END
+done

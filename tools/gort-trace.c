@@ -1,0 +1,330 @@
+/*
+ * gort-trace summary FILE: what a person asks first of a trace.
+ *
+ *   where the time went   running, runnable, blocked and in calls, by goroutine name
+ *   latencies             the longest waits from runnable to running, and how they are spread
+ *   who blocked whom      waits by (who waited, why, who ended it)
+ *
+ * It reads the JSON that gort writes (src/trace_write.c): an event on each line, goroutines on
+ * the slices of process 1, wake-ups as the beginnings of arrows. A slice is written when it ends
+ * and a wake-up when it happens, so the lines about one goroutine are in the order of time.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNKNOWN, RUNNABLE, BLOCKED, IN_CALL };
+
+typedef struct Name { /* all goroutines of one name */
+    char *text;
+    double running, runnable, blocked, call;
+    uint64_t goroutines, slices;
+} Name;
+
+typedef struct Task {
+    uint64_t id;
+    int name;
+    int state;
+    double since;
+    char reason[40];
+} Task;
+
+typedef struct Edge { /* waits of one kind */
+    int waiter, waker;
+    char reason[40];
+    double time;
+    uint64_t count;
+} Edge;
+
+typedef struct Late {
+    double wait, at;
+    uint64_t g;
+    int name;
+} Late;
+
+static Name *names;
+static Task *tasks;
+static Edge *edges;
+static size_t nnames, cap_names, cap_tasks, ntasks, nedges, cap_edges;
+static Late worst[10];
+static uint64_t spread[10], nlate; /* by powers of ten from 1 us */
+static double last;
+
+static void *grow(void *p, size_t *cap, size_t size) {
+    *cap = *cap ? *cap * 2 : 64;
+    p = realloc(p, *cap * size);
+    if (p == NULL) {
+        fprintf(stderr, "gort-trace: no memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+/* ---- reading a line -------------------------------------------------------------------------- */
+
+static const char *value(const char *line, const char *key) {
+    const char *s = strstr(line, key);
+    return s ? s + strlen(key) : NULL;
+}
+static double number(const char *line, const char *key) {
+    const char *s = value(line, key);
+    return s ? strtod(s, NULL) : 0;
+}
+static uint64_t integer(const char *line, const char *key) {
+    const char *s = value(line, key);
+    return s ? strtoull(s, NULL, 10) : 0;
+}
+/* A string up to its closing quote, escapes left as they are. */
+static void text(const char *line, const char *key, char *to, size_t size) {
+    const char *s = value(line, key);
+    size_t n = 0;
+    while (s && *s && *s != '"' && n + 2 < size) {
+        if (*s == '\\' && s[1]) to[n++] = *s++;
+        to[n++] = *s++;
+    }
+    to[n] = 0;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static int name_of(const char *s) {
+    for (size_t i = nnames; i-- > 0;)
+        if (strcmp(names[i].text, s) == 0) return (int)i;
+    if (nnames == cap_names) names = grow(names, &cap_names, sizeof *names);
+    names[nnames] = (Name){.text = strdup(s)};
+    return (int)nnames++;
+}
+
+static Task *slot(Task *table, size_t cap, uint64_t id) {
+    size_t i = (size_t)(id * 0x9E3779B97F4A7C15ULL >> 20) & (cap - 1);
+    while (table[i].id && table[i].id != id) i = (i + 1) & (cap - 1);
+    return &table[i];
+}
+
+static void rehash(void) {
+    size_t cap = cap_tasks ? cap_tasks * 2 : 1024;
+    Task *fresh = calloc(cap, sizeof *fresh);
+    if (fresh == NULL) exit(1);
+    for (size_t i = 0; i < cap_tasks; i++)
+        if (tasks[i].id) *slot(fresh, cap, tasks[i].id) = tasks[i];
+    free(tasks);
+    tasks = fresh;
+    cap_tasks = cap;
+}
+
+static Task *task_of(uint64_t id) {
+    if (ntasks * 2 >= cap_tasks) rehash();
+    Task *k = slot(tasks, cap_tasks, id);
+    if (k->id == 0) {
+        *k = (Task){.id = id, .name = -1};
+        ntasks++;
+    }
+    return k;
+}
+
+static void give_name(Task *k, const char *line) {
+    char buf[128];
+    if (k->name >= 0) return;
+    text(line, "\"name\":\"", buf, sizeof buf);
+    k->name = name_of(buf);
+    names[k->name].goroutines++;
+}
+
+static void add_edge(int waiter, int waker, const char *reason, double time) {
+    Edge *e = NULL;
+    for (size_t i = 0; i < nedges && e == NULL; i++)
+        if (edges[i].waiter == waiter && edges[i].waker == waker && !strcmp(edges[i].reason, reason))
+            e = &edges[i];
+    if (e == NULL) {
+        if (nedges == cap_edges) edges = grow(edges, &cap_edges, sizeof *edges);
+        e = &edges[nedges++];
+        *e = (Edge){.waiter = waiter, .waker = waker};
+        strcpy(e->reason, reason);
+    }
+    e->time += time;
+    e->count++;
+}
+
+static void add_latency(const Task *k, double wait, double at) {
+    int bucket = 0;
+    for (double limit = 1; bucket < 9 && wait >= limit; limit *= 10) bucket++;
+    spread[bucket]++;
+    nlate++;
+    Late l = {wait, at, k->id, k->name};
+    for (int i = 0; i < 10; i++) {
+        if (l.wait <= worst[i].wait) continue;
+        Late t = worst[i];
+        worst[i] = l;
+        l = t;
+    }
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static int state_after(const char *end) {
+    if (!strcmp(end, "yield") || !strcmp(end, "preempted") || !strcmp(end, "lost its P")) return RUNNABLE;
+    return strcmp(end, "syscall") == 0 ? IN_CALL : BLOCKED;
+}
+
+static void ran(const char *line) {
+    double ts = number(line, "\"ts\":"), dur = number(line, "\"dur\":");
+    Task *k = task_of(integer(line, "\"g\":"));
+    give_name(k, line);
+    Name *n = &names[k->name];
+    if (k->state == RUNNABLE && ts >= k->since) {
+        n->runnable += ts - k->since;
+        add_latency(k, ts - k->since, ts);
+    }
+    n->running += dur;
+    n->slices++;
+    text(line, "\"end\":\"", k->reason, sizeof k->reason);
+    k->state = state_after(k->reason);
+    k->since = ts + dur;
+    if (!strcmp(k->reason, "exit") || !strcmp(k->reason, "running")) k->state = UNKNOWN;
+}
+
+static void called(const char *line) {
+    double ts = number(line, "\"ts\":"), dur = number(line, "\"dur\":");
+    Task *k = task_of(integer(line, "\"g\":"));
+    give_name(k, line);
+    names[k->name].call += dur;
+    k->state = RUNNABLE;
+    k->since = ts + dur;
+}
+
+static void woken(const char *line) {
+    double ts = number(line, "\"ts\":");
+    uint64_t by = integer(line, "\"by\":");
+    int waker = by ? task_of(by)->name : -1;
+    Task *k = task_of(integer(line, "\"g\":"));
+    if (k->state == BLOCKED && ts >= k->since) {
+        names[k->name].blocked += ts - k->since;
+        add_edge(k->name, waker, k->reason, ts - k->since);
+    }
+    k->state = RUNNABLE;
+    k->since = ts;
+}
+
+static void event(const char *line) {
+    double ts = number(line, "\"ts\":");
+    if (ts > last) last = ts;
+    if (strstr(line, "\"cat\":\"run\"")) ran(line);
+    else if (strstr(line, "\"cat\":\"syscall\"")) called(line);
+    else if (strstr(line, "\"ph\":\"s\"")) woken(line);
+    else if (strstr(line, "\"cat\":\"create\"")) give_name(task_of(integer(line, "\"g\":")), line);
+}
+
+/* What was going on when the trace ended. */
+static void finish(void) {
+    for (size_t i = 0; i < cap_tasks; i++) {
+        Task *k = &tasks[i];
+        if (k->id == 0 || k->name < 0 || last < k->since) continue;
+        if (k->state == BLOCKED) {
+            names[k->name].blocked += last - k->since;
+            add_edge(k->name, -2, k->reason, last - k->since);
+        }
+        if (k->state == RUNNABLE) names[k->name].runnable += last - k->since;
+    }
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static const char *time_text(double us, char *buf, size_t size) {
+    if (us < 1000) snprintf(buf, size, "%.1fus", us);
+    else if (us < 1e6) snprintf(buf, size, "%.2fms", us / 1e3);
+    else snprintf(buf, size, "%.3fs", us / 1e6);
+    return buf;
+}
+
+static const char *waker_text(int i) {
+    return i == -1 ? "(timer, poller or thread)" : i == -2 ? "(nobody yet)" : i < 0 ? "?" : names[i].text;
+}
+
+static int by_total(const void *a, const void *b) {
+    const Name *x = a, *y = b;
+    double p = x->running + x->runnable + x->call, q = y->running + y->runnable + y->call;
+    return p < q ? 1 : p > q ? -1 : 0;
+}
+static int by_time(const void *a, const void *b) {
+    double p = ((const Edge *)a)->time, q = ((const Edge *)b)->time;
+    return p < q ? 1 : p > q ? -1 : 0;
+}
+
+static void print_latencies(void) {
+    static const char *const label[] = {"<1us", "<10us", "<100us", "<1ms", "<10ms", "<100ms", "<1s", "more"};
+    char a[32], b[32];
+    printf("\nscheduling latency (runnable to running), %" PRIu64 " times\n ", nlate);
+    for (int i = 0; i < 8; i++) {
+        uint64_t n = spread[i] + (i == 7 ? spread[8] + spread[9] : 0);
+        printf(" %s %" PRIu64, label[i], n);
+    }
+    printf("\n");
+    for (int i = 0; i < 10 && worst[i].wait > 0; i++)
+        printf("  %10s  goroutine %" PRIu64 " %s at %s\n", time_text(worst[i].wait, a, sizeof a), worst[i].g,
+               worst[i].name >= 0 ? names[worst[i].name].text : "?", time_text(worst[i].at, b, sizeof b));
+}
+
+static void print_edges(void) {
+    char a[32];
+    printf("\nwho blocked whom\n  %10s %9s  waiter, reason, ended by\n", "blocked", "times");
+    qsort(edges, nedges, sizeof *edges, by_time);
+    for (size_t i = 0; i < nedges && i < 20; i++)
+        printf("  %10s %9" PRIu64 "  %s, %s, %s\n", time_text(edges[i].time, a, sizeof a), edges[i].count,
+               names[edges[i].waiter].text, edges[i].reason, waker_text(edges[i].waker));
+}
+
+static void print_names(void) {
+    char a[32], b[32], c[32], d[32];
+    printf("%-24s %10s %9s %10s %10s %10s %10s\n", "goroutines", "number", "slices", "running",
+           "runnable", "blocked", "in calls");
+    Name *order = malloc((nnames + 1) * sizeof *order); /* edges know names by their number */
+    if (order == NULL) exit(1);
+    if (nnames) memcpy(order, names, nnames * sizeof *order);
+    qsort(order, nnames, sizeof *order, by_total);
+    for (size_t i = 0; i < nnames && i < 30; i++) {
+        Name *n = &order[i];
+        printf("%-24.24s %10" PRIu64 " %9" PRIu64 " %10s %10s %10s %10s\n", n->text, n->goroutines,
+               n->slices, time_text(n->running, a, sizeof a), time_text(n->runnable, b, sizeof b),
+               time_text(n->blocked, c, sizeof c), time_text(n->call, d, sizeof d));
+    }
+    free(order);
+}
+
+static int summary(const char *path) {
+    FILE *f = strcmp(path, "-") ? fopen(path, "r") : stdin;
+    char *line = NULL, a[32], sums[1024] = "";
+    size_t cap = 0;
+    if (f == NULL) {
+        fprintf(stderr, "gort-trace: %s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    while (getline(&line, &cap, f) > 0) {
+        if (strstr(line, "\"otherData\"")) snprintf(sums, sizeof sums, "%.*s", 1000, line);
+        else if (strncmp(line, "{\"ph\"", 5) == 0) event(line);
+    }
+    free(line);
+    if (f != stdin) fclose(f);
+    if (sums[0] == 0) {
+        fprintf(stderr, "gort-trace: %s: not a whole trace of gort\n", path);
+        return 1;
+    }
+    finish();
+    printf("%s: %s, %" PRIu64 " starts, %" PRIu64 " goroutines created, %" PRIu64 " steals, %" PRIu64
+           " preemptions, %" PRIu64 " handoffs, %" PRIu64 " events dropped\n\n",
+           path, time_text(last, a, sizeof a), integer(sums, "\"starts\":"), integer(sums, "\"created\":"),
+           integer(sums, "\"steals\":"), integer(sums, "\"preemptions\":"), integer(sums, "\"handoffs\":"),
+           integer(sums, "\"dropped\":"));
+    print_names();
+    print_latencies();
+    print_edges();
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "summary") == 0) return summary(argv[2]);
+    fprintf(stderr, "usage: gort-trace summary FILE   (FILE as written by GORT_TRACE or gort_trace_stop)\n");
+    return 2;
+}
