@@ -174,7 +174,10 @@ static void take_back(M *m) {
 static void stop(M *m) {
     sysmon_stop();
     maker_stop();
-    while (send_away() > 0) os_nap(50 * GORT_US);
+    while (send_away() > 0) {
+        netpoll_break(); /* one may wait there for a timer that is hours away */
+        os_nap(50 * GORT_US);
+    }
     netpoll_stop();
     faults_uninstall();
     preempt_uninstall();
