@@ -45,7 +45,15 @@ M *acquire_p_or_queue(M *m, uint32_t *counter) {
     return switch_to_g0(m, gp, queue_returned, &r, NULL);
 }
 
+/* For dumps: the caller of the function whose frame this is goes on up there. */
+INLINE void mark_call(M *m, uintptr_t *frame) {
+    store_rlx(&m->call[0], frame[1]);
+    store_rlx(&m->call[1], (uintptr_t)(frame + 2));
+    store_rlx(&m->call[2], frame[0]);
+}
+
 M *block_begin(M *m) {
+    mark_call(m, __builtin_frame_address(0));
     if (m->plain) {
         m->locks--;
         return m;
@@ -99,9 +107,11 @@ EXPORT void gort_enter_syscall(void) {
     }
     if (unlikely(load_rlx(&gp->status) == G_SYSCALL)) fatal("gort_enter_syscall twice");
     if (unlikely(!retake_works)) { /* the monitor could not take the P: give it at once */
-        block_begin(m);
+        m = block_begin(m);
+        mark_call(m, __builtin_frame_address(0));
         return;
     }
+    mark_call(m, __builtin_frame_address(0));
     trace_syscall(m, gp);
     m->oldp = m->p;
     store_rlx(&m->syscalltick, m->syscalltick + 1);

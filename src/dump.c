@@ -4,7 +4,7 @@
  *     goroutine 7 "name" [chan receive, 12ms]:
  *       0x000055e0a1b2c3d4 recv_loop+0x54 (app)
  *       ...
- *       created by start_all+0x31 (app) in goroutine 1
+ *       created by start_all+0x31 (app) in goroutine 1 with recv_loop
  *
  * It is called in the worst moments: from fatal() with any lock held, from the handler of SIGQUIT
  * or of a stack overflow. So it takes no lock, allocates nothing and trusts nothing: goroutines
@@ -15,11 +15,11 @@
  * never a crash; its status is read before and after, and the trace is dropped if it changed.
  *
  * Frames come from unwind.c, names from symbols.c. A goroutine that runs on another thread is
- * shown without frames unless its thread can be asked (capture_running in preempt.c); one in a
- * system call is unwound from the frame it announced the call in, which does not move until it is
- * back.
+ * asked by signal (capture.c); one in a blocking call is unwound from where it announced the call,
+ * which does not move until it is back.
  */
 #include "dump.h"
+#include "capture.h"
 #include "exit_hook.h"
 #include "g.h"
 #include "sched.h"
@@ -105,7 +105,12 @@ static bool start_of(G *gp, void *context, Regs *r) {
         else regs_frame(r, (uintptr_t)__builtin_frame_address(0));
         return true;
     }
-    if (status == G_RUNNING || status == G_SYSCALL) return false;
+    if (status == G_SYSCALL) {
+        M *on = load_rlx(&gp->m);
+        regs_at(r, load_rlx(&on->call[0]), load_rlx(&on->call[1]), load_rlx(&on->call[2]));
+        return true;
+    }
+    if (status == G_RUNNING) return false;
     M *home = load_acq(&gp->home);
     if (home && load_acq(&home->in_handler) && load_rlx(&home->curg) == gp) { /* stopped by signal */
         void *at = load_rlx(&home->context);
@@ -123,7 +128,8 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
     uintptr_t lo = 0;
     uint32_t before = load_acq(&gp->status), ticket = load_acq(&gp->ticket);
     Stack *s = load_rlx(&gp->stack);
-    if (s == NULL || !start_of(gp, context, &r)) return 0;
+    if (s == NULL) return 0;
+    if (!start_of(gp, context, &r)) return before == G_RUNNING ? capture_running(gp->m, pcs, max) : 0;
     uintptr_t hi = (uintptr_t)s;
     if (!read_memory((uintptr_t)&s->lo, &lo, sizeof lo)) return 0;
     uintptr_t sp = r.reg[7];
@@ -146,6 +152,8 @@ static void print_creator(Out *o, G *gp) {
     out_str(o, "  created by ");
     symbol_print(o, gp->created_at - 1);
     if (gp->parent) out_fmt(o, " in goroutine %u", gp->parent);
+    Named entry = symbol_of(g_entry(gp)); /* a tail call may have taken its frame away */
+    if (entry.name) out_fmt(o, " with %s", entry.name);
     out_str(o, "\n");
 }
 

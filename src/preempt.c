@@ -22,6 +22,7 @@
 #include "retake.h"
 #include "runq.h"
 #include "sched.h"
+#include "capture.h"
 #include "trace.h"
 #include "wake.h"
 #include "world.h"
@@ -238,6 +239,7 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
     }
     arch_repair_eintr(context);
     M *m = getm();
+    capture_here(m, context);
     if (m && !m->plain && m->locks == 0 && m->curg && !in_nopreempt(arch_context_pc(context))) {
         m->locks = 1;
         fence_compiler();

@@ -11,6 +11,5 @@ void preempt_uninstall(void);
 void preempt_unmask(void);   /* this thread takes signals as gort_main's caller did, and ours */
 void preempt_mask(void);
 void preempt_m(M *m);        /* asks m's goroutine to yield: flag, and signal if the thread runs */
-int capture_running(M *m, uintptr_t *pcs, int max); /* where m's goroutine is; 0: unknown */
 
 #endif

@@ -182,6 +182,7 @@ struct M {
     void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
     void *altstack;
     void *context;       /* in the handler: the interrupted registers, for backtraces */
+    uintptr_t call[3];   /* where its goroutine announced a blocking call: pc, sp, fp */
     G *pseudo;           /* plain threads: the G that stands for this thread */
     /* monitor's notes */
     int64_t seen_cpu;
