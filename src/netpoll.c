@@ -46,6 +46,7 @@
  */
 #include "netpoll.h"
 #include "sched.h"
+#include "uring.h"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -159,7 +160,7 @@ void desc_born(int fd) {
     if (d == NULL) return;
     /* Most numbers were closed by gort_close, or are new: nothing is known about them. */
     if (load_rlx(&d->mode[DIR_READ]) == MODE_UNKNOWN && load_rlx(&d->mode[DIR_WRITE]) == MODE_UNKNOWN &&
-        load_rlx(&d->lock.word) == 0 && !d->registered)
+        load_rlx(&d->lock.word) == 0 && !load_rlx(&d->registered))
         return;
     lock(&d->lock, RANK_POLL);
     d->registered = false;
@@ -235,10 +236,13 @@ static void pass(int64_t now, GList *list) {
     unlock(&pass_lock);
 }
 
+bool netpoll_sleeping(void) { return load_seq(&blocking) != 0; }
+
 /* On g0, or the monitor; no lock held. */
 void netpoll(int64_t deadline, GList *list) {
     if (deadline == 0) {
         if (load_rlx(&suspects)) pass(coarse_now(), list);
+        if (load_rlx(&uring_pending)) uring_submit();
         kpoll_wait(0, list);
         return;
     }
@@ -246,7 +250,8 @@ void netpoll(int64_t deadline, GList *list) {
     if (load_rlx(&suspects)) pass(now = os_now(), list);
     if (list->head) deadline = 0;
     store_seq(&blocking, 1);
-    fence_full(); /* against desc_trust */
+    fence_full(); /* against desc_trust, and uring.c's commit_put */
+    if (load_seq(&uring_pending)) uring_submit();
     if (load_seq(&suspects) && deadline != 0) {
         if (now == 0) now = os_now();
         if (deadline > now + LOOK_AGAIN) deadline = now + LOOK_AGAIN;
@@ -271,12 +276,15 @@ int netpoll_start(void) {
     store_seq(&suspects, 0);
     store_seq(&blocking, 0);
     store_seq(&sched.poll_waiters, 0);
-    return kpoll_open();
+    int r = kpoll_open();
+    if (r == 0) uring_start();
+    return r;
 }
 
 /* The goroutines that still wait will never run again: forgets them, and that the kernel knew.
  * Plain threads stay. No other thread is in netpoll() or in a goroutine's call any more. */
 void netpoll_stop(void) {
+    uring_stop();
     kpoll_close();
     for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
         Chunk *c = load_acq(&table[i]);

@@ -8,6 +8,7 @@
 #ifndef NETPOLL_H
 #define NETPOLL_H
 
+#include "base.h" /* first: it asks libc for everything */
 #include "runtime.h"
 
 /* ---- for the scheduler ---------------------------------------------------------------------- */

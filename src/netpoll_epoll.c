@@ -75,7 +75,7 @@ void kpoll_close(void) {
 }
 
 int kpoll_source(int fd, void (*source)(GList *list)) {
-    int r = control(EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, data_of(fd, 0));
+    int r = control(EPOLL_CTL_ADD, fd, EPOLLIN, data_of(fd, 0));
     if (r < 0) return r;
     source_fn = source;
     store_rel(&source_fd, fd);

@@ -1,0 +1,237 @@
+/*
+ * A call on a descriptor: try, wait, try again.
+ *
+ * The protocol that loses no wake-up is netpoll.c's; this room is the waiter's side of it.
+ *
+ * Goroutines park in the entry's queue. Plain threads, with or without a runtime, sleep in ppoll(2)
+ * on the descriptor itself and on an eventfd of their own, which gort_close writes to. It is made
+ * for the one wait and closed after it: a thread that blocks in the kernel anyway does not mind,
+ * and nothing is left behind when a thread ends.
+ *
+ * Some waits have no edge at the end: a unix connect to a full backlog, a datagram to an
+ * unconnected peer whose queue is full, a device that epoll refuses. Those calls are paced: they
+ * wait in the queue all the same, so that gort_close finds them, but with a short deadline that
+ * doubles up to 10 ms.
+ *
+ * After a deadline has passed one more attempt is made: what has arrived by then is returned even
+ * where nobody had the time to poll.
+ *
+ * While a call is inside the kernel the entry counts it (call_ref), in the section, so that
+ * gort_close can wait for it; it is given back before any wait.
+ */
+#include "io.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define PAUSE_FIRST (50 * GORT_US)
+#define PAUSE_MOST (10 * GORT_MS)
+
+void wake_list(M *m, GList *list) {
+    uint32_t n = list->count;
+    if (n == 0) return;
+    ready_list(m, list);
+    sub_seq(&sched.poll_waiters, n); /* after: see netpoll.c */
+}
+
+/* In a section. The first one of a call fixes the sequence it belongs to. */
+int call_ref(Call *c) {
+    uint64_t was = __atomic_fetch_add(&c->d->state, 1, __ATOMIC_SEQ_CST);
+    if (likely(!(was & DESC_CLOSING) && (uint32_t)(was >> 32) == c->seq)) return 0;
+    call_unref(c);
+    return -EBADF;
+}
+
+static void wake_closer(M *m, Desc *d) {
+    lock(&d->lock, RANK_POLL);
+    G *gp = d->closer;
+    d->closer = NULL;
+    unlock(&d->lock);
+    if (gp) ready(m, gp);
+}
+
+void desc_unref(M *m, Desc *d) {
+    uint64_t now = sub_seq(&d->state, 1);
+    if (unlikely((now & DESC_CLOSING) && !(now & DESC_REFS))) wake_closer(m, d);
+}
+
+void call_unref(Call *c) { desc_unref(c->m, c->d); }
+
+/* After a time without: for call_end, even if the descriptor was closed meanwhile. */
+void call_reref(Call *c) { __atomic_fetch_add(&c->d->state, 1, __ATOMIC_SEQ_CST); }
+
+static bool closed_locked(Call *c) {
+    uint64_t state = load_acq(&c->d->state);
+    return (state & DESC_CLOSING) || (uint32_t)(state >> 32) != c->seq;
+}
+
+/* Makes sure that an edge will be reported. 0, or -EBADF; whatever else stands in the way (a
+ * device that cannot be polled, no memory) makes the call a paced one. */
+static int report_locked(Call *c) {
+    Desc *d = c->d;
+    if (likely(d->registered && !d->hung)) {
+        desc_trust(d, c->fd);
+        return 0;
+    }
+    int r = desc_register(d, c->fd);
+    if (r == -EBADF) return r;
+    if (r < 0) c->pace = true;
+    return 0;
+}
+
+/* True: the wait is over before it began, with *result. */
+static bool settled_locked(Call *c, int *result) {
+    *result = 0;
+    if (closed_locked(c)) *result = -EBADF;
+    else if (c->pace) return false;
+    else if (load_rlx(&c->d->edges[c->dir]) == c->edges) *result = report_locked(c);
+    else return true;
+    return *result < 0;
+}
+
+static int64_t sooner(Call *c, int64_t deadline) {
+    if (!c->pace) return deadline;
+    c->pause = c->pause == 0 ? PAUSE_FIRST : c->pause * 2 > PAUSE_MOST ? PAUSE_MOST : c->pause * 2;
+    int64_t then = os_now() + c->pause;
+    return then < deadline ? then : deadline;
+}
+
+/* A waiter whose deadline has claimed it takes itself off. */
+static int withdraw(Call *c, Waiter *w) {
+    lock(&c->d->lock, RANK_POLL);
+    if (w->linked) waiter_unlink(&c->d->q[c->dir], w);
+    unlock(&c->d->lock);
+    sub_seq(&sched.poll_waiters, 1);
+    return c->pace ? 0 : -ETIMEDOUT;
+}
+
+/* 0: try again; -EBADF, -ETIMEDOUT. */
+static int wait_goroutine(Call *c, int64_t deadline) {
+    Desc *d = c->d;
+    Waiter w;
+    int settled;
+    bool timed_out = false;
+    lock(&d->lock, RANK_POLL);
+    if (settled_locked(c, &settled)) {
+        unlock(&d->lock);
+        return settled;
+    }
+    deadline = sooner(c, deadline);
+    w.gp = self(c->m);
+    w.ticket = wait_begin(w.gp);
+    w.group = NULL;
+    w.wake_fd = -1;
+    w.result = 0;
+    waiter_link(&d->q[c->dir], &w, c->retried);
+    c->retried = true;
+    add_seq(&sched.poll_waiters, 1);
+    c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
+    return timed_out ? withdraw(c, &w) : w.result;
+}
+
+/* Without an eventfd (no descriptors left) the thread looks for itself now and then. */
+static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
+    struct pollfd p[2] = {{.fd = c->pace ? -1 : c->fd, .events = c->dir == DIR_READ ? POLLIN : POLLOUT},
+                          {.fd = wake_fd, .events = POLLIN}};
+    struct timespec ts, *left = NULL;
+    int64_t now = os_now();
+    if (wake_fd < 0 && deadline > now + PAUSE_MOST) deadline = now + PAUSE_MOST;
+    if (deadline != GORT_FOREVER) {
+        int64_t ns = deadline > now ? deadline - now : 0;
+        ts = (struct timespec){ns / GORT_SEC, ns % GORT_SEC};
+        left = &ts;
+    }
+    sys6(SYS_ppoll, p, 2, left, NULL, 0, 0);
+}
+
+static int wait_thread(Call *c, int64_t deadline) {
+    Desc *d = c->d;
+    Waiter w = {.wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0)};
+    lock(&d->lock, RANK_POLL);
+    bool closed = closed_locked(c);
+    if (!closed) waiter_link(&d->threads, &w, false);
+    unlock(&d->lock);
+    if (!closed) {
+        thread_poll(c, w.wake_fd, sooner(c, deadline));
+        lock(&d->lock, RANK_POLL);
+        if (w.linked) waiter_unlink(&d->threads, &w);
+        unlock(&d->lock);
+    }
+    if (w.wake_fd >= 0) sys6(SYS_close, w.wake_fd, 0, 0, 0, 0, 0);
+    return closed ? -EBADF : w.result;
+}
+
+/* The call has had something other than EAGAIN: there may be more for the next in the queue. */
+static void pass_on(Call *c) {
+    Desc *d = c->d;
+    GList list = {0};
+    if (likely(load_rlx(&d->q[c->dir].head) == NULL)) return;
+    lock(&d->lock, RANK_POLL);
+    desc_wake_next(d, c->dir, &list);
+    unlock(&d->lock);
+    wake_list(c->m, &list);
+}
+
+static int call_begin(Call *c) {
+    if (unlikely(in_forked_child())) return -ENOTCONN;
+    c->d = desc_of(c->fd);
+    if (unlikely(c->d == NULL)) return -EBADF;
+    c->m = enter();
+    c->seq = desc_seq(c->d);
+    int r = call_ref(c);
+    if (unlikely(r < 0)) leave(c->m);
+    return r;
+}
+
+static long call_end(Call *c, long r) {
+    call_unref(c);
+    pass_on(c);
+    leave(c->m);
+    return r;
+}
+
+/* The wait between two attempts; the count of calls is given back meanwhile. 0: try again. */
+static int call_wait(Call *c, int64_t deadline) {
+    call_unref(c);
+    int r = is_goroutine(c->m) ? wait_goroutine(c, deadline) : wait_thread(c, deadline);
+    if (r == -EBADF || call_ref(c) < 0) {
+        leave(c->m);
+        return -EBADF;
+    }
+    return 0;
+}
+
+static long attempt(Call *c) {
+    long r;
+    c->edges = load_acq(&c->d->edges[c->dir]); /* before the call: step 1 of netpoll.c */
+    do r = c->attempt(c);
+    while (r == -EINTR);
+    return r;
+}
+
+static bool passed(int64_t deadline) { return deadline != GORT_FOREVER && deadline <= os_now(); }
+
+long call_run(Call *c, int64_t deadline) {
+    long r = call_begin(c);
+    if (r < 0) return r;
+    if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && call_drained(c)) r = -EAGAIN;
+    else r = attempt(c);
+    while (unlikely(r == -EAGAIN)) {
+        if (passed(deadline)) {
+            r = -ETIMEDOUT;
+            break;
+        }
+        r = call_wait(c, deadline);
+        if (r < 0) return r;
+        r = attempt(c);
+    }
+    return call_end(c, r);
+}
+
+long call_once(Call *c) {
+    long r = call_begin(c);
+    if (r < 0) return r;
+    return call_end(c, attempt(c));
+}

@@ -1,0 +1,217 @@
+/*
+ * io_uring for regular files: one ring for the process, shared by all.
+ *
+ * Submission. A goroutine puts its entry into the ring and parks; that is no system call. Entries
+ * are handed to the kernel by
+ *   - netpoll(), whenever it is called, and before it sleeps (so an idle runtime waits for nothing),
+ *   - the goroutine itself, where a poller already sleeps, where BATCH entries have gathered, or
+ *     where none has been handed over since the last tick of the coarse clock: a busy runtime
+ *     polls rarely, and an entry must not wait for that.
+ * So a burst costs one system call per batch, and a lone operation one. `uring_pending` and
+ * netpoll.c's `blocking` are a Dekker pair: put, fence, look whether somebody sleeps; say that one
+ * sleeps, fence, look for entries.
+ *
+ * Completion. The ring's descriptor is a source of the poller, and any netpoll() looks at the
+ * ring's memory on the way. An entry's user data is the operation on the waiter's stack. The
+ * ring's lock is held from putting the entry until its goroutine has left its stack, and for
+ * collecting: no goroutine is made ready that has not parked.
+ *
+ * Operations under way never exceed the completion ring, so it cannot overflow: beyond that
+ * uring_run() says no, and the caller takes a thread.
+ *
+ * Numbers. The kernel looks the descriptor up when the entry is handed over. The caller's
+ * reference on the poller's entry is given back when it is in the ring (`put`), and gort_close
+ * hands over what is pending between waiting for references and close(2), so an entry never
+ * meets the next owner of its number.
+ *
+ * The kernel writes into stacks. uring_stop() therefore waits for all that is under way before
+ * the stacks go; a file operation ends in its own time.
+ */
+#include "uring.h"
+#include "netpoll.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+uint32_t uring_pending;
+
+#if defined(__linux__) && __has_include(<linux/io_uring.h>)
+
+#include <linux/io_uring.h>
+
+#define ENTRIES 256
+#define BATCH 16
+#define NEEDED (IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE)
+
+static struct {
+    Lock lock; /* RANK_CTX: put and collect */
+    int fd;    /* -1: none */
+    uint32_t *sq_head, *sq_tail, *sq_array, *cq_head, *cq_tail; /* shared with the kernel */
+    uint32_t sq_mask, cq_mask, cq_entries;
+    uint32_t under_way; /* lock */
+    struct io_uring_sqe *sqes;
+    struct io_uring_cqe *cqes;
+    char *map;
+    size_t map_size, sqes_size;
+    int64_t submitted_at; /* atomic: coarse time */
+} ring = {.fd = -1};
+
+static long enter_ring(uint32_t submit, uint32_t want) {
+    return os_sys(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0, 0);
+}
+
+static void *map_ring(int fd, size_t size, uint64_t at) {
+    long r = os_sys(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (long)at);
+    return r < 0 && r > -4096 ? NULL : (void *)r;
+}
+
+static void unmap_ring(void) {
+    if (ring.map) os_unmap(ring.map, ring.map_size);
+    if (ring.sqes) os_unmap(ring.sqes, ring.sqes_size);
+    ring.map = NULL;
+    ring.sqes = NULL;
+    os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
+    store_rel(&ring.fd, -1);
+}
+
+static bool map_rings(struct io_uring_params *p) {
+    size_t sq = p->sq_off.array + p->sq_entries * sizeof(uint32_t);
+    size_t cq = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
+    ring.map_size = sq > cq ? sq : cq;
+    ring.sqes_size = p->sq_entries * sizeof(struct io_uring_sqe);
+    ring.map = map_ring(ring.fd, ring.map_size, IORING_OFF_SQ_RING);
+    ring.sqes = map_ring(ring.fd, ring.sqes_size, IORING_OFF_SQES);
+    if (ring.map == NULL || ring.sqes == NULL) return false;
+    ring.sq_head = (void *)(ring.map + p->sq_off.head);
+    ring.sq_tail = (void *)(ring.map + p->sq_off.tail);
+    ring.sq_array = (void *)(ring.map + p->sq_off.array);
+    ring.cq_head = (void *)(ring.map + p->cq_off.head);
+    ring.cq_tail = (void *)(ring.map + p->cq_off.tail);
+    ring.cqes = (void *)(ring.map + p->cq_off.cqes);
+    ring.sq_mask = p->sq_entries - 1;
+    ring.cq_mask = p->cq_entries - 1;
+    ring.cq_entries = p->cq_entries;
+    return true;
+}
+
+/* Does this kernel know what we use? */
+static bool probe(int fd) {
+    struct {
+        struct io_uring_probe head;
+        struct io_uring_probe_op op[IORING_OP_WRITE + 1];
+    } p = {0};
+    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)&p, count_of(p.op), 0, 0) < 0)
+        return false;
+    return p.head.last_op >= IORING_OP_WRITE && (p.op[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
+           (p.op[IORING_OP_WRITE].flags & IO_URING_OP_SUPPORTED) &&
+           (p.op[IORING_OP_FSYNC].flags & IO_URING_OP_SUPPORTED);
+}
+
+/* After kpoll_open(). */
+void uring_start(void) {
+    struct io_uring_params p = {0};
+    store_seq(&uring_pending, 0);
+    if (!settings.uring) return;
+    long fd = os_sys(SYS_io_uring_setup, ENTRIES, (long)&p, 0, 0, 0, 0);
+    if (fd < 0) return;
+    ring.fd = (int)fd;
+    ring.under_way = 0;
+    ring.submitted_at = 0;
+    if ((p.features & NEEDED) != NEEDED || !probe(ring.fd) || !map_rings(&p) ||
+        kpoll_source(ring.fd, uring_collect) < 0)
+        unmap_ring();
+}
+
+void uring_stop(void) {
+    GList gone = {0};
+    if (ring.fd < 0) return;
+    uring_submit();
+    for (;;) {
+        uring_collect(&gone);
+        if (ring.under_way == 0) break;
+        enter_ring(0, 1);
+    }
+    unmap_ring();
+}
+
+/* Submits all that stands in the ring; more than one thread may. Counting too much is harmless. */
+void uring_submit(void) {
+    uint32_t n = xchg_seq(&uring_pending, 0);
+    if (n == 0) return;
+    store_rlx(&ring.submitted_at, coarse_now());
+    long r = enter_ring(n, 0);
+    /* No memory in the kernel just now, or interrupted: somebody tries again at the next poll. */
+    if (r < (long)n && load_acq(ring.sq_head) != load_rlx(ring.sq_tail)) add_seq(&uring_pending, n);
+}
+
+static void put_entry(UringOp *op) {
+    uint32_t tail = load_rlx(ring.sq_tail), i = tail & ring.sq_mask;
+    struct io_uring_sqe *e = &ring.sqes[i];
+    memset(e, 0, sizeof *e);
+    e->opcode = (uint8_t)op->opcode;
+    e->fd = op->fd;
+    e->addr = (uint64_t)(uintptr_t)op->buf;
+    e->len = op->n;
+    e->off = op->opcode == IORING_OP_FSYNC ? 0 : (uint64_t)op->offset;
+    e->user_data = (uint64_t)(uintptr_t)op;
+    ring.sq_array[i] = i;
+    store_rel(ring.sq_tail, tail + 1); /* the kernel reads the entry after the tail */
+    ring.under_way++;
+}
+
+static bool full_locked(void) {
+    return ring.under_way >= ring.cq_entries ||
+           load_rlx(ring.sq_tail) - load_acq(ring.sq_head) > ring.sq_mask;
+}
+
+/* The stack is left. After the unlock the operation, and its stack, may be gone. */
+static void commit_put(M *m, void *arg) {
+    UringOp *op = arg;
+    void (*put)(M *, void *) = op->put;
+    void *put_arg = op->arg;
+    uint32_t n = add_seq(&uring_pending, 1);
+    unlock(&ring.lock);
+    put(m, put_arg);
+    if (n >= BATCH || netpoll_sleeping() || load_rlx(&ring.submitted_at) != coarse_now()) uring_submit();
+}
+
+bool uring_run(M **m, UringOp *op) {
+    if (load_acq(&ring.fd) < 0) return false;
+    lock(&ring.lock, RANK_CTX);
+    if (full_locked()) {
+        unlock(&ring.lock);
+        return false;
+    }
+    op->gp = self(*m);
+    put_entry(op);
+    add_seq(&sched.poll_waiters, 1);
+    *m = park_commit(*m, commit_put, op, WAIT_FILE);
+    return true;
+}
+
+/* Any M in netpoll(), no lock held. Each G still counts in poll_waiters, as netpoll's do. */
+void uring_collect(GList *list) {
+    if (load_acq(&ring.fd) < 0) return;
+    if (load_rlx(ring.cq_head) == load_acq(ring.cq_tail)) return;
+    lock(&ring.lock, RANK_CTX);
+    uint32_t head = load_rlx(ring.cq_head), tail = load_acq(ring.cq_tail);
+    for (; head != tail; head++) {
+        struct io_uring_cqe *e = &ring.cqes[head & ring.cq_mask];
+        UringOp *op = (UringOp *)(uintptr_t)e->user_data;
+        op->result = e->res;
+        ring.under_way--;
+        glist_push(list, op->gp);
+    }
+    store_rel(ring.cq_head, head); /* the kernel may use the places again */
+    unlock(&ring.lock);
+}
+
+#else
+
+void uring_start(void) {}
+void uring_stop(void) {}
+bool uring_run(M **m, UringOp *op) { return false; }
+void uring_submit(void) {}
+void uring_collect(GList *list) {}
+
+#endif
