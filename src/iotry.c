@@ -31,9 +31,11 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef RWF_NOWAIT
@@ -104,6 +106,14 @@ static int make_nonblocking(int fd) {
     return (int)sys6(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
 }
 
+/* What poll(2) says now: 0, events, or -errno. */
+static long poll_now(int fd, short events) {
+    struct pollfd p = {.fd = fd, .events = events};
+    struct timespec none = {0, 0};
+    long r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
+    return r <= 0 ? r : p.revents;
+}
+
 /* ---- read and write on anything ------------------------------------------------------------- */
 
 static long rw_socket(Call *c) {
@@ -132,8 +142,7 @@ static long rw_plain(Call *c) {
 /* poll(2) says that the call will not block; should it do so all the same, a thread is blocked
  * and not the others. */
 static long rw_inherited(Call *c) {
-    struct pollfd p = {.fd = c->fd, .events = c->dir == DIR_READ ? POLLIN : POLLOUT};
-    long r = sys6(SYS_poll, &p, 1, 0, 0, 0, 0);
+    long r = poll_now(c->fd, c->dir == DIR_READ ? POLLIN : POLLOUT);
     if (r <= 0) return r < 0 ? r : -EAGAIN;
     size_t all = c->n;
     if (c->dir == DIR_WRITE && !vector(c) && all > SHARED_WRITE) c->n = SHARED_WRITE;
@@ -193,11 +202,10 @@ long try_writev(Call *c) { return read_or_write(c); }
 
 /* A peek for all bytes: takes nothing away, so that no edge separates one try from the next. */
 long try_peek_all(Call *c) {
-    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
     long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT, c->sa, c->salen);
     c->offset = r;
     c->pace = r > 0;
-    if (r <= 0 || (size_t)r == c->n || sys6(SYS_poll, &p, 1, 0, 0, 0, 0) != 0) return r;
+    if (r <= 0 || (size_t)r == c->n || poll_now(c->fd, POLLRDHUP) != 0) return r;
     return -EAGAIN;
 }
 
