@@ -54,7 +54,12 @@ static G *from_global(P *p, uint32_t max) {
 
 /* Phases 2 to 4. */
 static G *from_queues(M *m, P *p, bool timer_ran) {
-    bool slot_first = !(p->slice_over || p->rounds % 61 == 60);
+    bool slot_first = !(p->slice_over || p->rounds % 61 == 60), fresh = false;
+    if (p->slice_over && p->passed_over && !runq_empty(p)) {
+        slot_first = fresh = true; /* two that never block, one here and one there: in turns */
+        p->slice_over = 0;
+    }
+    p->passed_over = false;
     if (p->slice_over == 1 && timer_ran) {
         slot_first = true; /* the sleeper's turn, and the global queue's right after it */
         p->slice_over = 2;
@@ -63,12 +68,13 @@ static G *from_queues(M *m, P *p, bool timer_ran) {
         p->slice_over = 0;
         if (gp) {
             p->rounds++;
+            p->passed_over = !runq_empty(p);
             return gp;
         }
     }
     G *gp = load_rlx(&p->runnext);
     if (gp && runnext_take(p, gp)) {
-        m->inherit = p->slice_over == 0 && !timer_ran;
+        m->inherit = p->slice_over == 0 && !timer_ran && !fresh;
         return gp;
     }
     gp = runq_pop(p);

@@ -217,6 +217,7 @@ struct P {
     uint32_t schedtick;     /* rounds that started a new slice; the monitor compares */
     uint32_t rounds;        /* rounds not through the slot: every 61st looks at the global queue */
     uint32_t slice_over;    /* the slice has ended: global queue first, and the slot is not special */
+    bool passed_over;       /* the round after the last slice left something in the local queue */
     uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0 */
     G *gfree;               /* cache of dead Gs */
     Stack *stacks;          /* cache of stacks */
