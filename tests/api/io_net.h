@@ -1,0 +1,56 @@
+/* What the tests of sockets share. */
+#ifndef IO_NET_H
+#define IO_NET_H
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A listener on the loopback, and its address as text. */
+TEST_UNUSED static int listen_loopback(char *addr, size_t size) {
+    int l = gort_listen("127.0.0.1:0", 0);
+    CHECK_GE(l, 0);
+    CHECK_EQ(gort_local_addr(l, addr, size), 0);
+    return l;
+}
+
+/* A TCP connection with itself: both ends. */
+TEST_UNUSED static void tcp_pair(int fd[2]) {
+    char addr[64];
+    int l = listen_loopback(addr, sizeof addr);
+    fd[0] = gort_dial(addr, GORT_FOREVER);
+    CHECK_GE(fd[0], 0);
+    fd[1] = gort_accept(l, NULL, NULL);
+    CHECK_GE(fd[1], 0);
+    CHECK_EQ(gort_close(l), 0);
+}
+
+TEST_UNUSED static void reset_peer(int fd) { /* closes with RST */
+    struct linger l = {1, 0};
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof l), 0);
+    CHECK_EQ(gort_close(fd), 0);
+}
+
+/* Open descriptors of this process. */
+TEST_UNUSED static int count_fds(void) {
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+    if (d == NULL) SKIP("no /proc");
+    while (readdir(d)) n++;
+    closedir(d);
+    return n;
+}
+
+/* Gives parked goroutines the time to park. Nothing may depend on it but how much is tested. */
+TEST_UNUSED static void settle(void) {
+    for (int i = 0; i < 30; i++) gort_yield();
+    gort_sleep(GORT_MS);
+}
+
+#endif
