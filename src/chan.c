@@ -3,7 +3,7 @@
  *
  * The goal: an operation that need not wait is a section, one lock, one copy, one unlock; one that
  * finds its partner waiting copies straight into the partner's memory and makes it ready. There is
- * no second copy, no allocation, no clock and no list of free waiters: a Waiter stands in the frame
+ * no second copy, no allocation, no clock and no list of free waiters: a Sudog stands in the frame
  * of the call that waits.
  *
  * The protocol. Everything of a channel is guarded by its lock.
@@ -13,39 +13,39 @@
  *      channel is not touched again, since the partner (or any other thread that saw the effect)
  *      may release it: this is what allows `recv(c); release(c)` against a sender that holds no
  *      reference of its own. For the same reason the woken side of a plain wait does not touch the
- *      channel either: all it needs was left in its Waiter.
- *   2. It would block: put a Waiter at the tail of the queue and park. park() gives the lock back
- *      only when the stack has been left, so nobody finds the Waiter before its G can be readied.
- *   3. Whoever dequeues a Waiter owns the wake-up.
+ *      channel either: all it needs was left in its Sudog.
+ *   2. It would block: put a Sudog at the tail of the queue and park. park() gives the lock back
+ *      only when the stack has been left, so nobody finds the Sudog before its G can be readied.
+ *   3. Whoever dequeues a Sudog owns the wake-up.
  *
  * Claims. A plain wait has exactly one end: to be dequeued under the lock; it needs no claim. A
  * wait with a deadline, and each wait of a select, may also be ended by somebody who does not hold
  * this lock (the timer; another channel). These go by one ticket per call (sched.h): the dequeuer
- * claims before it copies, and when the claim fails it drops the Waiter and tries the next. Thus
+ * claims before it copies, and when the claim fails it drops the Sudog and tries the next. Thus
  *   - the value goes to exactly one taker: it is copied after a claim that only one can win;
  *   - a call that has timed out has touched no memory: nobody copies without the claim;
  *   - no wake-up is lost: a dequeuer that fails goes on to the next waiter or the buffer, in the
- *     same critical section, so it is as if the dead Waiter had never been there;
- *   - FIFO: dead Waiters are only skipped, live ones are never overtaken.
+ *     same critical section, so it is as if the dead Sudog had never been there;
+ *   - FIFO: dead Sudogs are only skipped, live ones are never overtaken.
  *
  * Invariants, at each unlock ("live" is queued and not yet claimed):
  *   closed                          =>  recvq and sendq are empty
- *   a live Waiter is on recvq       =>  count == 0
- *   a live Waiter is on sendq       =>  count == capacity
- *   refs == 0                       =>  no live Waiter
- *   pins  ==  claimable Waiters that were not dequeued with success and whose owner has not yet
+ *   a live Sudog is on recvq       =>  count == 0
+ *   a live Sudog is on sendq       =>  count == capacity
+ *   refs == 0                       =>  no live Sudog
+ *   pins  ==  claimable Sudogs that were not dequeued with success and whose owner has not yet
  *             been back
  *
- * Lifetime. refs counts the program's references. A claimable Waiter has a pin on the channel
+ * Lifetime. refs counts the program's references. A claimable Sudog has a pin on the channel
  * until it is dequeued with success or its owner has taken it off, since the owner will lock the
  * channel once more, at a time when the program may rightly have released it: a worker in `select
  * { send result; recv quit }` whose result was taken is still queued on quit for a moment, while
  * the taker closes shop. A channel is freed when both are 0. Both change under the lock only, so
  * there is nothing to argue about orders; pins cost no atomic, the lock is held anyway where they
- * change. A release that finds a live Waiter is misuse and loud.
+ * change. A release that finds a live Sudog is misuse and loud.
  *
  * Orders. The lock's acquire and release order everything but looks_ready(), which is explained
- * there, and the contents of a Waiter after the wake-up, which ready() and park() order.
+ * there, and the contents of a Sudog after the wake-up, which ready() and park() order.
  *
  * Departures from Go: deadlines are part of the operation, where Go needs a select on a timer; a
  * send on a closed channel is -EPIPE, not a panic; the last reference frees, there is no collector.
@@ -124,7 +124,7 @@ void chan_retain(gort_chan *c) {
 
 /* c->lock. Does somebody wait whose wait nothing has ended yet? */
 static bool has_live(const WaitQ *q) {
-    for (const Waiter *w = q->first; w; w = w->next)
+    for (const Sudog *w = q->first; w; w = w->next)
         if (!w->claim || load_acq(&w->g->ticket) == w->ticket) return true;
     return false;
 }
@@ -175,7 +175,7 @@ static NOINLINE int wait_nil(M *m, int reason, int64_t deadline) {
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
 static NOINLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     G *gp = self(m);
-    Waiter w = {.g = gp, .c = c, .elem = elem, .send = send};
+    Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
     gp->waiting = &w;
     wait_on(c, &w);
     m = park(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
@@ -193,7 +193,7 @@ static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_
         return -ETIMEDOUT;
     }
     G *gp = self(m);
-    Waiter w = {.g = gp, .c = c, .elem = elem, .send = send, .claim = true};
+    Sudog w = {.g = gp, .c = c, .elem = elem, .send = send, .claim = true};
     w.ticket = wait_begin(gp);
     gp->waiting = &w;
     wait_on(c, &w);
@@ -221,7 +221,7 @@ INLINE int wait_for(M *m, gort_chan *c, void *elem, bool send, int64_t deadline)
 }
 
 /* One waiter of a G that will not run again. True: free its channel. */
-static bool abandon(Waiter *w) {
+static bool abandon(Sudog *w) {
     gort_chan *c = w->c;
     bool last = false;
     if (w->state == W_TAKEN) return false; /* has no claim on the channel: it may be gone */
@@ -235,7 +235,7 @@ static bool abandon(Waiter *w) {
 void chan_abandon(G *gp) {
     gort_chan *dead = NULL;
     M *m = enter();
-    for (Waiter *w = gp->waiting, *next; w; w = next) {
+    for (Sudog *w = gp->waiting, *next; w; w = next) {
         next = w->link;
         if (abandon(w)) w->c->next_dead = dead, dead = w->c;
     }
@@ -329,7 +329,7 @@ EXPORT int gort_chan_try_recv(gort_chan *c, void *value) {
 
 /* Takes everybody off q, in order. */
 static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
-    for (Waiter *w; (w = dequeue(c, q)) != NULL;) {
+    for (Sudog *w; (w = dequeue(c, q)) != NULL;) {
         tsan_acquire(w);
         if (!w->send && w->elem) zero(w->elem, c->elem_size);
         tsan_release(w);

@@ -17,7 +17,7 @@
  * What TSan is told. The library is not instrumented, so these are all it knows of a channel.
  * Senders and receivers have a sync object each: a send publishes to the receivers and learns of
  * what they did before, not of the other senders, or else a race between two senders would be
- * hidden. A hand-over to somebody who waits goes through its Waiter. The values themselves are
+ * hidden. A hand-over to somebody who waits goes through its Sudog. The values themselves are
  * reported as read by send and written by recv.
  */
 #ifndef tsan_acquire
@@ -42,15 +42,15 @@ void __tsan_write_range(void *at, unsigned long size);
 #endif
 
 /*
- * One wait on one channel. It lives in the frame of the waiting call (a large select: in its
+ * One wait on one channel (Go's name for it). It lives in the frame of the waiting call (a large select: in its
  * scratch memory) and is valid while queued, and for a claimable wait until its owner has taken
  * it off or found it taken off.
  */
 enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
 
-typedef struct Waiter {
+typedef struct Sudog {
     /* c->lock: */
-    struct Waiter *next, *prev;
+    struct Sudog *next, *prev;
     uint8_t state;       /* W_... */
     /* Set before it is queued, constant after: */
     bool claim;          /* a deadline or another case may end the wait too: claim it first */
@@ -61,12 +61,12 @@ typedef struct Waiter {
     G *g;
     void *elem;          /* the value to send, or where it is to go (NULL: dropped) */
     struct gort_chan *c;
-    struct Waiter *link; /* the other waiters of the same call (g->waiting is the first) */
+    struct Sudog *link; /* the other waiters of the same call (g->waiting is the first) */
     uint32_t index;      /* select: which case */
-} Waiter;
+} Sudog;
 
 typedef struct WaitQ {
-    Waiter *first, *last;
+    Sudog *first, *last;
 } WaitQ;
 
 /*
@@ -135,7 +135,7 @@ INLINE void copy(void *to, const void *from, size_t n) {
 }
 
 /* c->lock. At the tail: first come first served. */
-INLINE void enqueue(WaitQ *q, Waiter *w) {
+INLINE void enqueue(WaitQ *q, Sudog *w) {
     w->next = NULL;
     w->prev = q->last;
     if (q->last) q->last->next = w;
@@ -145,7 +145,7 @@ INLINE void enqueue(WaitQ *q, Waiter *w) {
 }
 
 /* c->lock, w queued on q. */
-INLINE void unlink_waiter(WaitQ *q, Waiter *w) {
+INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
     if (w->prev) w->prev->next = w->next;
     else store_rlx(&q->first, w->next);
     if (w->next) w->next->prev = w->prev;
@@ -159,9 +159,9 @@ INLINE void unlink_waiter(WaitQ *q, Waiter *w) {
  * been ended by its deadline or by another case; it is dropped, and its owner, who still holds a
  * pin, finds that it was.
  */
-INLINE Waiter *dequeue(gort_chan *c, WaitQ *q) {
+INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
-        Waiter *w = q->first;
+        Sudog *w = q->first;
         if (w == NULL) return NULL;
         store_rlx(&q->first, w->next);
         if (w->next) w->next->prev = NULL;
@@ -186,7 +186,7 @@ INLINE size_t tail(gort_chan *c) {
 }
 
 /* c->lock. w's value has been copied. */
-INLINE void hand_over(Waiter *w, G **wake) {
+INLINE void hand_over(Sudog *w, G **wake) {
     w->ok = true;
     tsan_release(w);
     *wake = w->g;
@@ -197,7 +197,7 @@ INLINE void hand_over(Waiter *w, G **wake) {
 INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
     if (unlikely(c->closed)) return -EPIPE;
     if (c->recvq.first) {
-        Waiter *w = dequeue(c, &c->recvq);
+        Sudog *w = dequeue(c, &c->recvq);
         if (likely(w != NULL)) {
             tsan_acquire(w);
             tsan_reads(value, c->elem_size);
@@ -220,7 +220,7 @@ INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
     char *at = slot(c, c->head);
     if (likely(value != NULL)) copy(value, at, c->elem_size);
     if (++c->head == c->capacity) c->head = 0;
-    Waiter *w = c->sendq.first ? dequeue(c, &c->sendq) : NULL;
+    Sudog *w = c->sendq.first ? dequeue(c, &c->sendq) : NULL;
     if (likely(w == NULL)) {
         store_rlx(&c->count, c->count - 1);
         return;
@@ -239,7 +239,7 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
         return 0;
     }
     if (c->sendq.first) {
-        Waiter *w = dequeue(c, &c->sendq);
+        Sudog *w = dequeue(c, &c->sendq);
         if (likely(w != NULL)) {
             tsan_acquire(w);
             tsan_writes(value, c->elem_size);
@@ -273,7 +273,7 @@ INLINE bool looks_ready(gort_chan *c, bool send) {
 }
 
 /* c->lock. Puts w, filled in by the caller, on its queue. */
-INLINE void wait_on(gort_chan *c, Waiter *w) {
+INLINE void wait_on(gort_chan *c, Sudog *w) {
     check(!c->closed);
     if (w->claim) c->pins++;
     if (w->send) tsan_reads(w->elem, c->elem_size);
@@ -284,14 +284,14 @@ INLINE void wait_on(gort_chan *c, Waiter *w) {
 }
 
 /* After w's owner was resumed by who dequeued w: its result. The channel may be gone. */
-INLINE int waited(Waiter *w) {
+INLINE int waited(Sudog *w) {
     tsan_acquire(w);
     return w->ok ? 0 : -EPIPE;
 }
 
 /* c->lock. The owner of the claimable waiter w, that somebody or something else has ended, takes
  * it off. True: nobody knows c any more, the caller frees it outside of the section. */
-INLINE bool give_up(gort_chan *c, Waiter *w) {
+INLINE bool give_up(gort_chan *c, Sudog *w) {
     check(w->state != W_TAKEN);
     if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);
     return --c->pins == 0 && c->refs == 0;

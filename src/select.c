@@ -16,9 +16,9 @@
  *              channels is never overlooked, and nothing may come between the last look and the
  *              queues. So: look again, in the same random order, under all locks. Then try and
  *              passed deadlines give up; the others
- *   wait_on_all  put a Waiter on each channel, all with the same ticket, and park. commit gives the
- *              locks back once the stack has been left.
- *   retract    who won the claim has dequeued its own Waiter and left it in g->param (a deadline
+ *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. commit gives the
+ *              locks back once the stack has been left (the deadline may have fired by then).
+ *   retract    who won the claim has dequeued its own Sudog and left it in g->param (a deadline
  *              leaves nothing). The others are taken off, one lock at a time.
  *
  * The frame may go when retract is done, and commit, which may still run on another thread at that
@@ -27,7 +27,7 @@
  * commit, and after the last one it reads nothing.
  *
  * A case may name the same channel as another, also for the other direction: the select's own
- * Waiters never meet, since it looks before it queues them, and later their claims are used up
+ * Sudogs never meet, since it looks before it queues them, and later their claims are used up
  * together.
  *
  * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in
@@ -48,7 +48,7 @@ typedef struct Select {
     uint16_t *order;   /* n: a permutation of the cases, drawn by pass */
     gort_chan **locks; /* n: the channels, each once, by address */
     int nlocks;
-    Waiter *waiters;   /* n: one for each case with a channel */
+    Sudog *waiters;   /* n: one for each case with a channel */
 } Select;
 
 static bool valid(const gort_case *cases, int n) {
@@ -153,11 +153,11 @@ static int look_again(Select *s, G **wake) {
 
 /* All locks. One waiter for each case that has a channel, in the order of the cases, linked. */
 static void queue_all(Select *s, G *gp, uint32_t ticket) {
-    Waiter *w = s->waiters, *last = NULL;
+    Sudog *w = s->waiters, *last = NULL;
     for (int i = 0; i < s->n; i++) {
         gort_case *k = &s->cases[i];
         if (k->ch == NULL) continue;
-        *w = (Waiter){.g = gp, .c = k->ch, .elem = k->value, .send = k->op == GORT_SEND,
+        *w = (Sudog){.g = gp, .c = k->ch, .elem = k->value, .send = k->op == GORT_SEND,
                       .claim = true, .ticket = ticket, .index = (uint32_t)i};
         wait_on(k->ch, w);
         if (last) last->link = w;
@@ -167,8 +167,8 @@ static void queue_all(Select *s, G *gp, uint32_t ticket) {
 }
 
 /* In a section. Takes off all waiters but the one that won; channels to be freed go on *dead. */
-static void retract(Waiter *first, Waiter *won, gort_chan **dead) {
-    for (Waiter *w = first; w; w = w->link) {
+static void retract(Sudog *first, Sudog *won, gort_chan **dead) {
+    for (Sudog *w = first; w; w = w->link) {
         if (w == won) continue;
         gort_chan *c = w->c;
         lock(&c->lock, RANK_PRIM);
@@ -178,23 +178,32 @@ static void retract(Waiter *first, Waiter *won, gort_chan **dead) {
     }
 }
 
+/* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel there is
+ * nothing to give back, and nothing that would hold up a deadline's wake-up until commit is done
+ * with the frame: then no commit. */
+static M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
+    G *gp = self(m);
+    bool timed_out = false;
+    int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
+    if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &timed_out);
+    else m = park_commit_until(m, commit, s, reason, s->deadline, ticket, &timed_out);
+    *won = timed_out ? NULL : gp->param;
+    return m;
+}
+
 /* All locks, in a section, nothing was ready. */
 static M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     G *gp = self(m);
-    bool timed_out = false;
+    Sudog *won;
     uint32_t ticket = wait_begin(gp);
     queue_all(s, gp, ticket);
-    Waiter *first = gp->waiting;
-    int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
-    if (s->deadline == GORT_FOREVER) m = park_commit(m, commit, s, reason);
-    else m = park_commit_until(m, commit, s, reason, s->deadline, ticket, &timed_out);
-    Waiter *won = timed_out ? NULL : gp->param;
+    Sudog *first = gp->waiting;
+    m = park_on_all(m, s, ticket, &won);
     retract(first, won, dead);
     gp->waiting = NULL;
     *result = -ETIMEDOUT;
     if (won) {
-        gort_case *k = &s->cases[won->index];
-        k->result = waited(won);
+        s->cases[won->index].result = waited(won);
         *result = (int)won->index;
     }
     return m;
@@ -223,14 +232,14 @@ static int block(M *m, Select *s) {
 /* The frame of a select that has to wait: n is small. In a section, which it leaves. */
 static NOINLINE int block_small(M *m, gort_case *cases, int n, uint16_t *order, int64_t deadline) {
     gort_chan *locks[n + 1]; /* n may be 0, an array not */
-    Waiter waiters[n + 1];
+    Sudog waiters[n + 1];
     Select s = {cases, n, deadline, order, locks, 0, waiters};
     return block(m, &s);
 }
 
 static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
-    size_t each = sizeof(Waiter) + sizeof(gort_chan *) + sizeof(uint16_t);
-    Waiter *waiters = quiet_alloc(each * (size_t)n);
+    size_t each = sizeof(Sudog) + sizeof(gort_chan *) + sizeof(uint16_t);
+    Sudog *waiters = quiet_alloc(each * (size_t)n);
     if (waiters == NULL) return -ENOMEM;
     gort_chan **locks = (gort_chan **)(waiters + n);
     Select s = {cases, n, deadline, (uint16_t *)(locks + n), locks, 0, waiters};

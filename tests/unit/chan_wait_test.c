@@ -6,12 +6,12 @@
 
 #include <pthread.h>
 
-/* Waiters on c, all or those for the value at elem. */
+/* Sudogs on c, all or those for the value at elem. */
 static int queued(gort_chan *c, bool send, const void *elem) {
     int n = 0;
     M *m = enter();
     lock(&c->lock, RANK_PRIM);
-    for (Waiter *w = (send ? &c->sendq : &c->recvq)->first; w; w = w->next)
+    for (Sudog *w = (send ? &c->sendq : &c->recvq)->first; w; w = w->next)
         n += elem == NULL || w->elem == elem;
     unlock(&c->lock);
     leave(m);
