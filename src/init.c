@@ -13,6 +13,7 @@
  *      back, however late: it is not waited for, and its stack stays until then
  *   5  what the goroutines left behind, timers, queues, stacks, is taken back
  */
+#include "chan.h"
 #include "dump.h"
 #include "env.h"
 #include "faults.h"
@@ -150,6 +151,7 @@ static void abandon(G *gp, void *arg) {
     M *m = arg, *on = gp->m;
     if (gp->flags & GF_THREAD) return;
     if (on && load_acq(&on->alive) && load_rlx(&on->curg) == gp) return; /* still in the kernel */
+    if (chan_waits(gp)) chan_abandon(gp); /* a channel may outlive the runtime */
     go_abandon(m, gp);
 }
 
