@@ -64,15 +64,25 @@ INLINE int run_locked(gort_case *k, G **wake) {
     return recv_locked(k->ch, k->value, wake);
 }
 
+/* The next step of the permutation: which case is the i-th. Two cases need one bit. */
+INLINE uint32_t draw(M *m, uint16_t *order, uint32_t i, uint32_t n) {
+    if (n == 2) {
+        if (i == 1) return order[1] = order[0] ^ 1;
+        return order[0] = (uint16_t)(random_next(&m->rng) >> 63);
+    }
+    if (i == 0)
+        for (uint32_t k = 0; k < n; k++) order[k] = (uint16_t)k;
+    uint32_t at = i, left = n - i;
+    if (left > 1) at += (uint32_t)(((random_next(&m->rng) >> 32) * left) >> 32);
+    uint16_t index = order[at];
+    order[at] = order[i];
+    return order[i] = index;
+}
+
 /* In a section. The index of the case that ran, or -EAGAIN and order is a random permutation. */
 INLINE int pass(M *m, gort_case *cases, int n, uint16_t *order) {
-    for (int i = 0; i < n; i++) order[i] = (uint16_t)i;
     for (int i = 0; i < n; i++) {
-        uint32_t left = (uint32_t)(n - i), at = 0;
-        if (left > 1) at = (uint32_t)(((random_next(&m->rng) >> 32) * left) >> 32);
-        uint16_t index = order[i + (int)at];
-        order[i + (int)at] = order[i];
-        order[i] = index;
+        uint32_t index = draw(m, order, (uint32_t)i, (uint32_t)n);
         gort_case *k = &cases[index];
         gort_chan *c = k->ch;
         if (c == NULL || !looks_ready(c, k->op == GORT_SEND)) continue;
@@ -83,7 +93,7 @@ INLINE int pass(M *m, gort_case *cases, int n, uint16_t *order) {
         if (unlikely(r == -EAGAIN)) continue;
         if (wake) ready(m, wake);
         k->result = r;
-        return index;
+        return (int)index;
     }
     return -EAGAIN;
 }
@@ -215,7 +225,7 @@ static int block(M *m, Select *s) {
     gort_chan *dead = NULL;
     lock_all(s);
     int r = look_again(s, &wake);
-    if (r != -EAGAIN || s->deadline == TRY || s->deadline <= os_now()) {
+    if (r != -EAGAIN || (s->deadline != GORT_FOREVER && s->deadline <= os_now())) {
         unlock_all(s);
         if (wake) ready(m, wake);
         if (r == -EAGAIN && s->deadline != TRY) r = -ETIMEDOUT;
