@@ -11,8 +11,8 @@ static void check_block(void *arg) {
     Block *b = arg;
     CHECK_EQ((uintptr_t)arg % 16, 0);
     uint32_t n = b->size;
-    char *here = (char *)&n; /* near this frame: on this stack */
-    CHECK((char *)b > here && (char *)b < here + 64 * 1024);
+    uintptr_t here = (uintptr_t)&n, there = (uintptr_t)b; /* near this frame: on this stack */
+    CHECK(there > here && there < here + 64 * 1024);
     for (int round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < n; i++) CHECK_EQ(b->byte[i], (unsigned char)(pattern(n, i) + round));
         for (uint32_t i = 0; i < n; i++) b->byte[i]++; /* it may be written to */

@@ -43,7 +43,6 @@ static void is_left_alone_by_failing_calls(void) {
     errno = 1234;
     CHECK_EQ(gort_go(NULL, NULL), -EINVAL);
     CHECK_EQ(gort_go_copy(keeps_its_errno, buf, 5000), -E2BIG);
-    CHECK_EQ(gort_main(NULL, 0, NULL), -EBUSY);
     CHECK_EQ(gort_chan_try_recv(NULL, NULL), -EAGAIN);
     CHECK(gort_chan_new(SIZE_MAX, 2) == NULL);
     CHECK_EQ(gort_read(-1, buf, 4), -EBADF);

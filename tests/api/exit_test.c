@@ -7,7 +7,7 @@ static __attribute__((noinline)) void deep(int n) {
     volatile char room[64];
     room[0] = (char)n;
     if (n == 0) gort_exit();
-    deep(n - 1);
+    if (n > 0) deep(n - 1);
     add(&reached, room[0] + 1);
 }
 

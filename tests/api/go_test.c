@@ -49,10 +49,12 @@ static void count_follows(void) {
     gort_chan_release(c);
 }
 
+static int other(int argc, char **argv) { return 0; }
+
 static void *from_plain_thread(void *arg) {
     CHECK_EQ(gort_id(), 0);
     for (int i = 0; i < 100; i++) CHECK_EQ(gort_go(mark, &ran[i]), 0);
-    CHECK_EQ(gort_main(NULL, 0, NULL), -EBUSY);
+    CHECK_EQ(gort_main(other, 0, NULL), -EBUSY);
     return NULL;
 }
 
@@ -68,8 +70,6 @@ static void plain_threads_may_start_them(void) {
     wait_until(get(&total) == 100);
     for (int i = 0; i < 100; i++) CHECK_EQ(ran[i], 2);
 }
-
-static int other(int argc, char **argv) { return 0; }
 
 static int body(int argc, char **argv) {
     static int spinning;
