@@ -28,8 +28,8 @@ def bars(rows, against, title, top):
     groups = ratio_groups(rows, against)
     if not groups:
         return [], top
-    most = max([r['ratios'][against] for g in groups.values() for r in g] + [2])
-    low, high = math.log10(0.25), math.log10(most * 1.2)
+    most = max([max(r['ratios'][against], r['targets'][against]) for g in groups.values() for r in g] + [2])
+    low, high = math.log10(0.25), math.log10(most * 1.3)
 
     def x(v):
         return LEFT + (math.log10(max(v, 0.25)) - low) / (high - low) * WIDTH
@@ -38,7 +38,7 @@ def bars(rows, against, title, top):
     y = top + 30
     end = y + sum(len(g) * BAR + GAP for g in groups.values())
     for v in (0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000):
-        if v <= most * 1.2:
+        if v <= most * 1.3:
             out.append(line(x(v), y - 4, x(v), end, '#333' if v == 1 else '#ddd'))
             out.append(text(x(v), end + 11, f'{v:g}', 10, 'middle'))
     for name, group in groups.items():
