@@ -18,6 +18,7 @@ BENCHBIN  := $(addprefix $(BENCH)/,bench hold floor pthread load)
 
 .PHONY: bench bench-build bench-go bench-peers bench-instructions
 bench: bench-build bench-go bench-peers
+	$(Q)command -v python3 >/dev/null || { echo '  bench needs python3'; exit 1; }
 	$(Q)python3 bench/run --dir $(BENCH) --runs $(RUNS) $(B)
 bench-instructions: $(BENCH)/bench
 	$(Q)UPDATE='$(UPDATE)' bench/instructions $(BENCH)/bench
