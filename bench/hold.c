@@ -118,9 +118,18 @@ struct counter {
 
 static volatile int counting = 1;
 
-static void computes(void *arg) {
+/* One function for goroutines and threads alike, and a chain of multiplications in a register: how
+ * fast a loop over memory runs depends on where it was placed more than on what is measured. */
+__attribute__((noinline)) static void computes(void *arg) {
     struct counter *c = arg;
-    while (counting) c->n++;
+    uint64_t x = 1;
+    while (counting) {
+        for (int i = 0; i < 100; i++) {
+            x = x * UINT64_C(6364136223846793005) + 1;
+            __asm__ volatile("" : "+r"(x));
+        }
+        c->n++;
+    }
 }
 
 static int h_share(int argc, char **argv) {
