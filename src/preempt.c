@@ -58,13 +58,13 @@ static M *come_back(M *m) {
 static M *give_way(M *m) {
     and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
     if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return m;
-    m->p->slice_over = 1;
     bump(&m->p->n.preemptions, 1);
     trace_preempt(m, m->curg);
     lock(&sched.lock, RANK_SCHED);
     G *gp = m->curg;
     store_rlx(&gp->status, G_RUNNABLE);
     gp->since = coarse_now();
+    m->p->slice_over = sched.global.count != 0; /* it shall not be its own successor */
     glist_push(&sched.global, gp);
     return switch_to_g0(m, gp, NULL, NULL, &sched.lock);
 }
@@ -168,16 +168,17 @@ static bool give_p_away(M *m, G *gp) {
     M *next = sched.idle_ms;
     G *homed = NULL;
     G *head = sched.global.head;
-    bool direct = head && load_rlx(&head->home) != NULL && load_acq(&p->timers.first) > os_now();
+    bool direct = head && load_rlx(&head->home) != NULL && runq_empty(p) &&
+                  load_acq(&p->timers.first) > os_now(); /* else find.c decides whose turn it is */
     if (direct || next == NULL) homed = home_take_waiting_locked();
     if (homed == NULL && next == NULL) {
         maker_want_spare_locked(); /* the next tick finds it in the pool */
         unlock(&sched.lock);
         return false;
     }
+    p->slice_over = sched.global.count != 0; /* it shall not be its own successor */
     queue_here_locked(m, gp);
     bump(&p->n.preemptions, 1);
-    p->slice_over = 1;
     m_release_p(m);
     if (homed == NULL) {
         sched.idle_ms = next->link;
