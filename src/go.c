@@ -254,7 +254,7 @@ EXPORT uint64_t gort_id(void) {
 }
 
 EXPORT int gort_count(void) {
-    CHILD_RETURNS(0);
+    CHILD_RETURNS(-ENOTCONN);
     if (!load_rlx(&sched.running)) return 0;
     /* Ends are read before beginnings, so that none is seen ended that is not seen begun. */
     uint64_t ended = load_acq(&sched.other.ended), created;

@@ -44,7 +44,6 @@ void home_wait(M *m) {
         handoff_p(m, p);
     }
     note_sleep(&m->note);
-    note_clear(&m->note);
     if (m->nextp) {
         P *p = m->nextp;
         m->nextp = NULL;
@@ -57,7 +56,6 @@ EXPORT void gort_lock_thread(void) {
     M *m = enter();
     G *gp = m->curg;
     if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
-        note_clear(&m->note);
         m->lockedg = gp;
         store_rlx(&gp->home, m);
     }

@@ -167,9 +167,7 @@ static void take_back(M *m) {
         p->slice_over = p->look = 0;
         store_rlx(&p->status, P_DEAD);
     }
-    m->locks++;
     each_g(abandon, m);
-    m->locks--;
     store_rlx(&sched.procs, 0);
 }
 
@@ -194,6 +192,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     M *m = getm();
     if (m == NULL) m = m_adopt();
     int err = *m->errno_at;
+    m->locks++; /* one section, for the locks taken below */
     env_read();
     run.fn = fn;
     run.argc = argc;
@@ -202,12 +201,10 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     int r = start(m);
     if (r == 0) {
         gort_attr attr = {.stack_size = MAIN_STACK};
-        m->locks++;
         count_plain_threads();
         store_seq(&sched.running, 1);
         tracing_begin_run();
         r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
-        m->locks--;
         if (r == 0) {
             note_sleep(&run.done);
             r = run.result;
@@ -217,6 +214,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         stop(m);
         tracing_end_run();
     }
+    m->locks--;
     *m->errno_at = err;
     store_seq(&run.busy, 0);
     return r;

@@ -18,12 +18,14 @@ void note_wake(Note *n) {
     if (xchg_rel(&n->word, 1) == 0) os_futex_wake(&n->word, 1);
 }
 
+/* The sleeper takes the wake-up back at once: it can be sent again only after the sleeper has told
+ * somebody that it waits, so no later clearing can wipe out one that is meant for the next sleep. */
 void note_sleep(Note *n) {
-    while (load_acq(&n->word) == 0) os_futex_wait(&n->word, 0, GORT_FOREVER);
+    while (xchg_acq(&n->word, 0) == 0) os_futex_wait(&n->word, 0, GORT_FOREVER);
 }
 
 bool note_sleep_until(Note *n, int64_t deadline) {
-    while (load_acq(&n->word) == 0)
-        if (os_futex_wait(&n->word, 0, deadline) == -ETIMEDOUT) return load_acq(&n->word) != 0;
+    while (xchg_acq(&n->word, 0) == 0)
+        if (os_futex_wait(&n->word, 0, deadline) == -ETIMEDOUT) return xchg_acq(&n->word, 0) != 0;
     return true;
 }

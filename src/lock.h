@@ -65,7 +65,7 @@ typedef struct Note {
     uint32_t word;
 } Note;
 
-/* note_wake may come before note_sleep. note_clear before the next use, by the sleeper. */
+/* note_wake may come before note_sleep, which consumes it. note_clear only before the first use. */
 INLINE void note_clear(Note *n) { store_rlx(&n->word, 0); }
 void note_wake(Note *n);
 void note_sleep(Note *n);

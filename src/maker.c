@@ -88,8 +88,6 @@ static void *maker_main(void *arg) {
     while (!load_acq(&maker.stop)) {
         P *p;
         bool spinning = false;
-        note_clear(&maker.note);
-        fence_full(); /* the clear, then the look: an order that comes in between wakes us */
         if (load_acq(&maker.stop)) break;
         while (next_order(&p, &spinning)) {
             M *m = m_record();

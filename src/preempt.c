@@ -127,7 +127,6 @@ static void wait_for_p(M *m, G *gp, void *context) {
 /* sched.lock: gp, which this thread keeps, waits in the global queue. */
 static void queue_here_locked(M *m, G *gp) {
     trace_preempt(m, gp);
-    note_clear(&m->note);
     store_rlx(&gp->home, m);
     gp->since = coarse_now();
     m->in_handler = true;

@@ -189,7 +189,10 @@ struct M {
     int64_t asked_at;
     void *san_fiber;     /* TSan's fiber of g0 */
     void *trace;         /* trace.c's buffer */
-    uint32_t held[12];   /* debug build: ranks of the locks held */
+    struct {             /* debug build: the locks this M holds, in the order taken (lockrank.c) */
+        Lock *lock;
+        int rank;
+    } held[32];
     uint32_t nheld;
 } ALIGNED(CACHE_LINE);
 

@@ -121,7 +121,6 @@ static bool idle_m_remove_locked(M *m) {
 
 void m_stop(M *m) {
     check(m->p == NULL && !m->spinning);
-    note_clear(&m->note);
     lock(&sched.lock, RANK_SCHED);
     bool spinning = false;
     P *p = sched.running ? maker_take_pending_locked(&spinning) : NULL;
