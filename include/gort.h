@@ -346,7 +346,6 @@ typedef struct gort_stats {
     uint64_t threads_created;
     uint64_t retakes;              /* Ps taken from a thread in a call nobody announced */
     uint64_t stack_guard_kind;     /* 1: guard regions, 2: mprotect, 3: some stacks have only canaries */
-    uint64_t waiters;              /* goroutines and threads queued on semaphores, conditions, channels */
 } gort_stats;
 
 void gort_stats_read(gort_stats *);

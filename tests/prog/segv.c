@@ -4,7 +4,7 @@
 /* A wild pointer is the program's own SIGSEGV, not reported as an overflow. */
 #include "../test.h"
 
-static uintptr_t nowhere = 8;
+static volatile uintptr_t nowhere = 8;
 static void wild(void *arg) { *(volatile int *)nowhere = 1; }
 
 static int body(int argc, char **argv) {
