@@ -1,0 +1,54 @@
+/*
+ * aarch64: what the scheduler needs of the processor. switch.S holds the context switch.
+ */
+#ifndef ARCH_H
+#define ARCH_H
+
+#include <stdint.h>
+
+/* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
+ * context, from sp upwards: fpcr, x18 | x19 … x28 | x29, x30 | d8 … d15 */
+void arch_switch(void **save, void *to);
+void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
+long arch_call_on(void *top, long (*fn)(void *), void *arg);
+
+static inline void arch_pause(void) { __asm__ volatile("isb" ::: "memory"); }
+
+static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = nr;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc #0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+
+/* A thread-local word, read anew each time: compilers keep the address of a thread-local over
+ * calls, which is wrong as soon as a goroutine changes threads (DESIGN 3). */
+#define ARCH_TLS_READ(name)                                                                        \
+    ({                                                                                             \
+        void *value_, *base_;                                                                      \
+        __asm__ volatile("mrs %1, tpidr_el0\n\t"                                                    \
+                         "adrp %0, :gottprel:" #name "\n\t"                                         \
+                         "ldr %0, [%0, #:gottprel_lo12:" #name "]\n\t"                               \
+                         "ldr %0, [%1, %0]"                                                        \
+                         : "=&r"(value_), "=&r"(base_));                                           \
+        value_;                                                                                    \
+    })
+
+uintptr_t arch_context_pc(void *ucontext);
+uintptr_t arch_context_sp(void *ucontext);
+uintptr_t arch_context_fp(void *ucontext);
+void arch_repair_eintr(void *ucontext);
+
+/* Where a switched-out context will continue, and its frame pointer, for backtraces. */
+static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[13]; }
+static inline uintptr_t arch_saved_fp(void *sp) { return ((uintptr_t *)sp)[12]; }
+
+#endif

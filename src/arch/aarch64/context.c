@@ -1,0 +1,31 @@
+/*
+ * aarch64: first frames and signal contexts.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "arch.h"
+
+#include <errno.h>
+#include <string.h>
+#include <ucontext.h>
+
+void arch_entry(void);
+
+void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
+    uintptr_t *sp = (uintptr_t *)((uintptr_t)top & ~(uintptr_t)15) - 22;
+    memset(sp, 0, 22 * sizeof *sp);
+    sp[2] = (uintptr_t)entry;       /* x19 */
+    sp[3] = (uintptr_t)arg;         /* x20 */
+    sp[13] = (uintptr_t)arch_entry; /* x30 */
+    return sp;
+}
+
+uintptr_t arch_context_pc(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.pc; }
+uintptr_t arch_context_sp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.sp; }
+uintptr_t arch_context_fp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.regs[29]; }
+
+/* PREEMPTION.md, rule 2: x8 still holds the number, but the first argument was overwritten by the
+ * result, so only a call whose x0 can be known again may be repeated; glibc keeps it nowhere. The
+ * kernel restarts such calls itself under SA_RESTART, but for the ones that never restart. */
+void arch_repair_eintr(void *uc) { (void)uc; }
