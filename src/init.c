@@ -102,6 +102,16 @@ static void reset(void) {
     add_rlx(&sched.epoch, 1);
 }
 
+/* From here on work is taken. Only when all is there: a plain thread may submit at any time. */
+static void open_up(void) {
+    lock(&sched.lock, RANK_SCHED);
+    for (uint32_t i = sched.procs; i-- > 0;) {
+        sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
+        idle_p_put_locked(sched.ps[i]);
+    }
+    unlock(&sched.lock);
+}
+
 static int start(M *m) {
     static bool fork_watched;
     if (!fork_watched) {
@@ -111,12 +121,6 @@ static int start(M *m) {
     reset();
     int r = procs_resize(NULL, (uint32_t)settings.procs);
     if (r < 0) return r;
-    lock(&sched.lock, RANK_SCHED);
-    for (uint32_t i = sched.procs; i-- > 0;) {
-        sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
-        idle_p_put_locked(sched.ps[i]);
-    }
-    unlock(&sched.lock);
     retake_start();
     if ((r = netpoll_start()) < 0) return r;
     if ((r = preempt_install()) < 0) return r;
@@ -201,6 +205,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     int r = start(m);
     if (r == 0) {
         gort_attr attr = {.stack_size = MAIN_STACK};
+        open_up();
         count_plain_threads();
         store_seq(&sched.running, 1);
         tracing_begin_run();

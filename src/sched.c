@@ -340,6 +340,7 @@ void ready_tail(M *m, G *gp) {
 
 void ready_list(M *m, GList *list) {
     GList global = {0};
+    bool any = false;
     G *gp;
     while ((gp = glist_pop(list)) != NULL) {
         if (gp->flags & GF_THREAD) {
@@ -349,10 +350,11 @@ void ready_list(M *m, GList *list) {
         check(load_rlx(&gp->status) == G_WAITING);
         trace_ready(m, gp);
         store_rlx(&gp->status, G_RUNNABLE);
+        any = true;
         if (m->p == NULL || !runq_push(m->p, gp)) glist_push(&global, gp);
     }
     if (global.head) global_put_list(&global);
-    wake_after_submit(m);
+    if (any) wake_after_submit(m);
 }
 
 /* ---- yield ---------------------------------------------------------------------------------- */
