@@ -38,17 +38,21 @@ void home_send(M *m, G *gp) {
     m_wake_with(home, p, gp);
 }
 
-void home_wait(M *m) {
+/* The G may have been made ready, and sent here with another P, before this M has even given up its
+ * own: what was brought is looked at only after the wake-up that came with it. */
+G *home_wait(M *m) {
     if (m->p) {
         P *p = m_release_p(m);
         handoff_p(m, p);
     }
     note_sleep(&m->note);
-    if (m->nextp) {
-        P *p = m->nextp;
-        m->nextp = NULL;
-        m_acquire_p(m, p);
-    }
+    P *p = m->nextp;
+    G *gp = m->nextg;
+    m->nextp = NULL;
+    m->nextg = NULL;
+    if (p == NULL) return NULL; /* the runtime ends */
+    m_acquire_p(m, p);
+    return gp;
 }
 
 EXPORT void gort_lock_thread(void) {

@@ -450,17 +450,17 @@ void schedule_loop(M *m) {
     for (;;) {
         check(m->curg == NULL && m->locks == 1);
         if (unlikely(m->dying || (load_rlx(&m->attn) & ATTN_EXIT))) break;
-        if (unlikely(m->lockedg != NULL && m->nextg != m->lockedg)) {
-            home_wait(m);
-            continue;
-        }
-        if (m->p == NULL) {
+        G *gp;
+        if (unlikely(m->lockedg != NULL)) {
+            gp = home_wait(m);
+        } else if (m->p == NULL) {
             m_stop(m);
             continue;
+        } else if ((gp = m->nextg) != NULL) { /* our own: nobody else writes it while we hold a P */
+            m->nextg = NULL;
+        } else {
+            gp = find_runnable(m);
         }
-        G *gp = m->nextg;
-        if (gp) m->nextg = NULL;
-        else gp = find_runnable(m);
         if (gp) execute(m, gp);
     }
     m_leave_runtime(m);
