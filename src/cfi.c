@@ -128,7 +128,9 @@ static bool entry(const uint8_t *at, Bytes *b) {
 static const uint8_t *find_fde(const Module *mod, uintptr_t pc) {
     uint8_t head[12];
     uintptr_t hdr = mod->eh_hdr;
-    if (hdr == 0 || !read_memory(hdr, head, sizeof head)) return NULL;
+    if (hdr == 0) return NULL;
+    if (mod == module_at(0)) memcpy(head, (void *)hdr, sizeof head); /* the executable stays */
+    else if (!read_memory(hdr, head, sizeof head)) return NULL;
     if (head[0] != 1 || head[1] != 0x1b || head[2] != 0x03 || head[3] != 0x3b) return NULL;
     uint32_t n, lo = 0, hi;
     memcpy(&n, head + 8, 4);

@@ -213,6 +213,11 @@ void dump_all_from(int fd, void *context) {
     out_flush(&o);
 }
 
+void dump_to(Out *o) {
+    Walk w = {.out = o};
+    each_g(dump_one, &w);
+}
+
 void dump_all(int fd) { dump_all_from(fd, NULL); }
 
 EXPORT void gort_dump(int fd) {

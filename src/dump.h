@@ -15,6 +15,7 @@ const char *status_text(uint32_t status, int reason); /* `running`, `runnable`, 
  * or NULL. */
 void dump_all(int fd);
 void dump_all_from(int fd, void *context);
+void dump_to(Out *o);                      /* into a growing Out; ordinary goroutines */
 void dump_g(Out *o, G *gp, void *context); /* one block */
 
 /* The program counters of gp, innermost first; 0 where it runs on another thread right now. */

@@ -22,6 +22,7 @@
 #include "m.h"
 #include "maker.h"
 #include "netpoll.h"
+#include "page.h"
 #include "preempt.h"
 #include "retake.h"
 #include "runq.h"
@@ -211,12 +212,14 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         tracing_begin_run();
         r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
         if (r == 0) {
+            page_begin_run();
             note_sleep(&run.done);
             r = run.result;
         } else {
             store_seq(&sched.running, 0);
         }
         stop(m);
+        page_end_run();
         tracing_end_run();
     }
     m->locks--;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 
 /* Waits until fd takes bytes again: descriptors of the program are often O_NONBLOCK. */
@@ -45,6 +46,19 @@ void out_flush(Out *o) {
     if (o->fd >= 0 && o->used > 0) write_first(o, o->used);
 }
 
+/* Text for the pages and profiles, which ordinary goroutines make: malloc is allowed there. */
+static bool enlarge(Out *o) {
+    uint32_t size = o->size ? o->size * 2 : 4096;
+    char *buf = size > o->size ? realloc(o->buf, size) : NULL;
+    if (buf == NULL) {
+        o->failed = true;
+        return false;
+    }
+    o->buf = buf;
+    o->size = size;
+    return true;
+}
+
 /* The buffer is full: write the complete lines in it; one line larger than the buffer is torn. */
 static void make_room(Out *o) {
     uint32_t n = o->used;
@@ -55,8 +69,8 @@ static void make_room(Out *o) {
 void out_bytes(Out *o, const char *s, size_t n) {
     while (n > 0) {
         if (o->used == o->size) {
-            if (o->fd < 0) return;
-            make_room(o);
+            if (o->fd >= 0) make_room(o);
+            else if (!o->grows || !enlarge(o)) return;
         }
         size_t k = o->size - o->used < n ? o->size - o->used : n;
         memcpy(o->buf + o->used, s, k);

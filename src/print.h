@@ -19,9 +19,12 @@ typedef struct Out {
     uint32_t used;
     uint32_t size;
     bool failed;   /* a write failed: the rest is dropped */
+    bool grows;    /* fd -1: buf is malloc's and is made larger (ordinary goroutines only) */
     char *buf;
 } Out;
 
+/* Grows as it is written to; the owner frees buf. `failed`: there was no memory. */
+#define OUT_GROWING ((Out){.fd = -1, .grows = true})
 #define OUT(fd_, array) ((Out){.fd = (fd_), .size = sizeof(array), .buf = (array)})
 
 void out_bytes(Out *o, const char *s, size_t n);

@@ -1,0 +1,326 @@
+/*
+ * The live page: gort_debug_listen, GORT_HTTP.
+ *
+ * It is served by goroutines of the program itself, so it needs no thread, and it shows itself
+ * too. One goroutine accepts, one serves each connection (64 at most).
+ *
+ *   /                        the page (web/page.html)
+ *   /events                  server-sent events: the house as JSON, four times a second
+ *   /goroutines              the dump; ?format=json a list, ?id=N one with its frames
+ *   /metrics                 Prometheus' text format
+ *   /trace?seconds=N         an execution trace
+ *   /debug/pprof/goroutine   stacks of all goroutines in pprof's format; ?debug=1 text
+ *
+ * Who may look: on a loopback address or a unix socket, anybody who can connect, provided the
+ * browser meant this host (a page of another site can make a browser connect here under its own
+ * name; its Host header gives it away). Elsewhere a token is needed, from GORT_HTTP_TOKEN or drawn
+ * at random and printed with the address. Only GET and HEAD are served, nothing can be changed,
+ * and what is not understood gets a 4xx.
+ *
+ * Descriptors are kept in a table so that the end of the runtime can close them: their goroutines
+ * do not run any more by then.
+ */
+#include "page.h"
+#include "dump.h"
+#include "env.h"
+#include "g.h"
+#include "sched.h"
+#include "stack.h"
+#include "trace.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CONNECTIONS 64
+#define LISTENERS 8
+#define TICK (250 * GORT_MS)
+
+typedef struct Listener {
+    int fd;
+    bool open;      /* no token needed */
+    char token[40];
+} Listener;
+
+static struct {
+    Listener listeners[LISTENERS];
+    uint32_t nlisteners;       /* atomic */
+    int connections[CONNECTIONS]; /* atomic: fd + 1; 0: free */
+} page;
+
+typedef struct Connection {
+    int fd, place;
+    Listener *from;
+} Connection;
+
+/* ---- who may look ---------------------------------------------------------------------------- */
+
+static bool same_secret(const char *a, const char *b) {
+    size_t n = strlen(b);
+    unsigned char diff = (unsigned char)(strlen(a) != n);
+    for (size_t i = 0; i < n && a[i]; i++) diff |= (unsigned char)(a[i] ^ b[i]);
+    return diff == 0; /* in the same time wherever they differ */
+}
+
+static bool means_this_host(const char *host) {
+    return host[0] == 0 || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "::1") == 0;
+}
+
+/* 0, or the status to refuse with. */
+static int refuse(const Listener *l, const Request *r) {
+    char token[128];
+    if (l->open) return means_this_host(r->host) ? 0 : 403;
+    if (r->token[0] && same_secret(r->token, l->token)) return 0;
+    return http_param(r, "token", token, sizeof token) && same_secret(token, l->token) ? 0 : 401;
+}
+
+static void draw_token(char *to, size_t size) {
+    const char *given = getenv("GORT_HTTP_TOKEN");
+    unsigned char bytes[16] = {0};
+    if (given && given[0] && strlen(given) < size) {
+        memcpy(to, given, strlen(given) + 1);
+        return;
+    }
+    os_sys(SYS_getrandom, (long)bytes, sizeof bytes, 0, 0, 0, 0);
+    for (int i = 0; i < 16; i++) print_buf(to + 2 * i, size - 2 * (size_t)i, "%02x", bytes[i]);
+}
+
+/* ---- what is served -------------------------------------------------------------------------- */
+
+typedef void fill_fn(Out *o);
+
+static void answer_filled(int fd, const Request *r, const char *type, fill_fn *fill) {
+    Out o = OUT_GROWING;
+    fill(&o);
+    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else http_answer(fd, r, 200, type, o.buf, o.used);
+    free(o.buf);
+}
+
+static void serve_page(int fd, const Request *r) {
+    http_answer(fd, r, 200, "text/html; charset=utf-8", page_html, (size_t)(page_html_end - page_html));
+}
+
+/* Goroutines are counted seldom enough that counting costs half a percent of a CPU at most. */
+static void serve_events(int fd, const Request *r) {
+    int64_t next_full = 0;
+    int e = http_begin(fd, "text/event-stream", "X-Accel-Buffering: no\r\n");
+    while (e == 0 && !r->head) {
+        Out o = OUT_GROWING;
+        int64_t start = gort_now();
+        bool full = start >= next_full;
+        out_str(&o, "data: ");
+        page_snapshot(&o, full);
+        out_str(&o, "\n\n");
+        int64_t end = gort_now();
+        if (full) next_full = end + (end - start) * 200;
+        e = o.failed ? -ENOMEM : http_send(fd, o.buf, o.used);
+        free(o.buf);
+        if (e == 0) gort_sleep(TICK);
+    }
+}
+
+typedef struct Find {
+    uint64_t id;
+    Out *out;
+    bool found;
+} Find;
+
+static void dump_if(G *gp, void *arg) {
+    Find *f = arg;
+    if (gp->id != f->id || load_acq(&gp->status) == G_DEAD) return;
+    dump_g(f->out, gp, NULL);
+    f->found = true;
+}
+
+static void serve_goroutines(int fd, const Request *r) {
+    Out o = OUT_GROWING;
+    char format[16] = "";
+    Find f = {.id = http_number(r, "id", 0), .out = &o, .found = true};
+    http_param(r, "format", format, sizeof format);
+    if (f.id) {
+        f.found = false;
+        each_g(dump_if, &f);
+    } else if (r->wants_json || strcmp(format, "json") == 0) {
+        page_goroutines_json(&o, r);
+        http_answer(fd, r, 200, "application/json", o.buf, o.used);
+        free(o.buf);
+        return;
+    } else {
+        dump_to(&o);
+    }
+    if (!f.found) http_answer(fd, r, 404, "text/plain", "no such goroutine\n", 18);
+    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf ? o.buf : "", o.used);
+    free(o.buf);
+}
+
+static void serve_pprof_goroutine(int fd, const Request *r) {
+    if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
+    else answer_filled(fd, r, "application/octet-stream", pprof_goroutines);
+}
+
+static void send_file(int to, int fd) {
+    char buf[16384];
+    off_t at = 0;
+    for (ssize_t n; (n = pread(fd, buf, sizeof buf, at)) > 0; at += n)
+        if (http_send(to, buf, (size_t)n) < 0) return;
+}
+
+static long stop_trace(void *arg) { return tracing_stop(); }
+
+static void serve_trace(int fd, const Request *r) {
+    uint64_t seconds = http_number(r, "seconds", 1);
+    if (seconds < 1 || seconds > 600) {
+        http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
+        return;
+    }
+    int file = memfd_create("gort-trace", MFD_CLOEXEC), mine = dup(file);
+    int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
+    if (e < 0) {
+        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
+        if (file >= 0) close(file);
+    } else {
+        gort_sleep((int64_t)seconds * GORT_SEC);
+        gort_blocking(stop_trace, NULL);
+        http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
+        send_file(fd, mine);
+    }
+    if (mine >= 0) close(mine);
+}
+
+static void serve_metrics(int fd, const Request *r) {
+    answer_filled(fd, r, "text/plain; version=0.0.4; charset=utf-8", page_metrics);
+}
+
+static const struct {
+    const char *path;
+    void (*serve)(int fd, const Request *r);
+} routes[] = {
+    {"/", serve_page},
+    {"/events", serve_events},
+    {"/goroutines", serve_goroutines},
+    {"/metrics", serve_metrics},
+    {"/trace", serve_trace},
+    {"/debug/pprof/goroutine", serve_pprof_goroutine},
+};
+
+static void route(int fd, const Request *r) {
+    for (size_t i = 0; i < count_of(routes); i++) {
+        if (strcmp(r->path, routes[i].path) != 0) continue;
+        routes[i].serve(fd, r);
+        return;
+    }
+    http_answer(fd, r, 404, "text/plain", "not here\n", 9);
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* The head of a request, within ten seconds. The status to answer with; 0: the peer has gone. */
+static int read_request(int fd, Request *r) {
+    char buf[HTTP_HEAD];
+    size_t n = 0;
+    int64_t deadline = gort_now() + 10 * GORT_SEC;
+    for (;;) {
+        ssize_t got = gort_read_until(fd, buf + n, sizeof buf - n, deadline);
+        if (got <= 0) return 0;
+        n += (size_t)got;
+        int status = http_parse(buf, n, r);
+        if (status) return status;
+        if (n == sizeof buf) return 431;
+    }
+}
+
+static void serve(void *arg) {
+    Connection c = *(Connection *)arg;
+    Request r;
+    int status = read_request(c.fd, &r);
+    if (status == 200) {
+        int no = refuse(c.from, &r);
+        if (no) status = no;
+    }
+    if (status == 200) route(c.fd, &r);
+    else if (status) http_answer(c.fd, NULL, status, "text/plain", "refused\n", 8);
+    store_rel(&page.connections[c.place], 0);
+    gort_close(c.fd);
+}
+
+static int take_place(int fd) {
+    for (int i = 0; i < CONNECTIONS; i++) {
+        int none = 0;
+        if (cas_acq(&page.connections[i], &none, fd + 1)) return i;
+    }
+    return -1;
+}
+
+static void accept_loop(void *arg) {
+    Listener *l = arg;
+    for (;;) {
+        int fd = gort_accept(l->fd, NULL, NULL);
+        if (fd == -EBADF || fd == -EINVAL) return;
+        if (fd < 0) {
+            gort_sleep(100 * GORT_MS); /* out of descriptors: some will be closed */
+            continue;
+        }
+        Connection c = {.fd = fd, .place = take_place(fd), .from = l};
+        if (c.place >= 0 && gort_go_copy(serve, &c, sizeof c) == 0) continue;
+        if (c.place >= 0) store_rel(&page.connections[c.place], 0);
+        http_answer(fd, NULL, 503, "text/plain", "busy\n", 5);
+        gort_close(fd);
+    }
+}
+
+/* ---- listening ------------------------------------------------------------------------------- */
+
+static bool is_loopback(const char *local) {
+    return strncmp(local, "127.", 4) == 0 || strncmp(local, "[::1]", 5) == 0 || strncmp(local, "unix:", 5) == 0;
+}
+
+static int listen_on(const char *addr) {
+    char local[300], at[300];
+    static gort_mutex making;
+    if (addr == NULL || strlen(addr) > 250) return -EINVAL;
+    print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr); /* ours: not to all */
+    int fd = gort_listen(at, 0);
+    if (fd < 0) return fd;
+    int e = gort_local_addr(fd, local, sizeof local);
+    gort_mutex_lock(&making);
+    uint32_t n = load_rlx(&page.nlisteners);
+    if (e == 0 && n == LISTENERS) e = -EMFILE;
+    if (e == 0) {
+        Listener *l = &page.listeners[n];
+        *l = (Listener){.fd = fd, .open = is_loopback(local)};
+        if (!l->open) draw_token(l->token, sizeof l->token);
+        gort_attr attr = {.name = "gort: live page"};
+        e = gort_go_with(&attr, accept_loop, l);
+        if (e == 0) {
+            store_rel(&page.nlisteners, n + 1);
+            print_fd(2, "gort: live page on http://%s/%s%s\n", local, l->open ? "" : "?token=", l->token);
+        }
+    }
+    gort_mutex_unlock(&making);
+    if (e < 0) gort_close(fd);
+    return e;
+}
+
+EXPORT int gort_debug_listen(const char *addr) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (!runtime_running()) return -ENOTCONN;
+    return listen_on(addr);
+}
+
+void page_begin_run(void) {
+    int e = env_http[0] ? listen_on(env_http) : 0;
+    if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: error %d\n", env_http, -e);
+}
+
+/* No goroutine runs any more. */
+void page_end_run(void) {
+    for (uint32_t i = 0; i < page.nlisteners; i++) gort_close(page.listeners[i].fd);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        if (page.connections[i]) gort_close(page.connections[i] - 1);
+        page.connections[i] = 0;
+    }
+    page.nlisteners = 0;
+}
