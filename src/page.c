@@ -103,7 +103,7 @@ static void serve_page(int fd, const Request *r) {
     http_answer(fd, r, 200, "text/html; charset=utf-8", page_html, (size_t)(page_html_end - page_html));
 }
 
-/* Goroutines are counted seldom enough that counting costs half a percent of a CPU at most. */
+/* Goroutines are counted seldom enough that counting costs a quarter of a percent of a CPU. */
 static void serve_events(int fd, const Request *r) {
     int64_t next_full = 0;
     int e = http_begin(fd, "text/event-stream", "X-Accel-Buffering: no\r\n");
@@ -115,7 +115,7 @@ static void serve_events(int fd, const Request *r) {
         page_snapshot(&o, full);
         out_str(&o, "\n\n");
         int64_t end = gort_now();
-        if (full) next_full = end + (end - start) * 200;
+        if (full) next_full = end + (end - start) * 400;
         e = o.failed ? -ENOMEM : http_send(fd, o.buf, o.used);
         free(o.buf);
         if (e == 0) gort_sleep(TICK);

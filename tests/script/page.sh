@@ -1,0 +1,140 @@
+#!/bin/sh
+# The live page of a running program: every address, refusals, and formats as their readers want
+# them (curl; python3 for JSON; go tool pprof where there is one).
+set -eu
+out=${OUT:-build}
+command -v curl >/dev/null || { echo "no curl"; exit 77; }
+dir=$(mktemp -d)
+pid=
+trap '[ -z "$pid" ] || kill $pid 2>/dev/null || true; rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; exit 1; }
+
+cat >"$dir/prog.c" <<'END'
+#include <gort.h>
+#include <unistd.h>
+static gort_chan *never;
+static gort_mutex mu;
+static void waiter(void *arg) { gort_chan_recv(never, NULL); __asm__ volatile(""); }
+static void worker(void *arg) {
+    for (;;) {
+        gort_mutex_lock(&mu);
+        gort_yield();
+        gort_mutex_unlock(&mu);
+        gort_sleep(GORT_MS);
+    }
+}
+static int program(int argc, char **argv) {
+    char c;
+    gort_attr attr = {.name = "a \"worker\""};
+    never = gort_chan_new(0, 0);
+    for (int i = 0; i < 50; i++) gort_go(waiter, NULL);
+    for (int i = 0; i < 5; i++) gort_go_with(&attr, worker, NULL);
+    if (argc > 1 && gort_debug_listen(argv[1]) != 0) return 9;
+    gort_read(0, &c, 1); /* until the test closes the other end */
+    return 0;
+}
+int main(int argc, char **argv) { return gort_main(program, argc, argv); }
+END
+case "${SAN:-}" in '') san= ;; *) san="-fsanitize=$SAN" ;; esac
+# shellcheck disable=SC2086
+${CC:-cc} -g $san -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/prog"
+mkfifo "$dir/hold"
+
+# Starts the program with $1 as the address (through the environment if $2), waits for its line.
+start() {
+    : >"$dir/err"
+    if [ "${2:-}" = env ]; then GORT_HTTP=$1 "$dir/prog" <"$dir/hold" 2>"$dir/err" & else "$dir/prog" "$1" <"$dir/hold" 2>"$dir/err" & fi
+    pid=$!
+    exec 9>"$dir/hold"
+    i=0
+    until grep -q 'live page on' "$dir/err"; do
+        i=$((i + 1)); [ $i -lt 600 ] || fail "no page: $(cat "$dir/err")"
+        kill -0 $pid 2>/dev/null || fail "ended: $(cat "$dir/err")"
+        sleep 0.05
+    done
+    url=$(sed -n 's/^gort: live page on \(http:[^ ]*\)$/\1/p' "$dir/err")
+    base=${url%%\?*}
+}
+stop() {
+    exec 9>&-
+    wait $pid || fail "the program failed: $(cat "$dir/err")"
+    pid=
+}
+get() { curl -s -S -m 60 --noproxy '*' "$@"; }
+code() { get -o /dev/null -w '%{http_code}' "$@"; }
+expect() { want=$1; shift; got=$(code "$@"); [ "$got" = "$want" ] || fail "$*: $got, not $want"; }
+
+start 127.0.0.1:0 env
+get "$base" | grep -q '<title>gort</title>' || fail "no page"
+get "${base}metrics" >"$dir/metrics"
+grep -q '^gort_goroutines 5[0-9]$' "$dir/metrics" || fail "goroutines: $(grep '^gort_goroutines ' "$dir/metrics")"
+grep -q '^gort_goroutines_by_status{status="chan receive"} 50$' "$dir/metrics" || fail "no 50 waiters"
+get "${base}goroutines" >"$dir/text"
+[ "$(grep -c '^goroutine [0-9]* \[chan receive, ' "$dir/text")" = 50 ] || fail "not 50 waiters in the dump"
+grep -q ' waiter+0x' "$dir/text" || fail "no frame of waiter"
+expect 200 "${base}goroutines?id=1"
+expect 404 "${base}goroutines?id=123456789"
+expect 404 "${base}nothing"
+expect 400 "${base}trace?seconds=0"
+expect 400 "${base}%zz"
+expect 405 -X POST "$base"
+expect 403 -H 'Host: elsewhere.example' "$base"
+expect 413 -d x -X GET "$base"
+get "${base}trace?seconds=1" >"$dir/trace.json"
+"$out/bin/gort-trace" summary "$dir/trace.json" | grep -q 'worker' || fail "no worker in the trace"
+get "${base}debug/pprof/goroutine" >"$dir/pb"
+[ -s "$dir/pb" ] || fail "no profile"
+(curl -s -N -m 3 --noproxy '*' "${base}events" || true) >"$dir/events"
+[ "$(grep -c '^data: {' "$dir/events")" -ge 2 ] || fail "no events"
+if command -v python3 >/dev/null; then
+    get "${base}goroutines?format=json&filter=waiter&limit=10" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["matched"] == 50 and len(d["goroutines"]) == 10, d
+assert all(g["name"] == "waiter" and g["created_by"] == "program" for g in d["goroutines"]), d' || fail "JSON list"
+    python3 - "$dir/events" "$dir/metrics" "$dir/pb" <<'END' || fail "a format is wrong"
+import json, re, sys
+events = [json.loads(l[6:]) for l in open(sys.argv[1]) if l.startswith("data: {") and l.endswith("}\n")]
+assert events[-1]["switches"] > events[0]["switches"], "nothing moves"
+assert len(events[0]["ps"]) == events[0]["maxprocs"]
+assert any(g["name"] == "waiter" and g["n"] == 50 for g in events[0]["groups"]), events[0]["groups"]
+kind, seen = {}, set()
+for l in open(sys.argv[2]): # the text format, as its description has it
+    if l.startswith("# TYPE "):
+        _, _, name, k = l.split(); assert name not in kind; kind[name] = k
+    elif not l.startswith("# HELP "):
+        m = re.fullmatch(r'([a-z_]+)(\{[a-z]+="[^"\\\n]*"\})? (\d+)\n', l); assert m, l
+        assert m.group(1) in kind and l.split(" ")[0] not in seen, l
+        assert (kind[m.group(1)] == "counter") == m.group(1).endswith("_total"), l
+data = open(sys.argv[3], "rb").read() # a protocol buffer: fields and lengths fit exactly
+at, samples = 0, 0
+def varint():
+    global at
+    v = s = 0
+    while True:
+        b = data[at]; at += 1; v |= (b & 127) << s; s += 7
+        if b < 128: return v
+while at < len(data):
+    key = varint(); v = varint()
+    if key & 7 == 2: at += v
+    else: assert key & 7 == 0
+    samples += key >> 3 == 2
+assert at == len(data) and samples >= 3, (at, len(data), samples)
+END
+fi
+if command -v go >/dev/null && [ -z "${SAN:-}" ]; then
+    (cd "$dir" && HOME=$dir GOFLAGS= timeout 120 go tool pprof -top pb >top 2>/dev/null) && { grep -q ' waiter$' "$dir/top" || fail "pprof shows no waiter"; }
+fi
+stop
+
+# Not the loopback: a token is needed.
+start 0.0.0.0:0
+port=${base##*:}; port=${port%/}
+token=${url##*token=}
+base=http://127.0.0.1:$port/
+[ ${#token} = 32 ] || fail "no token in: $url"
+expect 401 "$base"
+expect 401 "${base}?token=wrong"
+expect 200 "${base}?token=$token"
+expect 200 -H "Authorization: Bearer $token" "${base}metrics"
+stop
