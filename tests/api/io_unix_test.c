@@ -1,0 +1,154 @@
+/* Unix sockets: passed descriptors, a full backlog, a full datagram queue, stale files. */
+#include "../test.h"
+#include "io_net.h"
+
+#include <sys/stat.h>
+
+static char path[80], addr[90];
+static int done;
+
+static void send_fd(int s, int fd) {
+    union {
+        struct cmsghdr h;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec v = {(void *)"f", 1};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    CHECK_EQ(gort_sendmsg(s, &m, 0), 1);
+}
+
+static int recv_fd(int s) {
+    union {
+        struct cmsghdr h;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    char b[10];
+    int fd;
+    struct iovec v = {b, sizeof b};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    CHECK_EQ(gort_recvmsg(s, &m, MSG_CMSG_CLOEXEC), 1);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    CHECK(c && c->cmsg_type == SCM_RIGHTS);
+    memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    return fd;
+}
+
+static void passer(void *arg) {
+    int s = (int)(intptr_t)arg, p[2];
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(pipe(p), 0);
+        CHECK_EQ(gort_write(p[1], &i, sizeof i), sizeof i);
+        CHECK_EQ(gort_close(p[1]), 0);
+        send_fd(s, p[0]);
+        CHECK_EQ(gort_close(p[0]), 0);
+    }
+    add(&done, 1);
+}
+
+static void test_passing(void) {
+    int s[2], v;
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+    gort_go(passer, (void *)(intptr_t)s[1]);
+    for (int i = 0; i < 20; i++) {
+        int fd = recv_fd(s[0]);
+        CHECK_EQ(gort_read_full(fd, &v, sizeof v), sizeof v);
+        CHECK_EQ(v, i);
+        CHECK_EQ(gort_read(fd, &v, sizeof v), 0);
+        CHECK_EQ(gort_close(fd), 0);
+    }
+    wait_until(get(&done));
+    gort_close(s[0]), gort_close(s[1]);
+}
+
+static void dialler(void *arg) {
+    char b;
+    int fd = gort_dial(addr, GORT_FOREVER);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(gort_read(fd, &b, 1), 0);
+    CHECK_EQ(gort_close(fd), 0);
+    add(&done, 1);
+}
+
+/* A full backlog: connect waits, with a deadline not for ever. */
+static void test_backlog(void) {
+    int l = gort_listen(addr, 1);
+    CHECK_GE(l, 0);
+    set(&done, 0);
+    for (int i = 0; i < 10; i++) gort_go(dialler, NULL);
+    settle();
+    CHECK_EQ(gort_dial(addr, gort_now() + 10 * GORT_MS), -ETIMEDOUT);
+    for (int i = 0; i < 10; i++) {
+        int fd = gort_accept(l, NULL, NULL);
+        CHECK_GE(fd, 0);
+        CHECK_EQ(gort_close(fd), 0);
+    }
+    wait_until(get(&done) == 10);
+    CHECK_EQ(gort_close(l), 0);
+}
+
+static void test_files(void) {
+    char text[100];
+    struct stat st;
+    int l = gort_listen(addr, 0);
+    CHECK_GE(l, 0); /* the file of the test before is stale */
+    CHECK_EQ(gort_local_addr(l, text, sizeof text), 0);
+    CHECK_STR(text, addr);
+    CHECK_EQ(gort_local_addr(l, text, strlen(addr)), -ENOSPC);
+    CHECK_EQ(gort_listen(addr, 0), -EADDRINUSE);
+    CHECK_EQ(gort_close(l), 0);
+    CHECK_EQ(gort_dial(addr, GORT_FOREVER), -ECONNREFUSED);
+    unlink(path);
+    CHECK_EQ(gort_dial(addr, GORT_FOREVER), -ENOENT);
+    int f = gort_open(path, O_CREAT | O_WRONLY, 0600);
+    CHECK_GE(f, 0);
+    CHECK_EQ(gort_close(f), 0);
+    CHECK_EQ(gort_listen(addr, 0), -EADDRINUSE);
+    CHECK_EQ(stat(path, &st), 0);
+    CHECK(S_ISREG(st.st_mode));
+    unlink(path);
+}
+
+static void slow_receiver(void *arg) {
+    char b[10];
+    for (int i = 0; i < 3000; i++) {
+        CHECK_EQ(gort_recv((int)(intptr_t)arg, b, sizeof b, 0), 3);
+        if (i % 500 == 0) gort_sleep(GORT_MS);
+    }
+    add(&done, 1);
+}
+
+/* Datagrams to an unconnected peer whose queue is full: no edge tells when it is not. */
+static void test_datagrams(void) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int r = socket(AF_UNIX, SOCK_DGRAM, 0), s = socket(AF_UNIX, SOCK_DGRAM, 0);
+    strcpy(to.sun_path, path);
+    CHECK_EQ(bind(r, (void *)&to, sizeof to), 0);
+    set(&done, 0);
+    gort_go(slow_receiver, (void *)(intptr_t)r);
+    for (int i = 0; i < 3000; i++) CHECK_EQ(gort_sendto(s, "abc", 3, 0, (void *)&to, sizeof to), 3);
+    wait_until(get(&done));
+    while (gort_sendto(s, "abc", 3, MSG_DONTWAIT, (void *)&to, sizeof to) == 3) {
+    }
+    CHECK_EQ(gort_sendto_until(s, "abc", 3, 0, (void *)&to, sizeof to, gort_now() + 5 * GORT_MS), -ETIMEDOUT);
+    gort_close(r), gort_close(s);
+    unlink(path);
+}
+
+static int run(int argc, char **argv) {
+    snprintf(path, sizeof path, "/tmp/gort_unix_%d", (int)getpid());
+    snprintf(addr, sizeof addr, "unix:%s", path);
+    int before = count_fds();
+    test_passing();
+    test_backlog();
+    test_files();
+    test_datagrams();
+    snprintf(addr, sizeof addr, "unix:@gort_unix_%d", (int)getpid());
+    test_backlog();
+    CHECK_EQ(count_fds(), before);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(run, argc, argv); }
