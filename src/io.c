@@ -50,33 +50,37 @@ EXPORT ssize_t gort_writev_until(int fd, const struct iovec *iov, int n, int64_t
     return vector_until(fd, DIR_WRITE, iov, n, deadline);
 }
 
-EXPORT ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline) {
+/* Until n bytes have been moved: one Call over all of it, so that a close in between is seen. */
+static ssize_t move_all(Call *c, int64_t deadline) {
+    size_t n = c->n;
     if (n > SSIZE_MAX) return -EINVAL;
-    for (size_t got = 0; got < n;) {
-        ssize_t r = gort_read_until(fd, (char *)buf + got, n - got, deadline);
-        if (r <= 0) return r < 0 ? r : -ENODATA;
-        got += (size_t)r;
+    while (c->n > 0) {
+        char *at = c->buf;
+        size_t left = c->n;
+        long r = call_run(c, deadline);
+        if (r < 0) return r;
+        if (r == 0 && c->dir == DIR_READ) return -ENODATA;
+        c->buf = at + r;
+        c->n = left - (size_t)r;
     }
     return (ssize_t)n;
 }
 
+EXPORT ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline) {
+    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = true, .buf = buf, .n = n};
+    return move_all(&c, deadline);
+}
+
 EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    if (n > SSIZE_MAX) return -EINVAL;
-    for (size_t put = 0; put < n;) {
-        ssize_t r = gort_write_until(fd, (const char *)buf + put, n - put, deadline);
-        if (r < 0) return r;
-        put += (size_t)r;
-    }
-    return (ssize_t)n;
+    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n};
+    return move_all(&c, deadline);
 }
 
 /* ---- sockets -------------------------------------------------------------------------------- */
 
-static ssize_t recv_once(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len,
-                         int64_t deadline) {
-    Call c = {.attempt = try_recv, .fd = fd, .dir = DIR_READ, .plain = flags == 0 && n > 0,
-              .flags = flags, .buf = buf, .n = n, .sa = sa, .salen = len};
-    return run(&c, deadline);
+static Call recv_call(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
+    return (Call){.attempt = try_recv, .fd = fd, .dir = DIR_READ, .plain = flags == 0 && n > 0,
+                  .flags = flags, .buf = buf, .n = n, .sa = sa, .salen = len};
 }
 
 /* MSG_WAITALL means something on streams only. */
@@ -87,10 +91,16 @@ static bool waits_for_all(int fd, int flags) {
     return sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len, 0) == 0 && type == SOCK_STREAM;
 }
 
-/* The rest of a buffer of which `got` bytes are there. */
-static ssize_t recv_rest(int fd, void *buf, size_t n, size_t got, int flags, int64_t deadline) {
+/* The rest of a buffer of which `got` bytes are there, on the Call that got them. */
+static ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadline) {
+    c->attempt = try_recv;
+    c->flags &= ~MSG_WAITALL;
+    c->sa = NULL;
+    c->salen = NULL;
     while (got < n) {
-        ssize_t r = recv_once(fd, (char *)buf + got, n - got, flags & ~MSG_WAITALL, NULL, NULL, deadline);
+        c->buf = (char *)buf + got;
+        c->n = n - got;
+        long r = call_run(c, deadline);
         if (r < 0) return got > 0 ? (ssize_t)got : r;
         if (r == 0) break;
         got += (size_t)r;
@@ -110,12 +120,16 @@ EXPORT ssize_t gort_recvfrom_until(int fd, void *buf, size_t n, int flags, struc
                                    socklen_t *len, int64_t deadline) {
     bool all = waits_for_all(fd, flags);
     if (all && (flags & MSG_PEEK)) return peek_all(fd, buf, n, flags, sa, len, deadline);
-    ssize_t r = recv_once(fd, buf, n, flags, sa, len, deadline);
-    return r > 0 && all ? recv_rest(fd, buf, n, (size_t)r, flags, deadline) : r;
+    Call c = recv_call(fd, buf, n, flags, sa, len);
+    ssize_t r = run(&c, deadline);
+    return r > 0 && all ? recv_rest(&c, buf, n, (size_t)r, deadline) : r;
 }
 
 EXPORT ssize_t gort_recv_until(int fd, void *buf, size_t n, int flags, int64_t deadline) {
-    if (likely(flags == 0)) return recv_once(fd, buf, n, 0, NULL, NULL, deadline);
+    if (likely(flags == 0)) {
+        Call c = recv_call(fd, buf, n, 0, NULL, NULL);
+        return call_run(&c, deadline);
+    }
     return gort_recvfrom_until(fd, buf, n, flags, NULL, NULL, deadline);
 }
 
@@ -131,14 +145,14 @@ EXPORT ssize_t gort_send_until(int fd, const void *buf, size_t n, int flags, int
 }
 
 /* Piece by piece from where the first call has stopped. */
-static ssize_t recvmsg_rest(int fd, struct msghdr *msg, ssize_t got, int flags, int64_t deadline) {
+static ssize_t recvmsg_rest(Call *c, struct msghdr *msg, ssize_t got, int64_t deadline) {
     size_t skip = (size_t)got;
     for (size_t i = 0; i < msg->msg_iovlen; i++) {
         struct iovec *v = &msg->msg_iov[i];
         size_t have = skip < v->iov_len ? skip : v->iov_len;
         skip -= have;
         if (have == v->iov_len) continue;
-        ssize_t r = recv_rest(fd, v->iov_base, v->iov_len, have, flags, deadline);
+        ssize_t r = recv_rest(c, v->iov_base, v->iov_len, have, deadline);
         if (r < 0) return got;
         got += r - (ssize_t)have;
         if ((size_t)r < v->iov_len) return got;
@@ -150,7 +164,7 @@ EXPORT ssize_t gort_recvmsg_until(int fd, struct msghdr *msg, int flags, int64_t
     bool all = !(flags & MSG_PEEK) && waits_for_all(fd, flags);
     Call c = {.attempt = try_recvmsg, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = msg};
     ssize_t r = run(&c, deadline);
-    return r > 0 && all ? recvmsg_rest(fd, msg, r, flags, deadline) : r;
+    return r > 0 && all ? recvmsg_rest(&c, msg, r, deadline) : r;
 }
 
 EXPORT ssize_t gort_sendmsg_until(int fd, const struct msghdr *msg, int flags, int64_t deadline) {

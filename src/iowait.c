@@ -179,7 +179,9 @@ static int call_begin(Call *c) {
     c->d = desc_of(c->fd);
     if (unlikely(c->d == NULL)) return -EBADF;
     c->m = enter();
-    c->seq = desc_seq(c->d);
+    if (!c->begun) c->seq = desc_seq(c->d);
+    c->begun = true;
+    c->retried = c->pace = false;
     int r = call_ref(c);
     if (unlikely(r < 0)) leave(c->m);
     return r;

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* Accepting: many at once, no descriptors left, a connection that is gone before it is taken. */
 #include "../test.h"
 #include "io_net.h"

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* Addresses as text: what is well formed, what is not, and what they become. */
 #include "../test.h"
 #include "io_net.h"

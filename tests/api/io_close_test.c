@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* gort_close wakes whoever is blocked with -EBADF, also when the number is taken again at once; of
  * two closes one succeeds. */
 #include "../test.h"
@@ -52,9 +53,11 @@ static void test_wakes_all(void) {
         gort_go(in_poll, NULL);
         gort_go(in_read_until, NULL);
     }
+    int before = count_fds();
     CHECK_EQ(pthread_create(&t[0], NULL, thread_in_read, NULL), 0);
     CHECK_EQ(pthread_create(&t[1], NULL, thread_in_poll, NULL), 0);
-    settle();
+    wait_until(count_io_waiters() == 12);      /* all in their calls, for the number is reused; */
+    wait_until(count_fds() == before + 2);     /* a thread in its wait has a descriptor for it */
     CHECK_EQ(gort_close(fd[0]), 0);
     int again = fcntl(p[0], F_DUPFD, fd[0]); /* takes the number */
     CHECK_EQ(again, fd[0]);
@@ -68,7 +71,7 @@ static void test_accept(void) {
     int l = listen_loopback(addr, sizeof addr);
     set(&done, 0);
     for (int i = 0; i < 4; i++) gort_go(in_accept, (void *)(intptr_t)l);
-    settle();
+    wait_until(count_io_waiters() == 4);
     CHECK_EQ(gort_close(l), 0);
     wait_until(get(&done) == 4);
     l = gort_listen(addr, 0); /* really closed: the port is free */

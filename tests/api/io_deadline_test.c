@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* Deadlines: passed ones make one attempt, later ones are kept, the descriptor goes on working. */
 #include "../test.h"
 #include "io_net.h"

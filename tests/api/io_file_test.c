@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* Regular files: positions, offsets, ends, many at once; with and without io_uring. */
 #include "../test.h"
 #include "io_net.h"

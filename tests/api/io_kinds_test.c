@@ -1,4 +1,4 @@
-#define _GNU_SOURCE 1 /* posix_openpt */
+#define _GNU_SOURCE 1
 /* Whatever can be polled: eventfd, timerfd, signalfd, inotify, pidfd, terminals, and what a shell
  * hands over on 0. */
 #include "../test.h"

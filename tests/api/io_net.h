@@ -1,4 +1,4 @@
-/* What the tests of sockets share. */
+/* What the tests of descriptors share. _GNU_SOURCE comes before the first include. */
 #ifndef IO_NET_H
 #define IO_NET_H
 
@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -44,6 +45,19 @@ TEST_UNUSED static int count_fds(void) {
     if (d == NULL) SKIP("no /proc");
     while (readdir(d)) n++;
     closedir(d);
+    return n;
+}
+
+/* Goroutines that wait for a descriptor, as the dump shows them. */
+TEST_UNUSED static int count_io_waiters(void) {
+    static char text[1 << 20];
+    int fd = memfd_create("dump", MFD_CLOEXEC), n = 0;
+    CHECK_GE(fd, 0);
+    gort_dump(fd);
+    ssize_t k = pread(fd, text, sizeof text - 1, 0);
+    close(fd);
+    text[k > 0 ? k : 0] = 0;
+    for (char *s = text; (s = strstr(s, "[IO wait")) != NULL; s++) n++;
     return n;
 }
 

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* The same calls from plain threads, with no runtime and beside one. */
 #include "../test.h"
 #include "io_net.h"
@@ -65,10 +66,11 @@ static void in_threads(void) {
 
     set(&done, 0);
     l = listen_loopback(addr, sizeof addr);
+    int fds = count_fds();
     CHECK_EQ(pthread_create(&t[0], NULL, blocked_read, NULL), 0);
     CHECK_EQ(pthread_create(&t[1], NULL, blocked_poll, NULL), 0);
     CHECK_EQ(pthread_create(&t[2], NULL, blocked_accept, NULL), 0);
-    for (int i = 0; i < 20; i++) test_pause(100);
+    wait_until(count_fds() == fds + 3); /* a thread in its wait has a descriptor for it */
     CHECK_EQ(gort_close(p[0]), 0);
     CHECK_EQ(gort_close(l), 0);
     for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* gort_poll: poll(2) for goroutines. */
 #include "../test.h"
 #include "io_net.h"

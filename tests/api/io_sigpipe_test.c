@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* A write to a broken pipe or connection is -EPIPE and never a signal. */
 #include "../test.h"
 #include "io_net.h"

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* TCP: echo, half-close, reset, refusal, all flags of recv and send. */
 #include "../test.h"
 #include "io_net.h"

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* Datagrams: whole, with addresses, empty ones too. */
 #include "../test.h"
 #include "io_net.h"

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* Unix sockets: passed descriptors, a full backlog, a full datagram queue, stale files. */
 #include "../test.h"
 #include "io_net.h"
