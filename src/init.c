@@ -82,7 +82,8 @@ void m_leave_runtime(M *m) {
 static void count_plain_threads(void) {
     uint32_t n = 0;
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        n += load_acq(&m->alive) && m->plain && m->pseudo && m != getm();
+        n += load_acq(&m->alive) && m->plain && m->pseudo && m != getm() &&
+             !(m->pseudo->flags & GF_SYSTEM);
     store_rlx(&sched.plain_threads, n);
 }
 
@@ -95,7 +96,6 @@ static void reset(void) {
     sched.npidle = sched.spinning = sched.stop_waiting = 0;
     sched.in_syscall = sched.taken = sched.poll_waiters = 0;
     sched.main_exited = 0;
-    sched.signal_channels = 0;
     sched.next_id = 0;
     sched.polled_at = sched.coarse = now;
     sched.poll_until = 0;
