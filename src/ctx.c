@@ -13,8 +13,11 @@
  *      reference; a child that is made later finds the mark and is cancelled by its maker.
  *   4  c takes itself off its parent's list, and its deadline off the clock.
  *   5  the children are cancelled likewise, with c's cause.
- * The children taken over wait in a list, not on the stack, so a chain of any length works. When
- * the call that cancelled has returned, all that were there are cancelled.
+ * The children taken over wait in a list, not on the stack, so a chain of any length works.
+ *
+ * Of two calls that cancel at once, the second returns while the first is still on its way down.
+ * So that nobody sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look
+ * upwards too, and where they find a cause that has not come down yet they carry it themselves.
  *
  * No two locks are held at once. A context is linked by its `up` lock: parent->lock guards the
  * parent's list and the links (and `linked`) of the children in it.
@@ -282,15 +285,26 @@ EXPORT void gort_ctx_cancel(gort_ctx *c) {
     cancel(c, -ECANCELED, unref);
 }
 
+/* The cause of c, which may still be on its way: helps it down to c, channel included. */
+static int settle(gort_ctx *c) {
+    int cause = 0;
+    for (gort_ctx *up = c; up != NULL && cause == 0; up = up->parent) cause = load_acq(&up->err);
+    if (likely(cause == 0)) return 0;
+    cancel(c, cause, unref);
+    gort_chan_close(c->done); /* who set the cause may not have come to it yet */
+    return load_acq(&c->err);
+}
+
 EXPORT gort_chan *gort_ctx_done(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return NULL;
+    settle(c);
     return c->done;
 }
 
 EXPORT int gort_ctx_err(gort_ctx *c) {
     if (in_forked_child()) return -ENOTCONN;
     poll_attention();
-    return c != NULL ? load_acq(&c->err) : 0;
+    return c != NULL ? settle(c) : 0;
 }
 
 EXPORT void gort_ctx_release(gort_ctx *c) {

@@ -65,7 +65,8 @@ static void deliver(int signo) {
 }
 
 static void *signal_main(void *unused) {
-    M *m = enter(); /* the thread's record; it is the runtime's own and not a plain thread's */
+    M *m = enter(); /* makes its record, which is the runtime's own and not a plain thread's */
+    self(m)->flags |= GF_SYSTEM;
     sub_rlx(&sched.plain_threads, 1);
     leave(m);
     for (;;) {
