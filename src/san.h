@@ -27,7 +27,11 @@ void __tsan_release(void *addr);
 void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
 void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old, size_t *size_old);
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
+/* Frames that never returned (the end of a goroutine) have left their red zones on the stack. */
+#define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))
 #define SAN_FIBERS 1
+#else
+#define asan_forget(addr, size) ((void)0)
 #endif
 
 #ifndef SAN_FIBERS

@@ -26,6 +26,7 @@
  * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped.
  */
 #include "stack.h"
+#include "san.h"
 
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -272,6 +273,7 @@ static void put_common(Stack *list, uint32_t n) {
 void stack_put(M *m, Stack *s) {
     P *p = m->p;
     stack_check(s);
+    asan_forget(s->lo, stack_span(s));
     if (unlikely(p == NULL)) {
         s->next = NULL;
         put_common(s, 1);
@@ -316,6 +318,7 @@ Stack *stack_custom(size_t size) {
 
 void stack_custom_free(Stack *s) {
     stack_check(s);
+    asan_forget(s->lo, stack_span(s));
     sub_rlx(&room.custom_bytes, s->size);
     os_unmap(s->lo - PAGE, s->size);
 }
