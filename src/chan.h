@@ -32,10 +32,10 @@ void __tsan_release(void *at);
 #endif
 #endif
 #ifdef GORT_TSAN
-void __tsan_read_range(void *at, unsigned long size);
-void __tsan_write_range(void *at, unsigned long size);
-#define tsan_reads(p, n) ((p) && (n) ? __tsan_read_range((void *)(p), (n)) : (void)0)
-#define tsan_writes(p, n) ((p) && (n) ? __tsan_write_range((void *)(p), (n)) : (void)0)
+void __tsan_read_range(void *at, long size);
+void __tsan_write_range(void *at, long size);
+#define tsan_reads(p, n) ((p) && (n) ? __tsan_read_range((void *)(p), (long)(n)) : (void)0)
+#define tsan_writes(p, n) ((p) && (n) ? __tsan_write_range((void *)(p), (long)(n)) : (void)0)
 #else
 #define tsan_reads(p, n) ((void)0)
 #define tsan_writes(p, n) ((void)0)
