@@ -158,6 +158,7 @@ static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
 static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t size) {
     Stack *s = early_stack(m, attr, gp);
     if (s == NULL) return -ENOMEM;
+    stack_forget(s);
     gp->stack = s;
     gp->flags |= GF_NAMED; /* also: what lies above the first frame is in use */
     memset(s->name, 0, sizeof s->name);

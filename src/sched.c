@@ -59,6 +59,7 @@ INLINE void switch_stacks(M *m, void **save, G *from, G *to) {
 
 void attach_stack(M *m, G *gp) {
     Stack *s = stack_get(m);
+    stack_forget(s);
     gp->stack = s;
     gp->sp = arch_first_frame(stack_top(s), goroutine_entry, NULL);
 #ifdef GORT_TSAN
