@@ -208,9 +208,11 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         gort_attr attr = {.stack_size = MAIN_STACK};
         open_up();
         count_plain_threads();
+        add_seq(&sched.in_syscall, 1); /* goroutine 1 is on its way: no deadlock (dead.c) */
         store_seq(&sched.running, 1);
         tracing_begin_run();
         r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
+        sub_seq(&sched.in_syscall, 1);
         if (r == 0) {
             page_begin_run();
             note_sleep(&run.done);
