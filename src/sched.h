@@ -24,6 +24,9 @@ NOINLINE M *enter_slow(M *m);  /* preempt.c: attn was set */
 NOINLINE void leave_slow(M *m);
 NOINLINE M *m_adopt(void);     /* m.c: this plain thread's M, made on its first call */
 
+/* In a section a P belongs to one M: what the protocols of retake.c and preempt.c are for. */
+INLINE bool owns_its_p(M *m) { return m->p == NULL || load_acq(&m->p->m) == m; }
+
 /* Begins a section. In a child of fork, and after no runtime, it works all the same. */
 INLINE M *enter(void) {
     M *m = getm();
@@ -32,11 +35,12 @@ INLINE M *enter(void) {
     m->locks = before + 1;
     fence_compiler(); /* pairs with the monitor's membarrier (preempt.c) */
     if (unlikely(load_rlx(&m->attn) != 0) && before == 0) m = enter_slow(m);
+    check(owns_its_p(m));
     return m;
 }
 
 INLINE void leave(M *m) {
-    check(m == getm() && m->locks > 0);
+    check(m == getm() && m->locks > 0 && owns_its_p(m));
     fence_compiler();
     store_rel(&m->locks, m->locks - 1); /* orders the section before a take (preempt.c, R3) */
     fence_compiler();

@@ -87,6 +87,7 @@ EXPORT void gort_stats_read(gort_stats *s) {
     Counters n;
     *s = (gort_stats){0};
     if (in_forked_child()) return;
+    M *m = enter();
     counters_read(&n);
     copy_counters(s, &n);
     add_queues(s);
@@ -100,4 +101,5 @@ EXPORT void gort_stats_read(gort_stats *s) {
     s->stack_bytes_cached = at_most(stack_cached(), s->stack_bytes_reserved);
     s->threads_created = load_rlx(&sched.threads_created);
     s->stack_guard_kind = (uint64_t)stack_guard_kind();
+    leave(m);
 }
