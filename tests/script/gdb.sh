@@ -1,0 +1,66 @@
+#!/bin/sh
+# tools/gort-gdb.py, live and on a core file, with 1,001 parked goroutines.
+set -eu
+out=${OUT:-build}
+command -v gdb >/dev/null || { echo "no gdb"; exit 77; }
+[ -z "${SAN:-}" ] || { echo "not under a sanitizer"; exit 77; }
+[ "${ARCH:-$(uname -m)}" = x86_64 ] || { echo "x86-64 only"; exit 77; }
+gdb -batch -nx -ex 'python print(6 * 7)' 2>/dev/null | grep -q 42 || { echo "gdb without python"; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; exit 1; }
+
+cat >"$dir/prog.c" <<'END'
+#include <gort.h>
+#include <stdlib.h>
+static gort_chan *never;
+static int waiting;
+__attribute__((noinline)) static int inner(int n) {
+    __atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
+    return gort_chan_recv(never, NULL) + n;
+}
+static void parked(void *arg) {
+    inner(3);
+    __asm__ volatile("");
+}
+static int program(int argc, char **argv) {
+    gort_attr attr = {.name = "the one"};
+    gort_stats s;
+    never = gort_chan_new(0, 0);
+    for (int i = 0; i < 1000; i++) gort_go(parked, NULL);
+    gort_go_with(&attr, parked, NULL);
+    do {
+        gort_sleep(GORT_MS);
+        gort_stats_read(&s);
+    } while (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) < 1001 || s.idle_procs < s.maxprocs - 1);
+    abort();
+}
+int main(int argc, char **argv) { return gort_main(program, argc, argv); }
+END
+${CC:-cc} -g -O2 -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/prog"
+script=$PWD/tools/gort-gdb.py
+
+check() {
+    grep -q '^1002 goroutines$' "$1" || { cat "$1"; fail "$2: not 1002 goroutines"; }
+    grep -q '^1002 .*chan receive  *parked "the one"$' "$1" || { head -30 "$1"; fail "$2: no goroutine with a name"; }
+    [ "$(grep -c '^goroutine [0-9]* \[chan receive\]' "$1")" = 1001 ] || fail "$2: not 1001 blocks"
+    [ "$(grep -c '^#.* in inner ()' "$1")" -ge 1001 ] || fail "$2: not 1001 frames of inner"
+    [ "$(grep -c '^#.* in parked ()' "$1")" -ge 1001 ] || fail "$2: not 1001 frames of parked"
+    grep -q '^#.* in program ()' "$1" || fail "$2: no frame of program"
+}
+
+export GORT_MAXPROCS=2
+timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' -ex run -ex "source $script" \
+    -ex 'info goroutines the one' -ex 'goroutine all bt' "$dir/prog" >"$dir/live" 2>&1 </dev/null || true
+if grep -q 'SIGABRT' "$dir/live"; then check "$dir/live" live; else
+    echo "gdb cannot run programs here: $(tail -1 "$dir/live")"; exit 77
+fi
+
+# A core file, where the kernel leaves one in the directory of the program.
+case "$(cat /proc/sys/kernel/core_pattern)" in core | core.%p) ;; *) echo "no core files here: not tested"; exit 0 ;; esac
+(cd "$dir" && ulimit -c unlimited && ./prog >/dev/null 2>&1) 2>/dev/null || true
+core=$(find "$dir" -name 'core*' | head -1)
+[ -n "$core" ] || { echo "no core file was written: not tested"; exit 0; }
+timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex "source $script" -ex 'info goroutines the one' \
+    -ex 'goroutine all bt' "$dir/prog" "$core" >"$dir/dead" 2>&1 </dev/null || true
+check "$dir/dead" core

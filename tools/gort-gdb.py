@@ -1,0 +1,252 @@
+"""gdb commands for programs that use gort, live or on a core file.
+
+    info goroutines [WORD]    every goroutine (with WORD in its line)
+    goroutine N bt            the frames of one
+    goroutine all bt          of all
+
+Load with `source tools/gort-gdb.py`; an installed one is loaded with libgort.so by itself. The
+library has to be built with -g, as it is by default.
+
+How a parked goroutine is unwound: gdb knows the registers of threads only, and on a core file
+they cannot be changed. So an unwinder of our own tells gdb that the caller of the innermost frame
+of the selected thread is the goroutine's saved context; from there on gdb unwinds as usual. The
+command walks these frames, prints all but the first, and takes the unwinder's word back.
+"""
+
+import struct
+
+import gdb
+from gdb.unwinder import Unwinder
+
+STATUS = {0: "idle", 1: "runnable", 2: "running", 3: "syscall", 4: "waiting", 6: "dead"}
+REASONS = [
+    "waiting", "chan receive", "chan send", "chan receive (nil chan)", "chan send (nil chan)", "select",
+    "select (no cases)", "sleep", "sync.Mutex.Lock", "sync.RWMutex.RLock", "sync.RWMutex.Lock",
+    "sync.WaitGroup.Wait", "sync.Cond.Wait", "semacquire", "IO wait", "syscall", "file IO", "stop the world",
+]
+GF_NAMED = 2
+# What arch_switch leaves at a saved sp, in words (src/arch/*/switch.S), and how much it takes.
+SAVED = {
+    "i386:x86-64": ({"r15": 1, "r14": 2, "r13": 3, "r12": 4, "rbx": 5, "rbp": 6, "rip": 7}, 8, "rsp", "rip"),
+}
+
+
+def evaluate(text):
+    try:
+        return gdb.parse_and_eval(text)
+    except gdb.error:
+        return None
+
+
+def static(file, name):
+    """A static variable of the library, wherever it was compiled."""
+    for place in ("'src/%s'::%s" % (file, name), "'%s'::%s" % (file, name), name):
+        value = evaluate(place)
+        if value is not None and value.type.code != gdb.TYPE_CODE_ERROR:
+            return value
+    raise gdb.GdbError("no gort in this program, or it was built without -g")
+
+
+class Layout:
+    """Offsets of the fields of a G, so that regions are read in one piece."""
+
+    def __init__(self):
+        self.type = gdb.lookup_type("struct G")
+        self.size = self.type.sizeof
+        self.at = {f.name: (f.bitpos // 8, f.type.sizeof) for f in self.type.fields()}
+
+    def get(self, data, base, name):
+        offset, size = self.at[name]
+        return struct.unpack_from({1: "<B", 2: "<H", 4: "<I", 8: "<Q"}[size], data, base + offset)[0]
+
+
+class Goroutine:
+    def __init__(self, layout, data, base, address):
+        get = lambda name: layout.get(data, base, name)
+        self.address = address
+        self.id, self.status, self.reason = get("id"), get("status"), get("reason")
+        self.sp, self.fn, self.m, self.home = get("sp"), get("fn"), get("m"), get("home")
+        self.flags, self.stack, self.created = get("flags"), get("stack"), get("created_at")
+
+    def status_text(self):
+        if self.status == 4 and self.reason < len(REASONS):
+            return REASONS[self.reason]
+        return STATUS.get(self.status, str(self.status))
+
+    def name(self):
+        if not self.flags & GF_NAMED or not self.stack:
+            return ""
+        stack = gdb.Value(self.stack).cast(gdb.lookup_type("struct Stack").pointer())
+        try:
+            return stack["name"].string(errors="replace")
+        except gdb.error:
+            return ""
+
+    def thread(self):
+        """The thread that has its registers: where it runs, or where it was stopped by signal."""
+        if self.status in (2, 3):
+            return thread_of(self.m)
+        if self.status == 1 and self.home:
+            m = m_at(self.home)
+            if int(m["in_handler"]) and int(m["curg"]) == self.address:
+                return thread_of(self.home)
+        return None
+
+    def line(self):
+        name = self.name()
+        return '%-7d %-24s %s%s' % (self.id, self.status_text(), function_at(self.fn), ' "%s"' % name if name else "")
+
+
+def m_at(address):
+    return gdb.Value(address).cast(gdb.lookup_type("struct M").pointer())
+
+
+def thread_of(m):
+    if not m:
+        return None
+    tid = int(m_at(m)["tid"])
+    for thread in gdb.selected_inferior().threads():
+        if thread.ptid[1] == tid:
+            return thread
+    return None
+
+
+def function_at(pc):
+    text = gdb.execute("info symbol 0x%x" % pc, to_string=True).strip()
+    return text.split(" in section")[0].split(" + ")[0] if "in section" in text else "0x%x" % pc
+
+
+def goroutines():
+    gs = static("g.c", "gs")
+    layout, inferior = Layout(), gdb.selected_inferior()
+    regions, carved = int(gs["regions"]), int(gs["carved"])
+    found = []
+    for i in range(regions):
+        region = int(gs["region"][i])
+        count = carved if i == regions - 1 else (2 << 20) // layout.size
+        data = bytes(inferior.read_memory(region, count * layout.size)) if count else b""
+        for k in range(count):
+            base = k * layout.size
+            if layout.get(data, base, "id") and layout.get(data, base, "status") not in (0, 6):
+                found.append(Goroutine(layout, data, base, region + base))
+    return sorted(found, key=lambda g: g.id)
+
+
+class FrameId:
+    def __init__(self, sp, pc):
+        self.sp, self.pc = sp, pc
+
+
+class Switched(Unwinder):
+    """While `to` is set: the innermost frame of the thread was called from the saved context."""
+
+    def __init__(self):
+        super().__init__("gort goroutine")
+        self.to = None
+        self.innermost = None
+
+    def __call__(self, pending):
+        if self.to is None:
+            return None
+        registers, words, sp_name, pc_name = self.to[1]
+        sp, pc = int(pending.read_register(sp_name)), int(pending.read_register(pc_name))
+        if self.innermost is None:
+            self.innermost = (sp, pc)
+        if (sp, pc) != self.innermost:
+            return None
+        word = gdb.lookup_type("unsigned long")
+        saved = gdb.selected_inferior().read_memory(self.to[0], words * 8)
+        info = pending.create_unwind_info(FrameId(gdb.Value(sp).cast(word), gdb.Value(pc).cast(word)))
+        for name, place in registers.items():
+            info.add_saved_register(name, gdb.Value(struct.unpack_from("<Q", saved, place * 8)[0]).cast(word))
+        info.add_saved_register(sp_name, gdb.Value(self.to[0] + words * 8).cast(word))
+        return info
+
+
+switched = Switched()
+gdb.unwinder.register_unwinder(None, switched, replace=True)
+
+
+def print_frame(n, frame):
+    name = frame.name() or "??"
+    where = frame.find_sal()
+    place = " at %s:%d" % (where.symtab.filename, where.line) if where.symtab else ""
+    print("#%-3d 0x%016x in %s ()%s" % (n, frame.pc(), name, place))
+
+
+def print_frames(frame):
+    n = 0
+    while frame is not None and frame.is_valid() and n < 200:
+        print_frame(n, frame)
+        n += 1
+        try:
+            frame = frame.older()
+        except gdb.error as error:
+            print("     (%s)" % error)
+            return
+
+
+def backtrace_parked(g):
+    layout = SAVED.get(gdb.selected_inferior().architecture().name())
+    if layout is None:
+        raise gdb.GdbError("this processor is not known here")
+    if g.sp == 0:
+        print("     (has not run yet)")
+        return
+    switched.to, switched.innermost = (g.sp, layout), None
+    gdb.invalidate_cached_frames()
+    try:
+        print_frames(gdb.newest_frame().older())
+    finally:
+        switched.to = None
+        gdb.invalidate_cached_frames()
+
+
+def backtrace(g):
+    print("goroutine %d [%s]%s:" % (g.id, g.status_text(), ' "%s"' % g.name() if g.name() else ""))
+    thread = g.thread()
+    if thread is None:
+        backtrace_parked(g)
+    else:
+        before = gdb.selected_thread()
+        thread.switch()
+        print_frames(gdb.newest_frame())
+        before.switch()
+    if g.created > 1 and g.id != 1:
+        print("created by %s" % function_at(g.created - 1))
+    print("")
+
+
+class InfoGoroutines(gdb.Command):
+    """Lists the goroutines of a program that uses gort: id, status, function and name."""
+
+    def __init__(self):
+        super().__init__("info goroutines", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        lines = [g.line() for g in goroutines()]
+        for line in lines:
+            if argument in line:
+                print(line)
+        print("%d goroutines" % len(lines))
+
+
+class GoroutineCommand(gdb.Command):
+    """goroutine N bt, goroutine all bt: the frames of goroutines."""
+
+    def __init__(self):
+        super().__init__("goroutine", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        words = argument.split()
+        if len(words) != 2 or words[1] not in ("bt", "backtrace"):
+            raise gdb.GdbError("usage: goroutine N bt, goroutine all bt")
+        chosen = [g for g in goroutines() if words[0] == "all" or str(g.id) == words[0]]
+        if not chosen:
+            raise gdb.GdbError("no goroutine %s" % words[0])
+        for g in chosen:
+            backtrace(g)
+
+
+InfoGoroutines()
+GoroutineCommand()
