@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Addresses as text: what is well formed, what is not, and what they become. */
 #include "../test.h"
-#include "io_net.h"
+#include "../io_net.h"
 
 static const char *malformed[] = {
     "",          "80",           "localhost",     "127.0.0.1",   "127.0.0.1:",   ":",          "127.0.0.1:x",

@@ -2,7 +2,7 @@
 /* gort_close wakes whoever is blocked with -EBADF, also when the number is taken again at once; of
  * two closes one succeeds. */
 #include "../test.h"
-#include "io_net.h"
+#include "../io_net.h"
 
 static int fd[2], p[2], done, bad;
 

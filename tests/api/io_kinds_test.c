@@ -2,7 +2,7 @@
 /* Whatever can be polled: eventfd, timerfd, signalfd, inotify, pidfd, terminals, and what a shell
  * hands over on 0. */
 #include "../test.h"
-#include "io_net.h"
+#include "../io_net.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>

@@ -2,7 +2,7 @@
 /* Numbers closed and reused at once, 10^5 times, from several goroutines; and closed behind the
  * runtime's back. */
 #include "../test.h"
-#include "io_net.h"
+#include "../io_net.h"
 
 #include <sys/ioctl.h>
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* A write to a broken pipe or connection is -EPIPE and never a signal. */
 #include "../test.h"
-#include "io_net.h"
+#include "../io_net.h"
 
 #include <signal.h>
 

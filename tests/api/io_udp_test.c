@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Datagrams: whole, with addresses, empty ones too. */
 #include "../test.h"
-#include "io_net.h"
+#include "../io_net.h"
 
 static int s, done;
 

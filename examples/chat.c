@@ -1,0 +1,99 @@
+/*
+ * A chat room: what one says, all others hear. Who does not listen is dropped, not waited for.
+ *     cc chat.c -Iinclude build/libgort.a -lpthread -o chat
+ *     ./chat 127.0.0.1:7000        then, in several windows: nc 127.0.0.1 7000
+ * A member is a reader, a writer and a channel of lines; the room is a list under a mutex.
+ */
+#include <gort.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct line { char text[500]; };
+GORT_CHAN_TYPE(lines, struct line)
+
+struct member {
+    int fd, number;
+    lines *out;
+    struct member *next;
+};
+
+static gort_mutex room;
+static struct member *members;
+static int last_number;
+
+/* To everybody but `from`; a full channel is somebody who does not read. */
+static void say(struct member *from, const char *format, int number, const char *text) {
+    struct line l;
+    snprintf(l.text, sizeof l.text, format, number, text);
+    gort_mutex_lock(&room);
+    for (struct member *m = members; m; m = m->next)
+        if (m != from && lines_try_send(m->out, l) == -EAGAIN) lines_close(m->out);
+    gort_mutex_unlock(&room);
+}
+
+static void writer(void *arg) {
+    struct member *m = arg;
+    struct line l;
+    while (lines_recv(m->out, &l) == 0)
+        if (gort_write_full(m->fd, l.text, strlen(l.text)) < 0) break;
+    gort_close(m->fd); /* ends the reader too */
+}
+
+static void leave(struct member *m) {
+    struct member **at = &members;
+    gort_mutex_lock(&room);
+    while (*at != m) at = &(*at)->next;
+    *at = m->next;
+    gort_mutex_unlock(&room);
+    lines_close(m->out);
+    say(NULL, "* %d has left%s\n", m->number, "");
+}
+
+static void enter(struct member *m) {
+    gort_mutex_lock(&room);
+    m->number = ++last_number;
+    m->next = members;
+    members = m;
+    gort_mutex_unlock(&room);
+    say(m, "* %d has come%s\n", m->number, "");
+}
+
+static void serve(void *arg) {
+    struct member *m = arg;
+    gort_wg wg = {0};
+    char buf[400];
+    size_t have = 0;
+    ssize_t n;
+    gort_wg_go(&wg, writer, m);
+    while ((n = gort_read(m->fd, buf + have, sizeof buf - 1 - have)) > 0) {
+        char *end;
+        buf[have += (size_t)n] = 0;
+        while ((end = memchr(buf, '\n', have)) != NULL || have == sizeof buf - 1) {
+            size_t used = strcspn(buf, "\n") + (end != NULL);
+            if (end) *end = 0;
+            say(m, "%d: %s\n", m->number, buf);
+            memmove(buf, buf + used, have -= used);
+        }
+    }
+    leave(m);
+    gort_wg_wait(&wg);
+    lines_release(m->out);
+    free(m);
+}
+
+static int run(int argc, char **argv) {
+    char addr[64] = "";
+    int listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:7000", 0), fd;
+    gort_local_addr(listener, addr, sizeof addr);
+    fprintf(stderr, "the room is %s\n", listener < 0 ? strerror(-listener) : addr);
+    while ((fd = gort_accept(listener, NULL, NULL)) >= 0) {
+        struct member *m = malloc(sizeof *m);
+        *m = (struct member){.fd = fd, .out = lines_new(64)};
+        enter(m);
+        gort_go(serve, m);
+    }
+    return 1;
+}
+
+int main(int argc, char **argv) { return gort_main(run, argc, argv); }

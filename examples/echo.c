@@ -1,0 +1,68 @@
+/*
+ * An echo server: a goroutine per connection, plain blocking calls.
+ *
+ *     cc echo.c -Iinclude build/libgort.a -lpthread -o echo
+ *     ./echo 127.0.0.1:7777        then, elsewhere: nc 127.0.0.1 7777
+ *     ./echo                       any free port, and a client of its own: prints "ok" and ends
+ */
+#include <gort.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static void serve(void *arg) {
+    int fd = (int)(intptr_t)arg;
+    char buf[4096];
+    ssize_t n;
+    while ((n = gort_read(fd, buf, sizeof buf)) > 0)
+        if (gort_write_full(fd, buf, (size_t)n) < 0) break;
+    gort_close(fd);
+}
+
+static void accept_loop(void *arg) {
+    int listener = (int)(intptr_t)arg;
+    for (;;) {
+        int fd = gort_accept(listener, NULL, NULL);
+        if (fd == -EMFILE || fd == -ENFILE) {
+            gort_sleep(10 * GORT_MS); /* the connection waits in the queue */
+            continue;
+        }
+        if (fd < 0) break;
+        if (gort_go(serve, (void *)(intptr_t)fd) < 0) gort_close(fd);
+    }
+}
+
+/* Talks to the server for a moment. */
+static int try_it(const char *addr) {
+    char answer[6] = "";
+    int fd = gort_dial(addr, gort_now() + 10 * GORT_SEC);
+    if (fd < 0) return fd;
+    for (int i = 0; i < 1000; i++) {
+        if (gort_write_full(fd, "hello", 5) < 0 || gort_read_full(fd, answer, 5) < 0) return 1;
+        if (strcmp(answer, "hello") != 0) return 1;
+    }
+    gort_close(fd);
+    puts("ok");
+    return 0;
+}
+
+static int run(int argc, char **argv) {
+    char addr[64];
+    int listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:0", 0);
+    if (listener < 0) {
+        fprintf(stderr, "echo: %s\n", strerror(-listener));
+        return 1;
+    }
+    if (argc > 1) {
+        gort_local_addr(listener, addr, sizeof addr);
+        printf("listening on %s\n", addr);
+        fflush(stdout);
+        accept_loop((void *)(intptr_t)listener);
+        return 0;
+    }
+    gort_local_addr(listener, addr, sizeof addr);
+    gort_go(accept_loop, (void *)(intptr_t)listener);
+    return try_it(addr);
+}
+
+int main(int argc, char **argv) { return gort_main(run, argc, argv); }
