@@ -96,15 +96,13 @@ static bool map_rings(struct io_uring_params *p) {
 
 /* Does this kernel know what we use? */
 static bool probe(int fd) {
-    struct {
-        struct io_uring_probe head;
-        struct io_uring_probe_op op[IORING_OP_WRITE + 1];
-    } p = {0};
-    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)&p, count_of(p.op), 0, 0) < 0)
-        return false;
-    return p.head.last_op >= IORING_OP_WRITE && (p.op[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
-           (p.op[IORING_OP_WRITE].flags & IO_URING_OP_SUPPORTED) &&
-           (p.op[IORING_OP_FSYNC].flags & IO_URING_OP_SUPPORTED);
+    enum { OPS = IORING_OP_WRITE + 1 };
+    uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) / 8] = {0};
+    struct io_uring_probe *p = (void *)room;
+    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)p, OPS, 0, 0) < 0) return false;
+    return p->last_op >= IORING_OP_WRITE && (p->ops[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
+           (p->ops[IORING_OP_WRITE].flags & IO_URING_OP_SUPPORTED) &&
+           (p->ops[IORING_OP_FSYNC].flags & IO_URING_OP_SUPPORTED);
 }
 
 /* After kpoll_open(). */
