@@ -84,6 +84,7 @@ NOINLINE void zero(void *to, size_t n) {
 NOINLINE void *quiet_alloc(size_t size) {
     int saved = errno;
     void *at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
+    fence_compiler(); /* clang believes that an allocation leaves errno alone, and drops the store */
     errno = saved;
     return at;
 }
@@ -91,6 +92,7 @@ NOINLINE void *quiet_alloc(size_t size) {
 NOINLINE void quiet_free(void *at) {
     int saved = errno;
     free(at);
+    fence_compiler();
     errno = saved;
 }
 
