@@ -30,8 +30,8 @@
  *
  * Invariants, at each unlock ("live" is queued and not yet claimed):
  *   closed                          =>  recvq and sendq are empty
- *   a live Sudog is on recvq       =>  count == 0
- *   a live Sudog is on sendq       =>  count == capacity
+ *   a live Sudog is on recvq        =>  count == 0
+ *   a live Sudog is on sendq        =>  count == capacity
  *   refs == 0                       =>  no live Sudog
  *   pins  ==  claimable Sudogs that were not dequeued with success and whose owner has not yet
  *             been back
