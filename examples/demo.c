@@ -322,7 +322,7 @@ static int tour(int argc, char **argv) {
     connections();
     blocking_calls();
     a_deadlock();
-    printf("\nThat was the tour: %.1f s. Next: examples/hello.c, README.md, man gort.\n", seconds(start));
+    printf("\nThat was the tour: %.1f s. Next: examples/hello.c, README.md, man -l man/gort.7.\n", seconds(start));
     return 0;
 }
 
