@@ -61,7 +61,7 @@ static void yielder(void *arg) {
     gort_wg_done(&y->wg);
 }
 
-void yield_among(const char *name, int64_t g, int64_t n) {
+static void yield_among(const char *name, int64_t g, int64_t n) {
     struct yielders y = {.n = n};
     gort_wg_add(&y.wg, (int)g);
     int64_t t0 = now_ns();

@@ -11,8 +11,7 @@ _Noreturn void wrong(const char *what, int64_t value);
 void go(gort_fn *fn, void *arg);      /* gort_go, or the end */
 gort_chan *ints(size_t capacity);     /* a channel of int64_t */
 
-void yield_among(const char *name, int64_t g, int64_t n);          /* bench.c */
-void spawn_in_batches(const char *name, int64_t total, int64_t batch);
+void spawn_in_batches(const char *name, int64_t total, int64_t batch); /* bench.c */
 void scale_goroutines(void); /* scale.c */
 void scale_procs(void);
 int serve_echo(const char *addr); /* serve.c: never come back unless they fail */
