@@ -187,7 +187,7 @@ static void read_debug(const char *s) {
 /* The default number of Ps: the CPUs this process may use, and no more than its cgroup is given
  * time for. A quota of one CPU on a larger machine still gets two Ps: with one, a goroutine that
  * computes would hold up everything else for whole slices. */
-static int default_procs(void) {
+int env_default_procs(void) {
     int cpus = os_cpu_count(), quota = os_cpu_quota();
     if (quota > 0 && quota < cpus) cpus = quota < 2 ? 2 : quota;
     return cpus < 1 ? 1 : cpus > MAX_PROCS ? MAX_PROCS : cpus;
@@ -201,7 +201,7 @@ static void read_maxprocs(const char *s) {
         s = NULL;
     }
     settings.procs_from_env = s != NULL;
-    settings.procs = s == NULL ? default_procs() : n > MAX_PROCS ? MAX_PROCS : (int)n;
+    settings.procs = s == NULL ? env_default_procs() : n > MAX_PROCS ? MAX_PROCS : (int)n;
 }
 
 /* sim == 0 means off, so seed 0 is stored as another. */

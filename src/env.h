@@ -9,6 +9,8 @@
 /* Fills `settings` from the defaults and the environment; complaints go to stderr. Always 0.
  * On the caller's thread, before any thread of the runtime exists (getenv). */
 int env_read(void);
+/* The number of Ps where nothing else is said. Any thread. */
+int env_default_procs(void);
 
 /* Copies of GORT_TRACE and GORT_HTTP; empty: not set. */
 extern char env_trace[1024], env_http[256];

@@ -95,7 +95,7 @@ static void reset(void) {
     sched.idle_m_count = sched.m_count = 0;
     sched.npidle = sched.spinning = sched.stop_waiting = 0;
     sched.in_syscall = sched.taken = sched.poll_waiters = 0;
-    sched.main_exited = 0;
+    sched.main_exited = sched.procs_fixed = 0;
     sched.next_id = 0;
     sched.polled_at = sched.coarse = now;
     sched.poll_until = 0;

@@ -239,6 +239,7 @@ struct P {
     /* the monitor's notes */
     uint32_t seen_tick ALIGNED(CACHE_LINE);
     uint32_t seen_syscalltick;
+    uint32_t stalled_tick;  /* the slice a stall was reported for */
     int64_t seen_when, seen_syscall_when;
     void *cache[8];         /* per-P caches of the rooms above: alloc.c, pool.c */
 } ALIGNED(CACHE_LINE);
@@ -266,6 +267,7 @@ typedef struct Sched {
     int64_t poll_until;     /* what that thread waits for at most */
     uint32_t poll_waiters;  /* Gs waiting for a descriptor */
     uint32_t main_exited;   /* gort_exit in main */
+    uint32_t procs_fixed;   /* the program has chosen the number of Ps itself */
     uint32_t signal_channels; /* gort_signal_notify registrations: no deadlock while there is one */
     uint64_t next_id;
     uint64_t threads_created;

@@ -16,6 +16,7 @@
  */
 #include "sysmon.h"
 #include "dead.h"
+#include "env.h"
 #include "loop.h"
 #include "m.h"
 #include "netpoll.h"
@@ -25,7 +26,9 @@
 #include "sched.h"
 #include "schedtrace.h"
 #include "stack.h"
+#include "stall.h"
 #include "wake.h"
+#include "world.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -96,6 +99,7 @@ static bool look_at(P *p, int64_t now) {
     if (!others_wait(p, now)) return false;
     if (load_acq(&p->timers.first) <= now) store_rlx(&p->look, 1);
     if (now - p->seen_when >= SLICE) {
+        stall_look(p, m, now);
         preempt_m(m);
         mon.next_slice_end = now; /* look again soon: it may be asleep */
     } else if (p->seen_when + SLICE < mon.next_slice_end) {
@@ -142,7 +146,20 @@ static void poll_network(int64_t now) {
     sub_seq(&sched.poll_waiters, n);
 }
 
+static void apply_quota(void *arg) { procs_follow((int)(intptr_t)arg); }
+
+/* The cgroup's quota may change while the program runs; unless it has chosen for itself, the
+ * number of Ps follows. A goroutine does it, since it takes a stop of the world. */
+static void follow_quota(int64_t now) {
+    if (now - mon.quota_at < 10 * GORT_SEC || settings.procs_from_env || load_rlx(&sched.procs_fixed)) return;
+    mon.quota_at = now;
+    int n = env_default_procs();
+    if (n != (int)load_rlx(&sched.procs))
+        go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0, (uintptr_t)apply_quota);
+}
+
 static void housekeeping(int64_t now) {
+    follow_quota(now);
     if (now - mon.scavenged >= GORT_SEC) {
         mon.scavenged = now;
         mon.idle_stacks = stack_scavenge();
@@ -236,7 +253,7 @@ int sysmon_start(void) {
     if (mon.m == NULL) return -ENOMEM;
     mon.m->plain = true;
     mon.stop = false;
-    mon.start = mon.scavenged = mon.traced = os_now();
+    mon.start = mon.scavenged = mon.traced = mon.quota_at = os_now();
     mon.idle_stacks = 1;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);

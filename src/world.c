@@ -242,12 +242,28 @@ static int maxprocs_from_thread(int n) {
     return r.result;
 }
 
+static int change_procs(M *m, int n) {
+    m = world_stop(m);
+    int old = (int)load_rlx(&sched.procs);
+    int r = procs_resize(m, (uint32_t)n);
+    world_start(m);
+    leave(m);
+    return r < 0 ? r : old;
+}
+
+void procs_follow(int n) {
+    M *m = enter();
+    if (load_rlx(&sched.procs_fixed)) leave(m);
+    else change_procs(m, n);
+}
+
 EXPORT int gort_maxprocs(int n) {
     CHILD_RETURNS(-ENOTCONN);
     if (!load_rlx(&sched.running)) return -ENOTCONN;
     M *m = enter();
     int old = (int)load_rlx(&sched.procs);
     if (n > MAX_PROCS) n = MAX_PROCS;
+    if (n >= 1) store_rlx(&sched.procs_fixed, 1);
     if (n < 1 || n == old) {
         leave(m);
         return old;
@@ -257,10 +273,5 @@ EXPORT int gort_maxprocs(int n) {
         leave(m);
         return maxprocs_from_thread(n);
     }
-    m = world_stop(m);
-    old = (int)load_rlx(&sched.procs);
-    int r = procs_resize(m, (uint32_t)n);
-    world_start(m);
-    leave(m);
-    return r < 0 ? r : old;
+    return change_procs(m, n);
 }
