@@ -55,6 +55,12 @@ static M *come_back(M *m) {
     return acquire_p_or_queue(m, &sched.taken);
 }
 
+/* On g0: the goroutine is in the global queue, and perhaps a P is idle. */
+static void gave_way(M *m, void *arg) {
+    unlock(&sched.lock);
+    wake_after_submit(m);
+}
+
 static M *give_way(M *m) {
     and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
     if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return m;
@@ -66,7 +72,7 @@ static M *give_way(M *m) {
     gp->since = coarse_now();
     m->p->slice_over = sched.global.count != 0; /* it shall not be its own successor */
     glist_push(&sched.global, gp);
-    return switch_to_g0(m, gp, NULL, NULL, &sched.lock);
+    return switch_to_g0(m, gp, gave_way, NULL, NULL);
 }
 
 NOINLINE M *enter_slow(M *m) {
@@ -207,7 +213,10 @@ static void preempt_here(M *m, void *context) {
         if (!(attn & ATTN_PREEMPT)) return;
         and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
         if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return;
-        if (give_p_away(m, gp)) wait_for_p(m, gp, context);
+        if (give_p_away(m, gp)) {
+            wake_after_submit(m);
+            wait_for_p(m, gp, context);
+        }
         return;
     }
 }

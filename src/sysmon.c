@@ -203,6 +203,7 @@ static int64_t look_around(int64_t now) {
         if (load_rlx(&sched.taken)) look_at_taken();
     }
     retaker_unlock();
+    if (load_rlx(&sched.npidle) != 0 && timers_first() <= now) wakep(mon.m); /* of a busy P */
     return did ? 0 : mon.next_slice_end;
 }
 

@@ -262,15 +262,16 @@ G *global_get_locked(P *p, uint32_t max) {
 
 /* ---- timers --------------------------------------------------------------------------------- */
 
-/* A timer became the earliest of its heap. If a thread blocks in the poller for longer, wake it;
- * if all sleep, start one; if all run, they see it when they next schedule. */
+/* A timer became the earliest of its heap. If a thread blocks in the poller for longer, wake it; if
+ * nobody is there and a P is idle, somebody shall be; if all are busy, they see it when they next
+ * schedule, and the monitor looks after them. */
 void wake_for_timer(M *m, int64_t when) {
     fence_full(); /* pairs with the one in find.c between publishing poll_until and reading first */
     if (load_rlx(&sched.polled_at) == 0) {
         int64_t until = load_rlx(&sched.poll_until);
         if (until == 0 || when < until) netpoll_break();
-    } else if (m == NULL || m->p == NULL) {
-        if (load_rlx(&sched.npidle) != 0) wakep(m);
+    } else if (load_rlx(&sched.npidle) != 0 && (m->p == NULL || m->curg != NULL)) {
+        wakep(m); /* it finds nothing and waits in the poller; an M on g0 will do so itself */
     }
     if (unlikely(load_rlx(&sysmon_sleeps))) sysmon_wake();
 }
