@@ -33,7 +33,7 @@ endif
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter
 CFLAGS  ?= -O2 -g
-LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-omit-frame-pointer -fno-strict-aliasing -pthread \
+LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fomit-frame-pointer -fno-strict-aliasing -pthread \
            -Iinclude -iquote src -iquote src/arch/$(ARCH) $(if $(DEBUG),-DGORT_CHECKED)
 ifeq ($(ARCH),x86_64)
 LIBFLAGS += -mno-red-zone

@@ -219,9 +219,10 @@ struct P {
     G *runnext;             /* atomic: the LIFO slot; only the holder makes it non-empty */
     uint32_t schedtick;     /* rounds that started a new slice; the monitor compares */
     uint32_t rounds;        /* rounds not through the slot: every 61st looks at the global queue */
-    uint32_t slice_over;    /* the slice has ended: global queue first, and the slot is not special */
-    bool passed_over;       /* the round after the last slice left something in the local queue */
+    /* Two words read as one by p_pauses(): reasons not to switch straight to the next. */
+    uint32_t slice_over ALIGNED(8); /* the slice has ended: global queue first; the slot is not special */
     uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0 */
+    bool passed_over;       /* the round after the last slice left something in the local queue */
     G *gfree;               /* cache of dead Gs */
     Stack *stacks;          /* cache of stacks */
     uint32_t ngfree, nstacks;
@@ -243,6 +244,16 @@ struct P {
     int64_t seen_when, seen_syscall_when;
     void *cache[8];         /* per-P caches of the rooms above: alloc.c, pool.c */
 } ALIGNED(CACHE_LINE);
+
+/* A reason to pass by g0. */
+INLINE bool p_pauses(P *p) {
+    uint64_t both;
+    memcpy(&both, &p->slice_over, sizeof both);
+    return both != 0;
+}
+_Static_assert(offsetof(P, look) == offsetof(P, slice_over) + 4, "p_pauses reads both");
+
+INLINE bool m_alert(M *m) { return load_rlx(&m->attn) != 0; }
 
 typedef struct Sched {
     Lock lock;

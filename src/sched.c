@@ -29,9 +29,10 @@
 
 void finish_switch(M *m) {
     Lock *l = m->unlock;
-    if (l) {
+    if (l) { /* never both */
         m->unlock = NULL;
         unlock(l);
+        return;
     }
     commit_fn *commit = m->commit;
     if (commit) {
@@ -89,8 +90,7 @@ INLINE void new_slice(M *m, P *p) {
  * the network: the slot, else the ring. NULL: g0 has to look. */
 INLINE G *pick_direct(M *m) {
     P *p = m->p;
-    if (unlikely(m->lockedg != NULL || load_rlx(&m->attn) != 0 || p->slice_over || load_rlx(&p->look)))
-        return NULL;
+    if (unlikely(m->lockedg != NULL || m_alert(m) || p_pauses(p))) return NULL;
     G *gp = load_rlx(&p->runnext);
     if (gp != NULL) {
         if (unlikely(load_rlx(&gp->home) != NULL)) return NULL;
@@ -182,9 +182,11 @@ static NOINLINE M *park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int 
 
 M *park(M *m, Lock *l, int reason) {
     G *gp = m->curg;
-    if (unlikely(gp->flags & GF_THREAD))
-        return park_thread(m, l, NULL, NULL, reason, GORT_FOREVER, 0, NULL);
-    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
+    if (unlikely(m->p == NULL)) { /* a plain thread, or misuse */
+        if (gp->flags & GF_THREAD) return park_thread(m, l, NULL, NULL, reason, GORT_FOREVER, 0, NULL);
+        refuse_to_park(m);
+    }
+    if (unlikely(m->locks != 1)) refuse_to_park(m);
     gp->reason = (uint8_t)reason;
     gp->since = coarse_now();
     trace_block(m, gp, reason);
