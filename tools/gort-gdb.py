@@ -27,7 +27,7 @@ REASONS = [
 GF_NAMED = 2
 # What arch_switch leaves at a saved sp, in words (src/arch/*/switch.S), and how much it takes.
 SAVED = {
-    "i386:x86-64": ({"r15": 1, "r14": 2, "r13": 3, "r12": 4, "rbx": 5, "rbp": 6, "rip": 7}, 8, "rsp", "rip"),
+    "i386:x86-64": ({"r15": 1, "r14": 2, "r13": 3, "r12": 4, "rbx": 5, "rbp": 6, "rip": 8}, 9, "rsp", "rip"),
 }
 
 

@@ -8,7 +8,7 @@
 
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. Returns when
  * somebody switches back. The layout of a saved context, from sp upwards:
- *   mxcsr/x87 cw, r15, r14, r13, r12, rbx, rbp, return address */
+ *   mxcsr/x87 cw, r15, r14, r13, r12, rbx, rbp, return into arch_switch, return address */
 void arch_switch(void **save, void *to);
 
 /* The first frame of a new stack: switching to the result calls entry(arg) with an aligned
@@ -52,7 +52,7 @@ uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
 
 /* Where a switched-out context will continue, and its frame pointer, for backtraces. */
-static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[7]; }
+static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[8]; }
 static inline uintptr_t arch_saved_fp(void *sp) { return ((uintptr_t *)sp)[6]; }
 
 #endif

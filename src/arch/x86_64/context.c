@@ -9,12 +9,14 @@
 #include <ucontext.h>
 
 void arch_entry(void);
+void arch_switched(void);
 
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
     uintptr_t *sp = (uintptr_t *)((uintptr_t)top & ~(uintptr_t)15);
     *--sp = 0;
     *--sp = 0;                        /* arch_entry is entered with sp at a multiple of 16 */
-    *--sp = (uintptr_t)arch_entry;    /* return address */
+    *--sp = (uintptr_t)arch_entry;    /* return address of arch_switch */
+    *--sp = (uintptr_t)arch_switched; /* and of its body */
     *--sp = 0;                        /* rbp: the end of a chain of frame pointers */
     *--sp = (uintptr_t)entry;         /* rbx */
     *--sp = (uintptr_t)arg;           /* r12 */

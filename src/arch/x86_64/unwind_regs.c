@@ -13,9 +13,10 @@ static void put(Regs *r, int reg, uintptr_t value) {
     r->known |= 1u << reg;
 }
 
-/* The layout is arch_switch's: control words, r15, r14, r13, r12, rbx, rbp, return address. */
+/* The layout is arch_switch's: control words, r15, r14, r13, r12, rbx, rbp, the return into
+ * arch_switch itself, its return address. */
 void regs_saved(Regs *r, void *sp) {
-    uintptr_t at[8];
+    uintptr_t at[9];
     *r = (Regs){.known = 0};
     if (!read_memory((uintptr_t)sp, at, sizeof at)) return;
     put(r, R15, at[1]);
@@ -24,7 +25,7 @@ void regs_saved(Regs *r, void *sp) {
     put(r, R12, at[4]);
     put(r, RBX, at[5]);
     put(r, RBP, at[6]);
-    put(r, RIP, at[7]);
+    put(r, RIP, at[8]);
     put(r, RSP, (uintptr_t)sp + sizeof at);
 }
 
