@@ -1,0 +1,14 @@
+// status: abort
+// stderr: gort: fatal: runlock of unlocked rwmutex
+// stderr: goroutine 1 [running
+/* Misuse is loud: a reader leaves while a writer owns it. */
+#include "../test.h"
+
+static int body(int argc, char **argv) {
+    gort_rwmutex rw = {0};
+    gort_rwmutex_lock(&rw);
+    gort_rwmutex_runlock(&rw);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }

@@ -1,0 +1,14 @@
+// status: abort
+// stderr: gort: fatal: unlock of unlocked rwmutex
+// stderr: goroutine 1 [running
+/* Misuse is loud: unlocking a rwmutex that only readers have. */
+#include "../test.h"
+
+static int body(int argc, char **argv) {
+    gort_rwmutex rw = {0};
+    gort_rwmutex_rlock(&rw);
+    gort_rwmutex_unlock(&rw);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }

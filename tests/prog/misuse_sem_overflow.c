@@ -1,0 +1,14 @@
+// status: abort
+// stderr: gort: fatal: semaphore overflows
+// stderr: goroutine 1 [running
+/* Misuse is loud: more permits than there are numbers. */
+#include "../test.h"
+
+static int body(int argc, char **argv) {
+    gort_sem s = {0};
+    gort_sem_release(&s, INT64_MAX);
+    gort_sem_release(&s, 1);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }
