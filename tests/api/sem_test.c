@@ -25,7 +25,7 @@ static void alone(void) {
 typedef struct Scene {
     gort_sem s;
     gort_wg wg;
-    int order[16], served; /* order: index by add() */
+    int order[16], next, served; /* an entry of order is there once it is counted in served */
 } Scene;
 
 typedef struct Want {
@@ -36,7 +36,8 @@ typedef struct Want {
 static void wanter(void *arg) {
     Want w = *(Want *)arg;
     gort_sem_acquire(&w.scene->s, w.amount);
-    w.scene->order[add(&w.scene->served, 1) - 1] = w.id;
+    w.scene->order[add(&w.scene->next, 1) - 1] = w.id;
+    add(&w.scene->served, 1);
     gort_wg_done(&w.scene->wg);
 }
 
