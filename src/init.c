@@ -61,6 +61,7 @@ static void main_left(M *m, void *arg) { note_wake(&run.done); }
 
 static void main_goroutine(void *arg) {
     run.result = run.fn(run.argc, run.argv);
+    tsan_release(&run);
     M *m = enter();
     if (m->pins) fatal("main returned while pinned or with the world stopped");
     m = world_stop(m);
@@ -216,6 +217,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         if (r == 0) {
             page_begin_run();
             note_sleep(&run.done);
+            tsan_acquire(&run);
             r = run.result;
         } else {
             store_seq(&sched.running, 0);
