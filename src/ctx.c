@@ -68,6 +68,8 @@ static void destroy(Garbage *g) {
     gort_ctx *c = container_of(g, gort_ctx, garbage);
     while (c != NULL) {
         gort_ctx *parent = c->parent;
+        tsan_acquire(c); /* all that others did before they dropped it */
+        if (parent != NULL) tsan_release(parent);
         gort_chan_release(c->done);
         quiet_free(c);
         c = parent != NULL && sub_seq(&parent->refs, 1) == 0 ? parent : NULL;
@@ -75,11 +77,13 @@ static void destroy(Garbage *g) {
 }
 
 static void unref(gort_ctx *c) {
+    tsan_release(c);
     if (sub_seq(&c->refs, 1) == 0) destroy(&c->garbage);
 }
 
 /* Likewise, where nothing may be freed: in the scheduler. */
 static void unref_later(gort_ctx *c) {
+    tsan_release(c);
     if (sub_seq(&c->refs, 1) == 0) garbage_leave(&c->garbage);
 }
 

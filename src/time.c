@@ -117,17 +117,20 @@ NOINLINE void garbage_collect_slow(void) {
 
 static void destroy(Garbage *g) {
     gort_timer *t = container_of(g, gort_timer, garbage);
+    tsan_acquire(t); /* all that others did before they dropped it */
     gort_chan_release(t->ch);
     quiet_free(t);
 }
 
 /* Drops a reference; outside of sections. */
 static void unref(gort_timer *t) {
+    tsan_release(t);
     if (sub_seq(&t->refs, 1) == 0) destroy(&t->garbage);
 }
 
 /* Likewise, in the scheduler. */
 static void unref_later(gort_timer *t) {
+    tsan_release(t);
     if (sub_seq(&t->refs, 1) == 0) garbage_leave(&t->garbage);
 }
 
