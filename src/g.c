@@ -102,6 +102,21 @@ void g_free(M *m, G *gp) {
     if (unlikely(++p->ngfree > STACK_CACHE)) give_back(p, STACK_CACHE / 2);
 }
 
+/* A late claimer may still look at a record's ticket, and each_g at its status and id: a parcel uses
+ * what comes behind them, and leaves it zeroed. */
+_Static_assert(offsetof(G, id) + 8 == offsetof(G, stack) && sizeof(G) - offsetof(G, stack) == PARCEL,
+               "a parcel is the end of a record");
+
+void *parcel_alloc(M *m) {
+    G *gp = g_alloc(m);
+    return gp ? &gp->stack : NULL;
+}
+
+void parcel_free(M *m, void *parcel) {
+    memset(parcel, 0, PARCEL);
+    g_free(m, container_of(parcel, G, stack));
+}
+
 void g_flush(P *p) { give_back(p, p->ngfree); }
 
 uint64_t g_next_id(M *m) {

@@ -46,6 +46,7 @@ void go_abandon(M *m, G *gp) {
     store_rlx(&gp->status, G_DEAD);
     gp->stack = NULL;
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
+    if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     add_rlx(&sched.other.ended, 1);
     if (s) {
 #ifdef GORT_TSAN
@@ -115,11 +116,19 @@ void goroutine_entry(void *arg) {
 #ifdef GORT_ASAN
     __sanitizer_finish_switch_fiber(NULL, NULL, NULL);
 #endif
+    char copy[(PARCEL + 15) & ~(size_t)15] ALIGNED(16);
     M *m = getm();
     finish_switch(m);
     for (;;) {
         G *gp = m->curg;
         *m->errno_at = 0;
+        if (gp->flags & GF_PARCEL) {
+            void *parcel = gp->arg;
+            memcpy(copy, parcel, PARCEL);
+            gp->arg = copy;
+            gp->flags &= (uint8_t)~GF_PARCEL;
+            parcel_free(m, parcel);
+        }
         tsan_acquire(gp);
         leave(m);
         gp->fn(gp->arg);
@@ -177,6 +186,22 @@ static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t si
     return 0;
 }
 
+/* The usual case: a stack is promised, and comes when gp first runs. */
+INLINE int promise(M *m, G *gp, const void *copy, size_t size) {
+    if (unlikely(!stack_credit_take(m))) return -ENOMEM;
+    gp->flags = GF_CREDIT;
+    if (size == 0) return 0;
+    void *parcel = parcel_alloc(m);
+    if (unlikely(parcel == NULL)) {
+        stack_credit_give(m);
+        return -ENOMEM;
+    }
+    memcpy(parcel, copy, size);
+    gp->arg = parcel;
+    gp->flags = GF_CREDIT | GF_PARCEL;
+    return 0;
+}
+
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc) {
     G *gp = g_alloc(m);
@@ -190,18 +215,11 @@ int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *co
     gp->spare = NULL;
     gp->param = NULL;
     gp->created_at = pc;
-    if (unlikely(attr != NULL || size != 0 || settings.stack_size != 0)) {
-        int r = equip(m, gp, attr, copy, size);
-        if (r < 0) {
-            g_free(m, gp);
-            return r;
-        }
-    } else {
-        if (unlikely(!stack_credit_take(m))) {
-            g_free(m, gp);
-            return -ENOMEM;
-        }
-        gp->flags = GF_CREDIT;
+    bool early = attr != NULL || size > PARCEL || settings.stack_size != 0;
+    int r = unlikely(early) ? equip(m, gp, attr, copy, size) : promise(m, gp, copy, size);
+    if (unlikely(r < 0)) {
+        g_free(m, gp);
+        return r;
     }
     gp->id = g_next_id(m);
     gp->parent = m->curg ? (uint32_t)m->curg->id : 0;

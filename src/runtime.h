@@ -66,7 +66,8 @@ enum {
     GF_THREAD = 1, /* the pseudo-G of a plain thread: woken by futex, never queued */
     GF_NAMED = 2,  /* its stack record holds a name */
     GF_SYSTEM = 4, /* the runtime's own; not counted */
-    GF_CREDIT = 8  /* holds the promise of a default stack (stack.h) */
+    GF_CREDIT = 8, /* holds the promise of a default stack (stack.h) */
+    GF_PARCEL = 16 /* has not run: arg points into a parcel (g.h) */
 };
 
 struct G {
