@@ -71,7 +71,9 @@ static uint64_t sum(const char *text, const char *name) {
 
 static uint64_t count_of(const char *text, const char *what) {
     uint64_t n = 0;
-    for (const char *s = text; (s = strstr(s, what)) != NULL; s += strlen(what)) n++;
+    size_t length = strlen(what);
+    for (const char *s = text; *s; s++) /* not strstr: sanitizers measure the whole rest each time */
+        if (*s == what[0] && strncmp(s, what, length) == 0) n++;
     return n;
 }
 
@@ -85,12 +87,16 @@ static void one_trace(void) {
     gort_stats outer0, inner0, inner1, outer1;
     size_t size;
     gort_stats_read(&outer0);
+    errno = 77;
     CHECK_EQ(gort_trace_start(path), 0);
     CHECK_EQ(gort_trace_start(path), -EBUSY);
+    CHECK_EQ(errno, 77);
     gort_stats_read(&inner0);
     play();
     gort_stats_read(&inner1);
+    errno = 78;
     CHECK_EQ(gort_trace_stop(), 0);
+    CHECK_EQ(errno, 78);
     gort_stats_read(&outer1);
     CHECK_EQ(gort_trace_stop(), -EINVAL);
     char *text = slurp(&size);
@@ -116,9 +122,7 @@ static int program(int argc, char **argv) {
     CHECK_EQ(gort_trace_stop(), -EINVAL);
     CHECK_EQ(gort_trace_start(NULL), -EINVAL);
     CHECK_EQ(gort_trace_start("/nonexistent/dir/file"), -ENOENT);
-    errno = 77;
     for (int i = 0; i < 3; i++) one_trace();
-    CHECK_EQ(errno, 77);
     return 0;
 }
 
