@@ -102,7 +102,7 @@ static int look_asleep(M *m, uintptr_t *pcs, int max) {
     text[n > 0 ? n : 0] = 0;
     if (*field(text, 8) == 0) return 0;
     regs_at(&r, hex(field(text, 8)), hex(field(text, 7)), 0);
-    r.known &= ~(1u << UNWIND_FP);
+    r.known &= ~((uint64_t)1 << UNWIND_FP);
     return walk(m, &r, pcs, max);
 }
 

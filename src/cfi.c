@@ -288,6 +288,7 @@ static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
     case 0x14: set_factored(k, c, b, RULE_VAL_OFFSET, false); break;
     case 0x15: set_factored(k, c, b, RULE_VAL_OFFSET, true); break;
     case 0x16: set_expr(k, b, uleb(b), RULE_VAL_EXPR); break;
+    case 0x2d: break;          /* aarch64: return addresses are signed from here on, or no more */
     case 0x2e: uleb(b); break; /* GNU_args_size */
     default: b->bad = true; break;
     }
@@ -419,25 +420,34 @@ static bool recover(const Rule *rule, const Regs *r, int reg, uint64_t cfa, uint
     }
 }
 
+/* In memory, or, in the innermost frame of a processor with a link register, still in that: only
+ * there does "the same" mean something. */
+static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t cfa,
+                           uintptr_t *pc) {
+    const Rule *rule = &row->reg[c->ra];
+    if (rule->kind == RULE_SAME && (c->ra == UNWIND_RA || !r->exact)) return false;
+    return recover(rule, r, (int)c->ra, cfa, pc);
+}
+
 static int apply(const Cfi *c, const Row *row, Regs *r) {
     Regs caller = {.known = 0};
     uintptr_t cfa, v;
     if (row->reg[c->ra].kind == RULE_UNDEFINED) return 0; /* marked as the outermost frame */
-    if (row->reg[c->ra].kind == RULE_SAME || !cfa_of(row, r, &cfa)) return -1;
+    if (!cfa_of(row, r, &cfa)) return -1;
     for (int i = 0; i < UNWIND_REGS; i++) {
         const Rule *rule = &row->reg[i];
         bool scratch = rule->kind == RULE_SAME && !c->signal && !(UNWIND_KEPT >> i & 1);
         if (scratch || !recover(rule, r, i, cfa, &v)) continue;
         caller.reg[i] = v;
-        caller.known |= 1u << i;
+        caller.known |= (uint64_t)1 << i;
     }
     if (row->reg[UNWIND_SP].kind == RULE_SAME) { /* unless told, the caller's sp is the CFA */
         caller.reg[UNWIND_SP] = cfa;
-        caller.known |= 1u << UNWIND_SP;
+        caller.known |= (uint64_t)1 << UNWIND_SP;
     }
-    if (!(caller.known >> c->ra & 1)) return -1;
-    caller.reg[UNWIND_RA] = caller.reg[c->ra];
-    caller.known |= 1u << UNWIND_RA;
+    if (!return_address(c, row, r, cfa, &v)) return -1;
+    caller.reg[UNWIND_RA] = UNWIND_STRIP(v);
+    caller.known |= (uint64_t)1 << UNWIND_RA;
     *r = caller;
     return 1;
 }

@@ -132,7 +132,7 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
     if (!start_of(gp, context, &r)) return before == G_RUNNING ? capture_running(gp->m, pcs, max) : 0;
     uintptr_t hi = (uintptr_t)s;
     if (!read_memory((uintptr_t)&s->lo, &lo, sizeof lo)) return 0;
-    uintptr_t sp = r.reg[7];
+    uintptr_t sp = r.reg[UNWIND_SP];
     if (sp < lo || sp > hi) lo = hi = 0; /* on g0, or an alternate stack: the order is checked only */
     int n = unwind(&r, lo, hi, pcs, max);
     bool same = load_acq(&gp->status) == before && load_acq(&gp->ticket) == ticket;

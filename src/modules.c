@@ -18,6 +18,8 @@
 #include "unwind.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -113,11 +115,14 @@ static bool read_string(uintptr_t at, char *buf, size_t size) {
 
 static void walk(void) {
     char path[512];
+    int err = errno;
     uintptr_t phdr = getauxval(AT_PHDR), dynamic = 0, vdso = getauxval(AT_SYSINFO_EHDR);
     uint32_t count = (uint32_t)getauxval(AT_PHNUM);
+    errno = err; /* getauxval sets it where there is no such entry */
     uintptr_t bias = bias_of_executable(phdr, count, &dynamic);
     if (load_rlx(&used) == 0) {
-        long n = os_sys(SYS_readlink, (long)"/proc/self/exe", (long)path, sizeof path - 1, 0, 0, 0);
+        long n = os_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
+                        sizeof path - 1, 0, 0);
         path[n > 0 ? n : 0] = 0;
         add(bias, phdr, count, n > 0 ? path : "main");
         if (vdso) add_mapped(vdso, vdso, "[vdso]");

@@ -91,17 +91,18 @@ static void sort(Symbol *a, uint32_t n) {
     }
 }
 
-static bool is_function(const Elf64_Sym *s, uint64_t strings_size) {
+/* `$x` and the like mark code and data on some machines; they are no names. */
+static bool is_function(const Elf64_Sym *s, const char *strings, uint64_t strings_size) {
     int type = ELF64_ST_TYPE(s->st_info);
     return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
            s->st_shndx != SHN_UNDEF && s->st_shndx < SHN_LORESERVE && s->st_value != 0 &&
-           s->st_name != 0 && s->st_name < strings_size;
+           s->st_name != 0 && s->st_name < strings_size && strings[s->st_name] != '$';
 }
 
-static uint32_t pick_functions(const Elf64_Sym *from, uint64_t n, uint64_t strings_size, Symbol *to) {
+static uint32_t pick_functions(const Module *mod, const Elf64_Sym *from, uint64_t n, Symbol *to) {
     uint32_t k = 0;
     for (uint64_t i = 0; i < n; i++) {
-        if (!is_function(&from[i], strings_size)) continue;
+        if (!is_function(&from[i], mod->strings, mod->strings_size)) continue;
         if (to) {
             uint64_t size = from[i].st_size;
             to[k] = (Symbol){from[i].st_value, size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
@@ -113,11 +114,11 @@ static uint32_t pick_functions(const Elf64_Sym *from, uint64_t n, uint64_t strin
 }
 
 static bool build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
-    mod->count = pick_functions(raw, n, mod->strings_size, NULL);
+    mod->count = pick_functions(mod, raw, n, NULL);
     if (mod->count == 0) return false;
     mod->symbols = os_map(mod->count * sizeof(Symbol), false);
     if (mod->symbols == NULL) return false;
-    pick_functions(raw, n, mod->strings_size, mod->symbols);
+    pick_functions(mod, raw, n, mod->symbols);
     sort(mod->symbols, mod->count);
     return true;
 }

@@ -58,7 +58,8 @@ static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t
     uintptr_t sp = now->reg[UNWIND_SP];
     if (now->reg[UNWIND_RA] < 4096) return false;
     if (signal) return true;
-    if (sp <= before->reg[UNWIND_SP]) return false;
+    if (sp < before->reg[UNWIND_SP]) return false;
+    if (sp == before->reg[UNWIND_SP] && !before->exact) return false; /* but a leaf may have none */
     return hi == 0 || (sp > lo && sp <= hi);
 }
 

@@ -11,7 +11,7 @@
  * a return address. */
 typedef struct Regs {
     uintptr_t reg[UNWIND_REGS];
-    uint32_t known; /* bit i: reg[i] holds a value */
+    uint64_t known; /* bit i: reg[i] holds a value */
     bool exact;
 } Regs;
 

@@ -8,6 +8,7 @@
 enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_RA = 16, UNWIND_REGS = 17 };
 
 /* What a called function leaves alone: rbx rbp r12-r15. */
-#define UNWIND_KEPT (1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
+#define UNWIND_KEPT ((uint64_t)(1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15))
+#define UNWIND_STRIP(pc) (pc) /* return addresses are plain here */
 
 #endif

@@ -10,7 +10,7 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, R13, R14, R15, RIP };
 
 static void put(Regs *r, int reg, uintptr_t value) {
     r->reg[reg] = value;
-    r->known |= 1u << reg;
+    r->known |= (uint64_t)1 << reg;
 }
 
 /* The layout is arch_switch's: control words, r15, r14, r13, r12, rbx, rbp, the return into
