@@ -146,11 +146,15 @@ static long rw_inherited(Call *c) {
     if (r <= 0) return r < 0 ? r : -EAGAIN;
     size_t all = c->n;
     if (c->dir == DIR_WRITE && !vector(c) && all > SHARED_WRITE) c->n = SHARED_WRITE;
-    call_unref(c);
-    c->m = block_begin(c->m);
-    r = rw_plain(c);
-    c->m = block_end(c->m);
-    call_reref(c);
+    if (c->m->pins) { /* must not hand off; poll(2) has promised */
+        r = rw_plain(c);
+    } else {
+        call_unref(c);
+        c->m = block_begin(c->m);
+        r = rw_plain(c);
+        c->m = block_end(c->m);
+        call_reref(c);
+    }
     c->n = all;
     return r;
 }
@@ -186,6 +190,7 @@ static long read_or_write(Call *c) {
     case MODE_SOCKET:
         r = rw_socket(c);
         if (likely(r != -ENOTSOCK)) return r;
+        netpoll_distrust();
         break;
     case MODE_NOWAIT:
         r = rw_nowait(c);

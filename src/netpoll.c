@@ -34,11 +34,15 @@
  * kernel then drops the registration without a word, and a waiter that trusts it waits for ever.
  * Registering again at every park would find out, at 370 ns each, 5 % of an echo. Instead a park
  * on an old registration leaves a mark (one byte per number, in an array of their own), and
- * netpoll() itself looks at the marks every millisecond while there are any: one that is found
- * twice still in wait is registered again, which costs a wait of over a millisecond one system
- * call and a short one none. The mark and `suspects` are a Dekker pair: the waiter marks, fence,
- * reads suspects; the pass clears suspects, fence, reads the marks. Likewise suspects and
- * `blocking`, for a poller that sleeps without a limit.
+ * netpoll() itself looks at the marks now and then while there are any: one that is found twice
+ * still in wait is registered again, which makes the kernel report anew what is ready. So a short
+ * wait costs nothing, and whatever else could go wrong with an edge is put right too. A program
+ * that closes with gort_close needs none of this: its marks are looked at every 250 ms. The first
+ * time a registration turns out to be gone, the program is known to be another kind
+ * (`distrust`), and it is every millisecond from then on.
+ * The mark and `suspects` are a Dekker pair: the waiter marks, fence, reads suspects; the pass
+ * clears suspects, fence, reads the marks. Likewise suspects and `blocking`, for a poller that
+ * sleeps without a limit.
  *
  * poll_waiters counts goroutines in queues. The waiter adds before it parks. It is taken off by
  * whoever readied it, after that, or by itself where its deadline did. So it is never too low
@@ -53,7 +57,9 @@
 
 #define CHUNK 1024
 #define CHUNKS 65536 /* 64 million numbers: 512 KB of untouched zeroes */
-#define LOOK_AGAIN GORT_MS
+#define LOOK_RARELY (250 * GORT_MS)
+#define LOOK_OFTEN GORT_MS
+#define RETRY_SOON GORT_MS /* the kernel could not take what io_uring has for it */
 
 typedef struct Chunk {
     Desc desc[CHUNK];
@@ -67,6 +73,10 @@ static Lock pass_lock;
 static int64_t passed_at;  /* pass_lock */
 static uint32_t suspects;  /* atomic: there may be marks */
 static uint32_t blocking;  /* atomic: a thread sleeps in the kernel */
+static uint32_t distrust;  /* atomic: the program closes numbers behind our back */
+
+static int64_t period(void) { return load_rlx(&distrust) ? LOOK_OFTEN : LOOK_RARELY; }
+void netpoll_distrust(void) { store_rlx(&distrust, 1); }
 
 static Chunk *chunk_make(uint32_t i) {
     Chunk *fresh = os_map(sizeof(Chunk), false), *none = NULL;
@@ -97,12 +107,14 @@ void waiter_link(WaitQueue *q, Waiter *w, bool front) {
     *(after ? &after->next : &q->head) = w;
     *(w->next ? &w->next->prev : &q->tail) = w;
     w->linked = true;
+    if (w->group) q->polls++;
 }
 
 void waiter_unlink(WaitQueue *q, Waiter *w) {
     *(w->prev ? &w->prev->next : &q->head) = w->next;
     *(w->next ? &w->next->prev : &q->tail) = w->prev;
     w->linked = false;
+    if (w->group) q->polls--;
 }
 
 /* Ends the wait of w, which is not linked any more, if nobody else has. */
@@ -117,12 +129,13 @@ static bool waiter_claim(Waiter *w, int result, GList *list) {
 
 void desc_wake_next(Desc *d, int dir, GList *list) {
     bool one = false;
-    for (Waiter *w = d->q[dir].head, *next; w; w = next) {
+    WaitQueue *q = &d->q[dir];
+    for (Waiter *w = q->head, *next; w && (!one || q->polls > 0); w = next) {
         next = w->next;
         if (one && w->group == NULL) continue;
-        waiter_unlink(&d->q[dir], w);
-        bool claimed = waiter_claim(w, 0, list);
-        if (claimed && w->group == NULL) one = true;
+        bool single = w->group == NULL;
+        waiter_unlink(q, w);
+        if (waiter_claim(w, 0, list) && single) one = true;
     }
 }
 
@@ -141,9 +154,10 @@ void desc_wake_all(Desc *d, int result, GList *list) {
 }
 
 int desc_register(Desc *d, int fd) {
-    int r = kpoll_add(fd, desc_seq(d));
-    d->registered = r == 0;
-    return r;
+    int r = kpoll_add(fd, desc_seq(d), d->registered);
+    if (r == KPOLL_GONE) netpoll_distrust();
+    d->registered = r >= 0;
+    return r < 0 ? r : 0;
 }
 
 void desc_trust(Desc *d, int fd) {
@@ -221,7 +235,7 @@ static bool pass_chunk(Chunk *c, int first, GList *list) {
 
 static void pass(int64_t now, GList *list) {
     if (!try_lock(&pass_lock, RANK_PRIM)) return;
-    if (now - passed_at >= LOOK_AGAIN) {
+    if (now - passed_at >= period()) {
         bool left = false;
         passed_at = now;
         store_seq(&suspects, 0);
@@ -251,10 +265,12 @@ void netpoll(int64_t deadline, GList *list) {
     if (list->head) deadline = 0;
     store_seq(&blocking, 1);
     fence_full(); /* against desc_trust, and uring.c's commit_put */
+    int64_t limit = load_seq(&suspects) ? period() : GORT_FOREVER;
     if (load_seq(&uring_pending)) uring_submit();
-    if (load_seq(&suspects) && deadline != 0) {
+    if (load_seq(&uring_pending)) limit = RETRY_SOON;
+    if (limit != GORT_FOREVER && deadline != 0) {
         if (now == 0) now = os_now();
-        if (deadline > now + LOOK_AGAIN) deadline = now + LOOK_AGAIN;
+        if (deadline > now + limit) deadline = now + limit;
     }
     kpoll_wait(deadline, list);
     store_rlx(&blocking, 0);

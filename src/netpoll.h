@@ -53,6 +53,7 @@ struct PollGroup {
 
 typedef struct WaitQueue {
     Waiter *head, *tail;
+    uint32_t polls; /* how many of them are of a gort_poll */
 } WaitQueue;
 
 typedef struct Desc {
@@ -85,6 +86,9 @@ void desc_trust(Desc *d, int fd);                  /* parks on an old registrati
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
 void desc_wake_all(Desc *d, int result, GList *list);
 
+/* The program closes numbers behind our back: believe less. */
+void netpoll_distrust(void);
+
 /* A number that the kernel has just given to us: nothing known about it holds any more. */
 void desc_born(int fd);
 
@@ -96,8 +100,10 @@ void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list);
 
 int kpoll_open(void);
 void kpoll_close(void);
-/* Reports every change of fd from now on, and what is the case already. Known or not known. */
-int kpoll_add(int fd, uint32_t seq);
+/* Reports every change of fd from now on, and what is the case already; known: it should be known.
+ * 0; KPOLL_GONE: it should have been known, and is now; -EPERM: cannot be polled; -errno. */
+enum { KPOLL_GONE = 1 };
+int kpoll_add(int fd, uint32_t seq, bool known);
 void kpoll_del(int fd);
 /* Calls netpoll_event for what has happened. deadline as netpoll's; block: it may consume a
  * break. */

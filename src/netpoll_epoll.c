@@ -82,14 +82,15 @@ int kpoll_source(int fd, void (*source)(GList *list)) {
     return 0;
 }
 
-/* With the entry's lock. */
-int kpoll_add(int fd, uint32_t seq) {
+/* With the entry's lock. What should be known is modified first, the other way round added. */
+int kpoll_add(int fd, uint32_t seq, bool known) {
     uint64_t data = data_of(fd, seq);
-    for (;;) {
-        int r = control(EPOLL_CTL_ADD, fd, WANTED, data);
-        if (r != -EEXIST) return r;
-        r = control(EPOLL_CTL_MOD, fd, WANTED, data);
-        if (r != -ENOENT) return r;
+    int gone = 0;
+    for (;; known = !known) {
+        int r = control(known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, WANTED, data);
+        if (r == 0) return gone;
+        if (r != (known ? -ENOENT : -EEXIST)) return r;
+        gone = known ? KPOLL_GONE : 0;
     }
 }
 
@@ -100,7 +101,7 @@ void kpoll_break(void) {
     uint32_t no = 0;
     if (load_seq(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
     lock(&break_lock, RANK_LEAF);
-    if (breakfd >= 0) os_write(breakfd, &one, sizeof one);
+    if (breakfd >= 0 && os_write(breakfd, &one, sizeof one) < 0) store_seq(&broken, 0);
     unlock(&break_lock);
 }
 

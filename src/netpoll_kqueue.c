@@ -63,7 +63,8 @@ void kpoll_close(void) {
     errno = saved;
 }
 
-int kpoll_add(int fd, uint32_t seq) {
+/* Whether it was known is not to be learned from kevent(2). */
+int kpoll_add(int fd, uint32_t seq, bool known) {
     struct kevent ev[2], out[2];
     void *tag = (void *)(uintptr_t)seq;
     EV_SET(&ev[0], (uintptr_t)fd, EVFILT_READ, EV_ADD | EV_CLEAR | EV_RECEIPT, 0, 0, tag);
