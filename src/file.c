@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <netdb.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -54,11 +55,18 @@ static long on_this_thread(Call *c, int op) {
     return r;
 }
 
+/* io_uring takes no notice of an offset on a pipe, where pread(2) says ESPIPE. */
+static bool has_offsets(int fd) {
+    struct stat st;
+    return sys6(SYS_fstat, fd, &st, 0, 0, 0, 0) == 0 && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
 static void entry_is_put(M *m, void *desc) { desc_unref(m, desc); }
 
 static bool through_uring(Call *c, int op, long *result) {
     static const int opcode[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
     if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && c->offset < 0)) return false;
+    if (op != FILE_FSYNC && !has_offsets(c->fd)) return false;
     UringOp u = {.opcode = opcode[op], .fd = c->fd, .buf = c->buf, .offset = c->offset,
                  .put = entry_is_put, .arg = c->d};
     u.n = c->n > AT_MOST ? AT_MOST : (uint32_t)c->n;

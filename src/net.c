@@ -101,6 +101,7 @@ static int lookup_elsewhere(Lookup *l) {
 static int lookup_until(const char *host, struct addrinfo **found, int64_t deadline) {
     *found = NULL;
     if (deadline == GORT_FOREVER) return error_of(lookup_now(host, found));
+    if (deadline <= os_now()) return -ETIMEDOUT;
     int code = -ETIMEDOUT;
     Lookup *l = calloc(1, sizeof *l);
     if (l == NULL) return -ENOMEM;

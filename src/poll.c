@@ -161,11 +161,19 @@ static int wait_thread(Poll *p, int64_t deadline) {
     return closed ? closed : r < 0 ? r : 0;
 }
 
+/* One of them was closed since the call began: what was asked may be its number's next owner. */
+static bool closed_since(Poll *p) {
+    for (nfds_t i = 0; i < p->n; i++)
+        if (p->watch[i].d && desc_seq(p->watch[i].d) != p->watch[i].seq) return true;
+    return false;
+}
+
 static int run(Poll *p, int64_t deadline) {
     for (;;) {
         sample(p);
         int r = ask(p);
         if (r == -EINTR) continue;
+        if (r > 0 && closed_since(p)) return -EBADF;
         if (r != 0 || (deadline != GORT_FOREVER && deadline <= os_now())) return r;
         r = is_goroutine(p->m) ? wait_poll(p, deadline) : wait_thread(p, deadline);
         if (r < 0) return r;

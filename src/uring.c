@@ -183,7 +183,7 @@ bool uring_run(M **m, UringOp *op) {
     op->gp = self(*m);
     put_entry(op);
     add_seq(&sched.poll_waiters, 1);
-    *m = park_commit(*m, commit_put, op, WAIT_FILE);
+    *m = park_commit(*m, commit_put, op, WAIT_IO);
     return true;
 }
 

@@ -73,6 +73,7 @@ static int run(int argc, char **argv) {
     r = gort_dial("name.invalid:80", 0);
     CHECKF(r == -ENOENT || r == -EHOSTUNREACH || r == -ETIMEDOUT, "name.invalid, passed: %d", r);
     CHECK_EQ(errno, 12345);
+    wait_until(gort_count() == 1); /* nobody left at the resolver */
     return 0;
 }
 

@@ -71,6 +71,8 @@ static void test_vectors(void) {
     CHECK_EQ(gort_read(19999, a, 1), -EBADF);
     CHECK_EQ(gort_recv(p[0], a, 1, 0), -ENOTSOCK);
     CHECK_EQ(gort_pread(p[0], a, 1, 0), -ESPIPE);
+    CHECK_EQ(gort_pwrite(p[1], a, 1, 0), -ESPIPE);
+    CHECK_EQ(gort_fsync(p[1]), -EINVAL);
     CHECK_EQ(gort_close(p[0]), 0);
     CHECK_EQ(gort_write(p[1], "x", 1), -EPIPE);
     CHECK_EQ(gort_close(p[1]), 0);
