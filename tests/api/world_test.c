@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { SPINNERS = 6, STOPPERS = 4, TURNS = 50 };
+enum { SPINNERS = 3, STOPPERS = 4, TURNS = 25 };
 static uint64_t spins[SPINNERS], yields, beats;
 static int started, stop;
 
@@ -29,7 +29,7 @@ static void pass(long microseconds) {
 }
 
 static void nothing_else_runs(void) {
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 8; round++) {
         uint64_t before[SPINNERS], y;
         gort_stop_world();
         for (int i = 0; i < SPINNERS; i++) before[i] = get(&spins[i]);
