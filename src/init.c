@@ -98,6 +98,8 @@ static void reset(void) {
     sched.in_syscall = sched.taken = sched.poll_waiters = 0;
     sched.main_exited = sched.procs_fixed = 0;
     sched.next_id = 0;
+    /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier run. */
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
     sched.polled_at = sched.coarse = now;
     sched.poll_until = 0;
     world_reset();
@@ -107,10 +109,7 @@ static void reset(void) {
 /* From here on work is taken. Only when all is there: a plain thread may submit at any time. */
 static void open_up(void) {
     lock(&sched.lock, RANK_SCHED);
-    for (uint32_t i = sched.procs; i-- > 0;) {
-        sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
-        idle_p_put_locked(sched.ps[i]);
-    }
+    for (uint32_t i = sched.procs; i-- > 0;) idle_p_put_locked(sched.ps[i]);
     unlock(&sched.lock);
 }
 
