@@ -52,7 +52,14 @@ static struct {
 bool runtime_running(void) { return load_rlx(&sched.running) && !forked_child; }
 
 static void after_fork(void) {
-    if (load_rlx(&run.busy)) forked_child = true;
+    if (!load_rlx(&run.busy)) return;
+    forked_child = true;
+    /* A request of the parent's monitor came along with the memory. Nobody is to be given way to,
+     * and sched.lock may be held by a thread that does not exist here. */
+    M *m = getm();
+    if (m == NULL) return;
+    if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL;
+    store_rlx(&m->attn, 0);
 }
 
 /* ---- goroutine 1 ------------------------------------------------------------------------------ */
