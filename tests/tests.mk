@@ -19,7 +19,7 @@ EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude
 
 .PHONY: test test-programs test-stress test-all test-valgrind examples demo
-test-programs: lib $(TEST_BIN) $(EX_BIN)
+test-programs: lib tools $(TEST_BIN) $(EX_BIN)
 examples: $(EX_BIN)
 
 # White box: every name of the library is visible.
