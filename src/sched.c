@@ -86,9 +86,9 @@ INLINE void new_slice(M *m, P *p) {
     if (unlikely(load_rlx(&m->attn) & ATTN_PREEMPT)) and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
 }
 
-/* The next goroutine where it is plainly known, without a look at the clock, the global queue or
- * the network: the slot, else the ring. NULL: g0 has to look. */
-INLINE G *pick_direct(M *m) {
+/* The next goroutine where it is plainly known, without a look at the clock or the network: the
+ * slot, else the ring. NULL: none, or g0 has to look. */
+INLINE G *pick_local(M *m) {
     P *p = m->p;
     if (unlikely(m->lockedg != NULL || m_alert(m) || p_pauses(p))) return NULL;
     G *gp = load_rlx(&p->runnext);
@@ -110,6 +110,31 @@ INLINE G *pick_direct(M *m) {
     }
     p->rounds++;
     store_rlx(&p->schedtick, p->schedtick + 1);
+    return gp;
+}
+
+/* Nothing is queued here: a batch of the global queue, as find.c would take it. */
+static NOINLINE G *pick_global(M *m) {
+    P *p = m->p;
+    if (m->nextg || m->lockedg || m_alert(m) || p_pauses(p) || load_rlx(&p->timers.count) != 0 ||
+        load_rlx(&p->runnext) != NULL || load_rlx(&p->head) != load_rlx(&p->tail) || p->rounds % 61 == 60)
+        return NULL;
+    lock(&sched.lock, RANK_SCHED);
+    G *gp = global_get_locked(p, 0);
+    unlock(&sched.lock);
+    if (gp == NULL) return NULL;
+    p->rounds++;
+    if (unlikely(load_rlx(&gp->home) != NULL)) {
+        m->nextg = gp;
+        return NULL;
+    }
+    store_rlx(&p->schedtick, p->schedtick + 1);
+    return gp;
+}
+
+INLINE G *pick_direct(M *m) {
+    G *gp = pick_local(m);
+    if (gp == NULL && load_rlx(&sched.global.count) != 0) gp = pick_global(m);
     return gp;
 }
 
@@ -396,7 +421,7 @@ M *yield(M *m) {
     }
     if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
     P *p = m->p;
-    G *next = pick_direct(m);
+    G *next = pick_local(m);
     if (next == NULL && m->nextg == NULL && m->lockedg == NULL && load_rlx(&m->attn) == 0 &&
         !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail)) {
         if (load_rlx(&sched.global.count) == 0 && load_rlx(&p->timers.count) == 0 &&
