@@ -188,9 +188,21 @@ static bool look_again(M *m) {
     return true;
 }
 
+/* A crowd of timers is served in batches: one wake-up of the thread costs as much as ten timers. */
+#define CROWD 1000
+#define CROWD_SLACK (200 * GORT_US)
+
+static int64_t poll_deadline(void) {
+    int64_t first = timers_first();
+    if (first == GORT_FOREVER) return first;
+    uint32_t armed = 0;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) armed += load_rlx(&sched.ps[i]->timers.count);
+    return armed > CROWD ? first + CROWD_SLACK : first;
+}
+
 /* Phase 8. True: m has a P again; *gp may be what the network made ready. */
 static bool wait_in_poller(M *m, G **gp) {
-    int64_t until = timers_first();
+    int64_t until = poll_deadline();
     if (until == GORT_FOREVER && load_rlx(&sched.poll_waiters) == 0) return false;
     if (xchg_seq(&sched.polled_at, 0) == 0) {
         /* Somebody waits there already, perhaps for longer. */
@@ -200,7 +212,7 @@ static bool wait_in_poller(M *m, G **gp) {
     }
     store_seq(&sched.poll_until, until);
     fence_full(); /* pairs with wake_for_timer: it sees poll_until, or we see its timer */
-    int64_t sooner = timers_first();
+    int64_t sooner = poll_deadline();
     if (sooner < until) store_rlx(&sched.poll_until, until = sooner);
     GList list = {0};
     if (!anything() && load_rlx(&sched.running)) netpoll(until, &list);

@@ -199,12 +199,23 @@ struct M {
 
 enum { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
 
+typedef struct TimerNode { /* of the heap: all that is compared */
+    int64_t when;
+    uint32_t slot;
+} TimerNode;
+typedef struct TimerSlot { /* of an armed timer, for as long as it is armed */
+    Timer *timer;
+    uint32_t place;     /* its node; for a free slot: the next free one */
+} TimerSlot;
 typedef struct TimerHeap {
     Lock lock;
     uint32_t count;     /* lock; read without as a hint */
     int64_t first;      /* atomic: when the earliest is due; GORT_FOREVER */
-    Timer **at;         /* lock */
-    uint32_t capacity;  /* lock */
+    /* lock: */
+    TimerNode *at;
+    TimerSlot *slots;
+    uint32_t capacity;  /* of both */
+    uint32_t free_slot; /* list; capacity: none */
 } TimerHeap;
 
 /* Counters of a P: its holder writes, anybody reads. */

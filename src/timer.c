@@ -2,8 +2,10 @@
  * Timers: one 4-ary heap per P, each under its own lock.
  *
  * A timer may live on a stack (a sleeper's, a waiter's with a deadline), so it leaves the heap
- * before timer_del() returns or its function runs; removal by index costs little, because a
- * deadline that is deleted early is usually a leaf. The function is called without the lock, with
+ * before timer_del() returns or its function runs; removal by place costs little, because a
+ * deadline that is deleted early is usually a leaf. The heap never looks at the timers it sorts: a
+ * hundred thousand sleepers are as many cold pages. A node holds the time and the number of a slot,
+ * the slot the timer and the node's place, both in dense arrays. The function is called without the lock, with
  * the arguments copied while it was held: the Timer itself may be gone by then. What the arguments
  * point to must outlive that moment: Gs are type-stable and compare tickets, gort_timer objects
  * hold a reference while they are armed.
@@ -18,67 +20,89 @@
 
 #define NOT_ARMED NULL
 
-/* The heap's array is mapped by hand: it is grown under a lock, and malloc is forbidden there. */
+/* The arrays are mapped by hand: they grow under a lock, and malloc is forbidden there. */
+static void *bigger(void *old, size_t size, uint32_t from, uint32_t to) {
+    void *at = os_map(size * to, false);
+    if (at && old) memcpy(at, old, size * from);
+    return at;
+}
+
 static bool grow(TimerHeap *h) {
-    uint32_t capacity = h->capacity ? h->capacity * 2 : 512;
-    Timer **at = os_map((size_t)capacity * sizeof *at, false);
-    if (at == NULL) return false;
-    if (h->at) {
-        memcpy(at, h->at, h->count * sizeof *at);
-        os_unmap(h->at, (size_t)h->capacity * sizeof *at);
+    uint32_t from = h->capacity, to = from ? from * 2 : 512;
+    TimerNode *at = bigger(h->at, sizeof *at, from, to);
+    TimerSlot *slots = bigger(h->slots, sizeof *slots, from, to);
+    if (at == NULL || slots == NULL) {
+        if (at) os_unmap(at, sizeof *at * to);
+        if (slots) os_unmap(slots, sizeof *slots * to);
+        return false;
     }
+    if (from) {
+        os_unmap(h->at, sizeof *at * from);
+        os_unmap(h->slots, sizeof *slots * from);
+    }
+    for (uint32_t i = from; i < to; i++) slots[i].place = i + 1; /* free, and the last points past the end */
+    h->free_slot = from;
     h->at = at;
-    h->capacity = capacity;
+    h->slots = slots;
+    h->capacity = to;
     return true;
 }
 
-static void place(TimerHeap *h, uint32_t i, Timer *t) {
-    h->at[i] = t;
-    t->index = i;
+static void place(TimerHeap *h, uint32_t i, TimerNode node) {
+    h->at[i] = node;
+    h->slots[node.slot].place = i;
 }
 
 static uint32_t sift_up(TimerHeap *h, uint32_t i) {
-    Timer *t = h->at[i];
+    TimerNode node = h->at[i];
     while (i > 0) {
         uint32_t up = (i - 1) / 4;
-        if (h->at[up]->when <= t->when) break;
+        if (h->at[up].when <= node.when) break;
         place(h, i, h->at[up]);
         i = up;
     }
-    place(h, i, t);
+    place(h, i, node);
     return i;
 }
 
 static void sift_down(TimerHeap *h, uint32_t i) {
-    Timer *t = h->at[i];
+    TimerNode node = h->at[i];
     for (;;) {
         uint32_t child = 4 * i + 1, least = child;
         if (child >= h->count) break;
         for (uint32_t c = child + 1; c < child + 4 && c < h->count; c++)
-            if (h->at[c]->when < h->at[least]->when) least = c;
-        if (h->at[least]->when >= t->when) break;
+            if (h->at[c].when < h->at[least].when) least = c;
+        if (h->at[least].when >= node.when) break;
         place(h, i, h->at[least]);
         i = least;
     }
-    place(h, i, t);
+    place(h, i, node);
 }
 
 static void publish_first(TimerHeap *h) {
-    store_rel(&h->first, h->count ? h->at[0]->when : GORT_FOREVER);
+    store_rel(&h->first, h->count ? h->at[0].when : GORT_FOREVER);
 }
 
-static bool insert(TimerHeap *h, Timer *t) {
+/* True: t is in, *first: it is the earliest. */
+static bool insert(TimerHeap *h, Timer *t, bool *first) {
     if (h->count == h->capacity && !grow(h)) return false;
-    h->at[h->count] = t;
+    uint32_t slot = h->free_slot;
+    h->free_slot = h->slots[slot].place;
+    h->slots[slot].timer = t;
+    t->slot = slot;
+    h->at[h->count] = (TimerNode){t->when, slot};
     store_rlx(&h->count, h->count + 1);
     store_rel(&t->heap, h);
-    if (sift_up(h, h->count - 1) == 0) publish_first(h);
+    *first = sift_up(h, h->count - 1) == 0;
+    if (*first) publish_first(h);
     return true;
 }
 
 static void remove_at(TimerHeap *h, uint32_t i) {
-    store_rel(&h->at[i]->heap, NOT_ARMED);
-    uint32_t last = h->count - 1;
+    uint32_t slot = h->at[i].slot, last = h->count - 1;
+    store_rel(&h->slots[slot].timer->heap, NOT_ARMED);
+    h->slots[slot].place = h->free_slot;
+    h->free_slot = slot;
     store_rlx(&h->count, last);
     if (i != last) {
         place(h, i, h->at[last]);
@@ -91,8 +115,7 @@ int timer_add(M *m, Timer *t) {
     if (t->when < 0) t->when = GORT_FOREVER - 1;
     TimerHeap *h = &(m->p ? m->p : sched.ps[0])->timers;
     lock(&h->lock, RANK_TIMERS);
-    bool ok = insert(h, t);
-    bool earliest = ok && t->index == 0;
+    bool earliest = false, ok = insert(h, t, &earliest);
     int64_t when = t->when;
     unlock(&h->lock);
     if (!ok) return -ENOMEM;
@@ -106,7 +129,7 @@ bool timer_del(Timer *t) {
         if (h == NOT_ARMED) return false;
         lock(&h->lock, RANK_TIMERS);
         if (load_rlx(&t->heap) == h) {
-            remove_at(h, t->index);
+            remove_at(h, h->slots[t->slot].place);
             unlock(&h->lock);
             return true;
         }
@@ -118,8 +141,8 @@ bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *
     if (load_acq(&h->first) > now) return false;
     bool due = false;
     lock(&h->lock, RANK_TIMERS);
-    if (h->count > 0 && h->at[0]->when <= now) {
-        Timer *t = h->at[0];
+    if (h->count > 0 && h->at[0].when <= now) {
+        Timer *t = h->slots[h->at[0].slot].timer;
         *fn = t->fn;
         *arg = t->arg;
         *seq = t->seq;
@@ -130,7 +153,7 @@ bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *
             if (__builtin_mul_overflow(t->period, skip, &next) ||
                 __builtin_add_overflow(t->when, next, &next))
                 next = GORT_FOREVER - 1;
-            t->when = next;
+            t->when = h->at[0].when = next;
             sift_down(h, 0);
             publish_first(h);
         } else {
@@ -150,22 +173,28 @@ int64_t timers_first(void) {
     return first;
 }
 
+static void forget_all(TimerHeap *h) {
+    for (uint32_t i = 0; i < h->capacity; i++) h->slots[i].place = i + 1;
+    h->free_slot = 0;
+    store_rlx(&h->count, 0);
+    publish_first(h);
+}
+
 /* With the world stopped: a P goes away. Plain threads may still delete, so both locks are held. */
 void timers_move(TimerHeap *to, TimerHeap *from) {
     lock(&from->lock, RANK_TIMERS);
     lock(&to->lock, RANK_TIMERS);
+    bool first;
     for (uint32_t i = 0; i < from->count; i++)
-        if (!insert(to, from->at[i])) fatal("no memory to move timers to another P");
-    store_rlx(&from->count, 0);
-    publish_first(from);
+        if (!insert(to, from->slots[from->at[i].slot].timer, &first)) fatal("no memory to move timers to another P");
+    forget_all(from);
     unlock(&to->lock);
     unlock(&from->lock);
 }
 
 void timers_clear(TimerHeap *h) {
     lock(&h->lock, RANK_TIMERS);
-    for (uint32_t i = 0; i < h->count; i++) store_rel(&h->at[i]->heap, NOT_ARMED);
-    store_rlx(&h->count, 0);
-    publish_first(h);
+    for (uint32_t i = 0; i < h->count; i++) store_rel(&h->slots[h->at[i].slot].timer->heap, NOT_ARMED);
+    forget_all(h);
     unlock(&h->lock);
 }

@@ -18,7 +18,7 @@ struct Timer {
     timer_fn *fn;
     void *arg;
     uint32_t seq;
-    uint32_t index;      /* heap.lock: its place */
+    uint32_t slot;       /* heap.lock: its slot */
     TimerHeap *heap;     /* atomic; changes under the lock of the heap it names; NULL: not armed */
 };
 
