@@ -65,7 +65,8 @@ code() { get -o /dev/null -w '%{http_code}' "$@"; }
 expect() { want=$1; shift; got=$(code "$@"); [ "$got" = "$want" ] || fail "$*: $got, not $want"; }
 
 start 127.0.0.1:0 env
-get "$base" | grep -q '<title>gort</title>' || fail "no page"
+get "$base" >"$dir/page"
+grep -q '<title>gort</title>' "$dir/page" || fail "no page"
 get "${base}metrics" >"$dir/metrics"
 grep -q '^gort_goroutines 5[0-9]$' "$dir/metrics" || fail "goroutines: $(grep '^gort_goroutines ' "$dir/metrics")"
 grep -q '^gort_goroutines_by_status{status="chan receive"} 50$' "$dir/metrics" || fail "no 50 waiters"
@@ -81,7 +82,8 @@ expect 405 -X POST "$base"
 expect 403 -H 'Host: elsewhere.example' "$base"
 expect 413 -d x -X GET "$base"
 get "${base}trace?seconds=1" >"$dir/trace.json"
-"$out/bin/gort-trace" summary "$dir/trace.json" | grep -q 'worker' || fail "no worker in the trace"
+"$out/bin/gort-trace" summary "$dir/trace.json" >"$dir/summary"
+grep -q 'worker' "$dir/summary" || fail "no worker in the trace"
 get "${base}debug/pprof/goroutine" >"$dir/pb"
 [ -s "$dir/pb" ] || fail "no profile"
 (curl -s -N -m 3 --noproxy '*' "${base}events" || true) >"$dir/events"
