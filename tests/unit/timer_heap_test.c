@@ -1,0 +1,182 @@
+/* The heap of timers against a plain list: what is due, in which order, what was taken off; and
+ * from several threads, that each timer fires or is deleted, exactly once. No runtime runs here:
+ * a P and an M of our own, and the time is a number. */
+#include "timer.h"
+#include "../test.h"
+
+#include <pthread.h>
+
+#define INSIDE __attribute__((noinline, no_sanitize("thread")))
+
+enum { TIMERS = 700, STEPS = 60000 };
+
+static P ps[2];
+static M us;
+static Timer timers[TIMERS];
+
+static void nothing(M *m, void *arg, uint32_t seq) {}
+
+INSIDE static void check_heap(TimerHeap *h) {
+    for (uint32_t i = 0; i < h->count; i++) {
+        CHECK_EQ(h->at[i]->index, i);
+        CHECK(h->at[i]->heap == h);
+        if (i > 0) CHECK_LE(h->at[(i - 1) / 4]->when, h->at[i]->when);
+    }
+    CHECK_EQ(h->first, h->count ? h->at[0]->when : GORT_FOREVER);
+}
+
+static Timer *earliest(void) {
+    Timer *least = NULL;
+    for (int i = 0; i < TIMERS; i++)
+        if (timers[i].heap && (least == NULL || timers[i].when < least->when)) least = &timers[i];
+    return least;
+}
+
+static void arm(int i, int64_t when, int64_t period) {
+    timers[i] = (Timer){.when = when, .period = period, .fn = nothing, .arg = &timers[i], .seq = (uint32_t)when};
+    CHECK_EQ(timer_add(&us, &timers[i]), 0);
+}
+
+/* Takes one at that time, and checks that it is what a plain search finds. */
+static bool take(int64_t now) {
+    timer_fn *fn;
+    void *arg;
+    uint32_t seq;
+    Timer *least = earliest();
+    int64_t when = least ? least->when : GORT_FOREVER;
+    bool got = timer_take(&ps[0].timers, now, &fn, &arg, &seq);
+    CHECK_EQ(got, when <= now);
+    if (!got) return false;
+    Timer *t = arg;
+    CHECK(fn == nothing);
+    if (t->period > 0) { /* armed again, in its beat, after now */
+        CHECK(t->heap == &ps[0].timers);
+        CHECK_GT(t->when, now);
+        if (t->when == GORT_FOREVER - 1) return true; /* the next beat is beyond the end of time */
+        CHECK_LE(t->when - now, t->period);
+        CHECK_EQ((t->when - when) % t->period, 0);
+    } else {
+        CHECK(t->heap == NULL);
+        CHECK_EQ(t->when, when);
+        CHECK_EQ(seq, (uint32_t)when);
+        CHECK(!timer_del(t)); /* it has fired */
+    }
+    return true;
+}
+
+static void as_a_list(void) {
+    uint64_t seed = 99;
+    int64_t now = 1000;
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t r = test_random(&seed) >> 8;
+        int i = (int)((r >> 8) % TIMERS);
+        if (r % 4 < 2 && timers[i].heap == NULL) {
+            arm(i, now + (int64_t)(r >> 20) % 500, r % 64 == 0 ? 1 + (int64_t)(r >> 40) % 30 : 0);
+        } else if (r % 4 == 2) {
+            bool was = timers[i].heap != NULL;
+            CHECK_EQ(timer_del(&timers[i]), was);
+            CHECK(timers[i].heap == NULL);
+        } else {
+            now += (int64_t)(r >> 20) % 8;
+            while (take(now)) continue;
+        }
+        if (step % 50 == 0) check_heap(&ps[0].timers);
+    }
+}
+
+static void moved_and_cleared(void) {
+    int armed = 0;
+    for (int i = 0; i < TIMERS; i++) timer_del(&timers[i]);
+    CHECK_EQ(ps[0].timers.count, 0);
+    us.p = &ps[1];
+    for (int i = 0; i < TIMERS; i += 2, armed++) arm(i, 5000 - i, 0);
+    us.p = &ps[0];
+    for (int i = 1; i < TIMERS; i += 4, armed++) arm(i, 4000 + i, 0);
+    CHECK_EQ(timers_first(), 4001);
+    timers_move(&ps[0].timers, &ps[1].timers);
+    check_heap(&ps[0].timers);
+    check_heap(&ps[1].timers);
+    CHECK_EQ(ps[0].timers.count, armed);
+    CHECK_EQ(ps[1].timers.count, 0);
+    for (int i = 0; i < 100; i++) CHECK(take(6000));
+    CHECK(timer_del(&timers[0]));
+    timers_clear(&ps[0].timers);
+    check_heap(&ps[0].timers);
+    for (int i = 0; i < TIMERS; i++) CHECK(!timer_del(&timers[i]));
+    CHECK_EQ(timers_first(), GORT_FOREVER);
+}
+
+static void at_the_end_of_time(void) {
+    arm(0, GORT_FOREVER - 1, 0);
+    arm(1, -5, 0); /* an overflow of the caller's: the end of time */
+    arm(2, 10, GORT_FOREVER / 2);
+    CHECK_EQ(timers[1].when, GORT_FOREVER - 1);
+    CHECK_EQ(timers_first(), 10);
+    CHECK(take(GORT_FOREVER / 2 + 100)); /* the next beat is beyond the end */
+    check_heap(&ps[0].timers);
+    CHECK_EQ(timers[2].when, GORT_FOREVER - 1);
+    timers_clear(&ps[0].timers);
+}
+
+/* ---- several threads ---------------------------------------------------------------------------- */
+
+static uint32_t fired[TIMERS], deleted[TIMERS], armings[TIMERS];
+static int stop;
+
+INSIDE static void *taker(void *arg) {
+    timer_fn *fn;
+    void *at;
+    uint32_t seq;
+    while (!get(&stop))
+        while (timer_take(&ps[0].timers, 100, &fn, &at, &seq)) add(&fired[(Timer *)at - timers], 1);
+    return NULL;
+}
+
+/* Each has the timers of its own residue, as a goroutine has its deadline. */
+INSIDE static void *armer(void *arg) {
+    int mine = (int)(intptr_t)arg;
+    M m = {.p = &ps[0], .locks = 1};
+    uint64_t seed = (uint64_t)mine + 1;
+    for (int step = 0; step < 20000; step++) {
+        int i = (int)(test_random(&seed) % (TIMERS / 2)) * 2 + mine;
+        Timer *t = &timers[i];
+        if (load_acq(&t->heap) == NULL) {
+            *t = (Timer){.when = (int64_t)(test_random(&seed) % 200), .fn = nothing, .arg = t};
+            CHECK_EQ(timer_add(&m, t), 0);
+            armings[i]++;
+        } else if (timer_del(t)) {
+            deleted[i]++;
+        }
+    }
+    for (int i = mine; i < TIMERS; i += 2)
+        if (timer_del(&timers[i])) deleted[i]++;
+    return NULL;
+}
+
+static void once_each(void) {
+    pthread_t t[4];
+    memset(timers, 0, sizeof timers);
+    for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t[i], NULL, armer, (void *)(intptr_t)i), 0);
+    for (int i = 2; i < 4; i++) CHECK_EQ(pthread_create(&t[i], NULL, taker, NULL), 0);
+    for (int i = 0; i < 2; i++) CHECK_EQ(pthread_join(t[i], NULL), 0);
+    set(&stop, 1);
+    for (int i = 2; i < 4; i++) CHECK_EQ(pthread_join(t[i], NULL), 0);
+    check_heap(&ps[0].timers);
+    CHECK_EQ(ps[0].timers.count, 0);
+    for (int i = 0; i < TIMERS; i++) CHECK_EQ(fired[i] + deleted[i], armings[i]);
+}
+
+int main(void) {
+    for (int i = 0; i < 2; i++) {
+        ps[i].timers.first = GORT_FOREVER;
+        sched.ps[i] = &ps[i];
+    }
+    store_rlx(&sched.procs, 2);
+    store_rlx(&sched.polled_at, 1); /* nobody waits in the poller */
+    us = (M){.p = &ps[0], .locks = 1};
+    as_a_list();
+    moved_and_cleared();
+    at_the_end_of_time();
+    once_each();
+    return 0;
+}
