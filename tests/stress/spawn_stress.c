@@ -52,7 +52,7 @@ static void live(Job *j) {
         if (!keeps) gort_unlock_thread(); /* else the thread goes with it */
     }
     for (int i = 0; i < 8; i++) CHECK_EQ(j->pattern[i], j->seed * (uint64_t)(i + 3));
-    if (r % 16 == 3) deep_exit((int)(r >> 8) % 10, j);
+    if (r % 16 == 3) deep_exit((int)((r >> 8) % 10), j);
     token_end(j->token);
 }
 
@@ -98,7 +98,7 @@ static void churn(void *arg) {
             CHECK_EQ(get(&token_ended), before); /* plain threads end none */
             gort_start_world();
         } else {
-            CHECK_GE(gort_maxprocs(1 + (int)(r >> 8) % (procs + 2)), 1);
+            CHECK_GE(gort_maxprocs(1 + (int)((r >> 8) % (uint64_t)(procs + 2))), 1);
         }
         gort_sleep(500 * GORT_US);
     }

@@ -59,7 +59,7 @@ static void give_way(Worker *w) {
         break;
     }
     case 4:
-        for (volatile int i = 0; i < (int)(r >> 8) % 20000; i++) continue;
+        for (volatile int i = 0; i < (int)((r >> 8) % 20000); i++) continue;
         break;
     case 5: CHECK_EQ(gort_sem_try_acquire(&(gort_sem){0}, 1), -EBUSY); break;
     default: gort_yield();
