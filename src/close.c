@@ -103,6 +103,7 @@ EXPORT int gort_close(int fd) {
     Desc *d = desc_of(fd);
     if (d == NULL) return -EBADF;
     uint32_t seq = desc_seq(d); /* first of all */
+    tsan_release(&io_order);
     M *m = enter();
     int r = retire(d, seq, &woken);
     if (r == 0) {

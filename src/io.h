@@ -7,6 +7,7 @@
 #define IO_H
 
 #include "netpoll.h"
+#include "san.h"
 #include "sched.h"
 
 typedef struct Call Call;
@@ -51,6 +52,10 @@ int call_ref(Call *c);
 void call_unref(Call *c);
 void call_reref(Call *c); /* unconditionally */
 void desc_unref(M *m, Desc *d);
+
+/* For TSan: who reads has seen what was written before. Which ends belong together is the kernel's
+ * knowledge, so all of them are one. */
+extern char io_order;
 
 /* Readies what the poller or a close has claimed. In a section. */
 void wake_list(M *m, GList *list);

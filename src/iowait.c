@@ -29,6 +29,8 @@
 #define PAUSE_FIRST (50 * GORT_US)
 #define PAUSE_MOST (10 * GORT_MS)
 
+char io_order;
+
 void wake_list(M *m, GList *list) {
     uint32_t n = list->count;
     if (n == 0) return;
@@ -208,8 +210,10 @@ static int call_wait(Call *c, int64_t deadline) {
 static long attempt(Call *c) {
     long r;
     c->edges = load_acq(&c->d->edges[c->dir]); /* before the call: step 1 of netpoll.c */
+    if (c->dir == DIR_WRITE) tsan_release(&io_order);
     do r = c->attempt(c);
     while (r == -EINTR);
+    if (c->dir == DIR_READ && r >= 0) tsan_acquire(&io_order);
     return r;
 }
 

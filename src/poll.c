@@ -188,6 +188,7 @@ static int begin(Poll *p, int64_t deadline) {
         p->watch[i].seq = d ? desc_seq(d) : 0;
     }
     int r = run(p, deadline);
+    if (r > 0) tsan_acquire(&io_order);
     leave(p->m);
     return r;
 }
