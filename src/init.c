@@ -18,6 +18,7 @@
 #include "env.h"
 #include "faults.h"
 #include "g.h"
+#include "garbage.h"
 #include "loop.h"
 #include "m.h"
 #include "maker.h"
@@ -233,6 +234,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         tracing_end_run();
     }
     m->locks--;
+    garbage_collect(); /* timers that went with the runtime */
     *m->errno_at = err;
     store_seq(&run.busy, 0);
     return r;

@@ -25,7 +25,8 @@
  * fire() runs in the scheduler, where nothing may be freed: see garbage_leave().
  *
  * A runtime that ends forgets its timers. Their references stay behind; the timer's epoch tells,
- * and stop or free drop them.
+ * and stop or free drop them. Where the heap's reference is the only one (gort_after, gort_tick
+ * without an owner), nobody could: timer_forget() drops it.
  *
  * TSan: arming releases, the started goroutine acquires.
  */
@@ -183,6 +184,12 @@ static void fire(M *m, void *arg, uint32_t seq) {
     }
     unlock(&t->lock);
     if (!again) unref_later(t);
+}
+
+void timer_forget(Timer *t) {
+    if (t->fn != fire) return; /* a deadline, on a stack that goes too */
+    gort_timer *own = t->arg;
+    if (load_acq(&own->refs) == 1) unref_later(own);
 }
 
 /* A timer, armed, with a reference for the program. NULL: no memory, no runtime. */

@@ -194,7 +194,11 @@ void timers_move(TimerHeap *to, TimerHeap *from) {
 
 void timers_clear(TimerHeap *h) {
     lock(&h->lock, RANK_TIMERS);
-    for (uint32_t i = 0; i < h->count; i++) store_rel(&h->slots[h->at[i].slot].timer->heap, NOT_ARMED);
+    for (uint32_t i = 0; i < h->count; i++) {
+        Timer *t = h->slots[h->at[i].slot].timer;
+        store_rel(&t->heap, NOT_ARMED);
+        timer_forget(t);
+    }
     forget_all(h);
     unlock(&h->lock);
 }

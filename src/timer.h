@@ -34,5 +34,6 @@ bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *
 int64_t timers_first(void);            /* earliest of all heaps; GORT_FOREVER */
 void timers_move(TimerHeap *to, TimerHeap *from);
 void timers_clear(TimerHeap *h);       /* the runtime has ended: forget them */
+void timer_forget(Timer *t);           /* time.c: one that is forgotten; with the heap's lock */
 
 #endif

@@ -181,9 +181,12 @@ static void nothing_left(void) {
 /* ---- a runtime that ends ------------------------------------------------------------------------ */
 
 static gort_chan *kept, *kept_other;
+static Wait *kept_waits[2];
+static int nkept;
 
 static int ends_while_others_wait(int argc, char **argv) {
     Wait *forever = calloc(KINDS, sizeof *forever); /* never freed: they never end */
+    kept_waits[nkept++] = forever;
     for (int i = 0; i < KINDS; i++) {
         forever[i] = (Wait){kept, kept_other, false, i, 0, 1, 0, late()};
         CHECK_EQ(gort_go(waiter, &forever[i]), 0);
