@@ -23,7 +23,7 @@ bench: bench-build bench-go bench-peers
 bench-instructions: $(BENCH)/bench
 	$(Q)UPDATE='$(UPDATE)' bench/instructions $(BENCH)/bench
 bench-build: $(BENCHBIN)
-test-programs: bench-build # for tests/script/bench_smoke.sh
+test-programs: bench-build # for tests/long/bench_smoke.sh
 
 $(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/workloads.h include/gort.h $(BENCHLIB)
 $(BENCH)/hold: bench/hold.c bench/hold_beat.c bench/hold.h include/gort.h $(BENCHLIB)

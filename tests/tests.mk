@@ -2,7 +2,8 @@
 #
 #   make test [T=substring]     everything, each in its time limit; T picks tests by name
 #   make test-stress SECONDS=n  the stress programs, n seconds each at 1, 2 and 16 Ps
-#   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind
+#   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind,
+#                               and tests/long (make test-long): browser, debugger, hammer
 #   make demo                   the tour
 #
 # A test that does not compile fails as one test; the others still run.
@@ -18,7 +19,7 @@ EX_SRC   := $(sort $(wildcard examples/*.c))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude
 
-.PHONY: test test-programs test-stress test-all test-valgrind examples demo
+.PHONY: test test-long test-programs test-stress test-all test-valgrind examples demo
 test-programs: lib tools $(TEST_BIN) $(EX_BIN)
 examples: $(EX_BIN)
 
@@ -62,7 +63,13 @@ test-all:
 	    $(MAKE) --no-print-directory $$v test || status=1; \
 	done; \
 	$(MAKE) --no-print-directory test-valgrind || status=1; \
+	$(MAKE) --no-print-directory test-long || status=1; \
 	exit $$status
+
+# What takes long, or needs a browser, a debugger, servers.
+test-long:
+	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true
+	$(Q)$(RUN_ENV) KINDS=long LIMIT=1800 JOBS=1 tests/run
 
 # Only what is written through the public header: valgrind runs one thread at a time, slowly.
 test-valgrind:
