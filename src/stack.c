@@ -120,9 +120,10 @@ static Stack *take_cold(bool *unguarded) {
                 return record_init(slab, i);
             }
         if (slab->fresh < slab->count) {
-            uint32_t i = slab->fresh++;
+            Stack *s = record_init(slab, slab->fresh++);
+            valgrind_stack_register(s->lo, s + 1);
             *unguarded = true;
-            return record_init(slab, i);
+            return s;
         }
     }
     return NULL;
@@ -326,6 +327,7 @@ Stack *stack_custom(size_t size) {
     Stack *s = (Stack *)(void *)(base + size - sizeof *s);
     *s = (Stack){.lo = base + PAGE, .custom = 1, .size = size, .magic = MAGIC};
     add_rlx(&room.custom_bytes, size);
+    valgrind_stack_register(s->lo, s + 1);
     return s;
 }
 
