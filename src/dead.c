@@ -5,7 +5,7 @@
  * before it leaves one of these places until after it has arrived at the next, so that a moment in
  * which all of them are empty, seen under sched.lock, is not a gap between two:
  *
- *   runnable        the global queue, the local queues, the maker's list
+ *   runnable        the global queue, the local queues, the maker's list, the lists of soft.c
  *   in the kernel   sched.in_syscall, sched.taken: down only once the G has a P or is queued
  *   descriptors     sched.poll_waiters: down only once its Gs are ready
  *   timers          heaps: a timer leaves one only to run, on an M that holds a P
@@ -37,6 +37,7 @@ static bool nothing_can_wake(void) {
     bool none = sched.running && load_rlx(&sched.npidle) == load_rlx(&sched.procs) &&
                 !load_rlx(&sched.stop_waiting) && sched.global.count == 0 && !maker_has_pending_locked() &&
                 load_seq(&sched.in_syscall) == 0 && load_seq(&sched.taken) == 0 &&
+                load_seq(&sched.soft_waiting) == 0 &&
                 load_seq(&sched.poll_waiters) == 0 && load_rlx(&sched.signal_channels) == 0 &&
                 load_rlx(&sched.spinning) == 0 && load_rlx(&sched.plain_threads) == 0;
     for (uint32_t i = 0; none && i < load_rlx(&sched.procs); i++)

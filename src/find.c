@@ -2,7 +2,7 @@
  * Finding the next goroutine, on g0 with a P: schedule()'s order, in named phases.
  *
  *   0  a stop of the world wanted: the P stops
- *   1  due timers of this P
+ *   1  due timers of this P; what has this thread as its home (soft.c), in turns with 2 to 4
  *   2  every 61st round, and after a slice has ended: the global queue first
  *   3  the LIFO slot, the ring
  *   4  a batch of the global queue
@@ -19,6 +19,7 @@
 #include "netpoll.h"
 #include "runq.h"
 #include "sched.h"
+#include "soft.h"
 #include "trace.h"
 #include "wake.h"
 #include "world.h"
@@ -211,11 +212,14 @@ static bool wait_in_poller(M *m, G **gp) {
         return false;
     }
     store_seq(&sched.poll_until, until);
-    fence_full(); /* pairs with wake_for_timer: it sees poll_until, or we see its timer */
+    store_seq(&m->in_poll, 1);
+    fence_full(); /* pairs with wake_for_timer: it sees poll_until, or we see its timer; likewise */
+                  /* soft.c: it sees in_poll, or we see who waits for us */
     int64_t sooner = poll_deadline();
     if (sooner < until) store_rlx(&sched.poll_until, until = sooner);
     GList list = {0};
-    if (!anything() && load_rlx(&sched.running)) netpoll(until, &list);
+    if (!anything() && !soft_waits(m) && load_rlx(&sched.running)) netpoll(until, &list);
+    store_rlx(&m->in_poll, 0);
     int64_t now = os_now();
     store_rlx(&sched.coarse, now);
     store_rlx(&sched.poll_until, 0);
@@ -241,6 +245,10 @@ static bool give_up(M *m, G **gp) {
     P *p = m->p;
     lock(&sched.lock, RANK_SCHED);
     if (load_rlx(&sched.stop_waiting)) {
+        unlock(&sched.lock);
+        return true;
+    }
+    if (soft_waits(m)) {
         unlock(&sched.lock);
         return true;
     }
@@ -270,9 +278,13 @@ G *find_runnable(M *m) {
         }
         bool timer_ran = false;
         m->inherit = false;
-        store_rlx(&p->look, 0);
+        if (load_rlx(&p->look)) xchg_seq(&p->look, 0); /* before a look at the list: soft.c */
         run_timers(m, &p->timers, &timer_ran);
-        G *gp = from_queues(m, p, timer_ran);
+        G *gp = NULL;
+        if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);
+        m->soft_last = gp != NULL; /* in turns with the queues */
+        if (gp == NULL) gp = from_queues(m, p, timer_ran);
+        if (gp == NULL && unlikely(soft_waits(m))) gp = soft_take(m);
         if (gp == NULL) gp = from_network(m);
         if (gp == NULL) {
             if (m->spinning || 2 * load_rlx(&sched.spinning) < load_rlx(&sched.procs) - load_rlx(&sched.npidle)) {

@@ -1,5 +1,6 @@
 /*
- * Goroutines with a home: gp->home is the only M that may resume them. Two kinds:
+ * Goroutines with a home: gp->home is the only M that may resume them (but for soft homes, a
+ * preference: soft.c). Two kinds:
  *
  *   preempted   the thread waits in its signal handler with the goroutine's registers (preempt.c);
  *               the home lasts until it goes on.
@@ -19,7 +20,7 @@ G *home_take_waiting_locked(void) {
     G *before = NULL;
     for (G *gp = sched.global.head; gp; before = gp, gp = gp->schedlink) {
         M *home = load_rlx(&gp->home);
-        if (home == NULL) continue;
+        if (home == NULL || (gp->flags & GF_SOFT)) continue; /* that one waits for nothing */
         if (before) before->schedlink = gp->schedlink;
         else sched.global.head = gp->schedlink;
         if (sched.global.tail == gp) sched.global.tail = before;

@@ -28,6 +28,7 @@
 #include "retake.h"
 #include "runq.h"
 #include "san.h"
+#include "soft.h"
 #include "sched.h"
 #include "stack.h"
 #include "sysmon.h"
@@ -81,6 +82,7 @@ static void main_goroutine(void *arg) {
 }
 
 void m_leave_runtime(M *m) {
+    soft_close(m);
     if (m->p == NULL) return;
     P *p = m_release_p(m);
     if (load_rlx(&sched.running) && m->epoch == load_rlx(&sched.epoch)) handoff_p(m, p);
@@ -103,7 +105,7 @@ static void reset(void) {
     sched.idle_ms = NULL;
     sched.idle_m_count = sched.m_count = 0;
     sched.npidle = sched.spinning = sched.stop_waiting = 0;
-    sched.in_syscall = sched.taken = sched.poll_waiters = 0;
+    sched.in_syscall = sched.taken = sched.soft_waiting = sched.poll_waiters = 0;
     sched.main_exited = sched.procs_fixed = 0;
     sched.next_id = 0;
     /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier run. */

@@ -79,6 +79,10 @@ static void use_alt_stack(M *m) {
     if (m->altstack) os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
 }
 
+bool on_alt_stack(M *m, void *at) {
+    return (char *)at >= (char *)m->altstack && (char *)at < (char *)m->altstack + ALT_STACK;
+}
+
 static void drop_alt_stack(void) {
     stack_t ss = {.ss_flags = SS_DISABLE};
     os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);

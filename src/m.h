@@ -9,6 +9,7 @@
 M *m_record(void);        /* a record, from the maker or m_adopt; NULL: no memory */
 void m_record_free(M *m);
 int m_spawn(M *m);        /* the maker: starts m's thread. 0 or -errno */
+bool on_alt_stack(M *m, void *at); /* a signal handler runs here, on the runtime's stack for it */
 void m_prepare(void);     /* once per process: the key that ends plain threads' records */
 
 #endif

@@ -124,7 +124,9 @@ static void wait_for_p(M *m, G *gp, void *context) {
     store_rlx(&p->schedtick, p->schedtick + 1);
     p->slice_over = 0;
     and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
-    store_rlx(&gp->home, gp->lock_depth ? m : NULL);
+    bool soft = gp->flags & GF_SOFT_HELD;
+    if (soft) gp->flags ^= GF_SOFT_HELD | GF_SOFT;
+    store_rlx(&gp->home, gp->lock_depth || soft ? m : NULL);
     store_rlx(&gp->status, G_RUNNING);
     bump(&p->n.switches, 1);
     trace_start(m, gp);
@@ -133,6 +135,7 @@ static void wait_for_p(M *m, G *gp, void *context) {
 /* sched.lock: gp, which this thread keeps, waits in the global queue. */
 static void queue_here_locked(M *m, G *gp) {
     trace_preempt(m, gp);
+    if (gp->flags & GF_SOFT) gp->flags ^= GF_SOFT | GF_SOFT_HELD;
     store_rlx(&gp->home, m);
     gp->since = coarse_now();
     m->in_handler = true;

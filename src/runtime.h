@@ -67,7 +67,9 @@ enum {
     GF_NAMED = 2,  /* its stack record holds a name */
     GF_SYSTEM = 4, /* the runtime's own; not counted */
     GF_CREDIT = 8, /* holds the promise of a default stack (stack.h) */
-    GF_PARCEL = 16 /* has not run: arg points into a parcel (g.h) */
+    GF_PARCEL = 16, /* has not run: arg points into a parcel (g.h) */
+    GF_SOFT = 32,  /* home is a preference: the thread runs others meanwhile (soft.c) */
+    GF_SOFT_HELD = 64 /* likewise, while a preempted G is bound to its thread (preempt.c) */
 };
 
 struct G {
@@ -178,6 +180,11 @@ struct M {
     uint32_t epoch;      /* the run of gort_main it belongs to */
     uint64_t rng;
     M *link;             /* sched.lock: pool of idle Ms; free list of M records */
+    GList soft;          /* sched.lock: runnable Gs that wait for this M (soft.c); head: a hint */
+    uint32_t homed;      /* atomic: Gs that have it as soft home */
+    uint32_t in_poll;    /* atomic: it waits in the poller, or is about to */
+    bool closed;         /* sched.lock: the thread ends, it is nobody's home any more */
+    bool soft_last;      /* the last round was its list's: the queues are next */
     M *all;              /* list of all M records, append-only */
     uint32_t alive;      /* atomic: the record is in use by a thread */
     void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
@@ -282,6 +289,7 @@ typedef struct Sched {
     uint32_t procs;         /* Ps in use */
     uint32_t in_syscall;    /* Gs in announced blocking calls, until they have a P or a queue again */
     uint32_t taken;         /* Ms whose P was retaken and that have not come back */
+    uint32_t soft_waiting;  /* Gs on the lists of their home Ms (soft.c) */
     uint32_t plain_threads; /* plain threads that have ever called in */
     uint32_t running;       /* 1 between the start and the end of a runtime */
     uint32_t epoch;

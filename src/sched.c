@@ -21,6 +21,7 @@
 #include "preempt.h"
 #include "runq.h"
 #include "san.h"
+#include "soft.h"
 #include "stack.h"
 #include "trace.h"
 #include "wake.h"
@@ -460,8 +461,11 @@ EXPORT void gort_yield(void) {
 
 static void execute(M *m, G *gp) {
     if (unlikely(load_rlx(&gp->home) != NULL && load_rlx(&gp->home) != m)) {
-        home_send(m, gp);
-        return;
+        if (!(gp->flags & GF_SOFT)) {
+            home_send(m, gp);
+            return;
+        }
+        if (soft_send(m, gp)) return;
     }
     if (!m->inherit) new_slice(m, m->p);
     m->inherit = false;

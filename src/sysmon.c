@@ -25,6 +25,7 @@
 #include "runq.h"
 #include "sched.h"
 #include "schedtrace.h"
+#include "soft.h"
 #include "stack.h"
 #include "stall.h"
 #include "wake.h"
@@ -180,7 +181,7 @@ static void sleep_deeply(int64_t now) {
     store_seq(&sysmon_sleeps, 1);
     fence_full(); /* pairs with idle_p_get_locked: it sees the flag, or we see the busy P */
     if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && !load_acq(&mon.stop) &&
-        load_rlx(&sched.taken) == 0) {
+        load_rlx(&sched.taken) == 0 && load_rlx(&sched.soft_waiting) == 0) {
         if (dead_check()) { /* a thread that is just ending: look again, more and more seldom */
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
             if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
@@ -217,6 +218,7 @@ static void *sysmon_main(void *arg) {
         store_rlx(&sched.coarse, now);
         housekeeping(now);
         poll_network(now);
+        soft_look(mon.m, now);
         int64_t slice_end = look_around(now);
         if (slice_end == 0) {
             quiet = 0;
@@ -234,7 +236,8 @@ static void *sysmon_main(void *arg) {
             if (timer > 0 && timer < nap && nap > GORT_MS) nap = timer < GORT_MS ? GORT_MS : timer;
         }
         if (settings.retake == 2) nap = TICK_MIN;
-        if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0) {
+        if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0 &&
+            load_rlx(&sched.soft_waiting) == 0) {
             if (++quiet > 60) {
                 sleep_deeply(now);
                 quiet = 0;

@@ -33,6 +33,7 @@
 #include "netpoll.h"
 #include "runq.h"
 #include "sched.h"
+#include "soft.h"
 #include "sysmon.h"
 #include "world.h"
 
@@ -82,6 +83,7 @@ void m_acquire_p(M *m, P *p) {
     m->p = p;
     store_rlx(&p->m, m);
     store_rel(&p->status, P_RUNNING);
+    if (unlikely(soft_waits(m))) store_rlx(&p->look, 1);
 }
 
 P *m_release_p(M *m) {
@@ -107,7 +109,7 @@ static M *idle_m_get_locked(void) {
     return n;
 }
 
-static bool idle_m_remove_locked(M *m) {
+bool idle_m_remove_locked(M *m) {
     for (M **at = &sched.idle_ms; *at; at = &(*at)->link) {
         if (*at != m) continue;
         *at = m->link;
@@ -135,13 +137,22 @@ void m_stop(M *m) {
         m->dying = true;
         return;
     }
+    if (soft_waits(m)) { /* somebody has come for this thread (soft.c) */
+        p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
+        if (p) {
+            unlock(&sched.lock);
+            m_acquire_p(m, p);
+            return;
+        }
+        soft_requeue_locked(m);
+    }
     m->link = sched.idle_ms;
     sched.idle_ms = m;
     store_rlx(&sched.idle_m_count, sched.idle_m_count + 1);
     unlock(&sched.lock);
     while (!note_sleep_until(&m->note, os_now() + IDLE_THREAD_LIFE)) {
         lock(&sched.lock, RANK_SCHED); /* idle for long: let the thread go, but keep a few */
-        bool gone = sched.idle_m_count > 2 && idle_m_remove_locked(m);
+        bool gone = sched.idle_m_count > 2 && (int32_t)load_rlx(&m->homed) <= 0 && idle_m_remove_locked(m);
         unlock(&sched.lock);
         if (!gone) continue;
         m->dying = true;

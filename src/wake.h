@@ -18,6 +18,7 @@ P *idle_p_take(P *wanted);    /* that one, or any (NULL); NULL: none is idle */
 
 void m_acquire_p(M *m, P *p);
 P *m_release_p(M *m);
+bool idle_m_remove_locked(M *m); /* out of the pool; false: it is not in it */
 void m_stop(M *m);            /* to the pool, until somebody brings a P. On g0, without a P */
 void m_wake_with(M *n, P *p, G *gp); /* n waits on its note: brings p (and gp) */
 

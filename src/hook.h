@@ -1,0 +1,39 @@
+/*
+ * What libgort-hook.so (src/hook/) needs of the core. Not for programs: the two are built together
+ * and the hook refuses a core of another shape.
+ */
+#ifndef HOOK_H
+#define HOOK_H
+
+#include "sched.h"
+
+typedef struct HookCore {
+    size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
+
+    /* The one test: is this code of a goroutine, outside of the runtime, that may park? */
+    bool (*here)(void);
+    /* The goroutine this thread runs, wherever it is; NULL: none. */
+    G *(*current)(void);
+    bool (*child)(void); /* a fork of a running runtime */
+
+    M *(*enter)(void);
+    void (*leave)(M *m);
+    void (*lock)(Lock *l); /* RANK_PRIM */
+    void (*unlock)(Lock *l);
+    M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
+    void (*ready)(M *m, G *gp);
+
+    /* The current goroutine is to come back to this thread (soft.c), between the two. True: it is
+     * this call that asked for it, and has to end it. */
+    bool (*stay_begin)(void);
+    void (*stay_end)(void);
+
+    /* Descriptors. forget: the number is another file from now on. known: closing it needs
+     * gort_close. */
+    void (*forget)(int fd);
+    bool (*known)(int fd);
+} HookCore;
+
+const HookCore *gort_hook_core(void);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * Soft homes: a goroutine inside a hooked libc call (src/hook/) comes back on the thread it left,
+ * so that the thread-locals and owner-checked locks of the library around it stay true. Unlike the
+ * homes of home.c the thread does not wait for it: it goes on running others.
+ *
+ * gp->home with GF_SOFT in gp->flags, set by the goroutine itself in a section (soft_begin). Such a
+ * G waits in the queues like any other. An M that picks it (execute) and is not its home hands it
+ * over: soft_send puts it on the home's own list, m->soft, under sched.lock, and makes sure that
+ * the home comes for it. Where can the home be?
+ *
+ *   in the pool      taken out of it, in the same hold of sched.lock, and woken with an idle P or,
+ *                    where there is none, with the sender's own
+ *   with a P         it looks at its list whenever it is on g0 (find.c). P.look asks it to pass by
+ *   in the poller    without a P, for as long as nothing happens: woken by netpoll_break().
+ *                    in_poll and the list are a Dekker pair (find.c has the other side)
+ *   on its way into  m_stop looks at the list under the lock, before it is in the pool: takes an
+ *   the pool         idle P, or, all being busy, moves the list to the global queue, to be picked
+ *                    by one of those and sent again, now to an M in the pool
+ *   in the kernel, or in the preemption handler, or locked: for a slice it may come back. After
+ *                    that the monitor gives the home up and the G runs anywhere, since a stale
+ *                    errno is better than a deadlock
+ *
+ * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
+ * soft_waiting is not 0; and the deadlock detector counts it as runnable.
+ *
+ * A thread that is home to somebody (m->homed) is not let go for idleness; one that ends all the
+ * same, with a locked goroutine, is `closed`, and its guests are sent anywhere.
+ *
+ * A preempted G is bound hard to the thread in whose handler it waits: preempt.c turns GF_SOFT into
+ * GF_SOFT_HELD for that time.
+ */
+#include "soft.h"
+#include "netpoll.h"
+#include "sched.h"
+#include "wake.h"
+
+bool soft_begin(void) {
+    M *m = enter();
+    G *gp = m->curg;
+    bool mine = !m->plain && load_rlx(&gp->home) == NULL;
+    if (mine) {
+        gp->flags |= GF_SOFT;
+        add_rlx(&m->homed, 1);
+        store_rlx(&gp->home, m);
+    }
+    leave(m);
+    return mine;
+}
+
+/* The owner of gp: its goroutine, or who has it in hand between two queues. */
+static void drop_home(G *gp) {
+    sub_rlx(&load_rlx(&gp->home)->homed, 1);
+    gp->flags &= (uint8_t)~GF_SOFT;
+    store_rlx(&gp->home, NULL);
+}
+
+void soft_end(void) {
+    M *m = enter();
+    if (m->curg->flags & GF_SOFT) drop_home(m->curg); /* else it was given up meanwhile */
+    leave(m);
+}
+
+/* sched.lock: out of the pool with a P, m's own where none is idle. */
+static P *p_for_home_locked(M *m) {
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
+    if (p) return p;
+    p = m_release_p(m);
+    if (!m->inherit) p->slice_over = 0;
+    return p;
+}
+
+static void call_home(M *home) {
+    P *p = load_rlx(&home->p);
+    if (p) store_seq(&p->look, 1); /* whoever has it now passes by g0, at the worst for nothing */
+    fence_full();                  /* against in_poll, see find.c */
+    if (load_rlx(&home->in_poll)) netpoll_break();
+}
+
+bool soft_send(M *m, G *gp) {
+    M *home = load_rlx(&gp->home);
+    lock(&sched.lock, RANK_SCHED);
+    if (home->closed) {
+        drop_home(gp);
+        unlock(&sched.lock);
+        return false;
+    }
+    gp->since = coarse_now();
+    add_seq(&sched.soft_waiting, 1);
+    glist_push(&home->soft, gp);
+    P *p = idle_m_remove_locked(home) ? p_for_home_locked(m) : NULL;
+    unlock(&sched.lock);
+    m->inherit = false;
+    if (p) m_wake_with(home, p, NULL);
+    else call_home(home);
+    return true;
+}
+
+G *soft_take(M *m) {
+    lock(&sched.lock, RANK_SCHED);
+    G *gp = glist_pop(&m->soft);
+    bool more = m->soft.head != NULL;
+    unlock(&sched.lock);
+    if (gp == NULL) return NULL;
+    sub_seq(&sched.soft_waiting, 1);
+    if (more) store_rlx(&m->p->look, 1); /* come by again after this one */
+    return gp;
+}
+
+void soft_requeue_locked(M *m) {
+    uint32_t n = m->soft.count;
+    glist_append(&sched.global, &m->soft);
+    sub_seq(&sched.soft_waiting, n);
+}
+
+/* sched.lock: the guests of m may run anywhere. */
+static uint32_t give_up_locked(M *m) {
+    uint32_t n = 0;
+    for (G *gp; (gp = glist_pop(&m->soft)) != NULL; n++) {
+        drop_home(gp);
+        glist_push(&sched.global, gp);
+    }
+    sub_seq(&sched.soft_waiting, n);
+    return n;
+}
+
+void soft_close(M *m) {
+    lock(&sched.lock, RANK_SCHED);
+    m->closed = true;
+    uint32_t n = 0;
+    if (sched.running && m->epoch == sched.epoch) n = give_up_locked(m);
+    else m->soft = (GList){0};
+    unlock(&sched.lock);
+    if (n) wake_after_submit(m);
+}
+
+/* One that holds a P is on its way to its list: it gets longer, and is asked once more. */
+static bool out_of_reach(M *home, int64_t age) {
+    P *p = load_rlx(&home->p);
+    if (p == NULL || (load_rlx(&home->attn) & ATTN_TAKEN)) return age > SLICE;
+    store_seq(&p->look, 1);
+    return age > 4 * SLICE;
+}
+
+void soft_look(M *m, int64_t now) {
+    uint32_t n = 0;
+    if (load_rlx(&sched.soft_waiting) == 0) return;
+    lock(&sched.lock, RANK_SCHED);
+    for (M *home = load_acq(&sched.all_ms); home; home = home->all) {
+        G *first = home->soft.head;
+        if (first && out_of_reach(home, now - first->since)) n += give_up_locked(home);
+    }
+    unlock(&sched.lock);
+    if (n) wake_after_submit(m);
+}

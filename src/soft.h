@@ -1,0 +1,27 @@
+/*
+ * Gs that prefer a thread: those inside a hooked libc call. See soft.c.
+ */
+#ifndef SOFT_H
+#define SOFT_H
+
+#include "runtime.h"
+
+/* The current goroutine, outside of a section. True: it stays with this thread from here on until
+ * soft_end(); false: it has a home already (a locked thread, an outer call). */
+bool soft_begin(void);
+void soft_end(void);
+
+/* On g0 with a P: gets gp, just picked, to its home. False: the home is gone, gp runs anywhere. */
+bool soft_send(M *m, G *gp);
+/* On g0 with a P: the next G that waits for this M; NULL: none. */
+G *soft_take(M *m);
+INLINE bool soft_waits(M *m) { return load_rlx(&m->soft.head) != NULL; }
+/* sched.lock: m has no P and is about to sleep: what waits for it goes to the global queue, where
+ * whoever picks it finds m in the pool. */
+void soft_requeue_locked(M *m);
+/* On g0: the thread ends, and with it what it was home to. */
+void soft_close(M *m);
+/* The monitor: gives up homes that were out of reach for more than a slice. */
+void soft_look(M *m, int64_t now);
+
+#endif
