@@ -85,4 +85,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(PIC:.o=.d)
--include install.mk tools/tools.mk tests/tests.mk bench/bench.mk
+-include install.mk hook.mk tools/tools.mk tests/tests.mk bench/bench.mk

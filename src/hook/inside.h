@@ -1,0 +1,175 @@
+/*
+ * libgort-hook.so from inside. Every interposed function begins with the one test:
+ *
+ *     if (!here()) return real.read(fd, buf, n);
+ *
+ * and goes on only where it runs on a goroutine. It then tries without blocking, by libc's own
+ * function, and only what would block takes a slow path:
+ *
+ *     Stay s = stay();         the goroutine comes back to this thread (soft.c)
+ *     long r = gort_...();     parks
+ *     return result(s, r);     errno, read anew: its address is another after a switch
+ *
+ * No state is kept about descriptors but a hint of their kind (kind.c): O_NONBLOCK and the timeouts
+ * are asked of the kernel when a call is about to wait, so what the caller set is what holds.
+ *
+ * The interposed names stand in tables by family, below; real.c finds libc's own for each.
+ */
+#ifndef HOOK_INSIDE_H
+#define HOOK_INSIDE_H
+
+#include "../base.h" /* first: it asks libc for everything */
+#include "../hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOOK EXPORT
+
+#define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
+#define SOCKET_FAMILY(X) \
+    X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect)
+#define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
+#define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep)
+#define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
+#define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
+#define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
+#define PROCESS_FAMILY(X) X(waitpid) X(system)
+#define MUTEX_FAMILY(X)                                                                            \
+    X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) X(pthread_mutex_unlock)
+#define RWLOCK_FAMILY(X)                                                                           \
+    X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock)             \
+    X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock)             \
+    X(pthread_rwlock_unlock)
+#define COND_FAMILY(X)                                                                             \
+    X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_cond_signal) \
+    X(pthread_cond_broadcast)
+#define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_post)
+#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
+
+#define EVERY_FAMILY(X)                                                                            \
+    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) FD_FAMILY(X)   \
+    FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) COND_FAMILY(X) SEM_FAMILY(X) \
+    THREAD_FAMILY(X)
+
+/* libc's own functions. Before the loader has run our constructor they are NULL: see libc(). */
+typedef struct Real {
+#define FIELD(name) __typeof__(&name) name;
+    EVERY_FAMILY(FIELD)
+#undef FIELD
+} Real;
+extern Real real;
+extern const HookCore *core;
+NOINLINE void real_find(void);
+
+/* libc's function of that name. */
+#define libc(name)                                                                                 \
+    (*({                                                                                           \
+        if (unlikely(real.name == NULL)) real_find();                                              \
+        real.name;                                                                                 \
+    }))
+
+/* On a goroutine, outside of the runtime. */
+INLINE bool here(void) { return core != NULL && core->here(); }
+
+/* The current goroutine stays with its thread until result(). */
+typedef struct Stay {
+    bool mine;
+} Stay;
+INLINE Stay stay(void) { return (Stay){core->stay_begin()}; }
+INLINE void stay_end(Stay s) {
+    if (s.mine) core->stay_end();
+}
+
+NOINLINE void set_errno(int e);
+NOINLINE int get_errno(void);
+/* -errno becomes -1 and errno. */
+INLINE long returned(long r) {
+    if (likely(r >= 0)) return r;
+    set_errno((int)-r);
+    return -1;
+}
+INLINE long result(Stay s, long r) {
+    stay_end(s);
+    return returned(r);
+}
+
+/* ---- descriptors (kind.c) ------------------------------------------------------------------- */
+
+enum { KIND_UNKNOWN, KIND_SOCKET, KIND_NOWAIT, KIND_FILE, KIND_OTHER };
+#define KINDS 65536
+extern uint8_t kinds[KINDS]; /* atomic hints */
+
+INLINE int kind_hint(int fd) { return (unsigned)fd < KINDS ? load_rlx(&kinds[fd]) : KIND_UNKNOWN; }
+INLINE void kind_set(int fd, int kind) {
+    if ((unsigned)fd < KINDS && load_rlx(&kinds[fd]) != kind) store_rlx(&kinds[fd], (uint8_t)kind);
+}
+int kind_look(int fd);          /* asks the kernel; -1 and errno */
+bool waits(int fd);             /* the caller wants to wait: it has not set O_NONBLOCK */
+/* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
+int64_t socket_deadline(int fd, int option);
+int64_t after(int64_t ns);      /* a deadline, from now on */
+/* An absolute time of that clock as a deadline. */
+int64_t deadline_of(clockid_t clock, const struct timespec *at);
+bool valid_time(const struct timespec *ts);
+
+/* ---- waiting for an address (queue.c) ------------------------------------------------------- */
+
+typedef struct Waiter Waiter;
+struct Waiter {
+    /* its bucket's lock: */
+    Waiter *next, *prev;
+    const void *addr;
+    G *gp;
+    uint32_t ticket;
+    bool queued, parked, hit;
+};
+
+void waiter_queue(Waiter *w, const void *addr); /* hits count from here on */
+/* Until it is hit (true) or the deadline has passed (false). It is off the queue then. */
+bool waiter_wait(Waiter *w, int reason, int64_t deadline);
+bool waiter_cancel(Waiter *w);                  /* true: it was hit already */
+bool queue_wake(const void *addr, bool all);    /* true: somebody was */
+
+typedef struct Bucket {
+    Lock lock;
+    uint32_t count; /* lock; read without, after a full fence */
+    Waiter *first, *last;
+} ALIGNED(CACHE_LINE) Bucket;
+#define BUCKETS 256
+extern Bucket buckets[BUCKETS];
+INLINE Bucket *bucket_of(const void *addr) { return &buckets[((uintptr_t)addr >> 3) % BUCKETS]; }
+
+/* After a release by libc's function, any thread: wakes who waits here for addr. Its waiter is
+ * queued before it tries a last time, and we look after we released: one of the two sees the
+ * other. On x86 the release was a locked instruction, the fence. */
+INLINE void released(const void *addr, bool all) {
+#ifndef __x86_64__
+    fence_full();
+#else
+    fence_compiler();
+#endif
+    if (unlikely(load_rlx(&bucket_of(addr)->count) != 0)) queue_wake(addr, all);
+}
+
+/* Tries until it gives something other than EBUSY or the deadline has passed (ETIMEDOUT). Hits
+ * are what it waits for, but it also looks by itself now and then: a lock may be released inside
+ * libc, or by another process. On a goroutine. */
+typedef int try_fn(void *object);
+int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
+
+#endif

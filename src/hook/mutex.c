@@ -1,0 +1,114 @@
+/*
+ * Mutexes.
+ *
+ * The common ones have no owner: libc's trylock, and on failure a wait in queue.c.
+ *
+ * Recursive and error-checking ones are owned by a thread, and two goroutines of one thread would
+ * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine: a number no
+ * thread has, in the field where libc keeps the thread's. For libc it is locked by somebody else,
+ * so plain threads wait as they should; nested locks and the unlock are done here, on whatever
+ * thread the goroutine is by then. This is glibc's layout, part of its ABI. Robust, priority and
+ * process-shared ones are left to libc's own ways.
+ */
+#include "inside.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+enum { KIND_RECURSIVE = 1, KIND_ERRORCHECK = 2 };
+#define KIND_NO_ELISION 512
+
+static int type_of(pthread_mutex_t *mutex) {
+    int kind = load_rlx(&mutex->__data.__kind) & ~KIND_NO_ELISION;
+    return kind == KIND_RECURSIVE || kind == KIND_ERRORCHECK ? kind : 0;
+}
+
+/* The owner's mark of the current goroutine; 0: none runs here. Thread ids have at most 22 bits. */
+static int mark(void) {
+    G *gp = core ? core->current() : NULL;
+    return gp ? (int)(0x40000000 | (gp->id & 0x3fffffff)) : 0;
+}
+
+static int owner(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__owner); }
+
+/* EBUSY, or as pthread_mutex_lock. */
+static int take_owned(pthread_mutex_t *mutex, int me) {
+    if (owner(mutex) == me) {
+        if (type_of(mutex) == KIND_ERRORCHECK) return EDEADLK;
+        if (mutex->__data.__count == UINT32_MAX) return EAGAIN;
+        mutex->__data.__count++;
+        return 0;
+    }
+    int none = 0;
+    if (!cas_seq(&mutex->__data.__lock, &none, 1)) return EBUSY;
+    store_rlx(&mutex->__data.__owner, me);
+    mutex->__data.__count = 1;
+    mutex->__data.__nusers++;
+    return 0;
+}
+
+static int release_owned(pthread_mutex_t *mutex) {
+    if (type_of(mutex) == KIND_RECURSIVE && --mutex->__data.__count > 0) return 0;
+    mutex->__data.__count = 0;
+    store_rlx(&mutex->__data.__owner, 0);
+    mutex->__data.__nusers--;
+    if (xchg_seq(&mutex->__data.__lock, 0) > 1) /* threads wait */
+        syscall(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+    released(mutex, false);
+    return 0;
+}
+
+static int try_owned(void *mutex) { return take_owned(mutex, mark()); }
+static int try_common(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+
+/* Pinned, or inside a blocking call: it cannot park. */
+static int spin(pthread_mutex_t *mutex, int64_t deadline) {
+    int r;
+    while ((r = try_owned(mutex)) == EBUSY) {
+        if (deadline != GORT_FOREVER && deadline <= gort_now()) return ETIMEDOUT;
+        libc(usleep)(50);
+    }
+    return r;
+}
+
+/* A mutex with an owner, on a goroutine. */
+static NOINLINE int lock_owned(pthread_mutex_t *mutex, int64_t deadline) {
+    int r = try_owned(mutex);
+    if (r != EBUSY) return r;
+    return here() ? wait_for(mutex, try_owned, WAIT_MUTEX, deadline) : spin(mutex, deadline);
+}
+
+HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
+    if (unlikely(type_of(mutex) != 0) && mark()) return lock_owned(mutex, GORT_FOREVER);
+    if (!here()) return libc(pthread_mutex_lock)(mutex);
+    int r = libc(pthread_mutex_trylock)(mutex);
+    return likely(r != EBUSY) ? r : wait_for(mutex, try_common, WAIT_MUTEX, GORT_FOREVER);
+}
+
+HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
+    int r;
+    if (likely(type_of(mutex) == 0) || !mark()) return libc(pthread_mutex_trylock)(mutex);
+    r = try_owned(mutex);
+    return r == EDEADLK ? EBUSY : r;
+}
+
+HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict at) {
+    bool owned = type_of(mutex) != 0 && mark();
+    if (!owned && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
+    int r = owned ? try_owned(mutex) : try_common(mutex);
+    if (r != EBUSY) return r;
+    if (!valid_time(at)) return EINVAL;
+    int64_t deadline = deadline_of(CLOCK_REALTIME, at);
+    if (owned) return lock_owned(mutex, deadline);
+    return wait_for(mutex, try_common, WAIT_MUTEX, deadline);
+}
+
+HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
+    if (unlikely(type_of(mutex) != 0)) {
+        int me = mark();
+        if (me && owner(mutex) == me) return release_owned(mutex);
+    }
+    int r = libc(pthread_mutex_unlock)(mutex);
+    released(mutex, false);
+    return r;
+}

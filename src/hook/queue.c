@@ -1,0 +1,134 @@
+/*
+ * Goroutines that wait for a thread-level lock: queues by address.
+ *
+ * The locks stay libc's own, so that plain threads and goroutines exclude each other. A goroutine
+ * only ever tries; if that fails it queues here, tries once more, and parks. Whoever releases by
+ * one of the hooked functions looks at the queue after libc has released: Dekker, see released().
+ *
+ * A waiter lives on the stack of who waits. It is hit at most once: before it has parked (the hit
+ * is found by waiter_wait) or by claiming the park. One whose deadline was faster is passed over,
+ * and the next one gets the hit.
+ */
+#include "inside.h"
+
+#define PAUSE_FIRST GORT_MS
+#define PAUSE_MOST (16 * GORT_MS)
+
+Bucket buckets[BUCKETS];
+
+static void push(Bucket *b, Waiter *w) {
+    w->next = NULL;
+    w->prev = b->last;
+    *(b->last ? &b->last->next : &b->first) = w;
+    b->last = w;
+    w->queued = true;
+    store_rlx(&b->count, b->count + 1);
+}
+
+static void take_off(Bucket *b, Waiter *w) {
+    *(w->prev ? &w->prev->next : &b->first) = w->next;
+    *(w->next ? &w->next->prev : &b->last) = w->prev;
+    w->queued = false;
+    store_rlx(&b->count, b->count - 1);
+}
+
+void waiter_queue(Waiter *w, const void *addr) {
+    Bucket *b = bucket_of(addr);
+    M *m = core->enter();
+    *w = (Waiter){.addr = addr, .gp = self(m)};
+    core->lock(&b->lock);
+    push(b, w);
+    core->unlock(&b->lock);
+    fence_full(); /* against released(): queued, then the last try */
+    core->leave(m);
+}
+
+bool waiter_wait(Waiter *w, int reason, int64_t deadline) {
+    Bucket *b = bucket_of(w->addr);
+    bool timed_out = false;
+    M *m = core->enter();
+    core->lock(&b->lock);
+    if (w->hit || (deadline != GORT_FOREVER && deadline <= gort_now())) {
+        if (w->queued) take_off(b, w);
+        core->unlock(&b->lock);
+        core->leave(m);
+        return w->hit;
+    }
+    w->parked = true;
+    w->ticket = wait_begin(w->gp);
+    m = core->park_until(m, &b->lock, reason, deadline, w->ticket, &timed_out);
+    if (timed_out) {
+        core->lock(&b->lock);
+        if (w->queued) take_off(b, w);
+        core->unlock(&b->lock);
+    }
+    core->leave(m);
+    return w->hit;
+}
+
+bool waiter_cancel(Waiter *w) {
+    Bucket *b = bucket_of(w->addr);
+    M *m = core->enter();
+    core->lock(&b->lock);
+    if (w->queued) take_off(b, w);
+    core->unlock(&b->lock);
+    core->leave(m);
+    return w->hit;
+}
+
+/* The bucket's lock: hits w, which is off the queue. False: its deadline was faster. *gp: to be
+ * made ready. */
+static bool hit(Waiter *w, G **gp) {
+    *gp = w->parked ? w->gp : NULL;
+    if (w->parked && !wait_claim(w->gp, w->ticket)) return false;
+    w->hit = true;
+    return true;
+}
+
+bool queue_wake(const void *addr, bool all) {
+    Bucket *b = bucket_of(addr);
+    bool any = false;
+    if (core == NULL || core->child()) return false;
+    M *m = core->enter();
+    for (;;) {
+        G *gp = NULL;
+        bool done = false;
+        core->lock(&b->lock);
+        Waiter *w = b->first;
+        while (w && w->addr != addr) w = w->next;
+        if (w) {
+            take_off(b, w);
+            done = hit(w, &gp);
+        }
+        core->unlock(&b->lock);
+        if (w == NULL) break;
+        if (done && gp) core->ready(m, gp);
+        any |= done;
+        if (done && !all) break;
+    }
+    core->leave(m);
+    return any;
+}
+
+int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {
+    Stay s = stay();
+    int r;
+    for (int64_t pause = PAUSE_FIRST;; pause = pause * 2 > PAUSE_MOST ? PAUSE_MOST : pause * 2) {
+        Waiter w;
+        waiter_queue(&w, object);
+        r = attempt(object);
+        if (r != EBUSY) {
+            if (waiter_cancel(&w) && r != 0) queue_wake(object, false); /* not ours to keep */
+            break;
+        }
+        int64_t soon = after(pause);
+        if (waiter_wait(&w, reason, soon < deadline ? soon : deadline)) pause = PAUSE_FIRST / 2;
+        if ((r = attempt(object)) != EBUSY) break;
+        if (deadline != GORT_FOREVER && deadline <= gort_now()) {
+            r = ETIMEDOUT;
+            break;
+        }
+    }
+    stay_end(s);
+    return r;
+}

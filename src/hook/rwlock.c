@@ -1,0 +1,51 @@
+/*
+ * Reader-writer locks: libc's try functions, and queue.c. An unlock may let in several readers, so
+ * it wakes everybody who waits.
+ *
+ * libc's unlock tells a writer's from a reader's by the thread noted in the lock. Only the writer
+ * can unlock a lock that is held by a writer, so where a goroutine does, the note is put right
+ * first: it may have come to another thread.
+ */
+#include "inside.h"
+
+static int try_read(void *lock) { return libc(pthread_rwlock_tryrdlock)(lock); }
+static int try_write(void *lock) { return libc(pthread_rwlock_trywrlock)(lock); }
+
+HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
+    if (!here()) return libc(pthread_rwlock_rdlock)(lock);
+    int r = try_read(lock);
+    return likely(r != EBUSY) ? r : wait_for(lock, try_read, WAIT_RWMUTEX_R, GORT_FOREVER);
+}
+
+HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
+    if (!here()) return libc(pthread_rwlock_wrlock)(lock);
+    int r = try_write(lock);
+    return likely(r != EBUSY) ? r : wait_for(lock, try_write, WAIT_RWMUTEX_W, GORT_FOREVER);
+}
+
+static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, const struct timespec *at) {
+    int r = attempt(lock);
+    if (r != EBUSY) return r;
+    return valid_time(at) ? wait_for(lock, attempt, reason, deadline_of(CLOCK_REALTIME, at)) : EINVAL;
+}
+
+HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
+    if (!here()) return libc(pthread_rwlock_timedrdlock)(lock, at);
+    return timed(lock, try_read, WAIT_RWMUTEX_R, at);
+}
+
+HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
+    if (!here()) return libc(pthread_rwlock_timedwrlock)(lock, at);
+    return timed(lock, try_write, WAIT_RWMUTEX_W, at);
+}
+
+HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
+    int writer = load_rlx(&lock->__data.__cur_writer);
+    if (unlikely(writer != 0) && here()) {
+        int me = (int)gettid();
+        if (writer != me) store_rlx(&lock->__data.__cur_writer, me);
+    }
+    int r = libc(pthread_rwlock_unlock)(lock);
+    released(lock, true);
+    return r;
+}

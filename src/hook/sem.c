@@ -1,0 +1,38 @@
+/*
+ * POSIX semaphores: libc's sem_trywait, and queue.c.
+ */
+#include "inside.h"
+
+/* As try_fn: EBUSY where it would block. */
+static int try_sem(void *sem) {
+    if (libc(sem_trywait)(sem) == 0) return 0;
+    int e = get_errno();
+    return e == EAGAIN ? EBUSY : e;
+}
+
+static int done(int r) { return (int)returned(-r); }
+
+HOOK int sem_wait(sem_t *sem) {
+    if (!here()) return libc(sem_wait)(sem);
+    int err = get_errno();
+    int r = try_sem(sem);
+    if (r == EBUSY) r = wait_for(sem, try_sem, WAIT_SEMA, GORT_FOREVER);
+    if (r == 0) set_errno(err);
+    return done(r);
+}
+
+HOOK int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict at) {
+    if (!here()) return libc(sem_timedwait)(sem, at);
+    int err = get_errno();
+    int r = try_sem(sem);
+    if (r == EBUSY)
+        r = valid_time(at) ? wait_for(sem, try_sem, WAIT_SEMA, deadline_of(CLOCK_REALTIME, at)) : EINVAL;
+    if (r == 0) set_errno(err);
+    return done(r);
+}
+
+HOOK int sem_post(sem_t *sem) {
+    int r = libc(sem_post)(sem);
+    released(sem, false);
+    return r;
+}

@@ -1,0 +1,254 @@
+/*
+ * recv and send in all their forms, accept, connect.
+ *
+ * There is no flag that makes one accept or connect non-blocking. connect sets O_NONBLOCK for the
+ * moment of the call and takes it back before it waits: nobody else uses a socket that is not yet
+ * connected. A listening socket is shared, so there accept asks poll first and then calls as an
+ * announced system call: should another have been faster, a thread waits for the next connection,
+ * and nothing is lost.
+ *
+ * A timeout of the socket shows as the kernel shows it: EAGAIN, and EINPROGRESS from connect.
+ */
+#include "inside.h"
+
+static long timed(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
+
+/* A call with these flags never waits. */
+static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
+
+static bool would_block(int fd) {
+    kind_set(fd, KIND_SOCKET);
+    if (errno != EAGAIN) return false;
+    if (waits(fd)) return true;
+    set_errno(EAGAIN);
+    return false;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------ */
+
+static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
+    int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
+    Stay s = stay();
+    return result(s, timed(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
+}
+
+HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
+    if (!here() || flagged(flags)) return libc(recv)(fd, buf, n, flags);
+    if (unlikely(flags & MSG_WAITALL)) return recvfrom(fd, buf, n, flags, NULL, NULL);
+    ssize_t r = libc(recv)(fd, buf, n, flags | MSG_DONTWAIT);
+    if (likely(r >= 0) || !would_block(fd)) return r;
+    return recv_wait(fd, buf, n, flags, NULL, NULL);
+}
+
+HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct sockaddr *restrict sa,
+                      socklen_t *restrict len) {
+    if (!here() || flagged(flags)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
+    if (flags & MSG_WAITALL) {
+        if (!waits(fd)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
+        return recv_wait(fd, buf, n, flags, sa, len);
+    }
+    ssize_t r = libc(recvfrom)(fd, buf, n, flags | MSG_DONTWAIT, sa, len);
+    if (likely(r >= 0) || !would_block(fd)) return r;
+    return recv_wait(fd, buf, n, flags, sa, len);
+}
+
+static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
+    int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
+    Stay s = stay();
+    return result(s, timed(gort_recvmsg_until(fd, msg, flags, deadline)));
+}
+
+HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
+    if (!here() || flagged(flags)) return libc(recvmsg)(fd, msg, flags);
+    if (flags & MSG_WAITALL) {
+        if (!waits(fd)) return libc(recvmsg)(fd, msg, flags);
+        return recvmsg_wait(fd, msg, flags);
+    }
+    ssize_t r = libc(recvmsg)(fd, msg, flags | MSG_DONTWAIT);
+    if (likely(r >= 0) || !would_block(fd)) return r;
+    return recvmsg_wait(fd, msg, flags);
+}
+
+/* What programs built with _FORTIFY_SOURCE call. */
+ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags);
+HOOK ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags) {
+    if (n > size) abort();
+    return recv(fd, buf, n, flags);
+}
+ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *sa, socklen_t *len);
+HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *sa,
+                            socklen_t *len) {
+    if (n > size) abort();
+    return recvfrom(fd, buf, n, flags, sa, len);
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static ssize_t sent(Stay s, long r, int flags) {
+    stay_end(s);
+    if (r == -EPIPE && !(flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never do */
+    return returned(timed(r));
+}
+
+/* The rest of a stream's bytes: to a peer that is known, and no control data any more. */
+static long send_rest(int fd, const char *buf, size_t n, int flags, size_t done, int64_t deadline) {
+    while (done < n) {
+        ssize_t r = gort_send_until(fd, buf + done, n - done, flags, deadline);
+        if (r < 0) return done > 0 ? (long)done : r;
+        done += (size_t)r;
+    }
+    return (long)done;
+}
+
+static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
+                                  socklen_t len, size_t done) {
+    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    Stay s = stay();
+    long r = 0;
+    if (done == 0) r = gort_sendto_until(fd, buf, n, flags, sa, len, deadline);
+    if (r >= 0) r = send_rest(fd, buf, n, flags, done + (size_t)r, deadline);
+    return sent(s, r, flags);
+}
+
+HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
+    if (!here() || flagged(flags)) return libc(send)(fd, buf, n, flags);
+    ssize_t r = libc(send)(fd, buf, n, flags | MSG_DONTWAIT);
+    if (likely(r == (ssize_t)n)) return r;
+    if (r < 0) return would_block(fd) ? send_wait(fd, buf, n, flags, NULL, 0, 0) : r;
+    return waits(fd) ? send_wait(fd, buf, n, flags, NULL, 0, (size_t)r) : r;
+}
+
+HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa, socklen_t len) {
+    if (!here() || flagged(flags)) return libc(sendto)(fd, buf, n, flags, sa, len);
+    ssize_t r = libc(sendto)(fd, buf, n, flags | MSG_DONTWAIT, sa, len);
+    if (likely(r == (ssize_t)n)) return r;
+    if (r < 0) return would_block(fd) ? send_wait(fd, buf, n, flags, sa, len, 0) : r;
+    return waits(fd) ? send_wait(fd, buf, n, flags, sa, len, (size_t)r) : r;
+}
+
+static size_t total(const struct msghdr *msg) {
+    size_t sum = 0;
+    for (size_t i = 0; i < msg->msg_iovlen; i++) sum += msg->msg_iov[i].iov_len;
+    return sum;
+}
+
+static long sendmsg_rest(int fd, const struct msghdr *msg, int flags, size_t done, int64_t deadline) {
+    size_t skip = done;
+    for (size_t i = 0; i < msg->msg_iovlen; i++) {
+        const struct iovec *v = &msg->msg_iov[i];
+        size_t at = skip < v->iov_len ? skip : v->iov_len;
+        skip -= at;
+        if (at == v->iov_len) continue;
+        long r = send_rest(fd, v->iov_base, v->iov_len, flags, at, deadline);
+        if (r < 0) return done > 0 ? (long)done : r;
+        done += (size_t)r - at;
+        if ((size_t)r < v->iov_len) break;
+    }
+    return (long)done;
+}
+
+static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done) {
+    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    Stay s = stay();
+    long r = 0;
+    if (done == 0) r = gort_sendmsg_until(fd, msg, flags, deadline);
+    if (r >= 0) r = sendmsg_rest(fd, msg, flags, done + (size_t)r, deadline);
+    return sent(s, r, flags);
+}
+
+HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
+    if (!here() || flagged(flags)) return libc(sendmsg)(fd, msg, flags);
+    ssize_t r = libc(sendmsg)(fd, msg, flags | MSG_DONTWAIT);
+    if (r < 0) return would_block(fd) ? sendmsg_wait(fd, msg, flags, 0) : r;
+    if (likely((size_t)r == total(msg)) || !waits(fd)) return r;
+    return sendmsg_wait(fd, msg, flags, (size_t)r);
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+/* 0: a connection waits, or something else to be told by accept itself. */
+static long wait_acceptable(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
+    for (;;) {
+        int64_t left = deadline == GORT_FOREVER ? -1 : deadline - gort_now();
+        if (deadline != GORT_FOREVER && left < 0) left = 0;
+        int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
+        int r = gort_poll(&p, 1, ms);
+        if (r != 0) return r < 0 ? r : 0;
+        if (left == 0) return -EAGAIN;
+    }
+}
+
+static int accept_on(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+    Stay s = stay();
+    long r = waits(fd) ? wait_acceptable(fd) : 0;
+    if (r < 0) return (int)result(s, r);
+    gort_enter_syscall();
+    int conn = libc(accept4)(fd, sa, len, flags);
+    gort_exit_syscall();
+    stay_end(s);
+    if (conn < 0) return conn;
+    core->forget(conn);
+    kind_set(conn, KIND_SOCKET);
+    return conn;
+}
+
+HOOK int accept(int fd, struct sockaddr *restrict sa, socklen_t *restrict len) {
+    if (!here()) return libc(accept)(fd, sa, len);
+    return accept_on(fd, sa, len, 0);
+}
+
+HOOK int accept4(int fd, struct sockaddr *restrict sa, socklen_t *restrict len, int flags) {
+    if (!here()) return libc(accept4)(fd, sa, len, flags);
+    return accept_on(fd, sa, len, flags);
+}
+
+/* The connection is under way: 0, or how it ended. */
+static long connected(int fd, int64_t deadline) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    for (;;) {
+        int64_t left = deadline == GORT_FOREVER ? -1 : deadline - gort_now();
+        if (deadline != GORT_FOREVER && left < 0) left = 0;
+        int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
+        int r = gort_poll(&p, 1, ms);
+        if (r < 0) return r;
+        if (r == 0 && left == 0) return -EINPROGRESS;
+        if (r == 0) continue;
+        int error = 0;
+        socklen_t len = sizeof error;
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) return -get_errno();
+        return -error;
+    }
+}
+
+/* A unix socket whose peer's backlog is full: nothing tells when it is not. */
+static long connect_again(int fd, const struct sockaddr *sa, socklen_t len, int flags, int64_t deadline) {
+    for (int64_t pause = 50 * GORT_US;; pause = pause * 2 > 10 * GORT_MS ? 10 * GORT_MS : pause * 2) {
+        if (deadline != GORT_FOREVER && gort_now() >= deadline) return -EAGAIN;
+        gort_sleep(pause);
+        libc(fcntl)(fd, F_SETFL, flags | O_NONBLOCK);
+        int r = libc(connect)(fd, sa, len), e = get_errno();
+        libc(fcntl)(fd, F_SETFL, flags);
+        if (r == 0) return 0;
+        if (e != EAGAIN) return -e;
+    }
+}
+
+HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {
+    if (!here()) return libc(connect)(fd, sa, len);
+    int flags = libc(fcntl)(fd, F_GETFL);
+    if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
+    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    kind_set(fd, KIND_SOCKET);
+    core->forget(fd);
+    libc(fcntl)(fd, F_SETFL, flags | O_NONBLOCK);
+    int r = libc(connect)(fd, sa, len), e = errno;
+    libc(fcntl)(fd, F_SETFL, flags);
+    if (r == 0) return 0;
+    Stay s = stay();
+    long done = e == EINPROGRESS || e == EALREADY ? connected(fd, deadline)
+                : e == EAGAIN                     ? connect_again(fd, sa, len, flags, deadline)
+                                                  : -e;
+    return (int)result(s, done);
+}
