@@ -15,6 +15,9 @@ PARALLEL  = $(if $(findstring jobserver,$(MAKEFLAGS))$(filter -j%,$(MAKEFLAGS)),
 
 TEST_SRC := $(sort $(wildcard tests/unit/*.c tests/api/*.c tests/prog/*.c tests/stress/*.c))
 TEST_BIN := $(TEST_SRC:tests/%.c=$(OUT)/tests/%)
+# The hook's, linked with it and to be preloaded. A sanitizer has hooks of its own in libc.
+HOOK_TESTS := $(if $(SAN),,$(sort $(wildcard tests/hook/*.c)))
+TEST_BIN += $(HOOK_TESTS:tests/%.c=$(OUT)/tests/%) $(HOOK_TESTS:tests/hook/%.c=$(OUT)/tests/preload/%)
 EX_SRC   := $(sort $(wildcard examples/*.c))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude
@@ -29,6 +32,16 @@ $(OUT)/tests/unit/%: tests/unit/%.c $(OUT)/libgort-white.a
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@
 	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(LIBSAN) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort-white.a -o $@
+HOOK_LINK = -L$(OUT) -Wl,-rpath,$(abspath $(OUT)) -Wl,--no-as-needed
+$(OUT)/tests/hook/%: tests/hook/%.c $(OUT)/libgort-hook.so
+	$(call say,TEST,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(HOOK_LINK) -lgort-hook -lgort -o $@
+$(OUT)/tests/preload/%: tests/hook/%.c $(OUT)/libgort-hook.so
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(HOOK_LINK) -lgort -o $@
 # The others see what a program sees: the header and the library.
 $(OUT)/tests/%: tests/%.c $(OUT)/libgort.a
 	$(call say,TEST,$<)

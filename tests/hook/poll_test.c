@@ -1,0 +1,90 @@
+/* poll, ppoll, select, pselect, epoll_wait. */
+#include "hook.h"
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+enum { POLL, PPOLL, SELECT, PSELECT, EPOLL, WAYS };
+
+/* 1: fd is readable; 0: not within ms. */
+static int readable(int way, int fd, int ms) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct timespec ts = {ms / 1000, ms % 1000 * 1000000L};
+    struct timeval tv = {ms / 1000, ms % 1000 * 1000};
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    int r = -1;
+    switch (way) {
+    case POLL: r = poll(&p, 1, ms); break;
+    case PPOLL: r = ppoll(&p, 1, ms < 0 ? NULL : &ts, NULL); break;
+    case SELECT: r = select(fd + 1, &set, NULL, NULL, ms < 0 ? NULL : &tv); break;
+    case PSELECT: r = pselect(fd + 1, &set, NULL, NULL, ms < 0 ? NULL : &ts, NULL); break;
+    case EPOLL: {
+        int ep = epoll_create1(0);
+        struct epoll_event e = {.events = EPOLLIN, .data.fd = fd}, got;
+        CHECK_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e), 0);
+        r = epoll_wait(ep, &got, 1, ms);
+        if (r == 1) CHECK_EQ(got.data.fd, fd);
+        CHECK_EQ(close(ep), 0);
+    }
+    }
+    if (way <= PPOLL) CHECK_EQ(p.revents, r == 1 ? POLLIN : 0);
+    if (way == SELECT || way == PSELECT) CHECK_EQ(FD_ISSET(fd, &set) != 0, r == 1);
+    return r;
+}
+
+static int ends[MANY][2], done;
+
+static void waiter(void *arg) {
+    int i = (int)(intptr_t)arg;
+    CHECK_EQ(readable(i % WAYS, ends[i][0], i % 2 ? -1 : 1000000), 1);
+    add(&done, 1);
+}
+
+static int run(int argc, char **argv) {
+    int p[2];
+    CHECK_EQ(pipe(p), 0);
+    for (int way = 0; way < WAYS; way++) {
+        int64_t from = gort_now();
+        CHECK_EQ(readable(way, p[0], 0), 0);
+        CHECK_EQ(readable(way, p[0], 15), 0);
+        CHECK_GE(gort_now() - from, 15 * GORT_MS);
+    }
+    CHECK_EQ(write(p[1], "x", 1), 1);
+    for (int way = 0; way < WAYS; way++) CHECK_EQ(readable(way, p[0], -1), 1);
+
+    for (intptr_t i = 0; i < MANY; i++) {
+        CHECK_EQ(pipe(ends[i]), 0);
+        gort_go(waiter, (void *)i);
+    }
+    wait_for_waiting("IO wait", MANY);
+    CHECK_LT(threads(), 40);
+    for (int i = 0; i < MANY; i++) CHECK_EQ(write(ends[i][1], "x", 1), 1);
+    wait_until(get(&done) == MANY);
+
+    /* A signal mask: libc's own, and it still works. */
+    sigset_t none;
+    sigemptyset(&none);
+    struct pollfd f = {.fd = p[0], .events = POLLIN};
+    struct timespec ts = {0, 1000000};
+    CHECK_EQ(ppoll(&f, 1, NULL, &none), 1);
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(p[1], &set);
+    CHECK_EQ(pselect(p[1] + 1, &set, NULL, NULL, &ts, &none), 0);
+    CHECK_EQ(epoll_pwait(epoll_create1(0), &(struct epoll_event){0}, 1, 1, &none), 0);
+    /* Odd ones. */
+    CHECK_EQ(poll(NULL, 0, 1), 0);
+    CHECK_EQ(select(0, NULL, NULL, NULL, &(struct timeval){0, 1000}), 0);
+    f.fd = 9999;
+    CHECK_EQ(poll(&f, 1, -1), 1);
+    CHECK_EQ(f.revents, POLLNVAL);
+    FD_ZERO(&set);
+    FD_SET(1000, &set);
+    CHECK_FAILS(select(1001, &set, NULL, NULL, NULL), EBADF);
+    CHECK_FAILS(epoll_wait(p[0], &(struct epoll_event){0}, 1, -1), EINVAL);
+    ts.tv_nsec = -1;
+    CHECK_FAILS(ppoll(&f, 1, &ts, NULL), EINVAL);
+    return 0;
+}
+HOOK_MAIN(run)

@@ -1,0 +1,186 @@
+/* Sockets: connect, accept, recv and send in all forms, timeouts of the socket. */
+#include "hook.h"
+#include <sys/un.h>
+
+static int listener, done;
+static struct sockaddr_in addr;
+
+static void listen_here(void) {
+    socklen_t len = sizeof addr;
+    addr = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_EQ(bind(listener, (struct sockaddr *)&addr, sizeof addr), 0);
+    CHECK_EQ(listen(listener, 128), 0);
+    CHECK_EQ(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
+}
+
+/* Echoes what comes, through one pair of calls after the other. */
+static void serve(void *arg) {
+    int fd = (int)(intptr_t)arg;
+    char buf[64];
+    for (int i = 0;; i++) {
+        ssize_t n;
+        struct iovec iov = {buf, sizeof buf};
+        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+        if (i % 3 == 0) n = recv(fd, buf, sizeof buf, 0);
+        else if (i % 3 == 1) n = recvfrom(fd, buf, sizeof buf, 0, NULL, NULL);
+        else n = recvmsg(fd, &msg, 0);
+        CHECK_GE(n, 0);
+        if (n == 0) break;
+        iov.iov_len = (size_t)n;
+        if (i % 3 == 0) CHECK_EQ(send(fd, buf, (size_t)n, 0), n);
+        else if (i % 3 == 1) CHECK_EQ(sendto(fd, buf, (size_t)n, 0, NULL, 0), n);
+        else CHECK_EQ(sendmsg(fd, &msg, 0), n);
+    }
+    close(fd);
+}
+
+static void acceptor(void *arg) {
+    int n = *(int *)arg;
+    for (int i = 0; i < n; i++) {
+        struct sockaddr_in peer;
+        socklen_t len = sizeof peer;
+        int fd = i % 2 ? accept(listener, (struct sockaddr *)&peer, &len)
+                       : accept4(listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC);
+        CHECK_GE(fd, 0);
+        CHECK_EQ(peer.sin_family, AF_INET);
+        CHECK_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+        CHECK_EQ(!!(fcntl(fd, F_GETFD) & FD_CLOEXEC), i % 2 == 0);
+        gort_go(serve, (void *)(intptr_t)fd);
+    }
+    add(&done, 1);
+}
+
+static void client(void *arg) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&addr, sizeof addr), 0);
+    CHECK_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    for (int i = 0; i < 12; i++) {
+        char out[8], in[8] = "";
+        int n = snprintf(out, sizeof out, "%d", i);
+        CHECK_EQ(send(fd, out, (size_t)n, 0), n);
+        CHECK_EQ(recv(fd, in, (size_t)n, MSG_WAITALL), n);
+        CHECK_STR(in, out);
+    }
+    close(fd);
+    add(&done, 1);
+}
+
+static void echo(void) {
+    int n = 50;
+    set(&done, 0);
+    gort_go(acceptor, &n);
+    for (int i = 0; i < n; i++) gort_go(client, NULL);
+    wait_until(get(&done) == n + 1);
+}
+
+static void short_timeout(int fd, int option) {
+    struct timeval tv = {.tv_usec = 20000};
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, option, &tv, sizeof tv), 0);
+}
+
+static void timeouts(void) {
+    int pair[2];
+    char c, big[65536] = {0};
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    short_timeout(pair[0], SO_RCVTIMEO);
+    int64_t from = gort_now();
+    CHECK_FAILS(recv(pair[0], &c, 1, 0), EAGAIN);
+    CHECK_GE(gort_now() - from, 20 * GORT_MS);
+    CHECK_FAILS(read(pair[0], &c, 1), EAGAIN);
+    CHECK_FAILS(recv(pair[0], &c, 1, MSG_WAITALL), EAGAIN);
+    short_timeout(pair[1], SO_SNDTIMEO);
+    ssize_t r;
+    while ((r = send(pair[1], big, sizeof big, 0)) > 0) {
+    }
+    CHECK_EQ(r, -1);
+    CHECK_EQ(errno, EAGAIN);
+    CHECK_FAILS(write(pair[1], big, sizeof big), EAGAIN);
+    close(pair[0]);
+    CHECK_FAILS(send(pair[1], &c, 1, MSG_NOSIGNAL), EPIPE);
+    close(pair[1]);
+    short_timeout(listener, SO_RCVTIMEO);
+    CHECK_FAILS(accept(listener, NULL, NULL), EAGAIN);
+    CHECK_EQ(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+    CHECK_FAILS(accept(listener, NULL, NULL), EAGAIN);
+}
+
+static void refused(void) {
+    close(listener);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_FAILS(connect(fd, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
+    close(fd);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    int r = connect(fd, (struct sockaddr *)&addr, sizeof addr);
+    CHECK(r == -1 && (errno == EINPROGRESS || errno == ECONNREFUSED));
+    close(fd);
+    struct sockaddr_un none = {.sun_family = AF_UNIX, .sun_path = "/nowhere/at/all"};
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK_FAILS(connect(fd, (struct sockaddr *)&none, sizeof none), ENOENT);
+    close(fd);
+}
+
+static void datagram_reader(void *arg) {
+    int fd = *(int *)arg;
+    char buf[16] = "";
+    struct sockaddr_in from;
+    socklen_t len = sizeof from;
+    CHECK_EQ(recvfrom(fd, buf, sizeof buf, 0, (struct sockaddr *)&from, &len), 5);
+    CHECK_STR(buf, "hello");
+    CHECK_EQ(sendto(fd, "world!", 6, 0, (struct sockaddr *)&from, len), 6);
+    add(&done, 1);
+}
+
+static void datagrams(void) {
+    int a = socket(AF_INET, SOCK_DGRAM, 0), b = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    char buf[16] = "";
+    CHECK_EQ(bind(a, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(getsockname(a, (struct sockaddr *)&at, &len), 0);
+    set(&done, 0);
+    gort_go(datagram_reader, &a);
+    wait_for_waiting("IO wait", 1);
+    CHECK_EQ(sendto(b, "hello", 5, 0, (struct sockaddr *)&at, len), 5);
+    CHECK_EQ(recv(b, buf, sizeof buf, 0), 6);
+    CHECK_STR(buf, "world!");
+    CHECK_FAILS(recv(b, buf, sizeof buf, MSG_DONTWAIT), EAGAIN);
+    CHECK_EQ(connect(b, (struct sockaddr *)&at, len), 0);
+    wait_until(get(&done) == 1);
+    close(a);
+    close(b);
+}
+
+/* More than fits, in one sendmsg. */
+static void msg_reader(void *arg) {
+    static char in[300000];
+    CHECK_EQ(recv(*(int *)arg, in, sizeof in, MSG_WAITALL), sizeof in);
+    for (size_t i = 0; i < sizeof in; i++) CHECK_EQ(in[i], (char)(i % 251));
+    add(&done, 1);
+}
+
+static void big_message(void) {
+    static char out[300000];
+    int pair[2];
+    for (size_t i = 0; i < sizeof out; i++) out[i] = (char)(i % 251);
+    struct iovec iov[2] = {{out, 100000}, {out + 100000, 200000}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    set(&done, 0);
+    gort_go(msg_reader, &pair[0]);
+    CHECK_EQ(sendmsg(pair[1], &msg, 0), sizeof out);
+    wait_until(get(&done) == 1);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static int run(int argc, char **argv) {
+    listen_here();
+    echo();
+    datagrams();
+    big_message();
+    timeouts();
+    refused();
+    return 0;
+}
+HOOK_MAIN(run)
