@@ -1,0 +1,67 @@
+/* waitpid, system, getaddrinfo, gethostbyname_r. */
+#include "hook.h"
+#include <netdb.h>
+
+#define CHILDREN 30
+static int done, doors[CHILDREN][2];
+static pid_t pids[CHILDREN];
+
+static pid_t child(int i) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        char c;
+        _exit(read(doors[i][0], &c, 1) == 1 ? i : 99); /* a child has no runtime: libc's */
+    }
+    return pid;
+}
+
+static void waiter(void *arg) {
+    int i = (int)(intptr_t)arg, status;
+    CHECK_EQ(waitpid(pids[i], &status, 0), pids[i]);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), i);
+    add(&done, 1);
+}
+
+static void children(void) {
+    int status;
+    for (intptr_t i = 0; i < CHILDREN; i++) {
+        CHECK_EQ(pipe(doors[i]), 0);
+        CHECK_GT(pids[i] = child((int)i), 0);
+        CHECK_EQ(waitpid(pids[i], &status, WNOHANG), 0);
+        gort_go(waiter, (void *)i);
+    }
+    wait_for_waiting("IO wait", CHILDREN); /* no thread each */
+    for (int i = 0; i < CHILDREN; i++) CHECK_EQ(write(doors[i][1], "x", 1), 1);
+    wait_until(get(&done) == CHILDREN);
+    CHECK_FAILS(waitpid(pids[0], &status, 0), ECHILD);
+    pid_t pid = child(7);
+    CHECK_EQ(write(doors[7][1], "x", 1), 1);
+    CHECK_EQ(waitpid(-1, &status, 0), pid);
+    CHECK_EQ(WEXITSTATUS(status), 7);
+}
+
+static void names(void) {
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *res;
+    CHECK_EQ(getaddrinfo("127.0.0.1", "80", &hints, &res), 0);
+    CHECK_EQ(((struct sockaddr_in *)(void *)res->ai_addr)->sin_port, htons(80));
+    freeaddrinfo(res);
+    CHECK_EQ(getaddrinfo("no address", "80", &hints, &res), EAI_NONAME);
+    struct hostent host, *found;
+    char buf[1024];
+    int error;
+    CHECK_EQ(gethostbyname_r("127.0.0.1", &host, buf, sizeof buf, &found, &error), 0);
+    CHECK(found == &host);
+    CHECK_EQ(*(uint32_t *)(void *)host.h_addr_list[0], htonl(INADDR_LOOPBACK));
+}
+
+static int run(int argc, char **argv) {
+    children();
+    int status = system("exit 3");
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 3);
+    CHECK(system(NULL) != 0);
+    names();
+    return 0;
+}
+HOOK_MAIN(run)

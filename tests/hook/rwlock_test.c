@@ -1,0 +1,70 @@
+/* Reader-writer locks of pthreads. */
+#include "hook.h"
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static int readers, writers, done, most;
+
+static void reader(void *arg) {
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(pthread_rwlock_rdlock(&lock), 0);
+        int n = add(&readers, 1);
+        if (n > get(&most)) set(&most, n);
+        CHECK_EQ(get(&writers), 0);
+        usleep(100);
+        add(&readers, -1);
+        CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    }
+    add(&done, 1);
+}
+
+static void writer(void *arg) {
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(pthread_rwlock_wrlock(&lock), 0);
+        CHECK_EQ(add(&writers, 1), 1);
+        CHECK_EQ(get(&readers), 0);
+        usleep(100);
+        CHECK_EQ(add(&writers, -1), 0);
+        CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    }
+    add(&done, 1);
+}
+
+static void *plain_writer(void *arg) {
+    writer(arg);
+    return NULL;
+}
+
+static void refused(void *arg) {
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    CHECK_EQ(pthread_rwlock_tryrdlock(&lock), EBUSY);
+    CHECK_EQ(pthread_rwlock_trywrlock(&lock), EBUSY);
+    CHECK_EQ(pthread_rwlock_timedrdlock(&lock, &soon), ETIMEDOUT);
+    CHECK_EQ(pthread_rwlock_timedwrlock(&lock, &soon), ETIMEDOUT);
+    add(&done, 1);
+    soon.tv_sec += 1000;
+    CHECK_EQ(pthread_rwlock_timedrdlock(&lock, &soon), 0);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    CHECK_EQ(pthread_rwlock_timedwrlock(&lock, &soon), 0);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    add(&done, 1);
+}
+
+static int run(int argc, char **argv) {
+    pthread_t plain;
+    CHECK_EQ(pthread_rwlock_wrlock(&lock), 0);
+    gort_go(refused, NULL);
+    wait_until(get(&done) == 1);
+    wait_for_waiting("sync.RWMutex.RLock", 1);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    wait_until(get(&done) == 2);
+    set(&done, 0);
+    for (int i = 0; i < 40; i++) gort_go(i % 4 ? reader : writer, NULL);
+    CHECK_EQ(pthread_create(&plain, NULL, plain_writer, NULL), 0);
+    wait_until(get(&done) == 41);
+    CHECK_EQ(pthread_join(plain, NULL), 0);
+    CHECK_GE(get(&most), 1);
+    CHECK_EQ(pthread_rwlock_destroy(&lock), 0);
+    return 0;
+}
+HOOK_MAIN(run)
