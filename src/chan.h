@@ -5,13 +5,9 @@
 #ifndef CHAN_H
 #define CHAN_H
 
+#include "san.h"
 #include "sched.h"
 
-#if defined(__has_include)
-#if __has_include("san.h")
-#include "san.h"
-#endif
-#endif
 
 /*
  * What TSan is told. The library is not instrumented, so these are all it knows of a channel.
@@ -20,17 +16,6 @@
  * hidden. A hand-over to somebody who waits goes through its Sudog. The values themselves are
  * reported as read by send and written by recv.
  */
-#ifndef tsan_acquire
-#ifdef GORT_TSAN
-void __tsan_acquire(void *at);
-void __tsan_release(void *at);
-#define tsan_acquire(p) __tsan_acquire((void *)(p))
-#define tsan_release(p) __tsan_release((void *)(p))
-#else
-#define tsan_acquire(p) ((void)0)
-#define tsan_release(p) ((void)0)
-#endif
-#endif
 #ifdef GORT_TSAN
 void __tsan_read_range(void *at, long size);
 void __tsan_write_range(void *at, long size);

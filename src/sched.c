@@ -334,35 +334,28 @@ static NOINLINE void ready_without_p(M *m, G *gp) {
     wake_after_submit(m);
 }
 
-void ready(M *m, G *gp) {
+/* What both forms begin with. False: gp is a thread, or went to the global queue; it is done. */
+INLINE bool becomes_runnable(M *m, G *gp) {
     if (unlikely(gp->flags & GF_THREAD)) {
         wake_thread(gp);
-        return;
+        return false;
     }
     check(load_rlx(&gp->status) == G_WAITING);
     trace_ready(m, gp);
     store_rlx(&gp->status, G_RUNNABLE);
-    P *p = m->p;
-    if (unlikely(p == NULL)) {
-        ready_without_p(m, gp);
-        return;
-    }
-    put_next(p, gp);
+    if (likely(m->p != NULL)) return true;
+    ready_without_p(m, gp);
+    return false;
+}
+
+void ready(M *m, G *gp) {
+    if (!becomes_runnable(m, gp)) return;
+    put_next(m->p, gp);
     wake_behind_slot(m);
 }
 
 void ready_tail(M *m, G *gp) {
-    if (unlikely(gp->flags & GF_THREAD)) {
-        wake_thread(gp);
-        return;
-    }
-    check(load_rlx(&gp->status) == G_WAITING);
-    trace_ready(m, gp);
-    store_rlx(&gp->status, G_RUNNABLE);
-    if (unlikely(m->p == NULL)) {
-        ready_without_p(m, gp);
-        return;
-    }
+    if (!becomes_runnable(m, gp)) return;
     put_tail(m->p, gp);
     wake_after_submit(m);
 }

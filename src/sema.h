@@ -5,24 +5,9 @@
 #ifndef SEMA_H
 #define SEMA_H
 
+#include "san.h"
 #include "sched.h"
 
-#if defined(__has_include)
-#if __has_include("san.h")
-#include "san.h"
-#endif
-#endif
-#ifndef tsan_acquire
-#ifdef GORT_TSAN
-void __tsan_acquire(void *at);
-void __tsan_release(void *at);
-#define tsan_acquire(p) __tsan_acquire((void *)(p))
-#define tsan_release(p) __tsan_release((void *)(p))
-#else
-#define tsan_acquire(p) ((void)0)
-#define tsan_release(p) ((void)0)
-#endif
-#endif
 
 /*
  * One wait. Lives in the frame of the waiting call; valid while it is queued, and for a timed one
