@@ -47,12 +47,12 @@ $(OUT)/tests/%: tests/%.c $(OUT)/libgort.a
 	$(call say,TEST,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@ -lm
 $(OUT)/examples/%: examples/%.c $(OUT)/libgort.a
 	$(call say,EXAMPLE,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@ -lm
 
 RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' JOBS='$(JOBS)' \
           MAKE='$(MAKE)'
