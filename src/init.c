@@ -131,17 +131,24 @@ static int start(M *m) {
     }
     reset();
     int r = procs_resize(NULL, (uint32_t)settings.procs);
-    if (r < 0) return r;
+    if (r < 0) goto ps;
     retake_start();
-    if ((r = netpoll_start()) < 0) return r;
-    if ((r = preempt_install()) < 0) return r;
+    if ((r = netpoll_start()) < 0) goto ps;
+    if ((r = preempt_install()) < 0) goto poller;
     faults_install();
-    if ((r = maker_start()) < 0) return r;
-    if ((r = sysmon_start()) < 0) {
-        maker_stop();
-        return r;
-    }
+    if ((r = maker_start()) < 0) goto handlers;
+    if ((r = sysmon_start()) < 0) goto maker;
     return 0;
+maker:
+    maker_stop();
+handlers:
+    faults_uninstall();
+    preempt_uninstall();
+poller:
+    netpoll_stop();
+ps:
+    store_rlx(&sched.procs, 0);
+    return r;
 }
 
 /* ---- end -------------------------------------------------------------------------------------- */
@@ -205,10 +212,14 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     uint32_t idle = 0;
     if (!cas_seq(&run.busy, &idle, 1)) return -EBUSY;
     M *m = getm();
-    if (m == NULL) m = m_adopt();
+    if (m == NULL && (m = m_adopt_or_null()) == NULL) {
+        store_seq(&run.busy, 0);
+        return -ENOMEM;
+    }
     int err = *m->errno_at;
     m->locks++; /* one section, for the locks taken below */
     env_read();
+    os_fault_at = settings.fault;
     run.fn = fn;
     run.argc = argc;
     run.argv = argv;

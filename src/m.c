@@ -138,7 +138,7 @@ int m_spawn(M *m) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* the thread unmasks when it has its record */
     add_rlx(&sched.threads, 1);
-    int r = pthread_create(&thread, &attr, thread_main, m);
+    int r = os_fault() ? EAGAIN : pthread_create(&thread, &attr, thread_main, m);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (r != 0) add_rlx(&sched.threads, -1);
@@ -177,12 +177,21 @@ void m_prepare(void) {
 }
 
 NOINLINE M *m_adopt(void) {
+    M *m = m_adopt_or_null();
+    if (m == NULL) fatal("no memory for a thread's record");
+    return m;
+}
+
+M *m_adopt_or_null(void) {
     m_prepare();
     M *m = m_record();
-    if (m == NULL) fatal("no memory for a thread's record");
+    if (m == NULL) return NULL;
     m->plain = true;
     G *gp = g_alloc(m);
-    if (gp == NULL) fatal("no memory for a thread's record");
+    if (gp == NULL) {
+        m_record_free(m);
+        return NULL;
+    }
     gp->flags = GF_THREAD;
     gp->status = G_RUNNING;
     gp->id = 0;

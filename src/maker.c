@@ -116,7 +116,7 @@ int maker_start(void) {
     note_clear(&maker.note);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int r = pthread_create(&maker.thread, NULL, maker_main, NULL);
+    int r = os_fault() ? EAGAIN : pthread_create(&maker.thread, NULL, maker_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r == 0) add_rlx(&sched.threads, 1);
     return -r;

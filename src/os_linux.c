@@ -59,7 +59,16 @@ void os_futex_wake(uint32_t *word, int count) {
     sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
+uint64_t os_fault_at;
+static uint64_t asked;
+
+bool os_fault(void) {
+    if (os_fault_at == 0) return false;
+    return __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED) == os_fault_at;
+}
+
 void *os_map(size_t size, bool stack) {
+    if (os_fault()) return NULL;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
     long r = sys(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     return r < 0 && r > -4096 ? NULL : (void *)r;
