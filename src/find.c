@@ -278,7 +278,7 @@ G *find_runnable(M *m) {
         }
         bool timer_ran = false;
         m->inherit = false;
-        if (load_rlx(&p->look)) xchg_seq(&p->look, 0); /* before a look at the list: soft.c */
+        if (load_rlx(&p->look)) xchg_seq(&p->look, settings.migrate); /* before a look at the list: soft.c */
         run_timers(m, &p->timers, &timer_ran);
         G *gp = NULL;
         if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);

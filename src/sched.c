@@ -18,6 +18,7 @@
 #include "g.h"
 #include "home.h"
 #include "loop.h"
+#include "maker.h"
 #include "preempt.h"
 #include "runq.h"
 #include "san.h"
@@ -452,6 +453,21 @@ EXPORT void gort_yield(void) {
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
+/* GORT_DEBUG=migrate=1: a goroutine never comes back to the thread it left, where there is another,
+ * so that wrong beliefs about thread-locals show. (P.look stays set: every switch passes by g0.) */
+static NOINLINE bool migrate(M *m, G *gp) {
+    lock(&sched.lock, RANK_SCHED);
+    M *other = idle_m_get_locked();
+    if (sched.idle_ms == NULL) maker_want_spare_locked();
+    unlock(&sched.lock);
+    if (other == NULL) return false;
+    P *p = m_release_p(m);
+    if (!m->inherit) p->slice_over = 0;
+    m->inherit = false;
+    m_wake_with(other, p, gp);
+    return true;
+}
+
 static void execute(M *m, G *gp) {
     if (unlikely(load_rlx(&gp->home) != NULL && load_rlx(&gp->home) != m)) {
         if (!(gp->flags & GF_SOFT)) {
@@ -460,6 +476,7 @@ static void execute(M *m, G *gp) {
         }
         if (soft_send(m, gp)) return;
     }
+    if (unlikely(settings.migrate) && gp->m == m && load_rlx(&gp->home) == NULL && migrate(m, gp)) return;
     if (!m->inherit) new_slice(m, m->p);
     m->inherit = false;
     put_on(m, gp);

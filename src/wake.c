@@ -101,7 +101,7 @@ void m_wake_with(M *n, P *p, G *gp) {
     note_wake(&n->note); /* release: n sees both */
 }
 
-static M *idle_m_get_locked(void) {
+M *idle_m_get_locked(void) {
     M *n = sched.idle_ms;
     if (n == NULL) return NULL;
     sched.idle_ms = n->link;

@@ -16,6 +16,7 @@ P *idle_p_get_locked(void);
 void idle_p_put_locked(P *p);
 P *idle_p_take(P *wanted);    /* that one, or any (NULL); NULL: none is idle */
 
+M *idle_m_get_locked(void);   /* out of the pool; NULL: it is empty */
 void m_acquire_p(M *m, P *p);
 P *m_release_p(M *m);
 bool idle_m_remove_locked(M *m); /* out of the pool; false: it is not in it */

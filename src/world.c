@@ -212,6 +212,7 @@ int procs_resize(M *m, uint32_t n) {
     for (uint32_t i = old; i < n; i++) {
         if (sched.ps[i] == NULL && (sched.ps[i] = p_new(i)) == NULL) return -ENOMEM;
         store_rlx(&sched.ps[i]->status, P_STOPPED);
+        store_rlx(&sched.ps[i]->look, settings.migrate);
     }
     store_seq(&sched.procs, n);
     if (m && m->p && m->p->id >= n) { /* our own goes away: take the first one */
