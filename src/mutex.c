@@ -30,7 +30,7 @@
  * PARKED again.
  *
  * The uncontended lock is one CAS without a load before it, which would fetch the line twice;
- * unlock is one CAS. The clock is read only by who goes to sleep.
+ * unlock is one CAS. The clock is not read: the monitor's reading will do.
  *
  * Orders: acquire by the CAS that sets LOCKED, release by the CAS that clears it; a hand-over is
  * ordered by ready() and park().
@@ -40,7 +40,6 @@
 enum { LOCKED = MUTEX_LOCKED, WOKEN = 2, STARVING = 4, PARKED = 8 };
 
 #define STARVE_AFTER (1 * GORT_MS)
-#define FAST_LOSS (4 * GORT_US)
 #define SPINS 4         /* rounds of spinning, as in Go */
 #define SPIN_PAUSES 30
 
@@ -53,8 +52,6 @@ typedef struct Attempt {
     bool awoke;     /* WOKEN stands for this one */
     bool starving;  /* has waited too long */
     int spins;
-    int losses;     /* to go until it looks at the clock again */
-    int64_t looked; /* when it last did */
 } Attempt;
 
 /* Spinning can help only if the owner runs at this moment on another CPU, and if it keeps nobody
@@ -104,19 +101,16 @@ static void expire(gort_mutex *mu, Bucket *b, Sleeper *s) {
     if (!sema_has(b, mu)) and_seq(&mu->state_, ~(uint32_t)(PARKED | STARVING));
 }
 
-/* Woken, and lost. Is it starving? The clock costs as much as a switch, so while losses come fast
- * only every fourth looks; where they come slowly, every one does. */
-static void look_at_clock(Attempt *a) {
-    if (a->losses-- > 0) return;
-    int64_t now = os_now();
-    a->starving = now - a->since > STARVE_AFTER;
-    a->losses = now - a->looked < FAST_LOSS ? 3 : 0;
-    a->looked = now;
-}
+/* Reading the clock costs as much as a switch. The monitor's will do: it is two milliseconds late at
+ * most while somebody waits for a P, and starvation begins that much later, or once too early. */
+static int64_t clock_now(void) { return likely(load_rlx(&sched.running)) ? coarse_now() : os_now(); }
+
+/* Woken, and lost. Is it starving? */
+static void look_at_clock(Attempt *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
 
 /* An owner by hand-over: leaves starvation mode if it need not be. */
 static void received(Attempt *a) {
-    if (os_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
+    if (clock_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
 }
 
 /*
@@ -138,7 +132,7 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
         }
     } while (!cas_acq(&mu->state_, &old, settled(a, old | PARKED | (a->starving ? STARVING : 0))));
     sema_push(b, &s, mu, a->since != 0);
-    if (a->since == 0) a->since = a->looked = os_now();
+    if (a->since == 0) a->since = clock_now();
     a->awoke = false;
     m = sleeper_park(m, &s, &b->lock, a->reason, a->deadline, expired);
     if (*expired) {
