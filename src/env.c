@@ -227,6 +227,7 @@ static void keep(char *to, size_t size, const char *variable) {
 int env_read(void) {
     for (size_t i = 0; i < count_of(table); i++) set(&table[i], table[i].initial);
     read_debug(getenv("GORT_DEBUG"));
+    os_cgroup_root(getenv("GORT_CGROUP_ROOT")); /* kept: the monitor must not call getenv */
     read_maxprocs(getenv("GORT_MAXPROCS"));
     read_sim(getenv("GORT_SIM"));
     keep(env_trace, sizeof env_trace, "GORT_TRACE");

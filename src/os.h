@@ -38,6 +38,7 @@ int os_membarrier_register(void); /* 0, or -errno where the kernel has none */
 void os_membarrier(void);
 int os_cpu_count(void);           /* CPUs in the affinity mask */
 int os_cpu_quota(void);           /* CPUs the cgroup allows, rounded up; 0: no limit */
+void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup; NULL: that */
 int os_thread_count(void);        /* threads of this process, from /proc; -1: unknown */
 char os_thread_state(int tid);    /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
 
