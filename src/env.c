@@ -208,8 +208,13 @@ static void read_maxprocs(const char *s) {
 static void read_sim(const char *s) {
     uint64_t seed = 0;
     settings.sim = 0;
+    settings.sim_yields = UINT64_MAX;
     if (s == NULL || *s == 0) return;
-    size_t n = strlen(s);
+    size_t n = strcspn(s, ":");
+    if (s[n] == ':' && !parse_u64(s + n + 1, strlen(s + n + 1), &settings.sim_yields)) {
+        complain("GORT_SIM", s, strlen(s), "not seed:number");
+        return;
+    }
     bool hex = n > 2 && s[0] == '0' && (s[1] | 32) == 'x';
     if (hex ? parse_hex(s + 2, n - 2, &seed) : parse_u64(s, n, &seed))
         settings.sim = seed ? seed : UINT64_MAX;

@@ -19,6 +19,7 @@
 #include "netpoll.h"
 #include "runq.h"
 #include "sched.h"
+#include "sim.h"
 #include "soft.h"
 #include "trace.h"
 #include "wake.h"
@@ -283,9 +284,10 @@ G *find_runnable(M *m) {
         G *gp = NULL;
         if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);
         m->soft_last = gp != NULL; /* in turns with the queues */
-        if (gp == NULL) gp = from_queues(m, p, timer_ran);
+        if (gp == NULL) gp = unlikely(sim_on) ? sim_pick(m) : from_queues(m, p, timer_ran);
         if (gp == NULL && unlikely(soft_waits(m))) gp = soft_take(m);
         if (gp == NULL) gp = from_network(m);
+        if (unlikely(sim_on) && gp == NULL && sim_idle(m)) continue;
         if (gp == NULL) {
             if (m->spinning || 2 * load_rlx(&sched.spinning) < load_rlx(&sched.procs) - load_rlx(&sched.npidle)) {
                 if (!m->spinning) become_searcher(m);

@@ -30,6 +30,7 @@
 #include "san.h"
 #include "soft.h"
 #include "sched.h"
+#include "sim.h"
 #include "stack.h"
 #include "sysmon.h"
 #include "trace.h"
@@ -220,6 +221,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     m->locks++; /* one section, for the locks taken below */
     env_read();
     os_fault_at = settings.fault;
+    sim_begin();
     run.fn = fn;
     run.argc = argc;
     run.argv = argv;
@@ -246,6 +248,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         page_end_run();
         tracing_end_run();
     }
+    sim_end();
     m->locks--;
     garbage_collect(); /* timers that went with the runtime */
     *m->errno_at = err;

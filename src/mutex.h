@@ -5,6 +5,7 @@
 #define MUTEX_H
 
 #include "sema.h"
+#include "sim.h"
 
 /* The mutex was not free: 0, -ETIMEDOUT. May park. */
 int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason);
@@ -15,6 +16,7 @@ int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason);
 INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     uint32_t old = 0;
     int r = 0;
+    SIM_POINT();
     if (unlikely(!cas_acq(&mu->state_, &old, MUTEX_LOCKED)) &&
         ((old & MUTEX_LOCKED) || !cas_acq(&mu->state_, &old, old | MUTEX_LOCKED)))
         r = mutex_lock_contended(mu, deadline, reason);

@@ -2,6 +2,7 @@
  * Linux. Bare system calls through arch_sys6: no errno, no cancellation points, no locks.
  */
 #include "os.h"
+#include "sim.h"
 #include "arch.h"
 
 #include <fcntl.h>
@@ -27,8 +28,16 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
 
 int64_t os_now(void) {
     struct timespec ts;
+    if (unlikely(sim_on)) return sim_now();
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
+}
+
+/* In a simulation deadlines are virtual, and the kernel's clock is not. */
+static int64_t for_the_kernel(int64_t deadline) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return sim_to_real(deadline, (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec);
 }
 
 /* The kernel's encoding of "the CPU clock of thread tid": ~tid << 3 | per-thread | sched. */
@@ -43,6 +52,7 @@ int64_t os_thread_cpu(int clock) {
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     struct timespec ts, *until = NULL;
     if (deadline != GORT_FOREVER) {
+        if (unlikely(sim_on)) deadline = for_the_kernel(deadline);
         if (deadline < 0) deadline = 0;
         ts.tv_sec = deadline / GORT_SEC;
         ts.tv_nsec = deadline % GORT_SEC;

@@ -22,6 +22,7 @@
 #include "retake.h"
 #include "runq.h"
 #include "sched.h"
+#include "sim.h"
 #include "capture.h"
 #include "trace.h"
 #include "wake.h"
@@ -79,6 +80,8 @@ NOINLINE M *enter_slow(M *m) {
     for (;;) {
         uint32_t attn = load_rlx(&m->attn);
         if (attn == 0 || m->plain || m->curg == NULL) return m;
+        if (unlikely(attn == ATTN_SIM))
+            return load_rlx(&m->curg->status) == G_SYSCALL ? m : sim_point(m);
         if (attn & ATTN_EXIT) leave_runtime(m);
         if (attn & ATTN_PENDING) { /* the monitor is at it: whoever wins this CAS has the P */
             cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);

@@ -142,6 +142,7 @@ enum {
     ATTN_PREEMPT = 1, /* the monitor wants curg to yield */
     ATTN_PENDING = 2, /* the monitor is about to take the P: clear it by CAS to keep it */
     ATTN_TAKEN = 4,   /* the P is gone (retake.c) */
+    ATTN_SIM = 16,    /* always, in a simulation: every call takes the slow way (sim.c) */
     ATTN_EXIT = 8     /* the runtime this M belongs to has ended: leave for good */
 };
 
@@ -337,7 +338,8 @@ typedef struct Settings {
     int64_t flight;     /* ms of trace kept; 0: off */
     int64_t leak;       /* minutes */
     uint64_t maxstack;
-    uint64_t sim;
+    uint64_t sim;       /* the seed of a simulation; 0: none */
+    uint64_t sim_yields; /* points that may let others run */
     uint64_t fault;     /* the n-th request to the system fails; 0: none */
 } Settings;
 extern Settings settings;

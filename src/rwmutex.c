@@ -85,6 +85,7 @@ static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
 
 EXPORT void gort_rwmutex_rlock(gort_rwmutex *rw) {
     uint32_t old = 0;
+    SIM_POINT();
     if (unlikely(!reader_enter(rw, &old))) rlock_contended(rw, GORT_FOREVER);
     tsan_acquire(&rw->reader_sema_);
 }

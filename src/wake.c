@@ -33,6 +33,7 @@
 #include "netpoll.h"
 #include "runq.h"
 #include "sched.h"
+#include "sim.h"
 #include "soft.h"
 #include "sysmon.h"
 #include "world.h"
@@ -84,6 +85,7 @@ void m_acquire_p(M *m, P *p) {
     store_rlx(&p->m, m);
     store_rel(&p->status, P_RUNNING);
     if (unlikely(soft_waits(m))) store_rlx(&p->look, 1);
+    if (unlikely(sim_on)) sim_adopt(m);
 }
 
 P *m_release_p(M *m) {

@@ -19,6 +19,7 @@
 #include "retake.h"
 #include "runq.h"
 #include "sched.h"
+#include "sim.h"
 #include "stack.h"
 #include "trace.h"
 #include "wake.h"
@@ -265,7 +266,7 @@ EXPORT int gort_maxprocs(int n) {
     int old = (int)load_rlx(&sched.procs);
     if (n > MAX_PROCS) n = MAX_PROCS;
     if (n >= 1) store_rlx(&sched.procs_fixed, 1);
-    if (n < 1 || n == old) {
+    if (n < 1 || n == old || sim_on) { /* a simulation has one P */
         leave(m);
         return old;
     }

@@ -1,0 +1,287 @@
+/*
+ * gort-explore: runs a program over many seeds of the simulation (GORT_SIM, see docs/EXPLORE.md).
+ *
+ * Each seed is a process of its own, so a crash, a deadlock or a wrong exit status is just its
+ * status. Up to --jobs run at once; seeds are handed out in rising order, and after a failure no
+ * more are: the lowest seed that failed is reported. It is then run again with fewer and fewer points
+ * that let others run (GORT_SIM=seed:n), and the least n found that still fails is what is shown:
+ * its list of switches, and what the program said.
+ *
+ * It needs nothing of the library, only the two variables that the library reads.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_JOBS 256
+#define ALL UINT64_MAX
+
+static char **program;
+static uint64_t seeds = 1000, first = 1;
+static int jobs = 1, limit = 20; /* seconds of real time for one run */
+
+typedef struct Run {
+    pid_t pid; /* 0: free */
+    uint64_t seed;
+    double begin;
+    bool late;
+} Run;
+
+static double now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static _Noreturn void usage(int status) {
+    fprintf(status ? stderr : stdout,
+            "usage: gort-explore [options] program [arguments]    (options may follow the program;\n"
+            "                                                      after -- all is the program's)\n"
+            "  --seeds N     how many seeds to try (1000)\n"
+            "  --first S     the first of them (1)\n"
+            "  --jobs J      so many at once (1)\n"
+            "  --timeout T   seconds for one run (20)\n"
+            "The status is 1 when a seed failed, 0 when all passed, 2 when nothing could be run.\n");
+    exit(status);
+}
+
+/* ---- one run ---------------------------------------------------------------------------------- */
+
+/* In the child. Addresses are the same in every run, so that nothing depends on them. */
+static _Noreturn void become(uint64_t seed, uint64_t yields, const char *log, int out) {
+    char value[64];
+    int n = snprintf(value, sizeof value, "%" PRIu64, seed);
+    if (yields != ALL) snprintf(value + n, sizeof value - (size_t)n, ":%" PRIu64, yields);
+    setenv("GORT_SIM", value, 1);
+    if (log) setenv("GORT_SIM_LOG", log, 1);
+    else unsetenv("GORT_SIM_LOG");
+    personality(ADDR_NO_RANDOMIZE);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, 0);
+    dup2(out >= 0 ? out : null, 1);
+    dup2(out >= 0 ? out : null, 2);
+    execvp(program[0], program);
+    _exit(127);
+}
+
+static pid_t start(uint64_t seed, uint64_t yields, const char *log, int out) {
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) become(seed, yields, log, out);
+    if (pid < 0) {
+        perror("gort-explore: fork");
+        exit(2);
+    }
+    return pid;
+}
+
+static bool failed(int status) { return !WIFEXITED(status) || WEXITSTATUS(status) != 0; }
+
+/* Waits for one child within the limit; its status. *late: it was killed for that. */
+static int finish(pid_t pid, bool *late) {
+    double begin = now();
+    int status;
+    *late = false;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (!*late && now() - begin > limit) {
+            *late = true;
+            kill(pid, SIGKILL);
+        }
+        nanosleep(&(struct timespec){0, 500000}, NULL);
+    }
+    return status;
+}
+
+static bool fails(uint64_t seed, uint64_t yields) {
+    bool late;
+    return failed(finish(start(seed, yields, NULL, -1), &late));
+}
+
+/* ---- many ------------------------------------------------------------------------------------- */
+
+static void progress(uint64_t done, double begin, bool last) {
+    static uint64_t shown = 0;
+    static double when = 0;
+    double t = now(), rate = t > begin ? (double)done / (t - begin) : 0;
+    if (isatty(1)) {
+        if (!last && t - when < 0.1) return;
+        when = t;
+        int bar = (int)(done * 30 / seeds);
+        printf("\r\033[K[%.*s%.*s] %" PRIu64 "/%" PRIu64 " seeds, %.0f/s", bar, "##############################", 30 - bar,
+               "..............................", done, seeds, rate);
+        if (last) printf("\n");
+        fflush(stdout);
+    } else if (last || (done > shown && done * 10 / seeds > shown * 10 / seeds)) {
+        printf("%" PRIu64 "/%" PRIu64 " seeds, %.0f/s\n", done, seeds, rate);
+        shown = done;
+        fflush(stdout);
+    }
+}
+
+/* Kills what runs too long; the seed then counts as failed. */
+static void look_at_clocks(Run *runs) {
+    for (int i = 0; i < jobs; i++)
+        if (runs[i].pid && !runs[i].late && now() - runs[i].begin > limit) {
+            runs[i].late = true;
+            kill(runs[i].pid, SIGKILL);
+        }
+}
+
+/* The run that ended, or NULL: none has. */
+static Run *reap(Run *runs, int *status) {
+    for (int i = 0; i < jobs; i++)
+        if (runs[i].pid && waitpid(runs[i].pid, status, WNOHANG) == runs[i].pid) return &runs[i];
+    return NULL;
+}
+
+/* The lowest seed that failed; false: all passed. */
+static bool explore(uint64_t *bad, uint64_t *tried) {
+    static Run runs[MAX_JOBS];
+    uint64_t next = 0, done = 0;
+    double begin = now();
+    bool found = false;
+    int running = 0;
+    while (running > 0 || (!found && next < seeds)) {
+        for (int i = 0; i < jobs && !found && next < seeds; i++) {
+            if (runs[i].pid) continue;
+            runs[i] = (Run){start(first + next, ALL, NULL, -1), first + next, now(), false};
+            next++, running++;
+        }
+        int status;
+        Run *r = reap(runs, &status);
+        if (r == NULL) {
+            look_at_clocks(runs);
+            nanosleep(&(struct timespec){0, 200000}, NULL);
+            continue;
+        }
+        running--, done++;
+        r->pid = 0;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+            fprintf(stderr, "gort-explore: %s cannot be run\n", program[0]);
+            exit(2);
+        }
+        if (failed(status) && (!found || r->seed < *bad)) *bad = r->seed, found = true;
+        if (!found) progress(done, begin, done == seeds);
+    }
+    *tried = done;
+    if (found && isatty(1)) printf("\r\033[K");
+    return found;
+}
+
+/* ---- the one that failed ---------------------------------------------------------------------- */
+
+/* Few points that let others run, still failing: doubled until it fails, then halved between. It
+ * need not be the least (more is not always worse), but it is checked to fail. */
+static uint64_t shrink(uint64_t seed) {
+    uint64_t good = 0, bad = 1;
+    if (fails(seed, 0)) return 0;
+    while (!fails(seed, bad)) {
+        good = bad;
+        bad *= 2;
+        if (bad > (uint64_t)1 << 22) return ALL;
+    }
+    while (good + 1 < bad) {
+        uint64_t middle = good + (bad - good) / 2;
+        if (fails(seed, middle)) bad = middle;
+        else good = middle;
+    }
+    return bad;
+}
+
+/* The last lines of a file; whether some were left out. */
+static void show(const char *path, int most) {
+    FILE *f = fopen(path, "r");
+    char line[1024];
+    int n = 0;
+    if (f == NULL) return;
+    while (fgets(line, sizeof line, f)) n++;
+    rewind(f);
+    if (n > most) printf("  ... %d lines before\n", n - most);
+    for (int i = 0; fgets(line, sizeof line, f); i++)
+        if (i >= n - most) printf("  %s", line);
+    fclose(f);
+}
+
+static void describe(int status, bool late) {
+    if (late) printf("no end within %d s", limit);
+    else if (WIFSIGNALED(status)) printf("killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else printf("exit status %d", WEXITSTATUS(status));
+}
+
+static void report(uint64_t seed, uint64_t tried) {
+    char log[] = "/tmp/gort-explore-log.XXXXXX", text[] = "/tmp/gort-explore-out.XXXXXX";
+    int a = mkstemp(log), b = mkstemp(text);
+    if (a < 0 || b < 0) {
+        perror("gort-explore: /tmp");
+        exit(2);
+    }
+    close(a);
+    uint64_t yields = shrink(seed);
+    bool late;
+    int status = finish(start(seed, yields, log, b), &late);
+    printf("seed %" PRIu64 " fails (after %" PRIu64 " tried): ", seed, tried);
+    describe(status, late);
+    if (yields != ALL) printf(", with %" PRIu64 " forced switch%s", yields, yields == 1 ? "" : "es");
+    printf("\n\nThe schedule:\n");
+    show(log, 100);
+    printf("\nThe program said:\n");
+    show(text, 60);
+    printf("\nAgain: GORT_SIM=%" PRIu64, seed);
+    if (yields != ALL) printf(":%" PRIu64, yields);
+    for (char **p = program; *p; p++) printf(" %s", *p);
+    printf("\n");
+    close(b);
+    unlink(log);
+    unlink(text);
+}
+
+static uint64_t number(const char *s) {
+    char *end;
+    errno = 0;
+    uint64_t n = s ? strtoull(s, &end, 10) : 0;
+    if (s == NULL || errno || end == s || *end || *s == '-') {
+        fprintf(stderr, "gort-explore: not a number: %s\n", s ? s : "(nothing)");
+        usage(2);
+    }
+    return n;
+}
+
+int main(int argc, char **argv) {
+    int n = 0;
+    program = calloc((size_t)argc + 1, sizeof *program);
+    if (program == NULL) return 2;
+    for (int i = 1; i < argc; i++) {
+        const char *s = argv[i];
+        if (strcmp(s, "--") == 0) {
+            while (++i < argc) program[n++] = argv[i];
+        } else if (strcmp(s, "--help") == 0) usage(0);
+        else if (strcmp(s, "--seeds") == 0) seeds = number(argv[++i]);
+        else if (strcmp(s, "--first") == 0) first = number(argv[++i]);
+        else if (strcmp(s, "--jobs") == 0) jobs = (int)number(argv[++i]);
+        else if (strcmp(s, "--timeout") == 0) limit = (int)number(argv[++i]);
+        else if (n == 0 && s[0] == '-') usage(2);
+        else program[n++] = argv[i];
+    }
+    if (n == 0 || seeds == 0 || limit < 1) usage(2);
+    jobs = jobs < 1 ? 1 : jobs > MAX_JOBS ? MAX_JOBS : jobs;
+    uint64_t bad = 0, tried;
+    if (explore(&bad, &tried)) {
+        report(bad, tried);
+        return 1;
+    }
+    printf("%" PRIu64 " seeds passed\n", seeds);
+    return 0;
+}
