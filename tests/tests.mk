@@ -4,6 +4,7 @@
 #   make test-stress SECONDS=n  the stress programs, n seconds each at 1, 2 and 16 Ps
 #   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind,
 #                               and tests/long (make test-long): browser, debugger, hammer
+#   make test-servers           the hook with redis, PostgreSQL, libcurl and SQLite
 #   make demo                   the tour
 #
 # A test that does not compile fails as one test; the others still run.
@@ -77,6 +78,7 @@ test-all:
 	done; \
 	$(MAKE) --no-print-directory test-valgrind || status=1; \
 	$(MAKE) --no-print-directory test-long || status=1; \
+	$(MAKE) --no-print-directory test-servers || status=1; \
 	exit $$status
 
 # What takes long, or needs a browser, a debugger, servers.
@@ -90,6 +92,11 @@ test-valgrind:
 	$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true; \
 	$(RUN_ENV) STRESS_SECONDS=1 KINDS='api' PROCS=2 LIMIT=600 VALGRIND=1 \
 	    WRAP='valgrind -q --error-exitcode=99 --fair-sched=yes' tests/run
+
+# Real servers, timed: not part of `make test`.
+.PHONY: test-servers
+test-servers: $(OUT)/libgort-hook.so
+	$(Q)OUT='$(OUT)' CC='$(CC)' T='$(T)' tests/servers/run.sh
 
 demo: lib
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) $(OUT)/examples/demo

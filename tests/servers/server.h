@@ -1,0 +1,70 @@
+/* What the tests with real servers share: goroutines that make a call together, and the clock. */
+#ifndef SERVER_TEST_H
+#define SERVER_TEST_H
+
+#define _GNU_SOURCE 1
+#include "../test.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#define CALLERS 200
+
+static gort_wg together_wg;
+static gort_chan *together_gate;
+static void (*together_fn)(int);
+
+static void together_one(void *arg) {
+    gort_chan_recv(together_gate, NULL); /* closed: all at once */
+    together_fn((int)(intptr_t)arg);
+    gort_wg_done(&together_wg);
+}
+
+/* CALLERS goroutines in fn at once, each in a call of 200 ms: under a second (LIMIT_MS for slow
+ * machines), fewer than 20 threads. */
+TEST_UNUSED static void together(const char *what, void (*fn)(int)) {
+    const char *limit = getenv("LIMIT_MS");
+    gort_stats s;
+    together_fn = fn;
+    together_gate = gort_chan_new(0, 0);
+    gort_wg_add(&together_wg, CALLERS);
+    for (intptr_t i = 0; i < CALLERS; i++) CHECK_EQ(gort_go(together_one, (void *)i), 0);
+    int64_t from = gort_now();
+    gort_chan_close(together_gate);
+    gort_sleep(100 * GORT_MS);
+    gort_stats_read(&s);
+    gort_wg_wait(&together_wg);
+    int64_t ms = (gort_now() - from) / GORT_MS;
+    gort_chan_release(together_gate);
+    printf("%s: %d calls of 200 ms in %d ms, %d threads\n", what, CALLERS, (int)ms, (int)s.threads);
+    CHECK_GE(ms, 200);
+    CHECK_LT(ms, limit ? atoi(limit) : 1000);
+    CHECK_LT(s.threads, 20);
+}
+
+/* Runs fn(arg) in n goroutines, or n threads, to the end; ns. */
+TEST_UNUSED static int64_t timed_goroutines(int n, void (*fn)(void *)) {
+    gort_wg wg = {0};
+    int64_t from = gort_now();
+    for (intptr_t i = 0; i < n; i++) CHECK_EQ(gort_wg_go(&wg, fn, (void *)i), 0);
+    gort_wg_wait(&wg);
+    return gort_now() - from;
+}
+
+static void (*timed_fn)(void *);
+static void *timed_main(void *arg) {
+    timed_fn(arg);
+    return NULL;
+}
+TEST_UNUSED static int64_t timed_threads(int n, void (*fn)(void *)) {
+    pthread_t t[256];
+    timed_fn = fn;
+    int64_t from = gort_now();
+    for (intptr_t i = 0; i < n; i++) CHECK_EQ(pthread_create(&t[i], NULL, timed_main, (void *)i), 0);
+    for (int i = 0; i < n; i++) pthread_join(t[i], NULL);
+    return gort_now() - from;
+}
+
+#endif
