@@ -56,13 +56,13 @@ static G *from_global(P *p, uint32_t max) {
 
 /* Phases 2 to 4. */
 static G *from_queues(M *m, P *p, bool timer_ran) {
-    bool slot_first = !(p->slice_over || p->rounds % 61 == 60), fresh = false;
-    if (p->slice_over && p->passed_over && !runq_empty(p)) {
+    bool due = p->rounds % 61 == 60, slot_first = !(p->slice_over || due), fresh = false;
+    if (p->slice_over && p->passed_over && !due && !runq_empty(p)) {
         slot_first = fresh = true; /* two that never block, one here and one there: in turns */
         p->slice_over = 0;
     }
     p->passed_over = false;
-    if (p->slice_over == 1 && timer_ran) {
+    if (p->slice_over == 1 && timer_ran && !due) {
         slot_first = true; /* the sleeper's turn, and the global queue's right after it */
         p->slice_over = 2;
     } else if (!slot_first) {
