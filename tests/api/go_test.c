@@ -12,7 +12,7 @@ static uint64_t spins;
 static void mark(void *arg) {
     int *slot = arg;
     add(slot, 1);
-    ids[slot - ran] = gort_id();
+    set(&ids[slot - ran], gort_id());
     add(&total, 1);
 }
 

@@ -15,12 +15,13 @@ static int sequence[8], seen;
 static gort_chan *done;
 
 static void note(void *arg) {
-    sequence[seen++] = (int)(intptr_t)arg; /* one P, no call in between */
-    if (seen == 5) gort_chan_send(done, NULL);
+    int at = add(&seen, 1);
+    set(&sequence[at - 1], (int)(intptr_t)arg);
+    if (at == 5) gort_chan_send(done, NULL);
 }
 
 static bool in_order(void) {
-    seen = 0;
+    set(&seen, 0);
     for (intptr_t i = 1; i <= 5; i++) CHECK_EQ(gort_go(note, (void *)i), 0);
     CHECK_EQ(gort_chan_recv(done, NULL), 0);
     static const int expected[5] = {5, 1, 2, 3, 4};
@@ -94,7 +95,7 @@ static void overflow_moves_half(void) {
 /* ---- every 61st round ----------------------------------------------------------------------- */
 
 static int locals;
-static void local(void *arg) { locals++; }
+static void local(void *arg) { add(&locals, 1); }
 
 static void fill_the_ring(void *arg) {
     gort_pin(); /* all at once: half-way to the global queue it would stand before main */
@@ -106,10 +107,10 @@ static void fill_the_ring(void *arg) {
  * rounds and the one in the slot. */
 static int overtaken(void) {
     wait_until(gort_count() == 1);
-    locals = 0;
+    set(&locals, 0);
     CHECK_EQ(gort_go(fill_the_ring, NULL), 0);
-    while (locals == 0 && gort_count() > 1 && gort_count() < 200) gort_yield();
-    return locals;
+    while (get(&locals) == 0 && gort_count() > 1 && gort_count() < 200) gort_yield();
+    return get(&locals);
 }
 
 static void global_queue_every_61st_round(void) {

@@ -5,18 +5,18 @@ enum { WORKERS = 8, ROUNDS = 2000 };
 static struct { long n; char pad[56]; } per_p[1024];
 static int finished, flag;
 
-/* A plain read-modify-write with a long window: only safe if nobody else runs on this P. */
+/* A load and a store with a long window between them: only safe if nobody else runs on this P. */
 static void count_on_my_p(void *arg) {
     for (int i = 0; i < ROUNDS; i++) {
         int id = gort_pin();
         CHECK_GE(id, 0);
         CHECK_LT(id, gort_maxprocs(0));
-        volatile long n = per_p[id].n;
+        long n = get(&per_p[id].n);
         for (volatile int k = 0; k < 50; k++) {
         }
         CHECK_EQ(gort_pin(), id); /* nests, and stays */
         gort_unpin();
-        per_p[id].n = n + 1;
+        set(&per_p[id].n, n + 1);
         gort_unpin();
         if (i % 16 == 0) gort_yield();
     }
@@ -78,7 +78,7 @@ static int body(int argc, char **argv) {
     for (int i = 0; i < WORKERS; i++) CHECK_EQ(gort_go(count_on_my_p, NULL), 0);
     wait_until(get(&finished) == WORKERS);
     long sum = 0;
-    for (int i = 0; i < 1024; i++) sum += per_p[i].n;
+    for (int i = 0; i < 1024; i++) sum += get(&per_p[i].n);
     CHECK_EQ(sum, WORKERS * ROUNDS);
     allowed_while_pinned();
     wait_until(gort_count() == 1);

@@ -18,7 +18,7 @@ static void once(void *arg) { add(&ran, 1); }
 static void look(void *arg) {
     gort_stats s;
     gort_stats_read(&s);
-    if (s.global_queue > queued) queued = s.global_queue;
+    if (s.global_queue > get(&queued)) set(&queued, s.global_queue);
 }
 
 static void lets_a_new_one_run(void) {
@@ -51,11 +51,11 @@ static void goes_behind_the_others(void) {
 }
 
 static void waits_in_the_global_queue(void) {
-    for (int i = 0; i < 1000 && queued == 0; i++) {
+    for (int i = 0; i < 1000 && get(&queued) == 0; i++) {
         CHECK_EQ(gort_go(look, NULL), 0);
         gort_yield();
     }
-    CHECK_GE(queued, 1);
+    CHECK_GE(get(&queued), 1);
 }
 
 static void nothing(void *arg) {}
