@@ -1,42 +1,61 @@
 # make install / make uninstall: PREFIX (/usr/local), DESTDIR, and the directories below.
+#
+# packaging/*.in become gort.pc and the CMake package; @NAME@ in them are the variables here.
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
 BINDIR     ?= $(PREFIX)/bin
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
-MANDIR     ?= $(PREFIX)/share/man
+DATADIR    ?= $(PREFIX)/share
+MANDIR     ?= $(DATADIR)/man
 INSTALL    ?= install
 VERSION    := $(shell sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
 SONAME     := libgort.so.$(firstword $(subst ., ,$(VERSION)))
 
 MANPAGES   := $(wildcard man/*.[1-9])
+SCRIPTS    := tools/gort-new
 # Built where their parts are present, and installed where they were built.
 TOOLS       = $(wildcard $(OUT)/bin/*)
 HOOK        = $(wildcard $(OUT)/libgort-hook.so)
 
+PKGDIR      = $(LIBDIR)/pkgconfig
+CMAKEDIR    = $(LIBDIR)/cmake/gort
+# gdb loads a script of this name by itself when it meets the library.
+GDBDIR      = $(DATADIR)/gdb/auto-load$(LIBDIR)
+GDBFILE     = libgort.so.$(VERSION)-gdb.py
+fill        = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
+              -e 's|@VERSION@|$(VERSION)|g' -e 's|@SONAME@|$(SONAME)|g' \
+              -e "s|@INCLUDE_FROM_LIB@|$$(realpath -m --relative-to='$(LIBDIR)' '$(INCLUDEDIR)')|g"
+
 .PHONY: install uninstall
 install: all
-	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig'
+	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(PKGDIR)' '$(DESTDIR)$(CMAKEDIR)' '$(DESTDIR)$(BINDIR)' \
+	    '$(DESTDIR)$(DATADIR)/gort' '$(DESTDIR)$(GDBDIR)'
 	$(INSTALL) -m 644 include/gort.h '$(DESTDIR)$(INCLUDEDIR)/gort.h'
 	$(INSTALL) -m 644 $(OUT)/libgort.a '$(DESTDIR)$(LIBDIR)/libgort.a'
 	$(INSTALL) -m 755 $(OUT)/libgort.so '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)'
 	ln -sf libgort.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libgort.so'
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$(INCLUDEDIR)' 'libdir=$(LIBDIR)' '' \
-	    'Name: gort' 'Description: Goroutines, channels and blocking I/O for C' \
-	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lgort' \
-	    'Libs.private: -lpthread' >'$(DESTDIR)$(LIBDIR)/pkgconfig/gort.pc'
+	$(if $(HOOK),$(INSTALL) -m 755 $(HOOK) '$(DESTDIR)$(LIBDIR)/libgort-hook.so')
+	$(fill) packaging/gort.pc.in >'$(DESTDIR)$(PKGDIR)/gort.pc'
+	$(fill) packaging/gort-config.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config.cmake'
+	$(fill) packaging/gort-config-version.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake'
 	for page in $(MANPAGES); do \
 	    section='$(DESTDIR)$(MANDIR)'/man$${page##*.}; \
 	    $(INSTALL) -d "$$section" && $(INSTALL) -m 644 $$page "$$section/" || exit 1; \
 	done
-	$(if $(HOOK),$(INSTALL) -m 755 $(HOOK) '$(DESTDIR)$(LIBDIR)/libgort-hook.so')
-	$(if $(TOOLS),$(INSTALL) -d '$(DESTDIR)$(BINDIR)' && $(INSTALL) -m 755 $(TOOLS) '$(DESTDIR)$(BINDIR)/')
+	$(INSTALL) -m 755 $(TOOLS) $(SCRIPTS) '$(DESTDIR)$(BINDIR)/'
+	$(INSTALL) -m 644 tools/gort-gdb.py '$(DESTDIR)$(DATADIR)/gort/gort-gdb.py'
+	$(INSTALL) -m 644 tools/gort-gdb.py '$(DESTDIR)$(GDBDIR)/$(GDBFILE)'
+	if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig || true; fi
 
 uninstall:
-	rm -f '$(DESTDIR)$(INCLUDEDIR)/gort.h' '$(DESTDIR)$(LIBDIR)/pkgconfig/gort.pc' \
+	rm -f '$(DESTDIR)$(INCLUDEDIR)/gort.h' '$(DESTDIR)$(PKGDIR)/gort.pc' \
+	    '$(DESTDIR)$(CMAKEDIR)/gort-config.cmake' '$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake' \
 	    '$(DESTDIR)$(LIBDIR)/libgort.a' '$(DESTDIR)$(LIBDIR)/libgort.so' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
-	    '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libgort-hook.so'
+	    '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libgort-hook.so' \
+	    '$(DESTDIR)$(DATADIR)/gort/gort-gdb.py' '$(DESTDIR)$(GDBDIR)/$(GDBFILE)'
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(MANDIR)'/man$${page##*.}/$${page##*/}; done
-	$(foreach t,$(TOOLS),rm -f '$(DESTDIR)$(BINDIR)/$(notdir $(t))';)
+	for tool in $(sort $(notdir $(TOOLS) $(TOOL_BIN) $(SCRIPTS))); do rm -f '$(DESTDIR)$(BINDIR)'/$$tool; done
+	rmdir '$(DESTDIR)$(CMAKEDIR)' '$(DESTDIR)$(DATADIR)/gort' 2>/dev/null || true

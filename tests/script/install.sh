@@ -1,24 +1,69 @@
-# make install into a directory of its own, a program built against what was installed, uninstall.
+# make install into a directory of its own; projects outside of the tree that use what was installed
+# through pkg-config and through CMake; uninstall leaves nothing.
 set -eu
 [ -z "$SAN" ] || { echo 'skipped: the plain build is what gets installed'; exit 77; }
-unset OUT
-"$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr DESTDIR="$WORK/root" >"$WORK/log" 2>&1 ||
-    { cat "$WORK/log"; exit 1; }
-root=$WORK/root/usr
-for f in include/gort.h lib/libgort.a lib/libgort.so lib/libgort.so.0 lib/pkgconfig/gort.pc share/man/man7/gort.7; do
-    [ -e "$root/$f" ] || { echo "$f was not installed"; exit 1; }
+unset OUT CFLAGS CPPFLAGS LDFLAGS PKG_CONFIG_PATH
+tree=$PWD root=$WORK/root/usr
+fail() {
+    echo "$*"
+    exit 1
+}
+loud() { # a command whose output matters only if it fails
+    "$@" >"$WORK/log" 2>&1 || { cat "$WORK/log"; fail "failed: $*"; }
+}
+loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr DESTDIR="$WORK/root"
+version=$(sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
+for f in include/gort.h lib/libgort.a lib/libgort.so lib/libgort.so.0 "lib/libgort.so.$version" lib/pkgconfig/gort.pc \
+    lib/cmake/gort/gort-config.cmake lib/cmake/gort/gort-config-version.cmake share/man/man7/gort.7 \
+    bin/gort-trace bin/gort-new share/gort/gort-gdb.py "share/gdb/auto-load/usr/lib/libgort.so.$version-gdb.py"; do
+    [ -e "$root/$f" ] || fail "$f was not installed"
 done
-"$CC" examples/hello.c -I"$root/include" "$root/lib/libgort.a" -lpthread -o "$WORK/static"
-"$WORK/static"
+if grep -r '@[A-Z_]*@' "$root/lib/pkgconfig" "$root/lib/cmake"; then fail '^ not filled in'; fi
+
+# A project outside of the tree: nothing but the installed files.
+mkdir "$WORK/project"
+cp examples/hello.c "$WORK/project/"
+cd "$WORK/project"
+says_hello() { # program
+    LD_LIBRARY_PATH="$root/lib" "$1" >"$WORK/said"
+    cmp "$WORK/said" "$tree/examples/expected/hello"
+}
+"$CC" hello.c -I"$root/include" "$root/lib/libgort.a" -lpthread -o static
+says_hello ./static
+
 if command -v pkg-config >/dev/null; then
     export PKG_CONFIG_LIBDIR="$root/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$WORK/root"
     # shellcheck disable=SC2046
-    "$CC" examples/hello.c $(pkg-config --cflags --libs gort) -o "$WORK/shared"
-    LD_LIBRARY_PATH="$root/lib" "$WORK/shared" >"$WORK/said"
-    cmp "$WORK/said" examples/expected/hello
+    "$CC" hello.c $(pkg-config --cflags --libs gort) -o shared
+    says_hello ./shared
+    [ "$(pkg-config --modversion gort)" = "$version" ] || fail 'gort.pc has another version'
 else
     echo 'no pkg-config: its check is left out'
 fi
-"$MAKE" --no-print-directory CC="$CC" uninstall PREFIX=/usr DESTDIR="$WORK/root" >"$WORK/log" 2>&1
+
+if command -v cmake >/dev/null; then
+    cat >CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.13)
+project(outside C)
+find_package(gort $version REQUIRED)
+add_executable(with_shared hello.c)
+target_link_libraries(with_shared gort::gort)
+add_executable(with_static hello.c)
+target_link_libraries(with_static gort::static)
+END
+    loud cmake -S . -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_BUILD_TYPE=Release
+    loud cmake --build build
+    says_hello build/with_shared
+    says_hello build/with_static
+    sed -i "s/find_package(gort .*/find_package(gort 99 REQUIRED)/" CMakeLists.txt
+    if cmake -S . -B build2 -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$root" >"$WORK/log" 2>&1; then
+        fail 'CMake takes this for version 99'
+    fi
+else
+    echo 'no cmake: its check is left out'
+fi
+
+cd "$tree"
+loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} uninstall PREFIX=/usr DESTDIR="$WORK/root"
 left=$(find "$WORK/root" -type f -o -type l)
-[ -z "$left" ] || { echo "uninstall left: $left"; exit 1; }
+[ -z "$left" ] || fail "uninstall left: $left"
