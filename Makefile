@@ -76,9 +76,9 @@ $(OUT)/libgort.a: $(OBJ)
 $(OUT)/libgort-white.a: $(OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJ)
-$(OUT)/libgort.so: $(PIC)
+$(OUT)/libgort.so: $(PIC) src/gort.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 -Wl,-z,now -o $@ $(PIC) -pthread
+	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 -Wl,--version-script=src/gort.map -Wl,-z,now -o $@ $(PIC) -pthread
 	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
 
 clean:

@@ -15,6 +15,10 @@ printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_
 for f in so a; do
     if comm -23 "$WORK/declared" "$WORK/$f" | grep .; then echo "^ these are missing in libgort.$f"; bad=1; fi
 done
+# Each of them has a version, so that a later library can keep programs that know an older one.
+if nm -D --defined-only "$OUT/libgort.so" | awk '{print $NF}' | grep '^gort_' | grep -v '@@GORT_[0-9]'; then
+    echo '^ without a version in libgort.so'; bad=1
+fi
 # The core needs libc only.
 if command -v readelf >/dev/null; then
     readelf -d "$OUT/libgort.so" | grep NEEDED | grep -vE 'libc\.so|libpthread|ld-linux|libgcc_s' && { echo '^ needed by libgort.so'; bad=1; }
