@@ -23,7 +23,7 @@
  *   break=N             0      debug builds: leave out step N of the retake protocol
  *   uring=0|1           1      use io_uring for files where the kernel allows it
  *   flight=N            0      keep the last N ms of trace, written out on a fatal error
- *   leak=N              0      report goroutines blocked for more than N minutes
+ *   leak=N              0      report goroutines blocked for more than N minutes (30s, 200ms)
  *   fault=N             0      make the N-th call that asks the system for memory or a thread fail
  */
 #include "env.h"
@@ -73,6 +73,16 @@ static bool parse_size(const char *s, size_t n, uint64_t *v) {
     if (!parse_u64(s, n - (shift != 0), v)) return false;
     if (*v > UINT64_MAX >> shift) *v = UINT64_MAX;
     else *v <<= shift;
+    return true;
+}
+
+/* Minutes, or 30s, or 200ms: as ms. */
+static bool parse_minutes(const char *s, size_t n, uint64_t *v) {
+    uint64_t unit = 60 * 1000;
+    if (n > 2 && s[n - 2] == 'm' && s[n - 1] == 's') unit = 1, n -= 2;
+    else if (n > 1 && s[n - 1] == 's') unit = 1000, n -= 1;
+    if (!parse_u64(s, n, v)) return false;
+    *v = *v > UINT64_MAX / unit ? UINT64_MAX : *v * unit;
     return true;
 }
 
@@ -132,7 +142,7 @@ static const Setting table[] = {
     {"break", AT(break_step), SET_INT, parse_u64, 0, 0, 1000},
     {"uring", AT(uring), SET_BOOL, parse_u64, 1, 0, 1},
     {"flight", AT(flight), SET_I64, parse_u64, 0, 0, DAYS_MS},
-    {"leak", AT(leak), SET_I64, parse_u64, 0, 0, 1 << 20},
+    {"leak", AT(leak), SET_I64, parse_minutes, 0, 0, 365 * DAYS_MS},
     {"fault", AT(fault), SET_U64, parse_u64, 0, 0, UINT64_MAX},
 };
 

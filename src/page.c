@@ -7,6 +7,7 @@
  *   /                        the page (web/page.html)
  *   /events                  server-sent events: the house as JSON, four times a second
  *   /goroutines              the dump; ?format=json a list, ?id=N one with its frames
+ *   /leaks?minutes=N         goroutines blocked for longer, by where they were started
  *   /metrics                 Prometheus' text format
  *   /trace?seconds=N         an execution trace
  *   /debug/pprof/goroutine   stacks of all goroutines in pprof's format; ?debug=1 text
@@ -24,6 +25,7 @@
 #include "dump.h"
 #include "env.h"
 #include "g.h"
+#include "leak.h"
 #include "sched.h"
 #include "stack.h"
 #include "trace.h"
@@ -156,6 +158,18 @@ static void serve_goroutines(int fd, const Request *r) {
     free(o.buf);
 }
 
+static void serve_leaks(int fd, const Request *r) {
+    uint64_t set = (uint64_t)settings.leak * GORT_MS, minutes = http_number(r, "minutes", UINT64_MAX);
+    int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC : set ? set : 10ULL * 60 * GORT_SEC);
+    Out o = OUT_GROWING;
+    Leaks *l = malloc(sizeof *l);
+    if (l && leak_report(l, &o, gort_now(), age) == 0) out_str(&o, "no goroutine has been blocked for so long\n");
+    if (l == NULL || o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf, o.used);
+    free(l);
+    free(o.buf);
+}
+
 static void serve_pprof_goroutine(int fd, const Request *r) {
     if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
     else answer_filled(fd, r, "application/octet-stream", pprof_goroutines);
@@ -201,6 +215,7 @@ static const struct {
     {"/", serve_page},
     {"/events", serve_events},
     {"/goroutines", serve_goroutines},
+    {"/leaks", serve_leaks},
     {"/metrics", serve_metrics},
     {"/trace", serve_trace},
     {"/debug/pprof/goroutine", serve_pprof_goroutine},

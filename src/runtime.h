@@ -336,7 +336,7 @@ typedef struct Settings {
     int break_step;     /* debug builds: a step of the retake protocol to leave out */
     bool uring;
     int64_t flight;     /* ms of trace kept; 0: off */
-    int64_t leak;       /* minutes */
+    int64_t leak;       /* ms */
     uint64_t maxstack;
     uint64_t sim;       /* the seed of a simulation; 0: none */
     uint64_t sim_yields; /* points that may let others run */

@@ -10,13 +10,14 @@
  *   - a thread that lost its P so and computes: stop it by signal;
  *   - a due timer on a busy P: make it pass by g0; the network, if nobody has looked for 10 ms;
  *   - once a second: idle stacks back to the system, the cgroup's quota;
- *   - schedtrace, stall reports, the deadlock check.
+ *   - schedtrace, stall and leak reports, the deadlock check.
  *
  * It never mallocs, and takes locks only for a few instructions.
  */
 #include "sysmon.h"
 #include "dead.h"
 #include "env.h"
+#include "leak.h"
 #include "loop.h"
 #include "m.h"
 #include "netpoll.h"
@@ -171,6 +172,7 @@ static void housekeeping(int64_t now) {
         mon.traced = now;
         schedtrace_print(mon.start);
     }
+    leak_look(now);
 }
 
 /* All Ps are idle: sleep until one is taken, or until something of our own is due. */
@@ -179,6 +181,7 @@ static void sleep_deeply(int64_t now) {
     if (mon.idle_stacks > 0) until = mon.scavenged + GORT_SEC;
     if (settings.schedtrace && mon.traced + settings.schedtrace * GORT_MS < until)
         until = mon.traced + settings.schedtrace * GORT_MS;
+    if (leak_due() < until) until = leak_due();
     note_clear(&mon.note);
     store_seq(&sysmon_sleeps, 1);
     fence_full(); /* pairs with idle_p_get_locked: it sees the flag, or we see the busy P */
@@ -260,6 +263,7 @@ int sysmon_start(void) {
     mon.m->plain = true;
     mon.stop = false;
     mon.start = mon.scavenged = mon.traced = mon.quota_at = os_now();
+    leak_begin(mon.start);
     mon.idle_stacks = 1;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);

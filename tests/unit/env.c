@@ -71,9 +71,15 @@ static void debug_names(void) {
     CHECK_EQ(settings.retake, 2);
     CHECK_EQ(settings.break_step, 3);
     CHECK_EQ(settings.flight, 5000);
-    CHECK_EQ(settings.leak, 10);
+    CHECK_EQ(settings.leak, 10 * 60 * 1000);
     CHECK_EQ(settings.maxstack, 1 << 20);
     CHECK_EQ(settings.fault, 17);
+    read_with("GORT_DEBUG", "leak=30s");
+    CHECK_EQ(settings.leak, 30 * 1000);
+    read_with("GORT_DEBUG", "leak=200ms");
+    CHECK_EQ(settings.leak, 200);
+    read_with("GORT_DEBUG", "leak=ms");
+    CHECK_STR(said, "gort: GORT_DEBUG=leak=ms ignored: bad value\n");
     read_with("GORT_DEBUG", "retake=off");
     CHECK(settings.retake == 1 && settings.maxthreads == 10000 && settings.uring);
 }
