@@ -22,6 +22,7 @@
 #include "preempt.h"
 #include "runq.h"
 #include "san.h"
+#include "sim.h"
 #include "soft.h"
 #include "stack.h"
 #include "trace.h"
@@ -196,6 +197,7 @@ static NOINLINE M *park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int 
     if (commit) commit(m, arg);
     while (load_acq(&gp->futex) == 0) {
         if (os_futex_wait(&gp->futex, 0, deadline) != -ETIMEDOUT) continue;
+        if (unlikely(sim_on)) sim_waited(deadline);
         if (timed_out && wait_claim(gp, ticket)) {
             *timed_out = true;
             break;

@@ -24,7 +24,7 @@
  * What comes from outside is not simulated: descriptors, signals, blocking calls and plain threads
  * are waited for in real time (a moment, before the clock jumps), and their order is not repeated.
  *
- * Only the holder of the P comes here, one at a time; the clock is read by others.
+ * Only the holder of the P comes here, one at a time; the clock is everybody's.
  */
 #include "sim.h"
 #include "dump.h"
@@ -47,7 +47,7 @@ bool sim_on;
 
 static struct {
     uint64_t rng;
-    int64_t clock;      /* atomic: written by the holder of the P */
+    int64_t clock;      /* atomic */
     uint32_t odds;      /* one of so many points lets others run */
     uint64_t yields;    /* points that did */
     uint32_t steps, looks;
@@ -82,17 +82,18 @@ void sim_end(void) {
 
 /* ---- the clock ------------------------------------------------------------------------------ */
 
+/* Never back: a plain thread that has waited for a deadline may have moved it too. */
 static void clock_to(int64_t when) {
-    if (when - BEGIN > LONGEST) fatal("simulation: a day of virtual time has passed");
-    store_rlx(&sim.clock, when);
+    int64_t now = load_rlx(&sim.clock);
+    while (now < when && !cas_seq(&sim.clock, &now, when)) {}
 }
+
+void sim_waited(int64_t deadline) { clock_to(deadline); }
 
 int64_t sim_now(void) {
     M *m = getm();
-    int64_t now = load_rlx(&sim.clock);
-    if (m == NULL || m->plain || m->p == NULL) return now; /* only looking: it must not disturb */
-    store_rlx(&sim.clock, now + GORT_US);
-    return now + GORT_US;
+    if (m == NULL || m->plain || m->p == NULL) return load_rlx(&sim.clock); /* must not disturb */
+    return add_rlx(&sim.clock, GORT_US);
 }
 
 int64_t sim_to_real(int64_t deadline, int64_t real_now) {
@@ -204,6 +205,7 @@ bool sim_idle(M *m) {
         return true;
     }
     sim.looks = 0;
-    if (next > load_rlx(&sim.clock)) clock_to(next);
+    if (next - BEGIN > LONGEST) fatal("simulation: a day of virtual time has passed");
+    clock_to(next);
     return true;
 }
