@@ -23,8 +23,8 @@ typedef struct HookCore {
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
     void (*ready)(M *m, G *gp);
 
-    /* The current goroutine is to come back to this thread (soft.c), between the two. True: it is
-     * this call that asked for it, and has to end it. */
+    /* here(): the current goroutine is to come back to this thread (soft.c), between the two. True:
+     * it is this call that asked for it, and has to end it. Before any other call into gort. */
     bool (*stay_begin)(void);
     void (*stay_end)(void);
 

@@ -182,7 +182,8 @@ struct M {
     uint64_t rng;
     M *link;             /* sched.lock: pool of idle Ms; free list of M records */
     GList soft;          /* sched.lock: runnable Gs that wait for this M (soft.c); head: a hint */
-    uint32_t homed;      /* atomic: Gs that have it as soft home */
+    uint32_t homed;      /* own thread: Gs that chose it as soft home, less those that came back */
+    uint32_t unhomed;    /* sched.lock: those among them whose home was given up */
     uint32_t in_poll;    /* atomic: it waits in the poller, or is about to */
     bool closed;         /* sched.lock: the thread ends, it is nobody's home any more */
     bool soft_last;      /* the last round was its list's: the queues are next */

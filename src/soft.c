@@ -3,7 +3,7 @@
  * so that the thread-locals and owner-checked locks of the library around it stay true. Unlike the
  * homes of home.c the thread does not wait for it: it goes on running others.
  *
- * gp->home with GF_SOFT in gp->flags, set by the goroutine itself in a section (soft_begin). Such a
+ * gp->home with GF_SOFT in gp->flags, set by the goroutine itself (soft_begin). Such a
  * G waits in the queues like any other. An M that picks it (execute) and is not its home hands it
  * over: soft_send puts it on the home's own list, m->soft, under sched.lock, and makes sure that
  * the home comes for it. Where can the home be?
@@ -23,7 +23,7 @@
  * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
  * soft_waiting is not 0; and the deadlock detector counts it as runnable.
  *
- * A thread that is home to somebody (m->homed) is not let go for idleness; one that ends all the
+ * A thread that is home to somebody (homed - unhomed) is not let go for idleness; one that ends all the
  * same, with a locked goroutine, is `closed`, and its guests are sent anywhere.
  *
  * A preempted G is bound hard to the thread in whose handler it waits: preempt.c turns GF_SOFT into
@@ -34,30 +34,38 @@
 #include "sched.h"
 #include "wake.h"
 
+/* No section: entering one may already give way to others, and the home must be known before
+ * that. A preemption in between finds the flag without a home, or (at the end) a home without the
+ * flag, and makes both right (preempt.c). */
 bool soft_begin(void) {
-    M *m = enter();
+    M *m = getm();
     G *gp = m->curg;
-    bool mine = !m->plain && load_rlx(&gp->home) == NULL;
-    if (mine) {
-        gp->flags |= GF_SOFT;
-        add_rlx(&m->homed, 1);
-        store_rlx(&gp->home, m);
-    }
-    leave(m);
-    return mine;
-}
-
-/* The owner of gp: its goroutine, or who has it in hand between two queues. */
-static void drop_home(G *gp) {
-    sub_rlx(&load_rlx(&gp->home)->homed, 1);
-    gp->flags &= (uint8_t)~GF_SOFT;
-    store_rlx(&gp->home, NULL);
+    if (load_rlx(&gp->home) != NULL) return false;
+    gp->flags |= GF_SOFT;
+    fence_compiler();
+    store_rlx(&m->homed, m->homed + 1);
+    store_rlx(&gp->home, m);
+    fence_compiler();
+    return true;
 }
 
 void soft_end(void) {
-    M *m = enter();
-    if (m->curg->flags & GF_SOFT) drop_home(m->curg); /* else it was given up meanwhile */
-    leave(m);
+    M *m = getm();
+    G *gp = m->curg;
+    if (!(gp->flags & GF_SOFT)) return; /* given up meanwhile */
+    check(load_rlx(&gp->home) == m);
+    gp->flags &= (uint8_t)~GF_SOFT;
+    fence_compiler();
+    store_rlx(&gp->home, NULL);
+    store_rlx(&m->homed, m->homed - 1);
+}
+
+/* sched.lock, gp in hand: it runs anywhere from here on. */
+static void give_up_home_locked(G *gp) {
+    M *home = load_rlx(&gp->home);
+    store_rlx(&home->unhomed, home->unhomed + 1);
+    gp->flags &= (uint8_t)~GF_SOFT;
+    store_rlx(&gp->home, NULL);
 }
 
 /* sched.lock: out of the pool with a P, m's own where none is idle. */
@@ -80,7 +88,7 @@ bool soft_send(M *m, G *gp) {
     M *home = load_rlx(&gp->home);
     lock(&sched.lock, RANK_SCHED);
     if (home->closed) {
-        drop_home(gp);
+        give_up_home_locked(gp);
         unlock(&sched.lock);
         return false;
     }
@@ -116,7 +124,7 @@ void soft_requeue_locked(M *m) {
 static uint32_t give_up_locked(M *m) {
     uint32_t n = 0;
     for (G *gp; (gp = glist_pop(&m->soft)) != NULL; n++) {
-        drop_home(gp);
+        give_up_home_locked(gp);
         glist_push(&sched.global, gp);
     }
     sub_seq(&sched.soft_waiting, n);

@@ -6,7 +6,7 @@
 
 #include "runtime.h"
 
-/* The current goroutine, outside of a section. True: it stays with this thread from here on until
+/* The current goroutine, outside of a section, before any other call into gort. True: it stays with this thread from here on until
  * soft_end(); false: it has a home already (a locked thread, an outer call). */
 bool soft_begin(void);
 void soft_end(void);

@@ -154,7 +154,7 @@ void m_stop(M *m) {
     unlock(&sched.lock);
     while (!note_sleep_until(&m->note, os_now() + IDLE_THREAD_LIFE)) {
         lock(&sched.lock, RANK_SCHED); /* idle for long: let the thread go, but keep a few */
-        bool gone = sched.idle_m_count > 2 && (int32_t)load_rlx(&m->homed) <= 0 && idle_m_remove_locked(m);
+        bool gone = sched.idle_m_count > 2 && m->homed == m->unhomed && idle_m_remove_locked(m);
         unlock(&sched.lock);
         if (!gone) continue;
         m->dying = true;

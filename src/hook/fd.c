@@ -24,10 +24,11 @@ HOOK int close(int fd) {
 
 /* fd is another file now. */
 static int renewed(int fd) {
-    if (fd >= 0) {
-        kind_set(fd, KIND_UNKNOWN);
-        core->forget(fd);
-    }
+    if (fd < 0) return fd;
+    kind_set(fd, KIND_UNKNOWN);
+    Stay s = stay();
+    core->forget(fd);
+    stay_end(s);
     return fd;
 }
 

@@ -11,11 +11,11 @@ static int opened(const char *path, int flags, mode_t mode) {
     gort_enter_syscall();
     int fd = libc(open)(path, flags, mode);
     gort_exit_syscall();
-    stay_end(s);
     if (fd >= 0) {
         kind_set(fd, KIND_UNKNOWN);
         core->forget(fd);
     }
+    stay_end(s);
     return fd;
 }
 

@@ -95,6 +95,7 @@ INLINE void stay_end(Stay s) {
     if (s.mine) core->stay_end();
 }
 
+NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
 NOINLINE void set_errno(int e);
 NOINLINE int get_errno(void);
 /* -errno becomes -1 and errno. */

@@ -46,7 +46,7 @@ HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
 HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size) {
-    if (size / sizeof *fds < n) abort();
+    if (size / sizeof *fds < n) __chk_fail();
     return poll(fds, n, timeout);
 }
 
@@ -81,7 +81,7 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
 
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask, size_t size);
 HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask, size_t size) {
-    if (size / sizeof *fds < n) abort();
+    if (size / sizeof *fds < n) __chk_fail();
     return ppoll(fds, n, ts, mask);
 }
 

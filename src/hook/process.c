@@ -29,8 +29,8 @@ HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     pid_t r = libc(waitpid)(pid, status, options | WNOHANG);
     if (r != 0) return r;
     Child c = {pid, status, options};
-    int fd = pid > 0 && options == 0 ? open_pid(pid) : -1;
     Stay s = stay();
+    int fd = pid > 0 && options == 0 ? open_pid(pid) : -1;
     if (fd >= 0) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         gort_poll(&p, 1, -1);

@@ -89,6 +89,8 @@ bool queue_wake(const void *addr, bool all) {
     Bucket *b = bucket_of(addr);
     bool any = false;
     if (core == NULL || core->child()) return false;
+    Stay s = {false};
+    if (core->here()) s = stay();
     M *m = core->enter();
     for (;;) {
         G *gp = NULL;
@@ -107,6 +109,7 @@ bool queue_wake(const void *addr, bool all) {
         if (done && !all) break;
     }
     core->leave(m);
+    stay_end(s);
     return any;
 }
 

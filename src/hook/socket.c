@@ -72,13 +72,13 @@ HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
 /* What programs built with _FORTIFY_SOURCE call. */
 ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags);
 HOOK ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags) {
-    if (n > size) abort();
+    if (n > size) __chk_fail();
     return recv(fd, buf, n, flags);
 }
 ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *sa, socklen_t *len);
 HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *sa,
                             socklen_t *len) {
-    if (n > size) abort();
+    if (n > size) __chk_fail();
     return recvfrom(fd, buf, n, flags, sa, len);
 }
 
@@ -187,10 +187,11 @@ static int accept_on(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
     gort_enter_syscall();
     int conn = libc(accept4)(fd, sa, len, flags);
     gort_exit_syscall();
+    if (conn >= 0) {
+        core->forget(conn);
+        kind_set(conn, KIND_SOCKET);
+    }
     stay_end(s);
-    if (conn < 0) return conn;
-    core->forget(conn);
-    kind_set(conn, KIND_SOCKET);
     return conn;
 }
 
@@ -241,13 +242,13 @@ HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
     kind_set(fd, KIND_SOCKET);
+    Stay s = stay();
     core->forget(fd);
     libc(fcntl)(fd, F_SETFL, flags | O_NONBLOCK);
-    int r = libc(connect)(fd, sa, len), e = errno;
+    int r = libc(connect)(fd, sa, len), e = get_errno();
     libc(fcntl)(fd, F_SETFL, flags);
-    if (r == 0) return 0;
-    Stay s = stay();
-    long done = e == EINPROGRESS || e == EALREADY ? connected(fd, deadline)
+    long done = r == 0                            ? 0
+                : e == EINPROGRESS || e == EALREADY ? connected(fd, deadline)
                 : e == EAGAIN                     ? connect_again(fd, sa, len, flags, deadline)
                                                   : -e;
     return (int)result(s, done);

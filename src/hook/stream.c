@@ -101,7 +101,7 @@ HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
 
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
 HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t size) {
-    if (n > size) abort();
+    if (n > size) __chk_fail();
     return read(fd, buf, n);
 }
 

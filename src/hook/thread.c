@@ -60,14 +60,11 @@ static int busy(void *once) {
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (likely(load_acq(once) & ONCE_DONE) || !here()) return libc(pthread_once)(once, init);
     Running mine = {.once = once};
-    while (note_once(&mine) == EBUSY) {
-        wait_for(once, busy, WAIT_SEMA, GORT_FOREVER);
-        if (load_acq(once) & ONCE_DONE) return 0;
-    }
     Stay s = stay();
+    while (note_once(&mine) == EBUSY) wait_for(once, busy, WAIT_SEMA, GORT_FOREVER);
     int r = libc(pthread_once)(once, init);
-    stay_end(s);
     forget_once(&mine);
+    stay_end(s);
     return r;
 }
 
