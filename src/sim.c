@@ -184,6 +184,7 @@ G *sim_pick(M *m) {
     bool in_turn = sim.yields >= settings.sim_yields;
     G *gp = n == 0 ? NULL : take_nth(&sched.global, in_turn ? 0 : draw(n));
     unlock(&sched.lock);
+    store_rlx(&sched.coarse, load_rlx(&sim.clock));
     if (gp == NULL) return NULL;
     sim.looks = 0;
     if (sim.log >= 0 && gp->id != sim.last) list_switch(gp);
