@@ -16,7 +16,12 @@
 #define STRESS_SLOW 1
 #endif
 
+/* Goroutines of one wave. TSan knows at most 8128 threads and goroutines at once. */
+#ifdef __SANITIZE_THREAD__
+#define TOKENS 2500
+#else
 #define TOKENS (1 << 16)
+#endif
 
 static uint64_t token_id[TOKENS]; /* the goroutine's id once it ran; 0: not yet */
 static uint32_t token_next, token_ended;
