@@ -93,6 +93,7 @@ static void thread_begin(M *m) {
     m->tid = os_gettid();
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
+    tsan_own_errno(m->errno_at);
     m->stack_hi = __builtin_frame_address(0);
     m->stack_lo = (char *)m->stack_hi - THREAD_STACK + (16 << 10);
 #ifdef GORT_TSAN
@@ -202,6 +203,7 @@ M *m_adopt_or_null(void) {
     m->tid = os_gettid();
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
+    tsan_own_errno(m->errno_at);
     pthread_setspecific(thread_end, m);
     store_rel(&m->alive, 1);
     add_rlx(&sched.plain_threads, 1);

@@ -17,8 +17,13 @@ void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
 #define tsan_acquire(addr) __tsan_acquire((void *)(addr))
 #define tsan_release(addr) __tsan_release((void *)(addr))
+/* Goroutines that take turns on a thread share its errno, saved and restored at every switch: to
+ * TSan, which sees no order between them, a race. */
+void AnnotateBenignRaceSized(const char *file, int line, const volatile void *mem, size_t size, const char *why);
+#define tsan_own_errno(at) AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno")
 #define SAN_FIBERS 1
 #else
+#define tsan_own_errno(at) ((void)(at))
 #define tsan_acquire(addr) ((void)(addr))
 #define tsan_release(addr) ((void)(addr))
 #endif
