@@ -23,7 +23,9 @@ typedef struct Stack Stack;
 typedef struct Timer Timer;
 
 #define SLICE (10 * GORT_MS)
-#define RING 256
+#ifndef RING
+#define RING 256 /* 4 in tests/model */
+#endif
 #define MAX_PROCS 1024
 #define STACK_CACHE 64 /* stacks and Gs that a P keeps for itself */
 
