@@ -19,6 +19,14 @@
 
 #define TEST_UNUSED __attribute__((unused))
 
+/* Repetitions are divided by this where each costs a hundred times as much: TSan makes a thread's
+ * worth of shadow for every goroutine. */
+#ifdef __SANITIZE_THREAD__
+#define TEST_SCALE 20
+#else
+#define TEST_SCALE 1
+#endif
+
 /* Prints file:line and a message, and ends the program as failed. Any goroutine, any thread. */
 #define FAILF(...)                                                                                 \
     do {                                                                                           \
