@@ -147,7 +147,7 @@ EXPORT ssize_t gort_send_until(int fd, const void *buf, size_t n, int flags, int
 /* Piece by piece from where the first call has stopped. */
 static ssize_t recvmsg_rest(Call *c, struct msghdr *msg, ssize_t got, int64_t deadline) {
     size_t skip = (size_t)got;
-    for (size_t i = 0; i < msg->msg_iovlen; i++) {
+    for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++) { /* an int in musl */
         struct iovec *v = &msg->msg_iov[i];
         size_t have = skip < v->iov_len ? skip : v->iov_len;
         skip -= have;
