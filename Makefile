@@ -33,10 +33,12 @@ endif
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter
 CFLAGS  ?= -O2 -g
-LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fomit-frame-pointer -fno-strict-aliasing -pthread \
+LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-strict-aliasing -fno-lto -pthread \
            -Iinclude -iquote src -iquote src/arch/$(ARCH) $(if $(DEBUG),-DGORT_CHECKED)
 ifeq ($(ARCH),x86_64)
-LIBFLAGS += -mno-red-zone
+LIBFLAGS += -mno-red-zone -fomit-frame-pointer
+else # where a frame record does not tell the sp, a dump follows the chain of them (blocking.c)
+LIBFLAGS += -fno-omit-frame-pointer
 endif
 # The library is not instrumented for TSan: it tells it about its synchronisation (san.h).
 USERSAN := $(if $(SAN),-fsanitize=$(SAN))
@@ -85,4 +87,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(PIC:.o=.d)
--include install.mk hook.mk tools/tools.mk tests/tests.mk bench/bench.mk
+-include install.mk hook.mk tools/tools.mk tests/tests.mk tests/ports.mk bench/bench.mk

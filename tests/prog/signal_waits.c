@@ -1,4 +1,5 @@
 // status: 0
+// not-with: emulation
 /* A program that waits for a signal is not dead; after the stop, one that waits is. */
 #include "../test.h"
 #include <pthread.h>
