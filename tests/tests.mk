@@ -5,6 +5,7 @@
 #   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind,
 #                               and tests/long (make test-long): browser, debugger, hammer
 #   make test-servers           the hook with redis, PostgreSQL, libcurl and SQLite
+#   make test-mutants           planted bugs (tests/mutants/list), each found by its test
 #   make demo                   the tour
 #
 # A test that does not compile fails as one test; the others still run.
@@ -23,7 +24,7 @@ EX_SRC   := $(sort $(wildcard examples/*.c))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude
 
-.PHONY: test test-long test-programs test-stress test-all test-valgrind examples demo
+.PHONY: test test-mutants test-long test-programs test-stress test-all test-valgrind examples demo
 test-programs: lib tools $(TEST_BIN) $(EX_BIN)
 examples: $(EX_BIN)
 
@@ -97,6 +98,9 @@ test-valgrind:
 .PHONY: test-servers
 test-servers: $(OUT)/libgort-hook.so
 	$(Q)OUT='$(OUT)' CC='$(CC)' T='$(T)' tests/servers/run.sh
+
+test-mutants: lib
+	$(Q)tests/mutants/run
 
 demo: lib
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) $(OUT)/examples/demo
