@@ -5,9 +5,12 @@
 enum { PS = 4, MOST = 180 };
 
 static uint64_t ids[PS * MOST];
-static int on_p[PS], nids, stop, running, per_p; /* per_p: more in each run, so that the ids of the last come again */
+static int on_p[PS], nids, noted, stop, running, per_p; /* per_p: more in each run, so that the ids of the last come again */
 
-static void note_id(void *arg) { ids[add(&nids, 1) - 1] = gort_id(); }
+static void note_id(void *arg) {
+    ids[add(&nids, 1) - 1] = gort_id();
+    add(&noted, 1); /* only now it may be read */
+}
 
 /* Starts per_p goroutines from each P, whoever gets there. */
 static void starter(void *arg) {
@@ -27,12 +30,12 @@ static int by_value(const void *a, const void *b) {
 
 static int body(int argc, char **argv) {
     memset(on_p, 0, sizeof on_p);
-    nids = stop = 0;
+    nids = noted = stop = 0;
     running = PS * 2;
     CHECK_EQ(gort_id(), 1);
     gort_maxprocs(PS);
     for (int i = 0; i < PS * 2; i++) CHECK_EQ(gort_go(starter, NULL), 0);
-    wait_until(get(&nids) == PS * per_p);
+    wait_until(get(&noted) == PS * per_p);
     set(&stop, 1);
     wait_until(get(&running) == 0);
     qsort(ids, (size_t)(PS * per_p), sizeof ids[0], by_value);
