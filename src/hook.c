@@ -27,6 +27,7 @@ static G *current(void) {
 }
 
 static bool child(void) { return forked_child; }
+static uint32_t life(void) { return load_acq(&sched.running) ? load_rlx(&sched.epoch) : 0; }
 static M *enter_(void) { return enter(); }
 static void leave_(M *m) { leave(m); }
 static void lock_(Lock *l) { lock(l, RANK_PRIM); }
@@ -53,6 +54,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .here = here,
         .current = current,
         .child = child,
+        .life = life,
         .enter = enter_,
         .leave = leave_,
         .lock = lock_,

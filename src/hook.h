@@ -15,6 +15,7 @@ typedef struct HookCore {
     /* The goroutine this thread runs, wherever it is; NULL: none. */
     G *(*current)(void);
     bool (*child)(void); /* a fork of a running runtime */
+    uint32_t (*life)(void); /* the runtime that runs; 0: none. Its goroutines end with it */
 
     M *(*enter)(void);
     void (*leave)(M *m);

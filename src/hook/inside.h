@@ -149,6 +149,7 @@ bool queue_wake(const void *addr, bool all);    /* true: somebody was */
 typedef struct Bucket {
     Lock lock;
     uint32_t count; /* lock; read without, after a full fence */
+    uint32_t life;  /* lock: the runtime whose goroutines wait here */
     Waiter *first, *last;
 } ALIGNED(CACHE_LINE) Bucket;
 #define BUCKETS 256

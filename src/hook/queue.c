@@ -8,6 +8,9 @@
  * A waiter lives on the stack of who waits. It is hit at most once: before it has parked (the hit
  * is found by waiter_wait) or by claiming the park. One whose deadline was faster is passed over,
  * and the next one gets the hit.
+ *
+ * Goroutines that still wait when their runtime ends will never run again, and their stacks are
+ * gone: a queue of another life is forgotten by whoever comes next.
  */
 #include "inside.h"
 
@@ -15,6 +18,15 @@
 #define PAUSE_MOST (16 * GORT_MS)
 
 Bucket buckets[BUCKETS];
+
+static void lock_bucket(Bucket *b) {
+    core->lock(&b->lock);
+    uint32_t life = core->life();
+    if (likely(b->life == life)) return;
+    b->life = life;
+    b->first = b->last = NULL;
+    store_rlx(&b->count, 0);
+}
 
 static void push(Bucket *b, Waiter *w) {
     w->next = NULL;
@@ -36,7 +48,7 @@ void waiter_queue(Waiter *w, const void *addr) {
     Bucket *b = bucket_of(addr);
     M *m = core->enter();
     *w = (Waiter){.addr = addr, .gp = self(m)};
-    core->lock(&b->lock);
+    lock_bucket(b);
     push(b, w);
     core->unlock(&b->lock);
     fence_full(); /* against released(): queued, then the last try */
@@ -47,7 +59,7 @@ bool waiter_wait(Waiter *w, int reason, int64_t deadline) {
     Bucket *b = bucket_of(w->addr);
     bool timed_out = false;
     M *m = core->enter();
-    core->lock(&b->lock);
+    lock_bucket(b);
     if (w->hit || (deadline != GORT_FOREVER && deadline <= gort_now())) {
         if (w->queued) take_off(b, w);
         core->unlock(&b->lock);
@@ -58,7 +70,7 @@ bool waiter_wait(Waiter *w, int reason, int64_t deadline) {
     w->ticket = wait_begin(w->gp);
     m = core->park_until(m, &b->lock, reason, deadline, w->ticket, &timed_out);
     if (timed_out) {
-        core->lock(&b->lock);
+        lock_bucket(b);
         if (w->queued) take_off(b, w);
         core->unlock(&b->lock);
     }
@@ -69,7 +81,7 @@ bool waiter_wait(Waiter *w, int reason, int64_t deadline) {
 bool waiter_cancel(Waiter *w) {
     Bucket *b = bucket_of(w->addr);
     M *m = core->enter();
-    core->lock(&b->lock);
+    lock_bucket(b);
     if (w->queued) take_off(b, w);
     core->unlock(&b->lock);
     core->leave(m);
@@ -95,7 +107,7 @@ bool queue_wake(const void *addr, bool all) {
     for (;;) {
         G *gp = NULL;
         bool done = false;
-        core->lock(&b->lock);
+        lock_bucket(b);
         Waiter *w = b->first;
         while (w && w->addr != addr) w = w->next;
         if (w) {

@@ -15,13 +15,20 @@ typedef struct Running {
 
 static struct {
     Lock lock;
-    Running *first;
+    uint32_t life;  /* lock: see queue.c */
+    Running *first; /* lock */
 } running;
+
+static void lock_running(void) {
+    core->lock(&running.lock);
+    if (running.life != core->life()) running.first = NULL;
+    running.life = core->life();
+}
 
 /* EBUSY while a goroutine runs it; 0: r is noted, it is ours to run. */
 static int note_once(Running *r) {
     M *m = core->enter();
-    core->lock(&running.lock);
+    lock_running();
     Running *at = running.first;
     while (at && at->once != r->once) at = at->next;
     if (at == NULL) {
@@ -35,7 +42,7 @@ static int note_once(Running *r) {
 
 static void forget_once(Running *r) {
     M *m = core->enter();
-    core->lock(&running.lock);
+    lock_running();
     Running **at = &running.first;
     while (*at != r) at = &(*at)->next;
     *at = r->next;
@@ -47,7 +54,7 @@ static void forget_once(Running *r) {
 static int busy(void *once) {
     int r = 0;
     M *m = core->enter();
-    core->lock(&running.lock);
+    lock_running();
     for (Running *at = running.first; at; at = at->next)
         if (at->once == once) r = EBUSY;
     core->unlock(&running.lock);

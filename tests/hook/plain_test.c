@@ -38,6 +38,14 @@ static void *thread(void *arg) {
     return arg;
 }
 
+/* Waits for a lock when its runtime ends, and is forgotten. */
+static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
+
+static void left_behind(void *arg) {
+    pthread_mutex_lock(&left);
+    FAILF("a goroutine of a runtime that has ended");
+}
+
 static int run(int argc, char **argv) {
     pthread_t t;
     use();
@@ -59,6 +67,9 @@ static int run(int argc, char **argv) {
     int status;
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
+    CHECK_EQ(pthread_mutex_lock(&left), 0);
+    gort_go(left_behind, NULL);
+    wait_for_waiting("sync.Mutex.Lock", 1);
     return 0;
 }
 
@@ -66,7 +77,10 @@ int main(int argc, char **argv) {
     check_hooked();
     CHECK_EQ(pipe(ends), 0);
     use();
-    for (int i = 0; i < 3; i++) CHECK_EQ(gort_main(run, argc, argv), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(gort_main(run, argc, argv), 0);
+        CHECK_EQ(pthread_mutex_unlock(&left), 0);
+    }
     use();
     return 0;
 }
