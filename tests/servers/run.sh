@@ -32,9 +32,10 @@ need() { # name, test command, packages: true once the command works
     return 1
 }
 build() { # name flags...
-    local name=$1
+    local name=$1 from=tests/servers
     shift
-    $CC -O2 -g -std=gnu11 -Wall -Wno-unused-function -Iinclude "tests/servers/$name.c" -o "$work/$name" -L"$OUT" \
+    [ -e "$from/$name.c" ] || from=examples/hook
+    $CC -O2 -g -std=gnu11 -Wall -Wno-unused-function -Iinclude "$from/$name.c" -o "$work/$name" -L"$OUT" \
         -Wl,-rpath,"$PWD/$OUT" -Wl,--no-as-needed -lgort-hook -lgort "$@" -lpthread
 }
 judge() { # name status
@@ -90,6 +91,9 @@ if wanted postgres && need postgres 'ls /usr/lib/postgresql/*/bin/initdb && head
     until_works "$pg/psql" "$where" -c 'select 1'
     build postgres -I/usr/include/postgresql -lpq && timeout -s QUIT -k 5 120 "$work/postgres" "$where"
     judge postgres $?
+    build database -I/usr/include/postgresql -lpq && timeout -s QUIT -k 5 120 "$work/database" "$where"
+    judge 'examples/hook/database' $?
+    echo 'the same with threads:' && timeout -k 5 120 "$work/database" "$where" threads
 fi
 
 if wanted curl && need curl 'header curl/curl.h && command -v openssl' libcurl4-openssl-dev openssl; then
