@@ -41,6 +41,17 @@ static int walk(M *m, const Regs *r, uintptr_t *pcs, int max) {
     return unwind(r, lo, hi, pcs, max);
 }
 
+int capture_context(M *m, void *context, uintptr_t *pcs, int max, bool *on_g0) {
+    Regs r;
+    regs_context(&r, context);
+    int n = walk(m, &r, pcs, max);
+    *on_g0 = n == 0;
+    if (n > 0) return n;
+    uintptr_t sp = r.reg[UNWIND_SP], lo = (uintptr_t)m->stack_lo, hi = (uintptr_t)m->stack_hi;
+    bool inside = sp > lo && sp <= hi;
+    return unwind(&r, inside ? lo : 0, inside ? hi : 0, pcs, max);
+}
+
 void capture_here(M *m, void *context) {
     uint32_t asked = ASKED;
     if (likely(load_rlx(&question.state) != ASKED) || m == NULL || load_rlx(&question.target) != m) return;

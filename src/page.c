@@ -10,6 +10,8 @@
  *   /leaks?minutes=N         goroutines blocked for longer, by where they were started
  *   /metrics                 Prometheus' text format
  *   /trace?seconds=N         an execution trace
+ *   /debug/pprof/profile?seconds=N  CPU time by goroutine and stack in pprof's format;
+ *                            ?format=folded, ?format=svg: folded stacks, flame graph
  *   /debug/pprof/goroutine   stacks of all goroutines in pprof's format; ?debug=1 text
  *
  * Who may look: on a loopback address or a unix socket, anybody who can connect, provided the
@@ -26,6 +28,7 @@
 #include "env.h"
 #include "g.h"
 #include "leak.h"
+#include "profile.h"
 #include "sched.h"
 #include "stack.h"
 #include "trace.h"
@@ -175,6 +178,51 @@ static void serve_pprof_goroutine(int fd, const Request *r) {
     else answer_filled(fd, r, "application/octet-stream", pprof_goroutines);
 }
 
+/* A profile that has ended, in the form that was asked for. */
+static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f, int64_t duration) {
+    Out o = OUT_GROWING;
+    char format[16] = "";
+    const char *type = "application/octet-stream";
+    http_param(r, "format", format, sizeof format);
+    if (strcmp(format, "folded") == 0) {
+        type = "text/plain; charset=utf-8";
+        folded_write(&o, k, f);
+    } else if (strcmp(format, "svg") == 0) {
+        type = "image/svg+xml";
+        flame_write(&o, k, f, k->value);
+    } else {
+        pprof_write(&o, k, f, duration);
+    }
+    profile_free(f);
+    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else http_answer(fd, r, 200, type, o.buf ? o.buf : "", o.used);
+    free(o.buf);
+}
+
+/* The number of seconds; 0: it was refused. */
+static int64_t profile_seconds(int fd, const Request *r) {
+    uint64_t seconds = http_number(r, "seconds", 10);
+    if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
+    http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
+    return 0;
+}
+
+static void serve_cpu(int fd, const Request *r) {
+    int64_t seconds = profile_seconds(fd, r), start = gort_now(), end = start + seconds * GORT_SEC;
+    if (seconds == 0) return;
+    int e = cpuprof_begin();
+    if (e < 0) {
+        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        return;
+    }
+    while (gort_now() < end) {
+        gort_sleep(25 * GORT_MS);
+        cpuprof_refresh();
+    }
+    cpuprof_end();
+    answer_profile(fd, r, &cpu_kind, &cpu_profile, gort_now() - start);
+}
+
 static void send_file(int to, int fd) {
     char buf[16384];
     off_t at = 0;
@@ -219,6 +267,7 @@ static const struct {
     {"/metrics", serve_metrics},
     {"/trace", serve_trace},
     {"/debug/pprof/goroutine", serve_pprof_goroutine},
+    {"/debug/pprof/profile", serve_cpu},
 };
 
 static void route(int fd, const Request *r) {
@@ -338,4 +387,6 @@ void page_end_run(void) {
         page.connections[i] = 0;
     }
     page.nlisteners = 0;
+    cpuprof_end();
+    if (cpu_profile.at) profile_free(&cpu_profile);
 }

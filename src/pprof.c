@@ -1,70 +1,52 @@
 /*
  * Profiles in pprof's format (a protocol buffer; `go tool pprof`, speedscope, Grafana read it).
  *
- * A profile here is stacks with a count. Goroutines with the same stack and status become one
- * sample; functions come from our own symbol reader, so the reader needs no binary. The message
- * (profile.proto): sample_type 1, sample 2, mapping 3, location 4, function 5, string_table 6,
- * time_nanos 9, period_type 11, period 12; every nested message is preceded by its length. Strings
- * and functions are referred to by number: a function's number is its place in the table of
- * addresses met, and each address is a location of its own.
+ * A profile is stacks with a count and perhaps a value (profile.h); functions come from our own
+ * symbol reader, so the reader needs no binary. The message (profile.proto): sample_type 1, sample
+ * 2, location 4, function 5, string_table 6, time_nanos 9, duration_nanos 10, period_type 11,
+ * period 12; every nested message is preceded by its length. Strings and functions are referred to
+ * by number: a function's number is its place in the table of addresses met, each address is a
+ * location of its own, and its two strings (function, file) follow all others. The others are
+ * gathered in a list: "", the kind's words, and the labels of samples.
  */
 #include "dump.h"
 #include "g.h"
 #include "page.h"
+#include "profile.h"
 #include "symbols.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-#define DEPTH 48
-#define STACKS 4096  /* different stacks; a power of two */
 #define ADDRESSES 16384
+#define WORDS 4096
 
-typedef struct Stk {
-    uint64_t hash, count;
-    int depth;
-    uint8_t status, reason;
-    uintptr_t pcs[DEPTH];
-} Stk;
-
-typedef struct Profile {
-    Stk at[STACKS];
-    uint32_t used;
-    uint64_t rest;                 /* goroutines whose stack found no place */
+typedef struct Writer {
     uintptr_t address[ADDRESSES];  /* open addressing; the place + 1 is the location's number */
     uint32_t addresses;
-} Profile;
-
-/* ---- collecting ------------------------------------------------------------------------------ */
-
-static void collect(G *gp, void *arg) {
-    Profile *f = arg;
-    Stk s = {.hash = 14695981039346656037ULL, .count = 1};
-    uint32_t status = load_acq(&gp->status);
-    if (load_rlx(&gp->id) == 0 || status == G_IDLE || status == G_DEAD) return;
-    s.status = (uint8_t)status;
-    s.reason = status == G_WAITING ? gp->reason : 0;
-    s.depth = backtrace_g(gp, NULL, s.pcs, DEPTH);
-    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* has not run, or cannot be looked at */
-    for (int i = 0; i < s.depth; i++) s.hash = (s.hash ^ s.pcs[i]) * 0x100000001B3ULL;
-    s.hash = (s.hash ^ (uint64_t)(s.status << 8 | s.reason)) * 0x9E3779B97F4A7C15ULL | 1;
-    uint32_t i = (uint32_t)(s.hash >> 40) & (STACKS - 1);
-    while (f->at[i].hash && f->at[i].hash != s.hash) i = (i + 1) & (STACKS - 1);
-    if (f->at[i].hash) f->at[i].count++;
-    else if (f->used < STACKS / 2) f->at[i] = s, f->used++;
-    else f->rest++;
-}
+    const char *words[WORDS];
+    uint32_t nwords;
+} Writer;
 
 /* The number of a location; 0: the table is full. */
-static uint64_t location(Profile *f, uintptr_t pc) {
+static uint64_t location(Writer *w, uintptr_t pc) {
     uint32_t i = (uint32_t)(pc * 0x9E3779B97F4A7C15ULL >> 40) & (ADDRESSES - 1);
-    while (f->address[i] && f->address[i] != pc) i = (i + 1) & (ADDRESSES - 1);
-    if (f->address[i] == 0) {
-        if (f->addresses == ADDRESSES / 2) return 0;
-        f->addresses++;
-        f->address[i] = pc;
+    while (w->address[i] && w->address[i] != pc) i = (i + 1) & (ADDRESSES - 1);
+    if (w->address[i] == 0) {
+        if (w->addresses == ADDRESSES / 2) return 0;
+        w->addresses++;
+        w->address[i] = pc;
     }
     return i + 1;
+}
+
+/* The number of a string that lives as long as the writer. 0 (the empty one): no room. */
+static uint64_t word(Writer *w, const char *s) {
+    for (uint32_t i = 0; i < w->nwords; i++)
+        if (strcmp(w->words[i], s) == 0) return i;
+    if (w->nwords == WORDS) return 0;
+    w->words[w->nwords] = s;
+    return w->nwords++;
 }
 
 /* ---- protocol buffers ------------------------------------------------------------------------ */
@@ -86,29 +68,25 @@ static void bytes(Out *o, int field, const char *s, size_t n) {
     out_bytes(o, s, n);
 }
 
-/* Strings by number: 0 is "", then the fixed ones, then two for each location (function, file). */
-static const char *const fixed[] = {"", "goroutine", "count", "status"};
-enum { S_GOROUTINE = 1, S_COUNT, S_STATUS, S_REASONS, S_STATUSES = S_REASONS + WAIT_REASONS,
-       S_LOCATIONS = S_STATUSES + 8 };
-
-static void value_type(Out *o, int field) {
-    char buf[16];
+static void value_type(Out *o, Writer *w, int field, const char *type, const char *unit) {
+    char buf[32];
     Out m = OUT(-1, buf);
-    number(&m, 1, S_GOROUTINE);
-    number(&m, 2, S_COUNT);
+    number(&m, 1, word(w, type));
+    number(&m, 2, word(w, unit));
     bytes(o, field, m.buf, m.used);
 }
 
-static void sample(Out *o, Profile *f, const Stk *s) {
-    char buf[DEPTH * 6 + 64], label[16];
+static void sample(Out *o, Writer *w, const ProfileKind *k, const Sample *s) {
+    char buf[PROFILE_DEPTH * 6 + 128], label[32];
     Out m = OUT(-1, buf), l = OUT(-1, label);
     for (int i = 0; i < s->depth; i++) {
-        uint64_t n = location(f, i == 0 ? s->pcs[i] : s->pcs[i] - 1);
+        uint64_t n = location(w, i == 0 ? s->pcs[i] : s->pcs[i] - 1);
         if (n) number(&m, 1, n);
     }
-    number(&m, 2, s->count);
-    number(&l, 1, S_STATUS);
-    number(&l, 2, s->status == G_WAITING ? S_REASONS + s->reason : S_STATUSES + s->status);
+    number(&m, 2, load_rlx(&s->count));
+    if (k->value) number(&m, 2, (uint64_t)load_rlx(&s->value));
+    number(&l, 1, word(w, k->label));
+    number(&l, 2, word(w, profile_label(k, s)));
     bytes(&m, 3, l.buf, l.used);
     bytes(o, 2, m.buf, m.used);
 }
@@ -133,18 +111,26 @@ static void function_message(Out *o, uint64_t id, uint64_t name, uint64_t file) 
     bytes(o, 5, m.buf, m.used);
 }
 
-static void strings(Out *o, Profile *f) {
-    for (size_t i = 0; i < count_of(fixed); i++) bytes(o, 6, fixed[i], strlen(fixed[i]));
-    for (int i = 0; i < WAIT_REASONS; i++) bytes(o, 6, reason_text(i), strlen(reason_text(i)));
-    for (uint32_t i = 0; i < 8; i++) bytes(o, 6, status_text(i, 0), strlen(status_text(i, 0)));
+static void strings(Out *o, Writer *w) {
+    for (uint32_t i = 0; i < w->nwords; i++) bytes(o, 6, w->words[i], strlen(w->words[i]));
     for (uint32_t i = 0; i < ADDRESSES; i++) {
-        if (f->address[i] == 0) continue;
+        if (w->address[i] == 0) continue;
         char text[32];
-        Named n = symbol_of(f->address[i]);
-        print_buf(text, sizeof text, "0x%lx", (unsigned long)f->address[i]);
+        Named n = symbol_of(w->address[i]);
+        print_buf(text, sizeof text, "0x%lx", (unsigned long)w->address[i]);
         const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
         bytes(o, 6, name, strlen(name));
         bytes(o, 6, file, strlen(file));
+    }
+}
+
+static void locations(Out *o, Writer *w) {
+    uint64_t string = w->nwords;
+    for (uint32_t i = 0; i < ADDRESSES; i++) {
+        if (w->address[i] == 0) continue;
+        location_message(o, i + 1, w->address[i]);
+        function_message(o, i + 1, string, string + 1);
+        string += 2;
     }
 }
 
@@ -154,26 +140,48 @@ static int64_t wall_clock(void) {
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
 
-void pprof_goroutines(Out *o) {
-    Profile *f = calloc(1, sizeof *f);
-    if (f == NULL) {
+void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
+    Writer *w = calloc(1, sizeof *w);
+    if (w == NULL) {
         o->failed = true;
         return;
     }
-    each_g(collect, f);
-    value_type(o, 1);
-    for (uint32_t i = 0; i < STACKS; i++)
-        if (f->at[i].hash) sample(o, f, &f->at[i]);
-    uint64_t string = S_LOCATIONS;
-    for (uint32_t i = 0; i < ADDRESSES; i++) {
-        if (f->address[i] == 0) continue;
-        location_message(o, i + 1, f->address[i]);
-        function_message(o, i + 1, string, string + 1);
-        string += 2;
-    }
-    strings(o, f);
+    word(w, "");
+    value_type(o, w, 1, k->count, k->count_unit);
+    if (k->value) value_type(o, w, 1, k->value, k->value_unit);
+    for (uint32_t i = 0; i < PROFILE_STACKS; i++)
+        if (load_acq(&f->at[i].ready)) sample(o, w, k, &f->at[i]);
     number(o, 9, (uint64_t)wall_clock());
-    value_type(o, 11);
-    number(o, 12, 1);
-    free(f);
+    if (duration) number(o, 10, (uint64_t)duration);
+    if (k->period_of_value) value_type(o, w, 11, k->value, k->value_unit);
+    else value_type(o, w, 11, k->count, k->count_unit);
+    number(o, 12, (uint64_t)k->period);
+    locations(o, w); /* all words are known by now */
+    strings(o, w);
+    free(w);
+}
+
+/* ---- all goroutines -------------------------------------------------------------------------- */
+
+static void collect(G *gp, void *arg) {
+    Sample s = {0};
+    uint32_t status = load_acq(&gp->status);
+    if (load_rlx(&gp->id) == 0 || status == G_IDLE || status == G_DEAD) return;
+    s.status = (uint8_t)status;
+    s.reason = status == G_WAITING ? gp->reason : 0;
+    s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
+    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* has not run, or cannot be looked at */
+    profile_add(arg, &s, 1, 0);
+}
+
+void pprof_goroutines(Out *o) {
+    static const ProfileKind kind = {.count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
+    Profile f = {0};
+    if (profile_begin(&f) < 0) {
+        o->failed = true;
+        return;
+    }
+    each_g(collect, &f);
+    pprof_write(o, &kind, &f, 0);
+    profile_free(&f);
 }
