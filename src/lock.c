@@ -1,14 +1,20 @@
 #include "lock.h"
 #include "os.h"
 
-/* Waits in three steps of growing patience; see lock.h. */
+/*
+ * Somebody else has it. Two threads that take a lock in turn spend their time passing its cache line
+ * to and fro, five times as long as the work it protects; so the one that loses stays away for about
+ * a microsecond, and longer the next time, without a look, and the other does dozens of operations
+ * at full speed meanwhile. Then it yields the CPU, for the holder may not be running at all, and
+ * naps in the end.
+ */
 NOINLINE void lock_slow(Lock *l) {
     for (int round = 0;; round++) {
-        for (int i = 0; i < 40; i++) {
-            if (load_rlx(&l->word) == 0 && xchg_acq(&l->word, 1) == 0) return;
-            arch_pause();
-        }
-        if (round < 20) os_yield();
+        int pauses = 16 << (round < 6 ? round : 6);
+        for (int i = 0; i < pauses; i++) arch_pause();
+        if (load_rlx(&l->word) == 0 && xchg_acq(&l->word, 1) == 0) return;
+        if (round < 8) continue;
+        if (round < 40) os_yield();
         else os_nap(20 * GORT_US);
     }
 }

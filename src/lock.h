@@ -3,8 +3,9 @@
  *
  * Lock   protects a few dozen instructions. It is one word, taken by an exchange and given back by
  *        a plain release store, so that the uncontended case costs one locked instruction. A
- *        waiter pauses, then yields the CPU, then naps: a holder can only be delayed by the kernel
- *        (a section is never preempted by the runtime), and naps bound the harm of that.
+ *        waiter stays away for a while, then yields the CPU, then naps (lock.c): a holder can only
+ *        be delayed by the kernel (a section is never preempted by the runtime), and naps bound
+ *        the harm of that.
  * Note   one-shot sleep and wake-up of one thread, on a futex.
  *
  * Holders are always inside a section (m->locks > 0), never call malloc or stdio, and take locks

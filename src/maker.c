@@ -60,7 +60,7 @@ static bool next_order(P **p, bool *spinning) {
     bool any = *p != NULL;
     if (!any && maker.spares > 0) {
         maker.spares = 0;
-        any = room && sched.idle_ms == NULL && sched.m_count + 1 < (uint32_t)settings.maxthreads;
+        any = room && sched.idle_m_count < SPARES && sched.m_count + 1 < (uint32_t)settings.maxthreads;
     }
     if (any) sched.m_count++;
     unlock(&sched.lock);

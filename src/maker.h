@@ -6,6 +6,8 @@
 
 #include "runtime.h"
 
+#define SPARES 2 /* threads kept in the pool: a P that needs one must not wait for its making */
+
 int maker_start(void);
 void maker_stop(void);
 void maker_pend_locked(P *p, bool spinning); /* p waits for a thread */

@@ -194,7 +194,7 @@ static bool give_p_away(M *m, G *gp) {
     if (homed == NULL) {
         sched.idle_ms = next->link;
         store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
-        if (sched.idle_ms == NULL) maker_want_spare_locked();
+        if (sched.idle_m_count < SPARES) maker_want_spare_locked();
     }
     unlock(&sched.lock);
     if (homed) m_wake_with(load_rlx(&homed->home), p, homed);

@@ -460,7 +460,7 @@ EXPORT void gort_yield(void) {
 static NOINLINE bool migrate(M *m, G *gp) {
     lock(&sched.lock, RANK_SCHED);
     M *other = idle_m_get_locked();
-    if (sched.idle_ms == NULL) maker_want_spare_locked();
+    if (sched.idle_m_count < SPARES) maker_want_spare_locked();
     unlock(&sched.lock);
     if (other == NULL) return false;
     P *p = m_release_p(m);

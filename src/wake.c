@@ -173,7 +173,7 @@ void give_p(M *m, P *p, bool spinning) {
     lock(&sched.lock, RANK_SCHED);
     M *n = idle_m_get_locked();
     if (n) {
-        if (sched.idle_ms == NULL) maker_want_spare_locked();
+        if (sched.idle_m_count < SPARES) maker_want_spare_locked();
         unlock(&sched.lock);
         n->spinning = spinning;
         m_wake_with(n, p, NULL);
