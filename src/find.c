@@ -62,10 +62,9 @@ static G *from_queues(M *m, P *p, bool timer_ran) {
         p->slice_over = 0;
     }
     p->passed_over = false;
-    if (p->slice_over == 1 && timer_ran && load_rlx(&p->runnext) != NULL) {
+    if (timer_ran && (p->slice_over == 1 || (due && p->slice_over == 0)) && load_rlx(&p->runnext) != NULL) {
         slot_first = true; /* the sleeper's turn, and the global queue's right after it: a round */
-                           /* through the slot does not count, so a due look stays due */
-        p->slice_over = 2;
+        p->slice_over = 2; /* through the slot does not count, so a due look stays due */
     } else if (!slot_first) {
         G *gp = from_global(p, 1);
         p->slice_over = 0;

@@ -39,6 +39,7 @@
 #define TICK_MIN (20 * GORT_US)
 #define TICK_MAX (10 * GORT_MS)
 #define TICK_WAIT (2 * GORT_MS) /* while a goroutine waits for a P */
+#define TICK_BUSY (3 * GORT_MS) /* while one runs: a slice that begins now must not be noticed much later */
 
 uint32_t sysmon_sleeps;
 
@@ -240,6 +241,7 @@ static void *sysmon_main(void *arg) {
             int64_t timer = timers_first() - now;
             if (timer > 0 && timer < nap && nap > GORT_MS) nap = timer < GORT_MS ? GORT_MS : timer;
         }
+        if (nap > TICK_BUSY && load_rlx(&sched.npidle) < load_rlx(&sched.procs)) nap = TICK_BUSY;
         if (settings.retake == 2) nap = TICK_MIN;
         if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0 &&
             load_rlx(&sched.soft_waiting) == 0) {
