@@ -229,10 +229,10 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     int r = start(m);
     if (r == 0) {
         gort_attr attr = {.stack_size = MAIN_STACK};
-        open_up();
         count_plain_threads();
         add_seq(&sched.in_syscall, 1); /* goroutine 1 is on its way: no deadlock (dead.c) */
-        store_seq(&sched.running, 1);
+        store_seq(&sched.running, 1);  /* before any P can be taken: a new thread asks for it (m.c) */
+        open_up();
         tracing_begin_run();
         r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
         sub_seq(&sched.in_syscall, 1);

@@ -107,15 +107,14 @@ static void *thread_main(void *arg) {
     M *m = arg;
     thread_begin(m);
     preempt_unmask();
-    if (m->nextp) {
-        P *p = m->nextp;
-        m->nextp = NULL;
-        lock(&sched.lock, RANK_SCHED);
-        bool gone = !sched.running || sched.epoch != m->epoch;
-        unlock(&sched.lock);
-        if (gone) m->dying = true;
-        else m_begin_with(m, p);
-    }
+    /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under the
+     * lock: if it is seen running, the end of it sees `alive`, set above, and sends this one away. */
+    lock(&sched.lock, RANK_SCHED);
+    m->dying = !sched.running || sched.epoch != m->epoch;
+    unlock(&sched.lock);
+    P *p = m->nextp;
+    m->nextp = NULL;
+    if (p && !m->dying) m_begin_with(m, p);
     schedule_loop(m);
     preempt_mask(); /* no signal may find this thread without a record */
     drop_alt_stack();
