@@ -62,7 +62,7 @@ void go_abandon(M *m, G *gp) {
 static bool take_over(M *m, G *gp) {
     P *p = m->p;
     if (SAN_FIBERS || (gp->flags & GF_NAMED) || gp->stack->custom) return false;
-    if (m->lockedg || load_rlx(&m->attn) != 0 || p->slice_over || load_rlx(&p->look)) return false;
+    if (m->lockedg || m->nextg || load_rlx(&m->attn) != 0 || p->slice_over || load_rlx(&p->look)) return false;
     G *next = load_rlx(&p->runnext);
     if (next) {
         if (next->sp || next->home || !runnext_take(p, next)) return false;

@@ -93,7 +93,9 @@ INLINE void new_slice(M *m, P *p) {
  * slot, else the ring. NULL: none, or g0 has to look. */
 INLINE G *pick_local(M *m) {
     P *p = m->p;
-    if (unlikely(m->lockedg != NULL || m_alert(m) || p_pauses(p))) return NULL;
+    /* nextg: somebody is in our hands already. g0 runs that one first; a second one would take its
+     * place there, and it would be lost. */
+    if (unlikely(m->lockedg != NULL || m->nextg != NULL || m_alert(m) || p_pauses(p))) return NULL;
     G *gp = load_rlx(&p->runnext);
     if (gp != NULL) {
         if (unlikely(load_rlx(&gp->home) != NULL)) return NULL;
