@@ -1,7 +1,7 @@
 # Tests: one program per file, built into $(OUT)/tests and run by tests/run.
 #
 #   make test [T=substring]     everything, each in its time limit; T picks tests by name
-#   make test-stress SECONDS=n  the stress programs, n seconds each at 1, 2 and 16 Ps
+#   make test-stress SECONDS=n  the stress programs, n seconds each at 1, 2 and 16 Ps (not in make test)
 #   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind,
 #                               and tests/long (make test-long): browser, debugger, hammer
 #   make test-servers           the hook with redis, PostgreSQL, libcurl and SQLite
@@ -79,6 +79,7 @@ test-all:
 	done; \
 	$(MAKE) --no-print-directory test-valgrind || status=1; \
 	$(MAKE) --no-print-directory test-long || status=1; \
+	$(MAKE) --no-print-directory test-stress SECONDS=20 || status=1; \
 	$(MAKE) --no-print-directory test-servers || status=1; \
 	exit $$status
 
