@@ -175,7 +175,7 @@ static NOINLINE int wait_nil(M *m, int reason, int64_t deadline) {
 }
 
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
-static NOINLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
+INLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     G *gp = self(m);
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
     gp->waiting = &w;

@@ -30,35 +30,10 @@
 
 /* ---- switching ------------------------------------------------------------------------------ */
 
-void finish_switch(M *m) {
-    Lock *l = m->unlock;
-    if (l) { /* never both */
-        m->unlock = NULL;
-        unlock(l);
-        return;
-    }
+NOINLINE void finish_commit(M *m) {
     commit_fn *commit = m->commit;
-    if (commit) {
-        m->commit = NULL;
-        commit(m, m->commit_arg);
-    }
-}
-
-/* Tells the sanitizers and goes. `to` NULL: g0. */
-INLINE void switch_stacks(M *m, void **save, G *from, G *to) {
-#ifdef GORT_TSAN
-    __tsan_switch_to_fiber(to ? to->stack->san_fiber : m->san_fiber, 1);
-#endif
-#ifdef GORT_ASAN
-    void *fake = NULL;
-    bool ends = from && load_rlx(&from->status) == G_DEAD;
-    if (to) __sanitizer_start_switch_fiber(ends ? NULL : &fake, to->stack->lo, stack_span(to->stack));
-    else __sanitizer_start_switch_fiber(ends ? NULL : &fake, m->stack_lo, (size_t)((char *)m->stack_hi - (char *)m->stack_lo));
-#endif
-    arch_switch(save, to ? to->sp : m->g0sp);
-#ifdef GORT_ASAN
-    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
-#endif
+    m->commit = NULL;
+    commit(m, m->commit_arg);
 }
 
 void attach_stack(M *m, G *gp) {
@@ -73,7 +48,7 @@ void attach_stack(M *m, G *gp) {
 
 /* gp is next on m. */
 INLINE void put_on(M *m, G *gp) {
-    check(load_rlx(&gp->status) == G_RUNNABLE);
+    check(load_rlx(&gp->status) == G_RUNNABLE && m->nextg == NULL);
     if (unlikely(gp->sp == NULL)) attach_stack(m, gp);
     store_rlx(&gp->status, G_RUNNING);
     gp->m = m;
@@ -143,18 +118,17 @@ INLINE G *pick_direct(M *m) {
     return gp;
 }
 
-/* Leaves gp's stack for the next goroutine or g0; comes back when gp runs again. */
-INLINE M *switch_away(M *m, G *gp) {
+/* gp leaves its stack: the context to continue at, of next; NULL: of g0. */
+INLINE void *depart_for(M *m, G *gp, G *next) {
     gp->err = *m->errno_at;
-    G *next = pick_direct(m);
-    if (likely(next != NULL)) put_on(m, next);
-    else m->curg = NULL;
-    switch_stacks(m, &gp->sp, gp, next);
-    m = getm();
-    finish_switch(m);
-    *m->errno_at = gp->err;
-    return m;
+    if (likely(next != NULL)) {
+        put_on(m, next);
+        return next->sp;
+    }
+    m->curg = NULL;
+    return m->g0sp;
 }
+INLINE void *depart(M *m, G *gp) { return depart_for(m, gp, pick_direct(m)); }
 
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l) {
     gp->err = *m->errno_at;
@@ -162,21 +136,17 @@ M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l) {
     m->commit_arg = arg;
     m->unlock = l;
     m->curg = NULL;
-    switch_stacks(m, &gp->sp, gp, NULL);
-    m = getm();
-    finish_switch(m);
-    *m->errno_at = gp->err;
-    return m;
+    return switch_from(m, gp, m->g0sp);
 }
 
 NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg) {
     G *gp = m->curg;
     m->commit = commit;
     m->commit_arg = arg;
-    G *next = m->dying ? NULL : pick_direct(m);
-    if (next) put_on(m, next);
-    else m->curg = NULL;
-    switch_stacks(m, &gp->sp, gp, next);
+    void *next = m->g0sp;
+    if (m->dying) m->curg = NULL;
+    else next = depart(m, gp);
+    switch_stacks(m, &gp->sp, gp, m->curg, next);
     __builtin_trap();
 }
 
@@ -190,7 +160,7 @@ static NOINLINE void refuse_to_park(M *m) {
 }
 
 /* A plain thread: the lock, then the futex. */
-static NOINLINE M *park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int reason,
+static NOINLINE void park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int reason,
                                int64_t deadline, uint32_t ticket, bool *timed_out) {
     G *gp = m->curg;
     gp->reason = (uint8_t)reason;
@@ -208,14 +178,14 @@ static NOINLINE M *park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int 
     }
     store_rlx(&gp->futex, 0);
     *m->errno_at = err;
-    return m;
 }
 
-M *park(M *m, Lock *l, int reason) {
+void *park_begin(M *m, Lock *l, int reason) {
     G *gp = m->curg;
     if (unlikely(m->p == NULL)) { /* a plain thread, or misuse */
-        if (gp->flags & GF_THREAD) return park_thread(m, l, NULL, NULL, reason, GORT_FOREVER, 0, NULL);
-        refuse_to_park(m);
+        if (!(gp->flags & GF_THREAD)) refuse_to_park(m);
+        park_thread(m, l, NULL, NULL, reason, GORT_FOREVER, 0, NULL);
+        return NULL;
     }
     if (unlikely(m->locks != 1)) refuse_to_park(m);
     gp->reason = (uint8_t)reason;
@@ -223,13 +193,15 @@ M *park(M *m, Lock *l, int reason) {
     trace_block(m, gp, reason);
     store_rlx(&gp->status, G_WAITING); /* published by the unlock */
     m->unlock = l;
-    return switch_away(m, gp);
+    return depart(m, gp);
 }
 
-M *park_commit(M *m, commit_fn *commit, void *arg, int reason) {
+void *park_commit_begin(M *m, commit_fn *commit, void *arg, int reason) {
     G *gp = m->curg;
-    if (unlikely(gp->flags & GF_THREAD))
-        return park_thread(m, NULL, commit, arg, reason, GORT_FOREVER, 0, NULL);
+    if (unlikely(gp->flags & GF_THREAD)) {
+        park_thread(m, NULL, commit, arg, reason, GORT_FOREVER, 0, NULL);
+        return NULL;
+    }
     if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
     gp->reason = (uint8_t)reason;
     gp->since = coarse_now();
@@ -237,7 +209,7 @@ M *park_commit(M *m, commit_fn *commit, void *arg, int reason) {
     store_rlx(&gp->status, G_WAITING);
     m->commit = commit;
     m->commit_arg = arg;
-    return switch_away(m, gp);
+    return depart(m, gp);
 }
 
 /* The deadline of a wait: claims it and makes its G ready. */
@@ -272,9 +244,13 @@ static void arm_deadline(M *m, void *arg) {
     if (commit) commit(m, commit_arg);
 }
 
-static M *park_deadline(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
-                        uint32_t ticket, bool *timed_out) {
+M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
+              uint32_t ticket, bool *timed_out) {
     G *gp = m->curg;
+    if (unlikely(gp->flags & GF_THREAD)) {
+        park_thread(m, l, commit, arg, reason, deadline, ticket, timed_out);
+        return m;
+    }
     Deadline d = {.timer = {.when = deadline, .fn = deadline_passed, .arg = gp, .seq = ticket},
                   .l = l, .commit = commit, .arg = arg};
     gp->param = NULL;
@@ -286,23 +262,6 @@ static M *park_deadline(M *m, Lock *l, commit_fn *commit, void *arg, int reason,
         timer_del(&d.timer);
     }
     return m;
-}
-
-M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out) {
-    *timed_out = false;
-    if (unlikely(m->curg->flags & GF_THREAD))
-        return park_thread(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
-    if (deadline == GORT_FOREVER) return park(m, l, reason);
-    return park_deadline(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
-}
-
-M *park_commit_until(M *m, commit_fn *commit, void *arg, int reason, int64_t deadline,
-                     uint32_t ticket, bool *timed_out) {
-    *timed_out = false;
-    if (unlikely(m->curg->flags & GF_THREAD))
-        return park_thread(m, NULL, commit, arg, reason, deadline, ticket, timed_out);
-    if (deadline == GORT_FOREVER) return park_commit(m, commit, arg, reason);
-    return park_deadline(m, NULL, commit, arg, reason, deadline, ticket, timed_out);
 }
 
 /* ---- ready ---------------------------------------------------------------------------------- */
@@ -317,11 +276,6 @@ static NOINLINE void overflow(P *p, G *gp) {
 
 INLINE void put_tail(P *p, G *gp) {
     if (unlikely(!runq_push(p, gp))) overflow(p, gp);
-}
-
-INLINE void put_next(P *p, G *gp) {
-    G *kicked = runnext_swap(p, gp);
-    if (kicked) put_tail(p, kicked);
 }
 
 /* The submit side behind an exchange of the slot: that was the fence. */
@@ -355,7 +309,8 @@ INLINE bool becomes_runnable(M *m, G *gp) {
 
 void ready(M *m, G *gp) {
     if (!becomes_runnable(m, gp)) return;
-    put_next(m->p, gp);
+    G *kicked = runnext_swap(m->p, gp);
+    if (kicked) put_tail(m->p, kicked);
     wake_behind_slot(m);
 }
 
@@ -393,7 +348,7 @@ static void unlock_and_wake(M *m, void *arg) {
 
 /* Queues gp, which runs, at the tail of the global queue and leaves. sched.lock stays held over
  * the switch: nobody can take gp before its stack is left. */
-static M *queue_and_switch(M *m, G *gp, G *next) {
+static void *queue_and_depart(M *m, G *gp, G *next) {
     store_rlx(&gp->status, G_RUNNABLE);
     gp->since = coarse_now();
     glist_push(&sched.global, gp);
@@ -402,21 +357,14 @@ static M *queue_and_switch(M *m, G *gp, G *next) {
     } else {
         m->commit = unlock_and_wake;
     }
-    gp->err = *m->errno_at;
-    if (next) put_on(m, next);
-    else m->curg = NULL;
-    switch_stacks(m, &gp->sp, gp, next);
-    m = getm();
-    finish_switch(m);
-    *m->errno_at = gp->err;
-    return m;
+    return depart_for(m, gp, next);
 }
 
-M *yield(M *m) {
+void *yield_begin(M *m) {
     G *gp = m->curg;
     if (unlikely(gp->flags & GF_THREAD)) {
         os_yield();
-        return m;
+        return NULL;
     }
     if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
     P *p = m->p;
@@ -425,7 +373,7 @@ M *yield(M *m) {
         !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail)) {
         if (load_rlx(&sched.global.count) == 0 && load_rlx(&p->timers.count) == 0 &&
             (load_rlx(&sched.poll_waiters) == 0 || ++p->rounds % 61 != 60))
-            return m; /* nobody else wants to run */
+            return NULL;
         lock(&sched.lock, RANK_SCHED);
         G *head = sched.global.head;
         if (head && load_rlx(&head->home) == NULL && p->rounds % 61 != 60) {
@@ -438,14 +386,7 @@ M *yield(M *m) {
         lock(&sched.lock, RANK_SCHED);
     }
     trace_yield(m, gp);
-    return queue_and_switch(m, gp, next);
-}
-
-M *ready_and_yield(M *m, G *gp) {
-    bool thread = (gp->flags & GF_THREAD) != 0;
-    ready(m, gp);
-    if (thread || m->plain || m->locks != 1 || m->p == NULL || m->pins) return m;
-    return yield(m);
+    return queue_and_depart(m, gp, next);
 }
 
 EXPORT void gort_yield(void) {
@@ -484,7 +425,7 @@ static void execute(M *m, G *gp) {
     if (!m->inherit) new_slice(m, m->p);
     m->inherit = false;
     put_on(m, gp);
-    switch_stacks(m, &m->g0sp, NULL, gp);
+    switch_stacks(m, &m->g0sp, NULL, gp, gp->sp);
     finish_switch(m);
 }
 

@@ -18,6 +18,7 @@
 #define SCHED_H
 
 #include "runtime.h"
+#include "switch.h"
 #include "timer.h"
 
 NOINLINE M *enter_slow(M *m);  /* preempt.c: attn was set */
@@ -56,11 +57,21 @@ INLINE bool is_goroutine(M *m) { return !m->plain; }
  * In a section of depth 1, never pinned. Somebody must ready() it exactly once. Returns the M it
  * was resumed on, in a section.
  */
-M *park(M *m, Lock *l, int reason);
+void *park_begin(M *m, Lock *l, int reason); /* NULL: a plain thread, it has waited */
+INLINE M *park(M *m, Lock *l, int reason) {
+    G *gp = m->curg;
+    void *next = park_begin(m, l, reason);
+    return likely(next != NULL) ? switch_from(m, gp, next) : m;
+}
 
 /* The general form: commit(m, arg) runs after the stack was left, on whatever runs next on this
  * M, and must not park or touch m->p's queues other than by ready(). */
-M *park_commit(M *m, commit_fn *commit, void *arg, int reason);
+void *park_commit_begin(M *m, commit_fn *commit, void *arg, int reason);
+INLINE M *park_commit(M *m, commit_fn *commit, void *arg, int reason) {
+    G *gp = m->curg;
+    void *next = park_commit_begin(m, commit, arg, reason);
+    return likely(next != NULL) ? switch_from(m, gp, next) : m;
+}
 
 /*
  * Waits that several parties may end (a waker, a deadline, the other cases of a select) are
@@ -83,9 +94,19 @@ INLINE bool wait_claim(G *gp, uint32_t ticket) {
  * *timed_out is set when the deadline claimed it: the caller then takes itself off whatever queue
  * it is on. A deadline of GORT_FOREVER arms nothing. The caller has tested the deadline before.
  */
-M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
-M *park_commit_until(M *m, commit_fn *commit, void *arg, int reason, int64_t deadline,
-                     uint32_t ticket, bool *timed_out);
+NOINLINE M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
+                       uint32_t ticket, bool *timed_out);
+INLINE M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out) {
+    *timed_out = false;
+    if (deadline == GORT_FOREVER) return park(m, l, reason);
+    return park_timed(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
+}
+INLINE M *park_commit_until(M *m, commit_fn *commit, void *arg, int reason, int64_t deadline,
+                            uint32_t ticket, bool *timed_out) {
+    *timed_out = false;
+    if (deadline == GORT_FOREVER) return park_commit(m, commit, arg, reason);
+    return park_timed(m, NULL, commit, arg, reason, deadline, ticket, timed_out);
+}
 
 /* Makes a waiting G runnable: into the LIFO slot of m's P, or to the global queue where m has
  * none, or wakes its thread if it is a pseudo-G. In a section; holding no lock above RANK_TIMERS.
@@ -95,11 +116,21 @@ void ready(M *m, G *gp);
 void ready_tail(M *m, G *gp);
 /* Makes a whole list ready at once (poller, broadcast). */
 void ready_list(M *m, GList *list);
+/* To the tail of the global queue; runs others. Section depth 1. */
+void *yield_begin(M *m); /* NULL: nobody else wants to run */
+INLINE M *yield(M *m) {
+    G *gp = m->curg;
+    void *next = yield_begin(m);
+    return likely(next != NULL) ? switch_from(m, gp, next) : m;
+}
 /* ready, and the current goroutine yields its slice to gp at once (direct hand-over, Go's
  * semrelease with handoff). Section depth 1; returns the M. */
-M *ready_and_yield(M *m, G *gp);
-/* To the tail of the global queue; runs others. Section depth 1. */
-M *yield(M *m);
+INLINE M *ready_and_yield(M *m, G *gp) {
+    bool thread = (gp->flags & GF_THREAD) != 0;
+    ready(m, gp);
+    if (thread || m->plain || m->locks != 1 || m->p == NULL || m->pins) return m;
+    return yield(m);
+}
 
 /* Starts a goroutine: what gort_go does, for the rooms above (timers, wait groups). 0 or -errno.
  * In a section. */

@@ -25,9 +25,9 @@ REASONS = [
     "sync.WaitGroup.Wait", "sync.Cond.Wait", "semacquire", "IO wait", "syscall", "file IO", "stop the world",
 ]
 GF_NAMED = 2
-# What arch_switch leaves at a saved sp, in words (src/arch/*/switch.S), and how much it takes.
+# What arch_switch leaves at a saved sp, in words (src/arch/*/arch.h), and how much it takes.
 SAVED = {
-    "i386:x86-64": ({"r15": 1, "r14": 2, "r13": 3, "r12": 4, "rbx": 5, "rbp": 6, "rip": 8}, 9, "rsp", "rip"),
+    "i386:x86-64": ({"rip": 1, "rbp": 2}, 3, "rsp", "rip"),
 }
 
 

@@ -9,20 +9,13 @@
 #include <ucontext.h>
 
 void arch_entry(void);
-void arch_switched(void);
 
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
     uintptr_t *sp = (uintptr_t *)((uintptr_t)top & ~(uintptr_t)15);
-    *--sp = 0;
-    *--sp = 0;                        /* arch_entry is entered with sp at a multiple of 16 */
-    *--sp = (uintptr_t)arch_entry;    /* return address of arch_switch */
-    *--sp = (uintptr_t)arch_switched; /* and of its body */
-    *--sp = 0;                        /* rbp: the end of a chain of frame pointers */
-    *--sp = (uintptr_t)entry;         /* rbx */
-    *--sp = (uintptr_t)arg;           /* r12 */
-    *--sp = 0;                        /* r13 */
-    *--sp = 0;                        /* r14 */
-    *--sp = 0;                        /* r15 */
+    *--sp = (uintptr_t)arg;
+    *--sp = (uintptr_t)entry;      /* arch_entry begins with sp here */
+    *--sp = 0;                     /* rbp: the end of a chain of frame pointers */
+    *--sp = (uintptr_t)arch_entry; /* where it goes on */
     *--sp = 0x1f80 | (uintptr_t)0x037f << 32; /* mxcsr, x87 control word: the defaults */
     return sp;
 }

@@ -6,27 +6,19 @@
 
 #include <ucontext.h>
 
-enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, R13, R14, R15, RIP };
+enum { RBP = 6, RSP = 7, RIP = 16 };
 
 static void put(Regs *r, int reg, uintptr_t value) {
     r->reg[reg] = value;
     r->known |= (uint64_t)1 << reg;
 }
 
-/* The layout is arch_switch's: control words, r15, r14, r13, r12, rbx, rbp, the return into
- * arch_switch itself, its return address. */
+/* The layout is arch_switch's: control words, where it goes on, rbp. The other registers are in the
+ * frame of the function that switched, as its table tells. */
 void regs_saved(Regs *r, void *sp) {
-    uintptr_t at[9];
+    uintptr_t at[3];
     *r = (Regs){.known = 0};
-    if (!read_memory((uintptr_t)sp, at, sizeof at)) return;
-    put(r, R15, at[1]);
-    put(r, R14, at[2]);
-    put(r, R13, at[3]);
-    put(r, R12, at[4]);
-    put(r, RBX, at[5]);
-    put(r, RBP, at[6]);
-    put(r, RIP, at[8]);
-    put(r, RSP, (uintptr_t)sp + sizeof at);
+    if (read_memory((uintptr_t)sp, at, sizeof at)) regs_at(r, at[1], (uintptr_t)sp + sizeof at, at[2]);
 }
 
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {

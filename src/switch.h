@@ -1,0 +1,56 @@
+/*
+ * The half of a switch that stands in the frame of the call that blocks.
+ *
+ * A blocking call is in two halves. The first, a function of sched.c (park_begin, yield_begin …),
+ * marks the goroutine, notes what is to be done once its stack is left, picks who is next, and
+ * gives the context to continue at. The second, here, is inline: the switch itself and what the
+ * side that comes back has to do. So no function of ours stands between the switch and the public
+ * call; arch.h tells why that matters.
+ */
+#ifndef SWITCH_H
+#define SWITCH_H
+
+#include "runtime.h"
+#include "san.h"
+#include "stack.h"
+
+void finish_commit(M *m);
+
+/* What the one that ran before on this M left to do: law 2 (sched.c). */
+INLINE void finish_switch(M *m) {
+    Lock *l = m->unlock;
+    if (l) { /* never both */
+        m->unlock = NULL;
+        unlock(l);
+    } else if (m->commit) {
+        finish_commit(m);
+    }
+}
+
+/* Tells the sanitizers and goes on at `sp`, the context of `to`; NULL: of g0. `from` NULL: from g0. */
+INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
+#ifdef GORT_TSAN
+    __tsan_switch_to_fiber(to ? to->stack->san_fiber : m->san_fiber, 1);
+#endif
+#ifdef GORT_ASAN
+    void *fake = NULL;
+    bool ends = from && load_rlx(&from->status) == G_DEAD;
+    if (to) __sanitizer_start_switch_fiber(ends ? NULL : &fake, to->stack->lo, stack_span(to->stack));
+    else __sanitizer_start_switch_fiber(ends ? NULL : &fake, m->stack_lo, (size_t)((char *)m->stack_hi - (char *)m->stack_lo));
+#endif
+    arch_switch(save, sp);
+#ifdef GORT_ASAN
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+#endif
+}
+
+/* gp, which ran on m, leaves for m->curg at sp; comes back when it runs again, perhaps elsewhere. */
+INLINE M *switch_from(M *m, G *gp, void *sp) {
+    switch_stacks(m, &gp->sp, gp, m->curg, sp);
+    m = getm();
+    finish_switch(m);
+    *m->errno_at = gp->err;
+    return m;
+}
+
+#endif
