@@ -249,12 +249,12 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
  * order of the two loads. Likewise for senders.
  */
 INLINE bool looks_ready(gort_chan *c, bool send) {
-    if (send) {
-        if (load_acq(&c->count) != c->capacity || load_acq(&c->recvq.first) != NULL) return true;
-    } else {
-        if (load_acq(&c->count) != 0 || load_acq(&c->sendq.first) != NULL) return true;
-    }
-    return load_rlx(&c->closed) != 0;
+    /* No branch: which case of a select is ready is what a processor cannot predict. */
+    size_t idle = send ? c->capacity : 0;
+    WaitQ *partners = send ? &c->recvq : &c->sendq;
+    bool room = load_acq(&c->count) != idle;
+    bool partner = load_acq(&partners->first) != NULL;
+    return room | partner | (load_rlx(&c->closed) != 0);
 }
 
 /* c->lock. Puts w, filled in by the caller, on its queue. */

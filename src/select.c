@@ -4,18 +4,17 @@
  * In phases, each a function:
  *
  *   valid      nothing is done where one case is malformed.
- *   pass       the way usually taken. In random order, one channel at a time: if it looks ready,
- *              lock it and try. At most one lock is held, and channels that are not ready cost two
- *              loads. The order is drawn as the pass goes (Fisher and Yates, one step a case): the
- *              first ready case of a random permutation is a uniform choice among the ready ones.
- *              A case that runs does so at a moment when it was ready, so it is a choice that a
- *              pass under all locks could have made too.
+ *   pass       the way usually taken: look at all of them without a lock, choose one that looks
+ *              ready, any with the same probability, lock that one channel and try. A case that runs
+ *              does so at a moment when it was ready, so it is a choice that could have been made
+ *              under all locks too. If it was not ready any more, somebody else's operation was
+ *              done: look again.
  *   block      only if none was ready: all locks, in the order of addresses (the one order, so two
  *              selects cannot deadlock; a channel that stands in several cases is locked once).
  *              "None is ready" must be true of one moment: a token that goes round between the
  *              channels is never overlooked, and nothing may come between the last look and the
- *              queues. So: look again, in the same random order, under all locks. Then try and
- *              passed deadlines give up; the others
+ *              queues. So: look again under all locks. Then try and passed deadlines give up; the
+ *              others
  *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. commit gives the
  *              locks back once the stack has been left (the deadline may have fired by then).
  *   retract    who won the claim has dequeued its own Sudog and left it in g->param (a deadline
@@ -33,6 +32,9 @@
  * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in
  * a select must stay small; above that one allocation, made before the section begins.
  *
+ * Two cases, the usual select (a channel and a context's end), have a copy of the blocking way with
+ * the number known to the compiler: the loops go away.
+ *
  * Departure from Go, which locks all channels at once even if the first is ready: the pass above.
  */
 #include "chan.h"
@@ -45,10 +47,9 @@ typedef struct Select {
     gort_case *cases;
     int n;
     int64_t deadline;
-    uint16_t *order;   /* n: a permutation of the cases, drawn by pass */
     gort_chan **locks; /* n: the channels, each once, by address */
+    Sudog *waiters;    /* n: one for each case with a channel */
     int nlocks;
-    Sudog *waiters;   /* n: one for each case with a channel */
 } Select;
 
 static bool valid(const gort_case *cases, int n) {
@@ -64,36 +65,50 @@ INLINE int run_locked(gort_case *k, G **wake) {
     return recv_locked(k->ch, k->value, wake);
 }
 
-/* The next step of the permutation: which case is the i-th. Two cases need one bit. */
-INLINE uint32_t draw(M *m, uint16_t *order, uint32_t i, uint32_t n) {
-    if (n == 2) {
-        if (i == 1) return order[1] = order[0] ^ 1;
-        return order[0] = (uint16_t)(random_next(&m->rng) >> 63);
+/* Up to 32 cases, a bit each: those that look ready. */
+INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
+    uint32_t bits = 0, k = 0;
+    for (int i = 0; i < n; i++) {
+        gort_chan *c = cases[i].ch;
+        uint32_t ready = c != NULL && looks_ready(c, cases[i].op == GORT_SEND);
+        bits |= ready << i;
+        k += ready;
     }
-    if (i == 0)
-        for (uint32_t k = 0; k < n; k++) order[k] = (uint16_t)k;
-    uint32_t at = i, left = n - i;
-    if (left > 1) at += (uint32_t)(((random_next(&m->rng) >> 32) * left) >> 32);
-    uint16_t index = order[at];
-    order[at] = order[i];
-    return order[i] = index;
+    *count = k;
+    return bits;
 }
 
-/* In a section. The index of the case that ran, or -EAGAIN and order is a random permutation. */
-INLINE int pass(M *m, gort_case *cases, int n, uint16_t *order) {
-    for (int i = 0; i < n; i++) {
-        uint32_t index = draw(m, order, (uint32_t)i, (uint32_t)n);
-        gort_case *k = &cases[index];
-        gort_chan *c = k->ch;
-        if (c == NULL || !looks_ready(c, k->op == GORT_SEND)) continue;
+/* One of those that look ready, any with the same probability; -1: none does. In a section. The cases
+ * are seen in groups; the choice among the first ones is kept or replaced by one of the next group
+ * as their numbers say. */
+INLINE int choose(M *m, gort_case *cases, int n) {
+    int chosen = -1;
+    uint32_t seen = 0, k;
+    for (int base = 0; base < n; base += 32) {
+        uint32_t bits = looks(cases + base, n - base < 32 ? n - base : 32, &k);
+        if (k == 0) continue;
+        seen += k;
+        uint32_t at = 0;
+        if (seen > 1) at = (uint32_t)((random_next(&m->rng) >> 32) * seen >> 32);
+        if (at >= k) continue;
+        while (at-- > 0) bits &= bits - 1;
+        chosen = base + __builtin_ctz(bits);
+    }
+    return chosen;
+}
+
+/* In a section. The index of the case that ran, or -EAGAIN: none looked ready when it was looked at. */
+INLINE int pass(M *m, gort_case *cases, int n) {
+    for (int i; (i = choose(m, cases, n)) >= 0;) {
+        gort_case *k = &cases[i];
         G *wake = NULL;
-        lock(&c->lock, RANK_PRIM);
+        lock(&k->ch->lock, RANK_PRIM);
         int r = run_locked(k, &wake);
-        unlock(&c->lock);
+        unlock(&k->ch->lock);
         if (unlikely(r == -EAGAIN)) continue;
         if (wake) ready(m, wake);
         k->result = r;
-        return (int)index;
+        return i;
     }
     return -EAGAIN;
 }
@@ -110,16 +125,7 @@ static void sift(gort_chan **a, int root, int n) {
     a[root] = c;
 }
 
-/* By address: a few by insertion, many by heap, which needs no memory and has no bad case. */
-static void sort(gort_chan **a, int n) {
-    if (n <= SMALL) {
-        for (int i = 1, j; i < n; i++) {
-            gort_chan *c = a[i];
-            for (j = i; j > 0 && a[j - 1] > c; j--) a[j] = a[j - 1];
-            a[j] = c;
-        }
-        return;
-    }
+static NOINLINE void heap_sort(gort_chan **a, int n) {
     for (int i = n / 2; i-- > 0;) sift(a, i, n);
     for (int i = n - 1; i > 0; i--) {
         gort_chan *c = a[0];
@@ -129,7 +135,20 @@ static void sort(gort_chan **a, int n) {
     }
 }
 
-static void lock_all(Select *s) {
+/* By address: a few by insertion, many by heap, which needs no memory and has no bad case. */
+INLINE void sort(gort_chan **a, int n) {
+    if (n <= SMALL) {
+        for (int i = 1, j; i < n; i++) {
+            gort_chan *c = a[i];
+            for (j = i; j > 0 && a[j - 1] > c; j--) a[j] = a[j - 1];
+            a[j] = c;
+        }
+        return;
+    }
+    heap_sort(a, n);
+}
+
+INLINE void lock_all(Select *s) {
     int n = 0, unique = 0;
     for (int i = 0; i < s->n; i++)
         if (s->cases[i].ch) s->locks[n++] = s->cases[i].ch;
@@ -148,21 +167,20 @@ static void unlock_all(Select *s) {
 
 static void commit(M *m, void *arg) { unlock_all(arg); }
 
-/* All locks. The index of the case that ran, or -EAGAIN. */
-static int look_again(Select *s, G **wake) {
-    for (int i = 0; i < s->n; i++) {
-        gort_case *k = &s->cases[s->order[i]];
-        if (k->ch == NULL) continue;
-        int r = run_locked(k, wake);
-        if (r == -EAGAIN) continue;
-        k->result = r;
-        return s->order[i];
+/* All locks. The index of the case that ran, or -EAGAIN. What looked ready and was not had waiters
+ * whose wait was over; the attempt has dropped them. */
+INLINE int look_again(M *m, Select *s, G **wake) {
+    for (int i; (i = choose(m, s->cases, s->n)) >= 0;) {
+        int r = run_locked(&s->cases[i], wake);
+        if (unlikely(r == -EAGAIN)) continue;
+        s->cases[i].result = r;
+        return i;
     }
     return -EAGAIN;
 }
 
 /* All locks. One waiter for each case that has a channel, in the order of the cases, linked. */
-static void queue_all(Select *s, G *gp, uint32_t ticket) {
+INLINE void queue_all(Select *s, G *gp, uint32_t ticket) {
     Sudog *w = s->waiters, *last = NULL;
     for (int i = 0; i < s->n; i++) {
         gort_case *k = &s->cases[i];
@@ -177,7 +195,7 @@ static void queue_all(Select *s, G *gp, uint32_t ticket) {
 }
 
 /* In a section. Takes off all waiters but the one that won; channels to be freed go on *dead. */
-static void retract(Sudog *first, Sudog *won, gort_chan **dead) {
+INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
     for (Sudog *w = first; w; w = w->link) {
         if (w == won) continue;
         gort_chan *c = w->c;
@@ -191,7 +209,7 @@ static void retract(Sudog *first, Sudog *won, gort_chan **dead) {
 /* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel there is
  * nothing to give back, and nothing that would hold up a deadline's wake-up until commit is done
  * with the frame: then no commit. */
-static M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
+INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
     G *gp = self(m);
     bool timed_out = false;
     int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
@@ -202,7 +220,7 @@ static M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
 }
 
 /* All locks, in a section, nothing was ready. */
-static M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
+INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     G *gp = self(m);
     Sudog *won;
     uint32_t ticket = wait_begin(gp);
@@ -220,11 +238,11 @@ static M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
 }
 
 /* In a section, which it leaves. */
-static int block(M *m, Select *s) {
+INLINE int block(M *m, Select *s) {
     G *wake = NULL;
     gort_chan *dead = NULL;
     lock_all(s);
-    int r = look_again(s, &wake);
+    int r = look_again(m, s, &wake);
     if (r != -EAGAIN || (s->deadline != GORT_FOREVER && s->deadline <= os_now())) {
         unlock_all(s);
         if (wake) ready(m, wake);
@@ -239,38 +257,50 @@ static int block(M *m, Select *s) {
 
 /* ---- the calls -------------------------------------------------------------------------------- */
 
-/* The frame of a select that has to wait: n is small. In a section, which it leaves. */
-static NOINLINE int block_small(M *m, gort_case *cases, int n, uint16_t *order, int64_t deadline) {
+/* The frames of a select that has to wait, n at most SMALL. In a section, which they leave. */
+static NOINLINE int block_two(M *m, gort_case *cases, int64_t deadline) {
+    gort_chan *locks[2];
+    Sudog waiters[2];
+    Select s = {cases, 2, deadline, locks, waiters, 0};
+    return block(m, &s);
+}
+
+static NOINLINE int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
     gort_chan *locks[n + 1]; /* n may be 0, an array not */
     Sudog waiters[n + 1];
-    Select s = {cases, n, deadline, order, locks, 0, waiters};
+    Select s = {cases, n, deadline, locks, waiters, 0};
     return block(m, &s);
 }
 
 static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
-    size_t each = sizeof(Sudog) + sizeof(gort_chan *) + sizeof(uint16_t);
-    Sudog *waiters = quiet_alloc(each * (size_t)n);
+    Sudog *waiters = quiet_alloc((sizeof(Sudog) + sizeof(gort_chan *)) * (size_t)n);
     if (waiters == NULL) return -ENOMEM;
-    gort_chan **locks = (gort_chan **)(waiters + n);
-    Select s = {cases, n, deadline, (uint16_t *)(locks + n), locks, 0, waiters};
+    Select s = {cases, n, deadline, (gort_chan **)(waiters + n), waiters, 0};
     M *m = enter();
-    int r = pass(m, cases, n, s.order);
+    int r = pass(m, cases, n);
     if (r == -EAGAIN) r = block(m, &s);
     else leave(m);
     quiet_free(waiters);
     return r;
 }
 
+INLINE int select_two(gort_case *cases, int64_t deadline) {
+    M *m = enter();
+    int r = pass(m, cases, 2);
+    if (r == -EAGAIN) return block_two(m, cases, deadline);
+    leave(m);
+    return r;
+}
+
 INLINE int select_until(gort_case *cases, int n, int64_t deadline) {
     if (unlikely(in_forked_child())) return -ENOTCONN;
     if (unlikely(!valid(cases, n))) return -EINVAL;
+    if (likely(n == 2)) return select_two(cases, deadline);
     if (unlikely(n > SMALL)) return select_large(cases, n, deadline);
-    uint16_t order[SMALL];
     M *m = enter();
-    int r = pass(m, cases, n, order);
+    int r = pass(m, cases, n);
     /* With one case, "it does not look ready" is already true of one moment. */
-    if (r == -EAGAIN && !(deadline == TRY && n <= 1))
-        return block_small(m, cases, n, order, deadline);
+    if (r == -EAGAIN && !(deadline == TRY && n <= 1)) return block_small(m, cases, n, deadline);
     leave(m);
     return r;
 }
