@@ -28,33 +28,35 @@ USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-fr
 test-programs: lib tools $(TEST_BIN) $(EX_BIN)
 examples: $(EX_BIN)
 
+# Compiled, then linked: a change of the library links them anew and compiles none.
+compile = $(Q)mkdir -p $(@D); $(CC) $(CFLAGS) $(1) -MMD -MP -c $< -o $@
 # White box: every name of the library is visible.
-$(OUT)/tests/unit/%: tests/unit/%.c $(OUT)/libgort-white.a
-	$(call say,TEST,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(LIBSAN) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort-white.a -o $@
+$(OUT)/tests/unit/%.o: tests/unit/%.c
+	$(call compile,$(LIBFLAGS) $(LIBSAN) $(USERSAN))
+$(OUT)/tests/unit/%: $(OUT)/tests/unit/%.o $(OUT)/libgort-white.a
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(USERSAN) $< $(OUT)/libgort-white.a -o $@
 HOOK_LINK = -L$(OUT) -Wl,-rpath,$(abspath $(OUT)) -Wl,--no-as-needed
-$(OUT)/tests/hook/%: tests/hook/%.c $(OUT)/libgort-hook.so
-	$(call say,TEST,$<)
+$(OUT)/tests/hook/%.o: tests/hook/%.c
+	$(call compile,$(USERFLAGS))
+$(OUT)/tests/hook/%: $(OUT)/tests/hook/%.o $(OUT)/libgort-hook.so
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $< $(HOOK_LINK) -lgort-hook -lgort -o $@
+$(OUT)/tests/preload/%: $(OUT)/tests/hook/%.o $(OUT)/libgort-hook.so
 	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(HOOK_LINK) -lgort-hook -lgort -o $@
-$(OUT)/tests/preload/%: tests/hook/%.c $(OUT)/libgort-hook.so
-	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(HOOK_LINK) -lgort -o $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $< $(HOOK_LINK) -lgort -o $@
 # The others see what a program sees: the header and the library.
-$(OUT)/tests/%: tests/%.c $(OUT)/libgort.a
-	$(call say,TEST,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@ -lm
-$(OUT)/examples/%: examples/%.c $(OUT)/libgort.a
-	$(call say,EXAMPLE,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) -MMD -MP -MF $@.d -MT $@ $< $(OUT)/libgort.a -o $@ -lm
+$(OUT)/tests/%.o: tests/%.c
+	$(call compile,$(USERFLAGS) $(USERSAN))
+$(OUT)/tests/%: $(OUT)/tests/%.o $(OUT)/libgort.a
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $< $(OUT)/libgort.a -o $@ -lm
+$(OUT)/examples/%.o: examples/%.c
+	$(call compile,$(USERFLAGS) $(USERSAN))
+$(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a
+	$(call say,EXAMPLE,$@)
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $< $(OUT)/libgort.a -o $@ -lm
+.PRECIOUS: $(OUT)/tests/%.o $(OUT)/tests/unit/%.o $(OUT)/tests/hook/%.o $(OUT)/examples/%.o
 
 RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' JOBS='$(JOBS)' \
           MAKE='$(MAKE)'
