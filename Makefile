@@ -27,13 +27,24 @@ OUT     := $(BUILD)$(if $(VARIANT),/variant$(VARIANT))
 Q       := $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
-ifeq ($(wildcard src/arch/$(ARCH)/switch.S),)
-$(error gort has no port to '$(ARCH)' (see src/arch/))
+# What is built for is asked of the compiler with its flags, so that -m32 is found out as well.
+CFLAGS  ?= -O2 -g
+PORTS   := $(sort $(patsubst src/arch/%/switch.S,%,$(wildcard src/arch/*/switch.S)))
+ABI     := $(shell printf '__SIZEOF_POINTER__ __BYTE_ORDER__\n' | $(CC) $(CFLAGS) -E -P -x c - 2>/dev/null)
+ifneq ($(MAKECMDGOALS),clean)
+ifeq ($(ABI),)
+$(error the compiler '$(CC)' does not work here: install one (Debian: build-essential), or name it with CC=)
+else ifneq ($(word 1,$(ABI)),8)
+$(error gort needs a 64-bit machine, and '$(CC)' builds for a 32-bit one (ports: $(PORTS)))
+else ifneq ($(word 2,$(ABI)),1234)
+$(error gort needs a little-endian machine, and '$(CC)' builds for a big-endian one (ports: $(PORTS)))
+else ifeq ($(filter $(ARCH),$(PORTS)),)
+$(error gort has no port to '$(ARCH)' (ports: $(PORTS); docs/HACKING.md tells how to add one))
+endif
 endif
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter
-CFLAGS  ?= -O2 -g
-LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-strict-aliasing -fno-lto -pthread \
+LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-strict-aliasing -fno-lto -pthread -fasynchronous-unwind-tables \
            -Iinclude -iquote src -iquote src/arch/$(ARCH) $(if $(DEBUG),-DGORT_CHECKED)
 ifeq ($(ARCH),x86_64)
 LIBFLAGS += -mno-red-zone -fomit-frame-pointer

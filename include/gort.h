@@ -20,6 +20,12 @@
 #ifndef GORT_H
 #define GORT_H
 
+#if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
+#error "gort needs a 64-bit machine"
+#elif __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "gort needs a little-endian machine"
+#endif
+
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>

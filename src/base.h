@@ -28,13 +28,6 @@
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 #define count_of(a) (sizeof(a) / sizeof((a)[0]))
 
-#if UINTPTR_MAX != UINT64_MAX
-#error "gort needs a 64-bit machine"
-#endif
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "gort needs a little-endian machine"
-#endif
-
 #if defined(__SANITIZE_THREAD__)
 #define GORT_TSAN 1
 #endif
