@@ -46,10 +46,11 @@ M *acquire_p_or_queue(M *m, uint32_t *counter) {
 }
 
 /* For dumps: the caller of the function whose frame this is goes on up there. */
-INLINE void mark_call(M *m, uintptr_t *frame) {
-    store_rlx(&m->call[0], frame[1]);
-    store_rlx(&m->call[1], (uintptr_t)(frame + 2));
-    store_rlx(&m->call[2], frame[0]);
+INLINE void mark_call(M *m, void *frame) {
+    uintptr_t *record = arch_frame_record(frame);
+    store_rlx(&m->call[0], record[1]);
+    store_rlx(&m->call[1], (uintptr_t)(record + 2));
+    store_rlx(&m->call[2], record[0]);
 }
 
 M *block_begin(M *m) {

@@ -466,3 +466,11 @@ int cfi_step(Regs *r, bool *signal) {
     *signal = c.signal;
     return apply(&c, &k.row, r);
 }
+
+bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
+    Cfi c;
+    if (!find(pc, &c)) return false;
+    *start = c.start;
+    *size = c.size;
+    return true;
+}

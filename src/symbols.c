@@ -179,6 +179,7 @@ Named symbol_of(uintptr_t pc) {
         if (s->size ? offset >= s->size : back > 0) continue;
         n.name = mod->strings + s->name;
         n.offset = offset;
+        n.size = s->size;
         return n;
     }
     return n;

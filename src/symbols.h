@@ -10,6 +10,7 @@
 typedef struct Named {
     const char *name;   /* NULL: unknown. Lives as long as the process */
     uint64_t offset;    /* pc - start of the function */
+    uint64_t size;      /* of the function; 0: unknown */
     const Module *module; /* NULL: unknown */
 } Named;
 

@@ -51,6 +51,7 @@ static int step(Regs *r, bool *signal) {
     int got = cfi_step(r, signal);
     if (got >= 0) return got;
     *r = before;
+    if (UNWIND_TRAMPOLINE(r)) return *signal = true, 1;
     return fp_step(r);
 }
 

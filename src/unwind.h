@@ -34,6 +34,9 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
  * trampoline, so the caller was interrupted anywhere. */
 int cfi_step(Regs *r, bool *signal);
 
+/* The function that pc stands in, as the tables have it. False: they know none. */
+bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size);
+
 /* Copies n bytes from an address that may not be mapped. False: it is not. */
 bool read_memory(uintptr_t from, void *to, size_t n);
 

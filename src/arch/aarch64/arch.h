@@ -47,6 +47,9 @@ uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
 
+/* The caller's frame pointer and the return address stand at the frame's address. */
+static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }
+
 /* Where a switched-out context will continue, and its frame pointer, for backtraces. */
 static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[13]; }
 static inline uintptr_t arch_saved_fp(void *sp) { return ((uintptr_t *)sp)[12]; }

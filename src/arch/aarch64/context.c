@@ -6,7 +6,6 @@
 #endif
 #include "arch.h"
 
-#include <errno.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -24,8 +23,3 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
 uintptr_t arch_context_pc(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.pc; }
 uintptr_t arch_context_sp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.sp; }
 uintptr_t arch_context_fp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.regs[29]; }
-
-/* PREEMPTION.md, rule 2: x8 still holds the number, but the first argument was overwritten by the
- * result, so only a call whose x0 can be known again may be repeated; glibc keeps it nowhere. The
- * kernel restarts such calls itself under SA_RESTART, but for the ones that never restart. */
-void arch_repair_eintr(void *uc) { (void)uc; }

@@ -13,4 +13,7 @@ enum { UNWIND_FP = 29, UNWIND_SP = 31, UNWIND_RA = 32, UNWIND_REGS = 33 };
 /* A return address may be signed (pointer authentication): the upper bits are the signature. */
 #define UNWIND_STRIP(pc) ((pc) & (((uintptr_t)1 << 48) - 1))
 
+/* The frame of a signal handler's trampoline, where no table tells: here tables do. */
+#define UNWIND_TRAMPOLINE(r) false
+
 #endif

@@ -5,7 +5,8 @@
 #include "arch.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 void arch_entry(void);
@@ -32,5 +33,8 @@ void arch_repair_eintr(void *uc) {
     /* The number was loaded by `mov $nr, %eax` just before, or it is still known: rcx and r11
      * are the kernel's, so the number has to come from the code. */
     if (pc[-7] != 0xb8) return;
+    int nr;
+    memcpy(&nr, pc - 6, sizeof nr);
+    if (nr == SYS_close) return; /* the descriptor is gone, its number may be another's by now */
     r[REG_RIP] = (greg_t)(pc - 7);
 }
