@@ -1,0 +1,68 @@
+/*
+ * riscv64: where a backtrace starts (unwind_arch.h has the numbers).
+ *
+ * A frame pointer is the frame's upper end, which is the caller's sp as well; the record of the
+ * caller's frame pointer and the return address stands just below it. So, unlike on aarch64, what
+ * a record tells is a complete start.
+ */
+#include "unwind.h"
+#include "arch.h"
+
+#include <ucontext.h>
+
+enum { S0 = 8, S1 = 9, S2 = 18, S11 = 27, WORDS = 26 };
+
+static void put(Regs *r, int reg, uintptr_t value) {
+    r->reg[reg] = value;
+    r->known |= (uint64_t)1 << reg;
+}
+
+/* The layout is arch_switch's: fcsr, ra | s0 ... s11 | fs0 ... fs11. */
+void regs_saved(Regs *r, void *sp) {
+    uintptr_t at[WORDS];
+    *r = (Regs){.known = 0};
+    if (!read_memory((uintptr_t)sp, at, sizeof at)) return;
+    put(r, S0, at[2]);
+    put(r, S1, at[3]);
+    for (int i = S2; i <= S11; i++) put(r, i, at[4 + i - S2]);
+    put(r, UNWIND_RA, at[1]);
+    put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
+}
+
+void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
+    *r = (Regs){.known = 0};
+    put(r, UNWIND_RA, pc);
+    put(r, UNWIND_SP, sp);
+    put(r, UNWIND_FP, fp);
+}
+
+void regs_frame(Regs *r, uintptr_t fp) {
+    uintptr_t at[2];
+    *r = (Regs){.known = 0};
+    if (read_memory((uintptr_t)arch_frame_record((void *)fp), at, sizeof at)) regs_at(r, at[1], fp, at[0]);
+}
+
+/* A context's first word is the pc, where x0 would stand. */
+static void regs_words(Regs *r, const unsigned long *gregs) {
+    *r = (Regs){.exact = true};
+    put(r, 0, 0);
+    for (int i = 1; i < 32; i++) put(r, i, gregs[i]);
+    put(r, UNWIND_RA, gregs[0]);
+}
+
+void regs_context(Regs *r, void *uc) { regs_words(r, ((ucontext_t *)uc)->uc_mcontext.__gregs); }
+
+/* The kernel's code that a handler returns to, `li a7, 139 (rt_sigreturn); ecall`, has no tables. Its
+ * sp points to what the kernel has pushed: a siginfo of 128 bytes, then the context. */
+bool regs_trampoline(Regs *r) {
+    static const uint32_t code[2] = {0x08b00893, 0x00000073};
+    uint32_t at[2];
+    unsigned long gregs[32];
+    uintptr_t context = r->reg[UNWIND_SP] + 128;
+    if (!read_memory(r->reg[UNWIND_RA], at, sizeof at) || memcmp(at, code, sizeof at) != 0) return false;
+    if (!(r->known >> UNWIND_SP & 1) ||
+        !read_memory(context + offsetof(ucontext_t, uc_mcontext), gregs, sizeof gregs))
+        return false;
+    regs_words(r, gregs);
+    return true;
+}
