@@ -11,6 +11,7 @@ fail() {
 loud() { # a command whose output matters only if it fails
     "$@" >"$WORK/log" 2>&1 || { cat "$WORK/log"; fail "failed: $*"; }
 }
+for tool in pkg-config cmake; do command -v $tool >/dev/null || tests/need $tool; done
 loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr DESTDIR="$WORK/root"
 version=$(sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
 for f in include/gort.h lib/libgort.a lib/libgort.so lib/libgort.so.0 "lib/libgort.so.$version" lib/pkgconfig/gort.pc \

@@ -15,5 +15,6 @@ done
 printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_]*(' | tr -d '(' | grep -vx gort_fn | sort -u |
     while read -r f; do grep -qs "^\.\(Fo\|Fn\|Nm\) $f\b\|^\.Fn \"[^\"]*\b$f\b" man/*.3 || echo "$f"; done >"$WORK/missing"
 if [ -s "$WORK/missing" ]; then cat "$WORK/missing"; echo '^ in no page of the manual'; bad=1; fi
+command -v mandoc >/dev/null || tests/need mandoc
 if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9] || bad=1; else echo 'no mandoc: its check is left out'; fi
 exit $bad

@@ -22,6 +22,47 @@ start() {
     done
 }
 
+# bash opens a connection where a path /dev/tcp/host/port is named.
+tcp() { echo "/dev/tcp/${1%:*}/${1##*:}"; }
+
+# 51 requests at once, the last of which asks for the end.
+pipelining() { # address
+    local request='GET / HTTP/1.1\r\nHost: x\r\n\r\n' i
+    exec 5<>"$(tcp "$1")" || return 1
+    # shellcheck disable=SC2059
+    { for i in $(seq 50); do printf "$request"; done; printf 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'; } >&5
+    timeout 100 cat <&5 >"$WORK/answers"
+    exec 5>&-
+    [ "$(grep -c '^HTTP/1.1 200 OK' "$WORK/answers")" = 51 ] && [ "$(grep -c '^Hello, World!$' "$WORK/answers")" = 51 ]
+}
+
+byte_by_byte() { # address
+    local text=$'POST / HTTP/1.0\r\n\r\n' i line
+    exec 5<>"$(tcp "$1")" || return 1
+    for ((i = 0; i < ${#text}; i++)); do printf %s "${text:i:1}" >&5; done
+    read -r -t 100 line <&5
+    exec 5>&-
+    [[ $line == 'HTTP/1.1 405'* ]]
+}
+
+hears() { # descriptor line
+    local line
+    read -r -t 100 -u "$1" line && [ "$line" = "$2" ] || { echo "heard '$line', not '$2'"; return 1; }
+}
+
+# Five people come in, and the third says something.
+chat() { # address
+    local to i p
+    to=$(tcp "$1")
+    for i in 1 2 3 4 5; do
+        eval "exec $((10 + i))<>$to" || return 1
+        for ((p = 1; p < i; p++)); do hears $((10 + p)) "* $i has come" || return 1; done
+    done
+    printf 'good morning\nall\n' >&13
+    for p in 1 2 4 5; do hears $((10 + p)) '3: good morning' && hears $((10 + p)) '3: all' || return 1; done
+    exec 11>&- 12>&- 13>&- 14>&- 15>&-
+}
+
 for procs in 1 2 16; do
     export GORT_MAXPROCS=$procs
     [ "$("$ex/echo")" = ok ] || fail "echo ($procs)"
@@ -34,41 +75,14 @@ for procs in 1 2 16; do
     [ "$(grep -c '^200 ' "$WORK/get")" = 4 ] || { fail "get says ($procs)"; cat "$WORK/get"; }
     if "$ex/get" "http://127.0.0.1:1/" >"$WORK/get"; then fail "get of nothing succeeds ($procs)"; fi
 
-    # Pipelining, both ways of asking for the end, and through the proxy.
-    python3 - "$http" "$proxy" <<'PY' || fail "pipelining ($procs)"
-import socket, sys
-for addr in sys.argv[1:]:
-    host, port = addr.split(':')
-    s = socket.create_connection((host, int(port)), 60)
-    s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n' * 50 + b'GET / HTTP/1.1\r\nConnection: close\r\n\r\n')
-    data = b''
-    while True:
-        part = s.recv(65536)
-        if not part: break
-        data += part
-    assert data.count(b'HTTP/1.1 200 OK') == 51, data.count(b'HTTP/1.1 200 OK')
-    assert data.count(b'Hello, World!\n') == 51
-    s = socket.create_connection((host, int(port)), 60)
-    for c in b'POST / HTTP/1.0\r\n\r\n': s.sendall(bytes([c]))
-    assert s.recv(100).startswith(b'HTTP/1.1 405')
-PY
+    # Through the proxy as well.
+    for server in "$http" "$proxy"; do
+        pipelining "$server" || fail "pipelining ($procs, $server)"
+        byte_by_byte "$server" || fail "a request byte by byte ($procs, $server)"
+    done
 
     start chat "$ex/chat" 127.0.0.1:0
-    python3 - "$addr" <<'PY' || fail "chat ($procs)"
-import socket, sys
-host, port = sys.argv[1].split(':')
-people = []
-for i in range(5):
-    s = socket.create_connection((host, int(port)), 60)
-    people.append(s.makefile('rw'))
-    for p in people[:-1]:
-        assert p.readline() == '* %d has come\n' % (i + 1)
-people[2].write('good morning\nall\n')
-people[2].flush()
-for p in people[:2] + people[3:]:
-    assert p.readline() == '3: good morning\n'
-    assert p.readline() == '3: all\n'
-PY
+    chat "$addr" || fail "chat ($procs)"
     for p in $pids; do kill "$p" 2>/dev/null || :; wait "$p" 2>/dev/null || :; done
     pids=
 
