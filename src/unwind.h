@@ -15,6 +15,11 @@ typedef struct Regs {
     bool exact;
 } Regs;
 
+INLINE void regs_put(Regs *r, int reg, uintptr_t value) {
+    r->reg[reg] = value;
+    r->known |= (uint64_t)1 << reg;
+}
+
 /* The start of a backtrace: of a context saved by arch_switch, of the caller of the function that
  * stands at frame pointer fp, of a place known by three values, and of a signal's context. */
 void regs_saved(Regs *r, void *sp);

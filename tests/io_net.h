@@ -21,6 +21,15 @@ TEST_UNUSED static int listen_loopback(char *addr, size_t size) {
     return l;
 }
 
+/* Dials, waits for the other side to close, and closes. */
+TEST_UNUSED static void dial_until_closed(const char *addr) {
+    char b;
+    int fd = gort_dial(addr, GORT_FOREVER);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(gort_read(fd, &b, 1), 0);
+    CHECK_EQ(gort_close(fd), 0);
+}
+
 /* A TCP connection with itself: both ends. */
 TEST_UNUSED static void tcp_pair(int fd[2]) {
     char addr[64];

@@ -48,6 +48,10 @@ typedef struct Insn {
 
 static Insn decode(uintptr_t at);
 
+/* For decoders: bits of an instruction, and a number of so many bits as a signed one. */
+static uint32_t field(uint32_t w, int at, int bits) { return w >> at & ((1u << bits) - 1); }
+static int64_t sign(uint64_t v, int bits) { return (int64_t)(v << (64 - bits)) >> (64 - bits); }
+
 typedef struct Copy {
     uintptr_t at; /* 0: there is none */
     int from;

@@ -1,5 +1,5 @@
 /* What the contract says of a channel, sentence by sentence. */
-#include "../test.h"
+#include "../everywhere.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -385,26 +385,4 @@ static void everything(void) {
     errno_stays();
 }
 
-static void *thread_main(void *arg) {
-    everything();
-    set((int *)arg, 1);
-    return NULL;
-}
-
-static int main_goroutine(int argc, char **argv) {
-    int done = 0;
-    pthread_t t;
-    everything();
-    /* And on a plain thread while a runtime runs: its partners are goroutines. */
-    CHECK_EQ(pthread_create(&t, NULL, thread_main, &done), 0);
-    wait_until(get(&done));
-    CHECK_EQ(pthread_join(t, NULL), 0);
-    return 0;
-}
-
-int main(int argc, char **argv) {
-    everything(); /* without a runtime: the partners are threads */
-    CHECK_EQ(gort_main(main_goroutine, argc, argv), 0);
-    everything(); /* and after one */
-    return 0;
-}
+int main(int argc, char **argv) { return everywhere(everything, argc, argv); }

@@ -22,11 +22,7 @@ static void acceptor(void *arg) {
 }
 
 static void dialler(void *arg) {
-    char b;
-    int fd = gort_dial(addr, GORT_FOREVER);
-    CHECK_GE(fd, 0);
-    CHECK_EQ(gort_read(fd, &b, 1), 0);
-    CHECK_EQ(gort_close(fd), 0);
+    dial_until_closed(addr);
     add(&dialled, 1);
 }
 

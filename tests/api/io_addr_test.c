@@ -2,6 +2,7 @@
 /* Addresses as text: what is well formed, what is not, and what they become. */
 #include "../test.h"
 #include "../io_net.h"
+#include <stdbool.h>
 
 static const char *malformed[] = {
     "",          "80",           "localhost",     "127.0.0.1",   "127.0.0.1:",   ":",          "127.0.0.1:x",
@@ -9,10 +10,18 @@ static const char *malformed[] = {
     "[]:80",     "[localhost]:80", "[127.0.0.1]:80", "[::1:80",  "[::1]:80 ",    "1.1.1.1:+8", "1.1.1.1: 80",
     "unix:",     "unix:@",       "a b:80",        "host:80:90",  "[::g]:1",      "1.1.1.1:0x10"};
 
+static bool knows_localhost(void) {
+    struct addrinfo *found;
+    if (getaddrinfo("localhost", NULL, NULL, &found) != 0) return false;
+    freeaddrinfo(found);
+    return true;
+}
+
 static void listens_as(const char *addr, const char *host) {
     char text[100], with_port[120];
     int l = gort_listen(addr, 0);
     if (l == -EADDRNOTAVAIL || l == -EAFNOSUPPORT) return; /* no IPv6 here */
+    if (l == -ENOENT && !knows_localhost()) return;        /* a bare chroot has no /etc/hosts */
     CHECKF(l >= 0, "%s: %d", addr, l);
     CHECK(fcntl(l, F_GETFD) & FD_CLOEXEC);
     int on = 0;

@@ -1,6 +1,6 @@
 /* What the contract says of select, sentence by sentence, and the behaviour that Go's own tests ask
  * for: fairness, duplicates, self select, a try that never overlooks a token. */
-#include "../test.h"
+#include "../everywhere.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -362,24 +362,4 @@ static void everything(void) {
     many_cases();
 }
 
-static void *thread_main(void *arg) {
-    everything();
-    set((int *)arg, 1);
-    return NULL;
-}
-
-static int main_goroutine(int argc, char **argv) {
-    int done = 0;
-    pthread_t t;
-    everything();
-    CHECK_EQ(pthread_create(&t, NULL, thread_main, &done), 0);
-    wait_until(get(&done));
-    CHECK_EQ(pthread_join(t, NULL), 0);
-    return 0;
-}
-
-int main(int argc, char **argv) {
-    everything();
-    CHECK_EQ(gort_main(main_goroutine, argc, argv), 0);
-    return 0;
-}
+int main(int argc, char **argv) { return everywhere(everything, argc, argv); }

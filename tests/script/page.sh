@@ -3,7 +3,7 @@
 # them (curl; python3 for JSON; go tool pprof where there is one).
 set -eu
 out=${OUT:-build}
-command -v curl >/dev/null || { echo "no curl"; exit 77; }
+command -v curl >/dev/null || { echo "skipped: no curl"; exit 77; }
 dir=$(mktemp -d)
 pid=
 trap '[ -z "$pid" ] || kill $pid 2>/dev/null || true; rm -rf "$dir"' EXIT

@@ -1,11 +1,5 @@
 /* The environment: what is accepted, what is ignored, and that ignoring is said. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
-#include "../test.h"
-#undef set
-#undef get
-#undef add
+#include "../white.h"
 #include "env.h"
 
 #include <fcntl.h>

@@ -3,13 +3,7 @@
  * is bred from real requests (flips, cuts, repeats) for HTTP_SECONDS, one by default, or a number
  * of rounds; every buffer stands against a guard page, so a read past its end is a fault.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
-#include "../test.h"
-#undef set
-#undef get
-#undef add
+#include "../white.h"
 #include "http.h"
 
 #include <sys/mman.h>

@@ -1,11 +1,5 @@
 /* The formatter: every conversion, cutting, and lines that are not torn between two writes. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
-#include "../test.h"
-#undef set
-#undef get
-#undef add
+#include "../white.h"
 #include "print.h"
 
 #include <fcntl.h>

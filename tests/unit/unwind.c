@@ -2,13 +2,7 @@
  * Backtraces through code without frame pointers, through a realigned stack, through a signal
  * handler, with names of static functions; and of garbage, which must end and not fault.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
-#include "../test.h"
-#undef set /* the library's own words */
-#undef get
-#undef add
+#include "../white.h"
 #include "symbols.h"
 #include "unwind.h"
 

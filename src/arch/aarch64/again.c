@@ -10,9 +10,6 @@
 
 enum { X0 = 0, X8 = 8, XZR = 31 };
 
-static int64_t sign(uint64_t v, int bits) { return (int64_t)(v << (64 - bits)) >> (64 - bits); }
-static uint32_t field(uint32_t w, int at, int bits) { return w >> at & ((1u << bits) - 1); }
-
 static void branch(Insn *i, uintptr_t at, uint32_t w, int low, int bits) {
     i->target = at + (uint64_t)(sign(field(w, low, bits), bits) * 4);
 }

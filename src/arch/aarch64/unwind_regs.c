@@ -8,27 +8,22 @@
 
 enum { X19 = 19, X29 = 29, X30 = 30, WORDS = 22 };
 
-static void put(Regs *r, int reg, uintptr_t value) {
-    r->reg[reg] = value;
-    r->known |= (uint64_t)1 << reg;
-}
-
 /* The layout is arch_switch's: fpcr, x18 | x19 ... x28 | x29, x30 | d8 ... d15. */
 void regs_saved(Regs *r, void *sp) {
     uintptr_t at[WORDS];
     *r = (Regs){.known = 0};
     if (!read_memory((uintptr_t)sp, at, sizeof at)) return;
-    for (int i = X19; i <= X29; i++) put(r, i, at[i - X19 + 2]);
-    put(r, UNWIND_RA, UNWIND_STRIP(at[13]));
-    put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
+    for (int i = X19; i <= X29; i++) regs_put(r, i, at[i - X19 + 2]);
+    regs_put(r, UNWIND_RA, UNWIND_STRIP(at[13]));
+    regs_put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
 }
 
 /* A frame record stands anywhere in its frame, so the sp that goes with it is a lower bound only:
  * it is not marked as known, and the chain of records is followed instead of the tables. */
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
     *r = (Regs){.known = 0};
-    put(r, UNWIND_RA, UNWIND_STRIP(pc));
-    put(r, UNWIND_FP, fp);
+    regs_put(r, UNWIND_RA, UNWIND_STRIP(pc));
+    regs_put(r, UNWIND_FP, fp);
     r->reg[UNWIND_SP] = sp;
 }
 
@@ -42,7 +37,7 @@ void regs_frame(Regs *r, uintptr_t fp) {
 void regs_context(Regs *r, void *uc) {
     mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
     *r = (Regs){.exact = true};
-    for (int i = 0; i <= X30; i++) put(r, i, (uintptr_t)mc->regs[i]);
-    put(r, UNWIND_SP, (uintptr_t)mc->sp);
-    put(r, UNWIND_RA, (uintptr_t)mc->pc);
+    for (int i = 0; i <= X30; i++) regs_put(r, i, (uintptr_t)mc->regs[i]);
+    regs_put(r, UNWIND_SP, (uintptr_t)mc->sp);
+    regs_put(r, UNWIND_RA, (uintptr_t)mc->pc);
 }

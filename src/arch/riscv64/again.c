@@ -10,9 +10,6 @@
 
 enum { RA = 1, T0 = 5, A0 = 10, A7 = 17 };
 
-static int64_t sign(uint64_t v, int bits) { return (int64_t)(v << (64 - bits)) >> (64 - bits); }
-static uint32_t field(uint32_t w, int at, int bits) { return w >> at & ((1u << bits) - 1); }
-
 /* Jumps through a register: rd 0 and ra (or t0, the second link register) is a return. */
 static void jump_register(Insn *i, unsigned rd, unsigned rs) {
     i->opaque = true;

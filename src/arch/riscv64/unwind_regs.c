@@ -12,28 +12,23 @@
 
 enum { S0 = 8, S1 = 9, S2 = 18, S11 = 27, WORDS = 26 };
 
-static void put(Regs *r, int reg, uintptr_t value) {
-    r->reg[reg] = value;
-    r->known |= (uint64_t)1 << reg;
-}
-
 /* The layout is arch_switch's: fcsr, ra | s0 ... s11 | fs0 ... fs11. */
 void regs_saved(Regs *r, void *sp) {
     uintptr_t at[WORDS];
     *r = (Regs){.known = 0};
     if (!read_memory((uintptr_t)sp, at, sizeof at)) return;
-    put(r, S0, at[2]);
-    put(r, S1, at[3]);
-    for (int i = S2; i <= S11; i++) put(r, i, at[4 + i - S2]);
-    put(r, UNWIND_RA, at[1]);
-    put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
+    regs_put(r, S0, at[2]);
+    regs_put(r, S1, at[3]);
+    for (int i = S2; i <= S11; i++) regs_put(r, i, at[4 + i - S2]);
+    regs_put(r, UNWIND_RA, at[1]);
+    regs_put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
 }
 
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
     *r = (Regs){.known = 0};
-    put(r, UNWIND_RA, pc);
-    put(r, UNWIND_SP, sp);
-    put(r, UNWIND_FP, fp);
+    regs_put(r, UNWIND_RA, pc);
+    regs_put(r, UNWIND_SP, sp);
+    regs_put(r, UNWIND_FP, fp);
 }
 
 void regs_frame(Regs *r, uintptr_t fp) {
@@ -45,9 +40,9 @@ void regs_frame(Regs *r, uintptr_t fp) {
 /* A context's first word is the pc, where x0 would stand. */
 static void regs_words(Regs *r, const unsigned long *gregs) {
     *r = (Regs){.exact = true};
-    put(r, 0, 0);
-    for (int i = 1; i < 32; i++) put(r, i, gregs[i]);
-    put(r, UNWIND_RA, gregs[0]);
+    regs_put(r, 0, 0);
+    for (int i = 1; i < 32; i++) regs_put(r, i, gregs[i]);
+    regs_put(r, UNWIND_RA, gregs[0]);
 }
 
 void regs_context(Regs *r, void *uc) { regs_words(r, ((ucontext_t *)uc)->uc_mcontext.__gregs); }

@@ -8,11 +8,6 @@
 
 enum { RBP = 6, RSP = 7, RIP = 16 };
 
-static void put(Regs *r, int reg, uintptr_t value) {
-    r->reg[reg] = value;
-    r->known |= (uint64_t)1 << reg;
-}
-
 /* The layout is arch_switch's: control words, where it goes on, rbp. The other registers are in the
  * frame of the function that switched, as its table tells. */
 void regs_saved(Regs *r, void *sp) {
@@ -23,9 +18,9 @@ void regs_saved(Regs *r, void *sp) {
 
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
     *r = (Regs){.known = 0};
-    put(r, RIP, pc);
-    put(r, RSP, sp);
-    put(r, RBP, fp);
+    regs_put(r, RIP, pc);
+    regs_put(r, RSP, sp);
+    regs_put(r, RBP, fp);
 }
 
 /* A function with a frame pointer: caller's rbp at fp, return address above it. Its other
@@ -42,5 +37,5 @@ void regs_context(Regs *r, void *uc) {
                                            REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
     *r = (Regs){.exact = true};
     for (int i = 0; i < UNWIND_REGS; i++)
-        put(r, i, (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[order[i]]);
+        regs_put(r, i, (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[order[i]]);
 }
