@@ -1,6 +1,7 @@
 # docs/INVARIANTS.md against the code: every word that is written with release or read with acquire has
 # its row, each row names the files where that is done and no others; every file with a full fence stands
 # in the table of Dekker pairs; the lock ranks are those of src/lock.h, in their order.
+# And docs/TOUR.md names every file of src.
 set -eu
 doc=docs/INVARIANTS.md bad=0
 export LC_ALL=C
@@ -46,4 +47,8 @@ done
 sed -n '/RANK_NONE/,/^};/s/^ *RANK_\([A-Z]*\).*/\1/p' src/lock.h | grep -vx NONE >"$WORK/ranks"
 section 'Lock ranks' | sed -n 's/^| \([A-Z]*\) |.*/\1/p' >"$WORK/told"
 diff -u "$WORK/ranks" "$WORK/told" || complain 'the ranks of src/lock.h, and those of the table'
+
+for f in src/*.c; do # the tour passes every room
+    grep -q "(\.\./$f)" docs/TOUR.md || complain "docs/TOUR.md does not pass $f"
+done
 exit $bad

@@ -12,6 +12,9 @@ for f in examples/expected/*; do
         ran=$((ran + 1))
     done
 done
+for f in examples/*/*.c; do
+    [ "$(wc -l <"$f")" -lt 100 ] || { echo "$f is not under 100 lines"; bad=1; }
+done
 for f in examples/*.c; do
     name=$(basename "$f" .c)
     [ "$name" = demo ] && continue
