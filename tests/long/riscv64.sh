@@ -1,0 +1,1 @@
+exec tests/port riscv64
