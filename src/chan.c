@@ -55,6 +55,7 @@
  * not block must fail there.
  */
 #include "chan.h"
+#include "sysfault.h"
 
 #include <stdlib.h>
 
@@ -82,6 +83,7 @@ NOINLINE void zero(void *to, size_t n) {
 }
 
 NOINLINE void *quiet_alloc(size_t size) {
+    if (sysfault_alloc()) return NULL;
     int saved = errno;
     void *at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
     fence_compiler(); /* clang believes that an allocation leaves errno alone, and drops the store */

@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "sched.h"
 #include "garbage.h"
+#include "sysfault.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -115,7 +116,7 @@ int clock_start(void) {
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's threads' business */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int r = pthread_create(&thread, &attr, clock_main, NULL);
+    int r = thread_create(&thread, &attr, clock_main, NULL);
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     errno = saved;

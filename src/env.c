@@ -25,9 +25,11 @@
  *   flight=N            0      keep the last N ms of trace, written out on a fatal error
  *   leak=N              0      report goroutines blocked for more than N minutes (30s, 200ms)
  *   fault=N             0      make the N-th call that asks the system for memory or a thread fail
+ *   sysfault=...               make system calls and allocations fail (sysfault.c); may stand several times
  */
 #include "env.h"
 #include "print.h"
+#include "sysfault.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -181,10 +183,12 @@ static void read_item(const char *s, size_t n) {
         else set(t, v);
         return;
     }
-    complain("GORT_DEBUG", s, n, "unknown name");
+    if (!same(s, name, "sysfault")) complain("GORT_DEBUG", s, n, "unknown name");
+    else if (eq == NULL || !sysfault_rule(eq + 1, n - name - 1)) complain("GORT_DEBUG", s, n, "bad value");
 }
 
 static void read_debug(const char *s) {
+    sysfault_clear();
     while (s && *s) {
         size_t n = strcspn(s, ",");
         if (n > 0) read_item(s, n);
@@ -242,6 +246,7 @@ static void keep(char *to, size_t size, const char *variable) {
 int env_read(void) {
     for (size_t i = 0; i < count_of(table); i++) set(&table[i], table[i].initial);
     read_debug(getenv("GORT_DEBUG"));
+    sysfault_fault_at(settings.fault);
     os_cgroup_root(getenv("GORT_CGROUP_ROOT")); /* kept: the monitor must not call getenv */
     read_maxprocs(getenv("GORT_MAXPROCS"));
     read_sim(getenv("GORT_SIM"));

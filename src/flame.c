@@ -10,6 +10,7 @@
  */
 #include "profile.h"
 #include "symbols.h"
+#include "sysfault.h"
 
 #include <stdlib.h>
 
@@ -69,7 +70,7 @@ typedef struct Tree {
 static uint32_t new_node(Tree *t, const char *name) {
     if (t->count == t->size) {
         uint32_t size = t->size ? t->size * 2 : 1024;
-        Node *at = realloc(t->at, size * sizeof *at);
+        Node *at = sysfault_alloc() ? NULL : realloc(t->at, size * sizeof *at);
         if (at == NULL) {
             t->failed = true;
             return 0;

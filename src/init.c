@@ -31,6 +31,7 @@
 #include "soft.h"
 #include "sched.h"
 #include "sim.h"
+#include "sysfault.h"
 #include "stack.h"
 #include "sysmon.h"
 #include "trace.h"
@@ -212,6 +213,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     if (fn == NULL) return -EINVAL;
     uint32_t idle = 0;
     if (!cas_seq(&run.busy, &idle, 1)) return -EBUSY;
+    env_read(); /* before the first system call, which may be one that is made to fail */
     M *m = getm();
     if (m == NULL && (m = m_adopt_or_null()) == NULL) {
         store_seq(&run.busy, 0);
@@ -219,8 +221,6 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     }
     int err = *m->errno_at;
     m->locks++; /* one section, for the locks taken below */
-    env_read();
-    os_fault_at = settings.fault;
     sim_begin();
     run.fn = fn;
     run.argc = argc;
@@ -252,6 +252,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     m->locks--;
     garbage_collect(); /* timers that went with the runtime */
     *m->errno_at = err;
+    sysfault_report();
     store_seq(&run.busy, 0);
     return r;
 }

@@ -13,6 +13,7 @@
 #include "san.h"
 #include "sched.h"
 #include "loop.h"
+#include "sysfault.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -138,7 +139,7 @@ int m_spawn(M *m) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* the thread unmasks when it has its record */
     add_rlx(&sched.threads, 1);
-    int r = os_fault() ? EAGAIN : pthread_create(&thread, &attr, thread_main, m);
+    int r = thread_create(&thread, &attr, thread_main, m);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (r != 0) add_rlx(&sched.threads, -1);

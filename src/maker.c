@@ -12,6 +12,7 @@
 #include "maker.h"
 #include "m.h"
 #include "san.h"
+#include "sysfault.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -116,7 +117,7 @@ int maker_start(void) {
     note_clear(&maker.note);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int r = os_fault() ? EAGAIN : pthread_create(&maker.thread, NULL, maker_main, NULL);
+    int r = thread_create(&maker.thread, NULL, maker_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r == 0) add_rlx(&sched.threads, 1);
     return -r;

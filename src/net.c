@@ -18,6 +18,7 @@
  */
 #include "addr.h"
 #include "io.h"
+#include "sysfault.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -92,7 +93,7 @@ static void *lookup_thread(void *arg) {
 static int lookup_elsewhere(Lookup *l) {
     pthread_t thread;
     if (gort_go(lookup_run, l) == 0) return 0;
-    int r = pthread_create(&thread, NULL, lookup_thread, l);
+    int r = thread_create(&thread, NULL, lookup_thread, l);
     if (r == 0) pthread_detach(thread);
     return -r;
 }
@@ -103,7 +104,7 @@ static int lookup_until(const char *host, struct addrinfo **found, int64_t deadl
     if (deadline == GORT_FOREVER) return error_of(lookup_now(host, found));
     if (deadline <= os_now()) return -ETIMEDOUT;
     int code = -ETIMEDOUT;
-    Lookup *l = calloc(1, sizeof *l);
+    Lookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
     if (l == NULL) return -ENOMEM;
     l->done = gort_chan_new(sizeof(int), 1);
     l->refs = 2;

@@ -17,11 +17,6 @@ int os_thread_clock(int tid);         /* the clock id of a thread */
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline);
 void os_futex_wake(uint32_t *word, int count);
 
-/* GORT_DEBUG=fault=N: true for the N-th call that asks the system for memory or a thread, which then
- * fails. Counted from the start of the process. */
-bool os_fault(void);
-extern uint64_t os_fault_at; /* N; 0: never */
-
 void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
 void os_unmap(void *at, size_t size);
 int os_protect_none(void *at, size_t size);

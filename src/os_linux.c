@@ -1,8 +1,10 @@
 /*
- * Linux. Bare system calls through arch_sys6: no errno, no cancellation points, no locks.
+ * Linux. Bare system calls through arch_sys6: no errno, no cancellation points, no locks. Each
+ * passes os_sys(), where one can be made to fail (sysfault.c).
  */
 #include "os.h"
 #include "sim.h"
+#include "sysfault.h"
 #include "arch.h"
 
 #include <fcntl.h>
@@ -20,11 +22,19 @@
 #define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
 
+static NOINLINE long sys_with_faults(long nr, long a, long b, long c, long d, long e, long f) {
+    long error = sysfault_due(nr, b);
+    if (error < 0 && nr != SYS_close) return error;
+    long r = arch_sys6(nr, a, b, c, d, e, f);
+    return error < 0 ? error : r;
+}
+
 long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
+    if (unlikely(sysfault_on)) return sys_with_faults(nr, a, b, c, d, e, f);
     return arch_sys6(nr, a, b, c, d, e, f);
 }
 #define sys(nr, a, b, c, d, e, f)                                                                  \
-    arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 int64_t os_now(void) {
     struct timespec ts;
@@ -68,16 +78,8 @@ void os_futex_wake(uint32_t *word, int count) {
     sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-uint64_t os_fault_at;
-static uint64_t asked;
-
-bool os_fault(void) {
-    if (os_fault_at == 0) return false;
-    return __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED) == os_fault_at;
-}
-
 void *os_map(size_t size, bool stack) {
-    if (os_fault()) return NULL;
+    if (sysfault_memory()) return NULL;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
     long r = sys(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     return r < 0 && r > -4096 ? NULL : (void *)r;

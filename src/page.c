@@ -31,6 +31,7 @@
 #include "profile.h"
 #include "sched.h"
 #include "stack.h"
+#include "sysfault.h"
 #include "trace.h"
 
 #include <stdlib.h>
@@ -165,7 +166,7 @@ static void serve_leaks(int fd, const Request *r) {
     uint64_t set = (uint64_t)settings.leak * GORT_MS, minutes = http_number(r, "minutes", UINT64_MAX);
     int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC : set ? set : 10ULL * 60 * GORT_SEC);
     Out o = OUT_GROWING;
-    Leaks *l = malloc(sizeof *l);
+    Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
     if (l && leak_report(l, &o, gort_now(), age) == 0) out_str(&o, "no goroutine has been blocked for so long\n");
     if (l == NULL || o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
     else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf, o.used);

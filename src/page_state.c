@@ -13,6 +13,7 @@
 #include "sched.h"
 #include "stats.h"
 #include "symbols.h"
+#include "sysfault.h"
 
 #include <stdlib.h>
 
@@ -119,7 +120,7 @@ static int by_count(const void *a, const void *b) {
 }
 
 static void out_groups(Out *o) {
-    Groups *all = calloc(1, sizeof *all);
+    Groups *all = sysfault_alloc() ? NULL : calloc(1, sizeof *all);
     out_str(o, ",\"groups\":[");
     if (all) {
         all->now = os_now();

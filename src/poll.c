@@ -20,6 +20,7 @@
  * A plain thread uses poll(2) itself, with an eventfd beside the descriptors for gort_close.
  */
 #include "io.h"
+#include "sysfault.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -140,7 +141,7 @@ static int wait_poll(Poll *p, int64_t deadline) {
 
 /* A plain thread sleeps in the kernel, one more descriptor in its set. */
 static int wait_thread(Poll *p, int64_t deadline) {
-    struct pollfd *set = malloc((p->n + 1) * sizeof *set);
+    struct pollfd *set = sysfault_alloc() ? NULL : malloc((p->n + 1) * sizeof *set);
     if (set == NULL) return -ENOMEM;
     int wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0), r = 0;
     for (nfds_t i = 0; i < p->n; i++) set[i] = p->fds[i];
@@ -204,7 +205,7 @@ EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
     if (n > 1 << 24) return -EINVAL;
     if (n > FEW) {
         int saved = *gort_errno_location();
-        p.watch = malloc(n * sizeof(Watch));
+        p.watch = sysfault_alloc() ? NULL : malloc(n * sizeof(Watch));
         *gort_errno_location() = saved;
         if (p.watch == NULL) return -ENOMEM;
     }

@@ -14,6 +14,7 @@
 #include "page.h"
 #include "profile.h"
 #include "symbols.h"
+#include "sysfault.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -141,7 +142,7 @@ static int64_t wall_clock(void) {
 }
 
 void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
-    Writer *w = calloc(1, sizeof *w);
+    Writer *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
         o->failed = true;
         return;

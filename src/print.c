@@ -7,6 +7,7 @@
  */
 #include "print.h"
 #include "os.h"
+#include "sysfault.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -49,7 +50,7 @@ void out_flush(Out *o) {
 /* Text for the pages and profiles, which ordinary goroutines make: malloc is allowed there. */
 static bool enlarge(Out *o) {
     uint32_t size = o->size ? o->size * 2 : 4096;
-    char *buf = size > o->size ? realloc(o->buf, size) : NULL;
+    char *buf = size > o->size && !sysfault_alloc() ? realloc(o->buf, size) : NULL;
     if (buf == NULL) {
         o->failed = true;
         return false;

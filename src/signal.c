@@ -23,6 +23,7 @@
  */
 #include "sigwatch.h"
 #include "chan.h"
+#include "sysfault.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -93,7 +94,7 @@ static NOINLINE int start_thread(void) {
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, (size_t)256 << 10);
     add_rlx(&sched.threads, 1);
-    int r = pthread_create(&thread, &attr, signal_main, NULL);
+    int r = thread_create(&thread, &attr, signal_main, NULL);
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r != 0) sub_rlx(&sched.threads, 1);

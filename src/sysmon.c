@@ -30,6 +30,7 @@
 #include "soft.h"
 #include "stack.h"
 #include "stall.h"
+#include "sysfault.h"
 #include "wake.h"
 #include "world.h"
 
@@ -269,7 +270,7 @@ int sysmon_start(void) {
     mon.idle_stacks = 1;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int r = os_fault() ? EAGAIN : pthread_create(&mon.thread, NULL, sysmon_main, NULL);
+    int r = thread_create(&mon.thread, NULL, sysmon_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r == 0) add_rlx(&sched.threads, 1);
     else m_record_free(mon.m);
