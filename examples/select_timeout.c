@@ -9,21 +9,28 @@ GORT_CHAN_TYPE(texts, const char *)
 
 static gort_chan *never; /* nobody ever sends on it */
 
-static void quick(void *arg) { texts_send(arg, "a quick answer"); }
+static gort_wg servers;
+
+static void quick(void *arg) {
+    texts_send(arg, "a quick answer");
+    texts_release(arg);
+}
 
 static void slow(void *arg) {
     gort_chan_recv(never, NULL);
     texts_send(arg, "too late");
+    texts_release(arg);
 }
 
 static void ask(const char *whom, gort_fn *server, int64_t patience) {
     const char *answer = NULL;
     texts *c = texts_new(1); /* room for one: the server can leave it and go */
-    gort_go(server, c);
+    gort_wg_go(&servers, server, texts_retain(c));
     gort_case cases[] = {gort_on_recv(texts_chan(c), &answer), gort_on_recv(never, NULL)};
     int chosen = gort_select_until(cases, 2, gort_now() + patience);
     if (chosen == 0) printf("%s: %s\n", whom, answer);
     else if (chosen == -ETIMEDOUT) printf("%s: no answer in time\n", whom);
+    texts_release(c);
 }
 
 static int app(int argc, char **argv) {
@@ -40,6 +47,10 @@ static int app(int argc, char **argv) {
     int chosen = gort_select_of(gort_on_recv(never, NULL), gort_on_recv(timeout, &when));
     printf("case %d: the timer\n", chosen);
     gort_chan_release(timeout);
+
+    gort_chan_close(never); /* the slow one may go home */
+    gort_wg_wait(&servers);
+    gort_chan_release(never);
     return 0;
 }
 

@@ -272,6 +272,7 @@ static void sleepers(void) {
 }
 
 static gort_timer *left_armed, *left_ticking;
+static gort_chan *left_after;
 static int left_n;
 
 static int body(int argc, char **argv) {
@@ -291,7 +292,7 @@ static int body(int argc, char **argv) {
     CHECK_EQ(never, 0);
     left_armed = gort_timer_new(1000 * GORT_SEC, one_more, &left_n);
     left_ticking = gort_ticker_new(1000 * GORT_SEC, one_more, &left_n);
-    CHECK(gort_after(1000 * GORT_SEC) != NULL);
+    CHECK((left_after = gort_after(1000 * GORT_SEC)) != NULL);
     return 0;
 }
 
@@ -307,6 +308,7 @@ int main(int argc, char **argv) {
         CHECK_EQ(gort_timer_reset(left_armed, 1), -ENOTCONN);
         gort_timer_free(left_armed);
         gort_timer_free(left_ticking);
+        gort_chan_release(left_after);
     }
     return 0;
 }

@@ -185,7 +185,7 @@ static Wait *kept_waits[2];
 static int nkept;
 
 static int ends_while_others_wait(int argc, char **argv) {
-    Wait *forever = calloc(KINDS, sizeof *forever); /* never freed: they never end */
+    Wait *forever = calloc(KINDS, sizeof *forever); /* they never end; main frees */
     kept_waits[nkept++] = forever;
     for (int i = 0; i < KINDS; i++) {
         forever[i] = (Wait){kept, kept_other, false, i, 0, 1, 0, late()};
@@ -239,5 +239,6 @@ int main(int argc, char **argv) {
     CHECK_EQ(gort_chan_try_send(kept, &(int){1}), -EAGAIN);
     gort_chan_release(kept);
     gort_chan_release(kept_other);
+    for (int i = 0; i < nkept; i++) free(kept_waits[i]);
     return 0;
 }
