@@ -11,6 +11,7 @@
 #include <gort.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,13 @@ TEST_UNUSED static void test_pause(unsigned round) {
 #define get(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define set(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST) /* the new value */
+
+/* In a simulation (make test-seeds): what plain threads do, and what is done without a runtime, is not
+ * simulated and is left out. */
+TEST_UNUSED static bool test_simulated(void) {
+    const char *s = getenv("GORT_SIM");
+    return s && *s;
+}
 
 /* GORT_MAXPROCS as the runner has set it; 0 if it has not. */
 TEST_UNUSED static int test_procs(void) {

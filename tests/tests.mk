@@ -5,6 +5,7 @@
 #   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind,
 #                               and tests/long (make test-long): browser, debugger, hammer
 #   make test-sanitizers        the suite and the stress programs under ASan, UBSan, TSan and memcheck, 1, 2 and 16 Ps
+#   make test-seeds SEEDS=n     the tests of channels, locks, timers, contexts over n seeds of the simulation
 #   make test-servers           the hook with redis, PostgreSQL, libcurl and SQLite
 #   make test-mutants           planted bugs (tests/mutants/list), each found by its test
 #   make demo                   the tour
@@ -79,6 +80,7 @@ test-all:
 	    $(MAKE) --no-print-directory $$v test || status=1; \
 	done; \
 	$(MAKE) --no-print-directory test-sanitizers || status=1; \
+	$(MAKE) --no-print-directory test-seeds || status=1; \
 	$(MAKE) --no-print-directory test-long || status=1; \
 	$(MAKE) --no-print-directory test-stress SECONDS=20 || status=1; \
 	$(MAKE) --no-print-directory test-servers || status=1; \
@@ -117,6 +119,12 @@ test-valgrind:
 .PHONY: test-servers
 test-servers: $(OUT)/libgort-hook.so
 	$(Q)OUT='$(OUT)' CC='$(CC)' T='$(T)' tests/servers/run.sh
+
+SEEDS ?= 200
+.PHONY: test-seeds
+test-seeds:
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) test-programs
+	$(Q)OUT='$(OUT)' SEEDS='$(SEEDS)' JOBS='$(JOBS)' tests/seeds $(T)
 
 test-mutants: lib
 	$(Q)tests/mutants/run

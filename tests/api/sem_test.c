@@ -152,6 +152,6 @@ static int body(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    alone();
+    if (!test_simulated()) alone();
     return gort_main(body, argc, argv);
 }

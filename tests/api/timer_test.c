@@ -297,7 +297,7 @@ static int body(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    sleeps(); /* a plain thread, no runtime */
+    if (!test_simulated()) sleeps(); /* a plain thread, no runtime */
     CHECK(gort_timer_new(0, one_more, NULL) == NULL);
     CHECK(gort_ticker_new(1, one_more, NULL) == NULL);
     CHECK(gort_after(1) == NULL);
