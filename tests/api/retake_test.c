@@ -11,7 +11,8 @@
 static int pipes[2];
 static gort_wg wg;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static volatile int stop, holding;
+static volatile int stop;
+static int holding;
 
 static void reads(void *arg) {
     char c;
@@ -44,7 +45,7 @@ static void main_goes_on(gort_fn *fn) {
 static void holder(void *arg) {
     char c;
     pthread_mutex_lock(&mutex);
-    holding = 1;
+    set(&holding, 1);
     CHECK_EQ(read(pipes[0], &c, 1), 1);
     pthread_mutex_unlock(&mutex);
     gort_wg_done(&wg);
@@ -60,7 +61,7 @@ static void mutexes(void) {
     int n = gort_maxprocs(0) + 1;
     gort_wg_add(&wg, n + 1);
     CHECK_EQ(gort_go(holder, NULL), 0);
-    while (!holding) gort_yield();
+    while (!get(&holding)) gort_yield();
     for (int i = 0; i < n; i++) {
         CHECK_EQ(gort_go(wants, NULL), 0);
         gort_yield();

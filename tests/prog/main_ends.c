@@ -1,6 +1,8 @@
 // status: 3
 // stdout: main has ended
-/* When main returns, nobody else runs any further: loops, sleepers and blocking calls. */
+// not-with: thread
+/* (TSan holds signals back until the next call of libc's, and a loop makes none.)
+ * When main returns, nobody else runs any further: loops, sleepers and blocking calls. */
 #include "../test.h"
 #include <unistd.h>
 
