@@ -6,6 +6,7 @@
 #                               and tests/long (make test-long): browser, debugger, hammer
 #   make test-sanitizers        the suite and the stress programs under ASan, UBSan, TSan and memcheck, 1, 2 and 16 Ps
 #   make test-seeds SEEDS=n     the tests of channels, locks, timers, contexts over n seeds of the simulation
+#   make soak MINUTES=n         everything at once for n minutes (30) at 1, 2 and 16 Ps each, stopped and continued
 #   make test-servers           the hook with redis, PostgreSQL, libcurl and SQLite
 #   make test-mutants           planted bugs (tests/mutants/list), each found by its test
 #   make demo                   the tour
@@ -119,6 +120,16 @@ test-valgrind:
 .PHONY: test-servers
 test-servers: $(OUT)/libgort-hook.so
 	$(Q)OUT='$(OUT)' CC='$(CC)' T='$(T)' tests/servers/run.sh
+
+MINUTES ?= $(or $(SOAK_MINUTES),30)
+SOAK_SRC := $(sort $(wildcard tests/soak/*.c))
+.PHONY: soak
+$(OUT)/tests/soak/soak: $(SOAK_SRC) tests/soak/soak.h tests/test.h $(OUT)/libgort.a
+	$(call say,TEST,tests/soak)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $(SOAK_SRC) $(OUT)/libgort.a -o $@ -lm
+soak: $(OUT)/tests/soak/soak
+	$(Q)OUT='$(OUT)' MINUTES='$(MINUTES)' tests/soak/run
 
 SEEDS ?= 200
 .PHONY: test-seeds
