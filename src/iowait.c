@@ -28,6 +28,7 @@
 
 #define PAUSE_FIRST (50 * GORT_US)
 #define PAUSE_MOST (10 * GORT_MS)
+#define FRAMES 6 /* cache lines of a stack that a parked call uses */
 
 char io_order;
 
@@ -109,6 +110,17 @@ static int withdraw(Call *c, Waiter *w) {
     return c->pace ? 0 : -ETIMEDOUT;
 }
 
+/* Whoever runs after us has been away for long: fetches its stack while our call is in the kernel.
+ * A hint; it may be running elsewhere by now. */
+static void expect_next(M *m) {
+    P *p = m->p;
+    uint32_t head = load_rlx(&p->head);
+    if (head == load_rlx(&p->tail)) return;
+    G *next = load_rlx(&p->ring[head % RING]);
+    char *sp = load_rlx(&next->sp);
+    for (int i = 0; i < FRAMES; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
+}
+
 /* 0: try again; -EBADF, -ETIMEDOUT. */
 static int wait_goroutine(Call *c, int64_t deadline) {
     Desc *d = c->d;
@@ -127,9 +139,11 @@ static int wait_goroutine(Call *c, int64_t deadline) {
     w.wake_fd = -1;
     w.result = 0;
     waiter_link(&d->q[c->dir], &w, c->retried);
+    if (c->dir == DIR_READ) store_rlx(&d->reader, w.gp);
     c->retried = true;
     add_seq(&sched.poll_waiters, 1);
     c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
+    expect_next(c->m);
     return timed_out ? withdraw(c, &w) : w.result;
 }
 

@@ -101,20 +101,23 @@ Desc *desc_of(int fd) {
 }
 
 void waiter_link(WaitQueue *q, Waiter *w, bool front) {
-    Waiter *after = front ? NULL : q->tail;
-    w->prev = after;
-    w->next = after ? NULL : q->head;
-    *(after ? &after->next : &q->head) = w;
-    *(w->next ? &w->next->prev : &q->tail) = w;
+    Waiter *head = q->head;
     w->linked = true;
-    if (w->group) q->polls++;
+    if (head == NULL) {
+        q->head = w->next = w->prev = w;
+        return;
+    }
+    w->next = head;
+    w->prev = head->prev;
+    w->prev->next = head->prev = w;
+    if (front) q->head = w;
 }
 
 void waiter_unlink(WaitQueue *q, Waiter *w) {
-    *(w->prev ? &w->prev->next : &q->head) = w->next;
-    *(w->next ? &w->next->prev : &q->tail) = w->prev;
     w->linked = false;
-    if (w->group) q->polls--;
+    w->prev->next = w->next;
+    w->next->prev = w->prev;
+    if (q->head == w) q->head = w->next == w ? NULL : w->next;
 }
 
 /* Ends the wait of w, which is not linked any more, if nobody else has. */
@@ -128,15 +131,19 @@ static bool waiter_claim(Waiter *w, int result, GList *list) {
 }
 
 void desc_wake_next(Desc *d, int dir, GList *list) {
-    bool one = false;
     WaitQueue *q = &d->q[dir];
-    for (Waiter *w = q->head, *next; w && (!one || q->polls > 0); w = next) {
-        next = w->next;
-        if (one && w->group == NULL) continue;
+    bool one = false, polled = d->polled[dir];
+    Waiter *w = q->head, *last = w ? w->prev : NULL;
+    while (w && (!one || polled)) {
+        Waiter *next = w == last ? NULL : w->next;
         bool single = w->group == NULL;
-        waiter_unlink(q, w);
-        if (waiter_claim(w, 0, list) && single) one = true;
+        if (!(one && single)) {
+            waiter_unlink(q, w);
+            if (waiter_claim(w, 0, list) && single) one = true;
+        }
+        w = next;
     }
+    if (polled) d->polled[dir] = false; /* every one of them was found */
 }
 
 void desc_wake_all(Desc *d, int result, GList *list) {
@@ -162,7 +169,9 @@ int desc_register(Desc *d, int fd) {
 
 void desc_trust(Desc *d, int fd) {
     Chunk *c = container_of(d - fd % CHUNK, Chunk, desc);
-    xchg_seq(&c->mark[fd % CHUNK], 1);
+    uint8_t *mark = &c->mark[fd % CHUNK];
+    if (load_rlx(mark) == 1) return; /* the passes that take it off look again, behind our lock */
+    xchg_seq(mark, 1);
     if (likely(load_seq(&suspects) != 0)) return;
     store_seq(&suspects, 1);
     fence_full();
@@ -202,6 +211,21 @@ void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list) {
         }
     }
     unlock(&d->lock);
+}
+
+/* At ten thousand connections an event finds nothing in the cache: the entry, the waiter on its
+ * stack and the G are misses that depend on each other. A batch is known in advance, so they are
+ * fetched in two steps while the events before it are served. */
+void netpoll_expect(int fd) {
+    Desc *d = desc_of(fd);
+    if (d) __builtin_prefetch(d, 1);
+}
+
+void netpoll_expect_soon(int fd) {
+    Desc *d = desc_of(fd);
+    if (d == NULL) return;
+    __builtin_prefetch(load_rlx(&d->q[DIR_READ].head), 1);
+    __builtin_prefetch(load_rlx(&d->reader), 1);
 }
 
 /* A marked number that somebody still waits on: tells the kernel again. Its answer may be an
@@ -245,7 +269,11 @@ static void pass(int64_t now, GList *list) {
             Chunk *c = load_acq(&table[i]);
             if (c && pass_chunk(c, (int)i * CHUNK, list)) left = true;
         }
-        if (left) store_seq(&suspects, 1);
+        if (left) {
+            store_seq(&suspects, 1);
+            fence_full(); /* a poller may have gone to sleep while it was 0 */
+            if (load_seq(&blocking)) kpoll_break();
+        }
     }
     unlock(&pass_lock);
 }

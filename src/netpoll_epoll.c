@@ -29,6 +29,7 @@
 #define SYS_epoll_pwait2 441
 #endif
 #define BATCH 128
+#define AHEAD 4 /* events between a fetch into the cache and its use */
 #define WANTED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
 
 static int epfd = -1;
@@ -135,12 +136,18 @@ static uint32_t what_of(uint32_t events) {
     return what;
 }
 
+static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32); }
+
 /* An interrupted wait is an empty one: the caller looks around and comes back. */
 void kpoll_wait(int64_t deadline, GList *list) {
     struct epoll_event ev[BATCH];
     int n = wait_events(ev, deadline);
+    for (int i = 0; i < 2 * AHEAD && i < n; i++) netpoll_expect(fd_of(&ev[i]));
+    for (int i = 0; i < AHEAD && i < n; i++) netpoll_expect_soon(fd_of(&ev[i]));
     for (int i = 0; i < n; i++) {
-        int fd = (int)(ev[i].data.u64 >> 32);
+        int fd = fd_of(&ev[i]);
+        if (i + 2 * AHEAD < n) netpoll_expect(fd_of(&ev[i + 2 * AHEAD]));
+        if (i + AHEAD < n) netpoll_expect_soon(fd_of(&ev[i + AHEAD]));
         if (fd == breakfd) {
             if (deadline != 0) consume_break();
         } else if (fd == load_acq(&source_fd)) {
