@@ -17,6 +17,13 @@ int os_thread_clock(int tid);         /* the clock id of a thread */
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline);
 void os_futex_wake(uint32_t *word, int count);
 
+/* An alarm to sleep on, which any thread may set to a point of the clock; GORT_FOREVER: never. To set
+ * it costs a plain system call, and nobody is woken now. */
+int os_alarm_open(void); /* a descriptor, -errno */
+void os_alarm_close(int fd);
+void os_alarm_set(int fd, int64_t when);
+void os_alarm_wait(int fd); /* until it has gone off since it was last set */
+
 void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
 void os_unmap(void *at, size_t size);
 int os_protect_none(void *at, size_t size);

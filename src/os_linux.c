@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,6 +77,20 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
 
 void os_futex_wake(uint32_t *word, int count) {
     sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+int os_alarm_open(void) {
+    return (int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0);
+}
+void os_alarm_close(int fd) { sys(SYS_close, fd, 0, 0, 0, 0, 0); }
+void os_alarm_set(int fd, int64_t when) {
+    struct itimerspec its = {0}; /* zero: never */
+    if (when != GORT_FOREVER) its.it_value = (struct timespec){when / GORT_SEC, when % GORT_SEC};
+    sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, NULL, 0, 0);
+}
+void os_alarm_wait(int fd) {
+    uint64_t times;
+    sys(SYS_read, fd, &times, sizeof times, 0, 0, 0);
 }
 
 void *os_map(size_t size, bool stack) {

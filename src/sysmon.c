@@ -13,6 +13,15 @@
  *   - schedtrace, stall and leak reports, the deadlock check.
  *
  * It never mallocs, and takes locks only for a few instructions.
+ *
+ * Sleeping deeply. Nothing of its work is due when the first P has only just begun to work. So a
+ * thread that comes out of the poller with something to run, which is what an idle server does
+ * for each message, does not wake it: that would be a thread to be started on another CPU, 5 to
+ * 10 us before the goroutine runs. It sets an alarm (sysmon_sleeps 1 -> 2), and the monitor comes by
+ * on its own; if all is idle again by then, it goes straight back to sleep. The monitor sets the
+ * alarm to its own limit before it says that it sleeps, or else looks whether that is still so
+ * afterwards: it never overwrites anybody's. Two others at once: the later time may win, a tick.
+ * In a simulation, and where there is no alarm to be had, it sleeps on a note and is woken.
  */
 #include "sysmon.h"
 #include "dead.h"
@@ -40,6 +49,7 @@
 #define TICK_MIN (20 * GORT_US)
 #define TICK_MAX (10 * GORT_MS)
 #define TICK_WAIT (2 * GORT_MS) /* while a goroutine waits for a P */
+#define TICK_SOON GORT_MS       /* from the first P that begins to work to our next look */
 #define TICK_BUSY (3 * GORT_MS) /* while one runs: a slice that begins now must not be noticed much later */
 
 uint32_t sysmon_sleeps;
@@ -48,6 +58,8 @@ static struct {
     pthread_t thread;
     bool stop;
     Note note;
+    Lock alarm_lock; /* somebody may want the monitor while the runtime ends */
+    int alarm;       /* alarm_lock to write or set: a timerfd; -1: none */
     M *m;
     int64_t start, scavenged, traced, quota_at;
     uint64_t idle_stacks;
@@ -55,8 +67,23 @@ static struct {
     int64_t next_slice_end; /* of a P that others wait for */
 } mon;
 
+/* False: there is no alarm. */
+static bool set_alarm(int64_t when) {
+    lock(&mon.alarm_lock, RANK_LEAF);
+    bool there = mon.alarm >= 0;
+    if (there) os_alarm_set(mon.alarm, when);
+    unlock(&mon.alarm_lock);
+    return there;
+}
+
 void sysmon_wake(void) {
-    if (xchg_seq(&sysmon_sleeps, 0)) note_wake(&mon.note);
+    if (xchg_seq(&sysmon_sleeps, 0) != 0 && !set_alarm(1)) note_wake(&mon.note);
+}
+
+void sysmon_wake_soon(void) {
+    uint32_t sleeps = 1;
+    if (!cas_seq(&sysmon_sleeps, &sleeps, 2)) return;
+    if (!set_alarm(os_now() + TICK_SOON)) sysmon_wake();
 }
 
 static bool others_wait(P *p, int64_t now) {
@@ -177,14 +204,21 @@ static void housekeeping(int64_t now) {
     leak_look(now);
 }
 
-/* All Ps are idle: sleep until one is taken, or until something of our own is due. */
-static void sleep_deeply(int64_t now) {
+static void sleep_on(int64_t until) {
+    if (mon.alarm >= 0) os_alarm_wait(mon.alarm);
+    else note_sleep_until(&mon.note, until);
+}
+
+/* All Ps are idle: sleep until one is taken, or until something of our own is due. True: somebody
+ * wants us now. */
+static bool sleep_deeply(int64_t now) {
     int64_t until = GORT_FOREVER;
     if (mon.idle_stacks > 0) until = mon.scavenged + GORT_SEC;
     if (settings.schedtrace && mon.traced + settings.schedtrace * GORT_MS < until)
         until = mon.traced + settings.schedtrace * GORT_MS;
     if (leak_due() < until) until = leak_due();
     note_clear(&mon.note);
+    set_alarm(until); /* before we say so */
     store_seq(&sysmon_sleeps, 1);
     fence_full(); /* pairs with idle_p_get_locked: it sees the flag, or we see the busy P */
     if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && !load_acq(&mon.stop) &&
@@ -192,13 +226,13 @@ static void sleep_deeply(int64_t now) {
         if (dead_check()) { /* a thread that is just ending: look again, more and more seldom */
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
             if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
-            if (now + mon.patience < until) until = now + mon.patience;
+            if (now + mon.patience < until) set_alarm(until = now + mon.patience);
         } else {
             mon.patience = 0;
         }
-        note_sleep_until(&mon.note, until);
+        if (load_seq(&sysmon_sleeps) == 1) sleep_on(until);
     }
-    store_seq(&sysmon_sleeps, 0);
+    return xchg_seq(&sysmon_sleeps, 0) == 0;
 }
 
 static int64_t look_around(int64_t now) {
@@ -247,8 +281,7 @@ static void *sysmon_main(void *arg) {
         if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0 &&
             load_rlx(&sched.soft_waiting) == 0) {
             if (++quiet > 60) {
-                sleep_deeply(now);
-                quiet = 0;
+                quiet = sleep_deeply(now) ? 0 : 60; /* by the alarm: nothing was urgent */
                 delay = TICK_MIN;
                 continue;
             }
@@ -257,6 +290,15 @@ static void *sysmon_main(void *arg) {
     }
     tls_m = NULL;
     return NULL;
+}
+
+static void close_down(void) {
+    lock(&mon.alarm_lock, RANK_LEAF);
+    int fd = mon.alarm;
+    mon.alarm = -1;
+    unlock(&mon.alarm_lock);
+    if (fd >= 0) os_alarm_close(fd);
+    m_record_free(mon.m);
 }
 
 int sysmon_start(void) {
@@ -268,12 +310,13 @@ int sysmon_start(void) {
     mon.start = mon.scavenged = mon.traced = mon.quota_at = os_now();
     leak_begin(mon.start);
     mon.idle_stacks = 1;
+    mon.alarm = sim_on ? -1 : os_alarm_open();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int r = thread_create(&mon.thread, NULL, sysmon_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r == 0) add_rlx(&sched.threads, 1);
-    else m_record_free(mon.m);
+    else close_down();
     return -r;
 }
 
@@ -283,5 +326,5 @@ void sysmon_stop(void) {
     note_wake(&mon.note);
     pthread_join(mon.thread, NULL);
     add_rlx(&sched.threads, -1);
-    m_record_free(mon.m);
+    close_down();
 }

@@ -3,9 +3,11 @@
 
 #include "runtime.h"
 
-extern uint32_t sysmon_sleeps; /* atomic: the monitor sleeps deeply and wants to be woken */
+/* atomic: 0; 1: the monitor sleeps deeply and wants to be woken; 2: likewise, and its alarm is set */
+extern uint32_t sysmon_sleeps;
 int sysmon_start(void);
 void sysmon_stop(void);
-void sysmon_wake(void);
+void sysmon_wake(void);      /* now */
+void sysmon_wake_soon(void);  /* in a few milliseconds: all that a P which begins to work needs */
 
 #endif

@@ -55,7 +55,7 @@ P *idle_p_get_locked(void) {
     if (p == NULL) return NULL;
     sched.idle_ps = p->link;
     store_rel(&sched.npidle, sched.npidle - 1);
-    if (unlikely(load_rlx(&sysmon_sleeps))) sysmon_wake();
+    if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
     return p;
 }
 
@@ -64,7 +64,7 @@ static P *take_this_locked(P *wanted) {
         if (*at != wanted) continue;
         *at = wanted->link;
         store_rel(&sched.npidle, sched.npidle - 1);
-        if (unlikely(load_rlx(&sysmon_sleeps))) sysmon_wake();
+        if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
         return wanted;
     }
     return NULL;
@@ -286,5 +286,5 @@ void wake_for_timer(M *m, int64_t when) {
     } else if (load_rlx(&sched.npidle) != 0 && (m->p == NULL || m->curg != NULL)) {
         wakep(m); /* it finds nothing and waits in the poller; an M on g0 will do so itself */
     }
-    if (unlikely(load_rlx(&sysmon_sleeps))) sysmon_wake();
+    if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
 }

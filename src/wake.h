@@ -29,6 +29,5 @@ void global_put_list_head(GList *list);
 G *global_get_locked(P *p, uint32_t max); /* a batch: the first is returned, the rest into p */
 
 void wake_for_timer(M *m, int64_t when); /* somebody must be awake by then */
-void sysmon_wake(void);
 
 #endif
