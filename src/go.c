@@ -86,7 +86,7 @@ static bool take_over(M *m, G *gp) {
     next->m = m;
     m->curg = next;
     bump(&p->n.switches, 1);
-    trace_start(m, next);
+    trace_start_direct(m, next);
     return true;
 }
 

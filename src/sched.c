@@ -47,14 +47,19 @@ void attach_stack(M *m, G *gp) {
 }
 
 /* gp is next on m. */
-INLINE void put_on(M *m, G *gp) {
+INLINE void take_on(M *m, G *gp) {
     check(load_rlx(&gp->status) == G_RUNNABLE && m->nextg == NULL);
     if (unlikely(gp->sp == NULL)) attach_stack(m, gp);
     store_rlx(&gp->status, G_RUNNING);
     gp->m = m;
     m->curg = gp;
     bump(&m->p->n.switches, 1);
-    trace_start(m, gp);
+}
+
+/* The same, straight behind the one that leaves. */
+INLINE void put_on(M *m, G *gp) {
+    take_on(m, gp);
+    trace_start_direct(m, gp);
 }
 
 /* A new slice begins: a request meant for whoever ran before is void. */
@@ -424,7 +429,8 @@ static void execute(M *m, G *gp) {
     if (unlikely(settings.migrate) && gp->m == m && load_rlx(&gp->home) == NULL && migrate(m, gp)) return;
     if (!m->inherit) new_slice(m, m->p);
     m->inherit = false;
-    put_on(m, gp);
+    take_on(m, gp);
+    trace_start(m, gp);
     switch_stacks(m, &m->g0sp, NULL, gp, gp->sp);
     finish_switch(m);
 }

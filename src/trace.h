@@ -57,6 +57,8 @@ NOINLINE void trace_put_ready(M *m, G *gp);
     } while (0)
 #define trace_create(m, gp) TRACE_(trace_put_create((m), (gp)))
 #define trace_start(m, gp) TRACE_(trace_put((m), EV_START, (gp)->id, 0, 0, 0))
+/* Straight behind the event by which another goroutine left m: the same moment. */
+#define trace_start_direct(m, gp) trace_start(m, gp)
 #define trace_block(m, gp, reason) TRACE_(trace_put((m), EV_BLOCK, (gp)->id, 0, 0, (reason)))
 #define trace_ready(m, gp) TRACE_(trace_put_ready((m), (gp)))
 #define trace_yield(m, gp) TRACE_(trace_put((m), EV_YIELD, (gp)->id, 0, 0, 0))
