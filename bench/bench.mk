@@ -2,6 +2,7 @@
 #
 #   make bench [B='yield echo'] [RUNS=5]     side by side; the table, bench/results.{json,svg}
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
+#   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
 #   make bench-build                         the programs only: $(OUT)/bench/
 #
 # The Go twin is taken from $(GOBENCH), a directory with bench.go and go.mod.
@@ -34,6 +35,16 @@ $(BENCHBIN): bench/bench.h bench/bench.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(BENCHC) $(filter %.c,$^) $(filter %.a,$^) -o $@
+
+# White box: it turns the recording on and off by hand.
+.PHONY: bench-trace
+$(BENCH)/trace_cost: bench/trace_cost.c examples/http.c $(OUT)/libgort-white.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $< $(OUT)/libgort-white.a -o $@
+bench-trace: $(BENCH)/trace_cost
+	$(Q)for w in pingpong yield spawn; do GORT_MAXPROCS=1 $< $$w 2; done
+	$(Q)if command -v wrk >/dev/null; then $< http 10 | grep off; else echo '  no wrk: without the server'; fi
 
 # The comparators that may be absent: with a word, and no figure of theirs in the table.
 bench-go:

@@ -358,6 +358,10 @@ void gort_stats_read(gort_stats *);
 void gort_dump(int fd);                  /* every goroutine */
 int gort_trace_start(const char *path);  /* -EBUSY: one is running */
 int gort_trace_stop(void);               /* -EINVAL: none is running */
+/* A named stretch of the calling goroutine in the trace (the first 31 bytes are copied; regions nest);
+ * nothing while none runs, and from a plain thread. Never blocks. */
+void gort_region_begin(const char *name);
+void gort_region_end(const char *name);
 int gort_debug_listen(const char *addr); /* the live page */
 
 #ifdef __cplusplus

@@ -86,12 +86,18 @@ void g_name(G *gp, char *buf) {
         if ((unsigned char)*c < ' ' || *c == '"' || *c == 127) *c = '?';
 }
 
+static bool wrapped(G *gp) { return gp->fn == wg_member_run || gp->fn == group_member_run; }
+
 uintptr_t g_entry(G *gp) {
     uintptr_t fn = (uintptr_t)gp->fn, words[2];
     if (gp->id == 1) return gp->created_at - 1; /* what gort_main was given (init.c) */
-    bool wrapped = gp->fn == wg_member_run || gp->fn == group_member_run;
-    if (wrapped && read_memory((uintptr_t)gp->arg, words, sizeof words)) fn = words[1];
+    if (wrapped(gp) && read_memory((uintptr_t)gp->arg, words, sizeof words)) fn = words[1];
     return fn;
+}
+
+uintptr_t g_entry_new(G *gp) {
+    if (gp->id == 1) return gp->created_at - 1;
+    return wrapped(gp) ? ((uintptr_t *)gp->arg)[1] : (uintptr_t)gp->fn;
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */

@@ -24,6 +24,8 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max);
 void backtrace_print(Out *o, const uintptr_t *pcs, int n);
 /* The program's function that gp was started with. */
 uintptr_t g_entry(G *gp);
+/* The same by who makes it, before it may run: no system call. */
+uintptr_t g_entry_new(G *gp);
 /* gp's name copied into buf (of 32 bytes), "" where it has none. */
 void g_name(G *gp, char *buf);
 

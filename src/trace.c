@@ -1,39 +1,46 @@
 /*
- * Recording a trace: buffers, and how a trace begins and ends.
+ * Recording a trace: an event becomes a word in a buffer.
  *
- * Each M writes into a buffer of its own, so an event takes no lock and shares no cache line. In
- * a file trace a full buffer (64 KB) is written by its M to a nameless spill file, one pwrite to
- * the page cache for 2,000 events; the JSON is made when the trace stops (trace_write.c). In the
- * flight recorder buffers are rings, and nothing is written before somebody asks.
+ * Each M writes into a buffer of its own, so an event takes no lock, no locked instruction and no
+ * cache line of another's. In a file trace a full chunk (32 KB) is written by its M to a nameless
+ * spill file, one pwrite for about 4,000 events: the first 256 MB into memory, which takes a third
+ * of the time, the rest into the page cache of a disk. The JSON is made when the trace stops
+ * (trace_write.c). In the flight recorder chunks are a ring, and nothing is written before
+ * somebody asks.
  *
- * Stopping has to know that nobody is in the middle of an event. The writer of an event sets
- * buf->busy, then looks at trace_on again; the stopper clears trace_on, then looks at busy: a
- * Dekker pair, where the frequent side pays nothing because the rare side calls membarrier, which
- * makes every running thread pass a full fence. Where the kernel has no membarrier, the writer
- * uses an exchange. Without the pair an event could be written into a buffer that is being read
- * or reset.
+ * The owner alone writes a buffer, and says how far it is by a release store of `at`. So stopping
+ * needs no hand-shake with the writer of an event: the stopper clears trace_on and reads each
+ * buffer up to `at`; a record that is finished after that lies beyond. Nor does the next session:
+ * an owner that finds another session in its buffer than in trace_on begins the buffer anew by
+ * itself, and the reader passes over buffers of other sessions. Only the end of a chunk, where
+ * memory is used again, is guarded: the owner sets busy and looks at trace_on once more, the
+ * stopper clears trace_on and waits while a buffer is busy, each with a full fence between its two
+ * steps. Without them a chunk could go into the next session's spill file, or the ring of the
+ * flight recorder turn while it is read.
  *
- * Time stamps are processor ticks where these run steadily, scaled by two readings of the clock,
- * at the start and at the stop; elsewhere the clock itself.
+ * Time stamps are processor ticks where these run steadily, scaled by two readings of the clock at
+ * the start and at the stop; elsewhere the clock itself. A reading costs more than all the rest (7
+ * to 15 ns), so events that belong to one moment share it: a goroutine leaves and the next one
+ * starts; one is created and is ready; the poller returns and a list becomes ready.
+ *
+ * And one guess. Where goroutines switch every few dozen nanoseconds, when inside such a slice one
+ * makes another ready is of no interest: after 64 short intervals in a row a READY takes the
+ * reading of the slice's beginning, and says so (x = 1). The reader sees how long the slice turned
+ * out to be; in the seldom case that it was long, the time is marked as uncertain. Only where the
+ * goroutine last ran on this M: then its BLOCK is in this buffer too, and the order of the two is
+ * that of the records.
  *
  * Events come in sections only, so a signal handler never writes one while its own thread does.
  * Threads without an M (the monitor) share one buffer under a lock.
- *
- * A session: IDLE -> STARTING -> ON -> STOPPING -> IDLE, each step a CAS by whoever asks.
  */
 #include "base.h" /* first: _GNU_SOURCE */
 #include "trace_buf.h"
 #include "dump.h"
-#include "env.h"
 #include "g.h"
-#include "print.h"
-#include "sched.h"
 #include "stack.h"
 #include "ticks.h"
 #include "unwind.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 
 uint32_t trace_on;
@@ -41,9 +48,10 @@ uint32_t trace_on;
 struct Tracing tracing;
 #define t tracing
 
-/* ---- writing events -------------------------------------------------------------------------- */
+INLINE uint64_t stamp(void) { return likely(t.ticks) ? arch_ticks() : (uint64_t)os_now(); }
+uint64_t trace_stamp(void) { return stamp(); }
 
-uint64_t trace_stamp(void) { return t.ticks ? arch_ticks() : (uint64_t)os_now(); }
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static TraceBuf *new_buf(M *owner) {
     TraceBuf *b = os_map(sizeof *b, false);
@@ -56,232 +64,208 @@ static TraceBuf *new_buf(M *owner) {
     return b;
 }
 
-/* M records are reused: the buffer of the one before is still there. */
-static NOINLINE TraceBuf *buf_of(M *m) {
+static TraceBuf *find_buf(M *m) {
     for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
-        if (b->owner == m) return m->trace = b;
-    return m->trace = new_buf(m);
+        if (b->owner == m) return b; /* M records are reused: that of the one before */
+    return new_buf(m);
 }
 
-/* A full buffer becomes a chunk of the spill file. Its first event is the head. */
+INLINE uint32_t p_of(const P *p) { return p ? p->id : NO_P; }
+
+static void begin_chunk(TraceBuf *b) {
+    b->used++;
+    TraceChunk *c = chunk_of(b);
+    c->buffer = b->index;
+    c->words = 0;
+    c->stamp = b->last;
+    c->high = b->high;
+    c->thread = b->thread;
+    c->p = p_of(b->p);
+    b->limit = c->word + count_of(c->word) - LONGEST;
+    store_rel(&b->at, c->word);
+}
+
 static void spill(TraceBuf *b) {
-    uint64_t at = add_rlx(&t.spilled, 1) - 1;
-    b->ev[0] = (TraceEvent){.g = b->index, .arg = b->n};
-    long r = os_sys(SYS_pwrite64, t.spill, (long)b->ev, sizeof(TraceEvent) * SPILL,
-                    (long)(at * sizeof(TraceEvent) * SPILL), 0, 0);
-    if (r != (long)(sizeof(TraceEvent) * SPILL)) b->dropped += b->n - 1;
-    b->n = 1;
+    uint64_t place;
+    int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place);
+    long r = os_sys(SYS_pwrite64, t.spill[which], (long)chunk_of(b), sizeof(TraceChunk),
+                    (long)(place * sizeof(TraceChunk)), 0, 0);
+    if (r != (long)sizeof(TraceChunk)) b->dropped++;
+    b->used = 0;
 }
 
-static void write_event(TraceBuf *b, uint32_t mode, const TraceEvent *e) {
-    if (mode == FLIGHT) {
-        b->ev[b->n++ % KEPT] = *e;
-        return;
+/* The owner's half of the pair in the essay. False: the session is over. */
+static bool next_chunk(TraceBuf *b) {
+    store_rlx(&b->busy, 1);
+    fence_full(); /* pairs with switch_off */
+    bool on = load_rlx(&trace_on) == b->session;
+    if (on) {
+        chunk_of(b)->words = (uint32_t)(b->at - (uint64_t *)chunk_of(b));
+        if (!t.flight) spill(b);
+        begin_chunk(b);
     }
-    if (b->n == 0) b->n = 1;
-    b->ev[b->n++] = *e;
-    if (b->n == SPILL) spill(b);
+    store_rel(&b->busy, 0); /* pairs with switch_off: what it reads is complete */
+    return on;
 }
 
-/* The writer's half of the pair in the essay above. */
-static void put(TraceBuf *b, TraceEvent *e) {
-    if (t.fences) xchg_seq(&b->busy, 1);
-    else store_rlx(&b->busy, 1);
-    fence_compiler();
-    uint32_t mode = load_rlx(&trace_on);
-    if (mode != OFF) {
-        e->when = trace_stamp();
-        write_event(b, mode, e);
+INLINE uint64_t word_of(int kind, int x, uint64_t dt, uint64_t g) {
+    return (uint64_t)kind | (uint64_t)(x & 63) << 6 | dt << 12 | g << 32;
+}
+
+/* The first event of a session, or of a thread, on this buffer. */
+static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
+    TraceBuf *b = m == NULL ? t.shared : m->trace;
+    if (b == NULL) b = find_buf(m);
+    if (m) m->trace = b;
+    else t.shared = b;
+    if (b == NULL) return NULL;
+    if (b->session != session) {
+        b->last = t.tick0;
+        b->high = 0;
+        b->p = m ? m->p : NULL;
+        b->used = b->dropped = 0;
+        b->thread = m ? m->id : 0;
+        begin_chunk(b);
+        store_rel(&b->session, session); /* pairs with the reader: `at` is this session's */
+        if (m && m->p && m->curg && kind != EV_START && kind != EV_RESUME)
+            trace_put_resume(m, m->curg); /* it ran when the trace began: from the beginning */
     }
-    store_rel(&b->busy, 0); /* pairs with the stopper's acquire: the event is complete */
+    return b;
 }
 
-static void put_shared(TraceEvent *e) {
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* What the event at hand presupposes: room, its P, its thread, the upper half of its id, a clock
+ * near to its own. NULL: the session is over. */
+static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
+    if (b->at >= b->limit && !next_chunk(b)) return NULL;
+    uint64_t *at = b->at;
+    if (m && b->thread != m->id) {
+        b->thread = m->id;
+        *at++ = word_of(EV_THREAD, 0, 0, m->id);
+    }
+    if (b->p != (m ? m->p : NULL)) {
+        b->p = m ? m->p : NULL;
+        *at++ = word_of(EV_PROC, 0, 0, p_of(b->p));
+    }
+    if (g >> 32 != b->high) {
+        b->high = (uint32_t)(g >> 32);
+        *at++ = word_of(EV_HIGH, 0, 0, b->high);
+    }
+    if ((now - b->last) >> TICK_BITS) {
+        b->last = now;
+        b->quick = 0;
+        *at++ = word_of(EV_CLOCK, 0, 0, 0);
+        *at++ = now;
+    }
+    return at;
+}
+
+/* One word; more != NULL: n further ones behind it. `again`: the moment of the event before. */
+INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {
+    uint64_t now = again ? b->last : stamp();
+    uint64_t *at = b->at;
+    if (unlikely(b->p != (m ? m->p : NULL) || g >> 32 != b->high || (now - b->last) >> TICK_BITS ||
+                 at >= b->limit || (m && b->thread != m->id))) {
+        at = prepare(b, m, g, now);
+        if (at == NULL) return;
+    }
+    *at++ = word_of(kind, x, now - b->last, g);
+    if (!again) b->quick = now - b->last < SHORT ? b->quick + 1 : 0;
+    b->last = now;
+    b->kind = (uint8_t)kind;
+    if (n) memcpy(at, more, n * 8);
+    store_rel(&b->at, at + n); /* pairs with the reader's acquire */
+}
+
+/* The buffer of m, which is not NULL. */
+INLINE TraceBuf *buf_of(M *m, int kind) {
+    TraceBuf *b = m->trace;
+    uint32_t session = load_rlx(&trace_on);
+    if (likely(b != NULL && b->session == session)) return b;
+    return session ? open_buf(m, session, kind) : NULL;
+}
+
+static NOINLINE void put_shared(int kind, uint64_t g, int x, const void *more, size_t n) {
     lock(&t.shared_lock, RANK_LEAF);
-    if (t.shared == NULL) t.shared = new_buf(NULL);
-    if (t.shared) put(t.shared, e);
+    uint32_t session = load_rlx(&trace_on);
+    TraceBuf *b = t.shared;
+    if (session && (b == NULL || b->session != session)) b = open_buf(NULL, session, kind);
+    if (session && b) put(b, NULL, kind, g, x, false, more, n);
     unlock(&t.shared_lock);
 }
 
-void trace_put(M *m, int kind, uint64_t g, uint64_t arg, uint32_t y, int x) {
-    TraceEvent e = {.g = g, .arg = arg, .y = y, .p = NO_P, .kind = (uint8_t)kind, .x = (uint8_t)x};
-    if (m == NULL) {
-        put_shared(&e);
+void trace_put(M *m, int kind, uint64_t g, int x) {
+    if (unlikely(m == NULL)) {
+        put_shared(kind, g, x, NULL, 0);
         return;
     }
-    if (m->p) e.p = (uint16_t)m->p->id;
-    TraceBuf *b = m->trace ? m->trace : buf_of(m);
-    if (b) put(b, &e);
+    TraceBuf *b = buf_of(m, kind);
+    if (likely(b != NULL)) put(b, m, kind, g, x, false, NULL, 0);
 }
 
-static void put_name(M *m, G *gp) {
-    char name[STACK_NAME + 4] = {0};
-    if (!(gp->flags & GF_NAMED) || gp->stack == NULL) return;
-    if (!read_memory((uintptr_t)gp->stack->name, name, STACK_NAME)) return;
-    for (int i = 0; i < 3 && name[i * 12]; i++) {
-        uint64_t arg;
-        uint32_t y;
-        memcpy(&arg, name + i * 12, 8);
-        memcpy(&y, name + i * 12 + 8, 4);
-        trace_put(m, EV_NAME, gp->id, arg, y, i);
-    }
+void trace_put_start(M *m, G *gp) {
+    TraceBuf *b = buf_of(m, EV_START);
+    if (likely(b != NULL)) put(b, m, EV_START, gp->id, 0, true, NULL, 0);
 }
 
-void trace_put_create(M *m, G *gp) {
-    trace_put(m, EV_CREATE, gp->id, g_entry(gp), gp->parent, 0);
-    put_name(m, gp);
+/* A new goroutine is ready as soon as it is made, and on g0 nothing comes between the poller, or a
+ * timer, and whom it makes ready. */
+INLINE bool same_moment(const TraceBuf *b, const M *m) {
+    return b->kind == EV_CREATE || b->kind == EV_NAME ||
+           (m->curg == NULL && (b->kind == EV_POLL || b->kind == EV_TIMER || b->kind == EV_READY));
 }
 
 void trace_put_ready(M *m, G *gp) {
-    G *by = m ? m->curg : NULL;
-    trace_put(m, EV_READY, gp->id, 0, by ? (uint32_t)by->id : 0, 0);
-}
-
-/* ---- starting -------------------------------------------------------------------------------- */
-
-/* A goroutine that was there before: its name, and what it did. */
-static void put_existing(G *gp, void *arg) {
-    uint32_t status = load_acq(&gp->status);
-    if (status == G_IDLE || status == G_DEAD || gp->id == 0) return;
-    trace_put(arg, EV_EXISTS, gp->id, g_entry(gp), gp->reason, (int)status);
-    put_name(arg, gp);
-    M *m = arg;
-    if (m && m->curg == gp && m->p) trace_resume(m, gp); /* the one that asked for the trace */
-}
-
-/* A file nobody else sees; in memory where the directory cannot hold one. */
-static int open_spill(void) {
-    long fd = os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
-    if (fd < 0) fd = os_sys(SYS_memfd_create, (long)"gort-trace", 1 /* CLOEXEC */, 0, 0, 0, 0);
-    return (int)fd;
-}
-
-static void reset_buffers(void) {
-    for (TraceBuf *b = load_acq(&t.all); b; b = b->all) b->n = b->dropped = 0;
-    t.spilled = 0;
-}
-
-static void switch_on(uint32_t mode) {
-    t.fences = os_membarrier_register() < 0;
-    t.ticks = arch_ticks_steady();
-    t.ns0 = os_now();
-    t.tick0 = trace_stamp();
-    store_seq(&trace_on, mode);
-    M *m = getm() ? enter() : NULL; /* a plain thread need not become known for this */
-    each_g(put_existing, m);
-    if (m) leave(m);
-}
-
-static bool step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
-
-/* The stopper's half of the pair: nobody writes any more when it returns. patience 0: for ever. */
-static void switch_off(int64_t patience) {
-    int64_t until = patience ? os_now() + patience : GORT_FOREVER;
-    store_seq(&trace_on, OFF);
-    os_membarrier();
-    fence_full();
-    for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
-        while (load_acq(&b->busy) && os_now() < until) os_nap(20 * GORT_US);
-}
-
-int tracing_start(int fd) {
-    if (!step(IDLE, STARTING)) return -EBUSY;
-    if (load_rlx(&trace_on) == FLIGHT) switch_off(0);
-    t.spill = open_spill();
-    if (t.spill < 0) {
-        store_rel(&t.state, IDLE);
-        return t.spill;
+    if (unlikely(m == NULL)) {
+        put_shared(EV_READY, gp->id, 0, NULL, 0);
+        return;
     }
-    t.file = fd;
-    reset_buffers();
-    switch_on(TO_FILE);
-    store_rel(&t.state, ON);
-    return 0;
+    TraceBuf *b = buf_of(m, EV_READY);
+    if (unlikely(b == NULL)) return;
+    bool same = same_moment(b, m), guess = !same && b->quick >= 64 && gp->m == m;
+    put(b, m, EV_READY, gp->id, guess, same || guess, NULL, 0);
 }
 
-/* ---- ending ---------------------------------------------------------------------------------- */
-
-static void close_fd(int fd) { os_sys(SYS_close, fd, 0, 0, 0, 0, 0); }
-
-static void flight_on(void) {
-    reset_buffers();
-    switch_on(FLIGHT);
+void trace_put_resume(M *m, G *gp) {
+    TraceBuf *b = buf_of(m, EV_RESUME);
+    if (b) put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == chunk_of(b)->word, NULL, 0);
 }
 
-int tracing_stop(void) {
-    if (!step(ON, STOPPING)) return -EINVAL;
-    switch_off(0);
-    int r = trace_write_out(t.file, false, 0);
-    close_fd(t.spill);
-    close_fd(t.file);
-    if (settings.flight && load_rlx(&sched.running)) flight_on();
-    store_rel(&t.state, IDLE);
-    return r;
-}
+/* ---- records of several words ---------------------------------------------------------------- */
 
-static int open_file(const char *path) {
-    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                       0666, 0, 0);
-}
-
-static void stop_at_exit(void) {
-    if (!in_forked_child()) tracing_end_run();
-}
-
-static bool from_env; /* this run's trace was asked for by GORT_TRACE */
-
-void tracing_begin_run(void) {
-    static bool registered;
-    from_env = false;
-    if (settings.flight) {
-        print_buf(t.flight_path, sizeof t.flight_path, "gort-flight-%d.json", os_getpid());
-        flight_on();
-    } else if (env_trace[0]) {
-        int fd = open_file(env_trace), r = fd < 0 ? fd : tracing_start(fd);
-        from_env = r == 0;
-        if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: error %d\n", env_trace, -r);
-        if (r < 0 && fd >= 0) close_fd(fd);
-        if (!registered) registered = atexit(stop_at_exit) == 0; /* a program that calls exit() */
+static void put_more(M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {
+    if (m == NULL) {
+        put_shared(kind, g, x, more, n);
+        return;
     }
+    TraceBuf *b = buf_of(m, kind);
+    if (b) put(b, m, kind, g, x, again, more, n);
 }
 
-void tracing_end_run(void) {
-    if (from_env) {
-        from_env = false;
-        tracing_stop();
-    }
-    if (load_rlx(&trace_on) == FLIGHT) switch_off(0);
+static void put_name(M *m, G *gp, const char *name) {
+    _Static_assert(STACK_NAME == TRACE_TEXT, "a name is copied whole");
+    put_more(m, EV_NAME, gp->id, 0, m != NULL, name, TRACE_TEXT / 8);
 }
 
-void tracing_fatal(void) {
-    uint32_t mode = load_rlx(&trace_on);
-    if (mode == OFF) return;
-    const char *path = env_trace[0] ? env_trace : t.flight_path;
-    int fd = mode == FLIGHT ? open_file(path) : t.file;
-    if (fd < 0) return;
-    switch_off(100 * GORT_MS);
-    int r = trace_write_out(fd, mode == FLIGHT, settings.flight * GORT_MS);
-    if (mode == FLIGHT && r == 0)
-        print_fd(2, "gort: the last %ldms are in %s\n", (long)settings.flight, path);
+/* By who makes it, before it may run: its memory is the caller's. */
+void trace_put_create(M *m, G *gp) {
+    uint64_t more[2] = {g_entry_new(gp), gp->parent};
+    put_more(m, EV_CREATE, gp->id, 0, false, more, 2);
+    if (gp->flags & GF_NAMED) put_name(m, gp, gp->stack->name);
 }
 
-/* ---- public ---------------------------------------------------------------------------------- */
-
-EXPORT int gort_trace_start(const char *path) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (path == NULL) return -EINVAL;
-    if (load_acq(&t.state) != IDLE) return -EBUSY; /* before the file is emptied */
-    int fd = open_file(path);
-    if (fd < 0) return fd;
-    int r = tracing_start(fd);
-    if (r < 0) close_fd(fd);
-    return r;
+/* It may end at any moment, and its stack be given back. */
+void trace_put_existing(M *m, G *gp) {
+    uint64_t more[1] = {g_entry(gp)};
+    char name[TRACE_TEXT];
+    put_more(m, EV_EXISTS, gp->id, (int)load_acq(&gp->status), false, more, 1);
+    if (!(gp->flags & GF_NAMED) || gp->stack == NULL) return;
+    if (read_memory((uintptr_t)gp->stack->name, name, sizeof name)) put_name(m, gp, name);
 }
 
-static long stop_blocking(void *arg) { return tracing_stop(); }
-
-EXPORT int gort_trace_stop(void) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (load_acq(&t.state) != ON) return -EINVAL;
-    return (int)gort_blocking(stop_blocking, NULL);
+void trace_put_region(M *m, G *gp, const char *text, int begins) {
+    char name[TRACE_TEXT] = {0};
+    for (size_t i = 0; i < sizeof name - 1 && text[i]; i++) name[i] = text[i];
+    put_more(m, EV_REGION, gp->id, begins, false, name, TRACE_TEXT / 8);
 }

@@ -2,8 +2,9 @@
  * The execution tracer: what every decision of the scheduler says when somebody listens.
  *
  * Off, an event costs one load of a read-mostly word and a branch that is never taken. On, it is
- * a time stamp and 32 bytes into a buffer of the M's own (trace.c). Called in a section only: the
- * handler of a preemption never falls into the middle of one.
+ * eight bytes into a buffer of the M's own (trace.c), and a reading of the processor's clock unless
+ * the event before it belongs to the same moment: that reading is most of what a trace costs.
+ * Called in a section only: the handler of a preemption never falls into the middle of an event.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -13,67 +14,78 @@
 enum {
     EV_NONE,
     EV_CREATE,   /* g; arg: its function; y: who started it */
-    EV_NAME,     /* g; arg and y: twelve bytes of its name; x: which twelve */
-    EV_EXISTS,   /* g was there when the trace began; arg: its function; x: status; y: reason */
+    EV_NAME,     /* g; text: its name */
+    EV_EXISTS,   /* g was there when the trace began; arg: its function; x: status */
     EV_START,    /* g is put on p */
     EV_BLOCK,    /* g leaves p; x: reason */
     EV_YIELD,    /* g leaves p for the tail of the global queue */
     EV_PREEMPT,  /* g leaves p, asked to */
     EV_END,      /* g has ended */
-    EV_READY,    /* g becomes runnable; y: the goroutine that made it so */
-    EV_SYSCALL,  /* g enters a blocking call on thread m */
+    EV_READY,    /* g becomes runnable; y: the goroutine that made it so; x = 1: some time after */
+    EV_SYSCALL,  /* g enters a blocking call on thread y */
     EV_SYSEXIT,  /* the call has returned; RESUME or READY and START follow */
     EV_RESUME,   /* g runs on p again without having been queued */
     EV_HANDOFF,  /* p (y) was taken from a thread in a blocking call */
-    EV_STEAL,    /* y goroutines taken from p arg */
+    EV_STEAL,    /* y goroutines were taken from another P */
     EV_POLL,     /* the poller made y goroutines ready */
     EV_TIMER,    /* a timer's function is run */
     EV_WORLD,    /* x = 1: the world is stopped; 0: runs again */
-    EV_REGION,   /* g; arg: text; x = 1: begins; 0: ends */
-    EV_KINDS
+    EV_REGION,   /* g; text; x = 1: begins; 0: ends */
+    EV_KINDS,
+    /* In a buffer only, for the reader: */
+    EV_CLOCK = EV_KINDS, /* a reading that is far from the one before: in the next word */
+    EV_PROC,     /* the P of this thread from now on */
+    EV_HIGH,     /* the upper half of the ids from now on */
+    EV_THREAD    /* the thread this buffer now belongs to */
 };
 
+/* An event as the reader hands it out. */
 #define NO_P 0xffff
+#define TRACE_TEXT 32
 typedef struct TraceEvent {
     uint64_t when; /* ticks of arch_ticks(), turned into ns by the writer */
     uint64_t g;
     uint64_t arg;
-    uint32_t y;
+    uint64_t y;
     uint16_t p;
     uint8_t kind;
     uint8_t x;
+    char text[TRACE_TEXT];
 } TraceEvent;
-_Static_assert(sizeof(TraceEvent) == 32, "two to a cache line");
 
-extern uint32_t trace_on; /* atomic: 0 off, 1 into a file, 2 flight recorder */
+extern uint32_t trace_on; /* atomic: 0 off, else the number of the session */
 
-NOINLINE void trace_put(M *m, int kind, uint64_t g, uint64_t arg, uint32_t y, int x);
+NOINLINE void trace_put(M *m, int kind, uint64_t g, int x);
+NOINLINE void trace_put_start(M *m, G *gp);
 NOINLINE void trace_put_create(M *m, G *gp);
 NOINLINE void trace_put_ready(M *m, G *gp);
+NOINLINE void trace_put_resume(M *m, G *gp);
+NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
 
 #define TRACE_(...)                                                                                \
     do {                                                                                           \
         if (unlikely(load_rlx(&trace_on) != 0)) __VA_ARGS__;                                       \
     } while (0)
 #define trace_create(m, gp) TRACE_(trace_put_create((m), (gp)))
-#define trace_start(m, gp) TRACE_(trace_put((m), EV_START, (gp)->id, 0, 0, 0))
+#define trace_start(m, gp) TRACE_(trace_put((m), EV_START, (gp)->id, 0))
 /* Straight behind the event by which another goroutine left m: the same moment. */
-#define trace_start_direct(m, gp) trace_start(m, gp)
-#define trace_block(m, gp, reason) TRACE_(trace_put((m), EV_BLOCK, (gp)->id, 0, 0, (reason)))
+#define trace_start_direct(m, gp) TRACE_(trace_put_start((m), (gp)))
+#define trace_block(m, gp, reason) TRACE_(trace_put((m), EV_BLOCK, (gp)->id, (reason)))
 #define trace_ready(m, gp) TRACE_(trace_put_ready((m), (gp)))
-#define trace_yield(m, gp) TRACE_(trace_put((m), EV_YIELD, (gp)->id, 0, 0, 0))
-#define trace_end(m, gp) TRACE_(trace_put((m), EV_END, (gp)->id, 0, 0, 0))
-#define trace_preempt(m, gp) TRACE_(trace_put((m), EV_PREEMPT, (gp)->id, 0, 0, 0))
-#define trace_syscall(m, gp) TRACE_(trace_put((m), EV_SYSCALL, (gp)->id, 0, (m)->id, 0))
-#define trace_sysexit(m, gp) TRACE_(trace_put((m), EV_SYSEXIT, (gp)->id, 0, (m)->id, 0))
-#define trace_resume(m, gp) TRACE_(trace_put((m), EV_RESUME, (gp)->id, 0, 0, 0))
-#define trace_handoff(m, pp) TRACE_(trace_put((m), EV_HANDOFF, 0, 0, (pp)->id, 0))
-#define trace_steal(m, victim, n) TRACE_(trace_put((m), EV_STEAL, 0, (victim)->id, (n), 0))
-#define trace_poll(m, n) TRACE_(trace_put((m), EV_POLL, 0, 0, (n), 0))
-#define trace_timer(m) TRACE_(trace_put((m), EV_TIMER, 0, 0, 0, 0))
-#define trace_stw(m, on) TRACE_(trace_put((m), EV_WORLD, 0, 0, 0, (on)))
+#define trace_yield(m, gp) TRACE_(trace_put((m), EV_YIELD, (gp)->id, 0))
+#define trace_end(m, gp) TRACE_(trace_put((m), EV_END, (gp)->id, 0))
+#define trace_preempt(m, gp) TRACE_(trace_put((m), EV_PREEMPT, (gp)->id, 0))
+#define trace_syscall(m, gp) TRACE_(trace_put((m), EV_SYSCALL, (gp)->id, 0))
+#define trace_sysexit(m, gp) TRACE_(trace_put((m), EV_SYSEXIT, (gp)->id, 0))
+#define trace_resume(m, gp) TRACE_(trace_put_resume((m), (gp)))
+#define trace_handoff(m, pp) TRACE_(trace_put((m), EV_HANDOFF, (pp)->id, 0))
+#define trace_steal(m, victim, n) TRACE_(trace_put((m), EV_STEAL, (n), 0))
+#define trace_poll(m, n) TRACE_(trace_put((m), EV_POLL, (n), 0))
+#define trace_timer(m) TRACE_(trace_put((m), EV_TIMER, 0, 0))
+#define trace_stw(m, on) TRACE_(trace_put((m), EV_WORLD, 0, (on)))
+#define trace_region(m, gp, text, on) TRACE_(trace_put_region((m), (gp), (text), (on)))
 
-/* ---- sessions (trace.c) ---------------------------------------------------------------------- */
+/* ---- sessions (trace_session.c) -------------------------------------------------------------- */
 
 /* Begins a trace into the descriptor, which is the tracer's from then on. 0, -EBUSY, -errno. */
 int tracing_start(int fd);
@@ -91,7 +103,6 @@ typedef struct TraceSource {
     const TraceEvent *(*next)(struct TraceSource *s); /* in the order of time; NULL: no more */
     double ns_per_tick;
     uint64_t first_tick;
-    uint64_t count;       /* of events, at most */
     uint64_t dropped;
 } TraceSource;
 

@@ -16,7 +16,6 @@
 #include "dump.h"
 #include "symbols.h"
 #include "trace.h"
-#include "unwind.h"
 
 typedef struct Task {
     uint64_t id;        /* 0: the place is free */
@@ -25,7 +24,7 @@ typedef struct Task {
     uint64_t flow;      /* the arrow that ends at its next slice; 0: none */
     uint64_t fn;
     uint16_t p;         /* runs there; NO_P: does not run */
-    char name[36];
+    char name[TRACE_TEXT];
 } Task;
 
 typedef struct Writer {
@@ -207,8 +206,8 @@ static void readied(Writer *w, Task *k, const TraceEvent *e) {
         scheduler_slice(w, pid, tid, e->when);
     k->flow = ++w->flows;
     Out *o = begin(w, 's', pid, tid, e->when);
-    out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%u}}",
-            (unsigned long)k->flow, (unsigned long)k->id, e->y);
+    out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
+            (unsigned long)k->flow, (unsigned long)k->id, (unsigned long)e->y, e->x ? ",\"about\":1" : "");
 }
 
 static void created(Writer *w, Task *k, const TraceEvent *e) {
@@ -216,15 +215,11 @@ static void created(Writer *w, Task *k, const TraceEvent *e) {
     Out *o = begin(w, 'i', e->p == NO_P ? 3 : 1, e->p == NO_P ? 0 : e->p, e->when);
     out_fmt(o, ",\"s\":\"t\"");
     out_name(w, k);
-    out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%u}}", (unsigned long)k->id, e->y);
+    out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", (unsigned long)k->id,
+            (unsigned long)e->y);
 }
 
-static void named(Task *k, const TraceEvent *e) {
-    if (e->x > 2) return;
-    memcpy(k->name + e->x * 12, &e->arg, 8);
-    memcpy(k->name + e->x * 12 + 8, &e->y, 4);
-    k->name[sizeof k->name - 1] = 0;
-}
+static void named(Task *k, const TraceEvent *e) { memcpy(k->name, e->text, sizeof k->name); }
 
 static void call_ends(Writer *w, Task *k, const TraceEvent *e) {
     if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
@@ -239,13 +234,9 @@ static void resumes(Writer *w, Task *k, const TraceEvent *e) {
 }
 
 static void region(Writer *w, const Task *k, const TraceEvent *e) {
-    char text[64] = "";
-    if (!read_memory((uintptr_t)e->arg, text, sizeof text))
-        for (size_t i = 0; i < sizeof text - 1 && read_memory(e->arg + i, text + i, 1) && text[i];) i++;
-    text[sizeof text - 1] = 0;
     Out *o = begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
     out_fmt(o, ",\"id\":%lu,\"name\":", (unsigned long)k->id);
-    out_quoted(o, text);
+    out_quoted(o, e->text);
     out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", (unsigned long)k->id);
 }
 

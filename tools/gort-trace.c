@@ -29,6 +29,7 @@ typedef struct Task {
     int name;
     int state;
     double since;
+    int about; /* runnable since some moment after that */
     char reason[40];
 } Task;
 
@@ -176,13 +177,14 @@ static void ran(const char *line) {
     Name *n = &names[k->name];
     if (k->state == RUNNABLE && ts >= k->since) {
         n->runnable += ts - k->since;
-        add_latency(k, ts - k->since, ts);
+        if (!k->about) add_latency(k, ts - k->since, ts);
     }
     n->running += dur;
     n->slices++;
     text(line, "\"end\":\"", k->reason, sizeof k->reason);
     k->state = state_after(k->reason);
     k->since = ts + dur;
+    k->about = 0;
     if (!strcmp(k->reason, "exit") || !strcmp(k->reason, "running")) k->state = UNKNOWN;
 }
 
@@ -206,6 +208,7 @@ static void woken(const char *line) {
     }
     k->state = RUNNABLE;
     k->since = ts;
+    k->about = strstr(line, "\"about\":") != NULL;
 }
 
 static void event(const char *line) {

@@ -40,6 +40,9 @@ static void play(void) {
     CHECK_EQ(gort_blocking(in_call, NULL), 5);
     gort_enter_syscall();
     gort_exit_syscall();
+    gort_region_begin("a \"region\"");
+    gort_yield();
+    gort_region_end("a \"region\"");
     gort_chan_close(ping);
     gort_wg_wait(&wg);
     gort_chan_release(ping);
@@ -114,6 +117,9 @@ static void one_trace(void) {
     CHECK_GE(count_of(text, "\"end\":\"sleep\""), 20);
     CHECK_GE(count_of(text, "\"cat\":\"syscall\""), 2);
     CHECK_EQ(count_of(text, "\"ph\":\"s\""), sum(text, "readied"));
+    CHECK_EQ(count_of(text, "\"ph\":\"b\""), 1);
+    CHECK_EQ(count_of(text, "\"ph\":\"e\""), 1);
+    CHECK_EQ(count_of(text, "\"name\":\"a \\\"region\\\"\",\"cat\":\"region\""), 2);
     CHECK_LE(count_of(text, "\"ph\":\"f\""), count_of(text, "\"ph\":\"s\""));
     free(text);
 }
@@ -121,6 +127,8 @@ static void one_trace(void) {
 static int program(int argc, char **argv) {
     CHECK_EQ(gort_trace_stop(), -EINVAL);
     CHECK_EQ(gort_trace_start(NULL), -EINVAL);
+    gort_region_begin("no trace runs"); /* nothing */
+    gort_region_end(NULL);
     CHECK_EQ(gort_trace_start("/nonexistent/dir/file"), -ENOENT);
     for (int i = 0; i < 3; i++) one_trace();
     return 0;
