@@ -34,6 +34,7 @@
 #include "sysfault.h"
 #include "stack.h"
 #include "sysmon.h"
+#include "top_page.h"
 #include "trace.h"
 #include "wake.h"
 #include "world.h"
@@ -226,6 +227,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     run.argc = argc;
     run.argv = argv;
     note_clear(&run.done);
+    top_begin_run(); /* before the monitor, which writes there */
     int r = start(m);
     if (r == 0) {
         gort_attr attr = {.stack_size = MAIN_STACK};
@@ -248,6 +250,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         page_end_run();
         tracing_end_run();
     }
+    top_end_run();
     sim_end();
     m->locks--;
     garbage_collect(); /* timers that went with the runtime */

@@ -163,16 +163,6 @@ static void out_p_json(Out *o, P *p, int64_t now) {
     out_str(o, "}");
 }
 
-static const char *m_state(M *m, G *gp) {
-    if (m->plain) return "plain";
-    if (load_rlx(&m->in_handler)) return "preempted";
-    if (gp && load_rlx(&gp->status) == G_SYSCALL) return "syscall";
-    if (load_rlx(&m->attn) & ATTN_TAKEN) return "in the kernel";
-    if (m->spinning) return "spinning";
-    if (gp) return "running";
-    return load_rlx(&m->p) ? "scheduling" : "idle";
-}
-
 static void out_ms(Out *o) {
     int n = 0;
     out_str(o, ",\"ms\":[");

@@ -55,6 +55,16 @@ uint32_t p_queue(P *p) {
     return n > RING ? 0 : n; /* the two words were not read at one moment */
 }
 
+const char *m_state(M *m, G *gp) {
+    if (m->plain) return "plain";
+    if (load_rlx(&m->in_handler)) return "preempted";
+    if (gp && load_rlx(&gp->status) == G_SYSCALL) return "syscall";
+    if (load_rlx(&m->attn) & ATTN_TAKEN) return "in the kernel";
+    if (m->spinning) return "spinning";
+    if (gp) return "running";
+    return load_rlx(&m->p) ? "scheduling" : "idle";
+}
+
 /* Queues and timers of the Ps in use. */
 static void add_queues(gort_stats *s) {
     for (int i = 0; i < MAX_PROCS; i++) {

@@ -40,6 +40,7 @@
 #include "stack.h"
 #include "stall.h"
 #include "sysfault.h"
+#include "top_page.h"
 #include "wake.h"
 #include "world.h"
 
@@ -202,6 +203,7 @@ static void housekeeping(int64_t now) {
         schedtrace_print(mon.start);
     }
     leak_look(now);
+    top_look(now);
 }
 
 static void sleep_on(int64_t until) {
@@ -217,6 +219,8 @@ static bool sleep_deeply(int64_t now) {
     if (settings.schedtrace && mon.traced + settings.schedtrace * GORT_MS < until)
         until = mon.traced + settings.schedtrace * GORT_MS;
     if (leak_due() < until) until = leak_due();
+    if (top_due(now) < until) until = top_due(now);
+    top_idle(now);
     note_clear(&mon.note);
     set_alarm(until); /* before we say so */
     store_seq(&sysmon_sleeps, 1);
