@@ -322,7 +322,7 @@ int netpoll_start(void) {
     store_seq(&sched.poll_waiters, 0);
     int r = kpoll_open();
     if (r == 0) uring_start();
-    return r;
+    return r == 0 || r == -ENOMEM ? r : -EAGAIN; /* as gort_main says it */
 }
 
 /* The goroutines that still wait will never run again: forgets them, and that the kernel knew.
