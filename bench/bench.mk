@@ -4,6 +4,7 @@
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
 #   make bench-build                         the programs only: $(OUT)/bench/
+#   make bench-hook [B=pipe]                 what the hook adds to each call that does not block
 #
 # The Go twin is taken from $(GOBENCH), a directory with bench.go and go.mod.
 
@@ -17,13 +18,19 @@ RUNS      ?= 5
 UPDATE    ?=
 BENCHBIN  := $(addprefix $(BENCH)/,bench hold floor pthread load)
 
-.PHONY: bench bench-build bench-go bench-peers bench-instructions
+.PHONY: bench bench-hook bench-build bench-go bench-peers bench-instructions
 bench: bench-build bench-go bench-peers
 	$(Q)command -v python3 >/dev/null || { echo '  bench needs python3'; exit 1; }
 	$(Q)python3 bench/run --dir $(BENCH) --runs $(RUNS) $(B)
 bench-instructions: $(BENCH)/bench
 	$(Q)UPDATE='$(UPDATE)' bench/instructions $(BENCH)/bench
 bench-build: $(BENCHBIN)
+bench-hook: $(BENCH)/hook_cost
+	$(Q)GORT_MAXPROCS=2 $(BENCH)/hook_cost $(B)
+$(BENCH)/hook_cost: bench/hook_cost.c $(OUT)/libgort-hook.so
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BENCHC) -fno-strict-aliasing $< -o $@ -L$(OUT) -Wl,-rpath,$(abspath $(OUT)) -Wl,--no-as-needed -lgort-hook -lgort -ldl
 test-programs: bench-build # for tests/long/bench_smoke.sh
 
 $(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/workloads.h include/gort.h $(BENCHLIB)

@@ -11,14 +11,16 @@
 #include "hook.h"
 #include "m.h"
 #include "netpoll.h"
+#include "retake.h"
+#include "sim.h"
 #include "soft.h"
 
-static bool here(void) {
+static M *here(void) {
     M *m = getm();
-    if (m == NULL || m->locks != 0 || m->plain || unlikely(forked_child)) return false;
+    if (m == NULL || m->locks != 0 || m->plain || unlikely(forked_child)) return NULL;
     G *gp = m->curg;
-    if (gp == NULL || load_rlx(&gp->status) != G_RUNNING) return false;
-    return !on_alt_stack(m, __builtin_frame_address(0));
+    if (gp == NULL || load_rlx(&gp->status) != G_RUNNING) return NULL;
+    return on_alt_stack(m, __builtin_frame_address(0)) ? NULL : m;
 }
 
 static G *current(void) {
@@ -32,6 +34,8 @@ static M *enter_(void) { return enter(); }
 static void leave_(M *m) { leave(m); }
 static void lock_(Lock *l) { lock(l, RANK_PRIM); }
 static void unlock_(Lock *l) { unlock(l); }
+
+static bool retakes(void) { return retake_works && settings.retake != 1 && !sim_on; }
 
 static void forget(int fd) {
     M *m = enter();
@@ -63,6 +67,9 @@ EXPORT const HookCore *gort_hook_core(void) {
         .ready = ready,
         .stay_begin = soft_begin,
         .stay_end = soft_end,
+        .retakes = retakes,
+        .taken = &sched.taken,
+        .looks = &sched.looks,
         .forget = forget,
         .known = known,
     };

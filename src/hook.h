@@ -10,8 +10,8 @@
 typedef struct HookCore {
     size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
 
-    /* The one test: is this code of a goroutine, outside of the runtime, that may park? */
-    bool (*here)(void);
+    /* The one test: is this code of a goroutine, outside of the runtime, that may park? Its M, or NULL. */
+    M *(*here)(void);
     /* The goroutine this thread runs, wherever it is; NULL: none. */
     G *(*current)(void);
     bool (*child)(void); /* a fork of a running runtime */
@@ -28,6 +28,11 @@ typedef struct HookCore {
      * it is this call that asked for it, and has to end it. Before any other call into gort. */
     bool (*stay_begin)(void);
     void (*stay_end)(void);
+
+    /* An unannounced call may sleep in the kernel: the monitor takes the P. False where it cannot. */
+    bool (*retakes)(void);
+    const uint32_t *taken;  /* how many threads sleep so now */
+    const uint32_t *looks;  /* how often the monitor has looked */
 
     /* Descriptors. forget: the number is another file from now on. known: closing it needs
      * gort_close. */

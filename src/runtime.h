@@ -298,6 +298,7 @@ typedef struct Sched {
     uint32_t running;       /* 1 between the start and the end of a runtime */
     uint32_t epoch;
     int64_t coarse;         /* a recent reading of the clock */
+    uint32_t looks;         /* of the monitor; it alone writes */
     int64_t polled_at;      /* last network poll; 0: a thread blocks in it now */
     int64_t poll_until;     /* what that thread waits for at most */
     uint32_t poll_waiters;  /* Gs waiting for a descriptor */

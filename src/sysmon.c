@@ -261,6 +261,7 @@ static void *sysmon_main(void *arg) {
     while (!load_acq(&mon.stop)) {
         int64_t now = os_now();
         if (!sim_on) store_rlx(&sched.coarse, now); /* mutexes decide by it */
+        bump(&sched.looks, 1);
         housekeeping(now);
         poll_network(now);
         soft_look(mon.m, now);

@@ -8,39 +8,40 @@
  */
 #include "inside.h"
 
-#include <stdarg.h>
-
-HOOK int close(int fd) {
-    if (!here()) return libc(close)(fd);
-    kind_set(fd, KIND_UNKNOWN);
+static NOINLINE int close_known(int fd) {
     Stay s = stay();
-    if (core->known(fd)) return (int)result(s, gort_close(fd));
-    gort_enter_syscall();
-    int r = libc(close)(fd);
-    gort_exit_syscall();
-    stay_end(s);
-    return r;
+    return (int)result(s, gort_close(fd));
 }
 
-/* fd is another file now. */
-static int renewed(int fd) {
-    if (fd < 0) return fd;
-    kind_set(fd, KIND_UNKNOWN);
+HOOK int close(int fd) {
+    hint_forget(fd);
+    if (!here()) return libc(close)(fd);
+    if (unlikely(core->known(fd))) return close_known(fd);
+    return (int)returned(sys(SYS_close, fd, 0, 0, 0, 0, 0));
+}
+
+static NOINLINE void forget(int fd) {
     Stay s = stay();
     core->forget(fd);
     stay_end(s);
-    return fd;
 }
 
-HOOK int dup(int fd) { return here() ? renewed(libc(dup)(fd)) : libc(dup)(fd); }
+int renewed(long fd) {
+    if (fd < 0) return (int)returned(fd);
+    hint_forget((int)fd);
+    if (unlikely(core->known((int)fd))) forget((int)fd);
+    return (int)fd;
+}
+
+HOOK int dup(int fd) { return here() ? renewed(sys(SYS_dup, fd, 0, 0, 0, 0, 0)) : libc(dup)(fd); }
 
 HOOK int dup2(int fd, int to) {
     if (!here() || fd == to) return libc(dup2)(fd, to);
-    return renewed(libc(dup2)(fd, to));
+    return renewed(sys(SYS_dup3, fd, to, 0, 0, 0, 0));
 }
 
 HOOK int dup3(int fd, int to, int flags) {
-    return here() ? renewed(libc(dup3)(fd, to, flags)) : libc(dup3)(fd, to, flags);
+    return here() ? renewed(sys(SYS_dup3, fd, to, flags, 0, 0, 0)) : libc(dup3)(fd, to, flags);
 }
 
 typedef struct Locking {
@@ -63,16 +64,17 @@ static int lock_file(int fd, int cmd, void *arg) {
     return r;
 }
 
-HOOK int fcntl(int fd, int cmd, ...) {
-    va_list ap;
-    va_start(ap, cmd);
-    void *arg = va_arg(ap, void *);
-    va_end(ap);
-    if (likely(cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) || !here())
+/* Flags: what libc does with them is the bare call, and so are the locks that do not wait. The third
+ * argument comes where that of an ordinary function does, and no prologue for more is needed. */
+HOOK int hook_fcntl(int fd, int cmd, void *arg) __asm__("fcntl");
+HOOK int hook_fcntl(int fd, int cmd, void *arg) {
+    if (likely(cmd >= F_GETFD && cmd <= F_SETLK)) return (int)returned(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0));
+    if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) || !here())
         return libc(fcntl)(fd, cmd, arg);
-    if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) return renewed(libc(fcntl)(fd, cmd, arg));
+    if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) return renewed(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0));
     return lock_file(fd, cmd, arg);
 }
+_Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F_GETLK == 5 && F_SETLK == 6, "");
 
 /* What programs with 64-bit offsets call. */
-int fcntl64(int fd, int cmd, ...) __attribute__((alias("fcntl"), visibility("default")));
+HOOK int hook_fcntl64(int fd, int cmd, void *arg) __asm__("fcntl64") __attribute__((alias("fcntl")));

@@ -5,18 +5,34 @@
 
 #include <stdarg.h>
 
-/* Announced: the open of a FIFO waits for the other side, a file of a network may take its time. */
-static int opened(const char *path, int flags, mode_t mode) {
+typedef struct Open {
+    const char *path;
+    int flags;
+    mode_t mode;
+} Open;
+
+static long open_now(const Open *o) { return sys(SYS_openat, AT_FDCWD, o->path, o->flags, o->mode, 0, 0); }
+
+/* The open of a FIFO waits for the other side, a file of a network may take its time: the monitor
+ * sees it. Where it cannot take the P, it is announced, which gives the P away. */
+static long open_announced(const Open *o) {
     Stay s = stay();
     gort_enter_syscall();
-    int fd = libc(open)(path, flags, mode);
+    long fd = open_now(o);
     gort_exit_syscall();
-    if (fd >= 0) {
-        kind_set(fd, KIND_UNKNOWN);
-        core->forget(fd);
-    }
     stay_end(s);
     return fd;
+}
+
+static int opened(M *m, Open o) {
+    long fd;
+    if (likely(core->retakes())) {
+        fd = open_now(&o);
+        if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) core_pass();
+    } else {
+        fd = open_announced(&o);
+    }
+    return renewed(fd);
 }
 
 HOOK int open(const char *path, int flags, ...) {
@@ -24,8 +40,8 @@ HOOK int open(const char *path, int flags, ...) {
     va_start(ap, flags);
     mode_t mode = va_arg(ap, mode_t);
     va_end(ap);
-    if (!here()) return libc(open)(path, flags, mode);
-    return opened(path, flags, mode);
+    M *m = here();
+    return m ? opened(m, (Open){path, flags, mode}) : libc(open)(path, flags, mode);
 }
 
 /* What programs with 64-bit offsets, or built with _FORTIFY_SOURCE, call. */
@@ -61,11 +77,11 @@ static long flock_blocking(void *arg) {
 
 HOOK int flock(int fd, int how) {
     if (!here() || (how & LOCK_NB)) return libc(flock)(fd, how);
-    int r = libc(flock)(fd, how | LOCK_NB);
-    if (r == 0 || errno != EWOULDBLOCK) return r;
+    long r = sys(SYS_flock, fd, how | LOCK_NB, 0, 0, 0, 0);
+    if (r != -EWOULDBLOCK) return (int)returned(r);
     Locking l = {fd, how};
     Stay s = stay();
-    r = (int)gort_blocking(flock_blocking, &l);
+    r = gort_blocking(flock_blocking, &l);
     stay_end(s);
-    return r;
+    return (int)r;
 }

@@ -3,14 +3,14 @@
  *
  *     if (!here()) return real.read(fd, buf, n);
  *
- * and goes on only where it runs on a goroutine. It then tries without blocking, by libc's own
- * function, and only what would block takes a slow path:
+ * and goes on only where it runs on a goroutine. It then tries without blocking, by the bare system
+ * call or libc's own function, and only what would block takes a slow path:
  *
  *     Stay s = stay();         the goroutine comes back to this thread (soft.c)
  *     long r = gort_...();     parks
  *     return result(s, r);     errno, read anew: its address is another after a switch
  *
- * No state is kept about descriptors but a hint of their kind (kind.c): O_NONBLOCK and the timeouts
+ * No state is kept about descriptors but hints of their kind (kind.c): O_NONBLOCK and the timeouts
  * are asked of the kernel when a call is about to wait, so what the caller set is what holds.
  *
  * The interposed names stand in tables by family, below; real.c finds libc's own for each.
@@ -33,6 +33,7 @@
 #include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -83,8 +84,14 @@ NOINLINE void real_find(void);
         real.name;                                                                                 \
     }))
 
-/* On a goroutine, outside of the runtime. */
-INLINE bool here(void) { return core != NULL && core->here(); }
+/* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. */
+INLINE M *here(void) { return core != NULL ? core->here() : NULL; }
+
+/* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
+ * libc's functions more than all that we add (bench/hook_cost.c). On a goroutine only: nobody
+ * cancels its thread. */
+#define sys(nr, a, b, c, d, e, f)                                                                  \
+    arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* The current goroutine stays with its thread until result(). */
 typedef struct Stay {
@@ -93,6 +100,14 @@ typedef struct Stay {
 INLINE Stay stay(void) { return (Stay){core->stay_begin()}; }
 INLINE void stay_end(Stay s) {
     if (s.mine) core->stay_end();
+}
+
+/* After a call in which the P was taken: gets one again, before this goes on as if it had. */
+INLINE void core_pass(void) {
+    Stay s = stay();
+    M *m = core->enter();
+    core->leave(m);
+    stay_end(s);
 }
 
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
@@ -111,16 +126,71 @@ INLINE long result(Stay s, long r) {
 
 /* ---- descriptors (kind.c) ------------------------------------------------------------------- */
 
-enum { KIND_UNKNOWN, KIND_SOCKET, KIND_NOWAIT, KIND_FILE, KIND_OTHER };
+enum { KIND_UNKNOWN, KIND_SOCKET, KIND_NOWAIT, KIND_HOT, KIND_PLAIN, KIND_OTHER };
+enum { READING, WRITING };
+typedef struct Hint { /* atomic hints, for each direction */
+    uint8_t kind[2];
+    uint8_t mistakes[2]; /* how often HOT was wrong */
+    uint8_t unused[4];
+    uint32_t streak[2];  /* tries since the last that would have blocked */
+} ALIGNED(16) Hint;
 #define KINDS 65536
-extern uint8_t kinds[KINDS]; /* atomic hints */
+extern Hint fd_hints[KINDS];
 
-INLINE int kind_hint(int fd) { return (unsigned)fd < KINDS ? load_rlx(&kinds[fd]) : KIND_UNKNOWN; }
-INLINE void kind_set(int fd, int kind) {
-    if ((unsigned)fd < KINDS && load_rlx(&kinds[fd]) != kind) store_rlx(&kinds[fd], (uint8_t)kind);
+INLINE int kind_hint(int fd, int dir) {
+    return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].kind[dir]) : KIND_UNKNOWN;
 }
-int kind_look(int fd);          /* asks the kernel; -1 and errno */
+INLINE void kind_set(int fd, int dir, int kind) {
+    if ((unsigned)fd < KINDS && load_rlx(&fd_hints[fd].kind[dir]) != kind) store_rlx(&fd_hints[fd].kind[dir], (uint8_t)kind);
+}
+INLINE void kind_set_both(int fd, int kind) {
+    kind_set(fd, READING, kind);
+    kind_set(fd, WRITING, kind);
+}
+/* The number is another file from now on. */
+INLINE void hint_forget(int fd) {
+    if ((unsigned)fd >= KINDS) return;
+    Hint *h = &fd_hints[fd];
+    uint64_t any;
+    memcpy(&any, h, sizeof any);
+    if (unlikely(any != 0)) memset(h, 0, sizeof *h);
+}
+int kind_look(int fd, int dir); /* asks the kernel; -errno */
+/* hot.c: counts a NOWAIT try that has not blocked, or has. */
+#define HOT_AFTER 16384
+#define HOT_CHECK 256
+NOINLINE void hot_on(int fd, int dir);
+NOINLINE void hot_off(int fd, int dir);
+INLINE void hot_count(int fd, int dir) {
+    if ((unsigned)fd >= KINDS) return;
+    uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
+    store_rlx(&fd_hints[fd].streak[dir], n);
+    if (unlikely(n % HOT_AFTER == 0)) hot_on(fd, dir);
+}
+/* HOT: is this one to be called as it is? */
+INLINE bool hot_now(M *m, int fd, int dir) {
+    uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
+    store_rlx(&fd_hints[fd].streak[dir], n);
+    return n % HOT_CHECK != 0 && load_rlx(core->taken) == 0 && load_rlx(&m->attn) == 0;
+}
+/* Called as it is; the monitor's count was `looks` before. Three looks later: it has slept. */
+NOINLINE void hot_slept(M *m, int fd, int dir);
+INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
+    if (unlikely((load_rlx(&m->attn) & ATTN_TAKEN) || load_rlx(core->looks) - looks >= 3)) hot_slept(m, fd, dir);
+}
+int renewed(long fd);           /* fd, of a bare call, is another file now; -errno as returned() */
 bool waits(int fd);             /* the caller wants to wait: it has not set O_NONBLOCK */
+
+/* poll(2) without waiting: a count, or -errno. */
+INLINE long poll_many(struct pollfd *fds, unsigned long n) {
+#ifdef SYS_poll
+    return sys(SYS_poll, fds, n, 0, 0, 0, 0);
+#else
+    struct timespec none = {0, 0};
+    return sys(SYS_ppoll, fds, n, &none, NULL, 0, 0);
+#endif
+}
+long poll_now(int fd, short events);
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
 int64_t after(int64_t ns);      /* a deadline, from now on */

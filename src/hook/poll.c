@@ -1,7 +1,7 @@
 /*
  * poll, select and epoll_wait.
  *
- * First libc's own with a timeout of zero; what finds nothing and may wait parks in gort_poll. An
+ * First the kernel is asked without waiting; what finds nothing and may wait parks in gort_poll. An
  * epoll descriptor is itself one that can be polled. With a signal mask to be in force while
  * waiting, libc's own is called on a handed-off thread: the mask is a thread's.
  */
@@ -37,9 +37,9 @@ static long poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
 }
 
 HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
-    if (!here() || timeout == 0) return libc(poll)(fds, n, timeout);
-    int r = libc(poll)(fds, n, 0);
-    if (r != 0) return r;
+    if (!here()) return libc(poll)(fds, n, timeout);
+    long r = poll_many(fds, n);
+    if (r != 0 || timeout == 0) return (int)returned(r);
     Stay s = stay();
     return (int)result(s, poll_until(fds, n, after_ms(timeout)));
 }
@@ -177,21 +177,27 @@ HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict
 
 /* ---- epoll ---------------------------------------------------------------------------------- */
 
+static long epoll_now(int fd, struct epoll_event *events, int max) {
+#ifdef SYS_epoll_wait
+    return sys(SYS_epoll_wait, fd, events, max, 0, 0, 0);
+#else
+    return sys(SYS_epoll_pwait, fd, events, max, 0, NULL, 0);
+#endif
+}
+
 HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
     if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
-    int r = libc(epoll_wait)(fd, events, max, 0);
-    if (r != 0 || timeout == 0) return r;
+    long r = epoll_now(fd, events, max);
+    if (r != 0 || timeout == 0) return (int)returned(r);
     int64_t deadline = after_ms(timeout);
     Stay s = stay();
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         long ready = poll_until(&p, 1, deadline);
         if (ready < 0) return (int)result(s, ready);
-        r = libc(epoll_wait)(fd, events, max, 0);
-        if (r != 0 || ready == 0) break;
+        r = epoll_now(fd, events, max);
+        if (r != 0 || ready == 0) return (int)result(s, r);
     }
-    stay_end(s);
-    return r;
 }
 
 static long epoll_blocking(void *arg) {

@@ -26,8 +26,8 @@ static int open_pid(pid_t pid) {
 
 HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     if (!here() || (options & WNOHANG)) return libc(waitpid)(pid, status, options);
-    pid_t r = libc(waitpid)(pid, status, options | WNOHANG);
-    if (r != 0) return r;
+    pid_t r = (pid_t)sys(SYS_wait4, pid, status, options | WNOHANG, NULL, 0, 0);
+    if (r != 0) return (pid_t)returned(r);
     Child c = {pid, status, options};
     Stay s = stay();
     int fd = pid > 0 && options == 0 ? open_pid(pid) : -1;

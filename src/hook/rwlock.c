@@ -41,10 +41,8 @@ HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock, const struc
 
 HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
     int writer = load_rlx(&lock->__data.__cur_writer);
-    if (unlikely(writer != 0) && here()) {
-        int me = (int)gettid();
-        if (writer != me) store_rlx(&lock->__data.__cur_writer, me);
-    }
+    M *m = unlikely(writer != 0) ? here() : NULL;
+    if (m && writer != m->tid) store_rlx(&lock->__data.__cur_writer, m->tid);
     int r = libc(pthread_rwlock_unlock)(lock);
     released(lock, true);
     return r;

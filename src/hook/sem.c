@@ -14,6 +14,7 @@ static int done(int r) { return (int)returned(-r); }
 
 HOOK int sem_wait(sem_t *sem) {
     if (!here()) return libc(sem_wait)(sem);
+    if (likely(load_rlx((uint32_t *)(void *)sem) != 0) && libc(sem_trywait)(sem) == 0) return 0;
     int err = get_errno();
     int r = try_sem(sem);
     if (r == EBUSY) r = wait_for(sem, try_sem, WAIT_SEMA, GORT_FOREVER);

@@ -4,8 +4,8 @@
  * There is no flag that makes one accept or connect non-blocking. connect sets O_NONBLOCK for the
  * moment of the call and takes it back before it waits: nobody else uses a socket that is not yet
  * connected. A listening socket is shared, so there accept asks poll first and then calls as an
- * announced system call: should another have been faster, a thread waits for the next connection,
- * and nothing is lost.
+ * system call: should another have been faster, a thread waits for the next connection, and nothing
+ * is lost. One that always finds a connection need not ask (hot.c).
  *
  * A timeout of the socket shows as the kernel shows it: EAGAIN, and EINPROGRESS from connect.
  */
@@ -16,12 +16,10 @@ static long timed(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
 /* A call with these flags never waits. */
 static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
 
-static bool would_block(int fd) {
-    kind_set(fd, KIND_SOCKET);
-    if (errno != EAGAIN) return false;
-    if (waits(fd)) return true;
-    set_errno(EAGAIN);
-    return false;
+/* r is what a try gave: is it to wait? */
+static bool would_block(int fd, long r) {
+    kind_set_both(fd, KIND_SOCKET);
+    return r == -EAGAIN && waits(fd);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------ */
@@ -35,8 +33,8 @@ static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct
 HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
     if (!here() || flagged(flags)) return libc(recv)(fd, buf, n, flags);
     if (unlikely(flags & MSG_WAITALL)) return recvfrom(fd, buf, n, flags, NULL, NULL);
-    ssize_t r = libc(recv)(fd, buf, n, flags | MSG_DONTWAIT);
-    if (likely(r >= 0) || !would_block(fd)) return r;
+    long r = sys(SYS_recvfrom, fd, buf, n, flags | MSG_DONTWAIT, NULL, NULL);
+    if (likely(r >= 0) || !would_block(fd, r)) return returned(r);
     return recv_wait(fd, buf, n, flags, NULL, NULL);
 }
 
@@ -47,8 +45,8 @@ HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct so
         if (!waits(fd)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
         return recv_wait(fd, buf, n, flags, sa, len);
     }
-    ssize_t r = libc(recvfrom)(fd, buf, n, flags | MSG_DONTWAIT, sa, len);
-    if (likely(r >= 0) || !would_block(fd)) return r;
+    long r = sys(SYS_recvfrom, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
+    if (likely(r >= 0) || !would_block(fd, r)) return returned(r);
     return recv_wait(fd, buf, n, flags, sa, len);
 }
 
@@ -64,8 +62,8 @@ HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
         if (!waits(fd)) return libc(recvmsg)(fd, msg, flags);
         return recvmsg_wait(fd, msg, flags);
     }
-    ssize_t r = libc(recvmsg)(fd, msg, flags | MSG_DONTWAIT);
-    if (likely(r >= 0) || !would_block(fd)) return r;
+    long r = sys(SYS_recvmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
+    if (likely(r >= 0) || !would_block(fd, r)) return returned(r);
     return recvmsg_wait(fd, msg, flags);
 }
 
@@ -112,17 +110,17 @@ static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, 
 
 HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
     if (!here() || flagged(flags)) return libc(send)(fd, buf, n, flags);
-    ssize_t r = libc(send)(fd, buf, n, flags | MSG_DONTWAIT);
-    if (likely(r == (ssize_t)n)) return r;
-    if (r < 0) return would_block(fd) ? send_wait(fd, buf, n, flags, NULL, 0, 0) : r;
+    long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, NULL, 0);
+    if (likely(r == (long)n)) return r;
+    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, NULL, 0, 0) : returned(r);
     return waits(fd) ? send_wait(fd, buf, n, flags, NULL, 0, (size_t)r) : r;
 }
 
 HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa, socklen_t len) {
     if (!here() || flagged(flags)) return libc(sendto)(fd, buf, n, flags, sa, len);
-    ssize_t r = libc(sendto)(fd, buf, n, flags | MSG_DONTWAIT, sa, len);
-    if (likely(r == (ssize_t)n)) return r;
-    if (r < 0) return would_block(fd) ? send_wait(fd, buf, n, flags, sa, len, 0) : r;
+    long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
+    if (likely(r == (long)n)) return r;
+    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0) : returned(r);
     return waits(fd) ? send_wait(fd, buf, n, flags, sa, len, (size_t)r) : r;
 }
 
@@ -158,8 +156,8 @@ static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags
 
 HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
     if (!here() || flagged(flags)) return libc(sendmsg)(fd, msg, flags);
-    ssize_t r = libc(sendmsg)(fd, msg, flags | MSG_DONTWAIT);
-    if (r < 0) return would_block(fd) ? sendmsg_wait(fd, msg, flags, 0) : r;
+    long r = sys(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
+    if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0) : returned(r);
     if (likely((size_t)r == total(msg)) || !waits(fd)) return r;
     return sendmsg_wait(fd, msg, flags, (size_t)r);
 }
@@ -180,29 +178,45 @@ static long wait_acceptable(int fd) {
     }
 }
 
-static int accept_on(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+static int accepted(long conn) {
+    int fd = renewed(conn);
+    if (fd >= 0) kind_set_both(fd, KIND_SOCKET);
+    return fd;
+}
+
+/* Nothing waits there now. */
+static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+    hot_off(fd, READING);
     Stay s = stay();
     long r = waits(fd) ? wait_acceptable(fd) : 0;
     if (r < 0) return (int)result(s, r);
     gort_enter_syscall();
-    int conn = libc(accept4)(fd, sa, len, flags);
+    r = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     gort_exit_syscall();
-    if (conn >= 0) {
-        core->forget(conn);
-        kind_set(conn, KIND_SOCKET);
-    }
     stay_end(s);
-    return conn;
+    return accepted(r);
+}
+
+static int accept_on(M *m, int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+    bool hot = kind_hint(fd, READING) == KIND_HOT && hot_now(m, fd, READING);
+    if (!hot) {
+        if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags);
+        hot_count(fd, READING);
+    }
+    uint32_t looks = load_rlx(core->looks);
+    long conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
+    hot_done(m, fd, READING, looks);
+    return accepted(conn);
 }
 
 HOOK int accept(int fd, struct sockaddr *restrict sa, socklen_t *restrict len) {
-    if (!here()) return libc(accept)(fd, sa, len);
-    return accept_on(fd, sa, len, 0);
+    M *m = here();
+    return m ? accept_on(m, fd, sa, len, 0) : libc(accept)(fd, sa, len);
 }
 
 HOOK int accept4(int fd, struct sockaddr *restrict sa, socklen_t *restrict len, int flags) {
-    if (!here()) return libc(accept4)(fd, sa, len, flags);
-    return accept_on(fd, sa, len, flags);
+    M *m = here();
+    return m ? accept_on(m, fd, sa, len, flags) : libc(accept4)(fd, sa, len, flags);
 }
 
 /* The connection is under way: 0, or how it ended. */
@@ -223,33 +237,33 @@ static long connected(int fd, int64_t deadline) {
     }
 }
 
+/* -errno. Nobody else uses a socket that is not yet connected. */
+static long connect_now(int fd, const struct sockaddr *sa, socklen_t len, long flags) {
+    sys(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
+    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
+    sys(SYS_fcntl, fd, F_SETFL, flags, 0, 0, 0);
+    return r;
+}
+
 /* A unix socket whose peer's backlog is full: nothing tells when it is not. */
-static long connect_again(int fd, const struct sockaddr *sa, socklen_t len, int flags, int64_t deadline) {
+static long connect_again(int fd, const struct sockaddr *sa, socklen_t len, long flags, int64_t deadline) {
     for (int64_t pause = 50 * GORT_US;; pause = pause * 2 > 10 * GORT_MS ? 10 * GORT_MS : pause * 2) {
         if (deadline != GORT_FOREVER && gort_now() >= deadline) return -EAGAIN;
         gort_sleep(pause);
-        libc(fcntl)(fd, F_SETFL, flags | O_NONBLOCK);
-        int r = libc(connect)(fd, sa, len), e = get_errno();
-        libc(fcntl)(fd, F_SETFL, flags);
-        if (r == 0) return 0;
-        if (e != EAGAIN) return -e;
+        long r = connect_now(fd, sa, len, flags);
+        if (r != -EAGAIN) return r;
     }
 }
 
 HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {
     if (!here()) return libc(connect)(fd, sa, len);
-    int flags = libc(fcntl)(fd, F_GETFL);
+    long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
-    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    kind_set(fd, KIND_SOCKET);
+    kind_set_both(fd, KIND_SOCKET);
     Stay s = stay();
     core->forget(fd);
-    libc(fcntl)(fd, F_SETFL, flags | O_NONBLOCK);
-    int r = libc(connect)(fd, sa, len), e = get_errno();
-    libc(fcntl)(fd, F_SETFL, flags);
-    long done = r == 0                            ? 0
-                : e == EINPROGRESS || e == EALREADY ? connected(fd, deadline)
-                : e == EAGAIN                     ? connect_again(fd, sa, len, flags, deadline)
-                                                  : -e;
-    return (int)result(s, done);
+    long r = connect_now(fd, sa, len, flags);
+    if (r == -EINPROGRESS || r == -EALREADY) r = connected(fd, socket_deadline(fd, SO_SNDTIMEO));
+    else if (r == -EAGAIN) r = connect_again(fd, sa, len, flags, socket_deadline(fd, SO_SNDTIMEO));
+    return (int)result(s, r);
 }

@@ -11,38 +11,39 @@
 #define RWF_NOWAIT 8
 #endif
 
-/* A regular file: short, most of the time. The monitor takes the P if it is not. */
-#define ANNOUNCED(call)                                                                            \
-    ({                                                                                             \
-        Stay s_ = stay();                                                                          \
-        gort_enter_syscall();                                                                      \
-        long r_ = (call);                                                                          \
-        gort_exit_syscall();                                                                       \
-        stay_end(s_);                                                                              \
-        r_;                                                                                        \
-    })
+/* Called as it is. Where it took so long that the P is gone, the hint may have been wrong. */
+static NOINLINE void look_again(int fd) {
+    kind_set_both(fd, KIND_UNKNOWN);
+    core_pass();
+}
+INLINE ssize_t plain_result(M *m, int fd, long r) {
+    if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) look_again(fd);
+    return returned(r);
+}
 
-/* poll(2) says that it will not block; should another have been faster, a thread blocks. */
-static bool wait_ready(int fd, short events) {
+/* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. */
+static void wait_ready(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
-    return gort_poll(&p, 1, -1) >= 0;
+    if (poll_many(&p, 1) != 0 || !waits(fd)) return;
+    Stay s = stay();
+    gort_poll(&p, 1, -1);
+    stay_end(s);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* -2: it would block; -3: it is of another kind. */
-static ssize_t try_read(int fd, int kind, const struct iovec *iov, int n) {
-    ssize_t r;
-    if (kind == KIND_SOCKET) {
-        struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
-        r = n == 1 ? libc(recv)(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT)
-                   : libc(recvmsg)(fd, &msg, MSG_DONTWAIT);
-        if (likely(r >= 0)) return r;
-        return errno == ENOTSOCK ? -3 : errno == EAGAIN ? -2 : -1;
+/* -errno; -EAGAIN: it would block; -EOPNOTSUPP: it is of another kind. */
+INLINE long try_read(int fd, int kind, const struct iovec *iov, int n) {
+    if (kind != KIND_SOCKET) {
+        long r = sys(SYS_preadv2, fd, iov, n, -1, -1, RWF_NOWAIT);
+        if (likely(r >= 0)) hot_count(fd, READING);
+        else if (r == -EAGAIN) hot_off(fd, READING);
+        return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
     }
-    r = preadv2(fd, iov, n, -1, RWF_NOWAIT);
-    if (likely(r >= 0)) return r;
-    return errno == EOPNOTSUPP || errno == ENOSYS ? -3 : errno == EAGAIN ? -2 : -1;
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+    long r = n == 1 ? sys(SYS_recvfrom, fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT, NULL, NULL)
+                    : sys(SYS_recvmsg, fd, &msg, MSG_DONTWAIT, 0, 0, 0);
+    return unlikely(r == -ENOTSOCK) ? -EOPNOTSUPP : r;
 }
 
 static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int n) {
@@ -58,45 +59,53 @@ static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int
 }
 
 static ssize_t read_other(int fd, const struct iovec *iov, int n) {
-    if (waits(fd)) {
-        Stay s = stay();
-        wait_ready(fd, POLLIN);
-        stay_end(s);
-    }
-    return ANNOUNCED(libc(readv)(fd, iov, n));
+    wait_ready(fd, POLLIN);
+    return returned(sys(SYS_readv, fd, iov, n, 0, 0, 0));
 }
 
-static NOINLINE ssize_t read_look(int fd, const struct iovec *iov, int n) {
-    int kind = kind_look(fd);
-    if (kind < 0) return -1;
-    if (kind == KIND_FILE) return ANNOUNCED(libc(readv)(fd, iov, n));
-    ssize_t r = try_read(fd, kind, iov, n);
-    if (r == -2) return read_wait(fd, kind, iov, n);
-    if (r != -3) return r;
-    kind_set(fd, KIND_OTHER);
+static NOINLINE ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
+    int kind = kind_look(fd, READING);
+    if (kind < 0) return returned(kind);
+    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
+    long r = try_read(fd, kind, iov, n);
+    if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
+    if (r != -EOPNOTSUPP) return returned(r);
+    kind_set(fd, READING, KIND_OTHER);
     return read_other(fd, iov, n);
 }
 
-INLINE ssize_t read_any(int fd, const struct iovec *iov, int n) {
-    int kind = kind_hint(fd);
-    if (unlikely(kind == KIND_UNKNOWN || kind == KIND_OTHER))
-        return kind == KIND_OTHER ? read_other(fd, iov, n) : read_look(fd, iov, n);
-    ssize_t r = try_read(fd, kind, iov, n);
-    if (likely(r >= -1)) return r;
-    return r == -2 ? read_wait(fd, kind, iov, n) : read_look(fd, iov, n);
+INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
+    if (unlikely(kind == KIND_OTHER)) return read_other(fd, iov, n);
+    if (unlikely(kind == KIND_UNKNOWN)) return read_look(m, fd, iov, n);
+    long r = try_read(fd, kind, iov, n);
+    if (likely(r >= 0)) return r;
+    if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
+    return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
+}
+
+INLINE ssize_t read_hot(M *m, int fd, void *buf, size_t n) {
+    uint32_t looks = load_rlx(core->looks);
+    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
+    hot_done(m, fd, READING, looks);
+    return returned(r);
 }
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
-    if (!here() || n == 0) return libc(read)(fd, buf, n);
-    if (kind_hint(fd) == KIND_FILE) return ANNOUNCED(libc(read)(fd, buf, n));
+    M *m = here();
+    if (m == NULL || n == 0) return libc(read)(fd, buf, n);
+    int kind = kind_hint(fd, READING);
+    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_read, fd, buf, n, 0, 0, 0));
+    if (kind == KIND_HOT && hot_now(m, fd, READING)) return read_hot(m, fd, buf, n);
     struct iovec iov = {buf, n};
-    return read_any(fd, &iov, 1);
+    return read_any(m, fd, kind, &iov, 1);
 }
 
 HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
-    if (!here() || n <= 0) return libc(readv)(fd, iov, n);
-    if (kind_hint(fd) == KIND_FILE) return ANNOUNCED(libc(readv)(fd, iov, n));
-    return read_any(fd, iov, n);
+    M *m = here();
+    if (m == NULL || n <= 0) return libc(readv)(fd, iov, n);
+    int kind = kind_hint(fd, READING);
+    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
+    return read_any(m, fd, kind, iov, n);
 }
 
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
@@ -107,18 +116,17 @@ HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t size) {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static ssize_t try_write(int fd, int kind, const struct iovec *iov, int n) {
-    ssize_t r;
-    if (kind == KIND_SOCKET) {
-        struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
-        r = n == 1 ? libc(send)(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT)
-                   : libc(sendmsg)(fd, &msg, MSG_DONTWAIT);
-        if (likely(r >= 0)) return r;
-        return errno == ENOTSOCK ? -3 : errno == EAGAIN ? -2 : -1;
+INLINE long try_write(int fd, int kind, const struct iovec *iov, int n) {
+    if (kind != KIND_SOCKET) {
+        long r = sys(SYS_pwritev2, fd, iov, n, -1, -1, RWF_NOWAIT);
+        if (likely(r >= 0)) hot_count(fd, WRITING);
+        else if (r == -EAGAIN) hot_off(fd, WRITING);
+        return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
     }
-    r = pwritev2(fd, iov, n, -1, RWF_NOWAIT);
-    if (likely(r >= 0)) return r;
-    return errno == EOPNOTSUPP || errno == ENOSYS ? -3 : errno == EAGAIN ? -2 : -1;
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+    long r = n == 1 ? sys(SYS_sendto, fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT, NULL, 0)
+                    : sys(SYS_sendmsg, fd, &msg, MSG_DONTWAIT, 0, 0, 0);
+    return unlikely(r == -ENOTSOCK) ? -EOPNOTSUPP : r;
 }
 
 /* What is left of iov after `done` bytes, piece by piece, until all is moved. */
@@ -162,47 +170,52 @@ static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, in
 }
 
 static ssize_t write_other(int fd, const struct iovec *iov, int n) {
-    if (waits(fd)) {
-        Stay s = stay();
-        wait_ready(fd, POLLOUT);
-        stay_end(s);
-    }
-    return ANNOUNCED(libc(writev)(fd, iov, n));
+    wait_ready(fd, POLLOUT);
+    return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
 }
 
-static NOINLINE ssize_t write_look(int fd, const struct iovec *iov, int n) {
-    int kind = kind_look(fd);
-    if (kind < 0) return -1;
-    if (kind == KIND_FILE) return ANNOUNCED(libc(writev)(fd, iov, n));
-    ssize_t r = try_write(fd, kind, iov, n);
-    if (r == -2) return write_wait(fd, kind, iov, n, 0);
+static NOINLINE ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
+    int kind = kind_look(fd, WRITING);
+    if (kind < 0) return returned(kind);
+    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
+    long r = try_write(fd, kind, iov, n);
+    if (r == -EAGAIN) return write_wait(fd, kind, iov, n, 0);
     if (r >= 0 && (size_t)r < total(iov, n)) return write_wait(fd, kind, iov, n, (size_t)r);
-    if (r != -3) return r;
-    kind_set(fd, KIND_OTHER);
+    if (r != -EOPNOTSUPP) return returned(r);
+    kind_set(fd, WRITING, KIND_OTHER);
     return write_other(fd, iov, n);
 }
 
-INLINE ssize_t write_any(int fd, const struct iovec *iov, int n) {
-    int kind = kind_hint(fd);
-    if (unlikely(kind == KIND_UNKNOWN || kind == KIND_OTHER))
-        return kind == KIND_OTHER ? write_other(fd, iov, n) : write_look(fd, iov, n);
-    ssize_t r = try_write(fd, kind, iov, n);
-    if (likely(r >= 0)) {
-        if (likely((size_t)r >= total(iov, n))) return r;
-        return write_wait(fd, kind, iov, n, (size_t)r);
-    }
-    return r == -1 ? r : r == -2 ? write_wait(fd, kind, iov, n, 0) : write_look(fd, iov, n);
+INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
+    if (unlikely(kind == KIND_OTHER)) return write_other(fd, iov, n);
+    if (unlikely(kind == KIND_UNKNOWN)) return write_look(m, fd, iov, n);
+    long r = try_write(fd, kind, iov, n);
+    if (likely(r >= 0 && (size_t)r >= total(iov, n))) return r;
+    if (r >= 0 || r == -EAGAIN) return write_wait(fd, kind, iov, n, r < 0 ? 0 : (size_t)r);
+    return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
+}
+
+INLINE ssize_t write_hot(M *m, int fd, const void *buf, size_t n) {
+    uint32_t looks = load_rlx(core->looks);
+    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
+    hot_done(m, fd, WRITING, looks);
+    return returned(r);
 }
 
 HOOK ssize_t write(int fd, const void *buf, size_t n) {
-    if (!here() || n == 0) return libc(write)(fd, buf, n);
-    if (kind_hint(fd) == KIND_FILE) return ANNOUNCED(libc(write)(fd, buf, n));
+    M *m = here();
+    if (m == NULL || n == 0) return libc(write)(fd, buf, n);
+    int kind = kind_hint(fd, WRITING);
+    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_write, fd, buf, n, 0, 0, 0));
+    if (kind == KIND_HOT && hot_now(m, fd, WRITING)) return write_hot(m, fd, buf, n);
     struct iovec iov = {(void *)buf, n};
-    return write_any(fd, &iov, 1);
+    return write_any(m, fd, kind, &iov, 1);
 }
 
 HOOK ssize_t writev(int fd, const struct iovec *iov, int n) {
-    if (!here() || n <= 0) return libc(writev)(fd, iov, n);
-    if (kind_hint(fd) == KIND_FILE) return ANNOUNCED(libc(writev)(fd, iov, n));
-    return write_any(fd, iov, n);
+    M *m = here();
+    if (m == NULL || n <= 0) return libc(writev)(fd, iov, n);
+    int kind = kind_hint(fd, WRITING);
+    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
+    return write_any(m, fd, kind, iov, n);
 }

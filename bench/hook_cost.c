@@ -1,0 +1,188 @@
+/*
+ * What the hook costs on a call that does not block: each call by libc's own function and by the
+ * interposed one, in turns, on a goroutine and on a plain thread. Nanoseconds, the best of many
+ * short runs: the least disturbed ones.
+ *
+ *   make bench-hook
+ *
+ * Linked with libgort-hook; libc's own functions are asked of libc by name. The process has several
+ * threads, as every program with goroutines: libc takes longer then (cancellation) for calls
+ * that may wait.
+ */
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gort.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALLS(X)                                                                                   \
+    X(read) X(write) X(readv) X(writev) X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg)           \
+    X(sendmsg) X(accept) X(connect) X(poll) X(select) X(epoll_wait) X(nanosleep) X(usleep) X(close) X(dup) X(fcntl)     \
+    X(open) X(flock) X(waitpid) X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_unlock)                      \
+    X(pthread_rwlock_rdlock) X(pthread_rwlock_wrlock) X(pthread_rwlock_unlock) X(pthread_once)     \
+    X(pthread_cond_signal) X(pthread_cond_broadcast) X(sem_wait) X(sem_post)
+
+typedef struct Calls {
+#define FIELD(name) __typeof__(&name) name;
+    CALLS(FIELD)
+} Calls;
+static Calls own, hooked;
+
+static int pipes[2], pair[2], event, file, zero, epoll, listener;
+static struct sockaddr_storage address;
+static socklen_t address_len;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static sem_t sem;
+static char buf[64];
+static uint64_t one = 1;
+static struct timespec none;
+
+static void nothing(void) {}
+static void close_all(int fd) { own.close(fd); }
+static int bare_dup(int fd) { return own.dup(fd); }
+
+/* A row is what is done in one round; a second call that makes the first possible is part of it. */
+#define ROWS(X)                                                                                    \
+    X("pipe: write, read", 2, c->write(pipes[1], buf, 1); c->read(pipes[0], buf, 1))               \
+    X("pipe: writev, readv", 2, struct iovec v = {buf, 1}; c->writev(pipes[1], &v, 1);             \
+      c->readv(pipes[0], &v, 1))                                                                   \
+    X("socket: write, read", 2, c->write(pair[1], buf, 1); c->read(pair[0], buf, 1))               \
+    X("socket: send, recv", 2, c->send(pair[1], buf, 1, 0); c->recv(pair[0], buf, 1, 0))           \
+    X("socket: sendto, recvfrom", 2, c->sendto(pair[1], buf, 1, 0, NULL, 0);                       \
+      c->recvfrom(pair[0], buf, 1, 0, NULL, NULL))                                                 \
+    X("socket: sendmsg, recvmsg", 2, struct iovec v = {buf, 1};                                    \
+      struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1}; c->sendmsg(pair[1], &h, 0);              \
+      c->recvmsg(pair[0], &h, 0))                                                                  \
+    X("eventfd: write, read", 2, c->write(event, &one, 8); c->read(event, buf, 8))                 \
+    X("file: write", 1, c->write(file, buf, 8); lseek(file, 0, SEEK_SET))                          \
+    X("file: read", 1, c->read(file, buf, 8); lseek(file, 0, SEEK_SET))                            \
+    X("/dev/zero: read", 1, c->read(zero, buf, 8))                                                 \
+    X("poll, ready", 1, struct pollfd p = {.fd = event, .events = POLLOUT}; c->poll(&p, 1, -1))    \
+    X("poll, timeout 0", 1, struct pollfd p = {.fd = event, .events = POLLIN}; c->poll(&p, 1, 0))  \
+    X("select, ready", 1, fd_set w; FD_ZERO(&w); FD_SET(event, &w);                                \
+      c->select(event + 1, NULL, &w, NULL, NULL))                                                  \
+    X("epoll_wait, ready", 1, struct epoll_event e; c->epoll_wait(epoll, &e, 1, -1))               \
+    X("connect, accept, close", 4, int s = socket(AF_UNIX, SOCK_STREAM, 0);                        \
+      c->connect(s, (void *)&address, address_len); c->close(c->accept(listener, NULL, NULL));     \
+      c->close(s))                                                                                 \
+    X("nanosleep 0", 1, c->nanosleep(&none, NULL))                                                 \
+    X("usleep 0", 1, c->usleep(0))                                                                 \
+    X("fcntl F_GETFL", 1, c->fcntl(event, F_GETFL))                                                \
+    X("dup", 1, close_all(c->dup(event)))                                                          \
+    X("close", 1, c->close(bare_dup(event)))                                                       \
+    X("open, close", 2, c->close(c->open("/dev/null", O_RDONLY)))                                  \
+    X("flock, unlock", 2, c->flock(file, LOCK_EX); c->flock(file, LOCK_UN))                        \
+    X("waitpid, no child", 1, c->waitpid(-1, NULL, 0))                                             \
+    X("mutex: lock, unlock", 2, c->pthread_mutex_lock(&mutex); c->pthread_mutex_unlock(&mutex))    \
+    X("mutex: trylock, unlock", 2, c->pthread_mutex_trylock(&mutex); c->pthread_mutex_unlock(&mutex)) \
+    X("recursive: lock, unlock", 2, c->pthread_mutex_lock(&recursive);                             \
+      c->pthread_mutex_unlock(&recursive))                                                         \
+    X("rwlock: rdlock, unlock", 2, c->pthread_rwlock_rdlock(&rwlock);                              \
+      c->pthread_rwlock_unlock(&rwlock))                                                           \
+    X("rwlock: wrlock, unlock", 2, c->pthread_rwlock_wrlock(&rwlock);                              \
+      c->pthread_rwlock_unlock(&rwlock))                                                           \
+    X("cond: signal", 1, c->pthread_cond_signal(&cond))                                            \
+    X("cond: broadcast", 1, c->pthread_cond_broadcast(&cond))                                      \
+    X("once, done", 1, c->pthread_once(&once, nothing))                                            \
+    X("sem: post, wait", 2, c->sem_post(&sem); c->sem_wait(&sem))
+
+enum { BATCH = 400, ROUNDS = 150 };
+
+static int64_t best(int64_t a, int64_t b) { return a < b ? a : b; }
+
+#define ROUND(c_, ...)                                                                             \
+    ({                                                                                             \
+        Calls *c = (c_);                                                                           \
+        int64_t from = gort_now();                                                                 \
+        for (int i = 0; i < BATCH; i++) {                                                          \
+            __VA_ARGS__;                                                                                 \
+        }                                                                                          \
+        gort_now() - from;                                                                         \
+    })
+
+static double table[2][64][2];
+static const char *names[64];
+static int calls_of[64];
+
+static void measure(int where, const char *only) {
+    int row = 0;
+#define MEASURE(name, calls, ...)                                                                  \
+    if (only == NULL || strstr(name, only)) {                                                      \
+        int64_t a = INT64_MAX, b = INT64_MAX;                                                      \
+        for (int k = 0; k < ROUNDS; k++) {                                                         \
+            a = best(a, ROUND(&own, __VA_ARGS__));                                                 \
+            b = best(b, ROUND(&hooked, __VA_ARGS__));                                              \
+            if (where == 0) gort_yield();                                                          \
+        }                                                                                          \
+        names[row] = name;                                                                         \
+        calls_of[row] = calls;                                                                     \
+        table[where][row][0] = (double)a / BATCH / calls;                                          \
+        table[where][row][1] = (double)b / BATCH / calls;                                          \
+        row++;                                                                                     \
+    }
+    ROWS(MEASURE)
+}
+
+static void *plain(void *only) {
+    measure(1, only);
+    return NULL;
+}
+
+static void prepare(void) {
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+#define FIND(name) *(void **)&own.name = dlsym(libc, #name); *(void **)&hooked.name = dlsym(RTLD_DEFAULT, #name);
+    CALLS(FIND)
+    *(void **)&own.pthread_cond_signal = dlvsym(libc, "pthread_cond_signal", "GLIBC_2.3.2");
+    *(void **)&own.pthread_cond_broadcast = dlvsym(libc, "pthread_cond_broadcast", "GLIBC_2.3.2");
+    char path[] = "/tmp/gort-cost.XXXXXX";
+    if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) abort();
+    event = eventfd(0, 0);
+    file = mkstemp(path);
+    unlink(path);
+    if (write(file, buf, 64) != 64) abort();
+    zero = open("/dev/zero", O_RDONLY);
+    epoll = epoll_create1(0);
+    struct epoll_event e = {.events = EPOLLOUT};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, pair[1], &e);
+    sem_init(&sem, 0, 0);
+    address.ss_family = AF_UNIX;
+    listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(listener, (void *)&address, sizeof(sa_family_t)) || listen(listener, 16)) abort();
+    address_len = sizeof address;
+    getsockname(listener, (void *)&address, &address_len);
+}
+
+static int start(int argc, char **argv) {
+    char *only = argc > 1 ? argv[1] : NULL;
+    pthread_t t;
+    prepare();
+    measure(0, only);
+    pthread_create(&t, NULL, plain, only);
+    pthread_join(t, NULL);
+    printf("%-26s %21s    %21s\n%-26s %7s %6s %6s    %7s %6s %6s\n", "", "on a goroutine", "on a plain thread", "ns a call", "libc",
+           "hook", "more", "libc", "hook", "more");
+    for (int i = 0; names[i]; i++)
+        printf("%-26s %7.1f %6.1f %+6.1f    %7.1f %6.1f %+6.1f\n", names[i], table[0][i][0], table[0][i][1],
+               table[0][i][1] - table[0][i][0], table[1][i][0], table[1][i][1], table[1][i][1] - table[1][i][0]);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(start, argc, argv); }

@@ -1,0 +1,48 @@
+/*
+ * Pipes that never make anybody wait.
+ *
+ * A pipe, or an eventfd, is tried by preadv2 with RWF_NOWAIT. That costs the kernel 110 ns more than
+ * read(2), which has no such flag (O_NONBLOCK has other owners: children share the pipe, stdio
+ * reads it). So one whose last HOT_AFTER tries have all found something is called by read(2)
+ * itself. Should that block after all, it blocks a thread: the monitor takes the P for whoever
+ * waits for it, as with any call that nobody announced. What it may cost is kept small:
+ *
+ *   - every HOT_CHECK-th call is a try, and one that finds nothing ends it (hot_off);
+ *   - so does one whose P was taken, or during which the monitor has looked three times (60 us to
+ *     9 ms); the former doubles the number of tries it needs the next time;
+ *   - while a thread sleeps in such a call, or in any other without its P, no other call takes the
+ *     chance: a thousand pipes that fall silent together cost one thread for each P;
+ *   - where the monitor cannot take a P it is never done.
+ *
+ * accept() is the same with poll(2) as the try.
+ *
+ * The hints are plain loads and stores: two goroutines on one pipe miscount, and nothing depends on
+ * it.
+ */
+#include "inside.h"
+
+#define MISTAKES_MOST 12
+
+NOINLINE void hot_on(int fd, int dir) {
+    Hint *h = &fd_hints[fd];
+    if (load_rlx(&h->streak[dir]) >> load_rlx(&h->mistakes[dir]) < HOT_AFTER || !core->retakes()) return;
+    uint8_t kind = load_rlx(&h->kind[dir]);
+    if (kind == KIND_NOWAIT || kind == KIND_UNKNOWN) store_rlx(&h->kind[dir], KIND_HOT);
+}
+
+/* Also for a NOWAIT that has found nothing. */
+NOINLINE void hot_off(int fd, int dir) {
+    if ((unsigned)fd >= KINDS) return;
+    Hint *h = &fd_hints[fd];
+    store_rlx(&h->streak[dir], 0);
+    if (load_rlx(&h->kind[dir]) == KIND_HOT) store_rlx(&h->kind[dir], KIND_UNKNOWN);
+}
+
+NOINLINE void hot_slept(M *m, int fd, int dir) {
+    bool taken = load_rlx(&m->attn) & ATTN_TAKEN;
+    Hint *h = &fd_hints[(unsigned)fd % KINDS];
+    if (taken && (unsigned)fd < KINDS && load_rlx(&h->mistakes[dir]) < MISTAKES_MOST)
+        store_rlx(&h->mistakes[dir], (uint8_t)(h->mistakes[dir] + 1));
+    hot_off(fd, dir);
+    if (taken) core_pass();
+}
