@@ -146,18 +146,18 @@ INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
  */
 INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
-        Sudog *w = q->first;
+        Sudog *w = q->first, *next;
         if (w == NULL) return NULL;
-        store_rlx(&q->first, w->next);
-        if (w->next) w->next->prev = NULL;
+        store_rlx(&q->first, next = w->next);
+        if (next) next->prev = NULL;
         else q->last = NULL;
         if (w->claim) {
             w->state = W_DROPPED;
             if (!wait_claim(w->g, w->ticket)) continue;
             c->pins--;
+            w->g->param = w; /* a select asks which */
         }
         w->state = W_TAKEN;
-        w->g->param = w;
         return w;
     }
 }

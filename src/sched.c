@@ -75,7 +75,7 @@ INLINE G *pick_local(M *m) {
     P *p = m->p;
     /* nextg: somebody is in our hands already. g0 runs that one first; a second one would take its
      * place there, and it would be lost. */
-    if (unlikely(m->lockedg != NULL || m->nextg != NULL || m_alert(m) || p_pauses(p))) return NULL;
+    if (unlikely(((uintptr_t)m->lockedg | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p)) != 0)) return NULL;
     G *gp = load_rlx(&p->runnext);
     if (gp != NULL) {
         if (unlikely(load_rlx(&gp->home) != NULL)) return NULL;
