@@ -101,8 +101,11 @@ long file_run(Call *c, int op) {
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
-static long try_pread(Call *c) { return file_run(c, FILE_READ); }
-static long try_pwrite(Call *c) { return file_run(c, FILE_WRITE); }
+/* Nothing to move, or more than there is memory: the kernel has its say, and does not wait. */
+static bool is_odd(Call *c) { return unlikely(c->n == 0 || (ssize_t)c->n < 0); }
+
+static long try_pread(Call *c) { return is_odd(c) ? sleep_in_kernel(c, FILE_READ) : file_run(c, FILE_READ); }
+static long try_pwrite(Call *c) { return is_odd(c) ? sleep_in_kernel(c, FILE_WRITE) : file_run(c, FILE_WRITE); }
 static long try_fsync(Call *c) { return file_run(c, FILE_FSYNC); }
 
 EXPORT ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset) {

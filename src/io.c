@@ -14,8 +14,6 @@
 #include <limits.h>
 #include <sys/syscall.h>
 
-#define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
-
 static long run(Call *c, int64_t deadline) {
     return c->flags & MSG_DONTWAIT ? call_once(c) : call_run(c, deadline);
 }
@@ -33,13 +31,12 @@ EXPORT ssize_t gort_write_until(int fd, const void *buf, size_t n, int64_t deadl
 }
 
 static ssize_t vector_until(int fd, int dir, const struct iovec *iov, int n, int64_t deadline) {
-    if (n < 0 || n > MOST_PIECES) return -EINVAL;
     Call c = {.attempt = dir == DIR_READ ? try_readv : try_writev,
               .fd = fd,
               .dir = (uint8_t)dir,
               .flags = FILE_VECTOR,
               .buf = (void *)iov,
-              .n = (size_t)n};
+              .n = (size_t)(unsigned)n}; /* below 0: far too many, which the kernel says */
     return call_run(&c, deadline);
 }
 

@@ -42,6 +42,7 @@
 #define RWF_NOWAIT 8
 #endif
 #define KCMP_FILE 0
+#define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
 #define SHARED_WRITE 4096 /* a pipe that polls writable takes so much without blocking */
 
 static bool vector(Call *c) { return c->flags & FILE_VECTOR; }
@@ -63,7 +64,7 @@ static long note_drained(Call *c, long r) {
 
 /* ---- what a descriptor is ------------------------------------------------------------------- */
 
-enum { IS_SOCKET, IS_FILE, IS_STREAM };
+enum { IS_SOCKET, IS_FILE, IS_PIPE, IS_STREAM };
 
 static bool protocol_is_tcp(int fd) {
     int protocol = 0;
@@ -87,7 +88,8 @@ static int what_is(Call *c) {
         remember_socket(c->d, protocol_is_tcp(c->fd));
         return IS_SOCKET;
     }
-    return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode) ? IS_FILE : IS_STREAM;
+    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode)) return IS_FILE;
+    return S_ISFIFO(st.st_mode) ? IS_PIPE : IS_STREAM;
 }
 
 /* Perhaps shared with whoever started us: 0, 1, 2, or the same open file. */
@@ -184,8 +186,31 @@ static long rw_look(Call *c) {
     return r;
 }
 
+/* Nothing to move, or more than there is memory, or pieces that cannot be. */
+static bool is_odd(Call *c) {
+    if (!vector(c)) return c->n == 0 || (ssize_t)c->n < 0;
+    const struct iovec *v = c->buf;
+    if (c->n > MOST_PIECES || (v == NULL && c->n > 0)) return true;
+    for (size_t i = 0; i < c->n; i++)
+        if (v[i].iov_len > 0) return false;
+    return true;
+}
+
+/* The kernel has its say, which differs from file to file: 0, EINVAL of an eventfd, EISDIR, ENOSPC of
+ * /dev/full. The calls we make elsewhere would see none of it. An empty vector and a length that is
+ * no length come to no driver at all; nor do files and pipes wait for nothing. */
+static long rw_odd(Call *c) {
+    if (vector(c) || c->n > 0) return rw_plain(c);
+    int is = what_is(c);
+    if (is < 0) return is;
+    if (is == IS_SOCKET) return rw_socket(c);
+    if (is == IS_STREAM) return inherited(c->fd) ? rw_nowait(c) : rw_other(c);
+    return rw_plain(c);
+}
+
 static long read_or_write(Call *c) {
     long r;
+    if (unlikely(is_odd(c))) return rw_odd(c);
     switch (load_rlx(&c->d->mode[c->dir])) {
     case MODE_SOCKET:
         r = rw_socket(c);
