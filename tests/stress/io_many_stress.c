@@ -1,8 +1,11 @@
 #define _GNU_SOURCE 1
 /* Many connections held open, a tenth of them busy: every byte comes back, a few threads do it, and
- * nothing is left over. The client is a process of its own; IO_MANY sets the number (1000). */
+ * nothing is left over: no descriptor, no goroutine, no allocation, and the memory of their stacks is
+ * given back. The client is a process of its own; IO_MANY sets the number (1000). */
 #include "../test.h"
 #include "../io_net.h"
+
+#include <malloc.h>
 
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -57,10 +60,28 @@ static void serve(void *arg) {
 
 static int tell = -1;
 
+static long rss_kb(void) {
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f == NULL || fscanf(f, "%*d %ld", &pages) != 1) SKIP("no /proc");
+    fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* What malloc has handed out; a sanitizer has a malloc of its own. */
+static long allocated(void) {
+#ifdef __GLIBC__
+    return (long)mallinfo2().uordblks;
+#else
+    return 0;
+#endif
+}
+
 static int run(int argc, char **argv) {
     char addr[64];
     gort_stats s;
     int before = count_fds();
+    long rss_before = rss_kb(), rss_most = 0, allocated_before = allocated();
     int l = listen_loopback(addr, sizeof addr);
     uint16_t port = htons((uint16_t)atoi(strrchr(addr, ':') + 1));
     CHECK_EQ(gort_write(tell, &port, sizeof port), sizeof port);
@@ -74,12 +95,19 @@ static int run(int argc, char **argv) {
         gort_sleep(5 * GORT_MS);
         gort_stats_read(&s);
         if ((int)s.threads > most_threads) most_threads = (int)s.threads;
+        long now = rss_kb();
+        if (now > rss_most) rss_most = now;
     }
     gort_stats_read(&s); /* a goroutine preempted by signal keeps its thread: rare, and not meant here */
     CHECK_LE(most_threads, gort_maxprocs(0) + 8 + (int)s.preemptions);
     CHECK_EQ(gort_close(l), 0);
     wait_until(gort_count() == 1);
     CHECK_EQ(count_fds(), before);
+    CHECK_LE(allocated(), allocated_before + 65536); /* of threads: seven bytes a connection at most */
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    if (many >= 5000) wait_until(rss_kb() <= rss_before + (rss_most - rss_before) / 2);
+    printf("memory: %ld kB before, %ld kB at most, %ld kB after\n", rss_before, rss_most, rss_kb());
+#endif
     return 0;
 }
 
