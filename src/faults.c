@@ -9,6 +9,7 @@
 #include "faults.h"
 #include "dump.h"
 #include "print.h"
+#include "san.h"
 #include "sched.h"
 #include "stack.h"
 
@@ -50,7 +51,7 @@ static void on_quit(int signo) {
 static void set_quit(void) {
     struct sigaction sa = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
     sigfillset(&sa.sa_mask);
-    sigaction(SIGQUIT, &sa, NULL);
+    sigaction_at_once(SIGQUIT, &sa, NULL);
 }
 
 void faults_quit_handler(int want) {
@@ -63,7 +64,7 @@ void faults_install(void) {
     sigemptyset(&sa.sa_mask);
     sigaction(SIGSEGV, &sa, &before_segv);
     sigaction(SIGBUS, &sa, &before_bus);
-    sigaction(SIGQUIT, NULL, &before_quit);
+    sigaction_at_once(SIGQUIT, NULL, &before_quit);
     quit_changed = !(before_quit.sa_flags & SA_SIGINFO) && before_quit.sa_handler == SIG_DFL;
     if (quit_changed) set_quit();
     sigaction(SIGPIPE, NULL, &before_pipe);
@@ -79,6 +80,6 @@ void faults_uninstall(void) {
     on = false;
     sigaction(SIGSEGV, &before_segv, NULL);
     sigaction(SIGBUS, &before_bus, NULL);
-    if (quit_changed) sigaction(SIGQUIT, &before_quit, NULL);
+    if (quit_changed) sigaction_at_once(SIGQUIT, &before_quit, NULL);
     if (pipe_changed) sigaction(SIGPIPE, &before_pipe, NULL);
 }

@@ -21,8 +21,14 @@ void __tsan_release(void *addr);
  * TSan, which sees no order between them, a race. */
 void AnnotateBenignRaceSized(const char *file, int line, const volatile void *mem, size_t size, const char *why);
 #define tsan_own_errno(at) AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno")
+/* TSan's sigaction holds a signal back until the thread is in a call of libc's that it knows, and ours wait by
+ * bare system calls: for ever. Handlers that touch nothing of the program's go in by libc's other name. */
+struct sigaction;
+int __sigaction(int signo, const struct sigaction *sa, struct sigaction *old);
+#define sigaction_at_once __sigaction
 #define SAN_FIBERS 1
 #else
+#define sigaction_at_once sigaction
 #define tsan_own_errno(at) ((void)(at))
 #define tsan_acquire(addr) ((void)(addr))
 #define tsan_release(addr) ((void)(addr))

@@ -109,14 +109,14 @@ static NOINLINE int hook_in(int signo) {
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigfillset(&sa.sa_mask);
     store_rlx(&counts[signo], 0);
-    int r = sigaction(signo, &sa, &table.before[signo]);
+    int r = sigaction_at_once(signo, &sa, &table.before[signo]);
     errno = saved; /* a number that libc keeps for itself */
     if (r == 0) store_rlx(&watched[signo], 1);
     return r == 0 ? 0 : -EINVAL;
 }
 
 static void hook_out(int signo) {
-    sigaction(signo, &table.before[signo], NULL);
+    sigaction_at_once(signo, &table.before[signo], NULL);
     store_rlx(&watched[signo], 0);
     store_rlx(&counts[signo], 0);
 }
