@@ -26,6 +26,7 @@
 #define add_seq(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 #define sub_rlx(p, v) __atomic_sub_fetch((p), (v), __ATOMIC_RELAXED)
 #define sub_seq(p, v) __atomic_sub_fetch((p), (v), __ATOMIC_SEQ_CST)
+#define or_acq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQUIRE)
 #define or_seq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
 #define and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 

@@ -29,10 +29,10 @@
  * holds WOKEN ends with LOCKED set (by itself or by another), and the unlock of that one sees
  * PARKED again.
  *
- * The uncontended lock is one CAS without a load before it, which would fetch the line twice;
+ * The uncontended lock is one bit set without a load before it, which would fetch the line twice;
  * unlock is one CAS. The clock is not read: the monitor's reading will do.
  *
- * Orders: acquire by the CAS that sets LOCKED, release by the CAS that clears it; a hand-over is
+ * Orders: acquire by the instruction that sets LOCKED, release by the CAS that clears it; a hand-over is
  * ordered by ready() and park().
  */
 #include "mutex.h"

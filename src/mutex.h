@@ -12,14 +12,12 @@ int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason);
 
 #define MUTEX_LOCKED 1u /* see mutex.c */
 
-/* One CAS and no load before it; a second one where the mutex is free but somebody sleeps. */
+/* One instruction: sets LOCKED and tells whether it was; the other bits, which are of those who
+ * sleep, stay as they are. A mutex in starvation mode is always locked. */
 INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
-    uint32_t old = 0;
     int r = 0;
     SIM_POINT();
-    if (unlikely(!cas_acq(&mu->state_, &old, MUTEX_LOCKED)) &&
-        ((old & MUTEX_LOCKED) || !cas_acq(&mu->state_, &old, old | MUTEX_LOCKED)))
-        r = mutex_lock_contended(mu, deadline, reason);
+    if (unlikely(or_acq(&mu->state_, MUTEX_LOCKED) & MUTEX_LOCKED)) r = mutex_lock_contended(mu, deadline, reason);
     if (r == 0) tsan_acquire(mu);
     return r;
 }
