@@ -1,6 +1,7 @@
 # The benchmarks. They need a compiler and python3; a `go` on the PATH adds Go's columns.
 #
 #   make bench [B='yield echo'] [RUNS=5]     side by side; the table, bench/results.{json,svg}
+#   make bench-report                        the last full run into docs/PERFORMANCE.md, table and plot
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
 #   make bench-build                         the programs only: $(OUT)/bench/
@@ -22,6 +23,9 @@ BENCHBIN  := $(addprefix $(BENCH)/,bench hold floor pthread load)
 bench: bench-build bench-go bench-peers
 	$(Q)command -v python3 >/dev/null || { echo '  bench needs python3'; exit 1; }
 	$(Q)python3 bench/run --dir $(BENCH) --runs $(RUNS) $(B)
+.PHONY: bench-report
+bench-report:
+	$(Q)python3 bench/report bench
 bench-instructions: $(BENCH)/bench
 	$(Q)UPDATE='$(UPDATE)' bench/instructions $(BENCH)/bench
 bench-build: $(BENCHBIN)

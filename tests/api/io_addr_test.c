@@ -12,9 +12,10 @@ static const char *malformed[] = {
 
 static bool knows_localhost(void) {
     struct addrinfo *found;
-    if (getaddrinfo("localhost", NULL, NULL, &found) != 0) return false;
-    freeaddrinfo(found);
-    return true;
+    int err = errno, r = getaddrinfo("localhost", NULL, NULL, &found);
+    errno = err;
+    if (r == 0) freeaddrinfo(found);
+    return r == 0;
 }
 
 static void listens_as(const char *addr, const char *host) {
