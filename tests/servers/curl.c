@@ -1,5 +1,5 @@
-/* libcurl in goroutines, against an HTTP server of goroutines in another process. Arguments:
- * "serve" (prints its port), or the address, and an https address of another server. */
+/* libcurl in goroutines, against an HTTP server of goroutines in another process. Arguments: "serve"
+ * (prints its address), or the address, an https address of another server, the pid of the first. */
 #include "server.h"
 #include <curl/curl.h>
 #include <netinet/in.h>
@@ -14,10 +14,12 @@ static void answer(void *arg) {
     if (r > 0) {
         in[r] = 0;
         sscanf(in, "GET /%d", &n);
+        bool half = strncmp(in, "GET /half", 9) == 0;
         if (n >= 0) gort_sleep(200 * GORT_MS);
-        else gort_sleep(100 * GORT_SEC); /* a server that does not answer */
+        else if (!half) gort_sleep(100 * GORT_SEC); /* a server that does not answer */
         int len = snprintf(body, sizeof body, "number %d", n);
-        len = snprintf(out, sizeof out, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len, body);
+        len = snprintf(out, sizeof out, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+                       half ? len + 100 : len, body);
         gort_write_full(fd, out, (size_t)len);
     }
     gort_close(fd);
@@ -85,6 +87,23 @@ static void get_secure(void *arg) {
     CHECK_STR(b.text, "over TLS\n");
 }
 
+static int ended;
+static void until_killed(void *arg) {
+    char url[128];
+    Body b;
+    snprintf(url, sizeof url, "%s/never", base);
+    CURLcode r = fetch(url, 100000, &b);
+    CHECKF(r == CURLE_GOT_NOTHING || r == CURLE_RECV_ERROR || r == CURLE_COULDNT_CONNECT, "%s", curl_easy_strerror(r));
+    add(&ended, 1);
+}
+
+static void kill_server(int pid) {
+    for (int i = 0; i < 20; i++) CHECK_EQ(gort_go(until_killed, NULL), 0);
+    gort_sleep(100 * GORT_MS);
+    CHECK_EQ(kill(pid, SIGKILL), 0);
+    wait_until(get(&ended) == 20);
+}
+
 static int run(int argc, char **argv) {
     Body b;
     char url[128];
@@ -93,7 +112,10 @@ static int run(int argc, char **argv) {
     printf("curl: 20 over TLS (%s)\n", curl_version_info(CURLVERSION_NOW)->ssl_version);
     snprintf(url, sizeof url, "%s/never", base);
     CHECK_EQ(fetch(url, 300, &b), CURLE_OPERATION_TIMEDOUT);
-    CHECK_EQ(fetch("http://127.0.0.1:1/", 5000, &b), CURLE_COULDNT_CONNECT);
+    CHECK_EQ(fetch("http://127.0.0.1:1/", 100000, &b), CURLE_COULDNT_CONNECT);
+    snprintf(url, sizeof url, "%s/half", base);
+    CHECK_EQ(fetch(url, 100000, &b), CURLE_PARTIAL_FILE);
+    kill_server(atoi(argv[3]));
     return 0;
 }
 

@@ -43,6 +43,26 @@ static void writer(void *arg) {
 /* One connection, its mutex held over a call that parks. */
 static void sharer(void *arg) { CHECK_EQ(number(db[0], "select nap(1)"), 1); }
 
+/* A call that is interrupted by another goroutine; a file that cannot be opened. */
+static int interrupted;
+static void until_interrupted(void *arg) {
+    int r = sqlite3_exec(db[2], "with recursive n(i) as (select 1 union all select i + nap(1) from n) select sum(i) from n",
+                         NULL, NULL, NULL);
+    CHECK_EQ(r, SQLITE_INTERRUPT);
+    set(&interrupted, 1);
+}
+
+static void errors(void) {
+    sqlite3 *d;
+    CHECK_EQ(gort_go(until_interrupted, NULL), 0);
+    while (!get(&interrupted)) { /* one that comes before the call has begun is lost */
+        gort_sleep(10 * GORT_MS);
+        sqlite3_interrupt(db[2]);
+    }
+    CHECK_EQ(sqlite3_open_v2("/nonexistent/db", &d, SQLITE_OPEN_READWRITE, NULL), SQLITE_CANTOPEN);
+    sqlite3_close(d);
+}
+
 static int run(int argc, char **argv) {
     for (int i = 0; i < CALLERS; i++) db[i] = open_it();
     CHECK_EQ(sqlite3_exec(db[0], "create table t (a, b)", NULL, NULL, NULL), SQLITE_OK);
@@ -54,6 +74,7 @@ static int run(int argc, char **argv) {
     CHECK_EQ(sqlite3_exec(db[0], "begin immediate", NULL, NULL, NULL), SQLITE_OK);
     CHECK_EQ(sqlite3_exec(db[1], "begin immediate", NULL, NULL, NULL), SQLITE_BUSY);
     CHECK_EQ(sqlite3_exec(db[0], "rollback", NULL, NULL, NULL), SQLITE_OK);
+    errors();
     for (int i = 0; i < CALLERS; i++) sqlite3_close(db[i]);
     printf("sqlite: 100 rows of 20 writers\n");
     return 0;

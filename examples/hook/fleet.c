@@ -1,0 +1,99 @@
+/*
+ * A fleet of workers that share a Redis stream: how a program outgrows one machine. Each worker is a
+ * consumer of one group: Redis hands every entry to one of them, in whatever process, and what a
+ * dead worker has left behind is claimed by the others.
+ *
+ *   cc fleet.c -I../../include -L../../build -lgort-hook -lgort -lhiredis -lpthread
+ *   ./a.out PORT 500          20 workers, and 500 entries to be done
+ *   ./a.out PORT              20 more workers, as many times and on as many machines as wanted
+ *
+ * hiredis is plain, blocking C: libgort-hook.so lets each call block only its goroutine.
+ */
+#include <gort.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { WORKERS = 20 };
+static int port, entries;
+static long mine; /* done by this process */
+static gort_wg wg;
+
+static redisContext *dial(void) {
+    redisContext *c = redisConnect("127.0.0.1", port);
+    if (c && !c->err) return c;
+    fprintf(stderr, "redis: %s\n", c ? c->errstr : "no memory");
+    exit(1);
+}
+
+/* Adds n to a number that the whole fleet shares. */
+static long number(redisContext *c, const char *field, long n) {
+    redisReply *r = redisCommand(c, "HINCRBY fleet:numbers %s %ld", field, n);
+    long value = r ? r->integer : -1;
+    freeReplyObject(r);
+    return value;
+}
+
+static int finished(redisContext *c) {
+    long wanted = number(c, "wanted", 0);
+    return wanted > 0 && number(c, "done", 0) >= wanted;
+}
+
+/* [[id, [field, value]], ...]: what this worker is the first to acknowledge counts. */
+static void work_on(redisContext *c, const redisReply *list) {
+    for (size_t i = 0; i < list->elements; i++) {
+        redisReply **entry = list->element[i]->element;
+        redisReply *ack = redisCommand(c, "XACK jobs fleet %s", entry[0]->str);
+        if (ack && ack->integer == 1) {
+            number(c, "sum", atol(entry[1]->element[1]->str));
+            number(c, "done", 1);
+            __atomic_add_fetch(&mine, 1, __ATOMIC_RELAXED);
+        }
+        freeReplyObject(ack);
+    }
+}
+
+static void worker(void *arg) {
+    redisContext *c = dial();
+    int me = (int)(intptr_t)arg, read = 0;
+    while (!finished(c)) {
+        redisReply *r = redisCommand(c, "XREADGROUP GROUP fleet %d-%d COUNT 5 BLOCK 50 STREAMS jobs >", getpid(), me);
+        if (r && r->type == REDIS_REPLY_ARRAY) {
+            if (me == 0 && read++ == 0) break; /* this one "dies" with entries not acknowledged */
+            work_on(c, r->element[0]->element[1]);
+        }
+        freeReplyObject(r);
+        r = redisCommand(c, "XAUTOCLAIM jobs fleet %d-%d 100 0 COUNT 5", getpid(), me);
+        if (r && r->type == REDIS_REPLY_ARRAY) work_on(c, r->element[1]);
+        freeReplyObject(r);
+    }
+    redisFree(c);
+    gort_wg_done(&wg);
+}
+
+static void producer(void *arg) {
+    redisContext *c = dial();
+    for (int i = 1; i <= entries; i++) freeReplyObject(redisCommand(c, "XADD jobs * n %d", i));
+    redisFree(c);
+    gort_wg_done(&wg);
+}
+
+static int start(int argc, char **argv) {
+    if (argc < 2) return 2;
+    port = atoi(argv[1]);
+    entries = argc > 2 ? atoi(argv[2]) : 0;
+    redisContext *c = dial();
+    freeReplyObject(redisCommand(c, "XGROUP CREATE jobs fleet 0 MKSTREAM"));
+    number(c, "wanted", entries);
+    gort_wg_add(&wg, WORKERS + 1);
+    for (intptr_t i = 0; i < WORKERS; i++) gort_go(worker, (void *)i);
+    gort_go(producer, NULL);
+    gort_wg_wait(&wg);
+    fprintf(stderr, "%ld of them here\n", mine);
+    printf("%ld entries done, sum %ld\n", number(c, "done", 0), number(c, "sum", 0));
+    redisFree(c);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(start, argc, argv); }
