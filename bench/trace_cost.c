@@ -37,7 +37,7 @@ static double cpu_now(void) {
 /* A plain thread: the goroutines are not disturbed. */
 static void *flip(void *arg) {
     gort_stats before, after;
-    uint32_t session = load_rlx(&trace_on);
+    uint32_t session = trace_session();
     int64_t end = gort_now() + (int64_t)(intptr_t)arg * GORT_SEC;
     for (int on = 0; gort_now() < end; on ^= 1) {
         store_seq(&trace_on, on ? session : 0);

@@ -10,9 +10,12 @@
  *   /leaks?minutes=N         goroutines blocked for longer, by where they were started
  *   /metrics                 Prometheus' text format
  *   /trace?seconds=N         an execution trace
- *   /debug/pprof/profile?seconds=N  CPU time by goroutine and stack in pprof's format;
- *                            ?format=folded, ?format=svg: folded stacks, flame graph
- *   /debug/pprof/goroutine   stacks of all goroutines in pprof's format; ?debug=1 text
+ *   /debug/pprof/profile?seconds=N  CPU time by goroutine and stack
+ *   /debug/pprof/block?seconds=N    where goroutines waited for each other, and how long
+ *   /debug/pprof/mutex?seconds=N    who unlocked what others waited for
+ *   /debug/pprof/goroutine   stacks of all goroutines; ?debug=1: as text
+ *   /debug/pprof/created     all goroutines by where they were started
+ *                            each in pprof's format; &format=folded: folded stacks, =svg: flame graph
  *
  * Who may look: on a loopback address or a unix socket, anybody who can connect, provided the
  * browser meant this host (a page of another site can make a browser connect here under its own
@@ -24,6 +27,7 @@
  * do not run any more by then.
  */
 #include "page.h"
+#include "blockprof.h"
 #include "dump.h"
 #include "env.h"
 #include "g.h"
@@ -174,11 +178,6 @@ static void serve_leaks(int fd, const Request *r) {
     free(o.buf);
 }
 
-static void serve_pprof_goroutine(int fd, const Request *r) {
-    if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
-    else answer_filled(fd, r, "application/octet-stream", pprof_goroutines);
-}
-
 /* A profile that has ended, in the form that was asked for. */
 static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f, int64_t duration) {
     Out o = OUT_GROWING;
@@ -190,7 +189,7 @@ static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profi
         folded_write(&o, k, f);
     } else if (strcmp(format, "svg") == 0) {
         type = "image/svg+xml";
-        flame_write(&o, k, f, k->value);
+        flame_write(&o, k, f, k->value ? k->value : k->count);
     } else {
         pprof_write(&o, k, f, duration);
     }
@@ -199,6 +198,19 @@ static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profi
     else http_answer(fd, r, 200, type, o.buf ? o.buf : "", o.used);
     free(o.buf);
 }
+
+static void answer_goroutines(int fd, const Request *r, bool creators) {
+    Profile f = {0};
+    if (profile_goroutines(&f, creators) < 0) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else answer_profile(fd, r, &goroutine_kind, &f, 0);
+}
+
+static void serve_pprof_goroutine(int fd, const Request *r) {
+    if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
+    else answer_goroutines(fd, r, false);
+}
+
+static void serve_created(int fd, const Request *r) { answer_goroutines(fd, r, true); }
 
 /* The number of seconds; 0: it was refused. */
 static int64_t profile_seconds(int fd, const Request *r) {
@@ -223,6 +235,22 @@ static void serve_cpu(int fd, const Request *r) {
     cpuprof_end();
     answer_profile(fd, r, &cpu_kind, &cpu_profile, gort_now() - start);
 }
+
+static void serve_contention(int fd, const Request *r, Profile *f) {
+    int64_t seconds = profile_seconds(fd, r), start = gort_now();
+    if (seconds == 0) return;
+    int e = blockprof_begin(f);
+    if (e < 0) {
+        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        return;
+    }
+    gort_sleep(seconds * GORT_SEC);
+    blockprof_end(f);
+    answer_profile(fd, r, &contention_kind, f, gort_now() - start);
+}
+
+static void serve_block(int fd, const Request *r) { serve_contention(fd, r, &block_profile); }
+static void serve_mutex(int fd, const Request *r) { serve_contention(fd, r, &mutex_profile); }
 
 static void send_file(int to, int fd) {
     char buf[16384];
@@ -269,6 +297,9 @@ static const struct {
     {"/trace", serve_trace},
     {"/debug/pprof/goroutine", serve_pprof_goroutine},
     {"/debug/pprof/profile", serve_cpu},
+    {"/debug/pprof/block", serve_block},
+    {"/debug/pprof/mutex", serve_mutex},
+    {"/debug/pprof/created", serve_created},
 };
 
 static void route(int fd, const Request *r) {
@@ -390,4 +421,8 @@ void page_end_run(void) {
     page.nlisteners = 0;
     cpuprof_end();
     if (cpu_profile.at) profile_free(&cpu_profile);
+    blockprof_end(&block_profile);
+    if (block_profile.at) profile_free(&block_profile);
+    blockprof_end(&mutex_profile);
+    if (mutex_profile.at) profile_free(&mutex_profile);
 }

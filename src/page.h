@@ -15,7 +15,6 @@ void page_end_run(void);
 void page_snapshot(Out *o, bool with_goroutines);          /* JSON of the house (page_state.c) */
 void page_goroutines_json(Out *o, const Request *r);       /* JSON list (page_state.c) */
 void page_metrics(Out *o);                                 /* Prometheus' text (metrics.c) */
-void pprof_goroutines(Out *o);                             /* pprof's format (pprof.c) */
 
 void out_json(Out *o, const char *s);                      /* a quoted string (page_state.c) */
 

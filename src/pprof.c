@@ -164,10 +164,17 @@ void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
 
 /* ---- all goroutines -------------------------------------------------------------------------- */
 
+const ProfileKind goroutine_kind = {.count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
+
+static bool exists(G *gp, uint32_t *status) {
+    *status = load_acq(&gp->status);
+    return load_rlx(&gp->id) != 0 && *status != G_IDLE && *status != G_DEAD;
+}
+
 static void collect(G *gp, void *arg) {
     Sample s = {0};
-    uint32_t status = load_acq(&gp->status);
-    if (load_rlx(&gp->id) == 0 || status == G_IDLE || status == G_DEAD) return;
+    uint32_t status;
+    if (!exists(gp, &status)) return;
     s.status = (uint8_t)status;
     s.reason = status == G_WAITING ? gp->reason : 0;
     s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
@@ -175,14 +182,20 @@ static void collect(G *gp, void *arg) {
     profile_add(arg, &s, 1, 0);
 }
 
-void pprof_goroutines(Out *o) {
-    static const ProfileKind kind = {.count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
-    Profile f = {0};
-    if (profile_begin(&f) < 0) {
-        o->failed = true;
-        return;
-    }
-    each_g(collect, &f);
-    pprof_write(o, &kind, &f, 0);
-    profile_free(&f);
+/* Who started it with which function: a stack of two. */
+static void collect_creator(G *gp, void *arg) {
+    Sample s = {0};
+    uint32_t status;
+    if (!exists(gp, &status)) return;
+    s.status = (uint8_t)status;
+    s.reason = status == G_WAITING ? gp->reason : 0;
+    s.pcs[s.depth++] = g_entry(gp) + 1;
+    if (gp->id > 1) s.pcs[s.depth++] = gp->created_at;
+    profile_add(arg, &s, 1, 0);
+}
+
+int profile_goroutines(Profile *f, bool creators) {
+    int e = profile_begin(f);
+    if (e == 0) each_g(creators ? collect_creator : collect, f);
+    return e;
 }

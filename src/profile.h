@@ -67,4 +67,8 @@ int cpuprof_begin(void);
 void cpuprof_refresh(void); /* threads that are new since; several times a second */
 void cpuprof_end(void);     /* also at the end of a runtime, in any state */
 
+/* Every goroutine that exists, by its stack, or by where it was started (pprof.c). 0, -ENOMEM. */
+extern const ProfileKind goroutine_kind;
+int profile_goroutines(Profile *f, bool creators);
+
 #endif

@@ -35,6 +35,7 @@
  */
 #include "base.h" /* first: _GNU_SOURCE */
 #include "trace_buf.h"
+#include "blockprof.h"
 #include "dump.h"
 #include "g.h"
 #include "stack.h"
@@ -98,7 +99,7 @@ static void spill(TraceBuf *b) {
 static bool next_chunk(TraceBuf *b) {
     store_rlx(&b->busy, 1);
     fence_full(); /* pairs with switch_off */
-    bool on = load_rlx(&trace_on) == b->session;
+    bool on = trace_session() == b->session;
     if (on) {
         chunk_of(b)->words = (uint32_t)(b->at - (uint64_t *)chunk_of(b));
         if (!t.flight) spill(b);
@@ -181,14 +182,14 @@ INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, cons
 /* The buffer of m, which is not NULL. */
 INLINE TraceBuf *buf_of(M *m, int kind) {
     TraceBuf *b = m->trace;
-    uint32_t session = load_rlx(&trace_on);
+    uint32_t session = trace_session();
     if (likely(b != NULL && b->session == session)) return b;
     return session ? open_buf(m, session, kind) : NULL;
 }
 
 static NOINLINE void put_shared(int kind, uint64_t g, int x, const void *more, size_t n) {
     lock(&t.shared_lock, RANK_LEAF);
-    uint32_t session = load_rlx(&trace_on);
+    uint32_t session = trace_session();
     TraceBuf *b = t.shared;
     if (session && (b == NULL || b->session != session)) b = open_buf(NULL, session, kind);
     if (session && b) put(b, NULL, kind, g, x, false, more, n);
@@ -204,6 +205,11 @@ void trace_put(M *m, int kind, uint64_t g, int x) {
     if (likely(b != NULL)) put(b, m, kind, g, x, false, NULL, 0);
 }
 
+void trace_put_block(M *m, G *gp, int reason) {
+    if (load_rlx(&trace_on) & TRACE_PROFILE) gp->since = os_now(); /* exactly, not the monitor's */
+    trace_put(m, EV_BLOCK, gp->id, reason);
+}
+
 void trace_put_start(M *m, G *gp) {
     TraceBuf *b = buf_of(m, EV_START);
     if (likely(b != NULL)) put(b, m, EV_START, gp->id, 0, true, NULL, 0);
@@ -217,6 +223,8 @@ INLINE bool same_moment(const TraceBuf *b, const M *m) {
 }
 
 void trace_put_ready(M *m, G *gp) {
+    if (unlikely(load_rlx(&trace_on) & TRACE_PROFILE)) 
+        blockprof_ready(m, gp, (uintptr_t)__builtin_return_address(0));
     if (unlikely(m == NULL)) {
         put_shared(EV_READY, gp->id, 0, NULL, 0);
         return;

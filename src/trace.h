@@ -53,10 +53,14 @@ typedef struct TraceEvent {
     char text[TRACE_TEXT];
 } TraceEvent;
 
-extern uint32_t trace_on; /* atomic: 0 off, else the number of the session */
+/* Atomic: 0 off; the number of the session, and a bit of its own for block profiles (blockprof.c). */
+extern uint32_t trace_on;
+#define TRACE_PROFILE 0x80000000u
+INLINE uint32_t trace_session(void) { return load_rlx(&trace_on) & ~TRACE_PROFILE; }
 
 NOINLINE void trace_put(M *m, int kind, uint64_t g, int x);
 NOINLINE void trace_put_start(M *m, G *gp);
+NOINLINE void trace_put_block(M *m, G *gp, int reason);
 NOINLINE void trace_put_create(M *m, G *gp);
 NOINLINE void trace_put_ready(M *m, G *gp);
 NOINLINE void trace_put_resume(M *m, G *gp);
@@ -70,7 +74,7 @@ NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
 #define trace_start(m, gp) TRACE_(trace_put((m), EV_START, (gp)->id, 0))
 /* Straight behind the event by which another goroutine left m: the same moment. */
 #define trace_start_direct(m, gp) TRACE_(trace_put_start((m), (gp)))
-#define trace_block(m, gp, reason) TRACE_(trace_put((m), EV_BLOCK, (gp)->id, (reason)))
+#define trace_block(m, gp, reason) TRACE_(trace_put_block((m), (gp), (reason)))
 #define trace_ready(m, gp) TRACE_(trace_put_ready((m), (gp)))
 #define trace_yield(m, gp) TRACE_(trace_put((m), EV_YIELD, (gp)->id, 0))
 #define trace_end(m, gp) TRACE_(trace_put((m), EV_END, (gp)->id, 0))

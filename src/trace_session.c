@@ -55,8 +55,8 @@ static void switch_on(bool flight) {
     t.ticks = arch_ticks_steady();
     t.ns0 = os_now();
     t.tick0 = trace_stamp();
-    if (++t.session == 0) t.session = 1;
-    store_seq(&trace_on, t.session);
+    t.session = t.session % (TRACE_PROFILE - 1) + 1; /* never 0 */
+    or_seq(&trace_on, t.session);
     M *m = getm() ? enter() : NULL; /* a plain thread need not become known for this */
     each_g(put_existing, m);
     if (m) leave(m);
@@ -67,13 +67,13 @@ static bool step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &fro
 /* Nobody finishes a chunk any more when it returns (trace.c). patience 0: for ever. */
 static void switch_off(int64_t patience) {
     int64_t until = patience ? os_now() + patience : GORT_FOREVER;
-    store_seq(&trace_on, 0);
+    and_seq(&trace_on, TRACE_PROFILE);
     fence_full(); /* pairs with next_chunk */
     for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
         while (load_acq(&b->busy) && os_now() < until) os_nap(20 * GORT_US);
 }
 
-static bool flight_is_on(void) { return load_rlx(&trace_on) != 0 && t.flight; }
+static bool flight_is_on(void) { return trace_session() != 0 && t.flight; }
 
 int tracing_start(int fd) {
     if (!step(IDLE, STARTING)) return -EBUSY;
@@ -139,7 +139,7 @@ void tracing_end_run(void) {
 }
 
 void tracing_fatal(void) {
-    if (load_rlx(&trace_on) == 0) return;
+    if (trace_session() == 0) return;
     bool flight = t.flight;
     const char *path = env_trace[0] ? env_trace : t.flight_path;
     int fd = flight ? open_file(path) : t.file;
