@@ -66,6 +66,7 @@ RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T
 
 test:
 	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true
+	$(Q)$(if $(SAN)$(TEST_RUNNER),true,OUT='$(OUT)' CC='$(CC)' tests/servers/run.sh install)
 	$(Q)$(RUN_ENV) STRESS_SECONDS=1 tests/run
 
 test-stress:

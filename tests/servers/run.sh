@@ -1,12 +1,12 @@
 #!/bin/bash
 # The hook with real servers and clients: make test-servers, and part of make test (QUICK=1, by
 # tests/script/server_*.sh). Each server is started on the loopback in a temporary directory. What is
-# missing is installed from Debian's packages where this runs as root, else that test is skipped
-# with a word.
+# missing is installed from Debian's packages where this runs as root (`run.sh install` does just
+# that, which make test calls first), else that test is skipped with a word.
 #
 #   OUT       the build     LIMIT_MS  for 200 calls of 200 ms on a slow machine (1000)
 #   STRICT=1  throughput is judged too        T  a substring picks tests
-#   QUICK=1   nothing is judged by the clock; 77 if nothing could be run
+#   QUICK=1   nothing is judged by the clock, nothing is installed; 77 if nothing could be run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 OUT=${OUT:-build} CC=${CC:-cc} T=${T:-}
@@ -36,19 +36,28 @@ export -f apt
 fetch() { timeout -k 5 90 bash -c 'apt install --download-only "$@"' - "$@"; }
 # Only what comes from the net has a time limit: dpkg is not to be interrupted.
 install() { { fetch "$@" || { timeout -k 5 30 bash -c 'apt update' && fetch "$@"; }; } && apt install "$@"; }
-need() { # name, test command, packages: true once the command works
-    local name=$1 works=$2 gave_up=${RUN_TMP:-$work}/apt-failed
-    shift 2
-    eval "$works" >/dev/null 2>&1 && return 0
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null && [ ! -e "$gave_up" ]; then
-        install "$@" || touch "$gave_up"
-        eval "$works" >/dev/null 2>&1 && return 0
-        skip "$name needs $*, and apt-get could not install them"
-    else
-        skip "$name needs $* (installed by apt-get where make test runs as root)"
-    fi
-    return 1
+
+# What each test needs: a command that works where it is there, and Debian's packages.
+header() { echo "#include <$1>" | $CC -E ${2:-} - ; }
+has_redis() { command -v redis-server && command -v redis-cli && header hiredis/hiredis.h; }
+has_postgres() { ls /usr/lib/postgresql/*/bin/initdb && header libpq-fe.h -I/usr/include/postgresql; }
+has_curl() { header curl/curl.h && command -v openssl; }
+has_sqlite() { header sqlite3.h; }
+declare -A packages=([redis]='redis-server redis-tools libhiredis-dev' [postgres]='postgresql libpq-dev'
+    [curl]='libcurl4-openssl-dev openssl' [sqlite]='libsqlite3-dev')
+has() { "has_$1" >/dev/null 2>&1; }
+need() { has "$1" || { skip "$1 needs ${packages[$1]}"; return 1; }; }
+
+# Before the tests, which have a time limit: what is missing, if this is root on Debian. A failure is
+# no test's: what is not there then is skipped with a word.
+install_missing() {
+    local t missing=
+    for t in redis postgres curl sqlite; do has $t || missing+=" ${packages[$t]}"; done
+    [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
+    echo "for the hook's tests with servers:$missing"
+    install $missing || { tail -2 "$work/apt.log"; echo 'could not be installed: what needs them is skipped'; }
 }
+
 build() { # name flags...
     local name=$1 from=tests/servers
     shift
@@ -63,7 +72,6 @@ judge() { # name status
     fi
 }
 wanted() { case $1 in *"$T"*) return 0 ;; esac; return 1; }
-header() { echo "#include <$1>" | $CC -E ${2:-} - ; }
 run() { timeout -s QUIT -k 5 250 "$@"; }
 
 # A server on a port of its own: below those the kernel gives out by itself, and another one where
@@ -90,8 +98,7 @@ start() {
 test_redis() {
     local server='exec redis-server --port PORT --bind 127.0.0.1 --save "" --dir "$work" --maxclients 1000 --daemonize no'
     local answers='[ "$(redis-cli -h 127.0.0.1 -p PORT info server | tr -d "\r" | sed -n s/^process_id://p)" = $pid ]'
-    need redis 'command -v redis-server && command -v redis-cli && header hiredis/hiredis.h' redis-server redis-tools libhiredis-dev ||
-        return
+    need redis || return
     start "$server" "$answers" || { skip 'redis-server does not start here'; return; }
     build fleet -lhiredis && run "$work/fleet" "$port" >"$work/a" 2>"$work/here" &
     local other=$!
@@ -107,8 +114,7 @@ test_redis() {
 
 test_postgres() {
     local as= pg
-    need postgres 'ls /usr/lib/postgresql/*/bin/initdb && header libpq-fe.h -I/usr/include/postgresql' postgresql libpq-dev ||
-        return
+    need postgres || return
     pg=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
     mkdir "$work/pg"
     if [ "$(id -u)" = 0 ]; then
@@ -131,7 +137,7 @@ test_postgres() {
 }
 
 test_curl() {
-    need curl 'header curl/curl.h && command -v openssl' libcurl4-openssl-dev openssl || return
+    need curl || return
     build curl -lcurl || { judge curl 1; return; }
     echo 'over TLS' >"$work/page"
     openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 -subj /CN=localhost 2>/dev/null
@@ -145,11 +151,13 @@ test_curl() {
 }
 
 test_sqlite() {
-    need sqlite 'header sqlite3.h' libsqlite3-dev || return
+    need sqlite || return
     build sqlite -lsqlite3 && run "$work/sqlite" "$work/db"
     judge sqlite $?
 }
 
+[ -n "${QUICK:-}" ] || install_missing
+[ "${1:-}" = install ] && exit 0
 for t in redis postgres curl sqlite; do
     wanted $t && test_$t
 done
