@@ -74,6 +74,13 @@ static void until_killed(void *arg) {
     add(&killed, 1);
 }
 
+static bool refused(void) {
+    redisContext *c = redisConnect("127.0.0.1", port);
+    bool is = c && c->err == REDIS_ERR_IO && strstr(c->errstr, "refused");
+    redisFree(c);
+    return is;
+}
+
 static void errors(void) {
     struct timeval tv = {0, 100000};
     CHECK_EQ(redisSetTimeout(ctx[0], tv), REDIS_OK);
@@ -84,10 +91,8 @@ static void errors(void) {
     gort_sleep(100 * GORT_MS);
     CHECK_EQ(kill(pid, SIGKILL), 0);
     wait_until(get(&killed) == 19);
-    redisContext *c = redisConnect("127.0.0.1", port);
-    CHECK(c && c->err == REDIS_ERR_IO && strstr(c->errstr, "refused"));
-    redisFree(c);
-    c = redisConnectWithTimeout("127.0.0.1", silent_port(), tv); /* the kernel accepts it */
+    wait_until(refused()); /* its connections are gone a little before its socket */
+    redisContext *c = redisConnectWithTimeout("127.0.0.1", silent_port(), tv); /* the kernel accepts it */
     CHECK(c && !c->err);
     CHECK_EQ(redisSetTimeout(c, tv), REDIS_OK);
     CHECK(redisCommand(c, "PING") == NULL);
