@@ -1,6 +1,10 @@
 # The manual: each page has an example that compiles as it stands; mandoc, where there, has no complaint.
 set -eu
 bad=0
+for page in gort.7 gort_go.3 gort_chan.3 gort_select.3 gort_sync.3 gort_time.3 gort_ctx.3 gort_io.3 gort_debug.3 \
+    gort-hook.7 gort-explore.1 gort-trace.1 gort-top.1 gort-new.1; do
+    [ -e "man/$page" ] || { echo "there is no man/$page"; bad=1; }
+done
 for page in man/*.[1-9]; do
     name=$(basename "$page")
     awk '/^\.\\" example:/ {next_one = 1} /^\.Bd/ && next_one {on = 1; next_one = 0; next} /^\.Ed/ {on = 0} on' "$page" | sed 's/\\e/\\/g; s/\\&//g' >"$WORK/$name.c"
