@@ -1,6 +1,7 @@
 #!/bin/sh
 # The live page in a real browser: it draws Ps and goroutines that change, shows a backtrace on a
-# click, takes a trace, and the console has no error. The screenshot is kept in $OUT/page.png.
+# click, takes a trace and a CPU profile, and the console has no error. Screenshots are kept in
+# $OUT/page.png and $OUT/page-dark.png.
 set -eu
 out=${OUT:-build}
 [ -z "${SAN:-}" ] || { echo "not under a sanitizer"; exit 77; }
@@ -12,9 +13,14 @@ trap 'for p in $pids; do kill $p 2>/dev/null || true; done; rm -rf "$dir"' EXIT
 
 cat >"$dir/prog.c" <<'END'
 #include <gort.h>
+#include <unistd.h>
 static gort_chan *jobs, *results, *never;
 static gort_mutex mu;
 static void stuck_here(void *arg) { gort_chan_recv(never, NULL); __asm__ volatile(""); }
+static void short_one(void *arg) {
+    int64_t until = gort_now() + GORT_MS;
+    while (gort_now() < until) {}
+}
 static void worker(void *arg) {
     int v;
     while (gort_chan_recv(jobs, &v) == 0) {
@@ -32,6 +38,18 @@ static void producer(void *arg) {
         gort_sleep(2 * GORT_MS);
     }
 }
+static long nap(void *arg) { usleep(300000); return 0; }
+static void caller(void *arg) {
+    for (;;) gort_blocking(nap, NULL);
+}
+static void burst(void *arg) {
+    for (;;) {
+        gort_wg wg = {0};
+        for (int i = 0; i < 60; i++) gort_wg_go(&wg, short_one, NULL);
+        gort_wg_wait(&wg);
+        gort_sleep(100 * GORT_MS);
+    }
+}
 static void collector(void *arg) {
     int v;
     while (gort_chan_recv(results, &v) == 0) {}
@@ -46,6 +64,8 @@ static int program(int argc, char **argv) {
     for (int i = 0; i < 30; i++) gort_go(stuck_here, NULL);
     gort_go(producer, NULL);
     gort_go(collector, NULL);
+    gort_go(caller, NULL);
+    gort_go(burst, NULL);
     gort_read(0, &c, 1);
     return 0;
 }
@@ -56,11 +76,9 @@ mkfifo "$dir/hold"
 GORT_MAXPROCS=4 GORT_HTTP=127.0.0.1:0 "$dir/prog" <"$dir/hold" 2>"$dir/err" &
 pids=$!
 exec 9>"$dir/hold"
-HOME=$dir chromedriver --port=0 >"$dir/driver" 2>&1 &
-pids="$pids $!"
 
 python3 - "$dir" "$out/page.png" <<'END'
-import base64, json, re, sys, time, urllib.request
+import atexit, base64, json, os, re, subprocess, sys, time, urllib.request
 dir, picture = sys.argv[1:3]
 
 def wait(what, get, seconds=90):
@@ -76,7 +94,14 @@ def found(path, pattern):
     return m and m.group(1)
 
 page = wait("the page's address", lambda: found(dir + "/err", r"live page on (\S+)"))
-port = wait("chromedriver", lambda: found(dir + "/driver", r"successfully on port ([1-9]\d*)"))
+driver = None
+def driver_port(): # it ends when the port it has drawn is taken for the other family: again
+    global driver
+    if driver is None or driver.poll() is not None:
+        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=open(dir + "/driver", "w"), stderr=subprocess.STDOUT, env=dict(os.environ, HOME=dir))
+    return found(dir + "/driver", r"successfully on port ([1-9]\d*)")
+atexit.register(lambda: driver and driver.terminate())
+port = wait("chromedriver", driver_port)
 
 def call(method, path, body=None):
     data = json.dumps(body).encode() if body is not None else None
@@ -84,7 +109,7 @@ def call(method, path, body=None):
     return json.load(urllib.request.urlopen(request, timeout=120))["value"]
 
 try: session = call("POST", "/session", {"capabilities": {"alwaysMatch": {
-    "goog:chromeOptions": {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1100,1250",
+    "goog:chromeOptions": {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1240",
                                     "--no-proxy-server", "--user-data-dir=" + dir + "/profile"]},
     "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
 except Exception as e:
@@ -110,8 +135,16 @@ try:
     wait("a trace", lambda: "gort-trace.json: " in run("return document.getElementById('state').textContent"))
     state = run("return document.getElementById('state').textContent")
     assert "failed" not in state, state
-    run("window.scrollTo(0, 0)")
+    run("document.getElementById('profile').click()")
+    wait("a flame graph", lambda: run("return !document.getElementById('flame').hidden && document.querySelector('#flame iframe').src.startsWith('blob:')"))
+    svg = call("POST", base + "/execute/async", {"script": "const done = arguments[0]; fetch(document.querySelector('#flame iframe').src).then(r => r.text()).then(done)", "args": []})
+    assert "<svg" in svg and "worker" in svg, svg[:500]
+    run("document.getElementById('flame-close').click(); window.scrollTo(0, 0)")
+    time.sleep(1)
     open(picture, "wb").write(base64.b64decode(call("GET", base + "/screenshot")))
+    call("POST", base + "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
+    time.sleep(0.5)
+    open(picture.replace(".png", "-dark.png"), "wb").write(base64.b64decode(call("GET", base + "/screenshot")))
     errors = [l for l in call("POST", base + "/se/log", {"type": "browser"}) if l["level"] == "SEVERE"]
     assert not errors, errors
 finally:
