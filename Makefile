@@ -94,6 +94,9 @@ $(OUT)/libgort.so: $(PIC) src/gort.map
 	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 -Wl,--version-script=src/gort.map -Wl,-z,now -o $@ $(PIC) -pthread
 	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
 
+# Taken in by the assembler, which tells make nothing.
+$(OUT)/obj/src/page_html.o $(OUT)/pic/src/page_html.o: web/page.html
+
 clean:
 	rm -rf $(BUILD)
 
