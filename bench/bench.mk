@@ -2,6 +2,7 @@
 #
 #   make bench [B='yield echo'] [RUNS=5]     side by side; the table, bench/results.{json,svg}
 #   make bench-report                        the last full run into docs/PERFORMANCE.md, table and plot
+#   make bench-echo [RUNS=5]                 the servers only: echo, HTTP, the wake-up of an idle process
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
 #   make bench-build                         the programs only: $(OUT)/bench/
@@ -26,6 +27,8 @@ bench: bench-build bench-go bench-peers
 .PHONY: bench-report
 bench-report:
 	$(Q)python3 bench/report bench
+bench-echo: B := echo http wake
+bench-echo: bench
 bench-instructions: $(BENCH)/bench
 	$(Q)UPDATE='$(UPDATE)' bench/instructions $(BENCH)/bench
 bench-build: $(BENCHBIN)
