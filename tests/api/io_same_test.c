@@ -247,6 +247,7 @@ static int sends(call_fn *f) { return f == c_send || f == c_sendto || f == c_sen
 
 static void compare(int kind, int call, long length) {
     if (length == -1 && sends(calls[call].call)) return;
+    if (length == ROOM && kinds[kind].make == dev_zero) return; /* a signal makes it a short read */
     static __thread char by_posix[ROOM], by_gort[ROOM];
     long p = one(kind, call, length, 0, by_posix), g = one(kind, call, length, 1, by_gort);
     if (p == -EAGAIN) p = -ETIMEDOUT;
