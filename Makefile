@@ -47,7 +47,7 @@ WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-strict-aliasing -fno-lto -pthread -fasynchronous-unwind-tables \
            -Iinclude -iquote src -iquote src/arch/$(ARCH) $(if $(DEBUG),-DGORT_CHECKED)
 ifeq ($(ARCH),x86_64)
-LIBFLAGS += -mno-red-zone -fomit-frame-pointer
+LIBFLAGS += -mno-red-zone -fomit-frame-pointer -fno-plt
 else # where a frame record does not tell the sp, a dump follows the chain of them (blocking.c)
 LIBFLAGS += -fno-omit-frame-pointer
 endif
@@ -79,6 +79,11 @@ $(OUT)/pic/%.o: %.S Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -g -fPIC -iquote src/arch/$(ARCH) -c $< -o $@
 
+# Arguments are in the vector registers there (split.c).
+ifeq ($(ARCH),x86_64)
+$(OUT)/obj/src/split.o $(OUT)/pic/src/split.o: LIBFLAGS += -mgeneral-regs-only
+endif
+
 # One object with only the public names visible, so that a program's own `lock` or `ready` can
 # never meet ours. The white-box tests link libgort-white.a, where every name is visible.
 $(OUT)/libgort.a: $(OBJ)
@@ -101,4 +106,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(PIC:.o=.d)
--include install.mk hook.mk tools/tools.mk tests/tests.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk
+-include install.mk split.mk hook.mk tools/tools.mk tests/tests.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk

@@ -352,6 +352,8 @@ typedef struct gort_stats {
     uint64_t threads_created;
     uint64_t retakes;              /* Ps taken from a thread in a call nobody announced */
     uint64_t stack_guard_kind;     /* 1: guard regions, 2: mprotect, 3: some stacks have only canaries */
+    uint64_t stack_mode;           /* 0: lazy stacks, 1: hybrid, 2: compact (gort(7), -fsplit-stack) */
+    uint64_t stack_segments;       /* segments that goroutines have grown by and not left */
 } gort_stats;
 
 void gort_stats_read(gort_stats *);

@@ -13,7 +13,7 @@
  */
 #include "capture.h"
 #include "print.h"
-#include "stack.h"
+#include "split.h"
 #include "unwind.h"
 
 #include <fcntl.h>
@@ -37,7 +37,9 @@ static int walk(M *m, const Regs *r, uintptr_t *pcs, int max) {
     Stack *s = gp ? load_rlx(&gp->stack) : NULL;
     uintptr_t lo = 0, hi = (uintptr_t)s, sp = r->reg[UNWIND_SP];
     if (s == NULL || !read_memory((uintptr_t)&s->lo, &lo, sizeof lo)) return 0;
-    if (sp < lo || sp > hi) return 0; /* on g0: between two goroutines */
+    int cls;
+    if (slot_at(sp, &cls) != 0) lo = hi = 0; /* on a segment */
+    else if (sp < lo || sp > hi) return 0; /* on g0: between two goroutines */
     return unwind(r, lo, hi, pcs, max);
 }
 

@@ -23,7 +23,7 @@
 #include "exit_hook.h"
 #include "g.h"
 #include "sched.h"
-#include "stack.h"
+#include "split.h"
 #include "symbols.h"
 #include "unwind.h"
 
@@ -121,7 +121,8 @@ static bool start_of(G *gp, void *context, Regs *r) {
     if (home && load_acq(&home->in_handler) && load_rlx(&home->curg) == gp) { /* stopped by signal */
         void *at = load_rlx(&home->context);
         if (at) regs_context(r, at);
-        return at != NULL;
+        else regs_at(r, load_rlx(&home->call[0]), load_rlx(&home->call[1]), load_rlx(&home->call[2]));
+        return true;
     }
     void *sp = load_rlx(&gp->sp);
     if (sp == NULL) return false;
@@ -139,7 +140,7 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
     uintptr_t hi = (uintptr_t)s;
     if (!read_memory((uintptr_t)&s->lo, &lo, sizeof lo)) return 0;
     uintptr_t sp = r.reg[UNWIND_SP];
-    if (sp < lo || sp > hi) lo = hi = 0; /* on g0, or an alternate stack: the order is checked only */
+    if (sp < lo || sp > hi || split.mode != SPLIT_OFF) lo = hi = 0; /* on g0, or an alternate stack: the order is checked only */
     int n = unwind(&r, lo, hi, pcs, max);
     bool same = load_acq(&gp->status) == before && load_acq(&gp->ticket) == ticket;
     return same ? n : 0;

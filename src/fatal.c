@@ -10,6 +10,7 @@
 #include "fatal.h"
 #include "dump.h"
 #include "os.h"
+#include "split.h"
 #include "trace.h"
 
 #include <stdlib.h>
@@ -24,20 +25,35 @@ static void become_speaker(void) {
     for (;;) os_nap(GORT_SEC);
 }
 
+typedef struct Speech {
+    void *context;
+    const char *format;
+    va_list ap;
+} Speech;
+
 /* One line in one write, whatever its length. */
-static void speak(void *context, const char *format, va_list ap) {
+static long say(void *arg) {
+    Speech *s = arg;
     char buf[512];
     Out o = {.fd = -1, .size = sizeof buf - 1, .buf = buf};
-    M *m = getm();
-    if (m) m->locks++; /* no preemption from here on; never given back */
     become_speaker();
     out_str(&o, "gort: fatal: ");
-    out_vfmt(&o, format, ap);
+    out_vfmt(&o, s->format, s->ap);
     buf[o.used++] = '\n';
     write_all(2, buf, o.used);
     print_fd(2, "\n");
-    dump_all_from(2, context);
+    dump_all_from(2, s->context);
     tracing_fatal();
+    return 0;
+}
+
+static void speak(void *context, const char *format, va_list ap) {
+    Speech s = {.context = context, .format = format};
+    M *m = getm();
+    if (m) m->locks++; /* no preemption from here on; never given back */
+    va_copy(s.ap, ap);
+    call_with_room(m, say, &s);
+    va_end(s.ap);
 }
 
 void fatal_report(void *context, const char *format, ...) {

@@ -5,17 +5,19 @@
  * yet, that one starts on the same stack, which is still warm, with no switch at all: the entry
  * below is a loop. So a burst of short goroutines runs on a single stack.
  */
+#include "compact.h"
 #include "exit_hook.h"
 #include "g.h"
 #include "loop.h"
 #include "runq.h"
 #include "san.h"
 #include "sched.h"
-#include "stack.h"
+#include "split.h"
 #include "trace.h"
 #include "wake.h"
 
 #define MAX_COPY 1024
+#define MAX_COMPACT_COPY 256
 #define MIN_STACK ((size_t)16 << 10)
 #define MAX_STACK ((size_t)1 << 30)
 
@@ -27,6 +29,13 @@ static void forget(M *m, G *gp) {
     g_free(m, gp);
 }
 
+static void drop_stack(M *m, Stack *s) {
+    if (unlikely(split.mode != SPLIT_OFF)) split_release(m, s);
+    if (s->custom == STACK_SLAB) stack_put(m, s);
+    else if (s->custom == STACK_COMPACT) compact_put(m, s);
+    else stack_custom_free(s);
+}
+
 /* After the stack was left: gives it back, and the record. */
 static void bury(M *m, void *arg) {
     G *gp = arg;
@@ -36,8 +45,7 @@ static void bury(M *m, void *arg) {
     __tsan_destroy_fiber(s->san_fiber);
 #endif
     forget(m, gp);
-    if (s->custom) stack_custom_free(s);
-    else stack_put(m, s);
+    drop_stack(m, s);
 }
 
 /* The runtime has ended and gp with it. */
@@ -52,35 +60,40 @@ void go_abandon(M *m, G *gp) {
 #ifdef GORT_TSAN
         __tsan_destroy_fiber(s->san_fiber);
 #endif
-        if (s->custom) stack_custom_free(s);
-        else stack_put(m, s);
+        drop_stack(m, s);
     }
     g_free(m, gp);
+}
+
+/* next has not run, may run anywhere, and needs a stack of the kind gp has. */
+INLINE bool may_follow(G *gp, G *next) {
+    return next->sp == NULL && next->home == NULL && ((next->flags ^ gp->flags) & GF_COMPACT) == 0;
 }
 
 /* The next goroutine takes the stack of the one that has ended. False: it cannot. */
 static bool take_over(M *m, G *gp) {
     P *p = m->p;
-    if (SAN_FIBERS || (gp->flags & GF_NAMED) || gp->stack->custom) return false;
+    if (SAN_FIBERS || (gp->flags & GF_NAMED) || gp->stack->custom == STACK_CUSTOM) return false;
     if (m->lockedg || m->nextg || load_rlx(&m->attn) != 0 || p->slice_over || load_rlx(&p->look)) return false;
     G *next = load_rlx(&p->runnext);
     if (next) {
-        if (next->sp || next->home || !runnext_take(p, next)) return false;
+        if (!may_follow(gp, next) || !runnext_take(p, next)) return false;
     } else {
         uint32_t head = load_rlx(&p->head);
         if (p->rounds % 61 == 60 || head == load_rlx(&p->tail)) return false;
-        if (load_rlx(&p->ring[head % RING])->sp) return false;
+        if (!may_follow(gp, load_rlx(&p->ring[head % RING]))) return false;
         next = runq_pop(p);
         if (next == NULL) return false;
         p->rounds++;
         store_rlx(&p->schedtick, p->schedtick + 1);
-        if (next->sp || next->home) { /* a thief moved the head meanwhile */
+        if (!may_follow(gp, next)) { /* a thief moved the head meanwhile */
             m->nextg = next;
             return false;
         }
     }
     next->stack = gp->stack;
     gp->stack = NULL;
+    if (unlikely(split.mode != SPLIT_OFF)) split_release(m, next->stack); /* by gort_exit or a longjmp */
     next->sp = (void *)next->stack; /* it has a stack: not NULL; the true value comes with a switch */
     store_rlx(&next->status, G_RUNNING);
     next->m = m;
@@ -121,6 +134,7 @@ void goroutine_entry(void *arg) {
     finish_switch(m);
     for (;;) {
         G *gp = m->curg;
+        guard_restore(gp);
         *m->errno_at = 0;
         if (gp->flags & GF_PARCEL) {
             void *parcel = gp->arg;
@@ -151,13 +165,16 @@ EXPORT void gort_exit(void) {
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
+static long get_stack(void *m) { return (long)stack_get(m); }
+
 /* A stack right away: for a name, a copy, or a size of its own. Outside the caches: may map. */
 static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
     size_t size = attr ? attr->stack_size : 0;
+    if (gp->flags & GF_COMPACT) return compact_get(m);
     if (size == 0 && settings.stack_size == 0 && m->p) {
         if (!stack_credit_take(m)) return NULL;
         gp->flags |= GF_CREDIT;
-        return stack_get(m);
+        return (Stack *)call_with_room(m, get_stack, m);
     }
     if (size == 0) size = settings.stack_size ? settings.stack_size : STACK_STRIDE;
     if (size < MIN_STACK) size = MIN_STACK;
@@ -188,18 +205,26 @@ static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t si
 
 /* The usual case: a stack is promised, and comes when gp first runs. */
 INLINE int promise(M *m, G *gp, const void *copy, size_t size) {
-    if (unlikely(!stack_credit_take(m))) return -ENOMEM;
-    gp->flags = GF_CREDIT;
+    if (likely(!(gp->flags & GF_COMPACT))) { /* a compact stack is always there */
+        if (unlikely(!stack_credit_take(m))) return -ENOMEM;
+        gp->flags = GF_CREDIT;
+    }
     if (size == 0) return 0;
     void *parcel = parcel_alloc(m);
     if (unlikely(parcel == NULL)) {
-        stack_credit_give(m);
+        if (gp->flags & GF_CREDIT) stack_credit_give(m);
         return -ENOMEM;
     }
     memcpy(parcel, copy, size);
     gp->arg = parcel;
-    gp->flags = GF_CREDIT | GF_PARCEL;
+    gp->flags |= GF_PARCEL;
     return 0;
+}
+
+/* A copy takes its place on the stack, and a size of its own asks for a lazy one. */
+static bool starts_compact(M *m, const gort_attr *attr, gort_fn *fn, const void *copy, size_t size) {
+    if (m->p == NULL || size > MAX_COMPACT_COPY || (attr && attr->stack_size) || settings.stack_size) return false;
+    return split_starts(fn, copy);
 }
 
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
@@ -215,6 +240,7 @@ int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *co
     gp->spare = NULL;
     gp->param = NULL;
     gp->created_at = pc;
+    if (unlikely(split.mode == SPLIT_TRUE) && starts_compact(m, attr, fn, copy, size)) gp->flags = GF_COMPACT;
     bool early = attr != NULL || size > PARCEL || settings.stack_size != 0;
     int r = unlikely(early) ? equip(m, gp, attr, copy, size) : promise(m, gp, copy, size);
     if (unlikely(r < 0)) {

@@ -14,6 +14,7 @@
  *   5  what the goroutines left behind, timers, queues, stacks, is taken back
  */
 #include "chan.h"
+#include "compact.h"
 #include "dump.h"
 #include "env.h"
 #include "faults.h"
@@ -32,6 +33,7 @@
 #include "sched.h"
 #include "sim.h"
 #include "sysfault.h"
+#include "split.h"
 #include "stack.h"
 #include "sysmon.h"
 #include "top_page.h"
@@ -133,7 +135,8 @@ static int start(M *m) {
         pthread_atfork(NULL, NULL, after_fork);
     }
     reset();
-    int r = procs_resize(NULL, (uint32_t)settings.procs);
+    int r = split_begin();
+    if (r == 0) r = procs_resize(NULL, (uint32_t)settings.procs);
     if (r < 0) goto ps;
     retake_start();
     if ((r = netpoll_start()) < 0) goto ps;
@@ -188,6 +191,7 @@ static void take_back(M *m) {
         timers_clear(&p->timers);
         g_flush(p);
         stack_flush(p);
+        compact_flush(p);
         store_rlx(&p->m, NULL);
         p->slice_over = p->look = 0;
         store_rlx(&p->status, P_DEAD);

@@ -12,6 +12,7 @@
 #include "preempt.h"
 #include "san.h"
 #include "sched.h"
+#include "split.h"
 #include "loop.h"
 #include "sysfault.h"
 
@@ -100,6 +101,7 @@ static void thread_begin(M *m) {
 #ifdef GORT_TSAN
     m->san_fiber = __tsan_get_current_fiber();
 #endif
+    split_thread_begin(m);
     use_alt_stack(m);
     store_rel(&m->alive, 1);
 }
@@ -120,6 +122,7 @@ static void *thread_main(void *arg) {
     preempt_mask(); /* no signal may find this thread without a record */
     drop_alt_stack();
     m->locks++;
+    split_thread_end(m);
     lock(&sched.lock, RANK_SCHED);
     if (m->epoch == sched.epoch) sched.m_count--;
     unlock(&sched.lock);

@@ -30,6 +30,7 @@ int os_protect_none(void *at, size_t size);
 int os_guard_install(void *at, size_t size); /* MADV_GUARD_INSTALL, -EINVAL on older kernels */
 int os_discard(void *at, size_t size);       /* MADV_DONTNEED */
 int os_no_huge(void *at, size_t size);
+int os_huge(void *at, size_t size);
 
 int os_gettid(void);
 int os_getpid(void);

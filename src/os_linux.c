@@ -117,6 +117,7 @@ int os_guard_install(void *at, size_t size) {
     return 0;
 }
 int os_discard(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0); }
+int os_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_HUGEPAGE, 0, 0, 0); }
 int os_no_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); }
 
 int os_gettid(void) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }

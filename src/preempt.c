@@ -23,6 +23,7 @@
 #include "runq.h"
 #include "sched.h"
 #include "sim.h"
+#include "split.h"
 #include "capture.h"
 #include "trace.h"
 #include "wake.h"
@@ -227,6 +228,8 @@ static void preempt_here(M *m, void *context) {
     }
 }
 
+void preempt_in_prologue(M *m) { preempt_here(m, NULL); }
+
 /* Functions marked GORT_NOPREEMPT: a section of the program, whose ends the linker knows. */
 extern char __start_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
 extern char __stop_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
@@ -268,7 +271,9 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
 void preempt_m(M *m) {
     uint32_t before = or_seq(&m->attn, ATTN_PREEMPT);
     if (!(before & ATTN_PREEMPT)) add_rlx(&sched.other.preempt_requests, 1);
+    split_poison(m);
     if (settings.asyncpreemptoff || load_rlx(&m->locks) != 0) return;
+    if (split.mode != SPLIT_OFF && !(before & ATTN_PREEMPT)) return; /* the next prologue may do: a signal next time */
     if (os_thread_state(m->tid) != 'R') return; /* a sleeper's call would return EINTR */
     os_tgkill(m->tid, settings.preempt_signal);
 }

@@ -21,6 +21,7 @@ typedef struct M M;
 typedef struct P P;
 typedef struct Stack Stack;
 typedef struct Timer Timer;
+typedef struct Segment Segment;
 
 #define SLICE (10 * GORT_MS)
 #ifndef RING
@@ -71,7 +72,8 @@ enum {
     GF_CREDIT = 8, /* holds the promise of a default stack (stack.h) */
     GF_PARCEL = 16, /* has not run: arg points into a parcel (g.h) */
     GF_SOFT = 32,  /* home is a preference: the thread runs others meanwhile (soft.c) */
-    GF_SOFT_HELD = 64 /* likewise, while a preempted G is bound to its thread (preempt.c) */
+    GF_SOFT_HELD = 64, /* likewise, while a preempted G is bound to its thread (preempt.c) */
+    GF_COMPACT = 128 /* its stack is, or will be, a compact one (compact.h) */
 };
 
 struct G {
@@ -194,13 +196,17 @@ struct M {
     void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
     void *altstack;
     void *context;       /* in the handler: the interrupted registers, for backtraces */
-    uintptr_t call[3];   /* where its goroutine announced a blocking call: pc, sp, fp */
+    uintptr_t call[3];   /* where its goroutine announced a blocking call, or was stopped in a
+                            prologue: pc, sp, fp */
     G *pseudo;           /* plain threads: the G that stands for this thread */
     /* monitor's notes */
     int64_t seen_cpu;
     int64_t asked_at;
     void *san_fiber;     /* TSan's fiber of g0 */
     void *trace;         /* trace.c's buffer */
+    uintptr_t *guard_at; /* the thread's guard word (split.h); poison.lock, NULL: the thread ends */
+    Segment *segs[11];   /* own thread: a free segment of each size up to 1 MB (split.c) */
+    int64_t segments;    /* segments its goroutines took, less those they left; never reset */
     struct {             /* debug build: the locks this M holds, in the order taken (lockrank.c) */
         Lock *lock;
         int rank;
@@ -248,7 +254,8 @@ struct P {
     bool passed_over;       /* the round after the last slice left something in the local queue */
     G *gfree;               /* cache of dead Gs */
     Stack *stacks;          /* cache of stacks */
-    uint32_t ngfree, nstacks;
+    Stack *small;           /* cache of compact stacks */
+    uint32_t ngfree, nstacks, nsmall;
     uint32_t credits;       /* stacks promised to this P (stack.h) */
     uint32_t id;
     uint64_t id_next, id_end; /* a batch of goroutine ids */

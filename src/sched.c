@@ -23,8 +23,9 @@
 #include "runq.h"
 #include "san.h"
 #include "sim.h"
+#include "compact.h"
 #include "soft.h"
-#include "stack.h"
+#include "split.h"
 #include "trace.h"
 #include "wake.h"
 
@@ -36,8 +37,10 @@ NOINLINE void finish_commit(M *m) {
     commit(m, m->commit_arg);
 }
 
+static long get_stack(void *m) { return (long)stack_get(m); }
+
 void attach_stack(M *m, G *gp) {
-    Stack *s = stack_get(m);
+    Stack *s = gp->flags & GF_COMPACT ? compact_get(m) : (Stack *)call_with_room(m, get_stack, m);
     stack_forget(s);
     gp->stack = s;
     gp->sp = arch_first_frame(stack_top(s), goroutine_entry, NULL);
@@ -271,16 +274,19 @@ M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t d
 
 /* ---- ready ---------------------------------------------------------------------------------- */
 
-static NOINLINE void overflow(P *p, G *gp) {
+static long overflow(void *arg) {
+    G *gp = arg;
+    P *p = getm()->p;
     GList list = {0};
     while (!runq_overflow(p, gp, &list))
-        if (runq_push(p, gp)) return;
+        if (runq_push(p, gp)) return 0;
     bump(&p->n.overflows, 1);
     global_put_list(&list);
+    return 0;
 }
 
 INLINE void put_tail(P *p, G *gp) {
-    if (unlikely(!runq_push(p, gp))) overflow(p, gp);
+    if (unlikely(!runq_push(p, gp))) call_with_room(getm(), overflow, gp);
 }
 
 /* The submit side behind an exchange of the slot: that was the fence. */

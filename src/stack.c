@@ -95,14 +95,21 @@ static Stack *record_at(Slab *slab, uint32_t i) {
     return (Stack *)(void *)(slab->base + (size_t)(i + 1) * STACK_STRIDE - sizeof(Stack));
 }
 
-static Stack *record_init(Slab *slab, uint32_t i) {
-    Stack *s = record_at(slab, i);
-    s->lo = slab->base + (size_t)i * STACK_STRIDE + PAGE;
-    s->index = i;
-    s->custom = 0;
+void stack_record(Stack *s, char *lo, int kind) {
+    s->lo = lo;
+    s->index = 0;
+    s->custom = (uint16_t)kind;
     s->canary = 0;
     s->magic = MAGIC;
     s->san_fiber = NULL;
+    s->seg = s->kept = s->blocks = NULL;
+    s->grown = 0;
+}
+
+static Stack *record_init(Slab *slab, uint32_t i) {
+    Stack *s = record_at(slab, i);
+    stack_record(s, slab->base + (size_t)i * STACK_STRIDE + PAGE, STACK_SLAB);
+    s->index = i;
     return s;
 }
 
@@ -163,6 +170,7 @@ static void guard_batch(Stack **s, int n) {
 
 bool stack_guard_hit(Stack *s, uintptr_t addr) {
     uintptr_t lo = (uintptr_t)s->lo;
+    if (s->custom == STACK_COMPACT) return false; /* its neighbour is there; split.c watches the end */
     return addr < lo && addr >= lo - PAGE;
 }
 
@@ -325,7 +333,8 @@ Stack *stack_custom(size_t size) {
         return NULL;
     }
     Stack *s = (Stack *)(void *)(base + size - sizeof *s);
-    *s = (Stack){.lo = base + PAGE, .custom = 1, .size = size, .magic = MAGIC};
+    stack_record(s, base + PAGE, STACK_CUSTOM);
+    s->size = size;
     add_rlx(&room.custom_bytes, size);
     valgrind_stack_register(s->lo, s + 1);
     return s;

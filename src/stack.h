@@ -11,15 +11,24 @@
 
 /* The record at the very top of a stack's memory. It exists while the stack is in use or cached
  * with its memory; a stack that was given back to the system is only a bit in its slab. */
+enum {
+    STACK_SLAB,
+    STACK_CUSTOM, /* not from a slab; unmapped when freed */
+    STACK_COMPACT /* compact.h */
+};
 struct Stack {
     char *lo;           /* lowest usable byte; the guard is below */
     Stack *next;        /* cache it is in */
     uint32_t index;     /* place in its slab; decides the colour */
-    uint16_t custom;    /* 1: not from a slab; unmapped when freed */
+    uint16_t custom;    /* STACK_... */
     uint16_t canary;    /* 1: no guard, a word at its end is looked at instead */
     size_t size;        /* of the whole mapping, for custom ones */
     char name[STACK_NAME];
     void *san_fiber;    /* TSan's fiber, or ASan's fake stack */
+    Segment *seg;       /* split.c: the newest segment it has grown by, if any */
+    Segment *kept;      /* split.c: a large one that was just left */
+    Segment *blocks;    /* split.c: dynamic arrays that did not fit */
+    size_t grown;       /* bytes of all segments */
     uint64_t magic;     /* finds a record overwritten from below the next stack */
 } ALIGNED(64);
 
@@ -30,6 +39,7 @@ void stack_credit_give(M *m);
 
 Stack *stack_get(M *m);            /* against a credit: never fails. In a section */
 void stack_put(M *m, Stack *s);
+void stack_record(Stack *s, char *lo, int kind); /* a fresh record of any kind */
 Stack *stack_custom(size_t size);  /* NULL: no memory. Not in a section: maps */
 void stack_custom_free(Stack *s);
 

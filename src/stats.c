@@ -17,7 +17,8 @@
  *   clamped, as they change while they are read.
  */
 #include "sched.h"
-#include "stack.h"
+#include "compact.h"
+#include "split.h"
 #include "stats.h"
 
 #define FIELDS (sizeof(Counters) / sizeof(uint64_t))
@@ -107,9 +108,11 @@ EXPORT void gort_stats_read(gort_stats *s) {
     s->idle_threads = at_most(load_rlx(&sched.idle_m_count), s->threads);
     s->spinning_threads = at_most(load_rlx(&sched.spinning), s->threads - s->idle_threads);
     s->global_queue = load_rlx(&sched.global.count);
-    s->stack_bytes_reserved = stack_reserved();
-    s->stack_bytes_cached = at_most(stack_cached(), s->stack_bytes_reserved);
+    s->stack_bytes_reserved = stack_reserved() + slots_mapped();
+    s->stack_bytes_cached = at_most(stack_cached() + compact_cached() + slots_free_bytes(), s->stack_bytes_reserved);
     s->threads_created = load_rlx(&sched.threads_created);
     s->stack_guard_kind = (uint64_t)stack_guard_kind();
+    s->stack_mode = split.mode;
+    s->stack_segments = split_segments();
     leave(m);
 }

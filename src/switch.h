@@ -12,6 +12,7 @@
 
 #include "runtime.h"
 #include "san.h"
+#include "split.h"
 #include "stack.h"
 
 void finish_commit(M *m);
@@ -48,6 +49,7 @@ INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
 INLINE M *switch_from(M *m, G *gp, void *sp) {
     switch_stacks(m, &gp->sp, gp, m->curg, sp);
     m = getm();
+    guard_restore(gp);
     finish_switch(m);
     *m->errno_at = gp->err;
     return m;

@@ -36,6 +36,7 @@
 #include "sched.h"
 #include "schedtrace.h"
 #include "sim.h"
+#include "slots.h"
 #include "soft.h"
 #include "stack.h"
 #include "stall.h"
@@ -196,7 +197,7 @@ static void housekeeping(int64_t now) {
     follow_quota(now);
     if (now - mon.scavenged >= GORT_SEC) {
         mon.scavenged = now;
-        mon.idle_stacks = stack_scavenge();
+        mon.idle_stacks = stack_scavenge() + slots_scavenge();
     }
     if (settings.schedtrace && now - mon.traced >= settings.schedtrace * GORT_MS) {
         mon.traced = now;

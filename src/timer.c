@@ -30,20 +30,20 @@ static void *bigger(void *old, size_t size, uint32_t from, uint32_t to) {
 static bool grow(TimerHeap *h) {
     uint32_t from = h->capacity, to = from ? from * 2 : 512;
     TimerNode *at = bigger(h->at, sizeof *at, from, to);
-    TimerSlot *slots = bigger(h->slots, sizeof *slots, from, to);
-    if (at == NULL || slots == NULL) {
+    TimerSlot *table = bigger(h->slots, sizeof *table, from, to);
+    if (at == NULL || table == NULL) {
         if (at) os_unmap(at, sizeof *at * to);
-        if (slots) os_unmap(slots, sizeof *slots * to);
+        if (table) os_unmap(table, sizeof *table * to);
         return false;
     }
     if (from) {
         os_unmap(h->at, sizeof *at * from);
-        os_unmap(h->slots, sizeof *slots * from);
+        os_unmap(h->slots, sizeof *table * from);
     }
-    for (uint32_t i = from; i < to; i++) slots[i].place = i + 1; /* free, and the last points past the end */
+    for (uint32_t i = from; i < to; i++) table[i].place = i + 1; /* free, and the last points past the end */
     h->free_slot = from;
     h->at = at;
-    h->slots = slots;
+    h->slots = table;
     h->capacity = to;
     return true;
 }

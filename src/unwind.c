@@ -10,7 +10,8 @@
  * read_memory(), where a bad address is an error: a wrong trace ends early. What must hold for a
  * step to be taken: the caller's frame lies above this one, inside the stack where its bounds are
  * known, and its pc belongs to some module or is at least not in the first page. A signal frame
- * may lead from the alternate stack to any other, so there the order starts afresh.
+ * may lead from the alternate stack to any other, so there the order starts afresh. In a program whose
+ * stacks grow by segments (split.c) there is no order at all: the number of frames is the bound.
  */
 #include "unwind.h"
 #include "atomic.h"
@@ -37,6 +38,8 @@ bool read_memory(uintptr_t from, void *to, size_t n) {
 
 static bool has(const Regs *r, int reg) { return r->known >> reg & 1; }
 
+bool unwind_segments;
+
 /* By the chain of frame pointers: the caller's at fp, the return address above it. */
 static int fp_step(Regs *r) {
     uintptr_t fp = r->reg[UNWIND_FP];
@@ -58,7 +61,7 @@ static int step(Regs *r, bool *signal) {
 static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t lo, uintptr_t hi) {
     uintptr_t sp = now->reg[UNWIND_SP];
     if (now->reg[UNWIND_RA] < 4096) return false;
-    if (signal) return true;
+    if (signal || (hi == 0 && unwind_segments)) return true;
     if (sp < before->reg[UNWIND_SP]) return false;
     if (sp == before->reg[UNWIND_SP] && !before->exact) return false; /* but a leaf may have none */
     return hi == 0 || (sp > lo && sp <= hi);

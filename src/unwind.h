@@ -32,6 +32,8 @@ void regs_context(Regs *r, void *ucontext);
  * The stack lies in [lo, hi); 0, 0: unknown, only the order of frames is checked. Any thread, in a
  * handler, of a stack that is in use: memory is read so that a bad address only ends the trace.
  */
+/* Goroutines may grow by segments, at any address: without bounds, the order is not checked. */
+extern bool unwind_segments;
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
 
 /* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was

@@ -12,6 +12,7 @@
  * The retaker lock keeps the monitor out while Ps are counted.
  */
 #include "world.h"
+#include "compact.h"
 #include "g.h"
 #include "loop.h"
 #include "maker.h"
@@ -205,6 +206,7 @@ static void p_retire(P *p) {
     timers_move(&sched.ps[0]->timers, &p->timers);
     g_flush(p);
     stack_flush(p);
+    compact_flush(p);
     store_rlx(&p->status, P_DEAD);
 }
 

@@ -1,0 +1,15 @@
+/*
+ * riscv64: gcc has no -fsplit-stack here, so there is no word to set and nothing ever grows.
+ */
+#ifndef GUARD_H
+#define GUARD_H
+
+#include <stdint.h>
+
+#define ARCH_SPLITS 0
+
+static inline void arch_guard_set(uintptr_t guard) { (void)guard; }
+static inline uintptr_t *arch_guard_at(void) { return (uintptr_t *)0; }
+static inline uintptr_t arch_sp(void) { return (uintptr_t)__builtin_frame_address(0); }
+
+#endif

@@ -1,0 +1,26 @@
+# Writes the entries of libgort_split.a: for each public function of the library, whose body was
+# renamed to NAME_body, one that makes sure of the stack it needs and jumps there.
+#
+#   awk -f entries.awk needs names >entries.S
+#
+# It is a prologue like the compiler's. `needs` counts down to the very end of the stack, the guard
+# stands above it by the reserve of split.h: hence the difference.
+BEGIN { reserve = 640; print "\t.text" }
+FNR == NR {
+    sub(/#.*/, "")
+    if (NF >= 2) { need[$1] = $2; args[$1] = $3 + 0 }
+    next
+}
+{
+    n = ($1 in need) ? need[$1] : 16384
+    over = n > reserve ? n - reserve : 0
+    printf "\t.globl %s\n\t.type %s, @function\n\t.p2align 4\n%s:\n\t.cfi_startproc\n", $1, $1, $1
+    if (over) printf "\tleaq -%d(%%rsp), %%r11\n\tcmpq %%fs:0x70, %%r11\n", over
+    else print "\tcmpq %fs:0x70, %rsp"
+    printf "\tjb 1f\n\tjmp %s_body\n1:\tmovl $%d, %%r10d\n\tmovl $%d, %%r11d\n", $1, over, args[$1]
+    printf "\tcall __morestack\n\tret\n\tjmp %s_body\n\t.cfi_endproc\n\t.size %s, .-%s\n", $1, $1, $1
+}
+END {
+    for (s = split(".note.GNU-split-stack .note.GNU-no-split-stack .note.GNU-stack", section, " "); s > 0; s--)
+        printf "\t.section %s,\"\",@progbits\n", section[s]
+}

@@ -1,0 +1,161 @@
+/*
+ * __morestack: where a prologue goes that finds no room. See split.c for the protocol.
+ *
+ * At the call, r10 is the size of the function's frame and r11 that of its stack arguments; rdi, rsi,
+ * rdx, rcx, r8, r9, rax (the static chain, and the count of vector arguments) and the vector registers
+ * hold arguments. The stack, from here:
+ *
+ *     rbp + 24   stack arguments of the function
+ *     rbp + 16   its return address
+ *     rbp +  8   return onto the `ret` behind the call
+ *     rbp        the caller's rbp                       a vararg function finds its arguments by rbp
+ *     rbp -  8   rax   rbp - 16  rdi   rbp - 24  rsi   rbp - 32  rdx
+ *     rbp - 40   rcx   rbp - 48  r8    rbp - 56  r9
+ *     rbp - 64   the segment that was taken, or 0: for gort_split_shrink
+ *     rbp - 72   (alignment)
+ *
+ * The name and the frame description are what debuggers and the unwinder of C++ go by: a caller's
+ * frame at a lower address than its callee's is believed of __morestack only. The description says that
+ * __morestack was called by the function's caller. By its return address it was called by the function,
+ * from a prologue that no table of landing pads covers: an exception would end the program there.
+ *
+ * Both notes: this object takes care of its stack, so nobody who calls it has to be sent to a large
+ * one; and it has functions without a check.
+ */
+#define LIBC_ROOM 32768
+
+        .text
+        .globl  __morestack_non_split
+        .hidden __morestack_non_split
+        .type   __morestack_non_split, @function
+        .p2align 4
+/* The linker has found that the function calls code without checks. */
+__morestack_non_split:
+        .cfi_startproc
+        .cfi_def_cfa_offset 16
+        pushq   %rbp
+        .cfi_def_cfa_offset 24
+        .cfi_offset rbp, -24
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register rbp
+        subq    $72, %rsp
+        movq    %rcx, -40(%rbp)
+        movl    $LIBC_ROOM, %ecx
+        jmp     1f
+        .cfi_endproc
+        .size   __morestack_non_split, .-__morestack_non_split
+
+        .globl  __morestack
+        .hidden __morestack
+        .type   __morestack, @function
+        .p2align 4
+__morestack:
+        .cfi_startproc
+        .cfi_def_cfa_offset 16
+        pushq   %rbp
+        .cfi_def_cfa_offset 24
+        .cfi_offset rbp, -24
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register rbp
+        subq    $72, %rsp
+        movq    %rcx, -40(%rbp)
+        xorl    %ecx, %ecx
+1:      movq    %rax, -8(%rbp)
+        movq    %rdi, -16(%rbp)
+        movq    %rsi, -24(%rbp)
+        movq    %rdx, -32(%rbp)
+        movq    %r8, -48(%rbp)
+        movq    %r9, -56(%rbp)
+        movq    %r10, %rdi
+        movq    %r11, %rsi
+        movq    %rbp, %rdx
+        call    *gort_split_grow@GOTPCREL(%rip)
+        movq    %rax, %rsp
+        movq    8(%rbp), %r10
+        movq    -8(%rbp), %rax
+        movq    -16(%rbp), %rdi
+        movq    -24(%rbp), %rsi
+        movq    -32(%rbp), %rdx
+        movq    -40(%rbp), %rcx
+        movq    -48(%rbp), %r8
+        movq    -56(%rbp), %r9
+        incq    %r10
+        call    *%r10
+        cmpq    $0, -64(%rbp)
+        jne     2f
+        leave
+        .cfi_remember_state
+        .cfi_def_cfa rsp, 16
+        ret
+        .cfi_restore_state
+2:      leaq    -72(%rbp), %rsp
+        movq    %rax, -8(%rbp)
+        movq    %rdx, -16(%rbp)
+        movq    -64(%rbp), %rdi
+        call    *gort_split_shrink@GOTPCREL(%rip)
+        movq    -8(%rbp), %rax
+        movq    -16(%rbp), %rdx
+        leave
+        .cfi_def_cfa rsp, 16
+        ret
+        .cfi_endproc
+        .size   __morestack, .-__morestack
+        .globl  gort_split_end
+        .hidden gort_split_end
+gort_split_end:
+
+/* alloca and arrays of variable size that did not fit: rdi bytes. An ordinary call, but for the
+ * stack pointer, which may come back lower (gort_split_space). */
+        .globl  __morestack_allocate_stack_space
+        .hidden __morestack_allocate_stack_space
+        .type   __morestack_allocate_stack_space, @function
+        .p2align 4
+__morestack_allocate_stack_space:
+        .cfi_startproc
+        leaq    8(%rsp), %rsi
+        subq    $8, %rsp
+        .cfi_def_cfa_offset 16
+        call    *gort_split_space@GOTPCREL(%rip)
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 8
+        popq    %r11
+        .cfi_def_cfa_offset 0
+        .cfi_register rip, r11
+        subq    %rdx, %rsp
+        jmp     *%r11
+        .cfi_endproc
+        .size   __morestack_allocate_stack_space, .-__morestack_allocate_stack_space
+
+/* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would set
+ * the guard of every thread. Ours have theirs set where goroutines run; others have none. */
+        .globl  __wrap_pthread_create
+        .hidden __wrap_pthread_create
+        .type   __wrap_pthread_create, @function
+        .weak   __real_pthread_create
+__wrap_pthread_create:
+        jmp     *__real_pthread_create@GOTPCREL(%rip)
+        .size   __wrap_pthread_create, .-__wrap_pthread_create
+
+/* A function with a check that calls one without, as the compiler writes it: the library looks at
+ * what the linker has made of it. */
+        .globl  gort_split_probe
+        .hidden gort_split_probe
+        .type   gort_split_probe, @function
+        .p2align 4
+gort_split_probe:
+        cmpq    %fs:0x70, %rsp
+        jb      4f
+3:      subq    $8, %rsp
+        call    gort_split_unchecked
+        addq    $8, %rsp
+        ret
+4:      movl    $8, %r10d
+        movl    $0, %r11d
+        call    __morestack
+        ret
+        jmp     3b
+        .size   gort_split_probe, .-gort_split_probe
+
+        .section .note.GNU-split-stack,"",@progbits
+        .section .note.GNU-no-split-stack,"",@progbits
+        .section .note.GNU-stack,"",@progbits
