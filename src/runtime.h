@@ -205,7 +205,8 @@ struct M {
     void *san_fiber;     /* TSan's fiber of g0 */
     void *trace;         /* trace.c's buffer */
     uintptr_t *guard_at; /* the thread's guard word (split.h); poison.lock, NULL: the thread ends */
-    Segment *segs[11];   /* own thread: a free segment of each size up to 1 MB (split.c) */
+    Segment *hot;        /* own thread: the segment that was left last (split.c), */
+    Segment *segs[11];   /*   and a free one of each size up to 1 MB */
     int64_t segments;    /* segments its goroutines took, less those they left; never reset */
     struct {             /* debug build: the locks this M holds, in the order taken (lockrank.c) */
         Lock *lock;

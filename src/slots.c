@@ -94,13 +94,6 @@ bool slots_reserve(void) {
     return false;
 }
 
-int slot_class(size_t bytes) {
-    if (bytes > slot_size(SLOT_CLASSES - 1)) return -1;
-    int c = 1;
-    while (slot_size(c) < bytes) c++;
-    return c < slots.classes ? c : -1;
-}
-
 static char *chunk_at(int cls, uint32_t i) {
     return (char *)slots.base + ((size_t)cls << slots.shift) + (size_t)i * room.of[cls].chunk;
 }

@@ -20,6 +20,13 @@ extern struct Slots {
 
 INLINE size_t slot_size(int cls) { return cls == 0 ? SLOT_BASE : (size_t)1024 << cls; }
 
+/* The least class above 0 that holds so many bytes; -1: there is none. */
+INLINE int slot_class(size_t bytes) {
+    if (bytes <= slot_size(1)) return 1;
+    int c = 64 - __builtin_clzll(bytes - 1) - 10;
+    return c < slots.classes ? c : -1;
+}
+
 /* The slot that holds the address, by arithmetic alone: its lowest byte and its class.
  * 0: the address is not in the range. */
 INLINE uintptr_t slot_at(uintptr_t at, int *cls) {
@@ -33,7 +40,6 @@ INLINE uintptr_t slot_at(uintptr_t at, int *cls) {
 }
 
 bool slots_reserve(void);            /* once; false: no address space, or not on this machine */
-int slot_class(size_t bytes);        /* the least class above 0 that holds them; -1: none */
 /* In a section, holding no lock above RANK_STACK. NULL: no memory. What is in it is undefined. */
 void *slot_alloc(int cls);
 void slot_free(int cls, void *slot);

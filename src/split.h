@@ -36,7 +36,10 @@ extern struct Split {
 /* At the top of the slot a goroutine has grown into. */
 struct Segment {
     Segment *prev;
-    uintptr_t tag;  /* of a dynamic array: the stack pointer it was made at */
+    uintptr_t lo;    /* its lowest byte */
+    uintptr_t tag;   /* the stack pointer it was taken at; of a dynamic array: it was made at */
+    uintptr_t below; /* the guard of the one it was taken from */
+    size_t room;     /* for a frame and its arguments */
     uint32_t cls;
     uint32_t magic;
 } ALIGNED(16);

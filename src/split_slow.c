@@ -22,32 +22,35 @@ typedef struct Job {
     int what;
 } Job;
 
-static Segment *segment_in(void *slot, int cls) { return (Segment *)((char *)slot + slot_size(cls)) - 1; }
-
 static void free_segment(Segment *seg) {
-    int cls = (int)seg->cls;
     seg->magic = 0;
-    slot_free(cls, (char *)(seg + 1) - slot_size(cls));
+    slot_free((int)seg->cls, (void *)seg->lo);
 }
 
 /* As a fault in the guard of a lazy stack: one line, the dump, SIGSEGV. */
 static NORETURN void overflow(M *m, Stack *s, const char *why) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
-    size_t first = s->custom == STACK_COMPACT ? SLOT_BASE : stack_span(s);
+    size_t bytes = s->custom == STACK_COMPACT ? SLOT_BASE : stack_span(s);
+    for (Segment *seg = s->seg; seg; seg = seg->prev) bytes += slot_size((int)seg->cls);
     fatal_report(NULL, "goroutine %lu: stack overflow (%lu KB, %s)", (unsigned long)m->curg->id,
-                 (unsigned long)((first + s->grown) >> 10), why);
+                 (unsigned long)(bytes >> 10), why);
     sigaction(SIGSEGV, &sa, NULL);
     os_tgkill(os_gettid(), SIGSEGV);
     for (;;) os_nap(GORT_SEC);
 }
 
 static Segment *take_new(M *m, Stack *s, int cls) {
-    if (cls < 0 || s->grown + slot_size(cls) > settings.maxstack) overflow(m, s, "GORT_DEBUG=maxstack= sets the limit");
+    if (cls < 0) overflow(m, s, "GORT_DEBUG=maxstack= sets the limit");
     void *slot = slot_alloc(cls);
     if (slot == NULL) overflow(m, s, "no address space for more");
-    Segment *seg = segment_in(slot, cls);
+    Segment *seg = (Segment *)((char *)slot + slot_size(cls)) - 1;
     seg->cls = (uint32_t)cls;
+    seg->lo = (uintptr_t)slot;
     return seg;
+}
+
+static int class_of_block(size_t bytes) {
+    return bytes > settings.maxstack ? -1 : slot_class(bytes + sizeof(Segment));
 }
 
 static void unkeep(Stack *s) {
@@ -96,7 +99,7 @@ static long run(void *arg) {
     case SLOW_TAKE: j->result = (uintptr_t)take_new(j->m, j->s, (int)j->with); break;
     case SLOW_GIVE: give(j->s, (Segment *)j->with); break;
     case SLOW_UNKEEP: unkeep(j->s); break;
-    case SLOW_SPACE: j->result = (uintptr_t)take_new(j->m, j->s, slot_class(j->with + sizeof(Segment))); break;
+    case SLOW_SPACE: j->result = (uintptr_t)take_new(j->m, j->s, class_of_block(j->with)); break;
     case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
     case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
     case SLOW_PREEMPT: preempt_in_prologue(j->m); break;
@@ -129,7 +132,6 @@ void split_release(M *m, Stack *s) {
     }
     unkeep(s);
     free_blocks(s, 0, UINTPTR_MAX);
-    s->grown = 0;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -145,6 +147,8 @@ void split_thread_end(M *m) {
     m->guard_at = NULL;
     unlock(&poison_lock);
     arch_guard_set(0);
+    if (m->hot) free_segment(m->hot);
+    m->hot = NULL;
     for (int cls = 0; cls <= SLOT_SMALL; cls++) {
         if (m->segs[cls]) free_segment(m->segs[cls]);
         m->segs[cls] = NULL;

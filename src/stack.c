@@ -103,7 +103,6 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->magic = MAGIC;
     s->san_fiber = NULL;
     s->seg = s->kept = s->blocks = NULL;
-    s->grown = 0;
 }
 
 static Stack *record_init(Slab *slab, uint32_t i) {

@@ -28,7 +28,6 @@ struct Stack {
     Segment *seg;       /* split.c: the newest segment it has grown by, if any */
     Segment *kept;      /* split.c: a large one that was just left */
     Segment *blocks;    /* split.c: dynamic arrays that did not fit */
-    size_t grown;       /* bytes of all segments */
     uint64_t magic;     /* finds a record overwritten from below the next stack */
 } ALIGNED(64);
 
