@@ -31,6 +31,7 @@ int os_guard_install(void *at, size_t size); /* MADV_GUARD_INSTALL, -EINVAL on o
 int os_discard(void *at, size_t size);       /* MADV_DONTNEED */
 int os_no_huge(void *at, size_t size);
 int os_huge(void *at, size_t size);
+int os_dump(void *at, size_t size, bool yes); /* whether it is part of a core file */
 
 int os_gettid(void);
 int os_getpid(void);

@@ -118,6 +118,9 @@ int os_guard_install(void *at, size_t size) {
 }
 int os_discard(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0); }
 int os_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_HUGEPAGE, 0, 0, 0); }
+int os_dump(void *at, size_t size, bool yes) {
+    return (int)sys(SYS_madvise, at, size, yes ? MADV_DODUMP : MADV_DONTDUMP, 0, 0, 0);
+}
 int os_no_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); }
 
 int os_gettid(void) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }

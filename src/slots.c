@@ -66,6 +66,7 @@ static bool reserve(unsigned shift) {
     char *at = os_map(span + SLOT_CHUNK, true);
     if (at == NULL) return false;
     os_no_huge(at, span + SLOT_CHUNK);
+    os_dump(at, span + SLOT_CHUNK, false); /* the kernel would walk through all of it */
     slots.base = ((uintptr_t)at + SLOT_CHUNK - 1) & ~(SLOT_CHUNK - 1);
     slots.span = span;
     slots.shift = shift;
@@ -109,6 +110,7 @@ static bool new_chunk(int cls) {
     c->free = (uint16_t)k->per_chunk;
     c->next = k->list;
     c->listed = true;
+    os_dump(chunk_at(cls, k->made), k->chunk, true);
     if (cls == 0 && k->made >= PLAIN_CHUNKS) os_huge(chunk_at(cls, k->made), SLOT_CHUNK);
     k->list = k->made++;
     return true;

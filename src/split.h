@@ -26,7 +26,7 @@ extern struct Split {
  * dynamic arrays that live elsewhere take 16 bytes each, and __morestack needs some itself. */
 #define RESERVE_FRAME ((size_t)256)
 #define RESERVE_SLACK ((size_t)128)
-#define RESERVE_SELF ((size_t)256)
+#define RESERVE_SELF ((size_t)448)
 #define RESERVE_TRUE (RESERVE_FRAME + RESERVE_SLACK + RESERVE_SELF)
 /* And for code without checks: every library function that was looked at needs less than 12 KB. */
 #define RESERVE_LIBC ((size_t)32 << 10)

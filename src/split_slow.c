@@ -198,11 +198,23 @@ EXPORT void gort_split_linked(const void *morestack, const void *end, const void
     split.rewritten = *(const unsigned char *)probe == 0xf9; /* stc: it always calls __morestack_non_split */
 }
 
+/* A handler needs more than a compact stack has: to the alternate stack with it (split/signals.c). */
+static void handlers_on_alt_stack(void) {
+    struct sigaction sa;
+    for (int signo = 1; signo < NSIG; signo++) {
+        if (sigaction(signo, NULL, &sa) != 0 || (sa.sa_flags & SA_ONSTACK)) continue;
+        if (sa.sa_handler == SIG_DFL || sa.sa_handler == SIG_IGN) continue;
+        sa.sa_flags |= SA_ONSTACK;
+        sigaction(signo, &sa, NULL);
+    }
+}
+
 int split_begin(void) {
     if (!ARCH_SPLITS || !split.linked || SAN_FIBERS) return 0; /* a sanitizer has to know every stack */
     if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
     split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
     unwind_segments = true;
+    if (split.mode == SPLIT_TRUE) handlers_on_alt_stack();
     split.reserve = split.rewritten ? RESERVE_TRUE : RESERVE_LIBC;
     return 0;
 }

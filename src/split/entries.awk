@@ -5,16 +5,23 @@
 #
 # It is a prologue like the compiler's. `needs` counts down to the very end of the stack, the guard
 # stands above it by the reserve of split.h: hence the difference.
-BEGIN { reserve = 640; print "\t.text" }
+BEGIN { reserve = 832; print "\t.text" }
 FNR == NR {
     sub(/#.*/, "")
     if (NF >= 2) { need[$1] = $2; args[$1] = $3 + 0 }
+    if (NF == 5) { few[$1] = $4; less[$1] = $5 }
     next
 }
 {
     n = ($1 in need) ? need[$1] : 16384
     over = n > reserve ? n - reserve : 0
     printf "\t.globl %s\n\t.type %s, @function\n\t.p2align 4\n%s:\n\t.cfi_startproc\n", $1, $1, $1
+    if ($1 in few) {
+        part = less[$1] - reserve
+        printf "\tcmpl $%d, %%esi\n\tja 2f\n\tleaq -%d(%%rsp), %%r11\n\tcmpq %%fs:0x70, %%r11\n", few[$1], part
+        printf "\tjb 3f\n\tjmp %s_body\n3:\tmovl $%d, %%r10d\n\tmovl $0, %%r11d\n", $1, part
+        printf "\tcall __morestack\n\tret\n\tjmp %s_body\n2:\n", $1
+    }
     if (over) printf "\tleaq -%d(%%rsp), %%r11\n\tcmpq %%fs:0x70, %%r11\n", over
     else print "\tcmpq %fs:0x70, %rsp"
     printf "\tjb 1f\n\tjmp %s_body\n1:\tmovl $%d, %%r10d\n\tmovl $%d, %%r11d\n", $1, over, args[$1]

@@ -40,7 +40,7 @@ static void counts_of_things(void) {
     CHECK_EQ(b.goroutines, 101);
     CHECK_EQ(b.goroutines_created, a.goroutines_created + 100);
     wait_until(now().switches >= a.switches + 100);
-    CHECK_GE(now().stack_bytes_reserved, 100 * 200 * 1024);
+    CHECK_GE(now().stack_bytes_reserved, 100 * (now().stack_mode == 2 ? 1536 : 200 * 1024));
     gort_chan_close(c);
     wait_until(now().goroutines == 1);
     CHECK_EQ(now().goroutines_created, a.goroutines_created + 100);

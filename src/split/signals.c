@@ -1,0 +1,30 @@
+/*
+ * The program's signal handlers on the alternate stack.
+ *
+ * A handler runs on the stack of the code it interrupts unless it was installed with SA_ONSTACK, and
+ * the kernel's frame alone is up to 3.3 KB: on a compact stack of 1.5 KB it would overwrite the
+ * neighbours. So in a program with libgort_split.a every handler gets that flag. Threads of the runtime
+ * have an alternate stack of 64 KB each; elsewhere the flag means nothing.
+ *
+ * sigaction and signal are defined here, before libc's. Handlers that were there before gort_main by
+ * another way get the flag then (split_slow.c).
+ */
+#include <signal.h>
+#include <stddef.h>
+
+int __sigaction(int signo, const struct sigaction *act, struct sigaction *old); /* libc's own name for it */
+
+int sigaction(int signo, const struct sigaction *act, struct sigaction *old) {
+    struct sigaction with;
+    if (act == NULL) return __sigaction(signo, NULL, old);
+    with = *act;
+    if (with.sa_handler != SIG_DFL && with.sa_handler != SIG_IGN) with.sa_flags |= SA_ONSTACK;
+    return __sigaction(signo, &with, old);
+}
+
+typedef void handler_fn(int);
+
+handler_fn *signal(int signo, handler_fn *handler) {
+    struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    return sigaction(signo, &act, &old) < 0 ? SIG_ERR : old.sa_handler;
+}
