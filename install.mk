@@ -1,6 +1,6 @@
 # make install / make uninstall: PREFIX (/usr/local), DESTDIR, and the directories below.
 #
-# packaging/*.in become gort.pc and the CMake package; @NAME@ in them are the variables here.
+# packaging/*.in become gort.pc, gort-compact.pc and the CMake package; @NAME@ in them are the variables here.
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -38,6 +38,8 @@ install: all
 	ln -sf libgort.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libgort.so'
 	$(if $(HOOK),$(INSTALL) -m 755 $(HOOK) '$(DESTDIR)$(LIBDIR)/libgort-hook.so')
+	$(if $(SPLIT),$(INSTALL) -m 644 $(SPLIT) '$(DESTDIR)$(LIBDIR)/libgort_split.a')
+	$(if $(SPLIT),$(fill) packaging/gort-compact.pc.in >'$(DESTDIR)$(PKGDIR)/gort-compact.pc')
 	$(fill) packaging/gort.pc.in >'$(DESTDIR)$(PKGDIR)/gort.pc'
 	$(fill) packaging/gort-config.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config.cmake'
 	$(fill) packaging/gort-config-version.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake'
@@ -52,6 +54,7 @@ install: all
 
 uninstall:
 	rm -f '$(DESTDIR)$(INCLUDEDIR)/gort.h' '$(DESTDIR)$(PKGDIR)/gort.pc' \
+	    '$(DESTDIR)$(PKGDIR)/gort-compact.pc' '$(DESTDIR)$(LIBDIR)/libgort_split.a' \
 	    '$(DESTDIR)$(CMAKEDIR)/gort-config.cmake' '$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake' \
 	    '$(DESTDIR)$(LIBDIR)/libgort.a' '$(DESTDIR)$(LIBDIR)/libgort.so' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libgort-hook.so' \

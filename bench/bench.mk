@@ -73,3 +73,30 @@ bench-peers:
 	    $(CXX) -O2 -std=c++17 -iquote bench bench/peer_fiber.cc -o $(BENCH)/fiber -lboost_fiber -lboost_context -pthread; \
 	else echo '  no Boost.Fiber here: without it'; fi
 	$(Q)echo '  no bthread in this distribution: without it'
+
+# Compact stacks (docs/compact.md): the figures beside Go's, and ten million goroutines at once.
+#
+#   make bench-compact              bytes, creation, check, split, depth, idle connections
+#   make bench-10m [N=10000000]     with a progress bar; needs 17 GB of memory
+#
+N             ?= 10000000
+COMPACT_LINKER := $(firstword $(foreach l,lld gold bfd,$(if $(shell command -v ld.$(l)),$(l))))
+$(BENCH)/compact: bench/compact.c bench/bench.h include/gort.h $(SPLIT)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BENCHC) -fsplit-stack -fuse-ld=$(COMPACT_LINKER) bench/compact.c $(SPLIT) -o $@
+.PHONY: bench-compact bench-10m
+bench-compact: $(BENCH)/compact bench-go
+	$(Q)$(BENCH)/compact mode
+	$(Q)echo '# one after the other, three times: the first one pays for memory the machine had not touched'
+	$(Q)for i in 1 2 3; do $(BENCH)/compact memory 1000000; \
+	    [ ! -x $(BENCH)/gobench ] || $(BENCH)/gobench memory 1000000 | sed 's/^/go /'; done
+	$(Q)$(BENCH)/compact check
+	$(Q)$(BENCH)/compact split
+	$(Q)$(BENCH)/compact recurse 10
+	$(Q)$(BENCH)/compact recurse 900
+	$(Q)$(BENCH)/compact echo 10000
+	$(Q)$(BENCH)/compact burst 1000000
+bench-10m: $(BENCH)/compact
+	$(Q)free -g 2>/dev/null | head -2
+	$(Q)$(BENCH)/compact park $(N)

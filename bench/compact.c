@@ -43,11 +43,12 @@ static void bar(const char *what, int64_t done, int64_t all) {
     static const char hashes[] = "########################################";
     static int shown = -1;
     int n = (int)(done * 40 / all);
-    if (!isatty(1) || n == shown) return;
+    if (n == shown || (!isatty(1) && n % 4 != 0)) return; /* into a file: every tenth, a line each */
     shown = n;
-    printf("\r%-8s [%-40.*s] %3d %%  %.1f GB ", what, n, hashes, (int)(done * 100 / all),
+    printf(isatty(1) ? "\r" : "");
+    printf("%-8s [%-40.*s] %3d %%  %.1f GiB ", what, n, hashes, (int)(done * 100 / all),
            (double)proc_field("VmRSS") / 1048576);
-    if (done == all) printf("\n");
+    if (done == all || !isatty(1)) printf("\n");
     fflush(stdout);
 }
 
@@ -93,7 +94,7 @@ static int memory(int64_t n, int show) {
     snprintf(name, sizeof name, "memory%lld_teardown", (long long)n);
     report_nsop(name, t0, n);
     snprintf(name, sizeof name, "memory%lld_peak", (long long)n);
-    report(name, (double)proc_field("VmHWM") / 1048576, "GB");
+    report(name, (double)proc_field("VmHWM") / 1048576, "GiB resident");
     return woken == n ? 0 : 1;
 }
 

@@ -13,28 +13,38 @@
 #include "compact.h"
 #include "slots.h"
 
-static Stack *fresh(void) {
-    char *lo = slot_alloc(0);
-    if (lo == NULL) fatal("no address space for a compact stack");
-    Stack *s = (Stack *)(void *)(lo + SLOT_BASE - sizeof(Stack));
-    stack_record(s, lo, STACK_COMPACT);
-    return s;
+#define BATCH 16 /* slots taken and given at a time; on a compact stack: few */
+
+/* Fills p's cache with fresh ones. */
+static NOINLINE void refill(P *p) {
+    void *slot[BATCH];
+    int n = slot_alloc(0, slot, BATCH);
+    if (n == 0) fatal("no address space for a compact stack");
+    while (n-- > 0) { /* the first, with the lowest address, on top */
+        char *lo = slot[n];
+        Stack *s = (Stack *)(void *)(lo + SLOT_BASE - sizeof(Stack));
+        stack_record(s, lo, STACK_COMPACT);
+        s->next = p->small;
+        p->small = s;
+        p->nsmall++;
+    }
 }
 
 Stack *compact_get(M *m) {
     P *p = m->p;
+    if (unlikely(p->small == NULL)) refill(p);
     Stack *s = p->small;
-    if (unlikely(s == NULL)) return fresh();
     p->small = s->next;
     p->nsmall--;
     return s;
 }
 
 static void free_list(Stack *s) {
+    void *slot[BATCH];
     while (s) {
-        Stack *next = s->next;
-        slot_free(0, s->lo);
-        s = next;
+        int n = 0;
+        for (; s && n < BATCH; s = s->next) slot[n++] = s->lo;
+        slot_free(0, slot, n);
     }
 }
 
@@ -42,7 +52,8 @@ void compact_put(M *m, Stack *s) {
     P *p = m->p;
     stack_check(s);
     if (p == NULL) {
-        slot_free(0, s->lo);
+        void *slot = s->lo;
+        slot_free(0, &slot, 1);
         return;
     }
     s->next = p->small;

@@ -122,28 +122,32 @@ static uint32_t first_bit(Chunk *c) {
     return w * 64 + (uint32_t)__builtin_ctzll(c->bits[w]);
 }
 
-void *slot_alloc(int cls) {
+/* Under the lock. NULL: the class is used up. */
+static void *take_locked(int cls) {
     Class *k = &room.of[cls];
-    void *slot = NULL;
-    lock(&room.lock, RANK_STACK);
     while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds its free ones */
         k->chunks[k->list].listed = false;
         k->list = k->chunks[k->list].next;
     }
-    if (k->list != NONE || new_chunk(cls)) {
-        uint32_t i = k->list;
-        Chunk *c = &k->chunks[i];
-        uint32_t bit = first_bit(c);
-        c->bits[bit / 64] &= ~(1ULL << bit % 64);
-        c->warm = c->moved = true;
-        if (--c->free == 0) {
-            c->listed = false;
-            k->list = c->next;
-        }
-        slot = chunk_at(cls, i) + (size_t)bit * k->size;
+    if (k->list == NONE && !new_chunk(cls)) return NULL;
+    uint32_t i = k->list;
+    Chunk *c = &k->chunks[i];
+    uint32_t bit = first_bit(c);
+    c->bits[bit / 64] &= ~(1ULL << bit % 64);
+    c->warm = c->moved = true;
+    if (--c->free == 0) {
+        c->listed = false;
+        k->list = c->next;
     }
+    return chunk_at(cls, i) + (size_t)bit * k->size;
+}
+
+int slot_alloc(int cls, void **slot, int n) {
+    int got = 0;
+    lock(&room.lock, RANK_STACK);
+    while (got < n && (slot[got] = take_locked(cls)) != NULL) got++;
     unlock(&room.lock);
-    return slot;
+    return got;
 }
 
 /* Under the lock. */
@@ -155,12 +159,11 @@ static void list_chunk(Class *k, uint32_t i) {
     k->list = i;
 }
 
-void slot_free(int cls, void *slot) {
+/* Under the lock. */
+static void give_locked(int cls, void *slot) {
     Class *k = &room.of[cls];
     size_t off = (uintptr_t)slot - slots.base - ((size_t)cls << slots.shift);
     uint32_t i = (uint32_t)(off / k->chunk), bit = (uint32_t)(off % k->chunk / k->size);
-    if (cls > SLOT_SMALL) os_discard(slot, k->size);
-    lock(&room.lock, RANK_STACK);
     Chunk *c = &k->chunks[i];
     check((c->bits[bit / 64] >> bit % 64 & 1) == 0);
     c->bits[bit / 64] |= 1ULL << bit % 64;
@@ -168,6 +171,13 @@ void slot_free(int cls, void *slot) {
     c->moved = true;
     if (cls > SLOT_SMALL) c->warm = false;
     list_chunk(k, i);
+}
+
+void slot_free(int cls, void **slot, int n) {
+    if (cls > SLOT_SMALL)
+        for (int i = 0; i < n; i++) os_discard(slot[i], room.of[cls].size);
+    lock(&room.lock, RANK_STACK);
+    for (int i = 0; i < n; i++) give_locked(cls, slot[i]);
     unlock(&room.lock);
 }
 

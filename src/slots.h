@@ -40,9 +40,10 @@ INLINE uintptr_t slot_at(uintptr_t at, int *cls) {
 }
 
 bool slots_reserve(void);            /* once; false: no address space, or not on this machine */
-/* In a section, holding no lock above RANK_STACK. NULL: no memory. What is in it is undefined. */
-void *slot_alloc(int cls);
-void slot_free(int cls, void *slot);
+/* Up to n slots of a class: how many. What is in them is undefined. In a section, holding no lock above
+ * RANK_STACK. */
+int slot_alloc(int cls, void **slot, int n);
+void slot_free(int cls, void **slot, int n);
 /* Monitor: memory of slots that were free for a while goes back. True: there is more to come. */
 bool slots_scavenge(void);
 uint64_t slots_mapped(void);         /* bytes of chunks ever used */

@@ -24,7 +24,8 @@ typedef struct Job {
 
 static void free_segment(Segment *seg) {
     seg->magic = 0;
-    slot_free((int)seg->cls, (void *)seg->lo);
+    void *slot = (void *)seg->lo;
+    slot_free((int)seg->cls, &slot, 1);
 }
 
 /* As a fault in the guard of a lazy stack: one line, the dump, SIGSEGV. */
@@ -41,8 +42,8 @@ static NORETURN void overflow(M *m, Stack *s, const char *why) {
 
 static Segment *take_new(M *m, Stack *s, int cls) {
     if (cls < 0) overflow(m, s, "GORT_DEBUG=maxstack= sets the limit");
-    void *slot = slot_alloc(cls);
-    if (slot == NULL) overflow(m, s, "no address space for more");
+    void *slot;
+    if (slot_alloc(cls, &slot, 1) == 0) overflow(m, s, "no address space for more");
     Segment *seg = (Segment *)((char *)slot + slot_size(cls)) - 1;
     seg->cls = (uint32_t)cls;
     seg->lo = (uintptr_t)slot;
