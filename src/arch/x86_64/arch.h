@@ -17,7 +17,9 @@
  * left stood in the same functions. So there must be few returns: with the switch inline in the
  * public call there is one, into the program. A jump through memory, on the other hand, is predicted
  * by what happened before, and what happens around a switch repeats. (A mutex handed over among
- * eight goroutines: 63 ns with the switch at the bottom of four calls.) The compiler keeps what it
+ * eight goroutines: 63 ns with the switch at the bottom of four calls, 37 so.) The return into the
+ * program remains: 7 ns where the two come from different places, nothing where many goroutines run
+ * the same code; a jump in its place was tried and is predicted no better. The compiler keeps what it
  * needs over the switch in the frame, as everything is clobbered; so only rbp is saved here, which
  * cannot be declared so.
  *
