@@ -55,5 +55,5 @@ $(foreach linker,$(LINKERS),$(addprefix $(OUT)/compact-$(linker)/,$(COMPACT_BIN)
 	$(call say,COMPACT,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -fsplit-stack -fuse-ld=$(call linker_of,$@) $(subst $(OUT)/compact-$(call linker_of,$@)/,,$@).c \
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -fsplit-stack -maccumulate-outgoing-args -fuse-ld=$(call linker_of,$@) $(subst $(OUT)/compact-$(call linker_of,$@)/,,$@).c \
 	    $(OUT)/libgort_split.a -o $@ -lm

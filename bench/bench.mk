@@ -84,7 +84,7 @@ COMPACT_LINKER := $(firstword $(foreach l,lld gold bfd,$(if $(shell command -v l
 $(BENCH)/compact: bench/compact.c bench/bench.h include/gort.h $(SPLIT)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BENCHC) -fsplit-stack -fuse-ld=$(COMPACT_LINKER) bench/compact.c $(SPLIT) -o $@
+	$(Q)$(BENCHC) -fsplit-stack -maccumulate-outgoing-args -fuse-ld=$(COMPACT_LINKER) bench/compact.c $(SPLIT) -o $@
 .PHONY: bench-compact bench-10m
 bench-compact: $(BENCH)/compact bench-go
 	$(Q)$(BENCH)/compact mode

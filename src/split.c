@@ -175,7 +175,11 @@ static NOINLINE uintptr_t grow_slow(size_t frame, size_t bytes, uintptr_t *fp, s
     Stack *s;
     fp[-8] = 0;
     if (m == NULL || m->curg == NULL || (s = m->curg->stack) == NULL) return in_place(fp, bytes);
-    if (!on_top(s, sp) && !settle(m, s, sp)) return in_place(fp, bytes);
+    if (!on_top(s, sp) && !settle(m, s, sp)) {
+        int cls;
+        if (slot_at(sp, &cls) != 0) slow(m, SLOW_BELOW, s, 0); /* on a neighbour's: never comes back */
+        return in_place(fp, bytes);
+    }
     if (load_rlx(&m->attn) != 0) preempted(m, s, fp);
     uintptr_t lo = top_lo(s), guard = guard_of_top(s);
     bool fits = libc ? sp - lo >= frame + bytes + libc : sp >= guard + (frame < RESERVE_FRAME ? 0 : frame);
@@ -228,22 +232,23 @@ EXPORT void gort_split_shrink(Segment *seg) {
 
 /* ---- arrays of a size known at run time ------------------------------------------------------- */
 
-/* n bytes that did not fit above the guard, for the function whose stack pointer is sp. Where they
- * fit after all (poison, a foreign stack), the stack pointer moves. Otherwise it moves by 16, as a
- * mark: an array lives as long as the stack pointer is below the place it was made at. */
+#define OUTGOING 2048 /* arguments that the function may place below its array */
+
+/* n bytes that did not fit above the guard, for the function whose stack pointer is sp. On a foreign
+ * stack, which nobody watches, the stack pointer moves. Otherwise it moves by 16, as a mark: an array
+ * lives as long as the stack pointer is below the place it was made at. */
 EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
     M *m = getm();
     Stack *s = m && m->curg ? m->curg->stack : NULL;
     n = ROUND16(n);
-    if (s == NULL || (!on_top(s, sp) && !settle(m, s, sp))) return (Space){sp - n, n};
+    if (s == NULL || (!on_top(s, sp) && !settle(m, s, sp))) return (Space){sp - n, n + OUTGOING};
     uintptr_t guard = guard_of_top(s);
-    if (n < sp && sp - n >= guard) return (Space){sp - n, n};
     if (s->blocks) slow(m, SLOW_DEAD_BLOCKS, s, sp);
     Segment *b = (Segment *)slow(m, SLOW_SPACE, s, n);
+    bool room = sp - 16 >= guard - RESERVE_FRAME - RESERVE_SLACK;
     b->magic = MAGIC;
-    b->tag = sp;
+    b->tag = room ? sp : sp + 8; /* without the mark it may live while the stack pointer is here */
     b->prev = s->blocks;
     s->blocks = b;
-    bool room = sp - 16 >= guard - RESERVE_FRAME - RESERVE_SLACK;
     return (Space){b->lo, room ? 16 : 0};
 }

@@ -103,6 +103,9 @@ static long run(void *arg) {
     case SLOW_SPACE: j->result = (uintptr_t)take_new(j->m, j->s, class_of_block(j->with)); break;
     case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
     case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
+    case SLOW_BELOW:
+        overflow(j->m, j->s, "beyond its end: arguments by value that no check counts, see -maccumulate-outgoing-args, or "
+                             "unchecked code called by a pointer");
     case SLOW_PREEMPT: preempt_in_prologue(j->m); break;
     default: fatal("the record of a stack segment was overwritten");
     }
