@@ -16,9 +16,10 @@
  *   on its way into  m_stop looks at the list under the lock, before it is in the pool: takes an
  *   the pool         idle P, or, all being busy, moves the list to the global queue, to be picked
  *                    by one of those and sent again, now to an M in the pool
- *   in the kernel, or in the preemption handler, or locked: for a slice it may come back. After
- *                    that the monitor gives the home up and the G runs anywhere, since a stale
- *                    errno is better than a deadlock
+ *   in the kernel, or locked (in the preemption handler): for ten slices (one) it may come back. After
+ *                    that, if it is still asleep, the monitor gives the home up and the G runs
+ *                    anywhere, since a stale thread-local is better than a deadlock. A thread that
+ *                    only waits for a CPU, on a machine with much else to do, will come
  *
  * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
  * soft_waiting is not 0; and the deadlock detector counts it as runnable.
@@ -31,8 +32,11 @@
  */
 #include "soft.h"
 #include "netpoll.h"
+#include "os.h"
 #include "sched.h"
 #include "wake.h"
+
+#define PATIENCE (10 * SLICE)
 
 /* No section: entering one may already give way to others, and the home must be known before
  * that. A preemption in between finds the flag without a home, or (at the end) a home without the
@@ -141,22 +145,37 @@ void soft_close(M *m) {
     if (n) wake_after_submit(m);
 }
 
-/* One that holds a P is on its way to its list: it gets longer, and is asked once more. */
-static bool out_of_reach(M *home, int64_t age) {
+/* sched.lock: its guests have waited for too long. In the handler it waits for a goroutine that computes,
+ * and may do so for slices without end. One that holds a P is asked to pass by once more. */
+static bool late_locked(M *home, int64_t now) {
+    G *first = home->soft.head;
+    if (first == NULL) return false;
     P *p = load_rlx(&home->p);
-    if (p == NULL || (load_rlx(&home->attn) & ATTN_TAKEN)) return age > SLICE;
-    store_seq(&p->look, 1);
-    return age > 4 * SLICE;
+    if (p && now - first->since > SLICE) store_seq(&p->look, 1);
+    return now - first->since > (home->in_handler ? SLICE : PATIENCE);
+}
+
+/* Records of Ms are never freed, so what was found late may be looked at outside of the lock; its state
+ * is a file of /proc. */
+static uint32_t find_late(M **late, uint32_t max, int64_t now) {
+    uint32_t n = 0;
+    lock(&sched.lock, RANK_SCHED);
+    for (M *home = load_acq(&sched.all_ms); home && n < max; home = home->all)
+        if (late_locked(home, now)) late[n++] = home;
+    unlock(&sched.lock);
+    return n;
 }
 
 void soft_look(M *m, int64_t now) {
+    M *late[16];
     uint32_t n = 0;
     if (load_rlx(&sched.soft_waiting) == 0) return;
-    lock(&sched.lock, RANK_SCHED);
-    for (M *home = load_acq(&sched.all_ms); home; home = home->all) {
-        G *first = home->soft.head;
-        if (first && out_of_reach(home, now - first->since)) n += give_up_locked(home);
+    for (uint32_t i = find_late(late, count_of(late), now); i > 0; i--) {
+        M *home = late[i - 1];
+        if (os_thread_state(home->tid) == 'R') continue;
+        lock(&sched.lock, RANK_SCHED);
+        if (late_locked(home, now)) n += give_up_locked(home);
+        unlock(&sched.lock);
     }
-    unlock(&sched.lock);
     if (n) wake_after_submit(m);
 }

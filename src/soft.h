@@ -21,7 +21,7 @@ INLINE bool soft_waits(M *m) { return load_rlx(&m->soft.head) != NULL; }
 void soft_requeue_locked(M *m);
 /* On g0: the thread ends, and with it what it was home to. */
 void soft_close(M *m);
-/* The monitor: gives up homes that were out of reach for more than a slice. */
+/* The monitor: gives up homes that were out of reach for too long. */
 void soft_look(M *m, int64_t now);
 
 #endif

@@ -51,15 +51,16 @@
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
 #define PROCESS_FAMILY(X) X(waitpid) X(system)
 #define MUTEX_FAMILY(X)                                                                            \
-    X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) X(pthread_mutex_unlock)
+    X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock)                      \
+    X(pthread_mutex_clocklock) X(pthread_mutex_unlock)
 #define RWLOCK_FAMILY(X)                                                                           \
     X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock)             \
     X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock)             \
-    X(pthread_rwlock_unlock)
+    X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock)
 #define COND_FAMILY(X)                                                                             \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_cond_signal) \
     X(pthread_cond_broadcast)
-#define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_post)
+#define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
 #define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
 
 #define EVERY_FAMILY(X)                                                                            \
@@ -197,6 +198,7 @@ int64_t after(int64_t ns);      /* a deadline, from now on */
 /* An absolute time of that clock as a deadline. */
 int64_t deadline_of(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
+INLINE bool valid_clock(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
 
 /* ---- waiting for an address (queue.c) ------------------------------------------------------- */
 

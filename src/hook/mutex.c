@@ -92,15 +92,27 @@ HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     return r == EDEADLK ? EBUSY : r;
 }
 
-HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict at) {
-    bool owned = type_of(mutex) != 0 && mark();
-    if (!owned && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
+/* A mutex with an owner (owned), or any other, on a goroutine. */
+static int lock_until(pthread_mutex_t *mutex, bool owned, clockid_t clock, const struct timespec *at) {
     int r = owned ? try_owned(mutex) : try_common(mutex);
     if (r != EBUSY) return r;
     if (!valid_time(at)) return EINVAL;
-    int64_t deadline = deadline_of(CLOCK_REALTIME, at);
+    int64_t deadline = deadline_of(clock, at);
     if (owned) return lock_owned(mutex, deadline);
     return wait_for(mutex, try_common, WAIT_MUTEX, deadline);
+}
+
+HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict at) {
+    bool owned = type_of(mutex) != 0 && mark();
+    if (!owned && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
+    return lock_until(mutex, owned, CLOCK_REALTIME, at);
+}
+
+HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict at) {
+    bool owned = type_of(mutex) != 0 && mark();
+    if (!owned && !here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
+    if (!valid_clock(clock)) return EINVAL;
+    return lock_until(mutex, owned, clock, at);
 }
 
 HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {

@@ -23,20 +23,31 @@ HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
     return likely(r != EBUSY) ? r : wait_for(lock, try_write, WAIT_RWMUTEX_W, GORT_FOREVER);
 }
 
-static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, const struct timespec *at) {
+static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t clock, const struct timespec *at) {
+    if (!valid_clock(clock)) return EINVAL;
     int r = attempt(lock);
     if (r != EBUSY) return r;
-    return valid_time(at) ? wait_for(lock, attempt, reason, deadline_of(CLOCK_REALTIME, at)) : EINVAL;
+    return valid_time(at) ? wait_for(lock, attempt, reason, deadline_of(clock, at)) : EINVAL;
 }
 
 HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
     if (!here()) return libc(pthread_rwlock_timedrdlock)(lock, at);
-    return timed(lock, try_read, WAIT_RWMUTEX_R, at);
+    return timed(lock, try_read, WAIT_RWMUTEX_R, CLOCK_REALTIME, at);
+}
+
+HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock, const struct timespec *restrict at) {
+    if (!here()) return libc(pthread_rwlock_clockrdlock)(lock, clock, at);
+    return timed(lock, try_read, WAIT_RWMUTEX_R, clock, at);
 }
 
 HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
     if (!here()) return libc(pthread_rwlock_timedwrlock)(lock, at);
-    return timed(lock, try_write, WAIT_RWMUTEX_W, at);
+    return timed(lock, try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at);
+}
+
+HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock, const struct timespec *restrict at) {
+    if (!here()) return libc(pthread_rwlock_clockwrlock)(lock, clock, at);
+    return timed(lock, try_write, WAIT_RWMUTEX_W, clock, at);
 }
 
 HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock) {

@@ -22,14 +22,23 @@ HOOK int sem_wait(sem_t *sem) {
     return done(r);
 }
 
-HOOK int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict at) {
-    if (!here()) return libc(sem_timedwait)(sem, at);
+static int wait_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
     int err = get_errno();
     int r = try_sem(sem);
-    if (r == EBUSY)
-        r = valid_time(at) ? wait_for(sem, try_sem, WAIT_SEMA, deadline_of(CLOCK_REALTIME, at)) : EINVAL;
+    if (r == EBUSY) r = valid_time(at) ? wait_for(sem, try_sem, WAIT_SEMA, deadline_of(clock, at)) : EINVAL;
     if (r == 0) set_errno(err);
     return done(r);
+}
+
+HOOK int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict at) {
+    if (!here()) return libc(sem_timedwait)(sem, at);
+    return wait_until(sem, CLOCK_REALTIME, at);
+}
+
+HOOK int sem_clockwait(sem_t *restrict sem, clockid_t clock, const struct timespec *restrict at) {
+    if (!here()) return libc(sem_clockwait)(sem, clock, at);
+    if (!valid_clock(clock)) return done(EINVAL);
+    return wait_until(sem, clock, at);
 }
 
 HOOK int sem_post(sem_t *sem) {

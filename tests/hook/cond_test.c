@@ -98,6 +98,8 @@ static void semaphores(void) {
     CHECK_FAILS(sem_trywait(&sem), EAGAIN);
     clock_gettime(CLOCK_REALTIME, &at);
     CHECK_FAILS(sem_timedwait(&sem, &at), ETIMEDOUT);
+    CHECK_FAILS(sem_clockwait(&sem, CLOCK_MONOTONIC, &(struct timespec){0}), ETIMEDOUT);
+    CHECK_FAILS(sem_clockwait(&sem, CLOCK_PROCESS_CPUTIME_ID, &at), EINVAL);
     set(&done, 0);
     for (int i = 0; i < 40; i++) gort_go(taker, NULL);
     wait_for_waiting("semacquire", 40);
@@ -108,6 +110,8 @@ static void semaphores(void) {
     at.tv_sec += 1000;
     CHECK_EQ(sem_post(&sem), 0);
     CHECK_EQ(sem_timedwait(&sem, &at), 0);
+    CHECK_EQ(sem_post(&sem), 0);
+    CHECK_EQ(sem_clockwait(&sem, CLOCK_REALTIME, &at), 0);
     CHECK_FAILS(sem_trywait(&sem), EAGAIN);
 }
 

@@ -1,9 +1,8 @@
 /*
  * A goroutine comes back from a hooked call on the thread it left; unless that thread is stuck.
  *
- * On a machine that is busy with other things a thread may be out of reach for more than a slice,
- * and then the home is given up, by right. So the first part asks for one clean round out of as
- * many as it takes, with guests on several threads: without homes, hundreds of returns to the right
+ * On a machine that is busy with other things a thread may be out of reach for long, and then the
+ * home is given up, by right. So the first part asks for one clean round out of as many as it takes, with guests on several threads: without homes, hundreds of returns to the right
  * one by chance do not happen.
  */
 #include "hook.h"

@@ -65,8 +65,15 @@ static void others(void *arg) {
     soon.tv_nsec += 5000000;
     if (soon.tv_nsec >= 1000000000) soon.tv_sec++, soon.tv_nsec -= 1000000000;
     CHECK_EQ(pthread_mutex_timedlock(mutex, &soon), ETIMEDOUT);
+    clock_gettime(CLOCK_MONOTONIC, &soon);
+    CHECK_EQ(pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &soon), ETIMEDOUT);
+    CHECK_EQ(pthread_mutex_clocklock(mutex, CLOCK_PROCESS_CPUTIME_ID, &soon), EINVAL);
     if (mutex != &common) CHECK_EQ(pthread_mutex_unlock(mutex), EPERM);
     add(&done, 1);
+    soon.tv_sec += 1000;
+    CHECK_EQ(pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &soon), 0);
+    CHECK_EQ(pthread_mutex_unlock(mutex), 0);
+    clock_gettime(CLOCK_REALTIME, &soon);
     soon.tv_sec += 1000;
     CHECK_EQ(pthread_mutex_timedlock(mutex, &soon), 0);
     CHECK_EQ(pthread_mutex_unlock(mutex), 0);

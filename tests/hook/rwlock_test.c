@@ -41,11 +41,20 @@ static void refused(void *arg) {
     CHECK_EQ(pthread_rwlock_trywrlock(&lock), EBUSY);
     CHECK_EQ(pthread_rwlock_timedrdlock(&lock, &soon), ETIMEDOUT);
     CHECK_EQ(pthread_rwlock_timedwrlock(&lock, &soon), ETIMEDOUT);
+    CHECK_EQ(pthread_rwlock_clockrdlock(&lock, CLOCK_REALTIME, &soon), ETIMEDOUT);
+    CHECK_EQ(pthread_rwlock_clockwrlock(&lock, CLOCK_REALTIME, &soon), ETIMEDOUT);
+    CHECK_EQ(pthread_rwlock_clockwrlock(&lock, CLOCK_PROCESS_CPUTIME_ID, &soon), EINVAL);
     add(&done, 1);
     soon.tv_sec += 1000;
     CHECK_EQ(pthread_rwlock_timedrdlock(&lock, &soon), 0);
     CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
     CHECK_EQ(pthread_rwlock_timedwrlock(&lock, &soon), 0);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    clock_gettime(CLOCK_MONOTONIC, &soon);
+    soon.tv_sec += 1000;
+    CHECK_EQ(pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &soon), 0);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    CHECK_EQ(pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &soon), 0);
     CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
     add(&done, 1);
 }
