@@ -9,6 +9,7 @@
 #ifndef TRACE_H
 #define TRACE_H
 
+#include "probe.h"
 #include "runtime.h"
 
 enum {
@@ -70,23 +71,34 @@ NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
     do {                                                                                           \
         if (unlikely(load_rlx(&trace_on) != 0)) __VA_ARGS__;                                       \
     } while (0)
-#define trace_create(m, gp) TRACE_(trace_put_create((m), (gp)))
-#define trace_start(m, gp) TRACE_(trace_put((m), EV_START, (gp)->id, 0))
+#define TRACE1_(name, a, ...)                                                                      \
+    do {                                                                                           \
+        PROBE1(name, a);                                                                           \
+        TRACE_(__VA_ARGS__);                                                                       \
+    } while (0)
+#define TRACE2_(name, a, b, ...)                                                                   \
+    do {                                                                                           \
+        PROBE2(name, a, b);                                                                        \
+        TRACE_(__VA_ARGS__);                                                                       \
+    } while (0)
+/* Each is a USDT probe too (probe.h), of the name that stands first, with these arguments. */
+#define trace_create(m, gp) TRACE2_(create, (gp)->id, (gp)->fn, trace_put_create((m), (gp)))
+#define trace_start(m, gp) TRACE1_(start, (gp)->id, trace_put((m), EV_START, (gp)->id, 0))
 /* Straight behind the event by which another goroutine left m: the same moment. */
-#define trace_start_direct(m, gp) TRACE_(trace_put_start((m), (gp)))
-#define trace_block(m, gp, reason) TRACE_(trace_put_block((m), (gp), (reason)))
-#define trace_ready(m, gp) TRACE_(trace_put_ready((m), (gp)))
-#define trace_yield(m, gp) TRACE_(trace_put((m), EV_YIELD, (gp)->id, 0))
-#define trace_end(m, gp) TRACE_(trace_put((m), EV_END, (gp)->id, 0))
-#define trace_preempt(m, gp) TRACE_(trace_put((m), EV_PREEMPT, (gp)->id, 0))
-#define trace_syscall(m, gp) TRACE_(trace_put((m), EV_SYSCALL, (gp)->id, 0))
-#define trace_sysexit(m, gp) TRACE_(trace_put((m), EV_SYSEXIT, (gp)->id, 0))
+#define trace_start_direct(m, gp) TRACE1_(start, (gp)->id, trace_put_start((m), (gp)))
+#define trace_block(m, gp, reason) TRACE2_(block, (gp)->id, (reason), trace_put_block((m), (gp), (reason)))
+#define trace_ready(m, gp) TRACE1_(ready, (gp)->id, trace_put_ready((m), (gp)))
+#define trace_yield(m, gp) TRACE1_(yield, (gp)->id, trace_put((m), EV_YIELD, (gp)->id, 0))
+#define trace_end(m, gp) TRACE1_(end, (gp)->id, trace_put((m), EV_END, (gp)->id, 0))
+#define trace_preempt(m, gp) TRACE1_(preempt, (gp)->id, trace_put((m), EV_PREEMPT, (gp)->id, 0))
+#define trace_syscall(m, gp) TRACE1_(syscall_enter, (gp)->id, trace_put((m), EV_SYSCALL, (gp)->id, 0))
+#define trace_sysexit(m, gp) TRACE1_(syscall_exit, (gp)->id, trace_put((m), EV_SYSEXIT, (gp)->id, 0))
 #define trace_resume(m, gp) TRACE_(trace_put_resume((m), (gp)))
-#define trace_handoff(m, pp) TRACE_(trace_put((m), EV_HANDOFF, (pp)->id, 0))
-#define trace_steal(m, victim, n) TRACE_(trace_put((m), EV_STEAL, (n), 0))
-#define trace_poll(m, n) TRACE_(trace_put((m), EV_POLL, (n), 0))
+#define trace_handoff(m, pp) TRACE1_(handoff, (pp)->id, trace_put((m), EV_HANDOFF, (pp)->id, 0))
+#define trace_steal(m, victim, n) TRACE2_(steal, (victim)->id, (n), trace_put((m), EV_STEAL, (n), 0))
+#define trace_poll(m, n) TRACE1_(poll, (n), trace_put((m), EV_POLL, (n), 0))
 #define trace_timer(m) TRACE_(trace_put((m), EV_TIMER, 0, 0))
-#define trace_stw(m, on) TRACE_(trace_put((m), EV_WORLD, 0, (on)))
+#define trace_stw(m, on) TRACE1_(stop_world, (on), trace_put((m), EV_WORLD, 0, (on)))
 #define trace_region(m, gp, text, on) TRACE_(trace_put_region((m), (gp), (text), (on)))
 
 /* ---- sessions (trace_session.c) -------------------------------------------------------------- */

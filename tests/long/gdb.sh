@@ -1,5 +1,6 @@
 #!/bin/sh
-# tools/gort-gdb.py, live and on a core file, with 1,001 parked goroutines.
+# tools/gort-gdb.py, live and on a core file, with 1,001 parked goroutines; and a USDT probe, at which
+# gdb stops and reads the arguments.
 set -eu
 out=${OUT:-build}
 command -v gdb >/dev/null || { echo "no gdb"; exit 77; }
@@ -55,6 +56,11 @@ timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-wit
 if grep -q 'SIGABRT' "$dir/live"; then check "$dir/live" live; else
     echo "gdb cannot run programs here: $(tail -1 "$dir/live")"; exit 77
 fi
+
+timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' -ex 'handle SIGURG nostop noprint' \
+    -ex 'break -probe-stap gort:create' -ex run -ex 'printf "argument %d\n", (int)$_probe_arg0' -ex 'continue' \
+    -ex 'printf "argument %d\n", (int)$_probe_arg0' "$dir/prog" >"$dir/probe" 2>&1 </dev/null || true
+grep -q '^argument 1$' "$dir/probe" && grep -q '^argument 2$' "$dir/probe" || { cat "$dir/probe"; fail "gdb does not see a probe's arguments"; }
 
 # A core file, where the kernel leaves one in the directory of the program.
 case "$(cat /proc/sys/kernel/core_pattern)" in core | core.%p) ;; *) echo "no core files here: not tested"; exit 0 ;; esac
