@@ -4,8 +4,8 @@
  *
  *   soak SECONDS [SEED]
  *
- * A watcher sees every ten seconds that each part has done something (a part that stands still for STUCK is a
- * hang: all goroutines are shown), and that memory and descriptors stay where they were after the first minute. Time in which
+ * A watcher sees every ten seconds that each part has done something (one that stands still while the process has
+ * used a minute of CPU is a hang: all goroutines are shown), and that memory and descriptors stay where they were after the first minute. Time in which
  * the process was stopped does not count: the watcher notices that it has slept too long itself.
  *
  * Clock jumps. The library asks CLOCK_MONOTONIC, which jumps for a process only by being stopped: that is what the
@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 #define LOOK (10 * GORT_SEC)
-#define STUCK (120 * GORT_SEC)
+#define STUCK_CPU (60 * GORT_SEC)  /* of the process: on a machine that is busy otherwise, minutes may pass */
+#define STUCK_WALL (900 * GORT_SEC)
 
 uint32_t soak_stop;
 static int64_t wall_offset; /* atomic, ns */
@@ -63,12 +64,23 @@ static int descriptors(void) {
     return n;
 }
 
+static int64_t cpu_now(void) {
+    struct timespec ts;
+    CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts), 0);
+    return ts.tv_sec * GORT_SEC + ts.tv_nsec;
+}
+
+static void moved(Part *p, int64_t now) {
+    p->moved_at = now;
+    p->moved_cpu = cpu_now();
+}
+
 static void all_move(int64_t now) {
     for (int i = 0; i < nparts; i++) {
         Part *p = parts[i];
         uint64_t rounds = get(&p->rounds);
-        if (rounds != p->seen) p->seen = rounds, p->moved_at = now;
-        if (now - p->moved_at < STUCK) continue;
+        if (rounds != p->seen) p->seen = rounds, moved(p, now);
+        if (now - p->moved_at < STUCK_WALL && cpu_now() - p->moved_cpu < STUCK_CPU) continue;
         fprintf(stderr, "soak: %s stands still after %" PRIu64 " rounds\n", p->name, rounds);
         gort_dump(2);
         _Exit(1);
@@ -95,7 +107,7 @@ static void watch(int64_t seconds) {
         int64_t now = gort_now();
         if (now - last > 3 * LOOK) { /* stopped, or starved: the others were, too */
             lost += now - last - LOOK;
-            for (int i = 0; i < nparts; i++) parts[i]->moved_at = now;
+            for (int i = 0; i < nparts; i++) moved(parts[i], now);
         }
         last = now;
         set(&wall_offset, (int64_t)(test_random(&seed) % 7200 - 3600) * GORT_SEC);
@@ -117,12 +129,12 @@ static int body(int argc, char **argv) {
     int64_t seconds = argc > 1 ? atoll(argv[1]) : 60;
     int fds = descriptors();
     for (int i = 0; i < nparts; i++) {
-        parts[i]->moved_at = gort_now();
+        moved(parts[i], gort_now());
         CHECK_EQ(gort_wg_go(&all, run_part, parts[i]), 0);
     }
     watch(seconds);
     set(&soak_stop, 1);
-    if (gort_wg_wait_until(&all, gort_now() + STUCK) != 0) {
+    if (gort_wg_wait_until(&all, gort_now() + STUCK_WALL) != 0) {
         fprintf(stderr, "soak: not all came to an end\n");
         gort_dump(2);
         _Exit(1);

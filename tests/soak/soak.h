@@ -16,7 +16,7 @@ typedef struct Part {
     void (*check)(struct Part *part);              /* after all have returned; may be NULL */
     uint64_t rounds;                               /* atomic */
     uint64_t seen;                                 /* the watcher's */
-    int64_t moved_at;
+    int64_t moved_at, moved_cpu;                   /* wall and CPU time of the process then */
 } Part;
 
 extern uint32_t soak_stop; /* atomic */

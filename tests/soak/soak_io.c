@@ -129,4 +129,4 @@ static void files_run(Part *part, uint64_t seed) {
     CHECK_EQ(gort_close(fd), 0);
 }
 
-Part soak_io[] = {{"tcp", tcp_run, NULL, 0, 0, 0}, {"pairs", pairs_run, NULL, 0, 0, 0}, {"files", files_run, NULL, 0, 0, 0}, {0}};
+Part soak_io[] = {{"tcp", tcp_run, NULL, 0, 0, 0, 0}, {"pairs", pairs_run, NULL, 0, 0, 0, 0}, {"files", files_run, NULL, 0, 0, 0, 0}, {0}};

@@ -215,9 +215,9 @@ static void groups_run(Part *part, uint64_t seed) {
     }
 }
 
-Part soak_sync[] = {{"tokens", tokens_run, tokens_check, 0, 0, 0},
-                    {"close", closing_run, NULL, 0, 0, 0},
-                    {"timers", timers_run, NULL, 0, 0, 0},
-                    {"locks", locks_run, locks_check, 0, 0, 0},
-                    {"groups", groups_run, NULL, 0, 0, 0},
+Part soak_sync[] = {{"tokens", tokens_run, tokens_check, 0, 0, 0, 0},
+                    {"close", closing_run, NULL, 0, 0, 0, 0},
+                    {"timers", timers_run, NULL, 0, 0, 0, 0},
+                    {"locks", locks_run, locks_check, 0, 0, 0, 0},
+                    {"groups", groups_run, NULL, 0, 0, 0, 0},
                     {0}};

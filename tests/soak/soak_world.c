@@ -162,7 +162,7 @@ static void signals_run(Part *part, uint64_t seed) {
     gort_chan_release(c);
 }
 
-Part soak_world[] = {{"spawn", spawn_run, NULL, 0, 0, 0},       {"loops", loops_run, NULL, 0, 0, 0},
-                     {"blocking", blocking_run, NULL, 0, 0, 0}, {"procs", procs_run, NULL, 0, 0, 0},
-                     {"threads", threads_run, NULL, 0, 0, 0},   {"signals", signals_run, NULL, 0, 0, 0},
+Part soak_world[] = {{"spawn", spawn_run, NULL, 0, 0, 0, 0},       {"loops", loops_run, NULL, 0, 0, 0, 0},
+                     {"blocking", blocking_run, NULL, 0, 0, 0, 0}, {"procs", procs_run, NULL, 0, 0, 0, 0},
+                     {"threads", threads_run, NULL, 0, 0, 0, 0},   {"signals", signals_run, NULL, 0, 0, 0, 0},
                      {0}};
