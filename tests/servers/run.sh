@@ -65,6 +65,38 @@ build() { # name flags...
     $CC -O2 -g -std=gnu11 -Wall -Wno-unused-function -Iinclude "$from/$name.c" -o "$work/$name" -L"$OUT" \
         -Wl,-rpath,"$OUT" -Wl,--no-as-needed -lgort-hook -lgort "$@" -lpthread
 }
+# With stacks that start at 1.5 KB. The library is in the program then, and has to be visible for the hook.
+build_compact() { # name flags...
+    local name=$1
+    shift
+    [ -e "$OUT/libgort_split.a" ] || return 1
+    $CC -fuse-ld=gold -O2 -g -std=gnu11 -fsplit-stack -Iinclude "examples/hook/$name.c" -o "$work/$name-compact" \
+        "$OUT/libgort_split.a" -Wl,-E -L"$OUT" -Wl,-rpath,"$OUT" -Wl,--no-as-needed -lgort-hook "$@" -lpthread \
+        >"$work/log" 2>&1 || { echo "no compact build of $name: $(head -1 "$work/log")"; return 1; }
+}
+
+# The peak of a command's memory in KB, the kernel's for it included, by a cgroup of its own. Root.
+peak() {
+    local g name=gort-test.$$
+    for g in /sys/fs/cgroup/memory/$name /sys/fs/cgroup/$name; do mkdir "$g" 2>/dev/null && [ -e "$g/cgroup.procs" ] && break; done
+    (echo $BASHPID >"$g/cgroup.procs" && exec "$@") >/dev/null 2>&1
+    cat "$g/memory.max_usage_in_bytes" "$g/memory.peak" 2>/dev/null | head -1 | awk '{print int($1 / 1024)}'
+    rmdir "$g" 2>/dev/null
+}
+compare_memory() {
+    local none lazy compact threads
+    none=$(peak "$work/database" "$where" none)
+    [ -n "$none" ] || { echo 'memory: no cgroup to measure it with'; return; }
+    lazy=$(peak "$work/database" "$where")
+    threads=$(peak "$work/database" "$where" threads)
+    compact=
+    [ ! -e "$work/database-compact" ] || compact=$(peak "$work/database-compact" "$where")
+    echo "memory, kernel included, less what the fifty connections take: 1000 pthreads $((threads - none)) KB," \
+        "1000 goroutines $((lazy - none)) KB${compact:+, with compact stacks $((compact - none)) KB}"
+    [ -z "${STRICT:-}" ] || [ $((10 * (${compact:-$lazy} - none))) -le $((threads - none)) ]
+    judge 'a tenth of the memory' $?
+}
+
 judge() { # name status
     if [ "$2" = 0 ]; then echo "ok    $1"; passed=$((passed + 1)); else
         echo "FAIL  $1 (status $2)"
@@ -131,7 +163,11 @@ test_postgres() {
     where=${where//PORT/$port}
     build database -I/usr/include/postgresql -lpq && run "$work/database" "$where"
     judge 'examples/hook/database' $?
-    [ -n "${QUICK:-}" ] || { echo 'the same with threads:' && run "$work/database" "$where" threads; }
+    if build_compact database -I/usr/include/postgresql -lpq; then
+        run "$work/database-compact" "$where"
+        judge 'examples/hook/database with compact stacks' $?
+    fi
+    [ -n "${QUICK:-}" ] || compare_memory
     build postgres -I/usr/include/postgresql -lpq && run "$work/postgres" "$where" $pid
     judge postgres $?
 }
