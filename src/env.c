@@ -22,6 +22,7 @@
  *                              1 (off), 2 (hammer: at every tick, for tests)
  *   break=N             0      debug builds: leave out step N of the retake protocol
  *   uring=0|1           1      use io_uring for files where the kernel allows it
+ *   relook=0|1          1      ask the kernel again about descriptors that wait for long (netpoll.c)
  *   flight=N            0      keep the last N ms of trace, written out on a fatal error
  *   leak=N              0      report goroutines blocked for more than N minutes (30s, 200ms)
  *   fault=N             0      make the N-th call that asks the system for memory or a thread fail
@@ -143,6 +144,7 @@ static const Setting table[] = {
     {"retake", AT(retake), SET_INT, parse_retake, 0, 0, 2},
     {"break", AT(break_step), SET_INT, parse_u64, 0, 0, 1000},
     {"uring", AT(uring), SET_BOOL, parse_u64, 1, 0, 1},
+    {"relook", AT(relook), SET_BOOL, parse_u64, 1, 0, 1},
     {"flight", AT(flight), SET_I64, parse_u64, 0, 0, DAYS_MS},
     {"leak", AT(leak), SET_I64, parse_minutes, 0, 0, 365 * DAYS_MS},
     {"fault", AT(fault), SET_U64, parse_u64, 0, 0, UINT64_MAX},

@@ -36,7 +36,8 @@
  * on an old registration leaves a mark (one byte per number, in an array of their own), and
  * netpoll() itself looks at the marks now and then while there are any: one that is found twice
  * still in wait is registered again, which makes the kernel report anew what is ready. So a short
- * wait costs nothing, and whatever else could go wrong with an edge is put right too. A program
+ * wait costs nothing, and whatever else could go wrong with an edge is put right too (so that tests see
+ * it, they are run with GORT_DEBUG=relook=0 as well). A program
  * that closes with gort_close needs none of this: its marks are looked at every 250 ms. The first
  * time a registration turns out to be gone, the program is known to be another kind
  * (`distrust`), and it is every millisecond from then on.
@@ -171,6 +172,7 @@ void desc_trust(Desc *d, int fd) {
     Chunk *c = container_of(d - fd % CHUNK, Chunk, desc);
     uint8_t *mark = &c->mark[fd % CHUNK];
     if (load_rlx(mark) == 1) return; /* the passes that take it off look again, behind our lock */
+    if (unlikely(!settings.relook)) return;
     xchg_seq(mark, 1);
     if (likely(load_seq(&suspects) != 0)) return;
     store_seq(&suspects, 1);

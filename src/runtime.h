@@ -347,6 +347,7 @@ typedef struct Settings {
     int retake;         /* 0: normal, 1: off, 2: hammer */
     int break_step;     /* debug builds: a step of the retake protocol to leave out */
     bool uring;
+    bool relook;
     int64_t flight;     /* ms of trace kept; 0: off */
     int64_t leak;       /* ms */
     uint64_t maxstack;

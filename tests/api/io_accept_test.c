@@ -15,6 +15,8 @@ static void acceptor(void *arg) {
         int fd = gort_accept(l, NULL, NULL);
         if (fd == -EBADF) break;
         CHECK_GE(fd, 0);
+        CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
         add(&accepted, 1);
         CHECK_EQ(gort_close(fd), 0);
     }

@@ -55,6 +55,7 @@ static void accepts(void *arg) {
     for (;;) {
         int fd = gort_accept(s->listener, NULL, NULL);
         if (fd == -EBADF) return;
+        CHECK_NE(fd, -ECONNABORTED); /* swallowed */
         if (fine(fd, "gort_accept", __LINE__) < 0) continue;
         if (gort_wg_go(&s->wg, echo, (void *)(intptr_t)fd) < 0) shut(&fd);
     }

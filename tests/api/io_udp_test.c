@@ -3,6 +3,8 @@
 #include "../test.h"
 #include "../io_net.h"
 
+#include <poll.h>
+
 static int s, done;
 
 static int udp(struct sockaddr_in *in) {
@@ -50,6 +52,10 @@ static int run(int argc, char **argv) {
     struct iovec v[2] = {{b, 2}, {b + 10, 50}};
     struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
     CHECK_EQ(gort_send(c, "scatter", 7, 0), 7);
+    struct pollfd there_is = {.fd = c, .events = POLLIN};
+    CHECK_EQ(gort_poll(&there_is, 1, -1), 1);
+    CHECK_EQ(gort_read(c, b, 0), 0); /* nothing was asked for, nothing is taken */
+    CHECK_EQ(gort_readv(c, v, 0), 0);
     CHECK_EQ(gort_recvmsg(c, &m, 0), 7);
     CHECK(memcmp(b, "sc", 2) == 0 && memcmp(b + 10, "atter", 5) == 0);
     CHECK_EQ(gort_close(s), 0);
