@@ -5,6 +5,7 @@
 #   make bench-echo [RUNS=5]                 the servers only: echo, HTTP, the wake-up of an idle process
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
+#   make bench-alloc                         gort_alloc against malloc
 #   make bench-build                         the programs only: $(OUT)/bench/
 #   make bench-hook [B=pipe]                 what the hook adds to each call that does not block
 #
@@ -18,9 +19,9 @@ GO        ?= go
 B         ?=
 RUNS      ?= 5
 UPDATE    ?=
-BENCHBIN  := $(addprefix $(BENCH)/,bench hold floor pthread load)
+BENCHBIN  := $(addprefix $(BENCH)/,bench hold floor pthread load alloc)
 
-.PHONY: bench bench-hook bench-build bench-go bench-peers bench-instructions
+.PHONY: bench bench-alloc bench-hook bench-build bench-go bench-peers bench-instructions
 bench: bench-build bench-go bench-peers
 	$(Q)command -v python3 >/dev/null || { echo '  bench needs python3'; exit 1; }
 	$(Q)python3 bench/run --dir $(BENCH) --runs $(RUNS) $(B)
@@ -31,6 +32,9 @@ bench-echo: B := echo http wake
 bench-echo: bench
 bench-instructions: $(BENCH)/bench
 	$(Q)UPDATE='$(UPDATE)' bench/instructions $(BENCH)/bench
+bench-alloc: $(BENCH)/alloc
+	$(Q)GORT_MAXPROCS=1 $(BENCH)/alloc
+	$(Q)GORT_MAXPROCS=2 $(BENCH)/alloc
 bench-build: $(BENCHBIN)
 bench-hook: $(BENCH)/hook_cost
 	$(Q)GORT_MAXPROCS=2 $(BENCH)/hook_cost $(B)
@@ -42,6 +46,7 @@ test-programs: bench-build # for tests/long/bench_smoke.sh
 
 $(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/workloads.h include/gort.h $(BENCHLIB)
 $(BENCH)/hold: bench/hold.c bench/hold_beat.c bench/hold.h include/gort.h $(BENCHLIB)
+$(BENCH)/alloc: bench/alloc.c include/gort.h $(BENCHLIB)
 $(BENCH)/floor: bench/floor.c
 $(BENCH)/pthread: bench/pthread.c
 $(BENCH)/load: bench/load.c

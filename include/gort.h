@@ -239,6 +239,16 @@ void *gort_pool_get(gort_pool *);
 void gort_pool_put(gort_pool *, void *object);
 void gort_pool_free(gort_pool *);
 
+/* ---- Small objects ------------------------------------------------------------------------- */
+
+/* As malloc and free, from the cache of the P: no lock, no atomics in the usual case. Aligned to
+ * 16, not cleared; size 0 is one of its own. What is larger than 4096 bytes is malloc's. An object
+ * may be freed on another P, in a plain thread, in a later runtime; freeing NULL does nothing, an
+ * object twice is misuse. Never blocks; any thread. Where a sanitizer or valgrind watches, every
+ * object is malloc's. NULL: no memory. */
+void *gort_alloc(size_t size);
+void gort_free(void *object);
+
 /* ---- Time ---------------------------------------------------------------------------------- */
 
 int64_t gort_now(void);      /* the monotonic clock; anywhere */
@@ -351,6 +361,10 @@ typedef struct gort_stats {
     uint64_t syscalls_blocking;
     uint64_t threads_created;
     uint64_t retakes;              /* Ps taken from a thread in a call nobody announced */
+    uint64_t allocs;               /* small objects given out, those of the runtime included */
+    uint64_t frees;                /*   and taken back */
+    uint64_t alloc_bytes_used;     /* memory of spans that hold small objects */
+    uint64_t alloc_bytes_cached;   /*   and of free ones */
     uint64_t stack_guard_kind;     /* 1: guard regions, 2: mprotect, 3: some stacks have only canaries */
     uint64_t stack_mode;           /* 0: lazy stacks, 1: hybrid, 2: compact (gort(7), -fsplit-stack) */
     uint64_t stack_segments;       /* segments that goroutines have grown by and not left */

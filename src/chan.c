@@ -82,22 +82,6 @@ NOINLINE void zero(void *to, size_t n) {
 #endif
 }
 
-NOINLINE void *quiet_alloc(size_t size) {
-    if (sysfault_alloc()) return NULL;
-    int saved = errno;
-    void *at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
-    fence_compiler(); /* clang believes that an allocation leaves errno alone, and drops the store */
-    errno = saved;
-    return at;
-}
-
-NOINLINE void quiet_free(void *at) {
-    int saved = errno;
-    free(at);
-    fence_compiler();
-    errno = saved;
-}
-
 EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
     size_t size;
     if (gone() || __builtin_mul_overflow(elem_size, capacity, &size) ||

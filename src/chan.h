@@ -5,6 +5,7 @@
 #ifndef CHAN_H
 #define CHAN_H
 
+#include "alloc.h"
 #include "san.h"
 #include "sched.h"
 
@@ -102,10 +103,6 @@ INLINE bool chan_waits(G *gp) {
 
 /* ---- shared by chan.c and select.c ------------------------------------------------------------ */
 
-/* Memory from libc, outside of sections only; errno stays as it is. Never inlined: a compiler that
- * has seen errno before a park would use the old thread's after it. */
-NOINLINE void *quiet_alloc(size_t size); /* on a cache line */
-NOINLINE void quiet_free(void *at);
 void chan_free_list(gort_chan *dead); /* through next_dead */
 
 NOINLINE void copy_long(void *to, const void *from, size_t n);

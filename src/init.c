@@ -192,6 +192,7 @@ static void take_back(M *m) {
         g_flush(p);
         stack_flush(p);
         compact_flush(p);
+        alloc_flush(p);
         store_rlx(&p->m, NULL);
         p->slice_over = p->look = 0;
         store_rlx(&p->status, P_DEAD);

@@ -48,6 +48,10 @@ static void out_stats(Out *o) {
     COUNTER("threads_created", threads_created, "Threads started.");
     GAUGE("stack_reserved_bytes", stack_bytes_reserved, "Address space reserved for stacks.");
     GAUGE("stack_cached_bytes", stack_bytes_cached, "Memory of stacks kept for reuse.");
+    COUNTER("allocs", allocs, "Small objects given out, those of the runtime included.");
+    COUNTER("frees", frees, "Small objects taken back.");
+    GAUGE("alloc_used_bytes", alloc_bytes_used, "Memory of spans that hold small objects.");
+    GAUGE("alloc_cached_bytes", alloc_bytes_cached, "Memory of free spans kept for reuse.");
 #undef GAUGE
 #undef COUNTER
     figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.", load_rlx(&sched.poll_waiters));

@@ -209,6 +209,10 @@ static void out_figures(Out *o) {
     FIGURE(syscalls_blocking);
     FIGURE(threads_created);
     FIGURE(retakes);
+    FIGURE(allocs);
+    FIGURE(frees);
+    FIGURE(alloc_bytes_used);
+    FIGURE(alloc_bytes_cached);
 #undef FIGURE
     out_fmt(o, ",\"poll_waiters\":%u,\"in_syscall\":%u,\"taken\":%u,\"stopping\":%u",
             load_rlx(&sched.poll_waiters), load_rlx(&sched.in_syscall), load_rlx(&sched.taken),

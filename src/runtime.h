@@ -239,7 +239,7 @@ typedef struct TimerHeap {
 /* Counters of a P: its holder writes, anybody reads. */
 typedef struct Counters {
     uint64_t created, ended, switches, steals, stolen, global_gets, overflows, handoffs,
-        preempt_requests, preemptions, netpoll_wakeups, syscalls_blocking, retakes, readied;
+        preempt_requests, preemptions, netpoll_wakeups, syscalls_blocking, retakes, readied, allocs, frees;
 } Counters;
 
 struct P {
@@ -273,7 +273,7 @@ struct P {
     uint32_t seen_syscalltick;
     uint32_t stalled_tick;  /* the slice a stall was reported for */
     int64_t seen_when, seen_syscall_when;
-    void *cache[8];         /* per-P caches of the rooms above: alloc.c, pool.c */
+    void *cache[8];         /* per-P caches of the rooms above: [0] alloc.c */
 } ALIGNED(CACHE_LINE);
 
 /* A reason to pass by g0. */

@@ -52,17 +52,23 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 /* Valgrind takes a large move of the stack pointer for frames coming and going, unless it knows
  * both stacks. Its client request is a sequence that does nothing elsewhere. */
 #if defined(__x86_64__)
-INLINE void valgrind_stack_register(void *lo, void *hi) {
-    uintptr_t request[6] = {0x1501 /* STACK_REGISTER */, (uintptr_t)lo, (uintptr_t)hi, 0, 0, 0};
+INLINE uintptr_t valgrind_request(uintptr_t code, uintptr_t a, uintptr_t b) {
+    uintptr_t request[6] = {code, a, b, 0, 0, 0};
     uintptr_t result = 0;
     __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
                      "xchgq %%rbx, %%rbx"
                      : "+d"(result)
                      : "a"(request)
                      : "cc", "memory");
+    return result;
 }
+INLINE void valgrind_stack_register(void *lo, void *hi) {
+    valgrind_request(0x1501 /* STACK_REGISTER */, (uintptr_t)lo, (uintptr_t)hi);
+}
+INLINE bool valgrind_runs(void) { return valgrind_request(0x1001 /* RUNNING_ON_VALGRIND */, 0, 0) != 0; }
 #else
 INLINE void valgrind_stack_register(void *lo, void *hi) {}
+INLINE bool valgrind_runs(void) { return false; }
 #endif
 
 #endif

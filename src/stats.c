@@ -18,7 +18,9 @@
  */
 #include "sched.h"
 #include "compact.h"
+#include "span.h"
 #include "split.h"
+#include "stack.h"
 #include "stats.h"
 
 #define FIELDS (sizeof(Counters) / sizeof(uint64_t))
@@ -92,6 +94,8 @@ static void copy_counters(gort_stats *s, const Counters *n) {
     s->netpoll_wakeups = n->netpoll_wakeups;
     s->syscalls_blocking = n->syscalls_blocking;
     s->retakes = n->retakes;
+    s->allocs = n->allocs;
+    s->frees = n->frees;
 }
 
 EXPORT void gort_stats_read(gort_stats *s) {
@@ -111,6 +115,8 @@ EXPORT void gort_stats_read(gort_stats *s) {
     s->stack_bytes_reserved = stack_reserved() + slots_mapped();
     s->stack_bytes_cached = at_most(stack_cached() + compact_cached() + slots_free_bytes(), s->stack_bytes_reserved);
     s->threads_created = load_rlx(&sched.threads_created);
+    s->alloc_bytes_used = span_bytes_used();
+    s->alloc_bytes_cached = span_bytes_idle();
     s->stack_guard_kind = (uint64_t)stack_guard_kind();
     s->stack_mode = split.mode;
     s->stack_segments = split_segments();

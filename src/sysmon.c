@@ -9,7 +9,7 @@
  *     that nobody announced, while others wait: take it (retake.c) and hand it off;
  *   - a thread that lost its P so and computes: stop it by signal;
  *   - a due timer on a busy P: make it pass by g0; the network, if nobody has looked for 10 ms;
- *   - once a second: idle stacks back to the system, the cgroup's quota;
+ *   - once a second: idle stacks and spans back to the system, the cgroup's quota;
  *   - schedtrace, stall and leak reports, the deadlock check.
  *
  * It never mallocs, and takes locks only for a few instructions.
@@ -38,6 +38,7 @@
 #include "sim.h"
 #include "slots.h"
 #include "soft.h"
+#include "span.h"
 #include "stack.h"
 #include "stall.h"
 #include "sysfault.h"
@@ -64,7 +65,7 @@ static struct {
     int alarm;       /* alarm_lock to write or set: a timerfd; -1: none */
     M *m;
     int64_t start, scavenged, traced, quota_at;
-    uint64_t idle_stacks;
+    uint64_t idle_memory;
     int64_t patience;
     int64_t next_slice_end; /* of a P that others wait for */
 } mon;
@@ -197,7 +198,7 @@ static void housekeeping(int64_t now) {
     follow_quota(now);
     if (now - mon.scavenged >= GORT_SEC) {
         mon.scavenged = now;
-        mon.idle_stacks = stack_scavenge() + slots_scavenge();
+        mon.idle_memory = stack_scavenge() + slots_scavenge() + span_scavenge();
     }
     if (settings.schedtrace && now - mon.traced >= settings.schedtrace * GORT_MS) {
         mon.traced = now;
@@ -216,7 +217,7 @@ static void sleep_on(int64_t until) {
  * wants us now. */
 static bool sleep_deeply(int64_t now) {
     int64_t until = GORT_FOREVER;
-    if (mon.idle_stacks > 0) until = mon.scavenged + GORT_SEC;
+    if (mon.idle_memory > 0) until = mon.scavenged + GORT_SEC;
     if (settings.schedtrace && mon.traced + settings.schedtrace * GORT_MS < until)
         until = mon.traced + settings.schedtrace * GORT_MS;
     if (leak_due() < until) until = leak_due();
@@ -315,7 +316,7 @@ int sysmon_start(void) {
     mon.stop = false;
     mon.start = mon.scavenged = mon.traced = mon.quota_at = os_now();
     leak_begin(mon.start);
-    mon.idle_stacks = 1;
+    mon.idle_memory = 1;
     mon.alarm = sim_on ? -1 : os_alarm_open();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -12,6 +12,7 @@
  * The retaker lock keeps the monitor out while Ps are counted.
  */
 #include "world.h"
+#include "alloc.h"
 #include "compact.h"
 #include "g.h"
 #include "loop.h"
@@ -207,6 +208,7 @@ static void p_retire(P *p) {
     g_flush(p);
     stack_flush(p);
     compact_flush(p);
+    alloc_flush(p);
     store_rlx(&p->status, P_DEAD);
 }
 

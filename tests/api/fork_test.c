@@ -31,6 +31,8 @@ static void check_child(void) {
     CHECK_EQ(gort_chan_cap(chan), 0);
     CHECK(gort_chan_new(1, 1) == NULL);
     CHECK(gort_after(1) == NULL);
+    CHECK(gort_alloc(10) == NULL);
+    gort_free(chan); /* nothing */
     CHECK(gort_ctx_new(NULL) == NULL);
     CHECK_EQ(gort_select_of(gort_on_recv(chan, b)), -ENOTCONN);
     CHECK_EQ(gort_mutex_try_lock(&held), -ENOTCONN);
