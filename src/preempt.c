@@ -153,15 +153,21 @@ static void come_back_here(M *m, G *gp, void *context) {
     and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
     m->p = NULL;
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
+    bool spinning = false;
+    if (p == NULL) {
+        lock(&sched.lock, RANK_SCHED);
+        /* One that waits for the maker: it may itself wait for a lock that gp has. */
+        if (!load_rlx(&sched.stop_waiting)) p = maker_take_pending_locked(&spinning);
+        if (p == NULL) queue_here_locked(m, gp);
+        unlock(&sched.lock);
+    }
     if (p) {
+        if (spinning) sub_seq(&sched.spinning, 1);
         m_acquire_p(m, p);
         sub_seq(&sched.taken, 1);
         trace_resume(m, gp);
         return;
     }
-    lock(&sched.lock, RANK_SCHED);
-    queue_here_locked(m, gp);
-    unlock(&sched.lock);
     sub_seq(&sched.taken, 1);
     wake_after_submit(m);
     wait_for_p(m, gp, context);

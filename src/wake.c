@@ -169,6 +169,18 @@ void m_stop(M *m) {
 
 /* ---- finding a thread for a P --------------------------------------------------------------- */
 
+/* One in p's own queue that waits for its home. The P is in our hands; thieves may come by. */
+static G *homed_in_queue(P *p) {
+    for (uint32_t n = runq_length(p); n > 0; n--) {
+        G *gp = runq_pop(p);
+        if (gp == NULL || (load_rlx(&gp->home) != NULL && !(gp->flags & GF_SOFT))) return gp;
+        runq_push(p, gp); /* there is room: only thieves were here meanwhile */
+    }
+    return NULL;
+}
+
+/* Before p waits for the maker: that may itself wait for a lock whose holder was preempted and waits
+ * in its handler. Such a one has a thread, wherever it is queued. */
 void give_p(M *m, P *p, bool spinning) {
     lock(&sched.lock, RANK_SCHED);
     M *n = idle_m_get_locked();
@@ -180,6 +192,7 @@ void give_p(M *m, P *p, bool spinning) {
         return;
     }
     G *gp = home_take_waiting_locked();
+    if (gp == NULL) gp = homed_in_queue(p);
     if (gp) {
         unlock(&sched.lock);
         if (spinning) sub_seq(&sched.spinning, 1);
