@@ -18,6 +18,7 @@ SCRIPTS    := tools/gort-new
 # Built where their parts are present, and installed where they were built.
 TOOLS       = $(wildcard $(OUT)/bin/*)
 HOOK        = $(wildcard $(OUT)/libgort-hook.so)
+COLLECTOR   = $(wildcard $(OUT)/libgort-gc.a)
 
 PKGDIR      = $(LIBDIR)/pkgconfig
 CMAKEDIR    = $(LIBDIR)/cmake/gort
@@ -40,6 +41,8 @@ install: all
 	$(if $(HOOK),$(INSTALL) -m 755 $(HOOK) '$(DESTDIR)$(LIBDIR)/libgort-hook.so')
 	$(if $(SPLIT),$(INSTALL) -m 644 $(SPLIT) '$(DESTDIR)$(LIBDIR)/libgort_split.a')
 	$(if $(SPLIT),$(fill) packaging/gort-compact.pc.in >'$(DESTDIR)$(PKGDIR)/gort-compact.pc')
+	$(if $(COLLECTOR),$(INSTALL) -m 644 $(COLLECTOR) '$(DESTDIR)$(LIBDIR)/libgort-gc.a')
+	$(if $(COLLECTOR),$(fill) packaging/gort-gc.pc.in >'$(DESTDIR)$(PKGDIR)/gort-gc.pc')
 	$(fill) packaging/gort.pc.in >'$(DESTDIR)$(PKGDIR)/gort.pc'
 	$(fill) packaging/gort-config.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config.cmake'
 	$(fill) packaging/gort-config-version.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake'
@@ -58,6 +61,7 @@ uninstall:
 	    '$(DESTDIR)$(CMAKEDIR)/gort-config.cmake' '$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake' \
 	    '$(DESTDIR)$(LIBDIR)/libgort.a' '$(DESTDIR)$(LIBDIR)/libgort.so' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libgort-hook.so' \
+	    '$(DESTDIR)$(LIBDIR)/libgort-gc.a' '$(DESTDIR)$(PKGDIR)/gort-gc.pc' \
 	    '$(DESTDIR)$(DATADIR)/gort/gort-gdb.py' '$(DESTDIR)$(GDBDIR)/$(GDBFILE)'
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(MANDIR)'/man$${page##*.}/$${page##*/}; done
 	for tool in $(sort $(notdir $(TOOLS) $(TOOL_BIN) $(SCRIPTS))); do rm -f '$(DESTDIR)$(BINDIR)'/$$tool; done

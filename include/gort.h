@@ -365,6 +365,7 @@ typedef struct gort_stats {
     uint64_t frees;                /*   and taken back */
     uint64_t alloc_bytes_used;     /* memory of spans that hold small objects */
     uint64_t alloc_bytes_cached;   /*   and of free ones */
+    uint64_t forced_collections;   /* asked for by the monitor, in a program with a collector */
     uint64_t stack_guard_kind;     /* 1: guard regions, 2: mprotect, 3: some stacks have only canaries */
     uint64_t stack_mode;           /* 0: lazy stacks, 1: hybrid, 2: compact (gort(7), -fsplit-stack) */
     uint64_t stack_segments;       /* segments that goroutines have grown by and not left */

@@ -17,6 +17,8 @@
  * free, a leak, a race as what it is: the central lists then never give anything, the caches stay
  * empty, and the slow path is the only one. The same happens where no region can be mapped.
  *
+ * With a collector (collect.c) what is large comes from it, since it has to be looked into.
+ *
  * Misuse is found out where it is cheap: an address inside a region at which no object begins, and
  * an object that is on a free list already. A free object carries a mark in its second word that
  * depends on its address and is taken off when it is given out; a program's own data equals it
@@ -25,6 +27,7 @@
  * The runtime's rooms use it through quiet_alloc: channels, timers, contexts, groups, pools.
  */
 #include "alloc.h"
+#include "collect.h"
 #include "sched.h"
 #include "sysfault.h"
 #include "span.h"
@@ -116,7 +119,8 @@ void alloc_flush(P *p) {
 
 static NOINLINE void *libc_alloc(size_t size) {
     int saved = errno;
-    void *at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
+    void *at = collect_alloc(size);
+    if (at == NULL) at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
     fence_compiler(); /* clang believes that an allocation leaves errno alone, and drops the store */
     errno = saved;
     return at;
@@ -124,7 +128,8 @@ static NOINLINE void *libc_alloc(size_t size) {
 
 static NOINLINE void *libc_malloc(size_t size) { /* exact, for who watches the ends of objects */
     int saved = errno;
-    void *at = malloc(size);
+    void *at = collect_alloc(size);
+    if (at == NULL) at = malloc(size);
     fence_compiler();
     errno = saved;
     return at;
@@ -132,7 +137,7 @@ static NOINLINE void *libc_malloc(size_t size) { /* exact, for who watches the e
 
 static NOINLINE void libc_free(void *at) {
     int saved = errno;
-    free(at);
+    if (!collect_free(at)) free(at);
     fence_compiler();
     errno = saved;
 }

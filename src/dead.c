@@ -17,6 +17,7 @@
  */
 #include "dead.h"
 #include "dump.h"
+#include "collect.h"
 #include "maker.h"
 #include "print.h"
 #include "runq.h"
@@ -48,7 +49,7 @@ static bool nothing_can_wake(void) {
 
 static bool only_our_threads(void) {
     int all = os_thread_count();
-    int ours = (int)load_rlx(&sched.threads) + 1; /* the caller of gort_main */
+    int ours = (int)load_rlx(&sched.threads) + 1 + collect_threads(); /* the caller of gort_main */
 #ifdef GORT_TSAN
     ours++; /* its background thread */
 #endif

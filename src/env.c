@@ -147,6 +147,7 @@ static const Setting table[] = {
     {"relook", AT(relook), SET_BOOL, parse_u64, 1, 0, 1},
     {"flight", AT(flight), SET_I64, parse_u64, 0, 0, DAYS_MS},
     {"leak", AT(leak), SET_I64, parse_minutes, 0, 0, 365 * DAYS_MS},
+    {"forcegc", AT(forcegc), SET_I64, parse_minutes, 2 * 60 * 1000, 0, 365 * DAYS_MS},
     {"fault", AT(fault), SET_U64, parse_u64, 0, 0, UINT64_MAX},
 };
 

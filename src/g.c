@@ -89,6 +89,7 @@ static void give_back(P *p, uint32_t n) {
 void g_free(M *m, G *gp) {
     gp->id = 0;
     gp->fn = NULL;
+    gp->arg = NULL; /* a collector looks at free records too: one may be being filled in */
     P *p = m->p;
     if (p == NULL) {
         lock(&gs.lock, RANK_STACK);
@@ -138,4 +139,12 @@ void each_g(void (*fn)(G *gp, void *arg), void *arg) {
             if (gp->id == 0 || status == G_IDLE || status == G_DEAD) continue;
             fn(gp, arg);
         }
+}
+
+void each_g_region(void (*fn)(void *lo, void *hi)) {
+    uint32_t regions = load_acq(&gs.regions);
+    for (uint32_t r = 0; r < regions; r++) {
+        uint32_t used = r + 1 == regions ? load_rlx(&gs.carved) : REGION_GS;
+        fn(gs.region[r], gs.region[r] + used);
+    }
 }

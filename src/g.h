@@ -20,6 +20,8 @@ void parcel_free(M *m, void *parcel);
 uint64_t g_next_id(M *m);
 /* Calls fn for every G in use. Takes no lock: what it sees may change under it. */
 void each_g(void (*fn)(G *gp, void *arg), void *arg);
+/* Calls fn for all records, free ones included, as ranges of memory. Takes no lock. */
+void each_g_region(void (*fn)(void *lo, void *hi));
 /* The free lists of a P that goes away. */
 void g_flush(P *p);
 

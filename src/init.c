@@ -14,6 +14,7 @@
  *   5  what the goroutines left behind, timers, queues, stacks, is taken back
  */
 #include "chan.h"
+#include "collect.h"
 #include "compact.h"
 #include "dump.h"
 #include "env.h"
@@ -73,12 +74,18 @@ static void after_fork(void) {
 
 static void main_left(M *m, void *arg) { note_wake(&run.done); }
 
+/* Leaves the section open. */
+static void stop_for_good(void) {
+    M *m = enter();
+    if (m->pins) fatal("main returned while pinned or with the world stopped");
+    world_stop(m);
+}
+
 static void main_goroutine(void *arg) {
     run.result = run.fn(run.argc, run.argv);
     tsan_release(&run);
-    M *m = enter();
-    if (m->pins) fatal("main returned while pinned or with the world stopped");
-    m = world_stop(m);
+    collect_apart(stop_for_good);
+    M *m = getm();
     lock(&sched.lock, RANK_SCHED);
     store_seq(&sched.running, 0);
     unlock(&sched.lock);
@@ -226,6 +233,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         return -ENOMEM;
     }
     int err = *m->errno_at;
+    collect_begin_run();
     m->locks++; /* one section, for the locks taken below */
     sim_begin();
     run.fn = fn;
@@ -258,6 +266,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     top_end_run();
     sim_end();
     m->locks--;
+    collect_end_run();
     garbage_collect(); /* timers that went with the runtime */
     *m->errno_at = err;
     sysfault_report();

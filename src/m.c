@@ -8,7 +8,9 @@
  * it ends.
  */
 #include "m.h"
+#include "collect.h"
 #include "g.h"
+#include "maker.h"
 #include "preempt.h"
 #include "san.h"
 #include "sched.h"
@@ -85,6 +87,8 @@ bool on_alt_stack(M *m, void *at) {
     return (char *)at >= (char *)m->altstack && (char *)at < (char *)m->altstack + ALT_STACK;
 }
 
+void *m_alt_end(M *m) { return m->altstack ? (char *)m->altstack + ALT_STACK : NULL; }
+
 static void drop_alt_stack(void) {
     stack_t ss = {.ss_flags = SS_DISABLE};
     os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
@@ -110,6 +114,10 @@ static void *thread_main(void *arg) {
     M *m = arg;
     thread_begin(m);
     preempt_unmask();
+    if (collect_on) { /* before it has a P */
+        collect_thread_begin(m);
+        maker_greet(m);
+    }
     /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under the
      * lock: if it is seen running, the end of it sees `alive`, set above, and sends this one away. */
     lock(&sched.lock, RANK_SCHED);
@@ -119,6 +127,7 @@ static void *thread_main(void *arg) {
     m->nextp = NULL;
     if (p && !m->dying) m_begin_with(m, p);
     schedule_loop(m);
+    if (collect_on) collect_thread_end(m); /* takes the collector's signals */
     preempt_mask(); /* no signal may find this thread without a record */
     drop_alt_stack();
     m->locks++;

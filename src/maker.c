@@ -6,10 +6,15 @@
  * on the list here and wake the maker, which holds nothing. Whoever becomes idle meanwhile takes
  * the P from the list (wake.c), so the list never waits for the maker alone.
  *
+ * With a collector (collect.c) a new thread first makes itself known to it, which may wait for a
+ * goroutine that needs a P. So the P stays on the list meanwhile, the maker waits for the thread, and
+ * only then gives it what is still on the list.
+ *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
  * until a thread is free.
  */
 #include "maker.h"
+#include "collect.h"
 #include "m.h"
 #include "san.h"
 #include "sysfault.h"
@@ -19,7 +24,7 @@
 
 static struct {
     pthread_t thread;
-    Note note;
+    Note note, greeted;
     bool stop;
     /* sched.lock: */
     P *pending;          /* Ps that wait for a thread, through link; the newest first */
@@ -57,8 +62,8 @@ void maker_want_spare_locked(void) {
 static bool next_order(P **p, bool *spinning) {
     lock(&sched.lock, RANK_SCHED);
     bool room = sched.m_count < (uint32_t)settings.maxthreads;
-    *p = room ? maker_take_pending_locked(spinning) : NULL;
-    bool any = *p != NULL;
+    *p = room && !collect_on ? maker_take_pending_locked(spinning) : NULL;
+    bool any = *p != NULL || (collect_on && room && maker.pending);
     if (!any && maker.spares > 0) {
         maker.spares = 0;
         any = room && sched.idle_m_count < SPARES && sched.m_count + 1 < (uint32_t)settings.maxthreads;
@@ -78,6 +83,21 @@ static void take_back(P *p, bool spinning) {
         maker.spinning += spinning;
     }
     unlock(&sched.lock);
+}
+
+void maker_greet(M *m) {
+    note_wake(&maker.greeted);
+    note_sleep(&m->note);
+}
+
+static void welcome(M *m) {
+    bool spinning = false;
+    note_sleep(&maker.greeted);
+    lock(&sched.lock, RANK_SCHED);
+    m->nextp = maker_take_pending_locked(&spinning);
+    m->spinning = m->nextp && spinning;
+    unlock(&sched.lock);
+    note_wake(&m->note);
 }
 
 static void *maker_main(void *arg) {
@@ -101,6 +121,7 @@ static void *maker_main(void *arg) {
                 take_back(p, spinning);
                 break;
             }
+            if (collect_on) welcome(m);
         }
         note_sleep_until(&maker.note, maker.pending ? os_now() + 10 * GORT_MS : GORT_FOREVER);
     }

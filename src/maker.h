@@ -13,6 +13,7 @@ void maker_stop(void);
 void maker_pend_locked(P *p, bool spinning); /* p waits for a thread */
 P *maker_take_pending_locked(bool *spinning);
 bool maker_has_pending_locked(void);
+void maker_greet(M *m);                      /* a new thread: is known to the collector; waits for its P, if any */
 void maker_want_spare_locked(void);          /* one more thread for the pool */
 
 #endif

@@ -50,6 +50,7 @@ static void out_stats(Out *o) {
     GAUGE("stack_cached_bytes", stack_bytes_cached, "Memory of stacks kept for reuse.");
     COUNTER("allocs", allocs, "Small objects given out, those of the runtime included.");
     COUNTER("frees", frees, "Small objects taken back.");
+    COUNTER("forced_collections", forced_collections, "Collections asked for by the monitor.");
     GAUGE("alloc_used_bytes", alloc_bytes_used, "Memory of spans that hold small objects.");
     GAUGE("alloc_cached_bytes", alloc_bytes_cached, "Memory of free spans kept for reuse.");
 #undef GAUGE

@@ -211,6 +211,7 @@ static void out_figures(Out *o) {
     FIGURE(retakes);
     FIGURE(allocs);
     FIGURE(frees);
+    FIGURE(forced_collections);
     FIGURE(alloc_bytes_used);
     FIGURE(alloc_bytes_cached);
 #undef FIGURE

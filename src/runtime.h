@@ -199,6 +199,7 @@ struct M {
     uintptr_t call[3];   /* where its goroutine announced a blocking call, or was stopped in a
                             prologue: pc, sp, fp */
     G *pseudo;           /* plain threads: the G that stands for this thread */
+    void *stopped;       /* atomic: interrupted by a collection, the registers (collect.c) */
     /* monitor's notes */
     int64_t seen_cpu;
     int64_t asked_at;
@@ -239,7 +240,8 @@ typedef struct TimerHeap {
 /* Counters of a P: its holder writes, anybody reads. */
 typedef struct Counters {
     uint64_t created, ended, switches, steals, stolen, global_gets, overflows, handoffs,
-        preempt_requests, preemptions, netpoll_wakeups, syscalls_blocking, retakes, readied, allocs, frees;
+        preempt_requests, preemptions, netpoll_wakeups, syscalls_blocking, retakes, readied, allocs, frees,
+        forced_collections;
 } Counters;
 
 struct P {
@@ -350,6 +352,7 @@ typedef struct Settings {
     bool relook;
     int64_t flight;     /* ms of trace kept; 0: off */
     int64_t leak;       /* ms */
+    int64_t forcegc;    /* ms */
     uint64_t maxstack;
     uint64_t sim;       /* the seed of a simulation; 0: none */
     uint64_t sim_yields; /* points that may let others run */

@@ -3,6 +3,7 @@
  * mode a program gets. Everything that slow() runs is on g0's stack, with the vector registers saved,
  * in a section.
  */
+#include "collect.h"
 #include "split_slow.h"
 #include "exit_hook.h"
 #include "fatal.h"
@@ -214,7 +215,8 @@ static void handlers_on_alt_stack(void) {
 }
 
 int split_begin(void) {
-    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS) return 0; /* a sanitizer has to know every stack */
+    /* A sanitizer, and a collector, has to know every stack. */
+    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || collect_on) return 0;
     if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
     split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
     unwind_segments = true;

@@ -83,7 +83,8 @@ static bool add_slab(void) {
         if (slab->base == NULL) continue;
         os_no_huge(slab->base, size); /* a huge page would commit ten stacks at once */
         slab->count = (uint32_t)(size / STACK_STRIDE);
-        room.slabs[room.nslabs++] = slab;
+        room.slabs[room.nslabs] = slab;
+        store_rel(&room.nslabs, room.nslabs + 1); /* pairs with stack_at */
         room.capacity += slab->count;
         return true;
     }
@@ -101,6 +102,7 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->custom = (uint16_t)kind;
     s->canary = 0;
     s->magic = MAGIC;
+    s->live = 0;
     s->san_fiber = NULL;
     s->seg = s->kept = s->blocks = NULL;
 }
@@ -400,6 +402,16 @@ uint64_t stack_scavenge(void) {
     uint64_t left = room.nhot;
     unlock(&room.lock);
     return left;
+}
+
+Stack *stack_at(uintptr_t addr) {
+    uint32_t n = load_acq(&room.nslabs);
+    for (uint32_t i = 0; i < n; i++) {
+        Slab *slab = room.slabs[i];
+        uintptr_t offset = addr - (uintptr_t)slab->base;
+        if (offset < (size_t)slab->count * STACK_STRIDE) return record_at(slab, (uint32_t)(offset / STACK_STRIDE));
+    }
+    return NULL;
 }
 
 uint64_t stack_reserved(void) {

@@ -28,6 +28,7 @@ struct Stack {
     Segment *seg;       /* split.c: the newest segment it has grown by, if any */
     Segment *kept;      /* split.c: a large one that was just left */
     Segment *blocks;    /* split.c: dynamic arrays that did not fit */
+    uintptr_t live;     /* collect.c, while all are stopped: where it begins */
     uint64_t magic;     /* finds a record overwritten from below the next stack */
 } ALIGNED(64);
 
@@ -63,5 +64,7 @@ uint64_t stack_scavenge(void);     /* monitor: gives idle stacks back; how many 
 uint64_t stack_reserved(void);
 uint64_t stack_cached(void);
 int stack_guard_kind(void);
+/* The stack from a slab that this address lies in; NULL: none. Nothing is locked. */
+Stack *stack_at(uintptr_t addr);
 
 #endif

@@ -96,6 +96,7 @@ static void copy_counters(gort_stats *s, const Counters *n) {
     s->retakes = n->retakes;
     s->allocs = n->allocs;
     s->frees = n->frees;
+    s->forced_collections = n->forced_collections;
 }
 
 EXPORT void gort_stats_read(gort_stats *s) {

@@ -10,6 +10,7 @@
  *   - a thread that lost its P so and computes: stop it by signal;
  *   - a due timer on a busy P: make it pass by g0; the network, if nobody has looked for 10 ms;
  *   - once a second: idle stacks and spans back to the system, the cgroup's quota;
+ *   - a collection, where the program has a collector and none happened for two minutes;
  *   - schedtrace, stall and leak reports, the deadlock check.
  *
  * It never mallocs, and takes locks only for a few instructions.
@@ -24,6 +25,7 @@
  * In a simulation, and where there is no alarm to be had, it sleeps on a note and is woken.
  */
 #include "sysmon.h"
+#include "collect.h"
 #include "dead.h"
 #include "env.h"
 #include "leak.h"
@@ -206,6 +208,7 @@ static void housekeeping(int64_t now) {
     }
     leak_look(now);
     top_look(now);
+    collect_look(mon.m, now);
 }
 
 static void sleep_on(int64_t until) {
@@ -223,6 +226,7 @@ static bool sleep_deeply(int64_t now) {
     if (leak_due() < until) until = leak_due();
     if (top_due(now) < until) until = top_due(now);
     top_idle(now);
+    if (collect_due() < until) until = collect_due();
     note_clear(&mon.note);
     set_alarm(until); /* before we say so */
     store_seq(&sysmon_sleeps, 1);
@@ -245,7 +249,7 @@ static int64_t look_around(int64_t now) {
     bool did = false;
     mon.next_slice_end = GORT_FOREVER;
     retaker_lock();
-    if (!load_rlx(&sched.stop_waiting)) {
+    if (!load_rlx(&sched.stop_waiting) && !load_rlx(&collect_stopped)) { /* those sleep, and shall */
         if (settings.retake == 2) hammer();
         for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) did |= look_at(sched.ps[i], now);
         if (load_rlx(&sched.taken)) look_at_taken();

@@ -8,9 +8,14 @@ done
 for page in man/*.[1-9]; do
     name=$(basename "$page")
     awk '/^\.\\" example:/ {next_one = 1} /^\.Bd/ && next_one {on = 1; next_one = 0; next} /^\.Ed/ {on = 0} on' "$page" | sed 's/\\e/\\/g; s/\\&//g' >"$WORK/$name.c"
+    libs=
+    if [ "$name" = gort-gc.7 ]; then
+        libs=-lgc
+        [ -z "$SAN" ] && echo '#include <gc.h>' | "$CC" -x c -fsyntax-only - 2>/dev/null || continue
+    fi
     case $name in *.[37])
         if ! [ -s "$WORK/$name.c" ]; then echo "$page has no example"; bad=1; continue; fi
-        "$CC" -std=c11 -Wall -Wextra -Werror -Iinclude "$WORK/$name.c" ${SAN:+-fsanitize=$SAN} "$OUT/libgort.a" -lpthread -o "$WORK/program" ||
+        "$CC" -std=c11 -Wall -Wextra -Werror -Iinclude "$WORK/$name.c" ${SAN:+-fsanitize=$SAN} "$OUT/libgort.a" $libs -lpthread -o "$WORK/program" ||
             { echo "^ the example of $page"; bad=1; continue; }
         timeout -k 1 30 "$WORK/program" >"$WORK/out" 2>&1 </dev/null || { echo "the example of $page fails:"; cat "$WORK/out"; bad=1; } ;;
     esac
