@@ -162,8 +162,8 @@ static void come_back_here(M *m, G *gp, void *context) {
         unlock(&sched.lock);
     }
     if (p) {
-        if (spinning) sub_seq(&sched.spinning, 1);
         m_acquire_p(m, p);
+        if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m); /* the P was to search: the next one does */
         sub_seq(&sched.taken, 1);
         trace_resume(m, gp);
         return;

@@ -3,8 +3,8 @@
  * mode a program gets. Everything that slow() runs is on g0's stack, with the vector registers saved,
  * in a section.
  */
-#include "collect.h"
 #include "split_slow.h"
+#include "collect.h"
 #include "exit_hook.h"
 #include "fatal.h"
 #include "preempt.h"

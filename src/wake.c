@@ -195,8 +195,9 @@ void give_p(M *m, P *p, bool spinning) {
     if (gp == NULL) gp = homed_in_queue(p);
     if (gp) {
         unlock(&sched.lock);
-        if (spinning) sub_seq(&sched.spinning, 1);
         m_wake_with(load_rlx(&gp->home), p, gp);
+        /* It was to search, and runs somebody instead: the next one searches. */
+        if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m);
         return;
     }
     maker_pend_locked(p, spinning);
