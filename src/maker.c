@@ -11,7 +11,8 @@
  * only then gives it what is still on the list.
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
- * until a thread is free.
+ * until a thread is free. Where there is none that could ever be, since not even the first was granted, the
+ * maker asks for some time and then says so: a program that waits for ever without a word helps nobody.
  */
 #include "maker.h"
 #include "collect.h"
@@ -100,7 +101,21 @@ static void welcome(M *m) {
     note_wake(&m->note);
 }
 
+#define PATIENCE (10 * GORT_SEC)
+
+/* After a refusal: does any thread run goroutines? *since: when it was first seen that none does; 0: not so. */
+static void give_up_some_day(int64_t *since, int error) {
+    lock(&sched.lock, RANK_SCHED);
+    bool none = sched.m_count == 0;
+    unlock(&sched.lock);
+    int64_t now = os_now();
+    if (!none) *since = 0;
+    else if (*since == 0) *since = now;
+    else if (now - *since > PATIENCE) fatal("cannot make a thread that runs goroutines: error %d", -error);
+}
+
 static void *maker_main(void *arg) {
+    int64_t refused_since = 0;
     M *own = m_record(); /* only for its section count: locks are taken below */
     if (own) {
         own->plain = true;
@@ -116,11 +131,14 @@ static void *maker_main(void *arg) {
                 m->nextp = p;
                 m->spinning = p && spinning;
             }
-            if (m == NULL || m_spawn(m) != 0) {
+            int r = m ? m_spawn(m) : -ENOMEM;
+            if (r != 0) {
                 if (m) m_record_free(m);
                 take_back(p, spinning);
+                give_up_some_day(&refused_since, r);
                 break;
             }
+            refused_since = 0;
             if (collect_on) welcome(m);
         }
         note_sleep_until(&maker.note, maker.pending ? os_now() + 10 * GORT_MS : GORT_FOREVER);

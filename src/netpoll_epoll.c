@@ -102,7 +102,9 @@ void kpoll_break(void) {
     uint32_t no = 0;
     if (load_seq(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
     lock(&break_lock, RANK_LEAF);
-    if (breakfd >= 0 && os_write(breakfd, &one, sizeof one) < 0) store_seq(&broken, 0);
+    long r = breakfd >= 0 ? -EINTR : 0;
+    for (int tries = 0; r < 0 && tries < 10; tries++) r = os_write(breakfd, &one, sizeof one); /* or the sleeper is lost */
+    if (r < 0) store_seq(&broken, 0);
     unlock(&break_lock);
 }
 
