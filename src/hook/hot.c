@@ -9,7 +9,7 @@
  *
  *   - every HOT_CHECK-th call is a try, and one that finds nothing ends it (hot_off);
  *   - so does one whose P was taken, or during which the monitor has looked three times (60 us to
- *     9 ms); the former doubles the number of tries it needs the next time;
+ *     9 ms); either doubles the number of tries it needs the next time;
  *   - while a thread sleeps in such a call, or in any other without its P, no other call takes the
  *     chance: a thousand pipes that fall silent together cost one thread for each P;
  *   - where the monitor cannot take a P it is never done.
@@ -21,7 +21,8 @@
  */
 #include "inside.h"
 
-#define MISTAKES_MOST 12
+#define MISTAKES_MOST 12 /* 16 million tries */
+#define MISTAKES_FEW 3   /* where nobody missed the P: it may have been a busy machine */
 
 NOINLINE void hot_on(int fd, int dir) {
     Hint *h = &fd_hints[fd];
@@ -41,7 +42,7 @@ NOINLINE void hot_off(int fd, int dir) {
 NOINLINE void hot_slept(M *m, int fd, int dir) {
     bool taken = load_rlx(&m->attn) & ATTN_TAKEN;
     Hint *h = &fd_hints[(unsigned)fd % KINDS];
-    if (taken && (unsigned)fd < KINDS && load_rlx(&h->mistakes[dir]) < MISTAKES_MOST)
+    if ((unsigned)fd < KINDS && load_rlx(&h->mistakes[dir]) < (taken ? MISTAKES_MOST : MISTAKES_FEW))
         store_rlx(&h->mistakes[dir], (uint8_t)(h->mistakes[dir] + 1));
     hot_off(fd, dir);
     if (taken) core_pass();

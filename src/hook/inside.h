@@ -158,7 +158,7 @@ INLINE void hint_forget(int fd) {
 }
 int kind_look(int fd, int dir); /* asks the kernel; -errno */
 /* hot.c: counts a NOWAIT try that has not blocked, or has. */
-#define HOT_AFTER 16384
+#define HOT_AFTER 4096
 #define HOT_CHECK 256
 NOINLINE void hot_on(int fd, int dir);
 NOINLINE void hot_off(int fd, int dir);
