@@ -12,6 +12,7 @@
 #include "san.h"
 #include "sched.h"
 #include "stack.h"
+#include "trace.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -34,17 +35,24 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
                  (unsigned long)arch_context_sp(context));
         dump_all(2);
         default_action(signo);
+        tracing_fatal(); /* a fault in there ends the process */
         return;
     }
     struct sigaction *old = signo == SIGSEGV ? &before_segv : &before_bus;
-    if (old->sa_flags & SA_SIGINFO) old->sa_sigaction(signo, info, context);
-    else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) old->sa_handler(signo);
-    else default_action(signo);
+    if (old->sa_flags & SA_SIGINFO) {
+        old->sa_sigaction(signo, info, context);
+    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+        old->sa_handler(signo);
+    } else {
+        default_action(signo);
+        tracing_fatal();
+    }
 }
 
 static void on_quit(int signo) {
     print_fd(2, "SIGQUIT: quit\n\n");
     dump_all(2);
+    tracing_fatal();
     _exit(2);
 }
 

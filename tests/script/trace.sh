@@ -10,6 +10,7 @@ fail() { echo "$*" >&2; exit 1; }
 
 cat >"$dir/prog.c" <<'END'
 #include <gort.h>
+#include <signal.h>
 #include <stdlib.h>
 static gort_mutex mu;
 static gort_wg wg;
@@ -20,11 +21,20 @@ static void worker(void *arg) {
         gort_mutex_unlock(&mu);
     }
 }
+static volatile int zero;
+static int deep(int n) {
+    volatile char room[4096];
+    room[n % 4096] = 1;
+    return n == zero ? 0 : deep(n + 1) + room[0];
+}
 static int program(int argc, char **argv) {
     for (int i = 0; i < 8; i++) gort_wg_go(&wg, worker, NULL);
     gort_wg_wait(&wg);
     if (argc > 1 && argv[1][0] == 'f') gort_mutex_unlock(&mu);
     if (argc > 1 && argv[1][0] == 'e') exit(3);
+    if (argc > 1 && argv[1][0] == 's') *(volatile int *)8 = 1;
+    if (argc > 1 && argv[1][0] == 'o') return deep(1);
+    if (argc > 1 && argv[1][0] == 'q') raise(SIGQUIT);
     return 0;
 }
 int main(int argc, char **argv) { return gort_main(program, argc, argv); }
@@ -48,6 +58,14 @@ code=0; GORT_TRACE="$dir/e.json" "$dir/prog" e || code=$?
 grep -q 'the last 10000ms are in' "$dir/err" || { cat "$dir/err"; fail "nothing said about the flight recorder"; }
 "$out/bin/gort-trace" summary "$dir/f.json" >"$dir/summary"
 grep -q 'sync.Mutex.Lock' "$dir/summary" || fail "no mutex in the flight recorder"
+
+# So do a fault of the program's own, a stack overflow and SIGQUIT. (Sanitizers have handlers of their own.)
+for how in s o q; do
+    [ -z "${SAN:-}" ] || break
+    (cd "$dir" && GORT_DEBUG=flight=10000 GORT_TRACE="$dir/$how.json" ./prog $how >/dev/null 2>err) 2>/dev/null && fail "$how: did not fail"
+    "$out/bin/gort-trace" summary "$dir/$how.json" >"$dir/summary" || { cat "$dir/err"; fail "$how: no flight recorder"; }
+    grep -q 'sync.Mutex.Lock' "$dir/summary" || fail "$how: no mutex in the flight recorder"
+done
 
 # A wrong path is said, and the program runs.
 GORT_TRACE=/nonexistent/x "$dir/prog" 2>"$dir/err" || fail "failed without its trace file"
