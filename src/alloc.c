@@ -29,8 +29,8 @@
 #include "alloc.h"
 #include "collect.h"
 #include "sched.h"
-#include "sysfault.h"
 #include "span.h"
+#include "sysfault.h"
 
 #include <pthread.h>
 #include <stdlib.h>
