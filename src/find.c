@@ -6,7 +6,7 @@
  *   2  every 61st round, and after a slice has ended: the global queue first
  *   3  the LIFO slot, the ring
  *   4  a batch of the global queue
- *   5  the network, without waiting
+ *   5  half the queue of a P that stands still; the network, without waiting
  *   6  stealing: four rounds over the others in random order; timers and slots in the last
  *   7  give up: the P goes idle, then everything is looked at once more (wake.c)
  *   8  one thread waits in the poller until the next timer, the others in the pool
@@ -99,8 +99,31 @@ static G *take_polled(M *m, GList *list) {
     return gp;
 }
 
+/* A server that is always busy finds new events at every look at the network and would never come to
+ * steal, while the goroutines of a P whose thread the kernel has put aside wait for its next turn:
+ * milliseconds, the tail of every latency. So before the network, one other P is looked at; if its queue is not
+ * empty and it has not switched since our last look, half of it is ours. */
+static G *from_stuck(M *m, P *p) {
+    uint32_t n = load_rlx(&sched.procs), moved;
+    if (n == 1) return NULL;
+    P *victim = p->watched;
+    G *gp = NULL;
+    if (victim && load_rlx(&victim->status) == P_RUNNING && load_rlx(&victim->schedtick) == p->watched_tick &&
+        !runq_empty(victim) && (gp = runq_steal(p, victim, false, &moved)) != NULL) {
+        bump(&p->n.steals, 1);
+        bump(&p->n.stolen, moved);
+        trace_steal(m, victim, moved);
+    }
+    p->watched = victim = sched.ps[n == 2 ? 1 - p->id : random_next(&p->rng) % n];
+    p->watched_tick = load_rlx(&victim->schedtick);
+    if (victim == p) p->watched = NULL;
+    return gp;
+}
+
 static G *from_network(M *m) {
     if (load_rlx(&sched.poll_waiters) == 0 || load_rlx(&sched.polled_at) == 0) return NULL;
+    G *gp = from_stuck(m, m->p);
+    if (gp) return gp;
     GList list = {0};
     netpoll(0, &list);
     return take_polled(m, &list);

@@ -263,6 +263,8 @@ struct P {
     uint32_t id;
     uint64_t id_next, id_end; /* a batch of goroutine ids */
     uint64_t rng;
+    P *watched;             /* find.c: the P looked at before the network, and its schedtick then */
+    uint32_t watched_tick;
     M *m;                   /* atomic: the holder; NULL while idle or in flight */
     uint32_t status;        /* atomic: P_... */
     uint32_t syscalltick;   /* atomic: bumped when it changes hands around a blocking call */
