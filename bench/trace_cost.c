@@ -10,6 +10,7 @@
  *
  * Prints ns of processor time per switch, off and on, and by how many percent on is slower.
  */
+int http_main(int argc, char **argv);
 #define main http_main
 #include "../examples/http.c"
 #undef main
