@@ -10,7 +10,7 @@
 # word otherwise.
 
 .PHONY: test-aarch64 test-riscv64 test-port test-matrix print-out
-PORT_BIN = $(filter $(addprefix $(OUT)/tests/,unit/% api/% prog/% hook/%),$(TEST_BIN))
+PORT_BIN = $(filter $(addprefix $(OUT)/tests/,unit/% api/% prog/%),$(TEST_BIN))
 
 test-aarch64 test-riscv64: TRIPLE = $(@:test-%=%)-linux-gnu
 test-aarch64 test-riscv64: NEEDS = gcc-$(TRIPLE) libc6-dev-$(if $(filter aarch64%,$(TRIPLE)),arm64,riscv64)-cross qemu-user
@@ -22,10 +22,10 @@ test-aarch64 test-riscv64:
 	$(MAKE) --no-print-directory CC=$(TRIPLE)-gcc AR=$(TRIPLE)-ar OBJCOPY=$(TRIPLE)-objcopy \
 	    TEST_RUNNER='qemu-$(@:test-%=%) -L /usr/$(TRIPLE)' test-port
 
-# Emulation is slow: one number of Ps above one, and time enough.
+# Emulation is slow: one number of Ps above one, and time enough. Without the hook: qemu 7.2 has no preadv2.
 test-port:
-	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) all $(PORT_BIN) || true
-	$(Q)$(RUN_ENV) TEST_RUNNER='$(TEST_RUNNER)' WRAP='$(TEST_RUNNER)' KINDS='unit api prog hook' PROCS='1 4' LIMIT=600 tests/run
+	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) lib $(PORT_BIN) || true
+	$(Q)$(RUN_ENV) TEST_RUNNER='$(TEST_RUNNER)' WRAP='$(TEST_RUNNER)' KINDS='unit api prog' PROCS='1 4' LIMIT=600 tests/run
 
 test-matrix:
 	$(Q)MAKE='$(MAKE)' BUILD='$(BUILD)' JOBS='$(JOBS)' tests/matrix

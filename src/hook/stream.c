@@ -21,10 +21,16 @@ INLINE ssize_t plain_result(M *m, int fd, long r) {
     return returned(r);
 }
 
+/* A descriptor that is not open for it never becomes ready: the call says EBADF at once. */
+static bool open_for(int fd, short events) {
+    long mode = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_ACCMODE;
+    return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
+}
+
 /* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. */
 static void wait_ready(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
-    if (poll_many(&p, 1) != 0 || !waits(fd)) return;
+    if (poll_many(&p, 1) != 0 || !waits(fd) || !open_for(fd, events)) return;
     Stay s = stay();
     gort_poll(&p, 1, -1);
     stay_end(s);

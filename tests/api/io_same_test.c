@@ -1,4 +1,5 @@
 #define _GNU_SOURCE 1
+// not-with: emulation (qemu looks at pointers and TCP_INFO in its own way)
 /* The calls give what their POSIX namesakes give: every call on every kind of descriptor, with lengths and
  * pointers of every sort, once by POSIX on a non-blocking descriptor and once by gort on one just like
  * it, with a deadline that has passed. EAGAIN there is ETIMEDOUT here; all else is the same: result, bytes,
