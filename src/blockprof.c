@@ -19,6 +19,7 @@
  */
 #include "blockprof.h"
 #include "dump.h"
+#include "split.h"
 
 #define RATE (10 * GORT_US)
 #define WINDOW (10 * GORT_MS)
@@ -72,16 +73,27 @@ static void trim(Sample *s, uintptr_t pc) {
     }
 }
 
-/* pc: where the scheduler's part of the stack ends; 0: it has none. */
-static void add(Profile *f, G *gp, int reason, uint64_t count, int64_t delay, uintptr_t pc) {
-    if (!profile_enter(f)) return;
-    Sample s = {.status = G_WAITING, .reason = (uint8_t)reason};
-    s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
-    if (pc) trim(&s, pc);
-    g_name(gp, s.name);
-    s.entry = g_entry(gp);
-    if (s.depth > 0) profile_add(f, &s, count, (int64_t)count * delay);
-    profile_leave(f);
+typedef struct Wait {
+    Profile *f;
+    G *gp;
+    int reason;
+    uint64_t count;
+    int64_t delay;
+    uintptr_t pc; /* where the scheduler's part of the stack ends; 0: it has none */
+} Wait;
+
+/* A backtrace needs more than a compact stack has: by call_with_room. */
+static long add_wait(void *arg) {
+    Wait *w = arg;
+    if (!profile_enter(w->f)) return 0;
+    Sample s = {.status = G_WAITING, .reason = (uint8_t)w->reason};
+    s.depth = (uint8_t)backtrace_g(w->gp, NULL, s.pcs, PROFILE_DEPTH);
+    if (w->pc) trim(&s, w->pc);
+    g_name(w->gp, s.name);
+    s.entry = g_entry(w->gp);
+    if (s.depth > 0) profile_add(w->f, &s, w->count, (int64_t)w->count * w->delay);
+    profile_leave(w->f);
+    return 0;
 }
 
 static bool is_lock(int reason) {
@@ -103,9 +115,9 @@ void blockprof_ready(M *m, G *gp, uintptr_t pc) {
     uint64_t n = delay > 0 ? weight(delay) : 0;
     if (n == 0) return;
     slow_down(now);
-    add(&block_profile, gp, reason, n, delay, 0);
+    call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, delay, 0});
     G *by = m ? m->curg : NULL;
-    if (is_lock(reason) && by && by->id) add(&mutex_profile, by, reason, n, delay, pc);
+    if (is_lock(reason) && by && by->id) call_with_room(m, add_wait, &(Wait){&mutex_profile, by, reason, n, delay, pc});
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
