@@ -147,17 +147,23 @@ EXPORT void gort_chan_release(gort_chan *c) {
 /* ---- waiting ---------------------------------------------------------------------------------- */
 
 /* In a section. A NULL channel is never ready. */
-static NOINLINE int wait_nil(M *m, int reason, int64_t deadline) {
+static NOINLINE int wait_nil_until(M *m, int reason, int64_t deadline) {
     bool timed_out = true;
-    if (deadline == GORT_FOREVER) {
-        for (;;) m = park(m, NULL, reason); /* nobody has reason to ready it */
-    }
     if (deadline > os_now()) {
         uint32_t ticket = wait_begin(self(m));
         m = park_until(m, NULL, reason, deadline, ticket, &timed_out);
     }
     leave(m);
     return -ETIMEDOUT;
+}
+
+static NORETURN NOINLINE void wait_nil(M *m, int reason) {
+    for (;;) m = park(m, NULL, reason); /* nobody has reason to ready it */
+}
+
+INLINE int wait_nil_for(M *m, int reason, int64_t deadline) {
+    if (deadline == GORT_FOREVER) wait_nil(m, reason);
+    return wait_nil_until(m, reason, deadline);
 }
 
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
@@ -246,7 +252,7 @@ INLINE int send_until(gort_chan *c, const void *value, int64_t deadline) {
     if (gone()) return -ENOTCONN;
     G *wake = NULL;
     M *m = enter();
-    if (unlikely(c == NULL)) return wait_nil(m, WAIT_CHAN_SEND_NIL, deadline);
+    if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_SEND_NIL, deadline);
     lock(&c->lock, RANK_PRIM);
     int r = send_locked(c, value, &wake);
     if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
@@ -257,7 +263,7 @@ INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
     if (gone()) return -ENOTCONN;
     G *wake = NULL;
     M *m = enter();
-    if (unlikely(c == NULL)) return wait_nil(m, WAIT_CHAN_RECV_NIL, deadline);
+    if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_RECV_NIL, deadline);
     lock(&c->lock, RANK_PRIM);
     int r = recv_locked(c, value, &wake);
     if (likely(r != -EAGAIN)) return finish(m, c, wake, r);

@@ -120,12 +120,6 @@ static NOINLINE G *pick_global(M *m) {
     return gp;
 }
 
-INLINE G *pick_direct(M *m) {
-    G *gp = pick_local(m);
-    if (gp == NULL && load_rlx(&sched.global.count) != 0) gp = pick_global(m);
-    return gp;
-}
-
 /* gp leaves its stack: the context to continue at, of next; NULL: of g0. */
 INLINE void *depart_for(M *m, G *gp, G *next) {
     gp->err = *m->errno_at;
@@ -136,7 +130,22 @@ INLINE void *depart_for(M *m, G *gp, G *next) {
     m->curg = NULL;
     return m->g0sp;
 }
-INLINE void *depart(M *m, G *gp) { return depart_for(m, gp, pick_direct(m)); }
+
+/* The same for one out of the global queue, where another thread may have put it after gp was noted as
+ * leaving: in a trace it starts now, not at that moment, or it would start before it was queued. */
+static NOINLINE void *depart_late(M *m, G *gp, G *next) {
+    gp->err = *m->errno_at;
+    take_on(m, next);
+    trace_start(m, next);
+    return next->sp;
+}
+
+INLINE void *depart(M *m, G *gp) {
+    G *next = pick_local(m);
+    if (unlikely(next == NULL && load_rlx(&sched.global.count) != 0) && (next = pick_global(m)) != NULL)
+        return depart_late(m, gp, next);
+    return depart_for(m, gp, next);
+}
 
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l) {
     gp->err = *m->errno_at;

@@ -5,6 +5,7 @@ import sys
 # Where a chain leaves the goroutine's stack: it runs on g0's (call_with_room, slow), or does not come back.
 ELSEWHERE = {'fatal', 'fatal_report', 'stack_get', 'overflow', 'leave_runtime', 'run', 'sim_point', 'say',
              'park_thread', 'wake_thread', 'm_adopt', 'select_large', 'add_wait',
+             'put_shared',  # a thread without an M: on no goroutine's stack
              'sys_with_faults', 'sysfault_alloc_due'}  # these two: no compact stacks where faults are injected
 # Functions that finish_switch calls by pointer: they run on the stack of whoever comes next.
 COMMITS = {'arm_deadline', 'bury', 'gave_way', 'unlock_and_wake', 'left', 'commit', 'commit_poll', 'commit_put',
