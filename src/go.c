@@ -58,6 +58,10 @@ void go_abandon(M *m, G *gp) {
     add_rlx(&sched.other.ended, 1);
     if (s) {
 #ifdef GORT_TSAN
+        /* What it did is over for whoever goes on: to be there for a moment says so to TSan. */
+        void *here = __tsan_get_current_fiber();
+        __tsan_switch_to_fiber(s->san_fiber, 0);
+        __tsan_switch_to_fiber(here, 0);
         __tsan_destroy_fiber(s->san_fiber);
 #endif
         drop_stack(m, s);

@@ -90,8 +90,9 @@ static long tcp(void) {
     r = talk(addr);
     more = talk(addr);
     if (r == 0) r = more;
-out:
-    shut(&s.listener);
+out:;
+    int listener = s.listener; /* accepts() reads the other one */
+    shut(&listener);
     gort_wg_wait(&s.wg);
     return r;
 }
