@@ -18,20 +18,33 @@
 #include "modules.h"
 #include "os.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+/* Is there memory that may be read? Two system calls that look and do nothing: msync() wants the pages to be
+ * mapped, and rt_sigprocmask() reads a mask of 8 bytes before it finds that it does not know what to do. */
+static bool looks_readable(uintptr_t from, size_t n) {
+    const uintptr_t page = 4096;
+    for (uintptr_t at = from & ~(page - 1); at < from + n; at += page)
+        if (os_sys(SYS_msync, (long)at, 1, MS_ASYNC, 0, 0, 0) == -ENOMEM) return false;
+    for (uintptr_t at = from & ~(uintptr_t)7; at < from + n; at += 8)
+        if (os_sys(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0, 0) == -EFAULT) return false;
+    return true;
+}
+
 /* The kernel copies, so an address that is not mapped (or a guard) is an error, not a fault. */
 bool read_memory(uintptr_t from, void *to, size_t n) {
-    static uint32_t refused; /* a sandbox may forbid the call: then memory is read directly */
+    static uint32_t refused; /* a sandbox may forbid the call, an emulator not know it: then we look first */
     struct iovec here = {to, n}, there = {(void *)from, n};
-    if (from < 4096 || from + n < from) return false;
+    if (from < 4096 || from + n < from || (intptr_t)(from + n) < 0) return false;
     if (!load_rlx(&refused)) {
         long r = os_sys(SYS_process_vm_readv, os_getpid(), (long)&here, 1, (long)&there, 1, 0);
         if (r == (long)n) return true;
         if (r != -ENOSYS && r != -EPERM && r != -EACCES) return false;
         store_rlx(&refused, 1);
     }
+    if (!looks_readable(from, n)) return false;
     memcpy(to, (void *)from, n);
     return true;
 }

@@ -160,6 +160,7 @@ static void names(void) {
     uintptr_t bad;
     CHECK(!read_memory(8, &bad, sizeof bad));
     CHECK(!read_memory((uintptr_t)-16, &bad, 64));
+    CHECK(!read_memory((uintptr_t)-16, &bad, 8)); /* nobody's memory, though it does not wrap around */
 }
 
 int main(void) {
