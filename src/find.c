@@ -287,9 +287,9 @@ static bool give_up(M *m, G **gp) {
     if (m->spinning) {
         m->spinning = false;
         sub_seq(&sched.spinning, 1);
-        fence_full(); /* the give-up side of the pair: decrement, fence, look at everything */
-        if (look_again(m)) return true;
     }
+    fence_full(); /* the give-up side of the pair: P idle, decrement, fence, look at everything */
+    if (look_again(m)) return true;
     return wait_in_poller(m, gp);
 }
 

@@ -6,14 +6,17 @@
  * comes for it, and without work nobody burns the CPU.
  *
  *   submit                                  give up (find.c)
- *   1  publish the work (queue, slot)       1  sched.spinning--
+ *   1  publish the work (queue, slot)       1  the P is idle (npidle++); sched.spinning--
  *   2  full fence                           2  full fence
- *   3  read sched.spinning, npidle:         3  look at everything again: all local queues, the
- *      nobody searches and a P is idle →       global one, timers, poller; work found → take a P
+ *   3  read npidle, sched.spinning:         3  look at everything again: all local queues, the
+ *      a P is idle and nobody searches →       global one, timers, poller; work found → take a P
  *      wake one (wakep)                        and become a searcher again
  *
- * It is a Dekker pair: either the submitter sees that nobody searches any more and wakes one, or
- * the one that gives up sees the work. Release and acquire are not enough, since each side stores
+ * It is a Dekker pair: either the submitter sees that a P is idle and nobody searches any more, and
+ * wakes one, or the one that gives up sees the work. Also one that has not searched, since enough
+ * others did, has to look (Go leaves that out): the last searcher may have found work while this P was
+ * not yet idle, and so woken nobody; what it runs may then submit all it has to submit before
+ * the P is idle, and wake nobody either. Release and acquire are not enough, since each side stores
  * first and loads second. Where the submitter published by an exchange of the LIFO slot, that
  * instruction is the fence.
  *
