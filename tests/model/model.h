@@ -50,7 +50,7 @@ static void model_end(void); /* all threads have ended: is it right? */
 static uint64_t model_hash(uint64_t h);
 
 static uint64_t mix(uint64_t h, uint64_t v) {
-    h = (h ^ v) * 0x9E3779B97F4A7C15u;
+    h = (h ^ (v + 0x9E3779B97F4A7C15u)) * 0xBF58476D1CE4E5B9u; /* without the sum, 1 and 1 would give 0: no change */
     return h ^ h >> 29;
 }
 static uint64_t mix_bytes(uint64_t h, const void *at, size_t n) {

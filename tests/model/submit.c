@@ -2,6 +2,9 @@
  * Submit and give up (src/wake.c, src/find.c), the protocol step by step on the real ring: a thread that makes a G ready and wakes
  * somebody only if nobody searches, against a searcher that gives its P up. Afterwards either the searcher
  * has the G, or it was woken; never is the G left in the queue while the other sleeps.
+ *
+ * BYSTANDER: the submitter is itself the last searcher, which has just found what it runs, and the other one
+ * gives its P up without having searched where enough others did.
  */
 #include "model.h"
 
@@ -29,6 +32,9 @@ int64_t os_now(void) { return 0; }
 
 /* ready_tail() and wake_after_submit(): publish, fence, read the number of searchers. */
 static void submitter(void) {
+#ifdef BYSTANDER
+    if (sub_seq(&sched.spinning, 1) == 0 && load_rlx(&sched.npidle) != 0) store_rlx(&woken, 1); /* stop_searching() */
+#endif
     runq_push(&ps[0], &gs[0]);
     submit_fence();
     if (load_rlx(&sched.npidle) == 0 || load_rlx(&sched.spinning) != 0) return;
@@ -39,6 +45,18 @@ static void submitter(void) {
 /* steal(), then give_up(): the P is idle, no searcher any more, fence, look at everything again. */
 static void searcher(void) {
     uint32_t moved;
+#ifdef BYSTANDER
+    bool searches = 2 * load_rlx(&sched.spinning) < sched.procs - load_rlx(&sched.npidle);
+    if (!searches) {
+        add_seq(&sched.npidle, 1);
+        give_up_fence();
+#ifndef ONLY_SEARCHERS_LOOK
+        if (!runq_empty(&ps[0])) found = 1;
+#endif
+        return;
+    }
+    add_seq(&sched.spinning, 1);
+#endif
     if (runq_steal(&ps[1], &ps[0], true, &moved)) {
         found = 1;
         return;

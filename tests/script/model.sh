@@ -37,6 +37,7 @@ holds 'ring, one thief' ring -DTHIEVES=1
 holds 'ring, two thieves' ring -DTHIEVES=2
 holds 'submit and give up' submit
 holds 'with the fence alone' submit -DPLAIN_DECREMENT
+holds 'one that has not searched gives up' submit -DBYSTANDER
 
 mutant 'one too many in the ring' runq.h 's/tail - head >= RING/tail - head > RING/'
 mutant 'the tail before the place' runq.h '/store_rlx(&p->ring\[tail % RING\], gp);/d
@@ -48,7 +49,7 @@ mutant 'the thief keeps what it runs' runq.c 's/store_rel(&p->tail, tail + n - 1
 mutant 'overflow without a CAS' runq.c 's/if (!cas_rel(&p->head, &head, head + RING \/ 2)) return false;/store_rel(\&p->head, head + RING \/ 2);/'
 
 # On x86 the decrement is a fence by itself; a machine with a weaker one needs what is written there.
-for flags in -DNO_SUBMIT_FENCE -DNO_RECHECK '-DNO_GIVE_UP_FENCE -DPLAIN_DECREMENT'; do
+for flags in -DNO_SUBMIT_FENCE -DNO_RECHECK '-DNO_GIVE_UP_FENCE -DPLAIN_DECREMENT' '-DBYSTANDER -DONLY_SEARCHERS_LOOK'; do
     # shellcheck disable=SC2086
     compile submit src "$WORK/model" $flags || exit 1
     fails "submit $flags"
