@@ -8,7 +8,7 @@
 #   make test-seeds SEEDS=n     the tests of channels, locks, timers, contexts over n seeds of the simulation
 #   make soak MINUTES=n         everything at once for n minutes (30) at 1, 2 and 16 Ps each, stopped and continued
 #   make test-servers           the hook with redis, PostgreSQL, libcurl and SQLite, timed; STRICT=1: throughput too
-#   make test-mutants           planted bugs (tests/mutants/list), each found by its test
+#   make test-mutants           planted bugs (tests/mutants/*.patch), each found by its test
 #   make demo                   the tour
 #
 # A test that does not compile fails as one test; the others still run.
