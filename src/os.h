@@ -29,8 +29,9 @@ void os_unmap(void *at, size_t size);
 int os_protect_none(void *at, size_t size);
 int os_guard_install(void *at, size_t size); /* MADV_GUARD_INSTALL, -EINVAL on older kernels */
 int os_discard(void *at, size_t size);       /* MADV_DONTNEED */
+void os_populate(void *at, size_t size);     /* memory for all of it, now; on older kernels when touched */
 int os_no_huge(void *at, size_t size);
-int os_huge(void *at, size_t size);
+int os_huge(void *at, size_t size);          /* may become huge pages, in time */
 int os_dump(void *at, size_t size, bool yes); /* whether it is part of a core file */
 
 int os_gettid(void);

@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
@@ -118,6 +121,7 @@ int os_guard_install(void *at, size_t size) {
     return 0;
 }
 int os_discard(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0); }
+void os_populate(void *at, size_t size) { sys(SYS_madvise, at, size, MADV_POPULATE_WRITE, 0, 0, 0); }
 int os_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_HUGEPAGE, 0, 0, 0); }
 int os_dump(void *at, size_t size, bool yes) {
     return (int)sys(SYS_madvise, at, size, yes ? MADV_DODUMP : MADV_DONTDUMP, 0, 0, 0);
