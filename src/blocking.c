@@ -11,6 +11,7 @@
  * without a P, which may do everything that does not block.
  */
 #include "blocking.h"
+#include "global.h"
 #include "loop.h"
 #include "retake.h"
 #include "sched.h"

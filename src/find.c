@@ -15,6 +15,7 @@
  * queue, once (slice_over 1 → 2): a sleeper beside CPU-bound goroutines would else wait for one
  * more whole slice.
  */
+#include "global.h"
 #include "loop.h"
 #include "netpoll.h"
 #include "runq.h"
@@ -41,13 +42,13 @@ int64_t run_timers(M *m, TimerHeap *h, bool *ran) {
 }
 
 bool work_waits(P *p) {
-    if (load_rlx(&sched.global.count) != 0 || !runq_empty(p)) return true;
+    if (global_count() != 0 || !runq_empty(p)) return true;
     int64_t first = load_acq(&p->timers.first);
     return first != GORT_FOREVER && first <= os_now();
 }
 
 static G *from_global(P *p, uint32_t max) {
-    if (load_rlx(&sched.global.count) == 0) return NULL;
+    if (global_count() == 0) return NULL;
     lock(&sched.lock, RANK_SCHED);
     G *gp = global_get_locked(p, max);
     unlock(&sched.lock);
@@ -196,7 +197,7 @@ static void stop_searching(M *m) {
 
 /* After the P was given up and the search ended: is there anything, anywhere? */
 static bool anything(void) {
-    if (load_rlx(&sched.global.count) != 0) return true;
+    if (global_count() != 0) return true;
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
         if (!runq_empty(sched.ps[i])) return true;
     int64_t first = timers_first();

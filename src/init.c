@@ -113,6 +113,7 @@ static void count_plain_threads(void) {
 static void reset(void) {
     int64_t now = os_now();
     sched.global = (GList){0};
+    sched.spilled = (Spilled){0};
     sched.idle_ps = NULL;
     sched.idle_ms = NULL;
     sched.idle_m_count = sched.m_count = 0;

@@ -16,6 +16,7 @@
  */
 #include "preempt.h"
 #include "blocking.h"
+#include "global.h"
 #include "home.h"
 #include "loop.h"
 #include "maker.h"
@@ -72,7 +73,8 @@ static M *give_way(M *m) {
     G *gp = m->curg;
     store_rlx(&gp->status, G_RUNNABLE);
     gp->since = coarse_now();
-    m->p->slice_over = sched.global.count != 0; /* it shall not be its own successor */
+    m->p->slice_over = global_count() != 0; /* it shall not be its own successor */
+    global_spilled_first_locked();
     glist_push(&sched.global, gp);
     return switch_to_g0(m, gp, gave_way, NULL, NULL);
 }
@@ -194,7 +196,8 @@ static bool give_p_away(M *m, G *gp) {
         unlock(&sched.lock);
         return false;
     }
-    p->slice_over = sched.global.count != 0; /* it shall not be its own successor */
+    p->slice_over = global_count() != 0; /* it shall not be its own successor */
+    global_spilled_first_locked();
     queue_here_locked(m, gp);
     bump(&p->n.preemptions, 1);
     m_release_p(m);

@@ -141,6 +141,15 @@ INLINE void glist_prepend(GList *l, GList *other) {
     *other = (GList){0};
 }
 
+/* Batches that did not fit into a local queue, oldest first (global.c). */
+#define SPILLS 64
+typedef struct Spilled {
+    uint32_t count; /* Gs in all of them */
+    uint32_t first, n;
+    uint32_t turn;
+    GList batch[SPILLS];
+} Spilled;
+
 /* M's attention word: 0 on the fast path. */
 enum {
     ATTN_PREEMPT = 1, /* the monitor wants curg to yield */
@@ -293,7 +302,8 @@ INLINE bool m_alert(M *m) { return load_rlx(&m->attn) != 0; }
 typedef struct Sched {
     Lock lock;
     /* lock: */
-    GList global;           /* count is read without the lock as a hint */
+    GList global;           /* both are global.c's; counts are read without the lock as a hint */
+    Spilled spilled;
     P *idle_ps;
     M *idle_ms;
     uint32_t idle_m_count, m_count; /* threads that run or may run goroutines */

@@ -16,6 +16,7 @@
  */
 #include "sched.h"
 #include "g.h"
+#include "global.h"
 #include "home.h"
 #include "loop.h"
 #include "maker.h"
@@ -85,7 +86,7 @@ INLINE G *pick_local(M *m) {
         if (likely(runnext_take(p, gp))) return gp; /* inherits the slice */
     }
     if (unlikely(p->rounds % 61 == 60) &&
-        (load_rlx(&sched.global.count) != 0 || load_rlx(&p->timers.count) != 0))
+        (global_count() != 0 || load_rlx(&p->timers.count) != 0))
         return NULL;
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) return NULL;
@@ -142,7 +143,7 @@ static NOINLINE void *depart_late(M *m, G *gp, G *next) {
 
 INLINE void *depart(M *m, G *gp) {
     G *next = pick_local(m);
-    if (unlikely(next == NULL && load_rlx(&sched.global.count) != 0) && (next = pick_global(m)) != NULL)
+    if (unlikely(next == NULL && global_count() != 0) && (next = pick_global(m)) != NULL)
         return depart_late(m, gp, next);
     return depart_for(m, gp, next);
 }
@@ -290,7 +291,8 @@ static long overflow(void *arg) {
     while (!runq_overflow(p, gp, &list))
         if (runq_push(p, gp)) return 0;
     bump(&p->n.overflows, 1);
-    global_put_list(&list);
+    if (gp->sp == NULL) global_spill(&list);
+    else global_put_list(&list);
     return 0;
 }
 
@@ -391,7 +393,7 @@ void *yield_begin(M *m) {
     G *next = pick_local(m);
     if (next == NULL && m->nextg == NULL && m->lockedg == NULL && load_rlx(&m->attn) == 0 &&
         !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail)) {
-        if (load_rlx(&sched.global.count) == 0 && load_rlx(&p->timers.count) == 0 &&
+        if (global_count() == 0 && load_rlx(&p->timers.count) == 0 &&
             (load_rlx(&sched.poll_waiters) == 0 || ++p->rounds % 61 != 60))
             return NULL;
         lock(&sched.lock, RANK_SCHED);

@@ -14,6 +14,7 @@
 #include "schedtrace.h"
 #include "dump.h"
 #include "g.h"
+#include "global.h"
 #include "stats.h"
 
 static const char *yes(bool b) { return b ? "true" : "false"; }
@@ -34,7 +35,7 @@ static void out_g(Out *o, G *gp) {
 
 /* A searcher is wanted: work waits in the global queue, a P is idle and nobody searches. */
 static int need_spinning(void) {
-    return load_rlx(&sched.global.count) > 0 && load_rlx(&sched.npidle) > 0 &&
+    return global_count() > 0 && load_rlx(&sched.npidle) > 0 &&
            load_rlx(&sched.spinning) == 0;
 }
 
@@ -44,7 +45,7 @@ static void print_sched(Out *o, int64_t start_ns) {
             (long)((os_now() - start_ns) / GORT_MS), procs, load_rlx(&sched.npidle),
             load_rlx(&sched.threads), load_rlx(&sched.spinning));
     out_fmt(o, "needspinning=%d idlethreads=%u runqueue=%u [", need_spinning(),
-            load_rlx(&sched.idle_m_count), load_rlx(&sched.global.count));
+            load_rlx(&sched.idle_m_count), global_count());
     for (uint32_t i = 0; i < procs; i++) {
         P *p = load_acq(&sched.ps[i]);
         out_fmt(o, " %u", p ? p_queue(p) : 0);

@@ -28,6 +28,7 @@
  */
 #include "sim.h"
 #include "dump.h"
+#include "global.h"
 #include "loop.h"
 #include "print.h"
 #include "runq.h"
@@ -147,7 +148,7 @@ void sim_adopt(M *m) {
     m->rng = random_next(&sim.rng) | 1; /* the order of selects */
 }
 
-static bool alone(M *m) { return load_rlx(&sched.global.count) == 0 && runq_empty(m->p); }
+static bool alone(M *m) { return global_count() == 0 && runq_empty(m->p); }
 
 M *sim_point(M *m) {
     if (m->p == NULL || sim.yields >= settings.sim_yields || draw(sim.odds) != 0 || alone(m)) return m;
@@ -180,6 +181,7 @@ G *sim_pick(M *m) {
     lock(&sched.lock, RANK_SCHED);
     runq_drain(m->p, &local);
     glist_append(&sched.global, &local);
+    global_flatten_locked();
     uint32_t n = sched.global.count;
     bool in_turn = sim.yields >= settings.sim_yields;
     G *gp = n == 0 ? NULL : take_nth(&sched.global, in_turn ? 0 : draw(n));

@@ -16,6 +16,7 @@
  *   Gauges that bound each other (idle Ps and Ps, idle and searching threads and threads) are
  *   clamped, as they change while they are read.
  */
+#include "global.h"
 #include "sched.h"
 #include "compact.h"
 #include "span.h"
@@ -112,7 +113,7 @@ EXPORT void gort_stats_read(gort_stats *s) {
     s->threads = load_rlx(&sched.threads);
     s->idle_threads = at_most(load_rlx(&sched.idle_m_count), s->threads);
     s->spinning_threads = at_most(load_rlx(&sched.spinning), s->threads - s->idle_threads);
-    s->global_queue = load_rlx(&sched.global.count);
+    s->global_queue = global_count();
     s->stack_bytes_reserved = stack_reserved() + slots_mapped();
     s->stack_bytes_cached = at_most(stack_cached() + compact_cached() + slots_free_bytes(), s->stack_bytes_reserved);
     s->threads_created = load_rlx(&sched.threads_created);

@@ -28,6 +28,7 @@
 #include "collect.h"
 #include "dead.h"
 #include "env.h"
+#include "global.h"
 #include "leak.h"
 #include "loop.h"
 #include "m.h"
@@ -92,7 +93,7 @@ void sysmon_wake_soon(void) {
 }
 
 static bool others_wait(P *p, int64_t now) {
-    if (load_rlx(&sched.global.count) != 0 || !runq_empty(p)) return true;
+    if (global_count() != 0 || !runq_empty(p)) return true;
     return load_acq(&p->timers.first) <= now;
 }
 

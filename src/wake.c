@@ -31,6 +31,7 @@
  * there.
  */
 #include "wake.h"
+#include "global.h"
 #include "home.h"
 #include "maker.h"
 #include "netpoll.h"
@@ -226,7 +227,7 @@ void wake_after_submit(M *m) {
 
 /* p has no thread any more. Is there anything for it to do? Otherwise it is idle. */
 void handoff_p(M *m, P *p) {
-    bool busy = !runq_empty(p) || load_rlx(&sched.global.count) != 0 ||
+    bool busy = !runq_empty(p) || global_count() != 0 ||
                 load_acq(&p->timers.first) <= coarse_now();
     if (busy && !load_rlx(&sched.stop_waiting)) {
         give_p(m, p, false);
@@ -245,7 +246,7 @@ void handoff_p(M *m, P *p) {
         unlock(&sched.lock);
         return;
     }
-    if (sched.global.count != 0) {
+    if (global_count() != 0) {
         unlock(&sched.lock);
         give_p(m, p, false);
         return;
@@ -254,40 +255,6 @@ void handoff_p(M *m, P *p) {
     unlock(&sched.lock);
     int64_t first = load_acq(&p->timers.first);
     if (first != GORT_FOREVER) wake_for_timer(m, first);
-}
-
-/* ---- the global queue ----------------------------------------------------------------------- */
-
-void global_put(G *gp) {
-    lock(&sched.lock, RANK_SCHED);
-    glist_push(&sched.global, gp);
-    unlock(&sched.lock);
-}
-
-void global_put_list(GList *list) {
-    lock(&sched.lock, RANK_SCHED);
-    glist_append(&sched.global, list);
-    unlock(&sched.lock);
-}
-
-void global_put_list_head(GList *list) {
-    lock(&sched.lock, RANK_SCHED);
-    glist_prepend(&sched.global, list);
-    unlock(&sched.lock);
-}
-
-G *global_get_locked(P *p, uint32_t max) {
-    uint32_t n = sched.global.count;
-    if (n == 0) return NULL;
-    uint32_t share = n / load_rlx(&sched.procs) + 1; /* leave the others theirs */
-    if (share < n) n = share;
-    if (max && n > max) n = max;
-    if (n > RING / 2) n = RING / 2;
-    G *gp = glist_pop(&sched.global);
-    bump(&p->n.global_gets, n);
-    while (--n > 0)
-        if (!runq_push(p, glist_pop(&sched.global))) fatal("a batch into a full local queue");
-    return gp;
 }
 
 /* ---- timers --------------------------------------------------------------------------------- */

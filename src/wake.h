@@ -23,10 +23,6 @@ bool idle_m_remove_locked(M *m); /* out of the pool; false: it is not in it */
 void m_stop(M *m);            /* to the pool, until somebody brings a P. On g0, without a P */
 void m_wake_with(M *n, P *p, G *gp); /* n waits on its note: brings p (and gp) */
 
-void global_put(G *gp);       /* to the tail */
-void global_put_list(GList *list);
-void global_put_list_head(GList *list);
-G *global_get_locked(P *p, uint32_t max); /* a batch: the first is returned, the rest into p */
 
 void wake_for_timer(M *m, int64_t when); /* somebody must be awake by then */
 

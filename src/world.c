@@ -15,6 +15,7 @@
 #include "alloc.h"
 #include "compact.h"
 #include "g.h"
+#include "global.h"
 #include "loop.h"
 #include "maker.h"
 #include "preempt.h"

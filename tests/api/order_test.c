@@ -92,6 +92,25 @@ static void overflow_moves_half(void) {
     wait_until(get(&counted) == 258);
 }
 
+/* ---- started without end: who was first still gets to run ------------------------------------ */
+
+enum { FIRST = 20000 };
+static int first_ran, stop_starting;
+static void starts_two(void *arg) { /* more and more of them wait, and the newest are preferred */
+    if (arg) add(&first_ran, 1);
+    if (get(&stop_starting) || gort_count() > 2 * FIRST) return;
+    for (int i = 0; i < 2; i++) CHECK_EQ(gort_go(starts_two, NULL), 0);
+}
+
+static void the_first_are_not_forgotten(void) {
+    static int yes;
+    set(&first_ran, 0), set(&stop_starting, 0);
+    for (int i = 0; i < FIRST / TEST_SCALE; i++) CHECK_EQ(gort_go(starts_two, &yes), 0);
+    wait_until(get(&first_ran) == FIRST / TEST_SCALE);
+    set(&stop_starting, 1);
+    wait_until(gort_count() == 1);
+}
+
 /* ---- every 61st round ----------------------------------------------------------------------- */
 
 static int locals;
@@ -129,6 +148,7 @@ static int body(int argc, char **argv) {
     lifo_slot_then_fifo();
     a_pair_shares_one_slice();
     overflow_moves_half();
+    the_first_are_not_forgotten();
     global_queue_every_61st_round();
     gort_chan_release(done);
     return 0;

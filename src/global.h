@@ -1,0 +1,25 @@
+/*
+ * The queue that all Ps share. See global.c.
+ */
+#ifndef GLOBAL_H
+#define GLOBAL_H
+
+#include "runtime.h"
+
+/* A hint without the lock, the truth with it: Gs that wait here. */
+INLINE uint32_t global_count(void) { return load_rlx(&sched.global.count) + load_rlx(&sched.spilled.count); }
+
+void global_put(G *gp); /* to the tail */
+void global_put_list(GList *list);
+void global_put_list_head(GList *list);
+void global_spill(GList *list); /* half a ring of Gs most of which have not run yet */
+
+/* sched.lock: a share of it, `max` at most (0: half a ring). The first is returned, the rest go into
+ * p's ring, which is empty unless max is 1. */
+G *global_get_locked(P *p, uint32_t max);
+/* sched.lock: whoever was preempted is queued behind these, and is not to be its own successor. */
+INLINE void global_spilled_first_locked(void) { sched.spilled.turn &= ~1U; }
+/* sched.lock: everything into the one queue, oldest first (sim.c draws from it). */
+void global_flatten_locked(void);
+
+#endif
