@@ -131,15 +131,10 @@ static uint32_t first_bit(Chunk *c) {
     return w * 64 + (uint32_t)__builtin_ctzll(c->bits[w]);
 }
 
-/* Memory that slots just taken need next. Asked for by one thread, under the lock, and got by it
- * outside of it; whoever takes a neighbouring slot in between pays for its page by itself. */
-typedef struct Step {
-    char *at;
-    size_t size;
-} Step;
-
-/* Under the lock. NULL: the class is used up. */
-static void *take_locked(int cls, Step *step) {
+/* Under the lock. NULL: the class is used up. *step: where memory is wanted next. One thread learns
+ * of it, and gets it outside of the lock; whoever takes a neighbouring slot in between pays for its
+ * page by itself. */
+static void *take_locked(int cls, char **step) {
     Class *k = &room.of[cls];
     while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds its free ones */
         k->chunks[k->list].listed = false;
@@ -156,7 +151,7 @@ static void *take_locked(int cls, Step *step) {
         k->list = c->next;
     }
     if ((bit + 1) * k->size > c->filled) {
-        *step = (Step){chunk_at(cls, i) + c->filled, STEP};
+        *step = chunk_at(cls, i) + c->filled;
         c->filled += STEP;
     }
     return chunk_at(cls, i) + (size_t)bit * k->size;
@@ -164,11 +159,11 @@ static void *take_locked(int cls, Step *step) {
 
 int slot_alloc(int cls, void **slot, int n) {
     int got = 0;
-    Step step = {NULL, 0};
+    char *step = NULL;
     lock(&room.lock, RANK_STACK);
     while (got < n && (slot[got] = take_locked(cls, &step)) != NULL) got++;
     unlock(&room.lock);
-    if (step.at) os_populate(step.at, step.size);
+    if (step) os_populate(step, STEP);
     return got;
 }
 
