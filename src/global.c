@@ -17,9 +17,9 @@
  * goroutines or half a millisecond, whatever is started meanwhile. What is older than SPILLS batches
  * melts together at the old end, and is a FIFO again.
  *
- * Both parts count; global_count() is read as a hint by searchers and by the fast paths. The
- * protocol that makes a stale hint harmless is wake.c's: it is read again after the searcher has
- * given up, behind a fence that pairs with the submitter's.
+ * One count, sched.global's, is that of both parts: global_count() is read as a hint by searchers and
+ * by the fast paths. The protocol that makes a stale hint harmless is wake.c's: it is read again after
+ * the searcher has given up, behind a fence that pairs with the submitter's.
  */
 #include "global.h"
 #include "runq.h"
@@ -60,15 +60,17 @@ void global_spill(GList *list) {
         glist_prepend(batch_at(s, 1), batch_at(s, 0));
         drop_oldest(s);
     }
-    store_rlx(&s->count, s->count + list->count);
+    s->count += list->count;
+    sched.global.count += list->count;
     *batch_at(s, s->n++) = *list;
     unlock(&sched.lock);
 }
 
 void global_flatten_locked(void) {
     Spilled *s = &sched.spilled;
+    sched.global.count -= s->count; /* appending counts them again */
+    s->count = 0;
     for (; s->n > 0; drop_oldest(s)) glist_append(&sched.global, batch_at(s, 0));
-    store_rlx(&s->count, 0);
 }
 
 /* ---- getting -------------------------------------------------------------------------------- */
@@ -77,13 +79,14 @@ void global_flatten_locked(void) {
 static GList *source(Spilled *s) {
     if (s->count == 0) return &sched.global;
     uint32_t turn = s->turn++;
-    if (turn % 2 == 1 && sched.global.count != 0) return &sched.global;
+    if (turn % 2 == 1 && sched.global.head != NULL) return &sched.global;
     return batch_at(s, turn / 2 % OLDEST_EVERY == 0 ? 0 : s->n - 1);
 }
 
 static void took(Spilled *s, GList *from, uint32_t n) {
     if (from == &sched.global) return;
-    store_rlx(&s->count, s->count - n);
+    s->count -= n;
+    sched.global.count -= n;
     if (from->head != NULL) return;
     if (from == batch_at(s, 0)) drop_oldest(s);
     else s->n--; /* it was the newest */
@@ -94,7 +97,8 @@ G *global_get_locked(P *p, uint32_t max) {
     if (n == 0) return NULL;
     n = n / load_rlx(&sched.procs) + 1; /* leave the others theirs */
     GList *from = source(&sched.spilled);
-    if (n > from->count) n = from->count;
+    uint32_t there = from == &sched.global ? from->count - sched.spilled.count : from->count;
+    if (n > there) n = there;
     if (max && n > max) n = max;
     if (n > RING / 2 + 1) n = RING / 2 + 1;
     bump(&p->n.global_gets, n);

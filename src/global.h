@@ -6,8 +6,8 @@
 
 #include "runtime.h"
 
-/* A hint without the lock, the truth with it: Gs that wait here. */
-INLINE uint32_t global_count(void) { return load_rlx(&sched.global.count) + load_rlx(&sched.spilled.count); }
+/* A hint without the lock, the truth with it: Gs that wait here, the spilled ones among them. */
+INLINE uint32_t global_count(void) { return load_rlx(&sched.global.count); }
 
 void global_put(G *gp); /* to the tail */
 void global_put_list(GList *list);

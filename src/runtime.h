@@ -302,7 +302,7 @@ INLINE bool m_alert(M *m) { return load_rlx(&m->attn) != 0; }
 typedef struct Sched {
     Lock lock;
     /* lock: */
-    GList global;           /* both are global.c's; counts are read without the lock as a hint */
+    GList global;           /* both are global.c's; count is that of both, and read without the lock */
     Spilled spilled;
     P *idle_ps;
     M *idle_ms;

@@ -64,7 +64,7 @@ static struct {
     uint32_t search;      /* slabs below this one have nothing cold or fresh */
     uint64_t capacity;    /* stacks that have address space */
     uint64_t promised;    /* credits given out to Ps and Gs */
-    int guard;
+    int guard;            /* read without it as a hint */
     uint32_t protected_;  /* mprotect guards so far */
     bool vectors_fail;
     /* atomic: */
@@ -114,27 +114,34 @@ static Stack *record_init(Slab *slab, uint32_t i) {
     return s;
 }
 
-/* Under the lock: a stack without memory; whether it still needs a guard. */
-static Stack *take_cold(bool *unguarded) {
+/* Places of stacks without memory. They are taken under the lock and touched outside of it: a first
+ * touch is a page fault, and the other Ps would spin for as long as a batch of them takes. */
+typedef struct Places {
+    Slab *slab;
+    uint32_t from, n;
+    bool cold; /* one that was used before: giving its memory back left the guard alone */
+} Places;
+
+/* Under the lock. False: all are in use. */
+static bool take_places(uint32_t want, Places *at) {
     for (; room.search < room.nslabs; room.search++) {
         Slab *slab = room.slabs[room.search];
         if (slab->cold > 0)
             for (uint32_t w = 0; w < count_of(slab->cold_bits); w++) {
                 if (slab->cold_bits[w] == 0) continue;
-                uint32_t i = w * 64 + (uint32_t)__builtin_ctzll(slab->cold_bits[w]);
+                *at = (Places){slab, w * 64 + (uint32_t)__builtin_ctzll(slab->cold_bits[w]), 1, true};
                 slab->cold_bits[w] &= slab->cold_bits[w] - 1;
                 slab->cold--;
-                *unguarded = false; /* giving back left the guard alone */
-                return record_init(slab, i);
+                return true;
             }
-        if (slab->fresh < slab->count) {
-            Stack *s = record_init(slab, slab->fresh++);
-            valgrind_stack_register(s->lo, s + 1);
-            *unguarded = true;
-            return s;
+        uint32_t left = slab->count - slab->fresh;
+        if (left > 0) {
+            *at = (Places){slab, slab->fresh, left < want ? left : want, false};
+            slab->fresh += at->n;
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 /* ---- guards --------------------------------------------------------------------------------- */
@@ -158,15 +165,17 @@ static void guard_one(Stack *s) {
     *(uint64_t *)(void *)s->lo = CANARY;
 }
 
-static void guard_batch(Stack **s, int n) {
-    if (n > 1 && room.guard == GUARD_MADVISE && !room.vectors_fail) {
+static void guard_batch(Stack **s, uint32_t n) {
+    if (n > 1 && load_rlx(&room.guard) == GUARD_MADVISE && !load_rlx(&room.vectors_fail)) {
         struct iovec iov[BATCH];
-        for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - PAGE, PAGE};
+        for (uint32_t i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - PAGE, PAGE};
         long done = os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_GUARD_INSTALL_, 0, 0);
         if (done == (long)((size_t)n * PAGE)) return;
-        room.vectors_fail = true;
+        store_rlx(&room.vectors_fail, true);
     }
-    for (int i = 0; i < n; i++) guard_one(s[i]);
+    lock(&room.lock, RANK_STACK);
+    for (uint32_t i = 0; i < n; i++) guard_one(s[i]);
+    unlock(&room.lock);
 }
 
 bool stack_guard_hit(Stack *s, uintptr_t addr) {
@@ -222,11 +231,23 @@ void stack_credit_give(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* Up to want stacks: from the common list, else fresh ones with their guards. */
+/* Records and guards for them, in front of list. */
+static Stack *furnish(const Places *at, Stack *list) {
+    Stack *bare[BATCH];
+    for (uint32_t i = 0; i < at->n; i++) {
+        Stack *s = bare[i] = record_init(at->slab, at->from + i);
+        if (!at->cold) valgrind_stack_register(s->lo, s + 1);
+        s->next = list;
+        list = s;
+    }
+    if (!at->cold) guard_batch(bare, at->n);
+    return list;
+}
+
+/* Up to want stacks: from the common list, else, as each first touch costs, few fresh ones. */
 static NOINLINE Stack *take_common(uint32_t want, uint32_t *got) {
     Stack *list = NULL;
-    Stack *bare[BATCH];
-    int nbare = 0;
+    Places at = {0};
     *got = 0;
     lock(&room.lock, RANK_STACK);
     while (*got < want && room.hot) {
@@ -238,20 +259,10 @@ static NOINLINE Stack *take_common(uint32_t want, uint32_t *got) {
         ++*got;
     }
     if (room.nhot < room.low) room.low = room.nhot;
-    /* Fresh ones only when there is nothing warm, and few at a time: each first touch costs. */
-    while (*got == 0 || (*got < want && nbare > 0)) {
-        bool unguarded = false;
-        Stack *s = take_cold(&unguarded);
-        if (s == NULL && *got == 0 && add_slab()) continue;
-        if (s == NULL) break;
-        if (unguarded) bare[nbare++] = s;
-        s->next = list;
-        list = s;
-        ++*got;
-        if (!unguarded) break;
-    }
-    guard_batch(bare, nbare);
+    while (*got == 0 && !take_places(want, &at) && add_slab()) {}
     unlock(&room.lock);
+    if (at.n > 0) list = furnish(&at, list);
+    *got += at.n;
     return list;
 }
 
