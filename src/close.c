@@ -84,8 +84,8 @@ static int close_number(int fd) {
 }
 
 /* Step 3. *spare: a duplicate to be closed outside; -1: none. */
-static int give_back(Desc *d, int fd, int *spare) {
-    if (load_seq(&uring_pending)) uring_submit(); /* before the number is anybody else's: uring.c */
+static int give_back(Desc *d, int fd, int *spare, GList *woken) {
+    if (load_seq(&uring_standing)) uring_submit(woken); /* before the number is anybody else's: uring.c */
     *spare = closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     lock(&d->lock, RANK_POLL);
     if (d->registered) kpoll_del(fd);
@@ -121,7 +121,7 @@ EXPORT int gort_close(int fd) {
     int r = retire(d, seq, &woken);
     if (r == 0) {
         m = wait_for_calls(m, d);
-        r = give_back(d, fd, &spare);
+        r = give_back(d, fd, &spare, &woken);
         wake_list(m, &woken);
     } else {
         spare = -1;

@@ -73,7 +73,9 @@ static bool through_uring(Call *c, int op, long *result) {
     if (!uring_run(&c->m, &u)) return false;
     call_reref(c);
     *result = u.result;
-    return u.result != -EAGAIN && u.result != -EINVAL && u.result != -EOPNOTSUPP;
+    if (u.result != -EAGAIN && u.result != -EINVAL && u.result != -EOPNOTSUPP) return true;
+    *result = -EBADF; /* the number may be somebody else's by now */
+    return call_closed(c);
 }
 
 static long slowly(Call *c, int op) {

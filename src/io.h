@@ -51,6 +51,7 @@ long call_once(Call *c);
 int call_ref(Call *c);
 void call_unref(Call *c);
 void call_reref(Call *c); /* unconditionally */
+bool call_closed(Call *c); /* since the call began */
 void desc_unref(M *m, Desc *d);
 
 /* For TSan: who reads has seen what was written before. Which ends belong together is the kernel's

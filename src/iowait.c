@@ -65,7 +65,8 @@ void call_unref(Call *c) { desc_unref(c->m, c->d); }
 /* After a time without: for call_end, even if the descriptor was closed meanwhile. */
 void call_reref(Call *c) { __atomic_fetch_add(&c->d->state, 1, __ATOMIC_SEQ_CST); }
 
-static bool closed_locked(Call *c) {
+/* In the entry's lock, or with a reference. */
+bool call_closed(Call *c) {
     uint64_t state = load_acq(&c->d->state);
     return (state & DESC_CLOSING) || (uint32_t)(state >> 32) != c->seq;
 }
@@ -87,7 +88,7 @@ static int report_locked(Call *c) {
 /* True: the wait is over before it began, with *result. */
 static bool settled_locked(Call *c, int *result) {
     *result = 0;
-    if (closed_locked(c)) *result = -EBADF;
+    if (call_closed(c)) *result = -EBADF;
     else if (c->pace) return false;
     else if (load_rlx(&c->d->edges[c->dir]) == c->edges) *result = report_locked(c);
     else return true;
@@ -167,7 +168,7 @@ static int wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w = {.wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0)};
     lock(&d->lock, RANK_POLL);
-    bool closed = closed_locked(c);
+    bool closed = call_closed(c);
     if (!closed) waiter_link(&d->threads, &w, false);
     unlock(&d->lock);
     if (!closed) {

@@ -60,7 +60,6 @@
 #define CHUNKS 65536 /* 64 million numbers: 512 KB of untouched zeroes */
 #define LOOK_RARELY (250 * GORT_MS)
 #define LOOK_OFTEN GORT_MS
-#define RETRY_SOON GORT_MS /* the kernel could not take what io_uring has for it */
 
 typedef struct Chunk {
     Desc desc[CHUNK];
@@ -286,18 +285,17 @@ bool netpoll_sleeping(void) { return load_seq(&blocking) != 0; }
 void netpoll(int64_t deadline, GList *list) {
     if (deadline == 0) {
         if (load_rlx(&suspects)) pass(coarse_now(), list);
-        if (load_rlx(&uring_pending)) uring_submit();
+        if (load_rlx(&uring_pending)) uring_submit(list);
         kpoll_wait(0, list);
         return;
     }
     int64_t now = 0;
     if (load_rlx(&suspects)) pass(now = os_now(), list);
-    if (list->head) deadline = 0;
     store_seq(&blocking, 1);
     fence_full(); /* against desc_trust, and uring.c's commit_put */
     int64_t limit = load_seq(&suspects) ? period() : GORT_FOREVER;
-    if (load_seq(&uring_pending)) uring_submit();
-    if (load_seq(&uring_pending)) limit = RETRY_SOON;
+    if (load_seq(&uring_pending)) uring_submit(list);
+    if (list->head) deadline = 0;
     if (limit != GORT_FOREVER && deadline != 0) {
         if (now == 0) now = os_now();
         if (deadline > now + limit) deadline = now + limit;

@@ -83,7 +83,7 @@ static const Sys table[] = {
     {"ppoll", SYS_ppoll, {EINTR, ENOMEM}},
     {"io_uring_setup", SYS_io_uring_setup, {ENOSYS, EPERM, ENOMEM, EMFILE}},
     {"io_uring_register", SYS_io_uring_register, {ENOMEM, EPERM, EINVAL}},
-    {"io_uring_enter", SYS_io_uring_enter, {EINTR, EAGAIN, EBUSY}},
+    {"io_uring_enter", SYS_io_uring_enter, {EINTR, EAGAIN, EBUSY, ENOMEM, EPERM}},
     /* descriptors */
     {"openat", SYS_openat, {EMFILE, ENFILE, ENOENT, EACCES, EINTR, ENOMEM}},
     {"close", SYS_close, {EINTR, EIO}},
@@ -145,7 +145,7 @@ static const struct {
     E(ECONNABORTED), E(ECONNREFUSED), E(ECONNRESET), E(EDQUOT), E(EEXIST), E(EFAULT), E(EFBIG), E(EHOSTUNREACH),
     E(EINPROGRESS), E(EINTR), E(EINVAL), E(EIO), E(EISCONN), E(ELOOP), E(EMFILE), E(EMSGSIZE), E(ENETDOWN),
     E(ENETUNREACH), E(ENFILE), E(ENOBUFS), E(ENODEV), E(ENOENT), E(ENOMEM), E(ENOSPC), E(ENOSYS), E(ENOTCONN),
-    E(ENOTSOCK), E(EOPNOTSUPP), E(EOVERFLOW), E(EPERM), E(EPIPE), E(EPROTO), E(ESRCH), E(ESTALE), E(ETIMEDOUT),
+    E(ENOTSOCK), E(ENXIO), E(EOPNOTSUPP), E(EOVERFLOW), E(EPERM), E(EPIPE), E(EPROTO), E(ESRCH), E(ESTALE), E(ETIMEDOUT),
 #undef E
 };
 

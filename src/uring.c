@@ -11,18 +11,27 @@
  * netpoll.c's `blocking` are a Dekker pair: put, fence, look whether somebody sleeps; say that one
  * sleeps, fence, look for entries.
  *
- * Completion. The ring's descriptor is a source of the poller, and any netpoll() looks at the
- * ring's memory on the way. An entry's user data is the operation on the waiter's stack. The
- * ring's lock is held from putting the entry until its goroutine has left its stack, and for
- * collecting: no goroutine is made ready that has not parked.
+ * Refusal. io_uring_enter may fail: no memory in the kernel just now (EAGAIN), no room for what has
+ * completed (EBUSY), or for ever, since a program may forbid itself the call by a filter after its
+ * start (EPERM). Nothing is tried twice: whatever the kernel has not taken is withdrawn from
+ * the ring with -EAGAIN, and its caller takes a thread, as where there is no ring. For a while
+ * after that, and for good after an error that will not pass, uring_run() says no at once. `handing` is
+ * held over the system call, so that the tail may be set back to the kernel's head: nobody else
+ * is just submitting what lies between. The goroutines wait in `refused` for the next netpoll(), which
+ * is a party to the Dekker pair as above: `uring_pending` counts one for them.
+ *
+ * Completion. The ring's descriptor is a source of the poller. An entry's user data is the operation on
+ * the waiter's stack. The ring's lock is held from putting the entry until its goroutine has left its
+ * stack, and for collecting and withdrawing: no goroutine is made ready that has not parked.
  *
  * Operations under way never exceed the completion ring, so it cannot overflow: beyond that
  * uring_run() says no, and the caller takes a thread.
  *
  * Numbers. The kernel looks the descriptor up when the entry is handed over. The caller's
  * reference on the poller's entry is given back when it is in the ring (`put`), and gort_close
- * hands over what is pending between waiting for references and close(2), so an entry never
- * meets the next owner of its number.
+ * hands over what stands in it between waiting for references and close(2), so an entry never
+ * meets the next owner of its number. It asks `uring_standing`, which goes down after the system
+ * call: `uring_pending` is 0 already while somebody else is on his way into the kernel.
  *
  * The kernel writes into stacks. uring_stop() therefore waits for all that is under way before
  * the stacks go; a file operation ends in its own time.
@@ -33,7 +42,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-uint32_t uring_pending;
+uint32_t uring_pending, uring_standing;
 
 #if defined(__linux__) && __has_include(<linux/io_uring.h>)
 
@@ -41,19 +50,23 @@ uint32_t uring_pending;
 
 #define ENTRIES 256
 #define BATCH 16
+#define REFUSED_FOR (10 * GORT_MS)
 #define NEEDED (IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE)
 
 static struct {
-    Lock lock; /* RANK_CTX: put and collect */
+    Lock handing; /* RANK_PRIM: over io_uring_enter, and against unmapping */
+    Lock lock;    /* RANK_CTX: put, collect, withdraw */
     int fd;    /* -1: none */
     uint32_t *sq_head, *sq_tail, *sq_array, *cq_head, *cq_tail; /* shared with the kernel */
     uint32_t sq_mask, cq_mask, cq_entries;
     uint32_t under_way; /* lock */
+    GList refused;      /* lock; that there are any: atomic */
     struct io_uring_sqe *sqes;
     struct io_uring_cqe *cqes;
     char *map;
     size_t map_size, sqes_size;
-    int64_t submitted_at; /* atomic: coarse time */
+    int64_t submitted_at;  /* atomic: coarse time */
+    int64_t refused_until; /* atomic: coarse time */
 } ring = {.fd = -1};
 
 static long enter_ring(uint32_t submit, uint32_t want) {
@@ -66,12 +79,14 @@ static void *map_ring(int fd, size_t size, uint64_t at) {
 }
 
 static void unmap_ring(void) {
+    lock(&ring.handing, RANK_PRIM); /* a plain thread may be in gort_close */
     if (ring.map) os_unmap(ring.map, ring.map_size);
     if (ring.sqes) os_unmap(ring.sqes, ring.sqes_size);
     ring.map = NULL;
     ring.sqes = NULL;
     os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
     store_rel(&ring.fd, -1);
+    unlock(&ring.handing);
 }
 
 static bool map_rings(struct io_uring_params *p) {
@@ -109,37 +124,85 @@ static bool probe(int fd) {
 void uring_start(void) {
     struct io_uring_params p = {0};
     store_seq(&uring_pending, 0);
+    store_seq(&uring_standing, 0);
     if (!settings.uring) return;
     long fd = os_sys(SYS_io_uring_setup, ENTRIES, (long)&p, 0, 0, 0, 0);
     if (fd < 0) return;
     ring.fd = (int)fd;
     ring.under_way = 0;
-    ring.submitted_at = 0;
+    ring.submitted_at = ring.refused_until = 0;
+    ring.refused = (GList){0};
     if ((p.features & NEEDED) != NEEDED || !probe(ring.fd) || !map_rings(&p) ||
         kpoll_source(ring.fd, uring_collect) < 0)
         unmap_ring();
 }
 
+/* No goroutine will run again: who is collected here is forgotten. */
 void uring_stop(void) {
     GList gone = {0};
     if (ring.fd < 0) return;
-    uring_submit();
+    uring_submit(&gone);
     for (;;) {
         uring_collect(&gone);
         if (ring.under_way == 0) break;
-        enter_ring(0, 1);
+        if (enter_ring(0, 1) < 0) os_nap(GORT_MS);
     }
     unmap_ring();
 }
 
-/* Submits all that stands in the ring; more than one thread may. Counting too much is harmless. */
-void uring_submit(void) {
-    uint32_t n = xchg_seq(&uring_pending, 0);
-    if (n == 0) return;
-    store_rlx(&ring.submitted_at, coarse_now());
-    long r = enter_ring(n, 0);
-    /* No memory in the kernel just now, or interrupted: somebody tries again at the next poll. */
-    if (r < (long)n && load_acq(ring.sq_head) != load_rlx(ring.sq_tail)) add_seq(&uring_pending, n);
+/* What the kernel has not taken, for their callers to do otherwise. With ring.handing. */
+static void withdraw(void) {
+    lock(&ring.lock, RANK_CTX);
+    uint32_t head = load_acq(ring.sq_head), tail = load_rlx(ring.sq_tail);
+    for (uint32_t i = head; i != tail; i++) {
+        UringOp *op = (UringOp *)(uintptr_t)ring.sqes[i & ring.sq_mask].user_data;
+        op->result = -EAGAIN;
+        ring.under_way--;
+        glist_push(&ring.refused, op->gp);
+    }
+    store_rel(ring.sq_tail, head);
+    sub_seq(&uring_standing, tail - head);
+    unlock(&ring.lock);
+}
+
+/* How long nothing is to be put after io_uring_enter has given this. */
+static int64_t refused_until(long r) {
+    bool passes = r == 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR || r == -ENOMEM;
+    return passes ? coarse_now() + REFUSED_FOR : GORT_FOREVER;
+}
+
+/* With ring.handing. The kernel stops at an entry it does not like, and is asked again for those
+ * after it. */
+static void hand_over(void) {
+    uint32_t n;
+    while ((n = load_acq(ring.sq_tail) - load_acq(ring.sq_head)) > 0) {
+        long r = enter_ring(n, 0);
+        if (r <= 0) {
+            store_rlx(&ring.refused_until, refused_until(r));
+            withdraw();
+            return;
+        }
+        sub_seq(&uring_standing, (uint32_t)r);
+    }
+}
+
+static void submit(void) {
+    xchg_seq(&uring_pending, 0); /* and what was put before it is seen */
+    lock(&ring.handing, RANK_PRIM);
+    if (load_rlx(&ring.fd) >= 0) {
+        store_rlx(&ring.submitted_at, coarse_now());
+        hand_over();
+    }
+    unlock(&ring.handing);
+}
+
+/* More than one thread may. */
+void uring_submit(GList *list) {
+    submit();
+    if (load_acq(&ring.refused.head) == NULL) return;
+    lock(&ring.lock, RANK_CTX);
+    for (G *gp; (gp = glist_pop(&ring.refused)) != NULL;) glist_push(list, gp);
+    unlock(&ring.lock);
 }
 
 static void put_entry(UringOp *op) {
@@ -155,6 +218,7 @@ static void put_entry(UringOp *op) {
     ring.sq_array[i] = i;
     store_rel(ring.sq_tail, tail + 1); /* the kernel reads the entry after the tail */
     ring.under_way++;
+    add_seq(&uring_standing, 1);
 }
 
 static bool full_locked(void) {
@@ -170,11 +234,15 @@ static void commit_put(M *m, void *arg) {
     uint32_t n = add_seq(&uring_pending, 1);
     unlock(&ring.lock);
     put(m, put_arg);
-    if (n >= BATCH || netpoll_sleeping() || load_rlx(&ring.submitted_at) != coarse_now()) uring_submit();
+    if (n < BATCH && !netpoll_sleeping() && load_rlx(&ring.submitted_at) == coarse_now()) return;
+    submit();
+    if (likely(load_acq(&ring.refused.head) == NULL)) return;
+    add_seq(&uring_pending, 1);
+    if (netpoll_sleeping()) netpoll_break();
 }
 
 bool uring_run(M **m, UringOp *op) {
-    if (load_acq(&ring.fd) < 0) return false;
+    if (load_acq(&ring.fd) < 0 || unlikely(coarse_now() < load_rlx(&ring.refused_until))) return false;
     lock(&ring.lock, RANK_CTX);
     if (full_locked()) {
         unlock(&ring.lock);
@@ -209,7 +277,7 @@ void uring_collect(GList *list) {
 void uring_start(void) {}
 void uring_stop(void) {}
 bool uring_run(M **m, UringOp *op) { return false; }
-void uring_submit(void) {}
+void uring_submit(GList *list) {}
 void uring_collect(GList *list) {}
 
 #endif

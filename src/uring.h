@@ -22,13 +22,15 @@ typedef struct UringOp {
 void uring_start(void); /* with the poller; where the kernel forbids it, uring_run says false */
 void uring_stop(void);  /* waits until the kernel has let go of every buffer */
 
-/* True: op->result is the outcome, and *m the M to go on with. False: not to be had now. A goroutine
- * in a section of depth 1; parks. */
+/* True: op->result is the outcome, and *m the M to go on with; -EAGAIN: the kernel would not take it.
+ * False: not to be had now. A goroutine in a section of depth 1; parks. */
 bool uring_run(M **m, UringOp *op);
 
-void uring_submit(void);           /* hands over what is pending; any thread */
+/* Hands over what stands in the ring; who was refused is added to the list. Any thread. */
+void uring_submit(GList *list);
 void uring_collect(GList *list);   /* what is done; for netpoll.c */
-extern uint32_t uring_pending;     /* atomic: entries put and not handed over */
+extern uint32_t uring_pending;     /* atomic: entries put that nobody is handing over; or some were refused */
+extern uint32_t uring_standing;    /* atomic: entries the kernel has not taken */
 bool netpoll_sleeping(void);       /* netpoll.c: a thread sleeps in the poller */
 
 #endif

@@ -26,7 +26,7 @@ while read -r _ _ name count errors; do
         step=$(((count + walk - 1) / walk))
         for ((n = 1; n <= count; n += step)); do try "sysfault=$name:$e:$n"; done
         # Those that mean "not now" come and go.
-        case $name:$e in clone:EAGAIN) try "sysfault=$name:$e:3+" ;; *:EINTR | *:EAGAIN | *:EBUSY) ;; *) try "sysfault=$name:$e:1+"; try "sysfault=$name:$e:$((count / 2 + 1))+" ;; esac
+        case $name:$e in clone:EAGAIN) try "sysfault=$name:$e:3+" ;; io_uring_enter:*) try "sysfault=$name:$e:1+" ;; *:EINTR | *:EAGAIN) ;; *) try "sysfault=$name:$e:1+"; try "sysfault=$name:$e:$((count / 2 + 1))+" ;; esac
     done
     echo "$name: $count calls, $errors"
 done <"$WORK/counts"
