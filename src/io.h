@@ -23,6 +23,7 @@ struct Call {
     bool plain;      /* a read that a drained socket may skip (iotry.c) */
     bool pace;       /* no edge will tell: try again by the clock */
     bool retried;    /* it has waited: to the front of the queue */
+    uint8_t vain;    /* attempts so far that had to wait, up to 255 */
     bool begun;      /* seq stands: a call of several runs belongs to the descriptor it began with */
     /* Arguments, as the attempt wants them. */
     int flags;

@@ -43,6 +43,7 @@
 #endif
 #define KCMP_FILE 0
 #define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
+#define MOST_ABORTED 100
 #define SHARED_WRITE 4096 /* a pipe that polls writable takes so much without blocking */
 
 static bool vector(Call *c) { return c->flags & FILE_VECTOR; }
@@ -263,13 +264,20 @@ long try_sendmsg(Call *c) {
     return r;
 }
 
+/* Connections that are gone are swallowed, all of them, since there is one edge for what is behind them; after
+ * MOST_ABORTED the next try is one of the clock. */
+static long accept_next(Call *c) {
+    for (int i = 0; i < MOST_ABORTED; i++) {
+        long r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);
+        if (r != -ECONNABORTED) return r;
+    }
+    c->pace = true;
+    return -EAGAIN;
+}
+
 long try_accept(Call *c) {
     long r = make_nonblocking(c->fd);
-    while (r >= 0) {
-        r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);
-        if (r != -ECONNABORTED) break;
-        r = 0;
-    }
+    if (r >= 0) r = accept_next(c);
     if (r < 0) return r;
     desc_born((int)r);
     Desc *d = desc_of((int)r);

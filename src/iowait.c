@@ -13,6 +13,12 @@
  * wait in the queue all the same, so that gort_close finds them, but with a short deadline that
  * doubles up to 10 ms.
  *
+ * And some descriptors say that they are ready and are not: a socket with something in its error
+ * queue is "in error" until somebody fetches that, and a read of it has to wait all the same.
+ * Whoever believed it would run in circles; so a call that was told so a few times in vain is paced
+ * too. A goroutine meets it where the descriptor has hung, since it is registered anew for each
+ * wait then; a thread in poll(2), where it asks whether this is so or others were faster.
+ *
  * After a deadline has passed one more attempt is made: what has arrived by then is returned even
  * where nobody had the time to poll.
  *
@@ -28,6 +34,7 @@
 
 #define PAUSE_FIRST (50 * GORT_US)
 #define PAUSE_MOST (10 * GORT_MS)
+#define CREDIT 8 /* so often a call believes what it is told */
 #define FRAMES 9 /* cache lines of a stack that a parked call uses */
 
 char io_order;
@@ -77,6 +84,10 @@ static int report_locked(Call *c) {
     Desc *d = c->d;
     if (likely(d->registered && !d->hung)) {
         desc_trust(d, c->fd);
+        return 0;
+    }
+    if (d->registered && c->vain > CREDIT) {
+        c->pace = true;
         return 0;
     }
     int r = desc_register(d, c->fd);
@@ -164,6 +175,13 @@ static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
     sys6(SYS_ppoll, p, 2, left, NULL, 0, 0);
 }
 
+/* Ready, says poll(2), and the call had to wait a moment ago. */
+static bool lies(Call *c) {
+    struct pollfd p = {.fd = c->fd, .events = c->dir == DIR_READ ? POLLIN : POLLOUT};
+    struct timespec none = {0, 0};
+    return sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0) > 0;
+}
+
 static int wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w = {.wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0)};
@@ -172,6 +190,7 @@ static int wait_thread(Call *c, int64_t deadline) {
     if (!closed) waiter_link(&d->threads, &w, false);
     unlock(&d->lock);
     if (!closed) {
+        if (c->vain > CREDIT && lies(c)) c->pace = true;
         thread_poll(c, w.wake_fd, sooner(c, deadline));
         lock(&d->lock, RANK_POLL);
         if (w.linked) waiter_unlink(&d->threads, &w);
@@ -200,6 +219,7 @@ static int call_begin(Call *c) {
     if (!c->begun) c->seq = desc_seq(c->d);
     c->begun = true;
     c->retried = c->pace = false;
+    c->vain = 0;
     int r = call_ref(c);
     if (unlikely(r < 0)) leave(c->m);
     return r;
@@ -245,6 +265,7 @@ long call_run(Call *c, int64_t deadline) {
             r = -ETIMEDOUT;
             break;
         }
+        if (c->vain < UINT8_MAX) c->vain++;
         r = call_wait(c, deadline);
         if (r < 0) return r;
         r = attempt(c);

@@ -24,8 +24,10 @@
 #include "symbols.h"
 #include "top_page.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define PERIOD (100 * GORT_MS)
@@ -33,6 +35,7 @@
 
 static TopPage *page; /* NULL: there is none. Made before the monitor starts, goes after its end */
 static int page_fd;
+static struct stat page_id; /* of page_fd, when it was made */
 static int64_t last;  /* the monitor's: when the figures were written */
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -60,15 +63,28 @@ static void make_page(void) {
     }
     page = (TopPage *)at;
     page_fd = fd;
+    if (os_sys(SYS_fstat, fd, (long)&page_id, 0, 0, 0, 0) < 0) page_id.st_ino = 0;
 }
 
-/* A program that has closed all descriptors may have another file under this number by now. */
-static bool is_ours(int fd) {
+static bool has_its_name(int fd) {
     char path[32], target[32];
     static const char name[] = "/memfd:" TOP_NAME;
     print_buf(path, sizeof path, "/proc/self/fd/%d", fd);
     long n = os_sys(SYS_readlinkat, AT_FDCWD, (long)path, (long)target, sizeof target, 0, 0);
     return n >= (long)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
+}
+
+/* A program that has closed all descriptors may have another file under this number by now. /proc need not
+ * be mounted. Whoever is refused an answer asks again: without one the descriptor stays. */
+static bool is_ours(int fd) {
+    struct stat st;
+    for (int tries = 0; tries < 4; tries++) {
+        long r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+        if (r == -EBADF) return false;
+        if (r == 0 && page_id.st_ino != 0) return st.st_dev == page_id.st_dev && st.st_ino == page_id.st_ino;
+        if (has_its_name(fd)) return true;
+    }
+    return false;
 }
 
 void top_begin_run(void) {

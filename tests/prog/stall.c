@@ -6,8 +6,8 @@
 /* A goroutine that cannot be preempted while another waits is reported, once. */
 #include "../test.h"
 
-static volatile int ran;
-static void other(void *arg) { ran = 1; }
+static int ran;
+static void other(void *arg) { set(&ran, 1); }
 
 static int body(int argc, char **argv) {
     gort_stats s;
@@ -17,7 +17,7 @@ static int body(int argc, char **argv) {
     while (s.preempt_requests == 0);
     int64_t end = gort_now() + GORT_SEC;
     while (gort_now() < end) continue; /* the report is due after 50 ms */
-    CHECK_EQ(ran, 0);
+    CHECK_EQ(get(&ran), 0);
     gort_unpin();
     gort_yield();
     return 0;
