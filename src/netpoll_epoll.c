@@ -11,7 +11,8 @@
  * non-blocking one, by another thread, would take it away from the sleeper it was meant for, who
  * is woken by the kernel but may not have run yet. The order matters: the poll reads the eventfd
  * and then clears `broken`; a break in between finds it set, writes nothing, and that is right,
- * since the poller is awake and looks at everything before it sleeps again.
+ * since the poller is awake and looks at everything before it sleeps again. Should the write be
+ * refused, the eventfd is asked for what it always is, writable, which wakes the sleeper too.
  *
  * Bare system calls only: it runs on g0 and in the monitor.
  */
@@ -36,6 +37,7 @@ static int epfd = -1;
 static int breakfd = -1;   /* break_lock */
 static Lock break_lock;    /* a break may come while the runtime ends */
 static uint32_t broken;    /* atomic */
+static bool forced;        /* by asking for EPOLLOUT; written by who has set `broken`, then by who clears it */
 static uint32_t no_pwait2; /* atomic: the kernel is older than 5.11 */
 static int source_fd = -1;
 static void (*source_fn)(GList *list);
@@ -103,7 +105,11 @@ void kpoll_break(void) {
     if (load_seq(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
     lock(&break_lock, RANK_LEAF);
     long r = breakfd >= 0 ? -EINTR : 0;
-    for (int tries = 0; r < 0 && tries < 10; tries++) r = os_write(breakfd, &one, sizeof one); /* or the sleeper is lost */
+    for (int tries = 0; r < 0 && tries < 20; tries++) { /* or the sleeper is lost */
+        forced = tries & 1;
+        if (forced) r = control(EPOLL_CTL_MOD, breakfd, EPOLLIN | EPOLLOUT, data_of(breakfd, 0));
+        else r = os_write(breakfd, &one, sizeof one);
+    }
     if (r < 0) store_seq(&broken, 0);
     unlock(&break_lock);
 }
@@ -111,6 +117,8 @@ void kpoll_break(void) {
 static void consume_break(void) {
     uint64_t many;
     os_sys(SYS_read, breakfd, (long)&many, sizeof many, 0, 0, 0);
+    for (int tries = 0; forced && tries < 10; tries++)
+        forced = control(EPOLL_CTL_MOD, breakfd, EPOLLIN, data_of(breakfd, 0)) < 0;
     store_seq(&broken, 0);
 }
 

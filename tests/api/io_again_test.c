@@ -1,5 +1,5 @@
 #define _GNU_SOURCE 1
-/* Descriptors that are ready, as poll(2) has it, and give EAGAIN all the same: by a thing in the error queue, which
+/* What is refused for ever. Descriptors that are ready, as poll(2) has it, and give EAGAIN all the same: by a thing in the error queue, which
  * a kernel really does, or for ever, by injection. A wait with a deadline ends, one that is closed ends, and nobody
  * runs in circles meanwhile: what the waits cost is far below the time they take. */
 #include "../test.h"
@@ -88,6 +88,19 @@ static void closed(void) {
     gort_wg_wait(&wg);
 }
 
+/* A thread sleeps in the poller until a timer that is far away; another one has a timer that is not, and the
+ * write that would wake the sleeper is refused. */
+static int sooner(int argc, char **argv) {
+    gort_timer *far = gort_timer_new(3600 * GORT_SEC, (gort_fn *)abort, NULL);
+    for (int i = 0; i < 10; i++) {
+        int64_t end = gort_now() + 2 * GORT_MS;
+        while (gort_now() < end) continue;
+        gort_sleep(GORT_MS);
+    }
+    gort_timer_free(far);
+    return 0;
+}
+
 static void *thread(void *scene) {
     ((void (*)(void))scene)();
     return NULL;
@@ -116,5 +129,7 @@ int main(void) {
     setenv("GORT_DEBUG", "sysfault=sendto:EAGAIN:1+,sysfault=recvfrom:EAGAIN:1+,sysfault=pwritev2:EAGAIN:1+,"
                          "sysfault=preadv2:EAGAIN:1+,sysfault=accept4:ECONNABORTED:1+", 1);
     CHECK_EQ(gort_main(with_faults, 0, NULL), 0);
+    setenv("GORT_DEBUG", "sysfault=write:EIO:1+", 1);
+    CHECK_EQ(gort_main(sooner, 0, NULL), 0);
     return 0;
 }

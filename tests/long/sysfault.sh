@@ -8,13 +8,17 @@ set -u
 walk=${WALK:-6} seeds=${SEEDS:-200} program=$WORK/walk
 $CC -O1 -g -std=gnu11 ${SAN:+-fsanitize=$SAN} -pthread -Iinclude tests/long/sysfault_walk.c "$OUT/libgort.a" -o "$program" || exit 1
 export GORT_MAXPROCS=2
-failed=0 runs=0
+failed=0 runs=0 fatal=0
 try() { # rules
     runs=$((runs + 1))
-    GORT_DEBUG=$1,sysfault=log timeout -s QUIT -k 5 120 "$program" >"$WORK/out" 2>&1
-    local st=$?
+    local st=0
+    { GORT_DEBUG=$1,sysfault=log timeout -s QUIT -k 5 120 "$program" >"$WORK/out" 2>&1 || st=$?; } 2>/dev/null
+    [ $st = 0 ] && return
     # A fatal error that says what is missing is a clear end, where there is no caller to tell.
-    if [ $st = 0 ] || { [ $st = 134 ] && grep -q '^gort: fatal: .*\(no memory\|cannot\)' "$WORK/out"; }; then return; fi
+    if [ $st = 134 ] && grep -q '^gort: fatal: .*\(no memory\|cannot\)' "$WORK/out"; then
+        fatal=$((fatal + 1))
+        return
+    fi
     echo "GORT_DEBUG=$1: status $st"
     tail -40 "$WORK/out"
     failed=$((failed + 1))
@@ -33,5 +37,5 @@ done <"$WORK/counts"
 if [ -z "${CALLS:-}" ]; then
     for ((s = 1; s <= seeds; s++)); do try "sysfault=any:any:1/$((3 + s % 60)):$s"; done
 fi
-echo "$runs runs, $failed failed"
+echo "$runs runs, $failed failed, $fatal ended by a fatal error that says what is missing"
 [ $failed = 0 ]

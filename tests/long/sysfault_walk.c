@@ -57,6 +57,12 @@ static void goroutines(void) {
         if (r < 0) gort_wg_done(&wg);
     }
     gort_wg_wait(&wg);
+    gort_timer *far = gort_timer_new(3600 * GORT_SEC, sleeps, NULL); /* a thread sleeps in the poller for long */
+    for (int64_t i = 0, end = gort_now() + GORT_MS; i < 3; i++, end = gort_now() + GORT_MS) {
+        while (gort_now() < end) continue;
+        gort_sleep(GORT_MS);
+    }
+    gort_timer_free(far);
     say("maxprocs", gort_maxprocs(3));
     gort_stop_world();
     gort_start_world();
