@@ -23,7 +23,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define ALT_STACK ((size_t)64 << 10)
 #ifdef GORT_ASAN
 #define THREAD_STACK ((size_t)1 << 20)
 #else

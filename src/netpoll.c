@@ -56,17 +56,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define CHUNK 1024
-#define CHUNKS 65536 /* 64 million numbers: 512 KB of untouched zeroes */
 #define LOOK_RARELY (250 * GORT_MS)
 #define LOOK_OFTEN GORT_MS
 
-typedef struct Chunk {
-    Desc desc[CHUNK];
-    uint8_t mark[CHUNK] ALIGNED(CACHE_LINE); /* atomic: 0; 1 marked; 2 seen once by the pass */
-} Chunk;
-
-static Chunk *table[CHUNKS]; /* atomic, written once each */
+Chunk *desc_table[CHUNKS];
 static uint32_t chunks_end;  /* atomic: one past the highest in use */
 
 static Lock pass_lock;
@@ -81,7 +74,7 @@ void netpoll_distrust(void) { store_rlx(&distrust, 1); }
 static Chunk *chunk_make(uint32_t i) {
     Chunk *fresh = os_map(sizeof(Chunk), false), *none = NULL;
     if (fresh == NULL) return NULL;
-    if (!cas_acq_rel(&table[i], &none, fresh)) {
+    if (!cas_acq_rel(&desc_table[i], &none, fresh)) {
         os_unmap(fresh, sizeof(Chunk));
         return none;
     }
@@ -95,7 +88,7 @@ static Chunk *chunk_make(uint32_t i) {
 Desc *desc_of(int fd) {
     uint32_t i = (uint32_t)fd / CHUNK;
     if (unlikely(fd < 0 || i >= CHUNKS)) return NULL;
-    Chunk *c = load_acq(&table[i]); /* pairs with the CAS in chunk_make */
+    Chunk *c = load_acq(&desc_table[i]); /* pairs with the CAS in chunk_make */
     if (unlikely(c == NULL) && (c = chunk_make(i)) == NULL) return NULL;
     return &c->desc[fd % CHUNK];
 }
@@ -267,7 +260,7 @@ static void pass(int64_t now, GList *list) {
         fence_full(); /* against desc_trust, see above */
         uint32_t end = load_acq(&chunks_end);
         for (uint32_t i = 0; i < end; i++) {
-            Chunk *c = load_acq(&table[i]);
+            Chunk *c = load_acq(&desc_table[i]);
             if (c && pass_chunk(c, (int)i * CHUNK, list)) left = true;
         }
         if (left) {
@@ -331,7 +324,7 @@ void netpoll_stop(void) {
     uring_stop();
     kpoll_close();
     for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
-        Chunk *c = load_acq(&table[i]);
+        Chunk *c = load_acq(&desc_table[i]);
         for (int k = 0; c && k < CHUNK; k++) {
             Desc *d = &c->desc[k];
             if (load_rlx(&d->state) == 0 && !d->registered && !d->q[0].head && !d->q[1].head) continue;

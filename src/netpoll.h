@@ -81,6 +81,15 @@ _Static_assert(offsetof(Desc, reader) + sizeof(G *) <= CACHE_LINE, "the first li
 #define DESC_REFS (DESC_CLOSING - 1)
 #define DESC_SEQ ((uint64_t)1 << 32)
 
+/* The table of all descriptors. */
+#define CHUNK 1024
+#define CHUNKS 65536 /* 64 million numbers: 512 KB of untouched zeroes */
+typedef struct Chunk {
+    Desc desc[CHUNK];
+    uint8_t mark[CHUNK] ALIGNED(CACHE_LINE); /* atomic: 0; 1 marked; 2 seen once by the pass */
+} Chunk;
+extern Chunk *desc_table[CHUNKS]; /* atomic, written once each */
+
 Desc *desc_of(int fd);     /* made on first use; NULL: no such number, or no memory */
 INLINE uint32_t desc_seq(Desc *d) { return (uint32_t)(load_acq(&d->state) >> 32); }
 

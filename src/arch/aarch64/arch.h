@@ -41,6 +41,19 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
                          : "=&r"(value_), "=&r"(base_));                                           \
         value_;                                                                                    \
     })
+/* The thread pointer, and what stands at that distance from it: thread-locals of another module. */
+#define ARCH_THREAD_POINTER()                                                                      \
+    ({                                                                                             \
+        char *value_;                                                                              \
+        __asm__ volatile("mrs %0, tpidr_el0" : "=r"(value_));                                      \
+        value_;                                                                                    \
+    })
+#define ARCH_TLS_AT(offset)                                                                        \
+    ({                                                                                             \
+        void *value_;                                                                              \
+        __asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(value_) : "r"(offset));    \
+        value_;                                                                                    \
+    })
 
 uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);

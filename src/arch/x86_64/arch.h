@@ -100,6 +100,19 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
                          : "=r"(value_));                                                          \
         value_;                                                                                    \
     })
+/* The thread pointer, and what stands at that distance from it: thread-locals of another module. */
+#define ARCH_THREAD_POINTER()                                                                      \
+    ({                                                                                             \
+        char *value_;                                                                              \
+        __asm__ volatile("movq %%fs:0, %0" : "=r"(value_));                                        \
+        value_;                                                                                    \
+    })
+#define ARCH_TLS_AT(offset)                                                                        \
+    ({                                                                                             \
+        void *value_;                                                                              \
+        __asm__ volatile("movq %%fs:(%1), %0" : "=r"(value_) : "r"(offset));                       \
+        value_;                                                                                    \
+    })
 
 /* The program counter and stack pointer of a signal's context, and the EINTR repair
  * (PREEMPTION.md, rule 2): if the interrupted thread has just come out of a system call with
