@@ -5,16 +5,17 @@
 #ifndef HOOK_H
 #define HOOK_H
 
+#include "m.h"
+#include "netpoll.h"
 #include "sched.h"
 
 typedef struct HookCore {
     size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
 
-    /* The one test: is this code of a goroutine, outside of the runtime, that may park? Its M, or NULL. */
-    M *(*here)(void);
-    /* The goroutine this thread runs, wherever it is; NULL: none. */
-    G *(*current)(void);
-    bool (*child)(void); /* a fork of a running runtime */
+    /* For the one test, which the hook makes inline (may_park): where a thread's M stands, by its
+     * distance from the thread pointer, the same in all threads; and whether this is a forked child. */
+    long tls_m;
+    const bool *forked;
     uint32_t (*life)(void); /* the runtime that runs; 0: none. Its goroutines end with it */
 
     M *(*enter)(void);
@@ -34,12 +35,37 @@ typedef struct HookCore {
     const uint32_t *taken;  /* how many threads sleep so now */
     const uint32_t *looks;  /* how often the monitor has looked */
 
-    /* Descriptors. forget: the number is another file from now on. known: closing it needs
-     * gort_close. */
+    /* Descriptors. forget: the number is another file from now on. */
     void (*forget)(int fd);
-    bool (*known)(int fd);
+    Chunk *const *descs; /* for desc_known() */
 } HookCore;
 
 const HookCore *gort_hook_core(void);
+
+/* Is this code of a goroutine, outside of the runtime, that may park? m is the thread's, not NULL; sp any
+ * address in the current frame.
+ *
+ * A goroutine is outside of the runtime while locks is 0 and its status is running: in a section, on
+ * g0, pinned, in the preemption handler and inside a blocking call (announced or handed off) libc's
+ * own function is the right one. On the alternate stack a signal handler of the program runs;
+ * parking there would give the stack to the next signal. */
+INLINE bool may_park(const M *m, uintptr_t sp, const bool *forked) {
+    if (m->locks != 0 || m->plain || unlikely(*forked)) return false;
+    const G *gp = m->curg;
+    return gp != NULL && load_rlx(&gp->status) == G_RUNNING && sp - (uintptr_t)m->altstack >= ALT_STACK;
+}
+
+/* The runtime has something in its table about that number: closing it needs gort_close. A hint for a number that
+ * somebody else is using at this moment; for one that is the caller's alone it is true. */
+INLINE bool desc_known(Chunk *const *descs, int fd) {
+    uint32_t i = (uint32_t)fd / CHUNK;
+    if (unlikely(i >= CHUNKS)) return false;
+    Chunk *c = load_acq(&descs[i]); /* pairs with the CAS in chunk_make */
+    if (c == NULL) return false;
+    Desc *d = &c->desc[fd % CHUNK];
+    uintptr_t waits = (uintptr_t)load_rlx(&d->q[DIR_READ].head) | (uintptr_t)load_rlx(&d->q[DIR_WRITE].head) |
+                      (uintptr_t)load_rlx(&d->threads.head);
+    return (waits | load_rlx(&d->registered) | load_rlx(&d->mode[DIR_READ]) | load_rlx(&d->mode[DIR_WRITE])) != 0;
+}
 
 #endif

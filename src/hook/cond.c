@@ -20,16 +20,16 @@ static clockid_t clock_of(pthread_cond_t *c) {
 }
 
 static int wait_here(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
-    Waiter w;
+    Sleeper w;
     Stay s = stay();
-    waiter_queue(&w, c);
+    sleeper_queue(&w, c);
     int r = pthread_mutex_unlock(mutex);
     if (r != 0) {
-        if (waiter_cancel(&w)) queue_wake(c, false);
+        if (sleeper_cancel(&w)) queue_wake(c, false);
         stay_end(s);
         return r;
     }
-    bool hit = waiter_wait(&w, WAIT_COND, deadline);
+    bool hit = sleeper_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
     stay_end(s);
     return r != 0 ? r : hit ? 0 : ETIMEDOUT;

@@ -16,7 +16,7 @@ static NOINLINE int close_known(int fd) {
 HOOK int close(int fd) {
     hint_forget(fd);
     if (!here()) return libc(close)(fd);
-    if (unlikely(core->known(fd))) return close_known(fd);
+    if (unlikely(desc_known(descs, fd))) return close_known(fd);
     return (int)returned(sys(SYS_close, fd, 0, 0, 0, 0, 0));
 }
 
@@ -29,7 +29,7 @@ static NOINLINE void forget(int fd) {
 int renewed(long fd) {
     if (fd < 0) return (int)returned(fd);
     hint_forget((int)fd);
-    if (unlikely(core->known((int)fd))) forget((int)fd);
+    if (unlikely(desc_known(descs, (int)fd))) forget((int)fd);
     return (int)fd;
 }
 

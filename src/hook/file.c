@@ -3,8 +3,6 @@
  */
 #include "inside.h"
 
-#include <stdarg.h>
-
 typedef struct Open {
     const char *path;
     int flags;
@@ -35,19 +33,18 @@ static int opened(M *m, Open o) {
     return renewed(fd);
 }
 
-HOOK int open(const char *path, int flags, ...) {
-    va_list ap;
-    va_start(ap, flags);
-    mode_t mode = va_arg(ap, mode_t);
-    va_end(ap);
+/* The third argument comes where that of an ordinary function does, and no prologue for more is
+ * needed. */
+HOOK int hook_open(const char *path, int flags, mode_t mode) __asm__("open");
+HOOK int hook_open(const char *path, int flags, mode_t mode) {
     M *m = here();
     return m ? opened(m, (Open){path, flags, mode}) : libc(open)(path, flags, mode);
 }
 
 /* What programs with 64-bit offsets, or built with _FORTIFY_SOURCE, call. */
-int open64(const char *path, int flags, ...) __attribute__((alias("open"), visibility("default")));
+HOOK int hook_open64(const char *path, int flags, mode_t mode) __asm__("open64") __attribute__((alias("open")));
 int __open_2(const char *path, int flags);
-HOOK int __open_2(const char *path, int flags) { return open(path, flags, 0); }
+HOOK int __open_2(const char *path, int flags) { return hook_open(path, flags, 0); }
 int __open64_2(const char *path, int flags) __attribute__((alias("__open_2"), visibility("default")));
 
 HOOK int fsync(int fd) {

@@ -85,8 +85,34 @@ NOINLINE void real_find(void);
         real.name;                                                                                 \
     }))
 
+/* This thread's M; NULL: it has none, as plain threads that never used gort. */
+#define NO_TLS 1 /* no distance of an aligned word: the core is not yet known */
+extern long tls_m_at;
+extern const bool *forked;
+extern Chunk *const *descs;
+INLINE M *thread_m(void) {
+    long at = tls_m_at;
+    return likely(at != NO_TLS) ? ARCH_TLS_AT(at) : NULL;
+}
+INLINE uintptr_t stack_pointer(void) {
+#ifdef __x86_64__
+    uintptr_t sp;
+    __asm__("movq %%rsp, %0" : "=r"(sp));
+    return sp;
+#else
+    return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
 /* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. */
-INLINE M *here(void) { return core != NULL ? core->here() : NULL; }
+INLINE M *here(void) {
+    M *m = thread_m();
+    return m != NULL && may_park(m, stack_pointer(), forked) ? m : NULL;
+}
+/* The goroutine this thread runs, wherever it is; NULL: none. */
+INLINE G *current(void) {
+    M *m = thread_m();
+    return m == NULL || m->plain || *forked ? NULL : m->curg;
+}
 
 /* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
  * libc's functions more than all that we add (bench/hook_cost.c). On a goroutine only: nobody
@@ -130,9 +156,14 @@ INLINE long result(Stay s, long r) {
 enum { KIND_UNKNOWN, KIND_SOCKET, KIND_NOWAIT, KIND_HOT, KIND_PLAIN, KIND_OTHER };
 enum { READING, WRITING };
 typedef struct Hint { /* atomic hints, for each direction */
-    uint8_t kind[2];
-    uint8_t mistakes[2]; /* how often HOT was wrong */
-    uint8_t unused[4];
+    union {
+        struct {
+            uint8_t kind[2];
+            uint8_t mistakes[2]; /* how often HOT was wrong */
+            uint8_t unused[4];
+        };
+        uint64_t any;
+    };
     uint32_t streak[2];  /* tries since the last that would have blocked */
 } ALIGNED(16) Hint;
 #define KINDS 65536
@@ -152,9 +183,7 @@ INLINE void kind_set_both(int fd, int kind) {
 INLINE void hint_forget(int fd) {
     if ((unsigned)fd >= KINDS) return;
     Hint *h = &fd_hints[fd];
-    uint64_t any;
-    memcpy(&any, h, sizeof any);
-    if (unlikely(any != 0)) memset(h, 0, sizeof *h);
+    if (unlikely(load_rlx(&h->any) != 0)) *h = (Hint){0};
 }
 int kind_look(int fd, int dir); /* asks the kernel; -errno */
 /* hot.c: counts a NOWAIT try that has not blocked, or has. */
@@ -202,27 +231,27 @@ INLINE bool valid_clock(clockid_t clock) { return clock == CLOCK_REALTIME || clo
 
 /* ---- waiting for an address (queue.c) ------------------------------------------------------- */
 
-typedef struct Waiter Waiter;
-struct Waiter {
+typedef struct Sleeper Sleeper;
+struct Sleeper {
     /* its bucket's lock: */
-    Waiter *next, *prev;
+    Sleeper *next, *prev;
     const void *addr;
     G *gp;
     uint32_t ticket;
     bool queued, parked, hit;
 };
 
-void waiter_queue(Waiter *w, const void *addr); /* hits count from here on */
+void sleeper_queue(Sleeper *w, const void *addr); /* hits count from here on */
 /* Until it is hit (true) or the deadline has passed (false). It is off the queue then. */
-bool waiter_wait(Waiter *w, int reason, int64_t deadline);
-bool waiter_cancel(Waiter *w);                  /* true: it was hit already */
+bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
+bool sleeper_cancel(Sleeper *w);                  /* true: it was hit already */
 bool queue_wake(const void *addr, bool all);    /* true: somebody was */
 
 typedef struct Bucket {
     Lock lock;
     uint32_t count; /* lock; read without, after a full fence */
     uint32_t life;  /* lock: the runtime whose goroutines wait here */
-    Waiter *first, *last;
+    Sleeper *first, *last;
 } ALIGNED(CACHE_LINE) Bucket;
 #define BUCKETS 256
 extern Bucket buckets[BUCKETS];

@@ -1,7 +1,9 @@
 /*
  * Mutexes.
  *
- * The common ones have no owner: libc's trylock, and on failure a wait in queue.c.
+ * The common ones have no owner that counts: a goroutine takes them as libc's trylock does, and waits in
+ * queue.c where that fails. The few instructions of both stand here, since another call into libc would cost more
+ * than they do; the owner and the count of users are kept for debuggers and pthread_mutex_destroy.
  *
  * Recursive and error-checking ones are owned by a thread, and two goroutines of one thread would
  * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine: a number no
@@ -15,7 +17,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-enum { KIND_RECURSIVE = 1, KIND_ERRORCHECK = 2 };
+enum { KIND_COMMON = 0, KIND_RECURSIVE = 1, KIND_ERRORCHECK = 2 };
 #define KIND_NO_ELISION 512
 
 static int type_of(pthread_mutex_t *mutex) {
@@ -25,7 +27,7 @@ static int type_of(pthread_mutex_t *mutex) {
 
 /* The owner's mark of the current goroutine; 0: none runs here. Thread ids have at most 22 bits. */
 static int mark(void) {
-    G *gp = core ? core->current() : NULL;
+    G *gp = current();
     return gp ? (int)(0x40000000 | (gp->id & 0x3fffffff)) : 0;
 }
 
@@ -47,15 +49,22 @@ static int take_owned(pthread_mutex_t *mutex, int me) {
     return 0;
 }
 
+static NOINLINE void wake_thread(pthread_mutex_t *mutex) {
+    sys(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+INLINE int release(pthread_mutex_t *mutex) {
+    store_rlx(&mutex->__data.__owner, 0);
+    mutex->__data.__nusers--;
+    if (unlikely(xchg_seq(&mutex->__data.__lock, 0) > 1)) wake_thread(mutex); /* threads wait */
+    released(mutex, false);
+    return 0;
+}
+
 static int release_owned(pthread_mutex_t *mutex) {
     if (type_of(mutex) == KIND_RECURSIVE && --mutex->__data.__count > 0) return 0;
     mutex->__data.__count = 0;
-    store_rlx(&mutex->__data.__owner, 0);
-    mutex->__data.__nusers--;
-    if (xchg_seq(&mutex->__data.__lock, 0) > 1) /* threads wait */
-        syscall(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
-    released(mutex, false);
-    return 0;
+    return release(mutex);
 }
 
 static int try_owned(void *mutex) { return take_owned(mutex, mark()); }
@@ -78,10 +87,23 @@ static NOINLINE int lock_owned(pthread_mutex_t *mutex, int64_t deadline) {
     return here() ? wait_for(mutex, try_owned, WAIT_MUTEX, deadline) : spin(mutex, deadline);
 }
 
+/* Neither owned nor shared, robust, of a priority, elided. */
+INLINE bool is_common(pthread_mutex_t *mutex) { return likely(load_rlx(&mutex->__data.__kind) == KIND_COMMON); }
+
+/* What libc's trylock does. On a goroutine. */
+INLINE int take_common(M *m, pthread_mutex_t *mutex) {
+    int none = 0;
+    if (unlikely(!cas_seq(&mutex->__data.__lock, &none, 1))) return EBUSY;
+    store_rlx(&mutex->__data.__owner, m->tid);
+    mutex->__data.__nusers++;
+    return 0;
+}
+
 HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (unlikely(type_of(mutex) != 0) && mark()) return lock_owned(mutex, GORT_FOREVER);
-    if (!here()) return libc(pthread_mutex_lock)(mutex);
-    int r = libc(pthread_mutex_trylock)(mutex);
+    M *m = here();
+    if (m == NULL) return libc(pthread_mutex_lock)(mutex);
+    int r = is_common(mutex) ? take_common(m, mutex) : try_common(mutex);
     return likely(r != EBUSY) ? r : wait_for(mutex, try_common, WAIT_MUTEX, GORT_FOREVER);
 }
 
@@ -120,6 +142,7 @@ HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
         int me = mark();
         if (me && owner(mutex) == me) return release_owned(mutex);
     }
+    if (is_common(mutex) && here()) return release(mutex);
     int r = libc(pthread_mutex_unlock)(mutex);
     released(mutex, false);
     return r;

@@ -6,7 +6,7 @@
  * one of the hooked functions looks at the queue after libc has released: Dekker, see released().
  *
  * A waiter lives on the stack of who waits. It is hit at most once: before it has parked (the hit
- * is found by waiter_wait) or by claiming the park. One whose deadline was faster is passed over,
+ * is found by sleeper_wait) or by claiming the park. One whose deadline was faster is passed over,
  * and the next one gets the hit.
  *
  * Goroutines that still wait when their runtime ends will never run again, and their stacks are
@@ -28,7 +28,7 @@ static void lock_bucket(Bucket *b) {
     store_rlx(&b->count, 0);
 }
 
-static void push(Bucket *b, Waiter *w) {
+static void push(Bucket *b, Sleeper *w) {
     w->next = NULL;
     w->prev = b->last;
     *(b->last ? &b->last->next : &b->first) = w;
@@ -37,17 +37,17 @@ static void push(Bucket *b, Waiter *w) {
     store_rlx(&b->count, b->count + 1);
 }
 
-static void take_off(Bucket *b, Waiter *w) {
+static void take_off(Bucket *b, Sleeper *w) {
     *(w->prev ? &w->prev->next : &b->first) = w->next;
     *(w->next ? &w->next->prev : &b->last) = w->prev;
     w->queued = false;
     store_rlx(&b->count, b->count - 1);
 }
 
-void waiter_queue(Waiter *w, const void *addr) {
+void sleeper_queue(Sleeper *w, const void *addr) {
     Bucket *b = bucket_of(addr);
     M *m = core->enter();
-    *w = (Waiter){.addr = addr, .gp = self(m)};
+    *w = (Sleeper){.addr = addr, .gp = self(m)};
     lock_bucket(b);
     push(b, w);
     core->unlock(&b->lock);
@@ -55,7 +55,7 @@ void waiter_queue(Waiter *w, const void *addr) {
     core->leave(m);
 }
 
-bool waiter_wait(Waiter *w, int reason, int64_t deadline) {
+bool sleeper_wait(Sleeper *w, int reason, int64_t deadline) {
     Bucket *b = bucket_of(w->addr);
     bool timed_out = false;
     M *m = core->enter();
@@ -78,7 +78,7 @@ bool waiter_wait(Waiter *w, int reason, int64_t deadline) {
     return w->hit;
 }
 
-bool waiter_cancel(Waiter *w) {
+bool sleeper_cancel(Sleeper *w) {
     Bucket *b = bucket_of(w->addr);
     M *m = core->enter();
     lock_bucket(b);
@@ -90,7 +90,7 @@ bool waiter_cancel(Waiter *w) {
 
 /* The bucket's lock: hits w, which is off the queue. False: its deadline was faster. *gp: to be
  * made ready. */
-static bool hit(Waiter *w, G **gp) {
+static bool hit(Sleeper *w, G **gp) {
     *gp = w->parked ? w->gp : NULL;
     if (w->parked && !wait_claim(w->gp, w->ticket)) return false;
     w->hit = true;
@@ -100,15 +100,15 @@ static bool hit(Waiter *w, G **gp) {
 bool queue_wake(const void *addr, bool all) {
     Bucket *b = bucket_of(addr);
     bool any = false;
-    if (core == NULL || core->child()) return false;
+    if (core == NULL || *forked) return false;
     Stay s = {false};
-    if (core->here()) s = stay();
+    if (here()) s = stay();
     M *m = core->enter();
     for (;;) {
         G *gp = NULL;
         bool done = false;
         lock_bucket(b);
-        Waiter *w = b->first;
+        Sleeper *w = b->first;
         while (w && w->addr != addr) w = w->next;
         if (w) {
             take_off(b, w);
@@ -129,15 +129,15 @@ int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {
     Stay s = stay();
     int r;
     for (int64_t pause = PAUSE_FIRST;; pause = pause * 2 > PAUSE_MOST ? PAUSE_MOST : pause * 2) {
-        Waiter w;
-        waiter_queue(&w, object);
+        Sleeper w;
+        sleeper_queue(&w, object);
         r = attempt(object);
         if (r != EBUSY) {
-            if (waiter_cancel(&w) && r != 0) queue_wake(object, false); /* not ours to keep */
+            if (sleeper_cancel(&w) && r != 0) queue_wake(object, false); /* not ours to keep */
             break;
         }
         int64_t soon = after(pause);
-        if (waiter_wait(&w, reason, soon < deadline ? soon : deadline)) pause = PAUSE_FIRST / 2;
+        if (sleeper_wait(&w, reason, soon < deadline ? soon : deadline)) pause = PAUSE_FIRST / 2;
         if ((r = attempt(object)) != EBUSY) break;
         if (deadline != GORT_FOREVER && deadline <= gort_now()) {
             r = ETIMEDOUT;

@@ -11,6 +11,9 @@
 
 Real real;
 const HookCore *core;
+long tls_m_at = NO_TLS;
+const bool *forked;
+Chunk *const *descs;
 
 static void *find(const char *name) {
     static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.34"};
@@ -29,7 +32,12 @@ NOINLINE void real_find(void) {
 static __attribute__((constructor(101))) void load(void) {
     real_find();
     const HookCore *c = gort_hook_core();
-    if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) core = c;
+    if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
+        core = c;
+        forked = c->forked;
+        descs = c->descs;
+        tls_m_at = c->tls_m;
+    }
 }
 
 NOINLINE void set_errno(int e) { *__errno_location() = e; }
