@@ -50,9 +50,10 @@ const HookCore *gort_hook_core(void);
  * own function is the right one. On the alternate stack a signal handler of the program runs;
  * parking there would give the stack to the next signal. */
 INLINE bool may_park(const M *m, uintptr_t sp, const bool *forked) {
-    if (m->locks != 0 || m->plain || unlikely(*forked)) return false;
     const G *gp = m->curg;
-    return gp != NULL && load_rlx(&gp->status) == G_RUNNING && sp - (uintptr_t)m->altstack >= ALT_STACK;
+    if (m->locks != 0 || gp == NULL || unlikely(*forked)) return false;
+    if (load_rlx(&gp->status) != G_RUNNING || (gp->flags & GF_THREAD)) return false;
+    return sp - (uintptr_t)m->altstack >= ALT_STACK;
 }
 
 /* The runtime has something in its table about that number: closing it needs gort_close. A hint for a number that

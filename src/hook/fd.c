@@ -4,7 +4,8 @@
  * A number that the runtime knows is closed by gort_close, so that nothing of it is taken for its
  * next owner's. Whoever waits on it in a hooked call gets EBADF.
  *
- * fcntl needs no care for O_NONBLOCK: the hook never changes it (kind.c).
+ * fcntl needs no care for O_NONBLOCK, which the hook never changes (kind.c); it is noted when it is
+ * set, as a hint that a call will not wait.
  */
 #include "inside.h"
 
@@ -16,7 +17,7 @@ static NOINLINE int close_known(int fd) {
 HOOK int close(int fd) {
     hint_forget(fd);
     if (!here()) return libc(close)(fd);
-    if (unlikely(desc_known(descs, fd))) return close_known(fd);
+    if (unlikely(desc_known(known.descs, fd))) return close_known(fd);
     return (int)returned(sys(SYS_close, fd, 0, 0, 0, 0, 0));
 }
 
@@ -29,19 +30,26 @@ static NOINLINE void forget(int fd) {
 int renewed(long fd) {
     if (fd < 0) return (int)returned(fd);
     hint_forget((int)fd);
-    if (unlikely(desc_known(descs, (int)fd))) forget((int)fd);
+    if (unlikely(desc_known(known.descs, (int)fd))) forget((int)fd);
     return (int)fd;
 }
 
-HOOK int dup(int fd) { return here() ? renewed(sys(SYS_dup, fd, 0, 0, 0, 0, 0)) : libc(dup)(fd); }
+/* As renewed(), and it is the same file as `from`. */
+static int copied(long fd, int from) {
+    int r = renewed(fd);
+    if (likely(r >= 0)) hint_copy(r, from);
+    return r;
+}
+
+HOOK int dup(int fd) { return here() ? copied(sys(SYS_dup, fd, 0, 0, 0, 0, 0), fd) : libc(dup)(fd); }
 
 HOOK int dup2(int fd, int to) {
     if (!here() || fd == to) return libc(dup2)(fd, to);
-    return renewed(sys(SYS_dup3, fd, to, 0, 0, 0, 0));
+    return copied(sys(SYS_dup3, fd, to, 0, 0, 0, 0), fd);
 }
 
 HOOK int dup3(int fd, int to, int flags) {
-    return here() ? renewed(sys(SYS_dup3, fd, to, flags, 0, 0, 0)) : libc(dup3)(fd, to, flags);
+    return here() ? copied(sys(SYS_dup3, fd, to, flags, 0, 0, 0), fd) : libc(dup3)(fd, to, flags);
 }
 
 typedef struct Locking {
@@ -64,14 +72,32 @@ static int lock_file(int fd, int cmd, void *arg) {
     return r;
 }
 
+/* The owner has set or taken O_NONBLOCK, on whatever thread. With it, whatever is no socket is called as
+ * it is. */
+static int flags_set(int fd, long flags, long r) {
+    if (r >= 0 && (flags & O_NONBLOCK)) {
+        flags_add(fd, HINT_NONBLOCK);
+        for (int dir = READING; dir <= WRITING; dir++)
+            if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_PLAIN);
+    } else if (r >= 0 && (flags_hint(fd) & HINT_NONBLOCK)) {
+        flags_take(fd, HINT_NONBLOCK);
+        for (int dir = READING; dir <= WRITING; dir++)
+            if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_UNKNOWN);
+    }
+    return (int)returned(r);
+}
+
 /* Flags: what libc does with them is the bare call, and so are the locks that do not wait. The third
  * argument comes where that of an ordinary function does, and no prologue for more is needed. */
 HOOK int hook_fcntl(int fd, int cmd, void *arg) __asm__("fcntl");
 HOOK int hook_fcntl(int fd, int cmd, void *arg) {
-    if (likely(cmd >= F_GETFD && cmd <= F_SETLK)) return (int)returned(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0));
+    if (likely(cmd >= F_GETFD && cmd <= F_SETLK)) {
+        long r = sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0);
+        return cmd == F_SETFL ? flags_set(fd, (long)arg, r) : (int)returned(r);
+    }
     if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) || !here())
         return libc(fcntl)(fd, cmd, arg);
-    if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) return renewed(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0));
+    if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) return copied(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0), fd);
     return lock_file(fd, cmd, arg);
 }
 _Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F_GETLK == 5 && F_SETLK == 6, "");

@@ -22,15 +22,22 @@ static long open_announced(const Open *o) {
     return fd;
 }
 
+/* Most files never make anybody wait: they need not be looked at before they are read. What does after all,
+ * a FIFO or a terminal, is found out (hot.c). */
+static void guess(int fd, int flags) {
+    if (flags & O_NONBLOCK) flags_add(fd, HINT_NONBLOCK);
+    else flags_add(fd, HINT_OPENED);
+    kind_set_both(fd, flags & O_NONBLOCK ? KIND_PLAIN : KIND_HOT);
+}
+
 static int opened(M *m, Open o) {
-    long fd;
-    if (likely(core->retakes())) {
-        fd = open_now(&o);
-        if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) core_pass();
-    } else {
-        fd = open_announced(&o);
-    }
-    return renewed(fd);
+    if (unlikely(!core->retakes())) return renewed(open_announced(&o));
+    long fd = open_now(&o);
+    bool taken = load_rlx(&m->attn) & ATTN_TAKEN;
+    if (unlikely(taken)) core_pass();
+    int r = renewed(fd);
+    if (likely(r >= 0 && !taken && !(o.flags & O_PATH))) guess(r, o.flags);
+    return r;
 }
 
 /* The third argument comes where that of an ordinary function does, and no prologue for more is

@@ -4,17 +4,19 @@
  * A pipe, or an eventfd, is tried by preadv2 with RWF_NOWAIT. That costs the kernel 110 ns more than
  * read(2), which has no such flag (O_NONBLOCK has other owners: children share the pipe, stdio
  * reads it). So one whose last HOT_AFTER tries have all found something is called by read(2)
- * itself. Should that block after all, it blocks a thread: the monitor takes the P for whoever
- * waits for it, as with any call that nobody announced. What it may cost is kept small:
+ * itself; and so is what open(2) gave, from the start. Should that block after all, it blocks a
+ * thread: the monitor takes the P for whoever waits for it, as with any call that nobody announced.
+ * What it may cost is kept small:
  *
  *   - every HOT_CHECK-th call is a try, and one that finds nothing ends it (hot_off);
  *   - so does one whose P was taken, or during which the monitor has looked three times (60 us to
- *     9 ms); either doubles the number of tries it needs the next time;
+ *     9 ms); either doubles the number of tries it needs the next time. A pipe whose P was taken
+ *     quadruples it for all pipes of the process: 32, 128, 512...;
  *   - while a thread sleeps in such a call, or in any other without its P, no other call takes the
  *     chance: a thousand pipes that fall silent together cost one thread for each P;
  *   - where the monitor cannot take a P it is never done.
  *
- * accept() is the same with poll(2) as the try.
+ * accept() is the same with poll(2) as the try: a socket that is HOT is a listening one.
  *
  * The hints are plain loads and stores: two goroutines on one pipe miscount, and nothing depends on
  * it.
@@ -24,11 +26,16 @@
 #define MISTAKES_MOST 12 /* 16 million tries */
 #define MISTAKES_FEW 3   /* where nobody missed the P: it may have been a busy machine */
 
+#define LESSONS_MOST 6 /* 4^6 * HOT_AFTER */
+
+static uint32_t lessons; /* atomic, a hint: how often a pipe, any of them, was trusted and waited */
+
 NOINLINE void hot_on(int fd, int dir) {
     Hint *h = &fd_hints[fd];
-    if (load_rlx(&h->streak[dir]) >> load_rlx(&h->mistakes[dir]) < HOT_AFTER || !core->retakes()) return;
+    uint32_t doubt = load_rlx(&h->mistakes[dir]) + 2 * load_rlx(&lessons);
+    if (load_rlx(&h->streak[dir]) >> doubt < HOT_AFTER || !core->retakes()) return;
     uint8_t kind = load_rlx(&h->kind[dir]);
-    if (kind == KIND_NOWAIT || kind == KIND_UNKNOWN) store_rlx(&h->kind[dir], KIND_HOT);
+    if (kind != KIND_PLAIN && kind != KIND_OTHER) store_rlx(&h->kind[dir], KIND_HOT);
 }
 
 /* Also for a NOWAIT that has found nothing. */
@@ -36,7 +43,7 @@ NOINLINE void hot_off(int fd, int dir) {
     if ((unsigned)fd >= KINDS) return;
     Hint *h = &fd_hints[fd];
     store_rlx(&h->streak[dir], 0);
-    if (load_rlx(&h->kind[dir]) == KIND_HOT) store_rlx(&h->kind[dir], KIND_UNKNOWN);
+    if (load_rlx(&h->kind[dir]) == KIND_HOT) store_rlx(&h->kind[dir], KIND_UNKNOWN); /* looked at again */
 }
 
 NOINLINE void hot_slept(M *m, int fd, int dir) {
@@ -44,6 +51,9 @@ NOINLINE void hot_slept(M *m, int fd, int dir) {
     Hint *h = &fd_hints[(unsigned)fd % KINDS];
     if ((unsigned)fd < KINDS && load_rlx(&h->mistakes[dir]) < (taken ? MISTAKES_MOST : MISTAKES_FEW))
         store_rlx(&h->mistakes[dir], (uint8_t)(h->mistakes[dir] + 1));
+    if (taken && !(flags_hint(fd) & HINT_OPENED) && load_rlx(&lessons) < LESSONS_MOST)
+        store_rlx(&lessons, load_rlx(&lessons) + 1);
     hot_off(fd, dir);
+    flags_take(fd, HINT_OPENED | HINT_NONBLOCK);
     if (taken) core_pass();
 }

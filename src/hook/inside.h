@@ -30,6 +30,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -47,6 +48,7 @@
 #define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
 #define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep)
 #define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
+#define BORN_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
 #define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
 #define PROCESS_FAMILY(X) X(waitpid) X(system)
@@ -64,7 +66,8 @@
 #define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
 
 #define EVERY_FAMILY(X)                                                                            \
-    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) FD_FAMILY(X)   \
+    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
+    FD_FAMILY(X)                                                                                   \
     FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) COND_FAMILY(X) SEM_FAMILY(X) \
     THREAD_FAMILY(X)
 
@@ -87,11 +90,15 @@ NOINLINE void real_find(void);
 
 /* This thread's M; NULL: it has none, as plain threads that never used gort. */
 #define NO_TLS 1 /* no distance of an aligned word: the core is not yet known */
-extern long tls_m_at;
-extern const bool *forked;
-extern Chunk *const *descs;
+typedef struct Known { /* one cache line: after a long call into the kernel each further one is a miss */
+    long tls_m;        /* as core's */
+    const bool *forked;
+    const uint32_t *taken, *looks;
+    Chunk *const *descs;
+} ALIGNED(CACHE_LINE) Known;
+extern Known known;
 INLINE M *thread_m(void) {
-    long at = tls_m_at;
+    long at = known.tls_m;
     return likely(at != NO_TLS) ? ARCH_TLS_AT(at) : NULL;
 }
 INLINE uintptr_t stack_pointer(void) {
@@ -106,12 +113,12 @@ INLINE uintptr_t stack_pointer(void) {
 /* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. */
 INLINE M *here(void) {
     M *m = thread_m();
-    return m != NULL && may_park(m, stack_pointer(), forked) ? m : NULL;
+    return m != NULL && may_park(m, stack_pointer(), known.forked) ? m : NULL;
 }
 /* The goroutine this thread runs, wherever it is; NULL: none. */
 INLINE G *current(void) {
     M *m = thread_m();
-    return m == NULL || m->plain || *forked ? NULL : m->curg;
+    return m == NULL || m->plain || *known.forked ? NULL : m->curg;
 }
 
 /* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
@@ -160,12 +167,22 @@ typedef struct Hint { /* atomic hints, for each direction */
         struct {
             uint8_t kind[2];
             uint8_t mistakes[2]; /* how often HOT was wrong */
-            uint8_t unused[4];
+            uint8_t flags;       /* HINT_...: of the number, for both */
+            uint8_t unused[3];
         };
-        uint64_t any;
+        uint64_t what;
     };
-    uint32_t streak[2];  /* tries since the last that would have blocked */
+    union {
+        uint32_t streak[2]; /* tries since the last that would have blocked */
+        uint64_t streaks;
+    };
 } ALIGNED(16) Hint;
+enum {
+    HINT_BORN = 1,     /* a socket made here: the runtime knows nothing of an earlier file */
+    HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
+    HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
+    HINT_OPENED = 8    /* by open: HOT from the start, as most files never make anybody wait */
+};
 #define KINDS 65536
 extern Hint fd_hints[KINDS];
 
@@ -179,15 +196,28 @@ INLINE void kind_set_both(int fd, int kind) {
     kind_set(fd, READING, kind);
     kind_set(fd, WRITING, kind);
 }
+INLINE int flags_hint(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].flags) : 0; }
+INLINE void flags_add(int fd, int flags) {
+    if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags | flags));
+}
+INLINE void flags_take(int fd, int flags) {
+    if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags & ~flags));
+}
 /* The number is another file from now on. */
 INLINE void hint_forget(int fd) {
     if ((unsigned)fd >= KINDS) return;
     Hint *h = &fd_hints[fd];
-    if (unlikely(load_rlx(&h->any) != 0)) *h = (Hint){0};
+    if ((load_rlx(&h->what) | load_rlx(&h->streaks)) == 0) return;
+    store_rlx(&h->what, 0);
+    store_rlx(&h->streaks, 0);
+}
+/* The number is now the same file as that one. */
+INLINE void hint_copy(int fd, int from) {
+    if ((unsigned)fd < KINDS && (unsigned)from < KINDS) store_rlx(&fd_hints[fd].what, load_rlx(&fd_hints[from].what));
 }
 int kind_look(int fd, int dir); /* asks the kernel; -errno */
 /* hot.c: counts a NOWAIT try that has not blocked, or has. */
-#define HOT_AFTER 4096
+#define HOT_AFTER 32
 #define HOT_CHECK 256
 NOINLINE void hot_on(int fd, int dir);
 NOINLINE void hot_off(int fd, int dir);
@@ -197,16 +227,21 @@ INLINE void hot_count(int fd, int dir) {
     store_rlx(&fd_hints[fd].streak[dir], n);
     if (unlikely(n % HOT_AFTER == 0)) hot_on(fd, dir);
 }
+/* May a call that is not expected to wait be made as it is? Not while another one waits so. */
+INLINE bool chance(M *m) { return load_rlx(known.taken) == 0 && load_rlx(&m->attn) == 0; }
 /* HOT: is this one to be called as it is? */
 INLINE bool hot_now(M *m, int fd, int dir) {
     uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
     store_rlx(&fd_hints[fd].streak[dir], n);
-    return n % HOT_CHECK != 0 && load_rlx(core->taken) == 0 && load_rlx(&m->attn) == 0;
+    return n % HOT_CHECK != 0 && chance(m);
 }
 /* Called as it is; the monitor's count was `looks` before. Three looks later: it has slept. */
 NOINLINE void hot_slept(M *m, int fd, int dir);
+INLINE bool slept(M *m, uint32_t looks) {
+    return unlikely((load_rlx(&m->attn) & ATTN_TAKEN) || load_rlx(known.looks) - looks >= 3);
+}
 INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
-    if (unlikely((load_rlx(&m->attn) & ATTN_TAKEN) || load_rlx(core->looks) - looks >= 3)) hot_slept(m, fd, dir);
+    if (slept(m, looks)) hot_slept(m, fd, dir);
 }
 int renewed(long fd);           /* fd, of a bare call, is another file now; -errno as returned() */
 bool waits(int fd);             /* the caller wants to wait: it has not set O_NONBLOCK */

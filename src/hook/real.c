@@ -11,9 +11,7 @@
 
 Real real;
 const HookCore *core;
-long tls_m_at = NO_TLS;
-const bool *forked;
-Chunk *const *descs;
+Known known = {.tls_m = NO_TLS};
 
 static void *find(const char *name) {
     static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.34"};
@@ -34,9 +32,7 @@ static __attribute__((constructor(101))) void load(void) {
     const HookCore *c = gort_hook_core();
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;
-        forked = c->forked;
-        descs = c->descs;
-        tls_m_at = c->tls_m;
+        known = (Known){c->tls_m, c->forked, c->taken, c->looks, c->descs};
     }
 }
 

@@ -1,13 +1,12 @@
 /*
- * recv and send in all their forms, accept, connect.
+ * recv and send in all their forms, and accept. (connect.c has connect.)
  *
- * There is no flag that makes one accept or connect non-blocking. connect sets O_NONBLOCK for the
- * moment of the call and takes it back before it waits: nobody else uses a socket that is not yet
- * connected. A listening socket is shared, so there accept asks poll first and then calls as an
- * system call: should another have been faster, a thread waits for the next connection, and nothing
- * is lost. One that always finds a connection need not ask (hot.c).
+ * There is no flag that makes one accept non-blocking, and a listening socket is shared: O_NONBLOCK is
+ * not ours to set. So accept asks poll first and then calls as an announced system call: should
+ * another have been faster, a thread waits for the next connection, and nothing is lost. One that
+ * always finds a connection need not ask (hot.c), nor one whose owner set O_NONBLOCK.
  *
- * A timeout of the socket shows as the kernel shows it: EAGAIN, and EINPROGRESS from connect.
+ * A timeout of the socket shows as the kernel shows it: EAGAIN.
  */
 #include "inside.h"
 
@@ -178,9 +177,11 @@ static long wait_acceptable(int fd) {
     }
 }
 
-static int accepted(long conn) {
+static int accepted(long conn, int flags) {
     int fd = renewed(conn);
-    if (fd >= 0) kind_set_both(fd, KIND_SOCKET);
+    if (fd < 0) return fd;
+    kind_set_both(fd, KIND_SOCKET);
+    flags_add(fd, HINT_BORN | (flags & SOCK_NONBLOCK ? HINT_NONBLOCK : 0));
     return fd;
 }
 
@@ -194,19 +195,20 @@ static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int
     r = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     gort_exit_syscall();
     stay_end(s);
-    return accepted(r);
+    return accepted(r, flags);
 }
 
 static int accept_on(M *m, int fd, struct sockaddr *sa, socklen_t *len, int flags) {
-    bool hot = kind_hint(fd, READING) == KIND_HOT && hot_now(m, fd, READING);
-    if (!hot) {
+    bool asked = !(flags_hint(fd) & HINT_NONBLOCK) && !(kind_hint(fd, READING) == KIND_HOT && hot_now(m, fd, READING));
+    if (asked) {
         if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags);
         hot_count(fd, READING);
     }
-    uint32_t looks = load_rlx(core->looks);
+    uint32_t looks = load_rlx(known.looks);
     long conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     hot_done(m, fd, READING, looks);
-    return accepted(conn);
+    if (unlikely(conn == -EINTR)) return accept_wait(fd, sa, len, flags);
+    return accepted(conn, flags);
 }
 
 HOOK int accept(int fd, struct sockaddr *restrict sa, socklen_t *restrict len) {
@@ -217,53 +219,4 @@ HOOK int accept(int fd, struct sockaddr *restrict sa, socklen_t *restrict len) {
 HOOK int accept4(int fd, struct sockaddr *restrict sa, socklen_t *restrict len, int flags) {
     M *m = here();
     return m ? accept_on(m, fd, sa, len, flags) : libc(accept4)(fd, sa, len, flags);
-}
-
-/* The connection is under way: 0, or how it ended. */
-static long connected(int fd, int64_t deadline) {
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    for (;;) {
-        int64_t left = deadline == GORT_FOREVER ? -1 : deadline - gort_now();
-        if (deadline != GORT_FOREVER && left < 0) left = 0;
-        int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
-        int r = gort_poll(&p, 1, ms);
-        if (r < 0) return r;
-        if (r == 0 && left == 0) return -EINPROGRESS;
-        if (r == 0) continue;
-        int error = 0;
-        socklen_t len = sizeof error;
-        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) return -get_errno();
-        return -error;
-    }
-}
-
-/* -errno. Nobody else uses a socket that is not yet connected. */
-static long connect_now(int fd, const struct sockaddr *sa, socklen_t len, long flags) {
-    sys(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
-    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
-    sys(SYS_fcntl, fd, F_SETFL, flags, 0, 0, 0);
-    return r;
-}
-
-/* A unix socket whose peer's backlog is full: nothing tells when it is not. */
-static long connect_again(int fd, const struct sockaddr *sa, socklen_t len, long flags, int64_t deadline) {
-    for (int64_t pause = 50 * GORT_US;; pause = pause * 2 > 10 * GORT_MS ? 10 * GORT_MS : pause * 2) {
-        if (deadline != GORT_FOREVER && gort_now() >= deadline) return -EAGAIN;
-        gort_sleep(pause);
-        long r = connect_now(fd, sa, len, flags);
-        if (r != -EAGAIN) return r;
-    }
-}
-
-HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {
-    if (!here()) return libc(connect)(fd, sa, len);
-    long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
-    if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
-    kind_set_both(fd, KIND_SOCKET);
-    Stay s = stay();
-    core->forget(fd);
-    long r = connect_now(fd, sa, len, flags);
-    if (r == -EINPROGRESS || r == -EALREADY) r = connected(fd, socket_deadline(fd, SO_SNDTIMEO));
-    else if (r == -EAGAIN) r = connect_again(fd, sa, len, flags, socket_deadline(fd, SO_SNDTIMEO));
-    return (int)result(s, r);
 }

@@ -14,6 +14,7 @@
 /* Called as it is. Where it took so long that the P is gone, the hint may have been wrong. */
 static NOINLINE void look_again(int fd) {
     kind_set_both(fd, KIND_UNKNOWN);
+    flags_take(fd, HINT_NONBLOCK);
     core_pass();
 }
 INLINE ssize_t plain_result(M *m, int fd, long r) {
@@ -89,11 +90,17 @@ INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) 
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
 }
 
-INLINE ssize_t read_hot(M *m, int fd, void *buf, size_t n) {
-    uint32_t looks = load_rlx(core->looks);
+/* As it is. -EINTR: it waited after all, and a goroutine's call is not interrupted. */
+INLINE long read_hot(M *m, int fd, void *buf, size_t n) {
+    uint32_t looks = load_rlx(known.looks);
     long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
     hot_done(m, fd, READING, looks);
-    return returned(r);
+    return r;
+}
+
+static NOINLINE ssize_t read_again(int fd, void *buf, size_t n) {
+    struct iovec iov = {buf, n};
+    return read_look(here(), fd, &iov, 1);
 }
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
@@ -101,7 +108,10 @@ HOOK ssize_t read(int fd, void *buf, size_t n) {
     if (m == NULL || n == 0) return libc(read)(fd, buf, n);
     int kind = kind_hint(fd, READING);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_read, fd, buf, n, 0, 0, 0));
-    if (kind == KIND_HOT && hot_now(m, fd, READING)) return read_hot(m, fd, buf, n);
+    if (kind == KIND_HOT && hot_now(m, fd, READING)) {
+        long r = read_hot(m, fd, buf, n);
+        return likely(r != -EINTR) ? returned(r) : read_again(fd, buf, n);
+    }
     struct iovec iov = {buf, n};
     return read_any(m, fd, kind, &iov, 1);
 }
@@ -201,11 +211,16 @@ INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n)
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
-INLINE ssize_t write_hot(M *m, int fd, const void *buf, size_t n) {
-    uint32_t looks = load_rlx(core->looks);
+INLINE long write_hot(M *m, int fd, const void *buf, size_t n) {
+    uint32_t looks = load_rlx(known.looks);
     long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
     hot_done(m, fd, WRITING, looks);
-    return returned(r);
+    return r;
+}
+
+static NOINLINE ssize_t write_again(int fd, const void *buf, size_t n) {
+    struct iovec iov = {(void *)buf, n};
+    return write_look(here(), fd, &iov, 1);
 }
 
 HOOK ssize_t write(int fd, const void *buf, size_t n) {
@@ -213,7 +228,10 @@ HOOK ssize_t write(int fd, const void *buf, size_t n) {
     if (m == NULL || n == 0) return libc(write)(fd, buf, n);
     int kind = kind_hint(fd, WRITING);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_write, fd, buf, n, 0, 0, 0));
-    if (kind == KIND_HOT && hot_now(m, fd, WRITING)) return write_hot(m, fd, buf, n);
+    if (kind == KIND_HOT && hot_now(m, fd, WRITING)) {
+        long r = write_hot(m, fd, buf, n);
+        return likely(r != -EINTR) ? returned(r) : write_again(fd, buf, n);
+    }
     struct iovec iov = {(void *)buf, n};
     return write_any(m, fd, kind, &iov, 1);
 }

@@ -16,8 +16,11 @@ static void make_hot(int *end) {
     }
 }
 
+static int reader_tid;
+
 static void reader(void *arg) {
     int value = -1, i = (int)(intptr_t)arg;
+    set(&reader_tid, (int)syscall(SYS_gettid));
     CHECK_EQ(read(ends[i][0], &value, sizeof value), sizeof value);
     CHECK_EQ(value, i);
     add(&got, 1);
@@ -45,6 +48,10 @@ static bool one_blocks(void) {
     if (test_procs() == 1) wait_until(retakes() > before || waiting_for("IO wait") == 1);
     bool slept = retakes() > before;
     for (int i = 0; i < 100; i++) gort_yield();
+    if (slept) { /* a goroutine's call is not interrupted: it goes on waiting, as a goroutine */
+        CHECK_EQ(syscall(SYS_tgkill, getpid(), get(&reader_tid), SIGUSR1), 0);
+        wait_for_waiting("IO wait", 1);
+    }
     CHECK_EQ(write(ends[0][1], &first, sizeof first), sizeof first);
     wait_until(get(&got) == 1);
     CHECK_EQ(close(ends[0][0]), 0);
@@ -92,7 +99,11 @@ static void ends_and_numbers(void) {
     wait_until(get(&got) == 1);
 }
 
+static void on_signal(int sig) {}
+
 static int run(int argc, char **argv) {
+    struct sigaction sa = {.sa_handler = on_signal}; /* no SA_RESTART */
+    CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
     some_block();
     all_block();
     ends_and_numbers();

@@ -1,0 +1,126 @@
+/*
+ * connect.
+ *
+ * There is no flag that makes one connect non-blocking. Most do not block: a unix socket, the loopback
+ * (whose handshake is over before connect(2) returns), a socket without connections, one with
+ * O_NONBLOCK. Those are called as they are. Where one waits after all, its peer's backlog
+ * being full, it blocks a thread: the monitor takes the P, and the next ones go the long way.
+ *
+ * The long way sets O_NONBLOCK for the moment of the call and takes it back before it waits: nobody
+ * else uses a socket that is not yet connected.
+ *
+ * A timeout of the socket shows as the kernel shows it: EINPROGRESS.
+ */
+#include "inside.h"
+
+#include <netinet/in.h>
+
+/* ---- as it is ------------------------------------------------------------------------------- */
+
+#define DOUBT_FIRST 64
+#define DOUBT_MOST 65536
+
+static uint32_t doubt;   /* atomic, a hint: so many more go the long way */
+static uint32_t lesson;  /* likewise: what the next one that waits sets it to */
+
+static bool near(const struct sockaddr *sa, socklen_t len) {
+    if (len < sizeof sa->sa_family) return true; /* connect(2) says what is wrong with it */
+    if (sa->sa_family == AF_INET && len >= sizeof(struct sockaddr_in))
+        return *(const uint8_t *)&((const struct sockaddr_in *)(const void *)sa)->sin_addr == 127;
+    if (sa->sa_family == AF_INET6 && len >= sizeof(struct sockaddr_in6))
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
+    return sa->sa_family == AF_UNIX || sa->sa_family == AF_UNSPEC;
+}
+
+static bool trusted(void) {
+    uint32_t left = load_rlx(&doubt);
+    if (likely(left == 0)) return true;
+    store_rlx(&doubt, left - 1);
+    return false;
+}
+
+/* Nothing is left of the number's last file in the runtime's table. */
+static bool fresh(int fd, int flags) { return (flags & HINT_BORN) || !desc_known(known.descs, fd); }
+
+/* It is not expected to wait, and may be tried. */
+static bool is_short(M *m, int fd, const struct sockaddr *sa, socklen_t len) {
+    int flags = flags_hint(fd);
+    if (sa == NULL || !fresh(fd, flags) || !chance(m)) return false;
+    if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(near(sa, len) && trusted())) return false;
+    return core->retakes();
+}
+
+static NOINLINE void waited(M *m, int fd) {
+    uint32_t next = load_rlx(&lesson) * 2;
+    next = next < DOUBT_FIRST ? DOUBT_FIRST : next > DOUBT_MOST ? DOUBT_MOST : next;
+    store_rlx(&lesson, next);
+    store_rlx(&doubt, next);
+    flags_take(fd, HINT_NONBLOCK | HINT_MESSAGES);
+    if (load_rlx(&m->attn) & ATTN_TAKEN) core_pass();
+}
+
+static long connect_short(M *m, int fd, const struct sockaddr *sa, socklen_t len) {
+    uint32_t looks = load_rlx(known.looks);
+    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
+    if (slept(m, looks)) waited(m, fd);
+    return r;
+}
+
+/* ---- the long way --------------------------------------------------------------------------- */
+
+/* The connection is under way: 0, or how it ended. */
+static long connected(int fd, int64_t deadline) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    for (;;) {
+        int64_t left = deadline == GORT_FOREVER ? -1 : deadline - gort_now();
+        if (deadline != GORT_FOREVER && left < 0) left = 0;
+        int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
+        int r = gort_poll(&p, 1, ms);
+        if (r < 0) return r;
+        if (r == 0 && left == 0) return -EINPROGRESS;
+        if (r == 0) continue;
+        int error = 0;
+        socklen_t len = sizeof error;
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) return -get_errno();
+        return -error;
+    }
+}
+
+/* -errno. Nobody else uses a socket that is not yet connected. */
+static long connect_now(int fd, const struct sockaddr *sa, socklen_t len, long flags) {
+    sys(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
+    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
+    sys(SYS_fcntl, fd, F_SETFL, flags, 0, 0, 0);
+    return r;
+}
+
+/* A unix socket whose peer's backlog is full: nothing tells when it is not. */
+static long connect_again(int fd, const struct sockaddr *sa, socklen_t len, long flags, int64_t deadline) {
+    for (int64_t pause = 50 * GORT_US;; pause = pause * 2 > 10 * GORT_MS ? 10 * GORT_MS : pause * 2) {
+        if (deadline != GORT_FOREVER && gort_now() >= deadline) return -EAGAIN;
+        gort_sleep(pause);
+        long r = connect_now(fd, sa, len, flags);
+        if (r != -EAGAIN) return r;
+    }
+}
+
+static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len) {
+    long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
+    kind_set_both(fd, KIND_SOCKET);
+    Stay s = stay();
+    if (!fresh(fd, flags_hint(fd))) core->forget(fd);
+    long r = connect_now(fd, sa, len, flags);
+    if (r == -EINPROGRESS || r == -EALREADY) r = connected(fd, socket_deadline(fd, SO_SNDTIMEO));
+    else if (r == -EAGAIN) r = connect_again(fd, sa, len, flags, socket_deadline(fd, SO_SNDTIMEO));
+    return (int)result(s, r);
+}
+
+HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {
+    M *m = here();
+    if (m == NULL) return libc(connect)(fd, sa, len);
+    if (!is_short(m, fd, sa, len)) return connect_long(fd, sa, len);
+    long r = connect_short(m, fd, sa, len);
+    /* A signal came while it waited. A unix socket has not begun; any other goes on, and says EALREADY. */
+    return likely(r != -EINTR) ? (int)returned(r) : connect_long(fd, sa, len);
+}
