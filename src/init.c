@@ -24,6 +24,7 @@
 #include "loop.h"
 #include "m.h"
 #include "maker.h"
+#include "mutex.h"
 #include "netpoll.h"
 #include "page.h"
 #include "preempt.h"
@@ -147,6 +148,7 @@ static int start(M *m) {
     if (r == 0) r = procs_resize(NULL, (uint32_t)settings.procs);
     if (r < 0) goto ps;
     retake_start();
+    mutex_start();
     if ((r = netpoll_start()) < 0) goto ps;
     if ((r = preempt_install()) < 0) goto poller;
     faults_install();

@@ -29,15 +29,91 @@
  * holds WOKEN ends with LOCKED set (by itself or by another), and the unlock of that one sees
  * PARKED again.
  *
- * The uncontended lock is one bit set without a load before it, which would fetch the line twice;
- * unlock is one CAS. The clock is not read: the monitor's reading will do.
+ * The uncontended lock is one bit set without a load before it, which would fetch the line twice. The
+ * clock is not read: the monitor's reading will do.
  *
- * Orders: acquire by the instruction that sets LOCKED, release by the CAS that clears it; a hand-over is
- * ordered by ready() and park().
+ * The uncontended unlock has no locked instruction at all, which is a third of the whole:
+ *
+ *   owner, unlock                          contender, before it sleeps: make_slow()
+ *   U1  m->unlocking = mu                  S1  set SLOW (bucket locked, like all that follows)
+ *       (compiler barrier)                 S2  membarrier: every CPU that runs a thread of ours passes
+ *   U2  state == LOCKED, and nothing else?     a full barrier
+ *   U3  state = 0                          S3  wait until no M's `unlocking` is this mutex
+ *   U4  m->unlocking = NULL                S4  SLOW still there? else from the beginning
+ *
+ * U3 is a plain store and would wipe out what came after U2: a sleeper's PARKED, and with it the only
+ * trace of him. So PARKED is set only where SLOW has stood since before S2. Each U2 falls before or
+ * after S2 on its CPU. After: it sees SLOW, and the unlock is done by CAS. Before: its U1 is visible
+ * at S3, which waits for U4; U3 is then visible at S4, SLOW is gone, and either the mutex is free or
+ * somebody else has it and S1 comes again. Only S1 sets SLOW, under the bucket's lock, so the one seen
+ * at S4 is the one set at S1.
+ *
+ * Nobody is interrupted between U1 and U4 for long: the handler of preempt.c lets such a thread go on.
+ * After U3 the mutex is not touched: it may be gone. SLOW counts: each unlock by CAS that finds nobody
+ * else takes one off, so that a mutex that was once contended is cheap again after SLOW_UNLOCKS, and the
+ * barrier, some microseconds, is spread over as many. Without membarrier, and on other processors,
+ * every unlock is a CAS.
+ *
+ * Orders: acquire by the instruction that sets LOCKED, release by the store or CAS that clears it; a
+ * hand-over is ordered by ready() and park().
  */
 #include "mutex.h"
+#include "retake.h"
 
 enum { LOCKED = MUTEX_LOCKED, WOKEN = 2, STARVING = 4, PARKED = 8 };
+
+#if defined(__x86_64__) && !defined(GORT_TSAN) /* TSan is told of every release */
+#define PLAIN_UNLOCK 1
+#else
+#define PLAIN_UNLOCK 0
+#endif
+#ifndef SLOW_UNLOCKS
+#ifdef GORT_CHECKED
+#define SLOW_UNLOCKS 3u /* to and fro */
+#else
+#define SLOW_UNLOCKS 0xffffu
+#endif
+#endif
+#define SLOW_ONE 0x100u
+#define SLOW (0xffffu * SLOW_ONE)
+
+static bool slow_first; /* atomic: who wants to sleep makes it slow first */
+static bool plain_works; /* atomic: unlock may be plain; not before all see slow_first */
+
+/* A thread outside of the runtime may go to sleep at this moment without having seen slow_first: it
+ * does so under the lock of a bucket. */
+void mutex_start(void) {
+    if (!PLAIN_UNLOCK || !retake_works || load_rlx(&plain_works)) return;
+    store_rlx(&slow_first, true);
+    for (int i = 0; i < SEMA_BUCKETS; i++) {
+        lock(&sema_table[i].lock, RANK_PRIM);
+        unlock(&sema_table[i].lock);
+    }
+    store_rel(&plain_works, true);
+}
+
+/* S1 to S3, with the bucket's lock. False: no barrier is to be had (any more). */
+static bool make_slow(gort_mutex *mu) {
+    or_seq(&mu->state_, SLOW_UNLOCKS * SLOW_ONE);
+    if (os_membarrier() != 0) return false;
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        for (int i = 0; load_acq(&m->unlocking) == mu; i++)
+            if (i < 100) arch_pause();
+            else os_yield();
+    return true;
+}
+
+/* U1 to U4. False: it is not done; there is more than LOCKED, or no M. */
+INLINE bool unlock_plainly(gort_mutex *mu, M *m) {
+    if (!PLAIN_UNLOCK || load_rlx(&mu->state_) != LOCKED) return false;
+    if (unlikely(m == NULL || m->unlocking != NULL || !load_rlx(&plain_works))) return false;
+    store_rlx(&m->unlocking, mu);
+    fence_compiler(); /* S2 is the fence */
+    bool alone = load_rlx(&mu->state_) == LOCKED;
+    if (likely(alone)) store_rel(&mu->state_, 0);
+    store_rel(&m->unlocking, NULL);
+    return alone;
+}
 
 #define STARVE_AFTER (1 * GORT_MS)
 #define SPINS 4         /* rounds of spinning, as in Go */
@@ -113,6 +189,13 @@ static void received(Attempt *a) {
     if (clock_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
 }
 
+/* The kernel has taken membarrier away from us (a filter that came late): nobody can sleep here. */
+static M *look_again_later(M *m) {
+    if (may_yield(m)) return yield(m);
+    os_nap(50 * GORT_US);
+    return m;
+}
+
 /*
  * Sleeps until woken, handed the mutex (*owner) or timed out (*expired). Returns at once where the
  * mutex is found free.
@@ -124,13 +207,19 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
     sleeper_init(&s, m, a->deadline);
     *owner = *expired = false;
     lock(&b->lock, RANK_PRIM);
-    uint32_t old = load_rlx(&mu->state_);
-    do {
+    for (;;) {
+        uint32_t old = load_rlx(&mu->state_);
         if (!(old & LOCKED)) {
             unlock(&b->lock);
             return m;
         }
-    } while (!cas_acq(&mu->state_, &old, settled(a, old | PARKED | (a->starving ? STARVING : 0))));
+        if (!(old & SLOW) && load_rlx(&slow_first)) {
+            if (make_slow(mu)) continue;
+            unlock(&b->lock);
+            return look_again_later(m);
+        }
+        if (cas_acq(&mu->state_, &old, settled(a, old | PARKED | (a->starving ? STARVING : 0)))) break;
+    }
     sema_push(b, &s, mu, a->since != 0);
     if (a->since == 0) a->since = clock_now();
     a->awoke = false;
@@ -197,12 +286,22 @@ static Sleeper *release_locked(gort_mutex *mu, Bucket *b) {
     return s;
 }
 
-static NOINLINE void unlock_contended(gort_mutex *mu, uint32_t old) {
-    if (in_forked_child()) return;
+/* Free again, and one step nearer to plain unlocks where nobody else is about. */
+INLINE uint32_t freed(uint32_t state) {
+    bool alone = (state & SLOW) != 0 && (state & (PARKED | WOKEN | STARVING)) == 0;
+    return (state & ~(uint32_t)LOCKED) - (alone ? SLOW_ONE : 0);
+}
+
+static NOINLINE void unlock_contended(gort_mutex *mu) {
+    uint32_t old = load_rlx(&mu->state_);
     while (wakes_nobody(old)) {
         if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
-        if (cas_rel(&mu->state_, &old, old & ~(uint32_t)LOCKED)) return;
+        if (cas_rel(&mu->state_, &old, freed(old))) {
+            poll_attention();
+            return;
+        }
     }
+    if (in_forked_child()) return;
     if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
     Bucket *b = sema_bucket(mu);
     M *m = enter();
@@ -235,8 +334,8 @@ EXPORT int gort_mutex_try_lock(gort_mutex *mu) {
 }
 
 EXPORT void gort_mutex_unlock(gort_mutex *mu) {
-    uint32_t old = LOCKED;
     tsan_release(mu);
-    if (unlikely(!cas_rel(&mu->state_, &old, 0))) unlock_contended(mu, old);
-    else poll_attention();
+    M *m = getm();
+    if (unlikely(!unlock_plainly(mu, m))) unlock_contended(mu);
+    else if (unlikely(load_rlx(&m->attn) != 0)) poll_attention();
 }

@@ -10,6 +10,8 @@
 /* The mutex was not free: 0, -ETIMEDOUT. May park. */
 int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason);
 
+void mutex_start(void); /* at the start of a runtime, behind retake_start() */
+
 #define MUTEX_LOCKED 1u /* see mutex.c */
 
 /* One instruction: sets LOCKED and tells whether it was; the other bits, which are of those who

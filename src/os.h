@@ -40,7 +40,7 @@ int os_tgkill(int tid, int signo);
 void os_yield(void);
 void os_nap(int64_t ns);
 int os_membarrier_register(void); /* 0, or -errno where the kernel has none */
-void os_membarrier(void);
+int os_membarrier(void);          /* 0, or -errno */
 int os_cpu_count(void);           /* CPUs in the affinity mask */
 int os_cpu_quota(void);           /* CPUs the cgroup allows, rounded up; 0: no limit */
 void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup; NULL: that */

@@ -141,7 +141,7 @@ void os_nap(int64_t ns) {
 int os_membarrier_register(void) {
     return (int)sys(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
 }
-void os_membarrier(void) { sys(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0); }
+int os_membarrier(void) { return (int)sys(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0); }
 
 long os_write(int fd, const void *buf, size_t n) { return sys(SYS_write, fd, buf, n, 0, 0, 0); }
 

@@ -267,7 +267,7 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
     arch_repair_eintr(context);
     M *m = getm();
     capture_here(m, context);
-    if (m && !m->plain && m->locks == 0 && m->curg && !in_nopreempt(arch_context_pc(context))) {
+    if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !in_nopreempt(arch_context_pc(context))) {
         m->locks = 1;
         fence_compiler();
         if (load_rlx(&m->attn) != 0) preempt_here(m, context);

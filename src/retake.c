@@ -56,8 +56,8 @@ static P *take(M *m, bool (*still)(M *m, int64_t arg), int64_t arg) {
     uint32_t attn = load_rlx(&m->attn);
     if (!retake_works || (attn & (ATTN_PENDING | ATTN_TAKEN | ATTN_EXIT))) return NULL;
     if (!cas_seq(&m->attn, &attn, attn | ATTN_PENDING)) return NULL;                    /* R1 */
-    if (!broken(1)) os_membarrier();                                                    /* R2 */
-    if ((!broken(2) && load_acq(&m->locks) != 0) || (still && !still(m, arg))) {        /* R3 */
+    bool passed = broken(1) || os_membarrier() == 0;                                    /* R2 */
+    if (!passed || (!broken(2) && load_acq(&m->locks) != 0) || (still && !still(m, arg))) { /* R3 */
         withdraw(m);
         return NULL;
     }

@@ -166,6 +166,7 @@ struct M {
     /* The protocols of preempt.c, and what a section and a switch touch. */
     uint32_t locks;  /* own thread only, plain: > 0 in a section, on g0, pinned, in the handler */
     uint32_t attn;   /* atomic: ATTN_... */
+    void *unlocking; /* own thread writes, plain: the mutex it is about to free (mutex.c) */
     P *p;            /* own thread in a section, or a giver while this M waits on its note */
     G *curg;         /* the running G, or a plain thread's pseudo-G; NULL on g0 */
     void *g0sp;      /* saved context of g0 while a G runs */

@@ -18,6 +18,9 @@
 #include <string.h>
 #include <time.h>
 
+/* The bits of a mutex that tell of somebody; the rest is a count (mutex.c). */
+#define AT_REST(mu) ((mu).state_ & 0xff)
+
 #define TEST_UNUSED __attribute__((unused))
 
 /* Repetitions are divided by this where each costs a hundred times as much: TSan makes a thread's

@@ -16,7 +16,7 @@ static void tries_and_deadlines(void) {
     gort_mutex_unlock(&m);
     CHECK_EQ(gort_mutex_lock_until(&m, GORT_FOREVER), 0);
     gort_mutex_unlock(&m);
-    CHECK_EQ(m.state_, 0);
+    CHECK_EQ(AT_REST(m), 0);
 }
 
 /* ---- exclusion ------------------------------------------------------------------------------ */
@@ -104,7 +104,7 @@ static void exclusion(void) {
     for (int i = 0; i < threads; i++) pthread_join(t[i], NULL);
     CHECK_EQ(s.plain, s.locked);
     CHECK_GE(s.plain, 6 * 500 + threads * 300);
-    CHECK_EQ(s.m.state_, 0);
+    CHECK_EQ(AT_REST(s.m), 0);
 }
 
 /* ---- waiters that give up ------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static void giving_up(void) {
     for (int i = 0; i < 10; i++) CHECK_EQ(gort_wg_go(&s.wg, expiring, &s), 0);
     gort_wg_wait(&s.wg);
     gort_mutex_unlock(&s.m);
-    CHECK_EQ(s.m.state_, 0);
+    CHECK_EQ(AT_REST(s.m), 0);
 
     gort_mutex_lock(&s.m);
     for (int i = 0; i < 10; i++) {
@@ -141,7 +141,7 @@ static void giving_up(void) {
     gort_mutex_unlock(&s.m);
     gort_wg_wait(&stay);
     CHECK_EQ(s.plain, 10);
-    CHECK_EQ(s.m.state_, 0);
+    CHECK_EQ(AT_REST(s.m), 0);
 }
 
 /* ---- fairness ------------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ static void fairness(void) {
     }
     set(&f.stop, 1);
     gort_wg_wait(&f.wg);
-    CHECK_EQ(f.m.state_, 0);
+    CHECK_EQ(AT_REST(f.m), 0);
 }
 
 /* One waiter that has waited 1 ms and lost once is handed the mutex by the next unlock, so

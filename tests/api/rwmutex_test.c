@@ -6,7 +6,7 @@
 #define W "sync.RWMutex.Lock"
 
 static void is_as_new(gort_rwmutex *rw) {
-    CHECK_EQ(rw->w_.state_, 0);
+    CHECK_EQ(AT_REST(rw->w_), 0);
     CHECK_EQ(rw->readers_, 0);
 }
 

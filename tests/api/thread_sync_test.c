@@ -111,7 +111,7 @@ static void together(void) {
     for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
     CHECK_EQ(s.by_mutex, s.locks);
     CHECK_EQ(s.locks + s.timeouts, THREADS * ROUNDS);
-    CHECK(s.m.state_ == 0 && s.rw.readers_ == 0 && s.rw.w_.state_ == 0 && s.sem.permits_ == 4);
+    CHECK(AT_REST(s.m) == 0 && s.rw.readers_ == 0 && AT_REST(s.rw.w_) == 0 && s.sem.permits_ == 4);
     gort_ctx_release(s.ctx);
 
     for (int i = 0; i < THREADS; i++) CHECK_EQ(pthread_create(&t[i], NULL, taker, &s), 0);
