@@ -56,13 +56,14 @@ static void thief_2(void) { steal(&ps[2], false); }
 
 static void model_reset(void) {
     memset(ps, 0, sizeof ps);
+    memset(gs, 0, sizeof gs);
     memset(taken, 0, sizeof taken);
     moved_to_global = (GList){0};
     ps[0].head = ps[0].tail = UINT32_MAX - 2; /* the indices wrap */
     sched.procs = 3;
-    spawn(owner);
-    spawn(thief_1);
-    if (THIEVES == 2) spawn(thief_2);
+    mc_spawn(owner);
+    mc_spawn(thief_1);
+    if (THIEVES == 2) mc_spawn(thief_2);
 }
 
 static void model_end(void) {
@@ -80,7 +81,8 @@ static uint64_t model_hash(uint64_t h) {
         h = mix(mix(mix(h, ps[i].head), ps[i].tail), WORD(ps[i].runnext));
         h = mix_bytes(h, ps[i].ring, sizeof ps[i].ring);
     }
-    return h;
+    for (int i = 0; i < GS; i++) h = mix(mix(h, WORD(gs[i].schedlink)), (uint64_t)taken[i]);
+    return MIX(h, moved_to_global);
 }
 
 int main(void) { return model_main("ring"); }

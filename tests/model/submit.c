@@ -79,8 +79,8 @@ static void model_reset(void) {
     sched.npidle = 0;
     sched.spinning = 1; /* the searcher */
     woken = found = 0;
-    spawn(submitter);
-    spawn(searcher);
+    mc_spawn(submitter);
+    mc_spawn(searcher);
 }
 
 static void model_end(void) { MUST(found || woken); }
