@@ -133,7 +133,7 @@ static Segment *take(M *m, Stack *s, int cls) {
 
 /* fp is __morestack's frame pointer: [0] the caller's, [1] return onto the `ret`, [2] the
  * function's return address, [3]... its stack arguments; [-1]...[-7] saved registers, [-8] what
- * gort_split_shrink gets, 0: nothing was grown; [-9] free. */
+ * gort_split_shrink gets, 0: nothing was grown; [-9] the size of the stack arguments. */
 static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes) {
     if (likely(bytes == 0)) return top & ~(uintptr_t)15;
     uintptr_t *to = (uintptr_t *)((top & ~(uintptr_t)15) - ROUND16(bytes));
@@ -141,8 +141,10 @@ static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes
     return (uintptr_t)to;
 }
 
+/* 0: on the old stack, with a copy of the arguments. Their place is where we return to: __morestack makes it
+ * once we have. */
 static uintptr_t in_place(const uintptr_t *fp, size_t bytes) {
-    return with_arguments((uintptr_t)(fp - 9), fp, bytes);
+    return bytes == 0 ? (uintptr_t)(fp - 9) & ~(uintptr_t)15 : 0;
 }
 
 static uintptr_t grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) {

@@ -12,7 +12,7 @@
  *     rbp -  8   rax   rbp - 16  rdi   rbp - 24  rsi   rbp - 32  rdx
  *     rbp - 40   rcx   rbp - 48  r8    rbp - 56  r9
  *     rbp - 64   the segment that was taken, or 0: for gort_split_shrink
- *     rbp - 72   (alignment)
+ *     rbp - 72   the size of the stack arguments
  *
  * The name and the frame description are what debuggers and the unwinder of C++ go by: a caller's
  * frame at a lower address than its callee's is believed of __morestack only. The description says that
@@ -69,9 +69,12 @@ __morestack:
         movq    %r10, %rdi
         movq    %r11, %rsi
         movq    %rbp, %rdx
+        movq    %r11, -72(%rbp)
         call    *gort_split_grow@GOTPCREL(%rip)
+        testq   %rax, %rax
+        jz      3f
         movq    %rax, %rsp
-        movq    8(%rbp), %r10
+2:      movq    8(%rbp), %r10
         movq    -8(%rbp), %rax
         movq    -16(%rbp), %rdi
         movq    -24(%rbp), %rsi
@@ -82,13 +85,23 @@ __morestack:
         incq    %r10
         call    *%r10
         cmpq    $0, -64(%rbp)
-        jne     2f
+        jne     4f
         leave
         .cfi_remember_state
         .cfi_def_cfa rsp, 16
         ret
         .cfi_restore_state
-2:      leaq    -72(%rbp), %rsp
+/* In place, with stack arguments: a copy of them below us, where the frames of gort_split_grow were. */
+3:      movq    -72(%rbp), %rcx
+        leaq    15(%rcx), %rax
+        andq    $-16, %rax
+        subq    %rax, %rsp
+        leaq    24(%rbp), %rsi
+        movq    %rsp, %rdi
+        shrq    $3, %rcx
+        rep movsq
+        jmp     2b
+4:      leaq    -72(%rbp), %rsp
         movq    %rax, -8(%rbp)
         movq    %rdx, -16(%rbp)
         movq    -64(%rbp), %rdi

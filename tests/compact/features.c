@@ -81,6 +81,33 @@ static NOINLINE int call_variadic(void) {
 
 static NOINLINE void call_by_value(void) { three = by_value(one, 3, 1.5, two); }
 
+/* Calls libc, so it may be sent to a large segment; where there is room already it goes on in place, with
+ * a copy of its arguments. */
+static __attribute__((noipa)) long to_libc(int a, int b, int c, int d, int e, int f, long g, Large large, long h) {
+    char text[200];
+    snprintf(text, sizeof text, "%d %d %d %d %d %d %ld %ld %ld %ld", a, b, c, d, e, f, g, large.v[0], large.v[69], h);
+    return strcmp(text, "1 2 3 4 5 6 7 8 9 10") == 0 ? (long)strlen(text) : 0;
+}
+
+static __attribute__((noipa)) long eight(int a, int b, int c, int d, int e, int f, int g, int h) {
+    char text[100];
+    int n = snprintf(text, sizeof text, "%d %d %d %d %d %d %d %d", a, b, c, d, e, f, g, h);
+    return strcmp(text, "1 2 3 4 5 6 7 8") == 0 ? n : 0;
+}
+
+/* Here, and from a function that has its room for libc. */
+static void arguments_in_place(void) {
+    Large large = {{8}};
+    large.v[69] = 9;
+    HOLDS(eight(1, 2, 3, 4, 5, 6, 7, 8) == 15);
+    HOLDS(to_libc(1, 2, 3, 4, 5, 6, 7, large, 10) == 20);
+}
+
+static void *arguments_on_a_thread(void *arg) {
+    arguments_in_place();
+    return arg;
+}
+
 static void arguments(void) {
     HOLDS(call_mixed());
     HOLDS(call_variadic());
@@ -235,7 +262,7 @@ static void in_parts(void *arg) {
 
 static void deep(void) { HOLDS(down(50000) == 50000); } /* about 12 MB */
 
-static Part parts[] = {{120, arguments}, {60, arrays}, {60, jumps}, {40, libc}, {0, large_in_a_loop}, {0, signals}, {0, deep}};
+static Part parts[] = {{120, arguments}, {60, arrays}, {60, jumps}, {40, libc}, {0, large_in_a_loop}, {0, signals}, {0, deep}, {60, arguments_in_place}};
 #define PARTS ((int)(sizeof parts / sizeof parts[0]))
 
 static void keeps(void *arg) { /* its registers and frames over parking at every depth */
@@ -286,5 +313,10 @@ static int body(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     mode = argc > 1 ? atoi(argv[1]) : 2;
+    pthread_t t;
+    arguments_in_place();
+    CHECK_EQ(pthread_create(&t, NULL, arguments_on_a_thread, NULL), 0);
+    CHECK_EQ(pthread_join(t, NULL), 0);
+    CHECK_EQ(wrong, 0);
     return gort_main(body, argc, argv);
 }
