@@ -1,32 +1,36 @@
 /*
- * A thousand database clients: each a goroutine with plain libpq code, on fifty connections and a
- * few threads. libpq knows nothing of goroutines; libgort-hook.so lets its calls block only the
- * goroutine that makes them.
+ * A thousand database clients: each a goroutine with plain libpq code, on fifty connections and a few threads: libgort-hook.so
+ * lets libpq's calls block only the goroutine. With compact stacks, a client that waits for a connection takes 1.5 KB:
+ *   cc -O2 -fsplit-stack -maccumulate-outgoing-args -fuse-ld=gold database.c -I../../include -I/usr/include/postgresql \
+ *       ../../build/libgort_split.a -Wl,-E -L../../build -Wl,-rpath,$PWD/../../build -lgort-hook -lpq -lpthread
+ * With ordinary ones, for any compiler and linker, a page:
+ *   cc database.c -I../../include -I/usr/include/postgresql -L../../build -Wl,-rpath,$PWD/../../build \
+ *       -lgort-hook -lgort -lpq -lpthread
  *
- *   cc database.c -I../../include -I/usr/include/postgresql -L../../build -lgort-hook -lgort -lpq -lpthread
- *   ./a.out "host=localhost user=postgres" [threads | none]
- *
- * With the word "threads" the same clients are pthreads, with "none" there are none, to compare. With
- * compact stacks each client costs half as much (docs/hook.md has the command).
+ * ./a.out "host=localhost user=postgres" [--threads | --idle]: the same clients as pthreads, without any
+ * goroutine, to compare; or no clients.
  */
 #include <gort.h>
 #include <libpq-fe.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { CLIENTS = 1000, POOL = 50, QUERIES = 5 };
-static gort_chan *pool; /* connections that nobody uses */
-static long sum;
+enum { CLIENTS = 1000, POOL = 50, QUERIES = 5, KERNEL_STACK = 16 /* KB, each thread's */ };
+static long sum, finished, before[3], peak[3]; /* KB resident, KB of page tables, threads */
+static int threads;
+static gort_chan *pool; /* of goroutines; and that of threads: */
+static struct { PGconn *conn[POOL]; int n; } free_ones;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 /* Apart from the function that waits, which is then small: see docs/compact.md. */
 static __attribute__((noinline)) void query(PGconn *conn, int n) {
     char number[16];
-    const char *params[1] = {number};
     snprintf(number, sizeof number, "%d", n);
-    PGresult *r = PQexecParams(conn, "select $1::int from pg_sleep(0.01)", 1, NULL, params, NULL, NULL, 0);
+    PGresult *r = PQexecParams(conn, "select $1::int from pg_sleep(0.01)", 1, NULL, (const char *[]){number}, NULL, NULL, 0);
     if (PQresultStatus(r) != PGRES_TUPLES_OK) fprintf(stderr, "%s", PQerrorMessage(conn));
     else __atomic_add_fetch(&sum, atoi(PQgetvalue(r, 0, 0)), __ATOMIC_RELAXED);
     PQclear(r);
@@ -39,57 +43,57 @@ static void client(void *arg) {
         query(conn, (int)(intptr_t)arg);
         gort_chan_send(pool, &conn);
     }
+    __atomic_add_fetch(&finished, 1, __ATOMIC_RELEASE);
 }
 
 static void *thread(void *arg) {
-    client(arg);
+    for (int i = 0; i < QUERIES; i++) {
+        pthread_mutex_lock(&lock);
+        while (free_ones.n == 0) pthread_cond_wait(&changed, &lock);
+        PGconn *conn = free_ones.conn[--free_ones.n];
+        pthread_mutex_unlock(&lock);
+        query(conn, (int)(intptr_t)arg);
+        pthread_mutex_lock(&lock);
+        free_ones.conn[free_ones.n++] = conn;
+        pthread_mutex_unlock(&lock);
+        pthread_cond_signal(&changed);
+    }
+    __atomic_add_fetch(&finished, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
-static void as_threads(void) {
-    static pthread_t t[CLIENTS];
-    for (intptr_t i = 0; i < CLIENTS; i++) pthread_create(&t[i], NULL, thread, (void *)i);
-    for (int i = 0; i < CLIENTS; i++) pthread_join(t[i], NULL);
-}
-
-static void as_goroutines(void) {
-    gort_wg wg = {0};
-    for (intptr_t i = 0; i < CLIENTS; i++) gort_wg_go(&wg, client, (void *)i);
-    gort_wg_wait(&wg);
-}
-
-/* What this process has of something, from /proc: KB, or a number. */
-static long status(const char *what) {
+/* What the process has now, where it is more than in `most`. */
+static void measure(long *most) {
+    static const char *const names[] = {"VmRSS: %ld", "VmPTE: %ld", "Threads: %ld"};
     char line[256];
-    long n = -1;
     FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, what, strlen(what)) == 0) n = atol(line + strlen(what) + 1);
-    if (f) fclose(f);
-    return n;
+    for (long value; fgets(line, sizeof line, f);)
+        for (int i = 0; i < 3; i++)
+            if (sscanf(line, names[i], &value) == 1 && value > most[i]) most[i] = value;
+    fclose(f);
 }
 
-static int start(int argc, char **argv) {
-    if (argc < 2) return 2;
-    pool = gort_chan_new(sizeof(PGconn *), POOL);
-    for (int i = 0; i < POOL; i++) {
-        PGconn *conn = PQconnectdb(argv[1]);
-        if (PQstatus(conn) != CONNECTION_OK) {
-            fprintf(stderr, "%s", PQerrorMessage(conn));
-            return 1;
-        }
-        gort_chan_send(pool, &conn);
+static int run(int argc, char **argv) {
+    int clients = argc == 2 || threads ? CLIENTS : 0;
+    for (pool = threads ? NULL : gort_chan_new(sizeof(PGconn *), POOL); free_ones.n < POOL;) {
+        PGconn *conn = free_ones.conn[free_ones.n++] = PQconnectdb(argv[1]);
+        if (PQstatus(conn) != CONNECTION_OK) return fputs(PQerrorMessage(conn), stderr), 1;
+        if (!threads) gort_chan_send(pool, &conn);
     }
-    long before = status("VmRSS:");
+    measure(before);
     int64_t from = gort_now();
-    bool none = argc > 2 && strcmp(argv[2], "none") == 0;
-    if (argc == 2) as_goroutines();
-    else if (!none) as_threads();
-    gort_stats s;
-    gort_stats_read(&s);
-    printf("%d clients, %d queries, %.0f ms, %d threads of the runtime, %ld KB more at the peak\n", CLIENTS,
-           CLIENTS * QUERIES, (double)(gort_now() - from) / GORT_MS, (int)s.threads, status("VmHWM:") - before);
-    return none || sum == (long)CLIENTS * (CLIENTS - 1) / 2 * QUERIES ? 0 : 1;
+    for (intptr_t i = 0; i < clients; i++)
+        if (threads ? pthread_create(&(pthread_t){0}, NULL, thread, (void *)i) : gort_go(client, (void *)i)) return 1;
+    for (measure(peak); __atomic_load_n(&finished, __ATOMIC_ACQUIRE) < clients; usleep(20000)) measure(peak);
+    long kb[3] = {peak[0] - before[0], peak[1] - before[1], (peak[2] - before[2]) * KERNEL_STACK};
+    printf("%d %s, %d connections, %ld threads, %d queries in %.0f ms\n", clients, threads ? "pthreads" : "goroutines",
+           POOL, peak[2], clients * QUERIES, (double)(gort_now() - from) / GORT_MS);
+    printf("memory of the clients %ld KB: resident %ld, page tables %ld, threads' kernel stacks %ld\n",
+           kb[0] + kb[1] + kb[2], kb[0], kb[1], kb[2]);
+    return sum == (long)clients * (clients - 1) / 2 * QUERIES ? 0 : 1;
 }
 
-int main(int argc, char **argv) { return gort_main(start, argc, argv); }
+int main(int argc, char **argv) {
+    threads = argc > 2 && strcmp(argv[2], "--threads") == 0;
+    return argc < 2 ? 2 : threads ? run(argc, argv) : gort_main(run, argc, argv);
+}

@@ -70,7 +70,7 @@ build_compact() { # name flags...
     local name=$1
     shift
     [ -e "$OUT/libgort_split.a" ] || return 1
-    $CC -fuse-ld=gold -O2 -g -std=gnu11 -fsplit-stack -Iinclude "examples/hook/$name.c" -o "$work/$name-compact" \
+    $CC -fuse-ld=gold -O2 -g -std=gnu11 -fsplit-stack -maccumulate-outgoing-args -Iinclude "examples/hook/$name.c" -o "$work/$name-compact" \
         "$OUT/libgort_split.a" -Wl,-E -L"$OUT" -Wl,-rpath,"$OUT" -Wl,--no-as-needed -lgort-hook "$@" -lpthread \
         >"$work/log" 2>&1 || { echo "no compact build of $name: $(head -1 "$work/log")"; return 1; }
 }
@@ -85,10 +85,10 @@ peak() {
 }
 compare_memory() {
     local none lazy compact threads
-    none=$(peak "$work/database" "$where" none)
+    none=$(peak "$work/database" "$where" --idle)
     [ -n "$none" ] || { echo 'memory: no cgroup to measure it with'; return; }
     lazy=$(peak "$work/database" "$where")
-    threads=$(peak "$work/database" "$where" threads)
+    threads=$(peak "$work/database" "$where" --threads)
     compact=
     [ ! -e "$work/database-compact" ] || compact=$(peak "$work/database-compact" "$where")
     echo "memory, kernel included, less what the fifty connections take: 1000 pthreads $((threads - none)) KB," \
@@ -163,6 +163,8 @@ test_postgres() {
     where=${where//PORT/$port}
     build database -I/usr/include/postgresql -lpq && run "$work/database" "$where"
     judge 'examples/hook/database' $?
+    run "$work/database" "$where" --threads
+    judge 'examples/hook/database with pthreads' $?
     if build_compact database -I/usr/include/postgresql -lpq; then
         run "$work/database-compact" "$where"
         judge 'examples/hook/database with compact stacks' $?
