@@ -79,7 +79,11 @@ int64_t os_now(void) { return 0; }
 void os_yield(void) {}
 void os_nap(int64_t ns) {}
 void m_leave_runtime(M *m) {}
-void wake_after_submit(M *m) {}
+void wake_after_submit(M *m) { /* who has yielded is in the global queue, and its stack is left: it is found */
+    lock(&sched.lock, RANK_SCHED);
+    for (G *gp; (gp = glist_pop(&sched.global)) != NULL;) runq_push(NULL, gp);
+    unlock(&sched.lock);
+}
 void wakep(M *m) {}
 M *m_adopt(void) { wrong("a thread without an M"); }
 M *enter_slow(M *m) { wrong("attention"); }
@@ -97,6 +101,7 @@ void global_put(G *gp) { runq_push(NULL, gp); }
 void global_put_list(GList *list) {
     for (G *gp; (gp = glist_pop(list)) != NULL;) runq_push(NULL, gp);
 }
+void global_spill(GList *list) { global_put_list(list); }
 void sim_waited(int64_t deadline) {}
 M *idle_m_get_locked(void) { return NULL; }
 void maker_want_spare_locked(void) {}

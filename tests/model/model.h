@@ -401,12 +401,13 @@ void os_futex_wake(uint32_t *word, int count) {
 }
 
 /* Every CPU that runs a thread of ours passes a full barrier. */
-void os_membarrier(void) {
+int os_membarrier(void) {
     mc_point(MC_FENCE, NULL, 0, 0, 0);
     for (int i = 0; i < MC_THREADS; i++)
         if (&mc_threads[i] != mc_running)
             while (mc_threads[i].pending) mc_arrives(&mc_threads[i]);
     mc_look_at_watched(); /* these were not our stores */
+    return 0;
 }
 
 /* ---- the search ------------------------------------------------------------------------------- */
