@@ -21,6 +21,9 @@
  * they are in use, registers included, since a switch saves them there. A state seen before is not
  * followed again.
  *
+ * A store that goes into the buffer is no point, since nobody sees it yet; that it arrives is one. (But
+ * for membarrier, which makes those arrive that are there: MODEL_BARRIER.)
+ *
  * A place that only one thread ever uses, or that nobody writes, is no point: what comes between makes
  * no difference. Which these are is found out: a run that sees a second thread come to a place marks it,
  * and all begins anew with it marked.
@@ -69,6 +72,9 @@ static void model_end(void); /* all threads have ended: is it right? */
 static uint64_t model_hash(uint64_t h);
 #ifndef MODEL_AFTER
 #define MODEL_AFTER 1 /* a release is followed by a point: plain accesses behind it may come late */
+#endif
+#ifndef MODEL_BARRIER
+#define MODEL_BARRIER 0 /* there is a membarrier: it matters when a store went into the buffer */
 #endif
 #ifdef MODEL_RESUMES
 static void model_resumes(int i); /* thread i goes on: its thread-locals */
@@ -303,10 +309,11 @@ static __attribute__((noinline)) void mc_wipe(void) {
 }
 
 static __attribute__((noinline)) uint64_t mc_op(int op, const void *at, size_t size, uint64_t expect, uint64_t v) {
-    bool private = mc_private(op, at);
-    uint64_t found = private ? mc_do(op, (void *)at, size, expect, v, false) : 0;
+    bool private = mc_private(op, at), buffered = !private && op == MC_STORE && !MODEL_BARRIER && mc_running->pending < MC_BUFFER / 2;
+    if (buffered) mc_catch_plain(); /* in their order */
+    uint64_t found = private || buffered ? mc_do(op, (void *)at, size, expect, v, buffered) : 0;
     mc_wipe();
-    return private ? found : mc_point(op, (void *)at, size, expect, v);
+    return private || buffered ? found : mc_point(op, (void *)at, size, expect, v);
 }
 static __attribute__((noinline)) void mc_after(const void *at) {
     if (!MODEL_AFTER) return;
@@ -343,7 +350,7 @@ static bool mc_cas(void *at, size_t size, void *expect, uint64_t v) {
 #define or_seq or_acq
 #define and_seq(p, v) mc_on(MC_AND, p, v)
 #define fence_full() ((void)mc_op(MC_FENCE, NULL, 0, 0, 0))
-#define fence_compiler() ((void)0)
+#define fence_compiler() (MODEL_BARRIER && mc_running && !mc_quiet ? (void)mc_point(MC_NOTHING, NULL, 0, 0, 0) : (void)0)
 #define bump(p, n) ((void)(*(p) += (n))) /* counters, which decide nothing */
 
 /* ---- waiting and chance ----------------------------------------------------------------------- */
