@@ -51,9 +51,10 @@ LIBFLAGS += -mno-red-zone -fomit-frame-pointer -fno-plt
 else # where a frame record does not tell the sp, a dump follows the chain of them (blocking.c)
 LIBFLAGS += -fno-omit-frame-pointer
 endif
-# The library is not instrumented for TSan: it tells it about its synchronisation (san.h).
+# The library is the same for TSan, without its instrumentation: it sees whether TSan is there, and tells it
+# about goroutines and their order (key.h, san.h).
 USERSAN := $(if $(SAN),-fsanitize=$(SAN))
-LIBSAN  := $(if $(filter thread,$(SAN)),-DGORT_TSAN=1,$(USERSAN))
+LIBSAN  := $(if $(filter thread,$(SAN)),,$(USERSAN))
 
 SRC     := $(sort $(wildcard src/*.c) $(wildcard src/arch/$(ARCH)/*.c))
 ASM     := $(wildcard src/arch/$(ARCH)/*.S)

@@ -44,20 +44,23 @@
 #endif
 
 /* The library is not instrumented for TSan, but libc's copying is intercepted: what it copies under its own
- * locks, in memory that goes from hand to hand, would be a race. (volatile: or it becomes a call again.) */
-#ifdef GORT_TSAN
+ * locks, in memory that goes from hand to hand, would be a race. (volatile: or it becomes a call again.) A
+ * few bytes are no call. */
+#include "key.h"
+void unseen_copy_slow(void *to, const void *from, size_t n); /* key.c */
+void unseen_set_slow(void *to, long c, size_t n);
 INLINE void *unseen_copy(void *to, const void *from, size_t n) {
-    volatile char *t = (volatile char *)to;
-    for (const char *f = (const char *)from; n--;) *t++ = *f++;
+    TSAN_CALL(unseen_copy_slow, to, from, n);
     return to;
 }
 INLINE void *unseen_set(void *to, int c, size_t n) {
-    for (volatile char *t = (volatile char *)to; n--;) *t++ = (char)c;
+    TSAN_CALL(unseen_set_slow, to, (long)c, n);
     return to;
 }
-#define memcpy(to, from, n) unseen_copy((to), (from), (n))
-#define memset(to, c, n) unseen_set((to), (c), (n))
-#endif
+#define FEW_BYTES(n) (__builtin_constant_p(n) && (n) <= 64)
+#define memcpy(to, from, n)                                                                        \
+    (FEW_BYTES(n) || !tsan_on() ? __builtin_memcpy((to), (from), (n)) : unseen_copy((to), (from), (n)))
+#define memset(to, c, n) (FEW_BYTES(n) || !tsan_on() ? __builtin_memset((to), (c), (n)) : unseen_set((to), (c), (n)))
 
 /* One line "gort: fatal: ..." on stderr, then the dump, then abort(). Any thread, any lock:
  * nothing is allocated and no lock is taken. */

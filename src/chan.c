@@ -64,23 +64,35 @@
 /* ---- memory ----------------------------------------------------------------------------------- */
 
 NOINLINE void copy_long(void *to, const void *from, size_t n) {
-#ifdef GORT_TSAN
-    /* TSan intercepts memcpy and would take a hand-over for an access of this thread. */
-    volatile char *t = to;
-    const char *f = from;
-    while (n--) *t++ = *f++;
-#else
     memcpy(to, from, n);
-#endif
 }
 
 NOINLINE void zero(void *to, size_t n) {
-#ifdef GORT_TSAN
-    for (volatile char *t = to; n--;) *t++ = 0;
-#else
     if (n) memset(to, 0, n);
-#endif
 }
+
+/* ---- what TSan is told (chan.h) --------------------------------------------------------------- */
+
+void channel_send(gort_chan *c, const void *value, Sudog *w) {
+    __tsan_acquire(w ? (void *)w : &c->recvq);
+    if (value && c->elem_size) __tsan_read_range((void *)value, (long)c->elem_size);
+    __tsan_release(w ? (void *)w : &c->sendq);
+}
+
+void channel_recv(gort_chan *c, void *value, Sudog *w) {
+    __tsan_acquire(w ? (void *)w : &c->sendq);
+    if (value && c->elem_size) __tsan_write_range(value, (long)c->elem_size);
+    __tsan_release(w ? (void *)w : &c->recvq);
+}
+
+void channel_wait(gort_chan *c, Sudog *w) {
+    if (w->elem && c->elem_size && w->send) __tsan_read_range(w->elem, (long)c->elem_size);
+    if (w->elem && c->elem_size && !w->send) __tsan_write_range(w->elem, (long)c->elem_size);
+    __tsan_release(w);
+    __tsan_release(w->send ? &c->sendq : &c->recvq);
+}
+
+/* ---- a channel's life ------------------------------------------------------------------------- */
 
 EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
     size_t size;

@@ -10,22 +10,6 @@
 #include "sched.h"
 
 
-/*
- * What TSan is told. The library is not instrumented, so these are all it knows of a channel.
- * Senders and receivers have a sync object each: a send publishes to the receivers and learns of
- * what they did before, not of the other senders, or else a race between two senders would be
- * hidden. A hand-over to somebody who waits goes through its Sudog. The values themselves are
- * reported as read by send and written by recv.
- */
-#ifdef GORT_TSAN
-void __tsan_read_range(void *at, long size);
-void __tsan_write_range(void *at, long size);
-#define tsan_reads(p, n) ((p) && (n) ? __tsan_read_range((void *)(p), (long)(n)) : (void)0)
-#define tsan_writes(p, n) ((p) && (n) ? __tsan_write_range((void *)(p), (long)(n)) : (void)0)
-#else
-#define tsan_reads(p, n) ((void)0)
-#define tsan_writes(p, n) ((void)0)
-#endif
 
 /*
  * One wait on one channel (Go's name for it). It lives in the frame of the waiting call (a large select: in its
@@ -159,6 +143,17 @@ INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     }
 }
 
+/*
+ * What TSan is told. The library is not instrumented, so these are all it knows of a channel; it shows
+ * their names. Senders and receivers have a sync object each: a send publishes to the receivers and
+ * learns of what they did before, not of the other senders, or else a race between two senders would
+ * be hidden. A hand-over to somebody who waits goes through its Sudog (w; NULL: the buffer). The values
+ * themselves are reported as read by send and written by recv. In chan.c.
+ */
+void channel_send(gort_chan *c, const void *value, Sudog *w);
+void channel_recv(gort_chan *c, void *value, Sudog *w);
+void channel_wait(gort_chan *c, Sudog *w);
+
 INLINE char *slot(gort_chan *c, size_t i) { return c->buffer + i * c->elem_size; }
 
 /* Where the next element goes; head + count may overflow for elements of no size. */
@@ -170,7 +165,6 @@ INLINE size_t tail(gort_chan *c) {
 /* c->lock. w's value has been copied. */
 INLINE void hand_over(Sudog *w, G **wake) {
     w->ok = true;
-    tsan_release(w);
     *wake = w->g;
 }
 
@@ -181,17 +175,14 @@ INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
     if (c->recvq.first) {
         Sudog *w = dequeue(c, &c->recvq);
         if (likely(w != NULL)) {
-            tsan_acquire(w);
-            tsan_reads(value, c->elem_size);
+            TSAN_TELL(channel_send, c, value, w);
             if (likely(w->elem != NULL)) copy(w->elem, value, c->elem_size);
             hand_over(w, wake);
             return 0;
         }
     }
     if (c->count == c->capacity) return -EAGAIN;
-    tsan_acquire(&c->recvq);
-    tsan_reads(value, c->elem_size);
-    tsan_release(&c->sendq);
+    TSAN_TELL(channel_send, c, value, NULL);
     copy(slot(c, tail(c)), value, c->elem_size);
     store_rlx(&c->count, c->count + 1);
     return 0;
@@ -207,6 +198,7 @@ INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
         store_rlx(&c->count, c->count - 1);
         return;
     }
+    tsan_release(w);
     copy(at, w->elem, c->elem_size); /* the buffer was full: the place just left is its tail */
     hand_over(w, wake);
 }
@@ -214,25 +206,21 @@ INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
 /* c->lock. As send_locked. */
 INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
     if (c->count != 0) {
-        tsan_acquire(&c->sendq);
-        tsan_writes(value, c->elem_size);
+        TSAN_TELL(channel_recv, c, value, NULL);
         take_buffered(c, value, wake);
-        tsan_release(&c->recvq);
         return 0;
     }
     if (c->sendq.first) {
         Sudog *w = dequeue(c, &c->sendq);
         if (likely(w != NULL)) {
-            tsan_acquire(w);
-            tsan_writes(value, c->elem_size);
+            TSAN_TELL(channel_recv, c, value, w);
             if (likely(value != NULL)) copy(value, w->elem, c->elem_size);
             hand_over(w, wake);
             return 0;
         }
     }
     if (likely(!c->closed)) return -EAGAIN;
-    tsan_acquire(&c->sendq);
-    tsan_writes(value, c->elem_size);
+    TSAN_TELL(channel_recv, c, value, NULL);
     if (value) zero(value, c->elem_size);
     return -EPIPE;
 }
@@ -258,10 +246,7 @@ INLINE bool looks_ready(gort_chan *c, bool send) {
 INLINE void wait_on(gort_chan *c, Sudog *w) {
     check(!c->closed);
     if (w->claim) c->pins++;
-    if (w->send) tsan_reads(w->elem, c->elem_size);
-    else tsan_writes(w->elem, c->elem_size);
-    tsan_release(w);
-    tsan_release(w->send ? &c->sendq : &c->recvq);
+    TSAN_TELL(channel_wait, c, w);
     enqueue(w->send ? &c->sendq : &c->recvq, w);
 }
 

@@ -74,13 +74,10 @@ static M *wait_for_calls(M *m, Desc *d) {
 /* TSan watches descriptors as if they were memory, and learns from libc's close that a number is free: by
  * a bare system call its next owner would be a race with the last one. */
 static int close_number(int fd) {
-#ifdef GORT_TSAN
+    if (!tsan_on()) return (int)sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     int *err = __errno_location(), before = *err, r = close(fd) < 0 ? -*err : 0;
     *err = before;
     return r;
-#else
-    return (int)sys6(SYS_close, fd, 0, 0, 0, 0, 0);
-#endif
 }
 
 /* Step 3. *spare: a duplicate to be closed outside; -1: none. */

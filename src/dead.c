@@ -51,9 +51,7 @@ static bool nothing_can_wake(void) {
 static bool only_our_threads(void) {
     int all = os_thread_count();
     int ours = (int)load_rlx(&sched.threads) + 1 + collect_threads(); /* the caller of gort_main */
-#ifdef GORT_TSAN
-    ours++; /* its background thread */
-#endif
+    if (tsan_on()) ours++; /* its background thread */
     return all >= 0 && all <= ours;
 }
 

@@ -41,11 +41,17 @@ static void bury(M *m, void *arg) {
     G *gp = arg;
     Stack *s = gp->stack;
     gp->stack = NULL;
-#ifdef GORT_TSAN
-    __tsan_destroy_fiber(s->san_fiber);
-#endif
+    TSAN_TELL(__tsan_destroy_fiber, s->san_fiber);
     forget(m, gp);
     drop_stack(m, s);
+}
+
+/* What a goroutine did is over for whoever goes on: to be there for a moment says so to TSan. */
+static void tsan_over(void *fiber) {
+    void *here = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(fiber, 0);
+    __tsan_switch_to_fiber(here, 0);
+    __tsan_destroy_fiber(fiber);
 }
 
 /* The runtime has ended and gp with it. */
@@ -57,13 +63,7 @@ void go_abandon(M *m, G *gp) {
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     add_rlx(&sched.other.ended, 1);
     if (s) {
-#ifdef GORT_TSAN
-        /* What it did is over for whoever goes on: to be there for a moment says so to TSan. */
-        void *here = __tsan_get_current_fiber();
-        __tsan_switch_to_fiber(s->san_fiber, 0);
-        __tsan_switch_to_fiber(here, 0);
-        __tsan_destroy_fiber(s->san_fiber);
-#endif
+        if (tsan_on()) tsan_over(s->san_fiber);
         drop_stack(m, s);
     }
     g_free(m, gp);
@@ -200,9 +200,6 @@ static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t si
         memcpy(top, copy, size);
         gp->arg = top;
     }
-#ifdef GORT_TSAN
-    s->san_fiber = __tsan_create_fiber(0);
-#endif
     gp->sp = arch_first_frame(top, goroutine_entry, NULL);
     return 0;
 }

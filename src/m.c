@@ -101,9 +101,7 @@ static void thread_begin(M *m) {
     tsan_own_errno(m->errno_at);
     m->stack_hi = __builtin_frame_address(0);
     m->stack_lo = (char *)m->stack_hi - THREAD_STACK + (16 << 10);
-#ifdef GORT_TSAN
-    m->san_fiber = __tsan_get_current_fiber();
-#endif
+    if (tsan_on()) m->san_fiber = __tsan_get_current_fiber();
     split_thread_begin(m);
     use_alt_stack(m);
     store_rel(&m->alive, 1);

@@ -1,7 +1,8 @@
 /*
  * What the sanitizers have to be told: ASan and TSan about changes of stacks, TSan about the
  * synchronisation of the primitives (the library itself is not instrumented for TSan, so the
- * happens-before edges it makes are announced here). No-ops in an ordinary build.
+ * happens-before edges it makes are announced here). ASan's part is there in its own build only; TSan's in
+ * every one, turned on where the program has TSan (key.h).
  */
 #ifndef SAN_H
 #define SAN_H
@@ -9,30 +10,31 @@
 #include "base.h"
 
 #ifdef GORT_TSAN
-void *__tsan_get_current_fiber(void);
-void *__tsan_create_fiber(unsigned flags);
-void __tsan_destroy_fiber(void *fiber);
-void __tsan_switch_to_fiber(void *fiber, unsigned flags);
-void __tsan_acquire(void *addr);
-void __tsan_release(void *addr);
-#define tsan_acquire(addr) __tsan_acquire((void *)(addr))
-#define tsan_release(addr) __tsan_release((void *)(addr))
+#define TSANS
+#else
+#define TSANS __attribute__((weak)) /* there where the program was compiled for it: key.h */
+#endif
+TSANS void *__tsan_get_current_fiber(void);
+TSANS void *__tsan_create_fiber(unsigned flags);
+TSANS void __tsan_destroy_fiber(void *fiber);
+TSANS void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+TSANS void __tsan_acquire(void *addr);
+TSANS void __tsan_release(void *addr);
+TSANS void __tsan_read_range(void *at, long size);
+TSANS void __tsan_write_range(void *at, long size);
+TSANS void AnnotateBenignRaceSized(const char *file, int line, const volatile void *mem, size_t size, const char *why);
+#define tsan_acquire(addr) TSAN_TELL(__tsan_acquire, (void *)(addr))
+#define tsan_release(addr) TSAN_TELL(__tsan_release, (void *)(addr))
 /* Goroutines that take turns on a thread share its errno, saved and restored at every switch: to
  * TSan, which sees no order between them, a race. */
-void AnnotateBenignRaceSized(const char *file, int line, const volatile void *mem, size_t size, const char *why);
-#define tsan_own_errno(at) AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno")
+#define tsan_own_errno(at)                                                                         \
+    (tsan_on() ? AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno") : (void)0)
 /* TSan's sigaction holds a signal back until the thread is in a call of libc's that it knows, and ours wait by
  * bare system calls: for ever. Handlers that touch nothing of the program's go in by libc's other name. */
 struct sigaction;
-int __sigaction(int signo, const struct sigaction *sa, struct sigaction *old);
-#define sigaction_at_once __sigaction
-#define SAN_FIBERS 1
-#else
-#define sigaction_at_once sigaction
-#define tsan_own_errno(at) ((void)(at))
-#define tsan_acquire(addr) ((void)(addr))
-#define tsan_release(addr) ((void)(addr))
-#endif
+TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *old);
+#define sigaction_at_once(signo, sa, old)                                                          \
+    (tsan_on() && __sigaction ? __sigaction((signo), (sa), (old)) : sigaction((signo), (sa), (old)))
 
 #ifdef GORT_ASAN
 void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
@@ -40,13 +42,10 @@ void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 /* Frames that never returned (the end of a goroutine) have left their red zones on the stack. */
 #define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))
-#define SAN_FIBERS 1
+#define SAN_FIBERS true
 #else
 #define asan_forget(addr, size) ((void)0)
-#endif
-
-#ifndef SAN_FIBERS
-#define SAN_FIBERS 0
+#define SAN_FIBERS tsan_on()
 #endif
 
 /* Valgrind takes a large move of the stack pointer for frames coming and going, unless it knows

@@ -45,9 +45,6 @@ void attach_stack(M *m, G *gp) {
     stack_forget(s);
     gp->stack = s;
     gp->sp = arch_first_frame(stack_top(s), goroutine_entry, NULL);
-#ifdef GORT_TSAN
-    s->san_fiber = __tsan_create_fiber(0);
-#endif
 }
 
 /* gp is next on m. */

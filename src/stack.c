@@ -321,17 +321,16 @@ void stack_flush(P *p) {
     p->credits = 0;
 }
 
-#ifdef GORT_TSAN
 /* There is no call for it: but TSan forgets what a mapping replaces, if it sees the mapping made,
  * so this is libc's mmap. */
-void stack_forget(Stack *s) {
+void stack_forget_slow(Stack *s) {
     Stack keep = *s;
     size_t size = (size_t)((char *)(s + 1) - s->lo);
     mmap(s->lo, size, PROT_READ | PROT_WRITE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_FIXED, -1, 0);
     *s = keep;
+    s->san_fiber = __tsan_create_fiber(0);
 }
-#endif
 
 /* ---- custom sizes --------------------------------------------------------------------------- */
 

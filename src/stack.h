@@ -48,13 +48,10 @@ void stack_custom_free(Stack *s);
 INLINE void *stack_top(Stack *s) { return (char *)s - (size_t)(s->index & 15) * 64; }
 INLINE size_t stack_span(Stack *s) { return (size_t)((char *)s - s->lo); }
 
-#ifdef GORT_TSAN
 /* TSan remembers what other goroutines did on this memory, and takes the next one's frames for
- * races. Just before the fiber of the next one is created, by the same thread. */
-void stack_forget(Stack *s);
-#else
-#define stack_forget(s) ((void)0)
-#endif
+ * races: it forgets, and has a new fiber for the next one. */
+void stack_forget_slow(Stack *s);
+#define stack_forget(s) TSAN_TELL(stack_forget_slow, (s))
 
 /* The address lies in the guard below s (or, without guards, just below its end). */
 bool stack_guard_hit(Stack *s, uintptr_t addr);

@@ -30,9 +30,7 @@ INLINE void finish_switch(M *m) {
 
 /* Tells the sanitizers and goes on at `sp`, the context of `to`; NULL: of g0. `from` NULL: from g0. */
 INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
-#ifdef GORT_TSAN
-    __tsan_switch_to_fiber(to ? to->stack->san_fiber : m->san_fiber, 1);
-#endif
+    TSAN_TELL(__tsan_switch_to_fiber, to ? to->stack->san_fiber : m->san_fiber, 1L);
 #ifdef GORT_ASAN
     void *fake = NULL;
     bool ends = from && load_rlx(&from->status) == G_DEAD;

@@ -1,0 +1,48 @@
+/*
+ * A call that leaves every register as it was: of a function of TSan's, which is called from where
+ * nothing is called otherwise (key.h). The compiler knows nothing of it, so the fast paths around do
+ * not save what it would change. The function is in rax, its arguments in rdi, rsi and rdx.
+ */
+        .text
+        .globl  tsan_call
+        .hidden tsan_call
+        .type   tsan_call, @function
+        .p2align 4
+tsan_call:
+        .cfi_startproc
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register rbp
+        pushq   %rax
+        pushq   %rcx
+        pushq   %rdx
+        pushq   %rsi
+        pushq   %rdi
+        pushq   %r8
+        pushq   %r9
+        pushq   %r10
+        pushq   %r11
+        subq    $512, %rsp
+        andq    $-64, %rsp
+        fxsave  (%rsp)
+        cld
+        call    *%rax
+        fxrstor (%rsp)
+        movq    -8(%rbp), %rax
+        movq    -16(%rbp), %rcx
+        movq    -24(%rbp), %rdx
+        movq    -32(%rbp), %rsi
+        movq    -40(%rbp), %rdi
+        movq    -48(%rbp), %r8
+        movq    -56(%rbp), %r9
+        movq    -64(%rbp), %r10
+        movq    -72(%rbp), %r11
+        leave
+        .cfi_def_cfa rsp, 8
+        ret
+        .cfi_endproc
+        .size   tsan_call, . - tsan_call
+
+        .section .note.GNU-stack, "", @progbits
