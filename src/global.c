@@ -13,9 +13,9 @@
  * still in the caches. A tree of a million (skynet) and fib take a third of the time for it.
  *
  * Nobody starves. Where both parts have something they take turns, and of the spilled batches every
- * 32nd to be taken is the oldest: who is at the old end has at most 64 others before it, some 8,000
- * goroutines or half a millisecond, whatever is started meanwhile. What is older than SPILLS batches
- * melts together at the old end, and is a FIFO again.
+ * 32nd to be taken is the oldest, or every second one as soon as the oldest has waited for OVERDUE:
+ * then there is more than can be done soon, and who came first is not to wait for ever. What is older
+ * than SPILLS batches melts together at the old end, and is a FIFO again.
  *
  * One count, sched.global's, is that of both parts: global_count() is read as a hint by searchers and
  * by the fast paths. The protocol that makes a stale hint harmless is wake.c's: it is read again after
@@ -25,6 +25,7 @@
 #include "runq.h"
 
 #define OLDEST_EVERY 32
+#define OVERDUE (100 * GORT_MS)
 
 void global_put(G *gp) {
     lock(&sched.lock, RANK_SCHED);
@@ -46,7 +47,8 @@ void global_put_list_head(GList *list) {
 
 /* ---- the deque ------------------------------------------------------------------------------ */
 
-static GList *batch_at(Spilled *s, uint32_t i) { return &s->batch[(s->first + i) % SPILLS]; }
+static uint32_t place(Spilled *s, uint32_t i) { return (s->first + i) % SPILLS; }
+static GList *batch_at(Spilled *s, uint32_t i) { return &s->batch[place(s, i)]; }
 
 static void drop_oldest(Spilled *s) {
     s->first = (s->first + 1) % SPILLS;
@@ -58,10 +60,12 @@ void global_spill(GList *list) {
     Spilled *s = &sched.spilled;
     if (s->n == SPILLS) { /* the two oldest become one */
         glist_prepend(batch_at(s, 1), batch_at(s, 0));
+        s->since[place(s, 1)] = s->since[s->first];
         drop_oldest(s);
     }
     s->count += list->count;
     sched.global.count += list->count;
+    s->since[place(s, s->n)] = load_rlx(&sched.coarse);
     *batch_at(s, s->n++) = *list;
     unlock(&sched.lock);
 }
@@ -80,7 +84,8 @@ static GList *source(Spilled *s) {
     if (s->count == 0) return &sched.global;
     uint32_t turn = s->turn++;
     if (turn % 2 == 1 && sched.global.head != NULL) return &sched.global;
-    return batch_at(s, turn / 2 % OLDEST_EVERY == 0 ? 0 : s->n - 1);
+    uint32_t every = load_rlx(&sched.coarse) - s->since[s->first] > OVERDUE ? 2 : OLDEST_EVERY;
+    return batch_at(s, turn / 2 % every == 0 ? 0 : s->n - 1);
 }
 
 static void took(Spilled *s, GList *from, uint32_t n) {

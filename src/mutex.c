@@ -62,7 +62,7 @@
 
 enum { LOCKED = MUTEX_LOCKED, WOKEN = 2, STARVING = 4, PARKED = 8 };
 
-#if defined(__x86_64__) && !defined(GORT_TSAN) /* TSan is told of every release */
+#ifdef __x86_64__
 #define PLAIN_UNLOCK 1
 #else
 #define PLAIN_UNLOCK 0

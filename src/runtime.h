@@ -148,6 +148,7 @@ typedef struct Spilled {
     uint32_t first, n;
     uint32_t turn;
     GList batch[SPILLS];
+    int64_t since[SPILLS]; /* coarse time */
 } Spilled;
 
 /* M's attention word: 0 on the fast path. */

@@ -61,6 +61,21 @@ static void oldest_in_time(void) {
     CHECK_GE(waited, 30);
 }
 
+/* More than can be done soon: every second one is the oldest, also where only one G is taken. */
+static void overdue(void) {
+    fresh(1);
+    int n, b = 0, old = 0;
+    for (; b < 10; b++) spill(b);
+    store_rlx(&sched.coarse, 200 * GORT_MS);
+    for (; b < 60; b++) {
+        old += get_batch(1, &n) < 10 * BATCH;
+        CHECK_EQ(n, 1);
+        spill(b);
+    }
+    CHECK(old > 20 && old < 30);
+    store_rlx(&sched.coarse, 0);
+}
+
 static void in_turns(void) {
     fresh(1);
     int n, yielded = 0;
@@ -106,6 +121,7 @@ static void flattened(void) {
 int main(void) {
     newest_first();
     oldest_in_time();
+    overdue();
     in_turns();
     nothing_lost(1);
     nothing_lost(7);
