@@ -61,7 +61,7 @@ static P *take(M *m, bool (*still)(M *m, int64_t arg), int64_t arg) {
         withdraw(m);
         return NULL;
     }
-    P *p = m->p;                                                                        /* R4 */
+    P *p = load_rlx(&m->p);                                                             /* R4 */
     if (p == NULL) {
         withdraw(m);
         return NULL;
