@@ -505,6 +505,7 @@ static bool mc_seen_before(void) {
     for (int i = 0; i < mc_count; i++) {
         McThread *t = &mc_threads[i];
         h = mix(mix(mix(mix(h, t->done), WORD(t->until)), WORD(t->arg)), WORD(mc_asleep[i]));
+        h = mix(mix(mix(mix(h, (uint64_t)t->op), WORD(t->at)), t->expect), t->value); /* the stack need not know them */
         for (int k = 0; k < t->pending; k++) h = mix(mix(h, WORD(t->buffer[k].at)), t->buffer[k].value);
         h = mix(h, 77 + (uint64_t)t->options);
     }

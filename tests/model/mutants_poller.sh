@@ -1,0 +1,9 @@
+# The mutants of poller.c. On x86 an exchange is a fence by itself: the fence alone is left out where nothing else stands in for it.
+mutant poller 'no fence behind a new first timer' wake.c '/^void wake_for_timer/,/^}/s/^    fence_full();.*//'
+mutant poller 'no fence behind poll_until' find.c '/^static bool wait_in_poller/,/^}/{s/store_seq(&sched.poll_until, until);/store_rlx(\&sched.poll_until, until);/;s/store_seq(&m->in_poll, 1);/store_rlx(\&m->in_poll, 1);/;s/^    fence_full();.*//}'
+mutant poller 'no second look at the timers' find.c '/^static bool wait_in_poller/,/^}/s/^    if (sooner < until) .*//'
+mutant poller 'a poller that is just coming is taken for one that knows' wake.c '/^void wake_for_timer/,/^}/s/if (until == 0 || when < until) netpoll_break();/if (when < until) netpoll_break();/'
+mutant poller 'the poller is not broken off' wake.c '/^void wake_for_timer/,/^}/s/if (until == 0 || when < until) netpoll_break();//'
+mutant poller 'nobody is woken for the first timer' wake.c '/^void wake_for_timer/,/^}/s/^        wakep(m); .*/        ;/'
+mutant poller 'a new first timer says nothing' timer.c 's/^    if (earliest) wake_for_timer(m, when);//'
+mutant poller 'the first is not published' timer.c '/^static bool insert/,/^}/s/^    if (\*first) publish_first(h);//'
