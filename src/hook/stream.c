@@ -7,9 +7,12 @@
  */
 #include "inside.h"
 
+#include <sys/stat.h>
+
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8
 #endif
+#define PIECE 4096 /* PIPE_BUF */
 
 /* Called as it is. Where it took so long that the P is gone, the hint may have been wrong. */
 static NOINLINE void look_again(int fd) {
@@ -185,9 +188,32 @@ static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, in
     return returned(r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
+static bool is_pipe(int fd) {
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+/* From `done` on, at most so many bytes. */
+static long write_piece(int fd, const struct iovec *iov, size_t done, size_t most) {
+    for (; done >= iov->iov_len; iov++) done -= iov->iov_len;
+    size_t left = iov->iov_len - done;
+    return sys(SYS_write, fd, (char *)iov->iov_base + done, left < most ? left : most, 0, 0, 0);
+}
+
+/* A pipe that polls writable takes PIECE bytes without blocking, and more it would take with a thread asleep,
+ * which a signal of the runtime's may wake half-way. Whatever else comes back with a part goes on with the rest:
+ * the caller's call blocks until all is written. */
 static ssize_t write_other(int fd, const struct iovec *iov, int n) {
-    wait_ready(fd, POLLOUT);
-    return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
+    size_t all = total(iov, n), done = 0;
+    if (!waits(fd)) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
+    size_t most = all > PIECE && is_pipe(fd) ? PIECE : all;
+    do {
+        wait_ready(fd, POLLOUT);
+        long r = done == 0 && most == all ? sys(SYS_writev, fd, iov, n, 0, 0, 0) : write_piece(fd, iov, done, most);
+        if (r <= 0) return done > 0 ? (ssize_t)done : returned(r);
+        done += (size_t)r;
+    } while (done < all);
+    return (ssize_t)done;
 }
 
 static NOINLINE ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
