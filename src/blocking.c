@@ -91,10 +91,10 @@ EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
     M *m = enter();
     m = block_begin(m);
     long r = fn(arg);
-    int err = *__errno_location();
+    int err = *m->errno_at;
     m = block_end(m);
+    *m->errno_at = err; /* of the thread it is on now: compilers believe that errno's address never changes */
     leave(m);
-    *__errno_location() = err;
     return r;
 }
 
@@ -139,6 +139,6 @@ EXPORT void gort_exit_syscall(void) {
         if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
         trace_resume(m, gp);
     }
+    *m->errno_at = err;
     leave(m);
-    *__errno_location() = err;
 }
