@@ -21,17 +21,18 @@ static clockid_t clock_of(pthread_cond_t *c) {
 
 static int wait_here(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
     Sleeper w;
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     sleeper_queue(&w, c);
     int r = pthread_mutex_unlock(mutex);
     if (r != 0) {
         if (sleeper_cancel(&w)) queue_wake(c, false);
-        stay_end(s);
+        stay_end(&s);
         return r;
     }
     bool hit = sleeper_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
-    stay_end(s);
+    stay_end(&s);
     return r != 0 ? r : hit ? 0 : ETIMEDOUT;
 }
 
@@ -49,9 +50,10 @@ static long shared_blocking(void *arg) {
 
 static int wait_shared(pthread_cond_t *c, pthread_mutex_t *mutex, const struct timespec *at) {
     Shared k = {c, mutex, at};
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int r = (int)gort_blocking(shared_blocking, &k);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }
 

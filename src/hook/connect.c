@@ -108,12 +108,13 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
     kind_set_both(fd, KIND_SOCKET);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     if (!fresh(fd, flags_hint(fd))) core->forget(fd);
     long r = connect_now(fd, sa, len, flags);
     if (r == -EINPROGRESS || r == -EALREADY) r = connected(fd, socket_deadline(fd, SO_SNDTIMEO));
     else if (r == -EAGAIN) r = connect_again(fd, sa, len, flags, socket_deadline(fd, SO_SNDTIMEO));
-    return (int)result(s, r);
+    return (int)result(&s, r);
 }
 
 HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {

@@ -10,8 +10,9 @@
 #include "inside.h"
 
 static NOINLINE int close_known(int fd) {
-    Stay s = stay();
-    return (int)result(s, gort_close(fd));
+    Stay s;
+    stay(&s);
+    return (int)result(&s, gort_close(fd));
 }
 
 HOOK int close(int fd) {
@@ -22,9 +23,10 @@ HOOK int close(int fd) {
 }
 
 static NOINLINE void forget(int fd) {
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     core->forget(fd);
-    stay_end(s);
+    stay_end(&s);
 }
 
 int renewed(long fd) {
@@ -66,9 +68,10 @@ static int lock_file(int fd, int cmd, void *arg) {
     Locking l = {fd, cmd, arg};
     int r = libc(fcntl)(fd, cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
     if (r == 0 || (errno != EAGAIN && errno != EACCES)) return r;
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     r = (int)gort_blocking(lock_blocking, &l);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }
 

@@ -14,11 +14,12 @@ static long open_now(const Open *o) { return sys(SYS_openat, AT_FDCWD, o->path, 
 /* The open of a FIFO waits for the other side, a file of a network may take its time: the monitor
  * sees it. Where it cannot take the P, it is announced, which gives the P away. */
 static long open_announced(const Open *o) {
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     gort_enter_syscall();
     long fd = open_now(o);
     gort_exit_syscall();
-    stay_end(s);
+    stay_end(&s);
     return fd;
 }
 
@@ -56,17 +57,19 @@ int __open64_2(const char *path, int flags) __attribute__((alias("__open_2"), vi
 
 HOOK int fsync(int fd) {
     if (!here()) return libc(fsync)(fd);
-    Stay s = stay();
-    return (int)result(s, gort_fsync(fd));
+    Stay s;
+    stay(&s);
+    return (int)result(&s, gort_fsync(fd));
 }
 
 static long fdatasync_blocking(void *arg) { return libc(fdatasync)(*(int *)arg); }
 
 HOOK int fdatasync(int fd) {
     if (!here()) return libc(fdatasync)(fd);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int r = (int)gort_blocking(fdatasync_blocking, &fd);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }
 
@@ -84,8 +87,9 @@ HOOK int flock(int fd, int how) {
     long r = sys(SYS_flock, fd, how | LOCK_NB, 0, 0, 0, 0);
     if (r != -EWOULDBLOCK) return (int)returned(r);
     Locking l = {fd, how};
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     r = gort_blocking(flock_blocking, &l);
-    stay_end(s);
+    stay_end(&s);
     return (int)r;
 }

@@ -6,9 +6,10 @@
  * and goes on only where it runs on a goroutine. It then tries without blocking, by the bare system
  * call or libc's own function, and only what would block takes a slow path:
  *
- *     Stay s = stay();         the goroutine comes back to this thread (soft.c)
+ *     Stay s;
+ *     stay(&s);                the goroutine comes back to this thread (soft.c)
  *     long r = gort_...();     parks
- *     return result(s, r);     errno, read anew: its address is another after a switch
+ *     return result(&s, r);    errno, read anew: its address is another after a switch
  *
  * No state is kept about descriptors but hints of their kind (kind.c): O_NONBLOCK and the timeouts
  * are asked of the kernel when a call is about to wait, so what the caller set is what holds.
@@ -63,13 +64,13 @@
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_cond_signal) \
     X(pthread_cond_broadcast)
 #define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
-#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
+#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join) X(pthread_key_create) X(pthread_key_delete)
 
 #define EVERY_FAMILY(X)                                                                            \
     STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
     FD_FAMILY(X)                                                                                   \
-    FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) COND_FAMILY(X) SEM_FAMILY(X) \
-    THREAD_FAMILY(X)
+    FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
+    THREAD_FAMILY(X) COND_FAMILY(X) /* last: real.c */
 
 /* libc's own functions. Before the loader has run our constructor they are NULL: see libc(). */
 typedef struct Real {
@@ -127,21 +128,45 @@ INLINE G *current(void) {
 #define sys(nr, a, b, c, d, e, f)                                                                  \
     arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* The current goroutine stays with its thread until result(). */
+/* The current goroutine stays with its thread until result(). What libraries have noted there about it
+ * goes with it (key.c). */
+#define KEPT_MOST 12
+typedef struct Kept {
+    uint32_t slot, key;
+    void *value;
+} Kept;
 typedef struct Stay {
     bool mine;
+    uint32_t n, uncaught;
+    void *caught;
+    Kept kept[KEPT_MOST]; /* the first n */
 } Stay;
-INLINE Stay stay(void) { return (Stay){core->stay_begin()}; }
-INLINE void stay_end(Stay s) {
-    if (s.mine) core->stay_end();
+NOINLINE void keys_out(Stay *s);
+NOINLINE void keys_in(const Stay *s);
+
+/* Around code of the program, or off a goroutine, where it does nothing. */
+INLINE void stay_here(Stay *s) {
+    s->mine = core->stay_begin();
+    s->n = s->uncaught = 0;
+    s->caught = NULL;
+}
+/* For one that may park: other goroutines may run here. */
+INLINE void stay(Stay *s) {
+    stay_here(s);
+    keys_out(s);
+}
+INLINE void stay_end(const Stay *s) {
+    keys_in(s);
+    if (s->mine) core->stay_end();
 }
 
 /* After a call in which the P was taken: gets one again, before this goes on as if it had. */
 INLINE void core_pass(void) {
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     M *m = core->enter();
     core->leave(m);
-    stay_end(s);
+    stay_end(&s);
 }
 
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
@@ -153,7 +178,7 @@ INLINE long returned(long r) {
     set_errno((int)-r);
     return -1;
 }
-INLINE long result(Stay s, long r) {
+INLINE long result(const Stay *s, long r) {
     stay_end(s);
     return returned(r);
 }

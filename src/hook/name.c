@@ -19,9 +19,10 @@ HOOK int getaddrinfo(const char *restrict node, const char *restrict service,
                      const struct addrinfo *restrict hints, struct addrinfo **restrict res) {
     if (!here()) return libc(getaddrinfo)(node, service, hints, res);
     Addr a = {node, service, hints, res};
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int r = (int)gort_blocking(addr_blocking, &a);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }
 
@@ -42,8 +43,9 @@ HOOK int gethostbyname_r(const char *restrict name, struct hostent *restrict ret
                          size_t size, struct hostent **restrict found, int *restrict error) {
     if (!here()) return libc(gethostbyname_r)(name, ret, buf, size, found, error);
     Host h = {name, ret, found, buf, size, error};
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int r = (int)gort_blocking(host_blocking, &h);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }

@@ -40,8 +40,9 @@ HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
     if (!here()) return libc(poll)(fds, n, timeout);
     long r = poll_many(fds, n);
     if (r != 0 || timeout == 0) return (int)returned(r);
-    Stay s = stay();
-    return (int)result(s, poll_until(fds, n, after_ms(timeout)));
+    Stay s;
+    stay(&s);
+    return (int)result(&s, poll_until(fds, n, after_ms(timeout)));
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
@@ -69,14 +70,15 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
     int64_t deadline;
     if (!duration(ts, &deadline)) return (int)returned(-EINVAL);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     if (mask) {
         Masked k = {.fds = fds, .n = n, .ts = ts, .mask = mask};
         int r = (int)gort_blocking(ppoll_blocking, &k);
-        stay_end(s);
+        stay_end(&s);
         return r;
     }
-    return (int)result(s, poll_until(fds, n, deadline));
+    return (int)result(&s, poll_until(fds, n, deadline));
 }
 
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask, size_t size);
@@ -145,14 +147,15 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
         if (tv->tv_sec < 0 || tv->tv_usec < 0) return (int)returned(-EINVAL);
         if (tv->tv_sec < GORT_FOREVER / GORT_SEC / 2) deadline = after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
     }
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     long done = select_until(n, r, w, e, deadline);
     if (tv && done >= 0) { /* Linux: what is left */
         int64_t left = deadline == GORT_FOREVER ? 0 : deadline - gort_now();
         if (left < 0) left = 0;
         *tv = (struct timeval){.tv_sec = left / GORT_SEC, .tv_usec = left % GORT_SEC / GORT_US};
     }
-    return (int)result(s, done);
+    return (int)result(&s, done);
 }
 
 static long pselect_blocking(void *arg) {
@@ -165,14 +168,15 @@ HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict
     if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
     if (!duration(ts, &deadline)) return (int)returned(-EINVAL);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     if (mask) {
         Masked k = {.fd = n, .r = r, .w = w, .e = e, .ts = ts, .mask = mask};
         int done = (int)gort_blocking(pselect_blocking, &k);
-        stay_end(s);
+        stay_end(&s);
         return done;
     }
-    return (int)result(s, select_until(n, r, w, e, deadline));
+    return (int)result(&s, select_until(n, r, w, e, deadline));
 }
 
 /* ---- epoll ---------------------------------------------------------------------------------- */
@@ -190,13 +194,14 @@ HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
     long r = epoll_now(fd, events, max);
     if (r != 0 || timeout == 0) return (int)returned(r);
     int64_t deadline = after_ms(timeout);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         long ready = poll_until(&p, 1, deadline);
-        if (ready < 0) return (int)result(s, ready);
+        if (ready < 0) return (int)result(&s, ready);
         r = epoll_now(fd, events, max);
-        if (r != 0 || ready == 0) return (int)result(s, r);
+        if (r != 0 || ready == 0) return (int)result(&s, r);
     }
 }
 
@@ -209,8 +214,9 @@ HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, c
     if (mask == NULL) return epoll_wait(fd, events, max, timeout);
     if (!here()) return libc(epoll_pwait)(fd, events, max, timeout, mask);
     Masked k = {.fd = fd, .events = events, .max = max, .timeout = timeout, .mask = mask};
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int r = (int)gort_blocking(epoll_blocking, &k);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }

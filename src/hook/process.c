@@ -29,7 +29,8 @@ HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     pid_t r = (pid_t)sys(SYS_wait4, pid, status, options | WNOHANG, NULL, 0, 0);
     if (r != 0) return (pid_t)returned(r);
     Child c = {pid, status, options};
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int fd = pid > 0 && options == 0 ? open_pid(pid) : -1;
     if (fd >= 0) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -38,7 +39,7 @@ HOOK pid_t waitpid(pid_t pid, int *status, int options) {
         r = libc(waitpid)(pid, status, WNOHANG);
     }
     if (r == 0) r = (pid_t)gort_blocking(wait_blocking, &c);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }
 
@@ -46,8 +47,9 @@ static long system_blocking(void *arg) { return libc(system)(arg); }
 
 HOOK int system(const char *command) {
     if (!here() || command == NULL) return libc(system)(command);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int r = (int)gort_blocking(system_blocking, (void *)command);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }

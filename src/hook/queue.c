@@ -101,8 +101,9 @@ bool queue_wake(const void *addr, bool all) {
     Bucket *b = bucket_of(addr);
     bool any = false;
     if (core == NULL || *known.forked) return false;
-    Stay s = {false};
-    if (here()) s = stay();
+    bool parks = here() != NULL;
+    Stay s;
+    if (parks) stay(&s);
     M *m = core->enter();
     for (;;) {
         G *gp = NULL;
@@ -121,12 +122,13 @@ bool queue_wake(const void *addr, bool all) {
         if (done && !all) break;
     }
     core->leave(m);
-    stay_end(s);
+    if (parks) stay_end(&s);
     return any;
 }
 
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     int r;
     for (int64_t pause = PAUSE_FIRST;; pause = pause * 2 > PAUSE_MOST ? PAUSE_MOST : pause * 2) {
         Sleeper w;
@@ -144,6 +146,6 @@ int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {
             break;
         }
     }
-    stay_end(s);
+    stay_end(&s);
     return r;
 }

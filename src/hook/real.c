@@ -3,7 +3,9 @@
  *
  * Both are found when the library is loaded; a call that comes earlier, from another library's
  * constructor, finds them itself. Names that libc has in several versions (the condition variables
- * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest.
+ * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. A version that is not there is an error,
+ * for which the loader calls malloc; an allocator of the program's may begin then, and make locks and keys: so those come
+ * last, when everything else is found.
  */
 #include "inside.h"
 

@@ -6,9 +6,10 @@
 #include "inside.h"
 
 static void sleep_for(int64_t ns) {
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     gort_sleep(ns);
-    stay_end(s);
+    stay_end(&s);
 }
 
 static int64_t ns_of(const struct timespec *ts) {
@@ -52,17 +53,19 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts, 
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
         Other o = {clock, flags, ts, rest};
-        Stay s = stay();
+        Stay s;
+        stay(&s);
         int r = (int)gort_blocking(other_clock, &o);
-        stay_end(s);
+        stay_end(&s);
         return r;
     }
     if (!(flags & TIMER_ABSTIME)) {
         sleep_for(ns_of(ts));
         return 0;
     }
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     for (int64_t until; (until = deadline_of(clock, ts)) != 0;) gort_sleep_until(until); /* or it was set back */
-    stay_end(s);
+    stay_end(&s);
     return 0;
 }

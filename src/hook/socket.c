@@ -25,8 +25,9 @@ static bool would_block(int fd, long r) {
 
 static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    Stay s = stay();
-    return result(s, timed(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
+    Stay s;
+    stay(&s);
+    return result(&s, timed(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
 }
 
 HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
@@ -51,8 +52,9 @@ HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct so
 
 static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    Stay s = stay();
-    return result(s, timed(gort_recvmsg_until(fd, msg, flags, deadline)));
+    Stay s;
+    stay(&s);
+    return result(&s, timed(gort_recvmsg_until(fd, msg, flags, deadline)));
 }
 
 HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
@@ -81,7 +83,7 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static ssize_t sent(Stay s, long r, int flags) {
+static ssize_t sent(const Stay *s, long r, int flags) {
     stay_end(s);
     if (r == -EPIPE && !(flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never do */
     return returned(timed(r));
@@ -100,11 +102,12 @@ static long send_rest(int fd, const char *buf, size_t n, int flags, size_t done,
 static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
                                   socklen_t len, size_t done) {
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     long r = 0;
     if (done == 0) r = gort_sendto_until(fd, buf, n, flags, sa, len, deadline);
     if (r >= 0) r = send_rest(fd, buf, n, flags, done + (size_t)r, deadline);
-    return sent(s, r, flags);
+    return sent(&s, r, flags);
 }
 
 HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
@@ -146,11 +149,12 @@ static long sendmsg_rest(int fd, const struct msghdr *msg, int flags, size_t don
 
 static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done) {
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     long r = 0;
     if (done == 0) r = gort_sendmsg_until(fd, msg, flags, deadline);
     if (r >= 0) r = sendmsg_rest(fd, msg, flags, done + (size_t)r, deadline);
-    return sent(s, r, flags);
+    return sent(&s, r, flags);
 }
 
 HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
@@ -188,13 +192,14 @@ static int accepted(long conn, int flags) {
 /* Nothing waits there now. */
 static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
     hot_off(fd, READING);
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     long r = waits(fd) ? wait_acceptable(fd) : 0;
-    if (r < 0) return (int)result(s, r);
+    if (r < 0) return (int)result(&s, r);
     gort_enter_syscall();
     r = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     gort_exit_syscall();
-    stay_end(s);
+    stay_end(&s);
     return accepted(r, flags);
 }
 

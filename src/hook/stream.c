@@ -35,9 +35,10 @@ static bool open_for(int fd, short events) {
 static void wait_ready(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
     if (poll_many(&p, 1) != 0 || !waits(fd) || !open_for(fd, events)) return;
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     gort_poll(&p, 1, -1);
-    stay_end(s);
+    stay_end(&s);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -62,10 +63,11 @@ static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int
         return -1;
     }
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_RCVTIMEO) : GORT_FOREVER;
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     ssize_t r = n == 1 ? gort_read_until(fd, iov->iov_base, iov->iov_len, deadline)
                        : gort_readv_until(fd, iov, n, deadline);
-    return result(s, r == -ETIMEDOUT ? -EAGAIN : r);
+    return result(&s, r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
 static ssize_t read_other(int fd, const struct iovec *iov, int n) {
@@ -179,11 +181,12 @@ static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, in
         return -1;
     }
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     ssize_t r = 0;
     if (done == 0 && n > 1) r = gort_writev_until(fd, iov, n, deadline);
     if (r >= 0) r = write_rest(fd, iov, n, done + (size_t)r, deadline);
-    stay_end(s);
+    stay_end(&s);
     if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never do */
     return returned(r == -ETIMEDOUT ? -EAGAIN : r);
 }

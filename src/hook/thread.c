@@ -27,6 +27,8 @@ static void lock_running(void) {
 
 /* EBUSY while a goroutine runs it; 0: r is noted, it is ours to run. */
 static int note_once(Running *r) {
+    Stay s;
+    stay(&s);
     M *m = core->enter();
     lock_running();
     Running *at = running.first;
@@ -37,10 +39,13 @@ static int note_once(Running *r) {
     }
     core->unlock(&running.lock);
     core->leave(m);
+    stay_end(&s);
     return at ? EBUSY : 0;
 }
 
 static void forget_once(Running *r) {
+    Stay s;
+    stay(&s);
     M *m = core->enter();
     lock_running();
     Running **at = &running.first;
@@ -48,6 +53,7 @@ static void forget_once(Running *r) {
     *at = r->next;
     core->unlock(&running.lock);
     core->leave(m);
+    stay_end(&s);
     released(r->once, true);
 }
 
@@ -67,11 +73,12 @@ static int busy(void *once) {
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (likely(load_acq(once) & ONCE_DONE) || !here()) return libc(pthread_once)(once, init);
     Running mine = {.once = once};
-    Stay s = stay();
+    Stay s;
+    stay_here(&s);
     while (note_once(&mine) == EBUSY) wait_for(once, busy, WAIT_SEMA, GORT_FOREVER);
     int r = libc(pthread_once)(once, init);
     forget_once(&mine);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }
 
@@ -90,8 +97,9 @@ HOOK int pthread_join(pthread_t thread, void **value) {
     int r = pthread_tryjoin_np(thread, value);
     if (r != EBUSY) return r;
     Join j = {thread, value};
-    Stay s = stay();
+    Stay s;
+    stay(&s);
     r = (int)gort_blocking(join_blocking, &j);
-    stay_end(s);
+    stay_end(&s);
     return r;
 }

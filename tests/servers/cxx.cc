@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <future>
 #include <mutex>
 #include <shared_mutex>
@@ -97,6 +98,26 @@ static void threads() {
     }
 }
 
+// Many goroutines of one thread are inside of a catch, and leave it in another order than they came.
+static void exceptions(int i) {
+    try {
+        try {
+            throw std::string(40, (char)('a' + i % 26));
+        } catch (std::string &s) {
+            std::this_thread::sleep_for(std::chrono::microseconds((i * 37) % 2000));
+            CHECK(s == std::string(40, (char)('a' + i % 26)));
+            CHECK(std::uncaught_exceptions() == 0);
+            std::this_thread::sleep_for(std::chrono::microseconds((i * 91) % 2000));
+            CHECK(std::current_exception() != nullptr);
+            throw;
+        }
+    } catch (std::string &s) {
+        CHECK(s == std::string(40, (char)('a' + i % 26)));
+        std::this_thread::sleep_for(100us);
+    }
+    CHECK(std::current_exception() == nullptr);
+}
+
 static void one(void *arg) {
     int i = (int)(intptr_t)arg;
     std::call_once(once, [] {
@@ -106,6 +127,7 @@ static void one(void *arg) {
     locks(i);
     conditions(i);
     if (i % 20 == 0) threads();
+    exceptions(i);
     done++;
 }
 

@@ -41,10 +41,10 @@ install() { { fetch "$@" || { timeout -k 5 30 bash -c 'apt update' && fetch "$@"
 header() { echo "#include <$1>" | $CC -E ${2:-} - ; }
 has_redis() { command -v redis-server && command -v redis-cli && header hiredis/hiredis.h; }
 has_postgres() { ls /usr/lib/postgresql/*/bin/initdb && header libpq-fe.h -I/usr/include/postgresql; }
-has_curl() { header curl/curl.h && command -v openssl; }
+has_curl() { header curl/curl.h && header openssl/ssl.h && command -v openssl; }
 has_sqlite() { header sqlite3.h; }
 declare -A packages=([redis]='redis-server redis-tools libhiredis-dev' [postgres]='postgresql libpq-dev'
-    [curl]='libcurl4-openssl-dev openssl' [sqlite]='libsqlite3-dev')
+    [curl]='libcurl4-openssl-dev libssl-dev openssl' [sqlite]='libsqlite3-dev')
 has() { "has_$1" >/dev/null 2>&1; }
 need() { has "$1" || { skip "$1 needs ${packages[$1]}"; return 1; }; }
 
@@ -186,6 +186,8 @@ test_curl() {
     start 'exec "$work/curl" serve >"$work/address"' 'test -s "$work/address"' || { judge curl 1; return; }
     run "$work/curl" "$(cat "$work/address")" "$secure" $pid
     judge curl $?
+    build openssl -lssl -lcrypto && run "$work/openssl"
+    judge openssl $?
 }
 
 test_sqlite() {
