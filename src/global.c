@@ -47,8 +47,8 @@ void global_put_list_head(GList *list) {
 
 /* ---- the deque ------------------------------------------------------------------------------ */
 
-static uint32_t place(Spilled *s, uint32_t i) { return (s->first + i) % SPILLS; }
-static GList *batch_at(Spilled *s, uint32_t i) { return &s->batch[place(s, i)]; }
+static uint32_t spill_place(Spilled *s, uint32_t i) { return (s->first + i) % SPILLS; }
+static GList *batch_at(Spilled *s, uint32_t i) { return &s->batch[spill_place(s, i)]; }
 
 static void drop_oldest(Spilled *s) {
     s->first = (s->first + 1) % SPILLS;
@@ -60,12 +60,12 @@ void global_spill(GList *list) {
     Spilled *s = &sched.spilled;
     if (s->n == SPILLS) { /* the two oldest become one */
         glist_prepend(batch_at(s, 1), batch_at(s, 0));
-        s->since[place(s, 1)] = s->since[s->first];
+        s->since[spill_place(s, 1)] = s->since[s->first];
         drop_oldest(s);
     }
     s->count += list->count;
     sched.global.count += list->count;
-    s->since[place(s, s->n)] = load_rlx(&sched.coarse);
+    s->since[spill_place(s, s->n)] = load_rlx(&sched.coarse);
     *batch_at(s, s->n++) = *list;
     unlock(&sched.lock);
 }

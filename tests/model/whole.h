@@ -25,6 +25,7 @@ static uint64_t drawn(uint64_t *state) { return (uint64_t)mc_pick(2); }
 #include "lockrank.c"
 #include <blocking.c>
 #include <find.c>
+#include <global.c>
 #include <home.c>
 #include <preempt.c>
 #include <retake.c>
