@@ -1,8 +1,12 @@
-# The mutants of poller.c. On x86 an exchange is a fence by itself: the fence alone is left out where nothing else stands in for it.
-mutant poller 'no fence behind a new first timer' wake.c '/^void wake_for_timer/,/^}/s/^    fence_full();.*//'
+# The mutants of poller.c.
+
+# Who arms a timer sees that the poller is taken and not yet until when: it breaks it off, or else the poller's fence and second look would
+# do. Either is enough; both left out are not.
+sed -i '/^void wake_for_timer/,/^}/s/if (until == 0 || when < until) netpoll_break();/if (when < until) netpoll_break();/' "$WORK/src/wake.c"
 mutant poller 'no fence behind poll_until' find.c '/^static bool wait_in_poller/,/^}/{s/store_seq(&sched.poll_until, until);/store_rlx(\&sched.poll_until, until);/;s/store_seq(&m->in_poll, 1);/store_rlx(\&m->in_poll, 1);/;s/^    fence_full();.*//}'
+cp src/wake.c "$WORK/src/wake.c"
+mutant poller 'no fence behind a new first timer' wake.c '/^void wake_for_timer/,/^}/s/^    fence_full();.*//'
 mutant poller 'no second look at the timers' find.c '/^static bool wait_in_poller/,/^}/s/^    if (sooner < until) .*//'
-mutant poller 'a poller that is just coming is taken for one that knows' wake.c '/^void wake_for_timer/,/^}/s/if (until == 0 || when < until) netpoll_break();/if (when < until) netpoll_break();/'
 mutant poller 'the poller is not broken off' wake.c '/^void wake_for_timer/,/^}/s/if (until == 0 || when < until) netpoll_break();//'
 mutant poller 'nobody is woken for the first timer' wake.c '/^void wake_for_timer/,/^}/s/^        wakep(m); .*/        ;/'
 mutant poller 'a new first timer says nothing' timer.c 's/^    if (earliest) wake_for_timer(m, when);//'
