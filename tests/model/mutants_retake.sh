@@ -1,7 +1,7 @@
 # The mutants of retake.c.
-mutant retake 'R2: no membarrier' retake.c 's/    if (!broken(1)) os_membarrier(); .*//'
+mutant retake 'R2: no membarrier' retake.c 's/broken(1) || os_membarrier() == 0;/true;/'
 mutant retake 'R3: the section is not looked at' retake.c 's/(!broken(2) && load_acq(&m->locks) != 0) || //'
-mutant retake 'R3: looked at before the barrier' retake.c 's/    if (!broken(1)) os_membarrier(); .*/    bool busy = load_acq(\&m->locks) != 0; os_membarrier();/; s/(!broken(2) && load_acq(&m->locks) != 0) || /busy || /'
+mutant retake 'R3: looked at before the barrier' retake.c 's/    bool passed = broken(1) || os_membarrier() == 0;/    bool busy = load_acq(\&m->locks) != 0; bool passed = os_membarrier() == 0;/; s/(!broken(2) && load_acq(&m->locks) != 0) || /busy || /'
 mutant retake 'R5: TAKEN is set without a CAS' retake.c 's/    if (broken(3)) {/    if (true) {/'
 mutant retake 'PENDING is not withdrawn' retake.c 's/^static void withdraw(M \*m) .*/static void withdraw(M *m) {}/'
 mutant retake 'the P keeps its holder' retake.c 's/^    store_rlx(&p->m, NULL);//'
@@ -13,7 +13,7 @@ mutant retake 'sections do not look at attn' sched.h 's/^    if (unlikely(load_r
 mutant retake 'queued before it has left its stack' blocking.c 's/^    return switch_to_g0(m, gp, queue_returned, &r, NULL);/    queue_returned(m, \&r); return switch_to_g0(m, gp, NULL, NULL, NULL);/'
 mutant retake 'back without a count' blocking.c '/^static void queue_returned/,/^}/s/^    sub_seq(r.counter, 1);//'
 mutant retake 'queued, and nobody is woken' blocking.c '/^static void queue_returned/,/^}/s/^    wake_after_submit(m);//'
-mutant retake 'the handler does not look at locks' preempt.c 's/if (m && !m->plain && m->locks == 0 && m->curg/if (m \&\& !m->plain \&\& m->curg/'
+mutant retake 'the handler does not look at locks' preempt.c 's/if (m && !m->plain && m->locks == 0 && m->unlocking/if (m \&\& !m->plain \&\& m->unlocking/'
 mutant retake 'preempted without a home' preempt.c '/^static void queue_here_locked/,/^}/s/^    store_rlx(&gp->home, m);//'
 mutant retake 'preempted, and the P is kept too' preempt.c '/^static bool give_p_away/,/^}/s/^    m_release_p(m);//'
 mutant retake 'a thread takes a P without looking at what was brought' preempt.c '/^static void wait_for_p/,/^}/s/^    note_sleep(&m->note);//'
