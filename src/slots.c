@@ -98,7 +98,7 @@ bool slots_reserve(void) {
     for (unsigned shift = 38; shift >= 26; shift -= 4) /* where the address space is limited: less */
         if (reserve(shift)) break;
     if (slots.base == 0) return false;
-    while (slots.classes < SLOT_CLASSES && class_init(slots.classes)) slots.classes++;
+    for (int c = 0; c < SLOT_CLASSES && class_init(c); c++) slots.classes = c + 1;
     if (slots.classes > SHARED_CLASS) return true;
     slots.base = slots.span = 0;
     return false;
