@@ -162,6 +162,7 @@ EXPORT void gort_exit(void) {
     leave(m);
     exit_hooks_run(gp);
     m = enter();
+    if (in_catch(m)) *m->handling = (Handling){0}; /* its catch block has no end any more */
     if (m->curg->id == 1) store_rlx(&sched.main_exited, 1);
     mark_dead(m, m->curg);
     leave_for_good(m, bury, m->curg);

@@ -23,6 +23,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+extern Handling *__cxa_get_globals(void) __attribute__((weak)); /* the C++ library's, where there is one */
+
 #ifdef GORT_ASAN
 #define THREAD_STACK ((size_t)1 << 20)
 #else
@@ -98,6 +100,7 @@ static void thread_begin(M *m) {
     m->tid = os_gettid();
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
+    m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
     tsan_own_errno(m->errno_at);
     m->stack_hi = __builtin_frame_address(0);
     m->stack_lo = (char *)m->stack_hi - THREAD_STACK + (16 << 10);
@@ -212,6 +215,7 @@ M *m_adopt_or_null(void) {
     m->tid = os_gettid();
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
+    m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
     tsan_own_errno(m->errno_at);
     pthread_setspecific(thread_end, m);
     store_rel(&m->alive, 1);

@@ -163,6 +163,12 @@ enum {
 /* Runs after a parking G has left its stack; see park(). */
 typedef void commit_fn(M *m, void *arg);
 
+/* What C++ keeps for each thread of the exceptions that are thrown or handled there (its ABI's words). */
+typedef struct Handling {
+    void *caught;
+    uint32_t uncaught;
+} Handling;
+
 struct M {
     /* The protocols of preempt.c, and what a section and a switch touch. */
     uint32_t locks;  /* own thread only, plain: > 0 in a section, on g0, pinned, in the handler */
@@ -176,6 +182,7 @@ struct M {
     void *commit_arg;
     /* The rest is the own thread's unless said otherwise. */
     int *errno_at;
+    Handling *handling;  /* NULL: a program without C++ */
     uint32_t pins;       /* gort_pin nesting */
     bool plain;          /* a plain thread's */
     bool spinning;       /* counted in sched.spinning */

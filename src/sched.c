@@ -145,6 +145,14 @@ INLINE void *depart(M *m, G *gp) {
     return depart_for(m, gp, next);
 }
 
+NOINLINE M *switch_from_catch(M *m, G *gp, void *sp) {
+    Handling mine = *m->handling;
+    *m->handling = (Handling){0};
+    m = switch_simply(m, gp, sp);
+    *m->handling = mine;
+    return m;
+}
+
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l) {
     gp->err = *m->errno_at;
     m->commit = commit;

@@ -44,13 +44,24 @@ INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
 }
 
 /* gp, which ran on m, leaves for m->curg at sp; comes back when it runs again, perhaps elsewhere. */
-INLINE M *switch_from(M *m, G *gp, void *sp) {
+INLINE M *switch_simply(M *m, G *gp, void *sp) {
     switch_stacks(m, &gp->sp, gp, m->curg, sp);
     m = getm();
     guard_restore(gp);
     finish_switch(m);
     *m->errno_at = gp->err;
     return m;
+}
+
+/* In a catch block, or a destructor on the way to one: C++ keeps that for the thread, and it is the goroutine's. So
+ * whoever leaves takes it along, and a thread between two goroutines has none. */
+M *switch_from_catch(M *m, G *gp, void *sp); /* sched.c */
+INLINE bool in_catch(M *m) {
+    Handling *h = m->handling;
+    return unlikely(h != NULL) && (h->caught != NULL || h->uncaught != 0);
+}
+INLINE M *switch_from(M *m, G *gp, void *sp) {
+    return unlikely(in_catch(m)) ? switch_from_catch(m, gp, sp) : switch_simply(m, gp, sp);
 }
 
 #endif

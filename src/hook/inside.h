@@ -137,8 +137,7 @@ typedef struct Kept {
 } Kept;
 typedef struct Stay {
     bool mine;
-    uint32_t n, uncaught;
-    void *caught;
+    uint32_t n;
     Kept kept[KEPT_MOST]; /* the first n */
 } Stay;
 NOINLINE void keys_out(Stay *s);
@@ -147,8 +146,7 @@ NOINLINE void keys_in(const Stay *s);
 /* Around code of the program, or off a goroutine, where it does nothing. */
 INLINE void stay_here(Stay *s) {
     s->mine = core->stay_begin();
-    s->n = s->uncaught = 0;
-    s->caught = NULL;
+    s->n = 0;
 }
 /* For one that may park: other goroutines may run here. */
 INLINE void stay(Stay *s) {

@@ -7,8 +7,7 @@
  * its call would be another's after it. So it goes with the goroutine: just before it parks
  * the values of this thread's keys are taken out (keys_out), and when it is back they are put in
  * again (keys_in), on whatever thread that is. In between the thread has none, as a new thread.
- * What C++ notes about exceptions that are being handled goes along: two goroutines of one thread may
- * both be inside of a catch.
+ * (What C++ notes about exceptions that are being handled goes along with every switch: switch.h.)
  *
  * Whoever is back may find a value there: of a goroutine that ended, or waits in a call of gort's
  * own. It is kept as a spare and given to the next thread that is left empty. So there are never
@@ -83,29 +82,8 @@ static void keep_spare(Slot *s, void *value) {
     if (s->destroy) s->destroy(value);
 }
 
-/* libstdc++'s, where the program has it; its layout is part of the C++ ABI. */
-typedef struct Handling {
-    void *caught;
-    unsigned uncaught;
-} Handling;
-extern Handling *__cxa_get_globals(void) __attribute__((weak));
-
-static void handling_out(Stay *s) {
-    if (__cxa_get_globals == NULL) return;
-    Handling *h = __cxa_get_globals();
-    s->caught = h->caught;
-    s->uncaught = h->uncaught;
-    *h = (Handling){NULL, 0};
-}
-
-static void handling_in(const Stay *s) {
-    if (s->caught == NULL && s->uncaught == 0) return;
-    *__cxa_get_globals() = (Handling){s->caught, s->uncaught};
-}
-
 NOINLINE void keys_out(Stay *s) {
     uint32_t used = load_rlx(&keys_used);
-    handling_out(s);
     for (uint32_t i = 0; i < used && s->n < KEPT_MOST; i++) {
         uint32_t key = load_acq(&keys[i].key);
         if (key == 0 || key == CLAIMED) continue;
@@ -117,7 +95,6 @@ NOINLINE void keys_out(Stay *s) {
 }
 
 NOINLINE void keys_in(const Stay *s) {
-    handling_in(s);
     for (uint32_t k = 0; k < s->n; k++) {
         Slot *slot = &keys[s->kept[k].slot];
         uint32_t key = s->kept[k].key;
