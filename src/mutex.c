@@ -95,7 +95,10 @@ void mutex_start(void) {
 /* S1 to S3, with the bucket's lock. False: no barrier is to be had (any more). */
 static bool make_slow(gort_mutex *mu) {
     or_seq(&mu->state_, SLOW_UNLOCKS * SLOW_ONE);
-    if (os_membarrier() != 0) return false;
+    if (os_membarrier() != 0) {
+        and_seq(&mu->state_, ~SLOW); /* it means more than we know */
+        return false;
+    }
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
         for (int i = 0; load_acq(&m->unlocking) == mu; i++)
             if (i < 100) arch_pause();

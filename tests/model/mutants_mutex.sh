@@ -1,6 +1,6 @@
 # The mutants of mutex.c, and its largest scene.
 holds 'the mutex' mutex -DMORE
-mutant mutex 'no barrier before sleeping' mutex.c '/if (os_membarrier() != 0) return false;/d'
+mutant mutex 'no barrier before sleeping' mutex.c 's/if (os_membarrier() != 0) {/if (false) {/'
 mutant mutex 'no wait for those about to free it' mutex.c 's/load_acq(&m->unlocking) == mu; i++/i < 0; i++/'
 mutant mutex 'slow without a second look' mutex.c 's/if (make_slow(mu)) continue;/if (make_slow(mu) \&\& or_seq(\&mu->state_, PARKED | SLOW_ONE)) break;/'
 mutant mutex 'asleep on one that is not slow' mutex.c 's/if (!(old & SLOW) && load_rlx(&slow_first)) {/if (false) {/'
