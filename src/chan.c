@@ -55,6 +55,7 @@
  * not block must fail there.
  */
 #include "chan.h"
+#include "straight.h"
 #include "sysfault.h"
 
 #include <stdlib.h>
@@ -184,7 +185,7 @@ INLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
     gp->waiting = &w;
     wait_on(c, &w);
-    m = park(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
+    m = park_straight(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
     gp->waiting = NULL;
     int r = waited(&w);
     leave(m);
@@ -255,7 +256,7 @@ void chan_abandon(G *gp) {
 /* After an attempt that worked: c->lock is held, in a section. */
 INLINE int finish(M *m, gort_chan *c, G *wake, int r) {
     unlock(&c->lock);
-    if (wake) ready(m, wake);
+    if (wake) ready_straight(m, wake);
     leave(m);
     return r;
 }

@@ -94,7 +94,7 @@ NOINLINE void zero(void *to, size_t n);
 
 /* The usual sizes without a call. */
 INLINE void copy(void *to, const void *from, size_t n) {
-    if (n == 8) __builtin_memcpy(to, from, 8);
+    if (likely(n == 8)) __builtin_memcpy(to, from, 8);
     else if (n == 4) __builtin_memcpy(to, from, 4);
     else if (n == 16) __builtin_memcpy(to, from, 16);
     else if (n != 0) copy_long(to, from, n);
@@ -104,8 +104,8 @@ INLINE void copy(void *to, const void *from, size_t n) {
 INLINE void enqueue(WaitQ *q, Sudog *w) {
     w->next = NULL;
     w->prev = q->last;
-    if (q->last) q->last->next = w;
-    else store_rlx(&q->first, w);
+    if (likely(q->last == NULL)) store_rlx(&q->first, w);
+    else q->last->next = w;
     q->last = w;
     w->state = W_QUEUED;
 }
@@ -130,9 +130,9 @@ INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
         Sudog *w = q->first, *next;
         if (w == NULL) return NULL;
         store_rlx(&q->first, next = w->next);
-        if (next) next->prev = NULL;
-        else q->last = NULL;
-        if (w->claim) {
+        if (likely(next == NULL)) q->last = NULL;
+        else next->prev = NULL;
+        if (unlikely(w->claim)) {
             w->state = W_DROPPED;
             if (!wait_claim(w->g, w->ticket)) continue;
             c->pins--;

@@ -104,6 +104,8 @@ NOINLINE M *enter_slow(M *m) {
     }
 }
 
+NOINLINE M *enter_asked(M *m) { return m->locks == 1 ? enter_slow(m) : m; }
+
 NOINLINE void leave_slow(M *m) {
     if (m->locks != 0 || m->plain || m->curg == NULL) return;
     if (load_rlx(&m->curg->status) == G_SYSCALL) return;

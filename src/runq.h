@@ -46,7 +46,7 @@ INLINE G *runq_pop(P *p) {
 
 /* Holder: the LIFO slot. Full ordering: the exchange is the "publish, fence" of wake.c's submit. */
 INLINE G *runnext_swap(P *p, G *gp) {
-    if (runq_alone()) {
+    if (likely(runq_alone())) {
         G *old = p->runnext;
         store_rlx(&p->runnext, gp);
         return old;
@@ -56,7 +56,7 @@ INLINE G *runnext_swap(P *p, G *gp) {
 
 /* Holder, or a thief in its last round. */
 INLINE bool runnext_take(P *p, G *gp) {
-    if (runq_alone()) {
+    if (likely(runq_alone())) {
         store_rlx(&p->runnext, NULL);
         return true;
     }

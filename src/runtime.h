@@ -124,6 +124,15 @@ INLINE G *glist_pop(GList *l) {
     l->count--;
     return gp;
 }
+/* gp at the end, then the first off: it is not gp, since the list is not empty. */
+INLINE G *glist_exchange(GList *l, G *gp) {
+    G *first = l->head;
+    gp->schedlink = NULL;
+    l->tail->schedlink = gp;
+    l->tail = gp;
+    l->head = first->schedlink;
+    return first;
+}
 INLINE void glist_append(GList *l, GList *other) {
     if (other->head == NULL) return;
     if (l->tail) l->tail->schedlink = other->head;
@@ -298,11 +307,11 @@ struct P {
     void *cache[8];         /* per-P caches of the rooms above: [0] alloc.c */
 } ALIGNED(CACHE_LINE);
 
-/* A reason to pass by g0. */
-INLINE bool p_pauses(P *p) {
+/* Reasons to pass by g0; 0: none. */
+INLINE uint64_t p_pauses(P *p) {
     uint64_t both;
     memcpy(&both, &p->slice_over, sizeof both);
-    return both != 0;
+    return both;
 }
 _Static_assert(offsetof(P, look) == offsetof(P, slice_over) + 4, "p_pauses reads both");
 

@@ -27,6 +27,7 @@
 #include "compact.h"
 #include "soft.h"
 #include "split.h"
+#include "straight.h"
 #include "trace.h"
 #include "wake.h"
 
@@ -74,9 +75,7 @@ INLINE void new_slice(M *m, P *p) {
  * slot, else the ring. NULL: none, or g0 has to look. */
 INLINE G *pick_local(M *m) {
     P *p = m->p;
-    /* nextg: somebody is in our hands already. g0 runs that one first; a second one would take its
-     * place there, and it would be lost. */
-    if (unlikely(((uintptr_t)m->lockedg | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p)) != 0)) return NULL;
+    if (unlikely(obstacles(m, p) != 0)) return NULL;
     G *gp = load_rlx(&p->runnext);
     if (gp != NULL) {
         if (unlikely(load_rlx(&gp->home) != NULL)) return NULL;
@@ -307,7 +306,7 @@ INLINE void put_tail(P *p, G *gp) {
 
 /* The submit side behind an exchange of the slot: that was the fence. */
 INLINE void wake_behind_slot(M *m) {
-    if (load_rlx(&sched.npidle) != 0 && load_rlx(&sched.spinning) == 0) wakep(m);
+    if (unlikely(load_rlx(&sched.npidle) != 0) && load_rlx(&sched.spinning) == 0) wakep(m);
 }
 
 static NOINLINE void wake_thread(G *gp) {
@@ -334,11 +333,14 @@ INLINE bool becomes_runnable(M *m, G *gp) {
     return false;
 }
 
+void ready_rest(M *m, G *kicked) {
+    if (kicked != NULL) put_tail(m->p, kicked);
+    wake_behind_slot(m);
+}
+
 void ready(M *m, G *gp) {
     if (!becomes_runnable(m, gp)) return;
-    G *kicked = runnext_swap(m->p, gp);
-    if (kicked) put_tail(m->p, kicked);
-    wake_behind_slot(m);
+    ready_rest(m, runnext_swap(m->p, gp));
 }
 
 void ready_tail(M *m, G *gp) {
@@ -416,10 +418,83 @@ void *yield_begin(M *m) {
     return queue_and_depart(m, gp, next);
 }
 
-EXPORT void gort_yield(void) {
+/* The first of the global queue, with sched.lock held; NULL, and it is not held: it cannot be taken here. */
+INLINE G *lock_and_look(void) {
+    lock(&sched.lock, RANK_SCHED);
+    G *first = sched.global.head;
+    if (likely(first != NULL && load_rlx(&first->home) == NULL)) return first;
+    unlock(&sched.lock);
+    return NULL;
+}
+
+/* The first of the ring, with sched.lock held, for a P that has no thieves. */
+INLINE G *pop_and_lock(P *p, uint32_t head) {
+    G *first = load_rlx(&p->ring[head % RING]);
+    if (unlikely(!runq_alone() || load_rlx(&first->home) != NULL)) return NULL;
+    store_rlx(&p->head, head + 1);
+    lock(&sched.lock, RANK_SCHED);
+    return first;
+}
+
+/*
+ * The plain cases of it: nothing is to be looked at, and either nothing is queued here and gp changes
+ * places with the first of the global queue, under one hold of the lock; or this is the only P.
+ * Nobody need be woken for it. In the first case the queue was not empty before, so by wake.c
+ * whoever could be idle has been called or has yet to look, and it is not empty at any moment
+ * that such a look could see; in the second there is nobody. NULL: it is not that plain.
+ */
+INLINE void *yield_straight(M *m, G *gp) {
+    P *p = m->p;
+    if (unlikely(p == NULL)) return NULL;
+    uintptr_t against = obstacles(m, p) | (uintptr_t)load_rlx(&p->runnext) | (m->locks ^ 1) |
+                        load_rlx(&trace_on) | forked_child;
+    bool due = p->rounds % 61 == 60; /* the ring is not all there is: timers, the global queue */
+    if (unlikely(against != 0) || (unlikely(due) && load_rlx(&p->timers.count) != 0) || global_count() == 0) return NULL;
+    uint32_t head = load_rlx(&p->head);
+    G *next;
+    if (head == load_rlx(&p->tail)) {
+        next = lock_and_look();
+        if (unlikely(next == NULL)) return NULL;
+        glist_exchange(&sched.global, gp);
+        bump(&p->n.global_gets, 1);
+    } else {
+        next = due ? NULL : pop_and_lock(p, head);
+        if (unlikely(next == NULL)) return NULL;
+        glist_push(&sched.global, gp);
+    }
+    m->unlock = &sched.lock;
+    store_rlx(&gp->status, G_RUNNABLE);
+    gp->since = coarse_now();
+    gp->err = *m->errno_at;
+    p->rounds++;
+    store_rlx(&p->schedtick, p->schedtick + 1); /* a new slice */
+    PROBE1(yield, gp->id);
+    take_on(m, next);
+    PROBE1(start, next->id);
+    return next->sp;
+}
+
+static NOINLINE void yield_slowly(void) {
     CHILD_RETURNS();
     M *m = enter();
     m = yield(m);
+    leave(m);
+}
+
+/* The section begins as in enter(): its look at attn is among the obstacles, and until that has been
+ * found 0 nothing is written but the own count. */
+EXPORT void gort_yield(void) {
+    M *m = getm();
+    if (unlikely(m == NULL)) return yield_slowly();
+    m->locks++;
+    fence_compiler(); /* as in enter() */
+    G *gp = m->curg;
+    void *next = yield_straight(m, gp);
+    if (unlikely(next == NULL)) {
+        m->locks--;
+        return yield_slowly();
+    }
+    m = switch_from(m, gp, next);
     leave(m);
 }
 

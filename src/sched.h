@@ -22,6 +22,7 @@
 #include "timer.h"
 
 NOINLINE M *enter_slow(M *m);  /* preempt.c: attn was set */
+NOINLINE M *enter_asked(M *m); /* the same, unless the section is inside of another */
 NOINLINE void leave_slow(M *m);
 NOINLINE M *m_adopt(void);     /* m.c: this plain thread's M, made on its first call */
 
@@ -32,10 +33,9 @@ INLINE bool owns_its_p(M *m) { return m->p == NULL || load_acq(&m->p->m) == m; }
 INLINE M *enter(void) {
     M *m = getm();
     if (unlikely(m == NULL)) m = m_adopt();
-    uint32_t before = m->locks;
-    m->locks = before + 1;
+    m->locks++;
     fence_compiler(); /* pairs with the monitor's membarrier (preempt.c) */
-    if (unlikely(load_rlx(&m->attn) != 0) && before == 0) m = enter_slow(m);
+    if (unlikely(load_rlx(&m->attn) != 0)) m = enter_asked(m);
     check(owns_its_p(m));
     return m;
 }

@@ -86,7 +86,7 @@ void wake_after_submit(M *m) { /* who has yielded is in the global queue, and it
 }
 void wakep(M *m) {}
 M *m_adopt(void) { wrong("a thread without an M"); }
-M *enter_slow(M *m) { wrong("attention"); }
+M *enter_asked(M *m) { wrong("attention"); }
 void leave_slow(M *m) { wrong("attention"); }
 G *global_get_locked(P *p, uint32_t max) { return NULL; }
 G *find_runnable(M *m) { return NULL; }

@@ -1,0 +1,74 @@
+/*
+ * The plain cases of park() and ready(), in the frame of the call itself (that of a yield is in sched.c).
+ *
+ * Most of what sched.c asks before it switches has the answer no: is somebody locked to this thread,
+ * has the slice ended, is there a trace, is this the last moment before a look at the global queue. A
+ * function call and a branch for each answer cost more than the switch: processors take many
+ * instructions in a cycle but one or two branches. So here all of these words are or'ed, and if
+ * nothing speaks against it, the usual thing is done at once; otherwise nothing has been touched and
+ * sched.c does it the long way.
+ *
+ * A step above sched.h, and for channels, where all of a round trip is switching.
+ */
+#ifndef STRAIGHT_H
+#define STRAIGHT_H
+
+#include "runq.h"
+#include "sched.h"
+#include "trace.h"
+
+/* What keeps a goroutine from going straight to the next; 0 on nearly every call. nextg: somebody is in
+ * our hands already. g0 runs that one first; a second one would take its place there, and it would be
+ * lost. */
+INLINE uintptr_t obstacles(M *m, P *p) {
+    return (uintptr_t)m->lockedg | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p);
+}
+
+/* gp, which m runs, parks, and whoever was made ready last is next. The context to go on at; NULL: nothing
+ * was done. */
+INLINE void *straight_to_slot(M *m, G *gp, Lock *l, int reason) {
+    P *p = m->p;
+    if (unlikely(p == NULL)) return NULL;
+    uintptr_t against = obstacles(m, p) | (m->locks ^ 1) | load_rlx(&trace_on);
+    G *next = load_rlx(&p->runnext);
+    if (unlikely(against != 0) || next == NULL) return NULL;
+    void *sp = next->sp;
+    if (unlikely(load_rlx(&next->home) != NULL || sp == NULL) || unlikely(!runnext_take(p, next))) return NULL;
+    check(load_rlx(&next->status) == G_RUNNABLE);
+    gp->reason = (uint8_t)reason;
+    gp->since = coarse_now();
+    PROBE2(block, gp->id, reason);
+    store_rlx(&gp->status, G_WAITING); /* published by the unlock */
+    m->unlock = l;
+    gp->err = *m->errno_at;
+    store_rlx(&next->status, G_RUNNING);
+    next->m = m;
+    m->curg = next;
+    bump(&p->n.switches, 1);
+    PROBE1(start, next->id);
+    return sp;
+}
+/* As park(m, l, reason). */
+INLINE M *park_straight(M *m, Lock *l, int reason) {
+    G *gp = m->curg;
+    void *next = straight_to_slot(m, gp, l, reason);
+    if (unlikely(next == NULL)) next = park_begin(m, l, reason);
+    return likely(next != NULL) ? switch_from(m, gp, next) : m;
+}
+
+void ready_rest(M *m, G *kicked); /* sched.c: who was in the slot, and a searcher */
+/* As ready(m, gp). */
+INLINE void ready_straight(M *m, G *gp) {
+    P *p = m->p;
+    if (unlikely(p == NULL || ((gp->flags & GF_THREAD) | load_rlx(&trace_on)) != 0)) {
+        ready(m, gp);
+        return;
+    }
+    check(load_rlx(&gp->status) == G_WAITING);
+    PROBE1(ready, gp->id);
+    store_rlx(&gp->status, G_RUNNABLE);
+    G *kicked = runnext_swap(p, gp);
+    if (unlikely(((uintptr_t)kicked | load_rlx(&sched.npidle)) != 0)) ready_rest(m, kicked);
+}
+
+#endif
