@@ -185,6 +185,7 @@ INLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
     gp->waiting = &w;
     wait_on(c, &w);
+    returns_apart(m);
     m = park_straight(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
     gp->waiting = NULL;
     int r = waited(&w);
@@ -221,9 +222,15 @@ static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_
     return r;
 }
 
+/* Backtraces show these in the place of the public call. */
+static RETURNS_APART int send_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_send.waits");
+static int send_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, true); }
+static RETURNS_APART int recv_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_recv.waits");
+static int recv_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, false); }
+
 /* c->lock, in a section; the attempt has failed. */
 INLINE int wait_for(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
-    if (deadline == GORT_FOREVER) return wait_plain(m, c, elem, send);
+    if (deadline == GORT_FOREVER) return send ? send_waits(m, c, elem) : recv_waits(m, c, elem);
     return wait_until(m, c, elem, send, deadline);
 }
 

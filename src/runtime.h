@@ -192,6 +192,7 @@ struct M {
     /* The rest is the own thread's unless said otherwise. */
     int *errno_at;
     Handling *handling;  /* NULL: a program without C++ */
+    void *left_at;       /* where the goroutine that waits goes on in the program (arch.h) */
     uint32_t pins;       /* gort_pin nesting */
     bool plain;          /* a plain thread's */
     bool spinning;       /* counted in sched.spinning */
@@ -242,6 +243,10 @@ struct M {
     } held[32];
     uint32_t nheld;
 } ALIGNED(CACHE_LINE);
+
+#ifdef ARCH_LEFT_AT
+_Static_assert(offsetof(M, left_at) == ARCH_LEFT_AT, "as arch.h says");
+#endif
 
 enum { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
 

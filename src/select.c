@@ -258,14 +258,16 @@ INLINE int block(M *m, Select *s) {
 /* ---- the calls -------------------------------------------------------------------------------- */
 
 /* The frames of a select that has to wait, n at most SMALL. In a section, which they leave. */
-static NOINLINE int block_two(M *m, gort_case *cases, int64_t deadline) {
+static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
+    returns_apart(m);
     gort_chan *locks[2];
     Sudog waiters[2];
     Select s = {cases, 2, deadline, locks, waiters, 0};
     return block(m, &s);
 }
 
-static NOINLINE int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
+static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
+    returns_apart(m);
     gort_chan *locks[n + 1]; /* n may be 0, an array not */
     Sudog waiters[n + 1];
     Select s = {cases, n, deadline, locks, waiters, 0};

@@ -8,6 +8,9 @@
  * nothing speaks against it, the usual thing is done at once; otherwise nothing has been touched and
  * sched.c does it the long way.
  *
+ * The taken branches count most, since it is by these that the jump behind a switch is predicted (arch.h): in
+ * what follows, and in chan.h, the usual case is the one that falls through.
+ *
  * A step above sched.h, and for channels, where all of a round trip is switching.
  */
 #ifndef STRAIGHT_H

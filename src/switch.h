@@ -15,6 +15,10 @@
 #include "split.h"
 #include "stack.h"
 
+/* A function that waits for others as the tail of a public call, and begins by returns_apart(): arch.h */
+#define RETURNS_APART NOINLINE ARCH_RETURNS_APART
+INLINE void returns_apart(M *m) { m->left_at = __builtin_return_address(0); }
+
 void finish_commit(M *m);
 
 /* What the one that ran before on this M left to do: law 2 (sched.c). */

@@ -8,7 +8,7 @@ compile() { # model source-directory output flags...
     local model=$1 src=$2 out=$3
     shift 3
     # shellcheck disable=SC2086
-    "$CC" -O2 -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function $arch_flags \
+    "$CC" -O2 -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function $arch_flags -DARCH_RETURNS_APART= \
         -ffunction-sections -Wl,--gc-sections -iquote tests/model -iquote "$src" -iquote "$src/arch/$ARCH" -idirafter "$src" -Iinclude "$@" \
         "tests/model/$model.c" "$src/arch/$ARCH/context.c" "$src/arch/$ARCH/switch.S" -o "$out"
 }

@@ -1,0 +1,28 @@
+/*
+ * How a function marked ARCH_RETURNS_APART returns (arch.h): the compiler jumps here instead of a ret, with
+ * the registers of the caller restored; rcx and r8 are free. The name is the compiler's. It is weak, since
+ * a program that is compiled so as a whole brings its own, and that one does as well.
+ */
+#include "arch.h"
+
+        .text
+        .weak   __x86_return_thunk
+        .hidden __x86_return_thunk
+        .type   __x86_return_thunk, @function
+        .p2align 5
+__x86_return_thunk:
+        .cfi_startproc
+        movq    tls_m@gottpoff(%rip), %r8
+        movq    %fs:(%r8), %r8
+        movq    (%rsp), %rcx
+        cmpq    %rcx, ARCH_LEFT_AT(%r8)
+        jne     1f
+        ret
+1:      addq    $8, %rsp
+        .cfi_def_cfa_offset 0
+        .cfi_register rip, rcx
+        jmpq    *%rcx
+        .cfi_endproc
+        .size   __x86_return_thunk, .-__x86_return_thunk
+
+        .section .note.GNU-stack,"",@progbits
