@@ -6,7 +6,7 @@
  * regions of 2 MB that are only ever added, so that walking the regions enumerates all of them and
  * no list of all goroutines has to be kept.
  *
- * A P keeps up to STACK_CACHE free records, last-in first-out, and moves half a cache at a time
+ * A P keeps up to G_CACHE free records, last-in first-out, and moves half a cache at a time
  * from and to the common list.
  */
 #include "g.h"
@@ -45,7 +45,7 @@ static G *take_common(void) {
 
 static NOINLINE void refill(P *p) {
     lock(&gs.lock, RANK_STACK);
-    for (int i = 0; i < STACK_CACHE / 2; i++) {
+    for (int i = 0; i < G_CACHE / 2; i++) {
         G *gp = take_common();
         if (gp == NULL) break;
         gp->schedlink = p->gfree;
@@ -62,15 +62,11 @@ static G *alloc_common(void) {
     return gp;
 }
 
-G *g_alloc(M *m) {
+G *g_alloc_slow(M *m) {
     P *p = m->p;
     if (p == NULL) return alloc_common();
-    if (unlikely(p->gfree == NULL)) refill(p);
-    G *gp = p->gfree;
-    if (unlikely(gp == NULL)) return NULL;
-    p->gfree = gp->schedlink;
-    p->ngfree--;
-    return gp;
+    refill(p);
+    return p->gfree ? g_alloc(m) : NULL;
 }
 
 /* Moves n records of p's cache to the common list. */
@@ -86,21 +82,20 @@ static void give_back(P *p, uint32_t n) {
     unlock(&gs.lock);
 }
 
-void g_free(M *m, G *gp) {
-    gp->id = 0;
-    gp->fn = NULL;
-    gp->arg = NULL; /* a collector looks at free records too: one may be being filled in */
-    P *p = m->p;
-    if (p == NULL) {
-        lock(&gs.lock, RANK_STACK);
-        gp->schedlink = gs.free;
-        gs.free = gp;
-        unlock(&gs.lock);
+static void free_common(G *gp) {
+    lock(&gs.lock, RANK_STACK);
+    gp->schedlink = gs.free;
+    gs.free = gp;
+    unlock(&gs.lock);
+}
+
+void g_free_slow(M *m, G *gp) {
+    if (m->p == NULL) {
+        free_common(gp);
         return;
     }
-    gp->schedlink = p->gfree;
-    p->gfree = gp;
-    if (unlikely(++p->ngfree > STACK_CACHE)) give_back(p, STACK_CACHE / 2);
+    give_back(m->p, G_CACHE / 2);
+    g_free(m, gp);
 }
 
 /* A late claimer may still look at a record's ticket, and each_g at its status and id: a parcel uses
@@ -120,13 +115,11 @@ void parcel_free(M *m, void *parcel) {
 
 void g_flush(P *p) { give_back(p, p->ngfree); }
 
-uint64_t g_next_id(M *m) {
+uint64_t g_next_id_slow(M *m) {
     P *p = m->p;
     if (p == NULL) return add_rlx(&sched.next_id, 1);
-    if (unlikely(p->id_next == p->id_end)) {
-        p->id_end = add_rlx(&sched.next_id, 16) + 1;
-        p->id_next = p->id_end - 16;
-    }
+    p->id_end = add_rlx(&sched.next_id, 16) + 1;
+    p->id_next = p->id_end - 16;
     return p->id_next++;
 }
 

@@ -13,6 +13,7 @@
 #include "san.h"
 #include "sched.h"
 #include "split.h"
+#include "straight.h"
 #include "trace.h"
 #include "wake.h"
 
@@ -23,7 +24,7 @@
 
 /* ---- end ------------------------------------------------------------------------------------ */
 
-static void forget(M *m, G *gp) {
+INLINE void forget(M *m, G *gp) {
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
     bump(&m->p->n.ended, 1);
     g_free(m, gp);
@@ -75,10 +76,10 @@ INLINE bool may_follow(G *gp, G *next) {
 }
 
 /* The next goroutine takes the stack of the one that has ended. False: it cannot. */
-static bool take_over(M *m, G *gp) {
+INLINE bool take_over(M *m, G *gp) {
     P *p = m->p;
-    if (SAN_FIBERS || (gp->flags & GF_NAMED) || gp->stack->custom == STACK_CUSTOM) return false;
-    if (m->lockedg || m->nextg || load_rlx(&m->attn) != 0 || p->slice_over || load_rlx(&p->look)) return false;
+    if (SAN_FIBERS) return false;
+    if (unlikely((obstacles(m, p) | (gp->flags & GF_NAMED)) != 0) || gp->stack->custom == STACK_CUSTOM) return false;
     G *next = load_rlx(&p->runnext);
     if (next) {
         if (!may_follow(gp, next) || !runnext_take(p, next)) return false;
@@ -107,7 +108,7 @@ static bool take_over(M *m, G *gp) {
     return true;
 }
 
-static void mark_dead(M *m, G *gp) {
+INLINE void mark_dead(M *m, G *gp) {
     trace_end(m, gp);
     store_rlx(&gp->status, G_DEAD);
     if (likely(gp->lock_depth == 0)) return;
@@ -129,6 +130,7 @@ static M *end_or_go_on(void) {
     leave_for_good(m, bury, gp);
 }
 
+__attribute__((hot)) /* it never returns, which compilers take for a sign of the opposite */
 void goroutine_entry(void *arg) {
 #ifdef GORT_ASAN
     __sanitizer_finish_switch_fiber(NULL, NULL, NULL);
@@ -229,19 +231,24 @@ static bool starts_compact(M *m, const gort_attr *attr, gort_fn *fn, const void 
     return split_starts(fn, copy);
 }
 
-int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
-             uintptr_t pc) {
-    G *gp = g_alloc(m);
-    if (unlikely(gp == NULL)) return -ENOMEM;
+INLINE void fill_in(M *m, G *gp, gort_fn *fn, void *arg, uintptr_t pc) {
     gp->sp = NULL;
     gp->fn = fn;
     gp->arg = arg;
-    gp->flags = 0;
     gp->home = NULL;
     gp->stack = NULL;
     gp->spare = NULL;
     gp->param = NULL;
     gp->created_at = pc;
+    gp->since = coarse_now();
+}
+
+int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+             uintptr_t pc) {
+    G *gp = g_alloc(m);
+    if (unlikely(gp == NULL)) return -ENOMEM;
+    fill_in(m, gp, fn, arg, pc);
+    gp->flags = 0;
     if (unlikely(split.mode == SPLIT_TRUE) && starts_compact(m, attr, fn, copy, size)) gp->flags = GF_COMPACT;
     bool early = attr != NULL || size > PARCEL || settings.stack_size != 0;
     int r = unlikely(early) ? equip(m, gp, attr, copy, size) : promise(m, gp, copy, size);
@@ -251,13 +258,35 @@ int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *co
     }
     gp->id = g_next_id(m);
     gp->parent = m->curg ? (uint32_t)m->curg->id : 0;
-    gp->since = coarse_now();
     tsan_release(gp);
     count(m, created, 1);
     trace_create(m, gp);
     store_rel(&gp->status, G_WAITING);
     ready(m, gp);
     return 0;
+}
+
+/* The usual start, where all it takes is at hand. False: nothing was done. In a section. */
+INLINE bool start_straight(M *m, gort_fn *fn, void *arg, uintptr_t pc) {
+    P *p = m->p;
+    if (unlikely(p == NULL)) return false;
+    G *gp = p->gfree, *creator = m->curg;
+    uintptr_t against = split.mode | settings.stack_size | load_rlx(&trace_on) | (load_rlx(&sched.running) ^ 1);
+    if (unlikely(against != 0) || unlikely(gp == NULL) || unlikely(p->credits == 0) || unlikely(creator == NULL)) return false;
+    p->gfree = gp->schedlink;
+    p->ngfree--;
+    p->credits--;
+    fill_in(m, gp, fn, arg, pc);
+    gp->flags = GF_CREDIT;
+    gp->id = g_next_id(m);
+    gp->parent = (uint32_t)creator->id;
+    tsan_release(gp);
+    bump(&p->n.created, 1);
+    PROBE2(create, gp->id, fn);
+    PROBE1(ready, gp->id);
+    store_rel(&gp->status, G_RUNNABLE);
+    slot_taken(m, runnext_swap(p, gp));
+    return true;
 }
 
 static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
@@ -276,10 +305,11 @@ static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void 
 EXPORT int gort_go(gort_fn *fn, void *arg) {
     CHILD_RETURNS(-ENOTCONN);
     if (unlikely(fn == NULL)) return -EINVAL;
+    uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     M *m = enter();
-    int r = likely(load_rlx(&sched.running))
-                ? go_start(m, NULL, fn, arg, NULL, 0, (uintptr_t)__builtin_return_address(0))
-                : -ENOTCONN;
+    int r = 0;
+    if (unlikely(!start_straight(m, fn, arg, pc)))
+        r = load_rlx(&sched.running) ? go_start(m, NULL, fn, arg, NULL, 0, pc) : -ENOTCONN;
     leave(m);
     return r;
 }

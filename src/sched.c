@@ -300,14 +300,7 @@ static long overflow(void *arg) {
     return 0;
 }
 
-INLINE void put_tail(P *p, G *gp) {
-    if (unlikely(!runq_push(p, gp))) call_with_room(getm(), overflow, gp);
-}
-
-/* The submit side behind an exchange of the slot: that was the fence. */
-INLINE void wake_behind_slot(M *m) {
-    if (unlikely(load_rlx(&sched.npidle) != 0) && load_rlx(&sched.spinning) == 0) wakep(m);
-}
+NOINLINE void ready_overflow(M *m, G *gp) { call_with_room(m, overflow, gp); }
 
 static NOINLINE void wake_thread(G *gp) {
     store_rel(&gp->futex, 1); /* pairs with park_thread; type-stable: the thread may go at once */
@@ -333,19 +326,15 @@ INLINE bool becomes_runnable(M *m, G *gp) {
     return false;
 }
 
-void ready_rest(M *m, G *kicked) {
-    if (kicked != NULL) put_tail(m->p, kicked);
-    wake_behind_slot(m);
-}
+NOINLINE void ready_rest(M *m, G *kicked) { slot_taken(m, kicked); }
 
 void ready(M *m, G *gp) {
-    if (!becomes_runnable(m, gp)) return;
-    ready_rest(m, runnext_swap(m->p, gp));
+    if (becomes_runnable(m, gp)) slot_taken(m, runnext_swap(m->p, gp));
 }
 
 void ready_tail(M *m, G *gp) {
     if (!becomes_runnable(m, gp)) return;
-    put_tail(m->p, gp);
+    if (unlikely(!runq_push(m->p, gp))) ready_overflow(m, gp);
     wake_after_submit(m);
 }
 

@@ -207,25 +207,21 @@ static void unpromise(uint32_t n) {
     unlock(&room.lock);
 }
 
-bool stack_credit_take(M *m) {
+bool stack_credit_fetch(M *m) {
     P *p = m->p;
     if (p == NULL) return promise(1);
-    if (unlikely(p->credits == 0)) {
-        if (promise(BATCH)) p->credits = BATCH;
-        else if (promise(1)) p->credits = 1;
-        else return false;
-    }
-    p->credits--;
+    if (promise(BATCH)) p->credits = BATCH - 1;
+    else if (!promise(1)) return false;
     return true;
 }
 
-void stack_credit_give(M *m) {
+void stack_credit_return(M *m) {
     P *p = m->p;
     if (p == NULL) {
         unpromise(1);
-    } else if (unlikely(++p->credits > 4 * BATCH)) {
-        p->credits -= 2 * BATCH;
-        unpromise(2 * BATCH);
+    } else {
+        p->credits -= CREDITS_PLENTY / 2 - 1;
+        unpromise(CREDITS_PLENTY / 2);
     }
 }
 

@@ -34,8 +34,20 @@ struct Stack {
 
 /* Promises: gort_go must fail with -ENOMEM rather than the goroutine when it first runs. A G
  * without a stack holds a credit: the address space for its stack is mapped. */
-bool stack_credit_take(M *m);  /* false: no address space */
-void stack_credit_give(M *m);
+bool stack_credit_fetch(M *m);   /* the P has none, or there is no P */
+void stack_credit_return(M *m);  /* the P has plenty, or there is no P */
+#define CREDITS_PLENTY 128
+INLINE bool stack_credit_take(M *m) { /* false: no address space */
+    P *p = m->p;
+    if (unlikely(p == NULL || p->credits == 0)) return stack_credit_fetch(m);
+    p->credits--;
+    return true;
+}
+INLINE void stack_credit_give(M *m) {
+    P *p = m->p;
+    if (unlikely(p == NULL || p->credits == CREDITS_PLENTY)) stack_credit_return(m);
+    else p->credits++;
+}
 
 Stack *stack_get(M *m);            /* against a credit: never fails. In a section */
 void stack_put(M *m, Stack *s);

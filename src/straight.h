@@ -19,6 +19,7 @@
 #include "runq.h"
 #include "sched.h"
 #include "trace.h"
+#include "wake.h"
 
 /* What keeps a goroutine from going straight to the next; 0 on nearly every call. nextg: somebody is in
  * our hands already. g0 runs that one first; a second one would take its place there, and it would be
@@ -59,7 +60,15 @@ INLINE M *park_straight(M *m, Lock *l, int reason) {
     return likely(next != NULL) ? switch_from(m, gp, next) : m;
 }
 
-void ready_rest(M *m, G *kicked); /* sched.c: who was in the slot, and a searcher */
+/* Behind an exchange of the slot: who was in it goes to the tail, and a searcher is woken. The exchange was
+ * the fence of the submit side (wake.c). */
+void ready_overflow(M *m, G *gp); /* sched.c: the ring is full */
+INLINE void slot_taken(M *m, G *kicked) {
+    if (kicked != NULL && unlikely(!runq_push(m->p, kicked))) ready_overflow(m, kicked);
+    if (unlikely(load_rlx(&sched.npidle) != 0) && load_rlx(&sched.spinning) == 0) wakep(m);
+}
+
+void ready_rest(M *m, G *kicked); /* sched.c: the same, not inline */
 /* As ready(m, gp). */
 INLINE void ready_straight(M *m, G *gp) {
     P *p = m->p;
