@@ -19,6 +19,7 @@
 #include "loop.h"
 #include "netpoll.h"
 #include "runq.h"
+#include "san.h"
 #include "sched.h"
 #include "sim.h"
 #include "soft.h"
@@ -55,9 +56,12 @@ static G *from_global(P *p, uint32_t max) {
     return gp;
 }
 
-/* Phases 2 to 4. */
+/* Phases 2 to 4. Valgrind runs one thread at a time for a fixed number of steps: a loop of yields that divides it is always
+ * stopped at the same step, and where that is under sched.lock nobody else ever gets it. So there others are let in
+ * now and then while it is free. */
 static G *from_queues(M *m, P *p, bool timer_ran) {
     bool due = p->rounds % 61 == 60, slot_first = !(p->slice_over || due), fresh = false;
+    if (due && valgrind_runs()) os_yield();
     if (p->slice_over && p->passed_over && !due && !runq_empty(p)) {
         slot_first = fresh = true; /* two that never block, one here and one there: in turns */
         p->slice_over = 0;

@@ -1,5 +1,6 @@
 #include "lock.h"
 #include "os.h"
+#include "san.h"
 
 /*
  * Somebody else has it. Two threads that take a lock in turn spend their time passing its cache line
@@ -7,10 +8,13 @@
  * a microsecond, and longer the next time, without a look, and the other does dozens of operations
  * at full speed meanwhile. Then it yields the CPU, for the holder may not be running at all, and
  * naps in the end.
+ *
+ * Valgrind runs one thread at a time and takes each pause for a word to let the others run a whole slice of
+ * its own: a thousand of them between two looks would be many seconds, so there it is one.
  */
 NOINLINE void lock_slow(Lock *l) {
     for (int round = 0;; round++) {
-        int pauses = 16 << (round < 6 ? round : 6);
+        int pauses = valgrind_runs() ? 1 : 16 << (round < 6 ? round : 6);
         for (int i = 0; i < pauses; i++) arch_pause();
         if (load_rlx(&l->word) == 0 && xchg_acq(&l->word, 1) == 0) return;
         if (round < 8) continue;
