@@ -22,6 +22,7 @@
 #include "profile.h"
 #include "capture.h"
 #include "dump.h"
+#include "san.h"
 #include "stack.h"
 
 #include <signal.h>
@@ -91,7 +92,7 @@ static void on_prof(int signo, siginfo_t *info, void *context) {
 }
 
 static int install(void) {
-    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART}, now;
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART}, now;
     sa.sa_sigaction = on_prof;
     sigfillset(&sa.sa_mask);
     if (settings.preempt_signal == SIGPROF) return -EBUSY;

@@ -22,6 +22,7 @@
 #include "maker.h"
 #include "retake.h"
 #include "runq.h"
+#include "san.h"
 #include "sched.h"
 #include "sim.h"
 #include "split.h"
@@ -305,7 +306,7 @@ void preempt_mask(void) {
 }
 
 int preempt_install(void) {
-    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART};
     sa.sa_sigaction = on_signal;
     sigemptyset(&sa.sa_mask);
     if (sigaction(settings.preempt_signal, &sa, &previous) < 0) return -errno;

@@ -69,5 +69,9 @@ INLINE bool valgrind_runs(void) { return valgrind_request(0x1001 /* RUNNING_ON_V
 INLINE void valgrind_stack_register(void *lo, void *hi) {}
 INLINE bool valgrind_runs(void) { return false; }
 #endif
+/* And it keeps in mind which stack it saw last. A handler on the alternate stack leaves it believing that, so that the
+ * first frame made after the handler's return is taken for a move to another stack, and its memory for
+ * nobody's. There, handlers that return run on the stack they interrupt. */
+#define HANDLER_STACK (valgrind_runs() ? 0 : SA_ONSTACK)
 
 #endif

@@ -23,6 +23,7 @@
  */
 #include "sigwatch.h"
 #include "chan.h"
+#include "san.h"
 #include "sysfault.h"
 
 #include <pthread.h>
@@ -106,7 +107,7 @@ static NOINLINE int start_thread(void) {
 /* The first channel watches: our handler in. table.lock held. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | HANDLER_STACK};
     sigfillset(&sa.sa_mask);
     store_rlx(&counts[signo], 0);
     int r = sigaction_at_once(signo, &sa, &table.before[signo]);

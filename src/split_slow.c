@@ -216,8 +216,8 @@ static void handlers_on_alt_stack(void) {
 }
 
 int split_begin(void) {
-    /* A sanitizer, and a collector, has to know every stack; injected faults need room of their own. */
-    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || collect_on || sysfault_on) return 0;
+    /* A sanitizer, valgrind and a collector have to know every stack; injected faults need room of their own. */
+    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on) return 0;
     if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
     split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
     unwind_segments = true;
