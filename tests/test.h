@@ -111,6 +111,12 @@ TEST_UNUSED static bool test_simulated(void) {
     return s && *s;
 }
 
+/* Under memcheck (make test-valgrind), which runs one thread at a time, forty times as slowly. */
+TEST_UNUSED static bool test_valgrind(void) {
+    const char *s = getenv("VALGRIND");
+    return s && *s;
+}
+
 /* GORT_MAXPROCS as the runner has set it; 0 if it has not. */
 TEST_UNUSED static int test_procs(void) {
     const char *s = getenv("GORT_MAXPROCS");

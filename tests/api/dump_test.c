@@ -139,8 +139,8 @@ static void running(void) {
     wait_until(get(&in_spin));
     if (test_procs() >= 2) wait_until(shows("w_spin", " w_spin+0x"));
     set(&stop, 1);
-    const char *runner = getenv("TEST_RUNNER"), *valgrind = getenv("VALGRIND");
-    if ((runner && *runner) || (valgrind && *valgrind)) return; /* there /proc shows the emulator's registers */
+    const char *runner = getenv("TEST_RUNNER");
+    if ((runner && *runner) || test_valgrind()) return; /* there /proc shows the emulator's registers */
     start(w_read, "w_read");
     wait_until(get(&in_read));
     wait_until(shows("w_read", "\n  0x")); /* how far up it is seen depends on how libc was built */

@@ -68,7 +68,7 @@ static void test_write(void) {
 }
 
 static void test_others(void) {
-    char addr[64], b[8];
+    char addr[64], b[8] = "1234567";
     int l = listen_loopback(addr, sizeof addr);
     struct iovec v = {b, sizeof b};
     struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};

@@ -249,6 +249,7 @@ static int sends(call_fn *f) { return f == c_send || f == c_sendto || f == c_sen
 static void compare(int kind, int call, long length, char *by_posix, char *by_gort) {
     if (length == -1 && sends(calls[call].call)) return;
     if (length == ROOM && kinds[kind].make == dev_zero) return; /* a signal makes it a short read */
+    if (length < 0 && test_valgrind()) return; /* memory that is not there, on purpose: memcheck says so, rightly */
     long p = one(kind, call, length, 0, by_posix), g = one(kind, call, length, 1, by_gort);
     if (p == -EAGAIN) p = -ETIMEDOUT;
     CHECKF(p == g, "%s on %s, length %ld: posix %ld, gort %ld", calls[call].name, kinds[kind].name, length, p, g);
