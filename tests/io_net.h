@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -47,13 +48,18 @@ TEST_UNUSED static void reset_peer(int fd) { /* closes with RST */
     CHECK_EQ(gort_close(fd), 0);
 }
 
-/* Open descriptors of this process. */
+/* Open descriptors of this process, but for files of /proc: the directory itself, and what the monitor looks into for a
+ * moment, at any time. */
 TEST_UNUSED static int count_fds(void) {
     DIR *d = opendir("/proc/self/fd");
-    int n = 0;
+    struct dirent *e;
+    char to[6] = "";
+    int n = 0, saved = errno;
     if (d == NULL) SKIP("no /proc");
-    while (readdir(d)) n++;
+    while ((e = readdir(d)) != NULL)
+        n += readlinkat(dirfd(d), e->d_name, to, sizeof to) > 0 && memcmp(to, "/proc/", 6) != 0;
     closedir(d);
+    errno = saved;
     return n;
 }
 
@@ -69,6 +75,9 @@ TEST_UNUSED static int count_io_waiters(void) {
     for (char *s = text; (s = strstr(s, "[IO wait")) != NULL; s++) n++;
     return n;
 }
+
+/* Waits until n goroutines wait for a descriptor. */
+#define wait_parked(n) wait_until(count_io_waiters() == (n))
 
 /* Gives parked goroutines the time to park. Nothing may depend on it but how much is tested. */
 TEST_UNUSED static void settle(void) {

@@ -82,7 +82,7 @@ static void closed(void) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s), 0);
     close(s[1]);
     CHECK_EQ(gort_wg_go(&wg, reader, s), 0);
-    gort_sleep(20 * GORT_MS);
+    wait_parked(1);
     int fd = s[0];
     CHECK_EQ(gort_close(fd), 0);
     gort_wg_wait(&wg);

@@ -90,7 +90,7 @@ static void test_dup(void) {
     int d = dup(p[0]);
     set(&done, 0);
     gort_go(read_dup, (void *)(intptr_t)d);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_close(p[0]), 0);
     settle();
     CHECK_EQ(get(&done), 0);

@@ -28,7 +28,7 @@ static void test_eventfd(void) {
     fd = eventfd(0, 0);
     set(&done, 0);
     gort_go(read_number, NULL);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_write(fd, &one, sizeof one), sizeof one);
     wait_until(get(&done));
     CHECK_EQ(number, 1);
@@ -65,7 +65,7 @@ static void test_signalfd(void) {
 }
 
 static void touch(void *arg) {
-    settle();
+    wait_parked(1);
     int f = gort_open(arg, O_CREAT | O_WRONLY, 0600);
     CHECK_GE(f, 0);
     CHECK_EQ(gort_close(f), 0);
@@ -121,7 +121,7 @@ static void test_terminal(void) {
     CHECK_GE(slave, 0);
     set(&done, 0);
     gort_go(read_line, (void *)(intptr_t)slave);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_write(master, "hello\n", 6), 6);
     wait_until(get(&done));
     CHECK_EQ(gort_read_full(master, b, 7), 7); /* its echo */
@@ -135,7 +135,7 @@ static void test_terminal(void) {
     CHECK_EQ(fcntl(0, F_SETFL, fcntl(0, F_GETFL) & ~O_NONBLOCK), 0);
     set(&done, 0);
     gort_go(read_line, (void *)(intptr_t)0);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_write(master, "hello\n", 6), 6);
     wait_until(get(&done));
     CHECK_EQ(gort_read_until(0, b, 1, gort_now() + GORT_MS), -ETIMEDOUT);
@@ -158,9 +158,9 @@ static void test_inherited_pipe(void) {
     CHECK_EQ(dup2(p[0], 0), 0);
     set(&done, 0);
     gort_go(read_zero, NULL);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_write(p[1], "hel", 3), 3);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_write(p[1], "lo\n", 3), 3);
     wait_until(get(&done));
     CHECK_EQ(fcntl(p[0], F_GETFL) & O_NONBLOCK, 0);

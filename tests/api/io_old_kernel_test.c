@@ -81,7 +81,7 @@ static void test_inherited(void) {
     close(saved);
     set(&done, 0);
     gort_go(closed_reader, NULL);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_close(p[0]), 0);
     wait_until(get(&done) == 1);
     CHECK_EQ(gort_close(p[1]), 0);

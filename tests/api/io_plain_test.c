@@ -146,7 +146,7 @@ static void waits_for_ever(void *arg) {
 }
 static int leaves_waiters(int argc, char **argv) {
     for (int i = 0; i < 5; i++) gort_go(waits_for_ever, NULL);
-    settle();
+    wait_parked(5);
     return 0;
 }
 static int uses_it_again(int argc, char **argv) {

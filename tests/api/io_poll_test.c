@@ -22,7 +22,7 @@ static void test_now(void) {
 }
 
 static void writer(void *arg) {
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_write((int)(intptr_t)arg, "x", 1), 1);
 }
 
@@ -53,13 +53,13 @@ static void reader(void *arg) {
 static void test_beside_reader(void) {
     set(&done, 0);
     for (int i = 0; i < 3; i++) gort_go(poller, NULL);
-    settle();
+    wait_parked(3);
     CHECK_EQ(gort_write(p[1], "a", 1), 1);
     wait_until(get(&done) == 3);
     gort_go(reader, NULL);
     wait_until(get(&done) == 4);
     for (int i = 0; i < 3; i++) gort_go(reader, NULL), gort_go(poller, NULL);
-    settle();
+    wait_parked(6);
     CHECK_EQ(gort_write(p[1], "abcdef", 6), 6);
     for (int i = 0; i < 100 && get(&done) < 10; i++) settle();
     wait_until(get(&done) == 10);

@@ -86,7 +86,7 @@ static void test_behind(void) {
         p[0] = q[0], p[1] = q[1];
         set(&done, 0);
         gort_go(read_one, NULL);
-        if (i % 5) settle();
+        if (i % 5) wait_parked(1);
         CHECK_EQ(gort_write(p[1], "y", 1), 1);
         wait_until(get(&done));
         gort_close(p[0]), gort_close(p[1]);
@@ -103,7 +103,7 @@ static void test_dup2(void) {
     CHECK_EQ(dup2(q[0], p[0]), p[0]);
     set(&done, 0);
     gort_go(read_one, NULL);
-    settle();
+    wait_parked(1);
     CHECK_EQ(gort_write(q[1], "y", 1), 1);
     wait_until(get(&done));
     f = gort_open("/proc/self/exe", O_RDONLY, 0);
@@ -134,7 +134,7 @@ static void test_drained(void) {
         p[0] = s[0];
         set(&done, 0);
         gort_go(read_one, NULL);
-        if (i % 2) settle();
+        if (i % 2) wait_parked(1);
         CHECK_EQ(gort_write(p[1], "y", 1), 1);
         wait_until(get(&done));
         gort_close(p[0]), gort_close(p[1]), gort_close(s[1]);

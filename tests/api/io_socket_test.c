@@ -59,7 +59,7 @@ static void test_half_close(void) {
     tcp_pair(fd);
     set(&done, 0);
     gort_go(read_one, NULL);
-    settle();
+    wait_parked(1);
     CHECK_EQ(shutdown(fd[1], SHUT_WR), 0);
     wait_until(get(&done));
     CHECK_EQ(got, 0);
@@ -78,7 +78,7 @@ static void test_data_and_end(void) {
         CHECK_EQ(gort_read(fd[0], b, sizeof b), 1);
         set(&done, 0);
         gort_go(read_one, NULL); /* registers */
-        if (i % 2) settle();
+        if (i % 2) wait_parked(1);
         CHECK_EQ(gort_write(fd[1], "abc", 3), 3);
         CHECK_EQ(gort_close(fd[1]), 0);
         wait_until(get(&done));
@@ -94,7 +94,7 @@ static void test_reset(void) {
     tcp_pair(fd);
     set(&done, 0);
     gort_go(read_one, NULL);
-    settle();
+    wait_parked(1);
     reset_peer(fd[1]);
     wait_until(get(&done));
     CHECK_EQ(got, -ECONNRESET);

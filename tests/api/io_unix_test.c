@@ -75,7 +75,7 @@ static void test_backlog(void) {
     CHECK_GE(l, 0);
     set(&done, 0);
     for (int i = 0; i < 10; i++) gort_go(dialler, NULL);
-    settle();
+    wait_parked(10); /* those connected, and those that find it full */
     CHECK_EQ(gort_dial(addr, gort_now() + 10 * GORT_MS), -ETIMEDOUT);
     for (int i = 0; i < 10; i++) {
         int fd = gort_accept(l, NULL, NULL);
