@@ -21,7 +21,7 @@ static long run(Call *c, int64_t deadline) {
 /* ---- read, write ---------------------------------------------------------------------------- */
 
 EXPORT ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = n > 0, .buf = buf, .n = n};
+    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = (ssize_t)n > 0, .buf = buf, .n = n};
     return call_run(&c, deadline);
 }
 
@@ -47,8 +47,8 @@ EXPORT ssize_t gort_writev_until(int fd, const struct iovec *iov, int n, int64_t
     return vector_until(fd, DIR_WRITE, iov, n, deadline);
 }
 
-/* Until n bytes have been moved: one Call over all of it, so that a close in between is seen. */
-static ssize_t move_all(Call *c, int64_t deadline) {
+/* One Call over all of it, so that a close in between is seen. */
+ssize_t move_all(Call *c, int64_t deadline) {
     size_t n = c->n;
     if (n > SSIZE_MAX) return -EINVAL;
     while (c->n > 0) {
@@ -76,7 +76,7 @@ EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t 
 /* ---- sockets -------------------------------------------------------------------------------- */
 
 static Call recv_call(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
-    return (Call){.attempt = try_recv, .fd = fd, .dir = DIR_READ, .plain = flags == 0 && n > 0,
+    return (Call){.attempt = try_recv, .fd = fd, .dir = DIR_READ, .plain = flags == 0 && (ssize_t)n > 0,
                   .flags = flags, .buf = buf, .n = n, .sa = sa, .salen = len};
 }
 
@@ -179,12 +179,8 @@ EXPORT int gort_connect_until(int fd, const struct sockaddr *sa, socklen_t len, 
     return (int)call_run(&c, deadline);
 }
 
-/* ---- the same without a deadline ------------------------------------------------------------ */
+/* ---- the same without a deadline; the most frequent ones: iofast.c --------------------------- */
 
-EXPORT ssize_t gort_read(int fd, void *buf, size_t n) { return gort_read_until(fd, buf, n, GORT_FOREVER); }
-EXPORT ssize_t gort_write(int fd, const void *buf, size_t n) {
-    return gort_write_until(fd, buf, n, GORT_FOREVER);
-}
 EXPORT ssize_t gort_readv(int fd, const struct iovec *iov, int n) {
     return vector_until(fd, DIR_READ, iov, n, GORT_FOREVER);
 }
@@ -193,15 +189,6 @@ EXPORT ssize_t gort_writev(int fd, const struct iovec *iov, int n) {
 }
 EXPORT ssize_t gort_read_full(int fd, void *buf, size_t n) {
     return gort_read_full_until(fd, buf, n, GORT_FOREVER);
-}
-EXPORT ssize_t gort_write_full(int fd, const void *buf, size_t n) {
-    return gort_write_full_until(fd, buf, n, GORT_FOREVER);
-}
-EXPORT ssize_t gort_recv(int fd, void *buf, size_t n, int flags) {
-    return gort_recv_until(fd, buf, n, flags, GORT_FOREVER);
-}
-EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
-    return gort_sendto_until(fd, buf, n, flags, NULL, 0, GORT_FOREVER);
 }
 EXPORT ssize_t gort_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
     return gort_recvfrom_until(fd, buf, n, flags, sa, len, GORT_FOREVER);

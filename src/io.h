@@ -46,14 +46,64 @@ struct Call {
 long call_run(Call *c, int64_t deadline);
 /* One attempt. */
 long call_once(Call *c);
+/* Until c->n bytes have been moved (io.c): c->n, or -errno; -ENODATA: the end came before. */
+ssize_t move_all(Call *c, int64_t deadline);
 
-/* The count of calls inside the kernel: -EBADF where the descriptor was closed since the call
- * began. */
-int call_ref(Call *c);
+/* The count of calls inside the kernel, in a section. False: the descriptor was closed since its sequence
+ * was seq. */
+NOINLINE void desc_wake_closer(M *m, Desc *d);
+INLINE void desc_unref(M *m, Desc *d) {
+    uint64_t now = sub_seq(&d->state, 1);
+    if (unlikely((now & DESC_CLOSING) && !(now & DESC_REFS))) desc_wake_closer(m, d);
+}
+INLINE bool desc_ref(M *m, Desc *d, uint32_t seq) {
+    uint64_t was = __atomic_fetch_add(&d->state, 1, __ATOMIC_SEQ_CST);
+    if (likely(!(was & DESC_CLOSING) && (uint32_t)(was >> 32) == seq)) return true;
+    desc_unref(m, d);
+    return false;
+}
+/* Likewise, without a reference; with one, or in the entry's lock, it stays true. */
+INLINE bool desc_lives(Desc *d, uint32_t seq) {
+    uint64_t state = load_acq(&d->state);
+    return !(state & DESC_CLOSING) && (uint32_t)(state >> 32) == seq;
+}
+
+/* The same for the descriptor that a call began with. */
 void call_unref(Call *c);
 void call_reref(Call *c); /* unconditionally */
-bool call_closed(Call *c); /* since the call began */
-void desc_unref(M *m, Desc *d);
+bool call_closed(Call *c);
+
+/* A call has had something other than EAGAIN: there may be more for the next in the queue. */
+NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir);
+INLINE void desc_pass_on(M *m, Desc *d, int dir) {
+    if (unlikely(load_rlx(&d->q[dir].head) != NULL)) desc_pass_on_slow(m, d, dir);
+}
+
+/* Links w, of the current goroutine, which is going to park with d->lock. */
+INLINE void desc_wait(M *m, Desc *d, int dir, Waiter *w, bool front) {
+    G *gp = self(m);
+    w->gp = gp;
+    w->ticket = wait_begin(gp);
+    w->group = NULL;
+    w->wake_fd = -1;
+    w->result = 0;
+    waiter_link(&d->q[dir], w, front);
+    if (dir == DIR_READ) store_rlx(&d->reader, gp);
+    add_seq(&sched.poll_waiters, 1);
+}
+
+/* A read that came back with less than it asked for: iotry.c, "Drained sockets". */
+INLINE uint32_t drained_word(uint32_t edges) { return edges << 1 | 1; }
+INLINE void desc_note_drained(Desc *d, uint32_t edges) {
+    if (load_rlx(&d->tcp)) store_rlx(&d->drained_at, drained_word(edges));
+}
+INLINE bool desc_drained(Desc *d, uint32_t *edges) {
+    uint32_t word = load_rlx(&d->drained_at);
+    *edges = load_acq(&d->edges[DIR_READ]); /* before hung: netpoll_event writes it after */
+    return word == drained_word(*edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
+}
+
+void expect_next(M *m); /* before a call that keeps the kernel busy: fetches what runs after us */
 
 /* For TSan: who reads has seen what was written before. Which ends belong together is the kernel's
  * knowledge, so all of them are one. */
@@ -68,7 +118,6 @@ void wake_list(M *m, GList *list);
 /* iotry.c */
 attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
     try_peek_all, try_accept, try_connect;
-bool call_drained(Call *c); /* nothing to read: known without asking */
 
 /* file.c: c->buf, c->n, c->offset; an iovec where c->flags says so. Never -EAGAIN. */
 enum { FILE_READ, FILE_WRITE, FILE_FSYNC };

@@ -48,18 +48,8 @@
 
 static bool vector(Call *c) { return c->flags & FILE_VECTOR; }
 
-static uint32_t drained_word(uint32_t edges) { return edges << 1 | 1; }
-
-bool call_drained(Call *c) {
-    Desc *d = c->d;
-    uint32_t word = load_rlx(&d->drained_at);
-    c->edges = load_acq(&d->edges[DIR_READ]); /* before hung: netpoll_event writes it after */
-    return word == drained_word(c->edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
-}
-
 static long note_drained(Call *c, long r) {
-    if (r > 0 && (size_t)r < c->n && load_rlx(&c->d->tcp))
-        store_rlx(&c->d->drained_at, drained_word(c->edges));
+    if (r > 0 && (size_t)r < c->n) desc_note_drained(c->d, c->edges);
     return r;
 }
 

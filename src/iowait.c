@@ -35,7 +35,7 @@
 #define PAUSE_FIRST (50 * GORT_US)
 #define PAUSE_MOST (10 * GORT_MS)
 #define CREDIT 8 /* so often a call believes what it is told */
-#define FRAMES 9 /* cache lines of a stack that a parked call uses */
+#define STACK_LINES 6 /* of a stack, that a parked read uses, and the program's buffer above it */
 
 char io_order;
 
@@ -46,15 +46,7 @@ void wake_list(M *m, GList *list) {
     sub_seq(&sched.poll_waiters, n); /* after: see netpoll.c */
 }
 
-/* In a section. The first one of a call fixes the sequence it belongs to. */
-int call_ref(Call *c) {
-    uint64_t was = __atomic_fetch_add(&c->d->state, 1, __ATOMIC_SEQ_CST);
-    if (likely(!(was & DESC_CLOSING) && (uint32_t)(was >> 32) == c->seq)) return 0;
-    call_unref(c);
-    return -EBADF;
-}
-
-static void wake_closer(M *m, Desc *d) {
+NOINLINE void desc_wake_closer(M *m, Desc *d) {
     lock(&d->lock, RANK_POLL);
     G *gp = d->closer;
     d->closer = NULL;
@@ -62,21 +54,13 @@ static void wake_closer(M *m, Desc *d) {
     if (gp) ready(m, gp);
 }
 
-void desc_unref(M *m, Desc *d) {
-    uint64_t now = sub_seq(&d->state, 1);
-    if (unlikely((now & DESC_CLOSING) && !(now & DESC_REFS))) wake_closer(m, d);
-}
-
+static bool call_ref(Call *c) { return desc_ref(c->m, c->d, c->seq); }
 void call_unref(Call *c) { desc_unref(c->m, c->d); }
 
 /* After a time without: for call_end, even if the descriptor was closed meanwhile. */
 void call_reref(Call *c) { __atomic_fetch_add(&c->d->state, 1, __ATOMIC_SEQ_CST); }
 
-/* In the entry's lock, or with a reference. */
-bool call_closed(Call *c) {
-    uint64_t state = load_acq(&c->d->state);
-    return (state & DESC_CLOSING) || (uint32_t)(state >> 32) != c->seq;
-}
+bool call_closed(Call *c) { return !desc_lives(c->d, c->seq); }
 
 /* Makes sure that an edge will be reported. 0, or -EBADF; whatever else stands in the way (a
  * device that cannot be polled, no memory) makes the call a paced one. */
@@ -124,13 +108,13 @@ static int withdraw(Call *c, Waiter *w) {
 
 /* Whoever runs after us has been away for long: fetches its stack while our call is in the kernel.
  * A hint; it may be running elsewhere by now. */
-static void expect_next(M *m) {
+void expect_next(M *m) {
     P *p = m->p;
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) return;
     G *next = load_rlx(&p->ring[head % RING]);
     char *sp = load_rlx(&next->sp);
-    for (int i = 0; i < FRAMES; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
+    for (int i = 0; i < STACK_LINES; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
 }
 
 /* 0: try again; -EBADF, -ETIMEDOUT. */
@@ -145,15 +129,8 @@ static int wait_goroutine(Call *c, int64_t deadline) {
         return settled;
     }
     deadline = sooner(c, deadline);
-    w.gp = self(c->m);
-    w.ticket = wait_begin(w.gp);
-    w.group = NULL;
-    w.wake_fd = -1;
-    w.result = 0;
-    waiter_link(&d->q[c->dir], &w, c->retried);
-    if (c->dir == DIR_READ) store_rlx(&d->reader, w.gp);
+    desc_wait(c->m, d, c->dir, &w, c->retried);
     c->retried = true;
-    add_seq(&sched.poll_waiters, 1);
     if (likely(deadline == GORT_FOREVER)) c->m = park(c->m, &d->lock, WAIT_IO); /* a smaller frame */
     else c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
     expect_next(c->m);
@@ -200,15 +177,12 @@ static int wait_thread(Call *c, int64_t deadline) {
     return closed ? -EBADF : w.result;
 }
 
-/* The call has had something other than EAGAIN: there may be more for the next in the queue. */
-static void pass_on(Call *c) {
-    Desc *d = c->d;
+NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
     GList list = {0};
-    if (likely(load_rlx(&d->q[c->dir].head) == NULL)) return;
     lock(&d->lock, RANK_POLL);
-    desc_wake_next(d, c->dir, &list);
+    desc_wake_next(d, dir, &list);
     unlock(&d->lock);
-    wake_list(c->m, &list);
+    wake_list(m, &list);
 }
 
 static int call_begin(Call *c) {
@@ -220,14 +194,14 @@ static int call_begin(Call *c) {
     c->begun = true;
     c->retried = c->pace = false;
     c->vain = 0;
-    int r = call_ref(c);
-    if (unlikely(r < 0)) leave(c->m);
-    return r;
+    if (likely(call_ref(c))) return 0;
+    leave(c->m);
+    return -EBADF;
 }
 
 static long call_end(Call *c, long r) {
     call_unref(c);
-    pass_on(c);
+    desc_pass_on(c->m, c->d, c->dir);
     leave(c->m);
     return r;
 }
@@ -236,7 +210,7 @@ static long call_end(Call *c, long r) {
 static int call_wait(Call *c, int64_t deadline) {
     call_unref(c);
     int r = is_goroutine(c->m) ? wait_goroutine(c, deadline) : wait_thread(c, deadline);
-    if (r == -EBADF || call_ref(c) < 0) {
+    if (r == -EBADF || !call_ref(c)) {
         leave(c->m);
         return -EBADF;
     }
@@ -258,7 +232,7 @@ static bool passed(int64_t deadline) { return deadline != GORT_FOREVER && deadli
 long call_run(Call *c, int64_t deadline) {
     long r = call_begin(c);
     if (r < 0) return r;
-    if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && call_drained(c)) r = -EAGAIN;
+    if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges)) r = -EAGAIN;
     else r = attempt(c);
     while (unlikely(r == -EAGAIN)) {
         if (passed(deadline)) {

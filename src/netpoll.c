@@ -86,11 +86,11 @@ static Chunk *chunk_make(uint32_t i) {
 
 /* Any thread; takes no lock. */
 Desc *desc_of(int fd) {
+    Desc *d = desc_at(fd);
     uint32_t i = (uint32_t)fd / CHUNK;
-    if (unlikely(fd < 0 || i >= CHUNKS)) return NULL;
-    Chunk *c = load_acq(&desc_table[i]); /* pairs with the CAS in chunk_make */
-    if (unlikely(c == NULL) && (c = chunk_make(i)) == NULL) return NULL;
-    return &c->desc[fd % CHUNK];
+    if (likely(d != NULL) || i >= CHUNKS) return d;
+    Chunk *c = chunk_make(i);
+    return c ? &c->desc[(uint32_t)fd % CHUNK] : NULL;
 }
 
 void waiter_link(WaitQueue *q, Waiter *w, bool front) {
@@ -127,6 +127,12 @@ void desc_wake_next(Desc *d, int dir, GList *list) {
     WaitQueue *q = &d->q[dir];
     bool one = false, polled = d->polled[dir];
     Waiter *w = q->head, *last = w ? w->prev : NULL;
+    if (likely(w && w == last && !polled)) { /* as nearly always */
+        q->head = NULL;
+        w->linked = false;
+        waiter_claim(w, 0, list);
+        return;
+    }
     while (w && (!one || polled)) {
         Waiter *next = w == last ? NULL : w->next;
         bool single = w->group == NULL;
@@ -160,10 +166,7 @@ int desc_register(Desc *d, int fd) {
     return r < 0 ? r : 0;
 }
 
-void desc_trust(Desc *d, int fd) {
-    Chunk *c = container_of(d - fd % CHUNK, Chunk, desc);
-    uint8_t *mark = &c->mark[fd % CHUNK];
-    if (load_rlx(mark) == 1) return; /* the passes that take it off look again, behind our lock */
+NOINLINE void desc_trust_slow(uint8_t *mark) {
     if (unlikely(!settings.relook)) return;
     xchg_seq(mark, 1);
     if (likely(load_seq(&suspects) != 0)) return;
@@ -205,21 +208,6 @@ void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list) {
         }
     }
     unlock(&d->lock);
-}
-
-/* At ten thousand connections an event finds nothing in the cache: the entry, the waiter on its
- * stack and the G are misses that depend on each other. A batch is known in advance, so they are
- * fetched in two steps while the events before it are served. */
-void netpoll_expect(int fd) {
-    Desc *d = desc_of(fd);
-    if (d) __builtin_prefetch(d, 1);
-}
-
-void netpoll_expect_soon(int fd) {
-    Desc *d = desc_of(fd);
-    if (d == NULL) return;
-    __builtin_prefetch(load_rlx(&d->q[DIR_READ].head), 1);
-    __builtin_prefetch(load_rlx(&d->reader), 1);
 }
 
 /* A marked number that somebody still waits on: tells the kernel again. Its answer may be an

@@ -91,13 +91,25 @@ typedef struct Chunk {
 extern Chunk *desc_table[CHUNKS]; /* atomic, written once each */
 
 Desc *desc_of(int fd);     /* made on first use; NULL: no such number, or no memory */
+INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
+    uint32_t i = (uint32_t)fd / CHUNK;
+    if (unlikely(i >= CHUNKS)) return NULL; /* fd < 0, too */
+    Chunk *c = load_acq(&desc_table[i]); /* pairs with the CAS in chunk_make */
+    return likely(c != NULL) ? &c->desc[(uint32_t)fd % CHUNK] : NULL;
+}
 INLINE uint32_t desc_seq(Desc *d) { return (uint32_t)(load_acq(&d->state) >> 32); }
 
 /* All with d->lock held. */
 void waiter_link(WaitQueue *q, Waiter *w, bool front);
 void waiter_unlink(WaitQueue *q, Waiter *w);
 int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
-void desc_trust(Desc *d, int fd);                  /* parks on an old registration: look again soon */
+/* Parks on an old registration: look again soon. One that is marked need not be marked again: the passes that
+ * take a mark off look at the entry, behind our lock. */
+NOINLINE void desc_trust_slow(uint8_t *mark);
+INLINE void desc_trust(Desc *d, int fd) {
+    uint8_t *mark = &container_of(d - (uint32_t)fd % CHUNK, Chunk, desc)->mark[(uint32_t)fd % CHUNK];
+    if (unlikely(load_rlx(mark) != 1)) desc_trust_slow(mark);
+}
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
 void desc_wake_all(Desc *d, int result, GList *list);
 
@@ -110,9 +122,19 @@ void desc_born(int fd);
 /* Reported by the kernel side. */
 enum { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_HUNG = 4 };
 void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list);
-/* Will be reported soon, and sooner: what that touches is fetched into the cache meanwhile. */
-void netpoll_expect(int fd);
-void netpoll_expect_soon(int fd);
+/* At ten thousand connections an event finds nothing in the cache: the entry, the waiter on its
+ * stack and the G are misses that depend on each other. A batch is known in advance, so it is gone
+ * through twice before: the misses of all its events are then one after the other no more. */
+INLINE void netpoll_expect(int fd) {
+    Desc *d = desc_at(fd);
+    if (d) __builtin_prefetch(d, 1);
+}
+INLINE void netpoll_expect_soon(int fd) {
+    Desc *d = desc_at(fd);
+    if (d == NULL) return;
+    __builtin_prefetch(load_rlx(&d->q[DIR_READ].head), 1);
+    __builtin_prefetch(load_rlx(&d->reader), 1);
+}
 
 /* ---- the kernel side ------------------------------------------------------------------------ */
 

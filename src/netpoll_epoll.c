@@ -30,7 +30,6 @@
 #define SYS_epoll_pwait2 441
 #endif
 #define BATCH 32 /* few enough that what the kernel touched is in the cache still when it is read and answered */
-#define AHEAD 4 /* events between a fetch into the cache and its use */
 #define WANTED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
 
 static int epfd = -1;
@@ -152,12 +151,10 @@ static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32
 void kpoll_wait(int64_t deadline, GList *list) {
     struct epoll_event ev[BATCH];
     int n = wait_events(ev, deadline);
-    for (int i = 0; i < 2 * AHEAD && i < n; i++) netpoll_expect(fd_of(&ev[i]));
-    for (int i = 0; i < AHEAD && i < n; i++) netpoll_expect_soon(fd_of(&ev[i]));
+    for (int i = 0; i < n; i++) netpoll_expect(fd_of(&ev[i]));
+    for (int i = 0; i < n; i++) netpoll_expect_soon(fd_of(&ev[i]));
     for (int i = 0; i < n; i++) {
         int fd = fd_of(&ev[i]);
-        if (i + 2 * AHEAD < n) netpoll_expect(fd_of(&ev[i + 2 * AHEAD]));
-        if (i + AHEAD < n) netpoll_expect_soon(fd_of(&ev[i + AHEAD]));
         if (fd == breakfd) {
             if (deadline != 0) consume_break();
         } else if (fd == load_acq(&source_fd)) {

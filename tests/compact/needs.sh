@@ -8,4 +8,9 @@ for f in src/*.c src/arch/x86_64/*.c; do
     "$CC" -O2 -std=gnu11 -fvisibility=hidden -fno-strict-aliasing -mno-red-zone -fomit-frame-pointer -fno-plt -pthread -Iinclude \
         -iquote src -iquote src/arch/x86_64 $only -fcallgraph-info=su -c $f -o "$WORK/$(basename $f .c).o"
 done
+# What needs.py takes for jumps must not be calls.
+for f in $(sed -n 's/^JUMPS = {\(.*\)}/\1/p' tests/compact/needs.py | tr -d "',"); do
+    objdump -dr --no-show-raw-insn "$WORK"/*.o | awk -v f="$f" '
+        /^ +[0-9a-f]+:\t/ { insn = $2 } insn ~ /^call/ && $0 ~ "<" f ">|[ \t]" f "(-0x|$)" { print f " is called"; exit 1 }'
+done
 python3 tests/compact/needs.py src/split/needs src/split.h "$WORK"/*.ci
