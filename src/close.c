@@ -18,6 +18,13 @@
  * that drains, a socket with SO_LINGER can take seconds: those are duplicated first, so that
  * giving up the number is short, and the duplicate is closed outside, announced as a system call.
  *
+ * Calls that sleep in the kernel, on a disk or a terminal, are not waited for. They are counted apart
+ * (call_doze), and if there are some, the number is not given back in 3: the kernel looks a number up when a call
+ * begins, and one that was handed off, and has not got there yet, would find its next owner's file. So the number gets
+ * a placeholder by dup3(2), which closes the file as close(2) would: an O_PATH descriptor, on which every such call gives
+ * EBADF. DESC_CLOSING stays, and the last one to come back gives the number free (desc_let_go). Where there is no number
+ * for a placeholder left, close waits for them.
+ *
  * The order in 3 also serves the poller: whoever is linked after it belongs to the next owner.
  */
 #include "io.h"
@@ -53,15 +60,18 @@ static int retire(Desc *d, uint32_t seq, GList *woken) {
     return r;
 }
 
-/* Step 2. A pinned goroutine must not park. */
-static M *wait_for_calls(M *m, Desc *d) {
-    while (load_seq(&d->state) & DESC_REFS) {
+static bool calls_inside(Desc *d) { return (load_seq(&d->state) & DESC_REFS) != 0; }
+static bool calls_asleep(Desc *d) { return load_rlx(&d->asleep[0]) + load_rlx(&d->asleep[1]) != 0; }
+
+/* Until there are none of them; the last one readies us. A pinned goroutine must not park. */
+static M *wait_until_none(M *m, Desc *d, bool (*some)(Desc *d)) {
+    while (some(d)) {
         if (m->pins) {
             os_yield();
             continue;
         }
         lock(&d->lock, RANK_POLL);
-        if (load_seq(&d->state) & DESC_REFS) {
+        if (some(d)) {
             d->closer = self(m);
             m = park(m, &d->lock, WAIT_IO);
         } else {
@@ -71,17 +81,32 @@ static M *wait_for_calls(M *m, Desc *d) {
     return m;
 }
 
-/* TSan watches descriptors as if they were memory, and learns from libc's close that a number is free: by
- * a bare system call its next owner would be a race with the last one. */
-static int close_number(int fd) {
-    if (!tsan_on()) return (int)sys6(SYS_close, fd, 0, 0, 0, 0, 0);
-    int *err = __errno_location(), before = *err, r = close(fd) < 0 ? -*err : 0;
-    *err = before;
-    return r;
+/* Step 2. What is to stand in for the number while calls sleep; -1: nobody does. There will be no more of them
+ * than there are now: who falls asleep was counted inside before. */
+static M *wait_for_calls(M *m, Desc *d, int fd, int *place) {
+    m = wait_until_none(m, d, calls_inside);
+    *place = -1;
+    if (likely(!calls_asleep(d))) return m;
+    *place = (int)sys6(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0, 0, 0);
+    if (*place != fd) return *place >= 0 ? m : wait_until_none(m, d, calls_asleep);
+    sys6(SYS_close, fd, 0, 0, 0, 0, 0); /* it had been closed behind our back, and is to be found so */
+    *place = -1;
+    return m;
+}
+
+/* Under the lock. The file goes, and the number with it unless somebody sleeps. */
+static int close_or_hold(Desc *d, int fd, int place) {
+    bool hold = place >= 0 && calls_asleep(d) &&
+                sys6(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0 && /* or dup3 would make a number of none */
+                sys6(SYS_dup3, place, fd, O_CLOEXEC, 0, 0, 0) >= 0;
+    store_rlx(&d->held, hold);
+    if (unlikely(hold)) return 0;
+    add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+    return close_number(fd);
 }
 
 /* Step 3. *spare: a duplicate to be closed outside; -1: none. */
-static int give_back(Desc *d, int fd, int *spare, GList *woken) {
+static int give_back(Desc *d, int fd, int place, int *spare, GList *woken) {
     if (load_seq(&uring_standing)) uring_submit(woken); /* before the number is anybody else's: uring.c */
     *spare = closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     lock(&d->lock, RANK_POLL);
@@ -92,11 +117,37 @@ static int give_back(Desc *d, int fd, int *spare, GList *woken) {
     store_rlx(&d->drained_at, 0);
     store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
     store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
-    add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
-    int r = close_number(fd);
+    int r = close_or_hold(d, fd, place);
     unlock(&d->lock);
+    if (place >= 0) sys6(SYS_close, place, 0, 0, 0, 0, 0);
     return r == -EINTR ? 0 : r;
 }
+
+/* ---- calls that sleep ------------------------------------------------------------------------ */
+
+void call_doze(Call *c) {
+    lock(&c->d->lock, RANK_POLL);
+    c->d->asleep[c->m->plain]++;
+    unlock(&c->d->lock);
+    call_unref(c);
+}
+
+void call_rouse(Call *c) {
+    Desc *d = c->d;
+    G *closer = NULL;
+    lock(&d->lock, RANK_POLL);
+    d->asleep[c->m->plain]--;
+    desc_let_go(d, c->fd);
+    if (!calls_asleep(d)) {
+        closer = d->closer;
+        d->closer = NULL;
+    }
+    unlock(&d->lock);
+    if (closer) ready(c->m, closer);
+    call_reref(c);
+}
+
+/* ---- gort_close ------------------------------------------------------------------------------ */
 
 /* Outside of any section. */
 static int close_slowly(int fd) {
@@ -108,7 +159,7 @@ static int close_slowly(int fd) {
 
 EXPORT int gort_close(int fd) {
     GList woken = {0};
-    int spare;
+    int spare, place;
     if (in_forked_child()) return -ENOTCONN;
     Desc *d = desc_of(fd);
     if (d == NULL) return -EBADF;
@@ -117,8 +168,8 @@ EXPORT int gort_close(int fd) {
     M *m = enter();
     int r = retire(d, seq, &woken);
     if (r == 0) {
-        m = wait_for_calls(m, d);
-        r = give_back(d, fd, &spare, &woken);
+        m = wait_for_calls(m, d, fd, &place);
+        r = give_back(d, fd, place, &spare, &woken);
         wake_list(m, &woken);
     } else {
         spare = -1;

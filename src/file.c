@@ -9,7 +9,8 @@
  * lock the position, so two readers of one descriptor would see the same bytes.)
  *
  * The entry's count of calls is not held while a thread sleeps: a close would have to wait for the
- * disk. As with plain close(2), the call then goes on with the file it had.
+ * disk. As with plain close(2), the call then goes on with the file it had; close.c sees to it that
+ * one which is not in the kernel yet does not find another.
  *
  * Opening may block for as long as a FIFO has no other end, so it is always handed off.
  */
@@ -47,11 +48,11 @@ static long sleep_in_kernel(Call *c, int op) {
 
 /* The P goes to somebody else meanwhile. */
 static long on_this_thread(Call *c, int op) {
-    call_unref(c);
+    call_doze(c);
     c->m = block_begin(c->m);
     long r = sleep_in_kernel(c, op);
     c->m = block_end(c->m);
-    call_reref(c);
+    call_rouse(c);
     return r;
 }
 

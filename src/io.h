@@ -72,6 +72,9 @@ INLINE bool desc_lives(Desc *d, uint32_t seq) {
 void call_unref(Call *c);
 void call_reref(Call *c); /* unconditionally */
 bool call_closed(Call *c);
+/* Around a system call that may sleep: counted as asleep instead, and back (close.c). */
+void call_doze(Call *c);
+void call_rouse(Call *c);
 
 /* A call has had something other than EAGAIN: there may be more for the next in the queue. */
 NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir);

@@ -142,11 +142,11 @@ static long rw_inherited(Call *c) {
     if (c->m->pins) { /* must not hand off; poll(2) has promised */
         r = rw_plain(c);
     } else {
-        call_unref(c);
+        call_doze(c);
         c->m = block_begin(c->m);
         r = rw_plain(c);
         c->m = block_end(c->m);
-        call_reref(c);
+        call_rouse(c);
     }
     c->n = all;
     return r;

@@ -50,11 +50,14 @@
  * while a wake-up is on its way, which the deadlock detector relies on.
  */
 #include "netpoll.h"
+#include "san.h"
 #include "sched.h"
 #include "uring.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #define LOOK_RARELY (250 * GORT_MS)
 #define LOOK_OFTEN GORT_MS
@@ -180,7 +183,7 @@ void desc_born(int fd) {
     if (d == NULL) return;
     /* Most numbers were closed by gort_close, or are new: nothing is known about them. */
     if (load_rlx(&d->mode[DIR_READ]) == MODE_UNKNOWN && load_rlx(&d->mode[DIR_WRITE]) == MODE_UNKNOWN &&
-        load_rlx(&d->lock.word) == 0 && !load_rlx(&d->registered))
+        load_rlx(&d->lock.word) == 0 && !load_rlx(&d->registered) && !load_rlx(&d->held))
         return;
     lock(&d->lock, RANK_POLL);
     d->registered = false;
@@ -189,8 +192,28 @@ void desc_born(int fd) {
     store_rlx(&d->drained_at, 0);
     store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
     store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+    if (d->held) sub_seq(&d->state, DESC_CLOSING); /* its placeholder was closed behind our back */
+    store_rlx(&d->held, false);
     add_seq(&d->state, DESC_SEQ);
     unlock(&d->lock);
+}
+
+/* TSan watches descriptors as if they were memory, and learns from libc's close that a number is free: by
+ * a bare system call its next owner would be a race with the last one. */
+int close_number(int fd) {
+    if (!tsan_on()) return (int)os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    int *err = __errno_location(), before = *err, r = close(fd) < 0 ? -*err : 0;
+    *err = before;
+    return r;
+}
+
+/* Under the lock. The number of a closed descriptor, once nobody sleeps in the kernel with it (close.c). */
+void desc_let_go(Desc *d, int fd) {
+    if (!d->held || d->asleep[0] + d->asleep[1] > 0) return;
+    store_rlx(&d->held, false);
+    add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+    long flags = os_sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    if (flags < 0 || (flags & O_PATH)) close_number(fd); /* else somebody has taken it from us, and it is theirs */
 }
 
 /* From the kernel side, any M in netpoll(). */
@@ -315,9 +338,11 @@ void netpoll_stop(void) {
         Chunk *c = load_acq(&desc_table[i]);
         for (int k = 0; c && k < CHUNK; k++) {
             Desc *d = &c->desc[k];
-            if (load_rlx(&d->state) == 0 && !d->registered && !d->q[0].head && !d->q[1].head) continue;
+            if (load_rlx(&d->state) == 0 && !d->registered && !d->q[0].head && !d->q[1].head && !d->asleep[0]) continue;
             lock(&d->lock, RANK_POLL);
             d->registered = false;
+            d->asleep[0] = 0;
+            desc_let_go(d, (int)(i * CHUNK) + k);
             d->q[DIR_READ] = d->q[DIR_WRITE] = (WaitQueue){0};
             unlock(&d->lock);
         }

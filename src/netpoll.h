@@ -74,6 +74,8 @@ typedef struct Desc {
     /* The second line. */
     WaitQueue threads;    /* plain threads: they poll for themselves, and are here for gort_close */
     G *closer;            /* waits until no call is inside the kernel */
+    uint32_t asleep[2];   /* calls that sleep in the kernel, uncounted in state: goroutines', threads' (close.c) */
+    bool held;            /* closed, and a placeholder keeps the number while they sleep */
 } ALIGNED(CACHE_LINE) Desc;
 _Static_assert(offsetof(Desc, reader) + sizeof(G *) <= CACHE_LINE, "the first line");
 
@@ -112,6 +114,8 @@ INLINE void desc_trust(Desc *d, int fd) {
 }
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
 void desc_wake_all(Desc *d, int result, GList *list);
+int close_number(int fd);                          /* close(2): 0 or -errno */
+void desc_let_go(Desc *d, int fd);                 /* a number that was held for those asleep, if that is over */
 
 /* The program closes numbers behind our back: believe less. */
 void netpoll_distrust(void);
