@@ -438,7 +438,9 @@ INLINE void *yield_straight(M *m, G *gp) {
     uintptr_t against = obstacles(m, p) | (uintptr_t)load_rlx(&p->runnext) | (m->locks ^ 1) |
                         load_rlx(&trace_on) | forked_child;
     bool due = p->rounds % 61 == 60; /* the ring is not all there is: timers, the global queue */
-    if (unlikely(against != 0) || (unlikely(due) && load_rlx(&p->timers.count) != 0) || global_count() == 0) return NULL;
+    if (unlikely(against != 0) || (unlikely(due) && (load_rlx(&p->timers.count) != 0 || valgrind_runs())) ||
+        global_count() == 0)
+        return NULL;
     uint32_t head = load_rlx(&p->head);
     G *next;
     if (head == load_rlx(&p->tail)) {
