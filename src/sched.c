@@ -425,6 +425,12 @@ INLINE G *pop_and_lock(P *p, uint32_t head) {
     return first;
 }
 
+/* Those who have their turn in every 61st round at the latest: timers, what has spilled (global.c), and
+ * threads under valgrind (find.c). */
+static NOINLINE bool others_wait(P *p) {
+    return load_rlx(&p->timers.count) != 0 || load_rlx(&sched.spilled.count) != 0 || valgrind_runs();
+}
+
 /*
  * The plain cases of it: nothing is to be looked at, and either nothing is queued here and gp changes
  * places with the first of the global queue, under one hold of the lock; or this is the only P.
@@ -437,10 +443,8 @@ INLINE void *yield_straight(M *m, G *gp) {
     if (unlikely(p == NULL)) return NULL;
     uintptr_t against = obstacles(m, p) | (uintptr_t)load_rlx(&p->runnext) | (m->locks ^ 1) |
                         load_rlx(&trace_on) | forked_child;
-    bool due = p->rounds % 61 == 60; /* the ring is not all there is: timers, the global queue */
-    if (unlikely(against != 0) || (unlikely(due) && (load_rlx(&p->timers.count) != 0 || valgrind_runs())) ||
-        global_count() == 0)
-        return NULL;
+    bool due = p->rounds % 61 == 60; /* the ring and the FIFO are not all there is */
+    if (unlikely(against != 0) || (unlikely(due) && others_wait(p)) || global_count() == 0) return NULL;
     uint32_t head = load_rlx(&p->head);
     G *next;
     if (head == load_rlx(&p->tail)) {

@@ -58,6 +58,20 @@ static void waits_in_the_global_queue(void) {
     CHECK_GE(get(&queued), 1);
 }
 
+static void releases(void *arg) { set(&stop, 1); }
+
+static void waits_for_it(void *arg) {
+    while (!get(&stop)) gort_yield();
+}
+
+/* More are started than a local queue holds, and the one that all the others wait for is among those that
+ * did not fit: it has its turn although there is always somebody who has yielded. */
+static void nobody_is_passed_over(void) {
+    set(&stop, 0);
+    for (int i = 0; i < 700; i++) CHECK_EQ(gort_go(i == 10 ? releases : waits_for_it, NULL), 0);
+    wait_until(gort_count() == 1);
+}
+
 static void nothing(void *arg) {}
 
 static void *plain(void *arg) {
@@ -78,6 +92,7 @@ static int body(int argc, char **argv) {
     lets_a_new_one_run();
     goes_behind_the_others();
     waits_in_the_global_queue();
+    nobody_is_passed_over();
     return 0;
 }
 
