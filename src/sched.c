@@ -378,35 +378,6 @@ static void *queue_and_depart(M *m, G *gp, G *next) {
     return depart_for(m, gp, next);
 }
 
-void *yield_begin(M *m) {
-    G *gp = m->curg;
-    if (unlikely(gp->flags & GF_THREAD)) {
-        os_yield();
-        return NULL;
-    }
-    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
-    P *p = m->p;
-    G *next = pick_local(m);
-    if (next == NULL && m->nextg == NULL && m->lockedg == NULL && load_rlx(&m->attn) == 0 &&
-        !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail)) {
-        if (global_count() == 0 && load_rlx(&p->timers.count) == 0 &&
-            (load_rlx(&sched.poll_waiters) == 0 || ++p->rounds % 61 != 60))
-            return NULL;
-        lock(&sched.lock, RANK_SCHED);
-        G *head = sched.global.head;
-        if (head && load_rlx(&head->home) == NULL && p->rounds % 61 != 60) {
-            next = glist_pop(&sched.global);
-            p->rounds++;
-            bump(&p->n.global_gets, 1);
-            new_slice(m, p);
-        }
-    } else {
-        lock(&sched.lock, RANK_SCHED);
-    }
-    trace_yield(m, gp);
-    return queue_and_depart(m, gp, next);
-}
-
 /* The first of the global queue, with sched.lock held; NULL, and it is not held: it cannot be taken here. */
 INLINE G *lock_and_look(void) {
     lock(&sched.lock, RANK_SCHED);
@@ -427,26 +398,24 @@ INLINE G *pop_and_lock(P *p, uint32_t head) {
 
 /* Those who have their turn in every 61st round at the latest: timers, what has spilled (global.c), and
  * threads under valgrind (find.c). */
-static NOINLINE bool others_wait(P *p) {
+static NOINLINE bool others_due(P *p) {
     return load_rlx(&p->timers.count) != 0 || load_rlx(&sched.spilled.count) != 0 || valgrind_runs();
 }
 
-/*
- * The plain cases of it: nothing is to be looked at, and either nothing is queued here and gp changes
- * places with the first of the global queue, under one hold of the lock; or this is the only P.
- * Nobody need be woken for it. In the first case the queue was not empty before, so by wake.c
- * whoever could be idle has been called or has yet to look, and it is not empty at any moment
- * that such a look could see; in the second there is nobody. NULL: it is not that plain.
- */
-INLINE void *yield_straight(M *m, G *gp) {
-    P *p = m->p;
-    if (unlikely(p == NULL)) return NULL;
-    uintptr_t against = obstacles(m, p) | (uintptr_t)load_rlx(&p->runnext) | (m->locks ^ 1) |
-                        load_rlx(&trace_on) | forked_child;
+/* Queues gp at the tail of the global queue and gives who is next, with sched.lock held. NULL: that is not
+ * plain to see, and nothing was done. */
+INLINE G *change_places(P *p, G *gp) {
+    G *next = load_rlx(&p->runnext);
+    if (next != NULL) { /* inherits the slice */
+        if (unlikely(!runq_alone() || load_rlx(&next->home) != NULL)) return NULL;
+        store_rlx(&p->runnext, NULL);
+        lock(&sched.lock, RANK_SCHED);
+        glist_push(&sched.global, gp);
+        return next;
+    }
     bool due = p->rounds % 61 == 60; /* the ring and the FIFO are not all there is */
-    if (unlikely(against != 0) || (unlikely(due) && others_wait(p)) || global_count() == 0) return NULL;
+    if ((unlikely(due) && others_due(p)) || global_count() == 0) return NULL;
     uint32_t head = load_rlx(&p->head);
-    G *next;
     if (head == load_rlx(&p->tail)) {
         next = lock_and_look();
         if (unlikely(next == NULL)) return NULL;
@@ -457,16 +426,64 @@ INLINE void *yield_straight(M *m, G *gp) {
         if (unlikely(next == NULL)) return NULL;
         glist_push(&sched.global, gp);
     }
+    p->rounds++;
+    store_rlx(&p->schedtick, p->schedtick + 1); /* a new slice */
+    return next;
+}
+
+/*
+ * The plain cases of a yield: nothing is to be looked at, and either nothing is queued here and gp changes
+ * places with the first of the global queue, under one hold of the lock; or this is the only P.
+ * Nobody need be woken for it. In the first case the queue was not empty before, so by wake.c
+ * whoever could be idle has been called or has yet to look, and it is not empty at any moment
+ * that such a look could see; in the second there is nobody. NULL: it is not that plain.
+ */
+INLINE void *yield_straight(M *m, G *gp) {
+    P *p = m->p;
+    if (unlikely(p == NULL)) return NULL;
+    uintptr_t against = obstacles(m, p) | (m->locks ^ 1) | load_rlx(&trace_on) | forked_child;
+    if (unlikely(against != 0)) return NULL;
+    G *next = change_places(p, gp);
+    if (unlikely(next == NULL)) return NULL;
     m->unlock = &sched.lock;
     store_rlx(&gp->status, G_RUNNABLE);
     gp->since = coarse_now();
     gp->err = *m->errno_at;
-    p->rounds++;
-    store_rlx(&p->schedtick, p->schedtick + 1); /* a new slice */
     PROBE1(yield, gp->id);
     take_on(m, next);
     PROBE1(start, next->id);
     return next->sp;
+}
+
+void *yield_begin(M *m) {
+    G *gp = m->curg;
+    if (unlikely(gp->flags & GF_THREAD)) {
+        os_yield();
+        return NULL;
+    }
+    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
+    void *sp = yield_straight(m, gp);
+    if (sp) return sp;
+    P *p = m->p;
+    G *next = pick_local(m);
+    if (next == NULL && m->nextg == NULL && m->lockedg == NULL && load_rlx(&m->attn) == 0 &&
+        !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail)) {
+        if (global_count() == 0 && load_rlx(&p->timers.count) == 0 &&
+            (load_rlx(&sched.poll_waiters) == 0 || ++p->rounds % 61 != 60))
+            return NULL;
+        lock(&sched.lock, RANK_SCHED);
+        G *head = sched.global.head;
+        if (head && load_rlx(&head->home) == NULL && p->rounds % 61 != 60) {
+            next = glist_pop(&sched.global);
+            p->rounds++;
+            bump(&p->n.global_gets, 1);
+            new_slice(m, p);
+        }
+    } else {
+        lock(&sched.lock, RANK_SCHED);
+    }
+    trace_yield(m, gp);
+    return queue_and_depart(m, gp, next);
 }
 
 static NOINLINE void yield_slowly(void) {

@@ -3,7 +3,7 @@
  *
  * C code holds pointers into its stack, so a stack never moves. Each is STACK_STRIDE of address
  * space cut from slabs mapped MAP_NORESERVE, and the kernel commits pages as they are touched:
- * growth without copying. 208 KB instead of 256 keeps 204 usable and puts ten stacks under one
+ * growth without copying. 212 KB instead of 256 keeps 208 usable and puts nearly ten stacks under one
  * page of page tables instead of eight, which pays for the separate G.
  *
  *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec | …

