@@ -65,7 +65,12 @@ INLINE void valgrind_stack_register(void *lo, void *hi) {
     valgrind_request(0x1501 /* STACK_REGISTER */, (uintptr_t)lo, (uintptr_t)hi);
 }
 INLINE bool valgrind_runs(void) { return valgrind_request(0x1001 /* RUNNING_ON_VALGRIND */, 0, 0) != 0; }
+/* Frames that have returned have left memory that nobody may touch; this may be written to again. */
+INLINE void valgrind_anew(void *at, size_t size) {
+    valgrind_request(0x4d430001 /* memcheck's MAKE_MEM_UNDEFINED */, (uintptr_t)at, size);
+}
 #else
+INLINE void valgrind_anew(void *at, size_t size) {}
 INLINE void valgrind_stack_register(void *lo, void *hi) {}
 INLINE bool valgrind_runs(void) { return false; }
 #endif
