@@ -69,8 +69,13 @@ INLINE bool valgrind_runs(void) { return valgrind_request(0x1001 /* RUNNING_ON_V
 INLINE void valgrind_anew(void *at, size_t size) {
     valgrind_request(0x4d430001 /* memcheck's MAKE_MEM_UNDEFINED */, (uintptr_t)at, size);
 }
+/* The kernel has written there, and valgrind has not seen it. */
+INLINE void valgrind_written(void *at, size_t size) {
+    valgrind_request(0x4d430002 /* memcheck's MAKE_MEM_DEFINED */, (uintptr_t)at, size);
+}
 #else
 INLINE void valgrind_anew(void *at, size_t size) {}
+INLINE void valgrind_written(void *at, size_t size) {}
 INLINE void valgrind_stack_register(void *lo, void *hi) {}
 INLINE bool valgrind_runs(void) { return false; }
 #endif

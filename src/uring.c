@@ -38,6 +38,7 @@
  */
 #include "uring.h"
 #include "netpoll.h"
+#include "san.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -265,6 +266,7 @@ void uring_collect(GList *list) {
         struct io_uring_cqe *e = &ring.cqes[head & ring.cq_mask];
         UringOp *op = (UringOp *)(uintptr_t)e->user_data;
         op->result = e->res;
+        if (op->opcode == IORING_OP_READ && e->res > 0) valgrind_written(op->buf, (size_t)e->res);
         ring.under_way--;
         glist_push(list, op->gp);
     }
