@@ -63,6 +63,7 @@ bool runtime_running(void) { return load_rlx(&sched.running) && !forked_child; }
 static void after_fork(void) {
     if (!load_rlx(&run.busy)) return;
     forked_child = true;
+    tls_runner = NULL;
     /* A request of the parent's monitor came along with the memory. Nobody is to be given way to,
      * and sched.lock may be held by a thread that does not exist here. */
     M *m = getm();

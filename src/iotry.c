@@ -64,7 +64,8 @@ static bool protocol_is_tcp(int fd) {
            protocol == IPPROTO_TCP;
 }
 
-static void remember_socket(Desc *d, bool tcp) {
+static void remember_socket(Desc *d, int fd, bool tcp) {
+    desc_note(fd);
     store_rlx(&d->tcp, tcp);
     store_rlx(&d->mode[DIR_READ], MODE_SOCKET);
     store_rlx(&d->mode[DIR_WRITE], MODE_SOCKET);
@@ -76,7 +77,7 @@ static int what_is(Call *c) {
     long r = sys6(SYS_fstat, c->fd, &st, 0, 0, 0, 0);
     if (r < 0) return (int)r;
     if (S_ISSOCK(st.st_mode)) {
-        remember_socket(c->d, protocol_is_tcp(c->fd));
+        remember_socket(c->d, c->fd, protocol_is_tcp(c->fd));
         return IS_SOCKET;
     }
     if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode)) return IS_FILE;
@@ -167,6 +168,7 @@ static long rw_look(Call *c) {
         c->offset = -1;
         return file_run(c, c->dir == DIR_READ ? FILE_READ : FILE_WRITE);
     }
+    desc_note(c->fd);
     if (load_rlx(&c->d->mode[c->dir]) == MODE_OTHER) return rw_other(c);
     long r = rw_nowait(c);
     if (r == -EOPNOTSUPP || r == -ENOSYS) {
@@ -235,7 +237,7 @@ long try_peek_all(Call *c) {
 long try_recv(Call *c) {
     long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, c->flags | MSG_DONTWAIT, c->sa, c->salen);
     if (r == -EAGAIN && load_rlx(&c->d->mode[DIR_READ]) != MODE_SOCKET)
-        remember_socket(c->d, protocol_is_tcp(c->fd));
+        remember_socket(c->d, c->fd, protocol_is_tcp(c->fd));
     return c->flags == 0 ? note_drained(c, r) : r;
 }
 
@@ -272,8 +274,8 @@ long try_accept(Call *c) {
     desc_born((int)r);
     Desc *d = desc_of((int)r);
     if (load_rlx(&c->d->mode[DIR_READ]) != MODE_SOCKET)
-        remember_socket(c->d, protocol_is_tcp(c->fd));
-    if (d) remember_socket(d, load_rlx(&c->d->tcp));
+        remember_socket(c->d, c->fd, protocol_is_tcp(c->fd));
+    if (d) remember_socket(d, (int)r, load_rlx(&c->d->tcp));
     return r;
 }
 

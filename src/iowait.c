@@ -165,6 +165,7 @@ static int wait_thread(Call *c, int64_t deadline) {
     lock(&d->lock, RANK_POLL);
     bool closed = call_closed(c);
     if (!closed) waiter_link(&d->threads, &w, false);
+    desc_note(c->fd);
     unlock(&d->lock);
     if (!closed) {
         if (c->vain > CREDIT && lies(c)) c->pace = true;

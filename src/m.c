@@ -96,7 +96,7 @@ static void drop_alt_stack(void) {
 }
 
 static void thread_begin(M *m) {
-    tls_m = m;
+    tls_m = tls_runner = m;
     m->tid = os_gettid();
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
@@ -135,7 +135,7 @@ static void *thread_main(void *arg) {
     lock(&sched.lock, RANK_SCHED);
     if (m->epoch == sched.epoch) sched.m_count--;
     unlock(&sched.lock);
-    tls_m = NULL;
+    tls_m = tls_runner = NULL;
     add_rlx(&sched.threads, -1);
     m_record_free(m);
     return NULL;

@@ -63,6 +63,7 @@
 #define LOOK_OFTEN GORT_MS
 
 Chunk *desc_table[CHUNKS];
+uint8_t *desc_notes;
 static uint32_t chunks_end;  /* atomic: one past the highest in use */
 
 static Lock pass_lock;
@@ -163,6 +164,7 @@ void desc_wake_all(Desc *d, int result, GList *list) {
 }
 
 int desc_register(Desc *d, int fd) {
+    desc_note(fd);
     int r = kpoll_add(fd, desc_seq(d), d->registered);
     if (r == KPOLL_GONE) netpoll_distrust();
     d->registered = r >= 0;

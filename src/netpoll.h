@@ -105,11 +105,22 @@ INLINE uint32_t desc_seq(Desc *d) { return (uint32_t)(load_acq(&d->state) >> 32)
 void waiter_link(WaitQueue *q, Waiter *w, bool front);
 void waiter_unlink(WaitQueue *q, Waiter *w);
 int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
+/* For libgort-hook.so, which sees every close: something is known here of that number in this life of it, so
+ * closing it needs gort_close. One byte each, in a table of the hook's; NULL: there is no hook. */
+extern uint8_t *desc_notes;
+#define DESC_NOTES 65536
+#define DESC_NOTES_APART 16
+INLINE void desc_note(int fd) {
+    uint8_t *first = load_rlx(&desc_notes);
+    if (unlikely(first != NULL) && (unsigned)fd < DESC_NOTES) store_rlx(&first[fd * DESC_NOTES_APART], 1);
+}
+
 /* Parks on an old registration: look again soon. One that is marked need not be marked again: the passes that
  * take a mark off look at the entry, behind our lock. */
 NOINLINE void desc_trust_slow(uint8_t *mark);
 INLINE void desc_trust(Desc *d, int fd) {
     uint8_t *mark = &container_of(d - (uint32_t)fd % CHUNK, Chunk, desc)->mark[(uint32_t)fd % CHUNK];
+    desc_note(fd);
     if (unlikely(load_rlx(mark) != 1)) desc_trust_slow(mark);
 }
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */

@@ -87,6 +87,7 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
         k->w[dir] = (Waiter){.gp = p->group.gp, .ticket = p->group.ticket, .wake_fd = wake_fd,
                              .group = wake_fd < 0 ? &p->group : NULL};
         waiter_link(wake_fd < 0 ? &d->q[dir] : &d->threads, &k->w[dir], false);
+        desc_note(p->fds[i].fd);
         if (wake_fd < 0) d->polled[dir] = true;
     }
     unlock(&d->lock);

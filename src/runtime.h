@@ -369,6 +369,7 @@ extern Sched sched;
 
 /* The current thread's M, read anew each time (tls.c). */
 extern __thread M *tls_m __attribute__((tls_model("initial-exec")));
+extern __thread M *tls_runner __attribute__((tls_model("initial-exec"))); /* tls.c */
 INLINE M *getm(void) { return (M *)ARCH_TLS_READ(tls_m); }
 
 /* GORT_DEBUG settings and GORT_MAXPROCS (env.c). */
