@@ -2,8 +2,8 @@
  * The core's side of the hook: one table of what libgort-hook.so may call. It is the only name
  * that leaves the library without standing in gort.h.
  *
- * The one test of a hooked call, may_park(), is inline on the hook's side: two calls between
- * libraries cost more than all that it looks at.
+ * The tests of a hooked call, tls_runner and may_park(), are inline on the hook's side: two calls between
+ * libraries cost more than all that they look at.
  */
 #include "hook.h"
 #include "m.h"
@@ -18,7 +18,17 @@ static void leave_(M *m) { leave(m); }
 static void lock_(Lock *l) { lock(l, RANK_PRIM); }
 static void unlock_(Lock *l) { unlock(l); }
 
-static bool retakes(void) { return retake_works && settings.retake != 1 && !sim_on; }
+static bool *tell_retakes; /* the hook's; NULL: there is none */
+
+void hook_begin(void) {
+    if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
+}
+
+static void attach(bool *retakes, uint8_t *notes) {
+    tell_retakes = retakes;
+    hook_begin();
+    store_rlx(&desc_notes, notes);
+}
 
 static void forget(int fd) {
     M *m = enter();
@@ -40,13 +50,13 @@ EXPORT const HookCore *gort_hook_core(void) {
         .ready = ready,
         .stay_begin = soft_begin,
         .stay_end = soft_end,
-        .retakes = retakes,
+        .attach = attach,
         .taken = &sched.taken,
         .looks = &sched.looks,
         .forget = forget,
         .descs = desc_table,
         .forked = &forked_child,
     };
-    core.tls_m = (char *)&tls_m - ARCH_THREAD_POINTER(); /* the same each time */
+    core.tls_runner = (char *)&tls_runner - ARCH_THREAD_POINTER(); /* the same each time */
     return &core;
 }

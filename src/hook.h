@@ -12,10 +12,10 @@
 typedef struct HookCore {
     size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
 
-    /* For the one test, which the hook makes inline (may_park): where a thread's M stands, by its
-     * distance from the thread pointer, the same in all threads; and whether this is a forked child. */
-    long tls_m;
-    const bool *forked;
+    /* For the one test, which the hook makes inline: where tls_runner stands, by its distance from the thread
+     * pointer, the same in all threads. */
+    long tls_runner;
+    const bool *forked;     /* this is a forked child */
     uint32_t (*life)(void); /* the runtime that runs; 0: none. Its goroutines end with it */
 
     M *(*enter)(void);
@@ -30,8 +30,9 @@ typedef struct HookCore {
     bool (*stay_begin)(void);
     void (*stay_end)(void);
 
-    /* An unannounced call may sleep in the kernel: the monitor takes the P. False where it cannot. */
-    bool (*retakes)(void);
+    /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an unannounced call
+     * may sleep in the kernel, since the monitor takes the P; notes: for desc_note(). */
+    void (*attach)(bool *retakes, uint8_t *notes);
     const uint32_t *taken;  /* how many threads sleep so now */
     const uint32_t *looks;  /* how often the monitor has looked */
 
@@ -41,23 +42,24 @@ typedef struct HookCore {
 } HookCore;
 
 const HookCore *gort_hook_core(void);
+void hook_begin(void); /* a runtime begins, with its settings known */
 
-/* Is this code of a goroutine, outside of the runtime, that may park? m is the thread's, not NULL; sp any
+/* Is this code of a goroutine, outside of the runtime, that may park? m is the thread's tls_runner, not NULL; sp any
  * address in the current frame.
  *
  * A goroutine is outside of the runtime while locks is 0 and its status is running: in a section, on
  * g0, pinned, in the preemption handler and inside a blocking call (announced or handed off) libc's
  * own function is the right one. On the alternate stack a signal handler of the program runs;
  * parking there would give the stack to the next signal. */
-INLINE bool may_park(const M *m, uintptr_t sp, const bool *forked) {
+INLINE bool may_park(const M *m, uintptr_t sp) {
     const G *gp = m->curg;
-    if (m->locks != 0 || gp == NULL || unlikely(*forked)) return false;
-    if (load_rlx(&gp->status) != G_RUNNING || (gp->flags & GF_THREAD)) return false;
+    if (m->locks != 0 || gp == NULL || load_rlx(&gp->status) != G_RUNNING) return false;
     return sp - (uintptr_t)m->altstack >= ALT_STACK;
 }
 
-/* The runtime has something in its table about that number: closing it needs gort_close. A hint for a number that
- * somebody else is using at this moment; for one that is the caller's alone it is true. */
+/* The runtime has something in its table about that number, or about one before it that was closed behind its
+ * back. A hint for a number that somebody else is using at this moment; for one that is the caller's alone it is
+ * true. */
 INLINE bool desc_known(Chunk *const *descs, int fd) {
     uint32_t i = (uint32_t)fd / CHUNK;
     if (unlikely(i >= CHUNKS)) return false;

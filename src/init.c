@@ -21,6 +21,7 @@
 #include "faults.h"
 #include "g.h"
 #include "garbage.h"
+#include "hook.h"
 #include "loop.h"
 #include "m.h"
 #include "maker.h"
@@ -149,6 +150,7 @@ static int start(M *m) {
     if (r == 0) r = procs_resize(NULL, (uint32_t)settings.procs);
     if (r < 0) goto ps;
     retake_start();
+    hook_begin();
     mutex_start();
     if ((r = netpoll_start()) < 0) goto ps;
     if ((r = preempt_install()) < 0) goto poller;

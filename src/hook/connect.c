@@ -20,8 +20,7 @@
 #define DOUBT_FIRST 64
 #define DOUBT_MOST 65536
 
-static uint32_t doubt;   /* atomic, a hint: so many more go the long way */
-static uint32_t lesson;  /* likewise: what the next one that waits sets it to */
+static uint32_t lesson; /* atomic, a hint: so many go the long way when one has waited (known.doubt: so many more) */
 
 static bool near(const struct sockaddr *sa, socklen_t len) {
     if (len < sizeof sa->sa_family) return true; /* connect(2) says what is wrong with it */
@@ -33,9 +32,9 @@ static bool near(const struct sockaddr *sa, socklen_t len) {
 }
 
 static bool trusted(void) {
-    uint32_t left = load_rlx(&doubt);
+    uint32_t left = load_rlx(&known.doubt);
     if (likely(left == 0)) return true;
-    store_rlx(&doubt, left - 1);
+    store_rlx(&known.doubt, left - 1);
     return false;
 }
 
@@ -43,26 +42,19 @@ static bool trusted(void) {
 static bool fresh(int fd, int flags) { return (flags & HINT_BORN) || !desc_known(known.descs, fd); }
 
 /* It is not expected to wait, and may be tried. */
-static bool is_short(M *m, int fd, const struct sockaddr *sa, socklen_t len) {
-    int flags = flags_hint(fd);
+static bool is_short(M *m, int fd, int flags, const struct sockaddr *sa, socklen_t len) {
     if (sa == NULL || !fresh(fd, flags) || !chance(m)) return false;
     if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(near(sa, len) && trusted())) return false;
-    return core->retakes();
+    return known.retakes;
 }
 
-static NOINLINE void waited(M *m, int fd) {
+static COLD long waited(M *m, int fd, long r) {
     uint32_t next = load_rlx(&lesson) * 2;
     next = next < DOUBT_FIRST ? DOUBT_FIRST : next > DOUBT_MOST ? DOUBT_MOST : next;
     store_rlx(&lesson, next);
-    store_rlx(&doubt, next);
+    store_rlx(&known.doubt, next);
     flags_take(fd, HINT_NONBLOCK | HINT_MESSAGES);
-    if (load_rlx(&m->attn) & ATTN_TAKEN) core_pass();
-}
-
-static long connect_short(M *m, int fd, const struct sockaddr *sa, socklen_t len) {
-    uint32_t looks = load_rlx(known.looks);
-    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
-    if (slept(m, looks)) waited(m, fd);
+    if (was_taken(m)) core_pass();
     return r;
 }
 
@@ -105,6 +97,7 @@ static long connect_again(int fd, const struct sockaddr *sa, socklen_t len, long
 }
 
 static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len) {
+    if (!here()) return libc(connect)(fd, sa, len);
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
     kind_set_both(fd, KIND_SOCKET);
@@ -117,11 +110,27 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     return (int)result(&s, r);
 }
 
+/* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any other goes on, and says
+ * EALREADY. */
+static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
+    if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len);
+    uint32_t looks = load_rlx(known.looks);
+    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
+    if (slept(m, looks)) r = waited(m, fd, r);
+    return likely(r >= 0) ? 0 : r == -EINTR ? connect_long(fd, sa, len) : (int)failed(r);
+}
+
+/* A socket of ours without connections, or with O_NONBLOCK: nothing to wait for. */
+static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
+    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
+    if (was_taken(m)) r = waited(m, fd, r);
+    return likely(r >= 0) ? 0 : r == -EINTR ? connect_long(fd, sa, len) : (int)failed(r);
+}
+
 HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {
-    M *m = here();
+    M *m = runner(connect);
     if (m == NULL) return libc(connect)(fd, sa, len);
-    if (!is_short(m, fd, sa, len)) return connect_long(fd, sa, len);
-    long r = connect_short(m, fd, sa, len);
-    /* A signal came while it waited. A unix socket has not begun; any other goes on, and says EALREADY. */
-    return likely(r != -EINTR) ? (int)returned(r) : connect_long(fd, sa, len);
+    int flags = flags_hint(fd);
+    bool at_once = (flags & HINT_BORN) && (flags & (HINT_NONBLOCK | HINT_MESSAGES));
+    return at_once ? connect_at_once(fd, sa, len, m) : connect_short(fd, sa, len, m);
 }

@@ -13,40 +13,44 @@ static long open_now(const Open *o) { return sys(SYS_openat, AT_FDCWD, o->path, 
 
 /* The open of a FIFO waits for the other side, a file of a network may take its time: the monitor
  * sees it. Where it cannot take the P, it is announced, which gives the P away. */
-static long open_announced(const Open *o) {
+static COLD int open_announced(const Open *o) {
+    if (!here()) return libc(open)(o->path, o->flags, o->mode);
     Stay s;
     stay(&s);
     gort_enter_syscall();
     long fd = open_now(o);
     gort_exit_syscall();
-    stay_end(&s);
-    return fd;
+    if (fd >= 0) hint_born((int)fd, 0);
+    return (int)result(&s, fd);
+}
+
+/* It took so long that the P is gone. */
+static COLD int open_slept(long fd) {
+    core_pass();
+    if (fd >= 0) hint_born((int)fd, 0);
+    return (int)returned(fd);
 }
 
 /* Most files never make anybody wait: they need not be looked at before they are read. What does after all,
  * a FIFO or a terminal, is found out (hot.c). */
-static void guess(int fd, int flags) {
-    if (flags & O_NONBLOCK) flags_add(fd, HINT_NONBLOCK);
-    else flags_add(fd, HINT_OPENED);
-    kind_set_both(fd, flags & O_NONBLOCK ? KIND_PLAIN : KIND_HOT);
-}
-
-static int opened(M *m, Open o) {
-    if (unlikely(!core->retakes())) return renewed(open_announced(&o));
-    long fd = open_now(&o);
-    bool taken = load_rlx(&m->attn) & ATTN_TAKEN;
-    if (unlikely(taken)) core_pass();
-    int r = renewed(fd);
-    if (likely(r >= 0 && !taken && !(o.flags & O_PATH))) guess(r, o.flags);
-    return r;
+INLINE uint64_t guess(int flags) {
+    if (flags & O_PATH) return 0;
+    return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN) : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
 }
 
 /* The third argument comes where that of an ordinary function does, and no prologue for more is
  * needed. */
 HOOK int hook_open(const char *path, int flags, mode_t mode) __asm__("open");
 HOOK int hook_open(const char *path, int flags, mode_t mode) {
-    M *m = here();
-    return m ? opened(m, (Open){path, flags, mode}) : libc(open)(path, flags, mode);
+    Open o = {path, flags, mode};
+    M *m = runner(open);
+    if (m == NULL) return libc(open)(path, flags, mode);
+    if (unlikely(!known.retakes)) return open_announced(&o);
+    long fd = open_now(&o);
+    if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) return open_slept(fd);
+    if (unlikely(fd < 0)) return (int)returned(fd);
+    hint_born((int)fd, guess(flags));
+    return (int)fd;
 }
 
 /* What programs with 64-bit offsets, or built with _FORTIFY_SOURCE, call. */
@@ -83,9 +87,10 @@ static long flock_blocking(void *arg) {
 }
 
 HOOK int flock(int fd, int how) {
-    if (!here() || (how & LOCK_NB)) return libc(flock)(fd, how);
+    if (!runner(flock) || (how & LOCK_NB)) return libc(flock)(fd, how);
     long r = sys(SYS_flock, fd, how | LOCK_NB, 0, 0, 0, 0);
     if (r != -EWOULDBLOCK) return (int)returned(r);
+    if (!here()) return libc(flock)(fd, how);
     Locking l = {fd, how};
     Stay s;
     stay(&s);

@@ -16,7 +16,8 @@
  *     chance: a thousand pipes that fall silent together cost one thread for each P;
  *   - where the monitor cannot take a P it is never done.
  *
- * accept() is the same with poll(2) as the try: a socket that is HOT is a listening one.
+ * accept() is the same with poll(2) as the try, and so are terminals and other devices: a socket that is HOT is a
+ * listening one. A pipe both of whose ends are the hook's needs no streak (hints.h).
  *
  * The hints are plain loads and stores: two goroutines on one pipe miscount, and nothing depends on
  * it.
@@ -33,9 +34,9 @@ static uint32_t lessons; /* atomic, a hint: how often a pipe, any of them, was t
 NOINLINE void hot_on(int fd, int dir) {
     Hint *h = &fd_hints[fd];
     uint32_t doubt = load_rlx(&h->mistakes[dir]) + 2 * load_rlx(&lessons);
-    if (load_rlx(&h->streak[dir]) >> doubt < HOT_AFTER || !core->retakes()) return;
+    if (load_rlx(&h->streak[dir]) >> doubt < HOT_AFTER || !known.retakes) return;
     uint8_t kind = load_rlx(&h->kind[dir]);
-    if (kind != KIND_PLAIN && kind != KIND_OTHER) store_rlx(&h->kind[dir], KIND_HOT);
+    if (kind != KIND_PLAIN && kind < KIND_PIPE) store_rlx(&h->kind[dir], KIND_HOT);
 }
 
 /* Also for a NOWAIT that has found nothing. */
@@ -46,13 +47,15 @@ NOINLINE void hot_off(int fd, int dir) {
     if (load_rlx(&h->kind[dir]) == KIND_HOT) store_rlx(&h->kind[dir], KIND_UNKNOWN); /* looked at again */
 }
 
-NOINLINE void hot_slept(M *m, int fd, int dir) {
+COLD void hot_slept(M *m, int fd, int dir) {
     bool taken = load_rlx(&m->attn) & ATTN_TAKEN;
     Hint *h = &fd_hints[(unsigned)fd % KINDS];
+    bool paired = kind_hint(fd, dir) >= KIND_PIPE;
     if ((unsigned)fd < KINDS && load_rlx(&h->mistakes[dir]) < (taken ? MISTAKES_MOST : MISTAKES_FEW))
         store_rlx(&h->mistakes[dir], (uint8_t)(h->mistakes[dir] + 1));
     if (taken && !(flags_hint(fd) & HINT_OPENED) && load_rlx(&lessons) < LESSONS_MOST)
         store_rlx(&lessons, load_rlx(&lessons) + 1);
+    if (paired) kind_set(fd, dir, KIND_UNKNOWN); /* not all comes by way of us */
     hot_off(fd, dir);
     flags_take(fd, HINT_OPENED | HINT_NONBLOCK);
     if (taken) core_pass();

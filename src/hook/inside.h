@@ -1,18 +1,25 @@
 /*
  * libgort-hook.so from inside. Every interposed function begins with the one test:
  *
- *     if (!here()) return real.read(fd, buf, n);
+ *     M *m = runner(read);
+ *     if (m == NULL) return libc(read)(fd, buf, n);
  *
- * and goes on only where it runs on a goroutine. It then tries without blocking, by the bare system
- * call or libc's own function, and only what would block takes a slow path:
+ * and goes on only on a thread that runs goroutines. It then tries without blocking, by the bare system
+ * call or libc's own function, which is right wherever on that thread it may be: in the runtime, pinned, inside
+ * gort_blocking, in a signal handler. Only what would block looks more closely, and takes a slow path:
  *
+ *     if (!here()) return libc(read)(fd, buf, n);
  *     Stay s;
  *     stay(&s);                the goroutine comes back to this thread (soft.c)
  *     long r = gort_...();     parks
  *     return result(&s, r);    errno, read anew: its address is another after a switch
  *
- * No state is kept about descriptors but hints of their kind (kind.c): O_NONBLOCK and the timeouts
+ * No state is kept about descriptors but hints of their kind (hints.h): O_NONBLOCK and the timeouts
  * are asked of the kernel when a call is about to wait, so what the caller set is what holds.
+ *
+ * What such a call costs is cache lines: a call that spends a microsecond in the kernel finds little of
+ * ours left in the first cache, and each line that it has to wait for is 4 ns. So the test and libc's function
+ * stand side by side, for each name, and a descriptor's hint is all that close and its like look at.
  *
  * The interposed names stand in tables by family, below; real.c finds libc's own for each.
  */
@@ -42,6 +49,7 @@
 #include <unistd.h>
 
 #define HOOK EXPORT
+#define COLD __attribute__((noinline, cold))
 
 #define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
 #define SOCKET_FAMILY(X) \
@@ -72,36 +80,46 @@
     FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
     THREAD_FAMILY(X) COND_FAMILY(X) /* last: real.c */
 
-/* libc's own functions. Before the loader has run our constructor they are NULL: see libc(). */
+/* libc's own functions, each beside what its test needs. Before the loader has run our constructor they are not
+ * known: real.c. */
 typedef struct Real {
-#define FIELD(name) __typeof__(&name) name;
+#define FIELD(name)                                                                                \
+    struct {                                                                                       \
+        long tls; /* known.tls */                                                                  \
+        __typeof__(&name) fn;                                                                      \
+    } name;
     EVERY_FAMILY(FIELD)
 #undef FIELD
-} Real;
+} ALIGNED(CACHE_LINE) Real;
 extern Real real;
 extern const HookCore *core;
-NOINLINE void real_find(void);
+COLD void real_find(void);
 
-/* libc's function of that name. */
+/* libc's function of that name. On x86-64 it is never NULL, so that nothing has to be kept over a search. */
+#ifdef __x86_64__
+#define libc(name) (*real.name.fn)
+#else
 #define libc(name)                                                                                 \
     (*({                                                                                           \
-        if (unlikely(real.name == NULL)) real_find();                                              \
-        real.name;                                                                                 \
+        if (unlikely(real.name.fn == NULL)) real_find();                                           \
+        real.name.fn;                                                                              \
     }))
+#endif
 
-/* This thread's M; NULL: it has none, as plain threads that never used gort. */
 #define NO_TLS 1 /* no distance of an aligned word: the core is not yet known */
-typedef struct Known { /* one cache line: after a long call into the kernel each further one is a miss */
-    long tls_m;        /* as core's */
-    const bool *forked;
+typedef struct Known { /* one cache line */
+    long tls;          /* core's tls_runner */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
+    bool retakes;      /* the core tells */
+    uint32_t doubt;    /* connect.c */
 } ALIGNED(CACHE_LINE) Known;
 extern Known known;
-INLINE M *thread_m(void) {
-    long at = known.tls_m;
-    return likely(at != NO_TLS) ? ARCH_TLS_AT(at) : NULL;
-}
+
+/* The M of a thread that runs goroutines, wherever in it we are; NULL: any other thread. */
+INLINE M *runner_at(long at) { return likely(at != NO_TLS) ? ARCH_TLS_AT(at) : NULL; }
+#define runner(name) runner_at(real.name.tls)
+
 INLINE uintptr_t stack_pointer(void) {
 #ifdef __x86_64__
     uintptr_t sp;
@@ -113,13 +131,13 @@ INLINE uintptr_t stack_pointer(void) {
 }
 /* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. */
 INLINE M *here(void) {
-    M *m = thread_m();
-    return m != NULL && may_park(m, stack_pointer(), known.forked) ? m : NULL;
+    M *m = runner_at(known.tls);
+    return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
 /* The goroutine this thread runs, wherever it is; NULL: none. */
 INLINE G *current(void) {
-    M *m = thread_m();
-    return m == NULL || m->plain || *known.forked ? NULL : m->curg;
+    M *m = runner_at(known.tls);
+    return m == NULL ? NULL : m->curg;
 }
 
 /* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
@@ -161,6 +179,7 @@ INLINE void stay_end(const Stay *s) {
 /* After a call in which the P was taken: gets one again, before this goes on as if it had. */
 INLINE void core_pass(void) {
     Stay s;
+    if (!here()) return;
     stay(&s);
     M *m = core->enter();
     core->leave(m);
@@ -168,106 +187,19 @@ INLINE void core_pass(void) {
 }
 
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
-NOINLINE void set_errno(int e);
+COLD void set_errno(int e);
 NOINLINE int get_errno(void);
 /* -errno becomes -1 and errno. */
-INLINE long returned(long r) {
-    if (likely(r >= 0)) return r;
-    set_errno((int)-r);
-    return -1;
-}
+COLD long failed(long r);
+INLINE long returned(long r) { return likely(r >= 0) ? r : failed(r); }
 INLINE long result(const Stay *s, long r) {
     stay_end(s);
     return returned(r);
 }
 
-/* ---- descriptors (kind.c) ------------------------------------------------------------------- */
+#include "hints.h"
 
-enum { KIND_UNKNOWN, KIND_SOCKET, KIND_NOWAIT, KIND_HOT, KIND_PLAIN, KIND_OTHER };
-enum { READING, WRITING };
-typedef struct Hint { /* atomic hints, for each direction */
-    union {
-        struct {
-            uint8_t kind[2];
-            uint8_t mistakes[2]; /* how often HOT was wrong */
-            uint8_t flags;       /* HINT_...: of the number, for both */
-            uint8_t unused[3];
-        };
-        uint64_t what;
-    };
-    union {
-        uint32_t streak[2]; /* tries since the last that would have blocked */
-        uint64_t streaks;
-    };
-} ALIGNED(16) Hint;
-enum {
-    HINT_BORN = 1,     /* a socket made here: the runtime knows nothing of an earlier file */
-    HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
-    HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
-    HINT_OPENED = 8    /* by open: HOT from the start, as most files never make anybody wait */
-};
-#define KINDS 65536
-extern Hint fd_hints[KINDS];
-
-INLINE int kind_hint(int fd, int dir) {
-    return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].kind[dir]) : KIND_UNKNOWN;
-}
-INLINE void kind_set(int fd, int dir, int kind) {
-    if ((unsigned)fd < KINDS && load_rlx(&fd_hints[fd].kind[dir]) != kind) store_rlx(&fd_hints[fd].kind[dir], (uint8_t)kind);
-}
-INLINE void kind_set_both(int fd, int kind) {
-    kind_set(fd, READING, kind);
-    kind_set(fd, WRITING, kind);
-}
-INLINE int flags_hint(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].flags) : 0; }
-INLINE void flags_add(int fd, int flags) {
-    if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags | flags));
-}
-INLINE void flags_take(int fd, int flags) {
-    if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags & ~flags));
-}
-/* The number is another file from now on. */
-INLINE void hint_forget(int fd) {
-    if ((unsigned)fd >= KINDS) return;
-    Hint *h = &fd_hints[fd];
-    if ((load_rlx(&h->what) | load_rlx(&h->streaks)) == 0) return;
-    store_rlx(&h->what, 0);
-    store_rlx(&h->streaks, 0);
-}
-/* The number is now the same file as that one. */
-INLINE void hint_copy(int fd, int from) {
-    if ((unsigned)fd < KINDS && (unsigned)from < KINDS) store_rlx(&fd_hints[fd].what, load_rlx(&fd_hints[from].what));
-}
-int kind_look(int fd, int dir); /* asks the kernel; -errno */
-/* hot.c: counts a NOWAIT try that has not blocked, or has. */
-#define HOT_AFTER 32
-#define HOT_CHECK 256
-NOINLINE void hot_on(int fd, int dir);
-NOINLINE void hot_off(int fd, int dir);
-INLINE void hot_count(int fd, int dir) {
-    if ((unsigned)fd >= KINDS) return;
-    uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
-    store_rlx(&fd_hints[fd].streak[dir], n);
-    if (unlikely(n % HOT_AFTER == 0)) hot_on(fd, dir);
-}
-/* May a call that is not expected to wait be made as it is? Not while another one waits so. */
-INLINE bool chance(M *m) { return load_rlx(known.taken) == 0 && load_rlx(&m->attn) == 0; }
-/* HOT: is this one to be called as it is? */
-INLINE bool hot_now(M *m, int fd, int dir) {
-    uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
-    store_rlx(&fd_hints[fd].streak[dir], n);
-    return n % HOT_CHECK != 0 && chance(m);
-}
-/* Called as it is; the monitor's count was `looks` before. Three looks later: it has slept. */
-NOINLINE void hot_slept(M *m, int fd, int dir);
-INLINE bool slept(M *m, uint32_t looks) {
-    return unlikely((load_rlx(&m->attn) & ATTN_TAKEN) || load_rlx(known.looks) - looks >= 3);
-}
-INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
-    if (slept(m, looks)) hot_slept(m, fd, dir);
-}
-int renewed(long fd);           /* fd, of a bare call, is another file now; -errno as returned() */
-bool waits(int fd);             /* the caller wants to wait: it has not set O_NONBLOCK */
+/* ---- descriptors ---------------------------------------------------------------------------- */
 
 /* poll(2) without waiting: a count, or -errno. */
 INLINE long poll_many(struct pollfd *fds, unsigned long n) {

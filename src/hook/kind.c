@@ -6,6 +6,8 @@
  *   SOCKET   MSG_DONTWAIT
  *   NOWAIT   preadv2 and pwritev2 with RWF_NOWAIT: pipes and their like
  *   HOT      likewise, but it has not blocked for long: called as it is (hot.c)
+ *   PIPE     made here, both ends: called as it is while something is known to be there (hints.h)
+ *   EVENT    an eventfd made here, likewise
  *   PLAIN    called as it is, since it does not wait for anybody: regular files, directories, the
  *            memory devices (/dev/null, zero, urandom), a write to an eventfd. A slow disk is
  *            noticed by the monitor, which takes the P from a thread that sleeps in the kernel

@@ -101,10 +101,11 @@ INLINE int take_common(M *m, pthread_mutex_t *mutex) {
 
 HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (unlikely(type_of(mutex) != 0) && mark()) return lock_owned(mutex, GORT_FOREVER);
-    M *m = here();
+    M *m = runner(pthread_mutex_lock);
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
     int r = is_common(mutex) ? take_common(m, mutex) : try_common(mutex);
-    return likely(r != EBUSY) ? r : wait_for(mutex, try_common, WAIT_MUTEX, GORT_FOREVER);
+    if (likely(r != EBUSY)) return r;
+    return here() ? wait_for(mutex, try_common, WAIT_MUTEX, GORT_FOREVER) : libc(pthread_mutex_lock)(mutex);
 }
 
 HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
@@ -142,7 +143,7 @@ HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
         int me = mark();
         if (me && owner(mutex) == me) return release_owned(mutex);
     }
-    if (is_common(mutex) && here()) return release(mutex);
+    if (is_common(mutex) && runner(pthread_mutex_unlock)) return release(mutex);
     int r = libc(pthread_mutex_unlock)(mutex);
     released(mutex, false);
     return r;

@@ -37,9 +37,10 @@ static long poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
 }
 
 HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
-    if (!here()) return libc(poll)(fds, n, timeout);
+    if (!runner(poll)) return libc(poll)(fds, n, timeout);
     long r = poll_many(fds, n);
     if (r != 0 || timeout == 0) return (int)returned(r);
+    if (!here()) return libc(poll)(fds, n, timeout);
     Stay s;
     stay(&s);
     return (int)result(&s, poll_until(fds, n, after_ms(timeout)));
@@ -67,6 +68,11 @@ static long ppoll_blocking(void *arg) {
 }
 
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
+    if (!runner(ppoll)) return libc(ppoll)(fds, n, ts, mask);
+    if (mask == NULL && (ts == NULL || (ts->tv_sec >= 0 && valid_time(ts)))) {
+        long r = poll_many(fds, n);
+        if (r != 0 || (ts && ts->tv_sec == 0 && ts->tv_nsec == 0)) return (int)returned(r);
+    }
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
     int64_t deadline;
     if (!duration(ts, &deadline)) return (int)returned(-EINVAL);
@@ -190,9 +196,10 @@ static long epoll_now(int fd, struct epoll_event *events, int max) {
 }
 
 HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
-    if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
+    if (!runner(epoll_wait)) return libc(epoll_wait)(fd, events, max, timeout);
     long r = epoll_now(fd, events, max);
     if (r != 0 || timeout == 0) return (int)returned(r);
+    if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
     int64_t deadline = after_ms(timeout);
     Stay s;
     stay(&s);

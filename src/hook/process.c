@@ -25,9 +25,10 @@ static int open_pid(pid_t pid) {
 }
 
 HOOK pid_t waitpid(pid_t pid, int *status, int options) {
-    if (!here() || (options & WNOHANG)) return libc(waitpid)(pid, status, options);
+    if (!runner(waitpid) || (options & WNOHANG)) return libc(waitpid)(pid, status, options);
     pid_t r = (pid_t)sys(SYS_wait4, pid, status, options | WNOHANG, NULL, 0, 0);
     if (r != 0) return (pid_t)returned(r);
+    if (!here()) return libc(waitpid)(pid, status, options);
     Child c = {pid, status, options};
     Stay s;
     stay(&s);

@@ -100,7 +100,7 @@ static bool hit(Sleeper *w, G **gp) {
 bool queue_wake(const void *addr, bool all) {
     Bucket *b = bucket_of(addr);
     bool any = false;
-    if (core == NULL || *known.forked) return false;
+    if (core == NULL || *core->forked) return false;
     bool parks = here() != NULL;
     Stay s;
     if (parks) stay(&s);

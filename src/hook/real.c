@@ -11,9 +11,30 @@
 
 #include <dlfcn.h>
 
-Real real;
+/* In the place of each function until it is found: finds them all, and goes on there with its arguments. */
+#ifdef __x86_64__
+#define STUB(name)                                                                                 \
+    static COLD __attribute__((used)) void *found_##name(void) {                                   \
+        real_find();                                                                               \
+        return (void *)real.name.fn;                                                               \
+    }                                                                                              \
+    void early_##name(void);                                                                       \
+    __asm__(".pushsection .text.unlikely,\"ax\",@progbits\n"                                       \
+            "early_" #name ":\n\t"                                                                 \
+            "pushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n\tpushq %r8\n\tpushq %r9\n\tpushq %rax\n\t" \
+            "call found_" #name "\n\tmovq %rax, %r11\n\t"                                         \
+            "popq %rax\n\tpopq %r9\n\tpopq %r8\n\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n\t" \
+            "jmp *%r11\n"                                                                          \
+            ".popsection");
+EVERY_FAMILY(STUB)
+#define UNKNOWN(name) .name = {.tls = NO_TLS, .fn = (__typeof__(&name))(void *)early_##name},
+#else
+#define UNKNOWN(name) .name = {.tls = NO_TLS},
+#endif
+Real real = {EVERY_FAMILY(UNKNOWN)};
+#undef UNKNOWN
 const HookCore *core;
-Known known = {.tls_m = NO_TLS};
+Known known = {.tls = NO_TLS};
 
 static void *find(const char *name) {
     static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.34"};
@@ -23,8 +44,8 @@ static void *find(const char *name) {
     return at ? at : dlsym(RTLD_NEXT, name);
 }
 
-NOINLINE void real_find(void) {
-#define FIND(name) *(void **)(void *)&real.name = find(#name);
+COLD void real_find(void) {
+#define FIND(name) *(void **)(void *)&real.name.fn = find(#name);
     EVERY_FAMILY(FIND)
 #undef FIND
 }
@@ -34,9 +55,18 @@ static __attribute__((constructor(101))) void load(void) {
     const HookCore *c = gort_hook_core();
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;
-        known = (Known){c->tls_m, c->forked, c->taken, c->looks, c->descs};
+        known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
+        c->attach(&known.retakes, &fd_hints[0].used);
+        known.tls = c->tls_runner;
+#define TELL(name) real.name.tls = c->tls_runner;
+        EVERY_FAMILY(TELL)
+#undef TELL
     }
 }
 
-NOINLINE void set_errno(int e) { *__errno_location() = e; }
+COLD long failed(long r) {
+    *__errno_location() = (int)-r;
+    return -1;
+}
+COLD void set_errno(int e) { *__errno_location() = e; }
 NOINLINE int get_errno(void) { return *__errno_location(); }

@@ -12,15 +12,17 @@ static int try_read(void *lock) { return libc(pthread_rwlock_tryrdlock)(lock); }
 static int try_write(void *lock) { return libc(pthread_rwlock_trywrlock)(lock); }
 
 HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
-    if (!here()) return libc(pthread_rwlock_rdlock)(lock);
+    if (!runner(pthread_rwlock_rdlock)) return libc(pthread_rwlock_rdlock)(lock);
     int r = try_read(lock);
-    return likely(r != EBUSY) ? r : wait_for(lock, try_read, WAIT_RWMUTEX_R, GORT_FOREVER);
+    if (likely(r != EBUSY)) return r;
+    return here() ? wait_for(lock, try_read, WAIT_RWMUTEX_R, GORT_FOREVER) : libc(pthread_rwlock_rdlock)(lock);
 }
 
 HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
-    if (!here()) return libc(pthread_rwlock_wrlock)(lock);
+    if (!runner(pthread_rwlock_wrlock)) return libc(pthread_rwlock_wrlock)(lock);
     int r = try_write(lock);
-    return likely(r != EBUSY) ? r : wait_for(lock, try_write, WAIT_RWMUTEX_W, GORT_FOREVER);
+    if (likely(r != EBUSY)) return r;
+    return here() ? wait_for(lock, try_write, WAIT_RWMUTEX_W, GORT_FOREVER) : libc(pthread_rwlock_wrlock)(lock);
 }
 
 static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t clock, const struct timespec *at) {

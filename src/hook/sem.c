@@ -13,8 +13,9 @@ static int try_sem(void *sem) {
 static int done(int r) { return (int)returned(-r); }
 
 HOOK int sem_wait(sem_t *sem) {
-    if (!here()) return libc(sem_wait)(sem);
+    if (!runner(sem_wait)) return libc(sem_wait)(sem);
     if (likely(load_rlx((uint32_t *)(void *)sem) != 0) && libc(sem_trywait)(sem) == 0) return 0;
+    if (!here()) return libc(sem_wait)(sem);
     int err = get_errno();
     int r = try_sem(sem);
     if (r == EBUSY) r = wait_for(sem, try_sem, WAIT_SEMA, GORT_FOREVER);

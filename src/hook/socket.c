@@ -16,7 +16,7 @@ static long timed(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
 static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
 
 /* r is what a try gave: is it to wait? */
-static bool would_block(int fd, long r) {
+static NOINLINE bool would_block(int fd, long r) {
     kind_set_both(fd, KIND_SOCKET);
     return r == -EAGAIN && waits(fd);
 }
@@ -24,14 +24,16 @@ static bool would_block(int fd, long r) {
 /* ---- receiving ------------------------------------------------------------------------------ */
 
 static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
+    if (!here()) return libc(recvfrom)(fd, buf, n, flags, sa, len);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
+    settle(fd);
     Stay s;
     stay(&s);
     return result(&s, timed(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
 }
 
 HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
-    if (!here() || flagged(flags)) return libc(recv)(fd, buf, n, flags);
+    if (!runner(recv) || flagged(flags)) return libc(recv)(fd, buf, n, flags);
     if (unlikely(flags & MSG_WAITALL)) return recvfrom(fd, buf, n, flags, NULL, NULL);
     long r = sys(SYS_recvfrom, fd, buf, n, flags | MSG_DONTWAIT, NULL, NULL);
     if (likely(r >= 0) || !would_block(fd, r)) return returned(r);
@@ -40,7 +42,7 @@ HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
 
 HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct sockaddr *restrict sa,
                       socklen_t *restrict len) {
-    if (!here() || flagged(flags)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
+    if (!runner(recvfrom) || flagged(flags)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
     if (flags & MSG_WAITALL) {
         if (!waits(fd)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
         return recv_wait(fd, buf, n, flags, sa, len);
@@ -51,14 +53,16 @@ HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct so
 }
 
 static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
+    if (!here()) return libc(recvmsg)(fd, msg, flags);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
+    settle(fd);
     Stay s;
     stay(&s);
     return result(&s, timed(gort_recvmsg_until(fd, msg, flags, deadline)));
 }
 
 HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
-    if (!here() || flagged(flags)) return libc(recvmsg)(fd, msg, flags);
+    if (!runner(recvmsg) || flagged(flags)) return libc(recvmsg)(fd, msg, flags);
     if (flags & MSG_WAITALL) {
         if (!waits(fd)) return libc(recvmsg)(fd, msg, flags);
         return recvmsg_wait(fd, msg, flags);
@@ -99,9 +103,19 @@ static long send_rest(int fd, const char *buf, size_t n, int flags, size_t done,
     return (long)done;
 }
 
+/* Where a goroutine cannot park, the thread waits. */
+static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
+                                socklen_t len, size_t done) {
+    if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
+    ssize_t r = libc(send)(fd, (const char *)buf + done, n - done, flags);
+    return (ssize_t)done + (r > 0 ? r : 0);
+}
+
 static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
                                   socklen_t len, size_t done) {
+    if (!here()) return send_thread(fd, buf, n, flags, sa, len, done);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    settle(fd);
     Stay s;
     stay(&s);
     long r = 0;
@@ -111,7 +125,7 @@ static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, 
 }
 
 HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
-    if (!here() || flagged(flags)) return libc(send)(fd, buf, n, flags);
+    if (!runner(send) || flagged(flags)) return libc(send)(fd, buf, n, flags);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, NULL, 0);
     if (likely(r == (long)n)) return r;
     if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, NULL, 0, 0) : returned(r);
@@ -119,7 +133,7 @@ HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
 }
 
 HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa, socklen_t len) {
-    if (!here() || flagged(flags)) return libc(sendto)(fd, buf, n, flags, sa, len);
+    if (!runner(sendto) || flagged(flags)) return libc(sendto)(fd, buf, n, flags, sa, len);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
     if (likely(r == (long)n)) return r;
     if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0) : returned(r);
@@ -148,7 +162,9 @@ static long sendmsg_rest(int fd, const struct msghdr *msg, int flags, size_t don
 }
 
 static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done) {
+    if (!here()) return done > 0 ? (ssize_t)done : libc(sendmsg)(fd, msg, flags);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    settle(fd);
     Stay s;
     stay(&s);
     long r = 0;
@@ -158,7 +174,7 @@ static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags
 }
 
 HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
-    if (!here() || flagged(flags)) return libc(sendmsg)(fd, msg, flags);
+    if (!runner(sendmsg) || flagged(flags)) return libc(sendmsg)(fd, msg, flags);
     long r = sys(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
     if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0) : returned(r);
     if (likely((size_t)r == total(msg)) || !waits(fd)) return r;
@@ -181,17 +197,16 @@ static long wait_acceptable(int fd) {
     }
 }
 
-static int accepted(long conn, int flags) {
-    int fd = renewed(conn);
-    if (fd < 0) return fd;
-    kind_set_both(fd, KIND_SOCKET);
-    flags_add(fd, HINT_BORN | (flags & SOCK_NONBLOCK ? HINT_NONBLOCK : 0));
-    return fd;
+INLINE int accepted(long conn, int flags) {
+    if (unlikely(conn < 0)) return (int)returned(conn);
+    hint_born((int)conn, WHAT(HINT_BORN | (flags & SOCK_NONBLOCK ? HINT_NONBLOCK : 0), KIND_SOCKET, KIND_SOCKET));
+    return (int)conn;
 }
 
 /* Nothing waits there now. */
 static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
     hot_off(fd, READING);
+    if (!here()) return libc(accept4)(fd, sa, len, flags);
     Stay s;
     stay(&s);
     long r = waits(fd) ? wait_acceptable(fd) : 0;
@@ -203,25 +218,37 @@ static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int
     return accepted(r, flags);
 }
 
-static int accept_on(M *m, int fd, struct sockaddr *sa, socklen_t *len, int flags) {
-    bool asked = !(flags_hint(fd) & HINT_NONBLOCK) && !(kind_hint(fd, READING) == KIND_HOT && hot_now(m, fd, READING));
-    if (asked) {
-        if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags);
-        hot_count(fd, READING);
-    }
+/* As it is. */
+INLINE int accept_now(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
     uint32_t looks = load_rlx(known.looks);
     long conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     hot_done(m, fd, READING, looks);
-    if (unlikely(conn == -EINTR)) return accept_wait(fd, sa, len, flags);
-    return accepted(conn, flags);
+    return unlikely(conn == -EINTR) ? accept_wait(fd, sa, len, flags) : accepted(conn, flags);
+}
+
+static NOINLINE int accept_ask(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
+    if (!(flags_hint(fd) & HINT_NONBLOCK)) {
+        if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags);
+        hot_count(fd, READING);
+    }
+    return accept_now(fd, sa, len, flags, m);
+}
+
+static NOINLINE int accept_hot(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
+    return hot_now(m, fd, READING) ? accept_now(fd, sa, len, flags, m) : accept_ask(fd, sa, len, flags, m);
+}
+
+INLINE int accept_on(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
+    bool hot = kind_hint(fd, READING) == KIND_HOT;
+    return hot ? accept_hot(fd, sa, len, flags, m) : accept_ask(fd, sa, len, flags, m);
 }
 
 HOOK int accept(int fd, struct sockaddr *restrict sa, socklen_t *restrict len) {
-    M *m = here();
-    return m ? accept_on(m, fd, sa, len, 0) : libc(accept)(fd, sa, len);
+    M *m = runner(accept);
+    return m ? accept_on(fd, sa, len, 0, m) : libc(accept)(fd, sa, len);
 }
 
 HOOK int accept4(int fd, struct sockaddr *restrict sa, socklen_t *restrict len, int flags) {
-    M *m = here();
-    return m ? accept_on(m, fd, sa, len, flags) : libc(accept4)(fd, sa, len, flags);
+    M *m = runner(accept4);
+    return m ? accept_on(fd, sa, len, flags, m) : libc(accept4)(fd, sa, len, flags);
 }

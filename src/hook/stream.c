@@ -12,10 +12,9 @@
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8
 #endif
-#define PIECE 4096 /* PIPE_BUF */
 
 /* Called as it is. Where it took so long that the P is gone, the hint may have been wrong. */
-static NOINLINE void look_again(int fd) {
+static COLD void look_again(int fd) {
     kind_set_both(fd, KIND_UNKNOWN);
     flags_take(fd, HINT_NONBLOCK);
     core_pass();
@@ -34,7 +33,13 @@ static bool open_for(int fd, short events) {
 /* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. */
 static void wait_ready(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
-    if (poll_many(&p, 1) != 0 || !waits(fd) || !open_for(fd, events)) return;
+    int dir = events == POLLIN ? READING : WRITING;
+    if (poll_many(&p, 1) != 0) {
+        hot_count(fd, dir);
+        return;
+    }
+    hot_off(fd, dir);
+    if (!waits(fd) || !open_for(fd, events) || !here()) return;
     Stay s;
     stay(&s);
     gort_poll(&p, 1, -1);
@@ -49,6 +54,7 @@ INLINE long try_read(int fd, int kind, const struct iovec *iov, int n) {
         long r = sys(SYS_preadv2, fd, iov, n, -1, -1, RWF_NOWAIT);
         if (likely(r >= 0)) hot_count(fd, READING);
         else if (r == -EAGAIN) hot_off(fd, READING);
+        pipe_moved(fd, READING, r);
         return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
     }
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
@@ -62,11 +68,14 @@ static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int
         set_errno(EAGAIN);
         return -1;
     }
+    if (!here()) return libc(readv)(fd, iov, n);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_RCVTIMEO) : GORT_FOREVER;
+    settle(fd);
     Stay s;
     stay(&s);
     ssize_t r = n == 1 ? gort_read_until(fd, iov->iov_base, iov->iov_len, deadline)
                        : gort_readv_until(fd, iov, n, deadline);
+    pipe_moved(fd, READING, r);
     return result(&s, r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
@@ -75,7 +84,7 @@ static ssize_t read_other(int fd, const struct iovec *iov, int n) {
     return returned(sys(SYS_readv, fd, iov, n, 0, 0, 0));
 }
 
-static NOINLINE ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
+static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
     int kind = kind_look(fd, READING);
     if (kind < 0) return returned(kind);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
@@ -95,34 +104,68 @@ INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) 
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
 }
 
-/* As it is. -EINTR: it waited after all, and a goroutine's call is not interrupted. */
-INLINE long read_hot(M *m, int fd, void *buf, size_t n) {
-    uint32_t looks = load_rlx(known.looks);
-    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
-    hot_done(m, fd, READING, looks);
-    return r;
+/* A call that was made as it is gave an error, or it has waited; -EINTR: a goroutine's call is not interrupted. */
+static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited) {
+    struct iovec iov = {buf, n};
+    if (waited) hot_slept(m, fd, READING);
+    return r == -EINTR ? read_look(m, fd, &iov, 1) : returned(r);
 }
 
-static NOINLINE ssize_t read_again(int fd, void *buf, size_t n) {
+/* Each kind has a function of its own, and the call itself little but the choice: that takes few cache lines. */
+static NOINLINE ssize_t read_plain(int fd, void *buf, size_t n, M *m) {
+    return plain_result(m, fd, sys(SYS_read, fd, buf, n, 0, 0, 0));
+}
+
+static NOINLINE ssize_t read_slow(int fd, void *buf, size_t n, M *m) {
     struct iovec iov = {buf, n};
-    return read_look(here(), fd, &iov, 1);
+    return read_any(m, fd, kind_hint(fd, READING), &iov, 1);
+}
+
+static NOINLINE ssize_t read_none(int fd, void *buf, size_t n, M *m, long r) {
+    struct iovec iov = {buf, n};
+    if (r == -EAGAIN) return read_wait(fd, KIND_SOCKET, &iov, 1);
+    return r == -ENOTSOCK ? read_look(m, fd, &iov, 1) : returned(r);
+}
+
+static NOINLINE ssize_t read_socket(int fd, void *buf, size_t n, M *m) {
+    long r = sys(SYS_recvfrom, fd, buf, n, MSG_DONTWAIT, NULL, NULL);
+    return likely(r >= 0) ? r : read_none(fd, buf, n, m, r);
+}
+
+static NOINLINE ssize_t read_pipe(int fd, void *buf, size_t n, M *m) {
+    if (!pipe_take(fd, n)) return read_slow(fd, buf, n, m);
+    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
+    pipe_took(fd, n, r);
+    return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m));
+}
+
+static NOINLINE ssize_t read_event(int fd, void *buf, size_t n, M *m) {
+    if (!event_take(fd)) return read_slow(fd, buf, n, m);
+    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
+    return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m));
+}
+
+static NOINLINE ssize_t read_hot(int fd, void *buf, size_t n, M *m) {
+    if (!hot_now(m, fd, READING)) return read_slow(fd, buf, n, m);
+    uint32_t looks = load_rlx(known.looks);
+    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
+    bool waited = slept(m, looks);
+    return likely(r >= 0 && !waited) ? r : read_again(m, fd, buf, n, r, waited);
 }
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
-    M *m = here();
+    M *m = runner(read);
     if (m == NULL || n == 0) return libc(read)(fd, buf, n);
     int kind = kind_hint(fd, READING);
-    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_read, fd, buf, n, 0, 0, 0));
-    if (kind == KIND_HOT && hot_now(m, fd, READING)) {
-        long r = read_hot(m, fd, buf, n);
-        return likely(r != -EINTR) ? returned(r) : read_again(fd, buf, n);
-    }
-    struct iovec iov = {buf, n};
-    return read_any(m, fd, kind, &iov, 1);
+    if (kind == KIND_SOCKET) return read_socket(fd, buf, n, m);
+    if (kind == KIND_PLAIN) return read_plain(fd, buf, n, m);
+    if (kind == KIND_HOT) return read_hot(fd, buf, n, m);
+    if (kind == KIND_PIPE) return read_pipe(fd, buf, n, m);
+    return kind == KIND_EVENT ? read_event(fd, buf, n, m) : read_slow(fd, buf, n, m);
 }
 
 HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
-    M *m = here();
+    M *m = runner(readv);
     if (m == NULL || n <= 0) return libc(readv)(fd, iov, n);
     int kind = kind_hint(fd, READING);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
@@ -142,6 +185,7 @@ INLINE long try_write(int fd, int kind, const struct iovec *iov, int n) {
         long r = sys(SYS_pwritev2, fd, iov, n, -1, -1, RWF_NOWAIT);
         if (likely(r >= 0)) hot_count(fd, WRITING);
         else if (r == -EAGAIN) hot_off(fd, WRITING);
+        pipe_moved(fd, WRITING, r);
         return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
     }
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
@@ -172,25 +216,6 @@ static size_t total(const struct iovec *iov, int n) {
     return sum;
 }
 
-/* done: moved by the first try; 0: it would have blocked. A message (a datagram, several pieces)
- * has to go in one. */
-static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done) {
-    if (!waits(fd)) {
-        if (done > 0) return (ssize_t)done;
-        set_errno(EAGAIN);
-        return -1;
-    }
-    int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
-    Stay s;
-    stay(&s);
-    ssize_t r = 0;
-    if (done == 0 && n > 1) r = gort_writev_until(fd, iov, n, deadline);
-    if (r >= 0) r = write_rest(fd, iov, n, done + (size_t)r, deadline);
-    stay_end(&s);
-    if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never do */
-    return returned(r == -ETIMEDOUT ? -EAGAIN : r);
-}
-
 static bool is_pipe(int fd) {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
@@ -201,6 +226,39 @@ static long write_piece(int fd, const struct iovec *iov, size_t done, size_t mos
     for (; done >= iov->iov_len; iov++) done -= iov->iov_len;
     size_t left = iov->iov_len - done;
     return sys(SYS_write, fd, (char *)iov->iov_base + done, left < most ? left : most, 0, 0, 0);
+}
+
+/* Where a goroutine cannot park, the thread waits. */
+static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done) {
+    size_t all = total(iov, n);
+    while (done < all) {
+        long r = done == 0 ? sys(SYS_writev, fd, iov, n, 0, 0, 0) : write_piece(fd, iov, done, all);
+        if (r <= 0) return done > 0 ? (ssize_t)done : returned(r);
+        done += (size_t)r;
+    }
+    return (ssize_t)done;
+}
+
+/* done: moved by the first try; 0: it would have blocked. A message (a datagram, several pieces)
+ * has to go in one. */
+static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done) {
+    if (!waits(fd)) {
+        if (done > 0) return (ssize_t)done;
+        set_errno(EAGAIN);
+        return -1;
+    }
+    if (!here()) return write_thread(fd, iov, n, done);
+    int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
+    settle(fd);
+    Stay s;
+    stay(&s);
+    ssize_t r = 0;
+    if (done == 0 && n > 1) r = gort_writev_until(fd, iov, n, deadline);
+    if (r >= 0) r = write_rest(fd, iov, n, done + (size_t)r, deadline);
+    pipe_moved(fd, WRITING, r - (ssize_t)done);
+    stay_end(&s);
+    if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never do */
+    return returned(r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
 /* A pipe that polls writable takes PIECE bytes without blocking, and more it would take with a thread asleep,
@@ -219,7 +277,7 @@ static ssize_t write_other(int fd, const struct iovec *iov, int n) {
     return (ssize_t)done;
 }
 
-static NOINLINE ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
+static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
     int kind = kind_look(fd, WRITING);
     if (kind < 0) return returned(kind);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
@@ -240,33 +298,70 @@ INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n)
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
-INLINE long write_hot(M *m, int fd, const void *buf, size_t n) {
-    uint32_t looks = load_rlx(known.looks);
-    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
-    hot_done(m, fd, WRITING, looks);
-    return r;
+/* It has not written all, of a call that was made as it is: a pipe has waited then, and a signal came. Or it has waited. */
+static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited) {
+    struct iovec iov = {(void *)buf, n};
+    if (waited) hot_slept(m, fd, WRITING);
+    if (r == (long)n) return r;
+    if (r == -EINTR) return write_look(m, fd, &iov, 1);
+    return r > 0 && is_pipe(fd) ? write_wait(fd, KIND_NOWAIT, &iov, 1, (size_t)r) : returned(r);
 }
 
-static NOINLINE ssize_t write_again(int fd, const void *buf, size_t n) {
+static NOINLINE ssize_t write_plain(int fd, const void *buf, size_t n, M *m) {
+    return plain_result(m, fd, sys(SYS_write, fd, buf, n, 0, 0, 0));
+}
+
+static NOINLINE ssize_t write_slow(int fd, const void *buf, size_t n, M *m) {
     struct iovec iov = {(void *)buf, n};
-    return write_look(here(), fd, &iov, 1);
+    return write_any(m, fd, kind_hint(fd, WRITING), &iov, 1);
+}
+
+/* A part was taken, or none: the rest is waited for. */
+static NOINLINE ssize_t write_part(int fd, const void *buf, size_t n, M *m, long r) {
+    struct iovec iov = {(void *)buf, n};
+    if (r < 0 && r != -EAGAIN) return r == -ENOTSOCK ? write_look(m, fd, &iov, 1) : returned(r);
+    return write_wait(fd, KIND_SOCKET, &iov, 1, r < 0 ? 0 : (size_t)r);
+}
+
+static NOINLINE ssize_t write_socket(int fd, const void *buf, size_t n, M *m) {
+    long r = sys(SYS_sendto, fd, buf, n, MSG_DONTWAIT, NULL, 0);
+    return likely(r == (long)n) ? r : write_part(fd, buf, n, m, r);
+}
+
+static NOINLINE ssize_t write_pipe(int fd, const void *buf, size_t n, M *m) {
+    if (!pipe_room(fd, n)) return write_slow(fd, buf, n, m);
+    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
+    pipe_put(fd, r);
+    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m));
+}
+
+static NOINLINE ssize_t write_event(int fd, const void *buf, size_t n, M *m) {
+    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
+    event_put(fd);
+    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m));
+}
+
+static NOINLINE ssize_t write_hot(int fd, const void *buf, size_t n, M *m) {
+    if (!hot_now(m, fd, WRITING)) return write_slow(fd, buf, n, m);
+    uint32_t looks = load_rlx(known.looks);
+    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
+    bool waited = slept(m, looks);
+    return likely(r == (long)n && !waited) ? r : write_short(m, fd, buf, n, r, waited);
 }
 
 HOOK ssize_t write(int fd, const void *buf, size_t n) {
-    M *m = here();
+    M *m = runner(write);
     if (m == NULL || n == 0) return libc(write)(fd, buf, n);
     int kind = kind_hint(fd, WRITING);
-    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_write, fd, buf, n, 0, 0, 0));
-    if (kind == KIND_HOT && hot_now(m, fd, WRITING)) {
-        long r = write_hot(m, fd, buf, n);
-        return likely(r != -EINTR) ? returned(r) : write_again(fd, buf, n);
-    }
-    struct iovec iov = {(void *)buf, n};
-    return write_any(m, fd, kind, &iov, 1);
+    if (kind == KIND_SOCKET) return write_socket(fd, buf, n, m);
+    if (kind == KIND_PLAIN) return write_plain(fd, buf, n, m);
+    if (kind == KIND_HOT) return write_hot(fd, buf, n, m);
+    if (kind == KIND_PIPE) return write_pipe(fd, buf, n, m);
+    return kind == KIND_EVENT ? write_event(fd, buf, n, m) : write_slow(fd, buf, n, m);
 }
 
 HOOK ssize_t writev(int fd, const struct iovec *iov, int n) {
-    M *m = here();
+    M *m = runner(writev);
     if (m == NULL || n <= 0) return libc(writev)(fd, iov, n);
     int kind = kind_hint(fd, WRITING);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));

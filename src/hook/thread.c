@@ -71,7 +71,8 @@ static int busy(void *once) {
 #define ONCE_DONE 2 /* glibc */
 
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
-    if (likely(load_acq(once) & ONCE_DONE) || !here()) return libc(pthread_once)(once, init);
+    if (likely(load_acq(once) & ONCE_DONE)) return 0;
+    if (!here()) return libc(pthread_once)(once, init);
     Running mine = {.once = once};
     Stay s;
     stay_here(&s);

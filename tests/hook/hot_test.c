@@ -32,8 +32,9 @@ static uint64_t retakes(void) {
     return s.retakes;
 }
 
+/* Not by way of the hook, which would know what is in it (pair_test.c). */
 static void open_hot(int i) {
-    CHECK_EQ(pipe(ends[i]), 0);
+    CHECK_EQ(syscall(SYS_pipe2, ends[i], 0), 0);
     make_hot(ends[i]);
 }
 

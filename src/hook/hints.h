@@ -1,0 +1,167 @@
+/*
+ * What is remembered of a descriptor. Part of inside.h; kind.c has the essay on kinds, hot.c on what is HOT.
+ *
+ * A Hint is 16 bytes for each number, atomic loads and stores of its parts, and nothing but hints: where
+ * one has become wrong behind our back, a call is refused by the kernel and looked at again, or a thread waits
+ * for once and the monitor takes its P. So a number that is born costs one store, and one that is closed one
+ * look.
+ *
+ * Pipes and eventfds. Whether a read finds something is known where all of it comes by way of the hook: the two ends
+ * of a pipe know each other (peer, both ways), the one counts the bytes that were written, the other those that
+ * were read. While more were written than read, a read does not wait; nor does a write, while at most PIECE bytes are
+ * in the pipe and it adds no more than that. Such a call is made as it is, by read(2) or write(2). Any other is
+ * tried as of old, and whoever learns that it was wrong (a child reads from the same pipe, a plain thread
+ * does) no longer trusts the pipe (hot_slept). A reader takes its bytes before its call, so that two of them do not
+ * both rely on one message. Of an eventfd, peer says that it was written since it was last read.
+ */
+#ifndef HOOK_HINTS_H
+#define HOOK_HINTS_H
+
+/* From HOT on: called as it is where something is expected there. */
+enum { KIND_UNKNOWN, KIND_SOCKET, KIND_NOWAIT, KIND_OTHER, KIND_PLAIN, KIND_HOT, KIND_PIPE, KIND_EVENT };
+enum { READING, WRITING };
+typedef struct Hint {
+    union {
+        struct { /* kind and mistakes: for each direction */
+            uint8_t used;        /* the core's, first of all: it knows the number (desc_note) */
+            uint8_t flags;       /* HINT_...: of the number, for both */
+            uint8_t kind[2];
+            uint8_t mistakes[2]; /* how often HOT was wrong */
+            uint16_t peer;       /* a pipe's other end; 0: none */
+        };
+        uint64_t what;
+    };
+    union {
+        uint32_t streak[2]; /* tries since the last that would have blocked */
+        uint64_t streaks;
+    };
+} ALIGNED(16) Hint;
+_Static_assert(sizeof(Hint) == DESC_NOTES_APART && offsetof(Hint, used) == 0, "desc_note()");
+enum {
+    HINT_BORN = 1,     /* a socket made here: the runtime knows nothing of an earlier file */
+    HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
+    HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
+    HINT_OPENED = 8,   /* by open: HOT from the start, as most files never make anybody wait */
+    HINT_FRESH = 16    /* nobody has waited on it yet: settle() */
+};
+/* `what` of a new number. */
+#define WHAT(flags, reading, writing)                                                              \
+    ((uint64_t)(flags) << 8 | (uint64_t)(reading) << 16 | (uint64_t)(writing) << 24)
+#define WHAT_PEER(fd) ((uint64_t)(fd) << 48)
+#define WHAT_COPIED (((uint64_t)1 << 48) - 1 - 0xff) /* all but peer and used */
+
+#define KINDS DESC_NOTES
+extern Hint fd_hints[KINDS];
+
+INLINE int kind_hint(int fd, int dir) {
+    return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].kind[dir]) : KIND_UNKNOWN;
+}
+INLINE void kind_set(int fd, int dir, int kind) {
+    if ((unsigned)fd < KINDS && load_rlx(&fd_hints[fd].kind[dir]) != kind) store_rlx(&fd_hints[fd].kind[dir], (uint8_t)kind);
+}
+INLINE void kind_set_both(int fd, int kind) {
+    kind_set(fd, READING, kind);
+    kind_set(fd, WRITING, kind);
+}
+INLINE int flags_hint(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].flags) : 0; }
+INLINE void flags_add(int fd, int flags) {
+    if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags | flags));
+}
+INLINE void flags_take(int fd, int flags) {
+    if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags & ~flags));
+}
+
+/* The number is another file from now on, of which this is known. */
+INLINE void hint_born(int fd, uint64_t what) {
+    if (unlikely((unsigned)fd >= KINDS)) return;
+    store_rlx(&fd_hints[fd].what, what | WHAT(HINT_FRESH, 0, 0));
+    store_rlx(&fd_hints[fd].streaks, 0);
+}
+/* The number is given back. Where nothing was known nothing is written: the table stays untouched memory. */
+INLINE void hint_forget(Hint *h) {
+    if ((load_rlx(&h->what) | load_rlx(&h->streaks)) == 0) return;
+    store_rlx(&h->what, 0);
+    store_rlx(&h->streaks, 0);
+}
+/* About to park on it: what the runtime has in its table may be of a number that was closed behind its back. */
+COLD void settle_fresh(int fd);
+INLINE void settle(int fd) {
+    if (flags_hint(fd) & HINT_FRESH) settle_fresh(fd);
+}
+int kind_look(int fd, int dir); /* asks the kernel; -errno */
+bool waits(int fd);             /* the caller wants to wait: it has not set O_NONBLOCK */
+
+/* ---- what is called as it is (hot.c) -------------------------------------------------------- */
+
+/* Counts a NOWAIT try that has not blocked, or has. */
+#define HOT_AFTER 32
+#define HOT_CHECK 256
+NOINLINE void hot_on(int fd, int dir);
+NOINLINE void hot_off(int fd, int dir);
+INLINE void hot_count(int fd, int dir) {
+    if ((unsigned)fd >= KINDS) return;
+    uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
+    store_rlx(&fd_hints[fd].streak[dir], n);
+    if (unlikely(n % HOT_AFTER == 0)) hot_on(fd, dir);
+}
+/* May a call that is not expected to wait be made as it is? Not while another one waits so. */
+INLINE bool chance(M *m) { return load_rlx(known.taken) == 0 && load_rlx(&m->attn) == 0; }
+/* HOT: is this one to be called as it is? */
+INLINE bool hot_now(M *m, int fd, int dir) {
+    uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
+    store_rlx(&fd_hints[fd].streak[dir], n);
+    return n % HOT_CHECK != 0 && chance(m);
+}
+/* Called as it is; the monitor's count was `looks` before. Three looks later: it has slept. */
+COLD void hot_slept(M *m, int fd, int dir);
+INLINE bool was_taken(M *m) { return unlikely(load_rlx(&m->attn) & ATTN_TAKEN); }
+INLINE bool slept(M *m, uint32_t looks) { return was_taken(m) || unlikely(load_rlx(known.looks) - looks >= 3); }
+INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
+    if (slept(m, looks)) hot_slept(m, fd, dir);
+}
+
+/* ---- pipes and eventfds --------------------------------------------------------------------- */
+
+#define PIECE 4096 /* PIPE_BUF, and what the smallest pipe takes */
+
+/* The other end; NULL: it is gone. */
+INLINE Hint *pipe_peer(int fd) {
+    uint32_t peer = load_rlx(&fd_hints[fd].peer);
+    return peer != 0 && load_rlx(&fd_hints[peer].peer) == (uint32_t)fd ? &fd_hints[peer] : NULL;
+}
+/* Counted at each end in the word that its own tries do not use. */
+INLINE uint32_t *pipe_read(Hint *reader) { return &reader->streak[WRITING]; }
+INLINE uint32_t *pipe_written(Hint *writer) { return &writer->streak[READING]; }
+INLINE void add_plain(uint32_t *n, uint32_t more) { store_rlx(n, load_rlx(n) + more); }
+
+/* Of a kind PIPE. There are bytes: n are taken, and pipe_took() says how many it was. */
+INLINE bool pipe_take(int fd, size_t n) {
+    Hint *writer = pipe_peer(fd), *h = &fd_hints[fd];
+    if (writer == NULL || (int32_t)(load_rlx(pipe_written(writer)) - load_rlx(pipe_read(h))) <= 0) return false;
+    add_plain(pipe_read(h), (uint32_t)n);
+    return true;
+}
+INLINE void pipe_took(int fd, size_t n, long r) {
+    add_plain(pipe_read(&fd_hints[fd]), (uint32_t)(r > 0 ? r : 0) - (uint32_t)n);
+}
+/* There is room for n bytes. */
+INLINE bool pipe_room(int fd, size_t n) {
+    Hint *reader = pipe_peer(fd);
+    if (reader == NULL || n > PIECE) return false;
+    return load_rlx(pipe_written(&fd_hints[fd])) - load_rlx(pipe_read(reader)) <= PIECE - (uint32_t)n;
+}
+INLINE void pipe_put(int fd, long r) { add_plain(pipe_written(&fd_hints[fd]), (uint32_t)(r > 0 ? r : 0)); }
+/* So much was moved (or -errno), whatever the kind. */
+INLINE void pipe_moved(int fd, int dir, long r) {
+    if (r <= 0 || (unsigned)fd >= KINDS || load_rlx(&fd_hints[fd].kind[dir]) != KIND_PIPE) return;
+    add_plain(dir == READING ? pipe_read(&fd_hints[fd]) : pipe_written(&fd_hints[fd]), (uint32_t)r);
+}
+/* Of a kind EVENT: it was written, and not read since. */
+INLINE bool event_take(int fd) {
+    bool there = load_rlx(&fd_hints[fd].peer) != 0;
+    if (there) store_rlx(&fd_hints[fd].peer, 0);
+    return there;
+}
+INLINE void event_put(int fd) { store_rlx(&fd_hints[fd].peer, 1); }
+
+#endif
