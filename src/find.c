@@ -126,9 +126,13 @@ static G *from_stuck(M *m, P *p) {
 }
 
 static G *from_network(M *m) {
-    if (load_rlx(&sched.poll_waiters) == 0 || load_rlx(&sched.polled_at) == 0) return NULL;
+    int64_t last = load_rlx(&sched.polled_at), now = coarse_now();
+    if (load_rlx(&sched.poll_waiters) == 0 || last == 0) return NULL;
     G *gp = from_stuck(m, m->p);
     if (gp) return gp;
+    /* For the monitor, which looks for us if nobody does for 10 ms, and on another CPU: once per reading of the
+     * coarse clock. By CAS, since 0 says that somebody sleeps in there. */
+    if (unlikely(now > last)) cas_seq(&sched.polled_at, &last, now);
     GList list = {0};
     netpoll(0, &list);
     return take_polled(m, &list);
