@@ -145,6 +145,14 @@ static void test_deadlines(void) {
     CHECK_EQ(gort_recv(fd[0], room, 100, MSG_WAITALL), 0);
     CHECK_EQ(gort_read_full(fd[0], room, 1), -ENODATA);
     CHECK_EQ(gort_read_full(fd[0], room, 0), 0);
+    CHECK_EQ(gort_close(fd[0]), 0);
+    CHECK_EQ(gort_close(fd[1]), 0);
+}
+
+/* A socket that is full, and stays so: TCP would take more as soon as the kernel has moved what it has. */
+static void test_full(void) {
+    int fd[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
     while (gort_write_until(fd[0], room, sizeof room, 0) > 0) {} /* one attempt each: short, then none */
     CHECK_EQ(gort_write_until(fd[0], room, sizeof room, 0), -ETIMEDOUT);
     CHECK_EQ(gort_write_full_until(fd[0], room, sizeof room, gort_now() + GORT_MS), -ETIMEDOUT);
@@ -161,6 +169,7 @@ static int run(int argc, char **argv) {
     closed_under(read_all, -EBADF);
     closed_under(write_all, -EBADF);
     test_deadlines();
+    test_full();
     wait_until(gort_count() == 1);
     return 0;
 }
