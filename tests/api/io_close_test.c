@@ -44,8 +44,10 @@ static void *thread_in_poll(void *arg) {
 
 static void test_wakes_all(void) {
     pthread_t t[2];
+    hold_low_numbers();
     CHECK_EQ(pipe(p), 0);
     tcp_pair(fd);
+    free_low_numbers();
     set(&done, 0);
     for (int i = 0; i < 3; i++) {
         gort_go(in_read, NULL);
@@ -115,7 +117,9 @@ static void *race_close_thread(void *arg) {
 static void test_racing_closes(void) {
     for (int i = 0; i < 200; i++) {
         pthread_t t;
+        hold_low_numbers();
         CHECK_EQ(pipe(fd), 0);
+        free_low_numbers();
         set(&done, 0), set(&bad, 0);
         for (int k = 0; k < 4; k++) gort_go(race_close, NULL);
         if (i % 8 == 0) CHECK_EQ(pthread_create(&t, NULL, race_close_thread, NULL), 0);
