@@ -12,9 +12,13 @@
  * Valgrind runs one thread at a time and takes each pause for a word to let the others run a whole slice of
  * its own: a thousand of them between two looks would be many seconds, so there it is one.
  */
+static NOINLINE int pauses_before(int round) { /* not inline: lock_slow is at the end of every deep chain of calls */
+    return valgrind_runs() ? 1 : 16 << (round < 6 ? round : 6);
+}
+
 NOINLINE void lock_slow(Lock *l) {
     for (int round = 0;; round++) {
-        int pauses = valgrind_runs() ? 1 : 16 << (round < 6 ? round : 6);
+        int pauses = pauses_before(round);
         for (int i = 0; i < pauses; i++) arch_pause();
         if (load_rlx(&l->word) == 0 && xchg_acq(&l->word, 1) == 0) return;
         if (round < 8) continue;
