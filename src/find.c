@@ -311,7 +311,9 @@ G *find_runnable(M *m) {
         }
         bool timer_ran = false;
         m->inherit = false;
-        if (load_rlx(&p->look)) xchg_seq(&p->look, settings.migrate); /* before a look at the list: soft.c */
+        if (load_rlx(&p->look) && /* before a look at the list: soft.c */
+            xchg_seq(&p->look, settings.migrate) == LOOK_GLOBAL && p->slice_over == 0)
+            p->slice_over = 1;
         run_timers(m, &p->timers, &timer_ran);
         G *gp = NULL;
         if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);

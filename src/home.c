@@ -21,10 +21,7 @@ G *home_take_waiting_locked(void) {
     for (G *gp = sched.global.head; gp; before = gp, gp = gp->schedlink) {
         M *home = load_rlx(&gp->home);
         if (home == NULL || (gp->flags & GF_SOFT)) continue; /* that one waits for nothing */
-        if (before) before->schedlink = gp->schedlink;
-        else sched.global.head = gp->schedlink;
-        if (sched.global.tail == gp) sched.global.tail = before;
-        sched.global.count--;
+        glist_remove(&sched.global, before, gp);
         add_rlx(&sched.other.global_gets, 1);
         return gp;
     }

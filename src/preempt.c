@@ -149,7 +149,8 @@ static void queue_here_locked(M *m, G *gp) {
     gp->since = coarse_now();
     m->in_handler = true;
     store_rlx(&gp->status, G_RUNNABLE);
-    glist_push(&sched.global, gp);
+    if (m->soft.head) glist_push_head(&sched.global, gp); /* others wait for this thread: soft.c */
+    else glist_push(&sched.global, gp);
 }
 
 /* The P was retaken while the thread was in the kernel, and now it computes: stop until it has a

@@ -133,6 +133,18 @@ INLINE G *glist_exchange(GList *l, G *gp) {
     l->head = first->schedlink;
     return first;
 }
+/* gp, which stands behind `before`; NULL: first. */
+INLINE void glist_remove(GList *l, G *before, G *gp) {
+    *(before ? &before->schedlink : &l->head) = gp->schedlink;
+    if (l->tail == gp) l->tail = before;
+    l->count--;
+}
+INLINE void glist_push_head(GList *l, G *gp) {
+    gp->schedlink = l->head;
+    l->head = gp;
+    if (l->tail == NULL) l->tail = gp;
+    l->count++;
+}
 INLINE void glist_append(GList *l, GList *other) {
     if (other->head == NULL) return;
     if (l->tail) l->tail->schedlink = other->head;
@@ -214,6 +226,7 @@ struct M {
     uint64_t rng;
     M *link;             /* sched.lock: pool of idle Ms; free list of M records */
     GList soft;          /* sched.lock: runnable Gs that wait for this M (soft.c); head: a hint */
+    int64_t soft_at;     /* sched.lock: when it last came for one of them, coarse */
     uint32_t homed;      /* own thread: Gs that chose it as soft home, less those that came back */
     uint32_t unhomed;    /* sched.lock: those among them whose home was given up */
     uint32_t in_poll;    /* atomic: it waits in the poller, or is about to */
@@ -249,6 +262,7 @@ _Static_assert(offsetof(M, left_at) == ARCH_LEFT_AT, "as arch.h says");
 #endif
 
 enum { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
+enum { LOOK_GLOBAL = 2 }; /* P.look: the global queue is next, as if a slice had ended */
 
 typedef struct TimerNode { /* of the heap: all that is compared */
     int64_t when;
@@ -285,7 +299,7 @@ struct P {
     uint32_t rounds;        /* rounds not through the slot: every 61st looks at the global queue */
     /* Two words read as one by p_pauses(): reasons not to switch straight to the next. */
     uint32_t slice_over ALIGNED(8); /* the slice has ended: global queue first; the slot is not special */
-    uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0 */
+    uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
     bool passed_over;       /* the round after the last slice left something in the local queue */
     G *gfree;               /* cache of dead Gs */
     Stack *stacks;          /* cache of stacks */

@@ -16,10 +16,18 @@
  *   on its way into  m_stop looks at the list under the lock, before it is in the pool: takes an
  *   the pool         idle P, or, all being busy, moves the list to the global queue, to be picked
  *                    by one of those and sent again, now to an M in the pool
- *   in the kernel, or locked (in the preemption handler): for ten slices (one) it may come back. After
- *                    that, if it is still asleep, the monitor gives the home up and the G runs
- *                    anywhere, since a stale thread-local is better than a deadlock. A thread that
- *                    only waits for a CPU, on a machine with much else to do, will come
+ *   in the handler   of a preemption, with a goroutine that waits for its turn in the global queue, perhaps
+ *                    behind hundreds of others that compute. It is the guest's turn now: it gives it
+ *                    to that one (take_held_locked), which goes on for what is left of its work, or a
+ *                    slice, and the home is on g0 again. One that is preempted while guests wait for
+ *                    its thread goes to the head of the queue for the same reason (preempt.c), and the
+ *                    monitor sees to it that somebody looks there (hurry): a P with enough of its own
+ *                    would do so in every 61st round
+ *   in the kernel    or in the handler again and again, with a goroutine that computes for long: for ten
+ *                    slices it may come back. After that, if it is still asleep, the monitor gives
+ *                    the home up and the G runs anywhere, since a stale thread-local is better than
+ *                    a deadlock: the two may be waiting for each other. A thread that only waits
+ *                    for a CPU, on a machine with much else to do, will come
  *
  * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
  * soft_waiting is not 0; and the deadlock detector counts it as runnable.
@@ -37,6 +45,7 @@
 #include "wake.h"
 
 #define PATIENCE (10 * SLICE)
+#define LOOK_FOR 256 /* so many in the global queue, at most: it is in a lock */
 
 /* No section: entering one may already give way to others, and the home must be known before
  * that. A preemption in between finds the flag without a home, or (at the end) a home without the
@@ -81,6 +90,20 @@ static P *p_for_home_locked(M *m) {
     return p;
 }
 
+/* sched.lock: the goroutine that home keeps in the handler, off the global queue; NULL: it is nowhere near its head, or
+ * on its way. */
+static G *take_held_locked(M *home) {
+    if (!home->in_handler) return NULL;
+    G *before = NULL, *gp = sched.global.head;
+    for (int i = 0; gp && gp != home->curg; i++) {
+        if (i == LOOK_FOR) return NULL;
+        before = gp;
+        gp = gp->schedlink;
+    }
+    if (gp) glist_remove(&sched.global, before, gp);
+    return gp;
+}
+
 static void call_home(M *home) {
     P *p = load_rlx(&home->p);
     if (p) store_seq(&p->look, 1); /* whoever has it now passes by g0, at the worst for nothing */
@@ -99,10 +122,12 @@ bool soft_send(M *m, G *gp) {
     gp->since = coarse_now();
     add_seq(&sched.soft_waiting, 1);
     glist_push(&home->soft, gp);
-    P *p = idle_m_remove_locked(home) ? p_for_home_locked(m) : NULL;
+    G *held = NULL;
+    bool waits = idle_m_remove_locked(home) || (held = take_held_locked(home)) != NULL;
+    P *p = waits ? p_for_home_locked(m) : NULL;
     unlock(&sched.lock);
     m->inherit = false;
-    if (p) m_wake_with(home, p, NULL);
+    if (p) m_wake_with(home, p, held);
     else call_home(home);
     return true;
 }
@@ -110,6 +135,7 @@ bool soft_send(M *m, G *gp) {
 G *soft_take(M *m) {
     lock(&sched.lock, RANK_SCHED);
     G *gp = glist_pop(&m->soft);
+    m->soft_at = coarse_now();
     bool more = m->soft.head != NULL;
     unlock(&sched.lock);
     if (gp == NULL) return NULL;
@@ -145,14 +171,24 @@ void soft_close(M *m) {
     if (n) wake_after_submit(m);
 }
 
-/* sched.lock: its guests have waited for too long. In the handler it waits for a goroutine that computes,
- * and may do so for slices without end. One that holds a P is asked to pass by once more. */
+/* sched.lock: its guests have waited for too long, and not for each other: one that comes for them now and then is not
+ * stuck, however long its list. One that holds a P is asked to pass by once more. */
 static bool late_locked(M *home, int64_t now) {
     G *first = home->soft.head;
     if (first == NULL) return false;
     P *p = load_rlx(&home->p);
-    if (p && now - first->since > SLICE) store_seq(&p->look, 1);
-    return now - first->since > (home->in_handler ? SLICE : PATIENCE);
+    int64_t since = first->since > home->soft_at ? first->since : home->soft_at;
+    if (p && now - since > SLICE) store_seq(&p->look, 1);
+    return now - since > PATIENCE;
+}
+
+/* sched.lock, the monitor: a home whose guests wait is in the handler. Once in a slice, the Ps look at the global queue. */
+static void hurry_locked(M *home, int64_t now) {
+    static int64_t hurried_at;
+    G *first = home->soft.head;
+    if (first == NULL || !home->in_handler || now - first->since < SLICE || now - hurried_at < SLICE) return;
+    hurried_at = now;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) store_seq(&sched.ps[i]->look, LOOK_GLOBAL);
 }
 
 /* Records of Ms are never freed, so what was found late may be looked at outside of the lock; its state
@@ -160,8 +196,10 @@ static bool late_locked(M *home, int64_t now) {
 static uint32_t find_late(M **late, uint32_t max, int64_t now) {
     uint32_t n = 0;
     lock(&sched.lock, RANK_SCHED);
-    for (M *home = load_acq(&sched.all_ms); home && n < max; home = home->all)
+    for (M *home = load_acq(&sched.all_ms); home && n < max; home = home->all) {
         if (late_locked(home, now)) late[n++] = home;
+        else hurry_locked(home, now);
+    }
     unlock(&sched.lock);
     return n;
 }
