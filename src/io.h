@@ -106,7 +106,20 @@ INLINE bool desc_drained(Desc *d, uint32_t *edges) {
     return word == drained_word(*edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
 }
 
-void expect_next(M *m); /* before a call that keeps the kernel busy: fetches what runs after us */
+/* Before a call that keeps the kernel busy. Whoever runs after us has been away for long: fetches the lines of its
+ * stack that a parked read uses, and the program's buffer above it. A hint: it may be running elsewhere by now, or be
+ * gone; its record is a G all the same (g.c), and a prefetch does not fault. */
+INLINE void expect_next(M *m) {
+    P *p = m->p;
+    uint32_t head = load_rlx(&p->head);
+    if (head == load_rlx(&p->tail)) return;
+    char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
+    __builtin_prefetch(sp, 1);
+    __builtin_prefetch(sp + CACHE_LINE, 1);
+    __builtin_prefetch(sp + 2 * CACHE_LINE, 1);
+    __builtin_prefetch(sp + 3 * CACHE_LINE, 1);
+    __builtin_prefetch(sp + 4 * CACHE_LINE, 1);
+}
 
 /* For TSan: who reads has seen what was written before. Which ends belong together is the kernel's
  * knowledge, so all of them are one. */

@@ -35,7 +35,6 @@
 #define PAUSE_FIRST (50 * GORT_US)
 #define PAUSE_MOST (10 * GORT_MS)
 #define CREDIT 8 /* so often a call believes what it is told */
-#define STACK_LINES 6 /* of a stack, that a parked read uses, and the program's buffer above it */
 
 char io_order;
 
@@ -106,17 +105,6 @@ static int withdraw(Call *c, Waiter *w) {
     return c->pace ? 0 : -ETIMEDOUT;
 }
 
-/* Whoever runs after us has been away for long: fetches its stack while our call is in the kernel.
- * A hint; it may be running elsewhere by now. */
-void expect_next(M *m) {
-    P *p = m->p;
-    uint32_t head = load_rlx(&p->head);
-    if (head == load_rlx(&p->tail)) return;
-    G *next = load_rlx(&p->ring[head % RING]);
-    char *sp = load_rlx(&next->sp);
-    for (int i = 0; i < STACK_LINES; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
-}
-
 /* 0: try again; -EBADF, -ETIMEDOUT. */
 static int wait_goroutine(Call *c, int64_t deadline) {
     Desc *d = c->d;
@@ -159,7 +147,7 @@ static bool lies(Call *c) {
     return sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0) > 0;
 }
 
-static int wait_thread(Call *c, int64_t deadline) {
+static NOINLINE int wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w = {.wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0)};
     lock(&d->lock, RANK_POLL);

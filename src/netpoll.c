@@ -97,13 +97,8 @@ Desc *desc_of(int fd) {
     return c ? &c->desc[(uint32_t)fd % CHUNK] : NULL;
 }
 
-void waiter_link(WaitQueue *q, Waiter *w, bool front) {
+void waiter_link_behind(WaitQueue *q, Waiter *w, bool front) {
     Waiter *head = q->head;
-    w->linked = true;
-    if (head == NULL) {
-        q->head = w->next = w->prev = w;
-        return;
-    }
     w->next = head;
     w->prev = head->prev;
     w->prev->next = head->prev = w;
@@ -220,8 +215,11 @@ void desc_let_go(Desc *d, int fd) {
 
 /* From the kernel side, any M in netpoll(). */
 void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list) {
-    Desc *d = desc_of(fd);
-    if (d == NULL) return;
+    Desc *d = desc_at(fd);
+    if (d) netpoll_event_at(d, seq, what, list);
+}
+
+void netpoll_event_at(Desc *d, uint32_t seq, uint32_t what, GList *list) {
     lock(&d->lock, RANK_POLL);
     if (desc_seq(d) == seq) {
         if (what & EVENT_HUNG) store_rlx(&d->hung, 1);

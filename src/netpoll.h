@@ -97,12 +97,20 @@ INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
     uint32_t i = (uint32_t)fd / CHUNK;
     if (unlikely(i >= CHUNKS)) return NULL; /* fd < 0, too */
     Chunk *c = load_acq(&desc_table[i]); /* pairs with the CAS in chunk_make */
-    return likely(c != NULL) ? &c->desc[(uint32_t)fd % CHUNK] : NULL;
+    if (unlikely(c == NULL)) return NULL;
+    Desc *d = &c->desc[(uint32_t)fd % CHUNK];
+    __asm__("" : "+r"(d)); /* one address: compilers like to keep chunk and index, and half a dozen sums of them */
+    return d;
 }
 INLINE uint32_t desc_seq(Desc *d) { return (uint32_t)(load_acq(&d->state) >> 32); }
 
 /* All with d->lock held. */
-void waiter_link(WaitQueue *q, Waiter *w, bool front);
+NOINLINE void waiter_link_behind(WaitQueue *q, Waiter *w, bool front); /* there are others */
+INLINE void waiter_link(WaitQueue *q, Waiter *w, bool front) {
+    w->linked = true;
+    if (likely(q->head == NULL)) q->head = w->next = w->prev = w;
+    else waiter_link_behind(q, w, front);
+}
 void waiter_unlink(WaitQueue *q, Waiter *w);
 int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
 /* For libgort-hook.so, which sees every close: something is known here of that number in this life of it, so
@@ -137,16 +145,17 @@ void desc_born(int fd);
 /* Reported by the kernel side. */
 enum { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_HUNG = 4 };
 void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list);
-/* At ten thousand connections an event finds nothing in the cache: the entry, the waiter on its
- * stack and the G are misses that depend on each other. A batch is known in advance, so it is gone
- * through twice before: the misses of all its events are then one after the other no more. */
-INLINE void netpoll_expect(int fd) {
+/* The same for one whose entry is at hand. At ten thousand connections an event finds nothing in the cache: the
+ * entry, the waiter on its stack and the G are misses that depend on each other. A batch is known in advance, so
+ * it is gone through twice before: the misses of all its events are then one after the other no more. */
+void netpoll_event_at(Desc *d, uint32_t seq, uint32_t what, GList *list);
+INLINE Desc *netpoll_expect(int fd) {
     Desc *d = desc_at(fd);
-    if (d) __builtin_prefetch(d, 1);
+    __builtin_prefetch(d, 1);
+    return d;
 }
-INLINE void netpoll_expect_soon(int fd) {
-    Desc *d = desc_at(fd);
-    if (d == NULL) return;
+INLINE void netpoll_expect_soon(Desc *d) {
+    if (unlikely(d == NULL)) return;
     __builtin_prefetch(load_rlx(&d->q[DIR_READ].head), 1);
     __builtin_prefetch(load_rlx(&d->reader), 1);
 }

@@ -150,17 +150,18 @@ static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32
 /* An interrupted wait is an empty one: the caller looks around and comes back. */
 void kpoll_wait(int64_t deadline, GList *list) {
     struct epoll_event ev[BATCH];
+    Desc *at[BATCH];
     int n = wait_events(ev, deadline);
-    for (int i = 0; i < n; i++) netpoll_expect(fd_of(&ev[i]));
-    for (int i = 0; i < n; i++) netpoll_expect_soon(fd_of(&ev[i]));
+    for (int i = 0; i < n; i++) at[i] = netpoll_expect(fd_of(&ev[i]));
+    for (int i = 0; i < n; i++) netpoll_expect_soon(at[i]);
     for (int i = 0; i < n; i++) {
         int fd = fd_of(&ev[i]);
         if (fd == breakfd) {
             if (deadline != 0) consume_break();
         } else if (fd == load_acq(&source_fd)) {
             source_fn(list);
-        } else {
-            netpoll_event(fd, (uint32_t)ev[i].data.u64, what_of(ev[i].events), list);
+        } else if (likely(at[i] != NULL)) {
+            netpoll_event_at(at[i], (uint32_t)ev[i].data.u64, what_of(ev[i].events), list);
         }
     }
 }
