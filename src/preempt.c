@@ -129,6 +129,7 @@ static void wait_for_p(M *m, G *gp, void *context) {
     m->nextp = NULL;
     m->nextg = NULL;
     m->in_handler = false;
+    store_rlx(&m->soft_held, m->soft_held + 1);
     m_acquire_p(m, p);
     store_rlx(&p->schedtick, p->schedtick + 1);
     p->slice_over = 0;

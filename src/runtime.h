@@ -227,6 +227,7 @@ struct M {
     M *link;             /* sched.lock: pool of idle Ms; free list of M records */
     GList soft;          /* sched.lock: runnable Gs that wait for this M (soft.c); head: a hint */
     int64_t soft_at;     /* sched.lock: when it last came for one of them, coarse */
+    uint32_t soft_held;  /* atomic, a hint: slices it went on for from the handler while they wait (soft.c) */
     uint32_t homed;      /* own thread: Gs that chose it as soft home, less those that came back */
     uint32_t unhomed;    /* sched.lock: those among them whose home was given up */
     uint32_t in_poll;    /* atomic: it waits in the poller, or is about to */

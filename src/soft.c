@@ -22,12 +22,12 @@
  *                    slice, and the home is on g0 again. One that is preempted while guests wait for
  *                    its thread goes to the head of the queue for the same reason (preempt.c), and the
  *                    monitor sees to it that somebody looks there (hurry): a P with enough of its own
- *                    would do so in every 61st round
- *   in the kernel    or in the handler again and again, with a goroutine that computes for long: for ten
- *                    slices it may come back. After that, if it is still asleep, the monitor gives
- *                    the home up and the G runs anywhere, since a stale thread-local is better than
- *                    a deadlock: the two may be waiting for each other. A thread that only waits
- *                    for a CPU, on a machine with much else to do, will come
+ *                    would do so in every 61st round. If it goes on for ten slices and still computes, the
+ *                    monitor gives the home up and the guests run anywhere: the two may be waiting
+ *                    for each other, and a stale thread-local is better than a deadlock. Slices and
+ *                    not milliseconds: on a machine with much else to do all of this takes longer
+ *   in the kernel    for PATIENCE it may come back, then it is given up likewise. A thread that only waits
+ *                    for a CPU will come
  *
  * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
  * soft_waiting is not 0; and the deadlock detector counts it as runnable.
@@ -45,6 +45,8 @@
 #include "wake.h"
 
 #define PATIENCE (10 * SLICE)
+#define HELD_MOST 10
+#define HELD_LONG (50 * PATIENCE) /* in the handler, whatever happens */
 #define LOOK_FOR 256 /* so many in the global queue, at most: it is in a lock */
 
 /* No section: entering one may already give way to others, and the home must be known before
@@ -121,6 +123,7 @@ bool soft_send(M *m, G *gp) {
     }
     gp->since = coarse_now();
     add_seq(&sched.soft_waiting, 1);
+    if (home->soft.head == NULL) store_rlx(&home->soft_held, 0);
     glist_push(&home->soft, gp);
     G *held = NULL;
     bool waits = idle_m_remove_locked(home) || (held = take_held_locked(home)) != NULL;
@@ -136,6 +139,7 @@ G *soft_take(M *m) {
     lock(&sched.lock, RANK_SCHED);
     G *gp = glist_pop(&m->soft);
     m->soft_at = coarse_now();
+    store_rlx(&m->soft_held, 0);
     bool more = m->soft.head != NULL;
     unlock(&sched.lock);
     if (gp == NULL) return NULL;
@@ -179,6 +183,7 @@ static bool late_locked(M *home, int64_t now) {
     P *p = load_rlx(&home->p);
     int64_t since = first->since > home->soft_at ? first->since : home->soft_at;
     if (p && now - since > SLICE) store_seq(&p->look, 1);
+    if (home->in_handler) return load_rlx(&home->soft_held) >= HELD_MOST || now - since > HELD_LONG;
     return now - since > PATIENCE;
 }
 
