@@ -58,7 +58,7 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sem_t sem;
-static char buf[64];
+static char buf[64], page[4096], all_of_it[65536];
 static uint64_t one = 1;
 
 static void nothing(void) {}
@@ -120,6 +120,10 @@ static void connection(Calls *c, int which) {
     X("pipe, 10 x (write, read), close", 23, int p[2]; c->pipe(p);                                 \
       for (int n = 0; n < 10; n++) { c->write(p[1], buf, 1); c->read(p[0], buf, 1); }               \
       c->close(p[0]); c->close(p[1]))                                                              \
+    X("pipe: 16 x write, read of a page", 32, for (int n = 0; n < 16; n++) c->write(pipes[1], page, sizeof page);  \
+      for (int n = 0; n < 16; n++) c->read(pipes[0], page, sizeof page))                            \
+    X("pipe: write, read of 64 KB", 2, c->write(pipes[1], all_of_it, sizeof all_of_it);             \
+      c->read(pipes[0], all_of_it, sizeof all_of_it))                                               \
     X("eventfd, write, read, close", 4, int e = c->eventfd(0, 0); c->write(e, &one, 8);            \
       c->read(e, buf, 8); c->close(e))                                                             \
     X("socketpair, send, recv, close", 5, int p[2]; c->socketpair(AF_UNIX, SOCK_STREAM, 0, p);     \

@@ -6,6 +6,7 @@
  * libraries cost more than all that they look at.
  */
 #include "hook.h"
+#include "io.h"
 #include "m.h"
 #include "netpoll.h"
 #include "retake.h"
@@ -30,9 +31,18 @@ static void attach(bool *retakes, uint8_t *notes) {
     store_rlx(&desc_notes, notes);
 }
 
+/* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a close. */
 static void forget(int fd) {
+    GList woken = {0};
     M *m = enter();
+    Desc *d = desc_of(fd);
+    if (d) {
+        lock(&d->lock, RANK_POLL);
+        desc_wake_all(d, -EBADF, &woken);
+        unlock(&d->lock);
+    }
     desc_born(fd);
+    wake_list(m, &woken);
     leave(m);
 }
 

@@ -8,9 +8,9 @@
  *
  * Pipes and eventfds. Whether a read finds something is known where all of it comes by way of the hook: the two ends
  * of a pipe know each other (peer, both ways), the one counts the bytes that were written, the other those that
- * were read. While more were written than read, a read does not wait; nor does a write, while at most PIECE bytes are
- * in the pipe and it adds no more than that. Such a call is made as it is, by read(2) or write(2). Any other is
- * tried as of old, and whoever learns that it was wrong (a child reads from the same pipe, a plain thread
+ * were read. While more were written than read, a read does not wait; nor does a write, while there is room (pipe_room).
+ * Such a call is made as it is, by read(2) or write(2). Any other is
+ * tried as of old; a writer whose tries have all found room is HOT then (HINT_ROOM), and counts on. Whoever learns that it was wrong (a child reads from the same pipe, a plain thread
  * does) no longer trusts the pipe (hot_slept). A reader takes its bytes before its call, so that two of them do not
  * both rely on one message. Of an eventfd, peer says that it was written since it was last read.
  */
@@ -42,7 +42,8 @@ enum {
     HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
     HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
     HINT_OPENED = 8,   /* by open: HOT from the start, as most files never make anybody wait */
-    HINT_FRESH = 16    /* nobody has waited on it yet: settle() */
+    HINT_FRESH = 16,   /* nobody has waited on it yet: settle() */
+    HINT_ROOM = 32     /* a pipe's writer: it has not blocked for long */
 };
 /* `what` of a new number. */
 #define WHAT(flags, reading, writing)                                                              \
@@ -122,7 +123,9 @@ INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
 
 /* ---- pipes and eventfds --------------------------------------------------------------------- */
 
-#define PIECE 4096 /* PIPE_BUF, and what the smallest pipe takes */
+#define PIECE 4096 /* PIPE_BUF */
+#define PIPE_PART (4 * PIECE)
+#define PIPE_ALL (16 * PIECE)
 
 /* The other end; NULL: it is gone. */
 INLINE Hint *pipe_peer(int fd) {
@@ -144,11 +147,15 @@ INLINE bool pipe_take(int fd, size_t n) {
 INLINE void pipe_took(int fd, size_t n, long r) {
     add_plain(pipe_read(&fd_hints[fd]), (uint32_t)(r > 0 ? r : 0) - (uint32_t)n);
 }
-/* There is room for n bytes. */
+/* There is room for n bytes. A pipe has 16 pages. A write begins a new one unless all that does not fill a page fits into the
+ * last, so two that follow each other hold more than one page together, but for the first, which may be read in
+ * part: PIPE_PART bytes are in 10 at most, and as many need 5. Where a user has very many pipes the kernel makes
+ * smaller ones: that is found out. */
 INLINE bool pipe_room(int fd, size_t n) {
     Hint *reader = pipe_peer(fd);
-    if (reader == NULL || n > PIECE) return false;
-    return load_rlx(pipe_written(&fd_hints[fd])) - load_rlx(pipe_read(reader)) <= PIECE - (uint32_t)n;
+    if (reader == NULL || n > PIPE_ALL) return false;
+    uint32_t in = load_rlx(pipe_written(&fd_hints[fd])) - load_rlx(pipe_read(reader));
+    return in == 0 || (in <= PIPE_PART && n <= PIPE_PART);
 }
 INLINE void pipe_put(int fd, long r) { add_plain(pipe_written(&fd_hints[fd]), (uint32_t)(r > 0 ? r : 0)); }
 /* So much was moved (or -errno), whatever the kind. */

@@ -36,6 +36,7 @@ NOINLINE void hot_on(int fd, int dir) {
     uint32_t doubt = load_rlx(&h->mistakes[dir]) + 2 * load_rlx(&lessons);
     if (load_rlx(&h->streak[dir]) >> doubt < HOT_AFTER || !known.retakes) return;
     uint8_t kind = load_rlx(&h->kind[dir]);
+    if (kind == KIND_PIPE && dir == WRITING) flags_add(fd, HINT_ROOM);
     if (kind != KIND_PLAIN && kind < KIND_PIPE) store_rlx(&h->kind[dir], KIND_HOT);
 }
 
@@ -44,6 +45,7 @@ NOINLINE void hot_off(int fd, int dir) {
     if ((unsigned)fd >= KINDS) return;
     Hint *h = &fd_hints[fd];
     store_rlx(&h->streak[dir], 0);
+    if (dir == WRITING && (load_rlx(&h->flags) & HINT_ROOM)) flags_take(fd, HINT_ROOM);
     if (load_rlx(&h->kind[dir]) == KIND_HOT) store_rlx(&h->kind[dir], KIND_UNKNOWN); /* looked at again */
 }
 

@@ -329,7 +329,7 @@ static NOINLINE ssize_t write_socket(int fd, const void *buf, size_t n, M *m) {
 }
 
 static NOINLINE ssize_t write_pipe(int fd, const void *buf, size_t n, M *m) {
-    if (!pipe_room(fd, n)) return write_slow(fd, buf, n, m);
+    if (!pipe_room(fd, n) && !((flags_hint(fd) & HINT_ROOM) && hot_now(m, fd, WRITING))) return write_slow(fd, buf, n, m);
     long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
     pipe_put(fd, r);
     return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m));
