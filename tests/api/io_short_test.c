@@ -58,6 +58,7 @@ static void test_lengths(void) {
     known_pair(true);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         size_t n = odd[i];
+        if (n != 0 && test_valgrind()) break; /* more than there is memory, on purpose: memcheck says so, rightly */
         CHECK_EQ(gort_read(s[0], b, n), gort_read_until(s[0], b, n, GORT_FOREVER));
         CHECK_EQ(gort_write(s[0], b, n), gort_write_until(s[0], b, n, GORT_FOREVER));
         CHECK_EQ(gort_write_full(s[0], b, n), gort_write_full_until(s[0], b, n, GORT_FOREVER));
