@@ -2,7 +2,7 @@
 // stderr: gort: fatal: gort_free of 0x
 // stderr: where no object begins
 // stderr: goroutine 1 [running
-// not-with: address thread
+// not-with: address thread valgrind
 /* Misuse is loud: an address in the middle of an object. */
 #include "../test.h"
 

@@ -2,7 +2,7 @@
 // stderr: gort: fatal: gort_free of 0x
 // stderr: which is free already
 // stderr: goroutine 1 [running
-// not-with: address thread
+// not-with: address thread valgrind
 /* Misuse is loud: an object that is freed twice. */
 #include "../test.h"
 
