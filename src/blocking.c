@@ -81,7 +81,10 @@ M *block_end(M *m) {
         m->locks++;
         return m;
     }
-    if (load_rlx(&m->attn) & ATTN_EXIT) return enter_slow(m);
+    /* With send_away (init.c), which sets EXIT and does not wait for a thread that is in a call then: it sees that we
+     * are out of it, and waits, or we see EXIT. Otherwise gp would be queued when the runtime is gone. */
+    store_seq(&m->curg->status, G_RUNNING);
+    if (load_seq(&m->attn) & ATTN_EXIT) return enter_slow(m);
     trace_sysexit(m, m->curg);
     return acquire_p_or_queue(m, &sched.in_syscall);
 }

@@ -10,7 +10,7 @@
  *   3  the monitor and the maker are joined
  *   4  every thread is told to go (ATTN_EXIT) and woken; those in the pool, in the handler and with
  *      a locked goroutine go at once. One that is inside a blocking call finds out when it comes
- *      back, however late: it is not waited for, and its stack stays until then
+ *      back, however late: it is not waited for, and its stack stays until then (send_away)
  *   5  what the goroutines left behind, timers, queues, stacks, is taken back
  */
 #include "chan.h"
@@ -172,18 +172,34 @@ ps:
 
 /* ---- end -------------------------------------------------------------------------------------- */
 
+/* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and gort_exit_syscall. */
 static bool in_kernel(M *m) {
     G *gp = load_rlx(&m->curg);
-    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_rlx(&gp->status) == G_SYSCALL);
+    return (load_seq(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL);
 }
 
-/* Tells all threads to go; how many are still on their way. */
+static M *next_of_ours(M *m) {
+    while (m && (!load_acq(&m->alive) || m->plain || m->epoch != sched.epoch)) m = m->all;
+    return m;
+}
+
+/*
+ * Tells all threads to go; how many are still on their way.
+ *
+ * One that is in the kernel now is left behind, with its goroutine. It comes back at any time, and first says that it
+ * is back (TAKEN or the status G_SYSCALL is cleared), then looks at EXIT; we set EXIT first and then look whether
+ * it is in there. So it sees EXIT and does nothing but go, or we see that it is back and wait for it. Both sides have a full
+ * barrier between the two, but for gort_exit_syscall, for which ours counts twice.
+ */
 static int send_away(void) {
     int left = 0;
-    for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
-        if (!load_acq(&m->alive) || m->plain || m->epoch != sched.epoch) continue;
+    for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all))
         if (!(or_seq(&m->attn, ATTN_EXIT) & ATTN_EXIT)) note_wake(&m->note);
-        if (!in_kernel(m)) left++;
+    os_membarrier(); /* where there is none, gort_exit_syscall is block_end */
+    for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all)) {
+        G *gp = load_rlx(&m->curg);
+        m->behind = in_kernel(m) ? gp : NULL;
+        if (m->behind == NULL) left++;
     }
     return left;
 }
@@ -191,7 +207,7 @@ static int send_away(void) {
 static void abandon(G *gp, void *arg) {
     M *m = arg, *on = gp->m;
     if (gp->flags & GF_THREAD) return;
-    if (on && load_acq(&on->alive) && load_rlx(&on->curg) == gp) return; /* still in the kernel */
+    if (on && on->behind == gp) return; /* it sees to that itself when it comes, perhaps this moment */
     if (chan_waits(gp)) chan_abandon(gp); /* a channel may outlive the runtime */
     go_abandon(m, gp);
 }

@@ -43,19 +43,32 @@ static bool installed;
 /* ---- asked by flag ---------------------------------------------------------------------------- */
 
 /* The runtime this M belongs to has ended: its goroutine runs no further. */
-static void left(M *m, void *arg) { go_abandon(m, arg); }
+static void left(M *m, void *arg) {
+    G *gp = arg;
+    /* From the handler it comes with its place in the global queue: others still link themselves behind it there, so it
+     * goes with all that is queued (init.c). */
+    if (load_rlx(&gp->status) != G_RUNNABLE) go_abandon(m, gp);
+}
 
 static NORETURN void leave_runtime(M *m) {
+    if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL; /* perhaps the next runtime's by now */
     m->dying = true;
     m->locks = 1;
     m->pins = 0;
     leave_for_good(m, left, m->curg);
 }
 
+/* The P is gone, and the thread is back. Whoever ends the runtime (send_away, init.c) sets EXIT and does not wait for
+ * a thread that is TAKEN then: this exchange sees EXIT, or comes first, and the thread is waited for. */
+static void no_longer_taken(M *m) {
+    uint32_t before = and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
+    m->p = NULL;
+    if (unlikely(before & ATTN_EXIT)) leave_runtime(m);
+}
+
 /* The P was retaken. Returns the M it goes on with. */
 static M *come_back(M *m) {
-    and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
-    m->p = NULL;
+    no_longer_taken(m);
     return acquire_p_or_queue(m, &sched.taken);
 }
 
@@ -157,8 +170,7 @@ static void queue_here_locked(M *m, G *gp) {
 /* The P was retaken while the thread was in the kernel, and now it computes: stop until it has a
  * P again. */
 static void come_back_here(M *m, G *gp, void *context) {
-    and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
-    m->p = NULL;
+    no_longer_taken(m);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
     bool spinning = false;
     if (p == NULL) {

@@ -223,6 +223,7 @@ struct M {
     int tid, clock;
     uint32_t id;
     uint32_t epoch;      /* the run of gort_main it belongs to */
+    G *behind;           /* init.c: that run has ended while its goroutine was in the kernel */
     uint64_t rng;
     M *link;             /* sched.lock: pool of idle Ms; free list of M records */
     GList soft;          /* sched.lock: runnable Gs that wait for this M (soft.c); head: a hint */

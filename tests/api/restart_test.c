@@ -31,6 +31,16 @@ static int threads(void) {
     return n;
 }
 
+static long naps(void *arg) {
+    usleep(300);
+    return 0;
+}
+
+/* Its thread comes back from the call at any moment of the end, and later. */
+static void blocker(void *arg) {
+    for (;;) gort_blocking(naps, NULL);
+}
+
 static int body(int argc, char **argv) {
     static int sum, spinning;
     CHECK_EQ(gort_id(), 1);
@@ -43,6 +53,7 @@ static int body(int argc, char **argv) {
     CHECK_EQ(gort_go(receiver, NULL), 0); /* a NULL channel: for ever */
     CHECK_EQ(gort_go(locked, NULL), 0);
     CHECK_EQ(gort_go(yielder, NULL), 0);
+    for (int i = 0; i < 3; i++) CHECK_EQ(gort_go(blocker, NULL), 0);
     if (argc % 10 == 0) {
         set(&spinning, 0);
         CHECK_EQ(gort_go(spinner, &spinning), 0);
