@@ -84,6 +84,7 @@ CC
 san=; [ -z "${SAN:-}" ] || san=-fsanitize=$SAN
 # shellcheck disable=SC2086
 "${CXX:-g++}" -O1 -std=c++17 $san -Iinclude "$WORK/catch.cc" "$OUT/libgort.a" -lpthread -o "$WORK/catch" || exit 1
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # an exception whose catch block gort_exit has left is nobody's
 for procs in 1 2 16; do
     GORT_MAXPROCS=$procs timeout 100 "$WORK/catch" || { echo "fails at $procs Ps"; exit 1; }
 done
