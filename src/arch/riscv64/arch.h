@@ -17,11 +17,11 @@ void arch_switch(void **save, void *to);
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
 
-/* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 #ifndef ARCH_RETURNS_APART
 #define ARCH_RETURNS_APART /* x86-64's matter so far */
 #endif
 
+/* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }
 
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
