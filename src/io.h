@@ -111,6 +111,7 @@ INLINE bool desc_drained(Desc *d, uint32_t *edges) {
  * gone; its record is a G all the same (g.c), and a prefetch does not fault. */
 INLINE void expect_next(M *m) {
     P *p = m->p;
+    if (unlikely(p == NULL)) return; /* inside of a blocking call */
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) return;
     char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
