@@ -39,9 +39,23 @@ NOINLINE void finish_commit(M *m) {
     commit(m, m->commit_arg);
 }
 
+/* gp is next, has never run, and there is no stack at hand for it. Making some is a system call and a page
+ * fault for each, and what the one that leaves holds until it has left (m->unlock; in a yield that is
+ * sched.lock) would be held for all of it: a hundred thousand goroutines that begin and wait on one
+ * channel had the other Ps spin for a third of the time. So g0 lets go of it first. */
+INLINE bool unfurnished(M *m, G *gp) {
+    return unlikely(gp->sp == NULL) && unlikely((gp->flags & GF_COMPACT ? m->p->small : m->p->stacks) == NULL);
+}
+static NOINLINE void *by_way_of_g0(M *m, G *next) {
+    m->nextg = next;
+    m->curg = NULL;
+    return m->g0sp;
+}
+
 static long get_stack(void *m) { return (long)stack_get(m); }
 
 void attach_stack(M *m, G *gp) {
+    check(m->unlock == NULL || !unfurnished(m, gp));
     Stack *s = gp->flags & GF_COMPACT ? compact_get(m) : (Stack *)call_with_room(m, get_stack, m);
     stack_forget(s);
     gp->stack = s;
@@ -121,6 +135,7 @@ static NOINLINE G *pick_global(M *m) {
 INLINE void *depart_for(M *m, G *gp, G *next) {
     gp->err = *m->errno_at;
     if (likely(next != NULL)) {
+        if (unfurnished(m, next)) return by_way_of_g0(m, next);
         put_on(m, next);
         return next->sp;
     }
@@ -132,6 +147,7 @@ INLINE void *depart_for(M *m, G *gp, G *next) {
  * leaving: in a trace it starts now, not at that moment, or it would start before it was queued. */
 static NOINLINE void *depart_late(M *m, G *gp, G *next) {
     gp->err = *m->errno_at;
+    if (unfurnished(m, next)) return by_way_of_g0(m, next);
     take_on(m, next);
     trace_start(m, next);
     return next->sp;
@@ -450,6 +466,7 @@ INLINE void *yield_straight(M *m, G *gp) {
     gp->since = coarse_now();
     gp->err = *m->errno_at;
     PROBE1(yield, gp->id);
+    if (unfurnished(m, next)) return by_way_of_g0(m, next);
     take_on(m, next);
     PROBE1(start, next->id);
     return next->sp;
