@@ -25,6 +25,7 @@
 #include "soft.h"
 #include "trace.h"
 #include "wake.h"
+#include "watch.h"
 #include "world.h"
 
 int64_t run_timers(M *m, TimerHeap *h, bool *ran) {
@@ -163,7 +164,7 @@ static G *visit(M *m, P *p, P *victim, bool last) {
     }
     if (victim == p || load_rlx(&victim->status) == P_IDLE) return NULL;
     uint32_t moved;
-    G *gp = runq_steal(p, victim, last, &moved);
+    G *gp = runq_steal(p, victim, last && !watched(victim), &moved);
     if (gp) {
         bump(&p->n.steals, 1);
         bump(&p->n.stolen, moved);
@@ -207,7 +208,7 @@ static void stop_searching(M *m) {
 static bool anything(void) {
     if (global_count() != 0) return true;
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
-        if (!runq_empty(sched.ps[i])) return true;
+        if (!watch_nothing_in(sched.ps[i])) return true;
     int64_t first = timers_first();
     return first != GORT_FOREVER && first <= os_now();
 }
@@ -292,6 +293,7 @@ static bool give_up(M *m, G **gp) {
     }
     m_release_p(m);
     idle_p_put_locked(p);
+    if (m->spinning) store_rlx(&sched.vain, sched.vain + 1);
     unlock(&sched.lock);
     if (m->spinning) {
         m->spinning = false;

@@ -33,10 +33,13 @@ static uint32_t grab(P *p, P *victim, bool slot_too) {
             G *next = load_acq(&victim->runnext);
             if (next == NULL) return 0;
             /* The victim is probably about to run it (it has just made it ready and is going to
-             * block): Go's back-off of 3 us, else the pair would bounce between the two Ps. */
+             * block): Go's back-off of 3 us, else the pair would bounce between the two Ps. The same one
+             * may have come back to the slot meanwhile, so it is the switches that tell. */
             if (load_rlx(&victim->status) == P_RUNNING) {
+                uint64_t switches = load_rlx(&victim->n.switches);
                 int64_t until = os_now() + 3 * GORT_US;
                 while (os_now() < until) arch_pause();
+                if (load_rlx(&victim->n.switches) != switches) return 0;
                 if (load_rlx(&victim->runnext) != next) continue;
             }
             if (!runnext_take(victim, next)) continue;

@@ -302,6 +302,7 @@ struct P {
     /* Two words read as one by p_pauses(): reasons not to switch straight to the next. */
     uint32_t slice_over ALIGNED(8); /* the slice has ended: global queue first; the slot is not special */
     uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
+    uint32_t watch;         /* atomic, the monitor's: WATCHED, or 0 (watch.h) */
     bool passed_over;       /* the round after the last slice left something in the local queue */
     G *gfree;               /* cache of dead Gs */
     Stack *stacks;          /* cache of stacks */
@@ -325,6 +326,9 @@ struct P {
     uint32_t seen_syscalltick;
     uint32_t stalled_tick;  /* the slice a stall was reported for */
     int64_t seen_when, seen_syscall_when;
+    uint64_t seen_switches, watches; /* watch.c: at the last look; how often the slot came to be watched */
+    uint64_t stood;         /* the switches at the look that found it standing still */
+    int64_t watch_not_before;
     void *cache[8];         /* per-P caches of the rooms above: [0] alloc.c */
 } ALIGNED(CACHE_LINE);
 
@@ -344,6 +348,7 @@ typedef struct Sched {
     GList global;           /* both are global.c's; count is that of both, and read without the lock */
     Spilled spilled;
     P *idle_ps;
+    uint32_t vain;          /* searches that found nothing; read without the lock */
     M *idle_ms;
     uint32_t idle_m_count, m_count; /* threads that run or may run goroutines */
     uint32_t maker_wanted;  /* threads asked of the maker and not yet there */

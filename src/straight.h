@@ -20,6 +20,7 @@
 #include "sched.h"
 #include "trace.h"
 #include "wake.h"
+#include "watch.h"
 
 /* What keeps a goroutine from going straight to the next; 0 on nearly every call. nextg: somebody is in
  * our hands already. g0 runs that one first; a second one would take its place there, and it would be
@@ -65,7 +66,8 @@ INLINE M *park_straight(M *m, Lock *l, int reason) {
 void ready_overflow(M *m, G *gp); /* sched.c: the ring is full */
 INLINE void slot_taken(M *m, G *kicked) {
     if (kicked != NULL && unlikely(!runq_push(m->p, kicked))) ready_overflow(m, kicked);
-    if (unlikely(load_rlx(&sched.npidle) != 0) && load_rlx(&sched.spinning) == 0) wakep(m);
+    if (unlikely(load_rlx(&sched.npidle) == 0) || load_rlx(&sched.spinning) != 0) return;
+    if (kicked != NULL || !watched(m->p)) wakep(m); /* else the monitor looks after it (watch.c) */
 }
 
 void ready_rest(M *m, G *kicked); /* sched.c: the same, not inline */
@@ -80,7 +82,7 @@ INLINE void ready_straight(M *m, G *gp) {
     PROBE1(ready, gp->id);
     store_rlx(&gp->status, G_RUNNABLE);
     G *kicked = runnext_swap(p, gp);
-    if (unlikely(((uintptr_t)kicked | load_rlx(&sched.npidle)) != 0)) ready_rest(m, kicked);
+    if (unlikely(((uintptr_t)kicked | (load_rlx(&sched.npidle) & ~load_rlx(&p->watch))) != 0)) ready_rest(m, kicked);
 }
 
 #endif

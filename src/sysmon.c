@@ -8,6 +8,7 @@
  *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in one
  *     that nobody announced, while others wait: take it (retake.c) and hand it off;
  *   - a thread that lost its P so and computes: stop it by signal;
+ *   - the slots of Ps that switch quickly (watch.c);
  *   - a due timer on a busy P: make it pass by g0; the network, if nobody has looked for 10 ms;
  *   - once a second: idle stacks and spans back to the system, the cgroup's quota;
  *   - a collection, where the program has a collector and none happened for two minutes;
@@ -47,6 +48,7 @@
 #include "sysfault.h"
 #include "top_page.h"
 #include "wake.h"
+#include "watch.h"
 #include "world.h"
 
 #include <pthread.h>
@@ -273,6 +275,7 @@ static void *sysmon_main(void *arg) {
         poll_network(now);
         soft_look(mon.m, now);
         int64_t slice_end = look_around(now);
+        int64_t watched = watch_slots(mon.m, now);
         if (slice_end == 0) {
             quiet = 0;
             delay = TICK_MIN;
@@ -289,8 +292,9 @@ static void *sysmon_main(void *arg) {
             if (timer > 0 && timer < nap && nap > GORT_MS) nap = timer < GORT_MS ? GORT_MS : timer;
         }
         if (nap > TICK_BUSY && load_rlx(&sched.npidle) < load_rlx(&sched.procs)) nap = TICK_BUSY;
+        if (nap > watched) nap = watched;
         if (settings.retake == 2) nap = TICK_MIN;
-        if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0 &&
+        if (watched == GORT_FOREVER && load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0 &&
             load_rlx(&sched.soft_waiting) == 0) {
             if (++quiet > 60) {
                 quiet = sleep_deeply(now) ? 0 : 60; /* by the alarm: nothing was urgent */

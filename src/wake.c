@@ -20,6 +20,8 @@
  * first and loads second. Where the submitter published by an exchange of the LIFO slot, that
  * instruction is the fence.
  *
+ * A goroutine in the slot of a P that the monitor watches is an exception: nobody is called for it alone (watch.c).
+ *
  * A searcher that finds work and was the last one wakes the next before it runs it (find.c), so
  * that a burst of work unparks threads one after the other instead of all at once. Searchers
  * never outnumber half the busy Ps.

@@ -219,6 +219,7 @@ int procs_resize(M *m, uint32_t n) {
         if (sched.ps[i] == NULL && (sched.ps[i] = p_new(i)) == NULL) return -ENOMEM;
         store_rlx(&sched.ps[i]->status, P_STOPPED);
         store_rlx(&sched.ps[i]->look, settings.migrate);
+        store_rlx(&sched.ps[i]->watch, 0);
     }
     store_seq(&sched.procs, n);
     if (m && m->p && m->p->id >= n) { /* our own goes away: take the first one */

@@ -34,6 +34,7 @@ static uint64_t drawn(uint64_t *state) { return (uint64_t)mc_pick(2); }
 #include <sysmon.c>
 #include <timer.c>
 #include <wake.c>
+#include <watch.c>
 
 #include <stdarg.h>
 

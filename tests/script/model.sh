@@ -8,5 +8,6 @@ holds 'ring, two thieves' ring -DTHIEVES=2
 holds 'submit and give up' submit
 holds 'with the fence alone' submit -DPLAIN_DECREMENT
 holds 'one that has not searched gives up' submit -DBYSTANDER
+holds 'the end of a watch' watch
 . tests/model/mutants_ring.sh
 exit 0
