@@ -95,7 +95,7 @@ static void churn(void *arg) {
             gort_stop_world();
             uint32_t before = get(&token_ended);
             for (volatile int i = 0; i < 2000; i++) continue;
-            CHECK_EQ(get(&token_ended), before); /* plain threads end none */
+            CHECK_EQ(get(&token_ended), before); /* plain threads end none, goroutines only pinned */
             gort_start_world();
         } else {
             CHECK_GE(gort_maxprocs(1 + (int)((r >> 8) % (uint64_t)(procs + 2))), 1);
