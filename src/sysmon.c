@@ -7,7 +7,7 @@
  *   - a P whose goroutine has used up its slice while others wait: preempt it (preempt.c);
  *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in one
  *     that nobody announced, while others wait: take it (retake.c) and hand it off;
- *   - a thread that lost its P so and computes: stop it by signal;
+ *   - a thread that lost its P so and computes: stop it by signal (in a stopped world, too);
  *   - the slots of Ps that switch quickly (watch.c);
  *   - a due timer on a busy P: make it pass by g0; the network, if nobody has looked for 10 ms;
  *   - once a second: idle stacks and spans back to the system, the cgroup's quota;
@@ -248,14 +248,20 @@ static bool sleep_deeply(int64_t now) {
     return xchg_seq(&sysmon_sleeps, 0) == 0;
 }
 
+static bool look_at_all(int64_t now) {
+    bool did = false;
+    if (settings.retake == 2) hammer();
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) did |= look_at(sched.ps[i], now);
+    return did;
+}
+
 static int64_t look_around(int64_t now) {
     bool did = false;
     mon.next_slice_end = GORT_FOREVER;
     retaker_lock();
-    if (!load_rlx(&sched.stop_waiting) && !load_rlx(&collect_stopped)) { /* those sleep, and shall */
-        if (settings.retake == 2) hammer();
-        for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) did |= look_at(sched.ps[i], now);
-        if (load_rlx(&sched.taken)) look_at_taken();
+    if (!load_rlx(&collect_stopped)) { /* those sleep, and shall */
+        if (!load_rlx(&sched.stop_waiting)) did = look_at_all(now);
+        if (load_rlx(&sched.taken)) look_at_taken(); /* also in a stopped world: world.c */
     }
     retaker_unlock();
     if (load_rlx(&sched.npidle) != 0 && timers_first() <= now) wakep(mon.m); /* of a busy P */

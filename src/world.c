@@ -6,8 +6,14 @@
  *      comes to find.c with a P stops it there;
  *   3  idle Ps and those that wait for a thread are stopped at once;
  *   4  the others are asked by flag and signal, as for preemption; a thread that sleeps in the
- *      kernel loses its P by the silent retake (retake.c). A thread without a P may still run the
- *      program's code until its next section (PREEMPTION.md, rule 5).
+ *      kernel loses its P by the silent retake (retake.c).
+ *
+ * So nobody else is in a section with a P while the world is stopped. But a thread that lost its P in the kernel, now
+ * or before, is not waited for: nobody knows when it comes back, and no call of the program's is to return EINTR
+ * because of us. When it does come back it runs the program's code until its next section (PREEMPTION.md, rule 5) or,
+ * if it computes, until the monitor comes by and stops it by signal, which it does while the world is stopped as at
+ * any time. Code that must not run meanwhile is pinned (gort_pin): a pinned thread keeps its P over a page fault or a
+ * lock that it sleeps in, and is waited for.
  *
  * The retaker lock keeps the monitor out while Ps are counted.
  */

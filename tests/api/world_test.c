@@ -47,6 +47,46 @@ static void nothing_else_runs(void) {
     wait_until(get(&yields) > y); /* and it runs again */
 }
 
+/* A thread that sleeps in a call that nobody announced loses its P to the stop, and runs on when the call returns:
+ * until its next call into gort or, where it only computes, until the monitor comes by. */
+static int pipe_ends[2], reading, comes_back;
+static uint64_t computed;
+static void reads_and_computes(void *arg) {
+    char c;
+    set(&reading, 1);
+    CHECK_EQ(read(pipe_ends[0], &c, 1), 1);
+    while (!get(&comes_back)) add(&computed, 1);
+    set(&reading, 0);
+}
+/* Whether it ran in the stopped world: not if it was stopped on its way into the call. */
+static bool stopped_while_it_reads(void) {
+    set(&comes_back, 0);
+    CHECK_EQ(gort_go(reads_and_computes, NULL), 0);
+    wait_until(get(&reading));
+    gort_yield();
+    gort_stop_world();
+    uint64_t before = get(&computed), n = before;
+    CHECK_EQ(write(pipe_ends[1], "", 1), 1);
+    for (int still = 0; still < 20; still++) { /* else the runner's time limit */
+        usleep(2000);                          /* not pass(): it shall have a CPU */
+        if (get(&computed) != n) still = 0;
+        n = get(&computed);
+    }
+    gort_start_world();
+    set(&comes_back, 1);
+    wait_until(!get(&reading));
+    return n != before;
+}
+static void who_comes_back_is_stopped(void) {
+#ifdef __SANITIZE_THREAD__
+    return; /* it holds signals back until the next call */
+#endif
+    CHECK_EQ(pipe(pipe_ends), 0);
+    for (int seen = 0; seen < 3;) seen += stopped_while_it_reads();
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
 static long together, turns_done;
 static void stopper(void *arg) {
     for (int i = 0; i < TURNS; i++) {
@@ -128,6 +168,7 @@ static int body(int argc, char **argv) {
     CHECK_EQ(pthread_create(&t, NULL, beat, NULL), 0);
     plain_threads_go_on();
     blocking_calls_do_not_count();
+    who_comes_back_is_stopped();
     set(&stop, 1);
     CHECK_EQ(gort_blocking(join, &t), 0);
     return 0;
