@@ -5,10 +5,10 @@
  *   2  stop_waiting is set under sched.lock: no idle P is given out any more, and every M that
  *      comes to find.c with a P stops it there;
  *   3  idle Ps and those that wait for a thread are stopped at once;
- *   4  the others are asked by flag and signal, as for preemption; a thread that sleeps in the
- *      kernel loses its P by the silent retake (retake.c).
+ *   4  the others are asked by flag and signal, as for preemption; a thread in an announced call, and one
+ *      that sleeps in the kernel, loses its P by the silent retake (retake.c).
  *
- * So nobody else is in a section with a P while the world is stopped. But a thread that lost its P in the kernel, now
+ * So nobody else is in a section with a P while the world is stopped. But a thread that lost its P so, now
  * or before, is not waited for: nobody knows when it comes back, and no call of the program's is to return EINTR
  * because of us. When it does come back it runs the program's code until its next section (PREEMPTION.md, rule 5) or,
  * if it computes, until the monitor comes by and stops it by signal, which it does while the world is stopped as at
@@ -96,6 +96,14 @@ static void stop_idle_locked(M *m) {
     }
 }
 
+/* An announced call may compute; any other is one only where the thread sleeps. */
+static P *take_from_call(M *m) {
+    G *gp = load_rlx(&m->curg);
+    uint32_t tick = load_rlx(&m->syscalltick);
+    P *p = gp && load_rlx(&gp->status) == G_SYSCALL ? retake_announced(m, tick) : NULL;
+    return p ? p : retake_if_asleep(m, true);
+}
+
 /* Step 4, again and again until all have stopped. */
 static void press(M *m) {
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
@@ -103,7 +111,7 @@ static void press(M *m) {
         if (p == m->p || load_rlx(&p->status) == P_STOPPED) continue;
         M *other = load_rlx(&p->m);
         if (other == NULL) continue;
-        P *taken = retake_if_asleep(other, true);
+        P *taken = take_from_call(other);
         if (taken) {
             lock(&sched.lock, RANK_SCHED);
             world_p_stopped_locked(taken);

@@ -110,15 +110,22 @@ static void callers_take_turns(void) {
     CHECK_EQ(turns_done, STOPPERS * TURNS);
 }
 
-static int gate, inside, returned, resumed;
+static int gate, busy, inside, returned, resumed;
 static long until_the_gate(void *arg) {
     set(&inside, 1);
-    while (!get(&gate)) usleep(100);
+    while (!get(&gate))
+        if (!get(&busy)) usleep(100);
     set(&returned, 1);
     return 0;
 }
 static void blocks(void *arg) {
     gort_blocking(until_the_gate, NULL);
+    set(&resumed, 1);
+}
+static void announces(void *arg) {
+    gort_enter_syscall();
+    until_the_gate(NULL);
+    gort_exit_syscall();
     set(&resumed, 1);
 }
 static void *beat(void *arg) {
@@ -129,8 +136,11 @@ static void *beat(void *arg) {
     return NULL;
 }
 
-static void blocking_calls_do_not_count(void) {
-    CHECK_EQ(gort_go(blocks, NULL), 0);
+/* computes: it does not sleep in there. An announced call then has its P until somebody takes it. */
+static void calls_do_not_count(gort_fn *fn, int computes) {
+    set(&gate, 0), set(&inside, 0), set(&returned, 0), set(&resumed, 0);
+    set(&busy, computes);
+    CHECK_EQ(gort_go(fn, NULL), 0);
     wait_until(get(&inside));
     gort_stop_world(); /* does not wait for it */
     CHECK_EQ(get(&returned), 0);
@@ -167,7 +177,10 @@ static int body(int argc, char **argv) {
     set(&stop, 0);
     CHECK_EQ(pthread_create(&t, NULL, beat, NULL), 0);
     plain_threads_go_on();
-    blocking_calls_do_not_count();
+    for (int computes = 0; computes < 2; computes++) {
+        calls_do_not_count(blocks, computes);
+        calls_do_not_count(announces, computes);
+    }
     who_comes_back_is_stopped();
     set(&stop, 1);
     CHECK_EQ(gort_blocking(join, &t), 0);
