@@ -13,7 +13,7 @@
  *             1/X   one of X, drawn from seed 1; 1/X:S from seed S
  *   sysfault=count    at the end of gort_main, a line for each call that was made: name, how often, and
  *                     the errors it can give; a test walks all of them with that (tests/long/sysfault.sh)
- *   sysfault=log      a line for each fault
+ *   sysfault=log      a line for each fault, also that of fault=N
  *   fault=N           the N-th request for memory (mmap) or a thread is refused
  *
  * The table says which errors a call can give: those that can come from outside (no memory, no
@@ -301,7 +301,12 @@ long sysfault_due(long nr, long second) {
 bool sysfault_alloc_due(void) { return decide(find(ALLOC)) < 0; }
 
 bool sysfault_memory(void) {
-    return unlikely(fault_at != 0) && add_rlx(&asked, 1) == fault_at;
+    if (likely(fault_at == 0) || add_rlx(&asked, 1) != fault_at) return false;
+    if (logging) {
+        char line[64];
+        say(line, text(digits(text(line, "gort: sysfault: request #"), fault_at), "\n"));
+    }
+    return true;
 }
 
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
