@@ -94,7 +94,7 @@ static void churn(void *arg) {
         if (r % 2) {
             gort_stop_world();
             uint32_t before = get(&token_ended);
-            for (volatile int i = 0; i < 2000; i++) continue;
+            for (volatile int i = (int)((r >> 8) % 200000); i > 0; i--) continue; /* a thread wakes in 50 us */
             CHECK_EQ(get(&token_ended), before); /* plain threads end none, goroutines only pinned */
             gort_start_world();
         } else {
