@@ -29,7 +29,13 @@ static uint64_t drawn(uint64_t *state) { return (uint64_t)mc_pick(2); }
 #include <home.c>
 #include <preempt.c>
 #include <retake.c>
+static int64_t thiefs_now(void) { /* its back-off is over at once */
+    static int64_t now;
+    return now += GORT_MS;
+}
+#define os_now thiefs_now
 #include <runq.c>
+#undef os_now
 #include <sched.c>
 #include <sysmon.c>
 #include <timer.c>
