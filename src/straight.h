@@ -66,7 +66,7 @@ INLINE M *park_straight(M *m, Lock *l, int reason) {
 void ready_overflow(M *m, G *gp); /* sched.c: the ring is full */
 INLINE void slot_taken(M *m, G *kicked) {
     if (kicked != NULL && unlikely(!runq_push(m->p, kicked))) ready_overflow(m, kicked);
-    if (unlikely(load_rlx(&sched.npidle) == 0) || load_rlx(&sched.spinning) != 0) return;
+    if (likely(load_rlx(&sched.npidle) == 0) || load_rlx(&sched.spinning) != 0) return;
     if (kicked != NULL || !watched(m->p)) wakep(m); /* else the monitor looks after it (watch.c) */
 }
 
