@@ -60,6 +60,26 @@ static void blocking_call(void) {
     section();
 }
 
+/* Back from one call, and gone into the next, which lasts: the P is idle, is not, and is again, with nobody to come for it. */
+static bool in_call_now;
+static bool is_in_call(void) { return in_call_now; }
+static bool never(void *arg) { return false; }
+static void calls_that_last(void) {
+    M *m = enter();
+    m = block_begin(m);
+    in_call_now = true;
+    mc_point(MC_FENCE, NULL, 0, 0, 0);
+    m = block_end(m);
+    m = block_begin(m);
+    mc_wait(never, NULL);
+}
+/* Plain threads: one has something to run, one wakes somebody for what another has taken by now. */
+static void submits(void) {
+    global_put(&gs[1]);
+    wake_after_submit(getm());
+}
+static void wakes_for_nothing(void) { wake_after_submit(getm()); }
+
 /* Outside of sections, where the kernel may deliver what was sent. */
 int os_tgkill(int tid, int signo) {
     sent[tid] = true;
@@ -125,22 +145,24 @@ static void does_nothing(void) {}
 static const struct Scene {
     const char *name;
     void (*first)(void), (*second)(void), (*monitor)(void);
-    bool large; /* with the argument "all" only */
+    bool large;            /* with the argument "all" only */
+    void (*submits)(void); /* a thread brings the second one, when the first is in its call, which lasts; NULL: it is queued from the beginning */
 } scenes[] = {
-    {"preempted by flag", two_sections, section, preempts, false},
-    {"preempted by signal", computes_and_enters, section, preempts, false},
-    {"a call that hands off at once", blocking_call, section, does_nothing, true},
-    {"silent", section, NULL, hammers, false},
-    {"an announced call, somebody waits", announced_call, section, looks_at_p, false},
-    {"an announced call, hammered", announced_call, NULL, hammers, true},
-    {"taken, then stopped by signal", computes, NULL, takes_and_stops, true},
-    {"two signals", computes_and_enters, computes, preempts_twice, true},
-    {"silent, and code behind it", section_and_code, NULL, hammers, true},
-    {"silent, somebody waits", section, section, hammers, true},
-    {"silent, twice", section_and_code, NULL, hammers_twice, true},
-    {"an announced call, hammered, somebody waits", announced_call, section, hammers, true},
-    {"two calls that hand off at once", blocking_call, blocking_call, does_nothing, true},
-    {"taken, then stopped, somebody waits", computes, section, takes_and_stops, true},
+    {"preempted by flag", two_sections, section, preempts, false, NULL},
+    {"preempted by signal", computes_and_enters, section, preempts, false, NULL},
+    {"a call that hands off at once", blocking_call, section, does_nothing, true, NULL},
+    {"one submits, one wakes for nothing", calls_that_last, does_nothing, wakes_for_nothing, true, submits},
+    {"silent", section, NULL, hammers, false, NULL},
+    {"an announced call, somebody waits", announced_call, section, looks_at_p, false, NULL},
+    {"an announced call, hammered", announced_call, NULL, hammers, true, NULL},
+    {"taken, then stopped by signal", computes, NULL, takes_and_stops, true, NULL},
+    {"two signals", computes_and_enters, computes, preempts_twice, true, NULL},
+    {"silent, and code behind it", section_and_code, NULL, hammers, true, NULL},
+    {"silent, somebody waits", section, section, hammers, true, NULL},
+    {"silent, twice", section_and_code, NULL, hammers_twice, true, NULL},
+    {"an announced call, hammered, somebody waits", announced_call, section, hammers, true, NULL},
+    {"two calls that hand off at once", blocking_call, blocking_call, does_nothing, true, NULL},
+    {"taken, then stopped, somebody waits", computes, section, takes_and_stops, true, NULL},
 };
 static const struct Scene *scene;
 
@@ -156,19 +178,22 @@ static void model_reset(void) {
     add_g(1, scene->second);
     holds_p(0);
     ms[0].nextg = &gs[0];
-    if (scene->second) runq_push(&the_p, &gs[1]);
+    if (scene->second && !scene->submits) runq_push(&the_p, &gs[1]);
+    in_call_now = false;
     mon.m = &ms[MONITOR];
     for (int i = 0; i < MS; i++) add_m(i);
     mc_spawn(monitor);
+    if (scene->submits) mc_spawn(scene->submits);
     mc_advance(1, NULL);         /* in the pool */
-    mc_advance(0, first_begins); /* the goroutine's first step */
+    mc_advance(0, scene->submits ? is_in_call : first_begins); /* the goroutine's first step */
+    if (scene->submits) mc_advance(1, NULL); /* the P came to it, and is idle */
 }
 
 static void model_end(void) {
-    MUST(ended[0] == 1 && ended[1] == (scene->second != NULL));
+    MUST(ended[0] == !scene->submits && ended[1] == (scene->second != NULL));
     MUST(sched.idle_ps == &the_p && sched.npidle == 1 && the_p.link == NULL && the_p.m == NULL && the_p.status == P_IDLE);
     MUST(pending == NULL && ms[0].nextp == NULL && ms[1].nextp == NULL && ms[0].p == NULL && ms[1].p == NULL);
-    MUST(sched.taken == 0 && sched.in_syscall == 0 && sched.spinning == 0 && sched.global.count == 0);
+    MUST(sched.taken == 0 && sched.in_syscall == (scene->submits != NULL) && sched.spinning == 0 && sched.global.count == 0);
     for (int i = 0; i < MS; i++) MUST(!(ms[i].attn & (ATTN_PENDING | ATTN_TAKEN)) && ms[i].locks == 1);
 }
 
@@ -178,7 +203,11 @@ static uint64_t model_hash(uint64_t h) {
 
 int main(int argc, char **argv) {
     for (size_t i = 0; i < count_of(scenes); i++) {
+#ifdef ALL
+        bool all = true;
+#else
         bool all = argc > 1 && strcmp(argv[1], "all") == 0;
+#endif
         if (argc > 1 && !all ? (size_t)atoi(argv[1]) != i : scenes[i].large && !all) continue;
         scene = &scenes[i];
 #ifdef BREAK
