@@ -25,16 +25,22 @@
  * Submit and end: if the submitter still saw WATCHED, the monitor sees the slot, and calls somebody.
  * End and giving up: wakep() calls nobody while one searches, but that one may have passed by the slot since
  * it was watched. If the monitor still saw it searching, the searcher sees 0, and then the slot: the monitor
- * read that full after the submission, and it is read again later. The beginning of a watch needs no order: who was in
- * the slot, called for or not, is the monitor's from then on, and the monitor alone writes watch.
+ * read that full after the submission, and it is read again later.
+ *
+ * Who was pushed out of the slot goes to the ring behind the fence of the submit side; that nobody misses it is due to the
+ * slot, which is full then. A searcher that passes the slot by may give up without having seen the ring
+ * filled, so the monitor looks at the rings of watched Ps as well.
+ *
+ * The beginning of a watch needs no order: who was in the slot, called for or not, is the monitor's from then on,
+ * and the monitor alone writes watch.
  */
 #include "watch.h"
 #include "runq.h"
 #include "sim.h"
 #include "wake.h"
 
-#define QUICK (2 * GORT_US)      /* to be watched, a P switches this often on average */
-#define SLOW (4 * GORT_US)       /* and to remain so */
+#define QUICK (3 * GORT_US)      /* to be watched, a P switches this often on average: a thief would not wait as long (runq.c) */
+#define SLOW (6 * GORT_US)       /* and to remain so */
 #define RESTLESS (500 * GORT_US) /* a search in vain this often: worth it */
 #define UNWATCHED_TIME (3 * GORT_MS)
 #define TICK (200 * GORT_US)
@@ -62,11 +68,12 @@ static bool stands_still(P *p) {
 static void end_watch(M *m, P *p) {
     store_rlx(&p->watch, 0);
     fence_full(); /* pairs with the submit side's, and with that of giving up */
-    if (load_acq(&p->runnext) != NULL) wakep(m);
+    if (!runq_empty(p)) wakep(m);
 }
 
 /* A watched P: true, it remains so. */
 static bool watch_on(M *m, P *p, int64_t now) {
+    if (load_acq(&p->head) != load_acq(&p->tail)) wakep(m);
     if (!stands_still(p)) {
         p->stood = NOWHERE;
         return true;

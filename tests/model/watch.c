@@ -13,7 +13,7 @@ Sched sched;
 Settings settings;
 bool sim_on;
 static P ps[2];
-static G gs[1];
+static G gs[2];
 static uint32_t called, found;
 
 int64_t os_now(void) { return 0; }
@@ -25,15 +25,17 @@ void wakep(M *m) {
     store_rlx(&called, 1);
 }
 
-/* slot_taken() of straight.h, nobody having been in the slot. */
+/* slot_taken() of straight.h. KICKS: somebody was in the slot. */
 static void submitter(void) {
 #ifdef PLAIN_SLOT
+    G *kicked = ps[0].runnext;
     store_rlx(&ps[0].runnext, &gs[0]);
 #else
-    runnext_swap(&ps[0], &gs[0]);
+    G *kicked = runnext_swap(&ps[0], &gs[0]);
 #endif
+    if (kicked) runq_push(&ps[0], kicked);
     if (load_rlx(&sched.npidle) == 0 || load_rlx(&sched.spinning) != 0) return;
-    if (!watched(&ps[0])) wakep(NULL);
+    if (kicked || !watched(&ps[0])) wakep(NULL);
 }
 
 static void monitor(void) { end_watch(NULL, &ps[0]); }
@@ -56,6 +58,9 @@ static void searcher(void) {
 static void model_reset(void) {
     memset(ps, 0, sizeof ps);
     ps[0].watch = WATCHED;
+#ifdef KICKS
+    ps[0].runnext = &gs[1];
+#endif
     sched.procs = 3;
     sched.npidle = 1; /* a third P */
     sched.spinning = 1;

@@ -9,5 +9,6 @@ holds 'submit and give up' submit
 holds 'with the fence alone' submit -DPLAIN_DECREMENT
 holds 'one that has not searched gives up' submit -DBYSTANDER
 holds 'the end of a watch' watch
+holds 'likewise, and somebody was in the slot' watch -DKICKS
 . tests/model/mutants_ring.sh
 exit 0
