@@ -19,4 +19,4 @@ mutant retake 'preempted, and the P is kept too' preempt.c '/^static bool give_p
 mutant retake 'a thread takes a P without looking at what was brought' preempt.c '/^static void wait_for_p/,/^}/s/^    note_sleep(&m->note);//'
 mutant retake 'a note is not sent' lock.c 's/if (xchg_rel(&n->word, 1) == 0) os_futex_wake(&n->word, 1);/xchg_rel(\&n->word, 1);/'
 mutant retake 'who gives up does not look again' find.c 's/^    if (look_again(m)) return true;//'
-mutant retake 'who finds no idle P counts as a searcher for too long' wake.c '/^void wakep/,/^}/{s/^    if (p == NULL) sub_seq(&sched.spinning, 1);//;s/^    if (p) give_p(m, p, true);/    if (p) give_p(m, p, true); else sub_seq(\&sched.spinning, 1);/}' -DALL
+mutant retake 'who finds no idle P counts as a searcher for too long' wake.c '/^void wakep/,/^}/{s/^    if (p == NULL) sub_seq(&sched.spinning, 1);//;s/^    if (p) give_p(m, p, true);/    if (p) give_p(m, p, true); else sub_seq(\&sched.spinning, 1);/}'

@@ -63,6 +63,8 @@ static void blocking_call(void) {
 /* Back from one call, and gone into the next, which lasts: the P is idle, is not, and is again, with nobody to come for it. */
 static bool in_call_now;
 static bool is_in_call(void) { return in_call_now; }
+static bool first_has_p(void) { return ms[0].p != NULL; }
+static bool one_searches(void) { return sched.spinning == 1; }
 static bool never(void *arg) { return false; }
 static void calls_that_last(void) {
     M *m = enter();
@@ -151,7 +153,7 @@ static const struct Scene {
     {"preempted by flag", two_sections, section, preempts, false, NULL},
     {"preempted by signal", computes_and_enters, section, preempts, false, NULL},
     {"a call that hands off at once", blocking_call, section, does_nothing, true, NULL},
-    {"one submits, one wakes for nothing", calls_that_last, does_nothing, wakes_for_nothing, true, submits},
+    {"one submits, one wakes for nothing", calls_that_last, does_nothing, wakes_for_nothing, false, submits},
     {"silent", section, NULL, hammers, false, NULL},
     {"an announced call, somebody waits", announced_call, section, looks_at_p, false, NULL},
     {"an announced call, hammered", announced_call, NULL, hammers, true, NULL},
@@ -186,7 +188,11 @@ static void model_reset(void) {
     if (scene->submits) mc_spawn(scene->submits);
     mc_advance(1, NULL);         /* in the pool */
     mc_advance(0, scene->submits ? is_in_call : first_begins); /* the goroutine's first step */
-    if (scene->submits) mc_advance(1, NULL); /* the P came to it, and is idle */
+    if (scene->submits) {
+        mc_advance(1, NULL);               /* the P came to it, and is idle */
+        mc_advance(MONITOR, one_searches); /* about to take it */
+        mc_advance(0, first_has_p);        /* which it does not: this one comes first */
+    }
 }
 
 static void model_end(void) {
@@ -203,11 +209,7 @@ static uint64_t model_hash(uint64_t h) {
 
 int main(int argc, char **argv) {
     for (size_t i = 0; i < count_of(scenes); i++) {
-#ifdef ALL
-        bool all = true;
-#else
         bool all = argc > 1 && strcmp(argv[1], "all") == 0;
-#endif
         if (argc > 1 && !all ? (size_t)atoi(argv[1]) != i : scenes[i].large && !all) continue;
         scene = &scenes[i];
 #ifdef BREAK
