@@ -599,6 +599,10 @@ static int model_main(const char *name) {
     sigaction(SIGBUS, &sa, NULL);
     sigaction(SIGILL, &sa, NULL);
     memset(mc_places, 0, sizeof mc_places);
+    if (mc_used > mc_visited_size / 8) { /* the scenes before were large: room for this one */
+        memset(mc_visited, 0, mc_visited_size * sizeof *mc_visited);
+        mc_used = 0;
+    }
     mc_runs = mc_states = 0;
     mc_generation++;
     mc_depth = mc_replay = 0;

@@ -1,5 +1,5 @@
 # The models of the scheduler itself: a P that is taken away (tests/model/retake.c), and somebody awake for the next timer
-# (tests/model/poller.c). Their large scenes, and all their mutants: tests/long/model_mutants.sh.
+# (tests/model/poller.c). Their large scenes: tests/long/model_large.sh; all their mutants: tests/long/model_mutants.sh.
 set -u
 . tests/model/lib.sh
 holds 'a P is taken' retake
