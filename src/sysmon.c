@@ -281,7 +281,7 @@ static void *sysmon_main(void *arg) {
         poll_network(now);
         soft_look(mon.m, now);
         int64_t slice_end = look_around(now);
-        int64_t watched = watch_slots(mon.m, now);
+        int64_t watch_due = watch_slots(mon.m, now);
         if (slice_end == 0) {
             quiet = 0;
             delay = TICK_MIN;
@@ -298,10 +298,10 @@ static void *sysmon_main(void *arg) {
             if (timer > 0 && timer < nap && nap > GORT_MS) nap = timer < GORT_MS ? GORT_MS : timer;
         }
         if (nap > TICK_BUSY && load_rlx(&sched.npidle) < load_rlx(&sched.procs)) nap = TICK_BUSY;
-        if (nap > watched) nap = watched;
+        if (nap > watch_due) nap = watch_due;
         if (settings.retake == 2) nap = TICK_MIN;
-        if (watched == GORT_FOREVER && load_rlx(&sched.npidle) == load_rlx(&sched.procs) && load_rlx(&sched.taken) == 0 &&
-            load_rlx(&sched.soft_waiting) == 0) {
+        if (watch_due == GORT_FOREVER && load_rlx(&sched.npidle) == load_rlx(&sched.procs) &&
+            load_rlx(&sched.taken) == 0 && load_rlx(&sched.soft_waiting) == 0) {
             if (++quiet > 60) {
                 quiet = sleep_deeply(now) ? 0 : 60; /* by the alarm: nothing was urgent */
                 delay = TICK_MIN;

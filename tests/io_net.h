@@ -63,11 +63,12 @@ TEST_UNUSED static void free_low_numbers(void) {
 TEST_UNUSED static int count_fds(void) {
     DIR *d = opendir("/proc/self/fd");
     struct dirent *e;
-    char to[6] = "";
     int n = 0, saved = errno;
     if (d == NULL) SKIP("no /proc");
-    while ((e = readdir(d)) != NULL)
+    while ((e = readdir(d)) != NULL) {
+        char to[6] = ""; /* anew: "/" is shorter than what may stand here from the one before */
         n += readlinkat(dirfd(d), e->d_name, to, sizeof to) > 0 && memcmp(to, "/proc/", 6) != 0;
+    }
     closedir(d);
     errno = saved;
     return n;
