@@ -6,7 +6,9 @@
  * it by its name. The monitor writes the figures there, ten times a second while somebody looks: the
  * looker says so by a time in the page, which is one load in each round of the monitor. Before the
  * monitor goes to sleep because all Ps are idle it writes them once more, so a program in which
- * nothing moves shows its true state without a thread being woken.
+ * nothing moves shows its true state without a thread being woken. That time without the names of running goroutines: there
+ * are none, but for a race, and for a name the symbols of the executable are read, which takes a file and milliseconds the
+ * monitor has not got for nobody.
  *
  * The figures change under a sequence lock (the one writer is the monitor): seq odd, figures, seq
  * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
@@ -114,6 +116,8 @@ static void title(G *gp, char *to) {
     if (n.name) print_buf(to, TOP_TITLE, "%s", n.name);
 }
 
+static bool watched(int64_t now) { return load_rlx(&page->watched) > now; }
+
 static void fill_p(TopP *to, P *p, int64_t now) {
     M *m = load_acq(&p->m);
     G *gp = m ? load_rlx(&m->curg) : NULL, *next = load_acq(&p->runnext);
@@ -125,7 +129,7 @@ static void fill_p(TopP *to, P *p, int64_t now) {
     if (to->g == 0) return;
     int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
     to->ran_us = ran > 0 ? (uint32_t)(ran / GORT_US) : 0;
-    title(gp, to->title);
+    if (watched(now)) title(gp, to->title);
 }
 
 static void fill_m(TopM *to, M *m) {
@@ -171,12 +175,12 @@ static void publish(int64_t now) {
 }
 
 void top_look(int64_t now) {
-    if (page && unlikely(load_rlx(&page->watched) > now) && now - last >= PERIOD && !sim_on) publish(now);
+    if (page && unlikely(watched(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
 /* While somebody looks top_look() goes on: what is seen shall not always be the moment of idleness. */
 void top_idle(int64_t now) {
-    if (page && load_rlx(&page->watched) <= now && !sim_on) publish(now);
+    if (page && !watched(now) && !sim_on) publish(now);
 }
 
 int64_t top_due(int64_t now) {

@@ -1,0 +1,21 @@
+/* The monitor writes figures for gort-top before it sleeps, whether somebody looks or not. For nobody it does not read the
+ * executable's symbols: they take a descriptor, which programs that count theirs would see, and the monitor's time. */
+#include "modules.h"
+#include "os.h"
+#include "top_page.h"
+#include "../test.h"
+
+/* With one P, which this goroutine holds, the monitor does not write at the same time. */
+static int run(int argc, char **argv) {
+    Module *mod = module_of((uintptr_t)run);
+    CHECK(mod != NULL);
+    CHECK_EQ(mod->state, 0);
+    top_idle(os_now());
+    CHECK_EQ(mod->state, 0);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    setenv("GORT_MAXPROCS", "1", 1);
+    return gort_main(run, argc, argv);
+}
