@@ -77,7 +77,9 @@ TEST_UNUSED static uint32_t tokens_settle(void) {
         CHECKF(token_id[i] != token_id[i - 1], "id %" PRIu64 " was given twice", token_id[i]);
     memset(token_id, 0, n * sizeof token_id[0]);
     set(&token_next, 0);
+    gort_pin(); /* as in token_end */
     set(&token_ended, 0);
+    gort_unpin();
     return n;
 }
 
