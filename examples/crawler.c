@@ -75,7 +75,7 @@ static int app(int argc, char **argv) {
     (void)argc, (void)argv;
     int listener = gort_listen("127.0.0.1:0", 0);
     gort_local_addr(listener, address, sizeof address);
-    gort_go(site, &listener);
+    gort_go_copy(site, &listener, sizeof listener);
     gort_sem_release(&slots, PARALLEL);
     follow(1);
     gort_wg_wait(&pages);
