@@ -97,7 +97,7 @@ $(OUT)/libgort-white.a: $(OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJ)
 $(OUT)/libgort.so: $(PIC) src/gort.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 -Wl,--version-script=src/gort.map -Wl,-z,now -o $@ $(PIC) -pthread
+	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 -Wl,--version-script=src/gort.map -Wl,-z,now -Wl,-z,nodelete -o $@ $(PIC) -pthread
 	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
 
 # Taken in by the assembler, which tells make nothing.

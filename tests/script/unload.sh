@@ -1,0 +1,43 @@
+# A plugin that runs goroutines is unloaded at once. gort_main() has returned, and its threads are on their way out, in the
+# library's code: so that stays (-z nodelete), while the plugin goes and comes again.
+set -eu
+[ -z "$SAN" ] || { echo 'skipped: a sanitizer has to be there first'; exit 77; }
+"$MAKE" --no-print-directory CC="$CC" "$OUT/libgort.so" >/dev/null
+cat >"$WORK/plugin.c" <<'END'
+#include <gort.h>
+static gort_wg wg;
+static void count(void *arg) {
+    gort_yield();
+    ++*(int *)arg;
+    gort_wg_done(&wg);
+}
+static int run(int argc, char **argv) {
+    static int counts[100];
+    (void)argc, (void)argv;
+    gort_wg_add(&wg, 100);
+    for (int i = 0; i < 100; i++) gort_go(count, &counts[i]);
+    gort_wg_wait(&wg);
+    for (int i = 0; i < 100; i++)
+        if (counts[i] != 1) return 1; /* the plugin's memory is new each time */
+    return 7;
+}
+int plugin(void) { return gort_main(run, 0, 0); }
+END
+cat >"$WORK/host.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    for (int i = 0; i < 100; i++) {
+        void *h = dlopen(argv[argc - 1], RTLD_NOW);
+        int (*plugin)(void) = h ? (int (*)(void))dlsym(h, "plugin") : NULL;
+        if (plugin == NULL || plugin() != 7) return printf("round %d: %s\n", i, h ? "wrong" : dlerror()), 1;
+        dlclose(h);
+        if (dlopen("libgort.so.0", RTLD_NOW | RTLD_NOLOAD) == NULL) return printf("the library went as well\n"), 1;
+    }
+    return 0;
+}
+END
+lib=$(cd "$OUT" && pwd)
+"$CC" -O2 -fPIC -shared -Iinclude "$WORK/plugin.c" -o "$WORK/plugin.so" -L"$lib" -lgort -Wl,-rpath,"$lib"
+"$CC" -O2 "$WORK/host.c" -o "$WORK/host" -ldl
+for p in 1 2 16; do GORT_MAXPROCS=$p "$WORK/host" "$WORK/plugin.so" || { echo "with $p Ps: status $?"; exit 1; }; done
