@@ -49,9 +49,9 @@ static int control(int op, int fd, uint32_t events, uint64_t data) {
 }
 
 int kpoll_open(void) {
-    int ep = (int)os_sys(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0);
+    int ep = os_fd_away((int)os_sys(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0));
     if (ep < 0) return ep;
-    int ev = (int)os_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0);
+    int ev = os_fd_away((int)os_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
     if (ev < 0) {
         os_sys(SYS_close, ep, 0, 0, 0, 0, 0);
         return ev;

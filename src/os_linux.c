@@ -24,6 +24,7 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
+#define FD_AWAY 100
 #define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
 
@@ -83,8 +84,16 @@ void os_futex_wake(uint32_t *word, int count) {
     sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
+int os_fd_away(int fd) {
+    if (fd < 0) return fd;
+    long high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY, 0, 0, 0);
+    if (high < 0) return fd;
+    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return (int)high;
+}
+
 int os_alarm_open(void) {
-    return (int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0);
+    return os_fd_away((int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0));
 }
 void os_alarm_close(int fd) { sys(SYS_close, fd, 0, 0, 0, 0, 0); }
 void os_alarm_set(int fd, int64_t when) {

@@ -33,7 +33,6 @@
 #include <sys/syscall.h>
 
 #define PERIOD (100 * GORT_MS)
-#define FD_FROM 100 /* out of the way of programs that count descriptors from 3 */
 
 static TopPage *page; /* NULL: there is none. Made before the monitor starts, goes after its end */
 static int page_fd;
@@ -43,12 +42,7 @@ static int64_t last;  /* the monitor's: when the figures were written */
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static int open_file(void) {
-    long fd = os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0);
-    if (fd < 0) return -1;
-    long high = os_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_FROM, 0, 0, 0);
-    if (high < 0) return (int)fd;
-    os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
-    return (int)high;
+    return os_fd_away((int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
 }
 
 /* The memory is there before it is used, and nobody can take it away: else a store would be SIGBUS. */

@@ -127,9 +127,9 @@ void uring_start(void) {
     store_seq(&uring_pending, 0);
     store_seq(&uring_standing, 0);
     if (!settings.uring) return;
-    long fd = os_sys(SYS_io_uring_setup, ENTRIES, (long)&p, 0, 0, 0, 0);
+    int fd = os_fd_away((int)os_sys(SYS_io_uring_setup, ENTRIES, (long)&p, 0, 0, 0, 0));
     if (fd < 0) return;
-    ring.fd = (int)fd;
+    ring.fd = fd;
     ring.under_way = 0;
     ring.submitted_at = ring.refused_until = 0;
     ring.refused = (GList){0};
