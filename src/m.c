@@ -107,6 +107,7 @@ static void thread_begin(M *m) {
     if (tsan_on()) m->san_fiber = __tsan_get_current_fiber();
     split_thread_begin(m);
     use_alt_stack(m);
+    pthread_setspecific(thread_end, m);
     store_rel(&m->alive, 1);
 }
 
@@ -135,6 +136,7 @@ static void *thread_main(void *arg) {
     lock(&sched.lock, RANK_SCHED);
     if (m->epoch == sched.epoch) sched.m_count--;
     unlock(&sched.lock);
+    pthread_setspecific(thread_end, NULL);
     tls_m = tls_runner = NULL;
     add_rlx(&sched.threads, -1);
     m_record_free(m);
@@ -161,8 +163,12 @@ int m_spawn(M *m) {
 
 /* ---- plain threads -------------------------------------------------------------------------- */
 
-static void plain_thread_ends(void *arg) {
+/* A thread of the runtime that ends in order has taken its record out before: this one would take a P along, and
+ * everybody wait for it. Not so in a forked child. */
+static void thread_ends(void *arg) {
     M *m = arg;
+    if (tls_runner == m) fatal("pthread_exit or pthread_cancel of a thread that runs goroutines: gort_exit ends a goroutine");
+    if (!m->plain) return;
     G *gp = m->pseudo;
     m->curg = m->pseudo = NULL;
     store_rlx(&gp->status, G_DEAD);
@@ -182,7 +188,7 @@ void m_prepare(void) {
             continue;
         }
         if (!done) {
-            pthread_key_create(&thread_end, plain_thread_ends);
+            pthread_key_create(&thread_end, thread_ends);
             __atomic_store_n(&done, true, __ATOMIC_RELEASE);
         }
         unlock(&once);

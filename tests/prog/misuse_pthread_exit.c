@@ -1,0 +1,18 @@
+// status: abort
+// stderr: gort: fatal: pthread_exit
+// stderr: goroutine 2 [running
+// not-with: address thread
+/* Misuse is loud: the thread is not the goroutine's to end, and its P would be gone with it. */
+#include "../test.h"
+
+#include <pthread.h>
+
+static void leaves(void *arg) { pthread_exit(NULL); }
+
+static int body(int argc, char **argv) {
+    gort_go(leaves, NULL);
+    gort_sleep(1000 * GORT_SEC);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }
