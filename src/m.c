@@ -35,7 +35,11 @@ static struct {
     Lock lock;
     M *free; /* lock */
 } records;
-static pthread_key_t thread_end;
+static pthread_key_t thread_end; /* m_prepare; the thread's M, for as long as it may not go unseen */
+
+/* pthread_key_create by libc's other name: the hook has one that takes a key's value along with a goroutine that waits, and this
+ * one belongs to the thread. */
+extern int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __attribute__((weak));
 static uint32_t next_id;
 
 M *m_record(void) {
@@ -107,7 +111,7 @@ static void thread_begin(M *m) {
     if (tsan_on()) m->san_fiber = __tsan_get_current_fiber();
     split_thread_begin(m);
     use_alt_stack(m);
-    pthread_setspecific(thread_end, m);
+    pthread_setspecific(thread_end, m); /* prepared: gort_main has adopted its caller */
     store_rel(&m->alive, 1);
 }
 
@@ -188,7 +192,7 @@ void m_prepare(void) {
             continue;
         }
         if (!done) {
-            pthread_key_create(&thread_end, thread_ends);
+            (__pthread_key_create ? __pthread_key_create : pthread_key_create)(&thread_end, thread_ends);
             __atomic_store_n(&done, true, __ATOMIC_RELEASE);
         }
         unlock(&once);

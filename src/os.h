@@ -17,11 +17,12 @@ int os_thread_clock(int tid);         /* the clock id of a thread */
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline);
 void os_futex_wake(uint32_t *word, int count);
 
-/* An alarm to sleep on, which any thread may set to a point of the clock; GORT_FOREVER: never. To set
- * it costs a plain system call, and nobody is woken now. */
 /* A descriptor that the runtime keeps, under a number out of the way: of programs that count theirs from 3, and of those that
  * begin without the standard ones and make them later, by dup2(2), of whatever is there. fd itself where no number is to be had. */
 int os_fd_away(int fd);
+
+/* An alarm to sleep on, which any thread may set to a point of the clock; GORT_FOREVER: never. To set
+ * it costs a plain system call, and nobody is woken now. */
 int os_alarm_open(void); /* a descriptor, -errno */
 void os_alarm_close(int fd);
 void os_alarm_set(int fd, int64_t when);

@@ -110,7 +110,7 @@ static void title(G *gp, char *to) {
     if (n.name) print_buf(to, TOP_TITLE, "%s", n.name);
 }
 
-static bool watched(int64_t now) { return load_rlx(&page->watched) > now; }
+static bool somebody_looks(int64_t now) { return load_rlx(&page->watched) > now; }
 
 static void fill_p(TopP *to, P *p, int64_t now) {
     M *m = load_acq(&p->m);
@@ -123,7 +123,7 @@ static void fill_p(TopP *to, P *p, int64_t now) {
     if (to->g == 0) return;
     int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
     to->ran_us = ran > 0 ? (uint32_t)(ran / GORT_US) : 0;
-    if (watched(now)) title(gp, to->title);
+    if (somebody_looks(now)) title(gp, to->title);
 }
 
 static void fill_m(TopM *to, M *m) {
@@ -169,12 +169,12 @@ static void publish(int64_t now) {
 }
 
 void top_look(int64_t now) {
-    if (page && unlikely(watched(now)) && now - last >= PERIOD && !sim_on) publish(now);
+    if (page && unlikely(somebody_looks(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
 /* While somebody looks top_look() goes on: what is seen shall not always be the moment of idleness. */
 void top_idle(int64_t now) {
-    if (page && !watched(now) && !sim_on) publish(now);
+    if (page && !somebody_looks(now) && !sim_on) publish(now);
 }
 
 int64_t top_due(int64_t now) {

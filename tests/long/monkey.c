@@ -119,6 +119,7 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     if (child == 0) {
         close(gate[1]);
+        signal(SIGQUIT, SIG_DFL); /* a shell has it ignored in what it starts in the background */
         if (read(gate[0], &c, 1) == 1) execvp(argv[2], argv + 2);
         _exit(127);
     }

@@ -2,26 +2,27 @@
 # out for those who have not searched (give_up in src/find.c) a wake-up is lost: steal_stress alone hung once in an hour and
 # a half, here twice in two minutes of it. MONKEY_ROUNDS=n of a minute each, MONKEY_SEED=n the first one's.
 set -u
+[ -z "$SAN" ] || { echo 'skipped: sanitizers trace their program themselves'; exit 77; }
 $CC -O2 -Wall -Wextra tests/long/monkey.c -o "$WORK/monkey" || exit 1
 first=${MONKEY_SEED:-$$} failed=0
 
-# A program that is still there when the monkey has left it alone hangs: it shows its goroutines and threads.
-show() { # pid
-    sleep 5
-    kill -0 "$1" 2>/dev/null || return
-    kill -QUIT "$1"
-    sleep 2
-    kill -KILL "$1" 2>/dev/null
+ended() { # pid tenths: whether it has by then. A zombie has.
+    local left=$2
+    while [ -e "/proc/$1/exe" ]; do
+        ((left-- > 0)) || return
+        sleep .1
+    done
 }
+# Not in a minute: left alone by the monkey it ends, or hangs and shows its goroutines.
 one() { # seed procs program
-    local monkey pid left=600
+    local monkey pid
     STRESS_SECONDS=4 GORT_MAXPROCS=$2 "$WORK/monkey" "$1" "$OUT/tests/stress/$3" >"$WORK/log" 2>&1 &
     monkey=$!
-    while kill -0 $monkey 2>/dev/null && ((left-- > 0)); do sleep .1; done
-    if ((left < 0)); then
-        pid=$(ps -o pid= --ppid $monkey)
+    if ! ended $monkey 600; then
+        pid=$(cat /proc/$monkey/task/$monkey/children)
         kill -KILL $monkey
-        show $pid
+        ended $pid 50 || kill -QUIT $pid
+        ended $pid 50 || kill -KILL $pid
     fi
     wait $monkey 2>/dev/null
 }

@@ -11,7 +11,7 @@ static void leaves(void *arg) { pthread_exit(NULL); }
 
 static int body(int argc, char **argv) {
     gort_go(leaves, NULL);
-    gort_sleep(1000 * GORT_SEC);
+    gort_chan_recv(gort_chan_new(0, 0), NULL); /* for ever */
     return 0;
 }
 

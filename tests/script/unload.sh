@@ -2,7 +2,7 @@
 # library's code: so that stays (-z nodelete), while the plugin goes and comes again.
 set -eu
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer has to be there first'; exit 77; }
-"$MAKE" --no-print-directory CC="$CC" "$OUT/libgort.so" >/dev/null
+"$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} lib >/dev/null
 cat >"$WORK/plugin.c" <<'END'
 #include <gort.h>
 static gort_wg wg;
