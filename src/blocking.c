@@ -14,6 +14,7 @@
 #include "global.h"
 #include "loop.h"
 #include "retake.h"
+#include "san.h"
 #include "sched.h"
 #include "trace.h"
 #include "wake.h"
@@ -64,6 +65,7 @@ M *block_begin(M *m) {
     if (m->p == NULL) fatal("a blocking call inside a blocking call");
     G *gp = m->curg;
     gp->since = coarse_now();
+    tsan_release(&sched); /* the runtime may end meanwhile: stop (init.c) */
     bump(&m->p->n.syscalls_blocking, 1);
     bump(&m->p->n.handoffs, 1);
     trace_syscall(m, gp);
@@ -73,6 +75,7 @@ M *block_begin(M *m) {
     m->oldp = p;
     trace_handoff(m, p);
     handoff_p(m, p);
+    store_rlx(&m->rest, m->locks);
     return m;
 }
 
@@ -81,6 +84,7 @@ M *block_end(M *m) {
         m->locks++;
         return m;
     }
+    section_resumes(m);
     /* With send_away (init.c), which sets EXIT and does not wait for a thread that is in a call then: it sees that we
      * are out of it, and waits, or we see EXIT. Otherwise gp would be queued when the runtime is gone. */
     store_seq(&m->curg->status, G_RUNNING);
@@ -117,6 +121,7 @@ EXPORT void gort_enter_syscall(void) {
         return;
     }
     mark_call(m, __builtin_frame_address(0));
+    tsan_release(&sched);
     trace_syscall(m, gp);
     m->oldp = m->p;
     store_rlx(&m->syscalltick, m->syscalltick + 1);

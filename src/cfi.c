@@ -446,6 +446,8 @@ static int apply(const Cfi *c, const Row *row, Regs *r) {
         caller.known |= (uint64_t)1 << UNWIND_SP;
     }
     if (!return_address(c, row, r, cfa, &v)) return -1;
+    const Rule *ra = &row->reg[c->ra];
+    caller.ra_at = ra->kind == RULE_OFFSET ? cfa + (uintptr_t)(intptr_t)ra->offset : 0;
     caller.reg[UNWIND_RA] = UNWIND_STRIP(v);
     caller.known |= (uint64_t)1 << UNWIND_RA;
     *r = caller;

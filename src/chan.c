@@ -248,13 +248,15 @@ static bool abandon(Sudog *w) {
 
 void chan_abandon(G *gp) {
     gort_chan *dead = NULL;
+    Sudog *first = gp->waiting;
     M *m = enter();
-    for (Sudog *w = gp->waiting, *next; w; w = next) {
+    for (Sudog *w = first, *next; w; w = next) {
         next = w->link;
         if (abandon(w)) w->c->next_dead = dead, dead = w->c;
     }
     gp->waiting = NULL;
     leave(m);
+    if (first->allocated) quiet_free(first);
     chan_free_list(dead);
 }
 

@@ -25,6 +25,7 @@ typedef struct Sudog {
     /* Set before it is queued, constant after: */
     bool claim;          /* a deadline or another case may end the wait too: claim it first */
     bool send;           /* on c->sendq */
+    bool allocated;      /* the first of a large select: its memory is quiet_alloc's */
     /* Set by who dequeued it, before ready(): */
     bool ok;             /* the value was handed over; else the channel was closed */
     uint32_t ticket;     /* claim: of wait_begin() */
@@ -80,10 +81,7 @@ void chan_free(gort_chan *c);
  * its stack. For each G with chan_waits(gp); outside of sections, before its stack is given
  * away. */
 void chan_abandon(G *gp);
-INLINE bool chan_waits(G *gp) {
-    return gp->waiting != NULL &&
-           (gp->reason == WAIT_CHAN_RECV || gp->reason == WAIT_CHAN_SEND || gp->reason == WAIT_SELECT);
-}
+INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->waiting & 1) == 0; }
 
 /* ---- shared by chan.c and select.c ------------------------------------------------------------ */
 

@@ -28,6 +28,7 @@
  * The order in 3 also serves the poller: whoever is linked after it belongs to the next owner.
  */
 #include "io.h"
+#include "sema.h"
 #include "uring.h"
 
 #include <fcntl.h>
@@ -63,8 +64,23 @@ static int retire(Desc *d, uint32_t seq, GList *woken) {
 static bool calls_inside(Desc *d) { return (load_seq(&d->state) & DESC_REFS) != 0; }
 static bool calls_asleep(Desc *d) { return load_rlx(&d->asleep[0]) + load_rlx(&d->asleep[1]) != 0; }
 
+/* The goroutine that closes will never run again: the number goes, unless a plain thread still sleeps in the kernel with
+ * it. Calls inside are plain threads', and short. */
+static void close_abandon(Sleeper *s) {
+    Desc *d = s->object;
+    while (calls_inside(d)) os_yield();
+    lock(&d->lock, RANK_POLL);
+    d->closer = NULL;
+    if (!calls_asleep(d)) {
+        add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+        close_number((int)s->amount);
+    }
+    unlock(&d->lock);
+}
+
 /* Until there are none of them; the last one readies us. A pinned goroutine must not park. */
-static M *wait_until_none(M *m, Desc *d, bool (*some)(Desc *d)) {
+static M *wait_until_none(M *m, Desc *d, int fd, bool (*some)(Desc *d)) {
+    Sleeper s;
     while (some(d)) {
         if (m->pins) {
             os_yield();
@@ -73,7 +89,10 @@ static M *wait_until_none(M *m, Desc *d, bool (*some)(Desc *d)) {
         lock(&d->lock, RANK_POLL);
         if (some(d)) {
             d->closer = self(m);
+            sleeper_init(&s, m, GORT_FOREVER, d, close_abandon);
+            s.amount = fd;
             m = park(m, &d->lock, WAIT_IO);
+            sleeper_over(&s);
         } else {
             unlock(&d->lock);
         }
@@ -84,11 +103,11 @@ static M *wait_until_none(M *m, Desc *d, bool (*some)(Desc *d)) {
 /* Step 2. What is to stand in for the number while calls sleep; -1: nobody does. There will be no more of them
  * than there are now: who falls asleep was counted inside before. */
 static M *wait_for_calls(M *m, Desc *d, int fd, int *place) {
-    m = wait_until_none(m, d, calls_inside);
+    m = wait_until_none(m, d, fd, calls_inside);
     *place = -1;
     if (likely(!calls_asleep(d))) return m;
     *place = (int)sys6(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0, 0, 0);
-    if (*place != fd) return *place >= 0 ? m : wait_until_none(m, d, calls_asleep);
+    if (*place != fd) return *place >= 0 ? m : wait_until_none(m, d, fd, calls_asleep);
     sys6(SYS_close, fd, 0, 0, 0, 0, 0); /* it had been closed behind our back, and is to be found so */
     *place = -1;
     return m;

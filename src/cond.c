@@ -45,11 +45,21 @@ static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired)
     return m;
 }
 
+/* Queued, it runs or is parked: nobody has signalled it. Otherwise it has used up a signal, which goes to the next. */
+static void cond_abandon(Sleeper *s) {
+    gort_cond *c = s->object;
+    lock(lock_of(c), RANK_PRIM);
+    bool queued = s->queued;
+    if (queued) sleepq_remove(queue_of(c), s);
+    unlock(lock_of(c));
+    if (!queued && (s->notified || s->taken)) gort_cond_signal(c);
+}
+
 static int wait_on(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     Sleeper s;
     bool expired = false;
     M *m = enter();
-    sleeper_init(&s, m, deadline);
+    sleeper_init(&s, m, deadline, c, cond_abandon);
     lock(lock_of(c), RANK_PRIM);
     sleepq_push(queue_of(c), &s);
     unlock(lock_of(c));
@@ -57,6 +67,7 @@ static int wait_on(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     gort_mutex_unlock(mu);
     m = enter();
     m = await(m, c, &s, deadline, &expired);
+    sleeper_over(&s);
     leave(m);
     gort_mutex_lock(mu);
     if (!expired) tsan_acquire(c);

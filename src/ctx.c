@@ -23,7 +23,8 @@
  * parent's list and the links (and `linked`) of the children in it.
  *
  * A deadline is a timer on the runtime's heap, or where no runtime runs on the fallback clock
- * (clock.c). It holds a reference while armed; `armed` (c's lock) says who drops it.
+ * (clock.c). It holds a reference while armed. Whoever takes the deadline off its clock has that reference:
+ * disarm, expired, or at the end of a runtime moved, which takes it to the fallback clock.
  *
  * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; closing and receiving
  * order the rest.
@@ -32,6 +33,7 @@
 #include "clock.h"
 #include "sema.h"
 #include "garbage.h"
+#include "print.h"
 
 struct gort_ctx {
     Garbage garbage;
@@ -54,12 +56,10 @@ struct gort_ctx {
     const void *key;
     void *value;
     int64_t deadline;        /* its own or its parent's, the earlier one */
-    uint32_t epoch;          /* the runtime whose heap has the timer; CLOCK_EPOCH: clock.c */
+    bool fallback;           /* lock, constant once not armed: the deadline is clock.c's */
     Timer timer;
     ClockEntry entry;
 };
-
-#define CLOCK_EPOCH 0xffffffffu
 
 /* ---- references ------------------------------------------------------------------------------ */
 
@@ -144,9 +144,9 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
 
 /* Takes the deadline of c off the clock that has it. True: its reference has come back. */
 static bool disarm(gort_ctx *c) {
-    if (c->epoch == CLOCK_EPOCH) return clock_del(&c->entry);
+    if (c->fallback) return clock_del(&c->entry);
     M *m = enter();
-    bool back = timer_del(&c->timer) || c->epoch != sched.epoch || !load_acq(&sched.running);
+    bool back = timer_del(&c->timer);
     leave(m);
     return back;
 }
@@ -194,6 +194,21 @@ static void expired(gort_ctx *c) {
 static void expired_timer(M *m, void *arg, uint32_t seq) { expired(arg); }
 static void expired_entry(ClockEntry *e) { expired(container_of(e, gort_ctx, entry)); }
 
+/* The runtime has ended: the deadline goes to the fallback clock, with its reference, unless c is cancelled by now. */
+static void moved(Timer *t) {
+    gort_ctx *c = t->arg;
+    bool start = false;
+    M *m = enter();
+    lock(&c->lock, RANK_CTX);
+    bool armed = c->armed;
+    c->fallback = armed;
+    if (armed) start = clock_add(&c->entry, c->deadline, expired_entry);
+    unlock(&c->lock);
+    leave(m);
+    if (!armed) unref_later(c);
+    if (start && clock_start() < 0) print_fd(2, "gort: no thread for the deadlines of contexts outside of a runtime\n");
+}
+
 /* Arms the deadline, with a reference for the clock, unless c is cancelled by now. 0, -ENOMEM,
  * -EAGAIN: no thread for the fallback clock. */
 static int arm(gort_ctx *c) {
@@ -202,11 +217,10 @@ static int arm(gort_ctx *c) {
     M *m = enter();
     lock(&c->lock, RANK_CTX);
     if (!c->dead) {
-        bool heap = runtime_running();
-        c->epoch = heap ? sched.epoch : CLOCK_EPOCH;
-        c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c};
-        if (heap) r = timer_add(m, &c->timer);
-        else start = clock_add(&c->entry, c->deadline, expired_entry);
+        c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c, .forget = moved};
+        r = runtime_running() ? timer_add(m, &c->timer) : -ENOTCONN;
+        c->fallback = r == -ENOTCONN;
+        if (c->fallback) start = clock_add(&c->entry, c->deadline, expired_entry), r = 0;
         c->armed = r == 0;
         if (c->armed) add_rlx(&c->refs, 1);
     }

@@ -117,7 +117,7 @@ void g_flush(P *p) { give_back(p, p->ngfree); }
 
 uint64_t g_next_id_slow(M *m) {
     P *p = m->p;
-    if (p == NULL) return add_rlx(&sched.next_id, 1);
+    if (p == NULL) return load_rlx(&sched.main_by) == m ? 1 : add_rlx(&sched.next_id, 1);
     p->id_end = add_rlx(&sched.next_id, 16) + 1;
     p->id_next = p->id_end - 16;
     return p->id_next++;

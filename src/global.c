@@ -77,6 +77,14 @@ void global_flatten_locked(void) {
     for (; s->n > 0; drop_oldest(s)) glist_append(&sched.global, batch_at(s, 0));
 }
 
+bool global_remove_locked(G *gp) {
+    global_flatten_locked();
+    G *before = NULL, *at = sched.global.head;
+    for (; at && at != gp; at = at->schedlink) before = at;
+    if (at) glist_remove(&sched.global, before, gp);
+    return at != NULL;
+}
+
 /* ---- getting -------------------------------------------------------------------------------- */
 
 /* Whose turn it is. */

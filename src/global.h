@@ -22,4 +22,7 @@ INLINE void global_spilled_first_locked(void) { sched.spilled.turn &= ~1U; }
 /* sched.lock: everything into the one queue, oldest first (sim.c draws from it). */
 void global_flatten_locked(void);
 
+/* sched.lock: takes gp off. False: it is not here. */
+bool global_remove_locked(G *gp);
+
 #endif

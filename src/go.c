@@ -60,6 +60,7 @@ void go_abandon(M *m, G *gp) {
     Stack *s = gp->stack;
     store_rlx(&gp->status, G_DEAD);
     gp->stack = NULL;
+    gp->lock_depth = 0;
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     add_rlx(&sched.other.ended, 1);
@@ -248,6 +249,7 @@ INLINE void fill_in(M *m, G *gp, gort_fn *fn, void *arg, uintptr_t pc) {
 
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc) {
+    if (unlikely(!load_acq(&sched.running))) return -ENOTCONN; /* in this section: init.c */
     G *gp = g_alloc(m);
     if (unlikely(gp == NULL)) return -ENOMEM;
     fill_in(m, gp, fn, arg, pc);
@@ -300,7 +302,7 @@ static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void 
     if (size > 0 && copy == NULL) return -EINVAL;
     if (attr && attr->stack_size > MAX_STACK) return -EINVAL;
     M *m = enter();
-    int r = likely(load_rlx(&sched.running)) ? go_start(m, attr, fn, arg, copy, size, pc) : -ENOTCONN;
+    int r = go_start(m, attr, fn, arg, copy, size, pc);
     leave(m);
     return r;
 }
@@ -312,7 +314,7 @@ EXPORT int gort_go(gort_fn *fn, void *arg) {
     M *m = enter();
     int r = 0;
     if (unlikely(!start_straight(m, fn, arg, pc)))
-        r = load_rlx(&sched.running) ? go_start(m, NULL, fn, arg, NULL, 0, pc) : -ENOTCONN;
+        r = go_start(m, NULL, fn, arg, NULL, 0, pc);
     leave(m);
     return r;
 }

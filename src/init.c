@@ -11,7 +11,15 @@
  *   4  every thread is told to go (ATTN_EXIT) and woken; those in the pool, in the handler and with
  *      a locked goroutine go at once. One that is inside a blocking call finds out when it comes
  *      back, however late: it is not waited for, and its stack stays until then (send_away)
- *   5  what the goroutines left behind, timers, queues, stacks, is taken back
+ *   5  the sections of plain threads that may believe in this runtime are waited for (await_sections)
+ *   6  the waits of goroutines are undone: no object that outlives the runtime leads to a stack of it, and what one of them was
+ *      granted goes to the next (undo_wait)
+ *   7  step 5 once more, for sections that took a goroutine off an object before step 6 did
+ *   8  what the goroutines left behind, timers, queues, stacks, is taken back
+ *
+ * Plain threads call in at any moment. A section of theirs either sees `running` and takes effect, or does not see it: then
+ * what needs a runtime returns -ENOTCONN, and a goroutine that it would make ready is left to step 8. After step 5 no section is
+ * of the first kind, and after step 7 none knows a G of this runtime.
  */
 #include "chan.h"
 #include "collect.h"
@@ -22,6 +30,7 @@
 #include "g.h"
 #include "garbage.h"
 #include "hook.h"
+#include "houselock.h"
 #include "loop.h"
 #include "m.h"
 #include "maker.h"
@@ -34,6 +43,7 @@
 #include "san.h"
 #include "soft.h"
 #include "sched.h"
+#include "sema.h"
 #include "sim.h"
 #include "sysfault.h"
 #include "split.h"
@@ -47,6 +57,7 @@
 #include <pthread.h>
 
 #define MAIN_STACK ((size_t)1 << 20)
+#define PATIENCE 2000 /* rounds of 50 us and more in which a thread may answer a signal, or leave libc */
 
 bool forked_child;
 
@@ -123,7 +134,7 @@ static void reset(void) {
     sched.npidle = sched.spinning = sched.stop_waiting = 0;
     sched.in_syscall = sched.taken = sched.soft_waiting = sched.poll_waiters = 0;
     sched.main_exited = sched.procs_fixed = 0;
-    sched.next_id = 0;
+    sched.next_id = 1; /* 1 is the main goroutine's, whoever starts one first */
     /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier run. */
     for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
     sched.polled_at = sched.coarse = now;
@@ -162,7 +173,7 @@ maker:
     maker_stop();
 handlers:
     faults_uninstall();
-    preempt_uninstall();
+    preempt_uninstall(false);
 poller:
     netpoll_stop();
 ps:
@@ -175,7 +186,18 @@ ps:
 /* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and gort_exit_syscall. */
 static bool in_kernel(M *m) {
     G *gp = load_rlx(&m->curg);
-    return (load_seq(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL);
+    return (load_seq(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) || load_seq(&m->finishing);
+}
+
+/* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks it by signal to leave, and
+ * where it stands inside libc, to do so behind it (inlibc.c). A call that it sleeps in may return EINTR, which nobody
+ * sees any more. True: it has yet to answer, or is on its way out and runs. */
+static bool on_its_way(M *m) {
+    G *gp = load_rlx(&m->curg);
+    if (load_seq(&m->finishing)) return os_thread_state(m->tid) == 'R';
+    if (gp == NULL || load_seq(&gp->status) == G_SYSCALL || load_rlx(&m->locks) != 0) return false;
+    os_tgkill(m->tid, settings.preempt_signal);
+    return true;
 }
 
 static M *next_of_ours(M *m) {
@@ -190,9 +212,11 @@ static M *next_of_ours(M *m) {
  * is back (TAKEN or the status G_SYSCALL is cleared), then looks at EXIT; we set EXIT first and then look whether
  * it is in there. So it sees EXIT and does nothing but go, or we see that it is back and wait for it. Both sides have a full
  * barrier between the two, but for gort_exit_syscall, for which ours counts twice.
+ *
+ * *asked: how many of those who are left behind are on their way and waited for while there is patience.
  */
-static int send_away(void) {
-    int left = 0;
+static int send_away(int *asked) {
+    int left = *asked = 0;
     for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all))
         if (!(or_seq(&m->attn, ATTN_EXIT) & ATTN_EXIT)) note_wake(&m->note);
     os_membarrier(); /* where there is none, gort_exit_syscall is block_end */
@@ -200,19 +224,65 @@ static int send_away(void) {
         G *gp = load_rlx(&m->curg);
         m->behind = in_kernel(m) ? gp : NULL;
         if (m->behind == NULL) left++;
+        else *asked += on_its_way(m);
     }
     return left;
+}
+
+/* In no section that may know a G of this runtime: of a plain thread, and of one that was left behind. */
+static bool rests(M *m) {
+    return !load_acq(&m->alive) || load_acq(&m->locks) <= load_rlx(&m->rest) || !(load_rlx(&m->attn) & ATTN_SECTION);
+}
+
+/* Every store before it is seen by every section that begins after it, and the other way round. A kernel without membarrier
+ * lets a moment pass in which each processor has written its stores and every thread that was off has passed a barrier. */
+static void barrier_everywhere(void) {
+    if (os_membarrier() == 0) return;
+    fence_full();
+    os_nap(GORT_MS);
+    fence_full();
+}
+
+/*
+ * Waits until every section that is under way now has ended.
+ *
+ *   section                               end of the runtime
+ *   locks++ (or rest = 0)                 running = 0 (or: off the queues)
+ *   compiler barrier                      SECTION into attn of each M; barrier_everywhere
+ *   read running (or the queues)          locks > rest, and SECTION still set: wait
+ *
+ * Each section reads before or after the barrier. Before: its count is seen, and it is waited for. After: it sees what was
+ * stored. SECTION is cleared by leave() (preempt.c), so that a thread which calls in without a pause is not waited for longer.
+ */
+static void await_sections(M *self) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (m != self && load_acq(&m->alive)) or_seq(&m->attn, ATTN_SECTION);
+    barrier_everywhere();
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        while (m != self && !rests(m)) os_nap(20 * GORT_US);
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION);
+}
+
+static void undo_wait(G *gp, void *arg) {
+    if (gp->flags & GF_THREAD) return;
+    if (chan_waits(gp)) chan_abandon(gp);
+    else sleeper_abandon(gp);
 }
 
 static void abandon(G *gp, void *arg) {
     M *m = arg, *on = gp->m;
     if (gp->flags & GF_THREAD) return;
-    if (on && on->behind == gp) return; /* it sees to that itself when it comes, perhaps this moment */
-    if (chan_waits(gp)) chan_abandon(gp); /* a channel may outlive the runtime */
+    if (on && on->behind == gp) { /* it sees to that itself when it comes, perhaps this moment (left, preempt.c) */
+        uint32_t status = G_RUNNABLE;
+        if (cas_seq(&gp->status, &status, G_RUNNING) || status != G_WAITING) return;
+    }
     go_abandon(m, gp);
 }
 
 static void take_back(M *m) {
+    each_g(undo_wait, NULL);
+    house_release_all();
+    await_sections(m);
     for (uint32_t i = 0; i < sched.procs; i++) {
         P *p = sched.ps[i];
         GList list = {0};
@@ -233,13 +303,17 @@ static void take_back(M *m) {
 static void stop(M *m) {
     sysmon_stop();
     maker_stop();
-    while (send_away() > 0) {
+    int asked;
+    for (int patience = PATIENCE; send_away(&asked) > 0 || (asked > 0 && patience-- > 0);) {
         netpoll_break(); /* one may wait there for a timer that is hours away */
         os_nap(50 * GORT_US);
     }
+    tsan_acquire(&sched); /* what goroutines did on threads that have gone */
+    await_sections(m);
+    world_answer_requests(m);
     netpoll_stop();
     faults_uninstall();
-    preempt_uninstall();
+    preempt_uninstall(asked > 0);
     take_back(m);
 }
 
@@ -271,7 +345,9 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         store_seq(&sched.running, 1);  /* before any P can be taken: a new thread asks for it (m.c) */
         open_up();
         tracing_begin_run();
+        sched.main_by = m;
         r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
+        sched.main_by = NULL;
         sub_seq(&sched.in_syscall, 1);
         if (r == 0) {
             page_begin_run();

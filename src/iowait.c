@@ -157,7 +157,9 @@ static NOINLINE int wait_thread(Call *c, int64_t deadline) {
     unlock(&d->lock);
     if (!closed) {
         if (c->vain > CREDIT && lies(c)) c->pace = true;
+        store_rlx(&c->m->rest, c->m->locks);
         thread_poll(c, w.wake_fd, sooner(c, deadline));
+        section_resumes(c->m);
         lock(&d->lock, RANK_POLL);
         if (w.linked) waiter_unlink(&d->threads, &w);
         unlock(&d->lock);

@@ -85,6 +85,7 @@ void m_record_free(M *m) {
 static void use_alt_stack(M *m) {
     if (m->altstack == NULL) m->altstack = os_map(ALT_STACK, false);
     stack_t ss = {.ss_sp = m->altstack, .ss_size = ALT_STACK};
+    if (m->altstack) asan_forget(m->altstack, ALT_STACK); /* a handler may have left it for good (preempt.c) */
     if (m->altstack) os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
 }
 
@@ -143,6 +144,7 @@ static void *thread_main(void *arg) {
     pthread_setspecific(thread_end, NULL);
     tls_m = tls_runner = NULL;
     add_rlx(&sched.threads, -1);
+    tsan_release(&sched); /* for who awaits the end of the runtime (init.c) */
     m_record_free(m);
     return NULL;
 }

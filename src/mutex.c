@@ -193,10 +193,24 @@ static void received(Attempt *a) {
 }
 
 /* The kernel has taken membarrier away from us (a filter that came late): nobody can sleep here. */
-static M *look_again_later(M *m) {
+static M *look_again_later(M *m, Attempt *a) {
+    if (a->awoke) and_seq(&a->mu->state_, ~(uint32_t)WOKEN); /* who yields may never come back */
+    a->awoke = false;
     if (may_yield(m)) return yield(m);
     os_nap(50 * GORT_US);
     return m;
+}
+
+/* It owns the mutex, or WOKEN stands for it: then it competes once more, and lets go of what it gets. */
+static void mutex_abandon(Sleeper *s) {
+    gort_mutex *mu = s->object;
+    Bucket *b = sema_bucket(mu);
+    lock(&b->lock, RANK_PRIM);
+    bool queued = s->queued;
+    if (queued) expire(mu, b, s);
+    unlock(&b->lock);
+    Attempt a = {.mu = mu, .awoke = true};
+    if (!queued && s->taken && (s->granted || !give_up(&a))) gort_mutex_unlock(mu);
 }
 
 /*
@@ -207,7 +221,6 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
     gort_mutex *mu = a->mu;
     Bucket *b = sema_bucket(mu);
     Sleeper s;
-    sleeper_init(&s, m, a->deadline);
     *owner = *expired = false;
     lock(&b->lock, RANK_PRIM);
     for (;;) {
@@ -219,14 +232,16 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
         if (!(old & SLOW) && load_rlx(&slow_first)) {
             if (make_slow(mu)) continue;
             unlock(&b->lock);
-            return look_again_later(m);
+            return look_again_later(m, a);
         }
         if (cas_acq(&mu->state_, &old, settled(a, old | PARKED | (a->starving ? STARVING : 0)))) break;
     }
+    sleeper_init(&s, m, a->deadline, mu, mutex_abandon);
     sema_push(b, &s, mu, a->since != 0);
     if (a->since == 0) a->since = clock_now();
     a->awoke = false;
     m = sleeper_park(m, &s, &b->lock, a->reason, a->deadline, expired);
+    sleeper_over(&s);
     if (*expired) {
         lock(&b->lock, RANK_PRIM);
         expire(mu, b, &s);
@@ -238,17 +253,15 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
     return m;
 }
 
-/* 0, or -ETIMEDOUT. */
-NOINLINE int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason) {
-    if (in_forked_child()) return -ENOTCONN;
+/* In a section of depth 1. *r: 0, or -ETIMEDOUT. */
+static M *lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int *r) {
     Attempt a = {.mu = mu, .deadline = deadline, .reason = reason};
     bool owner = false, expired = false;
-    int r = 0;
     uint32_t old;
-    M *m = enter();
+    *r = 0;
     while (!take(&a, &old)) {
         if (expired || (deadline != GORT_FOREVER && os_now() >= deadline)) {
-            r = give_up(&a) ? -ETIMEDOUT : 0;
+            *r = give_up(&a) ? -ETIMEDOUT : 0;
             break;
         }
         if (!(old & STARVING) && a.since == 0 && can_spin(m, &a)) {
@@ -262,8 +275,20 @@ NOINLINE int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason) 
             break;
         }
     }
-    leave(m);
+    return m;
+}
+
+/* 0, or -ETIMEDOUT. */
+NOINLINE int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason) {
+    if (in_forked_child()) return -ENOTCONN;
+    int r;
+    leave(lock_in_section(enter(), mu, deadline, reason, &r));
     return r;
+}
+
+M *mutex_lock_in_section(M *m, gort_mutex *mu) {
+    int r;
+    return lock_in_section(m, mu, GORT_FOREVER, WAIT_MUTEX, &r);
 }
 
 INLINE bool wakes_nobody(uint32_t state) {

@@ -24,4 +24,7 @@ INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     return r;
 }
 
+/* In a section of depth 1; returns in it, with the mutex. */
+M *mutex_lock_in_section(M *m, gort_mutex *mu);
+
 #endif

@@ -17,6 +17,7 @@
  * Only the resolver and snprintf come from libc here, outside of sections; errno is put back.
  */
 #include "addr.h"
+#include "houselock.h"
 #include "io.h"
 #include "sysfault.h"
 
@@ -185,16 +186,16 @@ static bool stale(const Addr *a) {
 }
 
 static int listen_unix(const Addr *a, int backlog) {
-    static gort_mutex one_at_a_time;
+    static HouseLock one_at_a_time;
     int fd = new_socket(AF_UNIX);
     if (fd < 0) return fd;
-    gort_mutex_lock(&one_at_a_time);
+    house_lock(&one_at_a_time);
     int r = bind_and_listen(fd, &a->sa, a->len, backlog);
     if (r == -EADDRINUSE && a->un.sun_path[0] != 0 && stale(a)) {
         sys6(SYS_unlinkat, AT_FDCWD, a->un.sun_path, 0, 0, 0, 0);
         r = bind_and_listen(fd, &a->sa, a->len, backlog);
     }
-    gort_mutex_unlock(&one_at_a_time);
+    house_unlock(&one_at_a_time);
     if (r == 0) return fd;
     gort_close(fd);
     return r;

@@ -27,6 +27,7 @@
  * do not run any more by then.
  */
 #include "page.h"
+#include "houselock.h"
 #include "blockprof.h"
 #include "dump.h"
 #include "env.h"
@@ -375,13 +376,13 @@ static bool is_loopback(const char *local) {
 
 static int listen_on(const char *addr) {
     char local[300], at[300];
-    static gort_mutex making;
+    static HouseLock making;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
     print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr); /* ours: not to all */
     int fd = gort_listen(at, 0);
     if (fd < 0) return fd;
     int e = gort_local_addr(fd, local, sizeof local);
-    gort_mutex_lock(&making);
+    house_lock(&making);
     uint32_t n = load_rlx(&page.nlisteners);
     if (e == 0 && n == LISTENERS) e = -EMFILE;
     if (e == 0) {
@@ -395,7 +396,7 @@ static int listen_on(const char *addr) {
             print_fd(2, "gort: live page on http://%s/%s%s\n", local, l->open ? "" : "?token=", l->token);
         }
     }
-    gort_mutex_unlock(&making);
+    house_unlock(&making);
     if (e < 0) gort_close(fd);
     return e;
 }

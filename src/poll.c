@@ -156,7 +156,9 @@ static int wait_thread(Poll *p, int64_t deadline) {
         if (wake_fd < 0 && left > PACE) left = PACE;
         struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
         bool forever = deadline == GORT_FOREVER && wake_fd >= 0;
+        store_rlx(&p->m->rest, p->m->locks);
         sys6(SYS_ppoll, set, p->n + 1, forever ? NULL : &ts, NULL, 0, 0);
+        section_resumes(p->m);
     }
     int closed = unlink_all(p, true);
     if (wake_fd >= 0) sys6(SYS_close, wake_fd, 0, 0, 0, 0, 0);

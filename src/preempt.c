@@ -18,6 +18,7 @@
 #include "blocking.h"
 #include "global.h"
 #include "home.h"
+#include "inlibc.h"
 #include "loop.h"
 #include "maker.h"
 #include "retake.h"
@@ -46,8 +47,9 @@ static bool installed;
 static void left(M *m, void *arg) {
     G *gp = arg;
     /* From the handler it comes with its place in the global queue: others still link themselves behind it there, so it
-     * goes with all that is queued (init.c). */
-    if (load_rlx(&gp->status) != G_RUNNABLE) go_abandon(m, gp);
+     * goes with all that is queued. Unless that has gone already: then the status is another (abandon, init.c). */
+    uint32_t queued = G_RUNNABLE;
+    if (!cas_seq(&gp->status, &queued, G_WAITING)) go_abandon(m, gp);
 }
 
 static NORETURN void leave_runtime(M *m) {
@@ -121,6 +123,7 @@ NOINLINE M *enter_slow(M *m) {
 NOINLINE M *enter_asked(M *m) { return m->locks == 1 ? enter_slow(m) : m; }
 
 NOINLINE void leave_slow(M *m) {
+    if (unlikely(m->plain) && m->locks == 0) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION); /* init.c */
     if (m->locks != 0 || m->plain || m->curg == NULL) return;
     if (load_rlx(&m->curg->status) == G_SYSCALL) return;
     m->locks = 1;
@@ -132,12 +135,22 @@ NOINLINE void leave_slow(M *m) {
 
 /* ---- asked by signal -------------------------------------------------------------------------- */
 
+/* The runtime has ended. True: gp stands inside libc, and leaves where it returns. */
+static bool leaves_behind_libc(M *m, G *gp, void *context) {
+    if (context == NULL || !inlibc_trap(gp, context)) return false;
+    m->in_handler = false;
+    tsan_release(&sched); /* pairs with stop (init.c), as for threads that have gone */
+    store_seq(&m->finishing, 1); /* with send_away (init.c), which waits for it, or leaves it behind where it sleeps */
+    return true;
+}
+
 /* In the handler: waits until somebody brings a P. */
 static void wait_for_p(M *m, G *gp, void *context) {
-    m->context = context;
     note_sleep(&m->note);
-    m->context = NULL;
-    if (load_rlx(&m->attn) & ATTN_EXIT) leave_runtime(m); /* over to g0, never back */
+    if (load_rlx(&m->attn) & ATTN_EXIT) {
+        if (leaves_behind_libc(m, gp, context)) return;
+        leave_runtime(m); /* over to g0, never back */
+    }
     P *p = m->nextp;
     m->nextp = NULL;
     m->nextg = NULL;
@@ -153,6 +166,8 @@ static void wait_for_p(M *m, G *gp, void *context) {
     store_rlx(&gp->status, G_RUNNING);
     bump(&p->n.switches, 1);
     trace_start(m, gp);
+    if (unlikely(load_rlx(&sched.stop_waiting)) && context && inlibc_trap(gp, context))
+        or_seq(&m->attn, ATTN_PREEMPT); /* world.c lends it the P until then */
 }
 
 /* sched.lock: gp, which this thread keeps, waits in the global queue. */
@@ -233,12 +248,17 @@ static void preempt_here(M *m, void *context) {
     G *gp = m->curg;
     for (;;) {
         uint32_t attn = load_rlx(&m->attn);
-        if (attn & ATTN_EXIT) leave_runtime(m);
+        if (attn & ATTN_EXIT) {
+            if (load_rlx(&gp->status) == G_SYSCALL || leaves_behind_libc(m, gp, context)) return;
+            leave_runtime(m);
+        }
         if (attn & ATTN_PENDING) {
             cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
             continue;
         }
         if (load_rlx(&gp->status) == G_SYSCALL) return;
+        bool world = load_rlx(&sched.stop_waiting) && (attn & (ATTN_TAKEN | ATTN_PREEMPT));
+        if (world && context && inlibc_trap(gp, context)) return; /* comes back here from the trap */
         if (attn & ATTN_TAKEN) {
             come_back_here(m, gp, context);
             continue;
@@ -254,7 +274,22 @@ static void preempt_here(M *m, void *context) {
     }
 }
 
+/* The same, with the context at hand for who finds this M in_handler (dump.c, world.c, collect.c). */
+static void preempt_in_handler(M *m, void *context) {
+    m->context = context;
+    preempt_here(m, context);
+    m->context = NULL;
+}
+
 void preempt_in_prologue(M *m) { preempt_here(m, NULL); }
+
+void preempt_after_libc(M *m) {
+    m->locks = 1;
+    fence_compiler();
+    if (load_rlx(&m->attn) != 0) preempt_here(m, NULL);
+    fence_compiler();
+    store_rel(&m->locks, 0);
+}
 
 /* Functions marked GORT_NOPREEMPT: a section of the program, whose ends the linker knows. */
 extern char __start_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
@@ -281,13 +316,13 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
         *__errno_location() = err;
         return;
     }
-    arch_repair_eintr(context);
     M *m = getm();
+    if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context); /* else the call may end */
     capture_here(m, context);
     if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !in_nopreempt(arch_context_pc(context))) {
         m->locks = 1;
         fence_compiler();
-        if (load_rlx(&m->attn) != 0) preempt_here(m, context);
+        if (load_rlx(&m->attn) != 0) preempt_in_handler(m, context);
         fence_compiler();
         store_rel(&m->locks, 0);
     }
@@ -320,6 +355,7 @@ void preempt_mask(void) {
 }
 
 int preempt_install(void) {
+    if (installed) return 0; /* a thread that was left behind may still take the signal */
     struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART};
     sa.sa_sigaction = on_signal;
     sigemptyset(&sa.sa_mask);
@@ -329,8 +365,8 @@ int preempt_install(void) {
     return 0;
 }
 
-void preempt_uninstall(void) {
-    if (!installed) return;
+void preempt_uninstall(bool awaited) {
+    if (!installed || awaited) return;
     sigaction(settings.preempt_signal, &previous, NULL);
     installed = false;
 }

@@ -7,11 +7,12 @@
 #include "runtime.h"
 
 int preempt_install(void);   /* the handlers, at every start of a runtime */
-void preempt_uninstall(void);
+void preempt_uninstall(bool awaited); /* a thread has yet to take the signal: they stay */
 void preempt_unmask(void);   /* this thread takes signals as gort_main's caller did, and ours */
 void preempt_mask(void);
 void preempt_in_prologue(M *m); /* its goroutine stands in a prologue (split.c); m->locks is 1. Perhaps
                                    stops the thread, as the signal would */
+void preempt_after_libc(M *m);  /* likewise, where a call of libc has returned into the trap (inlibc.c); outside of a section */
 void preempt_m(M *m);        /* asks m's goroutine to yield: flag, and signal if the thread runs */
 
 #endif

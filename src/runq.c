@@ -63,6 +63,19 @@ G *runq_steal(P *p, P *victim, bool slot_too, uint32_t *moved) {
     return gp;
 }
 
+bool runq_remove(P *p, G *gp) {
+    uint32_t at = load_acq(&p->head), tail = load_rlx(&p->tail);
+    if (load_rlx(&p->runnext) == gp) {
+        store_rlx(&p->runnext, NULL);
+        return true;
+    }
+    while (at != tail && p->ring[at % RING] != gp) at++;
+    if (at == tail) return false;
+    for (; at + 1 != tail; at++) p->ring[at % RING] = p->ring[(at + 1) % RING];
+    store_rel(&p->tail, tail - 1);
+    return true;
+}
+
 void runq_drain(P *p, GList *list) {
     G *next = load_rlx(&p->runnext);
     if (next) {

@@ -77,6 +77,9 @@ bool runq_overflow(P *p, G *gp, GList *list);
 /* Thief: moves half of victim's ring into p's, and gives the last one. *moved counts all. */
 G *runq_steal(P *p, P *victim, bool slot_too, uint32_t *moved);
 
+/* With the world stopped: takes gp off. False: it is not here. */
+bool runq_remove(P *p, G *gp);
+
 /* Holder, or with the world stopped: everything into list. */
 void runq_drain(P *p, GList *list);
 

@@ -97,7 +97,7 @@ struct G {
     Stack *stack;     /* while it has one */
     uint32_t futex;   /* GF_THREAD: 1 once it was made ready */
     uint32_t parent;  /* low bits of the creator's id */
-    void *waiting;    /* head of its list of waiters, for the prims */
+    void *waiting;    /* its first Sudog (chan.h), or its Sleeper with the lowest bit set (sema.h) */
     uintptr_t created_at; /* return address of the call that started it */
     void *spare;
 } ALIGNED(CACHE_LINE);
@@ -177,8 +177,9 @@ enum {
     ATTN_PREEMPT = 1, /* the monitor wants curg to yield */
     ATTN_PENDING = 2, /* the monitor is about to take the P: clear it by CAS to keep it */
     ATTN_TAKEN = 4,   /* the P is gone (retake.c) */
+    ATTN_EXIT = 8,    /* the runtime this M belongs to has ended: leave for good */
     ATTN_SIM = 16,    /* always, in a simulation: every call takes the slow way (sim.c) */
-    ATTN_EXIT = 8     /* the runtime this M belongs to has ended: leave for good */
+    ATTN_SECTION = 32 /* a plain thread's: clear it when the section ends (init.c) */
 };
 
 /* Runs after a parking G has left its stack; see park(). */
@@ -206,10 +207,11 @@ struct M {
     Handling *handling;  /* NULL: a program without C++ */
     void *left_at;       /* where the goroutine that waits goes on in the program (arch.h) */
     uint32_t pins;       /* gort_pin nesting */
+    uint32_t rest;       /* atomic: sections at this depth know no G: a plain thread asleep, a call under way (init.c) */
     bool plain;          /* a plain thread's */
     bool spinning;       /* counted in sched.spinning */
     bool in_handler;     /* waits in the preemption handler, with its G (sched.lock) */
-    bool blocked;        /* in an announced blocking call */
+    uint32_t finishing;  /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.c) */
     bool world;          /* holds the stopped world */
     bool inherit;        /* the next G comes from the LIFO slot: no new slice */
     uint8_t unanswered;  /* monitor: signals without effect so far */
@@ -372,6 +374,7 @@ typedef struct Sched {
     uint32_t procs_fixed;   /* the program has chosen the number of Ps itself */
     uint32_t signal_channels; /* gort_signal_notify registrations: no deadlock while there is one */
     uint64_t next_id;
+    M *main_by;             /* the caller of gort_main, while it starts goroutine 1 */
     uint64_t threads_created;
     uint32_t threads;       /* alive, monitor and maker included */
     Counters other;         /* counted where no P is at hand (add_rlx) */

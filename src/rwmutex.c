@@ -54,6 +54,23 @@ INLINE bool reader_enter(gort_rwmutex *rw, uint32_t *old) {
     return false;
 }
 
+/* The reader s, queued for nothing: takes it off, and the mark with the last. Bucket locked. */
+static void reader_expire(gort_rwmutex *rw, Bucket *b, Sleeper *s) {
+    if (s->queued) sema_remove(b, s);
+    if (!sema_has(b, &rw->reader_sema_)) and_seq(word_of(rw), ~(uint32_t)HELD);
+}
+
+/* Not queued any more, it has been counted in, unless its deadline was faster. */
+static void reader_abandon(Sleeper *s) {
+    gort_rwmutex *rw = s->object;
+    Bucket *b = sema_bucket(rw);
+    lock(&b->lock, RANK_PRIM);
+    bool queued = s->queued;
+    if (queued) reader_expire(rw, b, s);
+    unlock(&b->lock);
+    if (!queued && s->taken) gort_rwmutex_runlock(rw);
+}
+
 static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
     if (passed(deadline)) return -ETIMEDOUT;
@@ -61,7 +78,6 @@ static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
     bool timed_out = false;
     Sleeper s;
     M *m = enter();
-    sleeper_init(&s, m, deadline);
     lock(&b->lock, RANK_PRIM);
     uint32_t old = load_rlx(word_of(rw));
     do {
@@ -71,12 +87,13 @@ static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
             return 0;
         }
     } while (!cas_acq(word_of(rw), &old, old | HELD));
+    sleeper_init(&s, m, deadline, rw, reader_abandon);
     sema_push(b, &s, &rw->reader_sema_, false);
     m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_R, deadline, &timed_out);
+    sleeper_over(&s);
     if (timed_out) {
         lock(&b->lock, RANK_PRIM);
-        if (s.queued) sema_remove(b, &s);
-        if (!sema_has(b, &rw->reader_sema_)) and_seq(word_of(rw), ~(uint32_t)HELD);
+        reader_expire(rw, b, &s);
         unlock(&b->lock);
     }
     leave(m);
@@ -154,6 +171,19 @@ static bool writer_expire(gort_rwmutex *rw, M *m, Bucket *b, Sleeper *s) {
     return owner;
 }
 
+/* It holds w_. Owner or withdrawn, that goes too. */
+static void writer_abandon(Sleeper *s) {
+    gort_rwmutex *rw = s->object;
+    bool owner = !s->queued;
+    if (!owner) {
+        M *m = enter();
+        owner = writer_expire(rw, m, sema_bucket(rw), s);
+        leave(m);
+    }
+    if (owner) gort_rwmutex_unlock(rw);
+    else gort_mutex_unlock(&rw->w_);
+}
+
 /* Holding w_, with readers in: announces, and waits for them to leave. */
 static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
@@ -162,15 +192,16 @@ static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
     bool timed_out = false;
     Sleeper s;
     M *m = enter();
-    sleeper_init(&s, m, deadline);
     lock(&b->lock, RANK_PRIM);
     uint32_t old = load_rlx(word_of(rw));
     while (!cas_acq(word_of(rw), &old, old | WRITER)) {}
     if (old < READER) {
         unlock(&b->lock); /* they have left */
     } else {
+        sleeper_init(&s, m, deadline, rw, writer_abandon);
         sema_push(b, &s, &rw->writer_sema_, false);
         m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_W, deadline, &timed_out);
+        sleeper_over(&s);
         if (timed_out) timed_out = !writer_expire(rw, m, b, &s);
     }
     leave(m);

@@ -205,6 +205,7 @@ static NOINLINE void park_thread(M *m, Lock *l, commit_fn *commit, void *arg, in
     int err = *m->errno_at;
     if (l) unlock(l);
     if (commit) commit(m, arg);
+    store_rlx(&m->rest, m->locks);
     while (load_acq(&gp->futex) == 0) {
         if (os_futex_wait(&gp->futex, 0, deadline) != -ETIMEDOUT) continue;
         if (unlikely(sim_on)) sim_waited(deadline);
@@ -214,6 +215,7 @@ static NOINLINE void park_thread(M *m, Lock *l, commit_fn *commit, void *arg, in
         }
         deadline = GORT_FOREVER; /* somebody claimed it: the wake-up is on its way */
     }
+    section_resumes(m);
     store_rlx(&gp->futex, 0);
     *m->errno_at = err;
 }
@@ -323,7 +325,10 @@ static NOINLINE void wake_thread(G *gp) {
     os_futex_wake(&gp->futex, 1);
 }
 
+/* By a plain thread, or inside a blocking call. When the runtime has ended gp runs no further: the end takes it back with
+ * all others, and waits for the sections that still hold it (init.c). */
 static NOINLINE void ready_without_p(M *m, G *gp) {
+    if (unlikely(!load_acq(&sched.running))) return;
     global_put(gp);
     wake_after_submit(m);
 }
@@ -369,6 +374,7 @@ void ready_list(M *m, GList *list) {
         any = true;
         if (m->p == NULL || !runq_push(m->p, gp)) glist_push(&global, gp);
     }
+    if (m->p == NULL && unlikely(!load_acq(&sched.running))) return; /* as in ready_without_p */
     if (global.head) global_put_list(&global);
     if (any) wake_after_submit(m);
 }

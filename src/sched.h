@@ -48,6 +48,13 @@ INLINE void leave(M *m) {
     if (unlikely(load_rlx(&m->attn) != 0)) leave_slow(m);
 }
 
+/* The section of a plain thread that has slept, or of a call that has ended, counts again. Pairs with the barrier in
+ * await_sections() (init.c): it sees the rest gone, or this section sees that the runtime has ended. */
+INLINE void section_resumes(M *m) {
+    store_rlx(&m->rest, 0);
+    fence_compiler();
+}
+
 /* The current G, or the pseudo-G of this plain thread. In a section. */
 INLINE G *self(M *m) { return m->curg; }
 INLINE bool is_goroutine(M *m) { return !m->plain; }

@@ -70,7 +70,7 @@ static void print_m(Out *o, M *m) {
     out_str(o, " curg=");
     out_g(o, load_rlx(&m->curg));
     out_fmt(o, " locks=%u spinning=%s blocked=%s lockedg=", load_rlx(&m->locks), yes(m->spinning),
-            yes(m->blocked));
+            yes(load_rlx(&m->rest) != 0));
     out_g(o, load_rlx(&m->lockedg));
     out_str(o, "\n");
 }

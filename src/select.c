@@ -191,6 +191,7 @@ INLINE void queue_all(Select *s, G *gp, uint32_t ticket) {
         if (last) last->link = w;
         last = w++;
     }
+    if (last) s->waiters->allocated = s->n > SMALL;
     gp->waiting = last ? s->waiters : NULL;
 }
 
@@ -274,7 +275,15 @@ static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t dead
     return block(m, &s);
 }
 
+/* Without a channel there is nothing to wait on, and no memory is needed. */
+static bool no_channel(const gort_case *cases, int n) {
+    for (int i = 0; i < n; i++)
+        if (cases[i].ch) return false;
+    return true;
+}
+
 static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
+    if (no_channel(cases, n)) return block_small(enter(), cases, 1, deadline);
     Sudog *waiters = quiet_alloc((sizeof(Sudog) + sizeof(gort_chan *)) * (size_t)n);
     if (waiters == NULL) return -ENOMEM;
     Select s = {cases, n, deadline, (gort_chan **)(waiters + n), waiters, 0};

@@ -54,6 +54,18 @@ static void expire(gort_sem *sem, M *m, Sleeper *s) {
     wake(m, &list);
 }
 
+/* Not queued any more, it has its permits, unless its deadline was faster. */
+static void sem_abandon(Sleeper *s) {
+    gort_sem *sem = s->object;
+    M *m = enter();
+    lock(lock_of(sem), RANK_PRIM);
+    bool queued = s->queued;
+    unlock(lock_of(sem));
+    if (queued) expire(sem, m, s);
+    else if (s->taken) gort_sem_release(sem, s->amount);
+    leave(m);
+}
+
 static int acquire(gort_sem *sem, int64_t n, int64_t deadline) {
     if (n < 0) fatal("acquire of a negative number of permits");
     Sleeper s;
@@ -66,10 +78,11 @@ static int acquire(gort_sem *sem, int64_t n, int64_t deadline) {
         unlock(lock_of(sem));
         timed_out = true;
     } else {
-        sleeper_init(&s, m, deadline);
+        sleeper_init(&s, m, deadline, sem, sem_abandon);
         s.amount = n;
         sleepq_push(queue_of(sem), &s);
         m = sleeper_park(m, &s, lock_of(sem), WAIT_SEMA, deadline, &timed_out);
+        sleeper_over(&s);
         if (timed_out) expire(sem, m, &s);
     }
     leave(m);

@@ -14,6 +14,9 @@
  * until its owner has taken it off or found it taken off, under the lock of its queue.
  */
 typedef struct Sleeper Sleeper;
+/* The wait of a goroutine that will never run again is undone: off the queue, and what it was granted or woken for goes
+ * to the next. See sleeper_abandon(). */
+typedef void abandon_fn(Sleeper *s);
 struct Sleeper {
     /* the queue's lock: */
     Sleeper *next, *prev;
@@ -24,9 +27,12 @@ struct Sleeper {
     bool timed;         /* has a deadline: a waker must claim it */
     uint32_t ticket;    /* timed: of wait_begin() */
     G *gp;
-    const void *key;    /* the table: what it waits for */
-    int64_t amount;     /* sem.c: permits wanted */
+    void *object;       /* what the call waits for */
+    abandon_fn *abandon;
+    const void *key;    /* the table: under which address it is queued */
+    int64_t amount;     /* sem.c: permits wanted; close.c: the descriptor */
     /* Left by who took it off, read by its owner after it was woken: */
+    bool taken;         /* it was woken, and not by its deadline */
     bool granted;       /* what it waited for is its own already */
     /* the bucket's lock, valid in the first sleeper of a key only: */
     Sleeper *last;      /* of the same key */
@@ -37,17 +43,39 @@ typedef struct SleepQ {
     Sleeper *first, *last;
 } SleepQ;
 
-/* Prepares a wait of the current G. In a section. */
-INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline) {
+/* Prepares a wait of the current G for object. In a section. Until sleeper_over() the G's record leads to s, so that the end
+ * of a runtime can undo the wait: g->waiting is s with the lowest bit set (a channel's Sudog has it clear). */
+INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, abandon_fn *abandon) {
     s->gp = self(m);
-    s->queued = s->notified = s->parked = s->granted = false;
+    s->queued = s->notified = s->parked = s->taken = s->granted = false;
+    s->object = object;
+    s->abandon = abandon;
+    s->gp->waiting = (char *)s + 1;
     s->timed = deadline != GORT_FOREVER;
     if (s->timed) s->ticket = wait_begin(s->gp);
 }
 
+/* The G knows how its wait has ended. In the section in which it found out. */
+INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
+
+/*
+ * The runtime has ended and gp will never run again. Where it stands in a wait, that is undone as if its deadline had passed;
+ * where it was woken and has not run since, what it was woken with is passed on. Before any stack is given away: the
+ * object may stand on one.
+ */
+INLINE void sleeper_abandon(G *gp) {
+    if (((uintptr_t)gp->waiting & 1) == 0) return;
+    Sleeper *s = (Sleeper *)((char *)gp->waiting - 1);
+    gp->waiting = NULL;
+    s->abandon(s);
+}
+
 /* True: the caller, who took s off its queue, is the one that wakes it. False: its deadline was
  * faster; it needs no more attention. */
-INLINE bool sleeper_claim(Sleeper *s) { return !s->timed || wait_claim(s->gp, s->ticket); }
+INLINE bool sleeper_claim(Sleeper *s) {
+    s->taken = !s->timed || wait_claim(s->gp, s->ticket);
+    return s->taken;
+}
 
 /* Parks the current G, queued as s under l, until it is woken or the deadline has passed. Unlocks
  * l. After a timeout the caller takes s off. */

@@ -8,7 +8,7 @@
  * back). It is started with the first watch and stays; it has all signals masked, so that handlers
  * run in the program's threads, and takes part in no deadlock: it counts as the runtime's own.
  *
- * The table of watches is guarded by a gort_mutex, since sending may not happen under a runtime
+ * The table of watches is guarded by a house lock, since sending may not happen under a runtime
  * lock of the channels' rank, and goroutines and the thread both take it. gort_signal_stop() first
  * delivers what has been counted, then unhooks: after it has returned nothing more arrives, and
  * what came before it is there.
@@ -23,6 +23,7 @@
  */
 #include "sigwatch.h"
 #include "chan.h"
+#include "houselock.h"
 #include "san.h"
 #include "sysfault.h"
 
@@ -37,7 +38,7 @@ typedef struct Watch {
 } Watch;
 
 static struct {
-    gort_mutex lock;
+    HouseLock lock;
     /* lock: */
     Watch *watches[SIGNALS];
     struct sigaction before[SIGNALS]; /* valid while watched */
@@ -73,10 +74,10 @@ static void *signal_main(void *unused) {
     leave(m);
     for (;;) {
         uint32_t seen = load_acq(&changes);
-        gort_mutex_lock(&table.lock);
+        house_lock(&table.lock);
         for (int signo = 1; signo < SIGNALS; signo++)
             if (load_rlx(&counts[signo]) != 0) deliver(signo);
-        gort_mutex_unlock(&table.lock);
+        house_unlock(&table.lock);
         os_futex_wait(&changes, seen, GORT_FOREVER);
     }
     return NULL;
@@ -137,7 +138,7 @@ static int watch(gort_chan *ch, int signo) {
     *w = (Watch){.ch = ch};
     *at = w;
     int r = start_thread();
-    if (r == 0 && table.watches[signo] == w) r = hook_in(signo);
+    if (r == 0 && !load_rlx(&watched[signo])) r = hook_in(signo);
     if (r < 0) {
         *at = NULL;
         quiet_free(w);
@@ -156,9 +157,9 @@ static bool may_watch(int signo) {
 EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
     if (!runtime_running()) return -ENOTCONN;
     if (ints == NULL || ints->elem_size != sizeof(int) || !may_watch(signo)) return -EINVAL;
-    gort_mutex_lock(&table.lock);
+    house_lock(&table.lock);
     int r = watch(ints, signo);
-    gort_mutex_unlock(&table.lock);
+    house_unlock(&table.lock);
     return r;
 }
 
@@ -178,9 +179,9 @@ EXPORT int gort_signal_stop(gort_chan *ints) {
     if (!runtime_running()) return -ENOTCONN;
     if (ints == NULL) return -EINVAL;
     int n = 0;
-    gort_mutex_lock(&table.lock);
+    house_lock(&table.lock);
     for (int signo = 1; signo < SIGNALS; signo++) n += unwatch(ints, signo);
-    gort_mutex_unlock(&table.lock);
+    house_unlock(&table.lock);
     for (; n > 0; n--) gort_chan_release(ints); /* may be the last */
     return 0;
 }

@@ -32,6 +32,9 @@ struct Stack {
     Segment *kept;      /* split.c: a large one that was just left */
     Segment *blocks;    /* split.c: dynamic arrays that did not fit */
     uintptr_t live;     /* collect.c, while all are stopped: where it begins */
+    uintptr_t *trap_at; /* inlibc.c: the return address out of libc that was replaced; NULL: none */
+    uintptr_t trap_ret; /*   what it was */
+    uint32_t trap_tries;
     uint64_t magic;     /* finds a record overwritten from below the next stack */
 } ALIGNED(64);
 

@@ -24,9 +24,8 @@
  *
  * fire() runs in the scheduler, where nothing may be freed: see garbage_leave().
  *
- * A runtime that ends forgets its timers. Their references stay behind; the timer's epoch tells,
- * and stop or free drop them. Where the heap's reference is the only one (gort_after, gort_tick
- * without an owner), nobody could: timer_forget() drops it.
+ * A runtime that ends forgets its timers: one that it takes off a heap is disarmed, and the heap's reference dropped
+ * (forget). Whoever gets a timer off its heap, stop, fire or forget, has that reference; nobody else.
  *
  * TSan: arming releases, the started goroutine acquires.
  */
@@ -52,7 +51,6 @@ struct gort_timer {
     /* lock: */
     bool armed;
     uint32_t seq;      /* of the latest arming */
-    uint32_t epoch;    /* the runtime that knows it */
     int64_t period;    /* 0: one shot */
     /* constant: */
     gort_fn *fn;
@@ -136,13 +134,13 @@ static void unref_later(gort_timer *t) {
 }
 
 static void fire(M *m, void *arg, uint32_t seq);
+static void forget(Timer *t);
 
 /* Puts t on a heap. The reference for it is the caller's to give. Locked. */
 static int arm(M *m, gort_timer *t, int64_t when) {
-    t->t = (Timer){.when = when, .fn = fire, .arg = t, .seq = ++t->seq};
+    t->t = (Timer){.when = when, .fn = fire, .arg = t, .seq = ++t->seq, .forget = forget};
     int r = timer_add(m, &t->t);
     t->armed = r == 0;
-    t->epoch = sched.epoch;
     return r;
 }
 
@@ -150,8 +148,7 @@ static int arm(M *m, gort_timer *t, int64_t when) {
 static bool disarm(gort_timer *t, int *refs) {
     bool was = t->armed;
     t->armed = false;
-    if (was && (timer_del(&t->t) || t->epoch != sched.epoch || !load_acq(&sched.running)))
-        (*refs)++;
+    if (was && timer_del(&t->t)) (*refs)++;
     return was;
 }
 
@@ -186,10 +183,13 @@ static void fire(M *m, void *arg, uint32_t seq) {
     if (!again) unref_later(t);
 }
 
-void timer_forget(Timer *t) {
-    if (t->fn != fire) return; /* a deadline, on a stack that goes too */
+/* The runtime has ended: the heap's reference comes with it, as with fire(). */
+static void forget(Timer *t) {
     gort_timer *own = t->arg;
-    if (load_acq(&own->refs) == 1) unref_later(own);
+    lock(&own->lock, RANK_TIMER);
+    own->armed = false;
+    unlock(&own->lock);
+    unref_later(own);
 }
 
 /* A timer, armed, with a reference for the program. NULL: no memory, no runtime. */

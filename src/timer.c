@@ -113,6 +113,7 @@ static void remove_at(TimerHeap *h, uint32_t i) {
 
 int timer_add(M *m, Timer *t) {
     if (t->when < 0) t->when = GORT_FOREVER - 1;
+    if (unlikely(m->p == NULL) && !load_acq(&sched.running)) return -ENOTCONN; /* the end has cleared the heaps, or will */
     TimerHeap *h = &(m->p ? m->p : sched.ps[0])->timers;
     lock(&h->lock, RANK_TIMERS);
     bool earliest = false, ok = insert(h, t, &earliest);
@@ -147,18 +148,7 @@ bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *
         *arg = t->arg;
         *seq = t->seq;
         due = true;
-        if (t->period > 0) { /* keeps its place in the beat however late it is */
-            int64_t next;
-            int64_t skip = (now - t->when) / t->period + 1;
-            if (__builtin_mul_overflow(t->period, skip, &next) ||
-                __builtin_add_overflow(t->when, next, &next))
-                next = GORT_FOREVER - 1;
-            t->when = h->at[0].when = next;
-            sift_down(h, 0);
-            publish_first(h);
-        } else {
-            remove_at(h, 0);
-        }
+        remove_at(h, 0);
     }
     unlock(&h->lock);
     return due;
@@ -192,13 +182,20 @@ void timers_move(TimerHeap *to, TimerHeap *from) {
     unlock(&from->lock);
 }
 
-void timers_clear(TimerHeap *h) {
+/* The last of the heap, taken off; NULL: there is none. */
+static Timer *take_last(TimerHeap *h) {
+    Timer *t = NULL;
     lock(&h->lock, RANK_TIMERS);
-    for (uint32_t i = 0; i < h->count; i++) {
-        Timer *t = h->slots[h->at[i].slot].timer;
-        store_rel(&t->heap, NOT_ARMED);
-        timer_forget(t);
+    if (h->count > 0) {
+        t = h->slots[h->at[h->count - 1].slot].timer;
+        remove_at(h, h->count - 1);
     }
-    forget_all(h);
     unlock(&h->lock);
+    return t;
+}
+
+/* One at a time: plain threads may delete meanwhile, and who forgets one takes locks of its own. */
+void timers_clear(TimerHeap *h) {
+    for (Timer *t; (t = take_last(h)) != NULL;)
+        if (t->forget) t->forget(t);
 }

@@ -14,16 +14,16 @@ typedef void timer_fn(M *m, void *arg, uint32_t seq);
  * firing copies what it needs under the heap's lock. All fields belong to the heap while armed. */
 struct Timer {
     int64_t when;
-    int64_t period;      /* > 0: armed again when it fires */
     timer_fn *fn;
     void *arg;
     uint32_t seq;
     uint32_t slot;       /* heap.lock: its slot */
     TimerHeap *heap;     /* atomic; changes under the lock of the heap it names; NULL: not armed */
+    void (*forget)(Timer *t); /* the runtime has ended and t is off its heap; NULL: it goes with its stack */
 };
 
-/* Arms t on the heap of m's P (of some P where m has none). A runtime must be running.
- * 0, -ENOMEM. In a section; takes RANK_TIMERS. */
+/* Arms t on the heap of m's P (of some P where m has none). 0, -ENOMEM, -ENOTCONN: no runtime. In a section; takes
+ * RANK_TIMERS. */
 int timer_add(M *m, Timer *t);
 /* True: it was armed and is not any more. False: it had fired (its function runs or has run). */
 bool timer_del(Timer *t);
@@ -34,6 +34,5 @@ bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *
 int64_t timers_first(void);            /* earliest of all heaps; GORT_FOREVER */
 void timers_move(TimerHeap *to, TimerHeap *from);
 void timers_clear(TimerHeap *h);       /* the runtime has ended: forget them */
-void timer_forget(Timer *t);           /* time.c: one that is forgotten; with the heap's lock */
 
 #endif

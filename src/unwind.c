@@ -93,3 +93,22 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
     }
     return n;
 }
+
+#define DEEP 512 /* frames; what is deeper is not looked at */
+
+uintptr_t unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc)) {
+    Regs r = *from;
+    uintptr_t found = 0;
+    if (!has(&r, UNWIND_RA)) return 0;
+    bool was = inside(r.reg[UNWIND_RA]);
+    for (int n = 0; n < DEEP; n++) {
+        Regs before = r;
+        bool signal;
+        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        r.exact = signal;
+        bool now = inside(r.reg[UNWIND_RA] - !signal);
+        if (was && !now) found = signal ? 0 : r.ra_at;
+        was = now;
+    }
+    return found;
+}

@@ -13,6 +13,7 @@ typedef struct Regs {
     uintptr_t reg[UNWIND_REGS];
     uint64_t known; /* bit i: reg[i] holds a value */
     bool exact;
+    uintptr_t ra_at; /* behind a step: where the return address stood; 0: unknown, or in a register */
 } Regs;
 
 INLINE void regs_put(Regs *r, int reg, uintptr_t value) {
@@ -35,6 +36,9 @@ void regs_context(Regs *r, void *ucontext);
 /* Goroutines may grow by segments, at any address: without bounds, the order is not checked. */
 extern bool unwind_segments;
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
+
+/* The outermost frame of code that inside() knows: where its return address stands; 0: there is none. */
+uintptr_t unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc));
 
 /* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was
  * the outermost frame, -1: nothing is known about pc. *signal: the frame was a signal handler's

@@ -124,6 +124,9 @@ static bool expire(gort_wg *wg, Bucket *b, Sleeper *s) {
     return queued;
 }
 
+/* Not in the list, its generation has ended, and wg may be gone. */
+static void wg_abandon(Sleeper *s) { expire(s->object, sema_bucket(s->object), s); }
+
 static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
     CHILD_RETURNS(-ENOTCONN);
     if (deadline != GORT_FOREVER && os_now() >= deadline) return -ETIMEDOUT;
@@ -131,13 +134,14 @@ static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline
     bool timed_out = false;
     Sleeper s;
     M *m = enter();
-    sleeper_init(&s, m, deadline);
     lock(&b->lock, RANK_PRIM);
     if (!mark(wg, generation)) {
         unlock(&b->lock);
     } else {
+        sleeper_init(&s, m, deadline, wg, wg_abandon);
         enlist(wg, &s);
         m = sleeper_park(m, &s, &b->lock, WAIT_WG, deadline, &timed_out);
+        sleeper_over(&s);
         if (timed_out) timed_out = expire(wg, b, &s);
     }
     leave(m);

@@ -15,6 +15,10 @@
  * any time. Code that must not run meanwhile is pinned (gort_pin): a pinned thread keeps its P over a page fault or a
  * lock that it sleeps in, and is waited for.
  *
+ * Whoever stops the world may call libc, printf say, so nobody may stand stopped inside of it with a lock. Who is asked by
+ * signal goes on until it is out (inlibc.c). Who was preempted there before waits in its handler for a P: when all have
+ * stopped, the stopper lends its own P to each of these in turn, and gets it back when that one has left libc (let_out).
+ *
  * The retaker lock keeps the monitor out while Ps are counted.
  */
 #include "world.h"
@@ -22,6 +26,7 @@
 #include "compact.h"
 #include "g.h"
 #include "global.h"
+#include "inlibc.h"
 #include "loop.h"
 #include "maker.h"
 #include "preempt.h"
@@ -122,6 +127,48 @@ static void press(M *m) {
     }
 }
 
+/* Until world.need is 0. */
+static void await_stopped(M *m) {
+    int64_t pause = 50 * GORT_US;
+    press(m);
+    while (!note_sleep_until(&world.note, os_now() + pause)) {
+        press(m);
+        lock(&sched.lock, RANK_SCHED);
+        stop_idle_locked(m);
+        unlock(&sched.lock);
+        if (pause < 2 * GORT_MS) pause *= 2;
+    }
+}
+
+/* gp is runnable and has its home in the handler: takes it off its queue, wherever that is. */
+static bool unqueue_locked(G *gp) {
+    if (global_remove_locked(gp)) return true;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        if (runq_remove(sched.ps[i], gp)) return true;
+    return false;
+}
+
+/* All have stopped: lends other, which was preempted inside libc, our P until it has left it. */
+static void lend(M *m, M *other) {
+    note_clear(&world.note);
+    lock(&sched.lock, RANK_SCHED);
+    G *gp = other->in_handler ? other->curg : NULL;
+    bool found = gp && unqueue_locked(gp);
+    if (found) world.need = 1;
+    unlock(&sched.lock);
+    if (!found) return;
+    P *p = m_release_p(m);
+    m_wake_with(other, p, gp);
+    await_stopped(m);
+    m_acquire_p(m, p);
+}
+
+static void let_out(M *m) {
+    for (M *other = load_acq(&sched.all_ms); other; other = other->all)
+        if (other != m && load_acq(&other->alive) && !other->plain && other->epoch == sched.epoch && inlibc_stopped(other))
+            lend(m, other);
+}
+
 M *world_stop(M *m) {
     m = take_turn(m);
     retaker_lock();
@@ -133,17 +180,8 @@ M *world_stop(M *m) {
     bool waiting = world.need > 0;
     if (waiting) stop_idle_locked(m);
     unlock(&sched.lock);
-    if (waiting) {
-        int64_t pause = 50 * GORT_US;
-        press(m);
-        while (!note_sleep_until(&world.note, os_now() + pause)) {
-            press(m);
-            lock(&sched.lock, RANK_SCHED);
-            stop_idle_locked(m);
-            unlock(&sched.lock);
-            if (pause < 2 * GORT_MS) pause *= 2;
-        }
-    }
+    if (waiting) await_stopped(m);
+    let_out(m);
     retaker_unlock();
     return m;
 }
@@ -244,24 +282,58 @@ int procs_resize(M *m, uint32_t n) {
     return 0;
 }
 
-/* A plain thread asks a goroutine to do it and waits. */
+/*
+ * A plain thread asks a goroutine to do it and waits. Its request stands in a list until it is answered, by that goroutine or
+ * by the end of the runtime, since the goroutine may be gone before it has run (world_reset).
+ */
 typedef struct Request {
+    struct Request *next;
     int n, result;
-    Note done;
+    G *gp; /* the thread's pseudo-G */
 } Request;
+
+static struct {
+    Lock lock; /* RANK_WORLD */
+    Request *first;
+} requests;
+
+/* Takes r off. False: somebody has answered it. */
+static bool request_remove(Request *r) {
+    lock(&requests.lock, RANK_WORLD);
+    Request **at = &requests.first;
+    while (*at && *at != r) at = &(*at)->next;
+    bool found = *at != NULL;
+    if (found) *at = r->next;
+    unlock(&requests.lock);
+    return found;
+}
 
 static void resize_for_thread(void *arg) {
     Request *r = arg;
-    r->result = gort_maxprocs(r->n);
-    note_wake(&r->done);
+    int result = gort_maxprocs(r->n); /* r stays while this goroutine may run: the end answers it when none does */
+    M *m = enter();
+    if (request_remove(r)) {
+        r->result = result;
+        ready(m, r->gp);
+    }
+    leave(m);
 }
 
-static int maxprocs_from_thread(int n) {
-    Request r = {.n = n};
-    int e = gort_go(resize_for_thread, &r);
-    if (e < 0) return e;
-    note_sleep(&r.done);
-    return r.result;
+static int maxprocs_from_thread(M *m, int n) {
+    Request r = {.n = n, .result = -ENOTCONN, .gp = self(m)};
+    lock(&requests.lock, RANK_WORLD);
+    r.next = requests.first;
+    requests.first = &r;
+    unlock(&requests.lock);
+    int e = go_start(m, NULL, resize_for_thread, &r, NULL, 0, (uintptr_t)gort_maxprocs);
+    if (e == 0 || !request_remove(&r)) m = park(m, NULL, WAIT_STOP_WORLD);
+    leave(m);
+    return e < 0 ? e : r.result;
+}
+
+void world_answer_requests(M *m) {
+    for (Request *r; (r = requests.first) != NULL;)
+        if (request_remove(r)) ready(m, r->gp);
 }
 
 static int change_procs(M *m, int n) {
@@ -291,9 +363,6 @@ EXPORT int gort_maxprocs(int n) {
         return old;
     }
     if (m->pins) fatal("gort_maxprocs while pinned or with the world stopped");
-    if (m->plain) { /* only a goroutine can stop the world */
-        leave(m);
-        return maxprocs_from_thread(n);
-    }
+    if (m->plain) return maxprocs_from_thread(m, n); /* only a goroutine can stop the world */
     return change_procs(m, n);
 }

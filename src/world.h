@@ -12,6 +12,7 @@ M *world_stop(M *m);               /* on a goroutine, depth 1: returns when noth
 void world_start(M *m);
 void procs_follow(int n);           /* a goroutine: the default has changed to n */
 void world_reset(void);             /* a new runtime begins */
+void world_answer_requests(M *m);   /* the runtime has ended: plain threads in gort_maxprocs get -ENOTCONN */
 int procs_resize(M *m, uint32_t n); /* with the world stopped, or before it runs. 0, -ENOMEM */
 
 #endif

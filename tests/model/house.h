@@ -204,6 +204,7 @@ static void house_reset(void) {
     memset(gs, 0, sizeof gs);
     memset(queued, 0, sizeof queued);
     sched.procs = MS;
+    sched.running = 1;
     goroutines = 0;
 }
 

@@ -46,6 +46,8 @@ static int64_t thiefs_now(void) { /* its back-off is over at once */
 
 /* ---- the rest of the house, as far as it is called ---- */
 
+bool inlibc_trap(G *gp, void *context) { return false; }
+
 Settings settings = {.preempt_signal = SIGURG};
 bool forked_child, sim_on;
 uint32_t trace_on;

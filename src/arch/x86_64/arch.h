@@ -154,4 +154,7 @@ static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[1]; }
 static inline uintptr_t arch_saved_fp(void *sp) { return ((uintptr_t *)sp)[2]; }
 
 #endif /* not in assembler */
+/* trap.S: a goroutine can be made to stop where a call of libc returns (inlibc.c). */
+#define ARCH_RETURN_TRAP 1
+
 #endif

@@ -1,0 +1,113 @@
+/*
+ * Nobody is stopped for good inside libc.
+ *
+ * The preemption handler stops a goroutine anywhere, in malloc, in printf, in the loader, with the lock that it has there.
+ * For a slice that is fine: its thread keeps the lock, as if the kernel had preempted it. But where it stops for good, since
+ * the runtime ends, or for as long as somebody else likes, since the world is stopped, the next printf of the program would
+ * wait for ever. So there it goes on until it has left libc:
+ *
+ *   1  the handler walks the stack of the goroutine and finds the outermost frame of libc's. The return address of that frame
+ *      is replaced by arch_return_trap, and the handler returns. It is the goroutine's own thread that does this, so the
+ *      stack does not change meanwhile
+ *   2  libc goes on, releases what it holds, and returns into the trap
+ *   3  inlibc_left() does there what the handler would have done, and gives the true return address
+ *
+ * A callback (of qsort, of dl_iterate_phdr) runs on as part of libc's call. Whoever still stands in it after PATIENCE signals
+ * is stopped where it stands.
+ *
+ * What a lock of another library is worth, only that library knows: the rule is for libc, the loader, the C++ runtime and
+ * whatever may stand in for malloc, told by their names. A program that is linked statically has no modules of these names,
+ * and the other processors have no trap (on aarch64 return addresses may be signed): there everybody stops where it stands,
+ * as for a slice.
+ *
+ * trap_at and trap_ret are in the record of the stack, since that is what the trap belongs to. A trap that was jumped over
+ * (longjmp) leaves them behind: they count only while the word at trap_at is the trap, above the sp.
+ */
+#include "inlibc.h"
+#include "modules.h"
+#include "preempt.h"
+#include "slots.h"
+#include "stack.h"
+#include "unwind.h"
+
+#define PATIENCE 40 /* signals; the pause between two grows to milliseconds (world.c, init.c) */
+
+static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+
+static bool is_libc(uintptr_t pc) {
+    static const char *const names[] = {"libc.", "libc-", "ld-", "libpthread", "libdl.", "libstdc++", "libc++",
+                                        "libgcc_s", "libjemalloc", "libtcmalloc", "libmimalloc", "libasan", "libtsan",
+                                        "liblsan", "libubsan", "libclang_rt"};
+    Module *mod = module_of(pc);
+    const char *name = mod ? module_name(mod) : "";
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (begins(name, names[i])) return true;
+    return false;
+}
+
+/* The bounds of the stack that sp lies on; false: it is none of the goroutine's. */
+static bool bounds(G *gp, uintptr_t sp, uintptr_t *lo, uintptr_t *hi) {
+    Stack *s = gp->stack;
+    int cls;
+    *lo = *hi = 0;
+    if (s == NULL) return false;
+    if (slot_at(sp, &cls) != 0) return true; /* a segment */
+    *lo = (uintptr_t)s->lo;
+    *hi = (uintptr_t)s;
+    return sp >= *lo && sp <= *hi;
+}
+
+/* Where the return address out of libc stands; 0: gp is not inside. */
+static uintptr_t way_out(G *gp, void *context) {
+    Regs r;
+    uintptr_t lo, hi;
+    regs_context(&r, context);
+    return bounds(gp, r.reg[UNWIND_SP], &lo, &hi) ? unwind_exit(&r, lo, hi, is_libc) : 0;
+}
+
+bool inlibc_stopped(M *m) {
+    G *gp = m->curg;
+    return m->in_handler && m->context && gp && way_out(gp, m->context) != 0;
+}
+
+#ifdef ARCH_RETURN_TRAP
+
+void arch_return_trap(void);
+uintptr_t inlibc_left(uintptr_t *frame);
+
+static bool trapped(Stack *s, void *context) {
+    return (uintptr_t)s->trap_at > arch_context_sp(context) && *s->trap_at == (uintptr_t)arch_return_trap;
+}
+
+bool inlibc_trap(G *gp, void *context) {
+    Stack *s = gp->stack;
+    if (s->trap_at && trapped(s, context)) return s->trap_tries++ < PATIENCE;
+    uintptr_t at = way_out(gp, context);
+    if (at == 0) return false;
+    s->trap_tries = 0;
+    s->trap_ret = *(uintptr_t *)at;
+    s->trap_at = (uintptr_t *)at;
+    *s->trap_at = (uintptr_t)arch_return_trap;
+    return true;
+}
+
+/* frame: the caller's frame pointer; its sp is behind the next word. */
+uintptr_t inlibc_left(uintptr_t *frame) {
+    int err = *__errno_location();
+    M *m = getm();
+    Stack *s = m->curg->stack;
+    uintptr_t back = s->trap_ret;
+    s->trap_at = NULL;
+    store_rlx(&m->call[0], back);
+    store_rlx(&m->call[1], (uintptr_t)(frame + 2));
+    store_rlx(&m->call[2], frame[0]);
+    preempt_after_libc(m);
+    *__errno_location() = err;
+    return back;
+}
+
+#else
+
+bool inlibc_trap(G *gp, void *context) { return false; }
+
+#endif

@@ -1,0 +1,219 @@
+/* What outlives a runtime: objects, libc's locks, deadlines, plain threads. One case each; end_stress mixes them. */
+#include "../test.h"
+#include <pthread.h>
+#include <unistd.h>
+
+static gort_mutex mu;
+static gort_rwmutex rw;
+static gort_cond cond;
+static gort_mutex cond_mu;
+static gort_sem sem;
+static gort_wg wg;
+static int waiting, woken;
+static FILE *null;
+
+#define WAITER(name, wait)                                                                         \
+    static void name(void *arg) {                                                                  \
+        add(&waiting, 1);                                                                          \
+        wait;                                                                                      \
+        add(&woken, 1);                                                                            \
+    }
+WAITER(locks, gort_mutex_lock(&mu))
+WAITER(reads, gort_rwmutex_rlock(&rw))
+WAITER(writes, gort_rwmutex_lock(&rw))
+WAITER(acquires, gort_sem_acquire(&sem, 1))
+WAITER(waits, gort_wg_wait(&wg))
+WAITER(waits_cond, (gort_mutex_lock(&cond_mu), gort_cond_wait(&cond, &cond_mu)))
+
+/* ---- objects ------------------------------------------------------------------------------------ */
+
+static int leaves_waiters(int argc, char **argv) {
+    gort_fn *all[] = {locks, reads, writes, acquires, waits, waits_cond};
+    gort_mutex_lock(&mu);
+    gort_rwmutex_lock(&rw);
+    gort_wg_add(&wg, 1);
+    set(&waiting, 0);
+    for (int i = 0; i < 6; i++) CHECK_EQ(gort_go(all[i], NULL), 0);
+    wait_until(get(&waiting) == 6);
+    for (int i = 0; i < 10; i++) gort_yield();
+    if (argc) { /* granted or woken, and they never run */
+        gort_pin();
+        gort_mutex_unlock(&mu);
+        gort_sem_release(&sem, 1);
+        gort_wg_done(&wg);
+        gort_rwmutex_unlock(&rw);
+        gort_cond_signal(&cond);
+        gort_unpin();
+    }
+    return 0;
+}
+
+static void objects_are_free(void) {
+    for (int round = 0; round < 20; round++) {
+        bool granted = round % 2;
+        CHECK_EQ(gort_main(leaves_waiters, granted, NULL), 0);
+        if (!granted) {
+            gort_mutex_unlock(&mu);
+            gort_rwmutex_unlock(&rw);
+            gort_sem_release(&sem, 1);
+            gort_wg_done(&wg);
+        }
+        CHECK(gort_mutex_try_lock(&mu) == 0 || granted); /* one may have run and died with it */
+        gort_mutex_unlock(&mu);
+        CHECK_EQ(AT_REST(mu), 0);
+        while (rw.readers_ >= 4) gort_rwmutex_runlock(&rw);
+        if (rw.readers_) gort_rwmutex_unlock(&rw);
+        CHECK_EQ(rw.readers_, 0);
+        CHECK_EQ(AT_REST(rw.w_), 0);
+        CHECK_LE(gort_sem_try_acquire(&sem, 1), 0);
+        CHECK(sem.head_ == NULL && cond.head_ == NULL && wg.waiters_ == NULL);
+        gort_cond_broadcast(&cond);
+        gort_wg_wait(&wg);
+        cond_mu = (gort_mutex){0};
+        sem = (gort_sem){0};
+    }
+}
+
+/* ---- libc ---------------------------------------------------------------------------------------- */
+
+static int printing, in_world;
+static void prints(void *arg) {
+    for (uint64_t i = 0;; i++) {
+        fprintf(null, "%d of a line that takes a while %f\n", (int)i, 0.1 * (double)i);
+        free(malloc(100 + i % 1000));
+        add(&printing, 1);
+    }
+}
+
+static int leaves_printers(int argc, char **argv) {
+    set(&printing, 0);
+    for (int i = 0; i < 4; i++) CHECK_EQ(gort_go(prints, NULL), 0);
+    wait_until(get(&printing) > 100);
+    for (int i = 0; i < 3; i++) {
+        gort_stop_world();
+        fprintf(null, "with the world stopped\n");
+        free(malloc(1000));
+        add(&in_world, 1);
+        gort_start_world();
+        gort_sleep(12 * GORT_MS);
+    }
+    return 0;
+}
+
+static void libc_is_free(void) {
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(gort_main(leaves_printers, 0, NULL), 0);
+        int before = get(&printing);
+        fprintf(null, "after the end\n");
+        free(malloc(1000));
+        CHECK_EQ(get(&printing), before);
+    }
+    CHECK_EQ(in_world, 30);
+}
+
+/* ---- calls nobody announced ------------------------------------------------------------------------ */
+
+static int came_back, napping;
+static void naps(void *arg) {
+    set(&napping, 1);
+    usleep(100000);
+    add(&came_back, 1);
+    for (;;) add(&came_back, 1);
+}
+static int leaves_napper(int argc, char **argv) {
+    set(&napping, 0);
+    CHECK_EQ(gort_go(naps, NULL), 0);
+    wait_until(get(&napping));
+    gort_sleep(5 * GORT_MS);
+    return 0;
+}
+
+/* ---- records, deadlines, threads -------------------------------------------------------------------- */
+
+static void locked(void *arg) {
+    gort_lock_thread();
+    add(&waiting, 1);
+    gort_sleep(3600 * GORT_SEC);
+}
+static void ends(void *arg) { add(&woken, 1); }
+static uint64_t made(void) {
+    gort_stats s;
+    gort_stats_read(&s);
+    return s.threads_created;
+}
+static int leaves_locked(int argc, char **argv) {
+    set(&waiting, 0);
+    for (int i = 0; i < 20; i++) CHECK_EQ(gort_go(locked, NULL), 0);
+    wait_until(get(&waiting) == 20);
+    return 0;
+}
+/* One that believed to be locked would take its thread with it. */
+static int starts_others(int argc, char **argv) {
+    uint64_t before = made();
+    set(&woken, 0);
+    for (int i = 0; i < 2000; i++) CHECK_EQ(gort_go(ends, NULL), 0);
+    wait_until(get(&woken) == 2000);
+    CHECK_LT(made() - before, 100);
+    return 0;
+}
+
+static gort_ctx *late;
+static int leaves_deadline(int argc, char **argv) {
+    late = gort_ctx_with_deadline(NULL, gort_now() + 20 * GORT_MS);
+    CHECK(late != NULL);
+    return 0;
+}
+
+static int selecting;
+static void selects(void *arg) {
+    gort_case cases[40];
+    for (int i = 0; i < 40; i++) cases[i] = (gort_case){GORT_RECV, arg, NULL, 0};
+    set(&selecting, 1);
+    gort_select(cases, 40);
+}
+static int leaves_select(int argc, char **argv) {
+    set(&selecting, 0);
+    CHECK_EQ(gort_go(selects, argv), 0);
+    wait_until(get(&selecting));
+    for (int i = 0; i < 10; i++) gort_yield();
+    return 0;
+}
+
+static int quit;
+static void nothing(void *arg) {}
+static void *calls_in(void *arg) {
+    for (int i = 0; !get(&quit); i++) {
+        int r = i % 16 ? gort_go(nothing, NULL) : gort_maxprocs(1 + i / 16 % 3);
+        CHECKF(r >= 0 || r == -ENOTCONN, "%d", r);
+    }
+    return NULL;
+}
+static int is_first(int argc, char **argv) {
+    CHECK_EQ(gort_id(), 1);
+    gort_yield();
+    return 0;
+}
+
+int main(void) {
+    null = fopen("/dev/null", "w");
+    CHECK(null != NULL);
+    objects_are_free();
+    libc_is_free();
+    CHECK_EQ(gort_main(leaves_napper, 0, NULL), 0);
+    usleep(150000); /* time to show for one that goes on */
+    CHECK_EQ(get(&came_back), 0);
+    CHECK_EQ(gort_main(leaves_locked, 0, NULL), 0);
+    CHECK_EQ(gort_main(starts_others, 0, NULL), 0);
+    CHECK_EQ(gort_main(leaves_deadline, 0, NULL), 0);
+    wait_until(gort_ctx_err(late) == -ETIMEDOUT);
+    gort_ctx_release(late);
+    gort_chan *c = gort_chan_new(0, 0);
+    CHECK_EQ(gort_main(leaves_select, 0, (char **)c), 0);
+    gort_chan_release(c); /* nobody waits; ASan looks for the memory of the select */
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t[i], NULL, calls_in, NULL), 0);
+    for (int i = 0; i < 200; i++) CHECK_EQ(gort_main(is_first, 0, NULL), 0);
+    set(&quit, 1);
+    for (int i = 0; i < 2; i++) CHECK_EQ(pthread_join(t[i], NULL), 0);
+    return 0;
+}
