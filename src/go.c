@@ -48,10 +48,13 @@ static void bury(M *m, void *arg) {
 }
 
 /* What a goroutine did is over for whoever goes on: to be there for a moment says so to TSan. */
-static void tsan_over(void *fiber) {
+void tsan_visit(void *fiber) {
     void *here = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(fiber, 0);
     __tsan_switch_to_fiber(here, 0);
+}
+static void tsan_over(void *fiber) {
+    tsan_visit(fiber);
     __tsan_destroy_fiber(fiber);
 }
 

@@ -196,6 +196,7 @@ static bool on_its_way(M *m) {
     G *gp = load_rlx(&m->curg);
     if (load_seq(&m->finishing)) return os_thread_state(m->tid) == 'R';
     if (gp == NULL || load_seq(&gp->status) == G_SYSCALL || load_rlx(&m->locks) != 0) return false;
+    if (tsan_on()) return false; /* its interceptors are not to be left by a handler */
     os_tgkill(m->tid, settings.preempt_signal);
     return true;
 }
@@ -265,6 +266,7 @@ static void await_sections(M *self) {
 
 static void undo_wait(G *gp, void *arg) {
     if (gp->flags & GF_THREAD) return;
+    if (tsan_on() && gp->stack && !(gp->m && gp->m->behind == gp)) tsan_visit(gp->stack->san_fiber);
     if (chan_waits(gp)) chan_abandon(gp);
     else sleeper_abandon(gp);
 }

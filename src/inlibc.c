@@ -18,7 +18,7 @@
  * What a lock of another library is worth, only that library knows: the rule is for libc, the loader, the C++ runtime and
  * whatever may stand in for malloc, told by their names. A program that is linked statically has no modules of these names,
  * and the other processors have no trap (on aarch64 return addresses may be signed): there everybody stops where it stands,
- * as for a slice.
+ * as for a slice. So does a program under TSan, which keeps books of calls and returns.
  *
  * trap_at and trap_ret are in the record of the stack, since that is what the trap belongs to. A trap that was jumped over
  * (longjmp) leaves them behind: they count only while the word at trap_at is the trap, above the sp.
@@ -26,6 +26,7 @@
 #include "inlibc.h"
 #include "modules.h"
 #include "preempt.h"
+#include "san.h"
 #include "slots.h"
 #include "stack.h"
 #include "unwind.h"
@@ -36,8 +37,8 @@ static bool begins(const char *name, const char *with) { return strncmp(name, wi
 
 static bool is_libc(uintptr_t pc) {
     static const char *const names[] = {"libc.", "libc-", "ld-", "libpthread", "libdl.", "libstdc++", "libc++",
-                                        "libgcc_s", "libjemalloc", "libtcmalloc", "libmimalloc", "libasan", "libtsan",
-                                        "liblsan", "libubsan", "libclang_rt"};
+                                        "libgcc_s", "libjemalloc", "libtcmalloc", "libmimalloc", "libasan", "liblsan",
+                                        "libubsan"};
     Module *mod = module_of(pc);
     const char *name = mod ? module_name(mod) : "";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -81,6 +82,7 @@ static bool trapped(Stack *s, void *context) {
 
 bool inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
+    if (tsan_on()) return false;
     if (s->trap_at && trapped(s, context)) return s->trap_tries++ < PATIENCE;
     uintptr_t at = way_out(gp, context);
     if (at == 0) return false;

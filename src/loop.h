@@ -14,6 +14,7 @@ void attach_stack(M *m, G *gp);
 void goroutine_entry(void *arg);
 NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg); /* the G ends here */
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l);
+void tsan_visit(void *fiber);       /* what happened there, happened before */
 void go_abandon(M *m, G *gp);       /* the runtime has ended: gives record and stack back */
 bool work_waits(P *p);             /* a hint: somebody could use this P */
 int64_t run_timers(M *m, TimerHeap *h, bool *ran);
