@@ -12,6 +12,7 @@
  * finds nothing to answer and never writes into the next question.
  */
 #include "capture.h"
+#include "awake.h"
 #include "print.h"
 #include "split.h"
 #include "unwind.h"
@@ -121,6 +122,6 @@ static int look_asleep(M *m, uintptr_t *pcs, int max) {
 
 int capture_running(M *m, uintptr_t *pcs, int max) {
     if (m == NULL || m->tid == 0 || !load_acq(&m->alive)) return 0;
-    if (os_thread_state(m->tid) == 'R') return ask(m, pcs, max);
+    if (thread_awake(m)) return ask(m, pcs, max);
     return look_asleep(m, pcs, max);
 }

@@ -24,6 +24,8 @@
 #include "runq.h"
 #include "sched.h"
 #include "trace.h"
+#include "uring.h"
+#include "warn.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -49,10 +51,14 @@ static bool nothing_can_wake(void) {
 }
 
 static bool only_our_threads(void) {
-    int all = os_thread_count();
+    int all = os_thread_count(), workers = 0;
     int ours = (int)load_rlx(&sched.threads) + 1 + collect_threads(); /* the caller of gort_main */
     if (tsan_on()) ours++; /* its background thread */
-    return all >= 0 && all <= ours;
+    if (all > ours && uring_on()) workers = os_io_workers(); /* the kernel keeps the last of them */
+    if (all < 0 || workers < 0)
+        warn_once(WARN_DEADLOCK, "all goroutines are asleep, perhaps for ever: without %s the program's other threads are "
+                                 "not known, and no deadlock is reported", all < 0 ? "/proc" : "a descriptor");
+    return all >= 0 && all <= ours + workers;
 }
 
 static NORETURN void report(void) {

@@ -206,6 +206,7 @@ static void read_debug(const char *s) {
  * computes would hold up everything else for whole slices. */
 int env_default_procs(void) {
     int cpus = os_cpu_count(), quota = os_cpu_quota();
+    if (quota < 0) return -1;
     if (quota > 0 && quota < cpus) cpus = quota < 2 ? 2 : quota;
     return cpus < 1 ? 1 : cpus > MAX_PROCS ? MAX_PROCS : cpus;
 }
@@ -219,6 +220,7 @@ static void read_maxprocs(const char *s) {
     }
     settings.procs_from_env = s != NULL;
     settings.procs = s == NULL ? env_default_procs() : n > MAX_PROCS ? MAX_PROCS : (int)n;
+    if (settings.procs < 1) settings.procs = os_cpu_count() > MAX_PROCS ? MAX_PROCS : os_cpu_count();
 }
 
 /* sim == 0 means off, so seed 0 is stored as another. */

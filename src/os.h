@@ -46,9 +46,10 @@ void os_nap(int64_t ns);
 int os_membarrier_register(void); /* 0, or -errno where the kernel has none */
 int os_membarrier(void);          /* 0, or -errno */
 int os_cpu_count(void);           /* CPUs in the affinity mask */
-int os_cpu_quota(void);           /* CPUs the cgroup allows, rounded up; 0: no limit */
+int os_cpu_quota(void);           /* CPUs the cgroup allows, rounded up; 0: no limit, -1: no descriptor to ask with */
 void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup; NULL: that */
 int os_thread_count(void);        /* threads of this process, from /proc; -1: unknown */
+int os_io_workers(void);          /* those among them that the kernel made for io_uring; -1: unknown */
 char os_thread_state(int tid);    /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
 
 long os_write(int fd, const void *buf, size_t n);

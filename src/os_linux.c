@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -253,7 +254,9 @@ int os_cpu_quota(void) {
     char text[4096];
     const char *root = cgroup_root[0] ? cgroup_root : "/sys/fs/cgroup";
     int least = 0;
-    if (read_small("/proc/self/cgroup", text, sizeof text) <= 0) text[0] = 0;
+    long n = read_small("/proc/self/cgroup", text, sizeof text);
+    if (n == -EMFILE || n == -ENFILE || n == -ENOMEM) return -1;
+    if (n <= 0) text[0] = 0;
     for (char *line = text; line && *line;) {
         char *next = strchr(line, '\n');
         if (next) *next++ = 0;
@@ -287,13 +290,50 @@ char os_thread_state(int tid) {
     return paren && paren[1] == ' ' ? paren[2] : 0;
 }
 
+/* Field n of a stat file; -1: none. */
+static long stat_field(const char *text, int n) {
+    const char *s = strrchr(text, ')'); /* the name, field 2, may hold anything */
+    for (int field = 2; field < n && s; field++) s = strchr(s + 1, ' ');
+    return s ? parse_long(&s) : -1;
+}
+
+/* Where no descriptor is left: each thread is a directory, and so a link to the one above them. */
+static int count_links(void) {
+    struct stat st;
+    if (sys(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0, 0, 0) < 0) return -1;
+    return st.st_nlink > 2 ? (int)st.st_nlink - 2 : -1;
+}
+
 int os_thread_count(void) {
     char text[2048];
-    if (read_small("/proc/self/stat", text, sizeof text) <= 0) return -1;
-    char *s = strrchr(text, ')');
-    if (s == NULL) return -1;
-    for (int field = 2; field < 20 && s; field++) s = strchr(s + 1, ' '); /* num_threads is the 20th */
-    if (s == NULL) return -1;
-    const char *at = s;
-    return (int)parse_long(&at);
+    if (read_small("/proc/self/stat", text, sizeof text) <= 0) return count_links();
+    return (int)stat_field(text, 20);
+}
+
+#define PF_IO_WORKER 0x10
+
+static bool is_io_worker(const char *tid) {
+    char path[64], text[512], *end = path + sizeof path;
+    append(append(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
+    if (read_small(path, text, sizeof text) <= 0) return false;
+    long flags = stat_field(text, 9);
+    return flags >= 0 && (flags & PF_IO_WORKER);
+}
+
+int os_io_workers(void) {
+    struct Entry {
+        uint64_t ino, off;
+        uint16_t length;
+        uint8_t type;
+        char name[];
+    };
+    char buf[2048] ALIGNED(8);
+    int n = 0;
+    long got, fd = sys(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0) return -1;
+    while ((got = sys(SYS_getdents64, fd, buf, sizeof buf, 0, 0, 0)) > 0)
+        for (long at = 0; at < got; at += ((struct Entry *)(void *)(buf + at))->length)
+            n += is_io_worker(((struct Entry *)(void *)(buf + at))->name);
+    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return got < 0 ? -1 : n;
 }

@@ -15,6 +15,7 @@
  * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
  */
 #include "preempt.h"
+#include "awake.h"
 #include "blocking.h"
 #include "global.h"
 #include "home.h"
@@ -30,6 +31,7 @@
 #include "capture.h"
 #include "trace.h"
 #include "wake.h"
+#include "warn.h"
 #include "world.h"
 
 #include <signal.h>
@@ -332,11 +334,14 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
 void preempt_m(M *m) {
     uint32_t before = or_seq(&m->attn, ATTN_PREEMPT);
     if (!(before & ATTN_PREEMPT)) add_rlx(&sched.other.preempt_requests, 1);
+    if (!(before & ATTN_PREEMPT)) m->asked_cpu = -1;
     split_poison(m);
     if (settings.asyncpreemptoff || load_rlx(&m->locks) != 0) return;
     if (split.mode != SPLIT_OFF && !(before & ATTN_PREEMPT)) return; /* the next prologue may do: a signal next time */
-    if (os_thread_state(m->tid) != 'R') return; /* a sleeper's call would return EINTR */
-    os_tgkill(m->tid, settings.preempt_signal);
+    if (!thread_asked(m)) return; /* a sleeper's call would return EINTR */
+    int r = os_tgkill(m->tid, settings.preempt_signal);
+    if (unlikely(r < 0 && r != -ESRCH && r != -EAGAIN))
+        warn_once(WARN_SIGNAL, "the kernel refuses tgkill(2), error %d: a goroutine that computes without calling gort is not preempted", -r);
 }
 
 /* ---- installing ------------------------------------------------------------------------------- */

@@ -23,7 +23,9 @@
  * each trip an invariant.
  */
 #include "retake.h"
+#include "awake.h"
 #include "sched.h"
+#include "warn.h"
 
 bool retake_works;
 
@@ -96,16 +98,20 @@ P *retake_announced(M *m, uint32_t tick) {
     return take(m, in_call, tick);
 }
 
+static void warn_no_membarrier(void) {
+    warn_once(WARN_RETAKE, "the kernel refuses membarrier(2): a goroutine that sleeps in a call it has not announced "
+                           "(gort_blocking) holds up the others");
+}
+
 P *retake_if_asleep(M *m, bool at_once) {
     if (load_rlx(&m->locks) != 0 || settings.retake == 1) return NULL;
     int64_t cpu = os_thread_cpu(m->clock);
-    if (cpu < 0) return NULL;
     if (!at_once && cpu != m->seen_cpu) { /* it ran since the last look */
-        m->seen_cpu = cpu;
+        thread_seen(m, cpu);
         return NULL;
     }
-    char state = os_thread_state(m->tid);
-    if (state != 'S' && state != 'D') return NULL;
+    if (!thread_asleep(m, cpu)) return NULL;
+    if (unlikely(!retake_works)) warn_no_membarrier();
     return take(m, clock_stands, cpu);
 }
 

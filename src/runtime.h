@@ -246,8 +246,8 @@ struct M {
     G *pseudo;           /* plain threads: the G that stands for this thread */
     void *stopped;       /* atomic: interrupted by a collection, the registers (collect.c) */
     /* monitor's notes */
-    int64_t seen_cpu;
-    int64_t asked_at;
+    int64_t seen_cpu, seen_at; /* its CPU clock at the last look that found it moved, and when (awake.c) */
+    int64_t asked_cpu;         /*   and when it was asked to yield */
     void *san_fiber;     /* TSan's fiber of g0 */
     void *trace;         /* trace.c's buffer */
     uintptr_t *guard_at; /* the thread's guard word (split.h); poison.lock, NULL: the thread ends */

@@ -39,6 +39,7 @@
  * GF_SOFT_HELD for that time.
  */
 #include "soft.h"
+#include "awake.h"
 #include "netpoll.h"
 #include "os.h"
 #include "sched.h"
@@ -215,7 +216,7 @@ void soft_look(M *m, int64_t now) {
     if (load_rlx(&sched.soft_waiting) == 0) return;
     for (uint32_t i = find_late(late, count_of(late), now); i > 0; i--) {
         M *home = late[i - 1];
-        if (os_thread_state(home->tid) == 'R') continue;
+        if (thread_awake(home)) continue;
         lock(&sched.lock, RANK_SCHED);
         if (late_locked(home, now)) n += give_up_locked(home);
         unlock(&sched.lock);

@@ -26,6 +26,7 @@
  * In a simulation, and where there is no alarm to be had, it sleeps on a note and is woken.
  */
 #include "sysmon.h"
+#include "awake.h"
 #include "collect.h"
 #include "dead.h"
 #include "env.h"
@@ -159,7 +160,7 @@ static void look_at_taken(void) {
         int64_t cpu = os_thread_cpu(m->clock);
         G *gp = load_rlx(&m->curg);
         if (cpu == m->seen_cpu || (gp && load_rlx(&gp->status) == G_SYSCALL)) continue;
-        m->seen_cpu = cpu;
+        thread_seen(m, cpu);
         preempt_m(m);
     }
 }
@@ -195,7 +196,7 @@ static void follow_quota(int64_t now) {
     if (now - mon.quota_at < 10 * GORT_SEC || settings.procs_from_env || load_rlx(&sched.procs_fixed)) return;
     mon.quota_at = now;
     int n = env_default_procs();
-    if (n != (int)load_rlx(&sched.procs))
+    if (n > 0 && n != (int)load_rlx(&sched.procs))
         go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0, (uintptr_t)apply_quota);
 }
 

@@ -197,6 +197,8 @@ static void submit(void) {
     unlock(&ring.handing);
 }
 
+bool uring_on(void) { return load_acq(&ring.fd) >= 0; }
+
 /* More than one thread may. */
 void uring_submit(GList *list) {
     submit();
@@ -278,6 +280,7 @@ void uring_collect(GList *list) {
 
 void uring_start(void) {}
 void uring_stop(void) {}
+bool uring_on(void) { return false; }
 bool uring_run(M **m, UringOp *op) { return false; }
 void uring_submit(GList *list) {}
 void uring_collect(GList *list) {}

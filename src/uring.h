@@ -31,6 +31,7 @@ void uring_submit(GList *list);
 void uring_collect(GList *list);   /* what is done; for netpoll.c */
 extern uint32_t uring_pending;     /* atomic: entries put that nobody is handing over; or some were refused */
 extern uint32_t uring_standing;    /* atomic: entries the kernel has not taken */
+bool uring_on(void);               /* there is a ring: its operations may run on threads of the kernel */
 bool netpoll_sleeping(void);       /* netpoll.c: a thread sleeps in the poller */
 
 #endif
