@@ -8,17 +8,41 @@
  * by the linker (split.c). Whatever slips through both, a call by a pointer that came from data the
  * linker did not see, runs into the record below, and its magic word tells when that goroutine ends.
  *
- * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy ones.
+ * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy ones. Where address space is
+ * limited and the range short, gort_go has to refuse what could not run: then the goroutines on compact stacks are counted, and
+ * no P keeps any, so that each free one is there for all.
  */
 #include "compact.h"
+#include "os.h"
 #include "slots.h"
 
 #define BATCH 16 /* slots taken and given at a time; on a compact stack: few */
 
+static uint64_t credits; /* atomic: given out, where they are needed */
+
+bool compact_credit_take(void) {
+    if (likely(!slots.scarce)) return true;
+    if (add_rlx(&credits, 1) <= slots_first()) return true;
+    sub_rlx(&credits, 1);
+    return false;
+}
+
+void compact_credit_give(void) {
+    if (unlikely(slots.scarce)) sub_rlx(&credits, 1);
+}
+
+/* Up to BATCH; only one where they are counted, and then there is one: if not now, the monitor has just taken the free ones to give
+ * their pages back, and brings them again. */
+static int take_slots(void **slot) {
+    if (likely(!slots.scarce)) return slot_alloc(0, slot, BATCH);
+    while (slot_alloc(0, slot, 1) == 0) os_yield();
+    return 1;
+}
+
 /* Fills p's cache with fresh ones. */
 static NOINLINE void refill(P *p) {
     void *slot[BATCH];
-    int n = slot_alloc(0, slot, BATCH);
+    int n = take_slots(slot);
     if (n == 0) fatal("no address space for a compact stack");
     while (n-- > 0) { /* the first, with the lowest address, on top */
         char *lo = slot[n];
@@ -51,7 +75,7 @@ static void free_list(Stack *s) {
 void compact_put(M *m, Stack *s) {
     P *p = m->p;
     stack_check(s);
-    if (p == NULL) {
+    if (unlikely(p == NULL || slots.scarce)) {
         void *slot = s->lo;
         slot_free(0, &slot, 1);
         return;

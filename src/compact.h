@@ -6,7 +6,10 @@
 
 #include "stack.h"
 
-Stack *compact_get(M *m);            /* never fails while the range lasts (178 million). In a section, with a P */
+/* Promises, as those of stack.h, needed only where the range is short (slots.scarce): 178 million are as good as no bound. */
+bool compact_credit_take(void);
+void compact_credit_give(void);
+Stack *compact_get(M *m);            /* against a credit, where these are needed: never fails. In a section, with a P */
 void compact_put(M *m, Stack *s);    /* in a section */
 void compact_flush(P *p);            /* a P goes away */
 uint64_t compact_cached(void);       /* bytes in caches of Ps */

@@ -32,9 +32,14 @@ INLINE void forget(M *m, G *gp) {
 
 static void drop_stack(M *m, Stack *s) {
     if (unlikely(split.mode != SPLIT_OFF)) split_release(m, s);
-    if (s->custom == STACK_SLAB) stack_put(m, s);
-    else if (s->custom == STACK_COMPACT) compact_put(m, s);
-    else stack_custom_free(s);
+    if (s->custom == STACK_SLAB) {
+        stack_put(m, s);
+    } else if (s->custom == STACK_COMPACT) {
+        compact_put(m, s);
+        compact_credit_give();
+    } else {
+        stack_custom_free(s);
+    }
 }
 
 /* After the stack was left: gives it back, and the record. */
@@ -70,6 +75,8 @@ void go_abandon(M *m, G *gp) {
     if (s) {
         if (tsan_on()) tsan_over(s->san_fiber);
         drop_stack(m, s);
+    } else if (gp->flags & GF_COMPACT) {
+        compact_credit_give();
     }
     g_free(m, gp);
 }
@@ -102,7 +109,10 @@ INLINE bool take_over(M *m, G *gp) {
     }
     next->stack = gp->stack;
     gp->stack = NULL;
-    if (unlikely(split.mode != SPLIT_OFF)) split_release(m, next->stack); /* by gort_exit or a longjmp */
+    if (unlikely(split.mode != SPLIT_OFF)) {
+        split_release(m, next->stack); /* left by gort_exit or a longjmp */
+        if (gp->flags & GF_COMPACT) compact_credit_give(); /* next has one of its own */
+    }
     next->sp = (void *)next->stack; /* it has a stack: not NULL; the true value comes with a switch */
     store_rlx(&next->status, G_RUNNING);
     next->m = m;
@@ -181,7 +191,7 @@ static long get_stack(void *m) { return (long)stack_get(m); }
 /* A stack right away: for a name, a copy, or a size of its own. Outside the caches: may map. */
 static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
     size_t size = attr ? attr->stack_size : 0;
-    if (gp->flags & GF_COMPACT) return compact_get(m);
+    if (gp->flags & GF_COMPACT) return compact_credit_take() ? compact_get(m) : NULL;
     if (size == 0 && settings.stack_size == 0 && m->p) {
         if (!stack_credit_take(m)) return NULL;
         gp->flags |= GF_CREDIT;
@@ -216,14 +226,17 @@ static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t si
 
 /* The usual case: a stack is promised, and comes when gp first runs. */
 INLINE int promise(M *m, G *gp, const void *copy, size_t size) {
-    if (likely(!(gp->flags & GF_COMPACT))) { /* a compact stack is always there */
+    if (likely(!(gp->flags & GF_COMPACT))) {
         if (unlikely(!stack_credit_take(m))) return -ENOMEM;
         gp->flags = GF_CREDIT;
+    } else if (unlikely(!compact_credit_take())) {
+        return -ENOMEM;
     }
     if (size == 0) return 0;
     void *parcel = parcel_alloc(m);
     if (unlikely(parcel == NULL)) {
         if (gp->flags & GF_CREDIT) stack_credit_give(m);
+        else compact_credit_give();
         return -ENOMEM;
     }
     memcpy(parcel, copy, size);

@@ -17,6 +17,7 @@
 #include "split.h"
 #include "loop.h"
 #include "sysfault.h"
+#include "warn.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -83,10 +84,10 @@ void m_record_free(M *m) {
 /* ---- threads of the runtime ----------------------------------------------------------------- */
 
 static void use_alt_stack(M *m) {
-    if (m->altstack == NULL) m->altstack = os_map(ALT_STACK, false);
     stack_t ss = {.ss_sp = m->altstack, .ss_size = ALT_STACK};
-    if (m->altstack) asan_forget(m->altstack, ALT_STACK); /* a handler may have left it for good (preempt.c) */
-    if (m->altstack) os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
+    asan_forget(m->altstack, ALT_STACK); /* a handler may have left it for good (preempt.c) */
+    long r = os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
+    if (r < 0) warn_once(WARN_GUARD, "sigaltstack(2) gives error %ld: a stack overflow is not told in words", -r);
 }
 
 bool on_alt_stack(M *m, void *at) {
@@ -150,6 +151,7 @@ static void *thread_main(void *arg) {
 }
 
 int m_spawn(M *m) {
+    if (m->altstack == NULL && (m->altstack = os_map(ALT_STACK, false)) == NULL) return -ENOMEM;
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t all, old;

@@ -19,6 +19,7 @@
 #include "m.h"
 #include "san.h"
 #include "sysfault.h"
+#include "warn.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -105,6 +106,8 @@ static void welcome(M *m) {
 
 /* After a refusal: does any thread run goroutines? *since: when it was first seen that none does; 0: not so. */
 static void give_up_some_day(int64_t *since, int error) {
+    warn_once(WARN_THREADS, "cannot make another thread, error %d: a goroutine that computes, or sleeps in a call, may hold up "
+                            "the others until one is free", -error);
     lock(&sched.lock, RANK_SCHED);
     bool none = sched.m_count == 0;
     unlock(&sched.lock);

@@ -310,6 +310,7 @@ struct P {
     Stack *stacks;          /* cache of stacks */
     Stack *small;           /* cache of compact stacks */
     uint32_t ngfree, nstacks, nsmall;
+    uint32_t stacks_most;   /* stacks it may keep (stack.c): STACK_CACHE, or 0 */
     uint32_t credits;       /* stacks promised to this P (stack.h) */
     uint32_t id;
     uint64_t id_next, id_end; /* a batch of goroutine ids */

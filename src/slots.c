@@ -41,6 +41,7 @@
 #define PLAIN_CHUNKS 4  /* the first ones page by page: a few goroutines should not cost 2 MB */
 #define STEP ((uint32_t)128 << 10)
 #define NONE UINT32_MAX
+#define SHIFT_FULL 38   /* 180 million first stacks: as good as no bound */
 
 typedef struct Chunk {
     uint64_t bits[WORDS]; /* 1: free */
@@ -95,9 +96,10 @@ static bool class_init(int c) {
 
 bool slots_reserve(void) {
     if (slots.base) return true;
-    for (unsigned shift = 38; shift >= 26; shift -= 4) /* where the address space is limited: less */
+    for (unsigned shift = SHIFT_FULL; shift >= 26; shift -= 4) /* where the address space is limited: less */
         if (reserve(shift)) break;
     if (slots.base == 0) return false;
+    slots.scarce = slots.shift < SHIFT_FULL;
     for (int c = 0; c < SLOT_CLASSES && class_init(c); c++) slots.classes = c + 1;
     if (slots.classes > SHARED_CLASS) return true;
     slots.base = slots.span = 0;
@@ -280,6 +282,8 @@ bool slots_scavenge(void) {
 }
 
 /* ---- figures ---------------------------------------------------------------------------------- */
+
+uint64_t slots_first(void) { return (uint64_t)room.of[0].most * room.of[0].per_chunk; }
 
 uint64_t slots_mapped(void) {
     uint64_t bytes = 0;

@@ -16,6 +16,7 @@ extern struct Slots {
     size_t span;      /* of all classes together */
     unsigned shift;   /* each class has 1 << shift bytes of address space */
     int classes;
+    bool scarce;      /* less address space than was asked for: first stacks are counted (compact.h) */
 } slots;
 
 INLINE size_t slot_size(int cls) { return cls == 0 ? SLOT_BASE : (size_t)1024 << cls; }
@@ -46,6 +47,7 @@ int slot_alloc(int cls, void **slot, int n);
 void slot_free(int cls, void **slot, int n);
 /* Monitor: memory of slots that were free for a while goes back. True: there is more to come. */
 bool slots_scavenge(void);
+uint64_t slots_first(void);          /* how many slots of class 0 there can be */
 uint64_t slots_mapped(void);         /* bytes of chunks ever used */
 uint64_t slots_free_bytes(void);     /* bytes of free slots in them that still have their memory, about */
 

@@ -23,10 +23,13 @@
  * that a steady load keeps its stacks and a peak is given back within a few seconds.
  *
  * Credits. A goroutine gets its stack when it first runs, but failing then would be too late.
- * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped.
+ * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped. What a P keeps
+ * in its cache no other P can use, so that is promised, too: a P keeps STACK_CACHE stacks if there is address space for
+ * so many more, and none where it is short (`tight`).
  */
 #include "stack.h"
 #include "san.h"
+#include "warn.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -63,7 +66,8 @@ static struct {
     uint32_t nslabs;
     uint32_t search;      /* slabs below this one have nothing cold or fresh */
     uint64_t capacity;    /* stacks that have address space */
-    uint64_t promised;    /* credits given out to Ps and Gs */
+    uint64_t promised;    /* credits given out to Ps and Gs, and places in the caches of the Ps */
+    bool tight;           /* no slab of full size was to be had */
     int guard;            /* read without it as a hint */
     uint32_t protected_;  /* mprotect guards so far */
     bool vectors_fail;
@@ -80,7 +84,10 @@ static bool add_slab(void) {
     if (slab == NULL) return false;
     for (size_t size = SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4) {
         slab->base = os_map(size, true);
-        if (slab->base == NULL) continue;
+        if (slab->base == NULL) {
+            room.tight = true;
+            continue;
+        }
         os_no_huge(slab->base, size); /* a huge page would commit ten stacks at once */
         slab->count = (uint32_t)(size / STACK_STRIDE);
         room.slabs[room.nslabs] = slab;
@@ -160,6 +167,9 @@ static void guard_one(Stack *s) {
         room.protected_++;
         return;
     }
+    if (room.guard != GUARD_CANARY)
+        warn_once(WARN_GUARD, "the kernel makes no guard region (before Linux 6.13: vm.max_map_count is reached): an overflow of "
+                              "some stacks is found by a canary, when their goroutine ends");
     room.guard = GUARD_CANARY;
     s->canary = 1;
     *(uint64_t *)(void *)s->lo = CANARY;
@@ -240,12 +250,23 @@ static Stack *furnish(const Places *at, Stack *list) {
     return list;
 }
 
-/* Up to want stacks: from the common list, else, as each first touch costs, few fresh ones. */
-static NOINLINE Stack *take_common(uint32_t want, uint32_t *got) {
+/* Under the lock: may the P keep stacks? */
+static void let_keep(P *p) {
+    if (p->stacks_most > 0 || room.tight) return;
+    while (room.promised + STACK_CACHE > room.capacity)
+        if (!add_slab() || room.tight) return;
+    room.promised += STACK_CACHE;
+    p->stacks_most = STACK_CACHE;
+}
+
+/* Up to BATCH stacks, one where p keeps none: from the common list, else, as each first touch costs, few fresh ones. */
+static NOINLINE Stack *take_common(P *p, uint32_t *got) {
     Stack *list = NULL;
     Places at = {0};
     *got = 0;
     lock(&room.lock, RANK_STACK);
+    let_keep(p);
+    uint32_t want = p->stacks_most ? BATCH : 1;
     while (*got < want && room.hot) {
         Stack *s = room.hot;
         room.hot = s->next;
@@ -266,7 +287,7 @@ Stack *stack_get(M *m) {
     P *p = m->p;
     if (unlikely(p->stacks == NULL)) {
         uint32_t got;
-        p->stacks = take_common(BATCH, &got);
+        p->stacks = take_common(p, &got);
         p->nstacks = got;
         if (p->stacks == NULL) fatal("no stack in spite of a credit");
     }
@@ -288,6 +309,17 @@ static void put_common(Stack *list, uint32_t n) {
     unlock(&room.lock);
 }
 
+/* The warmer half of what it may keep; the rest to the common list. */
+static NOINLINE void keep_half(P *p) {
+    uint32_t n = p->stacks_most / 2, k = 0;
+    Stack **end = &p->stacks;
+    for (; k < n; k++) end = &(*end)->next;
+    Stack *rest = *end;
+    *end = NULL;
+    put_common(rest, p->nstacks - n);
+    p->nstacks = n;
+}
+
 void stack_put(M *m, Stack *s) {
     P *p = m->p;
     stack_check(s);
@@ -299,22 +331,15 @@ void stack_put(M *m, Stack *s) {
     }
     s->next = p->stacks;
     p->stacks = s;
-    if (likely(++p->nstacks <= STACK_CACHE)) return;
-    /* Keep the warmer half. */
-    Stack *keep = p->stacks;
-    for (int i = 1; i < STACK_CACHE / 2; i++) keep = keep->next;
-    Stack *rest = keep->next;
-    keep->next = NULL;
-    put_common(rest, p->nstacks - STACK_CACHE / 2);
-    p->nstacks = STACK_CACHE / 2;
+    if (unlikely(++p->nstacks > p->stacks_most)) keep_half(p);
 }
 
 void stack_flush(P *p) {
     put_common(p->stacks, p->nstacks);
     p->stacks = NULL;
     p->nstacks = 0;
-    if (p->credits) unpromise(p->credits);
-    p->credits = 0;
+    if (p->credits + p->stacks_most) unpromise(p->credits + p->stacks_most);
+    p->credits = p->stacks_most = 0;
 }
 
 /* There is no call for it: but TSan forgets what a mapping replaces, if it sees the mapping made,
