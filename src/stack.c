@@ -55,6 +55,7 @@ typedef struct Slab {
     uint32_t fresh;   /* never used from here on */
     uint32_t cold;    /* bits set */
     uint64_t cold_bits[(SLAB_STACKS + 63) / 64];
+    uint64_t bare_bits[(SLAB_STACKS + 63) / 64]; /* without a guard region: a canary, as long as there is memory */
 } Slab;
 
 static struct {
@@ -153,8 +154,13 @@ static bool take_places(uint32_t want, Places *at) {
 
 /* ---- guards --------------------------------------------------------------------------------- */
 
+static void set_canary(Stack *s) {
+    s->canary = 1;
+    *(uint64_t *)(void *)s->lo = CANARY;
+}
+
 /* Under the lock; stacks that nobody uses yet. */
-static void guard_one(Stack *s) {
+static void guard_one(Slab *slab, Stack *s) {
     char *at = s->lo - PAGE;
     if (room.guard == GUARD_UNKNOWN || room.guard == GUARD_MADVISE) {
         if (os_guard_install(at, PAGE) == 0) {
@@ -171,11 +177,12 @@ static void guard_one(Stack *s) {
         warn_once(WARN_GUARD, "the kernel makes no guard region (before Linux 6.13: vm.max_map_count is reached): an overflow of "
                               "some stacks is found by a canary, when their goroutine ends");
     room.guard = GUARD_CANARY;
-    s->canary = 1;
-    *(uint64_t *)(void *)s->lo = CANARY;
+    uint64_t *word = &slab->bare_bits[s->index / 64];
+    store_rlx(word, *word | 1ULL << s->index % 64);
+    set_canary(s);
 }
 
-static void guard_batch(Stack **s, uint32_t n) {
+static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
     if (n > 1 && load_rlx(&room.guard) == GUARD_MADVISE && !load_rlx(&room.vectors_fail)) {
         struct iovec iov[BATCH];
         for (uint32_t i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - PAGE, PAGE};
@@ -184,7 +191,7 @@ static void guard_batch(Stack **s, uint32_t n) {
         store_rlx(&room.vectors_fail, true);
     }
     lock(&room.lock, RANK_STACK);
-    for (uint32_t i = 0; i < n; i++) guard_one(s[i]);
+    for (uint32_t i = 0; i < n; i++) guard_one(slab, s[i]);
     unlock(&room.lock);
 }
 
@@ -237,7 +244,10 @@ void stack_credit_return(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* Records and guards for them, in front of list. */
+/* A bit of a place that is in our hands: nobody else writes it, but a neighbour may, in the same word. */
+static bool is_bare(Slab *slab, uint32_t i) { return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1; }
+
+/* Records and guards for them, in front of list. The canary of a cold one went with its memory. */
 static Stack *furnish(const Places *at, Stack *list) {
     Stack *bare[BATCH];
     for (uint32_t i = 0; i < at->n; i++) {
@@ -246,7 +256,8 @@ static Stack *furnish(const Places *at, Stack *list) {
         s->next = list;
         list = s;
     }
-    if (!at->cold) guard_batch(bare, at->n);
+    if (!at->cold) guard_batch(at->slab, bare, at->n);
+    else if (is_bare(at->slab, at->from)) set_canary(bare[0]);
     return list;
 }
 
@@ -350,6 +361,7 @@ void stack_forget_slow(Stack *s) {
     mmap(s->lo, size, PROT_READ | PROT_WRITE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_FIXED, -1, 0);
     *s = keep;
+    if (s->canary) set_canary(s);
     s->san_fiber = __tsan_create_fiber(0);
 }
 
