@@ -369,6 +369,7 @@ typedef struct gort_stats {
     uint64_t stack_guard_kind;     /* 1: guard regions, 2: mprotect, 3: some stacks have only canaries */
     uint64_t stack_mode;           /* 0: lazy stacks, 1: hybrid, 2: compact (gort(7), -fsplit-stack) */
     uint64_t stack_segments;       /* segments that goroutines have grown by and not left */
+    uint64_t descriptors_remade;   /* times the program closed the runtime's own, as closefrom(3) does */
 } gort_stats;
 
 void gort_stats_read(gort_stats *);

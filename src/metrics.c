@@ -51,6 +51,7 @@ static void out_stats(Out *o) {
     COUNTER("allocs", allocs, "Small objects given out, those of the runtime included.");
     COUNTER("frees", frees, "Small objects taken back.");
     COUNTER("forced_collections", forced_collections, "Collections asked for by the monitor.");
+    COUNTER("descriptors_remade", descriptors_remade, "Times the program closed the runtime's descriptors.");
     GAUGE("alloc_used_bytes", alloc_bytes_used, "Memory of spans that hold small objects.");
     GAUGE("alloc_cached_bytes", alloc_bytes_cached, "Memory of free spans kept for reuse.");
 #undef GAUGE

@@ -71,6 +71,7 @@ static int64_t passed_at;  /* pass_lock */
 static uint32_t suspects;  /* atomic: there may be marks */
 static uint32_t blocking;  /* atomic: a thread sleeps in the kernel */
 static uint32_t distrust;  /* atomic: the program closes numbers behind our back */
+static uint32_t anew;      /* atomic: the kernel side has begun again (netpoll_epoll.c) */
 
 static int64_t period(void) { return load_rlx(&distrust) ? LOOK_OFTEN : LOOK_RARELY; }
 void netpoll_distrust(void) { store_rlx(&distrust, 1); }
@@ -283,10 +284,34 @@ static void pass(int64_t now, GList *list) {
     unlock(&pass_lock);
 }
 
+/* The kernel side has begun again: whatever waits is registered there. Also done twice it does no harm. */
+static NOINLINE void sweep(GList *list) {
+    store_seq(&anew, 0);
+    for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
+        Chunk *c = load_acq(&desc_table[i]);
+        for (int k = 0; c && k < CHUNK; k++) {
+            Desc *d = &c->desc[k];
+            if (!load_rlx(&d->registered)) continue;
+            lock(&d->lock, RANK_POLL);
+            d->registered = false;
+            unlock(&d->lock);
+            look_again((int)i * CHUNK + k, list);
+        }
+    }
+}
+
+static NOINLINE int64_t begin_again(int64_t deadline, GList *list) {
+    if (load_rlx(&anew)) sweep(list);
+    return load_rlx(&uring_gone) ? uring_collect_lost(deadline, list) : deadline;
+}
+
+void netpoll_anew(void) { store_seq(&anew, 1); }
+
 bool netpoll_sleeping(void) { return load_seq(&blocking) != 0; }
 
 /* On g0, or the monitor; no lock held. */
 void netpoll(int64_t deadline, GList *list) {
+    if (unlikely((load_rlx(&anew) | load_rlx(&uring_gone)) != 0)) deadline = begin_again(deadline, list);
     if (deadline == 0) {
         if (load_rlx(&suspects)) pass(coarse_now(), list);
         if (load_rlx(&uring_pending)) uring_submit(list);
@@ -299,7 +324,7 @@ void netpoll(int64_t deadline, GList *list) {
     fence_full(); /* against desc_trust, and uring.c's commit_put */
     int64_t limit = load_seq(&suspects) ? period() : GORT_FOREVER;
     if (load_seq(&uring_pending)) uring_submit(list);
-    if (list->head) deadline = 0;
+    if (list->head || load_rlx(&anew)) deadline = 0;
     if (limit != GORT_FOREVER && deadline != 0) {
         if (now == 0) now = os_now();
         if (deadline > now + limit) deadline = now + limit;
@@ -323,6 +348,7 @@ int netpoll_start(void) {
     raise_limit();
     store_seq(&suspects, 0);
     store_seq(&blocking, 0);
+    store_seq(&anew, 0);
     store_seq(&sched.poll_waiters, 0);
     int r = kpoll_open();
     if (r == 0) uring_start();

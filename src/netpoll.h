@@ -169,6 +169,12 @@ void kpoll_close(void);
 enum { KPOLL_GONE = 1 };
 int kpoll_add(int fd, uint32_t seq, bool known);
 void kpoll_del(int fd);
+/* Our own descriptors are still ours; else they are made anew, and true: nothing is registered any more. Any thread, any lock but
+ * LEAF. */
+bool kpoll_check(void);
+int kpoll_watch(int fd);   /* a descriptor of ours, which reports nothing, so that kpoll_ours can tell: 0, -errno */
+bool kpoll_ours(int fd);   /* one given to kpoll_watch or kpoll_source is still what it was */
+void netpoll_anew(void);   /* netpoll.c: the kernel has forgotten every registration; any lock */
 /* Calls netpoll_event for what has happened. deadline as netpoll's; block: it may consume a
  * break. */
 void kpoll_wait(int64_t deadline, GList *list);

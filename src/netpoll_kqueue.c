@@ -92,6 +92,11 @@ static void trigger(int flags, int fflags) {
     change(&ev, 1, NULL, 0);
 }
 
+/* That the queue was closed behind our back is not noticed here. */
+bool kpoll_check(void) { return false; }
+int kpoll_watch(int fd) { return 0; }
+bool kpoll_ours(int fd) { return true; }
+
 void kpoll_break(void) {
     uint32_t no = 0;
     if (load_seq(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;

@@ -25,8 +25,9 @@ int os_fd_away(int fd);
  * it costs a plain system call, and nobody is woken now. */
 int os_alarm_open(void); /* a descriptor, -errno */
 void os_alarm_close(int fd);
-void os_alarm_set(int fd, int64_t when);
-void os_alarm_wait(int fd); /* until it has gone off since it was last set */
+int os_alarm_set(int fd, int64_t when); /* 0; -errno: it is no alarm any more */
+void os_alarm_wait(int fd, int signo);  /* until it has gone off since it was last set; or this signal comes, which
+                                           the caller has blocked */
 
 void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
 void os_unmap(void *at, size_t size);

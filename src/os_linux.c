@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -25,7 +26,8 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
-#define FD_AWAY 100
+#define FD_AWAY 1000
+#define FD_AWAY_LOW 100 /* where there are fewer */
 #define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
 
@@ -88,6 +90,7 @@ void os_futex_wake(uint32_t *word, int count) {
 int os_fd_away(int fd) {
     if (fd < 0) return fd;
     long high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY, 0, 0, 0);
+    if (high < 0) high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY_LOW, 0, 0, 0);
     if (high < 0) return fd;
     sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return (int)high;
@@ -97,14 +100,18 @@ int os_alarm_open(void) {
     return os_fd_away((int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0));
 }
 void os_alarm_close(int fd) { sys(SYS_close, fd, 0, 0, 0, 0, 0); }
-void os_alarm_set(int fd, int64_t when) {
+int os_alarm_set(int fd, int64_t when) {
     struct itimerspec its = {0}; /* zero: never */
     if (when != GORT_FOREVER) its.it_value = (struct timespec){when / GORT_SEC, when % GORT_SEC};
-    sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, NULL, 0, 0);
+    return (int)sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, NULL, 0, 0);
 }
-void os_alarm_wait(int fd) {
-    uint64_t times;
-    sys(SYS_read, fd, &times, sizeof times, 0, 0, 0);
+/* Not read(2): the number may be somebody else's by now. To set it again takes the expiry off. */
+void os_alarm_wait(int fd, int signo) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    sigset_t mask;
+    sigfillset(&mask);
+    sigdelset(&mask, signo);
+    sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
 }
 
 void *os_map(size_t size, bool stack) {

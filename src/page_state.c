@@ -214,6 +214,7 @@ static void out_figures(Out *o) {
     FIGURE(forced_collections);
     FIGURE(alloc_bytes_used);
     FIGURE(alloc_bytes_cached);
+    FIGURE(descriptors_remade);
 #undef FIGURE
     out_fmt(o, ",\"poll_waiters\":%u,\"in_syscall\":%u,\"taken\":%u,\"stopping\":%u",
             load_rlx(&sched.poll_waiters), load_rlx(&sched.in_syscall), load_rlx(&sched.taken),

@@ -309,16 +309,22 @@ static void chain(int signo, siginfo_t *info, void *context) {
     }
 }
 
+/* To the process's first thread, as it came. */
+static void pass_on(int signo, siginfo_t *info) {
+    os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_getpid(), signo, (long)info, 0, 0);
+}
+
 /* Any thread, anywhere, on the alternate stack where the thread is ours. */
 static void on_signal(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
     bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
+    M *m = getm();
     if (!ours) {
-        chain(signo, info, context);
+        if (m && m->plain && m->pseudo == NULL) pass_on(signo, info); /* the monitor's thread: not for a program's handler */
+        else chain(signo, info, context);
         *__errno_location() = err;
         return;
     }
-    M *m = getm();
     if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context); /* else the call may end */
     capture_here(m, context);
     if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !in_nopreempt(arch_context_pc(context))) {

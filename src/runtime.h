@@ -377,6 +377,7 @@ typedef struct Sched {
     uint64_t next_id;
     M *main_by;             /* the caller of gort_main, while it starts goroutine 1 */
     uint64_t threads_created;
+    uint64_t remade;        /* atomic: times our descriptors were made anew (netpoll_epoll.c) */
     uint32_t threads;       /* alive, monitor and maker included */
     Counters other;         /* counted where no P is at hand (add_rlx) */
     P *ps[MAX_PROCS];

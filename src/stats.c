@@ -122,5 +122,6 @@ EXPORT void gort_stats_read(gort_stats *s) {
     s->stack_guard_kind = (uint64_t)stack_guard_kind();
     s->stack_mode = split.mode;
     s->stack_segments = split_segments();
+    s->descriptors_remade = load_rlx(&sched.remade);
     leave(m);
 }

@@ -23,7 +23,9 @@
  * on its own; if all is idle again by then, it goes straight back to sleep. The monitor sets the
  * alarm to its own limit before it says that it sleeps, or else looks whether that is still so
  * afterwards: it never overwrites anybody's. Two others at once: the later time may win, a tick.
- * In a simulation, and where there is no alarm to be had, it sleeps on a note and is woken.
+ * In a simulation, and where there is no alarm to be had, it sleeps on a note and is woken. Should the alarm's
+ * number be closed by the program while the monitor sleeps on it, setting it fails, and the preemption signal, which
+ * the monitor takes only there, wakes it; a new alarm is made before the next sleep.
  */
 #include "sysmon.h"
 #include "awake.h"
@@ -80,8 +82,9 @@ static struct {
 static bool set_alarm(int64_t when) {
     lock(&mon.alarm_lock, RANK_LEAF);
     bool there = mon.alarm >= 0;
-    if (there) os_alarm_set(mon.alarm, when);
+    int r = there ? os_alarm_set(mon.alarm, when) : 0;
     unlock(&mon.alarm_lock);
+    if (unlikely(r < 0)) os_tgkill(mon.m->tid, settings.preempt_signal); /* closed behind our back: it may sleep on it */
     return there;
 }
 
@@ -200,10 +203,22 @@ static void follow_quota(int64_t now) {
         go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0, (uintptr_t)apply_quota);
 }
 
+/* The program may have closed our descriptors, and others may have their numbers. */
+static void look_after_descriptors(void) {
+    if (sim_on) return;
+    kpoll_check();
+    if (mon.alarm < 0 || kpoll_ours(mon.alarm)) return;
+    lock(&mon.alarm_lock, RANK_LEAF);
+    mon.alarm = os_alarm_open();
+    unlock(&mon.alarm_lock);
+    if (mon.alarm >= 0) kpoll_watch(mon.alarm);
+}
+
 static void housekeeping(int64_t now) {
     follow_quota(now);
     if (now - mon.scavenged >= GORT_SEC) {
         mon.scavenged = now;
+        look_after_descriptors();
         mon.idle_memory = stack_scavenge() + slots_scavenge() + span_scavenge();
     }
     if (settings.schedtrace && now - mon.traced >= settings.schedtrace * GORT_MS) {
@@ -216,7 +231,7 @@ static void housekeeping(int64_t now) {
 }
 
 static void sleep_on(int64_t until) {
-    if (mon.alarm >= 0) os_alarm_wait(mon.alarm);
+    if (mon.alarm >= 0) os_alarm_wait(mon.alarm, settings.preempt_signal);
     else note_sleep_until(&mon.note, until);
 }
 
@@ -231,6 +246,7 @@ static bool sleep_deeply(int64_t now) {
     if (top_due(now) < until) until = top_due(now);
     top_idle(now);
     if (collect_due() < until) until = collect_due();
+    look_after_descriptors();
     note_clear(&mon.note);
     set_alarm(until); /* before we say so */
     store_seq(&sysmon_sleeps, 1);
@@ -271,6 +287,7 @@ static int64_t look_around(int64_t now) {
 
 static void *sysmon_main(void *arg) {
     tls_m = mon.m;
+    mon.m->tid = os_gettid();
     mon.m->errno_at = __errno_location();
     int64_t delay = TICK_MIN;
     int quiet = 0;
@@ -320,7 +337,7 @@ static void close_down(void) {
     int fd = mon.alarm;
     mon.alarm = -1;
     unlock(&mon.alarm_lock);
-    if (fd >= 0) os_alarm_close(fd);
+    if (fd >= 0 && kpoll_ours(fd)) os_alarm_close(fd);
     m_record_free(mon.m);
 }
 
@@ -334,6 +351,7 @@ int sysmon_start(void) {
     leak_begin(mon.start);
     mon.idle_memory = 1;
     mon.alarm = sim_on ? -1 : os_alarm_open();
+    if (mon.alarm >= 0) kpoll_watch(mon.alarm);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int r = thread_create(&mon.thread, NULL, sysmon_main, NULL);

@@ -33,6 +33,10 @@
  * meets the next owner of its number. It asks `uring_standing`, which goes down after the system
  * call: `uring_pending` is 0 already while somebody else is on his way into the kernel.
  *
+ * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring itself, so what the kernel
+ * has taken is done and is seen; but nobody is told, so netpoll() looks every millisecond while something is
+ * under way, and nothing more is put: from then on files take threads.
+ *
  * The kernel writes into stacks. uring_stop() therefore waits for all that is under way before
  * the stacks go; a file operation ends in its own time.
  */
@@ -43,7 +47,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-uint32_t uring_pending, uring_standing;
+uint32_t uring_pending, uring_standing, uring_gone;
 
 #if defined(__linux__) && __has_include(<linux/io_uring.h>)
 
@@ -71,6 +75,7 @@ static struct {
 } ring = {.fd = -1};
 
 static long enter_ring(uint32_t submit, uint32_t want) {
+    if (unlikely(load_rlx(&uring_gone))) return -EBADF;
     return os_sys(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0, 0);
 }
 
@@ -79,13 +84,14 @@ static void *map_ring(int fd, size_t size, uint64_t at) {
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
-static void unmap_ring(void) {
+/* registered: the poller knows it, and can tell whether it is still ours. */
+static void unmap_ring(bool registered) {
     lock(&ring.handing, RANK_PRIM); /* a plain thread may be in gort_close */
     if (ring.map) os_unmap(ring.map, ring.map_size);
     if (ring.sqes) os_unmap(ring.sqes, ring.sqes_size);
     ring.map = NULL;
     ring.sqes = NULL;
-    os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
+    if (!load_rlx(&uring_gone) && (!registered || kpoll_ours(ring.fd))) os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
     store_rel(&ring.fd, -1);
     unlock(&ring.handing);
 }
@@ -133,9 +139,10 @@ void uring_start(void) {
     ring.under_way = 0;
     ring.submitted_at = ring.refused_until = 0;
     ring.refused = (GList){0};
+    store_rlx(&uring_gone, 0);
     if ((p.features & NEEDED) != NEEDED || !probe(ring.fd) || !map_rings(&p) ||
         kpoll_source(ring.fd, uring_collect) < 0)
-        unmap_ring();
+        unmap_ring(false);
 }
 
 /* No goroutine will run again: who is collected here is forgotten. */
@@ -148,7 +155,7 @@ void uring_stop(void) {
         if (ring.under_way == 0) break;
         if (enter_ring(0, 1) < 0) os_nap(GORT_MS);
     }
-    unmap_ring();
+    unmap_ring(true);
 }
 
 /* What the kernel has not taken, for their callers to do otherwise. With ring.handing. */
@@ -195,6 +202,16 @@ static void submit(void) {
         hand_over();
     }
     unlock(&ring.handing);
+}
+
+void uring_lost(void) { store_rlx(&uring_gone, load_acq(&ring.fd) >= 0); }
+
+int64_t uring_collect_lost(int64_t deadline, GList *list) {
+    uring_submit(list); /* gives back what the kernel will not take any more */
+    uring_collect(list);
+    if (deadline == 0 || load_rlx(&ring.under_way) == 0) return deadline;
+    int64_t soon = os_now() + GORT_MS;
+    return soon < deadline ? soon : deadline;
 }
 
 bool uring_on(void) { return load_acq(&ring.fd) >= 0; }
@@ -245,7 +262,7 @@ static void commit_put(M *m, void *arg) {
 }
 
 bool uring_run(M **m, UringOp *op) {
-    if (load_acq(&ring.fd) < 0 || unlikely(coarse_now() < load_rlx(&ring.refused_until))) return false;
+    if (load_acq(&ring.fd) < 0 || load_rlx(&uring_gone) || unlikely(coarse_now() < load_rlx(&ring.refused_until))) return false;
     lock(&ring.lock, RANK_CTX);
     if (full_locked()) {
         unlock(&ring.lock);
@@ -281,6 +298,8 @@ void uring_collect(GList *list) {
 void uring_start(void) {}
 void uring_stop(void) {}
 bool uring_on(void) { return false; }
+void uring_lost(void) {}
+int64_t uring_collect_lost(int64_t deadline, GList *list) { return deadline; }
 bool uring_run(M **m, UringOp *op) { return false; }
 void uring_submit(GList *list) {}
 void uring_collect(GList *list) {}

@@ -31,6 +31,9 @@ void uring_submit(GList *list);
 void uring_collect(GList *list);   /* what is done; for netpoll.c */
 extern uint32_t uring_pending;     /* atomic: entries put that nobody is handing over; or some were refused */
 extern uint32_t uring_standing;    /* atomic: entries the kernel has not taken */
+void uring_lost(void);             /* its number is somebody else's, or nobody's; any thread, any lock */
+extern uint32_t uring_gone;        /* atomic: it is lost */
+int64_t uring_collect_lost(int64_t deadline, GList *list); /* for netpoll.c; how long it may sleep */
 bool uring_on(void);               /* there is a ring: its operations may run on threads of the kernel */
 bool netpoll_sleeping(void);       /* netpoll.c: a thread sleeps in the poller */
 
