@@ -55,7 +55,6 @@
 #include "uring.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -335,17 +334,13 @@ void netpoll(int64_t deadline, GList *list) {
 
 void netpoll_break(void) { kpoll_break(); }
 
-/* As Go: the soft limit on descriptors is there for programs that use select(2). */
-static void raise_limit(void) {
-    struct rlimit lim;
-    if (os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&lim, 0, 0) < 0) return;
-    if (lim.rlim_cur >= lim.rlim_max) return;
-    lim.rlim_cur = lim.rlim_max;
-    os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&lim, 0, 0, 0);
-}
-
+/*
+ * The limit on descriptors stays as it is. Go raises the soft limit when it starts, and puts it back in what it
+ * executes: it makes all children itself. Here they are made by libc (posix_spawn, system, popen, vfork),
+ * where nobody can put it back for the child alone, and a child that uses select(2), or closes
+ * all numbers up to the limit, must not find another one than the program was given.
+ */
 int netpoll_start(void) {
-    raise_limit();
     store_seq(&suspects, 0);
     store_seq(&blocking, 0);
     store_seq(&anew, 0);
