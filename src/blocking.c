@@ -16,6 +16,7 @@
 #include "retake.h"
 #include "san.h"
 #include "sched.h"
+#include "stack.h"
 #include "trace.h"
 #include "wake.h"
 
@@ -64,6 +65,7 @@ M *block_begin(M *m) {
     if (m->pins) fatal("a blocking call while pinned");
     if (m->p == NULL) fatal("a blocking call inside a blocking call");
     G *gp = m->curg;
+    stack_check_sp(gp, (uintptr_t)__builtin_frame_address(0));
     gp->since = coarse_now();
     tsan_release(&sched); /* the runtime may end meanwhile: stop (init.c) */
     bump(&m->p->n.syscalls_blocking, 1);

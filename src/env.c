@@ -12,7 +12,7 @@
  *   asyncpreemptoff=0|1 0      no preemption by signal; calls into gort still yield
  *   maxthreads=N        10000  bound of the threads that run goroutines
  *   stack=SIZE          0      address space of a default stack, 16k ... 1g (64k, 1m, bytes);
- *                              0: 212 KB, cut from slabs (stack.h)
+ *                              0: 208 KB, cut from slabs (stack.h)
  *   maxstack=SIZE       1g     how far a compact stack may grow
  *   migrate=0|1         0      move every goroutine to another thread at every switch
  *   stall=N             0      report a goroutine that holds its P for N ms without a call

@@ -25,11 +25,13 @@ static void default_action(int signo) {
     sigaction(signo, &sa, NULL); /* returning repeats the fault */
 }
 
+static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) { return stack_guard_hit(s, at) || stack_jumped(s, sp); }
+
 static void on_segv(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
     uintptr_t at = (uintptr_t)info->si_addr;
-    if (gp && gp->stack && info->si_code > 0 && stack_guard_hit(gp->stack, at)) {
+    if (gp && gp->stack && info->si_code > 0 && overflowed(gp->stack, at, arch_context_sp(context))) {
         print_fd(2, "gort: fatal: goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)\n\n",
                  (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)at,
                  (unsigned long)arch_context_sp(context));

@@ -197,7 +197,7 @@ static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
         gp->flags |= GF_CREDIT;
         return (Stack *)call_with_room(m, get_stack, m);
     }
-    if (size == 0) size = settings.stack_size ? settings.stack_size : STACK_STRIDE;
+    if (size == 0) size = settings.stack_size ? settings.stack_size : STACK_USABLE;
     if (size < MIN_STACK) size = MIN_STACK;
     return stack_custom(size);
 }

@@ -30,6 +30,7 @@ void os_alarm_wait(int fd, int signo);  /* until it has gone off since it was la
                                            the caller has blocked */
 
 void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
+bool os_space_limited(void);           /* by RLIMIT_AS or RLIMIT_DATA */
 void os_unmap(void *at, size_t size);
 int os_protect_none(void *at, size_t size);
 int os_guard_install(void *at, size_t size); /* MADV_GUARD_INSTALL, -EINVAL on older kernels */

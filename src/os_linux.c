@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -120,6 +121,12 @@ void *os_map(size_t size, bool stack) {
     long r = sys(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
+
+static bool limited(int which) {
+    struct rlimit lim;
+    return sys(SYS_prlimit64, 0, which, NULL, &lim, 0, 0) == 0 && lim.rlim_cur != RLIM_INFINITY;
+}
+bool os_space_limited(void) { return limited(RLIMIT_AS) || limited(RLIMIT_DATA); }
 
 void os_unmap(void *at, size_t size) { sys(SYS_munmap, at, size, 0, 0, 0, 0); }
 int os_protect_none(void *at, size_t size) { return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0); }

@@ -28,6 +28,7 @@
 #include "sched.h"
 #include "sim.h"
 #include "split.h"
+#include "stack.h"
 #include "capture.h"
 #include "trace.h"
 #include "wake.h"
@@ -330,6 +331,7 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
     if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !in_nopreempt(arch_context_pc(context))) {
         m->locks = 1;
         fence_compiler();
+        stack_check_sp(m->curg, arch_context_sp(context));
         if (load_rlx(&m->attn) != 0) preempt_in_handler(m, context);
         fence_compiler();
         store_rel(&m->locks, 0);

@@ -1,18 +1,25 @@
 /*
  * Stacks.
  *
- * C code holds pointers into its stack, so a stack never moves. Each is STACK_STRIDE of address
- * space cut from slabs mapped MAP_NORESERVE, and the kernel commits pages as they are touched:
- * growth without copying. 212 KB instead of 256 keeps 208 usable and puts nearly ten stacks under one
- * page of page tables instead of eight, which pays for the separate G.
+ * C code holds pointers into its stack, so a stack never moves. Each is cut from slabs mapped MAP_NORESERVE, and
+ * the kernel commits pages as they are touched: growth without copying. 208 KB and a guard of 28 put nearly nine stacks
+ * under one page of page tables, which is what a parked goroutine costs beside its one page of stack.
  *
  *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec | …
- *               ^lo - page                              top ^
+ *                       ^lo                             top ^
  *
  * Guards. MADV_GUARD_INSTALL does not split the mapping. Where the kernel has none, mprotect is
  * used up to a budget below vm.max_map_count, and beyond it a canary word at the low end is looked
  * at when the goroutine ends; gort_stats says which. A batch of fresh stacks gets its guards in one
  * system call where process_madvise takes it.
+ *
+ * How large a guard. A frame that is larger, and is not written to from its top, steps over it into the next stack.
+ * Code built with -fstack-clash-protection touches every page, and one would do; a library built without it has 28 KB,
+ * and more where it can be had: address space is plenty, but tops of stacks that lie far apart need a page of page tables
+ * for each. A megabyte for all would be 6.6 KB for each of a million goroutines instead of 4.6. So the
+ * first slab, which is all that most programs use, has guards of a megabyte (some 800 stacks, 2 MB of page tables if all are
+ * in use), and so have stacks of a size of their own from 256 KB on; where address space is limited, none has. What jumps
+ * further still is found out when a signal or a wait meets it on a stack that is not its own (stack_jumped).
  *
  * Where a free stack is:
  *   1. the cache of a P: warm, no lock;
@@ -38,6 +45,7 @@
 #define PAGE ((size_t)4096)
 #define SLAB_MAX ((size_t)1 << 30)
 #define SLAB_STACKS (SLAB_MAX / STACK_STRIDE)
+#define LARGE ((size_t)256 << 10) /* a stack of a size of its own, with a wide guard */
 #define MAX_SLABS 4096
 #define BATCH 32
 #define MPROTECT_BUDGET 15000 /* each splits the mapping twice: below vm.max_map_count = 65530 */
@@ -51,6 +59,7 @@ enum { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_CANARY };
 
 typedef struct Slab {
     char *base;
+    size_t stride, guard;
     uint32_t count;   /* stacks in it */
     uint32_t fresh;   /* never used from here on */
     uint32_t cold;    /* bits set */
@@ -66,7 +75,8 @@ static struct {
     Slab *slabs[MAX_SLABS];
     uint32_t nslabs;
     uint32_t search;      /* slabs below this one have nothing cold or fresh */
-    uint64_t capacity;    /* stacks that have address space */
+    uint64_t capacity;    /* stacks that have address space, */
+    uint64_t bytes;       /*   and how much of it */
     uint64_t promised;    /* credits given out to Ps and Gs, and places in the caches of the Ps */
     bool tight;           /* no slab of full size was to be had */
     int guard;            /* read without it as a hint */
@@ -78,22 +88,31 @@ static struct {
 
 /* ---- slabs ---------------------------------------------------------------------------------- */
 
+static bool map_slab(Slab *slab, size_t size, size_t guard) {
+    slab->base = os_map(size, true);
+    if (slab->base == NULL) return false;
+    os_no_huge(slab->base, size); /* a huge page would commit ten stacks at once */
+    slab->guard = guard;
+    slab->stride = STACK_USABLE + guard;
+    slab->count = (uint32_t)(size / slab->stride);
+    return true;
+}
+
 /* A slab of at most SLAB_MAX; smaller ones where the address space is limited. Under the lock. */
 static bool add_slab(void) {
     if (room.nslabs == MAX_SLABS) return false;
     Slab *slab = os_map(sizeof *slab, false);
     if (slab == NULL) return false;
-    for (size_t size = SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4) {
-        slab->base = os_map(size, true);
-        if (slab->base == NULL) {
+    size_t guard = room.nslabs > 0 || os_space_limited() ? GUARD_NEAR : GUARD_WIDE;
+    for (size_t size = SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4, guard = GUARD_NEAR) {
+        if (!map_slab(slab, size, guard)) {
             room.tight = true;
             continue;
         }
-        os_no_huge(slab->base, size); /* a huge page would commit ten stacks at once */
-        slab->count = (uint32_t)(size / STACK_STRIDE);
         room.slabs[room.nslabs] = slab;
         store_rel(&room.nslabs, room.nslabs + 1); /* pairs with stack_at */
         room.capacity += slab->count;
+        room.bytes += slab->count * slab->stride;
         return true;
     }
     os_unmap(slab, sizeof *slab);
@@ -101,7 +120,7 @@ static bool add_slab(void) {
 }
 
 static Stack *record_at(Slab *slab, uint32_t i) {
-    return (Stack *)(void *)(slab->base + (size_t)(i + 1) * STACK_STRIDE - sizeof(Stack));
+    return (Stack *)(void *)(slab->base + (size_t)(i + 1) * slab->stride - sizeof(Stack));
 }
 
 void stack_record(Stack *s, char *lo, int kind) {
@@ -109,6 +128,7 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->index = 0;
     s->custom = (uint16_t)kind;
     s->canary = 0;
+    s->guard = 0;
     s->magic = MAGIC;
     s->live = 0;
     s->san_fiber = NULL;
@@ -117,8 +137,9 @@ void stack_record(Stack *s, char *lo, int kind) {
 
 static Stack *record_init(Slab *slab, uint32_t i) {
     Stack *s = record_at(slab, i);
-    stack_record(s, slab->base + (size_t)i * STACK_STRIDE + PAGE, STACK_SLAB);
+    stack_record(s, slab->base + (size_t)i * slab->stride + slab->guard, STACK_SLAB);
     s->index = i;
+    s->guard = slab->guard;
     return s;
 }
 
@@ -161,15 +182,15 @@ static void set_canary(Stack *s) {
 
 /* Under the lock; stacks that nobody uses yet. */
 static void guard_one(Slab *slab, Stack *s) {
-    char *at = s->lo - PAGE;
+    char *at = s->lo - s->guard;
     if (room.guard == GUARD_UNKNOWN || room.guard == GUARD_MADVISE) {
-        if (os_guard_install(at, PAGE) == 0) {
+        if (os_guard_install(at, s->guard) == 0) {
             room.guard = GUARD_MADVISE;
             return;
         }
         if (room.guard == GUARD_UNKNOWN) room.guard = GUARD_MPROTECT;
     }
-    if (room.protected_ < MPROTECT_BUDGET && os_protect_none(at, PAGE) == 0) {
+    if (room.protected_ < MPROTECT_BUDGET && os_protect_none(at, s->guard) == 0) {
         room.protected_++;
         return;
     }
@@ -185,9 +206,9 @@ static void guard_one(Slab *slab, Stack *s) {
 static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
     if (n > 1 && load_rlx(&room.guard) == GUARD_MADVISE && !load_rlx(&room.vectors_fail)) {
         struct iovec iov[BATCH];
-        for (uint32_t i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - PAGE, PAGE};
+        for (uint32_t i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - slab->guard, slab->guard};
         long done = os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_GUARD_INSTALL_, 0, 0);
-        if (done == (long)((size_t)n * PAGE)) return;
+        if (done == (long)(n * slab->guard)) return;
         store_rlx(&room.vectors_fail, true);
     }
     lock(&room.lock, RANK_STACK);
@@ -198,7 +219,18 @@ static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
 bool stack_guard_hit(Stack *s, uintptr_t addr) {
     uintptr_t lo = (uintptr_t)s->lo;
     if (s->custom == STACK_COMPACT) return false; /* its neighbour is there; split.c watches the end */
-    return addr < lo && addr >= lo - PAGE;
+    return addr < lo && addr >= lo - s->guard;
+}
+
+bool stack_jumped(Stack *s, uintptr_t sp) {
+    if (likely(sp - (uintptr_t)s->lo <= stack_span(s)) || s->custom == STACK_COMPACT || s->seg) return false;
+    return stack_at(sp) != NULL;
+}
+
+void stack_jump_found(G *gp, uintptr_t sp) {
+    if (!stack_jumped(gp->stack, sp)) return; /* one of the program's own making, or a segment */
+    fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; build with -fstack-clash-protection",
+          (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)sp);
 }
 
 void stack_check(Stack *s) {
@@ -367,19 +399,26 @@ void stack_forget_slow(Stack *s) {
 
 /* ---- custom sizes --------------------------------------------------------------------------- */
 
-Stack *stack_custom(size_t size) {
-    size = ((size + PAGE - 1) & ~(PAGE - 1)) + PAGE + PAGE; /* guard, record and colour */
-    char *base = os_map(size, true);
+static char *map_custom(size_t size, size_t guard) {
+    char *base = os_map(guard + size, true);
     if (base == NULL) return NULL;
-    os_no_huge(base, size);
-    if (os_guard_install(base, PAGE) != 0 && os_protect_none(base, PAGE) != 0) {
-        os_unmap(base, size);
-        return NULL;
-    }
-    Stack *s = (Stack *)(void *)(base + size - sizeof *s);
-    stack_record(s, base + PAGE, STACK_CUSTOM);
-    s->size = size;
-    add_rlx(&room.custom_bytes, size);
+    os_no_huge(base, guard + size);
+    if (os_guard_install(base, guard) == 0 || os_protect_none(base, guard) == 0) return base;
+    os_unmap(base, guard + size);
+    return NULL;
+}
+
+Stack *stack_custom(size_t size) {
+    size_t guard = size >= LARGE ? GUARD_WIDE : GUARD_NEAR;
+    size = ((size + PAGE - 1) & ~(PAGE - 1)) + PAGE; /* record and colour */
+    char *base = map_custom(size, guard);
+    if (base == NULL) base = map_custom(size, guard = GUARD_NEAR);
+    if (base == NULL) return NULL;
+    Stack *s = (Stack *)(void *)(base + guard + size - sizeof *s);
+    stack_record(s, base + guard, STACK_CUSTOM);
+    s->size = guard + size;
+    s->guard = guard;
+    add_rlx(&room.custom_bytes, s->size);
     valgrind_stack_register(s->lo, s + 1);
     return s;
 }
@@ -388,7 +427,7 @@ void stack_custom_free(Stack *s) {
     stack_check(s);
     asan_forget(s->lo, stack_span(s));
     sub_rlx(&room.custom_bytes, s->size);
-    os_unmap(s->lo - PAGE, s->size);
+    os_unmap(s->lo - s->guard, s->size);
 }
 
 /* ---- giving back ---------------------------------------------------------------------------- */
@@ -396,7 +435,7 @@ void stack_custom_free(Stack *s) {
 static Slab *slab_of(Stack *s) {
     for (uint32_t i = 0; i < room.nslabs; i++) {
         Slab *slab = room.slabs[i];
-        if ((char *)s > slab->base && (char *)s < slab->base + (size_t)slab->count * STACK_STRIDE) return slab;
+        if ((char *)s > slab->base && (char *)s < slab->base + slab->count * slab->stride) return slab;
     }
     return NULL;
 }
@@ -404,10 +443,10 @@ static Slab *slab_of(Stack *s) {
 /* Takes the memory of up to BATCH stacks away; they are on no list meanwhile. */
 static void discard_batch(Stack **s, int n) {
     struct iovec iov[BATCH];
-    for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_STRIDE - PAGE};
-    size_t bytes = (size_t)n * (STACK_STRIDE - PAGE);
+    for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_USABLE};
+    size_t bytes = (size_t)n * (STACK_USABLE);
     if (os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_DONTNEED_, 0, 0) == (long)bytes) return;
-    for (int i = 0; i < n; i++) os_discard(iov[i].iov_base, STACK_STRIDE - PAGE);
+    for (int i = 0; i < n; i++) os_discard(iov[i].iov_base, STACK_USABLE);
 }
 
 uint64_t stack_scavenge(void) {
@@ -452,14 +491,14 @@ Stack *stack_at(uintptr_t addr) {
     for (uint32_t i = 0; i < n; i++) {
         Slab *slab = room.slabs[i];
         uintptr_t offset = addr - (uintptr_t)slab->base;
-        if (offset < (size_t)slab->count * STACK_STRIDE) return record_at(slab, (uint32_t)(offset / STACK_STRIDE));
+        if (offset < slab->count * slab->stride) return record_at(slab, (uint32_t)(offset / slab->stride));
     }
     return NULL;
 }
 
 uint64_t stack_reserved(void) {
     lock(&room.lock, RANK_STACK);
-    uint64_t bytes = room.capacity * STACK_STRIDE;
+    uint64_t bytes = room.bytes;
     unlock(&room.lock);
     return bytes + load_rlx(&room.custom_bytes);
 }

@@ -6,10 +6,13 @@
 
 #include "runtime.h"
 
-/* Address space of a default stack, its guard included. An odd number of pages: what is in use of many stacks
- * is their tops, and at a stride of 52 pages these fall into a quarter of the sets of a second-level
+/* A default stack, its record included, and the guard below it. Both together are an odd number of pages: what is
+ * in use of many stacks is their tops, and at a stride of 52 pages these fall into a quarter of the sets of a second-level
  * cache. A yield among a thousand goroutines is a third faster for it. */
-#define STACK_STRIDE ((size_t)212 << 10)
+#define STACK_USABLE ((size_t)208 << 10)
+#define GUARD_NEAR ((size_t)28 << 10)
+#define GUARD_WIDE ((size_t)1028 << 10)
+#define STACK_STRIDE (STACK_USABLE + GUARD_NEAR)
 #define STACK_NAME 32
 
 /* The record at the very top of a stack's memory. It exists while the stack is in use or cached
@@ -26,6 +29,7 @@ struct Stack {
     uint16_t custom;    /* STACK_... */
     uint16_t canary;    /* 1: no guard, a word at its end is looked at instead */
     size_t size;        /* of the whole mapping, for custom ones */
+    size_t guard;       /* bytes of the guard below lo */
     char name[STACK_NAME];
     void *san_fiber;    /* TSan's fiber, or ASan's fake stack */
     Segment *seg;       /* split.c: the newest segment it has grown by, if any */
@@ -73,6 +77,14 @@ void stack_forget_slow(Stack *s);
 
 /* The address lies in the guard below s (or, without guards, just below its end). */
 bool stack_guard_hit(Stack *s, uintptr_t addr);
+/* A goroutine's stack pointer is on the stack of another: a frame larger than the guard has stepped over it. Nothing is locked. */
+bool stack_jumped(Stack *s, uintptr_t sp);
+void stack_jump_found(G *gp, uintptr_t sp);
+/* Where a goroutine is met anyway: fatal if its stack pointer is not on its stack. */
+INLINE void stack_check_sp(G *gp, uintptr_t sp) {
+    Stack *s = gp->stack;
+    if (s && unlikely(sp - (uintptr_t)s->lo > stack_span(s))) stack_jump_found(gp, sp);
+}
 void stack_check(Stack *s);        /* canary of an unguarded stack; fatal when overwritten */
 void stack_flush(P *p);            /* a P goes away */
 uint64_t stack_scavenge(void);     /* monitor: gives idle stacks back; how many are still idle */

@@ -52,10 +52,12 @@ INSIDE static void apart(void) {
     for (int i = 0; i < MANY; i++) {
         Stack *s = stacks[i];
         CHECK_EQ(((uintptr_t)s->lo) % 4096, 0);
-        CHECK_EQ(stack_span(s) + sizeof *s + 4096, STACK_STRIDE);
+        CHECK_EQ(stack_span(s) + sizeof *s, STACK_USABLE);
+        CHECK(s->guard == GUARD_NEAR || s->guard == GUARD_WIDE);
         CHECK((char *)stack_top(s) <= (char *)s && (uintptr_t)stack_top(s) % 64 == 0);
-        if (i > 0) CHECK((char *)stacks[i - 1] + sizeof *s <= s->lo - 4096); /* no overlap, a guard between */
-        if (i > 0) CHECK_EQ(((uintptr_t)s->lo - (uintptr_t)stacks[i - 1]->lo) % STACK_STRIDE, 0);
+        if (i > 0) CHECK((char *)stacks[i - 1] + sizeof *s <= s->lo - s->guard); /* no overlap, a guard between */
+        if (i > 0 && s->guard == stacks[i - 1]->guard)
+            CHECK_EQ(((uintptr_t)s->lo - (uintptr_t)stacks[i - 1]->lo) % (STACK_USABLE + s->guard), 0);
         colours |= 1u << (uint32_t)(((uintptr_t)s - (uintptr_t)stack_top(s)) / 64);
         stack_check(s);
     }
@@ -68,16 +70,18 @@ INSIDE static void guarded(void) {
     M *m = take(MANY);
     for (int i = 0; i < MANY; i++) {
         char *lo = stacks[i]->lo;
+        size_t guard = stacks[i]->guard;
         CHECK(readable(lo));
         if (!stacks[i]->canary) {
             CHECK(kind != 3 || stack_guard_kind() == 3);
             CHECK(!readable(lo - 1));
-            CHECK(!readable(lo - 4096));
+            for (size_t k = 4096; k <= guard; k += guard / 7 & ~(size_t)4095) CHECK(!readable(lo - k));
+            CHECK(!readable(lo - guard));
         }
         CHECK(stack_guard_hit(stacks[i], (uintptr_t)lo - 1));
-        CHECK(stack_guard_hit(stacks[i], (uintptr_t)lo - 4096));
+        CHECK(stack_guard_hit(stacks[i], (uintptr_t)lo - guard));
         CHECK(!stack_guard_hit(stacks[i], (uintptr_t)lo));
-        CHECK(!stack_guard_hit(stacks[i], (uintptr_t)lo - 4097));
+        CHECK(!stack_guard_hit(stacks[i], (uintptr_t)lo - guard - 1));
     }
     give_back(m, MANY);
 }
@@ -146,7 +150,8 @@ INSIDE static void custom(void) {
         Stack *s = stack_custom(sizes[i]);
         CHECK(s != NULL && s->custom);
         CHECK_GE((char *)stack_top(s) - s->lo, sizes[i]);
-        CHECK(readable(s->lo) && !readable(s->lo - 1));
+        CHECK(readable(s->lo) && !readable(s->lo - 1) && !readable(s->lo - s->guard));
+        CHECK_EQ(s->guard, sizes[i] < 256 << 10 ? GUARD_NEAR : GUARD_WIDE);
         *(volatile char *)s->lo = 1;
         CHECK_GE(reserved_now(), before + sizes[i]);
         stack_custom_free(s);

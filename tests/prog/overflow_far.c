@@ -1,0 +1,40 @@
+// A frame larger than the guard lands on another stack: the goroutine is found there.
+// status: abort
+// stderr: stack overflow (
+// stderr: stepped over the guard
+// no-stderr: neighbour was written to
+// not-with: address thread undefined valgrind
+#include "../test.h"
+
+#include <unistd.h>
+
+static volatile char sink;
+static long nap(void *arg) { return usleep(1000); }
+
+#if defined(__clang__)
+#define BARE __attribute__((noinline))
+#else
+#define BARE __attribute__((noinline, optimize("no-stack-clash-protection")))
+#endif
+/* Only its low end is touched. */
+BARE static void steps_over(void) {
+    volatile char frame[1280 << 10];
+    frame[0] = 1;
+    gort_blocking(nap, NULL); /* a wait that meets it far below */
+    frame[1] = 2;
+    sink = frame[0];
+}
+static void jumps(void *arg) { steps_over(); }
+static void neighbour(void *arg) { gort_chan_recv(arg, NULL); }
+
+static int body(int argc, char **argv) {
+    gort_chan *c = gort_chan_new(0, 0);
+    for (int i = 0; i < 3; i++) gort_go(neighbour, c);
+    gort_yield();
+    gort_go(jumps, NULL);
+    for (int i = 0; i < 10; i++) gort_go(neighbour, c);
+    for (int i = 0; i < 50; i++) gort_sleep(GORT_MS);
+    return sink ? 0 : sink + (int)nap(NULL);
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }
