@@ -53,6 +53,10 @@ LIBFLAGS += -fno-omit-frame-pointer
 endif
 # The library is the same for TSan, without its instrumentation: it sees whether TSan is there, and tells it
 # about goroutines and their order (key.h, san.h).
+# A frame touches each page of its stack: none steps over a guard (stack.c). What compiles for goroutines has it as well: tests and
+# examples, and whoever asks pkg-config or CMake.
+CLASH   := $(shell echo 'int x;' | $(CC) $(CFLAGS) -Werror -fstack-clash-protection -c -x c - -o /dev/null 2>/dev/null && echo -fstack-clash-protection)
+LIBFLAGS += $(CLASH)
 USERSAN := $(if $(SAN),-fsanitize=$(SAN))
 LIBSAN  := $(if $(filter thread,$(SAN)),,$(USERSAN))
 

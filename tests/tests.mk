@@ -25,7 +25,7 @@ HOOK_TESTS := $(if $(SAN),,$(sort $(wildcard tests/hook/*.c)))
 TEST_BIN += $(HOOK_TESTS:tests/%.c=$(OUT)/tests/%) $(HOOK_TESTS:tests/hook/%.c=$(OUT)/tests/preload/%)
 EX_SRC   := $(sort $(wildcard examples/*.c))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
-USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude
+USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude $(CLASH)
 
 .PHONY: test test-sanitizers test-checked test-mutants test-long test-programs test-stress test-all test-valgrind examples demo
 test-programs: lib tools $(TEST_BIN) $(EX_BIN)
