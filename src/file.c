@@ -36,7 +36,7 @@ static long read_cached(Call *c) {
     struct iovec one = {c->buf, c->n};
     long r = sys6(SYS_preadv2, c->fd, is_vector(c) ? c->buf : &one, is_vector(c) ? c->n : 1, c->offset,
                   c->offset < 0 ? -1 : 0, RWF_NOWAIT);
-    return r == -EOPNOTSUPP || r == -ENOSYS ? -EAGAIN : r;
+    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? -EAGAIN : r; /* a filter may refuse the call */
 }
 
 static long sleep_in_kernel(Call *c, int op) {

@@ -171,7 +171,7 @@ static long rw_look(Call *c) {
     desc_note(c->fd);
     if (load_rlx(&c->d->mode[c->dir]) == MODE_OTHER) return rw_other(c);
     long r = rw_nowait(c);
-    if (r == -EOPNOTSUPP || r == -ENOSYS) {
+    if (r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM) { /* a filter may refuse the call */
         store_rlx(&c->d->mode[c->dir], MODE_OTHER);
         return rw_other(c);
     }
@@ -212,7 +212,7 @@ static long read_or_write(Call *c) {
         break;
     case MODE_NOWAIT:
         r = rw_nowait(c);
-        if (likely(r != -EOPNOTSUPP)) return r;
+        if (likely(r >= 0 || (r != -EOPNOTSUPP && r != -EPERM && r != -ENOSYS))) return r;
         break;
     }
     return rw_look(c);

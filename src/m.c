@@ -104,6 +104,7 @@ static void drop_alt_stack(void) {
 static void thread_begin(M *m) {
     tls_m = tls_runner = m;
     m->tid = os_gettid();
+    if (m->tid <= 0) fatal("cannot learn the number of a thread: gettid(2) gives error %d", -m->tid);
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
     m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;

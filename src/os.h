@@ -26,8 +26,8 @@ int os_fd_away(int fd);
 int os_alarm_open(void); /* a descriptor, -errno */
 void os_alarm_close(int fd);
 int os_alarm_set(int fd, int64_t when); /* 0; -errno: it is no alarm any more */
-void os_alarm_wait(int fd, int signo);  /* until it has gone off since it was last set; or this signal comes, which
-                                           the caller has blocked */
+bool os_alarm_wait(int fd, int signo);  /* until it has gone off since it was last set; or this signal comes, which
+                                           the caller has blocked. False: the kernel does not let us */
 
 void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
 bool os_space_limited(void);           /* by RLIMIT_AS or RLIMIT_DATA */

@@ -27,7 +27,7 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
-#define FD_AWAY 1000
+#define FD_AWAY 1010 /* below the usual limit of 1024, above what most programs have */
 #define FD_AWAY_LOW 100 /* where there are fewer */
 #define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
@@ -107,12 +107,13 @@ int os_alarm_set(int fd, int64_t when) {
     return (int)sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, NULL, 0, 0);
 }
 /* Not read(2): the number may be somebody else's by now. To set it again takes the expiry off. */
-void os_alarm_wait(int fd, int signo) {
+bool os_alarm_wait(int fd, int signo) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     sigset_t mask;
     sigfillset(&mask);
     sigdelset(&mask, signo);
-    sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
+    long r = sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
+    return r >= 0 || r == -EINTR;
 }
 
 void *os_map(size_t size, bool stack) {

@@ -203,15 +203,33 @@ static void follow_quota(int64_t now) {
         go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0, (uintptr_t)apply_quota);
 }
 
+/* One that the poller cannot watch is none: nobody could tell whether it is still ours. */
+static void open_alarm(void) {
+    int fd = sim_on ? -1 : os_alarm_open();
+    if (fd >= 0 && kpoll_watch(fd) < 0) {
+        os_alarm_close(fd);
+        fd = -1;
+    }
+    lock(&mon.alarm_lock, RANK_LEAF);
+    mon.alarm = fd;
+    unlock(&mon.alarm_lock);
+}
+
+static void give_up_alarm(void) {
+    lock(&mon.alarm_lock, RANK_LEAF);
+    int fd = mon.alarm;
+    mon.alarm = -1;
+    unlock(&mon.alarm_lock);
+    if (fd >= 0 && kpoll_ours(fd)) os_alarm_close(fd);
+}
+
 /* The program may have closed our descriptors, and others may have their numbers. */
 static void look_after_descriptors(void) {
     if (sim_on) return;
     kpoll_check();
     if (mon.alarm < 0 || kpoll_ours(mon.alarm)) return;
-    lock(&mon.alarm_lock, RANK_LEAF);
-    mon.alarm = os_alarm_open();
-    unlock(&mon.alarm_lock);
-    if (mon.alarm >= 0) kpoll_watch(mon.alarm);
+    give_up_alarm();
+    open_alarm();
 }
 
 static void housekeeping(int64_t now) {
@@ -231,8 +249,8 @@ static void housekeeping(int64_t now) {
 }
 
 static void sleep_on(int64_t until) {
-    if (mon.alarm >= 0) os_alarm_wait(mon.alarm, settings.preempt_signal);
-    else note_sleep_until(&mon.note, until);
+    if (mon.alarm < 0) note_sleep_until(&mon.note, until);
+    else if (!os_alarm_wait(mon.alarm, settings.preempt_signal)) give_up_alarm(); /* a note will do */
 }
 
 /* All Ps are idle: sleep until one is taken, or until something of our own is due. True: somebody
@@ -333,11 +351,7 @@ static void *sysmon_main(void *arg) {
 }
 
 static void close_down(void) {
-    lock(&mon.alarm_lock, RANK_LEAF);
-    int fd = mon.alarm;
-    mon.alarm = -1;
-    unlock(&mon.alarm_lock);
-    if (fd >= 0 && kpoll_ours(fd)) os_alarm_close(fd);
+    give_up_alarm();
     m_record_free(mon.m);
 }
 
@@ -350,8 +364,7 @@ int sysmon_start(void) {
     mon.start = mon.scavenged = mon.traced = mon.quota_at = os_now();
     leak_begin(mon.start);
     mon.idle_memory = 1;
-    mon.alarm = sim_on ? -1 : os_alarm_open();
-    if (mon.alarm >= 0) kpoll_watch(mon.alarm);
+    open_alarm();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int r = thread_create(&mon.thread, NULL, sysmon_main, NULL);

@@ -85,15 +85,7 @@ static void test_aborted(void) {
     gort_close(c), gort_close(l);
 }
 
-/* The soft limit has been raised to the hard one. */
-static void test_limit(void) {
-    struct rlimit lim;
-    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &lim), 0);
-    CHECK(lim.rlim_cur == lim.rlim_max);
-}
-
 static int run(int argc, char **argv) {
-    test_limit();
     test_many();
     test_emfile();
     test_aborted();

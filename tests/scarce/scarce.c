@@ -58,6 +58,7 @@ static struct Shared {
     char detail[160];
 } *shared;
 static const char *limit;
+static long refused_with; /* sys=NR/ERRNO: -errno */
 static int procs = 1;
 static bool verbose;
 
@@ -100,6 +101,7 @@ static rlim_t mapped(void) { /* bytes of address space, or of private writable m
 
 static void refuse(const char *what) {
     long nr = number_of(what), error = atol(strchr(what, '/') + 1);
+    refused_with = -error;
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)nr, 0, 1),
@@ -218,12 +220,12 @@ static void retake(void) {
     while (get(&asleep) < started) gort_sleep(GORT_MS);
     for (int i = 0; i < 10; i++) gort_sleep(2 * GORT_MS);
     set(&gate, 1);
-    if (write(had.pipe[1], "x", 1) != 1) wrong("pipe: %d", errno);
+    if (write(had.pipe[1], "x", 1) != 1) short_itself(errno);
     syscall(SYS_futex, &gate, 129, 1000, NULL, NULL, 0);
     while (get(&asleep)) gort_sleep(GORT_MS);
     if (get(&eintrs)) wrong("%d calls of the program were interrupted", eintrs);
     char c;
-    if (read(had.pipe[0], &c, 1) != 1) wrong("pipe: %d", errno);
+    if (read(had.pipe[0], &c, 1) != 1) short_itself(errno);
 }
 
 /* One reader has waited since before the limit (reader_before), one comes after it. */
@@ -232,6 +234,7 @@ static void reads(void *arg) {
     int i = (int)(intptr_t)arg;
     char c;
     long r = gort_read(reader[i], &c, 1);
+    if (r == refused_with) short_itself((int)-r); /* with its errno */
     if (r != 1) wrong("a read gave %ld", r);
     set(&got[i], 1);
 }
@@ -245,6 +248,7 @@ static void io_begin(int i, int *p) {
 static void io_end(int i, int *p) {
     if (get(&got[i]) == 2) return;
     long r = gort_write(p[1], "x", 1);
+    if (r == refused_with) short_itself((int)-r);
     if (r != 1) wrong("a write gave %ld", r);
     while (!get(&got[i])) gort_sleep(GORT_MS);
 }
@@ -373,10 +377,11 @@ static int wait_for(pid_t pid, int *status, FILE *err) {
 }
 
 static char verdict[300];
-static bool judge(int hung, int status, FILE *err) {
+static bool judge(const char *which, int hung, int status, FILE *err) {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     const char *at = stage_name[shared->stage];
-    bool said = has(err, "gort: warning: ") || (shared->stage == BEGIN && has(err, "gort: fatal: cannot"));
+    bool refused = strstr(which, ":sys=") != NULL; /* nothing else may end a program once it runs */
+    bool said = has(err, "gort: warning: ") || ((refused || shared->stage == BEGIN) && has(err, "gort: fatal: ") && has(err, "cannot"));
     if (!hung && code == 77) return snprintf(verdict, sizeof verdict, "left out here"), true;
     if (!hung && code == 10) return snprintf(verdict, sizeof verdict, "refused: %s", shared->detail), true;
     if (!hung && code == 2 && shared->stage == DEAD && has(err, "deadlock!")) return snprintf(verdict, sizeof verdict, "holds"), true;
@@ -394,7 +399,7 @@ static bool try_case(const char *which) {
     pid_t pid = fork();
     if (pid == 0) _exit(one_case(which, fileno(err)));
     int hung = wait_for(pid, &status, err);
-    bool good = judge(hung, status, err);
+    bool good = judge(which, hung, status, err);
     if (!good || verbose) printf("%s %s (%d Ps): %s\n", good ? "ok   " : "WRONG", which, procs, verdict);
     if (!good) show(err, NULL);
     else if (verbose) show(err, "gort: ");
