@@ -87,7 +87,13 @@ int os_tgkill(int tid, int signo) {
     sent[tid] = true;
     return 0;
 }
-char os_thread_state(int tid) { return 'R'; }
+bool thread_asked(M *m) { return true; }
+void warn_once(int which, const char *format, ...) {}
+void stack_jump_found(G *gp, uintptr_t sp) {}
+long os_sys(long nr, long a, long b, long c, long d, long e, long f) { return 0; }
+bool thread_awake(M *m) { return true; }
+bool thread_asleep(M *m, int64_t cpu) { return false; }
+void thread_seen(M *m, int64_t cpu) {}
 static void computes(void) {
     static siginfo_t info;
     static ucontext_t context;

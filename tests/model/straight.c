@@ -20,7 +20,10 @@ enum { MS = 2, PS = 2, GS = 4 };
 void netpoll(int64_t deadline, GList *list) { wrong("the network"); }
 void netpoll_break(void) { wrong("the network"); }
 int os_tgkill(int tid, int signo) { wrong("a signal"); }
-char os_thread_state(int tid) { return 'R'; }
+bool thread_asked(M *m) { return true; }
+bool thread_awake(M *m) { return true; }
+bool thread_asleep(M *m, int64_t cpu) { return false; }
+void thread_seen(M *m, int64_t cpu) {}
 
 enum { CHANS = 2 };
 static struct Room {

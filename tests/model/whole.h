@@ -70,7 +70,7 @@ void *os_map(size_t size, bool stack) { return NULL; }
 void os_unmap(void *at, size_t size) {}
 void timer_forget(Timer *t) {}
 int os_getpid(void) { return 1; }
-void os_alarm_set(int fd, int64_t when) {}
+int os_alarm_set(int fd, int64_t when) { return 0; }
 int64_t os_thread_cpu(int clock) { return -1; }
 void world_stop_here(M *m) { wrong("the world stops"); }
 void world_p_stopped_locked(P *p) { wrong("the world stops"); }
