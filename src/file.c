@@ -135,7 +135,7 @@ EXPORT int gort_open(const char *path, int flags, mode_t mode) {
         M *m = block_begin(enter());
         r = sys6(SYS_openat, AT_FDCWD, path, flags, mode, 0, 0);
         leave(block_end(m));
-    } while (r == -EINTR);
+    } while (r == -EINTR || netpoll_more_numbers(r));
     if (r >= 0) {
         M *m = enter();
         desc_born((int)r);

@@ -261,7 +261,7 @@ long try_sendmsg(Call *c) {
 static long accept_next(Call *c) {
     for (int i = 0; i < MOST_ABORTED; i++) {
         long r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);
-        if (r != -ECONNABORTED) return r;
+        if (r != -ECONNABORTED && !netpoll_more_numbers(r)) return r;
     }
     c->pace = true;
     return -EAGAIN;

@@ -38,7 +38,9 @@ static int set_int(int fd, int level, int option, int value) {
 }
 
 static int new_socket(int family) {
-    int fd = (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+    int fd;
+    do fd = (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+    while (netpoll_more_numbers(fd));
     if (fd < 0) return fd;
     M *m = enter();
     desc_born(fd);

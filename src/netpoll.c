@@ -55,6 +55,7 @@
 #include "uring.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -335,11 +336,20 @@ void netpoll(int64_t deadline, GList *list) {
 void netpoll_break(void) { kpoll_break(); }
 
 /*
- * The limit on descriptors stays as it is. Go raises the soft limit when it starts, and puts it back in what it
- * executes: it makes all children itself. Here they are made by libc (posix_spawn, system, popen, vfork),
- * where nobody can put it back for the child alone, and a child that uses select(2), or closes
- * all numbers up to the limit, must not find another one than the program was given.
+ * The limit on descriptors stays as it is until a call of ours meets it. Go raises the soft limit when it starts, and puts
+ * it back in what it executes: it makes all children itself. Here they are made by libc (posix_spawn, system, popen, vfork),
+ * where nobody can put it back for the child alone, and a child that uses select(2), or closes all numbers up to the limit,
+ * must not find another one than the program was given. So a program that needs no more keeps its limit, and one that does
+ * gets all there is, as in Go.
  */
+bool netpoll_more_numbers(long error) {
+    struct rlimit lim;
+    if (likely(error != -EMFILE) || os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&lim, 0, 0) < 0) return false;
+    if (lim.rlim_cur >= lim.rlim_max) return false;
+    lim.rlim_cur = lim.rlim_max;
+    return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&lim, 0, 0, 0) == 0;
+}
+
 int netpoll_start(void) {
     store_seq(&suspects, 0);
     store_seq(&blocking, 0);

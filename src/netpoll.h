@@ -182,4 +182,7 @@ void kpoll_break(void);
 /* A second source of Gs behind one descriptor (uring.c), reported to source(list). */
 int kpoll_source(int fd, void (*source)(GList *list));
 
+/* A call for a new descriptor gave this error: true, the limit was raised, and it may be made again. */
+bool netpoll_more_numbers(long error);
+
 #endif

@@ -45,6 +45,7 @@
 #define PAGE ((size_t)4096)
 #define SLAB_MAX ((size_t)1 << 30)
 #define SLAB_STACKS (SLAB_MAX / STACK_STRIDE)
+#define SLAB_WIDE ((size_t)160 << 20) /* the first one: stacks a megabyte apart need a page of page tables for two */
 #define LARGE ((size_t)256 << 10) /* a stack of a size of its own, with a wide guard */
 #define MAX_SLABS 4096
 #define BATCH 32
@@ -104,7 +105,7 @@ static bool add_slab(void) {
     Slab *slab = os_map(sizeof *slab, false);
     if (slab == NULL) return false;
     size_t guard = room.nslabs > 0 || os_space_limited() ? GUARD_NEAR : GUARD_WIDE;
-    for (size_t size = SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4, guard = GUARD_NEAR) {
+    for (size_t size = guard == GUARD_WIDE ? SLAB_WIDE : SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4, guard = GUARD_NEAR) {
         if (!map_slab(slab, size, guard)) {
             room.tight = true;
             continue;
@@ -133,6 +134,7 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->live = 0;
     s->san_fiber = NULL;
     s->seg = s->kept = s->blocks = NULL;
+    s->trap_at = NULL;
 }
 
 static Stack *record_init(Slab *slab, uint32_t i) {

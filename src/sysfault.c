@@ -73,6 +73,7 @@ static const Sys table[] = {
     {"timer_settime", SYS_timer_settime, {EINVAL}},
     {"timerfd_create", SYS_timerfd_create, {EMFILE, ENFILE, ENOMEM, ENOSYS}},
     {"prlimit64", SYS_prlimit64, {EPERM, ENOSYS}},
+    {"prlimit64", SYS_prlimit64, {EPERM, ENOSYS}},
     {"getrandom", SYS_getrandom, {EINTR, ENOSYS}},
     /* the poller */
     {"epoll_create1", SYS_epoll_create1, {EMFILE, ENFILE, ENOMEM}},
