@@ -111,4 +111,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(PIC:.o=.d)
--include split.mk install.mk hook.mk gc.mk tools/tools.mk tests/tests.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk
+-include split.mk install.mk hook.mk gc.mk tools/tools.mk tests/tests.mk tests/fair/fair.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk

@@ -28,7 +28,9 @@ EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude $(CLASH)
 
 .PHONY: test test-sanitizers test-checked test-mutants test-long test-programs test-stress test-all test-valgrind examples demo
-test-programs: lib tools $(TEST_BIN) $(EX_BIN)
+# x86-64 only: its coroutines are arch.h's inline switch. Sanitizers do not know them.
+FAIR_BIN := $(if $(SAN)$(filter-out x86_64,$(ARCH)),,$(OUT)/tests/fair/fair)
+test-programs: lib tools $(TEST_BIN) $(EX_BIN) $(FAIR_BIN)
 examples: $(EX_BIN)
 
 # Compiled, then linked: a change of the library links them anew and compiles none.
