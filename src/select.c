@@ -15,8 +15,10 @@
  *              channels is never overlooked, and nothing may come between the last look and the
  *              queues. So: look again under all locks. Then try and passed deadlines give up; the
  *              others
- *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. commit gives the
- *              locks back once the stack has been left (the deadline may have fired by then).
+ *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. Where a channel stands in
+ *              several cases its Sudogs are queued in a random order, since the first one there is
+ *              served. commit gives the locks back once the stack has been left (the deadline may
+ *              have fired by then).
  *   retract    who won the claim has dequeued its own Sudog and left it in g->param (a deadline
  *              leaves nothing). The others are taken off, one lock at a time.
  *
@@ -179,20 +181,34 @@ INLINE int look_again(M *m, Select *s, G **wake) {
     return -EAGAIN;
 }
 
-/* All locks. One waiter for each case that has a channel, in the order of the cases, linked. */
-INLINE void queue_all(Select *s, G *gp, uint32_t ticket) {
-    Sudog *w = s->waiters, *last = NULL;
+/* A channel that stands in several cases would serve the first of them, always: they are queued in any order with the
+ * same probability. */
+static NOINLINE void shuffle(M *m, Sudog *w, int n) {
+    for (int i = n - 1; i > 0; i--) {
+        int at = (int)((random_next(&m->rng) >> 32) * (uint64_t)(i + 1) >> 32);
+        Sudog other = w[at];
+        w[at] = w[i];
+        w[i] = other;
+    }
+}
+
+/* All locks. One waiter for each case that has a channel, linked. */
+INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
+    Sudog *w = s->waiters;
+    int n = 0;
     for (int i = 0; i < s->n; i++) {
         gort_case *k = &s->cases[i];
         if (k->ch == NULL) continue;
-        *w = (Sudog){.g = gp, .c = k->ch, .elem = k->value, .send = k->op == GORT_SEND,
-                      .claim = true, .ticket = ticket, .index = (uint32_t)i};
-        wait_on(k->ch, w);
-        if (last) last->link = w;
-        last = w++;
+        w[n++] = (Sudog){.g = gp, .c = k->ch, .elem = k->value, .send = k->op == GORT_SEND,
+                         .claim = true, .ticket = ticket, .index = (uint32_t)i};
     }
-    if (last) s->waiters->allocated = s->n > SMALL;
-    gp->waiting = last ? s->waiters : NULL;
+    if (unlikely(s->nlocks < n)) shuffle(m, w, n);
+    for (int i = 0; i < n; i++) {
+        wait_on(w[i].c, &w[i]);
+        if (i > 0) w[i - 1].link = &w[i];
+    }
+    if (n > 0) w->allocated = s->n > SMALL;
+    gp->waiting = n > 0 ? w : NULL;
 }
 
 /* In a section. Takes off all waiters but the one that won; channels to be freed go on *dead. */
@@ -225,7 +241,7 @@ INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     G *gp = self(m);
     Sudog *won;
     uint32_t ticket = wait_begin(gp);
-    queue_all(s, gp, ticket);
+    queue_all(m, s, gp, ticket);
     Sudog *first = gp->waiting;
     m = park_on_all(m, s, ticket, &won);
     retract(first, won, dead);

@@ -210,6 +210,45 @@ static void duplicates(void) {
     gort_chan_release(d);
 }
 
+/* A select that waits, all of its cases on one channel: any of them is served, not always the first. (With one P it waits whenever
+ * the other one comes; where it does not, the choice is made among those that are ready.) */
+typedef struct Same {
+    gort_chan *c;
+    int n, rounds, entered;
+    bool send;
+    int *took;
+} Same;
+
+static void selects_same(void *arg) {
+    Same *s = arg;
+    int v = 1;
+    gort_case k[40];
+    for (int i = 0; i < s->n; i++) k[i] = s->send ? gort_on_send(s->c, &v) : gort_on_recv(s->c, &v);
+    for (int i = 0; i < s->rounds; i++) {
+        add(&s->entered, 1);
+        add(&s->took[gort_select(k, s->n)], 1);
+    }
+}
+
+static int sum_of(int *v, int n) {
+    int sum = 0;
+    for (int i = 0; i < n; i++) sum += get(&v[i]);
+    return sum;
+}
+
+static void same_waits(int n, bool send) {
+    int took[40] = {0}, v = 1;
+    Same s = {gort_chan_new(sizeof(int), 0), n, 60 * n, 0, send, took};
+    start(selects_same, &s);
+    for (int i = 1; i <= s.rounds; i++) {
+        wait_until(get(&s.entered) == i);
+        CHECK_EQ(send ? gort_chan_recv(s.c, &v) : gort_chan_send(s.c, &v), 0);
+    }
+    wait_until(sum_of(took, n) == s.rounds);
+    for (int i = 0; i < n; i++) CHECKF(took[i] > 0, "case %d of %d is never served", i, n);
+    gort_chan_release(s.c);
+}
+
 /* Send and receive on one channel in one select: without a buffer it never meets itself, only the
  * other. */
 typedef struct Selfish {
@@ -354,6 +393,8 @@ static void everything(void) {
     for (int i = 0; i < 8; i++) blocked(sizes[i], false), blocked(sizes[i], true);
     blocked_until_closed();
     duplicates();
+    static const int same[] = {2, 3, 5, 17};
+    for (int i = 0; i < 4; i++) same_waits(same[i], true), same_waits(same[i], false);
     self_select(0);
     self_select(10);
     token_is_seen();
