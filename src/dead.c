@@ -39,7 +39,7 @@ static uint64_t all_switches(void) {
 static bool nothing_can_wake(void) {
     lock(&sched.lock, RANK_SCHED);
     bool none = sched.running && load_rlx(&sched.npidle) == load_rlx(&sched.procs) &&
-                !load_rlx(&sched.stop_waiting) && global_count() == 0 && !maker_has_pending_locked() &&
+                !load_rlx(&sched.stop_waiting) && global_count() == 0 && !maker_has_pending() &&
                 load_seq(&sched.in_syscall) == 0 && load_seq(&sched.taken) == 0 &&
                 load_seq(&sched.soft_waiting) == 0 &&
                 load_seq(&sched.poll_waiters) == 0 && load_rlx(&sched.signal_channels) == 0 &&

@@ -44,7 +44,8 @@ int64_t run_timers(M *m, TimerHeap *h, bool *ran) {
 }
 
 bool work_waits(P *p) {
-    if (global_count() != 0 || !runq_empty(p)) return true;
+    M *m = load_rlx(&p->m);
+    if (global_count() != 0 || !runq_empty(p) || (m && soft_waits(m))) return true;
     int64_t first = load_acq(&p->timers.first);
     return first != GORT_FOREVER && first <= os_now();
 }
@@ -57,6 +58,14 @@ static G *from_global(P *p, uint32_t max) {
     return gp;
 }
 
+/* The slice has ended: who is in the slot comes behind those in the ring, or a pair that plays there would never let them
+ * run. (Not a sleeper whose timer has come due.) */
+static void slot_to_ring(P *p) {
+    G *gp = load_rlx(&p->runnext);
+    if (gp == NULL || load_rlx(&p->tail) - load_rlx(&p->head) >= RING) return;
+    if (runnext_take(p, gp)) runq_push(p, gp);
+}
+
 /* Phases 2 to 4. Valgrind runs one thread at a time for a fixed number of steps: a loop of yields that divides it is always
  * stopped at the same step, and where that is under sched.lock nobody else ever gets it. So there others are let in
  * now and then while it is free. */
@@ -66,19 +75,22 @@ static G *from_queues(M *m, P *p, bool timer_ran) {
     if (p->slice_over && p->passed_over && !due && !runq_empty(p)) {
         slot_first = fresh = true; /* two that never block, one here and one there: in turns */
         p->slice_over = 0;
+        p->passed_over = false;
+        if (!timer_ran) slot_to_ring(p);
     }
-    p->passed_over = false;
     if (timer_ran && (p->slice_over == 1 || (due && p->slice_over == 0)) && load_rlx(&p->runnext) != NULL) {
         slot_first = true; /* the sleeper's turn, and the global queue's right after it: a round */
         p->slice_over = 2; /* through the slot does not count, so a due look stays due */
     } else if (!slot_first) {
-        G *gp = from_global(p, 1);
+        bool over = p->slice_over != 0, others = !runq_empty(p);
+        G *gp = from_global(p, over ? 0 : 1);
         p->slice_over = 0;
         if (gp) {
             p->rounds++;
-            p->passed_over = !runq_empty(p);
+            p->passed_over = others;
             return gp;
         }
+        if (over && !timer_ran) slot_to_ring(p);
     }
     G *gp = load_rlx(&p->runnext);
     if (gp && runnext_take(p, gp)) {
@@ -86,7 +98,8 @@ static G *from_queues(M *m, P *p, bool timer_ran) {
         return gp;
     }
     gp = runq_pop(p);
-    if (gp == NULL) gp = from_global(p, 0);
+    if (gp) p->passed_over = false;
+    else gp = from_global(p, 0);
     if (gp) p->rounds++;
     return gp;
 }

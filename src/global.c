@@ -114,6 +114,8 @@ G *global_get_locked(P *p, uint32_t max) {
     if (n > there) n = there;
     if (max && n > max) n = max;
     if (n > RING / 2 + 1) n = RING / 2 + 1;
+    uint32_t room = RING - (load_rlx(&p->tail) - load_rlx(&p->head)); /* thieves only make more */
+    if (n > room + 1) n = room + 1;
     bump(&p->n.global_gets, n);
     G *gp = glist_pop(from);
     for (uint32_t i = 1; i < n; i++)

@@ -16,11 +16,16 @@
 #include "sched.h"
 #include "wake.h"
 
+bool home_is_next_locked(P *p) {
+    G *head = sched.global.head;
+    return head && home_waits(head) && sched.spilled.count == 0 && runq_empty(p) &&
+           load_acq(&p->timers.first) > os_now();
+}
+
 G *home_take_waiting_locked(void) {
     G *before = NULL;
     for (G *gp = sched.global.head; gp; before = gp, gp = gp->schedlink) {
-        M *home = load_rlx(&gp->home);
-        if (home == NULL || (gp->flags & GF_SOFT)) continue; /* that one waits for nothing */
+        if (!home_waits(gp)) continue;
         glist_remove(&sched.global, before, gp);
         add_rlx(&sched.other.global_gets, 1);
         return gp;
@@ -31,8 +36,8 @@ G *home_take_waiting_locked(void) {
 void home_send(M *m, G *gp) {
     M *home = load_rlx(&gp->home);
     P *p = m_release_p(m);
-    if (!m->inherit) p->slice_over = 0;
-    m->inherit = false;
+    home->inherit = m->inherit; /* it waits on its note: the slice goes on there, or two that hand something */
+    m->inherit = false;         /* back and forth, one of them locked, would begin a new one each time */
     m_wake_with(home, p, gp);
 }
 

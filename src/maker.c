@@ -29,7 +29,7 @@ static struct {
     Note note, greeted;
     bool stop;
     /* sched.lock: */
-    P *pending;          /* Ps that wait for a thread, through link; the newest first */
+    P *pending;          /* Ps that wait for a thread, through link, the oldest first; NULL is read without the lock */
     uint32_t spinning;   /* how many of them count as searchers */
     uint32_t spares;     /* threads wanted for the pool */
 } maker;
@@ -38,7 +38,8 @@ void maker_pend_locked(P *p, bool spinning) {
     P **at = &maker.pending;
     while (*at) at = &(*at)->link;
     p->link = NULL;
-    *at = p;
+    p->pended_at = load_rlx(&sched.coarse);
+    store_rlx(at, p);
     maker.spinning += spinning;
     note_wake(&maker.note);
 }
@@ -46,13 +47,14 @@ void maker_pend_locked(P *p, bool spinning) {
 P *maker_take_pending_locked(bool *spinning) {
     P *p = maker.pending;
     if (p == NULL) return NULL;
-    maker.pending = p->link;
+    store_rlx(&maker.pending, p->link);
     *spinning = maker.spinning > 0;
     maker.spinning -= *spinning;
     return p;
 }
 
-bool maker_has_pending_locked(void) { return maker.pending != NULL; }
+P *maker_pending_locked(void) { return maker.pending; }
+bool maker_has_pending(void) { return load_rlx(&maker.pending) != NULL; }
 
 void maker_want_spare_locked(void) {
     if (maker.spares > 0) return;
@@ -81,7 +83,7 @@ static void take_back(P *p, bool spinning) {
     sched.m_count--;
     if (p) {
         p->link = maker.pending;
-        maker.pending = p;
+        store_rlx(&maker.pending, p);
         maker.spinning += spinning;
     }
     unlock(&sched.lock);

@@ -236,6 +236,7 @@ struct M {
     uint32_t in_poll;    /* atomic: it waits in the poller, or is about to */
     bool closed;         /* sched.lock: the thread ends, it is nobody's home any more */
     bool soft_last;      /* the last round was its list's: the queues are next */
+    bool soft_inherit;   /* sched.lock: the P was sent along with the first of the list, in the middle of a slice */
     M *all;              /* list of all M records, append-only */
     uint32_t alive;      /* atomic: the record is in use by a thread */
     void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
@@ -305,7 +306,7 @@ struct P {
     uint32_t slice_over ALIGNED(8); /* the slice has ended: global queue first; the slot is not special */
     uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
     uint32_t watch;         /* atomic, the monitor's: WATCHED, or 0 (watch.h) */
-    bool passed_over;       /* the round after the last slice left something in the local queue */
+    bool passed_over;       /* the global queue came first, and the local one has not had a turn since */
     G *gfree;               /* cache of dead Gs */
     Stack *stacks;          /* cache of stacks */
     Stack *small;           /* cache of compact stacks */
@@ -320,7 +321,7 @@ struct P {
     M *m;                   /* atomic: the holder; NULL while idle or in flight */
     uint32_t status;        /* atomic: P_... */
     uint32_t syscalltick;   /* atomic: bumped when it changes hands around a blocking call */
-    P *link;                /* sched.lock: idle list */
+    P *link;                /* sched.lock: idle list, maker's list */
     Counters n;
     G *ring[RING] ALIGNED(CACHE_LINE);
     TimerHeap timers ALIGNED(CACHE_LINE);
@@ -329,6 +330,11 @@ struct P {
     uint32_t seen_syscalltick;
     uint32_t stalled_tick;  /* the slice a stall was reported for */
     int64_t seen_when, seen_syscall_when;
+    uint64_t seen_gets;     /* sysmon.c: at the last look that found the global queue served by this P, or empty */
+    int64_t seen_gets_when;
+    uint64_t looks;         /* how often the P was asked to look there */
+    int64_t pended_at;      /* sched.lock: since when it waits for the maker, coarse */
+    uint64_t late;          /* how often the monitor gave it away meanwhile (wake.c) */
     uint64_t seen_switches, watches; /* watch.c: at the last look; how often the slot came to be watched */
     uint64_t stood;         /* the switches at the look that found it standing still */
     int64_t watch_not_before;

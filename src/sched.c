@@ -48,6 +48,7 @@ INLINE bool unfurnished(M *m, G *gp) {
 }
 static NOINLINE void *by_way_of_g0(M *m, G *next) {
     m->nextg = next;
+    m->inherit = true; /* who picked it has begun a new slice, or not */
     m->curg = NULL;
     return m->g0sp;
 }
@@ -306,6 +307,20 @@ M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t d
 
 /* ---- ready ---------------------------------------------------------------------------------- */
 
+/* Those who have run are not to wait behind whatever is started from now on (global.c). */
+static void spill_new(GList *list) {
+    GList fresh = {0}, others = {0};
+    G *first = list->head;
+    while (first && first->sp == NULL) first = first->schedlink;
+    if (likely(first == NULL)) {
+        global_spill(list);
+        return;
+    }
+    for (G *gp; (gp = glist_pop(list)) != NULL;) glist_push(gp->sp == NULL ? &fresh : &others, gp);
+    global_spill(&fresh);
+    if (others.head) global_put_list(&others);
+}
+
 static long overflow(void *arg) {
     G *gp = arg;
     P *p = getm()->p;
@@ -313,7 +328,7 @@ static long overflow(void *arg) {
     while (!runq_overflow(p, gp, &list))
         if (runq_push(p, gp)) return 0;
     bump(&p->n.overflows, 1);
-    if (gp->sp == NULL) global_spill(&list);
+    if (gp->sp == NULL) spill_new(&list);
     else global_put_list(&list);
     return 0;
 }
@@ -544,7 +559,7 @@ static NOINLINE bool migrate(M *m, G *gp) {
     unlock(&sched.lock);
     if (other == NULL) return false;
     P *p = m_release_p(m);
-    if (!m->inherit) p->slice_over = 0;
+    other->inherit = m->inherit; /* as in home_send */
     m->inherit = false;
     m_wake_with(other, p, gp);
     return true;

@@ -3,7 +3,7 @@
  *
  *   SCHED 1004ms: gomaxprocs=4 idleprocs=2 threads=5 spinningthreads=1 needspinning=0
  *         idlethreads=2 runqueue=0 [ 3 2 0 1 ]                               (one line)
- *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80 frees=75 watches=0
+ *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80 frees=75 watches=0 looks=3 late=0
  *     M0: p=0 curg=17 locks=0 spinning=false blocked=false lockedg=nil
  *     G1: status=4(chan receive) m=nil lockedm=nil
  *
@@ -59,9 +59,10 @@ static void print_p(Out *o, P *p) {
     out_m(o, load_acq(&p->m));
     out_fmt(o, " runqsize=%u runnext=", p_queue(p));
     out_g(o, load_acq(&p->runnext));
-    out_fmt(o, " timers=%u allocs=%lu frees=%lu watches=%lu\n", load_rlx(&p->timers.count),
+    out_fmt(o, " timers=%u allocs=%lu frees=%lu watches=%lu", load_rlx(&p->timers.count),
             (unsigned long)load_rlx(&p->n.allocs), (unsigned long)load_rlx(&p->n.frees),
             (unsigned long)load_rlx(&p->watches));
+    out_fmt(o, " looks=%lu late=%lu\n", (unsigned long)load_rlx(&p->looks), (unsigned long)load_rlx(&p->late));
 }
 
 static void print_m(Out *o, M *m) {

@@ -14,7 +14,7 @@
  *   in the poller    without a P, for as long as nothing happens: woken by netpoll_break().
  *                    in_poll and the list are a Dekker pair (find.c has the other side)
  *   on its way into  m_stop looks at the list under the lock, before it is in the pool: takes an
- *   the pool         idle P, or, all being busy, moves the list to the global queue, to be picked
+ *   the pool         idle P, or, all being busy, moves the list to the head of the global queue, to be picked
  *                    by one of those and sent again, now to an M in the pool
  *   in the handler   of a preemption, with a goroutine that waits for its turn in the global queue, perhaps
  *                    behind hundreds of others that compute. It is the guest's turn now: it gives it
@@ -84,12 +84,12 @@ static void give_up_home_locked(G *gp) {
     store_rlx(&gp->home, NULL);
 }
 
-/* sched.lock: out of the pool with a P, m's own where none is idle. */
-static P *p_for_home_locked(M *m) {
+/* sched.lock: out of the pool with a P, m's own where none is idle; then its slice goes on there (home_send). */
+static P *p_for_home_locked(M *m, M *home) {
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
     if (p) return p;
     p = m_release_p(m);
-    if (!m->inherit) p->slice_over = 0;
+    home->soft_inherit = m->inherit;
     return p;
 }
 
@@ -128,7 +128,7 @@ bool soft_send(M *m, G *gp) {
     glist_push(&home->soft, gp);
     G *held = NULL;
     bool waits = idle_m_remove_locked(home) || (held = take_held_locked(home)) != NULL;
-    P *p = waits ? p_for_home_locked(m) : NULL;
+    P *p = waits ? p_for_home_locked(m, home) : NULL;
     unlock(&sched.lock);
     m->inherit = false;
     if (p) m_wake_with(home, p, held);
@@ -141,6 +141,8 @@ G *soft_take(M *m) {
     G *gp = glist_pop(&m->soft);
     m->soft_at = coarse_now();
     store_rlx(&m->soft_held, 0);
+    m->inherit = m->soft_inherit;
+    m->soft_inherit = false;
     bool more = m->soft.head != NULL;
     unlock(&sched.lock);
     if (gp == NULL) return NULL;
@@ -151,7 +153,7 @@ G *soft_take(M *m) {
 
 void soft_requeue_locked(M *m) {
     uint32_t n = m->soft.count;
-    glist_append(&sched.global, &m->soft);
+    glist_prepend(&sched.global, &m->soft); /* it was their turn: one whose home is in some call each time would never run */
     sub_seq(&sched.soft_waiting, n);
 }
 
@@ -176,6 +178,9 @@ void soft_close(M *m) {
     if (n) wake_after_submit(m);
 }
 
+/* It went on from the handler for that many slices while they waited, and computes still. */
+static bool held_too_often(M *home) { return load_rlx(&home->soft_held) >= HELD_MOST; }
+
 /* sched.lock: its guests have waited for too long, and not for each other: one that comes for them now and then is not
  * stuck, however long its list. One that holds a P is asked to pass by once more. */
 static bool late_locked(M *home, int64_t now) {
@@ -184,8 +189,8 @@ static bool late_locked(M *home, int64_t now) {
     P *p = load_rlx(&home->p);
     int64_t since = first->since > home->soft_at ? first->since : home->soft_at;
     if (p && now - since > SLICE) store_seq(&p->look, 1);
-    if (home->in_handler) return load_rlx(&home->soft_held) >= HELD_MOST || now - since > HELD_LONG;
-    return now - since > PATIENCE;
+    if (held_too_often(home)) return true;
+    return now - since > (home->in_handler ? HELD_LONG : PATIENCE);
 }
 
 /* sched.lock, the monitor: a home whose guests wait is in the handler. Once in a slice, the Ps look at the global queue. */
@@ -216,7 +221,7 @@ void soft_look(M *m, int64_t now) {
     if (load_rlx(&sched.soft_waiting) == 0) return;
     for (uint32_t i = find_late(late, count_of(late), now); i > 0; i--) {
         M *home = late[i - 1];
-        if (thread_awake(home)) continue;
+        if (!held_too_often(home) && thread_awake(home)) continue;
         lock(&sched.lock, RANK_SCHED);
         if (late_locked(home, now)) n += give_up_locked(home);
         unlock(&sched.lock);

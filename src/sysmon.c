@@ -9,7 +9,9 @@
  *     that nobody announced, while others wait: take it (retake.c) and hand it off;
  *   - a thread that lost its P so and computes: stop it by signal (in a stopped world, too);
  *   - the slots of Ps that switch quickly (watch.c);
- *   - a due timer on a busy P: make it pass by g0; the network, if nobody has looked for 10 ms;
+ *   - a due timer on a busy P, or a global queue that it has passed by for a slice: make it pass by
+ *     g0; the network, if nobody has looked for 10 ms;
+ *   - a P that waits for a thread and none comes (wake.c);
  *   - once a second: idle stacks and spans back to the system, the cgroup's quota;
  *   - a collection, where the program has a collector and none happened for two minutes;
  *   - schedtrace, stall and leak reports, the deadlock check.
@@ -36,6 +38,7 @@
 #include "leak.h"
 #include "loop.h"
 #include "m.h"
+#include "maker.h"
 #include "netpoll.h"
 #include "preempt.h"
 #include "retake.h"
@@ -98,8 +101,9 @@ void sysmon_wake_soon(void) {
     if (!set_alarm(os_now() + TICK_SOON)) sysmon_wake();
 }
 
-static bool others_wait(P *p, int64_t now) {
-    if (global_count() != 0 || !runq_empty(p)) return true;
+/* For p, or for the thread that has it (NULL: it is on its way to one). */
+static bool others_wait(P *p, M *m, int64_t now) {
+    if (global_count() != 0 || !runq_empty(p) || (m && soft_waits(m))) return true;
     return load_acq(&p->timers.first) <= now;
 }
 
@@ -108,15 +112,16 @@ static void hand_on(P *p) {
     handoff_p(mon.m, p);
 }
 
-/* An announced call: after one look if somebody needs the P, after 10 ms anyway unless all is quiet. */
-static bool look_at_call(P *p, M *m, int64_t now) {
+/* An announced call: after one look if somebody needs the P, after 10 ms anyway unless all is quiet. One that makes short
+ * calls all the time is in another one at each look: `over`, its slice has ended, and somebody needs the P. */
+static bool look_at_call(P *p, M *m, int64_t now, bool over) {
     uint32_t tick = load_rlx(&m->syscalltick);
-    if (p->seen_syscalltick != tick) {
+    if (p->seen_syscalltick != tick && !over) {
         p->seen_syscalltick = tick;
         p->seen_syscall_when = now;
         return false;
     }
-    bool needed = others_wait(p, now) ||
+    bool needed = over || others_wait(p, m, now) ||
                   (load_rlx(&sched.spinning) + load_rlx(&sched.npidle) == 0 &&
                    now - p->seen_syscall_when > 10 * GORT_MS);
     if (!needed) return false;
@@ -126,31 +131,68 @@ static bool look_at_call(P *p, M *m, int64_t now) {
     return true;
 }
 
-/* True: something was done. */
-static bool look_at(P *p, int64_t now) {
-    M *m = load_rlx(&p->m);
-    if (m == NULL || load_rlx(&p->status) != P_RUNNING) return false;
-    G *gp = load_rlx(&m->curg);
-    if (gp && load_rlx(&gp->status) == G_SYSCALL) return look_at_call(p, m, now);
-    if (sim_on) return false; /* nothing depends on how fast it runs */
+/* We have to look again by then. */
+static void aim_at(int64_t when) {
+    if (when < mon.next_slice_end) mon.next_slice_end = when;
+}
+
+/* Somebody waits in the global queue, and p has taken nobody from there for a slice: switches that begin new
+ * slices all the time (a timer that pushes others out of the slot, a ring that is never empty) let it pass by
+ * for sixty rounds, each as long as a slice. */
+static bool passes_global_by(P *p, int64_t now) {
+    uint64_t gets = load_rlx(&p->n.global_gets);
+    if (gets != p->seen_gets || global_count() == 0) {
+        p->seen_gets = gets;
+        p->seen_gets_when = now;
+        return false;
+    }
+    aim_at(p->seen_gets_when + SLICE);
+    if (now - p->seen_gets_when < SLICE) return false;
+    p->seen_gets_when = now;
+    return true;
+}
+
+/* Those that p comes to only by g0, where it passes by at its next switch, whatever thread it has by then. `over`: so is its slice. */
+static void look_for_others(P *p, int64_t now, bool over) {
+    if (passes_global_by(p, now) || over) {
+        bump(&p->looks, 1);
+        store_rlx(&p->look, LOOK_GLOBAL);
+    } else if (load_acq(&p->timers.first) <= now && load_rlx(&p->look) == 0) {
+        store_rlx(&p->look, 1);
+    }
+}
+
+/* Since when p is in this slice, as far as we have seen. */
+static int64_t slice_began(P *p, M *m, int64_t now) {
     uint32_t tick = load_rlx(&p->schedtick);
     if (p->seen_tick != tick) {
         p->seen_tick = tick;
         p->seen_when = now;
-        m->seen_cpu = -1;
-        if (others_wait(p, now) && now + SLICE < mon.next_slice_end) mon.next_slice_end = now + SLICE;
-        return false;
+        if (m) m->seen_cpu = -1;
     }
-    if (!others_wait(p, now)) return false;
-    if (load_acq(&p->timers.first) <= now) store_rlx(&p->look, 1);
-    if (now - p->seen_when >= SLICE) {
+    return p->seen_when;
+}
+
+/* True: something was done. */
+static bool look_at(P *p, int64_t now) {
+    M *m = load_rlx(&p->m); /* NULL: p is on its way to a thread; two that play with one of them locked are so nearly always */
+    if (load_rlx(&p->status) != P_RUNNING) return false;
+    G *gp = m ? load_rlx(&m->curg) : NULL;
+    bool announced = gp && load_rlx(&gp->status) == G_SYSCALL;
+    if (sim_on) return announced && look_at_call(p, m, now, false); /* nothing depends on how fast it runs */
+    int64_t began = slice_began(p, m, now);
+    bool waited_for = others_wait(p, m, now), over = waited_for && now - began >= SLICE;
+    look_for_others(p, now, over);
+    if (announced && look_at_call(p, m, now, over)) return true;
+    if (!waited_for) return false;
+    aim_at(over ? now : began + SLICE); /* over: look again soon, it may be asleep */
+    if (m == NULL) return false;
+    if (over) {
         stall_look(p, m, now);
         preempt_m(m);
-        mon.next_slice_end = now; /* look again soon: it may be asleep */
-    } else if (p->seen_when + SLICE < mon.next_slice_end) {
-        mon.next_slice_end = p->seen_when + SLICE;
     }
-    P *taken = retake_if_asleep(m, false);
+    if (announced || began == now) return false;
+    P *taken = retake_if_asleep(m, over);
     if (taken == NULL) return false;
     hand_on(taken);
     return true;
@@ -300,6 +342,7 @@ static int64_t look_around(int64_t now) {
     }
     retaker_unlock();
     if (load_rlx(&sched.npidle) != 0 && timers_first() <= now) wakep(mon.m); /* of a busy P */
+    if (maker_has_pending()) give_late_p(mon.m, now);
     return did ? 0 : mon.next_slice_end;
 }
 

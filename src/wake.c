@@ -26,11 +26,24 @@
  * that a burst of work unparks threads one after the other instead of all at once. Searchers
  * never outnumber half the busy Ps.
  *
- * A P that needs a thread gets, in this order: an M from the pool; the thread of a preempted G in
- * the global queue that waits in its handler (its G is runnable and only needs a P; this also keeps
- * things alive while the maker itself waits for a lock such a thread holds); a new thread from the
- * maker. Until that exists the P is on the maker's list, and any M that becomes idle takes it from
- * there.
+ * A P that needs a thread gets, in this order: an M from the pool; the home of the G that is next
+ * in any case (home.c); a new thread from the maker. Until that exists the P is on the maker's
+ * list, and any M that becomes idle takes it from there.
+ *
+ * A G whose home waits is never taken out of its turn, though its thread is at hand: the M that
+ * sent it home a moment ago may still be on its way to the pool, so with one P a locked G that yields
+ * in a loop would find the pool empty every time, and be its own successor for ever. But the
+ * maker may itself wait, in malloc, for a lock whose holder was preempted and waits in its
+ * handler; or there is no thread to be had at all. So the monitor comes by: a P that has been on the
+ * list for PENDING_LATE goes to the first G whose home waits (give_late_p).
+ *
+ * Somebody looks out for timers and the network while a P is idle. The thread that finds nothing to do
+ * sees to it itself (find.c, phase 8). A P that becomes idle because its thread is lost to it (a locked G
+ * waits, a call blocks, the monitor took it) leaves nobody behind who would: then a searcher is
+ * called, finds nothing, and waits in the poller (look_out). The pairs are those of submit and give up,
+ * with a waiter of the poller as what was submitted: a searcher that we still see counted reads
+ * poll_waiters after its decrement; a thread that has left the poller to others has put its P on the
+ * idle list before it read poll_waiters, and we read polled_at after that.
  */
 #include "wake.h"
 #include "global.h"
@@ -175,18 +188,12 @@ void m_stop(M *m) {
 
 /* ---- finding a thread for a P --------------------------------------------------------------- */
 
-/* One in p's own queue that waits for its home. The P is in our hands; thieves may come by. */
-static G *homed_in_queue(P *p) {
-    for (uint32_t n = runq_length(p); n > 0; n--) {
-        G *gp = runq_pop(p);
-        if (gp == NULL || (load_rlx(&gp->home) != NULL && !(gp->flags & GF_SOFT))) return gp;
-        runq_push(p, gp); /* there is room: only thieves were here meanwhile */
-    }
-    return NULL;
+/* gp goes on with p, at its home. p was to search: then the next one searches. */
+static void send_home(M *m, P *p, G *gp, bool spinning) {
+    m_wake_with(load_rlx(&gp->home), p, gp);
+    if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m);
 }
 
-/* Before p waits for the maker: that may itself wait for a lock whose holder was preempted and waits
- * in its handler. Such a one has a thread, wherever it is queued. */
 void give_p(M *m, P *p, bool spinning) {
     lock(&sched.lock, RANK_SCHED);
     M *n = idle_m_get_locked();
@@ -197,17 +204,40 @@ void give_p(M *m, P *p, bool spinning) {
         m_wake_with(n, p, NULL);
         return;
     }
-    G *gp = home_take_waiting_locked();
-    if (gp == NULL) gp = homed_in_queue(p);
-    if (gp) {
-        unlock(&sched.lock);
-        m_wake_with(load_rlx(&gp->home), p, gp);
-        /* It was to search, and runs somebody instead: the next one searches. */
-        if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m);
-        return;
-    }
-    maker_pend_locked(p, spinning);
+    G *gp = home_is_next_locked(p) ? home_take_waiting_locked() : NULL;
+    if (gp == NULL) maker_pend_locked(p, spinning);
     unlock(&sched.lock);
+    if (gp) send_home(m, p, gp, spinning);
+}
+
+/* One in p's own queue that waits for its home; the others keep their order. sched.lock, and p is on the maker's list: thieves may
+ * come by. */
+static G *homed_in_queue_locked(P *p) {
+    G *found = NULL;
+    for (uint32_t n = load_rlx(&p->tail) - load_rlx(&p->head); n > 0; n--) {
+        G *gp = runq_pop(p);
+        if (gp == NULL) break;
+        if (found == NULL && home_waits(gp)) found = gp;
+        else runq_push(p, gp); /* there is room: only thieves were here meanwhile */
+    }
+    return found;
+}
+
+#define PENDING_LATE (2 * GORT_MS)
+
+/* The monitor: the P that has waited for the maker longest. */
+void give_late_p(M *m, int64_t now) {
+    bool spinning = false;
+    lock(&sched.lock, RANK_SCHED);
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : maker_pending_locked();
+    if (p && now - p->pended_at < PENDING_LATE) p = NULL;
+    G *gp = p ? home_take_waiting_locked() : NULL;
+    if (p && gp == NULL) gp = homed_in_queue_locked(p);
+    if (gp) p = maker_take_pending_locked(&spinning);
+    unlock(&sched.lock);
+    if (gp == NULL) return;
+    bump(&p->late, 1);
+    send_home(m, p, gp, spinning);
 }
 
 void wakep(M *m) {
@@ -227,6 +257,17 @@ void wake_after_submit(M *m) {
     if (runq_alone() && m && m->p) return; /* the only P is ours */
     fence_full();
     if (load_rlx(&sched.npidle) != 0 && load_rlx(&sched.spinning) == 0) wakep(m);
+}
+
+/* A P has become idle, and its thread does not come by phase 8 of find.c: somebody waits in the poller, or is called to. */
+static void look_out(M *m) {
+    int64_t first = timers_first();
+    if (first != GORT_FOREVER) {
+        wake_for_timer(m, first);
+        return;
+    }
+    fence_full(); /* the P is idle; pairs with the one of giving up */
+    if (load_rlx(&sched.polled_at) != 0 && load_rlx(&sched.poll_waiters) != 0) wakep(m);
 }
 
 /* p has no thread any more. Is there anything for it to do? Otherwise it is idle. */
@@ -257,8 +298,7 @@ void handoff_p(M *m, P *p) {
     }
     idle_p_put_locked(p);
     unlock(&sched.lock);
-    int64_t first = load_acq(&p->timers.first);
-    if (first != GORT_FOREVER) wake_for_timer(m, first);
+    look_out(m);
 }
 
 /* ---- timers --------------------------------------------------------------------------------- */

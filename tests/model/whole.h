@@ -113,6 +113,8 @@ P *maker_take_pending_locked(bool *spinning) {
     return p;
 }
 void maker_want_spare_locked(void) {}
+P *maker_pending_locked(void) { return pending; }
+bool maker_has_pending(void) { return pending != NULL; }
 
 /* ---- Ms and Gs ---- */
 

@@ -84,10 +84,11 @@ static void in_turns(void) {
     for (int i = 0; i < 8; i++) yielded += get_batch(1, &n) >= ALL;
     CHECK_EQ(yielded, 4);
     CHECK_EQ(global_count(), 10 * BATCH - 4);
-    global_put(&gs[ALL]);
     sched.spilled.turn |= 1;
-    global_spilled_first_locked();
+    global_spilled_first_locked(); /* nobody else is there */
+    global_put(&gs[ALL]);
     CHECK_LT(get_batch(1, &n), ALL);
+    global_spilled_first_locked(); /* somebody is, and keeps the turn */
     CHECK_EQ(get_batch(1, &n), ALL);
 }
 
