@@ -351,6 +351,7 @@ static Actor *add(const struct Kind *k) {
     if (a->waits && a->runs > a->waits / 4) a->runs = a->waits / 4; /* what events wake leaves time to the others */
     a->piece = a->runs * 3 / 2 + 20 * GORT_US;
     if (a->piece > LATE || k->whole) a->piece = LATE;
+    if (k->body == player) a->piece = LATE / 2; /* both in one slice */
     a->chan = gort_chan_new(k->body == timed ? 1 : sizeof(long), k->body == timed);
     if (k->body == reader && pipe(a->fds) < 0) abort();
     return a;
@@ -421,10 +422,15 @@ static void over(const char *who, int64_t since, int64_t now) {
     machine_tell_and_fail();
 }
 
+static int64_t bound_of(const Actor *a) {
+    if (a->kind->body == timed) return child_bound; /* its timer starts a goroutine */
+    return bound + (a->soft ? SOFT_LATE : 0);
+}
+
 void machine_watch(int64_t now) {
     if (bound == 0 || nactors == 0) return;
     for (int i = 0; i < nactors; i++)
-        if (actors[i].since && now - actors[i].since > bound + (actors[i].soft ? SOFT_LATE : 0)) over(actors[i].kind->name, actors[i].since, now);
+        if (actors[i].since && now - actors[i].since > bound_of(&actors[i])) over(actors[i].kind->name, actors[i].since, now);
     for (int i = 0; i < CHILDREN; i++)
         if (child_since[i] && now - child_since[i] > child_bound) over("a child", child_since[i], now);
     if (now - began < DURATION) return;
