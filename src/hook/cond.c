@@ -23,7 +23,7 @@ static int wait_here(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
     Sleeper w;
     Stay s;
     stay(&s);
-    sleeper_queue(&w, c);
+    sleeper_queue(&w, c, EVERY_BIT);
     int r = pthread_mutex_unlock(mutex);
     if (r != 0) {
         if (sleeper_cancel(&w)) queue_wake(c, false);

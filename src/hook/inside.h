@@ -73,12 +73,13 @@
     X(pthread_cond_broadcast)
 #define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
 #define THREAD_FAMILY(X) X(pthread_once) X(pthread_join) X(pthread_key_create) X(pthread_key_delete)
+#define FUTEX_FAMILY(X) X(syscall)
 
 #define EVERY_FAMILY(X)                                                                            \
     STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
     FD_FAMILY(X)                                                                                   \
     FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
-    THREAD_FAMILY(X) COND_FAMILY(X) /* last: real.c */
+    THREAD_FAMILY(X) FUTEX_FAMILY(X) COND_FAMILY(X) /* last: real.c */
 
 /* libc's own functions, each beside what its test needs. Before the loader has run our constructor they are not
  * known: real.c. */
@@ -227,15 +228,18 @@ struct Sleeper {
     Sleeper *next, *prev;
     const void *addr;
     G *gp;
-    uint32_t ticket;
+    uint32_t ticket, bits;
     bool queued, parked, hit;
 };
 
-void sleeper_queue(Sleeper *w, const void *addr); /* hits count from here on */
+#define EVERY_BIT UINT32_MAX
+/* Hits by who has one of these bits count from here on. */
+void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits);
 /* Until it is hit (true) or the deadline has passed (false). It is off the queue then. */
 bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
 bool sleeper_cancel(Sleeper *w);                  /* true: it was hit already */
-bool queue_wake(const void *addr, bool all);    /* true: somebody was */
+uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
+INLINE bool queue_wake(const void *addr, bool all) { return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0; }
 
 typedef struct Bucket {
     Lock lock;

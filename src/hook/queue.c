@@ -44,10 +44,10 @@ static void take_off(Bucket *b, Sleeper *w) {
     store_rlx(&b->count, b->count - 1);
 }
 
-void sleeper_queue(Sleeper *w, const void *addr) {
+void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits) {
     Bucket *b = bucket_of(addr);
     M *m = core->enter();
-    *w = (Sleeper){.addr = addr, .gp = self(m)};
+    *w = (Sleeper){.addr = addr, .gp = self(m), .bits = bits};
     lock_bucket(b);
     push(b, w);
     core->unlock(&b->lock);
@@ -97,33 +97,42 @@ static bool hit(Sleeper *w, G **gp) {
     return true;
 }
 
-bool queue_wake(const void *addr, bool all) {
+/* Takes the first one for addr off the queue and hits it; 0: there is none, else 1 + whether it was hit. *gp: as hit(). */
+static int hit_next(Bucket *b, const void *addr, uint32_t bits, G **gp) {
+    int found = 0;
+    *gp = NULL;
+    lock_bucket(b);
+    Sleeper *w = b->first;
+    while (w && (w->addr != addr || !(w->bits & bits))) w = w->next;
+    if (w) {
+        take_off(b, w);
+        found = 1 + hit(w, gp);
+    }
+    core->unlock(&b->lock);
+    return found;
+}
+
+uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits) {
     Bucket *b = bucket_of(addr);
-    bool any = false;
-    if (core == NULL || *core->forked) return false;
+    uint32_t n = 0;
+    int found = 1;
+    if (core == NULL || *core->forked) return 0;
+    uint32_t there = load_rlx(&b->count); /* one that comes back while we wake the others is not meant */
+    if (most > there) most = there;
     bool parks = here() != NULL;
     Stay s;
     if (parks) stay(&s);
     M *m = core->enter();
-    for (;;) {
-        G *gp = NULL;
-        bool done = false;
-        lock_bucket(b);
-        Sleeper *w = b->first;
-        while (w && w->addr != addr) w = w->next;
-        if (w) {
-            take_off(b, w);
-            done = hit(w, &gp);
-        }
-        core->unlock(&b->lock);
-        if (w == NULL) break;
-        if (done && gp) core->ready(m, gp);
-        any |= done;
-        if (done && !all) break;
+    while (n < most && found) {
+        G *gp;
+        found = hit_next(b, addr, bits, &gp);
+        if (found != 2) continue;
+        n++;
+        if (gp) core->ready(m, gp);
     }
     core->leave(m);
     if (parks) stay_end(&s);
-    return any;
+    return n;
 }
 
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {
@@ -132,7 +141,7 @@ int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {
     int r;
     for (int64_t pause = PAUSE_FIRST;; pause = pause * 2 > PAUSE_MOST ? PAUSE_MOST : pause * 2) {
         Sleeper w;
-        sleeper_queue(&w, object);
+        sleeper_queue(&w, object, EVERY_BIT);
         r = attempt(object);
         if (r != EBUSY) {
             if (sleeper_cancel(&w) && r != 0) queue_wake(object, false); /* not ours to keep */

@@ -1,0 +1,152 @@
+/*
+ * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond, C++20's
+ * semaphores, latches, barriers and atomic waits, Rust's locks all come this way; libc's own locks do not.
+ *
+ * A goroutine that would wait parks instead, in the queue of that word (queue.c). The word's queue has
+ * an address of its own, the word's + 1, which no pthread object has. First the kernel is asked, with a time that is
+ * over: it says whether the arguments are right and the word has the expected value, and a waker that comes in this moment
+ * has woken this call. Then, as in the kernel, the pair:
+ *
+ *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
+ *     waker    has changed the word (the program), fence, reads the bucket's count; wakes
+ *
+ * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every waker that
+ * comes through syscall() finds parked goroutines, on whatever thread. One that makes the system call with
+ * an instruction of its own (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and
+ * its words are its own. What the kernel wakes by itself (the end of a thread, robust lists) are shared
+ * futexes.
+ *
+ * Shared ones (without FUTEX_PRIVATE_FLAG) are the kernel's, whose wakers may be in another process: a goroutine
+ * waits on a thread whose P is handed on. So do the locks that belong to a thread's number (FUTEX_LOCK_PI).
+ * FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they might concern: whoever waits for a futex has to expect
+ * that for nothing.
+ *
+ * Everything else that syscall() is called for goes to libc's with its arguments as they are.
+ */
+#include "inside.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+
+typedef struct Futex {
+    uint32_t *word;
+    long op, value;
+    long timeout; /* the second value, for those that have no timeout */
+    long word2, value3;
+} Futex;
+
+static const void *queue_of(const uint32_t *word) { return (const char *)(const void *)word + 1; }
+static long command(const Futex *f) { return f->op & FUTEX_CMD_MASK; }
+static bool private(const Futex *f) { return f->op & FUTEX_PRIVATE_FLAG; }
+static long kernel(const Futex *f) {
+    return sys(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
+}
+static long in_kernel(void *arg) { return kernel(arg); }
+
+/* On a goroutine, on a thread of its own meanwhile. */
+static long hand_off(Futex *f) {
+    Stay s;
+    stay(&s);
+    return result(&s, gort_blocking(in_kernel, f));
+}
+
+/* The deadline of a wait; -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a clock. */
+static int64_t wait_deadline(const Futex *f) {
+    const struct timespec *ts = (const struct timespec *)f->timeout;
+    if (ts == NULL) return GORT_FOREVER;
+    if (ts->tv_sec < 0 || !valid_time(ts)) return -EINVAL;
+    if (command(f) == FUTEX_WAIT_BITSET)
+        return deadline_of(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
+    if (ts->tv_sec >= GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
+    return after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
+}
+
+/* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait. The preemption signal may
+ * come before that time. */
+static long ask(const Futex *f) {
+    struct timespec over = {0, 0};
+    Futex now = *f;
+    now.timeout = (long)&over;
+    long r;
+    while ((r = kernel(&now)) == -EINTR) {
+    }
+    return r;
+}
+
+/* Until a waker hits w, the word differs or the deadline has passed. */
+static long park_at(const Futex *f, int64_t deadline) {
+    Sleeper w;
+    uint32_t bits = command(f) == FUTEX_WAIT_BITSET ? (uint32_t)f->value3 : EVERY_BIT;
+    sleeper_queue(&w, queue_of(f->word), bits);
+    if (load_seq(f->word) == (uint32_t)f->value) return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
+    if (sleeper_cancel(&w)) return 0;
+    return -EAGAIN;
+}
+
+static long wait_here(Futex *f) {
+    int64_t deadline = wait_deadline(f);
+    if (deadline == -EINVAL) return returned(-EINVAL);
+    long r = ask(f);
+    if (r != -ETIMEDOUT) return returned(r);
+    Stay s;
+    stay(&s);
+    return result(&s, park_at(f, deadline));
+}
+
+/* Goroutines first, and as many threads as are left of the number; even 0 means one. */
+static long wake(Futex *f) {
+    uint32_t most = f->value > 0 ? (uint32_t)f->value : 1;
+    uint32_t bits = command(f) == FUTEX_WAKE_BITSET ? (uint32_t)f->value3 : EVERY_BIT;
+    uint32_t n = queue_wake_some(queue_of(f->word), most, bits);
+    if (n >= most) return n;
+    f->value = (long)(most - n);
+    long r = kernel(f);
+    return r < 0 ? returned(r) : r + n;
+}
+
+/* The goroutines at both words, after the kernel has done it for the threads. */
+static long wake_both(Futex *f) {
+    long r = kernel(f);
+    if (r < 0) return returned(r);
+    r += queue_wake_some(queue_of(f->word), UINT32_MAX, EVERY_BIT);
+    if (command(f) == FUTEX_WAKE_OP) r += queue_wake_some(queue_of((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
+    return r;
+}
+
+/* Goroutines may wait at that word, in its process. Pairs with sleeper_queue(), after which the word is read. */
+static bool somebody(const void *word) {
+    fence_full();
+    return load_rlx(&bucket_of(word)->count) != 0;
+}
+
+static COLD long futex(Futex *f) {
+    switch (command(f)) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+        if (here()) return private(f) ? wait_here(f) : hand_off(f);
+        break;
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+    case FUTEX_WAIT_REQUEUE_PI:
+        if (here()) return hand_off(f);
+        break;
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+        if (private(f) && somebody(f->word)) return wake(f);
+        break;
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+    case FUTEX_WAKE_OP:
+        if (private(f) && (somebody(f->word) || somebody((void *)f->word2))) return wake_both(f);
+        break;
+    }
+    return libc(syscall)(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
+}
+
+/* As libc's, with six arguments whether they were given or not: a variadic function's are where those of any other
+ * are. It ends in a jump to libc's, so that what returns twice or on another stack does so from there. */
+HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    if (likely(number != SYS_futex)) return libc(syscall)(number, a, b, c, d, e, f);
+    return futex(&(Futex){(uint32_t *)a, (int)b, (int)c, d, e, (int)f});
+}
