@@ -14,6 +14,7 @@
 #include "loop.h"
 #include "runq.h"
 #include "sched.h"
+#include "soft.h"
 #include "wake.h"
 
 bool home_is_next_locked(P *p) {
@@ -63,6 +64,7 @@ EXPORT void gort_lock_thread(void) {
     M *m = enter();
     G *gp = m->curg;
     if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
+        soft_harden(m, gp);
         m->lockedg = gp;
         store_rlx(&gp->home, m);
     }

@@ -10,6 +10,12 @@
  * soft_end(); false: it has a home already (a locked thread, an outer call). */
 bool soft_begin(void);
 void soft_end(void);
+/* In a section on its home m: gp gets a hard one, and soft_end() finds nothing to end. */
+INLINE void soft_harden(M *m, G *gp) {
+    if (!(gp->flags & GF_SOFT)) return;
+    gp->flags &= (uint8_t)~GF_SOFT;
+    store_rlx(&m->homed, m->homed - 1);
+}
 
 /* On g0 with a P: gets gp, just picked, to its home. False: the home is gone, gp runs anywhere. */
 bool soft_send(M *m, G *gp);

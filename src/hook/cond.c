@@ -30,50 +30,68 @@ static int wait_here(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
         stay_end(&s);
         return r;
     }
+    s.mine |= core->stay_begin(); /* where it was the mutex that held us to this thread */
     bool hit = sleeper_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
     stay_end(&s);
     return r != 0 ? r : hit ? 0 : ETIMEDOUT;
 }
 
-typedef struct Shared {
+typedef struct Call {
     pthread_cond_t *c;
     pthread_mutex_t *mutex;
+    clockid_t clock; /* NO_CLOCK: the condition's */
     const struct timespec *at;
-} Shared;
+} Call;
+#define NO_CLOCK ((clockid_t)-1)
 
-static long shared_blocking(void *arg) {
-    Shared *k = arg;
+static int call_libc(const Call *k) {
     if (k->at == NULL) return libc(pthread_cond_wait)(k->c, k->mutex);
-    return libc(pthread_cond_timedwait)(k->c, k->mutex, k->at);
+    if (k->clock == NO_CLOCK) return libc(pthread_cond_timedwait)(k->c, k->mutex, k->at);
+    return libc(pthread_cond_clockwait)(k->c, k->mutex, k->clock, k->at);
 }
 
-static int wait_shared(pthread_cond_t *c, pthread_mutex_t *mutex, const struct timespec *at) {
-    Shared k = {c, mutex, at};
+/* libc unlocks the mutex and locks it again, as the thread. */
+static long wait_in_libc(void *arg) {
+    Call *k = arg;
+    M *m = runner_at(known.tls);
+    if (m == NULL) return call_libc(k);
+    int me = mark();
+    mutex_lend(k->mutex, me, m->tid);
+    int r = call_libc(k);
+    released(k->mutex, false); /* it was unlocked for a while */
+    mutex_lend(k->mutex, m->tid, me);
+    return r;
+}
+
+static int wait_shared(Call *k) {
     Stay s;
     stay(&s);
-    int r = (int)gort_blocking(shared_blocking, &k);
+    int r = (int)gort_blocking(wait_in_libc, k);
     stay_end(&s);
     return r;
 }
 
 HOOK int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex) {
-    if (!here()) return libc(pthread_cond_wait)(c, mutex);
-    return shared(c) ? wait_shared(c, mutex, NULL) : wait_here(c, mutex, GORT_FOREVER);
+    Call k = {c, mutex, NO_CLOCK, NULL};
+    if (!here()) return (int)wait_in_libc(&k);
+    return shared(c) ? wait_shared(&k) : wait_here(c, mutex, GORT_FOREVER);
 }
 
 HOOK int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex,
                                 const struct timespec *restrict at) {
-    if (!here()) return libc(pthread_cond_timedwait)(c, mutex, at);
+    Call k = {c, mutex, NO_CLOCK, at};
+    if (!here()) return (int)wait_in_libc(&k);
     if (!valid_time(at)) return EINVAL;
-    return shared(c) ? wait_shared(c, mutex, at) : wait_here(c, mutex, deadline_of(clock_of(c), at));
+    return shared(c) ? wait_shared(&k) : wait_here(c, mutex, deadline_of(clock_of(c), at));
 }
 
 HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex, clockid_t clock,
                                 const struct timespec *restrict at) {
-    if (!here() || shared(c)) return libc(pthread_cond_clockwait)(c, mutex, clock, at);
-    if (!valid_time(at) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)) return EINVAL;
-    return wait_here(c, mutex, deadline_of(clock, at));
+    Call k = {c, mutex, clock, at};
+    if (!here()) return (int)wait_in_libc(&k);
+    if (!valid_time(at) || !valid_clock(clock)) return EINVAL;
+    return shared(c) ? wait_shared(&k) : wait_here(c, mutex, deadline_of(clock, at));
 }
 
 /* No release came before it: a full fence, against the waiter's. */

@@ -269,4 +269,15 @@ INLINE void released(const void *addr, bool all) {
 typedef int try_fn(void *object);
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
 
+/* ---- owners (mutex.c) ------------------------------------------------------------------------ */
+
+/* The number that stands for the current goroutine where libc keeps a thread's, which is never one; 0: none runs here. */
+INLINE int mark(void) {
+    G *gp = current();
+    return gp ? (int)(0x40000000 | (gp->id & 0x3fffffff)) : 0;
+}
+/* Around a function of libc's that unlocks and locks this mutex again, while nobody else runs on the thread: what one owner
+ * has is the other's. */
+void mutex_lend(pthread_mutex_t *mutex, int from, int to);
+
 #endif

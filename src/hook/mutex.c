@@ -6,37 +6,43 @@
  * than they do; the owner and the count of users are kept for debuggers and pthread_mutex_destroy.
  *
  * Recursive and error-checking ones are owned by a thread, and two goroutines of one thread would
- * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine: a number no
+ * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine (MARKED): a number no
  * thread has, in the field where libc keeps the thread's. For libc it is locked by somebody else,
  * so plain threads wait as they should; nested locks and the unlock are done here, on whatever
- * thread the goroutine is by then. This is glibc's layout, part of its ABI. Robust, priority and
- * process-shared ones are left to libc's own ways.
+ * thread the goroutine is by then. This is glibc's layout, part of its ABI.
+ *
+ * Robust ones, those with a priority protocol, and process-shared ones with an owner are known to the kernel
+ * or to other processes by the thread's number, and no other will do (BOUND). There the thread becomes the
+ * goroutine's: while it holds one it is locked to its thread (gort_lock_thread), which runs nobody else, and libc's own
+ * functions are right: owners, nesting, errors, priorities. One that ends while it holds a robust one ends with its
+ * thread, and the kernel tells the next (EOWNERDEAD). Who waits for one waits without a thread.
  */
 #include "inside.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-enum { KIND_COMMON = 0, KIND_RECURSIVE = 1, KIND_ERRORCHECK = 2 };
-#define KIND_NO_ELISION 512
+/* glibc's words in __kind. */
+enum { TYPE_COMMON = 0, TYPE_RECURSIVE = 1, TYPE_ERRORCHECK = 2, TYPE_MASK = 3 };
+enum { KIND_ROBUST = 16, KIND_INHERIT = 32, KIND_PROTECT = 64, KIND_SHARED = 128, KIND_ELISION = 256 | 512 };
 
-static int type_of(pthread_mutex_t *mutex) {
-    int kind = load_rlx(&mutex->__data.__kind) & ~KIND_NO_ELISION;
-    return kind == KIND_RECURSIVE || kind == KIND_ERRORCHECK ? kind : 0;
-}
+enum { COMMON, MARKED, BOUND };
 
-/* The owner's mark of the current goroutine; 0: none runs here. Thread ids have at most 22 bits. */
-static int mark(void) {
-    G *gp = current();
-    return gp ? (int)(0x40000000 | (gp->id & 0x3fffffff)) : 0;
+static int type_of(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__kind) & TYPE_MASK; }
+
+static int class_of(pthread_mutex_t *mutex) {
+    int kind = load_rlx(&mutex->__data.__kind) & ~KIND_ELISION, type = kind & TYPE_MASK;
+    bool owned = type == TYPE_RECURSIVE || type == TYPE_ERRORCHECK;
+    if (kind & (KIND_ROBUST | KIND_INHERIT | KIND_PROTECT)) return BOUND;
+    return !owned ? COMMON : kind & KIND_SHARED ? BOUND : MARKED;
 }
 
 static int owner(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__owner); }
 
 /* EBUSY, or as pthread_mutex_lock. */
-static int take_owned(pthread_mutex_t *mutex, int me) {
+static int take_marked(pthread_mutex_t *mutex, int me) {
     if (owner(mutex) == me) {
-        if (type_of(mutex) == KIND_ERRORCHECK) return EDEADLK;
+        if (type_of(mutex) == TYPE_ERRORCHECK) return EDEADLK;
         if (mutex->__data.__count == UINT32_MAX) return EAGAIN;
         mutex->__data.__count++;
         return 0;
@@ -61,19 +67,48 @@ INLINE int release(pthread_mutex_t *mutex) {
     return 0;
 }
 
-static int release_owned(pthread_mutex_t *mutex) {
-    if (type_of(mutex) == KIND_RECURSIVE && --mutex->__data.__count > 0) return 0;
+static int release_marked(pthread_mutex_t *mutex) {
+    if (type_of(mutex) == TYPE_RECURSIVE && --mutex->__data.__count > 0) return 0;
     mutex->__data.__count = 0;
     return release(mutex);
 }
 
-static int try_owned(void *mutex) { return take_owned(mutex, mark()); }
+/* The current goroutine, or the plain thread, has it more than once. */
+static bool nested(pthread_mutex_t *mutex) { return type_of(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1; }
+
+/* As libc's lock function does it, which may wait; the goroutine is locked to its thread if it got the mutex. */
+typedef int lock_fn(pthread_mutex_t *mutex);
+static int take_bound(pthread_mutex_t *mutex, lock_fn *take) {
+    gort_lock_thread();
+    int r = take(mutex);
+    if ((r != 0 && r != EOWNERDEAD) || nested(mutex)) gort_unlock_thread();
+    return r;
+}
+
+static int release_bound(pthread_mutex_t *mutex) {
+    bool last = !nested(mutex);
+    int r = libc(pthread_mutex_unlock)(mutex);
+    released(mutex, false);
+    if (r == 0 && last) gort_unlock_thread();
+    return r;
+}
+
+static int libc_try(pthread_mutex_t *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+static int libc_now(pthread_mutex_t *mutex) { /* unlike trylock it knows EDEADLK */
+    struct timespec over = {0, 0};
+    int r = libc(pthread_mutex_timedlock)(mutex, &over);
+    return r == ETIMEDOUT ? EBUSY : r;
+}
+
 static int try_common(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+static int try_marked(void *mutex) { return take_marked(mutex, mark()); }
+static int try_bound(void *mutex) { return take_bound(mutex, libc_now); }
+static try_fn *const tries[] = {[COMMON] = try_common, [MARKED] = try_marked, [BOUND] = try_bound};
 
 /* Pinned, or inside a blocking call: it cannot park. */
-static int spin(pthread_mutex_t *mutex, int64_t deadline) {
+static int spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
     int r;
-    while ((r = try_owned(mutex)) == EBUSY) {
+    while ((r = attempt(mutex)) == EBUSY) {
         if (deadline != GORT_FOREVER && deadline <= gort_now()) return ETIMEDOUT;
         libc(usleep)(50);
     }
@@ -81,14 +116,14 @@ static int spin(pthread_mutex_t *mutex, int64_t deadline) {
 }
 
 /* A mutex with an owner, on a goroutine. */
-static NOINLINE int lock_owned(pthread_mutex_t *mutex, int64_t deadline) {
-    int r = try_owned(mutex);
+static NOINLINE int lock_owned(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
+    int r = attempt(mutex);
     if (r != EBUSY) return r;
-    return here() ? wait_for(mutex, try_owned, WAIT_MUTEX, deadline) : spin(mutex, deadline);
+    return here() ? wait_for(mutex, attempt, WAIT_MUTEX, deadline) : spin(mutex, attempt, deadline);
 }
 
 /* Neither owned nor shared, robust, of a priority, elided. */
-INLINE bool is_common(pthread_mutex_t *mutex) { return likely(load_rlx(&mutex->__data.__kind) == KIND_COMMON); }
+INLINE bool is_common(pthread_mutex_t *mutex) { return likely(load_rlx(&mutex->__data.__kind) == 0); }
 
 /* What libc's trylock does. On a goroutine. */
 INLINE int take_common(M *m, pthread_mutex_t *mutex) {
@@ -99,8 +134,15 @@ INLINE int take_common(M *m, pthread_mutex_t *mutex) {
     return 0;
 }
 
+/* Not common, on a goroutine: its class; else COMMON. */
+INLINE int class_here(pthread_mutex_t *mutex) {
+    if (is_common(mutex)) return COMMON;
+    return current() ? class_of(mutex) : COMMON;
+}
+
 HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
-    if (unlikely(type_of(mutex) != 0) && mark()) return lock_owned(mutex, GORT_FOREVER);
+    int class = class_here(mutex);
+    if (unlikely(class != COMMON)) return lock_owned(mutex, tries[class], GORT_FOREVER);
     M *m = runner(pthread_mutex_lock);
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
     int r = is_common(mutex) ? take_common(m, mutex) : try_common(mutex);
@@ -109,42 +151,52 @@ HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
 }
 
 HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
-    int r;
-    if (likely(type_of(mutex) == 0) || !mark()) return libc(pthread_mutex_trylock)(mutex);
-    r = try_owned(mutex);
+    int class = class_here(mutex);
+    if (likely(class == COMMON)) return libc(pthread_mutex_trylock)(mutex);
+    if (class == BOUND) return take_bound(mutex, libc_try);
+    int r = try_marked(mutex);
     return r == EDEADLK ? EBUSY : r;
 }
 
-/* A mutex with an owner (owned), or any other, on a goroutine. */
-static int lock_until(pthread_mutex_t *mutex, bool owned, clockid_t clock, const struct timespec *at) {
-    int r = owned ? try_owned(mutex) : try_common(mutex);
+/* On a goroutine. */
+static int lock_until(pthread_mutex_t *mutex, int class, clockid_t clock, const struct timespec *at) {
+    int r = tries[class](mutex);
     if (r != EBUSY) return r;
     if (!valid_time(at)) return EINVAL;
-    int64_t deadline = deadline_of(clock, at);
-    if (owned) return lock_owned(mutex, deadline);
-    return wait_for(mutex, try_common, WAIT_MUTEX, deadline);
+    return lock_owned(mutex, tries[class], deadline_of(clock, at));
 }
 
 HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict at) {
-    bool owned = type_of(mutex) != 0 && mark();
-    if (!owned && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
-    return lock_until(mutex, owned, CLOCK_REALTIME, at);
+    int class = class_here(mutex);
+    if (class == COMMON && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
+    return lock_until(mutex, class, CLOCK_REALTIME, at);
 }
 
 HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict at) {
-    bool owned = type_of(mutex) != 0 && mark();
-    if (!owned && !here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
+    int class = class_here(mutex);
+    if (class == COMMON && !here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
     if (!valid_clock(clock)) return EINVAL;
-    return lock_until(mutex, owned, clock, at);
+    return lock_until(mutex, class, clock, at);
 }
 
-HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
-    if (unlikely(type_of(mutex) != 0)) {
-        int me = mark();
-        if (me && owner(mutex) == me) return release_owned(mutex);
-    }
-    if (is_common(mutex) && runner(pthread_mutex_unlock)) return release(mutex);
+/* One that a goroutine has not taken is libc's matter, a stranger's EPERM too. */
+static NOINLINE int unlock_owned(pthread_mutex_t *mutex, int class) {
+    if (class == BOUND) return release_bound(mutex);
+    if (owner(mutex) == mark()) return release_marked(mutex);
     int r = libc(pthread_mutex_unlock)(mutex);
     released(mutex, false);
     return r;
+}
+
+HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
+    if (is_common(mutex) && runner(pthread_mutex_unlock)) return release(mutex);
+    int class = class_here(mutex);
+    if (unlikely(class != COMMON)) return unlock_owned(mutex, class);
+    int r = libc(pthread_mutex_unlock)(mutex);
+    released(mutex, false);
+    return r;
+}
+
+void mutex_lend(pthread_mutex_t *mutex, int from, int to) {
+    if (class_here(mutex) == MARKED && owner(mutex) == from) store_rlx(&mutex->__data.__owner, to);
 }

@@ -2,14 +2,26 @@
  * Reader-writer locks: libc's try functions, and queue.c. An unlock may let in several readers, so
  * it wakes everybody who waits.
  *
- * libc's unlock tells a writer's from a reader's by the thread noted in the lock. Only the writer
- * can unlock a lock that is held by a writer, so where a goroutine does, the note is put right
- * first: it may have come to another thread.
+ * libc notes the writer's thread in the lock, tells by it a writer's unlock from a reader's, and refuses the
+ * writer a second lock (EDEADLK). Where a goroutine writes, its mark is noted instead (mutex.c): a number
+ * no thread has. Its unlock puts the thread's in its place, whichever it is by then, and is libc's.
  */
 #include "inside.h"
 
-static int try_read(void *lock) { return libc(pthread_rwlock_tryrdlock)(lock); }
-static int try_write(void *lock) { return libc(pthread_rwlock_trywrlock)(lock); }
+static bool writes(pthread_rwlock_t *lock, int me) { return me != 0 && load_rlx(&lock->__data.__cur_writer) == me; }
+
+/* Who tries and may wait: EDEADLK where it would be for itself. */
+static int try_read(void *object) {
+    pthread_rwlock_t *lock = object;
+    int r = libc(pthread_rwlock_tryrdlock)(lock);
+    return unlikely(r == EBUSY) && writes(lock, mark()) ? EDEADLK : r;
+}
+static int try_write(void *object) {
+    pthread_rwlock_t *lock = object;
+    int me = mark(), r = libc(pthread_rwlock_trywrlock)(lock);
+    if (likely(r == 0) && me) store_rlx(&lock->__data.__cur_writer, me);
+    return unlikely(r == EBUSY) && writes(lock, me) ? EDEADLK : r;
+}
 
 HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_rdlock)) return libc(pthread_rwlock_rdlock)(lock);
@@ -18,11 +30,23 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     return here() ? wait_for(lock, try_read, WAIT_RWMUTEX_R, GORT_FOREVER) : libc(pthread_rwlock_rdlock)(lock);
 }
 
+/* Pinned, or inside a blocking call. */
+static int write_in_libc(pthread_rwlock_t *lock) {
+    int me = mark(), r = libc(pthread_rwlock_wrlock)(lock);
+    if (r == 0 && me) store_rlx(&lock->__data.__cur_writer, me);
+    return r;
+}
+
 HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_wrlock)) return libc(pthread_rwlock_wrlock)(lock);
     int r = try_write(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? wait_for(lock, try_write, WAIT_RWMUTEX_W, GORT_FOREVER) : libc(pthread_rwlock_wrlock)(lock);
+    return here() ? wait_for(lock, try_write, WAIT_RWMUTEX_W, GORT_FOREVER) : write_in_libc(lock);
+}
+
+HOOK int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
+    int r = try_write(lock);
+    return r == EDEADLK ? EBUSY : r;
 }
 
 static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t clock, const struct timespec *at) {
@@ -54,8 +78,8 @@ HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t c
 
 HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
     int writer = load_rlx(&lock->__data.__cur_writer);
-    M *m = unlikely(writer != 0) ? here() : NULL;
-    if (m && writer != m->tid) store_rlx(&lock->__data.__cur_writer, m->tid);
+    M *m = unlikely(writer != 0) ? runner_at(known.tls) : NULL;
+    if (m && writer == mark()) store_rlx(&lock->__data.__cur_writer, m->tid);
     int r = libc(pthread_rwlock_unlock)(lock);
     released(lock, true);
     return r;
