@@ -6,6 +6,7 @@
 #define EXIT_HOOK_H
 
 #include "runtime.h"
+#include "stack.h"
 
 typedef struct ExitHook {
     struct ExitHook *next;
@@ -27,6 +28,13 @@ INLINE void exit_hooks_run(G *gp) {
         gp->spare = h->next;
         h->fn(h->arg);
     }
+}
+
+/* What libraries keep for the goroutine ends before whoever waits for it hears of its end: as a thread's does, before it is
+ * joined. Outside of a section; destructors run, and may block. */
+extern void (*values_end)(void); /* the hook's; not called without it */
+INLINE void values_over(G *gp) {
+    if (unlikely(gp->stack->values != NULL)) values_end();
 }
 
 /* Functions of goroutines that call the program's: their argument begins with two words, the

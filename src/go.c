@@ -73,6 +73,7 @@ void go_abandon(M *m, G *gp) {
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     add_rlx(&sched.other.ended, 1);
     if (s) {
+        s->values = NULL;
         if (tsan_on()) tsan_over(s->san_fiber);
         drop_stack(m, s);
     } else if (gp->flags & GF_COMPACT) {
@@ -166,6 +167,7 @@ void goroutine_entry(void *arg) {
         tsan_acquire(gp);
         leave(m);
         gp->fn(gp->arg);
+        values_over(gp);
         m = end_or_go_on();
     }
 }
@@ -176,6 +178,7 @@ EXPORT void gort_exit(void) {
     if (gp->flags & GF_THREAD) fatal("gort_exit outside a goroutine");
     if (m->pins) fatal("gort_exit while pinned");
     leave(m);
+    values_over(gp);
     exit_hooks_run(gp);
     m = enter();
     if (in_catch(m)) *m->handling = (Handling){0}; /* its catch block has no end any more */

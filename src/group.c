@@ -60,6 +60,7 @@ void group_member_run(void *arg) {
     ExitHook hook = {.fn = exited, .arg = g};
     exit_hook_push(current(), &hook);
     int result = me->fn(g->ctx, me->arg);
+    values_over(current());
     exit_hook_pop(current(), &hook);
     if (result < 0) failed(g, result);
     leave_group(g);

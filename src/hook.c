@@ -6,6 +6,7 @@
  * libraries cost more than all that they look at.
  */
 #include "hook.h"
+#include "exit_hook.h"
 #include "io.h"
 #include "m.h"
 #include "netpoll.h"
@@ -29,6 +30,20 @@ static void attach(bool *retakes, uint8_t *notes) {
     tell_retakes = retakes;
     hook_begin();
     store_rlx(&desc_notes, notes);
+}
+
+void (*values_end)(void);
+static void (*values_forked)(void *);
+
+static void attach_values(void (*end)(void), void (*forked)(void *values)) {
+    values_end = end;
+    values_forked = forked;
+}
+
+void hook_forked(void) {
+    M *m = tls_runner;
+    G *gp = m ? m->curg : NULL;
+    if (gp && gp->stack && gp->stack->values) values_forked(gp->stack->values);
 }
 
 /* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a close. */
@@ -61,6 +76,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .stay_begin = soft_begin,
         .stay_end = soft_end,
         .attach = attach,
+        .attach_values = attach_values,
         .taken = &sched.taken,
         .looks = &sched.looks,
         .forget = forget,

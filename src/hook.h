@@ -33,6 +33,9 @@ typedef struct HookCore {
     /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an unannounced call
      * may sleep in the kernel, since the monitor takes the P; notes: for desc_note(). */
     void (*attach)(bool *retakes, uint8_t *notes);
+    /* Likewise. end: the current goroutine ends, and has values (Stack.values); forked: in a child, those of the goroutine
+     * that forked. */
+    void (*attach_values)(void (*end)(void), void (*forked)(void *values));
     const uint32_t *taken;  /* how many threads sleep so now */
     const uint32_t *looks;  /* how often the monitor has looked */
 
@@ -43,6 +46,7 @@ typedef struct HookCore {
 
 const HookCore *gort_hook_core(void);
 void hook_begin(void); /* a runtime begins, with its settings known */
+void hook_forked(void); /* in a child, on the thread that is left, which is still a goroutine's if it was */
 
 /* Is this code of a goroutine, outside of the runtime, that may park? m is the thread's tls_runner, not NULL; sp any
  * address in the current frame.

@@ -26,6 +26,7 @@
 #include "compact.h"
 #include "dump.h"
 #include "env.h"
+#include "exit_hook.h"
 #include "faults.h"
 #include "g.h"
 #include "garbage.h"
@@ -75,6 +76,7 @@ bool runtime_running(void) { return load_rlx(&sched.running) && !forked_child; }
 static void after_fork(void) {
     if (!load_rlx(&run.busy)) return;
     forked_child = true;
+    hook_forked();
     tls_runner = NULL;
     /* A request of the parent's monitor came along with the memory. Nobody is to be given way to,
      * and sched.lock may be held by a thread that does not exist here. */
@@ -97,6 +99,7 @@ static void stop_for_good(void) {
 
 static void main_goroutine(void *arg) {
     run.result = run.fn(run.argc, run.argv);
+    values_over(getm()->curg);
     tsan_release(&run);
     collect_apart(stop_for_good);
     M *m = getm();

@@ -135,6 +135,7 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->san_fiber = NULL;
     s->seg = s->kept = s->blocks = NULL;
     s->trap_at = NULL;
+    s->values = NULL;
 }
 
 static Stack *record_init(Slab *slab, uint32_t i) {

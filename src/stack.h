@@ -35,6 +35,7 @@ struct Stack {
     Segment *seg;       /* split.c: the newest segment it has grown by, if any */
     Segment *kept;      /* split.c: a large one that was just left */
     Segment *blocks;    /* split.c: dynamic arrays that did not fit */
+    void *values;       /* the hook's: what libraries keep for its goroutine (hook/key.c); NULL: nothing */
     uintptr_t live;     /* collect.c, while all are stopped: where it begins */
     uintptr_t *trap_at; /* inlibc.c: the return address out of libc that was replaced; NULL: none */
     uintptr_t trap_ret; /*   what it was */

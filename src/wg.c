@@ -179,6 +179,7 @@ void wg_member_run(void *arg) {
     ExitHook hook = {.fn = member_ends, .arg = me->wg};
     exit_hook_push(current(), &hook);
     me->fn(me->arg);
+    values_over(current());
     exit_hook_pop(current(), &hook);
     gort_wg_done(me->wg);
 }

@@ -43,6 +43,11 @@ HOOK int thrd_join(thrd_t thread, int *value) {
     return thrd_result(r);
 }
 
+HOOK int tss_create(tss_t *key, tss_dtor_t destroy) { return thrd_result(pthread_key_create(key, destroy)); }
+HOOK void tss_delete(tss_t key) { pthread_key_delete(key); }
+HOOK void *tss_get(tss_t key) { return pthread_getspecific(key); }
+HOOK int tss_set(tss_t key, void *value) { return thrd_result(pthread_setspecific(key, value)); }
+
 HOOK int thrd_sleep(const struct timespec *ts, struct timespec *rest) {
     int r = clock_nanosleep(CLOCK_REALTIME, 0, ts, rest);
     return r == 0 ? 0 : r == EINTR ? -1 : -2;

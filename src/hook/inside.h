@@ -28,6 +28,7 @@
 
 #include "../base.h" /* first: it asks libc for everything */
 #include "../hook.h"
+#include "../stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,14 +73,15 @@
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_cond_signal) \
     X(pthread_cond_broadcast)
 #define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
-#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join) X(pthread_key_create) X(pthread_key_delete)
+#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
+#define KEY_FAMILY(X) X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
 #define FUTEX_FAMILY(X) X(syscall)
 
 #define EVERY_FAMILY(X)                                                                            \
     STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
     FD_FAMILY(X)                                                                                   \
     FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
-    THREAD_FAMILY(X) FUTEX_FAMILY(X) COND_FAMILY(X) /* last: real.c */
+    THREAD_FAMILY(X) KEY_FAMILY(X) FUTEX_FAMILY(X) COND_FAMILY(X) /* last: real.c */
 
 /* libc's own functions, each beside what its test needs. Before the loader has run our constructor they are not
  * known: real.c. */
@@ -147,33 +149,12 @@ INLINE G *current(void) {
 #define sys(nr, a, b, c, d, e, f)                                                                  \
     arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* The current goroutine stays with its thread until result(). What libraries have noted there about it
- * goes with it (key.c). */
-#define KEPT_MOST 12
-typedef struct Kept {
-    uint32_t slot, key;
-    void *value;
-} Kept;
+/* The current goroutine stays with its thread until result(). */
 typedef struct Stay {
     bool mine;
-    uint32_t n;
-    Kept kept[KEPT_MOST]; /* the first n */
 } Stay;
-NOINLINE void keys_out(Stay *s);
-NOINLINE void keys_in(const Stay *s);
-
-/* Around code of the program, or off a goroutine, where it does nothing. */
-INLINE void stay_here(Stay *s) {
-    s->mine = core->stay_begin();
-    s->n = 0;
-}
-/* For one that may park: other goroutines may run here. */
-INLINE void stay(Stay *s) {
-    stay_here(s);
-    keys_out(s);
-}
+INLINE void stay(Stay *s) { s->mine = core->stay_begin(); }
 INLINE void stay_end(const Stay *s) {
-    keys_in(s);
     if (s->mine) core->stay_end();
 }
 
@@ -268,6 +249,11 @@ INLINE void released(const void *addr, bool all) {
  * libc, or by another process. On a goroutine. */
 typedef int try_fn(void *object);
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
+
+/* ---- keys (key.c) --------------------------------------------------------------------------- */
+
+void values_run_out(void);            /* the current goroutine ends */
+void values_to_thread(void *values);  /* in a forked child */
 
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */
 

@@ -1,106 +1,203 @@
 /*
- * What a library keeps for each thread, while a goroutine is away from its own.
+ * pthread keys: what libraries keep for each thread is kept for each goroutine.
  *
- * A goroutine that waits in a hooked call comes back to its thread (soft.c), but the thread runs
- * others meanwhile, in the same libraries. What is kept under a pthread key (OpenSSL's queue of
- * errors, GLib's default contexts) would be shared by all of them, and what one left there before
- * its call would be another's after it. So it goes with the goroutine: just before it parks
- * the values of this thread's keys are taken out (keys_out), and when it is back they are put in
- * again (keys_in), on whatever thread that is. In between the thread has none, as a new thread.
- * (What C++ notes about exceptions that are being handled goes along with every switch: switch.h.)
+ * A thread runs many goroutines in the same libraries, and a goroutine may change threads. What is kept
+ * under a key (OpenSSL's queue of errors, GLib's contexts, libcurl's state) has to be found by the one that left
+ * it and by nobody else. So on a goroutine a value is the goroutine's: it begins with none, and when it ends its destructors
+ * run, on its own stack, before whoever waits for it hears of its end; in rounds, as POSIX has it. Off
+ * goroutines everything is libc's.
  *
- * Whoever is back may find a value there: of a goroutine that ended, or waits in a call of gort's
- * own. It is kept as a spare and given to the next thread that is left empty. So there are never
- * more values than there were goroutines at once, as with a pool of threads, and nothing is
- * destroyed that somebody may still use; only where there are SPARES already, one is destroyed as by
- * the end of its thread.
+ * The values stand in a table that hangs on the goroutine's stack record, made when the first is set: blocks of 32, as they
+ * are needed, so that a goroutine without keys pays nothing. Only its goroutine touches a table.
  *
- * Not around code of the program (pthread_once), which is to find and to leave its own.
+ * The numbers of keys are libc's. Each has a word here: odd while its values are kept here, another one each time, so that what was
+ * left under a key that is deleted is not found under the next of that number. A key is used after its creation
+ * and not after its deletion, by the program's own order, so the words need none.
  *
- * The tables are words, each taken and given by one atomic instruction. Of a key: 0 free,
- * CLAIMED while its destructor is noted, key + 1. Deleting a key that another thread uses is a mistake
- * of the program, here as elsewhere. Of very many keys the first 64 go along, of very many values the first
- * 12; __thread variables cannot.
+ * The keys of an allocator remain the thread's: it pairs them with __thread variables, and calls us inside malloc. Its keys are those
+ * that are made by the object which malloc is in, if that is not libc.
+ *
+ * Goroutines that still wait when their runtime ends never run again: their values are lost, as a process's that
+ * exits, and their tables are freed in the next life. A forked child goes on as the thread that it has: what
+ * its goroutine had is libc's from there on.
  */
 #include "inside.h"
 
-#define KEYS_MOST 64
-#define SPARES 256
-#define CLAIMED UINT32_MAX
+#include <dlfcn.h>
+#include <limits.h>
 
-typedef struct Slot {
-    uint32_t key;           /* atomic; release after the destructor: keys_in reads it */
+#define KEYS PTHREAD_KEYS_MAX
+#define BLOCK 32
+
+typedef struct Value {
+    uint32_t word; /* the key's, when it was set */
+    void *value;
+} Value;
+
+typedef struct Values Values;
+struct Values {
+    Values *next, *prev; /* all.lock */
+    Value *block[KEYS / BLOCK];
+};
+
+static struct {
+    uint32_t word; /* atomic, relaxed; odd: its values are goroutines' */
     void (*destroy)(void *);
-    uint32_t spares;        /* atomic hint: there may be some */
-    void *spare[SPARES];    /* atomic each */
-} Slot;
+} keys[KEYS];
 
-static Slot keys[KEYS_MOST];
-static uint32_t keys_used; /* atomic: so many keys, from the first, have ever been used */
+static struct {
+    Lock lock;
+    uint32_t life; /* lock: as in queue.c */
+    Values *first; /* lock */
+} all;
+
+/* ---- tables ----------------------------------------------------------------------------------- */
+
+static void values_free(Values *t) {
+    for (uint32_t i = 0; i < count_of(t->block); i++) gort_free(t->block[i]);
+    gort_free(t);
+}
+
+/* Those of earlier lives are taken off, to be freed. */
+static Values *all_lock(void) {
+    Values *old = NULL;
+    core->lock(&all.lock);
+    if (all.life != core->life()) {
+        old = all.first;
+        all.first = NULL;
+        all.life = core->life();
+    }
+    return old;
+}
+
+static void values_link(Values *t) {
+    M *m = core->enter();
+    Values *old = all_lock();
+    t->next = all.first;
+    if (all.first) all.first->prev = t;
+    all.first = t;
+    core->unlock(&all.lock);
+    core->leave(m);
+    for (Values *next; old; old = next) {
+        next = old->next;
+        values_free(old);
+    }
+}
+
+static void values_unlink(Values *t) {
+    M *m = core->enter();
+    core->lock(&all.lock); /* its runtime runs: nobody has forgotten the list since */
+    if (t->prev) t->prev->next = t->next;
+    else all.first = t->next;
+    if (t->next) t->next->prev = t->prev;
+    core->unlock(&all.lock);
+    core->leave(m);
+}
+
+/* Not malloc's, which may be who asks. */
+static void *alloc_empty(size_t size) {
+    void *at = gort_alloc(size);
+    return at ? __builtin_memset(at, 0, size) : NULL;
+}
+
+static Value *value_make(G *gp, uint32_t key) {
+    Values *t = gp->stack->values;
+    if (t == NULL) {
+        if ((t = alloc_empty(sizeof *t)) == NULL) return NULL;
+        values_link(t);
+        gp->stack->values = t;
+    }
+    Value **block = &t->block[key / BLOCK];
+    if (*block == NULL) *block = alloc_empty(BLOCK * sizeof(Value));
+    return *block ? &(*block)[key % BLOCK] : NULL;
+}
+
+INLINE Value *value_find(G *gp, uint32_t key) {
+    Values *t = gp->stack->values;
+    Value *block = t ? t->block[key / BLOCK] : NULL;
+    return block ? &block[key % BLOCK] : NULL;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------- */
+
+static bool allocators(const void *caller) {
+    Dl_info by, of;
+    void *(*volatile libcs)(size_t) = malloc;
+    if (dladdr(caller, &by) == 0 || dladdr((void *)libcs, &of) == 0) return false;
+    return by.dli_fbase == of.dli_fbase;
+}
 
 HOOK int pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) {
     int r = libc(pthread_key_create)(key, destroy);
-    for (uint32_t i = 0; i < KEYS_MOST && r == 0; i++) {
-        uint32_t none = 0, used = load_rlx(&keys_used);
-        if (load_rlx(&keys[i].key) != 0 || !cas_seq(&keys[i].key, &none, CLAIMED)) continue;
-        keys[i].destroy = destroy;
-        store_rel(&keys[i].key, *key + 1);
-        while (used < i + 1 && !cas_seq(&keys_used, &used, i + 1)) {
-        }
-        break;
-    }
-    return r;
+    if (r != 0 || *key >= KEYS || allocators(__builtin_return_address(0))) return r;
+    keys[*key].destroy = destroy;
+    store_rlx(&keys[*key].word, (keys[*key].word + 1) | 1);
+    return 0;
 }
 
 HOOK int pthread_key_delete(pthread_key_t key) {
-    for (uint32_t i = 0; i < load_rlx(&keys_used); i++) {
-        if (load_rlx(&keys[i].key) != key + 1) continue;
-        for (int k = 0; k < SPARES; k++) store_rlx(&keys[i].spare[k], NULL); /* the program's, as all values */
-        store_rlx(&keys[i].spares, 0);
-        store_rel(&keys[i].key, 0);
-    }
+    if (key < KEYS && (keys[key].word & 1)) store_rlx(&keys[key].word, keys[key].word + 1);
     return libc(pthread_key_delete)(key);
 }
 
-static void *take_spare(Slot *s) {
-    if (load_rlx(&s->spares) == 0) return NULL;
-    for (int k = 0; k < SPARES; k++) {
-        void *value = load_rlx(&s->spare[k]) ? xchg_seq(&s->spare[k], NULL) : NULL;
-        if (value) return value;
-    }
-    store_rlx(&s->spares, 0); /* one that comes at this moment waits for the next */
-    return NULL;
+/* The goroutine whose value it is; NULL: it is libc's. */
+INLINE G *whose(M *m, pthread_key_t key) {
+    if (m == NULL || unlikely(key >= KEYS) || unlikely(!(load_rlx(&keys[key].word) & 1))) return NULL;
+    return m->curg;
 }
 
-static void keep_spare(Slot *s, void *value) {
-    for (int k = 0; k < SPARES; k++) {
-        void *none = NULL;
-        if (load_rlx(&s->spare[k]) != NULL || !cas_seq(&s->spare[k], &none, value)) continue;
-        store_rlx(&s->spares, 1);
-        return;
-    }
-    if (s->destroy) s->destroy(value);
+HOOK void *pthread_getspecific(pthread_key_t key) {
+    G *gp = whose(runner(pthread_getspecific), key);
+    if (gp == NULL) return libc(pthread_getspecific)(key);
+    Value *v = value_find(gp, key);
+    return v && v->word == load_rlx(&keys[key].word) ? v->value : NULL;
 }
 
-NOINLINE void keys_out(Stay *s) {
-    uint32_t used = load_rlx(&keys_used);
-    for (uint32_t i = 0; i < used && s->n < KEPT_MOST; i++) {
-        uint32_t key = load_acq(&keys[i].key);
-        if (key == 0 || key == CLAIMED) continue;
-        void *value = pthread_getspecific(key - 1);
-        if (value == NULL) continue;
-        s->kept[s->n++] = (Kept){i, key, value};
-        pthread_setspecific(key - 1, take_spare(&keys[i]));
-    }
+HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
+    G *gp = whose(runner(pthread_setspecific), key);
+    if (gp == NULL) return libc(pthread_setspecific)(key, value);
+    Value *v = value_find(gp, key);
+    if (v == NULL && value == NULL) return 0;
+    if (v == NULL && (v = value_make(gp, key)) == NULL) return ENOMEM;
+    *v = (Value){load_rlx(&keys[key].word), (void *)(uintptr_t)value};
+    return 0;
 }
 
-NOINLINE void keys_in(const Stay *s) {
-    for (uint32_t k = 0; k < s->n; k++) {
-        Slot *slot = &keys[s->kept[k].slot];
-        uint32_t key = s->kept[k].key;
-        if (load_acq(&slot->key) != key) continue; /* deleted meanwhile */
-        void *left = pthread_getspecific(key - 1);
-        pthread_setspecific(key - 1, s->kept[k].value);
-        if (left) keep_spare(slot, left);
+/* ---- the end ---------------------------------------------------------------------------------- */
+
+static bool destroy_value(Value *v, uint32_t key) {
+    void *value = v->value;
+    if (value == NULL || v->word != load_rlx(&keys[key].word)) return false;
+    v->value = NULL;
+    if (keys[key].destroy == NULL) return false;
+    keys[key].destroy(value);
+    return true;
+}
+
+/* True: destructors have run, and may have left something. */
+static bool destroy_round(Values *t) {
+    bool any = false;
+    for (uint32_t key = 0; key < KEYS; key++) {
+        Value *block = t->block[key / BLOCK];
+        if (block) any |= destroy_value(&block[key % BLOCK], key);
+    }
+    return any;
+}
+
+void values_run_out(void) {
+    Stack *s = current()->stack;
+    Values *t = s->values;
+    for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_round(t); i++) {
+    }
+    s->values = NULL;
+    values_unlink(t);
+    values_free(t);
+}
+
+void values_to_thread(void *values) {
+    Values *t = values;
+    for (uint32_t key = 0; key < KEYS; key++) {
+        Value *v = t->block[key / BLOCK] ? &t->block[key / BLOCK][key % BLOCK] : NULL;
+        if (v && v->value && v->word == load_rlx(&keys[key].word)) libc(pthread_setspecific)(key, v->value);
     }
 }

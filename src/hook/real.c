@@ -57,6 +57,7 @@ static __attribute__((constructor(101))) void load(void) {
         core = c;
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
         c->attach(&known.retakes, &fd_hints[0].used);
+        c->attach_values(values_run_out, values_to_thread);
         known.tls = c->tls_runner;
 #define TELL(name) real.name.tls = c->tls_runner;
         EVERY_FAMILY(TELL)

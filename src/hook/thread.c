@@ -75,7 +75,7 @@ HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (!here()) return libc(pthread_once)(once, init);
     Running mine = {.once = once};
     Stay s;
-    stay_here(&s);
+    stay(&s);
     while (note_once(&mine) == EBUSY) wait_for(once, busy, WAIT_SEMA, GORT_FOREVER);
     int r = libc(pthread_once)(once, init);
     forget_once(&mine);
