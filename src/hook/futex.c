@@ -13,11 +13,14 @@
  * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every waker that
  * comes through syscall() finds parked goroutines, on whatever thread. One that makes the system call with
  * an instruction of its own (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and
- * its words are its own. What the kernel wakes by itself (the end of a thread, robust lists) are shared
- * futexes.
+ * its words are its own.
  *
- * Shared ones (without FUTEX_PRIVATE_FLAG) are the kernel's, whose wakers may be in another process: a goroutine
- * waits on a thread whose P is handed on. So do the locks that belong to a thread's number (FUTEX_LOCK_PI).
+ * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be woken by another process, by the end of a thread or a
+ * robust list. So who waits for one looks at the word now and then; when it has waited for long it asks whether the
+ * word's memory is shared at all, and most often need not look any more. A wake-up by another process that does not
+ * change the word is lost.
+ *
+ * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits on a thread whose P is handed on.
  * FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they might concern: whoever waits for a futex has to expect
  * that for nothing.
  *
@@ -42,6 +45,52 @@ static long kernel(const Futex *f) {
     return sys(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
 }
 static long in_kernel(void *arg) { return kernel(arg); }
+
+/* ---- is it shared memory? --------------------------------------------------------------------- */
+
+/* /proc/self/maps, a line at a time: "first-last rwxp ..." */
+typedef struct Maps {
+    int fd;
+    long n, at;
+    char text[1024];
+} Maps;
+
+static int maps_char(Maps *m) {
+    if (m->at == m->n) {
+        m->at = 0;
+        while ((m->n = sys(SYS_read, m->fd, m->text, sizeof m->text, 0, 0, 0)) == -EINTR) {
+        }
+    }
+    return m->at < m->n ? m->text[m->at++] : -1;
+}
+
+/* The number up to the next character that is none; that one is eaten. */
+static uintptr_t maps_number(Maps *m) {
+    uintptr_t n = 0;
+    for (int c; (c = maps_char(m)) >= '0';) n = n * 16 + (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    return n;
+}
+
+static bool maps_private(Maps *m, uintptr_t at) {
+    for (uintptr_t first, last; (first = maps_number(m), last = maps_number(m)) != 0;) {
+        int how = 0;
+        for (int i = 0; i < 4; i++) how = maps_char(m);
+        if (at >= first && at < last) return how == 'p';
+        for (int c = how; c != '\n' && c != -1;) c = maps_char(m);
+    }
+    return false;
+}
+
+/* False: no, or nobody knows. */
+static bool memory_is_private(const void *at) {
+    Maps m = {.fd = (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0)};
+    if (m.fd < 0) return false;
+    bool private = maps_private(&m, (uintptr_t)at);
+    sys(SYS_close, m.fd, 0, 0, 0, 0, 0);
+    return private;
+}
+
+/* ---- waiting and waking ------------------------------------------------------------------------ */
 
 /* On a goroutine, on a thread of its own meanwhile. */
 static long hand_off(Futex *f) {
@@ -73,14 +122,26 @@ static long ask(const Futex *f) {
     return r;
 }
 
-/* Until a waker hits w, the word differs or the deadline has passed. */
+static uint32_t bits_of(const Futex *f, long with) { return command(f) == with ? (uint32_t)f->value3 : EVERY_BIT; }
+
+/* Until a waker hits it, the word differs or the deadline has passed. */
 static long park_at(const Futex *f, int64_t deadline) {
     Sleeper w;
-    uint32_t bits = command(f) == FUTEX_WAIT_BITSET ? (uint32_t)f->value3 : EVERY_BIT;
-    sleeper_queue(&w, queue_of(f->word), bits);
+    sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
     if (load_seq(f->word) == (uint32_t)f->value) return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
-    if (sleeper_cancel(&w)) return 0;
-    return -EAGAIN;
+    return sleeper_cancel(&w) ? 0 : -EAGAIN;
+}
+
+/* The word may change without a waker of ours. */
+static long park_and_look(const Futex *f, int64_t deadline) {
+    long r = -ETIMEDOUT;
+    for (int64_t pause = PAUSE_FIRST; r == -ETIMEDOUT; pause *= 2) {
+        if (pause > PAUSE_MOST && memory_is_private(f->word)) return park_at(f, deadline);
+        int64_t soon = after(pause > PAUSE_MOST ? pause = PAUSE_MOST : pause);
+        if (soon >= deadline) return park_at(f, deadline);
+        r = park_at(f, soon);
+    }
+    return r == -EAGAIN ? 0 : r; /* it has changed while we waited */
 }
 
 static long wait_here(Futex *f) {
@@ -90,14 +151,13 @@ static long wait_here(Futex *f) {
     if (r != -ETIMEDOUT) return returned(r);
     Stay s;
     stay(&s);
-    return result(&s, park_at(f, deadline));
+    return result(&s, private(f) ? park_at(f, deadline) : park_and_look(f, deadline));
 }
 
 /* Goroutines first, and as many threads as are left of the number; even 0 means one. */
 static long wake(Futex *f) {
     uint32_t most = f->value > 0 ? (uint32_t)f->value : 1;
-    uint32_t bits = command(f) == FUTEX_WAKE_BITSET ? (uint32_t)f->value3 : EVERY_BIT;
-    uint32_t n = queue_wake_some(queue_of(f->word), most, bits);
+    uint32_t n = queue_wake_some(queue_of(f->word), most, bits_of(f, FUTEX_WAKE_BITSET));
     if (n >= most) return n;
     f->value = (long)(most - n);
     long r = kernel(f);
@@ -113,7 +173,7 @@ static long wake_both(Futex *f) {
     return r;
 }
 
-/* Goroutines may wait at that word, in its process. Pairs with sleeper_queue(), after which the word is read. */
+/* Goroutines may wait at that word. Pairs with sleeper_queue(), after which the word is read. */
 static bool somebody(const void *word) {
     fence_full();
     return load_rlx(&bucket_of(word)->count) != 0;
@@ -123,7 +183,7 @@ static COLD long futex(Futex *f) {
     switch (command(f)) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
-        if (here()) return private(f) ? wait_here(f) : hand_off(f);
+        if (here()) return wait_here(f);
         break;
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
@@ -132,12 +192,12 @@ static COLD long futex(Futex *f) {
         break;
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:
-        if (private(f) && somebody(f->word)) return wake(f);
+        if (somebody(f->word)) return wake(f);
         break;
     case FUTEX_REQUEUE:
     case FUTEX_CMP_REQUEUE:
     case FUTEX_WAKE_OP:
-        if (private(f) && (somebody(f->word) || somebody((void *)f->word2))) return wake_both(f);
+        if (somebody(f->word) || somebody((void *)f->word2)) return wake_both(f);
         break;
     }
     return libc(syscall)(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);

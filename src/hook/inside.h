@@ -247,6 +247,8 @@ INLINE void released(const void *addr, bool all) {
 /* Tries until it gives something other than EBUSY or the deadline has passed (ETIMEDOUT). Hits
  * are what it waits for, but it also looks by itself now and then: a lock may be released inside
  * libc, or by another process. On a goroutine. */
+#define PAUSE_FIRST GORT_MS
+#define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
 

@@ -14,9 +14,6 @@
  */
 #include "inside.h"
 
-#define PAUSE_FIRST GORT_MS
-#define PAUSE_MOST (16 * GORT_MS)
-
 Bucket buckets[BUCKETS];
 
 static void lock_bucket(Bucket *b) {

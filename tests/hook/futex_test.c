@@ -131,24 +131,45 @@ static void times(void) {
     CHECK_FAILS(futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &ts, NULL, UINT32_MAX), ETIMEDOUT);
 }
 
+static uint32_t *common; /* memory of two processes */
+
 static void shared_wait(void *arg) {
-    CHECK_EQ(futex(&word, FUTEX_WAIT, 0, NULL, NULL, 0), 0);
+    uint32_t *w = arg;
+    CHECK_EQ(futex(w, FUTEX_WAIT, 0, NULL, NULL, 0), 0);
     add(&woken, 1);
 }
 
 static void *shared_waker(void *arg) {
-    while (futex(&word, FUTEX_WAKE, 1, NULL, NULL, 0) != 1) usleep(100);
+    CHECK_EQ(futex(arg, FUTEX_WAKE, 2, NULL, NULL, 0), 2);
     return NULL;
 }
 
-/* A shared one waits in the kernel, for whoever wakes it there; others run on. */
+/* Without FUTEX_PRIVATE_FLAG: woken from here, soon and late; and by another process that changes the word. */
 static void shared(void) {
     pthread_t waker;
+    int status;
     set(&woken, 0);
-    CHECK_EQ(gort_go(shared_wait, NULL), 0);
-    CHECK_EQ(pthread_create(&waker, NULL, shared_waker, NULL), 0);
-    wait_until(get(&woken) == 1);
+    CHECK_EQ(gort_go(shared_wait, &word), 0);
+    CHECK_EQ(gort_go(shared_wait, &word), 0);
+    wait_for_waiting("semacquire", 2);
+    gort_sleep(60 * GORT_MS); /* they have asked whose memory it is */
+    CHECK_EQ(get(&woken), 0);
+    CHECK_EQ(pthread_create(&waker, NULL, shared_waker, &word), 0);
+    wait_until(get(&woken) == 2);
     CHECK_EQ(pthread_join(waker, NULL), 0);
+    common = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK_EQ(gort_go(shared_wait, common), 0);
+    wait_for_waiting("semacquire", 1);
+    gort_sleep(60 * GORT_MS);
+    pid_t pid = fork();
+    if (pid == 0) {
+        *(volatile uint32_t *)common = 1;
+        syscall(SYS_futex, common, FUTEX_WAKE, 1, NULL, NULL, 0);
+        _exit(0);
+    }
+    wait_until(get(&woken) == 3);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(munmap(common, 4096), 0);
 }
 
 /* Other calls are as they were: six arguments, the result, errno. */
