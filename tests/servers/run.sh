@@ -4,6 +4,9 @@
 # missing is installed from Debian's packages where this runs as root (`run.sh install` does just
 # that, which make test calls first), else that test is skipped with a word.
 #
+# After the four, a crowd each of more libraries (tests/libraries): 500 goroutines, right results, few threads. Only in
+# make test-servers, but for those that need no server.
+#
 #   OUT       the build     LIMIT_MS  for 200 calls of 200 ms on a slow machine (1000)
 #   STRICT=1  throughput is judged too        T  a substring picks tests
 #   QUICK=1   nothing is judged by the clock, nothing is installed; 77 if nothing could be run
@@ -44,7 +47,20 @@ has_postgres() { ls /usr/lib/postgresql/*/bin/initdb && header libpq-fe.h -I/usr
 has_curl() { header curl/curl.h && header openssl/ssl.h && command -v openssl; }
 has_sqlite() { header sqlite3.h; }
 declare -A packages=([redis]='redis-server redis-tools libhiredis-dev' [postgres]='postgresql libpq-dev'
-    [curl]='libcurl4-openssl-dev libssl-dev openssl' [sqlite]='libsqlite3-dev')
+    [curl]='libcurl4-openssl-dev libssl-dev openssl' [sqlite]='libsqlite3-dev'
+    [crowd_glib]='libglib2.0-dev pkg-config' [crowd_cxx]='g++' [crowd_curl]='libcurl4-openssl-dev libssl-dev openssl'
+    [crowd_zmq]='libzmq3-dev' [crowd_cares]='libc-ares-dev' [crowd_kafka]='librdkafka-dev'
+    [crowd_mariadb]='mariadb-server libmariadb-dev' [crowd_ldap]='slapd libldap-dev' [crowd_ssh2]='openssh-server libssh2-1-dev')
+has_crowd_glib() { pkg-config --exists glib-2.0; }
+has_crowd_cxx() { echo '#include <semaphore>' | ${CXX:-c++} -std=c++20 -x c++ -E -; }
+has_crowd_curl() { has_curl; }
+has_crowd_zmq() { header zmq.h; }
+has_crowd_cares() { header ares.h; }
+has_crowd_kafka() { header librdkafka/rdkafka.h; }
+has_crowd_mariadb() { command -v mariadb_config && command -v mariadb-install-db && [ -x "$(maria_server)" ]; }
+has_crowd_ldap() { header ldap.h && [ -x /usr/sbin/slapd ]; }
+has_crowd_ssh2() { header libssh2.h && [ -x /usr/sbin/sshd ]; }
+maria_server() { PATH=$PATH:/usr/sbin command -v mariadbd; }
 has() { "has_$1" >/dev/null 2>&1; }
 need() { has "$1" || { skip "$1 needs ${packages[$1]}"; return 1; }; }
 
@@ -52,7 +68,7 @@ need() { has "$1" || { skip "$1 needs ${packages[$1]}"; return 1; }; }
 # no test's: what is not there then is skipped with a word.
 install_missing() {
     local t missing=
-    for t in redis postgres curl sqlite; do has $t || missing+=" ${packages[$t]}"; done
+    for t in $wanted_now; do has $t || missing+=" ${packages[$t]}"; done
     [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
     echo "for the hook's tests with servers:$missing"
     install $missing || { tail -2 "$work/apt.log"; echo 'could not be installed: what needs them is skipped'; }
@@ -196,9 +212,85 @@ test_sqlite() {
     judge sqlite $?
 }
 
+# ---- crowds ------------------------------------------------------------------------------------
+
+crowd() { # name flags...
+    local name=$1 cc=$CC std=gnu11 from=tests/libraries/$1.c
+    shift
+    [ -e "$from" ] || cc=${CXX:-c++} std=c++20 from=tests/libraries/$name.cc
+    $cc -O2 -g -std=$std -Wall -Iinclude "$from" -o "$work/crowd_$name" -L"$OUT" -Wl,-rpath,"$OUT" -Wl,--no-as-needed \
+        -lgort-hook -lgort "$@" -lpthread
+}
+crowd_alone() { # name flags...: needs no server
+    need "crowd_$1" || return
+    crowd "$@" && run "$work/crowd_$1"
+    judge "a crowd of $1" $?
+}
+test_crowd_glib() { crowd_alone glib $(pkg-config --cflags --libs glib-2.0 2>/dev/null); }
+test_crowd_cxx() { crowd_alone cxx; }
+test_crowd_zmq() { crowd_alone zmq -lzmq; }
+test_crowd_cares() { crowd_alone cares -lcares; }
+test_crowd_kafka() { crowd_alone kafka -lrdkafka; }
+
+test_crowd_curl() {
+    need crowd_curl || return
+    crowd curl -lcurl -lssl -lcrypto || { judge 'a crowd of curl' 1; return; }
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 -subj /CN=localhost 2>/dev/null
+    rm -f "$work/address"
+    start 'exec "$work/crowd_curl" serve "$work/key" "$work/cert" >"$work/address"' 'test -s "$work/address"' || { judge 'a crowd of curl' 1; return; }
+    run "$work/crowd_curl" "$(cat "$work/address")"
+    judge 'a crowd of curl' $?
+}
+
+test_crowd_mariadb() {
+    local as= user=
+    need crowd_mariadb || return
+    mkdir "$work/maria"
+    if [ "$(id -u)" = 0 ]; then
+        chown mysql "$work/maria"
+        as='setpriv --reuid mysql --regid mysql --clear-groups'
+    fi
+    $as mariadb-install-db --no-defaults --datadir="$work/maria/data" --auth-root-authentication-method=normal --skip-test-db \
+        >"$work/install.log" 2>&1 || { tail -3 "$work/install.log"; skip 'mariadb-install-db does not work here'; return; }
+    echo "create user crowd@'%' identified by 'crowd'; create user crowd@localhost identified by 'crowd'" >"$work/maria/init.sql"
+    start "exec $as $(maria_server) --no-defaults --datadir=$work/maria/data --socket=$work/maria/socket --port=PORT \
+        --bind-address=127.0.0.1 --max-connections=2000 --back-log=2000 --skip-name-resolve --init-file=$work/maria/init.sql" \
+        'mariadb --no-defaults -h 127.0.0.1 -P PORT -u crowd -pcrowd -e "select 1"' || { skip 'mariadbd does not start here'; return; }
+    crowd mariadb $(mariadb_config --include) -lmariadb && run "$work/crowd_mariadb" "$port"
+    judge 'a crowd of mariadb' $?
+}
+
+test_crowd_ldap() {
+    need crowd_ldap || return
+    mkdir -p "$work/ldap/data"
+    printf '%s\n' "pidfile $work/ldap/pid" "argsfile $work/ldap/args" 'modulepath /usr/lib/ldap' 'moduleload back_mdb' \
+        'database mdb' 'suffix "dc=crowd"' "directory $work/ldap/data" >"$work/ldap/conf"
+    start "exec /usr/sbin/slapd -d 0 -f $work/ldap/conf -h ldap://127.0.0.1:PORT" \
+        "bash -c '</dev/tcp/127.0.0.1/PORT'" || { skip 'slapd does not start here'; return; }
+    crowd ldap -lldap -llber && run "$work/crowd_ldap" "ldap://127.0.0.1:$port"
+    judge 'a crowd of ldap' $?
+}
+
+test_crowd_ssh2() {
+    need crowd_ssh2 || return
+    ssh-keygen -q -t ed25519 -N '' -f "$work/hostkey" || { skip 'no ssh-keygen'; return; }
+    [ "$(id -u)" != 0 ] || mkdir -p /run/sshd
+    start "exec /usr/sbin/sshd -D -e -f /dev/null -p PORT -h $work/hostkey -o ListenAddress=127.0.0.1 -o PidFile=none \
+        -o MaxStartups=2000 -o LoginGraceTime=600 -o UsePAM=no" \
+        "bash -c '</dev/tcp/127.0.0.1/PORT'" || { skip 'sshd does not start here'; return; }
+    crowd ssh2 -lssh2 && run "$work/crowd_ssh2" "$port"
+    judge 'a crowd of ssh2' $?
+}
+
+few='redis postgres curl sqlite'
+crowds='crowd_glib crowd_cxx crowd_curl crowd_zmq crowd_cares crowd_kafka crowd_mariadb crowd_ldap crowd_ssh2'
+wanted_now="$few $crowds"
+[ "${1:-}" = install ] && wanted_now=$few
 [ -n "${QUICK:-}" ] || install_missing
 [ "${1:-}" = install ] && exit 0
-for t in redis postgres curl sqlite; do
+case $T in crowd*) few= ;; esac # "curl" is not meant by "crowd_curl"
+[ -z "${QUICK:-}" ] || case $T in crowd*) ;; *) crowds= ;; esac
+for t in $few $crowds; do
     wanted $t && test_$t
 done
 echo "servers: $passed passed, $failed failed, $skipped skipped"
