@@ -252,10 +252,9 @@ test_crowd_mariadb() {
     fi
     $as mariadb-install-db --no-defaults --datadir="$work/maria/data" --auth-root-authentication-method=normal --skip-test-db \
         >"$work/install.log" 2>&1 || { tail -3 "$work/install.log"; skip 'mariadb-install-db does not work here'; return; }
-    echo "create user crowd@'%' identified by 'crowd'; create user crowd@localhost identified by 'crowd'" >"$work/maria/init.sql"
     start "exec $as $(maria_server) --no-defaults --datadir=$work/maria/data --socket=$work/maria/socket --port=PORT \
-        --bind-address=127.0.0.1 --max-connections=2000 --back-log=2000 --skip-name-resolve --init-file=$work/maria/init.sql" \
-        'mariadb --no-defaults -h 127.0.0.1 -P PORT -u crowd -pcrowd -e "select 1"' || { skip 'mariadbd does not start here'; return; }
+        --bind-address=127.0.0.1 --max-connections=2000 --back-log=2000 --skip-name-resolve" \
+        'mariadb --no-defaults -h 127.0.0.1 -P PORT -u root -e "select 1"' || { skip 'mariadbd does not start here'; return; }
     crowd mariadb $(mariadb_config --include) -lmariadb && run "$work/crowd_mariadb" "$port"
     judge 'a crowd of mariadb' $?
 }
