@@ -7,7 +7,7 @@
 #   make test-sanitizers        the suite and the stress programs under ASan, UBSan, TSan and memcheck, 1, 2 and 16 Ps
 #   make test-seeds SEEDS=n     the tests of channels, locks, timers, contexts over n seeds of the simulation
 #   make soak MINUTES=n         everything at once for n minutes (30) at 1, 2 and 16 Ps each, stopped and continued
-#   make test-servers           the hook with redis, PostgreSQL, libcurl and SQLite, timed; STRICT=1: throughput too
+#   make test-servers           the hook with redis, PostgreSQL, libcurl, SQLite, timed, and crowds of other libraries; STRICT=1: throughput too
 #   make test-mutants           planted bugs (tests/mutants/*.patch), each found by its test
 #   make demo                   the tour
 #

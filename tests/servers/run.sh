@@ -48,11 +48,12 @@ has_curl() { header curl/curl.h && header openssl/ssl.h && command -v openssl; }
 has_sqlite() { header sqlite3.h; }
 declare -A packages=([redis]='redis-server redis-tools libhiredis-dev' [postgres]='postgresql libpq-dev'
     [curl]='libcurl4-openssl-dev libssl-dev openssl' [sqlite]='libsqlite3-dev'
-    [crowd_glib]='libglib2.0-dev pkg-config' [crowd_cxx]='g++' [crowd_curl]='libcurl4-openssl-dev libssl-dev openssl'
+    [crowd_glib]='libglib2.0-dev pkg-config' [crowd_cxx]='g++' [crowd_openmp]='libgomp1' [crowd_curl]='libcurl4-openssl-dev libssl-dev openssl'
     [crowd_zmq]='libzmq3-dev' [crowd_cares]='libc-ares-dev' [crowd_kafka]='librdkafka-dev'
     [crowd_mariadb]='mariadb-server libmariadb-dev' [crowd_ldap]='slapd libldap-dev' [crowd_ssh2]='openssh-server libssh2-1-dev')
 has_crowd_glib() { pkg-config --exists glib-2.0; }
 has_crowd_cxx() { echo '#include <semaphore>' | ${CXX:-c++} -std=c++20 -x c++ -E -; }
+has_crowd_openmp() { echo 'int main(void) { return 0; }' | $CC -fopenmp -x c - -o "$work/omp"; }
 has_crowd_curl() { has_curl; }
 has_crowd_zmq() { header zmq.h; }
 has_crowd_cares() { header ares.h; }
@@ -228,6 +229,7 @@ crowd_alone() { # name flags...: needs no server
 }
 test_crowd_glib() { crowd_alone glib $(pkg-config --cflags --libs glib-2.0 2>/dev/null); }
 test_crowd_cxx() { crowd_alone cxx; }
+test_crowd_openmp() { crowd_alone openmp -fopenmp -Wno-unused-function; }
 test_crowd_zmq() { crowd_alone zmq -lzmq; }
 test_crowd_cares() { crowd_alone cares -lcares; }
 test_crowd_kafka() { crowd_alone kafka -lrdkafka; }
@@ -262,7 +264,7 @@ test_crowd_mariadb() {
 test_crowd_ldap() {
     need crowd_ldap || return
     mkdir -p "$work/ldap/data"
-    printf '%s\n' "pidfile $work/ldap/pid" "argsfile $work/ldap/args" 'modulepath /usr/lib/ldap' 'moduleload back_mdb' \
+    printf '%s\n' 'include /etc/ldap/schema/core.schema' "pidfile $work/ldap/pid" "argsfile $work/ldap/args" 'modulepath /usr/lib/ldap' 'moduleload back_mdb' \
         'database mdb' 'suffix "dc=crowd"' "directory $work/ldap/data" >"$work/ldap/conf"
     start "exec /usr/sbin/slapd -d 0 -f $work/ldap/conf -h ldap://127.0.0.1:PORT" \
         "bash -c '</dev/tcp/127.0.0.1/PORT'" || { skip 'slapd does not start here'; return; }
@@ -282,7 +284,7 @@ test_crowd_ssh2() {
 }
 
 few='redis postgres curl sqlite'
-crowds='crowd_glib crowd_cxx crowd_curl crowd_zmq crowd_cares crowd_kafka crowd_mariadb crowd_ldap crowd_ssh2'
+crowds='crowd_glib crowd_cxx crowd_openmp crowd_curl crowd_zmq crowd_cares crowd_kafka crowd_mariadb crowd_ldap crowd_ssh2'
 wanted_now="$few $crowds"
 [ "${1:-}" = install ] && wanted_now=$few
 [ -n "${QUICK:-}" ] || install_missing
