@@ -77,7 +77,7 @@ static int ask(M *m, uintptr_t *pcs, int max) {
     if (xchg_acq(&question.taken, 1)) return 0;
     store_rlx(&question.target, m);
     store_rel(&question.state, ASKED);
-    int64_t until = os_now() + PATIENCE;
+    int64_t until = time_after(os_now(), PATIENCE);
     if (os_tgkill(m->tid, settings.preempt_signal) == 0)
         while (load_acq(&question.state) != ANSWERED && os_now() < until) os_nap(20 * GORT_US);
     if (!cas_acq(&question.state, &asked, FREE)) { /* too late to take it back: it is answered */

@@ -281,7 +281,7 @@ void collect_look(M *m, int64_t now) {
 
 int64_t collect_due(void) {
     if (!collect_on || settings.forcegc == 0 || GC_get_bytes_since_gc() == 0) return GORT_FOREVER;
-    return own.since + settings.forcegc * GORT_MS;
+    return time_after(own.since, settings.forcegc * GORT_MS);
 }
 
 /* ---- large objects ---------------------------------------------------------------------------- */

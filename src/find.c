@@ -245,7 +245,7 @@ static int64_t poll_deadline(void) {
     if (first == GORT_FOREVER) return first;
     uint32_t armed = 0;
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) armed += load_rlx(&sched.ps[i]->timers.count);
-    return armed > CROWD ? first + CROWD_SLACK : first;
+    return armed > CROWD ? time_after(first, CROWD_SLACK) : first;
 }
 
 /* Phase 8. True: m has a P again; *gp may be what the network made ready. */

@@ -1,19 +1,10 @@
 /*
- * Points in time, and memory that is given back later. See time.c.
+ * Memory that is given back later. See time.c.
  */
 #ifndef GARBAGE_H
 #define GARBAGE_H
 
 #include "sched.h"
-
-/* A deadline that is armed but never comes; GORT_FOREVER would not be armed at all. */
-#define NEVER (GORT_FOREVER - 1)
-
-/* now + ns; a sum that overflows never comes. */
-INLINE int64_t time_after(int64_t now, int64_t ns) {
-    int64_t when;
-    return __builtin_add_overflow(now, ns, &when) || when > NEVER ? NEVER : when;
-}
 
 /*
  * Objects whose last user was a timer's function. That runs in the scheduler, where nothing may be

@@ -8,6 +8,7 @@
  * browser opens a handful of connections at most.
  */
 #include "http.h"
+#include "deadline.h"
 
 #include <stdlib.h>
 
@@ -163,7 +164,7 @@ uint64_t http_number(const Request *r, const char *name, uint64_t otherwise) {
 /* ---- answering ------------------------------------------------------------------------------- */
 
 int http_send(int fd, const void *bytes, size_t n) {
-    ssize_t r = n ? gort_write_full_until(fd, bytes, n, gort_now() + PATIENCE) : 0;
+    ssize_t r = n ? gort_write_full_until(fd, bytes, n, time_after(gort_now(), PATIENCE)) : 0;
     return r < 0 ? (int)r : 0;
 }
 

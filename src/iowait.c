@@ -92,7 +92,7 @@ static bool settled_locked(Call *c, int *result) {
 static int64_t sooner(Call *c, int64_t deadline) {
     if (!c->pace) return deadline;
     c->pause = c->pause == 0 ? PAUSE_FIRST : c->pause * 2 > PAUSE_MOST ? PAUSE_MOST : c->pause * 2;
-    int64_t then = os_now() + c->pause;
+    int64_t then = time_after(os_now(), c->pause);
     return then < deadline ? then : deadline;
 }
 
@@ -131,9 +131,9 @@ static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
                           {.fd = wake_fd, .events = POLLIN}};
     struct timespec ts, *left = NULL;
     int64_t now = os_now();
-    if (wake_fd < 0 && deadline > now + PAUSE_MOST) deadline = now + PAUSE_MOST;
+    if (wake_fd < 0 && time_left(deadline, now) > PAUSE_MOST) deadline = time_after(now, PAUSE_MOST);
     if (deadline != GORT_FOREVER) {
-        int64_t ns = deadline > now ? deadline - now : 0;
+        int64_t ns = time_left(deadline, now);
         ts = (struct timespec){ns / GORT_SEC, ns % GORT_SEC};
         left = &ts;
     }

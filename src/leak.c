@@ -106,7 +106,7 @@ static int64_t reported;
 
 void leak_begin(int64_t now) { reported = now; }
 
-int64_t leak_due(void) { return settings.leak ? reported + settings.leak * GORT_MS : GORT_FOREVER; }
+int64_t leak_due(void) { return settings.leak ? time_after(reported, settings.leak * GORT_MS) : GORT_FOREVER; }
 
 void leak_look(int64_t now) {
     if (likely(settings.leak == 0) || now < leak_due()) return;

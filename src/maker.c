@@ -146,7 +146,7 @@ static void *maker_main(void *arg) {
             refused_since = 0;
             if (collect_on) welcome(m);
         }
-        note_sleep_until(&maker.note, maker.pending ? os_now() + 10 * GORT_MS : GORT_FOREVER);
+        note_sleep_until(&maker.note, maker.pending ? time_after(os_now(), 10 * GORT_MS) : GORT_FOREVER);
     }
     tls_m = NULL;
     if (own) m_record_free(own);

@@ -245,10 +245,10 @@ static int dial_at(const struct sockaddr *sa, socklen_t len, int64_t deadline) {
 
 static int64_t share_of(int64_t deadline, int left) {
     if (deadline == GORT_FOREVER) return deadline;
-    int64_t now = os_now(), rest = deadline - now, share = rest / left;
-    if (rest <= 0) return deadline;
+    int64_t now = os_now(), rest = time_left(deadline, now), share = rest / left;
+    if (rest == 0) return deadline;
     if (share < LEAST_SHARE) share = rest < LEAST_SHARE ? rest : LEAST_SHARE;
-    return now + share;
+    return time_after(now, share);
 }
 
 static int dial_name(const Addr *a, int64_t deadline) {

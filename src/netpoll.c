@@ -327,7 +327,7 @@ void netpoll(int64_t deadline, GList *list) {
     if (list->head || load_rlx(&anew)) deadline = 0;
     if (limit != GORT_FOREVER && deadline != 0) {
         if (now == 0) now = os_now();
-        if (deadline > now + limit) deadline = now + limit;
+        if (time_left(deadline, now) > limit) deadline = time_after(now, limit);
     }
     kpoll_wait(deadline, list);
     store_rlx(&blocking, 0);

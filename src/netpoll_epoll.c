@@ -190,15 +190,14 @@ static void consume_break(void) {
 /* Until the deadline, or in whole milliseconds, rounded up, on an older kernel. */
 static int wait_events(struct epoll_event *ev, int64_t deadline) {
     if (deadline == 0) return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, 0, 0, 0);
-    int64_t left = deadline == GORT_FOREVER ? -1 : deadline - os_now();
-    if (deadline != GORT_FOREVER && left < 0) left = 0;
+    int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, os_now());
     if (!load_rlx(&no_pwait2)) {
         struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
         int n = (int)os_sys(SYS_epoll_pwait2, load_rlx(&epfd), (long)ev, BATCH, left < 0 ? 0 : (long)&ts, 0, 0);
         if (n != -ENOSYS && n != -EPERM) return n;
         store_rlx(&no_pwait2, 1);
     }
-    int64_t ms = left < 0 ? -1 : (left + GORT_MS - 1) / GORT_MS;
+    int64_t ms = left < 0 ? -1 : left / GORT_MS + (left % GORT_MS != 0);
     if (ms > INT32_MAX) ms = INT32_MAX;
     return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, ms, 0, 0);
 }

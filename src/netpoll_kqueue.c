@@ -124,8 +124,8 @@ void kpoll_wait(int64_t deadline, GList *list) {
     if (deadline == GORT_FOREVER) {
         until = NULL;
     } else if (deadline != 0) {
-        int64_t left = deadline - os_now();
-        if (left > 0) ts = (struct timespec){left / GORT_SEC, left % GORT_SEC};
+        int64_t left = time_left(deadline, os_now());
+        ts = (struct timespec){left / GORT_SEC, left % GORT_SEC};
     }
     int saved = errno, n = kevent(kq, NULL, 0, ev, BATCH, until);
     errno = saved;

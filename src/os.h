@@ -7,6 +7,7 @@
 #define OS_H
 
 #include "base.h"
+#include "deadline.h"
 
 int64_t os_now(void); /* CLOCK_MONOTONIC, ns (through the vDSO) */
 int64_t os_thread_cpu(int tid_clock); /* CPU time of a thread, by its clock id; -1: gone */

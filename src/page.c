@@ -318,7 +318,7 @@ static void route(int fd, const Request *r) {
 static int read_request(int fd, Request *r) {
     char buf[HTTP_HEAD];
     size_t n = 0;
-    int64_t deadline = gort_now() + 10 * GORT_SEC;
+    int64_t deadline = time_after(gort_now(), 10 * GORT_SEC);
     for (;;) {
         ssize_t got = gort_read_until(fd, buf + n, sizeof buf - n, deadline);
         if (got <= 0) return 0;

@@ -131,7 +131,7 @@ static int wait_poll(Poll *p, int64_t deadline) {
     for (nfds_t i = 0; i < p->n && r == 0; i++)
         if (p->watch[i].d) r = link_watch(p, i, -1);
     if (r == 0) {
-        int64_t soon = p->pace ? os_now() + PACE : deadline;
+        int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
         add_seq(&sched.poll_waiters, 1);
         p->m = park_commit_until(p->m, commit_poll, &p->group, WAIT_IO, soon < deadline ? soon : deadline,
                                  p->group.ticket, &timed_out);
@@ -151,8 +151,7 @@ static int wait_thread(Poll *p, int64_t deadline) {
     for (nfds_t i = 0; i < p->n && r == 0 && wake_fd >= 0; i++)
         if (p->watch[i].d) r = link_watch(p, i, wake_fd);
     if (r == 0) {
-        int64_t left = deadline == GORT_FOREVER ? PACE : deadline - os_now();
-        if (left < 0) left = 0;
+        int64_t left = deadline == GORT_FOREVER ? PACE : time_left(deadline, os_now());
         if (wake_fd < 0 && left > PACE) left = PACE;
         struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
         bool forever = deadline == GORT_FOREVER && wake_fd >= 0;
@@ -199,7 +198,7 @@ static int begin(Poll *p, int64_t deadline) {
 }
 
 static int64_t deadline_of(int timeout_ms) {
-    return timeout_ms < 0 ? GORT_FOREVER : timeout_ms == 0 ? 0 : os_now() + timeout_ms * GORT_MS;
+    return timeout_ms < 0 ? GORT_FOREVER : timeout_ms == 0 ? 0 : time_after(os_now(), timeout_ms * GORT_MS);
 }
 
 EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {

@@ -37,7 +37,7 @@ static uint32_t grab(P *p, P *victim, bool slot_too) {
              * may have come back to the slot meanwhile, so it is the switches that tell. */
             if (load_rlx(&victim->status) == P_RUNNING) {
                 uint64_t switches = load_rlx(&victim->n.switches);
-                int64_t until = os_now() + 3 * GORT_US;
+                int64_t until = time_after(os_now(), 3 * GORT_US);
                 while (os_now() < until) arch_pause();
                 if (load_rlx(&victim->n.switches) != switches) return 0;
                 if (load_rlx(&victim->runnext) != next) continue;

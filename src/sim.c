@@ -99,7 +99,7 @@ int64_t sim_now(void) {
 
 int64_t sim_to_real(int64_t deadline, int64_t real_now) {
     if (deadline == GORT_FOREVER || deadline <= 0) return deadline;
-    return deadline - load_rlx(&sim.clock) + real_now;
+    return time_after(real_now, time_left(deadline, load_rlx(&sim.clock)));
 }
 
 /* ---- the list of switches ------------------------------------------------------------------- */

@@ -98,7 +98,7 @@ void sysmon_wake(void) {
 void sysmon_wake_soon(void) {
     uint32_t sleeps = 1;
     if (!cas_seq(&sysmon_sleeps, &sleeps, 2)) return;
-    if (!set_alarm(os_now() + TICK_SOON)) sysmon_wake();
+    if (!set_alarm(time_after(os_now(), TICK_SOON))) sysmon_wake();
 }
 
 /* For p, or for the thread that has it (NULL: it is on its way to one). */
@@ -185,7 +185,7 @@ static bool look_at(P *p, int64_t now) {
     look_for_others(p, now, over);
     if (announced && look_at_call(p, m, now, over)) return true;
     if (!waited_for) return false;
-    aim_at(over ? now : began + SLICE); /* over: look again soon, it may be asleep */
+    aim_at(over ? now : time_after(began, SLICE)); /* over: look again soon, it may be asleep */
     if (m == NULL) return false;
     if (over) {
         stall_look(p, m, now);
@@ -299,9 +299,9 @@ static void sleep_on(int64_t until) {
  * wants us now. */
 static bool sleep_deeply(int64_t now) {
     int64_t until = GORT_FOREVER;
-    if (mon.idle_memory > 0) until = mon.scavenged + GORT_SEC;
-    if (settings.schedtrace && mon.traced + settings.schedtrace * GORT_MS < until)
-        until = mon.traced + settings.schedtrace * GORT_MS;
+    if (mon.idle_memory > 0) until = time_after(mon.scavenged, GORT_SEC);
+    int64_t line = time_after(mon.traced, settings.schedtrace * GORT_MS);
+    if (settings.schedtrace && line < until) until = line;
     if (leak_due() < until) until = leak_due();
     if (top_due(now) < until) until = top_due(now);
     top_idle(now);
@@ -316,7 +316,8 @@ static bool sleep_deeply(int64_t now) {
         if (dead_check()) { /* a thread that is just ending: look again, more and more seldom */
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
             if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
-            if (now + mon.patience < until) set_alarm(until = now + mon.patience);
+            int64_t then = time_after(now, mon.patience);
+            if (then < until) set_alarm(until = then);
         } else {
             mon.patience = 0;
         }
@@ -373,7 +374,7 @@ static void *sysmon_main(void *arg) {
             if (nap > TICK_WAIT) nap = TICK_WAIT;
             if (nap < 500 * GORT_US) nap = 500 * GORT_US;
         } else {
-            int64_t timer = timers_first() - now;
+            int64_t timer = time_left(timers_first(), now);
             if (timer > 0 && timer < nap && nap > GORT_MS) nap = timer < GORT_MS ? GORT_MS : timer;
         }
         if (nap > TICK_BUSY && load_rlx(&sched.npidle) < load_rlx(&sched.procs)) nap = TICK_BUSY;

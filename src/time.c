@@ -176,7 +176,7 @@ static void fire(M *m, void *arg, uint32_t seq) {
     lock(&t->lock, RANK_TIMER);
     if (t->armed && t->seq == seq) { /* else it was stopped, or armed anew */
         t->armed = false;
-        if (act(m, t, now) < 0) again = arm(m, t, now + RETRY) == 0;
+        if (act(m, t, now) < 0) again = arm(m, t, time_after(now, RETRY)) == 0;
         else if (t->period > 0) again = arm(m, t, next_tick(t, now)) == 0;
     }
     unlock(&t->lock);

@@ -178,5 +178,5 @@ void top_idle(int64_t now) {
 }
 
 int64_t top_due(int64_t now) {
-    return page && load_rlx(&page->watched) > now ? now + PERIOD : GORT_FOREVER;
+    return page && load_rlx(&page->watched) > now ? time_after(now, PERIOD) : GORT_FOREVER;
 }

@@ -66,7 +66,7 @@ static bool step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &fro
 
 /* Nobody finishes a chunk any more when it returns (trace.c). patience 0: for ever. */
 static void switch_off(int64_t patience) {
-    int64_t until = patience ? os_now() + patience : GORT_FOREVER;
+    int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
     and_seq(&trace_on, TRACE_PROFILE);
     fence_full(); /* pairs with next_chunk */
     for (TraceBuf *b = load_acq(&t.all); b; b = b->all)

@@ -176,7 +176,7 @@ static void withdraw(void) {
 /* How long nothing is to be put after io_uring_enter has given this. */
 static int64_t refused_until(long r) {
     bool passes = r == 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR || r == -ENOMEM;
-    return passes ? coarse_now() + REFUSED_FOR : GORT_FOREVER;
+    return passes ? time_after(coarse_now(), REFUSED_FOR) : GORT_FOREVER;
 }
 
 /* With ring.handing. The kernel stops at an entry it does not like, and is asked again for those

@@ -171,7 +171,7 @@ void m_stop(M *m) {
     sched.idle_ms = m;
     store_rlx(&sched.idle_m_count, sched.idle_m_count + 1);
     unlock(&sched.lock);
-    while (!note_sleep_until(&m->note, os_now() + IDLE_THREAD_LIFE)) {
+    while (!note_sleep_until(&m->note, time_after(os_now(), IDLE_THREAD_LIFE))) {
         lock(&sched.lock, RANK_SCHED); /* idle for long: let the thread go, but keep a few */
         bool gone = sched.idle_m_count > 2 && m->homed == m->unhomed && idle_m_remove_locked(m);
         unlock(&sched.lock);

@@ -61,7 +61,7 @@ bool watch_nothing_in(P *p) {
 static bool stands_still(P *p) {
     uint64_t switches = load_rlx(&p->n.switches);
     if (load_acq(&p->runnext) == NULL) return false;
-    for (int64_t until = os_now() + 3 * GORT_US; os_now() < until;) arch_pause();
+    for (int64_t until = time_after(os_now(), 3 * GORT_US); os_now() < until;) arch_pause();
     return load_rlx(&p->n.switches) == switches && load_acq(&p->runnext) != NULL;
 }
 
@@ -82,7 +82,7 @@ static bool watch_on(M *m, P *p, int64_t now) {
         p->stood = p->seen_switches;
         return true;
     }
-    p->watch_not_before = now + UNWATCHED_TIME;
+    p->watch_not_before = time_after(now, UNWATCHED_TIME);
     end_watch(m, p);
     return false;
 }

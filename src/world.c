@@ -131,7 +131,7 @@ static void press(M *m) {
 static void await_stopped(M *m) {
     int64_t pause = 50 * GORT_US;
     press(m);
-    while (!note_sleep_until(&world.note, os_now() + pause)) {
+    while (!note_sleep_until(&world.note, time_after(os_now(), pause))) {
         press(m);
         lock(&sched.lock, RANK_SCHED);
         stop_idle_locked(m);

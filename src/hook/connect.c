@@ -64,8 +64,7 @@ static COLD long waited(M *m, int fd, long r) {
 static long connected(int fd, int64_t deadline) {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     for (;;) {
-        int64_t left = deadline == GORT_FOREVER ? -1 : deadline - gort_now();
-        if (deadline != GORT_FOREVER && left < 0) left = 0;
+        int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, gort_now());
         int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
         int r = gort_poll(&p, 1, ms);
         if (r < 0) return r;

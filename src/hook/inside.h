@@ -27,6 +27,7 @@
 #define HOOK_INSIDE_H
 
 #include "../base.h" /* first: it asks libc for everything */
+#include "../deadline.h"
 #include "../hook.h"
 #include "../stack.h"
 

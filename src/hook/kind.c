@@ -64,8 +64,8 @@ long poll_now(int fd, short events) {
 }
 
 int64_t after(int64_t ns) {
-    int64_t now = gort_now();
-    return ns < 0 ? now : ns > GORT_FOREVER - now ? GORT_FOREVER : now + ns;
+    int64_t when = time_after(gort_now(), ns > 0 ? ns : 0);
+    return when == NEVER ? GORT_FOREVER : when;
 }
 
 int64_t socket_deadline(int fd, int option) {

@@ -14,8 +14,8 @@ static int64_t after_ms(int ms) { return ms < 0 ? GORT_FOREVER : after(ms * GORT
 /* How long gort_poll may wait at most, rounded up; -1: for ever. */
 static int ms_until(int64_t deadline) {
     if (deadline == GORT_FOREVER) return -1;
-    int64_t left = deadline - gort_now();
-    if (left <= 0) return 0;
+    int64_t left = time_left(deadline, gort_now());
+    if (left == 0) return 0;
     return left / GORT_MS > 1000000000 ? 1000000000 : (int)((left + GORT_MS - 1) / GORT_MS);
 }
 
@@ -157,8 +157,7 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     stay(&s);
     long done = select_until(n, r, w, e, deadline);
     if (tv && done >= 0) { /* Linux: what is left */
-        int64_t left = deadline == GORT_FOREVER ? 0 : deadline - gort_now();
-        if (left < 0) left = 0;
+        int64_t left = deadline == GORT_FOREVER ? 0 : time_left(deadline, gort_now());
         *tv = (struct timeval){.tv_sec = left / GORT_SEC, .tv_usec = left % GORT_SEC / GORT_US};
     }
     return (int)result(&s, done);

@@ -188,8 +188,7 @@ static long wait_acceptable(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     for (;;) {
-        int64_t left = deadline == GORT_FOREVER ? -1 : deadline - gort_now();
-        if (deadline != GORT_FOREVER && left < 0) left = 0;
+        int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, gort_now());
         int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
         int r = gort_poll(&p, 1, ms);
         if (r != 0) return r < 0 ? r : 0;
