@@ -139,6 +139,7 @@ static M *end_or_go_on(void) {
     G *gp = m->curg;
     mark_dead(m, gp);
     if (!m->dying && take_over(m, gp)) {
+        arch_fp_default(); /* as behind a switch: what gp set ends with it */
         forget(m, gp);
         return m;
     }

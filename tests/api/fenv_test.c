@@ -31,6 +31,16 @@ static void keeps(void *arg) {
     }
 }
 
+/* Each begins on the stack of the one before it, which has left another mode behind. */
+static void leaves_behind(void *arg) {
+    intptr_t i = (intptr_t)arg;
+    double d = 1.0 / 3;
+    CHECK_EQ(fegetround(), FE_TONEAREST);
+    CHECK(third() == d);
+    CHECK_EQ(fesetround(modes[i % 4]), 0);
+    if (i % 7 == 6) gort_exit();
+}
+
 static int body(int argc, char **argv) {
     gort_wg wg = {0};
     ball = gort_chan_new(0, 64);
@@ -38,6 +48,10 @@ static int body(int argc, char **argv) {
     for (intptr_t i = 0; i < 12; i++) CHECK_EQ(gort_wg_go(&wg, keeps, (void *)(i % 4)), 0);
     gort_wg_wait(&wg);
     CHECK_EQ(fegetround(), FE_TONEAREST);
+    CHECK_EQ(fesetround(FE_UPWARD), 0); /* not the creator's either */
+    for (intptr_t i = 0; i < 1000; i++) CHECK_EQ(gort_wg_go(&wg, leaves_behind, (void *)i), 0);
+    gort_wg_wait(&wg);
+    CHECK_EQ(fegetround(), FE_UPWARD);
     gort_chan_release(ball);
     return 0;
 }

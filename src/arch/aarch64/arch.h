@@ -9,6 +9,12 @@
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
  * context, from sp upwards: fpcr, x18 | x19 … x28 | x29, x30 | d8 … d15 */
 void arch_switch(void **save, void *to);
+/* The floating-point environment that a first frame has, for a goroutine that begins without a switch. */
+static inline void arch_fp_default(void) {
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    if (__builtin_expect(fpcr != 0, 0)) __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0));
+}
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
 

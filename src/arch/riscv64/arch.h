@@ -14,6 +14,12 @@
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
  * context, from sp upwards: fcsr, ra | s0 ... s11 | fs0 ... fs11 */
 void arch_switch(void **save, void *to);
+/* The floating-point environment that a first frame has, for a goroutine that begins without a switch. */
+static inline void arch_fp_default(void) {
+    uint64_t fcsr;
+    __asm__ volatile("frcsr %0" : "=r"(fcsr));
+    if (__builtin_expect(fcsr != 0, 0)) __asm__ volatile("fscsr zero");
+}
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
 
