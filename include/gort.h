@@ -283,7 +283,9 @@ void gort_ctx_release(gort_ctx *);    /* cancels it and drops it; in any order *
 
 typedef struct gort_group gort_group;
 gort_group *gort_group_new(gort_ctx *parent, int limit); /* limit <= 0: none */
+/* Waits while limit members run. Misuse: all of those wait here for a place in their own group. */
 int gort_group_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg);
+int gort_group_try_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg); /* -EAGAIN: full */
 int gort_group_wait(gort_group *); /* waits for all, frees it; the first negative result */
 
 /* ---- Descriptors and files: as their POSIX namesakes, blocking the goroutine only ----------- */

@@ -31,6 +31,13 @@ typedef struct Speech {
     va_list ap;
 } Speech;
 
+/* Whose fault it is, where a goroutine runs here: the dump begins with that one, too. */
+static void name_goroutine(Out *o) {
+    M *m = getm();
+    G *gp = m && !m->plain ? m->curg : NULL;
+    if (gp && gp->id) out_fmt(o, " (goroutine %lu)", (unsigned long)gp->id);
+}
+
 /* One line in one write, whatever its length. */
 static long say(void *arg) {
     Speech *s = arg;
@@ -39,6 +46,7 @@ static long say(void *arg) {
     become_speaker();
     out_str(&o, "gort: fatal: ");
     out_vfmt(&o, s->format, s->ap);
+    name_goroutine(&o);
     buf[o.used++] = '\n';
     write_all(2, buf, o.used);
     print_fd(2, "\n");

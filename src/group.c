@@ -7,6 +7,11 @@
  * one gort_group_wait() may free everything, so nothing is touched any more.
  *
  * A function that calls gort_exit() has ended, with 0 (exit_hook.h).
+ *
+ * A member that calls gort_group_go() of its own full group waits for another member to end. Once all of them wait
+ * there, none will: that is fatal, whatever else the program does. `waiting` counts the members that
+ * wait. Each of them has a place, and so has whoever was given one and does not yet know: so while one
+ * of those that are counted has been given a place, at most limit - 1 members are there to be counted.
  */
 #include "chan.h"
 #include "exit_hook.h"
@@ -16,7 +21,8 @@ struct gort_group {
     gort_ctx *ctx;
     gort_wg wg;
     gort_sem places;
-    bool limited;
+    int limit;       /* <= 0: none */
+    int32_t waiting; /* atomic: members that wait for a place */
     int32_t result; /* atomic: the first negative one */
 };
 
@@ -36,13 +42,13 @@ EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
         quiet_free(g);
         return NULL;
     }
-    g->limited = limit > 0;
-    if (g->limited) gort_sem_release(&g->places, limit);
+    g->limit = limit;
+    if (limit > 0) gort_sem_release(&g->places, limit);
     return g;
 }
 
 static void leave_group(gort_group *g) {
-    if (g->limited) gort_sem_release(&g->places, 1);
+    if (g->limit > 0) gort_sem_release(&g->places, 1);
     gort_wg_done(&g->wg);
 }
 
@@ -66,18 +72,44 @@ void group_member_run(void *arg) {
     leave_group(g);
 }
 
-EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
-    if (!runtime_running()) return -ENOTCONN;
-    if (fn == NULL) return -EINVAL;
+/* The caller is inside a function of this group: the hook that would take it out is on its chain. */
+static bool is_member(gort_group *g) {
+    for (ExitHook *h = current()->spare; h; h = h->next)
+        if (h->fn == exited && h->arg == g) return true;
+    return false;
+}
+
+static NOINLINE void wait_for_place(gort_group *g) {
+    bool member = is_member(g);
+    if (member && add_seq(&g->waiting, 1) == g->limit)
+        fatal("gort_group_go: all %d members of the group wait for a place in it (see gort_group_try_go)", g->limit);
+    gort_sem_acquire(&g->places, 1);
+    if (member) sub_seq(&g->waiting, 1);
+}
+
+/* The caller has taken a place. */
+static int start_member(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg, uintptr_t pc) {
     Member me = {g, fn, arg};
-    if (g->limited) gort_sem_acquire(&g->places, 1);
     gort_wg_add(&g->wg, 1);
     M *m = enter();
-    int r = go_start(m, NULL, group_member_run, NULL, &me, sizeof me,
-                     (uintptr_t)__builtin_return_address(0));
+    int r = go_start(m, NULL, group_member_run, NULL, &me, sizeof me, pc);
     leave(m);
     if (r < 0) leave_group(g);
     return r;
+}
+
+EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (fn == NULL) return -EINVAL;
+    if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) wait_for_place(g);
+    return start_member(g, fn, arg, (uintptr_t)__builtin_return_address(0));
+}
+
+EXPORT int gort_group_try_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (fn == NULL) return -EINVAL;
+    if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) return -EAGAIN;
+    return start_member(g, fn, arg, (uintptr_t)__builtin_return_address(0));
 }
 
 EXPORT int gort_group_wait(gort_group *g) {

@@ -116,6 +116,60 @@ static void limits(void) {
     CHECK_EQ(s.ran, 1);
 }
 
+/* The try form never waits, for a place or for its own group. */
+static int starts_itself(gort_ctx *ctx, void *arg) {
+    Fourth *f = arg;
+    f->started = gort_group_try_go(f->g, counts, f->s);
+    return 0;
+}
+
+static void tries(void) {
+    Scene s = {0};
+    gort_group *g = gort_group_new(NULL, 3);
+    Fourth f = {.g = g, .s = &s, .started = 1};
+    CHECK_EQ(gort_group_try_go(g, NULL, &s), -EINVAL);
+    CHECK_EQ(gort_group_try_go(g, holds, &s), 0);
+    CHECK_EQ(gort_group_try_go(g, starts_itself, &f), 0);
+    wait_until(get(&s.ran) == 1); /* in the third place */
+    CHECK_EQ(f.started, 0);
+    wait_until(gort_group_try_go(g, holds, &s) == 0);
+    wait_until(gort_group_try_go(g, holds, &s) == 0);
+    CHECK_EQ(gort_group_try_go(g, holds, &s), -EAGAIN);
+    set(&s.go_on, 1);
+    CHECK_EQ(gort_group_wait(g), 0);
+
+    s = (Scene){0};
+    f = (Fourth){.g = g = gort_group_new(NULL, 1), .s = &s};
+    CHECK_EQ(gort_group_try_go(g, starts_itself, &f), 0);
+    wait_until(get(&f.started) != 0);
+    CHECK_EQ(f.started, -EAGAIN);
+    CHECK_EQ(gort_group_wait(g), 0);
+    CHECK_EQ(s.ran, 0);
+
+    g = gort_group_new(NULL, 0); /* without a limit there is always a place */
+    for (int i = 0; i < 100; i++) CHECK_EQ(gort_group_try_go(g, counts, &s), 0);
+    CHECK_EQ(gort_group_wait(g), 0);
+    CHECK_EQ(s.ran, 100);
+}
+
+/* Members that start others while one of them is on its way to its end: nobody hangs, nothing is fatal. */
+static int starts_another(gort_ctx *ctx, void *arg) {
+    Fourth *f = arg;
+    for (int i = 0; i < 20; i++) CHECK_EQ(gort_group_go(f->g, counts, f->s), 0);
+    return 0;
+}
+
+static void members_start_members(void) {
+    for (int round = 0; round < 50; round++) {
+        Scene s = {0};
+        gort_group *g = gort_group_new(NULL, 4);
+        Fourth f = {.g = g, .s = &s};
+        for (int i = 0; i < 3; i++) CHECK_EQ(gort_group_go(g, starts_another, &f), 0);
+        CHECK_EQ(gort_group_wait(g), 0);
+        CHECK_EQ(s.ran, 60);
+    }
+}
+
 /* A function that calls gort_exit has ended, with 0, and gives its place back. */
 static void exit_counts_as_end(void) {
     Scene s = {0};
@@ -130,6 +184,8 @@ static int body(int argc, char **argv) {
     first_failure_cancels();
     parent_cancels();
     limits();
+    tries();
+    members_start_members();
     exit_counts_as_end();
     return 0;
 }
