@@ -68,6 +68,21 @@ int *gort_errno_location(void);
  * waits. Functions that it calls are not covered: use gort_pin() for those. */
 #define GORT_NOPREEMPT __attribute__((noinline, section("gort_nopreempt")))
 
+/* Each module (program, library, plugin) reports its section of them to the runtime, by itself. */
+void gort_nopreempt_range(const void *start, const void *end, int there) __attribute__((weak));
+#ifndef GORT_INSIDE_
+extern const char __start_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
+__attribute__((constructor)) static void gort_nopreempt_begin_(void) {
+    if (&__start_gort_nopreempt[0] != &__stop_gort_nopreempt[0] && gort_nopreempt_range)
+        gort_nopreempt_range(__start_gort_nopreempt, __stop_gort_nopreempt, 1);
+}
+__attribute__((destructor)) static void gort_nopreempt_end_(void) {
+    if (&__start_gort_nopreempt[0] != &__stop_gort_nopreempt[0] && gort_nopreempt_range)
+        gort_nopreempt_range(__start_gort_nopreempt, __stop_gort_nopreempt, 0);
+}
+#endif
+
 /* ---- Starting ------------------------------------------------------------------------------ */
 
 /* Starts the runtime, runs fn as goroutine 1 and returns what it returned. -EBUSY while another

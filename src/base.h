@@ -8,6 +8,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+#define GORT_INSIDE_ 1
 #define GORT_KEEP_ERRNO 1 /* inside, system calls return -errno and errno is saved by hand */
 #include "../include/gort.h"
 

@@ -8,9 +8,10 @@
  *
  * gort_blocking hands the P off at once. The section stays open while fn runs: the monitor leaves
  * a thread in a section alone, and calls into gort that fn makes are nested sections of an M
- * without a P, which may do everything that does not block.
+ * without a P, which may do everything that does not block. An exception that leaves fn ends the call (guard.c).
  */
 #include "blocking.h"
+#include "exit_hook.h"
 #include "global.h"
 #include "loop.h"
 #include "retake.h"
@@ -62,9 +63,10 @@ M *block_begin(M *m) {
         m->locks--;
         return m;
     }
-    if (m->pins) fatal("a blocking call while pinned");
-    if (m->p == NULL) fatal("a blocking call inside a blocking call");
     G *gp = m->curg;
+    if (m->world) fatal("a blocking call while the world is stopped");
+    if (m->pins) fatal("a blocking call while pinned");
+    if (in_blocking_call(m)) fatal("a blocking call inside a blocking call");
     stack_check_sp(gp, (uintptr_t)__builtin_frame_address(0));
     gp->since = coarse_now();
     tsan_release(&sched); /* the runtime may end meanwhile: stop (init.c) */
@@ -95,11 +97,23 @@ M *block_end(M *m) {
     return acquire_p_or_queue(m, &sched.in_syscall);
 }
 
+/* An exception leaves fn: the call is over, as if it had returned. */
+static void blocking_unwound(void *arg) {
+    M *m = getm();
+    int err = *m->errno_at;
+    m = block_end(m);
+    *m->errno_at = err;
+    leave(m);
+}
+
 EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
     CHILD_RETURNS(-ENOTCONN);
+    ExitHook hook = {.fn = blocking_unwound};
     M *m = enter();
     m = block_begin(m);
-    long r = fn(arg);
+    exit_hook_push(m->curg, &hook);
+    long r = call_guarded(fn, arg);
+    exit_hook_pop(m->curg, &hook); /* m stays the same: nothing inside may block */
     int err = *m->errno_at;
     m = block_end(m);
     *m->errno_at = err; /* of the thread it is on now: compilers believe that errno's address never changes */
@@ -112,11 +126,12 @@ EXPORT void gort_enter_syscall(void) {
     M *m = enter();
     G *gp = m->curg;
     if (unlikely(m->plain || m->pins)) {
-        if (m->pins) fatal("a blocking call while pinned");
+        if (m->world) fatal("gort_enter_syscall while the world is stopped");
+        if (m->pins) fatal("gort_enter_syscall while pinned");
         leave(m);
         return;
     }
-    if (unlikely(load_rlx(&gp->status) == G_SYSCALL)) fatal("gort_enter_syscall twice");
+    if (unlikely(load_rlx(&gp->status) == G_SYSCALL)) fatal("gort_enter_syscall inside a blocking call");
     if (unlikely(!retake_works)) { /* the monitor could not take the P: give it at once */
         m = block_begin(m);
         mark_call(m, __builtin_frame_address(0));
@@ -132,13 +147,23 @@ EXPORT void gort_enter_syscall(void) {
     store_rel(&m->locks, m->locks - 1); /* not leave(): nothing is to happen in here */
 }
 
+/* Between enter and exit the section is left, except where the P was given away at once. */
+INLINE uint32_t announced_depth(void) { return likely(retake_works) ? 0 : 1; }
+
+static NOINLINE void refuse_to_exit_syscall(M *m) {
+    if (load_rlx(&m->curg->status) != G_SYSCALL)
+        fatal("gort_exit_syscall without gort_enter_syscall, or after a call that has blocked");
+    if (m->pins) fatal("gort_exit_syscall while pinned");
+    fatal("gort_exit_syscall inside the function of gort_blocking");
+}
+
 EXPORT void gort_exit_syscall(void) {
     CHILD_RETURNS();
     M *m = getm();
     if (m == NULL || m->plain) return;
     int err = *m->errno_at;
     G *gp = m->curg;
-    if (unlikely(load_rlx(&gp->status) != G_SYSCALL)) fatal("gort_exit_syscall without gort_enter_syscall");
+    if (unlikely(((load_rlx(&gp->status) ^ G_SYSCALL) | (m->locks ^ announced_depth())) != 0)) refuse_to_exit_syscall(m);
     if (unlikely(!retake_works)) {
         m = block_end(m);
     } else {

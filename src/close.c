@@ -168,11 +168,11 @@ void call_rouse(Call *c) {
 
 /* ---- gort_close ------------------------------------------------------------------------------ */
 
-/* Outside of any section. */
-static int close_slowly(int fd) {
-    gort_enter_syscall();
+/* Outside of any section of ours. Pinned, or in a blocking call of its own, a goroutine may close, but announce nothing. */
+static int close_slowly(int fd, bool announce) {
+    if (announce) gort_enter_syscall();
     int r = (int)sys6(SYS_close, fd, 0, 0, 0, 0, 0);
-    gort_exit_syscall();
+    if (announce) gort_exit_syscall();
     return r == -EINTR ? 0 : r;
 }
 
@@ -193,9 +193,10 @@ EXPORT int gort_close(int fd) {
     } else {
         spare = -1;
     }
+    bool announce = is_goroutine(m) && unfinished(m) == NULL;
     leave(m);
     if (spare >= 0) {
-        int late = close_slowly(spare);
+        int late = close_slowly(spare, announce);
         if (r == 0) r = late;
     }
     return r;

@@ -31,11 +31,16 @@ typedef struct Speech {
     va_list ap;
 } Speech;
 
-/* Whose fault it is, where a goroutine runs here: the dump begins with that one, too. */
-static void name_goroutine(Out *o) {
+static bool begins_with(const char *s, const char *word) {
+    while (*word && *s == *word) s++, word++;
+    return *word == 0;
+}
+
+/* Whose fault it is, where a goroutine runs here and the text does not say so: the dump begins with that one, too. */
+static void name_goroutine(Out *o, const char *format) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
-    if (gp && gp->id) out_fmt(o, " (goroutine %lu)", (unsigned long)gp->id);
+    if (gp && gp->id && !begins_with(format, "goroutine ")) out_fmt(o, " (goroutine %lu)", (unsigned long)gp->id);
 }
 
 /* One line in one write, whatever its length. */
@@ -46,7 +51,7 @@ static long say(void *arg) {
     become_speaker();
     out_str(&o, "gort: fatal: ");
     out_vfmt(&o, s->format, s->ap);
-    name_goroutine(&o);
+    name_goroutine(&o, s->format);
     buf[o.used++] = '\n';
     write_all(2, buf, o.used);
     print_fd(2, "\n");

@@ -2,12 +2,13 @@
  * Signals that end a program, told in words.
  *
  * SIGSEGV at an address in the guard below the running goroutine's stack is a stack overflow: one
- * line, the dump, then the default action. Any other goes to the handler the program (or a
+ * line, the dump, then the default action. Of two at once one speaks, and the other waits for the end (fatal.c). Any other goes to the handler the program (or a
  * sanitizer) had, or to the default. SIGQUIT prints every goroutine and exits with status 2, as Go
  * does. SIGPIPE is ignored unless the program has a handler.
  */
 #include "faults.h"
 #include "dump.h"
+#include "fatal.h"
 #include "print.h"
 #include "san.h"
 #include "sched.h"
@@ -32,12 +33,9 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
     G *gp = m && !m->plain ? m->curg : NULL;
     uintptr_t at = (uintptr_t)info->si_addr;
     if (gp && gp->stack && info->si_code > 0 && overflowed(gp->stack, at, arch_context_sp(context))) {
-        print_fd(2, "gort: fatal: goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)\n\n",
-                 (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)at,
-                 (unsigned long)arch_context_sp(context));
-        dump_all(2);
+        fatal_report(NULL, "goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)", (unsigned long)gp->id,
+                     (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)at, (unsigned long)arch_context_sp(context));
         default_action(signo);
-        tracing_fatal(); /* a fault in there ends the process */
         return;
     }
     struct sigaction *old = signo == SIGSEGV ? &before_segv : &before_bus;

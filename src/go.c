@@ -123,6 +123,12 @@ INLINE bool take_over(M *m, G *gp) {
     return true;
 }
 
+/* It has left something open that the next goroutine on this thread would have to answer for. */
+static NOINLINE void refuse_to_end(M *m, const char *how) {
+    const char *why = unfinished(m);
+    if (why) fatal("%s %s", how, why);
+}
+
 INLINE void mark_dead(M *m, G *gp) {
     trace_end(m, gp);
     store_rlx(&gp->status, G_DEAD);
@@ -137,6 +143,7 @@ INLINE void mark_dead(M *m, G *gp) {
 static M *end_or_go_on(void) {
     M *m = enter();
     G *gp = m->curg;
+    if (unlikely(((m->locks ^ 1) | (load_rlx(&gp->status) ^ G_RUNNING)) != 0)) refuse_to_end(m, "a goroutine returned");
     mark_dead(m, gp);
     if (!m->dying && take_over(m, gp)) {
         arch_fp_default(); /* as behind a switch: what gp set ends with it */
@@ -177,7 +184,7 @@ EXPORT void gort_exit(void) {
     M *m = enter();
     G *gp = m->curg;
     if (gp->flags & GF_THREAD) fatal("gort_exit outside a goroutine");
-    if (m->pins) fatal("gort_exit while pinned");
+    refuse_to_end(m, "gort_exit");
     leave(m);
     values_over(gp);
     exit_hooks_run(gp);

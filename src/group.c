@@ -72,15 +72,8 @@ void group_member_run(void *arg) {
     leave_group(g);
 }
 
-/* The caller is inside a function of this group: the hook that would take it out is on its chain. */
-static bool is_member(gort_group *g) {
-    for (ExitHook *h = current()->spare; h; h = h->next)
-        if (h->fn == exited && h->arg == g) return true;
-    return false;
-}
-
 static NOINLINE void wait_for_place(gort_group *g) {
-    bool member = is_member(g);
+    bool member = exit_hook_has(current(), exited, g); /* inside a function of this group */
     if (member && add_seq(&g->waiting, 1) == g->limit)
         fatal("gort_group_go: all %d members of the group wait for a place in it (see gort_group_try_go)", g->limit);
     gort_sem_acquire(&g->places, 1);

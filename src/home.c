@@ -90,14 +90,15 @@ EXPORT int gort_pin(void) {
         leave(m);
         return -ENOTCONN;
     }
+    if (unlikely(in_blocking_call(m))) fatal("gort_pin inside a blocking call");
     m->pins++;
-    return m->p ? (int)m->p->id : 0;
+    return (int)m->p->id;
 }
 
 EXPORT void gort_unpin(void) {
     CHILD_RETURNS();
     M *m = getm();
-    if (m == NULL || m->plain || m->pins == 0) fatal("gort_unpin without gort_pin");
+    if (m == NULL || m->plain || m->pins == m->world) fatal("gort_unpin without gort_pin"); /* the world's is one */
     m->pins--;
     leave(m);
 }

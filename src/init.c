@@ -93,7 +93,8 @@ static void main_left(M *m, void *arg) { note_wake(&run.done); }
 /* Leaves the section open. */
 static void stop_for_good(void) {
     M *m = enter();
-    if (m->pins) fatal("main returned while pinned or with the world stopped");
+    const char *why = unfinished(m);
+    if (why) fatal("main returned %s", why);
     world_stop(m);
 }
 

@@ -221,6 +221,7 @@ M *m_adopt_or_null(void) {
         return NULL;
     }
     gp->flags = GF_THREAD;
+    gp->spare = NULL;
     gp->status = G_RUNNING;
     gp->id = 0;
     gp->m = m;

@@ -22,6 +22,7 @@
 #include "inlibc.h"
 #include "loop.h"
 #include "maker.h"
+#include "nopreempt.h"
 #include "retake.h"
 #include "runq.h"
 #include "san.h"
@@ -294,14 +295,6 @@ void preempt_after_libc(M *m) {
     store_rel(&m->locks, 0);
 }
 
-/* Functions marked GORT_NOPREEMPT: a section of the program, whose ends the linker knows. */
-extern char __start_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
-extern char __stop_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
-
-static bool in_nopreempt(uintptr_t pc) {
-    return pc >= (uintptr_t)__start_gort_nopreempt && pc < (uintptr_t)__stop_gort_nopreempt;
-}
-
 static void chain(int signo, siginfo_t *info, void *context) {
     if (previous.sa_flags & SA_SIGINFO) {
         if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
@@ -328,7 +321,7 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
     }
     if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context); /* else the call may end */
     capture_here(m, context);
-    if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !in_nopreempt(arch_context_pc(context))) {
+    if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !nopreempt_covers(arch_context_pc(context))) {
         m->locks = 1;
         fence_compiler();
         stack_check_sp(m->curg, arch_context_sp(context));

@@ -191,10 +191,17 @@ NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg) {
 
 /* ---- park ----------------------------------------------------------------------------------- */
 
+NOINLINE const char *unfinished(M *m) {
+    if (m->world) return "with the world stopped";
+    if (m->pins) return "while pinned";
+    if (in_blocking_call(m)) return "inside a blocking call";
+    return NULL;
+}
+
 static NOINLINE void refuse_to_park(M *m) {
     if (m->world) fatal("blocking while the world is stopped");
     if (m->pins > 0) fatal("blocking while pinned");
-    if (m->p == NULL) fatal("blocking inside a blocking call");
+    if (in_blocking_call(m)) fatal("blocking inside a blocking call");
     fatal("parking in a nested section (depth %u)", m->locks);
 }
 

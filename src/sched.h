@@ -59,6 +59,11 @@ INLINE void section_resumes(M *m) {
 INLINE G *self(M *m) { return m->curg; }
 INLINE bool is_goroutine(M *m) { return !m->plain; }
 
+/* A goroutine's, in a section: it has announced a blocking call, or handed its P off for one. */
+INLINE bool in_blocking_call(M *m) { return m->p == NULL || load_rlx(&m->curg->status) == G_SYSCALL; }
+/* Why a goroutine may not end, or stop the world, now; NULL: it may. In a section, which counts. */
+const char *unfinished(M *m); /* sched.c */
+
 /*
  * Parks the current G: status waiting, leave the stack, and only then unlock l (may be NULL).
  * In a section of depth 1, never pinned. Somebody must ready() it exactly once. Returns the M it

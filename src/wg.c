@@ -24,7 +24,8 @@
  * sequence going, being read-modify-writes.
  *
  * Once is a flag and a mutex: who finds the flag down takes the mutex and calls; everybody returns
- * only after the call has ended. It counts as done when the function ends by gort_exit() too.
+ * only after the call has ended. It counts as done when the function ends by gort_exit() or by a C++
+ * exception, too: as in Go, where a panic does, and unlike std::call_once.
  */
 #include "exit_hook.h"
 #include "mutex.h"
@@ -206,16 +207,28 @@ static void once_done(void *arg) {
     gort_mutex_unlock(&once->m_);
 }
 
+typedef struct Init {
+    void (*fn)(void *);
+    void *arg;
+} Init;
+static long once_call(void *arg) {
+    Init *init = arg;
+    init->fn(init->arg);
+    return 0;
+}
+
 static NOINLINE void once_slow(gort_once *once, void (*fn)(void *), void *arg) {
     if (in_forked_child()) return;
     ExitHook hook = {.fn = once_done, .arg = once};
+    if (exit_hook_has(current(), once_done, once)) fatal("gort_once_do inside its own function");
     gort_mutex_lock(&once->m_);
     if (load_rlx(&once->done_)) {
         gort_mutex_unlock(&once->m_);
         return;
     }
     exit_hook_push(current(), &hook);
-    fn(arg);
+    Init init = {fn, arg};
+    call_guarded(once_call, &init);
     exit_hook_pop(current(), &hook);
     once_done(once);
 }

@@ -224,7 +224,8 @@ EXPORT void gort_stop_world(void) {
     CHILD_RETURNS();
     M *m = enter();
     if (m->plain) fatal("gort_stop_world outside a goroutine");
-    if (m->world || m->pins) fatal("gort_stop_world while pinned or with the world stopped");
+    const char *why = unfinished(m);
+    if (why) fatal("gort_stop_world %s", why);
     m = world_stop(m);
     m->world = true; /* the section stays open: not preempted, and blocking is misuse */
     m->pins++;
@@ -362,7 +363,8 @@ EXPORT int gort_maxprocs(int n) {
         leave(m);
         return old;
     }
-    if (m->pins) fatal("gort_maxprocs while pinned or with the world stopped");
     if (m->plain) return maxprocs_from_thread(m, n); /* only a goroutine can stop the world */
+    const char *why = unfinished(m);
+    if (why) fatal("gort_maxprocs %s", why);
     return change_procs(m, n);
 }

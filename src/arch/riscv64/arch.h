@@ -22,6 +22,8 @@ static inline void arch_fp_default(void) {
 }
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
+/* fn(arg); where it does not return but is unwound, guard.c sees it. */
+long arch_call_guarded(long (*fn)(void *), void *arg);
 
 #ifndef ARCH_RETURNS_APART
 #define ARCH_RETURNS_APART /* x86-64's matter so far */

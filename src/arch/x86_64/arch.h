@@ -89,6 +89,8 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 
 /* Runs fn(arg) on the stack that ends at top; comes back when fn returns. */
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
+/* fn(arg); where it does not return but is unwound, guard.c sees it. */
+long arch_call_guarded(long (*fn)(void *), void *arg);
 
 /*
  * The last return behind a switch, into the program, has no good prediction in the processor's stack of
