@@ -147,12 +147,7 @@ EXPORT void gort_enter_syscall(void) {
     store_rel(&m->locks, m->locks - 1); /* not leave(): nothing is to happen in here */
 }
 
-/* Between enter and exit the section is left, except where the P was given away at once. */
-INLINE uint32_t announced_depth(void) { return likely(retake_works) ? 0 : 1; }
-
 static NOINLINE void refuse_to_exit_syscall(M *m) {
-    if (load_rlx(&m->curg->status) != G_SYSCALL)
-        fatal("gort_exit_syscall without gort_enter_syscall, or after a call that has blocked");
     if (m->pins) fatal("gort_exit_syscall while pinned");
     fatal("gort_exit_syscall inside the function of gort_blocking");
 }
@@ -163,11 +158,13 @@ EXPORT void gort_exit_syscall(void) {
     if (m == NULL || m->plain) return;
     int err = *m->errno_at;
     G *gp = m->curg;
-    if (unlikely(((load_rlx(&gp->status) ^ G_SYSCALL) | (m->locks ^ announced_depth())) != 0)) refuse_to_exit_syscall(m);
+    if (unlikely(load_rlx(&gp->status) != G_SYSCALL)) fatal("gort_exit_syscall without gort_enter_syscall");
     if (unlikely(!retake_works)) {
+        if (m->locks != 1) refuse_to_exit_syscall(m);
         m = block_end(m);
-    } else {
-        m->locks++;
+    } else { /* the section was left */
+        if (unlikely(m->locks != 0)) refuse_to_exit_syscall(m);
+        m->locks = 1;
         fence_compiler();
         trace_sysexit(m, gp);
         store_rlx(&gp->status, G_RUNNING); /* before the look at attn: what is taken now is TAKEN */

@@ -143,7 +143,7 @@ INLINE void mark_dead(M *m, G *gp) {
 static M *end_or_go_on(void) {
     M *m = enter();
     G *gp = m->curg;
-    if (unlikely(((m->locks ^ 1) | (load_rlx(&gp->status) ^ G_RUNNING)) != 0)) refuse_to_end(m, "a goroutine returned");
+    if (unlikely(not_plain(m, gp) != 0)) refuse_to_end(m, "a goroutine returned");
     mark_dead(m, gp);
     if (!m->dying && take_over(m, gp)) {
         arch_fp_default(); /* as behind a switch: what gp set ends with it */

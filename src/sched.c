@@ -235,7 +235,7 @@ void *park_begin(M *m, Lock *l, int reason) {
         park_thread(m, l, NULL, NULL, reason, GORT_FOREVER, 0, NULL);
         return NULL;
     }
-    if (unlikely(m->locks != 1)) refuse_to_park(m);
+    if (unlikely(not_plain(m, gp) != 0)) refuse_to_park(m);
     gp->reason = (uint8_t)reason;
     gp->since = coarse_now();
     trace_block(m, gp, reason);
@@ -250,7 +250,7 @@ void *park_commit_begin(M *m, commit_fn *commit, void *arg, int reason) {
         park_thread(m, NULL, commit, arg, reason, GORT_FOREVER, 0, NULL);
         return NULL;
     }
-    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
+    if (unlikely(not_plain(m, gp) != 0 || m->p == NULL)) refuse_to_park(m);
     gp->reason = (uint8_t)reason;
     gp->since = coarse_now();
     trace_block(m, gp, reason);
@@ -485,7 +485,7 @@ INLINE G *change_places(P *p, G *gp) {
 INLINE void *yield_straight(M *m, G *gp) {
     P *p = m->p;
     if (unlikely(p == NULL)) return NULL;
-    uintptr_t against = obstacles(m, p) | (m->locks ^ 1) | load_rlx(&trace_on) | forked_child;
+    uintptr_t against = obstacles(m, p) | not_plain(m, gp) | load_rlx(&trace_on) | forked_child;
     if (unlikely(against != 0)) return NULL;
     G *next = change_places(p, gp);
     if (unlikely(next == NULL)) return NULL;
@@ -506,7 +506,7 @@ void *yield_begin(M *m) {
         os_yield();
         return NULL;
     }
-    if (unlikely(m->locks != 1 || m->p == NULL)) refuse_to_park(m);
+    if (unlikely(not_plain(m, gp) != 0 || m->p == NULL)) refuse_to_park(m);
     void *sp = yield_straight(m, gp);
     if (sp) return sp;
     P *p = m->p;

@@ -29,12 +29,15 @@ INLINE uintptr_t obstacles(M *m, P *p) {
     return (uintptr_t)m->lockedg | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p);
 }
 
+/* gp is in a nested section, pinned or in a blocking call: it may not leave. 0: it may. */
+INLINE uint32_t not_plain(M *m, G *gp) { return (m->locks ^ 1) | (load_rlx(&gp->status) ^ G_RUNNING); }
+
 /* gp, which m runs, parks, and whoever was made ready last is next. The context to go on at; NULL: nothing
  * was done. */
 INLINE void *straight_to_slot(M *m, G *gp, Lock *l, int reason) {
     P *p = m->p;
     if (unlikely(p == NULL)) return NULL;
-    uintptr_t against = obstacles(m, p) | (m->locks ^ 1) | load_rlx(&trace_on);
+    uintptr_t against = obstacles(m, p) | not_plain(m, gp) | load_rlx(&trace_on);
     G *next = load_rlx(&p->runnext);
     if (unlikely(against != 0) || next == NULL) return NULL;
     void *sp = next->sp;

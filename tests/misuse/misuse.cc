@@ -46,7 +46,6 @@ static gort_pool *pool;
 static gort_ctx *ctx;
 static int in_fd[2], out_fd[2], quiet, crowded, file_fd;
 static struct sockaddr_un crowded_at, quiet_at;
-static bool with_runtime;
 static char much[1 << 16], buf[64];
 static int64_t value;
 static struct iovec few[1] = {{buf, 1}}, lots[1] = {{much, sizeof much}};

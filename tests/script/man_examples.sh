@@ -21,7 +21,7 @@ for page in man/*.[1-9]; do
     esac
 done
 # Every public function is described somewhere.
-printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_]*(' | tr -d '(' | grep -vx gort_fn | sort -u |
+printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_]*(' | tr -d '(' | grep -vxE 'gort_fn|.*_' | sort -u |
     while read -r f; do grep -qs "^\.\(Fo\|Fn\|Nm\) $f\b\|^\.Fn \"[^\"]*\b$f\b" man/*.3 || echo "$f"; done >"$WORK/missing"
 if [ -s "$WORK/missing" ]; then cat "$WORK/missing"; echo '^ in no page of the manual'; bad=1; fi
 command -v mandoc >/dev/null || tests/need mandoc

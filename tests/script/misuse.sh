@@ -6,7 +6,7 @@ set -u
 command -v "${CXX:-g++}" >/dev/null || { echo "skipped: no ${CXX:-g++}"; exit 77; }
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer reports what ends here by abort'; exit 77; }
 [ -z "${TEST_RUNNER:-}" ] || { echo 'skipped: not under emulation'; exit 77; }
-printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_]*(' | tr -d '(' | grep -vx gort_fn | sort -u |
+printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_]*(' | tr -d '(' | grep -vxE 'gort_fn|.*_' | sort -u |
     sed 's/.*/CALL(&)/' >"$WORK/calls.h"
 [ "$(wc -l <"$WORK/calls.h")" -gt 100 ] || { echo 'the calls of the header were not found'; exit 1; }
 build() { # name library...
