@@ -24,6 +24,8 @@ enum { MS = 2, PS = 1, GS = 2, MONITOR = MS };
 #define the_p all_ps[0]
 void netpoll(int64_t deadline, GList *list) { wrong("the network"); }
 void netpoll_break(void) { wrong("the network"); }
+bool nopreempt_covers(uintptr_t pc) { return false; }
+long arch_call_guarded(long (*fn)(void *), void *arg) { return fn(arg); } /* nothing is thrown */
 
 static int in_section; /* threads that use the P now */
 static bool sent[MS];  /* a signal is on its way to that thread */
