@@ -112,7 +112,6 @@ static void remove_at(TimerHeap *h, uint32_t i) {
 }
 
 int timer_add(M *m, Timer *t) {
-    if (t->when < 0) t->when = 0; /* before the clock began: due */
     if (unlikely(m->p == NULL) && !load_acq(&sched.running)) return -ENOTCONN; /* the end has cleared the heaps, or will */
     TimerHeap *h = &(m->p ? m->p : sched.ps[0])->timers;
     lock(&h->lock, RANK_TIMERS);
