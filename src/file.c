@@ -64,6 +64,12 @@ static bool has_offsets(int fd) {
 
 static void entry_is_put(M *m, void *desc) { desc_unref(m, desc); }
 
+/* The ring has not done it, and nothing of it. -ECANCELED: the thread that handed the entry over has ended since, with
+ * a goroutine that was locked to it, or a plain one out of gort_close; the kernel cancels what it has not begun. */
+static bool undone(long result) {
+    return result == -EAGAIN || result == -EINVAL || result == -EOPNOTSUPP || result == -ECANCELED;
+}
+
 static bool through_uring(Call *c, int op, long *result) {
     static const int opcode[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
     if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && c->offset < 0)) return false;
@@ -74,7 +80,7 @@ static bool through_uring(Call *c, int op, long *result) {
     if (!uring_run(&c->m, &u)) return false;
     call_reref(c);
     *result = u.result;
-    if (u.result != -EAGAIN && u.result != -EINVAL && u.result != -EOPNOTSUPP) return true;
+    if (!undone(u.result)) return true;
     *result = -EBADF; /* the number may be somebody else's by now */
     return call_closed(c);
 }

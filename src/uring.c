@@ -20,6 +20,11 @@
  * is just submitting what lies between. The goroutines wait in `refused` for the next netpoll(), which
  * is a party to the Dekker pair as above: `uring_pending` counts one for them.
  *
+ * Cancellation. A request belongs to the thread that has handed it over, and when that one ends the kernel
+ * cancels what it has not begun. Threads do end: with a goroutine that is locked to one, and plain ones that
+ * have called gort_close. Nobody has asked for it, and nothing of the request was done: its caller takes a
+ * thread, as after a refusal (file.c). So any thread may hand over, and none has to stay for it.
+ *
  * Completion. The ring's descriptor is a source of the poller. An entry's user data is the operation on
  * the waiter's stack. The ring's lock is held from putting the entry until its goroutine has left its
  * stack, and for collecting and withdrawing: no goroutine is made ready that has not parked.
