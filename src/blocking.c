@@ -121,23 +121,15 @@ EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
     return r;
 }
 
-EXPORT void gort_enter_syscall(void) {
-    CHILD_RETURNS();
-    M *m = enter();
+/* In the section of a goroutine that is not pinned; it is left. */
+INLINE M *announce(M *m, void *frame) {
     G *gp = m->curg;
-    if (unlikely(m->plain || m->pins)) {
-        if (m->world) fatal("gort_enter_syscall while the world is stopped");
-        if (m->pins) fatal("gort_enter_syscall while pinned");
-        leave(m);
-        return;
-    }
-    if (unlikely(load_rlx(&gp->status) == G_SYSCALL)) fatal("gort_enter_syscall inside a blocking call");
     if (unlikely(!retake_works)) { /* the monitor could not take the P: give it at once */
         m = block_begin(m);
-        mark_call(m, __builtin_frame_address(0));
-        return;
+        mark_call(m, frame);
+        return m;
     }
-    mark_call(m, __builtin_frame_address(0));
+    mark_call(m, frame);
     tsan_release(&sched);
     trace_syscall(m, gp);
     m->oldp = m->p;
@@ -145,6 +137,36 @@ EXPORT void gort_enter_syscall(void) {
     store_rlx(&gp->status, G_SYSCALL);
     fence_compiler();
     store_rel(&m->locks, m->locks - 1); /* not leave(): nothing is to happen in here */
+    return m;
+}
+
+/* In the section again. */
+INLINE M *announce_end(M *m) {
+    G *gp = m->curg;
+    if (unlikely(!retake_works)) return block_end(m);
+    m->locks = 1; /* the section was left */
+    fence_compiler();
+    trace_sysexit(m, gp);
+    store_rlx(&gp->status, G_RUNNING); /* before the look at attn: what is taken now is TAKEN */
+    if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
+    trace_resume(m, gp);
+    return m;
+}
+
+M *syscall_begin(M *m) { return m->plain ? block_begin(m) : announce(m, __builtin_frame_address(0)); }
+M *syscall_end(M *m) { return m->plain ? block_end(m) : announce_end(m); }
+
+EXPORT void gort_enter_syscall(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    if (unlikely(m->plain || m->pins)) {
+        if (m->world) fatal("gort_enter_syscall while the world is stopped");
+        if (m->pins) fatal("gort_enter_syscall while pinned");
+        leave(m);
+        return;
+    }
+    if (unlikely(load_rlx(&m->curg->status) == G_SYSCALL)) fatal("gort_enter_syscall inside a blocking call");
+    announce(m, __builtin_frame_address(0));
 }
 
 static NOINLINE void refuse_to_exit_syscall(M *m) {
@@ -157,20 +179,9 @@ EXPORT void gort_exit_syscall(void) {
     M *m = getm();
     if (m == NULL || m->plain) return;
     int err = *m->errno_at;
-    G *gp = m->curg;
-    if (unlikely(load_rlx(&gp->status) != G_SYSCALL)) fatal("gort_exit_syscall without gort_enter_syscall");
-    if (unlikely(!retake_works)) {
-        if (m->locks != 1) refuse_to_exit_syscall(m);
-        m = block_end(m);
-    } else { /* the section was left */
-        if (unlikely(m->locks != 0)) refuse_to_exit_syscall(m);
-        m->locks = 1;
-        fence_compiler();
-        trace_sysexit(m, gp);
-        store_rlx(&gp->status, G_RUNNING); /* before the look at attn: what is taken now is TAKEN */
-        if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
-        trace_resume(m, gp);
-    }
+    if (unlikely(load_rlx(&m->curg->status) != G_SYSCALL)) fatal("gort_exit_syscall without gort_enter_syscall");
+    if (unlikely(m->locks != (retake_works ? 0 : 1))) refuse_to_exit_syscall(m);
+    m = announce_end(m);
     *m->errno_at = err;
     leave(m);
 }

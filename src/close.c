@@ -26,7 +26,13 @@
  * for a placeholder left, close waits for them.
  *
  * The order in 3 also serves the poller: whoever is linked after it belongs to the next owner.
+ *
+ * Other ends. dup2(2) onto a number ends its file as close(2) does, and puts another one in its place in the same
+ * step: desc_replace() is the same three steps with dup3(2) in the third. And libc closes inside of fclose(3):
+ * desc_shut() is the steps before that; a call that begins between it and libc's close(2) is one that races with
+ * it. Neither can have a placeholder, so they wait for calls that sleep, too. Both are libgort-hook.so's.
  */
+#include "close.h"
 #include "io.h"
 #include "sema.h"
 #include "uring.h"
@@ -73,16 +79,19 @@ static void close_abandon(Sleeper *s) {
     d->closer = NULL;
     if (!calls_asleep(d)) {
         add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
-        close_number((int)s->amount);
+        if (s->amount >= 0) close_number((int)s->amount);
     }
     unlock(&d->lock);
 }
 
-/* Until there are none of them; the last one readies us. A pinned goroutine must not park. */
+/* A pinned goroutine must not park, nor one inside of a blocking call. */
+static bool cannot_park(M *m) { return m->pins || (!m->plain && in_blocking_call(m)); }
+
+/* Until there are none of them; the last one readies us. fd: what the end of a runtime closes for us; -1: nothing. */
 static M *wait_until_none(M *m, Desc *d, int fd, bool (*some)(Desc *d)) {
     Sleeper s;
     while (some(d)) {
-        if (m->pins) {
+        if (cannot_park(m)) {
             os_yield();
             continue;
         }
@@ -124,11 +133,8 @@ static int close_or_hold(Desc *d, int fd, int place) {
     return close_number(fd);
 }
 
-/* Step 3. *spare: a duplicate to be closed outside; -1: none. */
-static int give_back(Desc *d, int fd, int place, int *spare, GList *woken) {
-    if (load_seq(&uring_standing)) uring_submit(woken); /* before the number is anybody else's: uring.c */
-    *spare = closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
-    lock(&d->lock, RANK_POLL);
+/* Under the lock: nothing that is known of the file holds for the next one. */
+static void forget_locked(Desc *d, int fd) {
     if (d->registered) kpoll_del(fd);
     d->registered = false;
     store_rlx(&d->hung, 0);
@@ -136,10 +142,33 @@ static int give_back(Desc *d, int fd, int place, int *spare, GList *woken) {
     store_rlx(&d->drained_at, 0);
     store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
     store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+    desc_note_end(fd);
+}
+
+/* Before step 3. A duplicate to be closed outside; -1: none. */
+static int spare_of(Desc *d, int fd, GList *woken) {
+    if (load_seq(&uring_standing)) uring_submit(woken); /* before the number is anybody else's: uring.c */
+    return closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+}
+
+/* Step 3. */
+static int give_back(Desc *d, int fd, int place) {
+    lock(&d->lock, RANK_POLL);
+    forget_locked(d, fd);
     int r = close_or_hold(d, fd, place);
     unlock(&d->lock);
     if (place >= 0) sys6(SYS_close, place, 0, 0, 0, 0, 0);
     return r == -EINTR ? 0 : r;
+}
+
+/* Step 3, with another file in its place. */
+static int give_to(Desc *d, int fd, int from, int flags) {
+    lock(&d->lock, RANK_POLL);
+    forget_locked(d, fd);
+    add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+    int r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);
+    unlock(&d->lock);
+    return r;
 }
 
 /* ---- calls that sleep ------------------------------------------------------------------------ */
@@ -168,17 +197,20 @@ void call_rouse(Call *c) {
 
 /* ---- gort_close ------------------------------------------------------------------------------ */
 
-/* Outside of any section of ours. Pinned, or in a blocking call of its own, a goroutine may close, but announce nothing. */
-static int close_slowly(int fd, bool announce) {
-    if (announce) gort_enter_syscall();
+/* Ends the section. */
+static int close_slowly(M *m, int fd) {
+    bool here = cannot_park(m);
+    leave(m);
+    if (fd < 0) return 0;
+    if (!here) gort_enter_syscall();
     int r = (int)sys6(SYS_close, fd, 0, 0, 0, 0, 0);
-    if (announce) gort_exit_syscall();
+    if (!here) gort_exit_syscall();
     return r == -EINTR ? 0 : r;
 }
 
 EXPORT int gort_close(int fd) {
     GList woken = {0};
-    int spare, place;
+    int spare = -1, place;
     if (in_forked_child()) return -ENOTCONN;
     Desc *d = desc_of(fd);
     if (d == NULL) return -EBADF;
@@ -188,16 +220,56 @@ EXPORT int gort_close(int fd) {
     int r = retire(d, seq, &woken);
     if (r == 0) {
         m = wait_for_calls(m, d, fd, &place);
-        r = give_back(d, fd, place, &spare, &woken);
+        spare = spare_of(d, fd, &woken);
+        r = give_back(d, fd, place);
         wake_list(m, &woken);
-    } else {
-        spare = -1;
     }
-    bool announce = is_goroutine(m) && unfinished(m) == NULL;
+    int late = close_slowly(m, spare);
+    return r == 0 ? late : r;
+}
+
+/* ---- the hook's ------------------------------------------------------------------------------- */
+
+/* Steps 1 and 2 without a placeholder. */
+static int retire_all(M **m, Desc *d, GList *woken) {
+    int r = retire(d, desc_seq(d), woken);
+    if (r < 0) return r;
+    *m = wait_until_none(*m, d, -1, calls_inside);
+    *m = wait_until_none(*m, d, -1, calls_asleep);
+    return 0;
+}
+
+int desc_replace(int from, int fd, int flags) {
+    GList woken = {0};
+    Desc *d = desc_of(fd);
+    int r = (int)sys6(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0), spare = -1;
+    if (r < 0 || d == NULL) return -EBADF; /* and fd is left alone */
+    tsan_release(&io_order);
+    M *m = enter();
+    r = retire_all(&m, d, &woken);
+    if (r == 0) {
+        spare = spare_of(d, fd, &woken);
+        r = give_to(d, fd, from, flags);
+        wake_list(m, &woken);
+    }
+    close_slowly(m, spare);
+    return r;
+}
+
+int desc_shut(int fd) {
+    GList woken = {0};
+    Desc *d = desc_of(fd);
+    if (d == NULL) return -EBADF;
+    M *m = enter();
+    int r = retire_all(&m, d, &woken);
+    if (r == 0) {
+        if (load_seq(&uring_standing)) uring_submit(&woken);
+        lock(&d->lock, RANK_POLL);
+        forget_locked(d, fd);
+        add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+        unlock(&d->lock);
+    }
+    wake_list(m, &woken);
     leave(m);
-    if (spare >= 0) {
-        int late = close_slowly(spare, announce);
-        if (r == 0) r = late;
-    }
     return r;
 }

@@ -87,6 +87,7 @@ static bool through_uring(Call *c, int op, long *result) {
 
 static long slowly(Call *c, int op) {
     long r;
+    desc_note(c->fd); /* a close has to know of it */
     return through_uring(c, op, &r) ? r : on_this_thread(c, op);
 }
 

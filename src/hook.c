@@ -6,6 +6,7 @@
  * libraries cost more than all that they look at.
  */
 #include "hook.h"
+#include "close.h"
 #include "exit_hook.h"
 #include "io.h"
 #include "m.h"
@@ -22,11 +23,14 @@ static void unlock_(Lock *l) { unlock(l); }
 
 static bool *tell_retakes; /* the hook's; NULL: there is none */
 
+static int hook_pid; /* of the process that runs goroutines */
+
 void hook_begin(void) {
+    hook_pid = os_getpid();
     if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
 }
 
-static void attach(bool *retakes, uint8_t *notes) {
+static void attach(bool *retakes, DescNote *notes) {
     tell_retakes = retakes;
     hook_begin();
     store_rlx(&desc_notes, notes);
@@ -61,6 +65,19 @@ static void forget(int fd) {
     leave(m);
 }
 
+/* Any thread, wherever it is. CLOSE_NOW: on a goroutine that may park, inside of gort_blocking, or on a plain thread. */
+static int may_close(void) {
+    M *m = getm();
+    if (in_forked_child() || os_getpid() != hook_pid) return CLOSE_CHILD;
+    if (m == NULL) return CLOSE_NOW;
+    if (m->plain) return m->locks == 0 ? CLOSE_NOW : CLOSE_BEHIND;
+    bool handler = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)m->altstack < ALT_STACK;
+    if (m->curg == NULL || handler) return CLOSE_BEHIND;
+    uint32_t status = load_rlx(&m->curg->status);
+    bool blocking = m->locks == 1 && m->p == NULL && status == G_SYSCALL;
+    return blocking || (m->locks == 0 && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;
+}
+
 EXPORT const HookCore *gort_hook_core(void) {
     static HookCore core = {
         .size = sizeof(HookCore),
@@ -80,6 +97,16 @@ EXPORT const HookCore *gort_hook_core(void) {
         .taken = &sched.taken,
         .looks = &sched.looks,
         .forget = forget,
+        .may_close = may_close,
+        .replace = desc_replace,
+        .shut = desc_shut,
+        .move = hook_move,
+        .accept = hook_accept,
+        .connect = hook_connect,
+        .read_other = hook_read_other,
+        .write_other = hook_write_other,
+        .epoll = hook_epoll,
+        .poll = poll_until,
         .descs = desc_table,
         .forked = &forked_child,
     };

@@ -5,9 +5,14 @@
 #ifndef HOOK_H
 #define HOOK_H
 
+#include "hookio.h"
 #include "m.h"
 #include "netpoll.h"
 #include "sched.h"
+
+/* How a number that the runtime knows is closed: with its locks; behind its back, as a signal handler may have
+ * interrupted it; or not for it at all, in a child, which has descriptors of its own, and by vfork our memory. */
+enum { CLOSE_NOW, CLOSE_BEHIND, CLOSE_CHILD };
 
 typedef struct HookCore {
     size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
@@ -32,16 +37,29 @@ typedef struct HookCore {
 
     /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an unannounced call
      * may sleep in the kernel, since the monitor takes the P; notes: for desc_note(). */
-    void (*attach)(bool *retakes, uint8_t *notes);
+    void (*attach)(bool *retakes, DescNote *notes);
     /* Likewise. end: the current goroutine ends, and has values (Stack.values); forked: in a child, those of the goroutine
      * that forked. */
     void (*attach_values)(void (*end)(void), void (*forked)(void *values));
     const uint32_t *taken;  /* how many threads sleep so now */
     const uint32_t *looks;  /* how often the monitor has looked */
 
-    /* Descriptors. forget: the number is another file from now on. */
+    /* Descriptors. forget: the number is another file from now on. may_close: CLOSE_... of the calling thread, for
+     * gort_close, replace and shut (close.h). */
     void (*forget)(int fd);
+    int (*may_close)(void);
+    int (*replace)(int from, int fd, int flags);
+    int (*shut)(int fd);
     Chunk *const *descs; /* for desc_known() */
+
+    /* Calls that wait: hookio.h, and poll.c's. */
+    long (*move)(const HookMove *v);
+    long (*accept)(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline);
+    long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline);
+    long (*read_other)(int fd, const struct iovec *iov, int n);
+    long (*write_other)(const HookMove *v, bool in_pieces);
+    long (*epoll)(int fd, struct epoll_event *events, int max, int64_t deadline);
+    int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;
 
 const HookCore *gort_hook_core(void);

@@ -37,6 +37,7 @@ struct Call {
     M *m;
     Desc *d;
     uint32_t seq;    /* of the entry, when the call began */
+    uint32_t life;   /* of the number, when the hook's call began (desc_notes); 0: ask when this one begins */
     uint32_t edges;  /* of its direction, before the attempt */
     int64_t pause;   /* paced: how long the next pause is */
 };
@@ -131,6 +132,10 @@ void wake_list(M *m, GList *list);
 
 #define sys6(nr, a, b, c, d, e, f)                                                                 \
     os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* poll.c: gort_poll with a deadline. Outside of any section. */
+struct pollfd;
+int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
 /* iotry.c */
 attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,

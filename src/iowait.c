@@ -176,6 +176,15 @@ NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
     wake_list(m, &list);
 }
 
+/* Closed where the runtime's locks could not be had, or before the entry was asked for its sequence: the hook's
+ * table knows. */
+static bool same_life(Call *c) {
+    DescNote *note = desc_note_of(c->fd);
+    if (likely(note == NULL)) return true;
+    if (c->life == 0) c->life = note_life(note);
+    return load_rlx(&note->life) == c->life;
+}
+
 static int call_begin(Call *c) {
     if (unlikely(in_forked_child())) return -ENOTCONN;
     c->d = desc_of(c->fd);
@@ -185,7 +194,10 @@ static int call_begin(Call *c) {
     c->begun = true;
     c->retried = c->pace = false;
     c->vain = 0;
-    if (likely(call_ref(c))) return 0;
+    if (likely(call_ref(c))) {
+        if (likely(same_life(c))) return 0;
+        call_unref(c);
+    }
     leave(c->m);
     return -EBADF;
 }
@@ -201,11 +213,12 @@ static long call_end(Call *c, long r) {
 static int call_wait(Call *c, int64_t deadline) {
     call_unref(c);
     int r = is_goroutine(c->m) ? wait_goroutine(c, deadline) : wait_thread(c, deadline);
-    if (r == -EBADF || !call_ref(c)) {
-        leave(c->m);
-        return -EBADF;
+    if (r != -EBADF && call_ref(c)) {
+        if (likely(same_life(c))) return 0;
+        call_unref(c);
     }
-    return 0;
+    leave(c->m);
+    return -EBADF;
 }
 
 static long attempt(Call *c) {
@@ -213,7 +226,8 @@ static long attempt(Call *c) {
     c->edges = load_acq(&c->d->edges[c->dir]); /* before the call: step 1 of netpoll.c */
     if (c->dir == DIR_WRITE) tsan_release(&io_order);
     do r = c->attempt(c);
-    while (r == -EINTR);
+    while (r == -EINTR && !call_closed(c)); /* one that slept has let the number go */
+    if (unlikely(r == -EINTR)) r = -EBADF;
     if (c->dir == DIR_READ && r >= 0) tsan_acquire(&io_order);
     return r;
 }

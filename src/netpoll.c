@@ -63,7 +63,7 @@
 #define LOOK_OFTEN GORT_MS
 
 Chunk *desc_table[CHUNKS];
-uint8_t *desc_notes;
+DescNote *desc_notes;
 static uint32_t chunks_end;  /* atomic: one past the highest in use */
 
 static Lock pass_lock;

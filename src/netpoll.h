@@ -113,14 +113,36 @@ INLINE void waiter_link(WaitQueue *q, Waiter *w, bool front) {
 }
 void waiter_unlink(WaitQueue *q, Waiter *w);
 int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
-/* For libgort-hook.so, which sees every close: something is known here of that number in this life of it, so
- * closing it needs gort_close. One byte each, in a table of the hook's; NULL: there is no hook. */
-extern uint8_t *desc_notes;
+/* For libgort-hook.so, which sees closes: `used` says that something is known here of that number in this life of it,
+ * so closing it needs gort_close. `life` goes on with every close, by whomever, and is never 0 for a number on which a
+ * call has begun (src/hook/hints.h). In a table of the hook's; NULL: there is no hook. */
+typedef struct DescNote {
+    uint8_t used;
+    uint8_t of_the_hook[15];
+    uint32_t life; /* atomic */
+} ALIGNED(32) DescNote;
+extern DescNote *desc_notes;
 #define DESC_NOTES 65536
-#define DESC_NOTES_APART 16
+INLINE DescNote *desc_note_of(int fd) { /* NULL: there is none */
+    DescNote *first = load_rlx(&desc_notes);
+    return unlikely(first != NULL) && (unsigned)fd < DESC_NOTES ? &first[fd] : NULL;
+}
 INLINE void desc_note(int fd) {
-    uint8_t *first = load_rlx(&desc_notes);
-    if (unlikely(first != NULL) && (unsigned)fd < DESC_NOTES) store_rlx(&first[fd * DESC_NOTES_APART], 1);
+    DescNote *note = desc_note_of(fd);
+    if (note) store_rlx(&note->used, 1);
+}
+INLINE void note_ends(DescNote *note) { store_rlx(&note->life, load_rlx(&note->life) + 1); }
+INLINE uint32_t note_life(DescNote *note) {
+    uint32_t life = load_rlx(&note->life);
+    if (unlikely(life == 0)) store_rlx(&note->life, life = 1);
+    return life;
+}
+/* The number is given back. */
+INLINE void desc_note_end(int fd) {
+    DescNote *note = desc_note_of(fd);
+    if (note == NULL) return;
+    note_ends(note);
+    store_rlx(&note->used, 0);
 }
 
 /* Parks on an old registration: look again soon. One that is marked need not be marked again: the passes that

@@ -201,8 +201,7 @@ static int64_t deadline_of(int timeout_ms) {
     return timeout_ms < 0 ? GORT_FOREVER : timeout_ms == 0 ? 0 : time_after(os_now(), timeout_ms * GORT_MS);
 }
 
-EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
-    if (in_forked_child()) return -ENOTCONN;
+int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
     Watch few[FEW];
     Poll p = {.fds = fds, .n = n, .watch = few};
     if (n > 1 << 24) return -EINVAL;
@@ -212,7 +211,12 @@ EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
         *gort_errno_location() = saved;
         if (p.watch == NULL) return -ENOMEM;
     }
-    int r = begin(&p, deadline_of(timeout_ms));
+    int r = begin(&p, deadline);
     if (p.watch != few) free(p.watch);
     return r;
+}
+
+EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
+    if (in_forked_child()) return -ENOTCONN;
+    return poll_until(fds, n, deadline_of(timeout_ms));
 }

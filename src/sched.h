@@ -164,6 +164,10 @@ INLINE bool in_forked_child(void) { return unlikely(forked_child); }
  * left. Returns the M. For files, resolvers. */
 M *block_begin(M *m);
 M *block_end(M *m);
+/* Likewise, for what is expected to be short: the P stays until the monitor takes it. A goroutine that is not pinned,
+ * section depth 1, or a plain thread. */
+M *syscall_begin(M *m);
+M *syscall_end(M *m);
 
 INLINE int64_t coarse_now(void) { return load_rlx(&sched.coarse); }
 

@@ -6,7 +6,7 @@
  * O_NONBLOCK. Those are called as they are. Where one waits after all, its peer's backlog
  * being full, it blocks a thread: the monitor takes the P, and the next ones go the long way.
  *
- * The long way sets O_NONBLOCK for the moment of the call and takes it back before it waits: nobody
+ * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and takes it back before it waits: nobody
  * else uses a socket that is not yet connected.
  *
  * A timeout of the socket shows as the kernel shows it: EINPROGRESS.
@@ -60,41 +60,6 @@ static COLD long waited(M *m, int fd, long r) {
 
 /* ---- the long way --------------------------------------------------------------------------- */
 
-/* The connection is under way: 0, or how it ended. */
-static long connected(int fd, int64_t deadline) {
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    for (;;) {
-        int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, gort_now());
-        int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
-        int r = gort_poll(&p, 1, ms);
-        if (r < 0) return r;
-        if (r == 0 && left == 0) return -EINPROGRESS;
-        if (r == 0) continue;
-        int error = 0;
-        socklen_t len = sizeof error;
-        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) return -get_errno();
-        return -error;
-    }
-}
-
-/* -errno. Nobody else uses a socket that is not yet connected. */
-static long connect_now(int fd, const struct sockaddr *sa, socklen_t len, long flags) {
-    sys(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
-    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
-    sys(SYS_fcntl, fd, F_SETFL, flags, 0, 0, 0);
-    return r;
-}
-
-/* A unix socket whose peer's backlog is full: nothing tells when it is not. */
-static long connect_again(int fd, const struct sockaddr *sa, socklen_t len, long flags, int64_t deadline) {
-    for (int64_t pause = 50 * GORT_US;; pause = pause * 2 > 10 * GORT_MS ? 10 * GORT_MS : pause * 2) {
-        if (deadline != GORT_FOREVER && gort_now() >= deadline) return -EAGAIN;
-        gort_sleep(pause);
-        long r = connect_now(fd, sa, len, flags);
-        if (r != -EAGAIN) return r;
-    }
-}
-
 static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len) {
     if (!here()) return libc(connect)(fd, sa, len);
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
@@ -103,27 +68,30 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     Stay s;
     stay(&s);
     if (!fresh(fd, flags_hint(fd))) core->forget(fd);
-    long r = connect_now(fd, sa, len, flags);
-    if (r == -EINPROGRESS || r == -EALREADY) r = connected(fd, socket_deadline(fd, SO_SNDTIMEO));
-    else if (r == -EAGAIN) r = connect_again(fd, sa, len, flags, socket_deadline(fd, SO_SNDTIMEO));
-    return (int)result(&s, r);
+    return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO)));
+}
+
+/* A call that was made as it is was interrupted: a goroutine's is not. */
+static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
+    return life_goes_on(fd, life) ? connect_long(fd, sa, len) : (int)failed(-EBADF);
 }
 
 /* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any other goes on, and says
  * EALREADY. */
 static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len);
-    uint32_t looks = load_rlx(known.looks);
+    uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
     if (slept(m, looks)) r = waited(m, fd, r);
-    return likely(r >= 0) ? 0 : r == -EINTR ? connect_long(fd, sa, len) : (int)failed(r);
+    return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
 }
 
 /* A socket of ours without connections, or with O_NONBLOCK: nothing to wait for. */
 static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
+    uint32_t life = life_of(fd);
     long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
     if (was_taken(m)) r = waited(m, fd, r);
-    return likely(r >= 0) ? 0 : r == -EINTR ? connect_long(fd, sa, len) : (int)failed(r);
+    return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
 }
 
 HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {

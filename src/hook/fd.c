@@ -2,8 +2,9 @@
  * Numbers that change hands: close, dup, dup2, dup3; and fcntl, for its locks.
  *
  * A number that the runtime knows is closed by gort_close, so that nothing of it is taken for its
- * next owner's. Whoever waits on it in a hooked call gets EBADF. The runtime says so in the number's hint (desc_note):
- * whatever else is closed has been looked at once.
+ * next owner's, on whatever thread; likewise what dup2 ends. Whoever waits on it in a hooked call gets EBADF. The runtime
+ * says so in the number's hint (desc_note): whatever else is closed has been looked at once. closing.c has the other
+ * ways to close.
  *
  * fcntl needs no care for O_NONBLOCK, which the hook never changes (kind.c); it is noted when it is
  * set, as a hint that a call will not wait.
@@ -13,24 +14,28 @@
 /* A child of vfork has our memory and descriptors of its own: the runtime's are not to be touched. */
 static bool is_child(M *m) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0) != m->tid; }
 
-static COLD int close_known(int fd) {
-    M *m = here();
-    if (m == NULL || is_child(m) || !desc_known(known.descs, fd)) return libc(close)(fd);
+/* The runtime knows the number. Where its locks cannot be had (a signal handler) whoever waits finds out by `life`. */
+COLD int close_known(int fd) {
+    int how = core->may_close();
+    if (how == CLOSE_BEHIND && (unsigned)fd < KINDS) life_ends(&fd_hints[fd]);
+    if (how != CLOSE_NOW) return libc(close)(fd);
     if ((unsigned)fd < KINDS) hint_forget(&fd_hints[fd]);
+    if (!here()) return (int)returned(gort_close(fd));
     Stay s;
     stay(&s);
     return (int)result(&s, gort_close(fd));
 }
 
+/* `used` is looked at twice: a child of vfork is not to end the life of what the runtime knows, and somebody may have begun
+ * to use it since. */
 HOOK int close(int fd) {
-    if (unlikely((unsigned)fd >= KINDS)) return close_known(fd);
+    if (unlikely((unsigned)fd >= KINDS)) return core ? close_known(fd) : libc(close)(fd);
     Hint *h = &fd_hints[fd];
-    if (!runner(close)) {
-        hint_forget(h);
-        return libc(close)(fd);
-    }
+    if (unlikely(load_rlx(&h->used))) return close_known(fd);
+    life_ends(h);
     if (unlikely(load_rlx(&h->used))) return close_known(fd);
     hint_forget(h);
+    if (!runner(close)) return libc(close)(fd);
     return (int)returned(sys(SYS_close, fd, 0, 0, 0, 0, 0));
 }
 
@@ -41,6 +46,13 @@ static NOINLINE void forget(int fd) {
     stay(&s);
     core->forget(fd);
     stay_end(&s);
+}
+
+COLD bool hint_stale(int fd) {
+    if (core->may_close() == CLOSE_CHILD) return false;
+    life_ends(&fd_hints[fd]);
+    forget(fd);
+    return true;
 }
 
 COLD void settle_fresh(int fd) {
@@ -68,24 +80,43 @@ INLINE int copied(long fd, int from) {
 }
 
 /* Onto a number that may be open: what the runtime knew about that is over. */
-static int copied_to(long fd, int from) {
-    if (fd >= 0 && unlikely(fd < KINDS ? load_rlx(&fd_hints[fd].used) : desc_known(known.descs, (int)fd))) forget((int)fd);
-    return copied(fd, from);
+static COLD int replaced(int fd, int to, int flags) {
+    int r;
+    if (!here()) {
+        r = (int)returned(core->replace(fd, to, flags));
+    } else {
+        Stay s;
+        stay(&s);
+        r = (int)result(&s, core->replace(fd, to, flags));
+    }
+    return r < 0 ? r : copied(r, fd);
+}
+
+static bool is_known(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL; }
+
+/* How `to` is to be ended. Where it is not for the runtime to do, its life is over; but for a child's. */
+INLINE int ending_of(int to) {
+    int how = likely(!is_known(to)) ? CLOSE_BEHIND : core->may_close();
+    if (likely(how == CLOSE_BEHIND) && (unsigned)to < KINDS) life_ends(&fd_hints[to]);
+    if (likely(how != CLOSE_BEHIND || !is_known(to))) return how;
+    return core->may_close(); /* somebody has begun to use it since */
+}
+
+INLINE int dup_to(M *m, int fd, int to, int flags) {
+    int how = ending_of(to);
+    if (unlikely(how == CLOSE_NOW)) return replaced(fd, to, flags);
+    long r = sys(SYS_dup3, fd, to, flags, 0, 0, 0);
+    if (unlikely(how == CLOSE_CHILD)) return (int)returned(r);
+    if (m) return copied(r, fd);
+    if (r >= 0 && (unsigned)to < KINDS) hint_forget(&fd_hints[to]);
+    return (int)returned(r);
 }
 
 HOOK int dup(int fd) { return runner(dup) ? copied(sys(SYS_dup, fd, 0, 0, 0, 0, 0), fd) : libc(dup)(fd); }
 
-HOOK int dup2(int fd, int to) {
-    if (!runner(dup2) || fd == to) return libc(dup2)(fd, to);
-#ifdef SYS_dup2
-    return copied_to(sys(SYS_dup2, fd, to, 0, 0, 0, 0), fd);
-#else
-    return copied_to(sys(SYS_dup3, fd, to, 0, 0, 0, 0), fd);
-#endif
-}
-
+HOOK int dup2(int fd, int to) { return fd == to ? libc(dup2)(fd, to) : dup_to(runner(dup2), fd, to, 0); }
 HOOK int dup3(int fd, int to, int flags) {
-    return runner(dup3) ? copied_to(sys(SYS_dup3, fd, to, flags, 0, 0, 0), fd) : libc(dup3)(fd, to, flags);
+    return fd == to ? libc(dup3)(fd, to, flags) : dup_to(runner(dup3), fd, to, flags);
 }
 
 typedef struct Locking {

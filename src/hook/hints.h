@@ -1,7 +1,7 @@
 /*
  * What is remembered of a descriptor. Part of inside.h; kind.c has the essay on kinds, hot.c on what is HOT.
  *
- * A Hint is 16 bytes for each number, atomic loads and stores of its parts, and nothing but hints: where
+ * A Hint is 20 bytes for each number, atomic loads and stores of its parts, and nothing but hints: where
  * one has become wrong behind our back, a call is refused by the kernel and looked at again, or a thread waits
  * for once and the monitor takes its P. So a number that is born costs one store, and one that is closed one
  * look.
@@ -13,6 +13,14 @@
  * tried as of old; a writer whose tries have all found room is HOT then (HINT_ROOM), and counts on. Whoever learns that it was wrong (a child reads from the same pipe, a plain thread
  * does) no longer trusts the pipe (hot_slept). A reader takes its bytes before its call, so that two of them do not
  * both rely on one message. Of an eventfd, peer says that it was written since it was last read.
+ *
+ * Lives. `life` is no hint: it goes on with every close of the number, before the kernel is asked to close it, on whatever
+ * thread. A call that has done something that others can see (a part of a write), or has slept, and goes on with the
+ * number takes it before and compares it after that: it is the same file still, or the call ends with what it has. Then
+ * `used` is set, and every later close comes by way of gort_close, which waits for calls. That the two sides do not
+ * both miss each other (a write that goes on: used, then life; a close: life, then used) is seen to by the write, which is the
+ * rare one, with a membarrier (hookio.c). A call that has done nothing and not slept need not care: nobody can tell that
+ * it has not begun later, on the number's next file.
  */
 #ifndef HOOK_HINTS_H
 #define HOOK_HINTS_H
@@ -20,7 +28,7 @@
 /* From HOT on: called as it is where something is expected there. */
 enum { KIND_UNKNOWN, KIND_SOCKET, KIND_NOWAIT, KIND_OTHER, KIND_PLAIN, KIND_HOT, KIND_PIPE, KIND_EVENT };
 enum { READING, WRITING };
-typedef struct Hint {
+typedef struct Hint { /* half a cache line */
     union {
         struct { /* kind and mistakes: for each direction */
             uint8_t used;        /* the core's, first of all: it knows the number (desc_note) */
@@ -35,8 +43,10 @@ typedef struct Hint {
         uint32_t streak[2]; /* tries since the last that would have blocked */
         uint64_t streaks;
     };
-} ALIGNED(16) Hint;
-_Static_assert(sizeof(Hint) == DESC_NOTES_APART && offsetof(Hint, used) == 0, "desc_note()");
+    uint32_t life; /* the core's, too (DescNote) */
+} ALIGNED(32) Hint;
+_Static_assert(sizeof(Hint) == sizeof(DescNote) && offsetof(Hint, used) == offsetof(DescNote, used) &&
+                   offsetof(Hint, life) == offsetof(DescNote, life), "");
 enum {
     HINT_BORN = 1,     /* a socket made here: the runtime knows nothing of an earlier file */
     HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
@@ -72,15 +82,27 @@ INLINE void flags_take(int fd, int flags) {
     if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags & ~flags));
 }
 
-/* The number is another file from now on, of which this is known. */
+/* The life of the number, for a call that begins; 0: it has none (a number beyond the table is always `used`). */
+INLINE uint32_t life_of(int fd) {
+    return (unsigned)fd < KINDS ? note_life((DescNote *)(void *)&fd_hints[fd]) : 0;
+}
+INLINE bool life_goes_on(int fd, uint32_t life) { return (unsigned)fd >= KINDS || load_rlx(&fd_hints[fd].life) == life; }
+INLINE void life_ends(Hint *h) {
+    store_rlx(&h->life, load_rlx(&h->life) + 1);
+    fence_compiler(); /* then `used` is read: see above */
+}
+
+/* The number is another file from now on, of which this is known. One that somebody waits on was closed unseen. */
+COLD bool hint_stale(int fd); /* false: a child's number, of which nothing is noted */
 INLINE void hint_born(int fd, uint64_t what) {
     if (unlikely((unsigned)fd >= KINDS)) return;
-    store_rlx(&fd_hints[fd].what, what | WHAT(HINT_FRESH, 0, 0));
-    store_rlx(&fd_hints[fd].streaks, 0);
+    Hint *h = &fd_hints[fd];
+    if (unlikely(load_rlx(&h->used)) && !hint_stale(fd)) return;
+    store_rlx(&h->what, what | WHAT(HINT_FRESH, 0, 0));
+    store_rlx(&h->streaks, 0);
 }
-/* The number is given back. Where nothing was known nothing is written: the table stays untouched memory. */
+/* The number is given back. */
 INLINE void hint_forget(Hint *h) {
-    if ((load_rlx(&h->what) | load_rlx(&h->streaks)) == 0) return;
     store_rlx(&h->what, 0);
     store_rlx(&h->streaks, 0);
 }

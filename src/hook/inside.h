@@ -39,6 +39,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -61,6 +62,7 @@
 #define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
 #define BORN_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
 #define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
+#define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
 #define PROCESS_FAMILY(X) X(waitpid) X(system)
 #define MUTEX_FAMILY(X)                                                                            \
@@ -81,7 +83,7 @@
 #define EVERY_FAMILY(X)                                                                            \
     STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
     FD_FAMILY(X)                                                                                   \
-    FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
+    CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
     THREAD_FAMILY(X) KEY_FAMILY(X) FUTEX_FAMILY(X) COND_FAMILY(X) /* last: real.c */
 
 /* libc's own functions, each beside what its test needs. Before the loader has run our constructor they are not
@@ -194,6 +196,7 @@ INLINE long poll_many(struct pollfd *fds, unsigned long n) {
 #endif
 }
 long poll_now(int fd, short events);
+COLD int close_known(int fd); /* fd.c: by gort_close, where that can be */
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
 int64_t after(int64_t ns);      /* a deadline, from now on */

@@ -11,29 +11,12 @@
 
 static int64_t after_ms(int ms) { return ms < 0 ? GORT_FOREVER : after(ms * GORT_MS); }
 
-/* How long gort_poll may wait at most, rounded up; -1: for ever. */
-static int ms_until(int64_t deadline) {
-    if (deadline == GORT_FOREVER) return -1;
-    int64_t left = time_left(deadline, gort_now());
-    if (left == 0) return 0;
-    return left / GORT_MS > 1000000000 ? 1000000000 : (int)((left + GORT_MS - 1) / GORT_MS);
-}
-
 static bool duration(const struct timespec *ts, int64_t *deadline) {
     *deadline = GORT_FOREVER;
     if (ts == NULL) return true;
     if (ts->tv_sec < 0 || !valid_time(ts)) return false;
     if (ts->tv_sec < GORT_FOREVER / GORT_SEC / 2) *deadline = after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
     return true;
-}
-
-/* A count, or -errno. */
-static long poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
-    for (;;) {
-        int ms = ms_until(deadline);
-        int r = gort_poll(fds, n, ms);
-        if (r != 0 || ms == 0) return r;
-    }
 }
 
 HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
@@ -43,7 +26,7 @@ HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
     if (!here()) return libc(poll)(fds, n, timeout);
     Stay s;
     stay(&s);
-    return (int)result(&s, poll_until(fds, n, after_ms(timeout)));
+    return (int)result(&s, core->poll(fds, n, after_ms(timeout)));
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
@@ -84,7 +67,7 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
         stay_end(&s);
         return r;
     }
-    return (int)result(&s, poll_until(fds, n, deadline));
+    return (int)result(&s, core->poll(fds, n, deadline));
 }
 
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask, size_t size);
@@ -95,55 +78,130 @@ HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, co
 
 /* ---- select --------------------------------------------------------------------------------- */
 
-static bool in(const fd_set *set, int fd) {
-    return set && ((const unsigned long *)(const void *)set)[fd / 64] >> fd % 64 & 1;
-}
-static void put(fd_set *set, int fd, bool on) {
-    if (set == NULL) return;
-    unsigned long *word = &((unsigned long *)(void *)set)[fd / 64], bit = 1UL << fd % 64;
-    *word = on ? *word | bit : *word & ~bit;
+/* The kernel reads a set up to n or the end of its table of descriptors, whichever comes first, and what stands behind is
+ * nobody's. So it is asked first, with the caller's own sets; they are kept, for the wait and for poll. Only where n is
+ * larger than an fd_set it has to be found out where the table ends (table_end). */
+#define WORD 64
+enum { READS, WRITES, URGENT, SETS };
+typedef struct Sets {
+    int n;
+    size_t words;
+    unsigned long *set[SETS];  /* the caller's; NULL: none */
+    unsigned long *kept[SETS]; /* as they were */
+    unsigned long few[SETS * FD_SETSIZE / WORD];
+} Sets;
+
+static long select_now(int n, void *r, void *w, void *e) {
+    struct timespec none = {0, 0};
+    return sys(SYS_pselect6, n, r, w, e, &none, NULL);
 }
 
-static nfds_t to_poll(struct pollfd *fds, int n, fd_set *r, fd_set *w, fd_set *e) {
+/* In the kernel's table a number that is not open is an error; behind it, nothing. */
+static bool in_table(int fd) {
+    if (sys(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0) return true;
+    unsigned long *set = calloc((size_t)fd / WORD + 1, sizeof *set);
+    if (set == NULL) return false;
+    set[fd / WORD] = 1UL << fd % WORD;
+    long r = select_now(fd + 1, set, NULL, NULL);
+    free(set);
+    return r != 0;
+}
+
+/* n, or where the table ends before that; its sizes are powers of two. */
+static int table_end(int n) {
+    for (long size = WORD; size < n; size *= 2)
+        if (!in_table((int)size)) return (int)size;
+    return n;
+}
+
+static bool sets_keep(Sets *s, int n, fd_set *r, fd_set *w, fd_set *e) {
+    fd_set *sets[SETS] = {r, w, e};
+    s->n = n > FD_SETSIZE ? table_end(n) : n;
+    s->words = ((size_t)s->n + WORD - 1) / WORD;
+    unsigned long *at = s->few;
+    if (s->words > FD_SETSIZE / WORD && (at = malloc(SETS * s->words * sizeof *at)) == NULL) return false;
+    for (int i = 0; i < SETS; i++, at += s->words) {
+        s->set[i] = (unsigned long *)(void *)sets[i];
+        s->kept[i] = at;
+        for (size_t k = 0; k < s->words; k++) at[k] = sets[i] ? s->set[i][k] : 0;
+    }
+    return true;
+}
+static void sets_free(Sets *s) {
+    if (s->kept[0] != s->few) free(s->kept[0]);
+}
+static void sets_restore(Sets *s) {
+    for (int i = 0; i < SETS; i++)
+        for (size_t k = 0; s->set[i] && k < s->words; k++) s->set[i][k] = s->kept[i][k];
+}
+
+static nfds_t to_poll(struct pollfd *fds, const Sets *s) {
+    static const short events[SETS] = {POLLIN | POLLRDNORM | POLLRDBAND, POLLOUT | POLLWRNORM | POLLWRBAND, POLLPRI};
     nfds_t k = 0;
-    for (int fd = 0; fd < n; fd++) {
-        short events = 0;
-        if (in(r, fd)) events |= POLLIN | POLLRDNORM | POLLRDBAND;
-        if (in(w, fd)) events |= POLLOUT | POLLWRNORM | POLLWRBAND;
-        if (in(e, fd)) events |= POLLPRI;
-        if (events && fds) fds[k] = (struct pollfd){.fd = fd, .events = events};
-        k += events != 0;
+    for (int fd = 0; fd < s->n; fd++) {
+        short want = 0;
+        for (int i = 0; i < SETS; i++)
+            if (s->kept[i][fd / WORD] >> fd % WORD & 1) want |= events[i];
+        if (want && fds) fds[k] = (struct pollfd){.fd = fd, .events = want};
+        k += want != 0;
     }
     return k;
 }
 
-/* The sets as select leaves them: a count, or -EBADF with the sets as they were. */
-static long from_poll(const struct pollfd *fds, nfds_t n, fd_set *r, fd_set *w, fd_set *e) {
+static long put(unsigned long *set, int fd, bool on) {
+    if (on) set[fd / WORD] |= 1UL << fd % WORD;
+    return on;
+}
+
+/* The sets, empty, as select leaves them: a count. */
+static long from_poll(Sets *s, const struct pollfd *fds, nfds_t n) {
     long bits = 0;
-    for (nfds_t i = 0; i < n; i++)
-        if (fds[i].revents & POLLNVAL) return -EBADF;
     for (nfds_t i = 0; i < n; i++) {
         short got = fds[i].revents, want = fds[i].events;
-        bool readable = (want & POLLIN) && (got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
-        bool writable = (want & POLLOUT) && (got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
-        bool urgent = (want & POLLPRI) && (got & POLLPRI);
-        if (want & POLLIN) put(r, fds[i].fd, readable);
-        if (want & POLLOUT) put(w, fds[i].fd, writable);
-        if (want & POLLPRI) put(e, fds[i].fd, urgent);
-        bits += readable + writable + urgent;
+        if (want & POLLIN) bits += put(s->set[READS], fds[i].fd, got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
+        if (want & POLLOUT) bits += put(s->set[WRITES], fds[i].fd, got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
+        if (want & POLLPRI) bits += put(s->set[URGENT], fds[i].fd, got & POLLPRI);
     }
     return bits;
 }
 
-static long select_until(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
+/* What stands in a set behind the end of the table is not waited for. -EBADF: it is a number that is not open. */
+static long leave_out(struct pollfd *fds, nfds_t n) {
+    if (poll_many(fds, n) <= 0) return 0;
+    for (nfds_t i = 0; i < n; i++) {
+        if (!(fds[i].revents & POLLNVAL)) continue;
+        if (in_table(fds[i].fd)) return -EBADF;
+        fds[i].fd = -1;
+    }
+    return 0;
+}
+
+/* Nothing is ready: the sets are empty. */
+static long select_wait(Sets *s, int64_t deadline) {
     struct pollfd few[FEW], *fds = few;
-    nfds_t k = to_poll(NULL, n, r, w, e);
+    nfds_t k = to_poll(NULL, s);
     if (k > FEW && (fds = malloc(k * sizeof *fds)) == NULL) return -ENOMEM;
-    to_poll(fds, n, r, w, e);
-    long result = poll_until(fds, k, deadline);
-    if (result >= 0) result = from_poll(fds, k, r, w, e);
+    to_poll(fds, s);
+    long r = leave_out(fds, k);
+    if (r == 0) r = core->poll(fds, k, deadline);
+    if (r > 0) r = from_poll(s, fds, k);
+    if (r < 0) sets_restore(s);
     if (fds != few) free(fds);
-    return result;
+    return r;
+}
+
+static long select_until(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
+    Sets s;
+    if (!sets_keep(&s, n, r, w, e)) return -ENOMEM;
+    long done = select_now(s.n, r, w, e);
+    if (done == 0 && deadline > gort_now()) {
+        Stay stays;
+        stay(&stays);
+        done = select_wait(&s, deadline);
+        stay_end(&stays);
+    }
+    sets_free(&s);
+    return done;
 }
 
 HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e, struct timeval *restrict tv) {
@@ -151,16 +209,15 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     int64_t deadline = GORT_FOREVER;
     if (tv) {
         if (tv->tv_sec < 0 || tv->tv_usec < 0) return (int)returned(-EINVAL);
-        if (tv->tv_sec < GORT_FOREVER / GORT_SEC / 2) deadline = after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
+        if (tv->tv_sec < GORT_FOREVER / GORT_SEC / 2 && tv->tv_usec < GORT_FOREVER / GORT_US / 2)
+            deadline = after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
     }
-    Stay s;
-    stay(&s);
     long done = select_until(n, r, w, e, deadline);
-    if (tv && done >= 0) { /* Linux: what is left */
-        int64_t left = deadline == GORT_FOREVER ? 0 : time_left(deadline, gort_now());
+    if (tv && done >= 0 && deadline != GORT_FOREVER) { /* Linux: what is left */
+        int64_t left = time_left(deadline, gort_now());
         *tv = (struct timeval){.tv_sec = left / GORT_SEC, .tv_usec = left % GORT_SEC / GORT_US};
     }
-    return (int)result(&s, done);
+    return (int)returned(done);
 }
 
 static long pselect_blocking(void *arg) {
@@ -173,15 +230,13 @@ HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict
     if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
     if (!duration(ts, &deadline)) return (int)returned(-EINVAL);
+    if (mask == NULL) return (int)returned(select_until(n, r, w, e, deadline));
+    Masked k = {.fd = n, .r = r, .w = w, .e = e, .ts = ts, .mask = mask};
     Stay s;
     stay(&s);
-    if (mask) {
-        Masked k = {.fd = n, .r = r, .w = w, .e = e, .ts = ts, .mask = mask};
-        int done = (int)gort_blocking(pselect_blocking, &k);
-        stay_end(&s);
-        return done;
-    }
-    return (int)result(&s, select_until(n, r, w, e, deadline));
+    int done = (int)gort_blocking(pselect_blocking, &k);
+    stay_end(&s);
+    return done;
 }
 
 /* ---- epoll ---------------------------------------------------------------------------------- */
@@ -199,16 +254,10 @@ HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
     long r = epoll_now(fd, events, max);
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
-    int64_t deadline = after_ms(timeout);
     Stay s;
+    settle(fd);
     stay(&s);
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        long ready = poll_until(&p, 1, deadline);
-        if (ready < 0) return (int)result(&s, ready);
-        r = epoll_now(fd, events, max);
-        if (r != 0 || ready == 0) return (int)result(&s, r);
-    }
+    return (int)result(&s, core->epoll(fd, events, max, after_ms(timeout)));
 }
 
 static long epoll_blocking(void *arg) {

@@ -56,7 +56,7 @@ static __attribute__((constructor(101))) void load(void) {
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
-        c->attach(&known.retakes, &fd_hints[0].used);
+        c->attach(&known.retakes, (DescNote *)(void *)fd_hints);
         c->attach_values(values_run_out, values_to_thread);
         known.tls = c->tls_runner;
 #define TELL(name) real.name.tls = c->tls_runner;

@@ -2,8 +2,8 @@
  * recv and send in all their forms, and accept. (connect.c has connect.)
  *
  * There is no flag that makes one accept non-blocking, and a listening socket is shared: O_NONBLOCK is
- * not ours to set. So accept asks poll first and then calls as an announced system call: should
- * another have been faster, a thread waits for the next connection, and nothing is lost. One that
+ * not ours to set. So accept asks poll first (hookio.c has the rest): should another have been faster, a thread
+ * waits for the next connection, and nothing is lost. One that
  * always finds a connection need not ask (hot.c), nor one whose owner set O_NONBLOCK.
  *
  * A timeout of the socket shows as the kernel shows it: EAGAIN.
@@ -93,51 +93,52 @@ static ssize_t sent(const Stay *s, long r, int flags) {
     return returned(timed(r));
 }
 
-/* The rest of a stream's bytes: to a peer that is known, and no control data any more. */
-static long send_rest(int fd, const char *buf, size_t n, int flags, size_t done, int64_t deadline) {
-    while (done < n) {
-        ssize_t r = gort_send_until(fd, buf + done, n - done, flags, deadline);
-        if (r < 0) return done > 0 ? (long)done : r;
-        done += (size_t)r;
-    }
-    return (long)done;
-}
-
-/* Where a goroutine cannot park, the thread waits. */
+/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of its own for the
+ * socket: the caller's may be another's by the next call. */
 static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
-                                socklen_t len, size_t done) {
+                                socklen_t len, size_t done, uint32_t life) {
     if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
-    ssize_t r = libc(send)(fd, (const char *)buf + done, n - done, flags);
+    int own = (int)sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+    if (own < 0) return (ssize_t)done;
+    ssize_t r = life_goes_on(fd, life) ? libc(send)(own, (const char *)buf + done, n - done, flags) : 0;
+    sys(SYS_close, own, 0, 0, 0, 0, 0);
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
-static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
-                                  socklen_t len, size_t done) {
-    if (!here()) return send_thread(fd, buf, n, flags, sa, len, done);
-    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    settle(fd);
+/* `done` bytes of it are sent, in that life of the number: the rest, as one call. */
+static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
+    HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, socket_deadline(fd, SO_SNDTIMEO)};
+    if (done == 0) settle(fd);
     Stay s;
     stay(&s);
-    long r = 0;
-    if (done == 0) r = gort_sendto_until(fd, buf, n, flags, sa, len, deadline);
-    if (r >= 0) r = send_rest(fd, buf, n, flags, done + (size_t)r, deadline);
-    return sent(&s, r, flags);
+    return sent(&s, core->move(&v), flags);
+}
+
+static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
+                                  socklen_t len, size_t done, uint32_t life) {
+    struct iovec iov = {(void *)buf, n};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_name = (void *)sa, .msg_namelen = sa ? len : 0};
+    if (done > 0 && (!life_goes_on(fd, life) || !waits(fd))) return (ssize_t)done;
+    if (!here()) return send_thread(fd, buf, n, flags, sa, len, done, life);
+    return send_on(fd, &msg, flags, done, life);
 }
 
 HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
     if (!runner(send) || flagged(flags)) return libc(send)(fd, buf, n, flags);
+    uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, NULL, 0);
     if (likely(r == (long)n)) return r;
-    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, NULL, 0, 0) : returned(r);
-    return waits(fd) ? send_wait(fd, buf, n, flags, NULL, 0, (size_t)r) : r;
+    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, NULL, 0, 0, 0) : returned(r);
+    return send_wait(fd, buf, n, flags, NULL, 0, (size_t)r, life);
 }
 
 HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa, socklen_t len) {
     if (!runner(sendto) || flagged(flags)) return libc(sendto)(fd, buf, n, flags, sa, len);
+    uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
     if (likely(r == (long)n)) return r;
-    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0) : returned(r);
-    return waits(fd) ? send_wait(fd, buf, n, flags, sa, len, (size_t)r) : r;
+    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0, 0) : returned(r);
+    return send_wait(fd, buf, n, flags, sa, len, (size_t)r, life);
 }
 
 static size_t total(const struct msghdr *msg) {
@@ -146,55 +147,21 @@ static size_t total(const struct msghdr *msg) {
     return sum;
 }
 
-static long sendmsg_rest(int fd, const struct msghdr *msg, int flags, size_t done, int64_t deadline) {
-    size_t skip = done;
-    for (size_t i = 0; i < msg->msg_iovlen; i++) {
-        const struct iovec *v = &msg->msg_iov[i];
-        size_t at = skip < v->iov_len ? skip : v->iov_len;
-        skip -= at;
-        if (at == v->iov_len) continue;
-        long r = send_rest(fd, v->iov_base, v->iov_len, flags, at, deadline);
-        if (r < 0) return done > 0 ? (long)done : r;
-        done += (size_t)r - at;
-        if ((size_t)r < v->iov_len) break;
-    }
-    return (long)done;
-}
-
-static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done) {
+static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
+    if (done > 0 && (!life_goes_on(fd, life) || !waits(fd))) return (ssize_t)done;
     if (!here()) return done > 0 ? (ssize_t)done : libc(sendmsg)(fd, msg, flags);
-    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    settle(fd);
-    Stay s;
-    stay(&s);
-    long r = 0;
-    if (done == 0) r = gort_sendmsg_until(fd, msg, flags, deadline);
-    if (r >= 0) r = sendmsg_rest(fd, msg, flags, done + (size_t)r, deadline);
-    return sent(&s, r, flags);
+    return send_on(fd, msg, flags, done, life);
 }
 
 HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
     if (!runner(sendmsg) || flagged(flags)) return libc(sendmsg)(fd, msg, flags);
+    uint32_t life = life_of(fd);
     long r = sys(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
-    if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0) : returned(r);
-    if (likely((size_t)r == total(msg)) || !waits(fd)) return r;
-    return sendmsg_wait(fd, msg, flags, (size_t)r);
+    if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0, 0) : returned(r);
+    return likely((size_t)r == total(msg)) ? r : sendmsg_wait(fd, msg, flags, (size_t)r, life);
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
-
-/* 0: a connection waits, or something else to be told by accept itself. */
-static long wait_acceptable(int fd) {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    for (;;) {
-        int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, gort_now());
-        int ms = left < 0 ? -1 : left / GORT_MS > 1000000 ? 1000000 : (int)((left + GORT_MS - 1) / GORT_MS);
-        int r = gort_poll(&p, 1, ms);
-        if (r != 0) return r < 0 ? r : 0;
-        if (left == 0) return -EAGAIN;
-    }
-}
 
 INLINE int accepted(long conn, int flags) {
     if (unlikely(conn < 0)) return (int)returned(conn);
@@ -205,24 +172,22 @@ INLINE int accepted(long conn, int flags) {
 /* Nothing waits there now. */
 static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
     hot_off(fd, READING);
-    if (!here()) return libc(accept4)(fd, sa, len, flags);
+    if (!waits(fd) || !here()) return libc(accept4)(fd, sa, len, flags);
     Stay s;
+    settle(fd);
     stay(&s);
-    long r = waits(fd) ? wait_acceptable(fd) : 0;
-    if (r < 0) return (int)result(&s, r);
-    gort_enter_syscall();
-    r = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
-    gort_exit_syscall();
+    long r = core->accept(fd, sa, len, flags, socket_deadline(fd, SO_RCVTIMEO));
     stay_end(&s);
-    return accepted(r, flags);
+    return accepted(timed(r), flags);
 }
 
 /* As it is. */
 INLINE int accept_now(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
-    uint32_t looks = load_rlx(known.looks);
+    uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     hot_done(m, fd, READING, looks);
-    return unlikely(conn == -EINTR) ? accept_wait(fd, sa, len, flags) : accepted(conn, flags);
+    if (likely(conn != -EINTR)) return accepted(conn, flags);
+    return life_goes_on(fd, life) ? accept_wait(fd, sa, len, flags) : (int)returned(-EBADF);
 }
 
 static NOINLINE int accept_ask(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {

@@ -7,6 +7,7 @@
  */
 #include "inside.h"
 
+#include <limits.h>
 #include <sys/stat.h>
 
 #ifndef RWF_NOWAIT
@@ -30,20 +31,15 @@ static bool open_for(int fd, short events) {
     return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
 }
 
-/* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. */
-static void wait_ready(int fd, short events) {
-    struct pollfd p = {.fd = fd, .events = events};
+/* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. True: it is to wait. */
+static bool not_ready(int fd, short events) {
     int dir = events == POLLIN ? READING : WRITING;
-    if (poll_many(&p, 1) != 0) {
+    if (poll_now(fd, events) != 0) {
         hot_count(fd, dir);
-        return;
+        return false;
     }
     hot_off(fd, dir);
-    if (!waits(fd) || !open_for(fd, events) || !here()) return;
-    Stay s;
-    stay(&s);
-    gort_poll(&p, 1, -1);
-    stay_end(&s);
+    return waits(fd) && open_for(fd, events) && here();
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -80,8 +76,10 @@ static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int
 }
 
 static ssize_t read_other(int fd, const struct iovec *iov, int n) {
-    wait_ready(fd, POLLIN);
-    return returned(sys(SYS_readv, fd, iov, n, 0, 0, 0));
+    if (!not_ready(fd, POLLIN)) return returned(sys(SYS_readv, fd, iov, n, 0, 0, 0));
+    Stay s;
+    stay(&s);
+    return result(&s, core->read_other(fd, iov, n));
 }
 
 static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
@@ -105,8 +103,9 @@ INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) 
 }
 
 /* A call that was made as it is gave an error, or it has waited; -EINTR: a goroutine's call is not interrupted. */
-static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited) {
+static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited, uint32_t life) {
     struct iovec iov = {buf, n};
+    if (r == -EINTR && !life_goes_on(fd, life)) return returned(-EBADF);
     if (waited) hot_slept(m, fd, READING);
     return r == -EINTR ? read_look(m, fd, &iov, 1) : returned(r);
 }
@@ -134,23 +133,25 @@ static NOINLINE ssize_t read_socket(int fd, void *buf, size_t n, M *m) {
 
 static NOINLINE ssize_t read_pipe(int fd, void *buf, size_t n, M *m) {
     if (!pipe_take(fd, n)) return read_slow(fd, buf, n, m);
+    uint32_t life = life_of(fd);
     long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
     pipe_took(fd, n, r);
-    return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m));
+    return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t read_event(int fd, void *buf, size_t n, M *m) {
     if (!event_take(fd)) return read_slow(fd, buf, n, m);
+    uint32_t life = life_of(fd);
     long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
-    return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m));
+    return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t read_hot(int fd, void *buf, size_t n, M *m) {
     if (!hot_now(m, fd, READING)) return read_slow(fd, buf, n, m);
-    uint32_t looks = load_rlx(known.looks);
+    uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
     bool waited = slept(m, looks);
-    return likely(r >= 0 && !waited) ? r : read_again(m, fd, buf, n, r, waited);
+    return likely(r >= 0 && !waited) ? r : read_again(m, fd, buf, n, r, waited, life);
 }
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
@@ -164,9 +165,22 @@ HOOK ssize_t read(int fd, void *buf, size_t n) {
     return kind == KIND_EVENT ? read_event(fd, buf, n, m) : read_slow(fd, buf, n, m);
 }
 
+/* Nothing is to be moved, whatever that is for this file, or it is an error: libc's. (As a message to a socket it would be an
+ * empty one, and take a whole one in.) */
+static size_t total(const struct iovec *iov, int n) {
+    size_t sum = 0;
+    for (int i = 0; i < n; i++) sum += iov[i].iov_len;
+    return sum;
+}
+static COLD bool all_empty(const struct iovec *iov, int n) { return n > IOV_MAX || total(iov, n) == 0; }
+INLINE bool is_nothing(const struct iovec *iov, int n) {
+    if (unlikely(n <= 0 || iov == NULL)) return true;
+    return unlikely(iov->iov_len == 0) && all_empty(iov, n);
+}
+
 HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
     M *m = runner(readv);
-    if (m == NULL || n <= 0) return libc(readv)(fd, iov, n);
+    if (m == NULL || is_nothing(iov, n)) return libc(readv)(fd, iov, n);
     int kind = kind_hint(fd, READING);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
     return read_any(m, fd, kind, iov, n);
@@ -194,67 +208,48 @@ INLINE long try_write(int fd, int kind, const struct iovec *iov, int n) {
     return unlikely(r == -ENOTSOCK) ? -EOPNOTSUPP : r;
 }
 
-/* What is left of iov after `done` bytes, piece by piece, until all is moved. */
-static ssize_t write_rest(int fd, const struct iovec *iov, int n, size_t done, int64_t deadline) {
-    size_t skip = done;
-    for (int i = 0; i < n; i++) {
-        size_t at = skip < iov[i].iov_len ? skip : iov[i].iov_len;
-        skip -= at;
-        while (at < iov[i].iov_len) {
-            ssize_t r = gort_write_until(fd, (char *)iov[i].iov_base + at, iov[i].iov_len - at, deadline);
-            if (r < 0) return done > 0 ? (ssize_t)done : r == -ETIMEDOUT ? -EAGAIN : r;
-            at += (size_t)r;
-            done += (size_t)r;
-        }
-    }
-    return (ssize_t)done;
-}
-
-static size_t total(const struct iovec *iov, int n) {
-    size_t sum = 0;
-    for (int i = 0; i < n; i++) sum += iov[i].iov_len;
-    return sum;
-}
-
 static bool is_pipe(int fd) {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-/* From `done` on, at most so many bytes. */
-static long write_piece(int fd, const struct iovec *iov, size_t done, size_t most) {
+/* From `done` on. */
+static long write_piece(int fd, const struct iovec *iov, size_t done) {
     for (; done >= iov->iov_len; iov++) done -= iov->iov_len;
-    size_t left = iov->iov_len - done;
-    return sys(SYS_write, fd, (char *)iov->iov_base + done, left < most ? left : most, 0, 0, 0);
+    return sys(SYS_write, fd, (char *)iov->iov_base + done, iov->iov_len - done, 0, 0, 0);
 }
 
-/* Where a goroutine cannot park, the thread waits. */
-static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done) {
+/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of its own for the
+ * file: the caller's may be another's by the next call. Where there is none left, that part is the result. */
+static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done, uint32_t life) {
     size_t all = total(iov, n);
-    while (done < all) {
-        long r = done == 0 ? sys(SYS_writev, fd, iov, n, 0, 0, 0) : write_piece(fd, iov, done, all);
-        if (r <= 0) return done > 0 ? (ssize_t)done : returned(r);
-        done += (size_t)r;
+    if (done == 0) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
+    long own = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+    if (own < 0) return (ssize_t)done;
+    for (long r = 1; r > 0 && done < all && life_goes_on(fd, life);) {
+        r = write_piece((int)own, iov, done);
+        if (r > 0) done += (size_t)r;
     }
+    sys(SYS_close, own, 0, 0, 0, 0, 0);
     return (ssize_t)done;
 }
 
-/* done: moved by the first try; 0: it would have blocked. A message (a datagram, several pieces)
- * has to go in one. */
-static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done) {
+/* done: moved by the first try, which began in that life; 0: it would have blocked. */
+static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done, uint32_t life) {
+    if (done > 0 && !life_goes_on(fd, life)) return (ssize_t)done;
     if (!waits(fd)) {
         if (done > 0) return (ssize_t)done;
         set_errno(EAGAIN);
         return -1;
     }
-    if (!here()) return write_thread(fd, iov, n, done);
+    if (!here()) return write_thread(fd, iov, n, done, life);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
-    settle(fd);
+    if (done == 0) settle(fd);
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+    HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline};
     Stay s;
     stay(&s);
-    ssize_t r = 0;
-    if (done == 0 && n > 1) r = gort_writev_until(fd, iov, n, deadline);
-    if (r >= 0) r = write_rest(fd, iov, n, done + (size_t)r, deadline);
+    long r = core->move(&v);
     pipe_moved(fd, WRITING, r - (ssize_t)done);
     stay_end(&s);
     if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never do */
@@ -265,25 +260,29 @@ static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, in
  * which a signal of the runtime's may wake half-way. Whatever else comes back with a part goes on with the rest:
  * the caller's call blocks until all is written. */
 static ssize_t write_other(int fd, const struct iovec *iov, int n) {
-    size_t all = total(iov, n), done = 0;
-    if (!waits(fd)) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
-    size_t most = all > PIECE && is_pipe(fd) ? PIECE : all;
-    do {
-        wait_ready(fd, POLLOUT);
-        long r = done == 0 && most == all ? sys(SYS_writev, fd, iov, n, 0, 0, 0) : write_piece(fd, iov, done, most);
-        if (r <= 0) return done > 0 ? (ssize_t)done : returned(r);
-        done += (size_t)r;
-    } while (done < all);
-    return (ssize_t)done;
+    size_t all = total(iov, n);
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+    HookMove v = {.fd = fd, .msg = &msg};
+    bool in_pieces = all > PIECE && is_pipe(fd), parks = not_ready(fd, POLLOUT);
+    if (!parks && !(in_pieces && waits(fd) && here())) {
+        v.life = life_of(fd);
+        long r = sys(SYS_writev, fd, iov, n, 0, 0, 0);
+        if (r <= 0 || (size_t)r == all || !waits(fd) || !here()) return returned(r);
+        v.done = (size_t)r;
+    }
+    Stay s;
+    stay(&s);
+    return result(&s, core->write_other(&v, in_pieces));
 }
 
 static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
     int kind = kind_look(fd, WRITING);
     if (kind < 0) return returned(kind);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
+    uint32_t life = life_of(fd);
     long r = try_write(fd, kind, iov, n);
-    if (r == -EAGAIN) return write_wait(fd, kind, iov, n, 0);
-    if (r >= 0 && (size_t)r < total(iov, n)) return write_wait(fd, kind, iov, n, (size_t)r);
+    if (r == -EAGAIN) return write_wait(fd, kind, iov, n, 0, 0);
+    if (r >= 0 && (size_t)r < total(iov, n)) return write_wait(fd, kind, iov, n, (size_t)r, life);
     if (r != -EOPNOTSUPP) return returned(r);
     kind_set(fd, WRITING, KIND_OTHER);
     return write_other(fd, iov, n);
@@ -292,19 +291,21 @@ static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
 INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
     if (unlikely(kind == KIND_OTHER)) return write_other(fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return write_look(m, fd, iov, n);
+    uint32_t life = life_of(fd);
     long r = try_write(fd, kind, iov, n);
     if (likely(r >= 0 && (size_t)r >= total(iov, n))) return r;
-    if (r >= 0 || r == -EAGAIN) return write_wait(fd, kind, iov, n, r < 0 ? 0 : (size_t)r);
+    if (r >= 0 || r == -EAGAIN) return write_wait(fd, kind, iov, n, r < 0 ? 0 : (size_t)r, life);
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
 /* It has not written all, of a call that was made as it is: a pipe has waited then, and a signal came. Or it has waited. */
-static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited) {
+static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited, uint32_t life) {
     struct iovec iov = {(void *)buf, n};
+    if (!life_goes_on(fd, life)) return returned(r == -EINTR ? -EBADF : r);
     if (waited) hot_slept(m, fd, WRITING);
     if (r == (long)n) return r;
     if (r == -EINTR) return write_look(m, fd, &iov, 1);
-    return r > 0 && is_pipe(fd) ? write_wait(fd, KIND_NOWAIT, &iov, 1, (size_t)r) : returned(r);
+    return r > 0 && is_pipe(fd) ? write_wait(fd, KIND_NOWAIT, &iov, 1, (size_t)r, life) : returned(r);
 }
 
 static NOINLINE ssize_t write_plain(int fd, const void *buf, size_t n, M *m) {
@@ -317,36 +318,39 @@ static NOINLINE ssize_t write_slow(int fd, const void *buf, size_t n, M *m) {
 }
 
 /* A part was taken, or none: the rest is waited for. */
-static NOINLINE ssize_t write_part(int fd, const void *buf, size_t n, M *m, long r) {
+static NOINLINE ssize_t write_part(int fd, const void *buf, size_t n, M *m, long r, uint32_t life) {
     struct iovec iov = {(void *)buf, n};
     if (r < 0 && r != -EAGAIN) return r == -ENOTSOCK ? write_look(m, fd, &iov, 1) : returned(r);
-    return write_wait(fd, KIND_SOCKET, &iov, 1, r < 0 ? 0 : (size_t)r);
+    return write_wait(fd, KIND_SOCKET, &iov, 1, r < 0 ? 0 : (size_t)r, life);
 }
 
 static NOINLINE ssize_t write_socket(int fd, const void *buf, size_t n, M *m) {
+    uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, MSG_DONTWAIT, NULL, 0);
-    return likely(r == (long)n) ? r : write_part(fd, buf, n, m, r);
+    return likely(r == (long)n) ? r : write_part(fd, buf, n, m, r, life);
 }
 
 static NOINLINE ssize_t write_pipe(int fd, const void *buf, size_t n, M *m) {
     if (!pipe_room(fd, n) && !((flags_hint(fd) & HINT_ROOM) && hot_now(m, fd, WRITING))) return write_slow(fd, buf, n, m);
+    uint32_t life = life_of(fd);
     long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
     pipe_put(fd, r);
-    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m));
+    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t write_event(int fd, const void *buf, size_t n, M *m) {
+    uint32_t life = life_of(fd);
     long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
     event_put(fd);
-    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m));
+    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t write_hot(int fd, const void *buf, size_t n, M *m) {
     if (!hot_now(m, fd, WRITING)) return write_slow(fd, buf, n, m);
-    uint32_t looks = load_rlx(known.looks);
+    uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
     bool waited = slept(m, looks);
-    return likely(r == (long)n && !waited) ? r : write_short(m, fd, buf, n, r, waited);
+    return likely(r == (long)n && !waited) ? r : write_short(m, fd, buf, n, r, waited, life);
 }
 
 HOOK ssize_t write(int fd, const void *buf, size_t n) {
@@ -362,7 +366,7 @@ HOOK ssize_t write(int fd, const void *buf, size_t n) {
 
 HOOK ssize_t writev(int fd, const struct iovec *iov, int n) {
     M *m = runner(writev);
-    if (m == NULL || n <= 0) return libc(writev)(fd, iov, n);
+    if (m == NULL || is_nothing(iov, n)) return libc(writev)(fd, iov, n);
     int kind = kind_hint(fd, WRITING);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
     return write_any(m, fd, kind, iov, n);
