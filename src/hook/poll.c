@@ -213,7 +213,7 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
             deadline = after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
     }
     long done = select_until(n, r, w, e, deadline);
-    if (tv && done >= 0 && deadline != GORT_FOREVER) { /* Linux: what is left */
+    if (tv && deadline != GORT_FOREVER) { /* Linux: what is left */
         int64_t left = time_left(deadline, gort_now());
         *tv = (struct timeval){.tv_sec = left / GORT_SEC, .tv_usec = left % GORT_SEC / GORT_US};
     }

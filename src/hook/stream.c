@@ -156,7 +156,7 @@ static NOINLINE ssize_t read_hot(int fd, void *buf, size_t n, M *m) {
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
     M *m = runner(read);
-    if (m == NULL || n == 0) return libc(read)(fd, buf, n);
+    if (m == NULL || (ssize_t)n <= 0) return libc(read)(fd, buf, n); /* a socket's would take a message */
     int kind = kind_hint(fd, READING);
     if (kind == KIND_SOCKET) return read_socket(fd, buf, n, m);
     if (kind == KIND_PLAIN) return read_plain(fd, buf, n, m);
@@ -172,9 +172,9 @@ static size_t total(const struct iovec *iov, int n) {
     for (int i = 0; i < n; i++) sum += iov[i].iov_len;
     return sum;
 }
-static COLD bool all_empty(const struct iovec *iov, int n) { return n > IOV_MAX || total(iov, n) == 0; }
+static COLD bool all_empty(const struct iovec *iov, int n) { return total(iov, n) == 0; }
 INLINE bool is_nothing(const struct iovec *iov, int n) {
-    if (unlikely(n <= 0 || iov == NULL)) return true;
+    if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
     return unlikely(iov->iov_len == 0) && all_empty(iov, n);
 }
 
@@ -355,7 +355,7 @@ static NOINLINE ssize_t write_hot(int fd, const void *buf, size_t n, M *m) {
 
 HOOK ssize_t write(int fd, const void *buf, size_t n) {
     M *m = runner(write);
-    if (m == NULL || n == 0) return libc(write)(fd, buf, n);
+    if (m == NULL || (ssize_t)n <= 0) return libc(write)(fd, buf, n);
     int kind = kind_hint(fd, WRITING);
     if (kind == KIND_SOCKET) return write_socket(fd, buf, n, m);
     if (kind == KIND_PLAIN) return write_plain(fd, buf, n, m);
