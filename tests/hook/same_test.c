@@ -227,6 +227,10 @@ static void compare(uint64_t seed, char *memory[2]) {
     Args a;
     draw(&a);
     if ((a.call == WRITE || a.call == SEND || a.call == SENDTO) && a.n > 60) a.n = 60;
+    if ((a.call == READV || a.call == WRITEV || a.call == RECVMSG || a.call == SENDMSG) && pick(2)) { /* nothing, where it tells */
+        kind = STREAM + (int)pick(3);
+        if (pick(2)) a.n = 0;
+    }
     if (a.call == ACCEPT && kind != LISTENER && kind != STREAM && kind != REGULAR) kind = LISTENER;
     for (int i = 0; i < 2; i++) {
         Made m;
