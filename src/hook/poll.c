@@ -91,9 +91,13 @@ typedef struct Sets {
     unsigned long few[SETS * FD_SETSIZE / WORD];
 } Sets;
 
+/* A signal that is on its way makes it EINTR, though it does not wait. */
 static long select_now(int n, void *r, void *w, void *e) {
     struct timespec none = {0, 0};
-    return sys(SYS_pselect6, n, r, w, e, &none, NULL);
+    long done;
+    do done = sys(SYS_pselect6, n, r, w, e, &none, NULL);
+    while (done == -EINTR);
+    return done;
 }
 
 /* In the kernel's table a number that is not open is an error; behind it, nothing. */

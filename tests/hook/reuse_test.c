@@ -481,7 +481,6 @@ static void scene(uint64_t seed) {
     int call = (int)(seed % CALLS), flags = calls[call].flags, waits = calls[call].waits;
     int how = (int)pick(CLOSERS), place = (int)pick(3) == 0 ? 1 + (int)pick(2) : GOROUTINE;
     bool keep = pick(2), eager = (flags & PARTIAL) && pick(2), ready = pick(2) || (flags & ON_THREAD) != 0;
-    bool locked = pick(8) == 0;
     if (how == GORT_CLOSE && place == IN_BLOCKING) place = GOROUTINE; /* it may wait */
     make_stranger(&s, (int)pick(STRANGERS));
     Caller *c = calloc(1, sizeof *c);
@@ -489,12 +488,15 @@ static void scene(uint64_t seed) {
     c->result = call;
     make_subject(&c->s, waits, flags & SOCKETS);
     if (how == CLOSEFROM && c->s.fd < NUMBER) how = CLOSE_RANGE; /* it would take others along */
+    /* As they are, with a thread in the kernel that has the old file: */
     if (strcmp(c->s.kind, "terminal") == 0 && waits == WAITS_TO_WRITE) ready = true;
+    if (calls[call].call == c_connect) ready = true;
     Closing k = {.how = how, .fd = c->s.fd, .s = &s};
     int kept = keep ? RAW(fcntl, c->s.fd, F_DUPFD_CLOEXEC, HIGH) : -1;
-    if (how == FCLOSE || how == FREOPEN) CHECK((k.file = fdopen(c->s.fd, "r+")) != NULL || (k.file = fdopen(c->s.fd, "r")) != NULL || (k.file = fdopen(c->s.fd, "w")) != NULL);
-    snprintf(text, sizeof text, "%s on %s %d%s%s, %s%s, then %s%s%s", calls[call].name, c->s.kind, c->s.fd, eager ? ", eager" : "",
-             locked ? ", locked" : "", closer_names[how], place_names[place], stranger_names[s.kind], keep ? ", kept" : "",
+    static const char *const modes[] = {"r+", "r", "w"};
+    for (int i = 0; i < 3 && (how == FCLOSE || how == FREOPEN) && k.file == NULL; i++) k.file = fdopen(c->s.fd, modes[i]);
+    snprintf(text, sizeof text, "%s on %s %d%s, %s%s, then %s%s%s", calls[call].name, c->s.kind, c->s.fd,
+             eager ? ", eager" : "", closer_names[how], place_names[place], stranger_names[s.kind], keep ? ", kept" : "",
              ready ? ", ready" : "");
     CHECK_EQ(gort_go(caller_run, c), 0);
     until_it_waits(c, call, eager);
