@@ -215,7 +215,7 @@ int64_t uring_collect_lost(int64_t deadline, GList *list) {
     uring_submit(list); /* gives back what the kernel will not take any more */
     uring_collect(list);
     if (deadline == 0 || load_rlx(&ring.under_way) == 0) return deadline;
-    int64_t soon = os_now() + GORT_MS;
+    int64_t soon = time_after(os_now(), GORT_MS);
     return soon < deadline ? soon : deadline;
 }
 

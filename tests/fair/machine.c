@@ -272,7 +272,7 @@ void os_futex_wake(uint32_t *word, int count) {
 
 int os_alarm_open(void) { return ALARM; }
 void os_alarm_close(int fd) {}
-void os_alarm_set(int fd, int64_t when) {
+int os_alarm_set(int fd, int64_t when) {
     point();
     alarm_when = when;
     for (int i = 0; i < nthreads; i++) {
@@ -281,13 +281,15 @@ void os_alarm_set(int fd, int64_t when) {
         if (when <= self->at) wake(&threads[i]);
         others_at = 0;
     }
+    return 0;
 }
-void os_alarm_wait(int fd) {
+bool os_alarm_wait(int fd, int signo) {
     self->alarm = true;
     sleep_until(alarm_when);
     self->alarm = false;
     alarm_when = GORT_FOREVER;
     point();
+    return true;
 }
 
 void os_yield(void) { pass(GORT_US); }
@@ -299,6 +301,8 @@ int os_membarrier(void) {
 }
 int os_cpu_count(void) { return 4; }
 int os_cpu_quota(void) { return 0; }
+int os_io_workers(void) { return 0; }
+bool os_space_limited(void) { return false; }
 void os_cgroup_root(const char *root) {}
 
 void machine_poke(void) {
@@ -326,7 +330,7 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
         return wait_for_events(a, b, c, ts ? self->at + ts->tv_sec * GORT_SEC + ts->tv_nsec : GORT_FOREVER);
     }
     long r = arch_sys6(nr, a, b, c, d, e, f);
-    if (nr == SYS_write) machine_poke();
+    if (nr == SYS_write || nr == SYS_epoll_ctl) machine_poke();
     return r;
 }
 long os_write(int fd, const void *buf, size_t n) { return os_sys(SYS_write, fd, (long)buf, (long)n, 0, 0, 0); }
