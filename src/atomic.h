@@ -4,6 +4,7 @@
  *   load_rlx / store_rlx     no ordering: counters, hints, fields that a lock orders anyway
  *   load_acq / store_rel     message passing; the comment names the partner
  *   fence_full               the Dekker pairs (wake.c); nothing weaker will do there
+ *   fence_after_rmw          the same right behind a read-modify-write of this thread
  *   xchg_*, cas_*, add_*     read-modify-write
  */
 #ifndef ATOMIC_H
@@ -41,6 +42,13 @@
     __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 #define fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* On x86-64 a read-modify-write is a full fence by itself. Elsewhere it is not: on aarch64 without LSE it is a loop of an exclusive
+ * load and an exclusive store, acquire and release, and a later load may come before that store. */
+#ifdef __x86_64__
+#define fence_after_rmw() fence_compiler()
+#else
+#define fence_after_rmw() fence_full()
+#endif
 #define fence_compiler() __asm__ volatile("" ::: "memory")
 
 /* A counter that one thread at a time writes and anybody reads: no locked instruction. */

@@ -14,6 +14,11 @@
  *                   caller of gort_main
  *
  * It looks twice, and the number of switches must not have moved in between.
+ *
+ * The monitor sleeps deeply afterwards, until somebody takes an idle P. So the last look must not come too early:
+ * what it found has to be something that lasts, and whose end makes it look again. What only moves (a searcher that has given its P up and is
+ * still counted as one, a G that is queued, a P on its way) may be over a moment later without anybody who takes a P, so there it comes back by
+ * itself. What lasts ends with somebody who has a P, or takes one, or else by sysmon_uncount().
  */
 #include "dead.h"
 #include "dump.h"
@@ -36,18 +41,33 @@ static uint64_t all_switches(void) {
     return n;
 }
 
-static bool nothing_can_wake(void) {
+enum { NOTHING, MOVES, LASTS };
+
+static bool armed(void) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) n += load_rlx(&sched.ps[i]->timers.count);
+    return n != 0;
+}
+
+static bool queued(void) {
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        if (!runq_empty(sched.ps[i])) return true;
+    return global_count() != 0;
+}
+
+/* What could still wake a goroutine. In the order of the list: a G that goes on is seen where it was, or where it is. */
+static int what_can_wake(void) {
     lock(&sched.lock, RANK_SCHED);
-    bool none = sched.running && load_rlx(&sched.npidle) == load_rlx(&sched.procs) &&
-                !load_rlx(&sched.stop_waiting) && global_count() == 0 && !maker_has_pending() &&
-                load_seq(&sched.in_syscall) == 0 && load_seq(&sched.taken) == 0 &&
-                load_seq(&sched.soft_waiting) == 0 &&
-                load_seq(&sched.poll_waiters) == 0 && load_rlx(&sched.signal_channels) == 0 &&
-                load_rlx(&sched.spinning) == 0 && load_rlx(&sched.plain_threads) == 0;
-    for (uint32_t i = 0; none && i < load_rlx(&sched.procs); i++)
-        none = runq_empty(sched.ps[i]) && load_rlx(&sched.ps[i]->timers.count) == 0;
+    bool moves = !sched.running || load_rlx(&sched.npidle) != load_rlx(&sched.procs) || load_rlx(&sched.stop_waiting) ||
+                 global_count() != 0 || maker_has_pending();
+    bool lasts = load_acq(&sched.in_syscall) != 0;
+    moves |= load_acq(&sched.taken) != 0 || load_acq(&sched.soft_waiting) != 0;
+    lasts |= load_acq(&sched.poll_waiters) != 0 || load_rlx(&sched.signal_channels) != 0;
+    moves |= load_rlx(&sched.spinning) != 0;
+    lasts |= load_rlx(&sched.plain_threads) != 0 || armed();
+    moves |= queued();
     unlock(&sched.lock);
-    return none;
+    return lasts ? LASTS : moves ? MOVES : NOTHING;
 }
 
 static bool only_our_threads(void) {
@@ -75,9 +95,10 @@ static NORETURN void report(void) {
 
 bool dead_check(void) {
     uint64_t switches = all_switches();
-    if (!nothing_can_wake()) return false;
+    int what = what_can_wake();
+    if (what != NOTHING) return what == MOVES;
     if (!only_our_threads()) return true;
     os_nap(100 * GORT_US);
-    if (!nothing_can_wake() || !only_our_threads() || all_switches() != switches) return true;
+    if (what_can_wake() != NOTHING || !only_our_threads() || all_switches() != switches) return true;
     report();
 }

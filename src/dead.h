@@ -4,7 +4,7 @@
 #include "runtime.h"
 
 /* The monitor, when all Ps are idle: reports a deadlock and ends the process, or returns. True:
- * only the number of threads speaks against it, look again later. */
+ * what speaks against it may be over without a word, look again later. */
 bool dead_check(void);
 
 #endif

@@ -23,6 +23,7 @@
 #include "sched.h"
 #include "sim.h"
 #include "soft.h"
+#include "sysmon.h"
 #include "trace.h"
 #include "wake.h"
 #include "watch.h"
@@ -212,6 +213,7 @@ static void stop_searching(M *m) {
     if (!m->spinning) return;
     m->spinning = false;
     uint32_t left = sub_seq(&sched.spinning, 1);
+    fence_after_rmw(); /* pairs with give_up: it sees what was left to us, or we see its idle P */
     if (left == 0 && load_rlx(&sched.npidle) != 0) wakep(m);
 }
 
@@ -258,8 +260,8 @@ static bool wait_in_poller(M *m, G **gp) {
         if (until < theirs) netpoll_break();
         return false;
     }
-    store_seq(&sched.poll_until, until);
-    store_seq(&m->in_poll, 1);
+    store_rlx(&sched.poll_until, until);
+    store_rlx(&m->in_poll, 1);
     fence_full(); /* pairs with wake_for_timer: it sees poll_until, or we see its timer; likewise */
                   /* soft.c: it sees in_poll, or we see who waits for us */
     int64_t sooner = poll_deadline();
@@ -277,7 +279,7 @@ static bool wait_in_poller(M *m, G **gp) {
         if (n) {
             count(m, netpoll_wakeups, n);
             ready_list(m, &list);
-            sub_seq(&sched.poll_waiters, n);
+            sysmon_uncount(&sched.poll_waiters, n); /* they may have run, and blocked, meanwhile */
         }
         return false;
     }

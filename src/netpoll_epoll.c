@@ -183,8 +183,9 @@ void kpoll_break(void) {
 static void consume_break(void) {
     lock(&break_lock, RANK_LEAF);
     for (int tries = 0; armed && tries < 10; tries++) ask_break_locked(false);
-    store_seq(&broken, 0);
     unlock(&break_lock);
+    xchg_seq(&broken, 0);
+    fence_after_rmw(); /* pairs with the breaker's: it sees 0, and breaks, or we see what it is about */
 }
 
 /* Until the deadline, or in whole milliseconds, rounded up, on an older kernel. */

@@ -44,14 +44,16 @@ INLINE G *runq_pop(P *p) {
     }
 }
 
-/* Holder: the LIFO slot. Full ordering: the exchange is the "publish, fence" of wake.c's submit. */
+/* Holder: the LIFO slot. Full ordering: this is the "publish, fence" of wake.c's submit, and on x86-64 the exchange is both. */
 INLINE G *runnext_swap(P *p, G *gp) {
     if (likely(runq_alone())) {
         G *old = p->runnext;
         store_rlx(&p->runnext, gp);
         return old;
     }
-    return xchg_seq(&p->runnext, gp);
+    G *old = xchg_seq(&p->runnext, gp);
+    fence_after_rmw();
+    return old;
 }
 
 /* Holder, or a thief in its last round. */

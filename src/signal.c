@@ -26,6 +26,7 @@
 #include "houselock.h"
 #include "san.h"
 #include "sysfault.h"
+#include "sysmon.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -70,7 +71,7 @@ static void deliver(int signo) {
 static void *signal_main(void *unused) {
     M *m = enter(); /* makes its record, which is the runtime's own and not a plain thread's */
     self(m)->flags |= GF_SYSTEM;
-    sub_rlx(&sched.plain_threads, 1);
+    sysmon_uncount(&sched.plain_threads, 1);
     leave(m);
     for (;;) {
         uint32_t seen = load_acq(&changes);

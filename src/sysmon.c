@@ -101,6 +101,12 @@ void sysmon_wake_soon(void) {
     if (!set_alarm(time_after(os_now(), TICK_SOON))) sysmon_wake();
 }
 
+void sysmon_uncount(uint32_t *count, uint32_t n) {
+    sub_seq(count, n);
+    fence_after_rmw(); /* pairs with sleep_deeply: it sees the new count, or we see that it sleeps */
+    if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
+}
+
 /* For p, or for the thread that has it (NULL: it is on its way to one). */
 static bool others_wait(P *p, M *m, int64_t now) {
     if (global_count() != 0 || !runq_empty(p) || (m && soft_waits(m))) return true;
@@ -295,6 +301,15 @@ static void sleep_on(int64_t until) {
     else if (!os_alarm_wait(mon.alarm, settings.preempt_signal)) give_up_alarm(); /* a note will do */
 }
 
+/* Behind the flag. Whoever takes an idle P looks at the flag in the same hold of the lock: it is in there before us, and we see that a P
+ * is in use, or after us, and it sees the flag. So the pair costs the one who takes it no fence. */
+static bool nothing_to_look_at(void) {
+    lock(&sched.lock, RANK_SCHED);
+    bool idle = load_rlx(&sched.npidle) == load_rlx(&sched.procs);
+    unlock(&sched.lock);
+    return idle && !load_acq(&mon.stop) && load_rlx(&sched.taken) == 0 && load_rlx(&sched.soft_waiting) == 0;
+}
+
 /* All Ps are idle: sleep until one is taken, or until something of our own is due. True: somebody
  * wants us now. */
 static bool sleep_deeply(int64_t now) {
@@ -309,11 +324,10 @@ static bool sleep_deeply(int64_t now) {
     look_after_descriptors();
     note_clear(&mon.note);
     set_alarm(until); /* before we say so */
-    store_seq(&sysmon_sleeps, 1);
-    fence_full(); /* pairs with idle_p_get_locked: it sees the flag, or we see the busy P */
-    if (load_rlx(&sched.npidle) == load_rlx(&sched.procs) && !load_acq(&mon.stop) &&
-        load_rlx(&sched.taken) == 0 && load_rlx(&sched.soft_waiting) == 0) {
-        if (dead_check()) { /* a thread that is just ending: look again, more and more seldom */
+    store_rlx(&sysmon_sleeps, 1);
+    fence_full(); /* pairs with sysmon_uncount, and sysmon_stop */
+    if (nothing_to_look_at()) {
+        if (dead_check()) { /* something that is just ending: look again, more and more seldom */
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
             if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
             int64_t then = time_after(now, mon.patience);

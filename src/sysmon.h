@@ -10,4 +10,7 @@ void sysmon_stop(void);
 void sysmon_wake(void);      /* now */
 void sysmon_wake_soon(void);  /* in a few milliseconds: all that a P which begins to work needs */
 
+/* A thread without a P: n less of what keeps the program from a deadlock (dead.c). */
+void sysmon_uncount(uint32_t *count, uint32_t n);
+
 #endif

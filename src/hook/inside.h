@@ -240,11 +240,7 @@ INLINE Bucket *bucket_of(const void *addr) { return &buckets[((uintptr_t)addr >>
  * queued before it tries a last time, and we look after we released: one of the two sees the
  * other. On x86 the release was a locked instruction, the fence. */
 INLINE void released(const void *addr, bool all) {
-#ifndef __x86_64__
-    fence_full();
-#else
-    fence_compiler();
-#endif
+    fence_after_rmw();
     if (unlikely(load_rlx(&bucket_of(addr)->count) != 0)) queue_wake(addr, all);
 }
 

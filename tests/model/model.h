@@ -13,6 +13,13 @@
  * once, which is no matter for what a lock guards; the few plain words that others look at without one
  * (m->locks) are named by mc_watch(), and stores to them are seen at the next point and buffered as well.
  *
+ * MODEL_WEAK is ARM's side of it, as far as the pairs need it: a read-modify-write is no fence. It reads and writes in one
+ * step as far as its own place is concerned, which nobody else may write until then; but its store waits in the buffer like
+ * any other, while later loads go on. So do those of the seq_cst kind, but that a later seq_cst operation waits for them.
+ * A full fence alone empties the buffer. Where two threads' buffers wait for each other the order they stand for is impossible, and the run
+ * is dropped. With MODEL_WEAK=2 stores arrive in any order, but for a release, which comes after all before it. Loads are done in their order,
+ * on either machine: that an acquire is missing is not seen.
+ *
  * Threads wait by mc_wait(): while what they wait for is not so, they are no choice. Where nothing can
  * happen any more and somebody still waits, that is a deadlock, and wrong. A lock that is held is such a
  * wait (lock_slow below), so nothing spins. Chance is mc_pick(): each number is tried.
@@ -40,7 +47,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MC_THREADS = 5, MC_BUFFER = 8, MC_DEPTH = 4000, MC_STACK = 32 << 10, MC_STACKS = 10, MC_WATCHED = 12 };
+#ifndef MODEL_WEAK
+#define MODEL_WEAK 0
+#endif
+#ifndef MODEL_BUFFER
+#define MODEL_BUFFER (MODEL_WEAK ? 4 : 8)
+#endif
+enum { MC_THREADS = 5, MC_BUFFER = MODEL_BUFFER, MC_DEPTH = 4000, MC_STACK = 32 << 10, MC_STACKS = 10, MC_WATCHED = 12 };
 
 typedef struct McThread {
     void *sp;
@@ -57,7 +70,8 @@ typedef struct McThread {
         void *at;
         size_t size;
         uint64_t value, under; /* while it runs: what memory holds */
-    } buffer[MC_BUFFER];
+        uint8_t kind;          /* MC_SEQ, MC_REL, and MC_HOLDS: the store of a read-modify-write */
+    } buffer[MC_BUFFER + MC_WATCHED];
     int pending;
 } McThread;
 
@@ -151,6 +165,10 @@ static uint64_t mc_hash_stacks(uint64_t h) {
     return h;
 }
 
+/* What a thread may do. They are done on the checker's stack, as far as anybody else can see them: what they would leave
+ * behind below the thread's frames would be different states that are none. */
+enum { MC_NOTHING, MC_LOAD, MC_STORE, MC_FENCE, MC_CAS, MC_XCHG, MC_ADD, MC_OR, MC_AND, MC_SEQ = 16, MC_REL = 32, MC_HOLDS = 64 };
+
 /* ---- memory ----------------------------------------------------------------------------------- */
 
 static struct {
@@ -194,19 +212,56 @@ static void mc_watch_word(void *at, size_t size) {
 }
 #define mc_watch(p) mc_watch_word((p), sizeof *(p))
 
-static void mc_arrives(McThread *t) { /* t does not run */
-    memcpy(t->buffer[0].at, &t->buffer[0].value, t->buffer[0].size);
+static void mc_drop(McThread *t, int i) {
     t->pending--;
-    memmove(&t->buffer[0], &t->buffer[1], (size_t)t->pending * sizeof t->buffer[0]);
+    memmove(&t->buffer[i], &t->buffer[i + 1], (size_t)(t->pending - i) * sizeof t->buffer[0]);
+}
+static void mc_arrives(McThread *t, int i) { /* t does not run */
+    memcpy(t->buffer[i].at, &t->buffer[i].value, t->buffer[i].size);
+    mc_drop(t, i);
+}
+
+/* Another thread is between the load and the store of a read-modify-write there. */
+static bool mc_held(const McThread *t, const void *at) {
+    for (int k = 0; MODEL_WEAK && k < mc_count; k++)
+        for (int i = 0; &mc_threads[k] != t && i < mc_threads[k].pending; i++)
+            if (mc_threads[k].buffer[i].at == at && (mc_threads[k].buffer[i].kind & MC_HOLDS)) return true;
+    return false;
+}
+
+/* Can t's i-th store arrive next? */
+static bool mc_may_arrive(const McThread *t, int i) {
+    if (mc_held(t, t->buffer[i].at)) return false;
+    if (i == 0) return true;
+    if (MODEL_WEAK < 2 || t->buffer[i].kind) return false;
+    for (int k = 0; k < i; k++)
+        if (t->buffer[k].at == t->buffer[i].at) return false;
+    return true;
+}
+
+/* How many of its stores have to be in memory before t does op: all for a fence; for the seq_cst kind, up to the last such. */
+static int mc_before(const McThread *t, int op) {
+    if (!MODEL_WEAK) return (op & 15) >= MC_FENCE ? t->pending : 0;
+    if ((op & 15) == MC_FENCE) return t->pending;
+    int n = 0;
+    for (int i = 0; (op & MC_SEQ) && i < t->pending; i++)
+        if (t->buffer[i].kind & MC_SEQ) n = i + 1;
+    int full = t->pending - MC_BUFFER + 1;
+    return (op & 15) >= MC_STORE && n < full ? full : n;
+}
+static bool mc_op_is_possible(const McThread *t) {
+    if (!MODEL_WEAK) return true;
+    for (int i = mc_before(t, t->op); i-- > 0;)
+        if (mc_held(t, t->buffer[i].at)) return false;
+    return (t->op & 15) <= MC_FENCE || !mc_held(t, t->at);
 }
 
 /* The running thread's store of what is in memory already, which held `under`. */
-static void mc_buffer(void *at, size_t size, uint64_t under) {
+static void mc_buffer(void *at, size_t size, uint64_t under, int kind) {
     McThread *t = mc_running;
-    if (t->pending == MC_BUFFER) { /* the oldest arrives */
-        t->pending--;
-        memmove(&t->buffer[0], &t->buffer[1], (size_t)t->pending * sizeof t->buffer[0]);
-    }
+    if (t->pending == MC_BUFFER && !MODEL_WEAK) mc_drop(t, 0); /* the oldest arrives */
+    if (t->pending == (int)count_of(t->buffer)) wrong("the checker's store buffer is too small");
+    t->buffer[t->pending].kind = (uint8_t)kind;
     t->buffer[t->pending].at = at;
     t->buffer[t->pending].size = size;
     t->buffer[t->pending].under = under;
@@ -217,7 +272,7 @@ static void mc_buffer(void *at, size_t size, uint64_t under) {
 static void mc_catch_plain(void) {
     for (int i = 0; i < mc_nwatched; i++) {
         uint64_t now = mc_word(mc_watched[i].at, mc_watched[i].size);
-        if (now != mc_watched[i].was) mc_buffer(mc_watched[i].at, mc_watched[i].size, mc_watched[i].was);
+        if (now != mc_watched[i].was) mc_buffer(mc_watched[i].at, mc_watched[i].size, mc_watched[i].was, 0);
         mc_watched[i].was = now;
     }
     McThread *t = mc_running;
@@ -225,7 +280,7 @@ static void mc_catch_plain(void) {
         bool last = true;
         for (int k = i + 1; k < t->pending; k++) last = last && t->buffer[k].at != t->buffer[i].at;
         if (last && mc_word(t->buffer[i].at, t->buffer[i].size) != t->buffer[i].value)
-            mc_buffer(t->buffer[i].at, t->buffer[i].size, t->buffer[i].value);
+            mc_buffer(t->buffer[i].at, t->buffer[i].size, t->buffer[i].value, 0);
     }
 }
 
@@ -251,10 +306,6 @@ static void mc_show(McThread *t) {
 
 /* ---- operations ------------------------------------------------------------------------------- */
 
-/* They are done on the checker's stack, as far as anybody else can see them: what they would leave
- * behind below the thread's frames would be different states that are none. */
-enum { MC_NOTHING, MC_LOAD, MC_STORE, MC_FENCE, MC_CAS, MC_XCHG, MC_ADD, MC_OR, MC_AND };
-
 static uint64_t mc_changed_to(int op, uint64_t found, uint64_t v) {
     return op == MC_ADD ? found + v : op == MC_OR ? found | v : op == MC_AND ? found & v : v;
 }
@@ -266,13 +317,15 @@ static void mc_put(void *at, size_t size, uint64_t v) {
 }
 
 /* The thread's operation, while its buffer lies over memory. What it found. */
-static uint64_t mc_do(int op, void *at, size_t size, uint64_t expect, uint64_t v, bool shared) {
-    if (op >= MC_FENCE && mc_running) mc_running->pending = 0; /* all is in memory */
+static uint64_t mc_do(int kind, void *at, size_t size, uint64_t expect, uint64_t v, bool shared) {
+    int op = kind & 15;
+    for (int n = mc_running ? mc_before(mc_running, kind) : 0; n > 0; n--) mc_drop(mc_running, 0); /* it is in memory */
     if (op == MC_NOTHING || op == MC_FENCE) return 0;
     uint64_t found = mc_word(at, size);
     if (op == MC_LOAD || (op == MC_CAS && found != expect)) return found;
     mc_put(at, size, mc_changed_to(op, found, v));
-    if (op == MC_STORE && shared) mc_buffer(at, size, found);
+    if (shared && op == MC_STORE) mc_buffer(at, size, found, MODEL_WEAK ? kind & ~15 : 0);
+    else if (shared && MODEL_WEAK) mc_buffer(at, size, found, (kind & ~15) | MC_REL | MC_HOLDS);
     return found;
 }
 
@@ -298,8 +351,9 @@ static int mc_quiet;
 /* Nobody would notice: no point. */
 static __attribute__((noinline)) bool mc_private(int op, const void *at) {
     if (mc_running == NULL || mc_quiet) return true;
-    if (at && mc_shared(at, op != MC_LOAD)) return false;
-    return !(op >= MC_FENCE && (mc_running->pending || mc_stored_plainly()));
+    if (at && mc_shared(at, (op & 15) != MC_LOAD)) return false;
+    if (MODEL_WEAK && (op & 15) != MC_FENCE) return mc_before(mc_running, op & MC_SEQ) == 0;
+    return !((op & 15) >= MC_FENCE && (mc_running->pending || mc_stored_plainly()));
 }
 
 /* What the checker has left below the thread's frames, where the next one may have a gap. */
@@ -309,7 +363,8 @@ static __attribute__((noinline)) void mc_wipe(void) {
 }
 
 static __attribute__((noinline)) uint64_t mc_op(int op, const void *at, size_t size, uint64_t expect, uint64_t v) {
-    bool private = mc_private(op, at), buffered = !private && op == MC_STORE && !MODEL_BARRIER && mc_running->pending < MC_BUFFER / 2;
+    bool private = mc_private(op, at);
+    bool buffered = !private && (op & 15) == MC_STORE && !MODEL_BARRIER && mc_running->pending < MC_BUFFER / 2;
     if (buffered) mc_catch_plain(); /* in their order */
     uint64_t found = private || buffered ? mc_do(op, (void *)at, size, expect, v, buffered) : 0;
     mc_wipe();
@@ -321,8 +376,8 @@ static __attribute__((noinline)) void mc_after(const void *at) {
     mc_wipe();
     if (shared) mc_point(MC_NOTHING, NULL, 0, 0, 0);
 }
-static bool mc_cas(void *at, size_t size, void *expect, uint64_t v) {
-    uint64_t wanted = mc_word(expect, size), found = mc_op(MC_CAS, at, size, wanted, v);
+static bool mc_cas(int op, void *at, size_t size, void *expect, uint64_t v) {
+    uint64_t wanted = mc_word(expect, size), found = mc_op(op, at, size, wanted, v);
     if (found == wanted) return true;
     memcpy(expect, &found, size);
     return false;
@@ -331,24 +386,31 @@ static bool mc_cas(void *at, size_t size, void *expect, uint64_t v) {
 #define mc_on(op, p, v) ({ __typeof__(*(p)) found_ = (__typeof__(*(p)))mc_op((op), (p), sizeof *(p), 0, WORD(v)); found_; })
 #define load_rlx(p) mc_on(MC_LOAD, p, 0)
 #define load_acq load_rlx
-#define load_seq load_rlx
+#define load_seq(p) mc_on(MC_LOAD | MC_SEQ, p, 0)
 #define store_rlx(p, v) ((void)mc_on(MC_STORE, p, v))
-#define store_rel(p, v) ({ store_rlx(p, v); mc_after(p); }) /* what comes next may come when others have seen it */
+#define store_rel(p, v) ({ (void)mc_on(MC_STORE | MC_REL, p, v); mc_after(p); }) /* what comes next may come when others have seen it */
+#if MODEL_WEAK
+#define store_seq(p, v) ((void)mc_on(MC_STORE | MC_SEQ | MC_REL, p, v))
+#define fence_after_rmw() fence_full()
+#else
 #define store_seq(p, v) (store_rlx(p, v), fence_full())
-#define xchg_seq(p, v) mc_on(MC_XCHG, p, v)
-#define xchg_acq xchg_seq
-#define xchg_rel xchg_seq
-#define cas_acq_rel(p, e, v) mc_cas((p), sizeof *(p), (e), WORD(v))
+#define fence_after_rmw() ((void)0)
+#endif
+#define xchg_seq(p, v) mc_on(MC_XCHG | MC_SEQ, p, v)
+#define xchg_acq(p, v) mc_on(MC_XCHG, p, v)
+#define xchg_rel xchg_acq
+#define cas_acq_rel(p, e, v) mc_cas(MC_CAS, (p), sizeof *(p), (e), WORD(v))
 #define cas_rel cas_acq_rel
 #define cas_acq cas_acq_rel
-#define cas_seq cas_acq_rel
-#define add_seq(p, v) ({ __typeof__(*(p)) sum_ = mc_on(MC_ADD, p, (int64_t)(v)) + (v); sum_; })
-#define sub_seq(p, v) ({ __typeof__(*(p)) sum_ = mc_on(MC_ADD, p, -(int64_t)(v)) - (v); sum_; })
-#define add_rlx add_seq
-#define sub_rlx sub_seq
+#define cas_seq(p, e, v) mc_cas(MC_CAS | MC_SEQ, (p), sizeof *(p), (e), WORD(v))
+#define mc_add(op, p, v, sign) ({ __typeof__(*(p)) sum_ = mc_on(op, p, sign (int64_t)(v)) sign (v); sum_; })
+#define add_seq(p, v) mc_add(MC_ADD | MC_SEQ, p, v, +)
+#define sub_seq(p, v) mc_add(MC_ADD | MC_SEQ, p, v, -)
+#define add_rlx(p, v) mc_add(MC_ADD, p, v, +)
+#define sub_rlx(p, v) mc_add(MC_ADD, p, v, -)
 #define or_acq(p, v) mc_on(MC_OR, p, v)
-#define or_seq or_acq
-#define and_seq(p, v) mc_on(MC_AND, p, v)
+#define or_seq(p, v) mc_on(MC_OR | MC_SEQ, p, v)
+#define and_seq(p, v) mc_on(MC_AND | MC_SEQ, p, v)
 #define fence_full() ((void)mc_op(MC_FENCE, NULL, 0, 0, 0))
 #define fence_compiler() (MODEL_BARRIER && mc_running && !mc_quiet ? (void)mc_point(MC_NOTHING, NULL, 0, 0, 0) : (void)0)
 #define bump(p, n) ((void)(*(p) += (n))) /* counters, which decide nothing */
@@ -376,7 +438,7 @@ static int mc_pick(int n) {
     return mc_running->option;
 }
 
-static bool mc_is_free(void *word) { return *(uint32_t *)word == 0; }
+static bool mc_is_free(void *word) { return *(uint32_t *)word == 0 && !mc_held(NULL, word); }
 
 struct Lock;
 void lock_slow(struct Lock *l) {
@@ -412,7 +474,7 @@ int os_membarrier(void) {
     mc_point(MC_FENCE, NULL, 0, 0, 0);
     for (int i = 0; i < MC_THREADS; i++)
         if (&mc_threads[i] != mc_running)
-            while (mc_threads[i].pending) mc_arrives(&mc_threads[i]);
+            while (mc_threads[i].pending) mc_arrives(&mc_threads[i], 0);
     mc_look_at_watched(); /* these were not our stores */
     return 0;
 }
@@ -453,7 +515,7 @@ static void mc_thread_body(void *thread) {
 static uint64_t mc_told; /* the number of the run that is told, by MODEL_RUN=n in the environment; from 1 */
 static void mc_tell(McThread *t) {
     static const char *const names[] = {"goes on", "load", "store", "fence", "cas", "exchange", "add", "or", "and"};
-    fprintf(stderr, "%d %-8s %p %#llx -> %#llx\n", (int)(t - mc_threads) + 1, names[t->op], t->at, (unsigned long long)t->value, (unsigned long long)t->found);
+    fprintf(stderr, "%d %-8s %p %#llx -> %#llx\n", (int)(t - mc_threads) + 1, names[t->op & 15], t->at, (unsigned long long)t->value, (unsigned long long)t->found);
 }
 
 /* t does what it had come to, and goes on to its next point. */
@@ -485,8 +547,10 @@ static void mc_spawn(void (*fn)(void)) { mc_spawn_on(fn, NULL); }
 static bool mc_can_go_on(McThread *t);
 static void mc_advance(int i, bool (*so)(void)) {
     McThread *t = &mc_threads[i];
-    while (mc_can_go_on(t) && !(so && so())) mc_go_on(t);
-    while (t->pending) mc_arrives(t);
+    while (mc_can_go_on(t) && !(so && so())) {
+        mc_go_on(t);
+        while (t->pending) mc_arrives(t, 0);
+    }
 }
 
 static _Noreturn void wrong(const char *why) {
@@ -506,7 +570,7 @@ static bool mc_seen_before(void) {
         McThread *t = &mc_threads[i];
         h = mix(mix(mix(mix(h, t->done), WORD(t->until)), WORD(t->arg)), WORD(mc_asleep[i]));
         h = mix(mix(mix(mix(h, (uint64_t)t->op), WORD(t->at)), t->expect), t->value); /* the stack need not know them */
-        for (int k = 0; k < t->pending; k++) h = mix(mix(h, WORD(t->buffer[k].at)), t->buffer[k].value);
+        for (int k = 0; k < t->pending; k++) h = mix(mix(mix(h, WORD(t->buffer[k].at)), t->buffer[k].value), t->buffer[k].kind);
         h = mix(h, 77 + (uint64_t)t->options);
     }
     if (h == 0) h = 1;
@@ -523,7 +587,7 @@ static bool mc_seen_before(void) {
     }
 }
 
-static bool mc_can_go_on(McThread *t) { return !t->done && (t->until == NULL || t->until(t->arg)); }
+static bool mc_can_go_on(McThread *t) { return !t->done && (t->until == NULL || t->until(t->arg)) && mc_op_is_possible(t); }
 
 /* The k-th thing that can happen now; how many there are when k is -1. */
 static int mc_act(int k) {
@@ -537,13 +601,21 @@ static int mc_act(int k) {
             mc_go_on(t);
             return n;
         }
-        if (t->pending && n++ == k) {
+        for (int j = 0; j < t->pending; j++) {
+            if (!mc_may_arrive(t, j) || n++ != k) continue;
             mc_trail[mc_depth] = (char)('a' + i);
-            mc_arrives(t);
+            mc_arrives(t, j);
             return n;
         }
     }
     return n;
+}
+
+/* Stores that wait for each other: no machine comes here. */
+static bool mc_impossible(void) {
+    for (int i = 0; i < mc_count; i++)
+        if (mc_threads[i].pending) return true;
+    return false;
 }
 
 static void mc_one_run(void) {
@@ -557,6 +629,7 @@ static void mc_one_run(void) {
         }
         int n = mc_act(-1);
         if (n == 0) {
+            if (mc_impossible()) return;
             for (int i = 0; i < mc_count; i++)
                 if (!mc_threads[i].done && !mc_threads[i].daemon) wrong("a thread waits for ever");
             model_end();

@@ -70,7 +70,9 @@ void *os_map(size_t size, bool stack) { return NULL; }
 void os_unmap(void *at, size_t size) {}
 void timer_forget(Timer *t) {}
 int os_getpid(void) { return 1; }
+#ifndef MODEL_ALARM
 int os_alarm_set(int fd, int64_t when) { return 0; }
+#endif
 int64_t os_thread_cpu(int clock) { return -1; }
 void world_stop_here(M *m) { wrong("the world stops"); }
 void world_p_stopped_locked(P *p) { wrong("the world stops"); }
@@ -183,12 +185,13 @@ static void holds_p(int i) {
 }
 
 /* The thread of M i, which may wait for ever. */
-static void add_m(int i) {
+static void add_m_that(int i, void (*does)(void)) {
     mc_watch(&ms[i].locks);
     mc_watch(&ms[i].p);
-    mc_spawn_on(thread, &ms[i].g0sp);
+    mc_spawn_on(does, &ms[i].g0sp);
     mc_threads[i].daemon = true;
 }
+static void add_m(int i) { add_m_that(i, thread); }
 
 /* The maker's next thread: comes into being when a P waits for one. */
 static bool has_pending(void *arg) { return pending != NULL; }
@@ -205,12 +208,7 @@ static void made(void) {
     }
     schedule_loop(m);
 }
-static void add_made(int i) {
-    mc_watch(&ms[i].locks);
-    mc_watch(&ms[i].p);
-    mc_spawn_on(made, &ms[i].g0sp);
-    mc_threads[i].daemon = true;
-}
+static void add_made(int i) { add_m_that(i, made); }
 
 static uint64_t whole_hash(uint64_t h) {
     for (int i = 0; i < MS; i++) {
