@@ -67,7 +67,7 @@ static int retire(Desc *d, uint32_t seq, GList *woken) {
     return r;
 }
 
-static bool calls_inside(Desc *d) { return (load_seq(&d->state) & DESC_REFS) != 0; }
+static bool calls_inside(Desc *d) { return (load_acq(&d->state) & DESC_REFS) != 0; }
 static bool calls_asleep(Desc *d) { return load_rlx(&d->asleep[0]) + load_rlx(&d->asleep[1]) != 0; }
 
 /* The goroutine that closes will never run again: the number goes, unless a plain thread still sleeps in the kernel with
@@ -147,7 +147,7 @@ static void forget_locked(Desc *d, int fd) {
 
 /* Before step 3. A duplicate to be closed outside; -1: none. */
 static int spare_of(Desc *d, int fd, GList *woken) {
-    if (load_seq(&uring_standing)) uring_submit(woken); /* before the number is anybody else's: uring.c */
+    if (load_rlx(&uring_standing)) uring_submit(woken); /* before the number is anybody else's: uring.c */
     return closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
 }
 
@@ -263,7 +263,7 @@ int desc_shut(int fd) {
     M *m = enter();
     int r = retire_all(&m, d, &woken);
     if (r == 0) {
-        if (load_seq(&uring_standing)) uring_submit(&woken);
+        if (load_rlx(&uring_standing)) uring_submit(&woken);
         lock(&d->lock, RANK_POLL);
         forget_locked(d, fd);
         add_seq(&d->state, DESC_SEQ - DESC_CLOSING);

@@ -190,7 +190,7 @@ ps:
 /* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and gort_exit_syscall. */
 static bool in_kernel(M *m) {
     G *gp = load_rlx(&m->curg);
-    return (load_seq(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) || load_seq(&m->finishing);
+    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_rlx(&gp->status) == G_SYSCALL) || load_rlx(&m->finishing);
 }
 
 /* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks it by signal to leave, and
@@ -198,8 +198,8 @@ static bool in_kernel(M *m) {
  * sees any more. True: it has yet to answer, or is on its way out and runs. */
 static bool on_its_way(M *m) {
     G *gp = load_rlx(&m->curg);
-    if (load_seq(&m->finishing)) return os_thread_state(m->tid) == 'R';
-    if (gp == NULL || load_seq(&gp->status) == G_SYSCALL || load_rlx(&m->locks) != 0) return false;
+    if (load_acq(&m->finishing)) return os_thread_state(m->tid) == 'R';
+    if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL || load_rlx(&m->locks) != 0) return false;
     if (tsan_on()) return false; /* its interceptors are not to be left by a handler */
     os_tgkill(m->tid, settings.preempt_signal);
     return true;

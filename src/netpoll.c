@@ -171,9 +171,9 @@ NOINLINE void desc_trust_slow(uint8_t *mark) {
     if (unlikely(!settings.relook)) return;
     xchg_seq(mark, 1);
     if (likely(load_seq(&suspects) != 0)) return;
-    store_seq(&suspects, 1);
-    fence_full();
-    if (load_seq(&blocking)) kpoll_break();
+    store_rlx(&suspects, 1);
+    fence_full(); /* pairs with netpoll's */
+    if (load_rlx(&blocking)) kpoll_break();
 }
 
 void desc_born(int fd) {
@@ -268,7 +268,7 @@ static void pass(int64_t now, GList *list) {
     if (now - passed_at >= period()) {
         bool left = false;
         passed_at = now;
-        store_seq(&suspects, 0);
+        store_rlx(&suspects, 0);
         fence_full(); /* against desc_trust, see above */
         uint32_t end = load_acq(&chunks_end);
         for (uint32_t i = 0; i < end; i++) {
@@ -276,9 +276,9 @@ static void pass(int64_t now, GList *list) {
             if (c && pass_chunk(c, (int)i * CHUNK, list)) left = true;
         }
         if (left) {
-            store_seq(&suspects, 1);
+            store_rlx(&suspects, 1);
             fence_full(); /* a poller may have gone to sleep while it was 0 */
-            if (load_seq(&blocking)) kpoll_break();
+            if (load_rlx(&blocking)) kpoll_break();
         }
     }
     unlock(&pass_lock);
@@ -320,10 +320,10 @@ void netpoll(int64_t deadline, GList *list) {
     }
     int64_t now = 0;
     if (load_rlx(&suspects)) pass(now = os_now(), list);
-    store_seq(&blocking, 1);
+    store_rlx(&blocking, 1);
     fence_full(); /* against desc_trust, and uring.c's commit_put */
-    int64_t limit = load_seq(&suspects) ? period() : GORT_FOREVER;
-    if (load_seq(&uring_pending)) uring_submit(list);
+    int64_t limit = load_rlx(&suspects) ? period() : GORT_FOREVER;
+    if (load_rlx(&uring_pending)) uring_submit(list);
     if (list->head || load_rlx(&anew)) deadline = 0;
     if (limit != GORT_FOREVER && deadline != 0) {
         if (now == 0) now = os_now();

@@ -171,7 +171,7 @@ void kpoll_del(int fd) { control(EPOLL_CTL_DEL, fd, 0, 0); }
 
 void kpoll_break(void) {
     uint32_t no = 0;
-    if (load_seq(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
+    if (load_rlx(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
     lock(&break_lock, RANK_LEAF);
     int r = breakfd >= 0 ? ask_break_locked(true) : 0;
     if (means_lost(r)) remake_locked(); /* which wakes the sleeper, too */

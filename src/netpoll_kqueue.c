@@ -99,7 +99,7 @@ bool kpoll_ours(int fd) { return true; }
 
 void kpoll_break(void) {
     uint32_t no = 0;
-    if (load_seq(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
+    if (load_rlx(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
     lock(&break_lock, RANK_LEAF);
     if (kq >= 0) trigger(0, NOTE_TRIGGER);
     unlock(&break_lock);
@@ -109,7 +109,8 @@ void kpoll_break(void) {
 static void consume_break(void) {
     trigger(EV_DELETE, 0);
     trigger(EV_ADD, 0);
-    store_seq(&broken, 0);
+    xchg_seq(&broken, 0);
+    fence_after_rmw(); /* pairs with the breaker's, as in netpoll_epoll.c */
 }
 
 static uint32_t what_of(const struct kevent *ev) {

@@ -195,7 +195,7 @@ G *sim_pick(M *m) {
 }
 
 static bool something_outside(void) {
-    return load_rlx(&sched.poll_waiters) != 0 || load_seq(&sched.in_syscall) != 0 ||
+    return load_rlx(&sched.poll_waiters) != 0 || load_acq(&sched.in_syscall) != 0 ||
            load_rlx(&sched.taken) != 0 || load_rlx(&sched.plain_threads) != 0 ||
            load_rlx(&sched.signal_channels) != 0;
 }

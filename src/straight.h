@@ -65,7 +65,7 @@ INLINE M *park_straight(M *m, Lock *l, int reason) {
 }
 
 /* Behind an exchange of the slot: who was in it goes to the tail, and a searcher is woken. The exchange was
- * the fence of the submit side (wake.c). */
+ * followed by the fence of the submit side (runq.h, wake.c). */
 void ready_overflow(M *m, G *gp); /* sched.c: the ring is full */
 INLINE void slot_taken(M *m, G *kicked) {
     if (kicked != NULL && unlikely(!runq_push(m->p, kicked))) ready_overflow(m, kicked);

@@ -335,7 +335,7 @@ static bool sleep_deeply(int64_t now) {
         } else {
             mon.patience = 0;
         }
-        if (load_seq(&sysmon_sleeps) == 1) sleep_on(until);
+        if (load_rlx(&sysmon_sleeps) == 1) sleep_on(until);
     }
     return xchg_seq(&sysmon_sleeps, 0) == 0;
 }

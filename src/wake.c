@@ -18,7 +18,9 @@
  * not yet idle, and so woken nobody; what it runs may then submit all it has to submit before
  * the P is idle, and wake nobody either. Release and acquire are not enough, since each side stores
  * first and loads second. Where the submitter published by an exchange of the LIFO slot, that
- * instruction is the fence.
+ * instruction is the fence on x86-64; elsewhere an exchange is none (atomic.h), and one follows it. The same goes for the
+ * last searcher that finds something: it decrements spinning and then reads npidle (find.c), since work may have been
+ * left to it while it was still counted.
  *
  * A goroutine in the slot of a P that the monitor watches is an exception: nobody is called for it alone (watch.c).
  *

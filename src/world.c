@@ -207,8 +207,7 @@ void world_start(M *m) {
         give_p(m, p, false);
     }
     trace_stw(m, false);
-    fence_full();
-    wakep(m);
+    wakep(m); /* no fence: who came meanwhile queued under sched.lock before us; who searches still was counted before it gave its P */
     int64_t first = timers_first(); /* nobody may be watching those of the idle Ps */
     if (first != GORT_FOREVER) wake_for_timer(m, first);
     pass_turn(m);

@@ -94,11 +94,8 @@ HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *res
     return shared(c) ? wait_shared(&k) : wait_here(c, mutex, deadline_of(clock, at));
 }
 
-/* No release came before it: a full fence, against the waiter's. */
-static bool somebody(pthread_cond_t *c) {
-    fence_full();
-    return load_rlx(&bucket_of(c)->count) != 0;
-}
+/* No fence: a waiter queues while it still has the mutex, and who has changed what it waits for has had that since. */
+static bool somebody(pthread_cond_t *c) { return load_rlx(&bucket_of(c)->count) != 0; }
 
 HOOK int pthread_cond_signal(pthread_cond_t *c) {
     if (somebody(c) && queue_wake(c, false)) return 0;

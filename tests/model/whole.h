@@ -76,9 +76,11 @@ int os_alarm_set(int fd, int64_t when) { return 0; }
 int64_t os_thread_cpu(int clock) { return -1; }
 void world_stop_here(M *m) { wrong("the world stops"); }
 void world_p_stopped_locked(P *p) { wrong("the world stops"); }
+#ifndef MODEL_SOFT
 G *soft_take(M *m) { return NULL; }
 bool soft_send(M *m, G *gp) { return false; }
 void soft_requeue_locked(M *m) {}
+#endif
 M *sim_point(M *m) { return m; }
 G *sim_pick(M *m) { return NULL; }
 bool sim_idle(M *m) { return false; }

@@ -37,10 +37,10 @@ awk 'NR == FNR { row[$1 " " $2 " " $3] = 1; next }
     "$WORK/table" "$WORK/code" | sort >"$WORK/wrong"
 if [ -s "$WORK/wrong" ]; then cat "$WORK/wrong"; bad=1; fi
 
-for f in $(grep -rl 'fence_full()\|os_membarrier()' src --include='*.c' --include='*.h' | grep -v '^src/\(atomic\.h\|os.*\)$'); do
-    section 'Dekker pairs' | grep -q "\`${f#src/}\`\|\`$(basename "$f")\`" || complain "$f has a full fence, and no row among the Dekker pairs"
+for f in $(grep -rl 'fence_full()\|fence_after_rmw()\|os_membarrier()' src --include='*.c' --include='*.h' | grep -v '^src/\(atomic\.h\|os.*\)$'); do
+    section 'Dekker pairs' | grep -q "\`${f#src/}[:\`]\|\`$(basename "$f")[:\`]" || complain "$f has a full fence, and no row among the Dekker pairs"
 done
-for f in $(section 'Dekker pairs' | grep -o '`[a-z_/]*\.[ch]`' | tr -d '`' | sort -u); do
+for f in $(section 'Dekker pairs' | grep -o '`[a-z_/]*\.[ch][:`]' | tr -d ':`' | sort -u); do
     [ -e "src/$f" ] || complain "the Dekker pairs name $f, which does not exist"
 done
 
