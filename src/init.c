@@ -187,10 +187,11 @@ ps:
 
 /* ---- end -------------------------------------------------------------------------------------- */
 
-/* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and gort_exit_syscall. */
+/* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and gort_exit_syscall. Where there is no
+ * barrier, it is the order of seq_cst operations, here and in block_end. */
 static bool in_kernel(M *m) {
     G *gp = load_rlx(&m->curg);
-    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_rlx(&gp->status) == G_SYSCALL) || load_rlx(&m->finishing);
+    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) || load_rlx(&m->finishing);
 }
 
 /* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks it by signal to leave, and

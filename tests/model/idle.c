@@ -74,6 +74,12 @@ static void to_global(void) {
     leave(m);
 }
 
+static void counts_down(void) {
+    M *m = enter();
+    sysmon_uncount(&sched.poll_waiters, 1);
+    leave(m);
+}
+
 /* An M in the poller, which makes gs[1] ready when it comes out. */
 static uint32_t in_poller;
 static void comes_from_poller(void) {
@@ -127,6 +133,7 @@ static const struct Scene {
     {"a P is taken, and the monitor goes to sleep", 0, NULL, NULL, to_global, sleeps_once, 0, 0, 0, 0, 1, 0},
     {"a deadlock", 1, ends, NULL, NULL, sleeps, 0, 0, 0, 1, 0, 0},
     {"a deadlock, and one comes out of the poller", 1, ends, NULL, NULL, sleeps, 0, 0, 0, 1, 1, 1},
+    {"a deadlock, and what kept it off is counted down", 0, NULL, NULL, counts_down, sleeps, 0, 0, 0, 1, 1, 0},
 #endif
 };
 static const struct Scene *scene;
@@ -141,7 +148,7 @@ static void model_reset(void) {
     alarm_at = GORT_FOREVER;
     alarm_word = 0;
     sysmon_sleeps = reported = 0;
-    in_poller = scene->dies && scene->lasting;
+    in_poller = scene->dies && scene->first && scene->lasting;
     mon.m = &ms[MONITOR];
     mon.alarm = 1;
     mon.alarm_lock.word = mon.note.word = 0;

@@ -249,10 +249,17 @@ static int mc_before(const McThread *t, int op) {
     int full = t->pending - MC_BUFFER + 1;
     return (op & 15) >= MC_STORE && n < full ? full : n;
 }
+/* What t finds at its place. */
+static uint64_t mc_sees(const McThread *t) {
+    for (int i = t->pending; i-- > 0;)
+        if (t->buffer[i].at == t->at) return t->buffer[i].value;
+    return mc_word(t->at, t->size);
+}
 static bool mc_op_is_possible(const McThread *t) {
     if (!MODEL_WEAK) return true;
     for (int i = mc_before(t, t->op); i-- > 0;)
         if (mc_held(t, t->buffer[i].at)) return false;
+    if ((t->op & 15) == MC_CAS && mc_sees(t) != t->expect) return true; /* it fails, and writes nothing */
     return (t->op & 15) <= MC_FENCE || !mc_held(t, t->at);
 }
 

@@ -10,10 +10,10 @@ enum { MS = 2, PS = 1, GS = 1 };
 static uint32_t broken_off, asleep;
 static bool is_broken_off(void *arg) { return broken_off != 0; }
 void netpoll(int64_t deadline, GList *list) {
-    asleep = 1;
+    store_rlx(&asleep, 1);
     mc_looks_at(&broken_off);
     mc_wait(is_broken_off, NULL);
-    asleep = 0;
+    store_rlx(&asleep, 0);
 }
 void netpoll_break(void) { xchg_seq(&broken_off, 1); }
 char os_thread_state(int tid) { return 'R'; }
@@ -37,6 +37,7 @@ static void model_reset(void) {
     mc_spawn(goes_to_sleep);
     mc_threads[0].daemon = true;
     mc_spawn(sends);
+    mc_watch(&ms[0].soft.head);
 }
 static void model_end(void) { MUST(!asleep && ms[0].soft.count == 1); }
 static uint64_t model_hash(uint64_t h) {

@@ -6,10 +6,12 @@ holds 'who is awake' idle
 holds 'who is awake, weak' idle -DMODEL_WEAK=1
 holds 'the monitor' idle -DPS_IN_USE=1
 holds 'the monitor, weak' idle -DPS_IN_USE=1 -DMODEL_WEAK=1
-for model in desc ended exit soft hooked; do
+for model in desc ended soft hooked; do
     holds "$model" $model
     holds "$model, weak" $model -DMODEL_WEAK=1
 done
+holds "the end of a runtime" exit
+holds "the end of a runtime, no membarrier" exit -DMODEL_WEAK=1 -DNO_MEMBARRIER
 holds 'the page of gort-top' top -DMODEL_WEAK=2
 holds 'the end of a watch, weak' watch -DMODEL_WEAK=1
 holds 'the ring, weak' ring -DMODEL_WEAK=1
