@@ -7,7 +7,8 @@
 
 #include "runtime.h"
 #ifdef NO_MEMBARRIER /* then an announced call ends like a blocking one */
-#define os_membarrier() (-ENOSYS)
+static int no_membarrier(void) { return -ENOSYS; }
+#define os_membarrier no_membarrier
 #endif
 #undef check
 #define check(cond) ((void)0)

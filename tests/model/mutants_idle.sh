@@ -3,6 +3,5 @@ mutant idle 'the monitor believes what moves' dead.c 's/if (what != NOTHING) ret
 mutant idle 'a searcher that gives up lasts' dead.c 's/moves |= load_rlx(&sched.spinning) != 0;/lasts |= load_rlx(\&sched.spinning) != 0;/' -DPS_IN_USE=1
 mutant idle 'counted down without a word' find.c 's/sysmon_uncount(&sched.poll_waiters, n);/sub_seq(\&sched.poll_waiters, n);/' -DPS_IN_USE=1 -DSCENE=2
 mutant idle 'who takes a P does not look at the flag' wake.c 's/if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();//' -DPS_IN_USE=1
-mutant idle 'the flag is looked at before the P is taken' wake.c '/^P \*idle_p_get_locked/,/^}/{s/^    store_rel(&sched.npidle, sched.npidle - 1);//;s/^    if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();/    bool sleeps = load_rlx(\&sysmon_sleeps) == 1; store_rel(\&sched.npidle, sched.npidle - 1); unlock(\&sched.lock); lock(\&sched.lock, RANK_SCHED); if (sleeps) sysmon_wake_soon();/}' -DPS_IN_USE=1
 mutant idle 'the last searcher wakes nobody' find.c 's/if (left == 0 \&\& load_rlx(&sched.npidle) != 0) wakep(m);//' -DSCENE=5
 mutant idle 'only searchers look again' find.c 's/^    if (look_again(m)) return true;//'
