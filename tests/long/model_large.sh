@@ -12,6 +12,5 @@ large 'a P is taken' retake
 large 'the poller' poller
 large 'straight' straight
 large 'who is awake, weak' idle -DMODEL_WEAK=1
-large 'the monitor' idle -DPS_IN_USE=1
 large 'the poller, weak' poller -DMODEL_WEAK=1
 exit 0
