@@ -199,7 +199,7 @@ static bool in_kernel(M *m) {
  * sees any more. True: it has yet to answer, or is on its way out and runs. */
 static bool on_its_way(M *m) {
     G *gp = load_rlx(&m->curg);
-    if (load_acq(&m->finishing)) return os_thread_state(m->tid) == 'R';
+    if (load_rlx(&m->finishing)) return os_thread_state(m->tid) == 'R';
     if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL || load_rlx(&m->locks) != 0) return false;
     if (tsan_on()) return false; /* its interceptors are not to be left by a handler */
     os_tgkill(m->tid, settings.preempt_signal);
