@@ -1,6 +1,11 @@
 /*
  * GORT_MAXPROCS, GORT_DEBUG, GORT_SIM, GORT_TRACE, GORT_HTTP.
  *
+ * The whole library reads the environment by env_get alone (tests/script/secure.sh). In a program that runs
+ * with more rights than its caller (set-user-ID, set-group-ID, file capabilities: the kernel says AT_SECURE) the
+ * environment is the caller's, and the files that the variables name would be written with the program's rights:
+ * there no variable is set.
+ *
  * A wrong setting never stops a program: it is ignored, with one line on stderr that says what
  * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
  * gort_main, so a second run in one process sees what setenv() did in between.
@@ -34,9 +39,12 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 Settings settings;
 char env_trace[1024], env_http[256];
+
+const char *env_get(const char *variable) { return getauxval(AT_SECURE) ? NULL : getenv(variable); }
 
 /* ---- values --------------------------------------------------------------------------------- */
 
@@ -241,7 +249,7 @@ static void read_sim(const char *s) {
 }
 
 static void keep(char *to, size_t size, const char *variable) {
-    const char *s = getenv(variable);
+    const char *s = env_get(variable);
     to[0] = 0;
     if (s == NULL) return;
     if (strlen(s) < size) memcpy(to, s, strlen(s) + 1);
@@ -250,11 +258,11 @@ static void keep(char *to, size_t size, const char *variable) {
 
 int env_read(void) {
     for (size_t i = 0; i < count_of(table); i++) set(&table[i], table[i].initial);
-    read_debug(getenv("GORT_DEBUG"));
+    read_debug(env_get("GORT_DEBUG"));
     sysfault_fault_at(settings.fault);
-    os_cgroup_root(getenv("GORT_CGROUP_ROOT")); /* kept: the monitor must not call getenv */
-    read_maxprocs(getenv("GORT_MAXPROCS"));
-    read_sim(getenv("GORT_SIM"));
+    os_cgroup_root(env_get("GORT_CGROUP_ROOT")); /* kept: the monitor must not call getenv */
+    read_maxprocs(env_get("GORT_MAXPROCS"));
+    read_sim(env_get("GORT_SIM"));
     keep(env_trace, sizeof env_trace, "GORT_TRACE");
     keep(env_http, sizeof env_http, "GORT_HTTP");
     return 0;

@@ -88,7 +88,7 @@ static int refuse(const Listener *l, const Request *r) {
 }
 
 static void draw_token(char *to, size_t size) {
-    const char *given = getenv("GORT_HTTP_TOKEN");
+    const char *given = env_get("GORT_HTTP_TOKEN");
     unsigned char bytes[16] = {0};
     if (given && given[0] && strlen(given) < size) {
         memcpy(to, given, strlen(given) + 1);

@@ -28,6 +28,7 @@
  */
 #include "sim.h"
 #include "dump.h"
+#include "env.h"
 #include "global.h"
 #include "loop.h"
 #include "print.h"
@@ -67,7 +68,7 @@ void sim_begin(void) {
     sim.clock = BEGIN;
     sim.odds = 2u << 2 * draw(3);
     sim.log = -1;
-    const char *path = getenv("GORT_SIM_LOG");
+    const char *path = env_get("GORT_SIM_LOG");
     if (path && *path) sim.log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     settings.procs = 1;
     settings.procs_from_env = true;
