@@ -9,16 +9,25 @@
  * run in the program's threads, and takes part in no deadlock: it counts as the runtime's own.
  *
  * The table of watches is guarded by a house lock, since sending may not happen under a runtime
- * lock of the channels' rank, and goroutines and the thread both take it. gort_signal_stop() first
- * delivers what has been counted, then unhooks: after it has returned nothing more arrives, and
- * what came before it is there.
+ * lock of the channels' rank, and goroutines and the thread both take it.
  *
  * What was installed for a signal before the first channel watched it comes back after the last
- * one: the default, the program's own handler, or the runtime's dump on SIGQUIT.
+ * one: the default, the program's own handler, or the runtime's dump on SIGQUIT. Each signal takes one of the two
+ * ways, and none is lost between them. counts[signo] has the bit OPEN while deliveries are counted:
+ *
+ *   the last gort_signal_stop        the handler, anywhere
+ *   puts back what was there         OPEN is set: count one more, by the same CAS
+ *   takes the count and OPEN at      else: send the signal, with all that came with it, to this
+ *   one stroke, and delivers it      thread once more, which finds what was put back
+ *
+ * So after gort_signal_stop has returned nothing more arrives, and what came before it is there. In a child the handler
+ * finds that it is not in the process of the signal thread, and takes the second way, after it has put
+ * back what was there itself: nobody takes from a channel there. (A child of vfork has our memory, and signal handlers of
+ * its own.)
  *
  * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
  *
- * Orders: the handler's add (release) pairs with the thread's exchange (acquire); the futex word
+ * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
  * changes with every delivery, so that a wait that begins after the thread has looked fails.
  */
 #include "sigwatch.h"
@@ -30,8 +39,10 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #define SIGNALS 65 /* 1 to 64 */
+#define OPEN ((uint32_t)1 << 31)
 
 typedef struct Watch {
     struct Watch *next;
@@ -46,7 +57,7 @@ static struct {
     int pid;                          /* of the process that has the thread; 0: none yet */
 } table;
 /* atomic: */
-static uint32_t counts[SIGNALS]; /* deliveries not yet passed on */
+static uint32_t counts[SIGNALS]; /* deliveries not yet passed on, and OPEN */
 static uint32_t changes;         /* the futex */
 static uint32_t watched[SIGNALS];
 
@@ -54,19 +65,46 @@ bool signal_watched(int signo) {
     return signo > 0 && signo < SIGNALS && load_rlx(&watched[signo]) != 0;
 }
 
-/* A signal handler: nothing but atomics and bare system calls, errno untouched. */
-static void on_signal(int signo) {
-    __atomic_add_fetch(&counts[signo], 1, __ATOMIC_RELEASE);
+/* False: this signal is not counted (any more). */
+static bool count_in(int signo) {
+    uint32_t n = load_rlx(&counts[signo]);
+    while (n & OPEN)
+        if (cas_seq(&counts[signo], &n, n + 1)) return true; /* pairs with xchg_acq in deliver and hook_out */
+    return false;
+}
+
+/* To this thread, which has it masked: it comes when the handler has returned. */
+static void send_again(int signo, siginfo_t *info) {
+    int pid = os_getpid();
+    long r = os_sys(SYS_rt_tgsigqueueinfo, pid, os_gettid(), signo, (long)info, 0, 0);
+    if (r < 0) os_sys(SYS_kill, pid, signo, 0, 0, 0, 0); /* the queue is full: the kernel takes it without its values */
+}
+
+/* A signal handler: nothing but atomics, bare system calls and sigaction, errno untouched. */
+static void on_signal(int signo, siginfo_t *info, void *context) {
+    bool child = table.pid != os_getpid();
+    if (child) {
+        int saved = errno;
+        sigaction_at_once(signo, &table.before[signo], NULL);
+        errno = saved;
+    }
+    if (child || !count_in(signo)) {
+        send_again(signo, info);
+        return;
+    }
     add_seq(&changes, 1);
     os_futex_wake(&changes, 1);
 }
 
-/* Passes on what was counted. table.lock held. */
-static void deliver(int signo) {
-    for (uint32_t n = xchg_acq(&counts[signo], 0); n > 0; n--)
+/* Offers n deliveries to everybody who watches. table.lock held. */
+static void offer(int signo, uint32_t n) {
+    for (; n > 0; n--)
         for (Watch *w = table.watches[signo]; w != NULL; w = w->next)
             gort_chan_try_send(w->ch, &signo);
 }
+
+/* Passes on what was counted. table.lock held, watched. */
+static void deliver(int signo) { offer(signo, xchg_acq(&counts[signo], OPEN) & ~OPEN); }
 
 static void *signal_main(void *unused) {
     M *m = enter(); /* makes its record, which is the runtime's own and not a plain thread's */
@@ -77,7 +115,7 @@ static void *signal_main(void *unused) {
         uint32_t seen = load_acq(&changes);
         house_lock(&table.lock);
         for (int signo = 1; signo < SIGNALS; signo++)
-            if (load_rlx(&counts[signo]) != 0) deliver(signo);
+            if ((load_rlx(&counts[signo]) & ~OPEN) != 0) deliver(signo);
         house_unlock(&table.lock);
         os_futex_wait(&changes, seen, GORT_FOREVER);
     }
@@ -109,19 +147,22 @@ static NOINLINE int start_thread(void) {
 /* The first channel watches: our handler in. table.lock held. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | HANDLER_STACK};
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
+    sa.sa_sigaction = on_signal;
     sigfillset(&sa.sa_mask);
-    store_rlx(&counts[signo], 0);
+    store_rlx(&counts[signo], OPEN); /* before a handler can run */
     int r = sigaction_at_once(signo, &sa, &table.before[signo]);
     errno = saved; /* a number that libc keeps for itself */
     if (r == 0) store_rlx(&watched[signo], 1);
+    else store_rlx(&counts[signo], 0);
     return r == 0 ? 0 : -EINVAL;
 }
 
+/* The last channel stops: see the head of this file. Its watch is still there. table.lock held. */
 static void hook_out(int signo) {
     sigaction_at_once(signo, &table.before[signo], NULL);
     store_rlx(&watched[signo], 0);
-    store_rlx(&counts[signo], 0);
+    offer(signo, xchg_acq(&counts[signo], 0) & ~OPEN);
 }
 
 static Watch **find(int signo, gort_chan *ch) {
@@ -168,10 +209,10 @@ EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
 static bool unwatch(gort_chan *ch, int signo) {
     Watch **at = find(signo, ch), *w = *at;
     if (w == NULL) return false;
-    deliver(signo);
+    if (table.watches[signo] == w && w->next == NULL) hook_out(signo);
+    else deliver(signo);
     *at = w->next;
     quiet_free(w);
-    if (table.watches[signo] == NULL) hook_out(signo);
     sub_rlx(&sched.signal_channels, 1);
     return true;
 }

@@ -1,0 +1,92 @@
+/* Channels come and go while signals arrive: each is delivered to the channel or to what was installed before, none is
+ * lost and none comes twice. Signals of the queued kind, so that the kernel merges none. And in a child there is nobody to
+ * take from the channel: a signal takes the program's way there. */
+#include "../test.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SENT 20000
+static int by_handler, with_value, sent;
+
+static void handler(int signo, siginfo_t *info, void *context) {
+    add(&by_handler, 1);
+    if (info->si_code == SI_QUEUE && info->si_value.sival_int == 4711) add(&with_value, 1);
+}
+
+static void *sender(void *arg) {
+    union sigval v = {.sival_int = 4711};
+    while (get(&sent) < SENT) {
+        if (sigqueue(getpid(), SIGRTMIN + 3, v) == 0) add(&sent, 1); /* else the kernel's queue is full */
+        else sched_yield();
+    }
+    return NULL;
+}
+
+static int drain(gort_chan *c) {
+    int n = 0, v;
+    while (gort_chan_try_recv(c, &v) == 0) n++;
+    return n;
+}
+
+static void none_is_lost(void) {
+    struct sigaction sa = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
+    CHECK_EQ(sigaction(SIGRTMIN + 3, &sa, NULL), 0);
+    gort_chan *c = gort_chan_new(sizeof(int), SENT);
+    int by_channel = 0, rounds = 0;
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, sender, NULL), 0);
+    for (; get(&sent) < SENT; rounds++) {
+        int before = get(&sent);
+        CHECK_EQ(gort_signal_notify(c, SIGRTMIN + 3), 0);
+        if (rounds % 2) wait_until(get(&sent) != before);
+        CHECK_EQ(gort_signal_stop(c), 0);
+        by_channel += drain(c);
+        CHECK_EQ(drain(c), 0); /* nothing comes later */
+    }
+    pthread_join(thread, NULL);
+    wait_until(get(&by_handler) + by_channel >= SENT);
+    printf("%d rounds: %d by the channel, %d by the handler\n", rounds, by_channel, get(&by_handler));
+    CHECK_EQ(get(&by_handler) + by_channel, SENT);
+    CHECK_EQ(get(&with_value), get(&by_handler)); /* with all that was sent along */
+    CHECK(by_channel > 0);
+    gort_chan_release(c);
+}
+
+static long reap(void *arg) {
+    int status = -1;
+    while (waitpid(*(pid_t *)arg, &status, 0) < 0) {
+    }
+    return status;
+}
+
+static void in_children(void) {
+    gort_chan *c = gort_chan_new(sizeof(int), 8);
+    CHECK_EQ(gort_signal_notify(c, SIGTERM), 0);
+    for (int kind = 0; kind < 2; kind++) {
+        pid_t pid = kind ? vfork() : fork();
+        if (pid == 0) {
+            syscall(SYS_kill, syscall(SYS_getpid), SIGTERM); /* its default ends the child */
+            _exit(3);
+        }
+        int status = (int)gort_blocking(reap, &pid);
+        CHECK(WIFSIGNALED(status));
+        CHECK_EQ(WTERMSIG(status), SIGTERM);
+        CHECK_EQ(gort_chan_len(c), 0); /* and is not the parent's */
+    }
+    int v;
+    kill(getpid(), SIGTERM);
+    CHECK_EQ(gort_chan_recv(c, &v), 0);
+    CHECK_EQ(gort_signal_stop(c), 0);
+    gort_chan_release(c);
+}
+
+static int body(int argc, char **argv) {
+    none_is_lost();
+    in_children();
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }
