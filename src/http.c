@@ -88,22 +88,21 @@ static bool decode(Span s, char *to, size_t size, bool plus) {
     return true;
 }
 
-/* "[::1]:80" and "localhost:80" without the port. */
-static bool copy_host(Request *r, Span s) {
-    Span rest, name = s;
-    if (s.n && s.at[0] == '[') {
-        name = cut((Span){s.at + 1, s.n - 1}, ']', &rest);
-    } else {
-        name = cut(s, ':', &rest);
-    }
-    return copy(r->host, sizeof r->host, name);
+/* A header that decides who may look: in small letters, and once at most. */
+static bool copy_once(char *to, size_t size, Span s) {
+    if (to[0] != 0 || s.n == 0 || !copy(to, size, s)) return false;
+    for (; *to; to++)
+        if (*to >= 'A' && *to <= 'Z') *to = (char)(*to + 32);
+    return true;
 }
 
 static int parse_header(Request *r, Span line) {
     Span value, name = cut(line, ':', &value);
     if (name.n == line.n || name.n == 0) return 400;
     value = trim(value);
-    if (span_is(name, "host") && !copy_host(r, value)) return 400;
+    if (span_is(name, "host") && !copy_once(r->host, sizeof r->host, value)) return 400;
+    if (span_is(name, "origin") && !copy_once(r->origin, sizeof r->origin, value)) return 400;
+    if (span_is(name, "sec-fetch-site") && !copy_once(r->site, sizeof r->site, value)) return 400;
     if (span_is(name, "accept")) r->wants_json = span_has(value, "application/json");
     if (span_is(name, "content-length") && !span_is(value, "0")) return 413;
     if (span_is(name, "transfer-encoding")) return 413;

@@ -13,7 +13,9 @@ typedef struct Request {
     bool wants_json;        /* Accept: application/json */
     char path[256];         /* decoded, begins with '/' */
     char query[1024];       /* raw, after the '?' */
-    char host[256];         /* without the port */
+    char host[256];         /* as it came, in small letters: with the port */
+    char origin[256];       /* Origin, likewise */
+    char site[16];          /* Sec-Fetch-Site, likewise */
     char token[128];        /* Authorization: Bearer ... */
 } Request;
 

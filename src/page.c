@@ -17,11 +17,15 @@
  *   /debug/pprof/created     all goroutines by where they were started
  *                            each in pprof's format; &format=folded: folded stacks, =svg: flame graph
  *
- * Who may look: on a loopback address or a unix socket, anybody who can connect, provided the
- * browser meant this host (a page of another site can make a browser connect here under its own
- * name; its Host header gives it away). Elsewhere a token is needed, from GORT_HTTP_TOKEN or drawn
- * at random and printed with the address. Only GET and HEAD are served, nothing can be changed,
- * and what is not understood gets a 4xx.
+ * Who may look. On a loopback address or a unix socket anybody who can connect, but not a page of another site, which can make
+ * a browser connect here: by a name of its own that it points to this address (its Host header gives it away: it has to be
+ * this listener's, with the port), or by a plain link or picture (Sec-Fetch-Site and Origin say where it comes from). A browser
+ * too old to say so could still be made to start what costs something: a trace, a profile. These need
+ * proof: a header that says that the page itself asks, or the token. Elsewhere the token is needed for all of it. It comes from
+ * GORT_HTTP_TOKEN or is drawn at random, and is printed with the address. Only GET and HEAD are served, nothing can be
+ * changed, and what is not understood gets a 4xx.
+ *
+ * What costs something ends with its client, who is listened to meanwhile, and a trace when it has TRACE_MOST.
  *
  * Descriptors are kept in a table so that the end of the runtime can close them: their goroutines
  * do not run any more by then.
@@ -47,11 +51,13 @@
 #define CONNECTIONS 64
 #define LISTENERS 8
 #define TICK (250 * GORT_MS)
+#define TRACE_MOST ((uint64_t)128 << 20) /* bytes of events */
 
 typedef struct Listener {
     int fd;
-    bool open;      /* no token needed */
-    char token[40];
+    bool open;      /* the token is needed for what costs something only */
+    char local[300]; /* as gort_local_addr has it */
+    char token[128];
 } Listener;
 
 static struct {
@@ -74,28 +80,71 @@ static bool same_secret(const char *a, const char *b) {
     return diff == 0; /* in the same time wherever they differ */
 }
 
-static bool means_this_host(const char *host) {
-    return host[0] == 0 || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-           strcmp(host, "::1") == 0;
+/* "name:port"; a port of 80 may be left out. */
+static bool is_host(const char *host, const char *name, const char *port) {
+    size_t n = strlen(name);
+    if (strncmp(host, name, n) != 0) return false;
+    return (host[n] == ':' && strcmp(host + n + 1, port) == 0) || (host[n] == 0 && strcmp(port, "80") == 0);
+}
+
+/* The browser means this listener. No browser comes by a unix socket; and one that comes sends a Host. */
+static bool means_this(const Listener *l, const char *host) {
+    const char *port = strrchr(l->local, ':');
+    if (host[0] == 0 || strncmp(l->local, "unix:", 5) == 0) return true;
+    if (port == NULL) return false;
+    port++;
+    return strcmp(host, l->local) == 0 || is_host(host, "localhost", port) || is_host(host, "127.0.0.1", port) || is_host(host, "[::1]", port);
+}
+
+static bool has_token(const Listener *l, const Request *r) {
+    char token[128];
+    if (r->token[0] && same_secret(r->token, l->token)) return true;
+    return http_param(r, "token", token, sizeof token) && same_secret(token, l->token);
+}
+
+static bool same_origin(const Request *r) {
+    return strncmp(r->origin, "http://", 7) == 0 && r->host[0] && strcmp(r->origin + 7, r->host) == 0;
+}
+
+/* A page of another site asks. Its link to our page is a link like any other. */
+static bool is_foreign(const Request *r) {
+    bool site = r->site[0] && strcmp(r->site, "same-origin") != 0 && strcmp(r->site, "none") != 0;
+    return (site && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
+}
+
+/* The page itself asks, or whoever sits before the browser. */
+static bool is_own(const Request *r) {
+    return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0 : same_origin(r);
 }
 
 /* 0, or the status to refuse with. */
-static int refuse(const Listener *l, const Request *r) {
-    char token[128];
-    if (l->open) return means_this_host(r->host) ? 0 : 403;
-    if (r->token[0] && same_secret(r->token, l->token)) return 0;
-    return http_param(r, "token", token, sizeof token) && same_secret(token, l->token) ? 0 : 401;
+static int refuse(const Listener *l, const Request *r, bool costs) {
+    if (has_token(l, r)) return 0;
+    if (!l->open) return 401;
+    if (!means_this(l, r->host) || is_foreign(r)) return 403;
+    return costs && !is_own(r) ? 401 : 0;
 }
 
-static void draw_token(char *to, size_t size) {
+/* 0, or -errno: what was given does not fit. */
+static int draw_token(char *to, size_t size) {
     const char *given = env_get("GORT_HTTP_TOKEN");
-    unsigned char bytes[16] = {0};
-    if (given && given[0] && strlen(given) < size) {
-        memcpy(to, given, strlen(given) + 1);
-        return;
+    unsigned char bytes[16];
+    size_t got = 0, n = given ? strlen(given) : 0;
+    if (n >= size) {
+        print_fd(2, "gort: GORT_HTTP_TOKEN is longer than %d bytes\n", (int)size - 1);
+        return -EINVAL;
     }
-    os_sys(SYS_getrandom, (long)bytes, sizeof bytes, 0, 0, 0, 0);
+    if (n > 0) {
+        memcpy(to, given, n + 1);
+        return 0;
+    }
+    while (got < sizeof bytes) {
+        long r = os_sys(SYS_getrandom, (long)(bytes + got), (long)(sizeof bytes - got), 0, 0, 0, 0);
+        if (r < 0 && r != -EINTR) fatal("no random numbers for the live page's token: error %d", (int)-r);
+        if (r > 0) got += (size_t)r;
+    }
     for (int i = 0; i < 16; i++) print_buf(to + 2 * i, size - 2 * (size_t)i, "%02x", bytes[i]);
+    return 0;
 }
 
 /* ---- what is served -------------------------------------------------------------------------- */
@@ -179,6 +228,17 @@ static void serve_leaks(int fd, const Request *r) {
     free(o.buf);
 }
 
+/* Waits, and listens: false, the client has gone before. What it sends is of no interest. */
+static bool stays(int fd, int64_t until) {
+    for (;;) {
+        char buf[64];
+        ssize_t r = gort_read_until(fd, buf, sizeof buf, until);
+        if (r == -ETIMEDOUT) return true;
+        if (r <= 0) return false;
+        if (gort_now() >= until) return true;
+    }
+}
+
 /* A profile that has ended, in the form that was asked for. */
 static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f, int64_t duration) {
     Out o = OUT_GROWING;
@@ -229,12 +289,14 @@ static void serve_cpu(int fd, const Request *r) {
         http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
         return;
     }
-    while (gort_now() < end) {
-        gort_sleep(25 * GORT_MS);
+    bool there = true;
+    while (there && gort_now() < end) {
+        there = stays(fd, gort_now() + 25 * GORT_MS);
         cpuprof_refresh();
     }
     cpuprof_end();
-    answer_profile(fd, r, &cpu_kind, &cpu_profile, gort_now() - start);
+    if (there) answer_profile(fd, r, &cpu_kind, &cpu_profile, gort_now() - start);
+    else profile_free(&cpu_profile);
 }
 
 static void serve_contention(int fd, const Request *r, Profile *f) {
@@ -245,9 +307,10 @@ static void serve_contention(int fd, const Request *r, Profile *f) {
         http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
         return;
     }
-    gort_sleep(seconds * GORT_SEC);
+    bool there = stays(fd, start + seconds * GORT_SEC);
     blockprof_end(f);
-    answer_profile(fd, r, &contention_kind, f, gort_now() - start);
+    if (there) answer_profile(fd, r, &contention_kind, f, gort_now() - start);
+    else profile_free(f);
 }
 
 static void serve_block(int fd, const Request *r) { serve_contention(fd, r, &block_profile); }
@@ -262,6 +325,16 @@ static void send_file(int to, int fd) {
 
 static long stop_trace(void *arg) { return tracing_stop(); }
 
+/* False: the client has gone. */
+static bool record(int fd, int64_t until) {
+    bool there = true;
+    while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
+        int64_t next = gort_now() + 25 * GORT_MS;
+        there = stays(fd, next < until ? next : until);
+    }
+    return there;
+}
+
 static void serve_trace(int fd, const Request *r) {
     uint64_t seconds = http_number(r, "seconds", 1);
     if (seconds < 1 || seconds > 600) {
@@ -274,10 +347,10 @@ static void serve_trace(int fd, const Request *r) {
         http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
         if (file >= 0) close(file);
     } else {
-        gort_sleep((int64_t)seconds * GORT_SEC);
+        bool there = record(fd, gort_now() + (int64_t)seconds * GORT_SEC);
         gort_blocking(stop_trace, NULL);
-        http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
-        send_file(fd, mine);
+        if (there) http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
+        if (there) send_file(fd, mine);
     }
     if (mine >= 0) close(mine);
 }
@@ -289,27 +362,30 @@ static void serve_metrics(int fd, const Request *r) {
 static const struct {
     const char *path;
     void (*serve)(int fd, const Request *r);
+    bool costs; /* something lasting: refuse() */
 } routes[] = {
-    {"/", serve_page},
-    {"/events", serve_events},
-    {"/goroutines", serve_goroutines},
-    {"/leaks", serve_leaks},
-    {"/metrics", serve_metrics},
-    {"/trace", serve_trace},
-    {"/debug/pprof/goroutine", serve_pprof_goroutine},
-    {"/debug/pprof/profile", serve_cpu},
-    {"/debug/pprof/block", serve_block},
-    {"/debug/pprof/mutex", serve_mutex},
-    {"/debug/pprof/created", serve_created},
+    {"/", serve_page, false},
+    {"/events", serve_events, false},
+    {"/goroutines", serve_goroutines, false},
+    {"/leaks", serve_leaks, false},
+    {"/metrics", serve_metrics, false},
+    {"/trace", serve_trace, true},
+    {"/debug/pprof/goroutine", serve_pprof_goroutine, false},
+    {"/debug/pprof/profile", serve_cpu, true},
+    {"/debug/pprof/block", serve_block, true},
+    {"/debug/pprof/mutex", serve_mutex, true},
+    {"/debug/pprof/created", serve_created, false},
 };
 
-static void route(int fd, const Request *r) {
-    for (size_t i = 0; i < count_of(routes); i++) {
-        if (strcmp(r->path, routes[i].path) != 0) continue;
-        routes[i].serve(fd, r);
-        return;
-    }
-    http_answer(fd, r, 404, "text/plain", "not here\n", 9);
+static void route(const Listener *l, int fd, const Request *r) {
+    size_t i = 0;
+    while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
+    int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
+    if (no == 401 && l->open) http_answer(fd, r, no, "text/plain", "the token, or the page itself\n", 30);
+    else if (no) http_answer(fd, r, no, "text/plain", "refused\n", 8);
+    else if (i == count_of(routes)) http_answer(fd, r, 404, "text/plain", "not here\n", 9);
+    else if (r->head && routes[i].costs) http_begin(fd, "application/octet-stream", "");
+    else routes[i].serve(fd, r);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
@@ -333,11 +409,7 @@ static void serve(void *arg) {
     Connection c = *(Connection *)arg;
     Request r;
     int status = read_request(c.fd, &r);
-    if (status == 200) {
-        int no = refuse(c.from, &r);
-        if (no) status = no;
-    }
-    if (status == 200) route(c.fd, &r);
+    if (status == 200) route(c.from, c.fd, &r);
     else if (status) http_answer(c.fd, NULL, status, "text/plain", "refused\n", 8);
     store_rel(&page.connections[c.place], 0);
     gort_close(c.fd);
@@ -374,6 +446,12 @@ static bool is_loopback(const char *local) {
     return strncmp(local, "127.", 4) == 0 || strncmp(local, "[::1]", 5) == 0 || strncmp(local, "unix:", 5) == 0;
 }
 
+/* Its own page starts traces and profiles; any other client needs the token. */
+static void announce(const Listener *l) {
+    if (l->open) print_fd(2, "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: ?token=%s\n", l->local, l->token);
+    else print_fd(2, "gort: live page on http://%s/?token=%s\n", l->local, l->token);
+}
+
 static int listen_on(const char *addr) {
     char local[300], at[300];
     static HouseLock making;
@@ -388,12 +466,13 @@ static int listen_on(const char *addr) {
     if (e == 0) {
         Listener *l = &page.listeners[n];
         *l = (Listener){.fd = fd, .open = is_loopback(local)};
-        if (!l->open) draw_token(l->token, sizeof l->token);
+        print_buf(l->local, sizeof l->local, "%s", local);
+        e = draw_token(l->token, sizeof l->token);
         gort_attr attr = {.name = "gort: live page"};
-        e = gort_go_with(&attr, accept_loop, l);
+        if (e == 0) e = gort_go_with(&attr, accept_loop, l);
         if (e == 0) {
             store_rel(&page.nlisteners, n + 1);
-            print_fd(2, "gort: live page on http://%s/%s%s\n", local, l->open ? "" : "?token=", l->token);
+            announce(l);
         }
     }
     house_unlock(&making);

@@ -107,6 +107,7 @@ NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
 int tracing_start(int fd);
 /* Ends it and writes the JSON. 0, -EINVAL: none runs, -errno. Blocks the thread. */
 int tracing_stop(void);
+uint64_t tracing_size(void); /* bytes of events so far, without the last chunks; any thread */
 /* At the start and the end of gort_main: GORT_TRACE and the flight recorder. */
 void tracing_begin_run(void);
 void tracing_end_run(void);

@@ -102,6 +102,8 @@ int tracing_stop(void) {
     return r;
 }
 
+uint64_t tracing_size(void) { return load_rlx(&t.spilled) * sizeof(TraceChunk); }
+
 static int open_file(const char *path) {
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                        0666, 0, 0);

@@ -68,7 +68,8 @@ until grep -q 'live page on' "$dir/err"; do
     sleep 0.05
 done
 base=$(sed -n 's/^gort: live page on \(http:[^ ]*\)$/\1/p' "$dir/err")
-get() { curl -s -S -m 60 --noproxy '*' "$@"; }
+secret=$(sed -n 's/^gort: its traces and profiles, for other clients: ?token=//p' "$dir/err")
+get() { curl -s -S -m 60 -H "Authorization: Bearer $secret" --noproxy '*' "$@"; }
 
 get "${base}debug/pprof/block?seconds=3&format=folded" >"$dir/block"
 grep -q '^the_receiver;.*;receiver;.*chan_recv[^;]* [0-9]*$' "$dir/block" || fail "no receiver: $(cat "$dir/block")"

@@ -54,13 +54,14 @@ start() {
     done
     url=$(sed -n 's/^gort: live page on \(http:[^ ]*\)$/\1/p' "$dir/err")
     base=${url%%\?*}
+    secret=$(sed -n 's/^gort: its traces and profiles, for other clients: ?token=//p' "$dir/err")
 }
 stop() {
     exec 9>&-
     wait $pid || fail "the program failed: $(cat "$dir/err")"
     pid=
 }
-get() { curl -s -S -m 60 --noproxy '*' "$@"; }
+get() { curl -s -S -m 60 -H "Authorization: Bearer ${secret:-}" --noproxy '*' "$@"; }
 code() { get -o /dev/null -w '%{http_code}' "$@"; }
 expect() { want=$1; shift; got=$(code "$@"); [ "$got" = "$want" ] || fail "$*: $got, not $want"; }
 
@@ -83,7 +84,7 @@ expect 404 "${base}nothing"
 expect 400 "${base}trace?seconds=0"
 expect 400 "${base}%zz"
 expect 405 -X POST "$base"
-expect 403 -H 'Host: elsewhere.example' "$base"
+secret= expect 403 -H 'Host: elsewhere.example' "$base"
 expect 413 -d x -X GET "$base"
 get "${base}trace?seconds=1" >"$dir/trace.json"
 "$out/bin/gort-trace" summary "$dir/trace.json" >"$dir/summary"

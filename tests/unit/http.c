@@ -29,7 +29,7 @@ static void good(void) {
     for (size_t n = 0; n < sizeof text - 1; n++) CHECK_EQ(parse(text, n, &r), 0); /* not all there yet */
     CHECK_EQ(parse(text, sizeof text - 1, &r), 200);
     CHECK_STR(r.path, "/goroutines");
-    CHECK_STR(r.host, "::1");
+    CHECK_STR(r.host, "[::1]:80");
     CHECK_STR(r.token, "s3cret");
     CHECK(r.wants_json && !r.head);
     CHECK(http_number(&r, "id", 3) == 7 && http_number(&r, "no", 3) == 3 && http_number(&r, "x", 3) == 3);
@@ -55,6 +55,9 @@ static void bad(void) {
     CHECK_EQ(status("GET /% HTTP/1.1\r\n\r\n"), 400);
     CHECK_EQ(status("GET / HTTP/1.1\r\nno colon\r\n\r\n"), 400);
     CHECK_EQ(status("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"), 413);
+    CHECK_EQ(status("GET / HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n"), 400);
+    CHECK_EQ(status("GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\nsec-fetch-site: none\r\n\r\n"), 400);
+    CHECK_EQ(status("GET / HTTP/1.1\r\nOrigin:\r\n\r\n"), 400);
     CHECK_EQ(status("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 413);
     memset(large, 'a', sizeof large);
     CHECK_EQ(parse(large, sizeof large, &r), 431);
