@@ -51,7 +51,7 @@
 #define CONNECTIONS 64
 #define LISTENERS 8
 #define TICK (250 * GORT_MS)
-#define TRACE_MOST ((uint64_t)128 << 20) /* bytes of events */
+#define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
 
 typedef struct Listener {
     int fd;
