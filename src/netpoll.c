@@ -340,17 +340,23 @@ void netpoll_break(void) { kpoll_break(); }
  * it back in what it executes: it makes all children itself. Here they are made by libc (posix_spawn, system, popen, vfork),
  * where nobody can put it back for the child alone, and a child that uses select(2), or closes all numbers up to the limit,
  * must not find another one than the program was given. So a program that needs no more keeps its limit, and one that does
- * gets all there is, as in Go.
+ * gets all there is, as in Go. A limit that the program has set itself meanwhile is not touched.
  */
+static uint64_t given; /* the soft limit when the runtime began */
+
+static bool get_limit(struct rlimit *lim) { return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)lim, 0, 0) == 0; }
+
 bool netpoll_more_numbers(long error) {
     struct rlimit lim;
-    if (likely(error != -EMFILE) || os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&lim, 0, 0) < 0) return false;
-    if (lim.rlim_cur >= lim.rlim_max) return false;
+    if (likely(error != -EMFILE) || !get_limit(&lim) || lim.rlim_cur != load_rlx(&given) || lim.rlim_cur >= lim.rlim_max)
+        return false;
     lim.rlim_cur = lim.rlim_max;
     return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&lim, 0, 0, 0) == 0;
 }
 
 int netpoll_start(void) {
+    struct rlimit lim;
+    store_rlx(&given, get_limit(&lim) ? (uint64_t)lim.rlim_cur : 0);
     store_seq(&suspects, 0);
     store_seq(&blocking, 0);
     store_seq(&anew, 0);
