@@ -71,7 +71,6 @@ void go_abandon(M *m, G *gp) {
     gp->lock_depth = 0;
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
-    add_rlx(&sched.other.ended, 1);
     if (s) {
         s->values = NULL;
         if (tsan_on()) tsan_over(s->san_fiber);

@@ -279,7 +279,9 @@ static void undo_wait(G *gp, void *arg) {
 static void abandon(G *gp, void *arg) {
     M *m = arg, *on = gp->m;
     if (gp->flags & GF_THREAD) return;
-    if (on && on->behind == gp) { /* it sees to that itself when it comes, perhaps this moment (left, preempt.c) */
+    bool behind = on && on->behind == gp;
+    if (!behind || xchg_seq(&on->counted, 1) == 0) add_rlx(&sched.other.ended, 1); /* the next runtime begins with none */
+    if (behind) { /* it sees to that itself when it comes, perhaps this moment (left, preempt.c) */
         uint32_t status = G_RUNNABLE;
         if (cas_seq(&gp->status, &status, G_RUNNING) || status != G_WAITING) return;
     }

@@ -53,7 +53,9 @@ static void left(M *m, void *arg) {
     /* From the handler it comes with its place in the global queue: others still link themselves behind it there, so it
      * goes with all that is queued. Unless that has gone already: then the status is another (abandon, init.c). */
     uint32_t queued = G_RUNNABLE;
-    if (!cas_seq(&gp->status, &queued, G_WAITING)) go_abandon(m, gp);
+    if (cas_seq(&gp->status, &queued, G_WAITING)) return;
+    if (xchg_seq(&m->counted, 1) == 0) add_rlx(&sched.other.ended, 1); /* else the end of the runtime has */
+    go_abandon(m, gp);
 }
 
 static NORETURN void leave_runtime(M *m) {

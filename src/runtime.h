@@ -211,6 +211,7 @@ struct M {
     bool plain;          /* a plain thread's */
     bool spinning;       /* counted in sched.spinning */
     bool in_handler;     /* waits in the preemption handler, with its G (sched.lock) */
+    uint32_t counted;    /* atomic: its goroutine, which was left behind, counts as ended (init.c) */
     uint32_t finishing;  /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.c) */
     bool world;          /* holds the stopped world */
     bool inherit;        /* the next G comes from the LIFO slot: no new slice */
