@@ -291,7 +291,7 @@ static void serve_cpu(int fd, const Request *r) {
     }
     bool there = true;
     while (there && gort_now() < end) {
-        there = stays(fd, gort_now() + 25 * GORT_MS);
+        there = stays(fd, time_after(gort_now(), 25 * GORT_MS));
         cpuprof_refresh();
     }
     cpuprof_end();
@@ -329,7 +329,7 @@ static long stop_trace(void *arg) { return tracing_stop(); }
 static bool record(int fd, int64_t until) {
     bool there = true;
     while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
-        int64_t next = gort_now() + 25 * GORT_MS;
+        int64_t next = time_after(gort_now(), 25 * GORT_MS);
         there = stays(fd, next < until ? next : until);
     }
     return there;
@@ -347,7 +347,7 @@ static void serve_trace(int fd, const Request *r) {
         http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
         if (file >= 0) close(file);
     } else {
-        bool there = record(fd, gort_now() + (int64_t)seconds * GORT_SEC);
+        bool there = record(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
         gort_blocking(stop_trace, NULL);
         if (there) http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
         if (there) send_file(fd, mine);

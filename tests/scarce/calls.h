@@ -121,6 +121,7 @@ static long group_of(void) {
     gort_group *g = gort_group_new(NULL, 2);
     if (g == NULL) return -ENOMEM;
     gort_group_go(g, member, NULL);
+    gort_group_try_go(g, member, NULL);
     return gort_group_wait(g);
 }
 static long pool_of(void) {
@@ -274,6 +275,7 @@ static long traces(void) {
     X(gort_ctx_release, ctx_of(gort_ctx_new(NULL)))                                                \
     X(gort_group_new, group_of())                                                                  \
     X(gort_group_go, group_of())                                                                   \
+    X(gort_group_try_go, group_of())                                                               \
     X(gort_group_wait, group_of())                                                                 \
     X(gort_read, both_ways(r_read))                                                                \
     X(gort_read_until, gort_read_until(had.sock[0], c_buf, 1, soon()))                             \
