@@ -113,7 +113,8 @@ bool os_alarm_wait(int fd, int signo) {
     sigfillset(&mask);
     sigdelset(&mask, signo);
     long r = sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
-    return r >= 0 || r == -EINTR;
+    if (r == -EINVAL) os_nap(GORT_MS); /* a limit of no descriptors at all: for as long as it lasts */
+    return r >= 0 || r == -EINTR || r == -EINVAL;
 }
 
 void *os_map(size_t size, bool stack) {
