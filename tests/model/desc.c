@@ -39,6 +39,8 @@ static int64_t slept_until;
 int64_t os_now(void) { return 0; }
 void *os_map(size_t size, bool stack) { return NULL; }
 void os_unmap(void *at, size_t size) {}
+int os_fd_away(int fd) { return fd; }
+int os_tgkill(int tid, int signo) { return 0; }
 void fatal(const char *format, ...) { wrong(format); }
 
 /* The kernel's: a write to the eventfd, a wait, entries taken. */

@@ -27,7 +27,7 @@ const HookCore *core = &the_core;
 
 static void tries_last(void) {
     uint32_t none = 0;
-    sleeper_queue(&w, &held);
+    sleeper_queue(&w, &held, EVERY_BIT);
     got = cas_acq(&held, &none, 1);
 }
 static void releases(void) {

@@ -22,14 +22,16 @@ static int64_t alarm_at;
 static uint32_t reported, alarm_word; /* alarm_word: that the alarm is a place which others write */
 static bool never(void *arg) { return false; }
 static bool alarm_is_set(void *arg) { return alarm_at != GORT_FOREVER; }
-void os_alarm_set(int fd, int64_t when) {
+int os_alarm_set(int fd, int64_t when) {
     xchg_seq(&alarm_word, 1);
     alarm_at = when;
+    return 0;
 }
-void os_alarm_wait(int fd) {
+bool os_alarm_wait(int fd, int signo) {
     mc_looks_at(&alarm_word);
     mc_wait(alarm_is_set, NULL);
     alarm_at = GORT_FOREVER;
+    return false;
 }
 bool maker_has_pending_locked(void) { return pending != NULL; }
 int os_thread_count(void) { return 1; }
