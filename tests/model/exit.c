@@ -46,6 +46,9 @@ void handoff_p(M *m, P *given) {}
 M *m_adopt(void) { wrong("a thread without an M"); }
 M *enter_asked(M *m) { return m; }
 void leave_slow(M *m) {}
+int os_tgkill(int tid, int signo) { return 0; }
+char os_thread_state(int tid) { return 'S'; }
+void stack_jump_found(G *gp, uintptr_t sp) {}
 
 static void comes_back(void) { block_end(&ms[0]); }
 static void comes_back_plainly(void) {
@@ -53,7 +56,10 @@ static void comes_back_plainly(void) {
     gort_exit_syscall();
     store_rlx(&went_on, !gone);
 }
-static void ends(void) { send_away(); }
+static void ends(void) {
+    int asked;
+    send_away(&asked);
+}
 
 static const struct Scene {
     const char *name;

@@ -31,7 +31,7 @@ bool os_alarm_wait(int fd, int signo) {
     mc_looks_at(&alarm_word);
     mc_wait(alarm_is_set, NULL);
     alarm_at = GORT_FOREVER;
-    return false;
+    return true;
 }
 bool maker_has_pending_locked(void) { return pending != NULL; }
 int os_thread_count(void) { return 1; }
@@ -46,6 +46,14 @@ void dump_all(int fd) {}
 void tracing_fatal(void) {}
 #define ftrylockfile(file) 1
 int gort_count(void) { return 1; }
+bool uring_on(void) { return false; }
+int os_io_workers(void) { return 0; }
+int os_alarm_open(void) { return -ENOSYS; }
+void os_alarm_close(int fd) {}
+bool kpoll_check(void) { return true; }
+bool kpoll_ours(int fd) { return true; }
+int kpoll_watch(int fd) { return 0; }
+void warn_once(int which, const char *format, ...) {}
 int collect_threads(void) { return 0; }
 static NORETURN void reports(void) {
     store_rlx(&reported, 1);
