@@ -240,13 +240,10 @@ static bool rests(M *m) {
     return !load_acq(&m->alive) || load_acq(&m->locks) <= load_rlx(&m->rest) || !(load_rlx(&m->attn) & ATTN_SECTION);
 }
 
-/* Every store before it is seen by every section that begins after it, and the other way round. A kernel without membarrier
- * lets a moment pass in which each processor has written its stores and every thread that was off has passed a barrier. */
+/* Every store before it is seen by every section that begins after it, and the other way round. With a kernel that has no membarrier
+ * a moment passes in which each processor, ours too, has written its stores and every thread that was off has passed a barrier. */
 static void barrier_everywhere(void) {
-    if (os_membarrier() == 0) return;
-    fence_full();
-    os_nap(GORT_MS);
-    fence_full();
+    if (os_membarrier() != 0) os_nap(GORT_MS);
 }
 
 /*

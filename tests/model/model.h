@@ -476,13 +476,18 @@ void os_futex_wake(uint32_t *word, int count) {
         if (mc_asleep[i] == word) mc_asleep[i] = NULL;
 }
 
-/* Every CPU that runs a thread of ours passes a full barrier. */
-int os_membarrier(void) {
-    mc_point(MC_FENCE, NULL, 0, 0, 0);
+/* What the others have stored is in memory. */
+static void mc_others_arrive(void) {
     for (int i = 0; i < MC_THREADS; i++)
         if (&mc_threads[i] != mc_running)
             while (mc_threads[i].pending) mc_arrives(&mc_threads[i], 0);
     mc_look_at_watched(); /* these were not our stores */
+}
+
+/* Every CPU that runs a thread of ours passes a full barrier. */
+int os_membarrier(void) {
+    mc_point(MC_FENCE, NULL, 0, 0, 0);
+    mc_others_arrive();
     return 0;
 }
 

@@ -12,6 +12,9 @@ for model in desc ended soft hooked; do
 done
 holds "the end of a runtime" exit
 holds "the end of a runtime, no membarrier" exit -DMODEL_WEAK=1 -DNO_MEMBARRIER
+holds 'sections at the end of a runtime' sections
+holds 'likewise, weak' sections -DMODEL_WEAK=1
+holds 'likewise, no membarrier' sections -DMODEL_WEAK=1 -DNO_MEMBARRIER
 holds 'the page of gort-top' top -DMODEL_WEAK=2
 holds 'the end of a watch, weak' watch -DMODEL_WEAK=1
 holds 'the ring, weak' ring -DMODEL_WEAK=1
