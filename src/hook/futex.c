@@ -128,7 +128,7 @@ static uint32_t bits_of(const Futex *f, long with) { return command(f) == with ?
 static long park_at(const Futex *f, int64_t deadline) {
     Sleeper w;
     sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
-    if (load_seq(f->word) == (uint32_t)f->value) return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
+    if (load_rlx(f->word) == (uint32_t)f->value) return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
     return sleeper_cancel(&w) ? 0 : -EAGAIN;
 }
 
