@@ -13,4 +13,5 @@ large 'the poller' poller
 large 'straight' straight
 large 'who is awake, weak' idle -DMODEL_WEAK=1
 large 'the poller, weak' poller -DMODEL_WEAK=1
+large 'a P without its thread, weak' poller -DPS_IN_USE=2 -DSCENE=2 -DMODEL_WEAK=1 -DMODEL_BUFFER=8
 exit 0
