@@ -18,8 +18,8 @@
  * thread. A call that has done something that others can see (a part of a write), or has slept, and goes on with the
  * number takes it before and compares it after that: it is the same file still, or the call ends with what it has. Then
  * `used` is set, and every later close comes by way of gort_close, which waits for calls. That the two sides do not
- * both miss each other (a write that goes on: used, then life; a close: life, then used) is seen to by the write, which is the
- * rare one, with a membarrier (hookio.c). A call that has done nothing and not slept need not care: nobody can tell that
+ * both miss each other (a write that goes on: used, then life; a close: life, then used) is a Dekker pair: each has a full fence
+ * in between (hookio.c, life_ends). A call that has done nothing and not slept need not care: nobody can tell that
  * it has not begun later, on the number's next file.
  */
 #ifndef HOOK_HINTS_H
@@ -89,7 +89,7 @@ INLINE uint32_t life_of(int fd) {
 INLINE bool life_goes_on(int fd, uint32_t life) { return (unsigned)fd >= KINDS || load_rlx(&fd_hints[fd].life) == life; }
 INLINE void life_ends(Hint *h) {
     store_rlx(&h->life, load_rlx(&h->life) + 1);
-    fence_compiler(); /* then `used` is read: see above */
+    fence_full(); /* then `used` is read: see above */
 }
 
 /* The number is another file from now on, of which this is known. One that somebody waits on was closed unseen. */

@@ -72,8 +72,6 @@ void os_nap(int64_t ns) {
 }
 
 /* What this code names and never comes to here. */
-NORETURN __attribute__((used)) void never_called(void) { wrong("called, and should not be"); }
-#define UNUSED_HERE(name) __asm__(".globl " #name "\n.set " #name ", never_called")
 UNUSED_HERE(acquire_p_or_queue);
 UNUSED_HERE(chan_abandon);
 UNUSED_HERE(compact_credit_give);
