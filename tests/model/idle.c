@@ -48,6 +48,7 @@ void tracing_fatal(void) {}
 int gort_count(void) { return 1; }
 bool uring_on(void) { return false; }
 int os_io_workers(void) { return 0; }
+int os_tgkill(int tid, int signo) { return 0; }
 int os_alarm_open(void) { return -ENOSYS; }
 void os_alarm_close(int fd) {}
 bool kpoll_check(void) { return true; }
