@@ -32,6 +32,7 @@
 #include "garbage.h"
 #include "hook.h"
 #include "houselock.h"
+#include "inlibc.h"
 #include "loop.h"
 #include "m.h"
 #include "maker.h"
@@ -165,6 +166,7 @@ static int start(M *m) {
     if (r == 0) r = procs_resize(NULL, (uint32_t)settings.procs);
     if (r < 0) goto ps;
     retake_start();
+    inlibc_start();
     hook_begin();
     mutex_start();
     if ((r = netpoll_start()) < 0) goto ps;

@@ -15,13 +15,14 @@
  * A callback (of qsort, of dl_iterate_phdr) runs on as part of libc's call. Whoever still stands in it after PATIENCE signals
  * is stopped where it stands.
  *
- * What a lock of another library is worth, only that library knows: the rule is for libc, the loader, the C++ runtime and
- * whatever may stand in for malloc, told by their names. A program that is linked statically has no modules of these names,
+ * What a lock of another library is worth, only that library knows: the rule is for libc, the loader and whatever may stand in
+ * for malloc, told by their names. Not for the C++ runtime: an exception on its way reads the return addresses of the stack.
+ * Nor for setjmp, getcontext and their kind, which keep their own return address for later; they hold no lock. A program that is linked statically has no modules of these names,
  * and the other processors have no trap (on aarch64 return addresses may be signed): there everybody stops where it stands,
  * as for a slice. So does a program under TSan, which keeps books of calls and returns.
  *
  * trap_at and trap_ret are in the record of the stack, since that is what the trap belongs to. A trap that was jumped over
- * (longjmp) leaves them behind: they count only while the word at trap_at is the trap, above the sp.
+ * (longjmp) leaves them behind: they count only while trap_at is the way out of libc.
  */
 #include "inlibc.h"
 #include "modules.h"
@@ -36,13 +37,36 @@
 static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 
 static bool is_libc(uintptr_t pc) {
-    static const char *const names[] = {"libc.", "libc-", "ld-", "libpthread", "libdl.", "libstdc++", "libc++",
-                                        "libgcc_s", "libjemalloc", "libtcmalloc", "libmimalloc", "libasan", "liblsan",
-                                        "libubsan"};
+    static const char *const names[] = {"libc.",       "libc-",       "ld-",     "libpthread", "libdl.", "libjemalloc",
+                                        "libtcmalloc", "libmimalloc", "libasan", "liblsan",    "libubsan"};
     Module *mod = module_of(pc);
     const char *name = mod ? module_name(mod) : "";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (begins(name, names[i])) return true;
+    return false;
+}
+
+/* Functions that note where they return to. Looked up once, before the first goroutine runs; none: nobody is trapped. */
+static uintptr_t keepers[11];
+static uint32_t nkeepers;
+
+extern void *dlsym(void *, const char *) __attribute__((weak));
+
+void inlibc_start(void) {
+    static const char *const names[] = {"setjmp", "_setjmp", "__sigsetjmp", "getcontext", "swapcontext", "setcontext",
+                                        "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "vfork"};
+    if (nkeepers || dlsym == NULL) return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        uintptr_t at = (uintptr_t)dlsym(NULL, names[i]);
+        if (at) keepers[nkeepers++] = at;
+    }
+}
+
+static bool keeps_its_return(uintptr_t pc) {
+    uintptr_t start, size;
+    if (nkeepers == 0 || !cfi_function(pc, &start, &size)) return true;
+    for (uint32_t i = 0; i < nkeepers; i++)
+        if (keepers[i] >= start && keepers[i] < start + size) return true;
     return false;
 }
 
@@ -63,7 +87,9 @@ static uintptr_t way_out(G *gp, void *context) {
     Regs r;
     uintptr_t lo, hi;
     regs_context(&r, context);
-    return bounds(gp, r.reg[UNWIND_SP], &lo, &hi) ? unwind_exit(&r, lo, hi, is_libc) : 0;
+    if (!bounds(gp, r.reg[UNWIND_SP], &lo, &hi)) return 0;
+    uintptr_t last = 0, at = unwind_exit(&r, lo, hi, is_libc, &last);
+    return keeps_its_return(last) ? 0 : at;
 }
 
 bool inlibc_stopped(M *m) {
@@ -76,16 +102,12 @@ bool inlibc_stopped(M *m) {
 void arch_return_trap(void);
 uintptr_t inlibc_left(uintptr_t *frame);
 
-static bool trapped(Stack *s, void *context) {
-    return (uintptr_t)s->trap_at > arch_context_sp(context) && *s->trap_at == (uintptr_t)arch_return_trap;
-}
-
 bool inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
-    if (tsan_on()) return false;
-    if (s->trap_at && trapped(s, context)) return s->trap_tries++ < PATIENCE;
-    uintptr_t at = way_out(gp, context);
+    uintptr_t at = tsan_on() ? 0 : way_out(gp, context);
     if (at == 0) return false;
+    if ((uintptr_t)s->trap_at == at && *s->trap_at == (uintptr_t)arch_return_trap) return s->trap_tries++ < PATIENCE;
+    if (*(uintptr_t *)at == (uintptr_t)arch_return_trap) return false; /* somebody else's: stops where it stands */
     s->trap_tries = 0;
     s->trap_ret = *(uintptr_t *)at;
     s->trap_at = (uintptr_t *)at;

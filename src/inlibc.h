@@ -6,6 +6,8 @@
 
 #include "runtime.h"
 
+void inlibc_start(void); /* before a runtime starts; may take the loader's lock */
+
 /* Does m, which waits in the preemption handler, stand inside libc? sched.lock, or the world is stopped. */
 bool inlibc_stopped(M *m);
 

@@ -178,17 +178,20 @@ static int watch(gort_chan *ch, int signo) {
     Watch *w = quiet_alloc(sizeof *w);
     if (w == NULL) return -ENOMEM;
     *w = (Watch){.ch = ch};
-    *at = w;
     int r = start_thread();
-    if (r == 0 && !load_rlx(&watched[signo])) r = hook_in(signo);
-    if (r < 0) {
-        *at = NULL;
-        quiet_free(w);
-        return r;
+    M *m = enter(); /* in one section: a runtime that ends stops nobody half-way */
+    if (r == 0) {
+        *at = w;
+        if (!load_rlx(&watched[signo])) r = hook_in(signo);
+        if (r < 0) *at = NULL;
     }
-    gort_chan_retain(ch);
-    add_rlx(&sched.signal_channels, 1);
-    return 0;
+    if (r == 0) {
+        gort_chan_retain(ch);
+        add_rlx(&sched.signal_channels, 1);
+    }
+    leave(m);
+    if (r < 0) quiet_free(w);
+    return r;
 }
 
 static bool may_watch(int signo) {
@@ -209,11 +212,13 @@ EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
 static bool unwatch(gort_chan *ch, int signo) {
     Watch **at = find(signo, ch), *w = *at;
     if (w == NULL) return false;
+    M *m = enter(); /* as in watch() */
     if (table.watches[signo] == w && w->next == NULL) hook_out(signo);
     else deliver(signo);
     *at = w->next;
-    quiet_free(w);
     sub_rlx(&sched.signal_channels, 1);
+    leave(m);
+    quiet_free(w);
     return true;
 }
 

@@ -96,7 +96,7 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
 
 #define DEEP 512 /* frames; what is deeper is not looked at */
 
-uintptr_t unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc)) {
+uintptr_t unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc), uintptr_t *last) {
     Regs r = *from;
     uintptr_t found = 0;
     if (!has(&r, UNWIND_RA)) return 0;
@@ -107,7 +107,10 @@ uintptr_t unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*insid
         if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
         r.exact = signal;
         bool now = inside(r.reg[UNWIND_RA] - !signal);
-        if (was && !now) found = signal ? 0 : r.ra_at;
+        if (was && !now) {
+            found = signal ? 0 : r.ra_at;
+            *last = before.reg[UNWIND_RA] - !before.exact;
+        }
         was = now;
     }
     return found;
