@@ -355,7 +355,7 @@ bool netpoll_more_numbers(long error) {
 }
 
 int netpoll_start(void) {
-    struct rlimit lim;
+    struct rlimit lim = {0};
     store_rlx(&given, get_limit(&lim) ? (uint64_t)lim.rlim_cur : 0);
     store_seq(&suspects, 0);
     store_seq(&blocking, 0);
