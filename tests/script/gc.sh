@@ -29,7 +29,6 @@ GORT_MAXPROCS=4 run "$WORK/roots-so"
 export GORT_MAXPROCS=3
 GORT_DEBUG=migrate=1 run "$WORK/churn" 60
 GORT_DEBUG=migrate=1 run "$WORK/roots"
-GORT_DEBUG=retake=hammer run "$WORK/churn" 60
 GORT_DEBUG=retake=hammer run "$WORK/roots"
 GORT_DEBUG=forcegc=30ms run "$WORK/force"
 # Threads of the collector are not the program's: a deadlock is one.
