@@ -240,8 +240,7 @@ static bool give_p_away(M *m, G *gp) {
     bump(&p->n.preemptions, 1);
     m_release_p(m);
     if (homed == NULL) {
-        sched.idle_ms = next->link;
-        store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
+        next = idle_m_get_locked();
         if (sched.idle_m_count < SPARES) maker_want_spare_locked();
     }
     unlock(&sched.lock);

@@ -210,6 +210,7 @@ struct M {
     uint32_t rest;       /* atomic: sections at this depth know no G: a plain thread asleep, a call under way (init.c) */
     bool plain;          /* a plain thread's */
     bool spinning;       /* counted in sched.spinning */
+    bool pooled;         /* sched.lock: it is in the pool */
     bool in_handler;     /* waits in the preemption handler, with its G (sched.lock) */
     uint32_t counted;    /* atomic: its goroutine, which was left behind, counts as ended (init.c) */
     uint32_t finishing;  /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.c) */

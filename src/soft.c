@@ -50,30 +50,49 @@
 #define HELD_LONG (50 * PATIENCE) /* in the handler, whatever happens */
 #define LOOK_FOR 256 /* so many in the global queue, at most: it is in a lock */
 
-/* No section: entering one may already give way to others, and the home must be known before
- * that. A preemption in between finds the flag without a home, or (at the end) a home without the
- * flag, and makes both right (preempt.c). */
-bool soft_begin(void) {
+/*
+ * A section that does not look for requests as it begins: it might give way to others, and the home must be known before
+ * that. It touches no P. A preemption finds the thread in a section, and a handler of the program's that makes a hooked call, too: that call
+ * waits in the kernel. Were it let in between the flag and the home it would have a home of its own, end it, and leave a home
+ * without the flag: a thread that is said to wait, and stands in the pool.
+ */
+static M *begin_blindly(void) {
     M *m = getm();
+    m->locks++;
+    fence_compiler();
+    return m;
+}
+
+static void end_section(M *m) { /* leave(), though the P may have been taken */
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1);
+    fence_compiler();
+    if (unlikely(load_rlx(&m->attn) != 0)) leave_slow(m);
+}
+
+bool soft_begin(void) {
+    M *m = begin_blindly();
     G *gp = m->curg;
-    if (load_rlx(&gp->home) != NULL) return false;
-    gp->flags |= GF_SOFT;
-    fence_compiler();
-    store_rlx(&m->homed, m->homed + 1);
-    store_rlx(&gp->home, m);
-    fence_compiler();
-    return true;
+    bool first = load_rlx(&gp->home) == NULL;
+    if (first) {
+        gp->flags |= GF_SOFT;
+        store_rlx(&m->homed, m->homed + 1);
+        store_rlx(&gp->home, m);
+    }
+    end_section(m);
+    return first;
 }
 
 void soft_end(void) {
-    M *m = getm();
+    M *m = begin_blindly();
     G *gp = m->curg;
-    if (!(gp->flags & GF_SOFT)) return; /* given up meanwhile */
-    check(load_rlx(&gp->home) == m);
-    gp->flags &= (uint8_t)~GF_SOFT;
-    fence_compiler();
-    store_rlx(&gp->home, NULL);
-    store_rlx(&m->homed, m->homed - 1);
+    if (gp->flags & GF_SOFT) { /* else given up meanwhile */
+        check(load_rlx(&gp->home) == m);
+        gp->flags &= (uint8_t)~GF_SOFT;
+        store_rlx(&gp->home, NULL);
+        store_rlx(&m->homed, m->homed - 1);
+    }
+    end_section(m);
 }
 
 /* sched.lock, gp in hand: it runs anywhere from here on. */

@@ -119,6 +119,7 @@ P *m_release_p(M *m) {
 /* ---- idle Ms -------------------------------------------------------------------------------- */
 
 void m_wake_with(M *n, P *p, G *gp) {
+    check(!n->pooled);
     n->nextp = p;
     n->nextg = gp;
     note_wake(&n->note); /* release: n sees both */
@@ -128,6 +129,7 @@ M *idle_m_get_locked(void) {
     M *n = sched.idle_ms;
     if (n == NULL) return NULL;
     sched.idle_ms = n->link;
+    n->pooled = false;
     store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
     return n;
 }
@@ -136,6 +138,7 @@ bool idle_m_remove_locked(M *m) {
     for (M **at = &sched.idle_ms; *at; at = &(*at)->link) {
         if (*at != m) continue;
         *at = m->link;
+        m->pooled = false;
         store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
         return true;
     }
@@ -169,6 +172,8 @@ void m_stop(M *m) {
         }
         soft_requeue_locked(m);
     }
+    check(!m->pooled);
+    m->pooled = true;
     m->link = sched.idle_ms;
     sched.idle_ms = m;
     store_rlx(&sched.idle_m_count, sched.idle_m_count + 1);
