@@ -40,7 +40,7 @@ static int run(int argc, char **argv) {
     for (int i = 0; i < WAITERS; i++) gort_go(waiter, (void *)(intptr_t)i);
     CHECK_EQ(pthread_create(&t, NULL, sender, NULL), 0);
     for (int i = 0; i < WAITERS; i++) wait_until(get(&rounds[i]) > 300);
-    wait_until(get(&handled) > 15000);
+    wait_until(get(&handled) > 5000);
     set(&stop, 1);
     pthread_join(t, NULL);
     wait_until(gort_count() == 1);
