@@ -230,6 +230,13 @@ static G *homed_in_queue_locked(P *p) {
     return found;
 }
 
+/* One that waits for its home, wherever a P without a thread leaves it. */
+static G *homed_anywhere_locked(void) {
+    G *gp = home_take_waiting_locked();
+    for (P *p = maker_pending_locked(); p && gp == NULL; p = p->link) gp = homed_in_queue_locked(p);
+    return gp;
+}
+
 #define PENDING_LATE (2 * GORT_MS)
 
 /* The monitor: the P that has waited for the maker longest. */
@@ -238,8 +245,7 @@ void give_late_p(M *m, int64_t now) {
     lock(&sched.lock, RANK_SCHED);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : maker_pending_locked();
     if (p && now - p->pended_at < PENDING_LATE) p = NULL;
-    G *gp = p ? home_take_waiting_locked() : NULL;
-    if (p && gp == NULL) gp = homed_in_queue_locked(p);
+    G *gp = p ? homed_anywhere_locked() : NULL;
     if (gp) p = maker_take_pending_locked(&spinning);
     unlock(&sched.lock);
     if (gp == NULL) return;

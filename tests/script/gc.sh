@@ -28,6 +28,7 @@ done
 GORT_MAXPROCS=4 run "$WORK/roots-so"
 export GORT_MAXPROCS=3
 GORT_DEBUG=migrate=1 run "$WORK/churn" 60
+for i in 1 2 3; do GORT_DEBUG=retake=hammer run "$WORK/churn" 60; done
 GORT_DEBUG=migrate=1 run "$WORK/roots"
 GORT_DEBUG=retake=hammer run "$WORK/roots"
 GORT_DEBUG=forcegc=30ms run "$WORK/force"
