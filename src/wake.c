@@ -220,7 +220,8 @@ void give_p(M *m, P *p, bool spinning) {
 /* One in p's own queue that waits for its home; the others keep their order. sched.lock, and p is on the maker's list: thieves may
  * come by. */
 static G *homed_in_queue_locked(P *p) {
-    G *found = NULL;
+    G *next = load_acq(&p->runnext), *found = NULL;
+    if (next && home_waits(next) && runnext_take(p, next)) return next;
     for (uint32_t n = load_rlx(&p->tail) - load_rlx(&p->head); n > 0; n--) {
         G *gp = runq_pop(p);
         if (gp == NULL) break;

@@ -1,5 +1,5 @@
 /* A P that has waited long for the maker goes to a goroutine whose thread waits, wherever that one stands: in the global queue,
- * in the queue of this P, in that of another P without a thread. */
+ * in the queue of this P, in that or the slot of another P without a thread. */
 #include "home.h"
 #include "maker.h"
 #include "runq.h"
@@ -9,12 +9,12 @@
 /* The library's own words, inlined here: not for TSan, which does not see the rest of it. */
 #define INSIDE __attribute__((noinline, no_sanitize("thread")))
 
-enum { PS = 3, OTHERS = 5 };
+enum { PS = 3, OTHERS = 5, SLOT = PS + 1 };
 static P ps[PS];
 static M self, home;
 static G homed, others[PS][OTHERS];
 
-/* The goroutine stands in the queue of ps[i], or in the global one (PS), behind others. */
+/* The goroutine stands in the queue of ps[i], or in the global one (PS), behind others; or in a slot. */
 INSIDE static void stands_at(int i) {
     bool spinning;
     memset(ps, 0, sizeof ps);
@@ -28,6 +28,7 @@ INSIDE static void stands_at(int i) {
         }
         maker_pend_locked(&ps[j], false);
     }
+    if (i == SLOT) ps[2].runnext = &homed;
     if (i == PS) glist_push(&sched.global, &homed);
     give_late_p(&self, 0);
     CHECK(home.nextp == NULL); /* it is not late yet */
@@ -42,6 +43,6 @@ INSIDE static void stands_at(int i) {
 }
 
 int main(void) {
-    for (int i = 0; i <= PS; i++) stands_at(i);
+    for (int i = 0; i <= SLOT; i++) stands_at(i);
     return 0;
 }
