@@ -219,18 +219,9 @@ static void stop_searching(M *m) {
 
 /* ---- giving up ------------------------------------------------------------------------------ */
 
-/* After the P was given up and the search ended: is there anything, anywhere? */
-static bool anything(void) {
-    if (global_count() != 0) return true;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
-        if (!watch_nothing_in(sched.ps[i])) return true;
-    int64_t first = timers_first();
-    return first != GORT_FOREVER && first <= os_now();
-}
-
 /* True: m has a P again and searches on. */
 static bool look_again(M *m) {
-    if (!anything()) return false;
+    if (!work_anywhere()) return false;
     P *p = idle_p_take(NULL);
     if (p == NULL) return false; /* all Ps are busy: theirs to find */
     m_acquire_p(m, p);
@@ -267,7 +258,7 @@ static bool wait_in_poller(M *m, G **gp) {
     int64_t sooner = poll_deadline();
     if (sooner < until) store_rlx(&sched.poll_until, until = sooner);
     GList list = {0};
-    if (!anything() && !soft_waits(m) && load_rlx(&sched.running)) netpoll(until, &list);
+    if (!work_anywhere() && !soft_waits(m) && load_rlx(&sched.running)) netpoll(until, &list);
     store_rlx(&m->in_poll, 0);
     int64_t now = os_now();
     store_rlx(&sched.coarse, now);

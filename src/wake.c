@@ -39,13 +39,13 @@
  * handler; or there is no thread to be had at all. So the monitor comes by: a P that has been on the
  * list for PENDING_LATE goes to the first G whose home waits (give_late_p).
  *
- * Somebody looks out for timers and the network while a P is idle. The thread that finds nothing to do
- * sees to it itself (find.c, phase 8). A P that becomes idle because its thread is lost to it (a locked G
- * waits, a call blocks, the monitor took it) leaves nobody behind who would: then a searcher is
- * called, finds nothing, and waits in the poller (look_out). The pairs are those of submit and give up,
- * with a waiter of the poller as what was submitted: a searcher that we still see counted reads
- * poll_waiters after its decrement; a thread that has left the poller to others has put its P on the
- * idle list before it read poll_waiters, and we read polled_at after that.
+ * Somebody looks out for work, timers and the network while a P is idle. The thread that finds nothing to do
+ * sees to it itself (find.c, phases 7 and 8). A P that becomes idle because its thread is lost to it (a locked G
+ * waits, a call blocks, the monitor took it) leaves nobody behind who would: so who hands it off looks at everything,
+ * as who gives up does, and calls a searcher, which waits in the poller if it finds nothing (look_out). The pairs are
+ * those of submit and give up, with a waiter of the poller as what was submitted: a searcher that we still see counted
+ * reads poll_waiters after its decrement; a thread that has left the poller to others has put its P on the idle list before
+ * it read poll_waiters, and we read polled_at after that.
  */
 #include "wake.h"
 #include "global.h"
@@ -57,6 +57,7 @@
 #include "sim.h"
 #include "soft.h"
 #include "sysmon.h"
+#include "watch.h"
 #include "world.h"
 
 Sched sched;
@@ -273,15 +274,25 @@ void wake_after_submit(M *m) {
     if (load_rlx(&sched.npidle) != 0 && load_rlx(&sched.spinning) == 0) wakep(m);
 }
 
-/* A P has become idle, and its thread does not come by phase 8 of find.c: somebody waits in the poller, or is called to. */
-static void look_out(M *m) {
+bool work_anywhere(void) {
+    if (global_count() != 0) return true;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        if (!watch_nothing_in(sched.ps[i])) return true;
     int64_t first = timers_first();
-    if (first != GORT_FOREVER) {
-        wake_for_timer(m, first);
+    return first != GORT_FOREVER && first <= os_now();
+}
+
+/* A P has become idle, and its thread does not come by phases 7 and 8 of find.c: somebody looks at everything, and waits in the
+ * poller, or is called to. Only the first idle P can have been missed by who submitted: he saw that none was idle. */
+static void look_out(M *m, bool first_idle) {
+    fence_full(); /* the P is idle; pairs with the one of submitting, and of giving up */
+    if (first_idle && load_rlx(&sched.spinning) == 0 && work_anywhere()) {
+        wakep(m);
         return;
     }
-    fence_full(); /* the P is idle; pairs with the one of giving up */
-    if (load_rlx(&sched.polled_at) != 0 && load_rlx(&sched.poll_waiters) != 0) wakep(m);
+    int64_t first = timers_first();
+    if (first != GORT_FOREVER) wake_for_timer(m, first);
+    else if (load_rlx(&sched.polled_at) != 0 && load_rlx(&sched.poll_waiters) != 0) wakep(m);
 }
 
 /* p has no thread any more. Is there anything for it to do? Otherwise it is idle. */
@@ -311,8 +322,9 @@ void handoff_p(M *m, P *p) {
         return;
     }
     idle_p_put_locked(p);
+    bool first_idle = sched.npidle == 1;
     unlock(&sched.lock);
-    look_out(m);
+    look_out(m, first_idle);
 }
 
 /* ---- timers --------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@ void wakep(M *m);             /* a searcher, if a P is idle and nobody searches 
 void wake_after_submit(M *m); /* the submit side of the pair: fence, then wakep() if needed */
 void give_p(M *m, P *p, bool spinning); /* p to an idle M, a home that is next, or a new thread */
 void give_late_p(M *m, int64_t now); /* the monitor: a P that no thread has come for */
+bool work_anywhere(void);     /* in any queue, or a timer is due: a hint, true wherever the pairs of wake.c need it */
 void handoff_p(M *m, P *p);   /* p leaves a thread that blocks: to work, or idle */
 
 P *idle_p_get_locked(void);

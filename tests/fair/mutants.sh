@@ -14,7 +14,7 @@ fair_mutant() { # name file sed-script kinds
 }
 fair_mutant 'the first case of a select' select.c 's/^    if (unlikely(s->nlocks < n)) shuffle(m, w, n);//' chooser,chosen
 fair_mutant 'a locked one is its own successor' wake.c 's/home_is_next_locked(p) ? home_take_waiting_locked() : NULL/home_take_waiting_locked()/' yielder,reader
-fair_mutant 'nobody looks out' wake.c '/^void handoff_p/,/^}/s/^    look_out(m);//' reader,sleeper
+fair_mutant 'nobody looks out' wake.c '/^void handoff_p/,/^}/s/^    look_out(m, first_idle);//' reader,sleeper
 fair_mutant 'the global queue is passed by' sysmon.c 's/passes_global_by(p, now) || over/false/' player,timed,sleeper,yielder
 fair_mutant 'timers wait for the 61st round' sysmon.c 's/load_acq(&p->timers.first) <= now \&\& load_rlx(&p->look) == 0/false/' player,yielder,sleeper,worker
 fair_mutant 'short calls are one long slice' sysmon.c 's/look_at_call(p, m, now, over)/look_at_call(p, m, now, false)/;s/^    if (over) {/    if (over \&\& !announced) {/' announced,yielder,sleeper

@@ -85,6 +85,12 @@ static void to_global(void) {
     leave(m);
 }
 
+static void hands_off(void) { /* its goroutine waits, and the thread is nobody else's */
+    M *m = enter();
+    handoff_p(m, &all_ps[1]);
+    leave(m);
+}
+
 static void counts_down(void) {
     M *m = enter();
     sysmon_uncount(&sched.poll_waiters, 1);
@@ -140,6 +146,7 @@ static const struct Scene {
     {"from a thread", 2, computes, NULL, to_global, NULL, 0, 0, 0, 0, 1, 0},
     {"from a thread, and the last searcher finds another", 2, NULL, computes, to_global, NULL, 0, 0, 1, 0, 1, MODEL_WEAK},
     {"into a watched slot, and the watch ends", 2, to_slot_straight, NULL, NULL, ends_watch, 0, 1, 0, 0, 1, MODEL_WEAK},
+    {"into the ring by what the last searcher found, and a P loses its thread", 1, NULL, to_ring, hands_off, NULL, 0, 0, 1, 0, 0, 0},
 #else
     {"a P is taken, and the monitor goes to sleep", 0, NULL, NULL, to_global, sleeps_once, 0, 0, 0, 0, 1, 0},
     {"a deadlock", 1, ends, NULL, NULL, sleeps, 0, 0, 0, 1, 0, 0},
@@ -172,7 +179,8 @@ static void model_reset(void) {
     add_g(2, computes);
     gs[1].status = G_WAITING;
     for (int i = 0; i < scene->in_use; i++) holds_p(i);
-    for (int i = PS; i-- > scene->in_use;) idle_p_put_locked(&all_ps[i]);
+    for (int i = PS; i-- > scene->in_use;)
+        if (scene->plain != hands_off) idle_p_put_locked(&all_ps[i]);
     if (scene->first) ms[0].nextg = &gs[0];
     if (scene->queued) runq_push(&all_ps[0], &gs[0]);
     if (scene->kicks) all_ps[0].runnext = &gs[2];

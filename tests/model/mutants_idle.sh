@@ -5,3 +5,4 @@ mutant idle 'counted down without a word' find.c 's/sysmon_uncount(&sched.poll_w
 mutant idle 'who takes a P does not look at the flag' wake.c 's/if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();//' -DPS_IN_USE=1
 mutant idle 'the last searcher wakes nobody' find.c 's/if (left == 0 \&\& load_rlx(&sched.npidle) != 0) wakep(m);//' -DSCENE=5
 mutant idle 'only searchers look again' find.c 's/^    if (look_again(m)) return true;//'
+mutant idle 'who hands a P off looks at no queue' wake.c 's/if (first_idle \&\& .*/if (false) {/' -DSCENE=7
