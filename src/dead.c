@@ -23,6 +23,7 @@
 #include "dead.h"
 #include "dump.h"
 #include "collect.h"
+#include "fatal.h"
 #include "global.h"
 #include "maker.h"
 #include "print.h"
@@ -82,6 +83,7 @@ static bool only_our_threads(void) {
 }
 
 static NORETURN void report(void) {
+    while (!first_to_speak()) os_nap(GORT_SEC); /* the process ends with the report that is under way */
     if (load_rlx(&sched.main_exited) && gort_count() == 0)
         print_fd(2, "gort: fatal: no goroutines (main called gort_exit) - deadlock!\n");
     else

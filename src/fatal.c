@@ -17,11 +17,15 @@
 
 static int speaker; /* atomic: the tid of the thread that reports; 0: nobody */
 
+bool first_to_speak(void) {
+    int nobody = 0;
+    return cas_acq(&speaker, &nobody, os_gettid());
+}
+
 /* Comes back for the first thread only. */
 static void become_speaker(void) {
-    int me = os_gettid(), expect = 0;
-    if (cas_acq(&speaker, &expect, me)) return;
-    if (expect == me) abort();
+    if (first_to_speak()) return;
+    if (load_rlx(&speaker) == os_gettid()) abort();
     for (;;) os_nap(GORT_SEC);
 }
 

@@ -11,4 +11,7 @@
  * or NULL. The caller then ends the process. Any thread, any lock, in a handler. */
 void fatal_report(void *context, const char *format, ...) PRINTF(2, 3);
 
+/* True, once per process: the calling thread is the one that reports. For those who have a report of their own. */
+bool first_to_speak(void);
+
 #endif

@@ -50,6 +50,7 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
 }
 
 static void on_quit(int signo) {
+    if (!first_to_speak()) return; /* the process ends with the report that is under way, perhaps of this thread */
     print_fd(2, "SIGQUIT: quit\n\n");
     dump_all(2);
     tracing_fatal();

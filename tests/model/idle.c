@@ -44,6 +44,7 @@ void netpoll_break(void) { wrong("the network"); }
 int print_fd(int fd, const char *format, ...) { return 0; }
 void dump_all(int fd) {}
 void tracing_fatal(void) {}
+bool first_to_speak(void) { return true; }
 #define ftrylockfile(file) 1
 int gort_count(void) { return 1; }
 bool uring_on(void) { return false; }
