@@ -7,6 +7,7 @@
 #   make test-sanitizers        the suite and the stress programs under ASan, UBSan, TSan and memcheck, 1, 2 and 16 Ps
 #   make test-seeds SEEDS=n     the tests of channels, locks, timers, contexts over n seeds of the simulation
 #   make soak MINUTES=n         everything at once for n minutes (30) at 1, 2 and 16 Ps each, stopped and continued
+#   make search MINUTES=n       every searcher for n minutes (60), side by side, from new seeds: docs/HACKING.md
 #   make test-servers           the hook with redis, PostgreSQL, libcurl, SQLite, timed, and crowds of other libraries; STRICT=1: throughput too
 #   make test-mutants           planted bugs (tests/mutants/*.patch), each found by its test
 #   make demo                   the tour
@@ -124,7 +125,6 @@ test-valgrind:
 test-servers: $(OUT)/libgort-hook.so
 	$(Q)OUT='$(OUT)' CC='$(CC)' T='$(T)' tests/servers/run.sh || [ $$? = 77 ]
 
-MINUTES ?= $(or $(SOAK_MINUTES),30)
 SOAK_SRC := $(sort $(wildcard tests/soak/*.c))
 .PHONY: soak
 $(OUT)/tests/soak/soak: $(SOAK_SRC) tests/soak/soak.h tests/test.h $(OUT)/libgort.a
@@ -132,7 +132,12 @@ $(OUT)/tests/soak/soak: $(SOAK_SRC) tests/soak/soak.h tests/test.h $(OUT)/libgor
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $(SOAK_SRC) $(OUT)/libgort.a -o $@ -lm
 soak: $(OUT)/tests/soak/soak
-	$(Q)OUT='$(OUT)' MINUTES='$(MINUTES)' tests/soak/run
+	$(Q)OUT='$(OUT)' MINUTES='$(or $(MINUTES),$(SOAK_MINUTES),30)' tests/soak/run
+
+.PHONY: search
+search:
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) test-programs
+	$(Q)OUT='$(OUT)' CC='$(CC)' MAKE='$(MAKE)' MINUTES='$(or $(MINUTES),60)' tests/search
 
 SEEDS ?= 200
 .PHONY: test-seeds
