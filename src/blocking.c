@@ -89,6 +89,10 @@ M *block_end(M *m) {
         return m;
     }
     section_resumes(m);
+    if (in_forked_child()) { /* made inside the call: no P, and nobody to wait for */
+        store_rlx(&m->curg->status, G_RUNNING);
+        return m;
+    }
     /* With send_away (init.c), which sets EXIT and does not wait for a thread that is in a call then: it sees that we
      * are out of it, and waits, or we see EXIT. Otherwise gp would be queued when the runtime is gone. */
     store_seq(&m->curg->status, G_RUNNING);

@@ -300,6 +300,7 @@ EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
 
 EXPORT void gort_ctx_cancel(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
+    leave(enter()); /* a child of vfork ends here, before it has changed anything */
     cancel(c, -ECANCELED, unref);
 }
 
@@ -327,6 +328,7 @@ EXPORT int gort_ctx_err(gort_ctx *c) {
 
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
+    leave(enter()); /* a child of vfork ends here, before it has changed anything */
     cancel(c, -ECANCELED, unref);
     unref(c);
     garbage_collect();

@@ -23,10 +23,7 @@ static void unlock_(Lock *l) { unlock(l); }
 
 static bool *tell_retakes; /* the hook's; NULL: there is none */
 
-static int hook_pid; /* of the process that runs goroutines */
-
 void hook_begin(void) {
-    hook_pid = os_getpid();
     if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
 }
 
@@ -45,9 +42,11 @@ static void attach_values(void (*end)(void), void (*forked)(void *values)) {
 }
 
 void hook_forked(void) {
-    M *m = tls_runner;
-    G *gp = m ? m->curg : NULL;
-    if (gp && gp->stack && gp->stack->values) values_forked(gp->stack->values);
+    M *m = getm();
+    G *gp = m && !m->plain ? m->curg : NULL;
+    if (gp == NULL || gp->stack == NULL || gp->stack->values == NULL) return;
+    values_forked(gp->stack->values);
+    gp->stack->values = NULL; /* a child of the child has them already */
 }
 
 /* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a close. */
@@ -68,7 +67,7 @@ static void forget(int fd) {
 /* Any thread, wherever it is. CLOSE_NOW: on a goroutine that may park, inside of gort_blocking, or on a plain thread. */
 static int may_close(void) {
     M *m = getm();
-    if (in_forked_child() || os_getpid() != hook_pid) return CLOSE_CHILD;
+    if (in_any_child()) return CLOSE_CHILD;
     if (m == NULL) return CLOSE_NOW;
     if (m->plain) return m->locks == 0 ? CLOSE_NOW : CLOSE_BEHIND;
     bool handler = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)m->altstack < ALT_STACK;
@@ -108,8 +107,11 @@ EXPORT const HookCore *gort_hook_core(void) {
         .epoll = hook_epoll,
         .poll = poll_until,
         .descs = desc_table,
-        .forked = &forked_child,
+        .in_child = in_any_child,
+        .vfork_begin = vfork_begin,
+        .vfork_end = vfork_end,
     };
     core.tls_runner = (char *)&tls_runner - ARCH_THREAD_POINTER(); /* the same each time */
+    core.tls_vforks = (char *)&tls_vforks - ARCH_THREAD_POINTER();
     return &core;
 }

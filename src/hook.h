@@ -20,7 +20,9 @@ typedef struct HookCore {
     /* For the one test, which the hook makes inline: where tls_runner stands, by its distance from the thread
      * pointer, the same in all threads. */
     long tls_runner;
-    const bool *forked;     /* this is a forked child */
+    long tls_vforks;        /* likewise: not 0 in a child of vfork */
+    bool (*in_child)(void); /* fork.c */
+    void (*vfork_begin)(void), (*vfork_end)(void);
     uint32_t (*life)(void); /* the runtime that runs; 0: none. Its goroutines end with it */
 
     M *(*enter)(void);
@@ -64,7 +66,7 @@ typedef struct HookCore {
 
 const HookCore *gort_hook_core(void);
 void hook_begin(void); /* a runtime begins, with its settings known */
-void hook_forked(void); /* in a child, on the thread that is left, which is still a goroutine's if it was */
+void hook_forked(void); /* in a child of fork, on the thread that is left: what its goroutine kept is the thread's */
 
 /* Is this code of a goroutine, outside of the runtime, that may park? m is the thread's tls_runner, not NULL; sp any
  * address in the current frame.

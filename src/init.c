@@ -56,12 +56,8 @@
 #include "wake.h"
 #include "world.h"
 
-#include <pthread.h>
-
 #define MAIN_STACK ((size_t)1 << 20)
 #define PATIENCE 2000 /* rounds of 50 us and more in which a thread may answer a signal, or leave libc */
-
-bool forked_child;
 
 static struct {
     uint32_t busy; /* atomic: a gort_main is under way */
@@ -72,20 +68,8 @@ static struct {
     Note done;
 } run;
 
-bool runtime_running(void) { return load_rlx(&sched.running) && !forked_child; }
-
-static void after_fork(void) {
-    if (!load_rlx(&run.busy)) return;
-    forked_child = true;
-    hook_forked();
-    tls_runner = NULL;
-    /* A request of the parent's monitor came along with the memory. Nobody is to be given way to,
-     * and sched.lock may be held by a thread that does not exist here. */
-    M *m = getm();
-    if (m == NULL) return;
-    if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL;
-    store_rlx(&m->attn, 0);
-}
+bool runtime_running(void) { return load_rlx(&sched.running) && !in_forked_child(); }
+bool runtime_busy(void) { return load_seq(&run.busy); }
 
 /* ---- goroutine 1 ------------------------------------------------------------------------------ */
 
@@ -156,11 +140,7 @@ static void open_up(void) {
 }
 
 static int start(M *m) {
-    static bool fork_watched;
-    if (!fork_watched) {
-        fork_watched = true;
-        pthread_atfork(NULL, NULL, after_fork);
-    }
+    fork_watch();
     reset();
     int r = split_begin();
     if (r == 0) r = procs_resize(NULL, (uint32_t)settings.procs);

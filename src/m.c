@@ -211,6 +211,7 @@ NOINLINE M *m_adopt(void) {
 }
 
 M *m_adopt_or_null(void) {
+    if (unlikely(tls_vforks != 0)) vfork_stops(NULL);
     m_prepare();
     M *m = m_record();
     if (m == NULL) return NULL;

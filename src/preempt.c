@@ -102,10 +102,11 @@ static M *give_way(M *m) {
 }
 
 NOINLINE M *enter_slow(M *m) {
+    if (unlikely(load_rlx(&m->attn) & (ATTN_CHILD | ATTN_TAKEN))) vfork_stops(m);
     for (;;) {
         uint32_t attn = load_rlx(&m->attn);
         if (attn == 0 || m->plain || m->curg == NULL) return m;
-        if (unlikely(attn == ATTN_SIM))
+        if (unlikely((attn & ~(uint32_t)ATTN_CHILD) == ATTN_SIM))
             return load_rlx(&m->curg->status) == G_SYSCALL ? m : sim_point(m);
         if (attn & ATTN_EXIT) leave_runtime(m);
         if (attn & ATTN_PENDING) { /* the monitor is at it: whoever wins this CAS has the P */
@@ -126,7 +127,11 @@ NOINLINE M *enter_slow(M *m) {
     }
 }
 
-NOINLINE M *enter_asked(M *m) { return m->locks == 1 ? enter_slow(m) : m; }
+NOINLINE M *enter_asked(M *m) {
+    if (m->locks == 1) return enter_slow(m);
+    if (unlikely(load_rlx(&m->attn) & ATTN_CHILD)) vfork_stops(m);
+    return m;
+}
 
 NOINLINE void leave_slow(M *m) {
     if (unlikely(m->plain) && m->locks == 0) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION); /* init.c */

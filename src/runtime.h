@@ -179,7 +179,8 @@ enum {
     ATTN_TAKEN = 4,   /* the P is gone (retake.c) */
     ATTN_EXIT = 8,    /* the runtime this M belongs to has ended: leave for good */
     ATTN_SIM = 16,    /* always, in a simulation: every call takes the slow way (sim.c) */
-    ATTN_SECTION = 32 /* a plain thread's: clear it when the section ends (init.c) */
+    ATTN_SECTION = 32, /* a plain thread's: clear it when the section ends (init.c) */
+    ATTN_CHILD = 64   /* a child of vfork has this M's thread-locals (fork.c) */
 };
 
 /* Runs after a parking G has left its stack; see park(). */

@@ -149,16 +149,33 @@ INLINE M *ready_and_yield(M *m, G *gp) {
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc);
 
-/* A child made by fork while a runtime ran has none: public calls say so first and touch nothing. */
-extern bool forked_child;
+/* A child made while a runtime ran has none: public calls say so first and touch nothing (fork.c). */
+#ifdef __aarch64__
+#define PAGE_LARGEST 65536
+#else
+#define PAGE_LARGEST 4096
+#endif
+extern struct Process {
+    uint32_t same; /* atomic: 1; 0: in a child, perhaps. Alone in its page */
+} ALIGNED(PAGE_LARGEST) process;
+NOINLINE bool forked_slow(void);
+INLINE bool in_forked_child(void) { return unlikely(load_rlx(&process.same) == 0) && forked_slow(); }
 #define CHILD_RETURNS(...)                                                                         \
     do {                                                                                           \
-        if (unlikely(forked_child)) return __VA_ARGS__;                                            \
+        if (in_forked_child()) return __VA_ARGS__;                                                 \
     } while (0)
+void fork_watch(void);  /* when a runtime begins */
+NOINLINE bool in_any_child(void); /* of whatever kind, on whatever thread. A system call */
+void vfork_begin(void); /* around a vfork, by the hook; the child has the thread-locals of its maker */
+void vfork_end(void);
+extern __thread uint32_t tls_vforks;
+NORETURN void child_ends(const char *why);
+NOINLINE void vfork_stops(M *m); /* m has ATTN_CHILD, has lost its P, or is NULL, not known
+                                  * yet, where tls_vforks is not 0: returns unless this is a child */
 
-/* True while a runtime runs and this process is not a forked child of it. */
+/* True while a runtime runs and this process is not a child of it. */
 bool runtime_running(void);
-INLINE bool in_forked_child(void) { return unlikely(forked_child); }
+bool runtime_busy(void); /* from the beginning of a gort_main to its end */
 
 /* Blocking the thread on purpose (syscall.c): between them the M has no P and the section is
  * left. Returns the M. For files, resolvers. */

@@ -11,9 +11,6 @@
  */
 #include "inside.h"
 
-/* A child of vfork has our memory and descriptors of its own: the runtime's are not to be touched. */
-static bool is_child(M *m) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0) != m->tid; }
-
 /* The runtime knows the number. Where its locks cannot be had (a signal handler) whoever waits finds out by `life`. */
 COLD int close_known(int fd) {
     int how = core->may_close();
@@ -26,22 +23,24 @@ COLD int close_known(int fd) {
     return (int)result(&s, gort_close(fd));
 }
 
-/* `used` is looked at twice: a child of vfork is not to end the life of what the runtime knows, and somebody may have begun
- * to use it since. */
+/* `used` is looked at twice: a child that nobody has told us of is not to end the life of what the runtime knows, and somebody
+ * may have begun to use it since. */
 HOOK int close(int fd) {
     if (unlikely((unsigned)fd >= KINDS)) return core ? close_known(fd) : libc(close)(fd);
     Hint *h = &fd_hints[fd];
     if (unlikely(load_rlx(&h->used))) return close_known(fd);
+    M *m = runner(close);
+    if (m == NULL && vforked()) return libc(close)(fd);
     life_ends(h);
     if (unlikely(load_rlx(&h->used))) return close_known(fd);
     hint_forget(h);
-    if (!runner(close)) return libc(close)(fd);
+    if (m == NULL) return libc(close)(fd);
     return (int)returned(sys(SYS_close, fd, 0, 0, 0, 0, 0));
 }
 
 static NOINLINE void forget(int fd) {
     M *m = here();
-    if (m == NULL || is_child(m)) return;
+    if (m == NULL) return;
     Stay s;
     stay(&s);
     core->forget(fd);
@@ -49,7 +48,7 @@ static NOINLINE void forget(int fd) {
 }
 
 COLD bool hint_stale(int fd) {
-    if (core->may_close() == CLOSE_CHILD) return false;
+    if (elsewhere()) return false;
     life_ends(&fd_hints[fd]);
     forget(fd);
     return true;
@@ -95,7 +94,8 @@ static COLD int replaced(int fd, int to, int flags) {
 static bool is_known(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL; }
 
 /* How `to` is to be ended. Where it is not for the runtime to do, its life is over; but for a child's. */
-INLINE int ending_of(int to) {
+INLINE int ending_of(M *m, int to) {
+    if (m == NULL && vforked()) return CLOSE_CHILD;
     int how = likely(!is_known(to)) ? CLOSE_BEHIND : core->may_close();
     if (likely(how == CLOSE_BEHIND) && (unsigned)to < KINDS) life_ends(&fd_hints[to]);
     if (likely(how != CLOSE_BEHIND || !is_known(to))) return how;
@@ -103,7 +103,7 @@ INLINE int ending_of(int to) {
 }
 
 INLINE int dup_to(M *m, int fd, int to, int flags) {
-    int how = ending_of(to);
+    int how = ending_of(m, to);
     if (unlikely(how == CLOSE_NOW)) return replaced(fd, to, flags);
     long r = sys(SYS_dup3, fd, to, flags, 0, 0, 0);
     if (unlikely(how == CLOSE_CHILD)) return (int)returned(r);
@@ -144,6 +144,7 @@ static int lock_file(int fd, int cmd, void *arg) {
 /* The owner has set or taken O_NONBLOCK, on whatever thread. With it, whatever is no socket is called as
  * it is. */
 static int flags_set(int fd, long flags, long r) {
+    if (vforked()) return (int)returned(r);
     if (unlikely(flags & O_DIRECT) && (unsigned)fd < KINDS) unpair(fd); /* a pipe of packets */
     if (r >= 0 && (flags & O_NONBLOCK)) {
         flags_add(fd, HINT_NONBLOCK);
@@ -165,7 +166,7 @@ HOOK int hook_fcntl(int fd, int cmd, void *arg) {
         long r = sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0);
         return cmd == F_SETFL ? flags_set(fd, (long)arg, r) : (int)returned(r);
     }
-    if (cmd == F_SETPIPE_SZ && (unsigned)fd < KINDS) unpair(fd); /* a page that is half read has no room */
+    if (cmd == F_SETPIPE_SZ && (unsigned)fd < KINDS && !vforked()) unpair(fd); /* a page that is half read has no room */
     if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) || !runner(fcntl))
         return libc(fcntl)(fd, cmd, arg);
     if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) return copied(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0), fd);

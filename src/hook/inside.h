@@ -36,6 +36,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@
 #define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
 #define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
-#define PROCESS_FAMILY(X) X(waitpid) X(system)
+#define PROCESS_FAMILY(X) X(waitpid) X(system) X(clone)
 #define MUTEX_FAMILY(X)                                                                            \
     X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock)                      \
     X(pthread_mutex_clocklock) X(pthread_mutex_unlock)
@@ -115,6 +116,7 @@ COLD void real_find(void);
 #define NO_TLS 1 /* no distance of an aligned word: the core is not yet known */
 typedef struct Known { /* one cache line */
     long tls;          /* core's tls_runner */
+    long tls_vforks;   /* core's */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
     bool retakes;      /* the core tells */
@@ -135,10 +137,21 @@ INLINE uintptr_t stack_pointer(void) {
     return (uintptr_t)__builtin_frame_address(0);
 #endif
 }
-/* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. */
-INLINE M *here(void) {
+/* A child of vfork (vfork.c), on whatever thread: what is noted here is the parent's. */
+INLINE bool vforked(void) { return known.tls != NO_TLS && (uint32_t)(uintptr_t)ARCH_TLS_AT(known.tls_vforks) != 0; }
+/* In a child of whatever kind, a bare vfork too: what is noted here is not of its numbers, who waits here is not its own. It
+ * costs a system call. */
+INLINE bool elsewhere(void) { return core == NULL || core->in_child(); }
+/* On a goroutine, outside of the runtime, or in a child that looks so: its thread's M. */
+INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
+}
+/* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. Before a call enters
+ * the runtime, since it is to wait: it costs a system call. */
+INLINE M *here(void) {
+    M *m = maybe_here();
+    return m != NULL && !elsewhere() ? m : NULL;
 }
 /* The goroutine this thread runs, wherever it is; NULL: none. */
 INLINE G *current(void) {

@@ -158,6 +158,7 @@ HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
     if (gp == NULL) return libc(pthread_setspecific)(key, value);
     Value *v = value_find(gp, key);
     if (v == NULL && value == NULL) return 0;
+    if (v == NULL && elsewhere()) return libc(pthread_setspecific)(key, value);
     if (v == NULL && (v = value_make(gp, key)) == NULL) return ENOMEM;
     *v = (Value){load_rlx(&keys[key].word), (void *)(uintptr_t)value};
     return 0;

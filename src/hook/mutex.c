@@ -158,6 +158,9 @@ HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     return r == EDEADLK ? EBUSY : r;
 }
 
+/* A common one on a goroutine: taken at once, before anybody asks the kernel whether this is a child. */
+static bool take_first(pthread_mutex_t *mutex) { return maybe_here() && try_common(mutex) == 0; }
+
 /* On a goroutine. */
 static int lock_until(pthread_mutex_t *mutex, int class, clockid_t clock, const struct timespec *at) {
     int r = tries[class](mutex);
@@ -168,14 +171,17 @@ static int lock_until(pthread_mutex_t *mutex, int class, clockid_t clock, const 
 
 HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict at) {
     int class = class_here(mutex);
+    if (class == COMMON && take_first(mutex)) return 0;
     if (class == COMMON && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
     return lock_until(mutex, class, CLOCK_REALTIME, at);
 }
 
 HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict at) {
     int class = class_here(mutex);
-    if (class == COMMON && !here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
+    if (class == COMMON && !maybe_here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
     if (!valid_clock(clock)) return EINVAL;
+    if (class == COMMON && take_first(mutex)) return 0;
+    if (class == COMMON && !here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
     return lock_until(mutex, class, clock, at);
 }
 

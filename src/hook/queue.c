@@ -113,10 +113,10 @@ uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits) {
     Bucket *b = bucket_of(addr);
     uint32_t n = 0;
     int found = 1;
-    if (core == NULL || *core->forked) return 0;
+    if (elsewhere()) return 0;
     uint32_t there = load_rlx(&b->count); /* one that comes back while we wake the others is not meant */
     if (most > there) most = there;
-    bool parks = here() != NULL;
+    bool parks = maybe_here() != NULL;
     Stay s;
     if (parks) stay(&s);
     M *m = core->enter();

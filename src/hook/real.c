@@ -58,6 +58,7 @@ static __attribute__((constructor(101))) void load(void) {
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
         c->attach(&known.retakes, (DescNote *)(void *)fd_hints);
         c->attach_values(values_run_out, values_to_thread);
+        known.tls_vforks = c->tls_vforks;
         known.tls = c->tls_runner;
 #define TELL(name) real.name.tls = c->tls_runner;
         EVERY_FAMILY(TELL)

@@ -57,6 +57,7 @@ static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t 
 }
 
 HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
+    if (runner(pthread_rwlock_timedrdlock) && try_read(lock) == 0) return 0;
     if (!here()) return libc(pthread_rwlock_timedrdlock)(lock, at);
     return timed(lock, try_read, WAIT_RWMUTEX_R, CLOCK_REALTIME, at);
 }
@@ -67,6 +68,7 @@ HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t c
 }
 
 HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
+    if (runner(pthread_rwlock_timedwrlock) && try_write(lock) == 0) return 0;
     if (!here()) return libc(pthread_rwlock_timedwrlock)(lock, at);
     return timed(lock, try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at);
 }

@@ -62,7 +62,8 @@ INLINE bool runq_overflow(P *p, G *gp, GList *list) { return true; }
 
 Sched sched;
 Settings settings;
-bool forked_child, sim_on;
+bool sim_on;
+struct Process process = {1};
 uint32_t trace_on, sysmon_sleeps;
 struct Split split;
 struct Slots slots;

@@ -49,7 +49,8 @@ static int64_t thiefs_now(void) { /* its back-off is over at once */
 bool inlibc_trap(G *gp, void *context) { return false; }
 
 Settings settings = {.preempt_signal = SIGURG};
-bool forked_child, sim_on;
+bool sim_on;
+struct Process process = {1};
 uint32_t trace_on;
 struct Split split;
 struct Slots slots;

@@ -1,0 +1,28 @@
+#!/bin/sh
+# The walks over children leave nothing out: every name that the hook interposes is called by tests/hook/child_test.c, every
+# public call by tests/child_calls.h. And the first is run once more with the place of the hook's notes, which it can only
+# compare where it is told.
+set -eu
+[ -z "${SAN:-}" ] || { echo 'skipped: a sanitizer has hooks of its own'; exit 77; }
+command -v nm >/dev/null || { echo 'skipped: no nm'; exit 77; }
+bad=0
+nm -D --defined-only "$OUT/libgort-hook.so" | awk '{print $NF}' | sed 's/@.*//' | sort -u >"$WORK/hooked"
+[ "$(wc -l <"$WORK/hooked")" -gt 60 ]
+while read -r name; do
+    case $name in
+    vfork | clone | pthread_cond_wait | cnd_wait) continue ;; # they make the children; those that nobody signals
+    esac
+    grep -q "X($name, " tests/hook/child_test.c || { echo "tests/hook/child_test.c does not call $name"; bad=1; }
+done <"$WORK/hooked"
+nm -D --defined-only "$OUT/libgort.so" | awk '{print $NF}' | sed 's/@.*//' | grep '^gort_' | sort -u >"$WORK/public"
+[ "$(wc -l <"$WORK/public")" -gt 120 ]
+while read -r name; do
+    case $name in
+    gort_hook_core | gort_nopreempt_range | gort_split_*) continue ;; # not for programs
+    esac
+    grep -q "X($name, " tests/child_calls.h || { echo "tests/child_calls.h does not call $name"; bad=1; }
+done <"$WORK/public"
+notes=$(nm -S "$OUT/libgort-hook.so" | awk '$4 == "fd_hints" {print $1 "," $2}')
+[ -n "$notes" ] || { echo 'fd_hints is not where it was'; exit 1; }
+HOOK_NOTES=$notes GORT_MAXPROCS=2 "$OUT/tests/hook/child_test" >"$WORK/out" 2>&1 || { cat "$WORK/out"; bad=1; }
+exit $bad
