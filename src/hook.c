@@ -14,6 +14,7 @@
 #include "retake.h"
 #include "sim.h"
 #include "soft.h"
+#include "sysmon.h"
 
 static uint32_t life(void) { return load_acq(&sched.running) ? load_rlx(&sched.epoch) : 0; }
 static M *enter_(void) { return enter(); }
@@ -21,14 +22,54 @@ static void leave_(M *m) { leave(m); }
 static void lock_(Lock *l) { lock(l, RANK_PRIM); }
 static void unlock_(Lock *l) { unlock(l); }
 
+/*
+ * sem_post and a futex's wake may be called in a signal handler. That has interrupted its thread anywhere: in a section, whose locks it would
+ * wait for without end, and whose P it must not touch; or outside, on a goroutine's stack or the alternate one, which it must not
+ * leave. So: NULL in the middle of a section of ours, and the monitor is asked to wake whoever waits (owe); else a
+ * section that neither begins nor ends with a switch. A request to give way waits for the next call or signal. The P may be gone:
+ * then there is none until the thread is back by another call, as inside a blocking call.
+ *
+ * While the program holds a section open itself, pinned or in gort_blocking (rest), locks is more than 0 and this is no
+ * middle; nor is a plain thread's sleep.
+ */
+static M *enter_anywhere(void) {
+    M *m = getm();
+    if (m == NULL && (m = m_adopt_or_null()) == NULL) return NULL;
+    if (m->locks != m->pins + load_rlx(&m->rest) || m->curg == NULL) return NULL;
+    m->locks++;
+    fence_compiler();
+    for (uint32_t attn = load_rlx(&m->attn); attn & (ATTN_PENDING | ATTN_TAKEN | ATTN_EXIT); attn = load_rlx(&m->attn)) {
+        if (attn & ATTN_EXIT) {
+            store_rel(&m->locks, m->locks - 1);
+            return NULL;
+        }
+        if (attn & ATTN_PENDING) { /* as enter_slow */
+            cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
+            continue;
+        }
+        m->p = NULL;
+        break;
+    }
+    return m;
+}
+
+static void leave_anywhere(M *m) {
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1); /* as leave */
+}
+
+static void (*pay)(M *m); /* the hook's */
+static void owe(void) { sysmon_ask(pay); }
+
 static bool *tell_retakes; /* the hook's; NULL: there is none */
 
 void hook_begin(void) {
     if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
 }
 
-static void attach(bool *retakes, DescNote *notes) {
+static void attach(bool *retakes, DescNote *notes, void (*pay_)(M *m)) {
     tell_retakes = retakes;
+    pay = pay_;
     hook_begin();
     store_rlx(&desc_notes, notes);
 }
@@ -85,6 +126,9 @@ EXPORT const HookCore *gort_hook_core(void) {
         .life = life,
         .enter = enter_,
         .leave = leave_,
+        .enter_anywhere = enter_anywhere,
+        .leave_anywhere = leave_anywhere,
+        .owe = owe,
         .lock = lock_,
         .unlock = unlock_,
         .park_until = park_until,

@@ -27,6 +27,9 @@ typedef struct HookCore {
 
     M *(*enter)(void);
     void (*leave)(M *m);
+    M *(*enter_anywhere)(void); /* in a signal handler, too: never switches. NULL: not here and now */
+    void (*leave_anywhere)(M *m);
+    void (*owe)(void); /* where it gave NULL: the monitor calls pay */
     void (*lock)(Lock *l); /* RANK_PRIM */
     void (*unlock)(Lock *l);
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
@@ -38,8 +41,8 @@ typedef struct HookCore {
     void (*stay_end)(void);
 
     /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an unannounced call
-     * may sleep in the kernel, since the monitor takes the P; notes: for desc_note(). */
-    void (*attach)(bool *retakes, DescNote *notes);
+     * may sleep in the kernel, since the monitor takes the P; notes: for desc_note(); pay: after owe. */
+    void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m));
     /* Likewise. end: the current goroutine ends, and has values (Stack.values); forked: in a child, those of the goroutine
      * that forked. */
     void (*attach_values)(void (*end)(void), void (*forked)(void *values));

@@ -210,8 +210,7 @@ NOINLINE M *m_adopt(void) {
     return m;
 }
 
-M *m_adopt_or_null(void) {
-    if (unlikely(tls_vforks != 0)) vfork_stops(NULL);
+static M *adopt(void) {
     m_prepare();
     M *m = m_record();
     if (m == NULL) return NULL;
@@ -237,5 +236,15 @@ M *m_adopt_or_null(void) {
     pthread_setspecific(thread_end, m);
     store_rel(&m->alive, 1);
     add_rlx(&sched.plain_threads, 1);
+    return m;
+}
+
+/* A handler that calls sem_post may come here too (hook.c), and must not find its own thread in the middle of it. */
+M *m_adopt_or_null(void) {
+    uint64_t all = ~(uint64_t)0, old;
+    if (unlikely(tls_vforks != 0)) vfork_stops(NULL);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
+    M *m = getm() ? getm() : adopt(); /* a handler may have been quicker */
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
     return m;
 }

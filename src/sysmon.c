@@ -12,6 +12,7 @@
  *   - a due timer on a busy P, or a global queue that it has passed by for a slice: make it pass by
  *     g0; the network, if nobody has looked for 10 ms;
  *   - a P that waits for a thread and none comes (wake.c);
+ *   - wake-ups that a signal handler could not do itself (sysmon_ask);
  *   - once a second: idle stacks and spans back to the system, the cgroup's quota;
  *   - a collection, where the program has a collector and none happened for two minutes;
  *   - schedtrace, stall and leak reports, the deadlock check.
@@ -75,6 +76,7 @@ static struct {
     Lock alarm_lock; /* somebody may want the monitor while the runtime ends */
     int alarm;       /* alarm_lock to write or set: a timerfd; -1: none */
     M *m;
+    void (*work)(M *m); /* atomic: what a signal handler could not do (sysmon_ask) */
     int64_t start, scavenged, traced, quota_at;
     uint64_t idle_memory;
     int64_t patience;
@@ -105,6 +107,20 @@ void sysmon_uncount(uint32_t *count, uint32_t n) {
     sub_seq(count, n);
     fence_after_rmw(); /* pairs with sleep_deeply: it sees the new count, or we see that it sleeps */
     if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
+}
+
+/* Not by the alarm: this thread may have been interrupted with its lock. Pairs with sleep_deeply: the monitor sees the work, or
+ * we see that it sleeps, or is about to; then the signal waits for it. */
+void sysmon_ask(void (*work)(M *m)) {
+    store_seq(&mon.work, work);
+    if (load_seq(&sysmon_sleeps) == 0) return;
+    os_tgkill(mon.m->tid, settings.preempt_signal);
+    note_wake(&mon.note);
+}
+
+static void do_work(void) {
+    void (*work)(M *m) = xchg_seq(&mon.work, NULL);
+    if (work) work(mon.m);
 }
 
 /* For p, or for the thread that has it (NULL: it is on its way to one). */
@@ -307,7 +323,8 @@ static bool nothing_to_look_at(void) {
     lock(&sched.lock, RANK_SCHED);
     bool idle = load_rlx(&sched.npidle) == load_rlx(&sched.procs);
     unlock(&sched.lock);
-    return idle && !load_acq(&mon.stop) && load_rlx(&sched.taken) == 0 && load_rlx(&sched.soft_waiting) == 0;
+    return idle && !load_acq(&mon.stop) && load_rlx(&sched.taken) == 0 && load_rlx(&sched.soft_waiting) == 0 &&
+           load_rlx(&mon.work) == NULL;
 }
 
 /* All Ps are idle: sleep until one is taken, or until something of our own is due. True: somebody
@@ -325,7 +342,7 @@ static bool sleep_deeply(int64_t now) {
     note_clear(&mon.note);
     set_alarm(until); /* before we say so */
     store_rlx(&sysmon_sleeps, 1);
-    fence_full(); /* pairs with sysmon_uncount, and sysmon_stop */
+    fence_full(); /* pairs with sysmon_uncount, sysmon_ask and sysmon_stop */
     if (nothing_to_look_at()) {
         if (dead_check()) { /* something that is just ending: look again, more and more seldom */
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
@@ -373,6 +390,7 @@ static void *sysmon_main(void *arg) {
         bump(&sched.looks, 1);
         housekeeping(now);
         poll_network(now);
+        if (unlikely(load_rlx(&mon.work) != NULL)) do_work();
         soft_look(mon.m, now);
         int64_t slice_end = look_around(now);
         int64_t watch_due = watch_slots(mon.m, now);

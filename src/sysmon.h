@@ -8,6 +8,7 @@ extern uint32_t sysmon_sleeps;
 int sysmon_start(void);
 void sysmon_stop(void);
 void sysmon_wake(void);      /* now */
+void sysmon_ask(void (*work)(M *m)); /* in a signal handler, wherever: the monitor does it soon. Always the same work */
 void sysmon_wake_soon(void);  /* in a few milliseconds: all that a P which begins to work needs */
 
 /* A thread without a P: n less of what keeps the program from a deadlock (dead.c). */

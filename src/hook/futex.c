@@ -11,7 +11,7 @@
  *     waker    has changed the word (the program), fence, reads the bucket's count; wakes
  *
  * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every waker that
- * comes through syscall() finds parked goroutines, on whatever thread. One that makes the system call with
+ * comes through syscall() finds parked goroutines, on whatever thread, in a signal handler too (queue_wake_anywhere). One that makes the system call with
  * an instruction of its own (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and
  * its words are its own.
  *
@@ -157,7 +157,7 @@ static long wait_here(Futex *f) {
 /* Goroutines first, and as many threads as are left of the number; even 0 means one. */
 static long wake(Futex *f) {
     uint32_t most = f->value > 0 ? (uint32_t)f->value : 1;
-    uint32_t n = queue_wake_some(queue_of(f->word), most, bits_of(f, FUTEX_WAKE_BITSET));
+    uint32_t n = queue_wake_anywhere(queue_of(f->word), most, bits_of(f, FUTEX_WAKE_BITSET));
     if (n >= most) return n;
     f->value = (long)(most - n);
     long r = kernel(f);
@@ -168,8 +168,8 @@ static long wake(Futex *f) {
 static long wake_both(Futex *f) {
     long r = kernel(f);
     if (r < 0) return returned(r);
-    r += queue_wake_some(queue_of(f->word), UINT32_MAX, EVERY_BIT);
-    if (command(f) == FUTEX_WAKE_OP) r += queue_wake_some(queue_of((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
+    r += queue_wake_anywhere(queue_of(f->word), UINT32_MAX, EVERY_BIT);
+    if (command(f) == FUTEX_WAKE_OP) r += queue_wake_anywhere(queue_of((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
     return r;
 }
 

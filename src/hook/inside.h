@@ -238,11 +238,15 @@ bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
 bool sleeper_cancel(Sleeper *w);                  /* true: it was hit already */
 uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
 INLINE bool queue_wake(const void *addr, bool all) { return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0; }
+/* Likewise in a signal handler, too. Where it has interrupted the runtime nobody is woken at once (0): the monitor sees to it. */
+COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
+void queue_pay(M *m); /* the monitor */
 
 typedef struct Bucket {
     Lock lock;
     uint32_t count; /* lock; read without, after a full fence */
     uint32_t life;  /* lock: the runtime whose goroutines wait here */
+    uint32_t owed;  /* atomic: the monitor is to wake all of them */
     Sleeper *first, *last;
 } ALIGNED(CACHE_LINE) Bucket;
 #define BUCKETS 256
@@ -252,9 +256,12 @@ INLINE Bucket *bucket_of(const void *addr) { return &buckets[((uintptr_t)addr >>
 /* After a release by libc's function, any thread: wakes who waits here for addr. Its waiter is
  * queued before it tries a last time, and we look after we released: one of the two sees the
  * other. On x86 the release was a locked instruction, the fence. */
-INLINE void released(const void *addr, bool all) {
+INLINE bool has_waiters(const void *addr) {
     fence_after_rmw();
-    if (unlikely(load_rlx(&bucket_of(addr)->count) != 0)) queue_wake(addr, all);
+    return unlikely(load_rlx(&bucket_of(addr)->count) != 0);
+}
+INLINE void released(const void *addr, bool all) {
+    if (has_waiters(addr)) queue_wake(addr, all);
 }
 
 /* Tries until it gives something other than EBUSY or the deadline has passed (ETIMEDOUT). Hits

@@ -94,13 +94,14 @@ static bool hit(Sleeper *w, G **gp) {
     return true;
 }
 
-/* Takes the first one for addr off the queue and hits it; 0: there is none, else 1 + whether it was hit. *gp: as hit(). */
+/* Takes the first one for addr (NULL: any) off the queue and hits it; 0: there is none, else 1 + whether it was hit. *gp: as
+ * hit(). */
 static int hit_next(Bucket *b, const void *addr, uint32_t bits, G **gp) {
     int found = 0;
     *gp = NULL;
     lock_bucket(b);
     Sleeper *w = b->first;
-    while (w && (w->addr != addr || !(w->bits & bits))) w = w->next;
+    while (w && addr && (w->addr != addr || !(w->bits & bits))) w = w->next;
     if (w) {
         take_off(b, w);
         found = 1 + hit(w, gp);
@@ -109,17 +110,11 @@ static int hit_next(Bucket *b, const void *addr, uint32_t bits, G **gp) {
     return found;
 }
 
-uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits) {
-    Bucket *b = bucket_of(addr);
-    uint32_t n = 0;
+/* In a section. */
+static uint32_t wake_queued(M *m, Bucket *b, const void *addr, uint32_t most, uint32_t bits) {
+    uint32_t n = 0, there = load_rlx(&b->count); /* one that comes back while we wake the others is not meant */
     int found = 1;
-    if (elsewhere()) return 0;
-    uint32_t there = load_rlx(&b->count); /* one that comes back while we wake the others is not meant */
     if (most > there) most = there;
-    bool parks = maybe_here() != NULL;
-    Stay s;
-    if (parks) stay(&s);
-    M *m = core->enter();
     while (n < most && found) {
         G *gp;
         found = hit_next(b, addr, bits, &gp);
@@ -127,9 +122,39 @@ uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits) {
         n++;
         if (gp) core->ready(m, gp);
     }
+    return n;
+}
+
+uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits) {
+    if (elsewhere()) return 0;
+    bool parks = maybe_here() != NULL;
+    Stay s;
+    if (parks) stay(&s);
+    M *m = core->enter();
+    uint32_t n = wake_queued(m, bucket_of(addr), addr, most, bits);
     core->leave(m);
     if (parks) stay_end(&s);
     return n;
+}
+
+/* Where this thread has interrupted itself in the runtime, the bucket's lock may be its own. */
+COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits) {
+    if (elsewhere()) return 0;
+    M *m = core->enter_anywhere();
+    if (m == NULL) {
+        store_rel(&bucket_of(addr)->owed, 1); /* pairs with queue_pay */
+        core->owe();
+        return 0;
+    }
+    uint32_t n = wake_queued(m, bucket_of(addr), addr, most, bits);
+    core->leave_anywhere(m);
+    return n;
+}
+
+/* Everybody in a bucket that is owed something: whoever waits here has to expect that for nothing. */
+void queue_pay(M *m) {
+    for (Bucket *b = buckets; b < buckets + BUCKETS; b++)
+        if (load_rlx(&b->owed) && xchg_seq(&b->owed, 0)) wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
 }
 
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {

@@ -45,6 +45,6 @@ HOOK int sem_clockwait(sem_t *restrict sem, clockid_t clock, const struct timesp
 
 HOOK int sem_post(sem_t *sem) {
     int r = libc(sem_post)(sem);
-    released(sem, false);
+    if (has_waiters(sem)) queue_wake_anywhere(sem, 1, EVERY_BIT); /* as released(): it may be a signal handler that posts */
     return r;
 }
