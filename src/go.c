@@ -131,7 +131,7 @@ static NOINLINE void refuse_to_end(M *m, const char *how) {
 INLINE void mark_dead(M *m, G *gp) {
     trace_end(m, gp);
     store_rlx(&gp->status, G_DEAD);
-    if (likely(gp->lock_depth < load_rlx(&process.same))) return; /* 0 < 1: not locked, and in no child (fork.c) */
+    if (likely(gp->lock_depth < process.same)) return; /* 0 < 1: not locked, and in no child (fork.c) */
     if (in_forked_child()) child_ends("a goroutine ends in a child, where there is no other: call _exit");
     if (gp->lock_depth == 0) return;
     m->dying = true; /* it ends with its thread locked: the thread goes with it */

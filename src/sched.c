@@ -485,7 +485,9 @@ INLINE G *change_places(P *p, G *gp) {
 INLINE void *yield_straight(M *m, G *gp) {
     P *p = m->p;
     if (unlikely(p == NULL)) return NULL;
-    uintptr_t against = obstacles(m, p) | not_plain(m, gp) | load_rlx(&trace_on) | (load_rlx(&process.same) ^ 1);
+    /* not_plain, with 1 only where this is no child */
+    uint32_t otherwise = (m->locks ^ process.same) | (load_rlx(&gp->status) ^ G_RUNNING);
+    uintptr_t against = obstacles(m, p) | otherwise | load_rlx(&trace_on);
     if (unlikely(against != 0)) return NULL;
     G *next = change_places(p, gp);
     if (unlikely(next == NULL)) return NULL;

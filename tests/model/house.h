@@ -64,6 +64,8 @@ Sched sched;
 Settings settings;
 bool sim_on;
 struct Process process = {1};
+bool forked_slow(void) { return false; }
+void vfork_stops(M *m) {}
 uint32_t trace_on, sysmon_sleeps;
 struct Split split;
 struct Slots slots;

@@ -51,6 +51,8 @@ bool inlibc_trap(G *gp, void *context) { return false; }
 Settings settings = {.preempt_signal = SIGURG};
 bool sim_on;
 struct Process process = {1};
+bool forked_slow(void) { return false; }
+void vfork_stops(M *m) {}
 uint32_t trace_on;
 struct Split split;
 struct Slots slots;
