@@ -38,7 +38,7 @@ static int pid; /* of the process that has the runtime; 0: there was none */
 
 static void become_child(void) {
     forked = true;
-    store_rlx(&process.same, 0);
+    store_rlx(&process.same, false);
     tls_runner = NULL;
     /* A request of the parent's monitor came along with the memory. Nobody is to be given way to,
      * and sched.lock may be held by a thread that does not exist here. */
@@ -52,11 +52,11 @@ static void become_child(void) {
  * a runtime is there: so whoever sees both is in a child. */
 NOINLINE bool forked_slow(void) {
     if (forked) return true;
-    if (runtime_busy() && load_seq(&process.same) == 0) {
+    if (runtime_busy() && !load_seq(&process.same)) {
         become_child();
         return true;
     }
-    store_seq(&process.same, 1);
+    store_seq(&process.same, true);
     if (watched) pid = os_getpid();
     return false;
 }

@@ -156,10 +156,10 @@ int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *co
 #define PAGE_LARGEST 4096
 #endif
 extern struct Process {
-    uint32_t same; /* 1; 0: in a child, perhaps. Alone in its page; read plainly, it changes while one thread runs */
+    bool same; /* true; false: in a child, perhaps. Alone in its page; read plainly, it changes while one thread runs */
 } ALIGNED(PAGE_LARGEST) process;
 NOINLINE bool forked_slow(void);
-INLINE bool in_forked_child(void) { return unlikely(process.same == 0) && forked_slow(); }
+INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }
 #define CHILD_RETURNS(...)                                                                         \
     do {                                                                                           \
         if (in_forked_child()) return __VA_ARGS__;                                                 \

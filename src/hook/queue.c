@@ -142,7 +142,7 @@ COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits
     if (elsewhere()) return 0;
     M *m = core->enter_anywhere();
     if (m == NULL) {
-        store_rel(&bucket_of(addr)->owed, 1); /* pairs with queue_pay */
+        store_rlx(&bucket_of(addr)->owed, 1); /* published by owe */
         core->owe();
         return 0;
     }
