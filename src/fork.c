@@ -48,15 +48,15 @@ static void become_child(void) {
     store_rlx(&m->attn, 0);
 }
 
-/* process.same was 0: in a child, or before the first gort_main. That one sets it, by this function, before it says that
- * a runtime is there: so whoever sees both is in a child. */
+/* process.same was 0: in a child, or before the first gort_main. That one has seen it set, or sets it by this function, before its
+ * CAS of run.busy, which runtime_busy acquires: so whoever sees that a runtime is there and still no mark is in a child. */
 NOINLINE bool forked_slow(void) {
     if (forked) return true;
-    if (runtime_busy() && !load_seq(&process.same)) {
+    if (runtime_busy() && !load_rlx(&process.same)) {
         become_child();
         return true;
     }
-    store_seq(&process.same, true);
+    store_rlx(&process.same, true);
     if (watched) pid = os_getpid();
     return false;
 }

@@ -69,7 +69,7 @@ static struct {
 } run;
 
 bool runtime_running(void) { return load_rlx(&sched.running) && !in_forked_child(); }
-bool runtime_busy(void) { return load_seq(&run.busy); }
+bool runtime_busy(void) { return load_acq(&run.busy); } /* pairs with gort_main: process.same was set before (fork.c) */
 
 /* ---- goroutine 1 ------------------------------------------------------------------------------ */
 

@@ -19,7 +19,9 @@ static uint32_t gone, went_on;
 
 Sched sched;
 Settings settings;
-bool forked_child, retake_works, sim_on;
+bool retake_works, sim_on;
+struct Process process = {1};
+bool forked_slow(void) { return false; }
 uint32_t trace_on;
 __thread M *tls_m;
 static M ms[2];

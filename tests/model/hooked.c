@@ -3,12 +3,16 @@
  * afterwards (src/hook/inside.h). The lock is free and somebody sleeps: never. libc's release is a read-modify-write.
  *
  * And one that waits for a futex (src/hook/futex.c): it queues, reads the word and sleeps; who has changed the word, by a plain store, makes the system call.
+ *
+ * And who releases in a signal handler that has interrupted the runtime: it may take no lock, and leaves the wake-up to the monitor (owed, and what sysmon_ask
+ * does: tests/model/idle.c). While the handler runs its thread may hold the bucket's lock.
  */
 #include "model.h"
 
 #include "runtime.h"
 #include "hook/inside.h"
 #define here() ((M *)NULL)
+#define maybe_here() ((M *)NULL)
 #include <hook/queue.c>
 #define private is_private
 #undef libc
@@ -40,8 +44,16 @@ static M *parks(M *by, Lock *l, int reason, int64_t deadline, uint32_t ticket, b
     mc_wait(is_woken, NULL);
     return by;
 }
-static const bool forked;
-static const HookCore the_core = {.forked = &forked, .life = life, .enter = enters, .leave = leaves, .lock = locks, .unlock = unlocks, .ready = makes_ready, .park_until = parks};
+static bool no_child(void) { return false; }
+static bool in_section; /* the handler has interrupted one */
+static M *enters_anywhere(void) { return in_section ? NULL : &m; }
+static uint32_t asked;
+static bool is_asked(void *arg) { return asked != 0; }
+static void owes(void) { xchg_seq(&asked, 1); }
+static const HookCore the_core = {
+    .in_child = no_child, .life = life, .enter = enters, .leave = leaves, .enter_anywhere = enters_anywhere, .leave_anywhere = leaves, .owe = owes,
+    .lock = locks, .unlock = unlocks, .ready = makes_ready, .park_until = parks,
+};
 const HookCore *core = &the_core;
 
 static void tries_last(void) {
@@ -54,11 +66,44 @@ static void releases(void) {
     released(&held, false);
 }
 
+/* One after the other: it waits by itself now and then (wait_for), so its deadline is far away here. */
+static void waits_for_post(void) {
+    tries_last();
+    if (got) sleeper_cancel(&w);
+    else got = sleeper_wait(&w, WAIT_SEMA, GORT_FOREVER);
+}
+static void posts(void) { /* as sem_post */
+    xchg_rel(&held, 0);
+    if (has_waiters(&held)) queue_wake_anywhere(&held, 1, EVERY_BIT);
+}
+/* In the middle of a section that holds the lock of that bucket. */
+static void is_interrupted(void) {
+    lock(&bucket_of(&held)->lock, RANK_PRIM);
+    posts();
+    unlock(&bucket_of(&held)->lock);
+}
+static void monitors(void) {
+    for (;;) {
+        mc_looks_at(&asked);
+        mc_wait(is_asked, NULL);
+        xchg_seq(&asked, 0);
+        queue_pay(&m);
+    }
+}
 
 static void waits_for_word(void) { got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE}, GORT_FOREVER) <= 0; }
 static void changes_word(void) {
     store_rlx(&word, 1);
     futex(&(Futex){.word = &word, .op = FUTEX_WAKE_PRIVATE, .value = 1});
+}
+static void waits_twice(void) {
+    for (long i = 0; i < 2; i++) got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE, .value = i}, GORT_FOREVER) <= 0;
+}
+static void changes_word_twice(void) {
+    for (uint32_t i = 1; i <= 2; i++) {
+        store_rlx(&word, i);
+        futex(&(Futex){.word = &word, .op = FUTEX_WAKE_PRIVATE, .value = 1});
+    }
 }
 static void changes_word_and_requeues(void) {
     store_rlx(&word, 1);
@@ -68,10 +113,15 @@ static void changes_word_and_requeues(void) {
 static const struct Scene {
     const char *name;
     void (*waits)(void), (*wakes)(void);
+    bool in_section;
 } scenes[] = {
-    {"a lock of libc's", tries_last, releases},
-    {"a futex", waits_for_word, changes_word},
-    {"a futex, and its waiters are sent to another", waits_for_word, changes_word_and_requeues},
+    {"a lock of libc's", tries_last, releases, 0},
+    {"a futex", waits_for_word, changes_word, 0},
+    {"a futex, and its waiters are sent to another", waits_for_word, changes_word_and_requeues, 0},
+    {"a post in a handler", waits_for_post, posts, 0},
+    {"a post in a handler that has interrupted a section", waits_for_post, is_interrupted, 1},
+    {"a futex, woken by a handler that has interrupted a section", waits_for_word, changes_word, 1},
+    {"likewise, twice", waits_twice, changes_word_twice, 1},
 };
 static const struct Scene *scene;
 
@@ -81,14 +131,18 @@ static void model_reset(void) {
     m = (M){.curg = &g};
     g = (G){0};
     held = 1;
-    got = word = woken = 0;
+    got = word = woken = asked = 0;
+    in_section = scene->in_section;
     mc_spawn(scene->waits);
     mc_spawn(scene->wakes);
+    if (!in_section) return;
+    mc_spawn(monitors);
+    mc_threads[2].daemon = true;
 }
 static void model_end(void) { MUST(got || w.hit); }
 static uint64_t model_hash(uint64_t h) {
     h = mix(mix(MIX(MIX(h, w), *bucket_of(&held)), held), (uint64_t)got);
-    return mix(mix(mix(MIX(h, *bucket_of(queue_of(&word))), word), woken), g.ticket);
+    return mix(mix(mix(MIX(h, *bucket_of(queue_of(&word))), word), woken), mix(g.ticket, asked));
 }
 int main(void) {
     for (size_t i = 0; i < count_of(scenes); i++) {

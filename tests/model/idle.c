@@ -21,7 +21,8 @@ enum { MS = PS_IN_USE == 1 ? 3 : 2, PS = PS_IN_USE, GS = 3, MONITOR = MS, PLAIN 
 static int64_t alarm_at;
 static uint32_t reported, alarm_word; /* alarm_word: that the alarm is a place which others write */
 static bool never(void *arg) { return false; }
-static bool alarm_is_set(void *arg) { return alarm_at != GORT_FOREVER; }
+static uint32_t signalled; /* the monitor, by a signal that waits for it */
+static bool alarm_is_set(void *arg) { return alarm_at != GORT_FOREVER || signalled; }
 int os_alarm_set(int fd, int64_t when) {
     xchg_seq(&alarm_word, 1);
     alarm_at = when;
@@ -29,7 +30,9 @@ int os_alarm_set(int fd, int64_t when) {
 }
 bool os_alarm_wait(int fd, int signo) {
     mc_looks_at(&alarm_word);
+    mc_looks_at(&signalled);
     mc_wait(alarm_is_set, NULL);
+    signalled = 0;
     alarm_at = GORT_FOREVER;
     return true;
 }
@@ -49,7 +52,10 @@ bool first_to_speak(void) { return true; }
 int gort_count(void) { return 1; }
 bool uring_on(void) { return false; }
 int os_io_workers(void) { return 0; }
-int os_tgkill(int tid, int signo) { return 0; }
+int os_tgkill(int tid, int signo) {
+    xchg_seq(&signalled, 1);
+    return 0;
+}
 int os_alarm_open(void) { return -ENOSYS; }
 void os_alarm_close(int fd) {}
 bool kpoll_check(void) { return true; }
@@ -98,6 +104,11 @@ static void counts_down(void) {
     leave(m);
 }
 
+/* A signal handler that cannot wake whom it wants to. */
+static uint32_t paid;
+static void pays(M *m) { store_rlx(&paid, 1); }
+static void asks(void) { sysmon_ask(pays); }
+
 /* An M in the poller, which makes gs[1] ready when it comes out. */
 static uint32_t in_poller;
 static void comes_from_poller(void) {
@@ -121,6 +132,7 @@ static void sleeps(void) { /* as sysmon_main does */
     for (;;) {
         mc_looks_at(&sched.npidle);
         mc_wait(all_idle, NULL);
+        if (load_rlx(&mon.work) != NULL) do_work();
         sleep_deeply(1);
         mon.patience = 0; /* how long it sleeps is all the same here */
     }
@@ -154,6 +166,7 @@ static const struct Scene {
     /* Too large to be gone through: for its mutant only (mutants_idle.sh). That it holds is not shown; the next one is its last step. */
     {"a deadlock, and one comes out of the poller", 1, ends, NULL, NULL, sleeps, 0, 0, 0, 1, 1, 1},
     {"a deadlock, and what kept it off is counted down", 0, NULL, NULL, counts_down, sleeps, 0, 0, 0, 1, 1, 0},
+    {"a handler leaves something to the monitor, which goes to sleep", 0, NULL, NULL, asks, sleeps, 0, 0, 0, 0, 1, 0},
 #endif
 };
 static const struct Scene *scene;
@@ -167,7 +180,8 @@ static void model_reset(void) {
     whole_reset();
     alarm_at = GORT_FOREVER;
     alarm_word = 0;
-    sysmon_sleeps = reported = 0;
+    sysmon_sleeps = reported = signalled = paid = 0;
+    mon.work = NULL;
     in_poller = scene->dies && scene->first && scene->lasting;
     mon.m = &ms[MONITOR];
     mon.alarm = 1;
@@ -207,13 +221,15 @@ static void model_end(void) {
     if (scene->dies) return;
     for (int i = 0; i < PS; i++) MUST(sched.npidle == 0 || (all_ps[i].runnext == NULL && all_ps[i].head == all_ps[i].tail));
     MUST(sched.npidle == 0 || sched.global.count == 0);
-    MUST(scene->kicks || (begun & 2));
+    if (scene->plain == asks) MUST(paid);
+    else MUST(scene->kicks || (begun & 2));
     bool asleep = mc_threads[MONITOR].until == alarm_is_set;
     MUST(sched.npidle == PS || !asleep || alarm_at != GORT_FOREVER);
 }
 
 static uint64_t model_hash(uint64_t h) {
     h = mix(mix(mix(mix(whole_hash(h), (uint64_t)alarm_at), reported), alarm_word), in_poller);
+    h = mix(mix(mix(h, signalled), paid), WORD(mon.work));
     h = mix(mix(mix(mix(h, sysmon_sleeps), mon.alarm_lock.word), (uint64_t)mon.patience), sched.poll_waiters);
     for (int i = 0; i < PS; i++) h = mix(h, all_ps[i].watch);
     return h;

@@ -35,10 +35,11 @@ static int libc_fcntl(int fd, int command, ...) { return -1; }
 
 Sched sched;
 Settings settings;
-bool forked_child;
+struct Process process = {1};
+bool forked_slow(void) { return false; }
 Hint fd_hints[KINDS];
 DescNote *desc_notes = (DescNote *)(void *)fd_hints;
-Known known;
+Known known = {.tls = NO_TLS};
 Real real;
 __thread M *tls_m;
 enum { NUMBER = 3, THREADS = 3 };

@@ -6,3 +6,5 @@ mutant idle 'who takes a P does not look at the flag' wake.c 's/if (unlikely(loa
 mutant idle 'the last searcher wakes nobody' find.c 's/if (left == 0 \&\& load_rlx(&sched.npidle) != 0) wakep(m);//' -DSCENE=5
 mutant idle 'only searchers look again' find.c 's/^    if (look_again(m)) return true;//'
 mutant idle 'who hands a P off looks at no queue' wake.c 's/if (first_idle \&\& .*/if (false) {/' -DSCENE=7
+mutant idle 'the monitor does not look whether somebody asks' sysmon.c 's/load_rlx(&mon.work) == NULL;/true;/' -DPS_IN_USE=1 -DSCENE=4
+mutant idle 'who asks the monitor does not wake it' sysmon.c '/^void sysmon_ask/,/^}/s/^    os_tgkill.*//' -DPS_IN_USE=1 -DSCENE=4

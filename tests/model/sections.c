@@ -36,6 +36,9 @@ static int no_membarrier(void) { return -ENOSYS; }
 Sched sched;
 Settings settings = {.preempt_signal = SIGURG};
 bool sim_on;
+struct Process process = {1};
+bool forked_slow(void) { return false; }
+void vfork_stops(M *m) {}
 uint32_t trace_on;
 struct Split split;
 __thread M *tls_m;
@@ -74,6 +77,7 @@ void os_nap(int64_t ns) {
 /* What this code names and never comes to here. */
 UNUSED_HERE(acquire_p_or_queue);
 UNUSED_HERE(chan_abandon);
+UNUSED_HERE(child_ends);
 UNUSED_HERE(compact_credit_give);
 UNUSED_HERE(compact_credit_take);
 UNUSED_HERE(compact_get);
