@@ -16,7 +16,7 @@
  * gort, which it may not: it is stopped with a line (vfork_stops), before it does any harm.
  *
  * in_any_child() tells all of them, for a system call: the process has another number. It is asked where a call is slow anyway:
- * before a hooked call parks, wakes or closes what the runtime knows (hook/inside.h), and where the P was taken (preempt.c).
+ * before a hooked call parks, wakes or closes what the runtime knows (hook/inside.h), and where the monitor has asked for something (preempt.c).
  */
 #include "sched.h"
 #include "hook.h"

@@ -101,8 +101,16 @@ static M *give_way(M *m) {
     return switch_to_g0(m, gp, gave_way, NULL, NULL);
 }
 
+/* A request came along with the memory of a child (fork.c). There is nobody to give way to: one that has a copy forgets it, one that shares
+ * the memory is stopped. */
+static bool asks_a_child(M *m) {
+    if (in_forked_child()) return true;
+    if (load_rlx(&m->attn) != ATTN_SIM) vfork_stops(m);
+    return false;
+}
+
 NOINLINE M *enter_slow(M *m) {
-    if (unlikely(load_rlx(&m->attn) & (ATTN_CHILD | ATTN_TAKEN))) vfork_stops(m);
+    if (unlikely(asks_a_child(m))) return m;
     for (;;) {
         uint32_t attn = load_rlx(&m->attn);
         if (attn == 0 || m->plain || m->curg == NULL) return m;
@@ -256,6 +264,7 @@ static bool give_p_away(M *m, G *gp) {
 
 static void preempt_here(M *m, void *context) {
     G *gp = m->curg;
+    if (asks_a_child(m)) return;
     for (;;) {
         uint32_t attn = load_rlx(&m->attn);
         if (attn & ATTN_EXIT) {

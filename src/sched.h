@@ -170,8 +170,8 @@ void vfork_begin(void); /* around a vfork, by the hook; the child has the thread
 void vfork_end(void);
 extern __thread uint32_t tls_vforks;
 NORETURN void child_ends(const char *why);
-NOINLINE void vfork_stops(M *m); /* m has ATTN_CHILD, has lost its P, or is NULL, not known
-                                  * yet, where tls_vforks is not 0: returns unless this is a child */
+NOINLINE void vfork_stops(M *m); /* m is asked for something, or NULL, not known yet, where tls_vforks
+                                  * is not 0: returns unless this is a child that shares the memory */
 
 /* True while a runtime runs and this process is not a child of it. */
 bool runtime_running(void);

@@ -133,12 +133,15 @@ static const struct Call {
     void (*fn)(void);
 } calls[] = {CALLS(ENTRY)};
 
-enum { FORK, BARE_FORK, BARE_CLONE, VFORK, CLONE, KINDS };
-static const char *const kinds[] = {"fork", "_Fork", "bare clone", "vfork", "clone"};
+/* ASKED: the monitor has asked the goroutine to give way, and the child is asked, too. */
+enum { FORK, BARE_FORK, BARE_CLONE, ASKED_CLONE, VFORK, CLONE, ASKED_VFORK, KINDS };
+static const char *const kinds[] = {"fork", "_Fork", "bare clone", "bare clone, asked", "vfork", "clone", "bare vfork, asked"};
 pid_t _Fork(void) __attribute__((weak)); /* glibc 2.34 */
 
+static bool said_so; /* the child is to end with a line, which nobody reads */
 static _Noreturn __attribute__((noinline)) void child(void (*fn)(void)) {
     alarm(20); /* a hang becomes a signal */
+    if (said_so) syscall(SYS_dup3, null_fd, 2, 0);
     fn();
     syscall(SYS_exit_group, 0);
     __builtin_unreachable();
@@ -146,14 +149,27 @@ static _Noreturn __attribute__((noinline)) void child(void (*fn)(void)) {
 static int child_of_clone(void *fn) { child((void (*)(void))fn); }
 static _Alignas(16) char clone_stack[256 << 10];
 
+/* Of which nobody has told the hook. */
+static inline __attribute__((always_inline)) pid_t bare_vfork(void) {
+#ifdef __x86_64__
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(SYS_vfork) : "rcx", "r11", "memory");
+    return (pid_t)r;
+#else
+    return vfork();
+#endif
+}
+
 static __attribute__((noinline)) pid_t start(int kind, void (*fn)(void)) {
     pid_t pid;
     switch (kind) {
     case FORK: pid = fork(); break;
     case BARE_FORK: pid = _Fork ? _Fork() : fork(); break;
+    case ASKED_CLONE:
     case BARE_CLONE: pid = (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L); break;
     case VFORK: pid = vfork(); break;
-    default: return clone(child_of_clone, clone_stack + sizeof clone_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)fn);
+    case CLONE: return clone(child_of_clone, clone_stack + sizeof clone_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)fn);
+    default: pid = bare_vfork();
     }
     if (pid == 0) child(fn);
     return pid;
@@ -177,9 +193,27 @@ typedef struct Case {
     int status;
 } Case;
 
+/* Computes until the monitor has asked it by a signal, which it does not take yet. */
+static void be_asked(void) {
+    sigset_t pending;
+    do CHECK_EQ(sigpending(&pending), 0);
+    while (!sigismember(&pending, SIGURG));
+}
+
+/* A goroutine and a plain thread; one that is asked only at 2 Ps, as it takes a slice each time. */
+static bool is_asked(int kind) { return kind == ASKED_CLONE || kind == ASKED_VFORK; }
+static int makers(int kind) { return !is_asked(kind) ? 2 : gort_maxprocs(0) == 2; }
+
 static void *run_case(void *arg) {
     Case *c = arg;
+    bool asked = is_asked(c->kind);
+    sigset_t signal;
+    sigemptyset(&signal);
+    sigaddset(&signal, SIGURG);
+    if (asked) pthread_sigmask(SIG_BLOCK, &signal, NULL), be_asked();
+    said_so = c->kind >= VFORK;
     pid_t pid = start(c->kind, c->call->fn);
+    if (asked) pthread_sigmask(SIG_UNBLOCK, &signal, NULL);
     CHECK_GT(pid, 0);
     while (syscall(SYS_wait4, pid, &c->status, 0, NULL) < 0) {
     }
@@ -237,7 +271,7 @@ static int body(int argc, char **argv) {
     const char *only = getenv("CHILD_CALL");
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         for (int kind = 0; kind < kinds_tried && (only == NULL || strcmp(only, calls[i].name) == 0); kind++)
-            for (int plain = 0; plain < 2; plain++) try_one(kind, &calls[i], plain);
+            for (int plain = 0; plain < makers(kind); plain++) try_one(kind, &calls[i], plain);
     set(&stop, 1);
     wait_until(gort_count() == 1);
     gort_timer_free(timer);
