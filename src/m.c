@@ -188,7 +188,9 @@ static void thread_ends(void *arg) {
     m_record_free(m);
 }
 
-void m_prepare(void) {
+/* Before the program has keys of its own: of the first 32 libc keeps a thread's values in its own memory, and pthread_setspecific in adopt(),
+ * perhaps in a signal handler, does not come into malloc. */
+__attribute__((constructor)) void m_prepare(void) {
     static bool done;
     static Lock once;
     while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {

@@ -1,17 +1,23 @@
 /*
  * Every hooked function that POSIX lets a signal handler call, called from one that interrupts goroutines and plain
  * threads at any point of the same calls, of the hook's queues and of the runtime; on the alternate stack and on the
- * interrupted one; and the wake-up of a futex. Everybody goes on, and no permit of a semaphore and no wake-up is lost.
+ * interrupted one; and the wake-up of a futex. Everybody goes on, and no permit of a semaphore and no wake-up is lost. Nor does a
+ * handler come into malloc, whose locks its own thread may hold: not on a thread that gort sees for the first time there, and not in a
+ * program with so many keys that libc allocates a thread's values.
  */
 #include "hook.h"
 #include <dirent.h>
 #include <linux/futex.h>
 #include <semaphore.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <sys/select.h>
 #include <time.h>
 
 static sem_t ball[2], posts, from_threads;
-static int stop, rounds, plain_rounds, runs, posted, taken, zero, null, pipes[2], pair[2], listener;
+static int stop, rounds, plain_rounds, fresh_threads, epoll_fd, runs, posted, taken, zero, null, pipes[2], pair[2], listener;
 static struct sockaddr_in at;
 static int word, seen_word;
 
@@ -25,9 +31,40 @@ static fd_set *set_of(fd_set *s, int fd) {
     return s;
 }
 
+/* ---- malloc, which tells ---------------------------------------------------------------------- */
+
+static __thread int in_handler;
+static const char *allocates; /* the call in whose handler it was */
+static const char *now_called(void);
+static void tell(void) {
+    if (in_handler) __atomic_store_n(&allocates, now_called(), __ATOMIC_RELAXED);
+}
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *at, size_t n);
+void __libc_free(void *at);
+void *malloc(size_t n) { return tell(), __libc_malloc(n); }
+void *calloc(size_t n, size_t size) { return tell(), __libc_calloc(n, size); }
+void *realloc(void *at, size_t n) { return tell(), __libc_realloc(at, n); }
+void free(void *at) { tell(), __libc_free(at); }
+
+/* ---- the calls -------------------------------------------------------------------------------- */
+
+pid_t _Fork(void) __attribute__((weak)); /* glibc 2.34 */
+static void await(pid_t pid) {
+    if (pid > 0) while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+}
+static void end_child(pid_t pid) {
+    if (pid == 0) _exit(sem_post(&posts)); /* of a copy */
+    await(pid);
+}
+
 static void shut(int fd) {
     if (fd >= 0) close(fd);
 }
+static int own_number(void) { return 300 + (int)syscall(SYS_gettid) % 500; }
+static bool rarely(void) { return (get(&runs) & 15) == 0; }
+static char *no_args[] = {(char *)"true", NULL};
 static void two(int r, int fds[2]) {
     if (r == 0) close(fds[0]), close(fds[1]);
 }
@@ -48,7 +85,16 @@ static void two(int r, int fds[2]) {
     X(recv, recv(pair[0], &c, 1, MSG_DONTWAIT)) X(recvfrom, recvfrom(pair[0], &c, 1, MSG_DONTWAIT, NULL, NULL))   \
     X(recvmsg, recvmsg(pair[0], &msg, MSG_DONTWAIT)) X(send, send(pair[1], &c, 1, MSG_DONTWAIT))                  \
     X(sendto, sendto(pair[1], &c, 1, MSG_DONTWAIT, NULL, 0)) X(sendmsg, sendmsg(pair[1], &msg, MSG_DONTWAIT))     \
-    X(sleep, sleep(0)) X(nanosleep, nanosleep(&us50, NULL)) X(waitpid, waitpid(-1, NULL, WNOHANG))
+    X(sleep, sleep(0)) X(nanosleep, nanosleep(&us50, NULL)) X(waitpid, waitpid(-1, NULL, WNOHANG))               \
+    X(accept4, accept4(listener, NULL, NULL, 0)) X(dup3, shut(dup3(zero, own_number(), 0)))                         \
+    X(pipe2, int fds[2]; two(pipe2(fds, O_NONBLOCK), fds)) X(eventfd, shut(eventfd(0, 0)))                          \
+    X(ppoll, struct pollfd p = {.fd = pipes[0], .events = POLLIN}; ppoll(&p, 1, &us50, NULL))                       \
+    X(readv, (void)!readv(zero, &iov, 1)) X(writev, (void)!writev(null, &iov, 1))                                  \
+    X(epoll_wait, struct epoll_event e; epoll_wait(epoll_fd, &e, 1, 0)) X(usleep, usleep(20))                       \
+    X(clock_nanosleep, clock_nanosleep(CLOCK_MONOTONIC, 0, &us50, NULL))                                            \
+    X(_Fork, if (_Fork && rarely()) end_child(_Fork()))                                                             \
+    X(vfork, if (rarely()) { pid_t pid = vfork(); if (pid == 0) _exit(0); await(pid); })                            \
+    X(posix_spawn, if (rarely()) { pid_t pid; if (posix_spawn(&pid, "/bin/true", NULL, NULL, no_args, NULL) == 0) await(pid); })
 
 #define FUNCTION(name, ...) static void call_##name(void) { __VA_ARGS__; }
 CALLS(FUNCTION)
@@ -58,10 +104,15 @@ static const struct {
     void (*fn)(void);
 } calls[] = {CALLS(ENTRY)};
 static int now; /* index */
+static const char *now_called(void) { return calls[get(&now)].name; }
+static __thread int handled;
 
 static void handler(int signo) {
     int err = errno;
+    in_handler++;
     calls[get(&now)].fn();
+    in_handler--;
+    handled++;
     add(&runs, 1);
     errno = err;
 }
@@ -102,6 +153,19 @@ static void *plain(void *arg) { /* wakes a goroutine by every post */
     }
     return NULL;
 }
+/* Its first call of gort, if any, is in a handler. */
+static void *fresh(void *arg) {
+    for (int i = 0; handled == 0 && !get(&stop); i++) free(malloc((size_t)(i % 4096)));
+    add(&fresh_threads, 1);
+    return NULL;
+}
+static void *fresh_ones(void *arg) {
+    while (!get(&stop)) {
+        pthread_t t;
+        if (pthread_create(&t, NULL, fresh, NULL) == 0) pthread_join(t, NULL);
+    }
+    return NULL;
+}
 static void served(void *arg) {
     while (!get(&stop)) CHECK_EQ(sem_wait(&from_threads), 0);
 }
@@ -124,8 +188,8 @@ static void *sender(void *arg) {
 
 static int run(int argc, char **argv) {
     const char *more = getenv("HANDLER_RUNS");
-    int each = more ? atoi(more) : 400;
-    pthread_t threads[3];
+    int each = more ? atoi(more) : 200;
+    pthread_t threads[4];
     sem_init(&ball[0], 0, 1);
     sem_init(&ball[1], 0, 0);
     sem_init(&posts, 0, 0);
@@ -139,6 +203,7 @@ static int run(int argc, char **argv) {
     CHECK_EQ(bind(listener, (void *)&at, sizeof at), 0);
     CHECK_EQ(listen(listener, 8), 0);
     at.sin_port = htons(9);
+    CHECK_GE(epoll_fd = epoll_create1(0), 0);
     for (intptr_t i = 0; i < 2; i++) gort_go(player, (void *)i);
     for (int i = 0; i < 2; i++) gort_go(taker, NULL);
     gort_go(sleeper, NULL);
@@ -146,20 +211,22 @@ static int run(int argc, char **argv) {
     gort_go(served, NULL);
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&threads[i], NULL, plain, NULL), 0);
     CHECK_EQ(pthread_create(&threads[2], NULL, sender, NULL), 0);
+    CHECK_EQ(pthread_create(&threads[3], NULL, fresh_ones, NULL), 0);
     for (int stack = 0; stack < 2; stack++) {
         struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_RESTART | (stack ? SA_ONSTACK : 0)};
         CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-            int before = get(&runs), round = get(&rounds), others = get(&plain_rounds);
+            int before = get(&runs), round = get(&rounds), others = get(&plain_rounds), first = get(&fresh_threads);
             set(&now, (int)i);
-            wait_until(get(&runs) - before >= each && get(&rounds) > round && get(&plain_rounds) > others);
+            wait_until(get(&runs) - before >= each && get(&rounds) > round && get(&plain_rounds) > others && get(&fresh_threads) > first + 1);
+            if (__atomic_load_n(&allocates, __ATOMIC_RELAXED)) printf("%s allocates in a handler\n", allocates), exit(1);
         }
     }
     set(&now, 2);
     wait_until(get(&taken) == get(&posted));
     wait_until(get(&seen_word) == get(&word));
     set(&stop, 1);
-    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < 2; i++) sem_post(&posts), sem_post(&from_threads);
     add(&word, 1);
     syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1);
@@ -169,7 +236,9 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     struct sigaction ignored = {.sa_handler = SIG_IGN};
+    pthread_key_t key;
     check_hooked();
+    for (int i = 0; i < 40; i++) CHECK_EQ(pthread_key_create(&key, NULL), 0);
     sigaction(SIGUSR1, &ignored, NULL);
     return gort_main(run, argc, argv);
 }

@@ -24,9 +24,10 @@ while read -r name; do
 done <"$WORK/public"
 notes=$(nm -S "$OUT/libgort-hook.so" | awk '$4 == "fd_hints" {print $1 "," $2}')
 [ -n "$notes" ] || { echo 'fd_hints is not where it was'; exit 1; }
-# What a signal handler may call, of POSIX.1-2024's list, and the hook interposes: tests/hook/handler_test.c calls it from one.
+# What a signal handler may call, of POSIX.1-2024's list and the system calls beside it, and the hook interposes: tests/hook/handler_test.c calls it from one.
 for name in accept close connect dup dup2 fcntl fdatasync fsync nanosleep open pipe poll pselect read recv recvfrom recvmsg select \
-    sem_post send sendmsg sendto sleep socket socketpair syscall waitpid write; do
+    sem_post send sendmsg sendto sleep socket socketpair syscall waitpid write accept4 clock_nanosleep dup3 epoll_wait eventfd pipe2 ppoll \
+    readv usleep vfork writev; do
     grep -qx "$name" "$WORK/hooked" || { echo "$name is not interposed any more"; bad=1; }
     grep -q "X($name, " tests/hook/handler_test.c || { echo "tests/hook/handler_test.c does not call $name"; bad=1; }
 done
