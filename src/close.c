@@ -6,13 +6,17 @@
  *      From here on calls give -EBADF.
  *   2. wait until no call is inside the kernel any more. These are non-blocking calls in a section,
  *      so it is short; the last one out readies us (call_unref).
- *   3. lock; the sequence goes on once more, DESC_CLOSING is cleared, and still in the lock
- *      close(2); unlock. Then ready the waiters.
+ *   3. lock; the sequence goes on once more, DESC_CLOSING becomes DESC_GIVING, and still in the lock
+ *      close(2); DESC_GIVING is cleared; unlock. Then ready the waiters.
  *
  * Two closes of one descriptor: the sequence is read first of all. The loser finds DESC_CLOSING, or
  * another sequence. DESC_CLOSING is cleared before the kernel can give the number away, so the
  * next owner never meets it, however long this thread is held up after close(2); and it reads the
  * sequence after the last change.
+ *
+ * A call that begins in 3 may still find the last file, though its sequence is the next one's: what it goes on with would be
+ * another. So it finds DESC_GIVING, and waits for the lock before it begins (desc_ref_late). For the hook, whose calls look at
+ * the number's note only, note_ends and note_over stand around close(2) likewise.
  *
  * close(2) in a lock must be short. For sockets and pipes it is. A file that flushes, a terminal
  * that drains, a socket with SO_LINGER can take seconds: those are duplicated first, so that
@@ -70,6 +74,22 @@ static int retire(Desc *d, uint32_t seq, GList *woken) {
 static bool calls_inside(Desc *d) { return (load_acq(&d->state) & DESC_REFS) != 0; }
 static bool calls_asleep(Desc *d) { return load_rlx(&d->asleep[0]) + load_rlx(&d->asleep[1]) != 0; }
 
+/* Step 3, under the lock: around close(2) or dup3(2). */
+static uint32_t giving_begins(Desc *d, int fd) {
+    add_seq(&d->state, DESC_SEQ - DESC_CLOSING + DESC_GIVING);
+    return desc_note_end(fd);
+}
+static void giving_ends(Desc *d, int fd, uint32_t life) {
+    desc_note_over(fd, life);
+    sub_seq(&d->state, DESC_GIVING);
+}
+static int give_away(Desc *d, int fd) {
+    uint32_t life = giving_begins(d, fd);
+    int r = close_number(fd);
+    giving_ends(d, fd, life);
+    return r;
+}
+
 /* The goroutine that closes will never run again: the number goes, unless a plain thread still sleeps in the kernel with
  * it. Calls inside are plain threads', and short. */
 static void close_abandon(Sleeper *s) {
@@ -78,8 +98,8 @@ static void close_abandon(Sleeper *s) {
     lock(&d->lock, RANK_POLL);
     d->closer = NULL;
     if (!calls_asleep(d)) {
-        add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
-        if (s->amount >= 0) close_number((int)s->amount);
+        if (s->amount >= 0) give_away(d, (int)s->amount);
+        else add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
     }
     unlock(&d->lock);
 }
@@ -128,9 +148,9 @@ static int close_or_hold(Desc *d, int fd, int place) {
                 sys6(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0 && /* or dup3 would make a number of none */
                 sys6(SYS_dup3, place, fd, O_CLOEXEC, 0, 0, 0) >= 0;
     store_rlx(&d->held, hold);
-    if (unlikely(hold)) return 0;
-    add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
-    return close_number(fd);
+    if (likely(!hold)) return give_away(d, fd);
+    desc_note_over(fd, desc_note_end(fd)); /* on the placeholder no call does anything */
+    return 0;
 }
 
 /* Under the lock: nothing that is known of the file holds for the next one. */
@@ -142,7 +162,6 @@ static void forget_locked(Desc *d, int fd) {
     store_rlx(&d->drained_at, 0);
     store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
     store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
-    desc_note_end(fd);
 }
 
 /* Before step 3. A duplicate to be closed outside; -1: none. */
@@ -165,8 +184,9 @@ static int give_back(Desc *d, int fd, int place) {
 static int give_to(Desc *d, int fd, int from, int flags) {
     lock(&d->lock, RANK_POLL);
     forget_locked(d, fd);
-    add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+    uint32_t life = giving_begins(d, fd);
     int r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);
+    giving_ends(d, fd, life);
     unlock(&d->lock);
     return r;
 }
@@ -266,6 +286,7 @@ int desc_shut(int fd) {
         if (load_rlx(&uring_standing)) uring_submit(&woken);
         lock(&d->lock, RANK_POLL);
         forget_locked(d, fd);
+        desc_note_unused(fd); /* its life is the hook's to end, around libc's close */
         add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
         unlock(&d->lock);
     }

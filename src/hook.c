@@ -143,6 +143,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .may_close = may_close,
         .replace = desc_replace,
         .shut = desc_shut,
+        .life_awaited = life_awaited,
         .move = hook_move,
         .accept = hook_accept,
         .connect = hook_connect,

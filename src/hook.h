@@ -55,6 +55,7 @@ typedef struct HookCore {
     int (*may_close)(void);
     int (*replace)(int from, int fd, int flags);
     int (*shut)(int fd);
+    uint32_t (*life_awaited)(int fd); /* netpoll.h */
     Chunk *const *descs; /* for desc_known() */
 
     /* Calls that wait: hookio.h, and poll.c's. */

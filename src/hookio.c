@@ -45,13 +45,8 @@ static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struc
     return k;
 }
 
-/* Before the Call begins: whoever closes from now on sees `used` and comes by way of gort_close, or has gone on with
- * `life` before, which the Call sees. Pairs with life_ends (hook/hints.h). Also where another call has set `used`: a close that
- * does not see that has its new life in memory by then. */
-static void becomes_known(int fd) {
-    desc_note(fd);
-    fence_full();
-}
+/* A part is moved, while the number was being closed: nobody knows which file has it. */
+static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
 
 /* Where nothing is moved yet the first attempt is the caller's own call: a message goes in one piece, to its address. */
 long hook_move(const HookMove *v) {
@@ -59,7 +54,7 @@ long hook_move(const HookMove *v) {
     struct msghdr msg = *v->msg;
     size_t all = total(msg.msg_iov, msg.msg_iovlen), done = v->done;
     Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg, .fd = v->fd, .dir = DIR_WRITE, .life = v->life};
-    if (done > 0) becomes_known(v->fd);
+    if (is_lost(v)) return (long)done;
     do {
         if (done > 0)
             msg = (struct msghdr){.msg_iov = some,
@@ -124,7 +119,7 @@ long hook_write_other(const HookMove *v, bool in_pieces) {
     struct iovec some[PIECES], *iov = v->msg->msg_iov;
     size_t n = v->msg->msg_iovlen, all = total(iov, n), done = v->done;
     Call c = {.attempt = try_as, .fd = v->fd, .dir = DIR_WRITE, .buf = iov, .n = n, .life = v->life};
-    if (done > 0) becomes_known(v->fd);
+    if (is_lost(v)) return (long)done;
     do {
         if (done > 0 || in_pieces) {
             c.buf = some;

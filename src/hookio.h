@@ -19,7 +19,7 @@ typedef struct HookMove {
     int flags;                /* of sendmsg; -1: a write */
     const struct msghdr *msg; /* all of it */
     size_t done;              /* of that, moved already */
-    uint32_t life;            /* of the number, before that */
+    uint32_t life;            /* of the number, before that; 0: it had none */
     int64_t deadline;
 } HookMove;
 long hook_move(const HookMove *v); /* all that was moved, with `done` */

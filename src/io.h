@@ -25,6 +25,7 @@ struct Call {
     bool retried;    /* it has waited: to the front of the queue */
     uint8_t vain;    /* attempts so far that had to wait, up to 255 */
     bool begun;      /* seq stands: a call of several runs belongs to the descriptor it began with */
+    bool adrift;     /* it has no life, since its number was being closed for long: see call_note */
     /* Arguments, as the attempt wants them. */
     int flags;
     socklen_t alen;
@@ -37,7 +38,7 @@ struct Call {
     M *m;
     Desc *d;
     uint32_t seq;    /* of the entry, when the call began */
-    uint32_t life;   /* of the number, when the hook's call began (desc_notes); 0: ask when this one begins */
+    uint32_t life;   /* of the number, when the hook's call began (desc_notes); 0: to be noted */
     uint32_t edges;  /* of its direction, before the attempt */
     int64_t pause;   /* paced: how long the next pause is */
 };
@@ -57,11 +58,11 @@ INLINE void desc_unref(M *m, Desc *d) {
     uint64_t now = sub_seq(&d->state, 1);
     if (unlikely((now & DESC_CLOSING) && !(now & DESC_REFS))) desc_wake_closer(m, d);
 }
+NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq); /* it was counted while the number was closing, or has another sequence */
 INLINE bool desc_ref(M *m, Desc *d, uint32_t seq) {
     uint64_t was = __atomic_fetch_add(&d->state, 1, __ATOMIC_SEQ_CST);
-    if (likely(!(was & DESC_CLOSING) && (uint32_t)(was >> 32) == seq)) return true;
-    desc_unref(m, d);
-    return false;
+    if (likely(!(was & (DESC_CLOSING | DESC_GIVING)) && (uint32_t)(was >> 32) == seq)) return true;
+    return desc_ref_late(m, d, seq);
 }
 /* Likewise, without a reference; with one, or in the entry's lock, it stays true. */
 INLINE bool desc_lives(Desc *d, uint32_t seq) {

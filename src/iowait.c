@@ -25,6 +25,7 @@
  * While a call is inside the kernel the entry counts it (call_ref), in the section, so that
  * gort_close can wait for it; it is given back before any wait.
  */
+#include "hook.h"
 #include "io.h"
 
 #include <poll.h>
@@ -33,7 +34,7 @@
 #include <time.h>
 
 #define PAUSE_FIRST (50 * GORT_US)
-#define PAUSE_MOST (10 * GORT_MS)
+#define PAUSE_MOST (10 * GORT_MS) /* 13 ms in all: life_awaited */
 #define CREDIT 8 /* so often a call believes what it is told */
 
 char io_order;
@@ -51,6 +52,15 @@ NOINLINE void desc_wake_closer(M *m, Desc *d) {
     d->closer = NULL;
     unlock(&d->lock);
     if (gp) ready(m, gp);
+}
+
+/* While close(2) is under way nobody begins: the file may be the last one still. */
+NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq) {
+    desc_unref(m, d);
+    if (!(load_acq(&d->state) & DESC_GIVING) && !desc_lives(d, seq)) return false;
+    lock(&d->lock, RANK_POLL);
+    unlock(&d->lock);
+    return desc_ref(m, d, seq);
 }
 
 static bool call_ref(Call *c) { return desc_ref(c->m, c->d, c->seq); }
@@ -176,23 +186,62 @@ NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
     wake_list(m, &list);
 }
 
+/* ---- lives ------------------------------------------------------------------------------------ */
+
+/* A goroutine that may park does; where that cannot be (pinned, in a handler) it is the thread that rests. */
+static void rest(int64_t ns) {
+    M *m = getm();
+    struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
+    if (m != NULL && !m->plain && may_park(m, (uintptr_t)__builtin_frame_address(0))) gort_sleep(ns);
+    else sys6(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
+}
+
+/* Nobody has closed the number yet, nor begun a call on it: a close that comes between takes 2. */
+static void first_life(DescNote *note) {
+    uint32_t none = 0;
+    cas_seq(&note->life, &none, 1);
+}
+
+NOINLINE uint32_t life_awaited(int fd) {
+    DescNote *note = desc_note_of(fd);
+    if (load_rlx(&note->life) == 0) first_life(note);
+    uint32_t life = note_life(note);
+    for (int64_t pause = PAUSE_FIRST; life == 0 && pause <= PAUSE_MOST; pause *= 2) {
+        rest(pause);
+        life = note_life(note);
+    }
+    return life;
+}
+
+/* The life of the number, under the hook. Where none can be had for long, the call is adrift: each of its attempts may be the
+ * first, on whatever the number is by then, and once one has moved something there is no other. */
+static NOINLINE bool call_note(Call *c, DescNote *note) {
+    if (c->adrift) return false;
+    c->life = note_life(note);
+    if (unlikely(c->life == 0)) c->life = life_awaited(c->fd);
+    c->adrift = c->life == 0;
+    return true;
+}
+
 /* Closed where the runtime's locks could not be had, or before the entry was asked for its sequence: the hook's
  * table knows. */
 static bool same_life(Call *c) {
     DescNote *note = desc_note_of(c->fd);
     if (likely(note == NULL)) return true;
-    if (c->life == 0) c->life = note_life(note);
-    return load_rlx(&note->life) == c->life;
+    return c->adrift || note_known(note, c->life);
 }
 
 static int call_begin(Call *c) {
     if (unlikely(in_forked_child())) return -ENOTCONN;
     c->d = desc_of(c->fd);
     if (unlikely(c->d == NULL)) return -EBADF;
+    DescNote *note = desc_note_of(c->fd);
+    if (unlikely(note != NULL) && c->life == 0 && !call_note(c, note)) return -EBADF;
     c->m = enter();
     if (!c->begun) c->seq = desc_seq(c->d);
     c->begun = true;
-    c->retried = c->pace = false;
+    c->retried = false;
+    c->pace = c->adrift;
     c->vain = 0;
     if (likely(call_ref(c))) {
         if (likely(same_life(c))) return 0;

@@ -59,7 +59,7 @@ typedef struct WaitQueue {
 /* What an event, an attempt and a park touch is one cache line: with ten thousand connections each
  * further one is a miss. */
 typedef struct Desc {
-    uint64_t state;       /* atomic: sequence << 32 | DESC_CLOSING | calls inside the kernel */
+    uint64_t state;       /* atomic: sequence << 32 | DESC_... | calls inside the kernel */
     Lock lock;
     uint32_t edges[DIRS]; /* lock to write, atomic: edges the kernel has reported */
     uint32_t drained_at;  /* atomic, iotry.c: edges[DIR_READ] when a read found the end; low bit */
@@ -80,7 +80,8 @@ typedef struct Desc {
 _Static_assert(offsetof(Desc, reader) + sizeof(G *) <= CACHE_LINE, "the first line");
 
 #define DESC_CLOSING ((uint64_t)1 << 31)
-#define DESC_REFS (DESC_CLOSING - 1)
+#define DESC_GIVING ((uint64_t)1 << 30) /* the sequence is the next owner's, and close(2) is under way: in the lock (close.c) */
+#define DESC_REFS (DESC_GIVING - 1)
 #define DESC_SEQ ((uint64_t)1 << 32)
 
 /* The table of all descriptors. */
@@ -114,12 +115,14 @@ INLINE void waiter_link(WaitQueue *q, Waiter *w, bool front) {
 void waiter_unlink(WaitQueue *q, Waiter *w);
 int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
 /* For libgort-hook.so, which sees closes: `used` says that something is known here of that number in this life of it,
- * so closing it needs gort_close. `life` goes on with every close, by whomever, and is never 0 for a number on which a
- * call has begun (src/hook/hints.h). In a table of the hook's; NULL: there is no hook. */
+ * so closing it needs gort_close. `life` goes on with every close, by whomever, before the kernel closes; when the kernel
+ * has, `over` follows it. While it has not, the number is being closed, and no call begins on it (src/hook/hints.h). In a
+ * table of the hook's; NULL: there is no hook. */
 typedef struct DescNote {
-    uint8_t used;
+    uint8_t used;  /* atomic */
     uint8_t of_the_hook[15];
-    uint32_t life; /* atomic */
+    uint32_t life; /* atomic; 0: no call has begun on it yet, and nobody has closed it */
+    uint32_t over; /* atomic: life - 1, but for a number that is being closed, or whose life is 0 */
 } ALIGNED(32) DescNote;
 extern DescNote *desc_notes;
 #define DESC_NOTES 65536
@@ -131,18 +134,52 @@ INLINE void desc_note(int fd) {
     DescNote *note = desc_note_of(fd);
     if (note) store_rlx(&note->used, 1);
 }
-INLINE void note_ends(DescNote *note) { store_rlx(&note->life, load_rlx(&note->life) + 1); }
-INLINE uint32_t note_life(DescNote *note) {
+/* The life of a number, for a call that begins; 0: none can be had now (life_awaited). */
+INLINE uint32_t note_life(const DescNote *note) {
     uint32_t life = load_rlx(&note->life);
-    if (unlikely(life == 0)) store_rlx(&note->life, life = 1);
+    return likely(load_acq(&note->over) + 1 == life) ? life : 0; /* pairs with note_over */
+}
+/* A close begins: the next life. 1 is left to life_awaited, which may come between. */
+INLINE uint32_t note_ends(DescNote *note) {
+    uint32_t next = load_rlx(&note->life) + 1;
+    if (unlikely(next < 2)) next = 2;
+    store_rlx(&note->life, next);
+    return next;
+}
+/* The kernel has closed the number, or given it anew. One that is late, since when its next owner has closed it too, says
+ * nothing. Release: what the close had to forget, before a call begins. */
+INLINE void note_over(DescNote *note, uint32_t life) {
+    if (likely(load_rlx(&note->life) == life)) store_rel(&note->over, life - 1);
+}
+/* For a call that has noted this life, and is going to rely on it: whoever closes from now on sees `used`, or the
+ * call sees that it has. False: it has been closed. Pairs with life_ends (hook/hints.h). Acquire: where another call has set `used`, a
+ * close that has not seen that has its new life in memory by then. */
+INLINE bool note_known(DescNote *note, uint32_t life) {
+    if (unlikely(!load_acq(&note->used))) {
+        store_rlx(&note->used, 1);
+        fence_full();
+    }
+    return load_rlx(&note->life) == life;
+}
+/* What note_life says, once the number is not being closed any more; 0: that takes too long. Parks, or the thread sleeps. Outside of
+ * any section. */
+NOINLINE uint32_t life_awaited(int fd);
+
+INLINE void desc_note_unused(int fd) {
+    DescNote *note = desc_note_of(fd);
+    if (note) store_rlx(&note->used, 0);
+}
+/* The number is to be given back, and it has been. */
+INLINE uint32_t desc_note_end(int fd) {
+    DescNote *note = desc_note_of(fd);
+    if (note == NULL) return 0;
+    uint32_t life = note_ends(note);
+    store_rlx(&note->used, 0);
     return life;
 }
-/* The number is given back. */
-INLINE void desc_note_end(int fd) {
+INLINE void desc_note_over(int fd, uint32_t life) {
     DescNote *note = desc_note_of(fd);
-    if (note == NULL) return;
-    note_ends(note);
-    store_rlx(&note->used, 0);
+    if (note) note_over(note, life);
 }
 
 /* Parks on an old registration: look again soon. One that is marked need not be marked again: the passes that

@@ -35,6 +35,7 @@
 typedef struct Watch {
     Desc *d;
     uint32_t seq;
+    uint32_t life; /* under the hook: of the number, when the call began; 0: it was being closed */
     uint32_t edges[DIRS];
     Waiter w[DIRS];
 } Watch;
@@ -70,6 +71,13 @@ static void sample(Poll *p) {
     }
 }
 
+/* Under the hook: closed since the call began, without the entry's knowledge. */
+static bool watch_is_over(const Poll *p, nfds_t i) {
+    DescNote *note = desc_note_of(p->fds[i].fd);
+    const Watch *k = &p->watch[i];
+    return unlikely(note != NULL) && k->d && k->life != 0 && !note_known(note, k->life);
+}
+
 /* Puts the watch into its entry. 0; 1: something has happened since it was sampled; -EBADF. */
 static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     Watch *k = &p->watch[i];
@@ -77,10 +85,11 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     int r = 0;
     lock(&d->lock, RANK_POLL);
     uint64_t state = load_acq(&d->state);
-    if ((state & DESC_CLOSING) || (uint32_t)(state >> 32) != k->seq) r = -EBADF;
+    if ((state & DESC_CLOSING) || (uint32_t)(state >> 32) != k->seq || watch_is_over(p, i)) r = -EBADF;
     for (int dir = 0; dir < DIRS && r == 0 && wake_fd < 0; dir++)
         if (wants(&p->fds[i], dir) && load_rlx(&d->edges[dir]) != k->edges[dir]) r = 1;
     if (r == 0 && wake_fd < 0 && desc_register(d, p->fds[i].fd) < 0) p->pace = true;
+    if (unlikely(k->life == 0)) p->pace = true; /* adrift, as a Call (iowait.c) */
     for (int dir = 0; dir < DIRS && r == 0; dir++) {
         if (!wants(&p->fds[i], dir)) continue;
         if (wake_fd >= 0 && k->w[DIR_READ].linked) continue;
@@ -148,13 +157,14 @@ static int wait_thread(Poll *p, int64_t deadline) {
     int wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0), r = 0;
     for (nfds_t i = 0; i < p->n; i++) set[i] = p->fds[i];
     set[p->n] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+    p->pace = wake_fd < 0;
     for (nfds_t i = 0; i < p->n && r == 0 && wake_fd >= 0; i++)
         if (p->watch[i].d) r = link_watch(p, i, wake_fd);
     if (r == 0) {
         int64_t left = deadline == GORT_FOREVER ? PACE : time_left(deadline, os_now());
-        if (wake_fd < 0 && left > PACE) left = PACE;
+        if (p->pace && left > PACE) left = PACE;
         struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
-        bool forever = deadline == GORT_FOREVER && wake_fd >= 0;
+        bool forever = deadline == GORT_FOREVER && !p->pace;
         store_rlx(&p->m->rest, p->m->locks);
         sys6(SYS_ppoll, set, p->n + 1, forever ? NULL : &ts, NULL, 0, 0);
         section_resumes(p->m);
@@ -168,7 +178,7 @@ static int wait_thread(Poll *p, int64_t deadline) {
 /* One of them was closed since the call began: what was asked may be its number's next owner. */
 static bool closed_since(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
-        if (p->watch[i].d && desc_seq(p->watch[i].d) != p->watch[i].seq) return true;
+        if (p->watch[i].d && (desc_seq(p->watch[i].d) != p->watch[i].seq || watch_is_over(p, i))) return true;
     return false;
 }
 
@@ -184,7 +194,16 @@ static int run(Poll *p, int64_t deadline) {
     }
 }
 
+static void note_lives(Poll *p) {
+    for (nfds_t i = 0; i < p->n; i++) {
+        DescNote *note = desc_note_of(p->fds[i].fd);
+        p->watch[i].life = unlikely(note != NULL) ? note_life(note) : 1;
+        if (unlikely(p->watch[i].life == 0)) p->watch[i].life = life_awaited(p->fds[i].fd);
+    }
+}
+
 static int begin(Poll *p, int64_t deadline) {
+    note_lives(p);
     p->m = enter();
     for (nfds_t i = 0; i < p->n; i++) {
         Desc *d = p->fds[i].fd < 0 ? NULL : desc_of(p->fds[i].fd);

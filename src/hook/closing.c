@@ -2,22 +2,23 @@
  * Numbers that libc closes itself: fclose, freopen, and the many of close_range and closefrom.
  *
  * libc's own close is not the hook's. So what is known of the number is ended before (close.h), and whoever waits on it gets
- * EBADF; then libc does the rest. Of a range every number that the runtime knows is closed first, one by one.
+ * EBADF; then libc does the rest. Of a range every number that the hook has seen is closed one by one.
  */
 #include "inside.h"
 
 #include <stdio.h>
 
-/* Before libc closes it. */
-static void shut(int fd) {
-    if (fd < 0 || core == NULL) return;
+/* Before libc closes it: its life, for shut_ends; 0: none has begun. */
+static uint32_t shut(int fd) {
+    uint32_t life = 0;
+    if (fd < 0 || core == NULL) return 0;
     int how = core->may_close();
-    if (how == CLOSE_CHILD) return;
+    if (how == CLOSE_CHILD) return 0;
     if ((unsigned)fd < KINDS) {
-        life_ends(&fd_hints[fd]);
+        life = life_ends(fd);
         if (!load_rlx(&fd_hints[fd].used)) hint_forget(&fd_hints[fd]), how = CLOSE_BEHIND;
     }
-    if (how != CLOSE_NOW) return;
+    if (how != CLOSE_NOW) return life;
     if (here()) {
         Stay s;
         stay(&s);
@@ -27,49 +28,77 @@ static void shut(int fd) {
         core->shut(fd);
     }
     if ((unsigned)fd < KINDS) hint_forget(&fd_hints[fd]);
+    return life;
+}
+static void shut_ends(int fd, uint32_t life) {
+    if (life != 0) life_over(fd, life);
 }
 
-static void shut_file(FILE *f) {
+static uint32_t shut_file(FILE *f, int *fd) {
     int e = get_errno();
-    if (f) shut(fileno(f)); /* -1: a file in memory */
+    *fd = f ? fileno(f) : -1; /* -1: a file in memory, too */
+    uint32_t life = shut(*fd);
     set_errno(e);
+    return life;
 }
 
 HOOK int fclose(FILE *f) {
-    shut_file(f);
-    return libc(fclose)(f);
+    int fd;
+    uint32_t life = shut_file(f, &fd);
+    int r = libc(fclose)(f);
+    shut_ends(fd, life);
+    return r;
 }
 
 /* Its number becomes another file. */
 HOOK FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict f) {
-    shut_file(f);
-    return libc(freopen)(path, mode, f);
+    int fd;
+    uint32_t life = shut_file(f, &fd);
+    FILE *r = libc(freopen)(path, mode, f);
+    shut_ends(fd, life);
+    return r;
 }
 HOOK FILE *hook_freopen64(const char *restrict path, const char *restrict mode, FILE *restrict f) __asm__("freopen64")
     __attribute__((alias("freopen")));
 
-/* Those that the runtime knows of; all the others begin a new life. A child's are its own. */
-static void close_known_ones(unsigned first, unsigned last) {
-    if (core == NULL || core->may_close() == CLOSE_CHILD) return;
+/* ---- many at once ----------------------------------------------------------------------------- */
+
+static bool is_seen(unsigned fd) {
+    const Hint *h = &fd_hints[fd];
+    return load_rlx(&h->used) || load_rlx(&h->life) != 0 || load_rlx(&h->what) != 0;
+}
+static long range(unsigned first, unsigned last) { return sys(SYS_close_range, first, last, 0, 0, 0, 0); }
+
+/* Each number that the hook has seen by itself, as close does it; what lies between them by the kernel. None is closed
+ * twice: it may be another's by then. -errno. */
+static long close_each(unsigned first, unsigned last) {
+    long r = range(~0u, ~0u); /* is there such a call? */
+    if (r < 0) return r;
+    if (core == NULL || core->may_close() == CLOSE_CHILD) return range(first, last); /* a child's are its own */
+    unsigned next = first;
     for (unsigned fd = first; fd <= last && fd < KINDS; fd++) {
-        Hint *h = &fd_hints[fd];
-        if (load_rlx(&h->used)) close((int)fd);
-        else if (load_rlx(&h->life) != 0 || load_rlx(&h->what) != 0) {
-            life_ends(h);
-            hint_forget(h);
-        }
+        if (!is_seen(fd)) continue;
+        if (next < fd) range(next, fd - 1);
+        close((int)fd);
+        next = fd + 1;
     }
+    return next > last ? 0 : range(next, last);
 }
 
 HOOK int hook_close_range(unsigned first, unsigned last, int flags) __asm__("close_range");
 HOOK int hook_close_range(unsigned first, unsigned last, int flags) {
-    if (flags == 0) close_known_ones(first, last); /* else they stay open, or the table is a copy */
-    return (int)returned(sys(SYS_close_range, first, last, flags, 0, 0, 0));
+    int e = get_errno();
+    if (flags != 0 || first > last) /* they stay open, or the table is a copy; or it is an error */
+        return (int)returned(sys(SYS_close_range, first, last, flags, 0, 0, 0));
+    long r = close_each(first, last);
+    set_errno(e); /* a number that was not open */
+    return (int)returned(r);
 }
 
 HOOK void hook_closefrom(int first) __asm__("closefrom");
 HOOK void hook_closefrom(int first) {
+    int e = get_errno();
     if (first < 0) first = 0;
-    close_known_ones((unsigned)first, ~0u);
-    libc(closefrom)(first);
+    if (close_each((unsigned)first, ~0u) < 0) libc(closefrom)(first);
+    set_errno(e);
 }

@@ -11,16 +11,32 @@
  */
 #include "inside.h"
 
-/* The runtime knows the number. Where its locks cannot be had (a signal handler) whoever waits finds out by `life`. */
+/* Where the runtime's locks cannot be had (a signal handler): whoever waits finds out by `life`. */
+static int close_behind(int fd) {
+    if ((unsigned)fd >= KINDS) return libc(close)(fd);
+    uint32_t life = life_ends(fd);
+    int r = libc(close)(fd);
+    life_over(fd, life);
+    return r;
+}
+
+/* The runtime knows the number. */
 COLD int close_known(int fd) {
     int how = core->may_close();
-    if (how == CLOSE_BEHIND && (unsigned)fd < KINDS) life_ends(&fd_hints[fd]);
+    if (how == CLOSE_BEHIND) return close_behind(fd);
     if (how != CLOSE_NOW) return libc(close)(fd);
     if ((unsigned)fd < KINDS) hint_forget(&fd_hints[fd]);
     if (!here()) return (int)returned(gort_close(fd));
     Stay s;
     stay(&s);
     return (int)result(&s, gort_close(fd));
+}
+
+/* Since this life of it began, which is not yet over where another closes it. */
+static COLD int close_known_since(int fd, uint32_t life) {
+    int r = close_known(fd);
+    life_over(fd, life);
+    return r;
 }
 
 /* `used` is looked at twice: a child that nobody has told us of is not to end the life of what the runtime knows, and somebody
@@ -31,11 +47,12 @@ HOOK int close(int fd) {
     if (unlikely(load_rlx(&h->used))) return close_known(fd);
     M *m = runner(close);
     if (m == NULL && vforked()) return libc(close)(fd);
-    life_ends(h);
-    if (unlikely(load_rlx(&h->used))) return close_known(fd);
+    uint32_t life = life_ends(fd);
+    if (unlikely(load_rlx(&h->used))) return close_known_since(fd, life);
     hint_forget(h);
-    if (m == NULL) return libc(close)(fd);
-    return (int)returned(sys(SYS_close, fd, 0, 0, 0, 0, 0));
+    int r = m ? (int)returned(sys(SYS_close, fd, 0, 0, 0, 0, 0)) : libc(close)(fd);
+    life_over(fd, life);
+    return r;
 }
 
 static NOINLINE void forget(int fd) {
@@ -49,9 +66,24 @@ static NOINLINE void forget(int fd) {
 
 COLD bool hint_stale(int fd) {
     if (elsewhere()) return false;
-    life_ends(&fd_hints[fd]);
+    life_over(fd, life_ends(fd));
     forget(fd);
     return true;
+}
+
+COLD uint32_t life_waits(int fd) {
+    Stay s;
+    if (!here()) return core->life_awaited(fd);
+    stay(&s);
+    uint32_t life = core->life_awaited(fd);
+    stay_end(&s);
+    return life;
+}
+
+/* The kernel has given it to us, so whoever closed it is past that. */
+COLD void life_begins(int fd) {
+    uint32_t life = load_rlx(&fd_hints[fd].life);
+    if (life != 0 && core->may_close() != CLOSE_CHILD) life_over(fd, life);
 }
 
 COLD void settle_fresh(int fd) {
@@ -93,19 +125,23 @@ static COLD int replaced(int fd, int to, int flags) {
 
 static bool is_known(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL; }
 
-/* How `to` is to be ended. Where it is not for the runtime to do, its life is over; but for a child's. */
-INLINE int ending_of(M *m, int to) {
+/* How `to` is to be ended. Where it is not for the runtime to do, its life is over; but for a child's. *life: which one has begun
+ * here; 0: none. */
+INLINE int ending_of(M *m, int to, uint32_t *life) {
+    *life = 0;
     if (m == NULL && vforked()) return CLOSE_CHILD;
     int how = likely(!is_known(to)) ? CLOSE_BEHIND : core->may_close();
-    if (likely(how == CLOSE_BEHIND) && (unsigned)to < KINDS) life_ends(&fd_hints[to]);
+    if (likely(how == CLOSE_BEHIND) && (unsigned)to < KINDS) *life = life_ends(to);
     if (likely(how != CLOSE_BEHIND || !is_known(to))) return how;
     return core->may_close(); /* somebody has begun to use it since */
 }
 
 INLINE int dup_to(M *m, int fd, int to, int flags) {
-    int how = ending_of(m, to);
-    if (unlikely(how == CLOSE_NOW)) return replaced(fd, to, flags);
-    long r = sys(SYS_dup3, fd, to, flags, 0, 0, 0);
+    uint32_t life;
+    int how = ending_of(m, to, &life);
+    long r = unlikely(how == CLOSE_NOW) ? replaced(fd, to, flags) : sys(SYS_dup3, fd, to, flags, 0, 0, 0);
+    if (likely(life != 0)) life_over(to, life);
+    if (unlikely(how == CLOSE_NOW)) return (int)r;
     if (unlikely(how == CLOSE_CHILD)) return (int)returned(r);
     if (m) return copied(r, fd);
     if (r >= 0 && (unsigned)to < KINDS) hint_forget(&fd_hints[to]);

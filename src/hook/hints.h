@@ -1,7 +1,7 @@
 /*
  * What is remembered of a descriptor. Part of inside.h; kind.c has the essay on kinds, hot.c on what is HOT.
  *
- * A Hint is 20 bytes for each number, atomic loads and stores of its parts, and nothing but hints: where
+ * A Hint is 24 bytes for each number, atomic loads and stores of its parts, and nothing but hints: where
  * one has become wrong behind our back, a call is refused by the kernel and looked at again, or a thread waits
  * for once and the monitor takes its P. So a number that is born costs one store, and one that is closed one
  * look.
@@ -18,9 +18,19 @@
  * thread. A call that has done something that others can see (a part of a write), or has slept, and goes on with the
  * number takes it before and compares it after that: it is the same file still, or the call ends with what it has. Then
  * `used` is set, and every later close comes by way of gort_close, which waits for calls. That the two sides do not
- * both miss each other (a write that goes on: used, then life; a close: life, then used) is a Dekker pair: each has a full fence
- * in between (hookio.c, life_ends). A call that has done nothing and not slept need not care: nobody can tell that
+ * both miss each other (a call that goes on: used, then life; a close: life, then used) is a Dekker pair: each has a full fence
+ * in between (note_known, life_ends). A call that has done nothing and not slept need not care: nobody can tell that
  * it has not begun later, on the number's next file.
+ *
+ * A number that is being closed has its next life already and its last file still: a call that begins there must not take
+ * the one for the other's. `over` follows `life` when the kernel has closed it, or has given it anew (hint_born), and
+ * a call that finds them apart waits for that before it does anything (life_awaited): it has not begun then, and what it finds afterwards
+ * is EBADF or the next file, as for one that came later. EBADF at once would be wrong: the next owner may have the number,
+ * from where the hook does not see it, while the thread that closes has not come back from the kernel. That may take
+ * long (a socket that lingers). So after a while the call is made without a life, and if it moves a part, that is its result.
+ * (A thread that is cancelled in close(2), or a child of vfork that is killed there, leaves them apart, up to the number's next
+ * birth or close. Such a child's closes count as ours where the runtime does not know the number: a write that goes on at that
+ * moment ends with its part.)
  */
 #ifndef HOOK_HINTS_H
 #define HOOK_HINTS_H
@@ -43,10 +53,10 @@ typedef struct Hint { /* half a cache line */
         uint32_t streak[2]; /* tries since the last that would have blocked */
         uint64_t streaks;
     };
-    uint32_t life; /* the core's, too (DescNote) */
+    uint32_t life, over; /* the core's, too (DescNote) */
 } ALIGNED(32) Hint;
 _Static_assert(sizeof(Hint) == sizeof(DescNote) && offsetof(Hint, used) == offsetof(DescNote, used) &&
-                   offsetof(Hint, life) == offsetof(DescNote, life), "");
+                   offsetof(Hint, life) == offsetof(DescNote, life) && offsetof(Hint, over) == offsetof(DescNote, over), "");
 enum {
     HINT_BORN = 1,     /* a socket made here: the runtime knows nothing of an earlier file */
     HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
@@ -82,22 +92,33 @@ INLINE void flags_take(int fd, int flags) {
     if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags & ~flags));
 }
 
-/* The life of the number, for a call that begins; 0: it has none (a number beyond the table is always `used`). */
+INLINE DescNote *note_at(int fd) { return (DescNote *)(void *)&fd_hints[fd]; }
+
+/* The life of the number, for a call that begins on a goroutine; 0: it has none, since it is being closed, and goes on with none. A
+ * number beyond the table is always `used`. */
+COLD uint32_t life_waits(int fd); /* until it is not being closed any more */
 INLINE uint32_t life_of(int fd) {
-    return (unsigned)fd < KINDS ? note_life((DescNote *)(void *)&fd_hints[fd]) : 0;
+    if (unlikely((unsigned)fd >= KINDS)) return 1;
+    uint32_t life = note_life(note_at(fd));
+    return likely(life != 0) ? life : life_waits(fd);
 }
 INLINE bool life_goes_on(int fd, uint32_t life) { return (unsigned)fd >= KINDS || load_rlx(&fd_hints[fd].life) == life; }
-INLINE void life_ends(Hint *h) {
-    store_rlx(&h->life, load_rlx(&h->life) + 1);
+/* Around every close of a number of the table. */
+INLINE uint32_t life_ends(int fd) {
+    uint32_t life = note_ends(note_at(fd));
     fence_full(); /* then `used` is read: see above */
+    return life;
 }
+INLINE void life_over(int fd, uint32_t life) { note_over(note_at(fd), life); }
 
 /* The number is another file from now on, of which this is known. One that somebody waits on was closed unseen. */
 COLD bool hint_stale(int fd); /* false: a child's number, of which nothing is noted */
+COLD void life_begins(int fd); /* who closed it last has not said that it is over, or it never had a life */
 INLINE void hint_born(int fd, uint64_t what) {
     if (unlikely((unsigned)fd >= KINDS)) return;
     Hint *h = &fd_hints[fd];
     if (unlikely(load_rlx(&h->used)) && !hint_stale(fd)) return;
+    if (unlikely(load_rlx(&h->over) + 1 != load_rlx(&h->life))) life_begins(fd);
     store_rlx(&h->what, what | WHAT(HINT_FRESH, 0, 0));
     store_rlx(&h->streaks, 0);
 }

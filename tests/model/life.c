@@ -1,11 +1,13 @@
 /*
- * A number that is closed while a write that has moved a part goes on with it (src/hookio.c's becomes_known, src/iowait.c; src/hook/fd.c's close, src/hook/hints.h):
- * the rest goes to the same file, or nowhere. Under libgort-hook.so: a close that finds the number not `used` is a bare system call, which waits for nobody.
+ * A number that is closed while a call that has moved a part goes on with it: the rest goes to the same file, or nowhere. The real code of
+ * both sides: hookio.c's move, iowait.c's Calls, close.c, hook/fd.c's close and dup2, hook/hints.h. Under libgort-hook.so: a close that finds
+ * the number not `used` is a bare system call, which waits for nobody.
  *
- * The kernel's side is a word: which file the number is.
+ * The kernel's side is a word: which file the number is. With the close it is another's at once, and that one does not know of
+ * the hook. The close may begin at any moment, and so may the calls: before it, in its middle (behind its new life, before the kernel's
+ * close; behind that, before it says so), after it.
  *
- * The close begins when the first part has been moved. A write that begins in the middle of a close, behind its new life and before the kernel's
- * close, is not caught: with -DGAP, where that may be, its rest is found in the number's next file.
+ * That the number is being closed may last longer than a call waits for it: life_awaited gives up or not.
  */
 #define MODEL_RESUMES 1
 #define MODEL_AFTER 0
@@ -20,7 +22,10 @@
 #define runner(name) ((M *)NULL)
 #undef libc
 #define libc(name) libc_##name
+#undef sys
+#define sys(nr, a, b, c, d, e, f) os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define close hook_close
+long os_sys(long nr, long a, long b, long c, long d, long e, long f);
 static int libc_close(int fd);
 static int libc_dup2(int fd, int to) { return -1; }
 static int libc_dup3(int fd, int to, int flags) { return -1; }
@@ -32,6 +37,14 @@ static int libc_fcntl(int fd, int command, ...) { return -1; }
 #include <hookio.c>
 #undef sys
 #include <iowait.c>
+#undef close
+#define Sleeper CoreSleeper /* the hook has others of these names */
+#define Bucket CoreBucket
+#define current core_current
+#include <close.c>
+#undef Sleeper
+#undef Bucket
+#undef current
 
 Sched sched;
 Settings settings;
@@ -48,98 +61,137 @@ static G gs[THREADS];
 static int errnos[THREADS];
 static Desc desc;
 static uint32_t file, first; /* the number's, and where the first part went; 0: it has not yet been written */
+static char bytes[2];
 
 struct Split split;
 UNUSED_HERE(desc_register);
 UNUSED_HERE(desc_trust_slow);
 UNUSED_HERE(desc_wake_next);
 UNUSED_HERE(finish_commit);
-UNUSED_HERE(os_sys);
+UNUSED_HERE(gort_enter_syscall);
+UNUSED_HERE(gort_exit_syscall);
+UNUSED_HERE(gort_sleep);
+UNUSED_HERE(kpoll_del);
 UNUSED_HERE(park_begin);
 UNUSED_HERE(park_timed);
 UNUSED_HERE(ready);
 UNUSED_HERE(ready_list);
+UNUSED_HERE(sleeper_add);
 UNUSED_HERE(split_resume);
 UNUSED_HERE(switch_from_catch);
 UNUSED_HERE(try_sendmsg);
+UNUSED_HERE(uring_submit);
 UNUSED_HERE(waiter_link_behind);
 UNUSED_HERE(waiter_unlink);
+uint32_t uring_standing;
 void fatal(const char *format, ...) { wrong(format); }
 M *m_adopt(void) { wrong("a thread without an M"); }
 M *enter_asked(M *m) { return m; }
 void leave_slow(M *m) {}
 Desc *desc_of(int fd) { return &desc; }
+void desc_wake_all(Desc *d, int result, GList *list) {}
+void desc_let_go(Desc *d, int fd) {}
 int64_t os_now(void) { return 0; }
 long failed(long r) { return -1; }
 static int may_close(void) { return CLOSE_NOW; }
-static const HookCore the_core = {.may_close = may_close};
+static const HookCore the_core = {.may_close = may_close, .life_awaited = life_awaited, .replace = desc_replace};
 const HookCore *core = &the_core;
 
-/* The kernel's: a write, and a close after which the number is another file. */
+/* ---- the kernel's ---- */
+
+/* A part of a write. */
 long try_writev(Call *c) {
-    MUST(load_rlx(&file) == first);
+    uint32_t now = load_rlx(&file);
+    MUST(first == 0 || first == now);
+    first = now;
     return 1;
 }
 static int libc_close(int fd) {
-    xchg_seq(&file, 2);
+    xchg_seq(&file, load_rlx(&file) + 1);
     return 0;
 }
+int close_number(int fd) { return libc_close(fd); }
 
-/* close.c's steps. */
+/* The rest of one who waits for a close: until it is over, or for longer than it waits. */
+static bool is_not_closing(void *arg) { return fd_hints[NUMBER].over + 1 == fd_hints[NUMBER].life; }
+static void rests(void) {
+    if (mc_pick(2)) return;
+    mc_looks_at(&fd_hints[NUMBER].over);
+    mc_looks_at(&fd_hints[NUMBER].life);
+    mc_wait(is_not_closing, NULL);
+}
+long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
+    if (nr == SYS_ppoll) rests();
+    if (nr == SYS_dup3) libc_close((int)b);
+    return nr == SYS_fcntl && b != F_GETFD ? -EMFILE : 0; /* no number for a placeholder or a duplicate */
+}
 static bool none_inside(void *arg) { return (desc.state & DESC_REFS) == 0; }
-int gort_close(int fd) {
-    add_seq(&desc.state, DESC_SEQ + DESC_CLOSING);
+void os_yield(void) {
     mc_looks_at(&desc.state);
     mc_wait(none_inside, NULL);
-    desc_note_end(fd);
-    add_seq(&desc.state, DESC_SEQ - DESC_CLOSING);
-    return libc_close(fd);
 }
 
 /* ---- the threads ---- */
 
-static char bytes[2];
 static void writes(void) { /* stream.c: two bytes, of which the first call takes one */
     struct iovec iov = {bytes, 2};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
     HookMove v = {.fd = NUMBER, .msg = &msg, .done = 1, .flags = -1, .deadline = GORT_FOREVER, .life = life_of(NUMBER)};
-    xchg_seq(&first, load_rlx(&file));
+    first = load_rlx(&file);
     hook_move(&v);
 }
-static bool has_begun(void *arg) { return first != 0; }
-static void closes(void) {
-#ifndef GAP
-    mc_looks_at(&first);
-    mc_wait(has_begun, NULL);
-#endif
+static void writes_full(void) { /* io.c's move_all: a Call of two runs */
+    Call c = {.attempt = try_writev, .fd = NUMBER, .dir = DIR_WRITE};
+    if (call_run(&c, GORT_FOREVER) == 1) call_run(&c, GORT_FOREVER);
+}
+static void closes(void) { hook_close(NUMBER); }
+static void replaces(void) { dup_to(NULL, 5, NUMBER, 0); }
+static void closes_by_gort(void) { gort_close(NUMBER); }
+static void begins_to_wait(void) { /* another call makes the number known */
+    uint32_t life = life_of(NUMBER);
+    if (life) note_known(note_at(NUMBER), life);
+}
+static void closes_twice(void) { /* the number's next owner */
+    hook_close(NUMBER);
     hook_close(NUMBER);
 }
-static void begins_to_wait(void) { desc_note(NUMBER); } /* another call on the number is about to sleep */
 
 static const struct Scene {
     const char *name;
-    void (*third)(void);
+    void (*writer)(void), (*closer)(void), (*third)(void);
+    bool used, touched;
 } scenes[] = {
-    {"closed while a write goes on", NULL},
-    {"likewise, and another call makes the number known", begins_to_wait},
+    {"closed while a write goes on", writes, closes, NULL, false, true},
+    {"likewise, on a number that had no call before", writes, closes, NULL, false, false},
+    {"likewise, and another call makes the number known", writes, closes, begins_to_wait, false, true},
+    {"likewise, of a number that the runtime knows", writes, closes, NULL, true, true},
+    {"likewise, by dup2", writes, replaces, NULL, false, true},
+    {"likewise, by dup2, known", writes, replaces, NULL, true, true},
+    {"closed, and its next file too", writes, closes_twice, NULL, false, true},
+    {"closed while a gort_write_full goes on", writes_full, closes, NULL, false, true},
+    {"likewise, known", writes_full, closes, NULL, true, true},
+    {"likewise, by gort_close", writes_full, closes_by_gort, NULL, true, true},
+    {"likewise, without a hook", writes_full, closes_by_gort, NULL, false, false},
 };
 static const struct Scene *scene;
 
 static void model_resumes(int i) { tls_m = &ms[i]; }
 static void model_reset(void) {
-    memset(&fd_hints[NUMBER], 0, sizeof fd_hints[NUMBER]);
+    bool hooked = scene->closer != closes_by_gort || scene->used;
+    fd_hints[NUMBER] = (Hint){.used = scene->used, .life = scene->touched};
+    desc_notes = hooked ? (DescNote *)(void *)fd_hints : NULL;
     memset(&desc, 0, sizeof desc);
     for (int i = 0; i < THREADS; i++) {
         gs[i] = (G){.flags = GF_THREAD};
-        ms[i] = (M){.alive = 1, .plain = true, .curg = &gs[i], .errno_at = &errnos[i]};
+        ms[i] = (M){.alive = 1, .plain = true, .curg = &gs[i], .errno_at = &errnos[i], .pins = 1};
     }
     file = 1;
     first = 0;
-    mc_spawn(writes);
-    mc_spawn(closes);
+    mc_spawn(scene->writer);
+    mc_spawn(scene->closer);
     if (scene->third) mc_spawn(scene->third);
 }
-static void model_end(void) { MUST((desc.state & (DESC_REFS | DESC_CLOSING)) == 0 && ms[0].locks == 0); }
+static void model_end(void) { MUST((desc.state & (DESC_REFS | DESC_CLOSING | DESC_GIVING)) == 0 && ms[0].locks == 0); }
 static uint64_t model_hash(uint64_t h) {
     h = mix(mix(MIX(mix(h, desc.state), fd_hints[NUMBER]), file), first);
     return mix(h, ms[0].locks);

@@ -1,3 +1,12 @@
 # The mutants of life.c that are no fence (those: tests/script/model_pairs.sh).
-mutant life 'a write goes on without a look at the life' iowait.c 's/return load_rlx(&note->life) == c->life;/return true;/'
+mutant life 'a call goes on without a look at the life' netpoll.h 's/return load_rlx(&note->life) == life;/return true;/'
 mutant life 'a close looks once whether the number is used' hook/fd.c '/^HOOK int close(/,/^}/{/life_ends/{n;s/.*//}}'
+mutant life 'a call begins in the middle of a close' netpoll.h 's/return likely(load_acq(&note->over) + 1 == life) ? life : 0;/return life;/'
+mutant life 'a close is over before the kernel has closed' hook/fd.c '/^HOOK int close(/,/^}/s/hint_forget(h);/life_over(fd, life);/'
+mutant life 'likewise, of dup2' hook/fd.c '/^INLINE int dup_to(/,/^}/s/long r = /if (life) life_over(to, life); long r = /'
+mutant life 'likewise, of gort_close' close.c '/^static int give_away(/,/^}/s/int r = /giving_ends(d, fd, life); add_seq(\&d->state, DESC_GIVING); int r = /'
+mutant life 'the first close takes the life that the first call takes' netpoll.h 's/if (unlikely(next < 2)) next = 2;//'
+mutant life 'a Call begins while close(2) is under way' io.h 's/was & (DESC_CLOSING | DESC_GIVING)/was \& DESC_CLOSING/'
+mutant life 'a Call without a life goes on' iowait.c 's/if (c->adrift) return false;//'
+mutant life 'a write without a life goes on' hookio.c 's/return v->done > 0 \&\& v->life == 0;/return false;/'
+mutant life 'a close waits for no Call' close.c 's/^static bool calls_inside(Desc \*d) {.*/static bool calls_inside(Desc *d) { return false; }/'
