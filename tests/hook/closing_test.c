@@ -27,10 +27,17 @@ static void make_message(void) {
 /* ---- a close that takes long -------------------------------------------------------------------- */
 
 static FILE *file;
-static int closed, over;
+static int stranger, closed, over, held, go_on, begun;
+
+/* In the middle of fclose. */
+static void hold(int sig) {
+    set(&held, 1);
+    while (!get(&go_on)) sched_yield();
+}
 
 static void *closes(void *arg) {
-    fclose(file);
+    fclose(file); /* libc writes, behind the hook, and then closes */
+    CHECK_EQ(RAW(fcntl, stranger, F_DUPFD, NUMBER), NUMBER);
     set(&closed, 1);
     return NULL;
 }
@@ -41,12 +48,14 @@ static void writes(void *arg) {
 }
 static bool drain(int fd) {
     static char some[8192];
-    return recv(fd, some, sizeof some, MSG_DONTWAIT) > 0;
+    ssize_t r = recv(fd, some, sizeof some, MSG_DONTWAIT);
+    if (r > 0 && memchr(some, 'B', (size_t)r)) set(&begun, 1);
+    return r > 0;
 }
 
 static void in_a_close(void) {
     pthread_t t;
-    int e[2], stranger;
+    int e[2];
     char *lines = calloc(1, LONG), *room = malloc(LONG), first = 0;
     CHECK_EQ(RAW(socketpair, AF_UNIX, SOCK_STREAM, 0, e), 0);
     CHECK_EQ(dup2(e[0], NUMBER), NUMBER);
@@ -54,14 +63,16 @@ static void in_a_close(void) {
     CHECK((file = fdopen(NUMBER, "w")) != NULL);
     CHECK_EQ(setvbuf(file, room, _IOFBF, LONG), 0);
     CHECK_EQ(fwrite(lines, 1, LONG - 1, file), LONG - 1);
-    CHECK_EQ(pthread_create(&t, NULL, closes, NULL), 0); /* libc writes, behind the hook, and then closes */
+    stranger = memfd_create("stranger", 0);
+    CHECK_EQ(pthread_create(&t, NULL, closes, NULL), 0);
     struct pollfd p = {.fd = e[1], .events = POLLIN};
     wait_until(poll(&p, 1, 0) == 1);
+    CHECK_EQ(pthread_kill(t, SIGUSR1), 0);
+    wait_until(get(&held));
     CHECK_EQ(gort_go(writes, NULL), 0);
-    for (; !get(&closed); gort_yield()) drain(e[1]);
-    stranger = memfd_create("stranger", 0);
-    CHECK_EQ(RAW(fcntl, stranger, F_DUPFD, NUMBER), NUMBER);
-    while (!get(&over) || drain(e[1])) gort_yield();
+    for (; !get(&begun); gort_yield()) drain(e[1]); /* a part is there */
+    set(&go_on, 1);
+    for (; !get(&over) || !get(&closed); gort_yield()) drain(e[1]);
     if (pread(stranger, &first, 1, 0) == 1) CHECK_EQ(first, 'B'); /* the whole call went there: it began later */
     RAW(close, NUMBER), RAW(close, stranger), RAW(close, e[1]);
     CHECK_EQ(pthread_join(t, NULL), 0);
@@ -162,6 +173,7 @@ static int run(int argc, char **argv) {
     const char *seed = getenv("GAP_SEED"), *rounds = getenv("GAP_ROUNDS");
     rng = seed ? strtoull(seed, NULL, 0) : 1;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, hold);
     make_message();
     in_a_close();
     for (int i = 0; i < 4; i++) searched(rounds ? atoi(rounds) : 1000);
