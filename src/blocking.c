@@ -101,11 +101,22 @@ M *block_end(M *m) {
     return acquire_p_or_queue(m, &sched.in_syscall);
 }
 
+/* What fn itself pushes comes above h, and is no business of the end's (exit_hook.h). */
+static void call_begins(M *m, ExitHook *h) {
+    exit_hook_push(m->curg, h);
+    if (m->curg->stack) m->curg->stack->blocking = h;
+}
+static void call_is_over(M *m, ExitHook *h) {
+    if (m->curg->stack) m->curg->stack->blocking = NULL;
+    exit_hook_pop(m->curg, h);
+}
+
 /* An exception leaves fn: the call is over, as if it had returned. */
-static void blocking_unwound(void *arg) {
+static void blocking_unwound(ExitHook *h) {
     M *m = getm();
     int err = *m->errno_at;
     m = block_end(m);
+    call_is_over(m, h);
     *m->errno_at = err;
     leave(m);
 }
@@ -114,12 +125,12 @@ EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
     CHILD_RETURNS(-ENOTCONN);
     ExitHook hook = {.fn = blocking_unwound};
     M *m = enter();
+    call_begins(m, &hook);
     m = block_begin(m);
-    exit_hook_push(m->curg, &hook);
-    long r = call_guarded(fn, arg);
-    exit_hook_pop(m->curg, &hook); /* m stays the same: nothing inside may block */
+    long r = call_guarded(fn, arg); /* m stays the same: nothing inside may block */
     int err = *m->errno_at;
     m = block_end(m);
+    call_is_over(m, &hook);
     *m->errno_at = err; /* of the thread it is on now: compilers believe that errno's address never changes */
     leave(m);
     return r;

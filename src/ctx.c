@@ -13,7 +13,8 @@
  *      reference; a child that is made later finds the mark and is cancelled by its maker.
  *   4  c takes itself off its parent's list, and its deadline off the clock.
  *   5  the children are cancelled likewise, with c's cause.
- * The children taken over wait in a list, not on the stack, so a chain of any length works.
+ * The children taken over wait in a list, not on the stack, so a chain of any length works. Steps 1 to 4 are one section, so a
+ * goroutine whose runtime ends is stopped between two contexts only, and the end of the runtime does the rest.
  *
  * Of two calls that cancel at once, the second returns while the first is still on its way down.
  * So that nobody sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look
@@ -31,6 +32,8 @@
  */
 #include "chan.h"
 #include "clock.h"
+#include "ctx.h"
+#include "exit_hook.h"
 #include "sema.h"
 #include "garbage.h"
 #include "print.h"
@@ -106,10 +109,10 @@ static bool link_child(gort_ctx *parent, gort_ctx *c) {
     return alive;
 }
 
+/* In a section. */
 static void unlink_child(gort_ctx *c) {
     gort_ctx *parent = c->parent;
     if (parent == NULL) return;
-    M *m = enter();
     lock(&parent->lock, RANK_CTX);
     if (c->linked) {
         if (c->prev) c->prev->next = c->next;
@@ -118,13 +121,11 @@ static void unlink_child(gort_ctx *c) {
         c->linked = false;
     }
     unlock(&parent->lock);
-    leave(m);
 }
 
 /* Marks c as dead and puts its children onto the list of work, each with a reference. True: a
- * deadline was armed, and is for the caller to take back. */
+ * deadline was armed, and is for the caller to take back. In a section. */
 static bool kill_node(gort_ctx *c, gort_ctx **work) {
-    M *m = enter();
     lock(&c->lock, RANK_CTX);
     c->dead = true;
     bool armed = c->armed;
@@ -138,43 +139,66 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     }
     c->children = NULL;
     unlock(&c->lock);
-    leave(m);
     return armed;
 }
 
-/* Takes the deadline of c off the clock that has it. True: its reference has come back. */
-static bool disarm(gort_ctx *c) {
-    if (c->fallback) return clock_del(&c->entry);
-    M *m = enter();
-    bool back = timer_del(&c->timer);
-    leave(m);
-    return back;
-}
+/* Takes the deadline of c off the clock that has it. True: its reference has come back. In a section. */
+static bool disarm(gort_ctx *c) { return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer); }
 
-/* Steps 1 to 4. In or outside of a section; frees nothing: the caller has a reference, and
- * *spare counts those of the clock's that came back. */
-static void cancel_node(gort_ctx *c, int cause, gort_ctx **work, int *spare) {
+/* Steps 1 to 4, in a section; the caller has a reference, and nothing is freed here. */
+static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
     gort_chan_close(c->done);
-    if (kill_node(c, work) && disarm(c)) *spare = 1;
+    bool back = kill_node(c, work) && disarm(c);
     unlink_child(c);
+    if (back) unref_later(c);
 }
 
-/* Cancels c and all below it. drop: how references are given back here. */
-static void cancel(gort_ctx *c, int cause, void (*drop)(gort_ctx *)) {
-    gort_ctx *work = NULL;
-    int spare = 0;
-    cancel_node(c, cause, &work, &spare);
-    if (spare) drop(c);
-    while (work != NULL) {
-        c = work;
-        work = c->work;
-        spare = 0;
-        cancel_node(c, cause, &work, &spare);
-        if (spare) drop(c);
-        drop(c);
+/* A cancellation on its way down. */
+typedef struct Cancel {
+    ExitHook hook;
+    int cause;
+    gort_ctx *work; /* those to be cancelled, each with a reference */
+} Cancel;
+
+/* Step 5 for one of them; in a section. */
+static void cancel_next(Cancel *k) {
+    gort_ctx *c = k->work;
+    k->work = c->work;
+    cancel_node(c, k->cause, &k->work);
+    unref_later(c);
+}
+
+static void cancel_rest(ExitHook *h) {
+    Cancel *k = container_of(h, Cancel, hook);
+    while (k->work != NULL) cancel_next(k);
+}
+
+void ctx_cancel_in_section(gort_ctx *c, int cause) {
+    Cancel k = {.cause = cause};
+    cancel_node(c, cause, &k.work);
+    cancel_rest(&k.hook);
+}
+
+/* Cancels c and all below it, a section for each, so that a large tree keeps nobody waiting. Between two of them the runtime may end: then
+ * that goes on (exit_hook.h). Outside of sections. */
+static void cancel(gort_ctx *c, int cause) {
+    Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
+    M *m = enter();
+    cancel_node(c, cause, &k.work);
+    if (likely(k.work == NULL)) {
+        leave(m);
+        return;
     }
+    exit_hook_push(self(m), &k.hook);
+    do {
+        leave(m);
+        m = enter();
+        cancel_next(&k);
+    } while (k.work != NULL);
+    exit_hook_pop(self(m), &k.hook);
+    leave(m);
 }
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
@@ -186,9 +210,9 @@ static void expired(gort_ctx *c) {
     lock(&c->lock, RANK_CTX);
     c->armed = false;
     unlock(&c->lock);
-    leave(m);
-    cancel(c, -ETIMEDOUT, unref_later);
+    ctx_cancel_in_section(c, -ETIMEDOUT);
     unref_later(c);
+    leave(m);
 }
 
 static void expired_timer(M *m, void *arg, uint32_t seq) { expired(arg); }
@@ -250,7 +274,7 @@ static gort_ctx *make(gort_ctx *parent) {
 /* Hangs c below its parent, where it learns of a cancellation. */
 static gort_ctx *attach(gort_ctx *c) {
     if (c->parent != NULL && !link_child(c->parent, c))
-        cancel(c, load_acq(&c->parent->err), unref);
+        cancel(c, load_acq(&c->parent->err));
     return c;
 }
 
@@ -282,7 +306,7 @@ EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
     attach(c);
     if (!own || load_acq(&c->err) != 0) return c;
     if (deadline <= os_now()) {
-        cancel(c, -ETIMEDOUT, unref);
+        cancel(c, -ETIMEDOUT);
     } else if (arm(c) < 0) {
         gort_ctx_release(c);
         return NULL;
@@ -301,7 +325,8 @@ EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
 EXPORT void gort_ctx_cancel(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
     leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    cancel(c, -ECANCELED, unref);
+    cancel(c, -ECANCELED);
+    garbage_collect();
 }
 
 /* The cause of c, which may still be on its way: helps it down to c, channel included. */
@@ -309,7 +334,7 @@ static int settle(gort_ctx *c) {
     int cause = 0;
     for (gort_ctx *up = c; up != NULL && cause == 0; up = up->parent) cause = load_acq(&up->err);
     if (likely(cause == 0)) return 0;
-    cancel(c, cause, unref);
+    cancel(c, cause);
     gort_chan_close(c->done); /* who set the cause may not have come to it yet */
     return load_acq(&c->err);
 }
@@ -329,7 +354,7 @@ EXPORT int gort_ctx_err(gort_ctx *c) {
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
     leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    cancel(c, -ECANCELED, unref);
+    cancel(c, -ECANCELED);
     unref(c);
     garbage_collect();
 }

@@ -6,6 +6,14 @@
  * runs the function in a frame whose personality routine (guard.c) takes the newest hook off and calls it on the
  * way. So a guarded call's hook is pushed right before it and popped right behind it. (A wait group's and a group's
  * functions are the outermost of their goroutine: nothing can catch an exception there, and C++ ends the process.)
+ *
+ * And the goroutine may be stopped for good, since the runtime ends. Then `abandon` is called, by the end, for
+ * each hook of the chain (undo_work, init.c). That is also how work of the library's own that takes several sections is brought to
+ * its end: the canceller of a tree of contexts has a hook that nobody else calls (ctx.c).
+ *
+ * A hook is pushed in the section that makes it necessary, and taken off in the section that does what it is for. A goroutine is
+ * stopped for good between two sections only: so the end finds the hook if and only if its work is still to be done. What the function
+ * of a blocking call pushes is left alone: that function may finish, at any time (Stack.blocking).
  */
 #ifndef EXIT_HOOK_H
 #define EXIT_HOOK_H
@@ -15,11 +23,12 @@
 
 typedef struct ExitHook {
     struct ExitHook *next;
-    void (*fn)(void *arg);
-    void *arg;
+    void (*fn)(struct ExitHook *h);      /* takes h off and does what it is for. Outside of a section */
+    void (*abandon)(struct ExitHook *h); /* the runtime has ended; NULL: there is nothing to be done. By the end's thread, in a section */
+    void *object;
 } ExitHook;
 
-/* The goroutine's own thread of control only; a plain thread's pseudo-G has a chain, too. */
+/* In a section of the goroutine's own; a plain thread's pseudo-G has a chain, too. */
 INLINE void exit_hook_push(G *gp, ExitHook *h) {
     h->next = gp->spare;
     gp->spare = h;
@@ -27,9 +36,9 @@ INLINE void exit_hook_push(G *gp, ExitHook *h) {
 INLINE void exit_hook_pop(G *gp, ExitHook *h) { gp->spare = h->next; }
 
 /* True where the goroutine is inside the function of this hook. */
-INLINE bool exit_hook_has(G *gp, void (*fn)(void *), void *arg) {
+INLINE bool exit_hook_has(G *gp, void (*fn)(ExitHook *), void *object) {
     for (ExitHook *h = gp->spare; h; h = h->next)
-        if (h->fn == fn && h->arg == arg) return true;
+        if (h->fn == fn && h->object == object) return true;
     return false;
 }
 
@@ -37,8 +46,7 @@ INLINE bool exit_hook_has(G *gp, void (*fn)(void *), void *arg) {
 INLINE void exit_hooks_run(G *gp) {
     while (gp->spare) {
         ExitHook *h = gp->spare;
-        gp->spare = h->next;
-        h->fn(h->arg);
+        h->fn(h);
     }
 }
 
@@ -56,5 +64,8 @@ INLINE void values_over(G *gp) {
  * object and the function. Dumps and traces show that one (g_entry in dump.c). */
 void wg_member_run(void *arg);
 void group_member_run(void *arg);
+/* The same argument, of a goroutine that will never run on, or has never run: it counts as ended. By the end's thread. */
+void wg_member_abandon(void *arg);
+void group_member_abandon(void *arg);
 
 #endif

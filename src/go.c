@@ -67,12 +67,14 @@ static void tsan_over(void *fiber) {
 void go_abandon(M *m, G *gp) {
     Stack *s = gp->stack;
     store_rlx(&gp->status, G_DEAD);
+    store_rel(&gp->m, NULL); /* the next goroutine of this record is not the one that was left behind there (init.c) */
     gp->stack = NULL;
     gp->lock_depth = 0;
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     if (s) {
-        s->values = NULL;
+        s->values = s->blocking = NULL;
+        s->settled = 0;
         if (tsan_on()) tsan_over(s->san_fiber);
         drop_stack(m, s);
     } else if (gp->flags & GF_COMPACT) {

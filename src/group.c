@@ -6,7 +6,8 @@
  * function matters: result, then the place in the limit, then the wait group; after the last
  * one gort_group_wait() may free everything, so nothing is touched any more.
  *
- * A function that calls gort_exit() has ended, with 0 (exit_hook.h).
+ * A function that calls gort_exit() has ended, with 0 (exit_hook.h). One whose runtime has ended, perhaps before it ran, has
+ * failed with -ENOTCONN: whoever waits for the group, a plain thread then, must not take the work for done.
  *
  * A member that calls gort_group_go() of its own full group waits for another member to end. Once all of them wait
  * there, none will: that is fatal, whatever else the program does. `waiting` counts the members that
@@ -14,6 +15,7 @@
  * of those that are counted has been given a place, at most limit - 1 members are there to be counted.
  */
 #include "chan.h"
+#include "ctx.h"
 #include "exit_hook.h"
 #include "sema.h"
 
@@ -27,9 +29,10 @@ struct gort_group {
 };
 
 typedef struct Member {
-    gort_group *group;
+    gort_group *group; /* NULL: it has left */
     int (*fn)(gort_ctx *, void *);
     void *arg;
+    bool waits;        /* in a section: it is counted in `waiting` */
 } Member;
 
 EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
@@ -52,57 +55,92 @@ static void leave_group(gort_group *g) {
     gort_wg_done(&g->wg);
 }
 
-static void exited(void *arg) { leave_group(arg); }
+/* In one section: the end of a runtime finds it a member or not (group_member_abandon). */
+static void member_leaves(ExitHook *h) {
+    Member *me = h->object;
+    gort_group *g = me->group;
+    M *m = enter();
+    exit_hook_pop(self(m), h);
+    me->group = NULL;
+    leave_group(g);
+    leave(m);
+}
 
-static void failed(gort_group *g, int result) {
+/* True for the first. */
+static bool failed(gort_group *g, int result) {
     int32_t none = 0;
-    if (cas_acq_rel(&g->result, &none, result)) gort_ctx_cancel(g->ctx);
+    return cas_acq_rel(&g->result, &none, result);
+}
+
+/* Its work was not done: whoever waits for the group is told. */
+void group_member_abandon(void *arg) {
+    Member *me = arg;
+    gort_group *g = me->group;
+    if (g == NULL) return;
+    if (me->waits) sub_seq(&g->waiting, 1);
+    if (failed(g, -ENOTCONN)) ctx_cancel_in_section(g->ctx, -ECANCELED);
+    leave_group(g);
 }
 
 /* A goroutine's function; arg is its own copy. */
 void group_member_run(void *arg) {
     Member *me = arg;
     gort_group *g = me->group;
-    ExitHook hook = {.fn = exited, .arg = g};
-    exit_hook_push(current(), &hook);
+    ExitHook hook = {.fn = member_leaves, .object = me};
+    M *m = enter();
+    exit_hook_push(self(m), &hook);
+    leave(m);
     int result = me->fn(g->ctx, me->arg);
     values_over(current());
-    exit_hook_pop(current(), &hook);
-    if (result < 0) failed(g, result);
-    leave_group(g);
+    if (result < 0 && failed(g, result)) gort_ctx_cancel(g->ctx);
+    member_leaves(&hook);
 }
 
-static NOINLINE void wait_for_place(gort_group *g) {
-    bool member = exit_hook_has(current(), exited, g); /* inside a function of this group */
-    if (member && add_seq(&g->waiting, 1) == g->limit)
+/* The goroutine's membership in g, where it is inside a function of it. */
+static Member *membership(G *gp, gort_group *g) {
+    for (ExitHook *h = gp->spare; h; h = h->next)
+        if (h->fn == member_leaves && ((Member *)h->object)->group == g) return h->object;
+    return NULL;
+}
+
+/* In a section of depth 1, which goes on. */
+static NOINLINE M *wait_for_place(M *m, gort_group *g) {
+    Member *me = membership(self(m), g);
+    if (me && add_seq(&g->waiting, 1) == g->limit)
         fatal("gort_group_go: all %d members of the group wait for a place in it (see gort_group_try_go)", g->limit);
-    gort_sem_acquire(&g->places, 1);
-    if (member) sub_seq(&g->waiting, 1);
+    if (me) me->waits = true;
+    m = sem_acquire_in_section(m, &g->places, 1);
+    if (me) me->waits = false;
+    if (me) sub_seq(&g->waiting, 1);
+    return m;
 }
 
-/* The caller has taken a place. */
-static int start_member(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg, uintptr_t pc) {
-    Member me = {g, fn, arg};
+/* The caller has taken a place, in the section that ends here. */
+static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void *arg, uintptr_t pc) {
+    Member me = {.group = g, .fn = fn, .arg = arg};
     gort_wg_add(&g->wg, 1);
-    M *m = enter();
     int r = go_start(m, NULL, group_member_run, NULL, &me, sizeof me, pc);
-    leave(m);
     if (r < 0) leave_group(g);
+    leave(m);
     return r;
 }
 
 EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
     if (!runtime_running()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
-    if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) wait_for_place(g);
-    return start_member(g, fn, arg, (uintptr_t)__builtin_return_address(0));
+    M *m = enter();
+    if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) m = wait_for_place(m, g);
+    return start_member(m, g, fn, arg, (uintptr_t)__builtin_return_address(0));
 }
 
 EXPORT int gort_group_try_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
     if (!runtime_running()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
-    if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) return -EAGAIN;
-    return start_member(g, fn, arg, (uintptr_t)__builtin_return_address(0));
+    M *m = enter();
+    if (g->limit <= 0 || gort_sem_try_acquire(&g->places, 1) == 0)
+        return start_member(m, g, fn, arg, (uintptr_t)__builtin_return_address(0));
+    leave(m);
+    return -EAGAIN;
 }
 
 EXPORT int gort_group_wait(gort_group *g) {

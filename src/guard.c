@@ -28,7 +28,6 @@ int guard_personality(int version, int actions, uint64_t language, void *excepti
     if ((actions & FORCE_UNWIND) && !m->plain)
         fatal("pthread_exit or pthread_cancel of a thread that runs goroutines: gort_exit ends a goroutine");
     ExitHook *h = gp->spare;
-    gp->spare = h->next;
-    h->fn(h->arg);
+    h->fn(h);
     return CONTINUE_UNWIND;
 }

@@ -13,7 +13,7 @@
  *      back, however late: it is not waited for, and its stack stays until then (send_away)
  *   5  the sections of plain threads that may believe in this runtime are waited for (await_sections)
  *   6  the waits of goroutines are undone: no object that outlives the runtime leads to a stack of it, and what one of them was
- *      granted goes to the next (undo_wait)
+ *      granted goes to the next (undo_wait). Then what they had begun is brought to its end (undo_work)
  *   7  step 5 once more, for sections that took a goroutine off an object before step 6 did
  *   8  what the goroutines left behind, timers, queues, stacks, is taken back
  *
@@ -182,8 +182,9 @@ static bool in_kernel(M *m) {
 static bool on_its_way(M *m) {
     G *gp = load_rlx(&m->curg);
     if (load_rlx(&m->finishing)) return os_thread_state(m->tid) == 'R';
-    if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL || load_rlx(&m->locks) != 0) return false;
+    if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL) return false;
     if (tsan_on()) return false; /* its interceptors are not to be left by a handler */
+    if (load_rlx(&m->locks) != 0) return os_thread_state(m->tid) == 'R'; /* steady (runtime.h): asked behind it */
     os_tgkill(m->tid, settings.preempt_signal);
     return true;
 }
@@ -248,27 +249,53 @@ static void await_sections(M *self) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION);
 }
 
+/* Not one that an earlier runtime has left behind: its thread buries it when it comes back, perhaps this moment. Dead, gone from its M,
+ * the M's record reused, in this order (go_abandon): who sees one of these sees that it is dead. */
+static bool is_ours(G *gp) {
+    M *on = load_acq(&gp->m);
+    bool late = on && load_acq(&on->behind) == gp && on->epoch != sched.epoch;
+    return !late && load_acq(&gp->status) != G_DEAD && !(gp->flags & GF_THREAD);
+}
+
 static void undo_wait(G *gp, void *arg) {
-    if (gp->flags & GF_THREAD) return;
+    if (!is_ours(gp)) return;
     if (tsan_on() && gp->stack && !(gp->m && gp->m->behind == gp)) tsan_visit(gp->stack->san_fiber);
     if (chan_waits(gp)) chan_abandon(gp);
     else sleeper_abandon(gp);
 }
 
+/*
+ * What gp has begun, and will not end, is brought to its end for it: the functions of a wait group or group count as ended, a once is
+ * free, a cancellation goes all the way (exit_hook.h). Behind undo_wait of all: an object may be gone when the last of its members
+ * has ended. And before any stack is given away, for it may stand on one.
+ *
+ * A goroutine that was left behind is among them: it does not go on in the program, and whoever waits for it does not wait for
+ * a call that takes for ever. Its chain is still: pushes and pops are in sections, and those have been awaited.
+ */
+static void undo_work(G *gp, void *arg) {
+    if (!is_ours(gp)) return;
+    ExitHook *h = gp->stack && gp->stack->blocking ? gp->stack->blocking : gp->spare;
+    for (ExitHook *next; h != NULL; h = next) {
+        next = h->next;
+        if (h->abandon) h->abandon(h);
+    }
+    if (gp->fn == wg_member_run) wg_member_abandon(gp->arg);
+    if (gp->fn == group_member_run) group_member_abandon(gp->arg);
+}
+
+/* One that was left behind and is not back yet is buried by its own thread (left, preempt.c). */
 static void abandon(G *gp, void *arg) {
     M *m = arg, *on = gp->m;
-    if (gp->flags & GF_THREAD) return;
+    if (!is_ours(gp)) return;
     bool behind = on && on->behind == gp;
-    if (!behind || xchg_seq(&on->counted, 1) == 0) add_rlx(&sched.other.ended, 1); /* the next runtime begins with none */
-    if (behind) { /* it sees to that itself when it comes, perhaps this moment (left, preempt.c) */
-        uint32_t status = G_RUNNABLE;
-        if (cas_seq(&gp->status, &status, G_RUNNING) || status != G_WAITING) return;
-    }
+    add_rlx(&sched.other.ended, 1); /* the next runtime begins with none */
+    if (behind && xchg_seq(&gp->stack->settled, 1) == 0) return;
     go_abandon(m, gp);
 }
 
 static void take_back(M *m) {
     each_g(undo_wait, NULL);
+    each_g(undo_work, NULL);
     house_release_all();
     await_sections(m);
     for (uint32_t i = 0; i < sched.procs; i++) {

@@ -47,14 +47,13 @@ static bool installed;
 
 /* ---- asked by flag ---------------------------------------------------------------------------- */
 
-/* The runtime this M belongs to has ended: its goroutine runs no further. */
+/* The runtime this M belongs to has ended: its goroutine runs no further. Its end buries it, with all that it has left undone; where it has
+ * passed by, since this thread was in the kernel, we do. Who comes second does. From the handler gp comes with its place in
+ * the global queue, which goes as a whole. */
 static void left(M *m, void *arg) {
     G *gp = arg;
-    /* From the handler it comes with its place in the global queue: others still link themselves behind it there, so it
-     * goes with all that is queued. Unless that has gone already: then the status is another (abandon, init.c). */
-    uint32_t queued = G_RUNNABLE;
-    if (cas_seq(&gp->status, &queued, G_WAITING)) return;
-    if (xchg_seq(&m->counted, 1) == 0) add_rlx(&sched.other.ended, 1); /* else the end of the runtime has */
+    store_rlx(&gp->status, G_WAITING);
+    if (xchg_seq(&gp->stack->settled, 1) == 0) return; /* the other side: abandon (init.c) */
     go_abandon(m, gp);
 }
 

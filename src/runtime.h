@@ -213,7 +213,6 @@ struct M {
     bool spinning;       /* counted in sched.spinning */
     bool pooled;         /* sched.lock: it is in the pool */
     bool in_handler;     /* waits in the preemption handler, with its G (sched.lock) */
-    uint32_t counted;    /* atomic: its goroutine, which was left behind, counts as ended (init.c) */
     uint32_t finishing;  /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.c) */
     bool world;          /* holds the stopped world */
     bool inherit;        /* the next G comes from the LIFO slot: no new slice */
@@ -406,6 +405,19 @@ extern Sched sched;
 extern __thread M *tls_m __attribute__((tls_model("initial-exec")));
 extern __thread M *tls_runner __attribute__((tls_model("initial-exec"))); /* tls.c */
 INLINE M *getm(void) { return (M *)ARCH_TLS_READ(tls_m); }
+
+/* Between the two the goroutine is not stopped, nor its P taken: for a few steps that the end of the runtime is not to cut in two, a
+ * descriptor that is opened, read and closed. A section for code that runs in handlers, too, and asks nothing of its P. */
+INLINE M *steady_begin(void) {
+    M *m = getm();
+    if (m) m->locks++;
+    fence_compiler();
+    return m;
+}
+INLINE void steady_end(M *m) {
+    fence_compiler();
+    if (m) store_rel(&m->locks, m->locks - 1); /* as leave() */
+}
 
 /* GORT_DEBUG settings and GORT_MAXPROCS (env.c). */
 typedef struct Settings {

@@ -66,27 +66,36 @@ static void sem_abandon(Sleeper *s) {
     leave(m);
 }
 
-static int acquire(gort_sem *sem, int64_t n, int64_t deadline) {
-    if (n < 0) fatal("acquire of a negative number of permits");
+static M *acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out) {
     Sleeper s;
-    bool timed_out = false;
-    M *m = enter();
+    *timed_out = false;
     lock(lock_of(sem), RANK_PRIM);
     if (take(sem, n)) {
         unlock(lock_of(sem));
     } else if (deadline != GORT_FOREVER && os_now() >= deadline) {
         unlock(lock_of(sem));
-        timed_out = true;
+        *timed_out = true;
     } else {
         sleeper_init(&s, m, deadline, sem, sem_abandon);
         s.amount = n;
         sleepq_push(queue_of(sem), &s);
-        m = sleeper_park(m, &s, lock_of(sem), WAIT_SEMA, deadline, &timed_out);
+        m = sleeper_park(m, &s, lock_of(sem), WAIT_SEMA, deadline, timed_out);
         sleeper_over(&s);
-        if (timed_out) expire(sem, m, &s);
+        if (*timed_out) expire(sem, m, &s);
     }
-    leave(m);
-    if (!timed_out) tsan_acquire(sem);
+    if (!*timed_out) tsan_acquire(sem);
+    return m;
+}
+
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n) {
+    bool timed_out;
+    return acquire_in_section(m, sem, n, GORT_FOREVER, &timed_out);
+}
+
+static int acquire(gort_sem *sem, int64_t n, int64_t deadline) {
+    bool timed_out;
+    if (n < 0) fatal("acquire of a negative number of permits");
+    leave(acquire_in_section(enter(), sem, n, deadline, &timed_out));
     return timed_out ? -ETIMEDOUT : 0;
 }
 

@@ -130,6 +130,9 @@ void sema_pop_all(Bucket *b, const void *key, GList *list);
 /* Sleepers in the whole table; a hint while others work. */
 uint64_t sema_sleepers(void);
 
+/* sem.c: n permits. In a section of depth 1; returns in it, with them. */
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);
+
 /* True where this call may yield at once: not pinned, not nested in another section. */
 INLINE bool may_yield(M *m) {
     return m->locks == 1 && m->pins == 0 && !m->plain && !m->world && m->curg != NULL;

@@ -136,6 +136,8 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->seg = s->kept = s->blocks = NULL;
     s->trap_at = NULL;
     s->values = NULL;
+    s->blocking = NULL;
+    s->settled = 0;
 }
 
 static Stack *record_init(Slab *slab, uint32_t i) {

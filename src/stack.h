@@ -40,6 +40,8 @@ struct Stack {
     uintptr_t *trap_at; /* inlibc.c: the return address out of libc that was replaced; NULL: none */
     uintptr_t trap_ret; /*   what it was */
     uint32_t trap_tries;
+    uint32_t settled;   /* atomic: its goroutine has left its runtime for good, or the end of that has come by (init.c) */
+    void *blocking;     /* the hook of the gort_blocking that its goroutine is in (exit_hook.h); NULL: it is in none */
     uint64_t magic;     /* finds a record overwritten from below the next stack */
 } ALIGNED(64);
 

@@ -25,7 +25,11 @@
  *
  * Once is a flag and a mutex: who finds the flag down takes the mutex and calls; everybody returns
  * only after the call has ended. It counts as done when the function ends by gort_exit() or by a C++
- * exception, too: as in Go, where a panic does, and unlike std::call_once.
+ * exception, too: as in Go, where a panic does, and unlike std::call_once. Where the runtime ends under it, it has not been
+ * done: whoever comes next calls it again.
+ *
+ * Members of a wait group, gort_wg_go's, count as ended when they end, by whatever way: a return, gort_exit(), the end of
+ * their runtime, which may come before they have run at all.
  */
 #include "exit_hook.h"
 #include "mutex.h"
@@ -172,40 +176,61 @@ typedef struct Member {
     void *arg;
 } Member;
 
-static void member_ends(void *arg) { gort_wg_done(arg); }
+/* In one section: the end of a runtime finds it a member or not (wg_member_abandon). */
+static void member_ends(ExitHook *h) {
+    Member *me = h->object;
+    gort_wg *wg = me->wg;
+    M *m = enter();
+    exit_hook_pop(self(m), h);
+    me->wg = NULL;
+    gort_wg_done(wg);
+    leave(m);
+}
+
+void wg_member_abandon(void *arg) {
+    Member *me = arg;
+    if (me->wg) gort_wg_done(me->wg);
+}
 
 /* A goroutine's function; arg is its own copy. */
 void wg_member_run(void *arg) {
     Member *me = arg;
-    ExitHook hook = {.fn = member_ends, .arg = me->wg};
-    exit_hook_push(current(), &hook);
+    ExitHook hook = {.fn = member_ends, .object = me};
+    M *m = enter();
+    exit_hook_push(self(m), &hook);
+    leave(m);
     me->fn(me->arg);
     values_over(current());
-    exit_hook_pop(current(), &hook);
-    gort_wg_done(me->wg);
+    member_ends(&hook);
 }
 
 EXPORT int gort_wg_go(gort_wg *wg, gort_fn *fn, void *arg) {
     if (!runtime_running()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
     Member me = {wg, fn, arg};
+    M *m = enter(); /* in one section: counted and started, or neither */
     gort_wg_add(wg, 1);
-    M *m = enter();
     int r = go_start(m, NULL, wg_member_run, NULL, &me, sizeof me,
                      (uintptr_t)__builtin_return_address(0));
-    leave(m);
     if (r < 0) gort_wg_done(wg);
+    leave(m);
     return r;
 }
 
 /* ---- once ----------------------------------------------------------------------------------- */
 
-static void once_done(void *arg) {
-    gort_once *once = arg;
+static void once_done(ExitHook *h) {
+    gort_once *once = h->object;
     tsan_release(once);
+    M *m = enter();
+    exit_hook_pop(self(m), h);
     store_rel(&once->done_, 1); /* pairs with the acquire of the fast path */
     gort_mutex_unlock(&once->m_);
+    leave(m);
 }
+
+/* Its function will not end: the next one runs it. */
+static void once_abandon(ExitHook *h) { gort_mutex_unlock(&((gort_once *)h->object)->m_); }
 
 typedef struct Init {
     void (*fn)(void *);
@@ -219,18 +244,19 @@ static long once_call(void *arg) {
 
 static NOINLINE void once_slow(gort_once *once, void (*fn)(void *), void *arg) {
     if (in_forked_child()) return;
-    ExitHook hook = {.fn = once_done, .arg = once};
-    if (exit_hook_has(current(), once_done, once)) fatal("gort_once_do inside its own function");
-    gort_mutex_lock(&once->m_);
-    if (load_rlx(&once->done_)) {
-        gort_mutex_unlock(&once->m_);
-        return;
-    }
-    exit_hook_push(current(), &hook);
+    ExitHook hook = {.fn = once_done, .abandon = once_abandon, .object = once};
     Init init = {fn, arg};
+    M *m = enter();
+    if (exit_hook_has(self(m), once_done, once)) fatal("gort_once_do inside its own function");
+    m = mutex_lock_in_section(m, &once->m_);
+    tsan_acquire(&once->m_);
+    bool mine = !load_rlx(&once->done_);
+    if (mine) exit_hook_push(self(m), &hook);
+    else gort_mutex_unlock(&once->m_);
+    leave(m);
+    if (!mine) return;
     call_guarded(once_call, &init);
-    exit_hook_pop(current(), &hook);
-    once_done(once);
+    once_done(&hook);
 }
 
 EXPORT void gort_once_do(gort_once *once, void (*fn)(void *), void *arg) {
