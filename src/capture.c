@@ -122,6 +122,9 @@ static int look_asleep(M *m, uintptr_t *pcs, int max) {
 
 int capture_running(M *m, uintptr_t *pcs, int max) {
     if (m == NULL || m->tid == 0 || !load_acq(&m->alive)) return 0;
-    if (thread_awake(m)) return ask(m, pcs, max);
-    return look_asleep(m, pcs, max);
+    M *here = steady_begin(); /* files of /proc are opened */
+    bool awake = thread_awake(m);
+    int n = awake ? 0 : look_asleep(m, pcs, max);
+    steady_end(here);
+    return awake ? ask(m, pcs, max) : n;
 }

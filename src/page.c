@@ -28,7 +28,9 @@
  * What costs something ends with its client, who is listened to meanwhile, and a trace when it has TRACE_MOST.
  *
  * Descriptors are kept in a table so that the end of the runtime can close them: their goroutines
- * do not run any more by then.
+ * do not run any more by then. Each comes into the table in the section in which it is made, and goes in the section
+ * in which it is closed: the end finds all of them, and none that is somebody else's by now. The trace likewise, with its file. What they had
+ * allocated is lost.
  */
 #include "page.h"
 #include "houselock.h"
@@ -36,6 +38,7 @@
 #include "dump.h"
 #include "env.h"
 #include "g.h"
+#include "io.h"
 #include "leak.h"
 #include "profile.h"
 #include "sched.h"
@@ -64,6 +67,9 @@ static struct {
     Listener listeners[LISTENERS];
     uint32_t nlisteners;       /* atomic */
     int connections[CONNECTIONS]; /* atomic: fd + 1; 0: free */
+    int accepted[LISTENERS];   /* the listener's goroutine only: likewise, on its way to a place there */
+    int files[CONNECTIONS];    /* the connection's goroutine only: likewise, of the trace that it sends */
+    uint32_t traces;           /* atomic: the trace that is running is ours */
 } page;
 
 typedef struct Connection {
@@ -323,7 +329,41 @@ static void send_file(int to, int fd) {
         if (http_send(to, buf, (size_t)n) < 0) return;
 }
 
-static long stop_trace(void *arg) { return tracing_stop(); }
+/* The entry that belongs to a connection. */
+static int *file_of(int fd) {
+    int i = 0;
+    while (load_rlx(&page.connections[i]) != fd + 1) i++;
+    return &page.files[i];
+}
+
+/* 0: a trace is running, and *entry is its file. */
+static int begin_trace(int *entry) {
+    M *m = enter();
+    int file = memfd_create("gort-trace", MFD_CLOEXEC), mine = dup(file);
+    int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
+    if (e == 0) {
+        *entry = mine + 1;
+        store_seq(&page.traces, 1);
+    } else {
+        if (file >= 0) close(file);
+        if (mine >= 0) close(mine);
+    }
+    leave(m);
+    return e;
+}
+
+/* The client's goroutine, or the end of the runtime: one of them. */
+static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
+
+static void close_in_table(int *entry) {
+    M *m = enter();
+    int fd = load_rlx(entry) - 1;
+    store_rel(entry, 0);
+    m->pins++; /* closed here and now (close.c) */
+    if (fd >= 0) gort_close(fd);
+    m->pins--;
+    leave(m);
+}
 
 /* False: the client has gone. */
 static bool record(int fd, int64_t until) {
@@ -341,18 +381,16 @@ static void serve_trace(int fd, const Request *r) {
         http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
         return;
     }
-    int file = memfd_create("gort-trace", MFD_CLOEXEC), mine = dup(file);
-    int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
+    int *entry = file_of(fd), e = begin_trace(entry);
     if (e < 0) {
         http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
-        if (file >= 0) close(file);
-    } else {
-        bool there = record(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
-        gort_blocking(stop_trace, NULL);
-        if (there) http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
-        if (there) send_file(fd, mine);
+        return;
     }
-    if (mine >= 0) close(mine);
+    bool there = record(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
+    gort_blocking(stop_trace, NULL);
+    if (there) http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
+    if (there) send_file(fd, *entry - 1);
+    close_in_table(entry);
 }
 
 static void serve_metrics(int fd, const Request *r) {
@@ -411,8 +449,7 @@ static void serve(void *arg) {
     int status = read_request(c.fd, &r);
     if (status == 200) route(c.from, c.fd, &r);
     else if (status) http_answer(c.fd, NULL, status, "text/plain", "refused\n", 8);
-    store_rel(&page.connections[c.place], 0);
-    gort_close(c.fd);
+    close_in_table(&page.connections[c.place]);
 }
 
 static int take_place(int fd) {
@@ -423,20 +460,42 @@ static int take_place(int fd) {
     return -1;
 }
 
+typedef struct Accept {
+    Call call;
+    int *entry;
+} Accept;
+
+static long try_accept_here(Call *c) {
+    long fd = try_accept(c);
+    if (fd >= 0) *container_of(c, Accept, call)->entry = (int)fd + 1;
+    return fd;
+}
+
+/* False: there is no place, or no memory. */
+static bool serve_elsewhere(Listener *l, int fd, int *entry) {
+    M *m = enter();
+    Connection c = {.fd = fd, .place = take_place(fd), .from = l};
+    bool served = c.place >= 0 && gort_go_copy(serve, &c, sizeof c) == 0;
+    if (served) *entry = 0;
+    else if (c.place >= 0) store_rel(&page.connections[c.place], 0);
+    leave(m);
+    return served;
+}
+
 static void accept_loop(void *arg) {
     Listener *l = arg;
+    int *entry = &page.accepted[l - page.listeners];
     for (;;) {
-        int fd = gort_accept(l->fd, NULL, NULL);
+        Accept a = {.call = {.attempt = try_accept_here, .fd = l->fd, .dir = DIR_READ}, .entry = entry};
+        int fd = (int)call_run(&a.call, GORT_FOREVER);
         if (fd == -EBADF || fd == -EINVAL) return;
         if (fd < 0) {
             gort_sleep(100 * GORT_MS); /* out of descriptors: some will be closed */
             continue;
         }
-        Connection c = {.fd = fd, .place = take_place(fd), .from = l};
-        if (c.place >= 0 && gort_go_copy(serve, &c, sizeof c) == 0) continue;
-        if (c.place >= 0) store_rel(&page.connections[c.place], 0);
+        if (serve_elsewhere(l, fd, entry)) continue;
         http_answer(fd, NULL, 503, "text/plain", "busy\n", 5);
-        gort_close(fd);
+        close_in_table(entry);
     }
 }
 
@@ -494,11 +553,11 @@ void page_begin_run(void) {
 /* No goroutine runs any more. */
 void page_end_run(void) {
     for (uint32_t i = 0; i < page.nlisteners; i++) gort_close(page.listeners[i].fd);
-    for (int i = 0; i < CONNECTIONS; i++) {
-        if (page.connections[i]) gort_close(page.connections[i] - 1);
-        page.connections[i] = 0;
-    }
+    for (int i = 0; i < LISTENERS; i++) close_in_table(&page.accepted[i]);
+    for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.connections[i]);
     page.nlisteners = 0;
+    stop_trace(NULL);
+    for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.files[i]);
     cpuprof_end();
     if (cpu_profile.at) profile_free(&cpu_profile);
     blockprof_end(&block_profile);

@@ -136,10 +136,10 @@ static NOINLINE int start_thread(void) {
     pthread_attr_setstacksize(&attr, (size_t)256 << 10);
     add_rlx(&sched.threads, 1);
     int r = thread_create(&thread, &attr, signal_main, NULL);
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r != 0) sub_rlx(&sched.threads, 1);
     else table.pid = os_getpid();
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &old, NULL); /* last: from here on the runtime may end under us */
     errno = saved;
     return -r;
 }

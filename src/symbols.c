@@ -16,6 +16,7 @@
 #include "symbols.h"
 #include "atomic.h"
 #include "os.h"
+#include "runtime.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -141,15 +142,23 @@ static int open_module(const Module *mod) {
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
+static bool read_module(Module *mod) {
+    int fd = open_module(mod);
+    bool ok = fd >= 0 && read_symbols(mod, fd);
+    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return ok;
+}
+
+/* Whoever reads is not to be stopped for good meanwhile: nobody else would. */
 static bool ensure_symbols(Module *mod) {
     uint32_t state = load_acq(&mod->state);
     if (state == UNREAD) {
-        if (!cas_acq(&mod->state, &state, READING)) return state == READY;
-        int fd = open_module(mod);
-        bool ok = fd >= 0 && read_symbols(mod, fd);
-        if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
-        state = ok ? READY : NONE;
-        store_rel(&mod->state, state); /* pairs with the acquire above: the table is complete */
+        M *m = steady_begin();
+        if (cas_acq(&mod->state, &state, READING)) {
+            state = read_module(mod) ? READY : NONE;
+            store_rel(&mod->state, state); /* pairs with the acquire above: the table is complete */
+        }
+        steady_end(m);
     }
     return state == READY;
 }

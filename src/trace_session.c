@@ -153,15 +153,22 @@ void tracing_fatal(void) {
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-EXPORT int gort_trace_start(const char *path) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (path == NULL) return -EINVAL;
-    if (load_acq(&t.state) != IDLE) return -EBUSY; /* before the file is emptied */
+static long start_into(void *path) {
     int fd = open_file(path);
     if (fd < 0) return fd;
     int r = tracing_start(fd);
     if (r < 0) close_fd(fd);
     return r;
+}
+
+/* A goroutine's is a blocking call: opening a file may block, and a function of one is never stopped half-way. */
+EXPORT int gort_trace_start(const char *path) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (path == NULL) return -EINVAL;
+    if (load_acq(&t.state) != IDLE) return -EBUSY; /* before the file is emptied */
+    M *m = getm();
+    bool may_block = m && !m->plain && m->locks == 0 && !m->world && load_rlx(&m->curg->status) != G_SYSCALL;
+    return (int)(may_block ? gort_blocking(start_into, (void *)path) : start_into((void *)path));
 }
 
 static long stop_blocking(void *arg) { return tracing_stop(); }
