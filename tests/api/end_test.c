@@ -1,5 +1,6 @@
 /* What outlives a runtime: objects, libc's locks, deadlines, plain threads. One case each; end_stress mixes them. */
 #include "../test.h"
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -194,6 +195,169 @@ static int is_first(int argc, char **argv) {
     return 0;
 }
 
+/* ---- what was begun ------------------------------------------------------------------------------ */
+
+enum { KIDS = 5000 };
+static gort_ctx *root, *kids[KIDS];
+static gort_chan *kid_done[KIDS];
+
+static void cancels(void *arg) {
+    gort_ctx_cancel(root);
+    for (;;) gort_yield();
+}
+/* Ends in the middle of it, where there are two Ps. */
+static int leaves_cancel(int argc, char **argv) {
+    CHECK_EQ(gort_go(cancels, NULL), 0);
+    wait_until(gort_chan_try_recv(gort_ctx_done(root), NULL) == -EPIPE);
+    return 0;
+}
+
+static void trees_are_whole(void) {
+    for (int round = 0; round < 10; round++) {
+        root = gort_ctx_new(NULL);
+        for (int i = 0; i < KIDS; i++) {
+            kids[i] = gort_ctx_new(i < KIDS / 2 ? root : kids[i - KIDS / 2]);
+            kid_done[i] = gort_ctx_done(kids[i]);
+        }
+        CHECK_EQ(gort_main(leaves_cancel, 0, NULL), 0);
+        for (int i = 0; i < KIDS; i++) CHECKF(gort_chan_try_recv(kid_done[i], NULL) == -EPIPE, "context %d of %d lives on", i, KIDS);
+        for (int i = 0; i < KIDS; i++) gort_ctx_release(kids[i]);
+        gort_ctx_release(root);
+    }
+}
+
+static gort_once once;
+static int once_calls;
+static void sleeps_long(void *arg) {
+    add(&once_calls, 1);
+    if (arg) gort_sleep(3600 * GORT_SEC);
+}
+static void does_once(void *arg) { gort_once_do(&once, sleeps_long, arg); }
+static int leaves_once(int argc, char **argv) {
+    CHECK_EQ(gort_go(does_once, &once), 0);
+    CHECK_EQ(gort_go(does_once, &once), 0); /* waits for it */
+    wait_until(get(&once_calls) == 1);
+    for (int i = 0; i < 10; i++) gort_yield();
+    return 0;
+}
+static int does_it_again(int argc, char **argv) {
+    does_once(NULL);
+    CHECK_EQ(get(&once_calls), 2);
+    does_once(NULL);
+    CHECK_EQ(get(&once_calls), 2);
+    return 0;
+}
+
+/* Members that wait, that compute, that are in a blocking call, and that have never run. */
+static int running;
+static gort_group *group;
+static long naps_in_call(void *arg) {
+    add(&running, 1);
+    usleep(200000);
+    return 0;
+}
+static void member_of_wg(void *arg) {
+    if (arg == &mu) gort_blocking(naps_in_call, NULL);
+    add(&running, 1);
+    if (arg == &sem) gort_sleep(3600 * GORT_SEC);
+    for (;;) add(&woken, 1);
+}
+static int member_of_group(gort_ctx *c, void *arg) {
+    CHECK_EQ(gort_ctx_err(c), 0);
+    if (arg) gort_group_go(group, member_of_group, NULL); /* the group is full: it waits */
+    member_of_wg(&sem);
+    return 0;
+}
+static int leaves_members(int argc, char **argv) {
+    set(&running, 0);
+    CHECK_EQ(gort_wg_go(&wg, member_of_wg, &mu), 0);
+    CHECK_EQ(gort_wg_go(&wg, member_of_wg, &sem), 0);
+    CHECK_EQ(gort_group_go(group, member_of_group, NULL), 0);
+    wait_until(get(&running) == 3);
+    CHECK_EQ(gort_group_go(group, member_of_group, group), 0);
+    CHECK_EQ(gort_wg_go(&wg, member_of_wg, NULL), 0);
+    wait_until(get(&running) == 4);
+    gort_pin();
+    for (int i = 0; i < 20; i++) CHECK_EQ(gort_wg_go(&wg, member_of_wg, NULL), 0);
+    gort_unpin();
+    return 0;
+}
+
+static void *waits_for_group(void *result) {
+    *(int *)result = gort_group_wait(group);
+    return NULL;
+}
+static void *waits_for_wg(void *arg) {
+    gort_wg_wait(&wg);
+    return NULL;
+}
+
+static void members_have_ended(void) {
+    pthread_t t[2];
+    int result = 1;
+    gort_ctx *parent = gort_ctx_new(NULL), *below;
+    group = gort_group_new(parent, 2);
+    gort_wg_add(&wg, 1);
+    CHECK_EQ(pthread_create(&t[0], NULL, waits_for_wg, NULL), 0);
+    CHECK_EQ(gort_main(leaves_members, 0, NULL), 0);
+    CHECK_EQ(pthread_create(&t[1], NULL, waits_for_group, &result), 0);
+    CHECK_EQ(pthread_join(t[1], NULL), 0);
+    CHECK_EQ(result, -ENOTCONN);
+    CHECK_EQ(wg.state_ >> 32, 1); /* what the program has added itself is its own */
+    gort_wg_done(&wg);
+    CHECK_EQ(pthread_join(t[0], NULL), 0);
+    CHECK_EQ(gort_ctx_err(parent), 0);
+    below = gort_ctx_new(parent);
+    CHECK_EQ(gort_ctx_err(below), 0);
+    gort_ctx_release(below);
+    gort_ctx_release(parent);
+}
+
+/* ---- the live page --------------------------------------------------------------------------------- */
+
+static int descriptors(void) {
+    int n = 0;
+    for (int fd = 0; fd < 300; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+static int trace_files(void) {
+    char path[40], to[40];
+    int n = 0;
+    for (int fd = 0; fd < 300; fd++) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t k = readlink(path, to, sizeof to - 1);
+        to[k > 0 ? k : 0] = 0;
+        n += strstr(to, "memfd:gort-trace") != NULL;
+    }
+    return n;
+}
+
+static int client = -1;
+/* Ends while the page records a trace for a client. */
+static int leaves_trace(int argc, char **argv) {
+    static const char ask[] = "GET /trace?seconds=600&token=t HTTP/1.1\r\n\r\n";
+    char addr[64];
+    snprintf(addr, sizeof addr, "unix:@end-test-%d", (int)getpid());
+    CHECK_EQ(gort_debug_listen(addr), 0);
+    client = gort_dial(addr, GORT_FOREVER);
+    CHECK_GE(client, 0);
+    CHECK_EQ(gort_write_full(client, ask, sizeof ask - 1), (long)sizeof ask - 1);
+    wait_until(trace_files() >= 3); /* the page's two, and the trace's own */
+    return 0;
+}
+static void page_has_gone(void) {
+    int before = 0;
+    setenv("GORT_HTTP_TOKEN", "t", 1);
+    for (int round = 0; round < 5; round++) {
+        CHECK_EQ(gort_main(leaves_trace, 0, NULL), 0);
+        close(client);
+        CHECK_EQ(gort_trace_start("/dev/null"), 0);
+        CHECK_EQ(gort_trace_stop(), 0);
+        if (round == 0) before = descriptors();
+        CHECK_EQ(descriptors(), before);
+    }
+}
+
 int main(void) {
     null = fopen("/dev/null", "w");
     CHECK(null != NULL);
@@ -212,6 +376,11 @@ int main(void) {
     gort_chan *c = gort_chan_new(0, 0);
     CHECK_EQ(gort_main(leaves_select, 0, (char **)c), 0);
     gort_chan_release(c); /* nobody waits; ASan looks for the memory of the select */
+    trees_are_whole();
+    CHECK_EQ(gort_main(leaves_once, 0, NULL), 0);
+    CHECK_EQ(gort_main(does_it_again, 0, NULL), 0);
+    members_have_ended();
+    page_has_gone();
     pthread_t t[2];
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t[i], NULL, calls_in, NULL), 0);
     for (int i = 0; i < 200; i++) CHECK_EQ(gort_main(is_first, 0, NULL), 0);

@@ -8,14 +8,19 @@
  *   - no goroutine of the round runs any more: each looks at every step whether its round is over;
  *   - nothing points into it: no object has a waiter left, and whatever a dead goroutine held can be released for it;
  *   - no lock of libc or of the library is held: printing, allocating, the loader and the calls with locks of their own return;
- *   - deadlines of contexts come.
+ *   - what a goroutine had begun and a call of ours promised to bring to its end has come to it: a tree of contexts is cancelled as
+ *     a whole or not at all, a once is free again or done, members of wait groups and groups count as ended;
+ *   - deadlines of contexts come;
+ *   - neither descriptors, nor threads, nor mapped memory grow from runtime to runtime (growth.h).
  * A hang is told by the time limit of whoever runs this, memory that was used after its end by ASan.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+#include "growth.h"
 #include "stress.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,7 +31,7 @@
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
-enum { KIN = 4, THREADS = 3, MOST = 24 };
+enum { KIN = 4, LEAVES = 100, CALLERS = 3, THREADS = CALLERS + 1, MOST = 24 }; /* the last thread reads the live page */
 
 static gort_mutex mutexes[KIN];
 static gort_rwmutex rwmutexes[KIN];
@@ -37,6 +42,12 @@ static gort_wg wgs[KIN];
 static gort_chan *chans[KIN];
 static gort_pool *pool;
 static gort_ctx *ctx;
+static gort_ctx *trees[KIN], *leaves[KIN][LEAVES];
+static gort_chan *tree_done[KIN], *leaf_done[KIN][LEAVES]; /* a look at these alone does not help a cancellation on its way */
+static gort_once onces[KIN];
+static int once_begun[KIN], once_ended[KIN];
+static gort_timer *timers[KIN];
+static int page_port; /* of the page that is served now; 0: none */
 static int pipes[KIN][2];
 static FILE *null;
 
@@ -98,14 +109,100 @@ static void with_sem(int mine, uint64_t r) {
     gort_sem_release(s, n);
 }
 
+static bool crowded(void) { return gort_count() > 300; }
 static void nothing(void *arg) { still((int)(intptr_t)arg); }
+static void fires(void *arg) { still(get(&round_no)); }
 
-/* The wait group's counter is raised for the round by goroutines alone; a plain thread only waits. */
+/* What a function of a wait group, a group or a once is in when the end comes. */
+static void dawdles(int mine, uint64_t r) {
+    if (r & 1) gort_yield();
+    if (r & 2) gort_sleep((int64_t)(r % 64) * 10 * GORT_US);
+    if (mine && r % 32 == 4) gort_sleep(GORT_SEC);
+    still(mine);
+    if (mine && r % 32 == 8) gort_exit();
+}
+
+static void wg_member(void *arg) { dawdles(get(&round_no), (uint64_t)(uintptr_t)arg); }
+
+/* The counters are raised by gort_wg_go alone: so whatever happens to its goroutines they come to 0. A plain thread may wait for
+ * ever for that. */
 static void with_wg(int mine, uint64_t r) {
     gort_wg *wg = &wgs[r % KIN];
-    int e = (r & 32) && mine ? gort_wg_go(wg, nothing, (void *)(intptr_t)mine) : 0;
+    int e = (r & 32) && !crowded() ? gort_wg_go(wg, wg_member, (void *)(uintptr_t)(r >> 12 & 0xfff)) : 0;
     CHECKF(e == 0 || e == -ENOMEM || e == -ENOTCONN, "gort_wg_go: %d", e);
-    gort_wg_wait_until(wg, deadline(mine, r >> 8));
+    gort_wg_wait_until(wg, r & 64 ? GORT_FOREVER : soon(r >> 8));
+    still(mine);
+}
+
+static gort_group *shared;
+static int member_runs(gort_ctx *c, void *arg) {
+    uint64_t r = (uint64_t)(uintptr_t)arg;
+    CHECK(c != NULL);
+    dawdles(get(&round_no), r >> 4);
+    return r & 8 ? -EIO : 0;
+}
+static int member_parts(gort_ctx *c, void *arg) {
+    gort_group_try_go(get(&shared), member_runs, arg);
+    return member_runs(c, arg);
+}
+
+/* A group of its own, waited for without a deadline. */
+static void with_group(int mine, uint64_t r) {
+    gort_group *g = gort_group_new(r & 16 ? ctx : NULL, (int)(r >> 5) % 4);
+    bool failed = false, refused = false;
+    if (g == NULL) return;
+    for (int i = 0; i < 1 + (int)(r >> 8) % 6; i++) {
+        uint64_t what = r >> (12 + i) & 0xfff;
+        int e = gort_group_go(g, member_runs, (void *)(uintptr_t)what);
+        CHECKF(e == 0 || e == -ENOMEM || e == -ENOTCONN, "gort_group_go: %d", e);
+        if (e == 0 && (what & 8)) failed = true;
+        if (e != 0) refused = true;
+    }
+    int e = gort_group_wait(g);
+    CHECKF(e == 0 || (e == -EIO && failed) || e == -ENOTCONN, "gort_group_wait: %d", e);
+    if (mine) CHECKF(e != -ENOTCONN && !refused, "a goroutine sees its runtime's end");
+    still(mine);
+}
+
+/* Members of a group of all. It is waited for when the round is over. */
+static void with_shared_group(int mine, uint64_t r) {
+    gort_group *g = get(&shared);
+    void *arg = (void *)(uintptr_t)(r >> 12 & 0xff7);
+    int e = r & 32 ? gort_group_try_go(g, member_parts, arg) : gort_group_go(g, member_parts, arg);
+    CHECKF(e == 0 || e == -EAGAIN || e == -ENOMEM || e == -ENOTCONN, "a group of all: %d", e);
+    still(mine);
+}
+
+static void with_tree(int mine, uint64_t r) {
+    if (r % 16 == 0) gort_ctx_cancel(trees[r / 16 % KIN]);
+    else gort_chan_recv_until(leaf_done[r / 16 % KIN][r / 64 % LEAVES], NULL, soon(r >> 16));
+    still(mine);
+}
+
+static void runs_once(void *arg) {
+    int i = (int)((uintptr_t)arg % KIN);
+    add(&once_begun[i], 1);
+    dawdles(gort_id() ? get(&round_no) : 0, (uint64_t)(uintptr_t)arg >> 4);
+    add(&once_ended[i], 1);
+}
+static void with_once(int mine, uint64_t r) {
+    gort_once_do(&onces[r % KIN], runs_once, (void *)(uintptr_t)(r & 0xffff));
+    still(mine);
+}
+
+/* Timers that live through all rounds. */
+static void with_old_timer(int mine, uint64_t r) {
+    if (r & 32) gort_timer_stop(timers[r % KIN]);
+    else gort_timer_reset(timers[r % KIN], (int64_t)(r >> 8) % 300 * GORT_US);
+    still(mine);
+}
+
+static void with_inspection(int mine, uint64_t r) {
+    gort_stats s;
+    if (r % 4 == 0) gort_stats_read(&s);
+    else if (r % 64 == 1) gort_dump(fileno(null));
+    else if (r % 16 == 2 && gort_trace_start("/dev/null") == 0 && (r & 64)) gort_yield();
+    else if (r % 8 == 3) gort_trace_stop();
     still(mine);
 }
 
@@ -178,16 +275,42 @@ static void start_one(void *arg);
 static void with_goroutines(int mine, uint64_t r) {
     int e = 0;
     if (r % 64 == 0) e = gort_maxprocs(1 + (int)(r >> 8) % 4);
-    else if (r & 1) e = gort_go(nothing, (void *)(intptr_t)get(&round_no));
+    else if ((r & 1) && !crowded()) e = gort_go(nothing, (void *)(intptr_t)get(&round_no));
     else gort_count();
     CHECKF(e >= 0 || e == -ENOMEM || e == -ENOTCONN, "with_goroutines: %d", e);
     still(mine);
 }
 
 typedef void doing(int mine, uint64_t r);
-static doing *const both[] = {with_mutex, with_rwmutex, with_cond, with_sem, with_wg, with_chan, with_select, with_time,
-                              with_ctx, with_descriptors, with_house, with_goroutines};
-enum { BOTH = sizeof both / sizeof both[0] };
+
+/* END_KINDS=once,tree: only what has one of these in its name. */
+typedef struct Kinds {
+    struct {
+        const char *name;
+        doing *fn;
+    } all[24];
+    doing *drawn[24];
+    unsigned n;
+} Kinds;
+#define KIND(fn) {#fn, fn}
+static Kinds both = {.all = {KIND(with_mutex), KIND(with_rwmutex), KIND(with_cond), KIND(with_sem), KIND(with_wg), KIND(with_chan),
+                             KIND(with_select), KIND(with_time), KIND(with_ctx), KIND(with_descriptors), KIND(with_house),
+                             KIND(with_goroutines), KIND(with_tree), KIND(with_once), KIND(with_group), KIND(with_shared_group),
+                             KIND(with_old_timer), KIND(with_inspection)}};
+
+static bool is_wanted(const char *name) {
+    char list[400], *save;
+    snprintf(list, sizeof list, "%s", getenv("END_KINDS") ? getenv("END_KINDS") : "");
+    if (list[0] == 0) return true;
+    for (char *w = strtok_r(list, ",", &save); w; w = strtok_r(NULL, ",", &save))
+        if (strstr(name, w)) return true;
+    return false;
+}
+
+static void draw_from(Kinds *k) {
+    for (int i = 0; k->all[i].fn; i++)
+        if (is_wanted(k->all[i].name)) k->drawn[k->n++] = k->all[i].fn;
+}
 
 /* ---- what only goroutines do -------------------------------------------------------------------- */
 
@@ -243,7 +366,7 @@ static void in_call(int mine, uint64_t r) {
 
 static void locked(int mine, uint64_t r) {
     gort_lock_thread();
-    both[r % BOTH](mine, r >> 8);
+    both.drawn[r % both.n](mine, r >> 8);
     gort_unlock_thread();
 }
 
@@ -254,8 +377,7 @@ static void stops_world(int mine, uint64_t r) {
     gort_start_world();
 }
 
-static doing *const alone[] = {in_libc, in_loop, unannounced, in_call, locked, stops_world};
-enum { ALONE = sizeof alone / sizeof alone[0] };
+static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call), KIND(locked), KIND(stops_world)}};
 
 static void start_one(void *arg) {
     int mine = get(&round_no);
@@ -263,27 +385,75 @@ static void start_one(void *arg) {
     for (;;) {
         uint64_t r = test_random(&seed) >> 4, what = r % 64;
         still(mine);
-        if (what < ALONE) alone[what](mine, r >> 8);
-        else both[what % BOTH](mine, r >> 8);
+        if (what < alone.n) alone.drawn[what](mine, r >> 8);
+        else both.drawn[what % both.n](mine, r >> 8);
         __atomic_add_fetch(&steps, 1, __ATOMIC_RELAXED);
     }
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------ */
+/* ---- plain threads ----------------------------------------------------------------------------- */
+
+static void held_here(void) {
+    if (!get(&hold)) return;
+    add(&held, 1);
+    wait_until(!get(&hold));
+    add(&held, -1);
+}
 
 static void *plain_thread(void *arg) {
     uint64_t seed = (uint64_t)(uintptr_t)arg;
-    while (!get(&quit)) {
-        if (get(&hold)) {
-            add(&held, 1);
-            wait_until(!get(&hold));
-            add(&held, -1);
-        }
+    for (; !get(&quit); held_here()) {
         uint64_t r = test_random(&seed) >> 4;
-        both[r % BOTH](0, r >> 8);
+        both.drawn[r % both.n](0, r >> 8);
         __atomic_add_fetch(&steps, 1, __ATOMIC_RELAXED);
     }
     return NULL;
+}
+
+/* One request to the live page, whose answer is read for a while. */
+static void read_page(uint64_t r) {
+    static const char *const paths[] = {"events", "trace?seconds=1&token=t", "debug/pprof/profile?seconds=1&token=t", "goroutines",
+                                        "metrics", "debug/pprof/block?seconds=1&token=t", "leaks", "debug/pprof/created"};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)get(&page_port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct timeval patience = {0, 1000 + (int)(r >> 8) % 20000};
+    char buf[2000];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_GE(fd, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (at.sin_port != 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0) {
+        int n = snprintf(buf, sizeof buf, "GET /%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", paths[r % 8], (int)ntohs(at.sin_port));
+        if (send(fd, buf, (size_t)n, MSG_NOSIGNAL) == n)
+            for (int i = 0; i < 3 && read(fd, buf, sizeof buf) > 0; i++) continue;
+    } else {
+        usleep(500);
+    }
+    close(fd);
+}
+
+static void *client(void *arg) {
+    uint64_t seed = (uint64_t)(uintptr_t)arg;
+    for (; !get(&quit); held_here()) read_page(test_random(&seed) >> 4);
+    return NULL;
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------ */
+
+static int free_port(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_EQ(bind(fd, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    close(fd);
+    return ntohs(at.sin_port);
+}
+
+/* The port may have become somebody else's meanwhile: then there is no page in this round. */
+static void open_page(void) {
+    char addr[40];
+    int port = free_port();
+    snprintf(addr, sizeof addr, "127.0.0.1:%d", port);
+    if (gort_debug_listen(addr) == 0) set(&page_port, port);
 }
 
 static int body(int argc, char **argv) {
@@ -291,6 +461,7 @@ static int body(int argc, char **argv) {
     uint64_t r = test_random(&seed) >> 4;
     CHECK_EQ(gort_id(), 1);
     int n = 1 + (int)(r % MOST);
+    if (r >> 32 & 1) open_page();
     for (int i = 0; i < n; i++) gort_go(start_one, (void *)(uintptr_t)(test_random(&seed) | 1));
     switch ((r >> 8) % 4) {
         case 0: break;
@@ -327,11 +498,73 @@ static void everything_at_rest(void) {
         CHECKF(sems[i].permits_ <= 6, "a semaphore has %lld permits", (long long)sems[i].permits_);
         sems[i].permits_ = 6;
         CHECKF(wgs[i].waiters_ == NULL, "somebody waits for a wait group after the end");
-        wgs[i] = (gort_wg){0};
+        CHECKF(wgs[i].state_ >> 32 == 0, "%d goroutines of a wait group after the end", (int)(wgs[i].state_ >> 32));
         while (gort_chan_try_recv(chans[i], &v) == 0) continue;
         gort_chan_release(chans[i]); /* fatal where somebody waits */
         chans[i] = gort_chan_new(sizeof(uint64_t), (size_t)i);
     }
+}
+
+static void new_trees(void) {
+    for (int i = 0; i < KIN; i++) {
+        gort_ctx_release(trees[i]);
+        trees[i] = gort_ctx_new(NULL);
+        tree_done[i] = gort_ctx_done(trees[i]);
+        for (int k = 0; k < LEAVES; k++) {
+            gort_ctx_release(leaves[i][k]);
+            leaves[i][k] = gort_ctx_new(k < LEAVES / 2 ? trees[i] : leaves[i][k - LEAVES / 2]);
+            leaf_done[i][k] = gort_ctx_done(leaves[i][k]);
+        }
+    }
+}
+
+static void trees_are_whole(void) {
+    for (int i = 0; i < KIN; i++) {
+        int want = gort_chan_try_recv(tree_done[i], NULL), open = 0;
+        for (int k = 0; k < LEAVES; k++) open += gort_chan_try_recv(leaf_done[i][k], NULL) != want;
+        CHECKF(open == 0, "%d of %d contexts of a tree that is %s are not", open, LEAVES, want == -EPIPE ? "cancelled" : "alive");
+    }
+    new_trees();
+}
+
+/* Done, or free; then it runs. */
+static void onces_are_free(void) {
+    for (int i = 0; i < KIN; i++) {
+        bool done = onces[i].done_;
+        CHECKF(AT_REST(onces[i].m_) == 0, "a once in state %x after the end", onces[i].m_.state_);
+        CHECKF(get(&once_ended[i]) <= done && (!done || get(&once_begun[i])), "a once that has ended is not done");
+        set(&once_begun[i], 0);
+        gort_once_do(&onces[i], runs_once, (void *)(uintptr_t)i);
+        CHECK_EQ(get(&once_begun[i]), !done);
+        onces[i] = (gort_once){0};
+        set(&once_begun[i], 0);
+        set(&once_ended[i], 0);
+    }
+}
+
+static void new_group(void) {
+    if (shared) {
+        int e = gort_group_wait(shared);
+        CHECKF(e == 0 || e == -ENOTCONN, "the group of all: %d", e);
+    }
+    set(&shared, gort_group_new(NULL, 5));
+}
+
+/* A trace that a goroutine has begun is the program's, and can be ended; then there can be another. */
+static void traces_are_free(void) {
+    int e = gort_trace_stop();
+    CHECKF(e == 0 || e == -EINVAL, "gort_trace_stop after the end: %d", e);
+    wait_until(gort_trace_start("/dev/null") == 0); /* a gort_trace_stop that was under way may finish */
+    CHECK_EQ(gort_trace_stop(), 0);
+}
+
+/* A listener, and whatever else of the unix family: goroutines of this program make no others. */
+static bool ours(int fd) {
+    struct sockaddr_storage at;
+    socklen_t len = sizeof at;
+    if (getsockname(fd, (struct sockaddr *)&at, &len) != 0 || at.ss_family != AF_UNIX) return false;
+    close(fd);
+    return true;
 }
 
 static void libc_is_free(void) {
@@ -342,25 +575,42 @@ static void libc_is_free(void) {
 }
 
 static void one_round(uint64_t *seed) {
+    static Growth growth;
     add(&round_no, 1);
     CHECK_EQ(gort_main(body, 0, (char **)(uintptr_t)(test_random(seed) | 1)), 0);
     set(&over, get(&round_no));
+    set(&page_port, 0);
     CHECK_EQ(gort_count(), 0);
     CHECK_EQ(gort_go(nothing, NULL), -ENOTCONN);
     libc_is_free();
     set(&hold, 1);
     wait_until(get(&held) == THREADS);
     everything_at_rest();
+    trees_are_whole();
+    onces_are_free();
+    traces_are_free();
+    new_group();
     gort_ctx_release(ctx);
     ctx = gort_ctx_new(NULL);
+    growth_look(&growth, 1 + THREADS + 2, ours); /* and the library's for signals and deadlines */
     set(&hold, 0);
     wait_until(get(&held) == 0);
     rounds++;
 }
 
+static int make_timers(int argc, char **argv) {
+    for (int i = 0; i < KIN; i++) timers[i] = gort_timer_new(GORT_SEC, fires, NULL);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     uint64_t seed = stress_args(argc, argv);
     pthread_t threads[THREADS];
+    growth_begin();
+    draw_from(&both);
+    draw_from(&alone);
+    CHECKF(both.n > 0, "END_KINDS=%s has nothing that plain threads do", getenv("END_KINDS"));
+    setenv("GORT_HTTP_TOKEN", "t", 1);
     null = fopen("/dev/null", "w");
     pool = gort_pool_new(NULL, NULL, NULL);
     signal(SIGUSR1, SIG_IGN);
@@ -369,9 +619,12 @@ int main(int argc, char **argv) {
         sems[i].permits_ = 6;
         CHECK_EQ(pipe(pipes[i]), 0);
     }
+    CHECK_EQ(gort_main(make_timers, 0, NULL), 0);
     ctx = gort_ctx_new(NULL);
+    new_trees();
+    new_group();
     for (int i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, plain_thread, (void *)(uintptr_t)(test_random(&seed) | 1)), 0);
+        CHECK_EQ(pthread_create(&threads[i], NULL, i < CALLERS ? plain_thread : client, (void *)(uintptr_t)(test_random(&seed) | 1)), 0);
     int64_t until = gort_now() + stress_seconds() * GORT_SEC;
     while (gort_now() < until) one_round(&seed);
     set(&quit, 1);
