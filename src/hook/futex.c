@@ -132,16 +132,20 @@ static long park_at(const Futex *f, int64_t deadline) {
     return sleeper_cancel(&w) ? 0 : -EAGAIN;
 }
 
-/* The word may change without a waker of ours. */
+/* The word may change without a waker of ours. It stays queued while it looks: a waker need not change the word. */
 static long park_and_look(const Futex *f, int64_t deadline) {
-    long r = -ETIMEDOUT;
-    for (int64_t pause = PAUSE_FIRST; r == -ETIMEDOUT; pause *= 2) {
-        if (pause > PAUSE_MOST && memory_is_private(f->word)) return park_at(f, deadline);
-        int64_t soon = after(pause > PAUSE_MOST ? pause = PAUSE_MOST : pause);
-        if (soon >= deadline) return park_at(f, deadline);
-        r = park_at(f, soon);
+    Sleeper w;
+    bool same, looks = true;
+    int64_t until = 0, pause = PAUSE_FIRST;
+    sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
+    while ((same = load_rlx(f->word) == (uint32_t)f->value) && until < deadline) {
+        if (pause > PAUSE_MOST && looks) looks = !memory_is_private(f->word);
+        until = looks ? after(pause < PAUSE_MOST ? pause : PAUSE_MOST) : deadline;
+        if (until > deadline) until = deadline;
+        if (sleeper_nap(&w, WAIT_SEMA, until)) return 0;
+        if (pause <= PAUSE_MOST) pause *= 2;
     }
-    return r == -EAGAIN ? 0 : r; /* it has changed while we waited */
+    return sleeper_cancel(&w) || !same ? 0 : -ETIMEDOUT;
 }
 
 static long wait_here(Futex *f) {

@@ -229,6 +229,7 @@ struct Sleeper {
     G *gp;
     uint32_t ticket, bits;
     bool queued, parked, hit;
+    bool naps;         /* own: a deadline that passes is not the end of its wait */
 };
 
 #define EVERY_BIT UINT32_MAX
@@ -236,6 +237,8 @@ struct Sleeper {
 void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits);
 /* Until it is hit (true) or the deadline has passed (false). It is off the queue then. */
 bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
+/* Likewise, but where the deadline has passed it is on the queue still, and hits count. */
+bool sleeper_nap(Sleeper *w, int reason, int64_t deadline);
 bool sleeper_cancel(Sleeper *w);                  /* true: it was hit already */
 uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
 INLINE bool queue_wake(const void *addr, bool all) { return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0; }

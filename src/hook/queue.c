@@ -52,27 +52,44 @@ void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits) {
     core->leave(m);
 }
 
-bool sleeper_wait(Sleeper *w, int reason, int64_t deadline) {
+/* The bucket's lock. */
+static bool end_wait(Bucket *b, Sleeper *w) {
+    w->parked = false;
+    if (w->queued && !w->naps) take_off(b, w);
+    return w->hit;
+}
+
+static bool wait_once(Sleeper *w, int reason, int64_t deadline) {
     Bucket *b = bucket_of(w->addr);
-    bool timed_out = false;
+    bool timed_out = false, hit = true;
     M *m = core->enter();
     lock_bucket(b);
     if (w->hit || (deadline != GORT_FOREVER && deadline <= gort_now())) {
-        if (w->queued) take_off(b, w);
+        hit = end_wait(b, w);
         core->unlock(&b->lock);
         core->leave(m);
-        return w->hit;
+        return hit;
     }
     w->parked = true;
     w->ticket = wait_begin(w->gp);
     m = core->park_until(m, &b->lock, reason, deadline, w->ticket, &timed_out);
     if (timed_out) {
         lock_bucket(b);
-        if (w->queued) take_off(b, w);
+        hit = end_wait(b, w);
         core->unlock(&b->lock);
     }
     core->leave(m);
-    return w->hit;
+    return hit;
+}
+
+bool sleeper_wait(Sleeper *w, int reason, int64_t deadline) {
+    w->naps = false;
+    return wait_once(w, reason, deadline);
+}
+
+bool sleeper_nap(Sleeper *w, int reason, int64_t deadline) {
+    w->naps = true;
+    return wait_once(w, reason, deadline);
 }
 
 bool sleeper_cancel(Sleeper *w) {
@@ -86,12 +103,12 @@ bool sleeper_cancel(Sleeper *w) {
 }
 
 /* The bucket's lock: hits w, which is off the queue. False: its deadline was faster. *gp: to be
- * made ready. */
+ * made ready. One that naps is awake then, and finds that it was hit. */
 static bool hit(Sleeper *w, G **gp) {
-    *gp = w->parked ? w->gp : NULL;
-    if (w->parked && !wait_claim(w->gp, w->ticket)) return false;
-    w->hit = true;
-    return true;
+    bool sleeps = w->parked && wait_claim(w->gp, w->ticket);
+    *gp = sleeps ? w->gp : NULL;
+    w->hit = sleeps || !w->parked || w->naps;
+    return w->hit;
 }
 
 /* Takes the first one for addr (NULL: any) off the queue and hits it; 0: there is none, else 1 + whether it was hit. *gp: as

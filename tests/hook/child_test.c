@@ -122,6 +122,8 @@ int __open64_2(const char *path, int flags);
     X(pthread_cond_signal, pthread_cond_signal(&same[5].cond)) X(pthread_cond_broadcast, pthread_cond_broadcast(&same[5].cond)) \
     X(sem_wait, sem_wait(&same[7].sem)) X(sem_timedwait, sem_timedwait(&same[8].sem, soon(CLOCK_REALTIME)))           \
     X(sem_clockwait, sem_clockwait(&same[8].sem, CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC))) X(sem_post, sem_post(&same[9].sem)) \
+    X(pthread_barrier_init, barrier_of_one()) X(pthread_barrier_wait, barrier_of_one())                               \
+    X(pthread_barrier_destroy, barrier_of_one())                                                                      \
     X(pthread_once, pthread_once(&once, nothing)) X(pthread_join, pthread_join(pthread_self(), NULL))                 \
     X(pthread_key_create, pthread_key_create(&key, NULL)) X(pthread_key_delete, pthread_key_delete(key))              \
     X(pthread_getspecific, pthread_getspecific(key) != NULL) X(pthread_setspecific, pthread_setspecific(key, buf))    \
@@ -140,6 +142,11 @@ int __open64_2(const char *path, int flags);
     X(tss_get, tss_get(key) != NULL) X(tss_set, tss_set(key, buf))
 
 static char room[1024];
+static int barrier_of_one(void) {
+    pthread_barrier_t b;
+    int made = pthread_barrier_init(&b, NULL, 1), waited = pthread_barrier_wait(&b);
+    return made * 100 + waited * 10 + pthread_barrier_destroy(&b);
+}
 static pthread_once_t once;
 #define FUNCTION(name, call) static void call_##name(void) { (void)!(call); }
 CALLS(FUNCTION)

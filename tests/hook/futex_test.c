@@ -161,6 +161,14 @@ static void shared(void) {
     CHECK_EQ(gort_go(shared_wait, common), 0);
     wait_for_waiting("semacquire", 1);
     gort_sleep(60 * GORT_MS);
+    for (int i = 0; i < 200; i++) { /* the word as it was, while they look now and then whether another process has changed it */
+        CHECK_EQ(gort_go(shared_wait, common), 0);
+        wait_for_waiting("semacquire", 2);
+        if (i % 8 == 0) gort_sleep(i % 5 * GORT_MS);
+        CHECK_EQ(futex(common, FUTEX_WAKE, 1, NULL, NULL, 0), 1);
+        wait_until(get(&woken) == 3 + i);
+    }
+    set(&woken, 2);
     pid_t pid = fork();
     if (pid == 0) {
         *(volatile uint32_t *)common = 1;
