@@ -6,10 +6,14 @@
  * others that fail meanwhile wait here for the process to end, so that two reports do not mix. A
  * thread that fails again while it prints (the dump itself ran into the corruption) aborts at
  * once: what was printed by then stands.
+ *
+ * In a child (fork.c) the goroutines are the parent's, and so, by vfork, is the word that says who speaks, and libc's lock in abort(): the
+ * line is all there is, and a child that shares the memory exits with status 2.
  */
 #include "fatal.h"
 #include "dump.h"
 #include "os.h"
+#include "sched.h"
 #include "split.h"
 #include "trace.h"
 
@@ -48,16 +52,24 @@ static void name_goroutine(Out *o, const char *format) {
 }
 
 /* One line in one write, whatever its length. */
-static long say(void *arg) {
-    Speech *s = arg;
+static void say_line(Speech *s, bool name) {
     char buf[512];
     Out o = {.fd = -1, .size = sizeof buf - 1, .buf = buf};
-    become_speaker();
     out_str(&o, "gort: fatal: ");
     out_vfmt(&o, s->format, s->ap);
-    name_goroutine(&o, s->format);
+    if (name) name_goroutine(&o, s->format);
     buf[o.used++] = '\n';
     write_all(2, buf, o.used);
+}
+
+static long say(void *arg) {
+    Speech *s = arg;
+    if (in_any_child()) {
+        say_line(s, false);
+        return 0;
+    }
+    become_speaker();
+    say_line(s, true);
     print_fd(2, "\n");
     dump_all_from(2, s->context);
     tracing_fatal();
@@ -67,7 +79,8 @@ static long say(void *arg) {
 static void speak(void *context, const char *format, va_list ap) {
     Speech s = {.context = context, .format = format};
     M *m = getm();
-    if (m) m->locks++; /* no preemption from here on; never given back */
+    bool child = in_any_child(); /* which may have its parent's M */
+    if (m && !child) m->locks++; /* no preemption from here on; never given back */
     va_copy(s.ap, ap);
     call_with_room(m, say, &s);
     va_end(s.ap);
@@ -85,5 +98,6 @@ NORETURN void fatal(const char *format, ...) {
     va_start(ap, format);
     speak(NULL, format, ap);
     va_end(ap);
+    if (!in_forked_child() && in_any_child()) child_exits();
     abort();
 }

@@ -4,7 +4,7 @@
  * SIGSEGV at an address in the guard below the running goroutine's stack is a stack overflow: one
  * line, the dump, then the default action. Of two at once one speaks, and the other waits for the end (fatal.c). Any other goes to the handler the program (or a
  * sanitizer) had, or to the default. SIGQUIT prints every goroutine and exits with status 2, as Go
- * does. SIGPIPE is ignored unless the program has a handler.
+ * does; a child has neither, and takes the default action. SIGPIPE is ignored unless the program has a handler.
  */
 #include "faults.h"
 #include "dump.h"
@@ -45,11 +45,17 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
         old->sa_handler(signo);
     } else {
         default_action(signo);
-        tracing_fatal();
+        if (!in_any_child()) tracing_fatal();
     }
 }
 
+/* The goroutines that a child knows are its parent's, as is the trace. */
 static void on_quit(int signo) {
+    if (in_any_child()) {
+        default_action(signo);
+        os_tgkill(os_gettid(), signo); /* when the handler has returned */
+        return;
+    }
     if (!first_to_speak()) return; /* the process ends with the report that is under way, perhaps of this thread */
     print_fd(2, "SIGQUIT: quit\n\n");
     dump_all(2);

@@ -73,10 +73,14 @@ static void after_fork(void) {
     become_child();
 }
 
-/* Not by fatal(), whose words and locks may be the parent's. */
+NORETURN void child_exits(void) {
+    for (;;) os_sys(SYS_exit_group, 2, 0, 0, 0, 0, 0);
+}
+
+/* Not by fatal(), which asks first whether this is a child. */
 NORETURN void child_ends(const char *why) {
     print_fd(2, "gort: fatal: %s\n", why);
-    for (;;) os_sys(SYS_exit_group, 2, 0, 0, 0, 0, 0);
+    child_exits();
 }
 
 void fork_watch(void) {

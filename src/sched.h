@@ -169,7 +169,8 @@ NOINLINE bool in_any_child(void); /* of whatever kind, on whatever thread. A sys
 void vfork_begin(void); /* around a vfork, by the hook; the child has the thread-locals of its maker */
 void vfork_end(void);
 extern __thread uint32_t tls_vforks;
-NORETURN void child_ends(const char *why);
+NORETURN void child_ends(const char *why); /* a line, and out */
+NORETURN void child_exits(void);
 NOINLINE void vfork_stops(M *m); /* m is asked for something, or NULL, not known yet, where tls_vforks
                                   * is not 0: returns unless this is a child that shares the memory */
 
