@@ -4,7 +4,8 @@
  * SIGSEGV at an address in the guard below the running goroutine's stack is a stack overflow: one
  * line, the dump, then the default action. Of two at once one speaks, and the other waits for the end (fatal.c). Any other goes to the handler the program (or a
  * sanitizer) had, or to the default. SIGQUIT prints every goroutine and exits with status 2, as Go
- * does; a child has neither, and takes the default action. SIGPIPE is ignored unless the program has a handler.
+ * does; a child has neither, and takes the default action. SIGPIPE is ignored unless the program has a handler,
+ * by one of ours that does nothing: unlike SIG_IGN it ends with execve, and the programs we start die of a broken pipe as ever.
  */
 #include "faults.h"
 #include "dump.h"
@@ -63,6 +64,8 @@ static void on_quit(int signo) {
     _exit(2);
 }
 
+static void on_pipe(int signo) {}
+
 static void set_quit(void) {
     struct sigaction sa = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
     sigfillset(&sa.sa_mask);
@@ -85,8 +88,8 @@ void faults_install(void) {
     sigaction(SIGPIPE, NULL, &before_pipe);
     pipe_changed = !(before_pipe.sa_flags & SA_SIGINFO) && before_pipe.sa_handler == SIG_DFL;
     if (pipe_changed) {
-        struct sigaction ignore = {.sa_handler = SIG_IGN};
-        sigaction(SIGPIPE, &ignore, NULL);
+        struct sigaction nothing = {.sa_handler = on_pipe, .sa_flags = SA_ONSTACK | SA_RESTART};
+        sigaction(SIGPIPE, &nothing, NULL);
     }
     on = true;
 }
