@@ -125,27 +125,33 @@ static COLD int replaced(int fd, int to, int flags) {
 
 static bool is_known(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL; }
 
-/* How `to` is to be ended. Where it is not for the runtime to do, its life is over; but for a child's. *life: which one has begun
- * here; 0: none. */
-INLINE int ending_of(M *m, int to, uint32_t *life) {
-    *life = 0;
-    if (m == NULL && vforked()) return CLOSE_CHILD;
-    int how = likely(!is_known(to)) ? CLOSE_BEHIND : core->may_close();
-    if (likely(how == CLOSE_BEHIND) && (unsigned)to < KINDS) *life = life_ends(to);
-    if (likely(how != CLOSE_BEHIND || !is_known(to))) return how;
-    return core->may_close(); /* somebody has begun to use it since */
-}
-
-INLINE int dup_to(M *m, int fd, int to, int flags) {
-    uint32_t life;
-    int how = ending_of(m, to, &life);
-    long r = unlikely(how == CLOSE_NOW) ? replaced(fd, to, flags) : sys(SYS_dup3, fd, to, flags, 0, 0, 0);
-    if (likely(life != 0)) life_over(to, life);
-    if (unlikely(how == CLOSE_NOW)) return (int)r;
-    if (unlikely(how == CLOSE_CHILD)) return (int)returned(r);
-    if (m) return copied(r, fd);
+/* What the kernel has said to a dup3 onto `to`. */
+INLINE int dup_result(M *m, int fd, int to, long r) {
+    if (likely(m != NULL)) return copied(r, fd);
     if (r >= 0 && (unsigned)to < KINDS) hint_forget(&fd_hints[to]);
     return (int)returned(r);
+}
+
+/* The runtime may know `to`. life: which has begun; 0: none. Where it is not for the runtime to end it, its life is over; but
+ * for a child's. */
+static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
+    int how = is_known(to) ? core->may_close() : CLOSE_BEHIND;
+    if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < KINDS) life = life_ends(to);
+    long r = how == CLOSE_NOW ? replaced(fd, to, flags) : sys(SYS_dup3, fd, to, flags, 0, 0, 0);
+    if (life != 0) life_over(to, life);
+    if (how == CLOSE_NOW) return (int)r;
+    return how == CLOSE_CHILD ? (int)returned(r) : dup_result(m, fd, to, r);
+}
+
+/* As close. */
+INLINE int dup_to(M *m, int fd, int to, int flags) {
+    if (m == NULL && vforked()) return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
+    if (unlikely((unsigned)to >= KINDS || load_rlx(&fd_hints[to].used))) return dup_known(m, fd, to, flags, 0);
+    uint32_t life = life_ends(to);
+    if (unlikely(load_rlx(&fd_hints[to].used))) return dup_known(m, fd, to, flags, life);
+    long r = sys(SYS_dup3, fd, to, flags, 0, 0, 0);
+    life_over(to, life);
+    return dup_result(m, fd, to, r);
 }
 
 HOOK int dup(int fd) { return runner(dup) ? copied(sys(SYS_dup, fd, 0, 0, 0, 0, 0), fd) : libc(dup)(fd); }
