@@ -101,6 +101,7 @@ static void forget(int fd) {
         unlock(&d->lock);
     }
     desc_born(fd);
+    desc_note_unused(fd);
     wake_list(m, &woken);
     leave(m);
 }

@@ -119,10 +119,10 @@ int desc_register(Desc *d, int fd);                /* the kernel knows it from h
  * has, `over` follows it. While it has not, the number is being closed, and no call begins on it (src/hook/hints.h). In a
  * table of the hook's; NULL: there is no hook. */
 typedef struct DescNote {
-    uint8_t used;  /* atomic */
-    uint8_t of_the_hook[15];
+    uint8_t of_the_hook[16];
     uint32_t life; /* atomic; 0: no call has begun on it yet, and nobody has closed it */
     uint32_t over; /* atomic: life - 1, but for a number that is being closed, or whose life is 0 */
+    uint8_t used;  /* atomic; taken back by the core only, with what it knows */
 } ALIGNED(32) DescNote;
 extern DescNote *desc_notes;
 #define DESC_NOTES 65536

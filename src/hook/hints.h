@@ -1,7 +1,7 @@
 /*
  * What is remembered of a descriptor. Part of inside.h; kind.c has the essay on kinds, hot.c on what is HOT.
  *
- * A Hint is 24 bytes for each number, atomic loads and stores of its parts, and nothing but hints: where
+ * A Hint is 25 bytes for each number, atomic loads and stores of its parts, and nothing but hints: where
  * one has become wrong behind our back, a call is refused by the kernel and looked at again, or a thread waits
  * for once and the monitor takes its P. So a number that is born costs one store, and one that is closed one
  * look.
@@ -41,7 +41,7 @@ enum { READING, WRITING };
 typedef struct Hint { /* half a cache line */
     union {
         struct { /* kind and mistakes: for each direction */
-            uint8_t used;        /* the core's, first of all: it knows the number (desc_note) */
+            uint8_t none;
             uint8_t flags;       /* HINT_...: of the number, for both */
             uint8_t kind[2];
             uint8_t mistakes[2]; /* how often HOT was wrong */
@@ -53,7 +53,8 @@ typedef struct Hint { /* half a cache line */
         uint32_t streak[2]; /* tries since the last that would have blocked */
         uint64_t streaks;
     };
-    uint32_t life, over; /* the core's, too (DescNote) */
+    uint32_t life, over; /* the core's (DescNote), */
+    uint8_t used;        /* too: it knows the number */
 } ALIGNED(32) Hint;
 _Static_assert(sizeof(Hint) == sizeof(DescNote) && offsetof(Hint, used) == offsetof(DescNote, used) &&
                    offsetof(Hint, life) == offsetof(DescNote, life) && offsetof(Hint, over) == offsetof(DescNote, over), "");
@@ -69,7 +70,7 @@ enum {
 #define WHAT(flags, reading, writing)                                                              \
     ((uint64_t)(flags) << 8 | (uint64_t)(reading) << 16 | (uint64_t)(writing) << 24)
 #define WHAT_PEER(fd) ((uint64_t)(fd) << 48)
-#define WHAT_COPIED (((uint64_t)1 << 48) - 1 - 0xff) /* all but peer and used */
+#define WHAT_COPIED (((uint64_t)1 << 48) - 1) /* all but peer */
 
 #define KINDS DESC_NOTES
 extern Hint fd_hints[KINDS];
