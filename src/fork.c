@@ -31,6 +31,7 @@ struct Process process;
 __thread uint32_t tls_vforks __attribute__((tls_model("initial-exec"))); /* vfork_begin without vfork_end */
 static __thread M *tls_vfork_runner __attribute__((tls_model("initial-exec")));
 static __thread uint32_t tls_vfork_locks __attribute__((tls_model("initial-exec")));
+static __thread int tls_vfork_pid __attribute__((tls_model("initial-exec")));
 
 static bool forked; /* in a child, once it is known */
 static bool watched;
@@ -98,6 +99,7 @@ void fork_watch(void) {
 void vfork_begin(void) {
     M *m = getm();
     if (tls_vforks++ != 0) return; /* a child has a child */
+    tls_vfork_pid = os_getpid();
     tls_vfork_runner = tls_runner;
     tls_runner = NULL;
     if (m == NULL) return;
@@ -105,10 +107,12 @@ void vfork_begin(void) {
     or_seq(&m->attn, ATTN_CHILD);
 }
 
-/* In the parent, when the child is gone, on the same thread: a section in between would have ended the child. */
+/* In the parent, when the child is gone, on the same thread: a section in between would have ended the child. A child with children that was killed
+ * has not counted them down: whoever was the first one begins anew. */
 void vfork_end(void) {
     M *m = getm();
-    if (--tls_vforks != 0) return;
+    if (--tls_vforks != 0 && os_getpid() != tls_vfork_pid) return;
+    tls_vforks = 0;
     tls_runner = tls_vfork_runner;
     if (m) and_seq(&m->attn, ~(uint32_t)ATTN_CHILD);
 }

@@ -158,9 +158,8 @@ static const struct Call {
 
 /* ---- children ------------------------------------------------------------------------------- */
 
-/* ASKED: the monitor has asked the goroutine to give way, and the child is asked, too. */
-enum { FORK, BARE_FORK, BARE_CLONE, ASKED_CLONE, VFORK, CLONE, BARE_VFORK, ASKED_VFORK, KINDS };
-static const char *const kinds[] = {"fork", "_Fork", "bare clone", "bare clone, asked", "vfork", "clone", "bare vfork", "bare vfork, asked"};
+enum { FORK, BARE_FORK, BARE_CLONE, VFORK, CLONE, BARE_VFORK, KINDS };
+static const char *const kinds[] = {"fork", "_Fork", "bare clone", "vfork", "clone", "bare vfork"};
 pid_t _Fork(void) __attribute__((weak)); /* glibc 2.34 */
 
 static _Noreturn __attribute__((noinline)) void child(void (*fn)(void)) {
@@ -178,7 +177,6 @@ static __attribute__((noinline)) pid_t start(int kind, void (*fn)(void)) {
     switch (kind) {
     case FORK: pid = fork(); break;
     case BARE_FORK: pid = _Fork ? _Fork() : fork(); break;
-    case ASKED_CLONE:
     case BARE_CLONE: pid = (pid_t)bare(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L); break;
     case VFORK: pid = vfork(); break;
     case CLONE: return clone(child_of_clone, clone_stack + sizeof clone_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)fn);
@@ -220,7 +218,7 @@ static void find_notes(void) {
 /* A vfork that nobody has told the hook of may change hints, which cost a look; not what the runtime knows of a number (the
  * first of 32 bytes). */
 static bool notes_same(int kind) {
-    for (size_t i = 0; notes && i < notes_size; i += kind >= BARE_VFORK ? 32 : 1)
+    for (size_t i = 0; notes && i < notes_size; i += kind == BARE_VFORK ? 32 : 1)
         if (notes[i] != notes_before[i]) return false;
     return true;
 }
@@ -271,26 +269,9 @@ typedef struct Case {
     int status;
 } Case;
 
-/* Computes until the monitor has asked it by a signal, which it does not take yet. */
-static void be_asked(void) {
-    sigset_t pending;
-    do CHECK_EQ(sigpending(&pending), 0);
-    while (!sigismember(&pending, SIGURG));
-}
-
-/* A goroutine and a plain thread; one that is asked only at 2 Ps, as it takes a slice each time. */
-static bool is_asked(int kind) { return kind == ASKED_CLONE || kind == ASKED_VFORK; }
-static int makers(int kind) { return !is_asked(kind) ? 2 : gort_maxprocs(0) == 2; }
-
 static void *run_case(void *arg) {
     Case *c = arg;
-    bool asked = is_asked(c->kind);
-    sigset_t signal;
-    sigemptyset(&signal);
-    sigaddset(&signal, SIGURG);
-    if (asked) pthread_sigmask(SIG_BLOCK, &signal, NULL), be_asked();
     pid_t pid = start(c->kind, c->call->fn);
-    if (asked) pthread_sigmask(SIG_UNBLOCK, &signal, NULL);
     CHECK_GT(pid, 0);
     while (bare(SYS_wait4, pid, &c->status, 0, NULL) < 0) {
     }
@@ -363,7 +344,7 @@ static int body(int argc, char **argv) {
     const char *only = getenv("CHILD_CALL");
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         for (int kind = 0; kind < KINDS && (only == NULL || strcmp(only, calls[i].name) == 0); kind++)
-            for (int plain = 0; plain < makers(kind); plain++) try_one(kind, &calls[i], plain);
+            for (int plain = 0; plain < 2; plain++) try_one(kind, &calls[i], plain);
     set(&stop, 1);
     CHECK_EQ(write(parked[1], "e", 1), 1);
     sem_post(&same[0].sem);
