@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +22,11 @@
 static int pipes[2];
 static int sleeper; /* atomic: the thread in the call, 0: none */
 static int sent;
+static int queue;
+static struct {
+    long type;
+    char text[1];
+} letter = {1, {'x'}};
 
 static char state_of(int tid) {
     char path[64], text[256];
@@ -42,6 +48,7 @@ static void *pesters(void *unused) {
         syscall(SYS_tgkill, getpid(), get(&sleeper), SIGURG);
     }
     CHECK_EQ(write(pipes[1], "x", 1), 1);
+    if (queue > 0) CHECK_EQ(msgsnd(queue, &letter, 1, 0), 0);
     return NULL;
 }
 
@@ -75,6 +82,31 @@ static void epolls(void) {
     close(ep);
 }
 
+/* With a mask: other code in libc. */
+static void pselects(void) {
+    struct timespec long_time = {1000, 0};
+    sigset_t none;
+    fd_set in;
+    FD_ZERO(&in);
+    FD_SET(pipes[0], &in);
+    sigemptyset(&none);
+    CHECK_EQ(pselect(pipes[0] + 1, &in, NULL, NULL, &long_time, &none), 1);
+    CHECK(FD_ISSET(pipes[0], &in));
+}
+
+static void epolls_masked(void) {
+    int ep = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = pipes[0]};
+    sigset_t none;
+    sigemptyset(&none);
+    CHECK_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, pipes[0], &e), 0);
+    CHECK_EQ(epoll_pwait(ep, &e, 1, -1, &none), 1);
+    CHECK_EQ(e.data.fd, pipes[0]);
+    close(ep);
+}
+
+static void receives(void) { CHECK_EQ(msgrcv(queue, &letter, 1, 0, 0), 1); }
+
 static void sleeps(void) {
     struct timespec ts = {0, 30000000};
     CHECK_EQ(nanosleep(&ts, NULL), 0);
@@ -107,7 +139,17 @@ static int body(int argc, char **argv) {
     CHECK_EQ(sent, SIGNALS);
     pestered(epolls);
     CHECK_EQ(sent, SIGNALS);
+    pestered(pselects);
+    CHECK_EQ(sent, SIGNALS);
+    pestered(epolls_masked);
+    CHECK_EQ(sent, SIGNALS);
     pestered(sleeps);
+    queue = msgget(IPC_PRIVATE, 0600);
+    if (queue < 0) return 0; /* a kernel without them */
+    if (queue == 0) queue = msgget(IPC_PRIVATE, 0600);
+    pestered(receives);
+    msgctl(queue, IPC_RMID, NULL);
+    CHECK_EQ(sent, SIGNALS);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "arch.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -25,16 +26,35 @@ uintptr_t arch_context_pc(void *uc) { return (uintptr_t)((ucontext_t *)uc)->uc_m
 uintptr_t arch_context_sp(void *uc) { return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RSP]; }
 uintptr_t arch_context_fp(void *uc) { return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RBP]; }
 
+/* `mov disp8(%rsp), %reg`, of another register than rax: its length; 0: it is something else. */
+static int load_length(const unsigned char *at) {
+    int rex = (at[0] & 0xf0) == 0x40;
+    const unsigned char *op = at + rex;
+    bool from_stack = op[0] == 0x8b && (op[1] & 0xc7) == 0x44 && op[2] == 0x24;
+    bool into_rax = (op[1] & 0x38) == 0 && !(rex && (at[0] & 4));
+    return from_stack && !into_rax ? rex + 4 : 0;
+}
+
+/* `mov $nr, %eax`, and nothing but arguments that are loaded from the stack up to `call`. With a REX prefix whose B is set it would be
+ * r8d that is loaded. */
+static bool loads_number(const unsigned char *at, const unsigned char *call) {
+    if (at[0] != 0xb8 || (at[-1] & 0xf1) == 0x41 || at[3] != 0 || at[4] != 0) return false;
+    int n = 1;
+    for (at += 5; at < call && n > 0; at += n) n = load_length(at);
+    return at == call;
+}
+
+/* The number of the call has to come from the code: rax is the result, rcx and r11 are the kernel's. */
+#define LOADS_MOST 15 /* bytes */
 void arch_repair_eintr(void *uc) {
     greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
     if (r[REG_RAX] != -EINTR) return;
-    const unsigned char *pc = (const unsigned char *)r[REG_RIP];
-    if (pc[-2] != 0x0f || pc[-1] != 0x05) return; /* syscall */
-    /* The number was loaded by `mov $nr, %eax` just before, or it is still known: rcx and r11
-     * are the kernel's, so the number has to come from the code. */
-    if (pc[-7] != 0xb8) return;
+    const unsigned char *call = (const unsigned char *)r[REG_RIP] - 2, *at = call - 5;
+    if (call[0] != 0x0f || call[1] != 0x05) return; /* syscall */
+    while (!loads_number(at, call))
+        if (--at < call - 5 - LOADS_MOST) return;
     int nr;
-    memcpy(&nr, pc - 6, sizeof nr);
+    memcpy(&nr, at + 1, sizeof nr);
     if (nr == SYS_close) return; /* the descriptor is gone, its number may be another's by now */
-    r[REG_RIP] = (greg_t)(pc - 7);
+    r[REG_RIP] = (greg_t)at;
 }
