@@ -13,7 +13,7 @@
  *   3  inlibc_left() does there what the handler would have done, and gives the true return address
  *
  * A callback (of qsort, of dl_iterate_phdr) runs on as part of libc's call. Whoever still stands in it after PATIENCE signals
- * is stopped where it stands.
+ * is stopped where it stands, with the lock that libc may hold around it (gort_go(3) says so).
  *
  * What a lock of another library is worth, only that library knows: the rule is for libc, the loader and whatever may stand in
  * for malloc, told by their names. Not for the C++ runtime: an exception on its way reads the return addresses of the stack.
@@ -24,6 +24,7 @@
  * trap_at and trap_ret are in the record of the stack, since that is what the trap belongs to. A trap that was jumped over
  * (longjmp) leaves them behind: they count only while trap_at is the way out of libc.
  */
+#include "base.h" /* first: _GNU_SOURCE */
 #include "inlibc.h"
 #include "modules.h"
 #include "preempt.h"
@@ -32,11 +33,27 @@
 #include "stack.h"
 #include "unwind.h"
 
+#include <link.h>
+
+#ifdef ARCH_RETURN_TRAP
+#define ARCH_TRAPS true
+#else
+#define ARCH_TRAPS false
+#endif
+
 #define PATIENCE 40 /* signals; the pause between two grows to milliseconds (world.c, init.c) */
 
 static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 
+/* The loader's function behind calls that are bound when first made. It does not return: it jumps to the function that was called, with the
+ * return address of that, and a trap there would stand in the way of an exception which that function throws. It holds no
+ * lock itself: who is inside leaves where what it calls returns to it. */
+static struct {
+    uintptr_t lo, hi; /* before the first goroutine runs */
+} resolver;
+
 static bool is_libc(uintptr_t pc) {
+    if (pc >= resolver.lo && pc < resolver.hi) return false;
     static const char *const names[] = {"libc.",       "libc-",       "ld-",     "libpthread", "libdl.", "libjemalloc",
                                         "libtcmalloc", "libmimalloc", "libasan", "liblsan",    "libubsan"};
     Module *mod = module_of(pc);
@@ -51,8 +68,30 @@ static uintptr_t keepers[11];
 static uint32_t nkeepers;
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
+
+static bool is_loader(uintptr_t pc) {
+    Module *mod = module_of(pc);
+    return mod && begins(module_name(mod), "ld-");
+}
+
+/* The third word of the table that a module's calls go through, where it binds them late (System V ABI, x86-64). */
+static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) {
+    const Elf64_Dyn *d = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    while (d && d->d_tag != DT_NULL && d->d_tag != DT_PLTGOT) d++;
+    if (d == NULL || d->d_tag == DT_NULL) return 0;
+    uintptr_t table = d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr;
+    uintptr_t at = ((const uintptr_t *)table)[2], start, size;
+    if (!is_loader(at) || !cfi_function(at, &start, &size)) return 0;
+    resolver.lo = start;
+    resolver.hi = start + size;
+    return 1;
+}
 
 void inlibc_start(void) {
+    if (ARCH_TRAPS && resolver.lo == 0 && dl_iterate_phdr) dl_iterate_phdr(look_for_resolver, NULL);
     static const char *const names[] = {"setjmp", "_setjmp", "__sigsetjmp", "getcontext", "swapcontext", "setcontext",
                                         "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "vfork"};
     if (nkeepers || dlsym == NULL) return;
@@ -65,6 +104,7 @@ void inlibc_start(void) {
 static bool keeps_its_return(uintptr_t pc) {
     uintptr_t start, size;
     if (nkeepers == 0 || !cfi_function(pc, &start, &size)) return true;
+    if (resolver.lo == 0 && is_loader(pc)) return true; /* it may be that function */
     for (uint32_t i = 0; i < nkeepers; i++)
         if (keepers[i] >= start && keepers[i] < start + size) return true;
     return false;

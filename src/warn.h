@@ -13,6 +13,7 @@ enum {
     WARN_DEADLOCK, /* it is not known which threads there are */
     WARN_GUARD,    /* a stack without a guard region */
     WARN_BLIND,    /* it is not known whether a thread computes or sleeps */
+    WARN_STAYS,    /* a goroutine that does not stop with its runtime */
     WARNINGS
 };
 
