@@ -99,6 +99,11 @@ UNUSED_HERE(stack_put);
 UNUSED_HERE(trace_put_block);
 UNUSED_HERE(trace_put_start);
 UNUSED_HERE(values_end);
+UNUSED_HERE(group_member_abandon);
+UNUSED_HERE(group_member_run);
+UNUSED_HERE(warn_once);
+UNUSED_HERE(wg_member_abandon);
+UNUSED_HERE(wg_member_run);
 UNUSED_HERE(wakep);
 UNUSED_HERE(work_waits);
 
@@ -221,6 +226,7 @@ static const struct Scene {
     {"inside a blocking call one is made ready", makes_ready, ends, true},
 };
 static const struct Scene *scene;
+static Stack stack; /* of the goroutine inside gort_blocking */
 
 static void model_resumes(int i) { tls_m = &ms[i]; }
 
@@ -232,7 +238,8 @@ static void model_reset(void) {
     gs[1] = (G){.flags = GF_THREAD, .futex = scene->section == slept || scene->section == slept_and_starts};
     ms[0].curg = &gs[1];
     if (scene->blocking) {
-        gs[1] = (G){.id = 1, .status = G_SYSCALL, .m = &ms[0]};
+        gs[1] = (G){.id = 1, .status = G_SYSCALL, .m = &ms[0], .stack = &stack};
+        stack = (Stack){0};
         ms[0].plain = false;
         ms[0].locks = ms[0].rest = 1;
     }
