@@ -74,7 +74,10 @@ long hook_move(const HookMove *v) {
 static bool polls(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
     struct timespec none = {0, 0};
-    return sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0) != 0;
+    long r;
+    do r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
+    while (r == -EINTR); /* a signal is on its way */
+    return r != 0;
 }
 
 /* With a number of its own for the file, taken while the entry counts the call: a close need not wait, nor hold the

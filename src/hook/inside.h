@@ -200,14 +200,20 @@ INLINE long result(const Stay *s, long r) {
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/* poll(2) without waiting: a count, or -errno. */
-INLINE long poll_many(struct pollfd *fds, unsigned long n) {
+/* poll(2) without waiting: a count, or -errno. A signal that is on its way makes it EINTR all the same. */
+INLINE long poll_once(struct pollfd *fds, unsigned long n) {
 #ifdef SYS_poll
     return sys(SYS_poll, fds, n, 0, 0, 0, 0);
 #else
     struct timespec none = {0, 0};
     return sys(SYS_ppoll, fds, n, &none, NULL, 0, 0);
 #endif
+}
+INLINE long poll_many(struct pollfd *fds, unsigned long n) {
+    long r;
+    do r = poll_once(fds, n);
+    while (unlikely(r == -EINTR));
+    return r;
 }
 long poll_now(int fd, short events);
 COLD int close_known(int fd); /* fd.c: by gort_close, where that can be */

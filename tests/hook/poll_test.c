@@ -1,5 +1,7 @@
 /* poll, ppoll, select, pselect, epoll_wait. */
 #include "hook.h"
+#include <sys/un.h>
+#include <time.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 
@@ -41,9 +43,47 @@ static void waiter(void *arg) {
     add(&done, 1);
 }
 
+/* A signal of the program's, every 20 us: a poll that does not wait is EINTR for it, too. */
+static void on_tick(int sig) {}
+static timer_t ticks(void) {
+    struct sigevent to = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2, ._sigev_un._tid = (int)syscall(SYS_gettid)};
+    struct itimerspec often = {{0, 20000}, {0, 20000}};
+    timer_t t;
+    CHECK_EQ(timer_create(CLOCK_MONOTONIC, &to, &t), 0);
+    CHECK_EQ(timer_settime(t, 0, &often, NULL), 0);
+    return t;
+}
+/* Accepts where nobody connects: it has to wait without a thread, and be woken by the close. */
+static void accepts(void *listener) {
+    for (int i = 0; i < 300; i++) { /* the first look is what counts */
+        struct pollfd f = {.fd = (int)(intptr_t)listener, .events = POLLIN};
+        CHECK_EQ(poll(&f, 1, 0), 0);
+    }
+    CHECK_FAILS(accept((int)(intptr_t)listener, NULL, NULL), EBADF);
+    add(&done, 1);
+}
+static void interrupted(void) {
+    struct sigaction sa = {.sa_handler = on_tick, .sa_flags = SA_RESTART | SA_ONSTACK};
+    CHECK_EQ(sigaction(SIGUSR2, &sa, NULL), 0);
+    timer_t t = ticks();
+    for (int i = 0; i < 300; i++) {
+        struct sockaddr_un un = {.sun_family = AF_UNIX};
+        int l = socket(AF_UNIX, SOCK_STREAM, 0);
+        CHECK_EQ(bind(l, (void *)&un, sizeof(sa_family_t)), 0); /* a name that the kernel chooses */
+        CHECK_EQ(listen(l, 1), 0);
+        CHECK_EQ(gort_go(accepts, (void *)(intptr_t)l), 0);
+        wait_for_waiting("IO wait", 1);
+        CHECK_EQ(close(l), 0);
+        wait_until(get(&done) == i + 1);
+    }
+    CHECK_EQ(timer_delete(t), 0);
+    set(&done, 0);
+}
+
 static int run(int argc, char **argv) {
     int p[2];
     CHECK_EQ(pipe(p), 0);
+    interrupted();
     for (int way = 0; way < WAYS; way++) {
         int64_t from = gort_now();
         CHECK_EQ(readable(way, p[0], 0), 0);
