@@ -293,7 +293,7 @@ static bool intact(const Stranger *s) {
 typedef struct Caller {
     Subject s;
     long result;
-    int err, over;
+    int err, over, tid; /* tid: of the thread on which it calls; 0: not yet */
     char *buf;
 } Caller;
 typedef long call_fn(Caller *c);
@@ -381,6 +381,7 @@ static const struct {
 static void caller_run(void *arg) {
     Caller *c = arg;
     int i = (int)c->result;
+    set(&c->tid, (int)syscall(SYS_gettid));
     long r = calls[i].call(c);
     c->result = r;
     c->err = r < 0 ? errno : 0;
@@ -437,11 +438,25 @@ static void close_at(Closing *c, int place) {
 
 static bool parked(void) { return waiting_for("IO wait") + waiting_for("sleep") > 0; }
 
+/* Its thread is in a system call on the number. */
+static bool in_kernel(Caller *c) {
+    char path[64], text[64] = "";
+    unsigned long first;
+    long nr;
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", get(&c->tid));
+    int fd = (int)RAW(openat, AT_FDCWD, path, O_RDONLY);
+    if (fd < 0) return false;
+    RAW(read, fd, text, sizeof text - 1);
+    RAW(close, fd);
+    return sscanf(text, "%ld %lx", &nr, &first) == 2 && first == (unsigned long)c->s.fd;
+}
+
 /* Until the caller waits: in the poller, or, as some do on some kernels, in the kernel. */
 static void until_it_waits(Caller *c, int call, bool eager) {
-    for (int i = 0; i < 100 && !get(&c->over); i++) {
+    wait_until(get(&c->tid) != 0);
+    for (int i = 0; i < 200 && !get(&c->over); i++) {
         if (eager && !c->s.full && unread(c->s.peer) > 0) return;
-        if (!eager && parked()) return;
+        if (!eager && (parked() || (i > 20 && in_kernel(c)))) return;
         if (i > 20) gort_sleep(GORT_MS);
         else gort_yield();
         if (i > 40 && calls[call].flags & ON_THREAD) return;
