@@ -69,6 +69,8 @@ int64_t os_thread_cpu(int clock) {
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
 
+#define REFUSED_NAP (500 * GORT_US) /* a filter does not let futex(2) through: nobody is woken, who waits looks now and then */
+
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     struct timespec ts, *until = NULL;
     if (deadline != GORT_FOREVER) {
@@ -81,6 +83,7 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     /* WAIT_BITSET takes an absolute monotonic deadline; -EINTR and -EAGAIN are the caller's loop. */
     long r = sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
                  FUTEX_BITSET_MATCH_ANY);
+    if (unlikely(r == -ENOSYS || r == -EPERM)) os_nap(REFUSED_NAP); /* the caller looks again */
     return r == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 

@@ -4,13 +4,13 @@
 #
 #   CALLS="membarrier futex"  only these system calls, and no limits
 #
-# Left out: what ends a process or a handler, and what a word on stderr takes.
+# Left out: what ends a process or a handler, what a word on stderr takes, and rseq, without which libc ends the process.
 set -u
 program=$WORK/scarce
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer needs all of it for itself'; exit 77; }
 $CC -O1 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-format-truncation -fno-omit-frame-pointer \
     -pthread -Iinclude tests/scarce/scarce.c "$OUT/libgort.a" -o "$program" || exit 1
-left_out=' exit exit_group rt_sigreturn write restart_syscall execve '
+left_out=' exit exit_group rt_sigreturn write restart_syscall execve rseq '
 printf '#include <sys/syscall.h>\n' | $CC -E -dM - | sed -n 's/^#define SYS_\([a-z0-9_]*\) .*/\1/p' | sort >"$WORK/names"
 nr() { printf '#include <sys/syscall.h>\nNR SYS_%s\n' "$1" | $CC -E -P - | sed -n 's/^NR //p'; }
 failed=0
