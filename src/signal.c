@@ -194,9 +194,14 @@ static int watch(gort_chan *ch, int signo) {
     return r;
 }
 
+/* A handler that only counts would return to the faulting instruction for ever. */
+static bool is_fault(int signo) {
+    return signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL;
+}
+
 static bool may_watch(int signo) {
-    return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP &&
-           signo != SIGURG && signo != SIGSEGV && signo != settings.preempt_signal;
+    return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP && signo != SIGURG &&
+           !is_fault(signo) && signo != settings.preempt_signal;
 }
 
 EXPORT int gort_signal_notify(gort_chan *ints, int signo) {

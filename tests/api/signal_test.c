@@ -17,7 +17,7 @@ static void bad_arguments(void) {
     gort_chan *ints = gort_chan_new(sizeof(int), 1), *longs = gort_chan_new(sizeof(long), 1);
     CHECK_EQ(gort_signal_notify(longs, SIGUSR1), -EINVAL);
     CHECK_EQ(gort_signal_notify(NULL, SIGUSR1), -EINVAL);
-    int bad[] = {SIGKILL, SIGSTOP, SIGURG, SIGSEGV, 0, -1, 65, 1000};
+    int bad[] = {SIGKILL, SIGSTOP, SIGURG, SIGSEGV, SIGBUS, SIGFPE, SIGILL, 0, -1, 65, 1000};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK_EQ(gort_signal_notify(ints, bad[i]), -EINVAL);
     CHECK_EQ(gort_signal_stop(ints), 0); /* it watches nothing */
