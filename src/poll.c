@@ -224,6 +224,7 @@ int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
     Watch few[FEW];
     Poll p = {.fds = fds, .n = n, .watch = few};
     if (n > 1 << 24) return -EINVAL;
+    if (n > 0 && fds == NULL) return -EFAULT;
     if (n > FEW) {
         int saved = *gort_errno_location();
         p.watch = sysfault_alloc() ? NULL : malloc(n * sizeof(Watch));

@@ -19,6 +19,8 @@ static void test_now(void) {
     CHECK_EQ(gort_poll(f, 1, 5), 0);
     CHECK_GE(gort_now() - start, 5 * GORT_MS);
     CHECK_EQ(gort_poll(NULL, 0, 1), 0);
+    CHECK_EQ(gort_poll(NULL, 3, 0), -EFAULT);
+    CHECK_EQ(gort_poll(NULL, 100, -1), -EFAULT);
 }
 
 static void writer(void *arg) {
