@@ -355,6 +355,8 @@ EXPORT int gort_maxprocs(int n) {
     CHILD_RETURNS(-ENOTCONN);
     if (!load_rlx(&sched.running)) return -ENOTCONN;
     M *m = enter();
+    const char *why = n < 1 || m->plain ? NULL : unfinished(m);
+    if (why) fatal("gort_maxprocs %s", why); /* whatever the number is: the same misuse */
     int old = (int)load_rlx(&sched.procs);
     if (n > MAX_PROCS) n = MAX_PROCS;
     if (n >= 1) store_rlx(&sched.procs_fixed, 1);
@@ -363,7 +365,5 @@ EXPORT int gort_maxprocs(int n) {
         return old;
     }
     if (m->plain) return maxprocs_from_thread(m, n); /* only a goroutine can stop the world */
-    const char *why = unfinished(m);
-    if (why) fatal("gort_maxprocs %s", why);
     return change_procs(m, n);
 }
