@@ -276,7 +276,7 @@ void collect_look(M *m, int64_t now) {
     if (now < collect_due()) return;
     own.since = now;
     add_rlx(&sched.other.forced_collections, 1); /* before it can be seen to have happened */
-    go_start(m, NULL, force, NULL, NULL, 0, (uintptr_t)force);
+    go_start(m, NULL, force, NULL, NULL, 0, (uintptr_t)force + 1);
 }
 
 int64_t collect_due(void) {

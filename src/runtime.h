@@ -98,7 +98,7 @@ struct G {
     uint32_t futex;   /* GF_THREAD: 1 once it was made ready */
     uint32_t parent;  /* low bits of the creator's id */
     void *waiting;    /* its first Sudog (chan.h), or its Sleeper with the lowest bit set (sema.h) */
-    uintptr_t created_at; /* return address of the call that started it */
+    uintptr_t created_at; /* return address of the call that started it; without one, 1 behind a function's */
     void *spare;
 } ALIGNED(CACHE_LINE);
 _Static_assert(sizeof(G) == 128, "two cache lines, and a parked goroutine must fit in 4.6 KB");

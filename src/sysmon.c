@@ -264,7 +264,7 @@ static void follow_quota(int64_t now) {
     mon.quota_at = now;
     int n = env_default_procs();
     if (n > 0 && n != (int)load_rlx(&sched.procs))
-        go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0, (uintptr_t)apply_quota);
+        go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0, (uintptr_t)apply_quota + 1);
 }
 
 /* One that the poller cannot watch is none: nobody could tell whether it is still ours. */

@@ -162,7 +162,7 @@ static int64_t next_tick(const gort_timer *t, int64_t now) {
 
 /* What a timer is for. In the scheduler; 0 or -ENOMEM. */
 static int act(M *m, gort_timer *t, int64_t now) {
-    if (t->ch == NULL) return go_start(m, NULL, t->fn, t->arg, NULL, 0, (uintptr_t)t->fn);
+    if (t->ch == NULL) return go_start(m, NULL, t->fn, t->arg, NULL, 0, (uintptr_t)t->fn + 1);
     gort_chan_try_send(t->ch, &now); /* full: the receiver is slow, the tick is dropped */
     return 0;
 }

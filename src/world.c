@@ -325,7 +325,7 @@ static int maxprocs_from_thread(M *m, int n) {
     r.next = requests.first;
     requests.first = &r;
     unlock(&requests.lock);
-    int e = go_start(m, NULL, resize_for_thread, &r, NULL, 0, (uintptr_t)gort_maxprocs);
+    int e = go_start(m, NULL, resize_for_thread, &r, NULL, 0, (uintptr_t)gort_maxprocs + 1);
     if (e == 0 || !request_remove(&r)) m = park(m, NULL, WAIT_STOP_WORLD);
     leave(m);
     return e < 0 ? e : r.result;
