@@ -146,12 +146,21 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
     return same ? n : 0;
 }
 
-void backtrace_print(Out *o, const uintptr_t *pcs, int n) {
-    for (int i = 0; i < n; i++) {
+static void print_frames(Out *o, const uintptr_t *pcs, int first, int n) {
+    for (int i = first; i < n; i++) {
         out_fmt(o, "  0x%016lx ", (unsigned long)pcs[i]);
         symbol_print(o, i == 0 ? pcs[i] : pcs[i] - 1);
         out_str(o, "\n");
     }
+}
+
+void backtrace_print(Out *o, const uintptr_t *pcs, int n) { print_frames(o, pcs, 0, n); }
+
+/* The frame that returns to `from`; the innermost where there is none, as on a stack of the runtime's. */
+static int frame_of(const uintptr_t *pcs, int n, uintptr_t from) {
+    for (int i = 0; from && i < n; i++)
+        if (pcs[i] == from) return i;
+    return 0;
 }
 
 static void print_creator(Out *o, G *gp) {
@@ -177,12 +186,12 @@ static void print_head(Out *o, G *gp, uint32_t status) {
     out_str(o, "]:\n");
 }
 
-void dump_g(Out *o, G *gp, void *context) {
+static void dump_g_from(Out *o, G *gp, void *context, uintptr_t from) {
     uintptr_t pcs[FRAMES];
     uint32_t status = load_acq(&gp->status);
     print_head(o, gp, status);
     int n = backtrace_g(gp, context, pcs, FRAMES);
-    if (n > 0) backtrace_print(o, pcs, n);
+    if (n > 0) print_frames(o, pcs, frame_of(pcs, n, from), n);
     else if (status == G_RUNNING) out_str(o, "  (running on another thread)\n");
     else if (gp->sp == NULL && gp->fn) {
         out_str(o, "  (has not run yet) ");
@@ -193,9 +202,10 @@ void dump_g(Out *o, G *gp, void *context) {
     out_str(o, "\n");
 }
 
+void dump_g(Out *o, G *gp, void *context) { dump_g_from(o, gp, context, 0); }
+
 typedef struct Walk {
     Out *out;
-    void *context;
     G *first; /* printed already: the one that failed stands first, as in Go */
 } Walk;
 
@@ -209,13 +219,13 @@ static void dump_one(G *gp, void *arg) {
     if (gp != w->first && listed(gp)) dump_g(w->out, gp, NULL);
 }
 
-void dump_all_from(int fd, void *context) {
+void dump_all_from(int fd, uintptr_t from) {
     char buf[2048];
     Out o = OUT(fd, buf);
     M *m = getm();
-    Walk w = {.out = &o, .context = context};
+    Walk w = {.out = &o};
     if (m && m->curg && listed(m->curg)) w.first = m->curg;
-    if (w.first) dump_g(&o, w.first, context);
+    if (w.first) dump_g_from(&o, w.first, NULL, from);
     each_g(dump_one, &w);
     out_flush(&o);
 }
@@ -225,8 +235,8 @@ void dump_to(Out *o) {
     each_g(dump_one, &w);
 }
 
-void dump_all(int fd) { dump_all_from(fd, NULL); }
+void dump_all(int fd) { dump_all_from(fd, 0); }
 
 EXPORT void gort_dump(int fd) {
-    if (!in_forked_child()) dump_all(fd);
+    if (!in_forked_child()) dump_all_from(fd, (uintptr_t)__builtin_return_address(0));
 }

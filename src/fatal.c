@@ -34,7 +34,7 @@ static void become_speaker(void) {
 }
 
 typedef struct Speech {
-    void *context;
+    uintptr_t from; /* where fatal was called */
     const char *format;
     va_list ap;
 } Speech;
@@ -71,13 +71,13 @@ static long say(void *arg) {
     become_speaker();
     say_line(s, true);
     print_fd(2, "\n");
-    dump_all_from(2, s->context);
+    dump_all_from(2, s->from);
     tracing_fatal();
     return 0;
 }
 
-static void speak(void *context, const char *format, va_list ap) {
-    Speech s = {.context = context, .format = format};
+static void speak(uintptr_t from, const char *format, va_list ap) {
+    Speech s = {.from = from, .format = format};
     M *m = getm();
     bool child = in_any_child(); /* which may have its parent's M */
     if (m && !child) m->locks++; /* no preemption from here on; never given back */
@@ -86,17 +86,17 @@ static void speak(void *context, const char *format, va_list ap) {
     va_end(s.ap);
 }
 
-void fatal_report(void *context, const char *format, ...) {
+void fatal_report(const char *format, ...) {
     va_list ap;
     va_start(ap, format);
-    speak(context, format, ap);
+    speak((uintptr_t)__builtin_return_address(0), format, ap);
     va_end(ap);
 }
 
 NORETURN void fatal(const char *format, ...) {
     va_list ap;
     va_start(ap, format);
-    speak(NULL, format, ap);
+    speak((uintptr_t)__builtin_return_address(0), format, ap);
     va_end(ap);
     if (!in_forked_child() && in_any_child()) child_exits();
     abort();
