@@ -10,8 +10,11 @@
  * use the barrier than it counts. That one is PTHREAD_BARRIER_SERIAL_THREAD; then it wakes all, by released() and a futex.
  *
  * The barrier may be destroyed, and its memory be another's, as soon as one has come back. So all who are inside are counted until they have
- * looked at it for the last time, and destroy waits for them. Goroutines are counted with their runtime: those of one that
- * has ended never leave.
+ * looked at it for the last time, and destroy waits for them.
+ *
+ * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back (exit_hook.h), so that the round needs
+ * another one, as if it had not come. Threads that wait beside it wait on. One that has completed a round wakes the threads
+ * in the section in which it did so.
  */
 #include "inside.h"
 
@@ -24,8 +27,7 @@ typedef struct Barrier {
         uint64_t word;
         uint32_t half[2]; /* arrived, round */
     };
-    uint64_t goroutines; /* atomic: runtime << 32 | inside */
-    uint32_t threads;    /* atomic: inside */
+    uint32_t inside; /* atomic */
     uint32_t count;
     uint64_t mark;
 } Barrier;
@@ -52,72 +54,73 @@ HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier, const pthread
     return 0;
 }
 
-/* ---- who is inside ------------------------------------------------------------------------------ */
-
-/* life: the runtime of a goroutine; 0: a thread. */
-static void enters(Barrier *b, uint32_t life) {
-    if (life == 0) {
-        add_seq(&b->threads, 1);
-        return;
-    }
-    uint64_t was = load_rlx(&b->goroutines), mine = (uint64_t)life << 32;
-    while (!cas_seq(&b->goroutines, &was, was >> 32 == life ? was + 1 : mine + 1)) {}
-}
-/* The last look: destroy may be waiting for it. */
-static void leaves(Barrier *b, uint32_t life) {
-    if (life == 0) sub_seq(&b->threads, 1);
-    else sub_seq(&b->goroutines, 1);
-}
-static bool is_empty(Barrier *b) {
-    uint64_t goroutines = load_acq(&b->goroutines);
-    return load_acq(&b->threads) == 0 && ((uint32_t)goroutines == 0 || goroutines >> 32 != core->life());
-}
-
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
-/* Which round it is that the caller waits for; *last: it has completed it. */
-static uint32_t arrive(Barrier *b, bool *last) {
+typedef struct Arrival {
+    ExitHook hook;
+    Barrier *b;
+    uint32_t round; /* what it waits for the end of */
+    bool last;      /* it has completed it */
+} Arrival;
+
+static void arrive(Arrival *a) {
+    Barrier *b = a->b;
+    add_seq(&b->inside, 1);
     uint64_t was = load_rlx(&b->word), next;
     do {
-        *last = (uint32_t)was + 1 == b->count;
-        next = *last ? ((was >> 32) + 1) << 32 : was + 1;
+        a->last = (uint32_t)was + 1 == b->count;
+        next = a->last ? ((was >> 32) + 1) << 32 : was + 1;
     } while (!cas_seq(&b->word, &was, next));
-    return (uint32_t)(was >> 32);
+    a->round = (uint32_t)(was >> 32);
+    if (a->last) sys(SYS_futex, &b->half[1], FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+/* The last look: destroy may be waiting for it. */
+static void depart(Arrival *a) { sub_seq(&a->b->inside, 1); }
+/* Its goroutine will not come back. */
+static void take_back(ExitHook *h) {
+    Arrival *a = container_of(h, Arrival, hook);
+    uint64_t was = load_rlx(&a->b->word);
+    while ((uint32_t)(was >> 32) == a->round && !cas_seq(&a->b->word, &was, was - 1)) {}
+    depart(a);
 }
 static bool is_over(Barrier *b, uint32_t round) { return load_acq(&b->half[1]) != round; }
 
-static void wait_goroutine(Barrier *b, uint32_t round) {
-    Stay s;
-    stay(&s);
+static void wait_parked(Barrier *b, uint32_t round) {
     while (!is_over(b, round)) {
         Sleeper w;
         sleeper_queue(&w, b, EVERY_BIT); /* then the last look: against released(), as in wait_for */
         if (is_over(b, round)) sleeper_cancel(&w);
         else sleeper_wait(&w, WAIT_SEMA, GORT_FOREVER);
     }
+}
+static void wait_goroutine(Arrival *a) {
+    Stay s;
+    stay(&s);
+    M *m = core->enter();
+    arrive(a);
+    exit_hook_push(self(m), &a->hook);
+    core->leave(m);
+    if (a->last) released(a->b, true);
+    else wait_parked(a->b, a->round);
+    m = core->enter();
+    exit_hook_pop(self(m), &a->hook);
+    depart(a);
+    core->leave(m);
     stay_end(&s);
 }
-static void wait_thread(Barrier *b, uint32_t round) {
-    while (!is_over(b, round)) sys(SYS_futex, &b->half[1], FUTEX_WAIT_PRIVATE, round, NULL, NULL, 0);
+static void wait_thread(Arrival *a) {
+    arrive(a);
+    if (a->last) released(a->b, true);
+    while (!is_over(a->b, a->round)) sys(SYS_futex, &a->b->half[1], FUTEX_WAIT_PRIVATE, a->round, NULL, NULL, 0);
+    depart(a);
 }
 
 HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
-    Barrier *b = ours(barrier);
-    if (b == NULL) return libc(pthread_barrier_wait)(barrier);
-    bool last;
-    uint32_t life = here() ? core->life() : 0;
-    enters(b, life);
-    uint32_t round = arrive(b, &last);
-    if (last) {
-        released(b, true);
-        sys(SYS_futex, &b->half[1], FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-    } else if (life != 0) {
-        wait_goroutine(b, round);
-    } else {
-        wait_thread(b, round);
-    }
-    leaves(b, life);
-    return last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+    Arrival a = {.hook = {.abandon = take_back}, .b = ours(barrier)};
+    if (a.b == NULL) return libc(pthread_barrier_wait)(barrier);
+    if (here()) wait_goroutine(&a);
+    else wait_thread(&a);
+    return a.last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------ */
@@ -138,7 +141,7 @@ HOOK int pthread_barrier_destroy(pthread_barrier_t *barrier) {
     Barrier *b = ours(barrier);
     if (b == NULL) return libc(pthread_barrier_destroy)(barrier);
     if (load_rlx(&b->half[0]) != 0) return EBUSY; /* somebody waits for others */
-    while (!is_empty(b)) rest();
+    while (load_acq(&b->inside) != 0) rest();
     b->mark = 0;
     return 0;
 }

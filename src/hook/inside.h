@@ -28,6 +28,7 @@
 
 #include "../base.h" /* first: it asks libc for everything */
 #include "../deadline.h"
+#include "../exit_hook.h"
 #include "../hook.h"
 #include "../stack.h"
 
