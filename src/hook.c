@@ -134,6 +134,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .unlock = unlock_,
         .park_until = park_until,
         .ready = ready,
+        .guarded = arch_call_guarded,
         .stay_begin = soft_begin,
         .stay_end = soft_end,
         .attach = attach,

@@ -2,85 +2,103 @@
  * pthread_once and pthread_join.
  *
  * An init routine may park. Another goroutine that comes meanwhile must not wait in libc, on the
- * very thread the first one has to come back to: goroutines that run an init routine are noted
- * here, and the others park until that note is gone. A routine that a plain thread runs is waited
- * for in libc.
+ * very thread the first one has to come back to: it parks until the routine is over. A routine that a plain thread runs is waited for
+ * likewise, by a look now and then (queue.c).
+ *
+ * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc has in it: 0, not yet; 2, done; else the
+ * number of forks that led to this process times 4, plus 1: in progress. A word that is in progress in another process
+ * (this one was forked meanwhile) counts as not yet. So a goroutine takes the word itself, in a section, and brings it to its end in a section: to "done", or where
+ * the routine does not return (an exception, gort_exit, the end of the runtime: exit_hook.h) back to "not yet", as libc
+ * does where it is cancelled. What "in progress" is, libc tells: by a once of ours.
  */
 #include "inside.h"
 
-typedef struct Running {
-    struct Running *next;
-    pthread_once_t *once;
-} Running;
+#include <linux/futex.h>
+
+#ifndef __GLIBC__
+#error pthread_once: the control word of this libc is not known
+#endif
+enum { ONCE_NOT_YET = 0, ONCE_DONE = 2 };
 
 static struct {
     Lock lock;
-    uint32_t life;  /* lock: see queue.c */
-    Running *first; /* lock */
-} running;
+    pthread_once_t once; /* lock */
+    int begun;           /* lock */
+} probe;
 
-static void lock_running(void) {
-    core->lock(&running.lock);
-    if (running.life != core->life()) running.first = NULL;
-    running.life = core->life();
+static void probe_look(void) { probe.begun = probe.once; }
+
+/* The word of a once that is in progress in this process. In a section. */
+static int once_begun(void) {
+    core->lock(&probe.lock);
+    probe.once = PTHREAD_ONCE_INIT;
+    libc(pthread_once)(&probe.once, probe_look);
+    int begun = probe.begun;
+    core->unlock(&probe.lock);
+    return begun;
 }
 
-/* EBUSY while a goroutine runs it; 0: r is noted, it is ours to run. */
-static int note_once(Running *r) {
+/* In a section: whoever waits for it in libc, or here. */
+static void once_over(ExitHook *h, int state) {
+    pthread_once_t *once = h->object;
+    store_rel(once, state); /* pairs with the acquire of whoever finds it done */
+    sys(SYS_futex, once, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+static void once_abandon(ExitHook *h) { once_over(h, ONCE_NOT_YET); }
+static void once_end(ExitHook *h, int state) {
     Stay s;
     stay(&s);
     M *m = core->enter();
-    lock_running();
-    Running *at = running.first;
-    while (at && at->once != r->once) at = at->next;
-    if (at == NULL) {
-        r->next = running.first;
-        running.first = r;
-    }
-    core->unlock(&running.lock);
+    exit_hook_pop(self(m), h);
+    once_over(h, state);
     core->leave(m);
     stay_end(&s);
-    return at ? EBUSY : 0;
+    released(h->object, true);
 }
+static void once_fails(ExitHook *h) { once_end(h, ONCE_NOT_YET); }
 
-static void forget_once(Running *r) {
-    Stay s;
-    stay(&s);
+/* True: the routine is the caller's to run, and the hook its own; else it is in progress, or done. */
+static bool once_take(ExitHook *h) {
+    pthread_once_t *once = h->object;
     M *m = core->enter();
-    lock_running();
-    Running **at = &running.first;
-    while (*at != r) at = &(*at)->next;
-    *at = r->next;
-    core->unlock(&running.lock);
+    int begun = once_begun(), was = load_acq(once);
+    while (was != begun && !(was & ONCE_DONE) && !cas_acq(once, &was, begun)) {}
+    bool mine = was != begun && !(was & ONCE_DONE);
+    if (mine) exit_hook_push(self(m), h);
     core->leave(m);
-    stay_end(&s);
-    released(r->once, true);
+    return mine;
 }
 
-static int busy(void *once) {
-    int r = 0;
+static int once_busy(void *once) {
     M *m = core->enter();
-    lock_running();
-    for (Running *at = running.first; at; at = at->next)
-        if (at->once == once) r = EBUSY;
-    core->unlock(&running.lock);
+    int r = load_acq((pthread_once_t *)once) == once_begun() ? EBUSY : 0;
     core->leave(m);
     return r;
 }
 
-#define ONCE_DONE 2 /* glibc */
+static long once_call(void *init) {
+    ((void (*)(void))init)();
+    return 0;
+}
+
+static COLD void once_slow(pthread_once_t *once, void (*init)(void)) {
+    ExitHook hook = {.fn = once_fails, .abandon = once_abandon, .object = once};
+    Stay s;
+    stay(&s);
+    bool mine;
+    while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) wait_for(once, once_busy, WAIT_SEMA, GORT_FOREVER);
+    if (mine) {
+        core->guarded(once_call, (void *)init);
+        once_end(&hook, ONCE_DONE);
+    }
+    stay_end(&s);
+}
 
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (likely(load_acq(once) & ONCE_DONE)) return 0;
     if (!here()) return libc(pthread_once)(once, init);
-    Running mine = {.once = once};
-    Stay s;
-    stay(&s);
-    while (note_once(&mine) == EBUSY) wait_for(once, busy, WAIT_SEMA, GORT_FOREVER);
-    int r = libc(pthread_once)(once, init);
-    forget_once(&mine);
-    stay_end(&s);
-    return r;
+    once_slow(once, init);
+    return 0;
 }
 
 typedef struct Join {

@@ -33,6 +33,7 @@ static int two_meet(int argc, char **argv) {
 }
 static void test_barrier(void) {
     pthread_t t[2];
+    set(&came, 0);
     CHECK_EQ(pthread_barrier_init(&pair, NULL, 2), 0);
     for (int i = 0; i < 2; i++) gort_main(one_meets, 0, NULL);
     gort_main(two_meet, 0, NULL);
@@ -67,9 +68,88 @@ static void test_barrier_beside(void) {
     CHECK_EQ(pthread_barrier_destroy(&pair), 0);
 }
 
+/* ---- a once whose routine is under way -------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int ran;
+static bool stays, exits;
+
+static void init(void) {
+    if (exits) gort_exit();
+    if (stays) sleep(1000);
+    add(&ran, 1);
+}
+static void calls(void *arg) {
+    CHECK_EQ(pthread_once(&once, init), 0);
+    CHECK_EQ(get(&ran), 1);
+    add(&came, 1);
+}
+static void *thread_calls(void *arg) {
+    calls(arg);
+    return NULL;
+}
+static int one_stays(int argc, char **argv) {
+    stays = true;
+    start(calls);
+    wait_for_waiting("sleep", 1);
+    start(calls);
+    wait_for_waiting("semacquire", 1);
+    if (argc) CHECK_EQ(pthread_create((pthread_t *)(void *)argv, NULL, thread_calls, NULL), 0);
+    if (argc) gort_sleep(20 * GORT_MS); /* most often it waits in libc by then */
+    CHECK_EQ(get(&came), 0);
+    stays = false;
+    return 0;
+}
+static int two_call(int argc, char **argv) {
+    start(calls);
+    start(calls);
+    wait_until(get(&came) == 2);
+    return 0;
+}
+static int one_exits(int argc, char **argv) {
+    exits = true;
+    start(calls);
+    { gort_stats st; do gort_yield(), gort_stats_read(&st); while (st.goroutines > 1); };
+    exits = false;
+    return two_call(argc, argv);
+}
+static void anew(void) {
+    pthread_once_t fresh = PTHREAD_ONCE_INIT;
+    once = fresh;
+    set(&ran, 0);
+    set(&came, 0);
+}
+static void test_once(void) {
+    pthread_t t;
+    gort_main(one_stays, 0, NULL);
+    gort_main(one_stays, 0, NULL);
+    gort_main(two_call, 0, NULL);
+    anew();
+    gort_main(one_stays, 1, (char **)(void *)&t); /* the thread that waits runs it */
+    CHECK_EQ(pthread_join(t, NULL), 0);
+    CHECK_EQ(get(&ran), 1);
+    anew();
+    gort_main(one_exits, 0, NULL);
+}
+/* A child of fork counts its onces from another word. */
+static void test_once_in_child(void) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        anew();
+        alarm(100);
+        test_once();
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
 int main(void) {
     check_hooked();
     alarm(100); /* or it hangs */
+    test_once_in_child();
+    test_once();
     test_barrier();
     test_barrier_beside();
     return 0;

@@ -25,6 +25,8 @@ static std::shared_mutex shared;
 static std::shared_timed_mutex shared_timed;
 static std::condition_variable changed;
 static std::once_flag once;
+static pthread_once_t fails = PTHREAD_ONCE_INIT;
+static std::atomic<int> tries, caught;
 static int turn, inside;
 static std::atomic<int> inits, done;
 
@@ -118,12 +120,23 @@ static void exceptions(int i) {
     CHECK(std::current_exception() == nullptr);
 }
 
+// A routine that throws has not been: the next one runs it. (By pthread_once: std::call_once keeps its function in a __thread variable.)
+static void fails_at_first() {
+    std::this_thread::sleep_for(1ms);
+    if (tries++ < 3) throw 1;
+}
+
 static void one(void *arg) {
     int i = (int)(intptr_t)arg;
     std::call_once(once, [] {
         std::this_thread::sleep_for(1ms);
         inits++;
     });
+    try {
+        pthread_once(&fails, fails_at_first);
+    } catch (int) {
+        caught++;
+    }
     locks(i);
     conditions(i);
     if (i % 20 == 0) threads();
@@ -135,6 +148,8 @@ static int start(int, char **) {
     for (intptr_t i = 0; i < MANY; i++) gort_go(one, (void *)i);
     while (done < MANY) std::this_thread::sleep_for(1ms);
     CHECK(inits == 1);
+    CHECK(tries == 4);
+    CHECK(caught == 3);
     return 0;
 }
 
