@@ -2,7 +2,8 @@
  * Children: waitpid and system.
  *
  * One child that is waited for until it ends is a descriptor (pidfd), which costs no thread; any
- * other wait is libc's on a handed-off thread.
+ * other wait is libc's on a handed-off thread. The descriptor is opened and closed in a section each, between which the end of the runtime
+ * closes it (exit_hook.h).
  */
 #include "inside.h"
 
@@ -18,10 +19,47 @@ static long wait_blocking(void *arg) {
     return libc(waitpid)(c->pid, c->status, c->options);
 }
 
-static int open_pid(pid_t pid) {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd >= 0) core->forget(fd);
-    return fd;
+typedef struct PidFd {
+    ExitHook hook;
+    int fd;
+} PidFd;
+
+/* In a section. */
+static void pid_close(PidFd *p) {
+    M *m = core->enter();
+    m->pins++; /* here and now (close.c) */
+    gort_close(p->fd);
+    m->pins--;
+    core->leave(m);
+}
+static void pid_abandon(ExitHook *h) { pid_close(container_of(h, PidFd, hook)); }
+
+static bool pid_open(PidFd *p, pid_t pid) {
+    M *m = core->enter();
+    p->fd = (int)sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
+    if (p->fd >= 0) {
+        core->forget(p->fd);
+        exit_hook_push(self(m), &p->hook);
+    }
+    core->leave(m);
+    return p->fd >= 0;
+}
+
+static void pid_over(PidFd *p) {
+    M *m = core->enter();
+    exit_hook_pop(self(m), &p->hook);
+    pid_close(p);
+    core->leave(m);
+}
+
+/* Until it has ended. False: this kernel cannot tell. */
+static bool pid_wait(pid_t pid) {
+    PidFd p = {.hook = {.abandon = pid_abandon}};
+    if (!pid_open(&p, pid)) return false;
+    struct pollfd one = {.fd = p.fd, .events = POLLIN};
+    gort_poll(&one, 1, -1);
+    pid_over(&p);
+    return true;
 }
 
 HOOK pid_t waitpid(pid_t pid, int *status, int options) {
@@ -32,13 +70,7 @@ HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     Child c = {pid, status, options};
     Stay s;
     stay(&s);
-    int fd = pid > 0 && options == 0 ? open_pid(pid) : -1;
-    if (fd >= 0) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        gort_poll(&p, 1, -1);
-        gort_close(fd);
-        r = libc(waitpid)(pid, status, WNOHANG);
-    }
+    if (pid > 0 && options == 0 && pid_wait(pid)) r = libc(waitpid)(pid, status, WNOHANG);
     if (r == 0) r = (pid_t)gort_blocking(wait_blocking, &c);
     stay_end(&s);
     return r;

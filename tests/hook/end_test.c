@@ -145,6 +145,38 @@ static void test_once_in_child(void) {
     CHECK_EQ(status, 0);
 }
 
+/* ---- descriptors ----------------------------------------------------------------------------------------- */
+
+static int open_files(void) {
+    int n = 0;
+    for (int fd = 0; fd < 1000; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+static void check_files(int (*fn)(int, char **), int times) {
+    gort_main(fn, 0, NULL); /* what stays open for all runtimes */
+    int before = open_files();
+    for (int i = 0; i < times; i++) gort_main(fn, i, NULL);
+    CHECK_EQ(open_files(), before);
+}
+
+static pid_t child;
+static void awaits(void *arg) { waitpid(child, NULL, 0); }
+static int one_awaits(int argc, char **argv) {
+    for (int i = 0; i < 10; i++) start(awaits);
+    if (argc % 2) wait_for_waiting("IO wait", 10);
+    return 0;
+}
+static void test_waitpid(void) {
+    child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    check_files(one_awaits, 30);
+    CHECK_EQ(kill(child, SIGKILL), 0);
+    CHECK_EQ(waitpid(child, NULL, 0), child);
+}
+
 int main(void) {
     check_hooked();
     alarm(100); /* or it hangs */
@@ -152,5 +184,6 @@ int main(void) {
     test_once();
     test_barrier();
     test_barrier_beside();
+    test_waitpid();
     return 0;
 }
