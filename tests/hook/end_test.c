@@ -2,6 +2,7 @@
  * The end of a runtime while its goroutines are in hooked calls: what libc's objects have of them is taken back, and no descriptor stays.
  */
 #include "hook.h"
+#include <linux/futex.h>
 
 static int came;
 
@@ -177,6 +178,21 @@ static void test_waitpid(void) {
     CHECK_EQ(waitpid(child, NULL, 0), child);
 }
 
+/* Who waits for a shared futex asks for the maps of the process after 31 ms; these are many, and so are those who ask. */
+static uint32_t words[200];
+static void waits_shared(void *word) { syscall(SYS_futex, word, FUTEX_WAIT, 0, NULL, NULL, 0); }
+static int many_ask(int argc, char **argv) {
+    for (int i = 0; i < 200; i++) CHECK_EQ(gort_go(waits_shared, &words[i]), 0);
+    wait_for_waiting("semacquire", 200);
+    gort_sleep(30 * GORT_MS + argc * 2 * GORT_MS);
+    return 0;
+}
+static void test_maps(void) {
+    for (int i = 0; i < 300; i++)
+        CHECK(mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    check_files(many_ask, 25);
+}
+
 int main(void) {
     check_hooked();
     alarm(100); /* or it hangs */
@@ -185,5 +201,6 @@ int main(void) {
     test_barrier();
     test_barrier_beside();
     test_waitpid();
+    test_maps();
     return 0;
 }
