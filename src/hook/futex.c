@@ -15,10 +15,11 @@
  * an instruction of its own (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and
  * its words are its own.
  *
- * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be woken by another process, by the end of a thread or a
- * robust list. So who waits for one looks at the word now and then; when it has waited for long it asks whether the
- * word's memory is shared at all, and most often need not look any more. A wake-up by another process that does not
- * change the word is lost.
+ * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be changed and woken by another process, and in whatever memory by the
+ * kernel: at the end of a thread (CLONE_CHILD_CLEARTID, robust lists). So who waits for one looks at the word now and then, at
+ * intervals that double up to 16 ms. When it has waited for long it asks whether the word's memory is shared at all. Most often it is not:
+ * then only the kernel is left, and the intervals go on doubling up to 128 ms, so that a crowd that waits costs little. A wake-up by another
+ * process that does not change the word is lost.
  *
  * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits on a thread whose P is handed on.
  * FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they might concern: whoever waits for a futex has to expect
@@ -133,18 +134,23 @@ static long park_at(const Futex *f, int64_t deadline) {
     return sleeper_cancel(&w) ? 0 : -EAGAIN;
 }
 
+#define PAUSE_PRIVATE (128 * GORT_MS) /* only the kernel changes it unseen */
+
 /* The word may change without a waker of ours. It stays queued while it looks: a waker need not change the word. */
 static long park_and_look(const Futex *f, int64_t deadline) {
     Sleeper w;
-    bool same, looks = true;
-    int64_t until = 0, pause = PAUSE_FIRST;
+    bool same, asked = false;
+    int64_t until = 0, pause = PAUSE_FIRST, most = PAUSE_MOST;
     sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
     while ((same = load_rlx(f->word) == (uint32_t)f->value) && until < deadline) {
-        if (pause > PAUSE_MOST && looks) looks = !memory_is_private(f->word);
-        until = looks ? after(pause < PAUSE_MOST ? pause : PAUSE_MOST) : deadline;
+        until = after(pause);
         if (until > deadline) until = deadline;
         if (sleeper_nap(&w, WAIT_SEMA, until)) return 0;
-        if (pause <= PAUSE_MOST) pause *= 2;
+        if (pause == PAUSE_MOST && !asked) {
+            asked = true;
+            if (memory_is_private(f->word)) most = PAUSE_PRIVATE;
+        }
+        if (pause < most) pause *= 2;
     }
     return sleeper_cancel(&w) || !same ? 0 : -ETIMEDOUT;
 }

@@ -180,6 +180,35 @@ static void shared(void) {
     CHECK_EQ(munmap(common, 4096), 0);
 }
 
+/* The kernel itself clears a word, and wakes, when a thread ends: in private memory, too. */
+static uint32_t alive, over;
+
+static void *short_life(void *arg) {
+    set(&alive, 1);
+    syscall(SYS_set_tid_address, &alive); /* not libc's any more: it is detached */
+    while (get(&over) == 0) usleep(1000);
+    return NULL;
+}
+
+static void joins(void *arg) {
+    while (get(&alive) != 0) CHECK(futex(&alive, FUTEX_WAIT, 1, NULL, NULL, 0) == 0 || errno == EAGAIN);
+    add(&woken, 1);
+}
+
+static void thread_ends(void) {
+    pthread_t t;
+    set(&woken, 0);
+    CHECK_EQ(pthread_create(&t, NULL, short_life, NULL), 0);
+    CHECK_EQ(pthread_detach(t), 0);
+    wait_until(get(&alive) == 1);
+    CHECK_EQ(gort_go(joins, NULL), 0);
+    wait_for_waiting("semacquire", 1);
+    gort_sleep(60 * GORT_MS); /* it has asked whose memory it is */
+    CHECK_EQ(get(&woken), 0);
+    set(&over, 1);
+    wait_until(get(&woken) == 1);
+}
+
 /* Other calls are as they were: six arguments, the result, errno. */
 static void others(void) {
     char text[] = "abc";
@@ -231,6 +260,7 @@ static int run(int argc, char **argv) {
     requeue();
     times();
     shared();
+    thread_ends();
     pairs(false);
     pairs(true);
     return 0;
