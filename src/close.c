@@ -228,12 +228,22 @@ static int close_slowly(M *m, int fd) {
     return r == -EINTR ? 0 : r;
 }
 
+/* There was no memory for an entry, so nobody waits there, and nothing is known to be forgotten. */
+static NOINLINE int close_apart(int fd) {
+    if (desc_refusal(fd) == -EBADF) return -EBADF;
+    uint32_t life = desc_note_end(fd);
+    tsan_release(&io_order);
+    int r = close_slowly(enter(), fd);
+    desc_note_over(fd, life);
+    return r;
+}
+
 EXPORT int gort_close(int fd) {
     GList woken = {0};
     int spare = -1, place;
     if (in_forked_child()) return -ENOTCONN;
     Desc *d = desc_of(fd);
-    if (d == NULL) return -EBADF;
+    if (unlikely(d == NULL)) return close_apart(fd);
     uint32_t seq = desc_seq(d); /* first of all */
     tsan_release(&io_order);
     M *m = enter();
@@ -259,11 +269,20 @@ static int retire_all(M **m, Desc *d, GList *woken) {
     return 0;
 }
 
+/* As close_apart. */
+static NOINLINE int replace_apart(int from, int fd, int flags) {
+    uint32_t life = desc_note_end(fd);
+    int r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);
+    desc_note_over(fd, life);
+    return r;
+}
+
 int desc_replace(int from, int fd, int flags) {
     GList woken = {0};
     Desc *d = desc_of(fd);
     int r = (int)sys6(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0), spare = -1;
-    if (r < 0 || d == NULL) return -EBADF; /* and fd is left alone */
+    if (r < 0) return -EBADF; /* and fd is left alone */
+    if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : replace_apart(from, fd, flags);
     tsan_release(&io_order);
     M *m = enter();
     r = retire_all(&m, d, &woken);
@@ -279,7 +298,7 @@ int desc_replace(int from, int fd, int flags) {
 int desc_shut(int fd) {
     GList woken = {0};
     Desc *d = desc_of(fd);
-    if (d == NULL) return -EBADF;
+    if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : 0; /* nobody waits there */
     M *m = enter();
     int r = retire_all(&m, d, &woken);
     if (r == 0) {

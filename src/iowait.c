@@ -22,6 +22,9 @@
  * After a deadline has passed one more attempt is made: what has arrived by then is returned even
  * where nobody had the time to poll.
  *
+ * Where the table of entries cannot grow, a call that need not wait is made all the same (call_apart), and one that must gives
+ * -ENOMEM.
+ *
  * While a call is inside the kernel the entry counts it (call_ref), in the section, so that
  * gort_close can wait for it; it is given back before any wait.
  */
@@ -231,10 +234,8 @@ static bool same_life(Call *c) {
     return c->adrift || note_known(note, c->life);
 }
 
-static int call_begin(Call *c) {
-    if (unlikely(in_forked_child())) return -ENOTCONN;
-    c->d = desc_of(c->fd);
-    if (unlikely(c->d == NULL)) return -EBADF;
+/* Behind this c->d is set. */
+static int call_begin_at(Call *c) {
     DescNote *note = desc_note_of(c->fd);
     if (unlikely(note != NULL) && c->life == 0 && !call_note(c, note)) return -EBADF;
     c->m = enter();
@@ -249,6 +250,14 @@ static int call_begin(Call *c) {
     }
     leave(c->m);
     return -EBADF;
+}
+
+/* 0; -ENOMEM: there is no memory for the entry. */
+static int call_begin(Call *c) {
+    if (unlikely(in_forked_child())) return -ENOTCONN;
+    c->d = desc_of(c->fd);
+    if (unlikely(c->d == NULL)) return desc_refusal(c->fd);
+    return call_begin_at(c);
 }
 
 static long call_end(Call *c, long r) {
@@ -281,11 +290,25 @@ static long attempt(Call *c) {
     return r;
 }
 
+/* No memory for the entry: one attempt, with an entry that nobody else knows. No event and no close would find a waiter
+ * there, so there is no wait. */
+static NOINLINE long call_apart(Call *c) {
+    Desc own = {0};
+    c->d = &own;
+    int r = call_begin_at(c);
+    return r < 0 ? r : call_end(c, attempt(c));
+}
+
 static bool passed(int64_t deadline) { return deadline != GORT_FOREVER && deadline <= os_now(); }
+
+static NOINLINE long call_run_apart(Call *c, int64_t deadline) {
+    long r = call_apart(c);
+    return r != -EAGAIN ? r : passed(deadline) ? -ETIMEDOUT : -ENOMEM;
+}
 
 long call_run(Call *c, int64_t deadline) {
     long r = call_begin(c);
-    if (r < 0) return r;
+    if (unlikely(r < 0)) return r == -ENOMEM ? call_run_apart(c, deadline) : r;
     if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges)) r = -EAGAIN;
     else r = attempt(c);
     while (unlikely(r == -EAGAIN)) {
@@ -303,6 +326,6 @@ long call_run(Call *c, int64_t deadline) {
 
 long call_once(Call *c) {
     long r = call_begin(c);
-    if (r < 0) return r;
+    if (unlikely(r < 0)) return r == -ENOMEM ? call_apart(c) : r;
     return call_end(c, attempt(c));
 }

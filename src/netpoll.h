@@ -94,6 +94,9 @@ typedef struct Chunk {
 extern Chunk *desc_table[CHUNKS]; /* atomic, written once each */
 
 Desc *desc_of(int fd);     /* made on first use; NULL: no such number, or no memory */
+/* Why desc_of() gave NULL. Out of memory a number is used as one of which nothing is known: by calls that need not wait, and by
+ * closes. */
+INLINE int desc_refusal(int fd) { return (uint32_t)fd / CHUNK < CHUNKS ? -ENOMEM : -EBADF; }
 INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
     uint32_t i = (uint32_t)fd / CHUNK;
     if (unlikely(i >= CHUNKS)) return NULL; /* fd < 0, too */

@@ -182,6 +182,13 @@ static bool closed_since(Poll *p) {
     return false;
 }
 
+/* No memory for the entry of one: neither an event nor a close would find us. */
+static bool cannot_wait(const Poll *p) {
+    for (nfds_t i = 0; i < p->n; i++)
+        if (unlikely(p->fds[i].fd >= 0 && p->watch[i].d == NULL)) return true;
+    return false;
+}
+
 static int run(Poll *p, int64_t deadline) {
     for (;;) {
         sample(p);
@@ -189,6 +196,7 @@ static int run(Poll *p, int64_t deadline) {
         if (r == -EINTR) continue;
         if (r > 0 && closed_since(p)) return -EBADF;
         if (r != 0 || (deadline != GORT_FOREVER && deadline <= os_now())) return r;
+        if (cannot_wait(p)) return -ENOMEM;
         r = is_goroutine(p->m) ? wait_poll(p, deadline) : wait_thread(p, deadline);
         if (r < 0) return r;
     }

@@ -6,10 +6,12 @@
  *   preempt  endless loops on every P are interrupted  many     what gort_go accepts, runs
  *   retake   an unannounced call that sleeps in the kernel on every P keeps nobody from running, and gives no EINTR
  *   calls    every public call returns or fails with an errno (calls.h)
+ *   number   a descriptor nobody has used yet is used: what need not wait works, what must wait says so; it closes
  *   idle     an idle program uses no CPU               dead     a deadlock is reported, with status 2
  *
  * A case is good if all of it holds; if gort_main refuses with an errno; or if the runtime has said which
- * guarantee is gone ("gort: warning: "; where it cannot begin, "gort: fatal: cannot"). All else is a finding.
+ * guarantee is gone ("gort: warning: "; where it cannot begin, "gort: fatal: cannot"). All else is a finding. What a warning does not
+ * excuse: an answer that is not true (number).
  *
  *   scarce [-v] [-p procs] CASE...       CASE: [early:|late:]WHAT[=N]
  *     nofile=N   at most N descriptors          full       all descriptors are in use
@@ -50,11 +52,11 @@
 #define ACCEPT_MORE 12000
 #define LOW 64 /* the program's own descriptors are below */
 
-enum { BEGIN, BEAT, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
-static const char *const stage_name[STAGES] = {"begin", "beat", "preempt", "retake", "io", "many", "calls", "idle", "dead"};
+enum { BEGIN, NUMBER, BEAT, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
+static const char *const stage_name[STAGES] = {"begin", "number", "beat", "preempt", "retake", "io", "many", "calls", "idle", "dead"};
 
 static struct Shared {
-    int stage;
+    int stage, untrue;
     char detail[160];
 } *shared;
 static const char *limit;
@@ -74,6 +76,8 @@ static void wrong(const char *format, ...) {
     va_end(ap);
     _exit(20);
 }
+/* Likewise, and no warning makes it good. */
+#define untrue(...) (set(&shared->untrue, 1), wrong(__VA_ARGS__))
 
 /* ---- taking away ------------------------------------------------------------------------------------- */
 
@@ -253,6 +257,38 @@ static void io_end(int i, int *p) {
     while (!get(&got[i])) gort_sleep(GORT_MS);
 }
 
+/* Numbers that the runtime has not met: its first note of one may need memory. */
+#define FAR 5000
+static int far_pipe[2] = {-1, -1};
+static void far_begin(void) {
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_max < FAR + 10) return;
+    if (lim.rlim_cur < FAR + 10) lim.rlim_cur = FAR + 10;
+    if (setrlimit(RLIMIT_NOFILE, &lim) != 0) return;
+    for (int i = 0; i < 2; i++) far_pipe[i] = fcntl(had.pipe[i], F_DUPFD_CLOEXEC, FAR);
+}
+static void far_is(const char *what, long r, long right, long or) {
+    if (r != right && r != or) untrue("%s of a new number gave %ld", what, r);
+}
+static void number(void) {
+    char c;
+    if (far_pipe[1] < 0) return;
+    struct pollfd f = {.fd = far_pipe[0], .events = POLLIN};
+    far_is("a read that must wait", gort_read_until(far_pipe[0], &c, 1, gort_now() + GORT_MS), -ENOMEM, -ETIMEDOUT);
+    far_is("a read that may not wait", gort_read_until(far_pipe[0], &c, 1, 0), -ETIMEDOUT, -ETIMEDOUT);
+    far_is("a poll that must wait", gort_poll(&f, 1, 1), -ENOMEM, 0);
+    far_is("a poll that may not wait", gort_poll(&f, 1, 0), 0, 0);
+    far_is("a write", gort_write(far_pipe[1], "x", 1), 1, 1);
+    far_is("a poll", gort_poll(&f, 1, 1), 1, 1);
+    far_is("a read", gort_read(far_pipe[0], &c, 1), 1, 1);
+    for (int i = 0; i < 2; i++) {
+        far_is("close", gort_close(far_pipe[i]), 0, 0);
+        far_is("a second close", gort_close(far_pipe[i]), -EBADF, -EBADF);
+        if (fcntl(far_pipe[i], F_GETFD) >= 0) untrue("a closed number is open");
+    }
+    far_is("a read after the close", gort_read(far_pipe[0], &c, 1), -EBADF, -EBADF);
+}
+
 static gort_chan *go_on;
 static int ran;
 static void runs(void *arg) {
@@ -314,8 +350,10 @@ static int app(int argc, char **argv) {
         got[0] = 2;
     }
     limit = what;
+    if (late && (is(what, "as") || is(what, "data"))) far_begin();
     if (late) take_away(what);
     if (late && is(what, "closefrom")) p_after[0] = -1, prepare();
+    stage(NUMBER), number();
     stage(BEAT);
     for (int i = 0; i < 3; i++) gort_sleep(GORT_MS);
     stage(PREEMPT), preempt();
@@ -388,6 +426,7 @@ static bool judge(const char *which, int hung, int status, FILE *err) {
     if (!hung && code == 2 && shared->stage == DEAD && has(err, "deadlock!")) return snprintf(verdict, sizeof verdict, "holds"), true;
     snprintf(verdict, sizeof verdict, "%s at %s%s%s (status %d)", hung ? "HANGS" : "FAILS", at, shared->detail[0] ? ": " : "",
              shared->detail, code);
+    if (shared->untrue) return false;
     if (said) memcpy(verdict, "says ", 5);
     return said;
 }
