@@ -288,6 +288,7 @@ typedef struct TimerHeap {
     TimerSlot *slots;
     uint32_t capacity;  /* of both */
     uint32_t free_slot; /* list; capacity: none */
+    Timer *chain;       /* for want of memory: timers that have no place, sorted */
 } TimerHeap;
 
 /* Counters of a P: its holder writes, anybody reads. */

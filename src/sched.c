@@ -287,7 +287,7 @@ static void arm_deadline(M *m, void *arg) {
     uint32_t ticket = d->timer.seq;
     /* Armed before the lock is given up: until then no waker can end the wait. The deadline itself
      * may fire on another thread at once, so d is not touched after this. */
-    if (timer_add(m, &d->timer) != 0) deadline_passed(m, gp, ticket); /* no memory: it passes now */
+    if (timer_add(m, &d->timer) != 0) deadline_passed(m, gp, ticket); /* the runtime has ended */
     if (l) unlock(l);
     if (commit) commit(m, commit_arg);
 }

@@ -10,6 +10,12 @@
  * point to must outlive that moment: Gs are type-stable and compare tickets, gort_timer objects
  * hold a reference while they are armed.
  *
+ * Where the arrays cannot grow, since there is no memory, a timer is chained: no wait may end early, and a sleep has no way to say
+ * that it cannot be. The chain needs nothing, its link is in the timer; it is sorted, and adding to it takes as long as it is.
+ * Two things hold, in the lock: there is a chain only behind a full heap, and nobody in it is due before the first of the
+ * heap. So whoever looks at `count` and `first`, and who takes what is due, needs not know of it. A place that gets free is filled
+ * from the chain. A P gets its first arrays when it is made, so a full heap is not an empty one.
+ *
  * `first` is published so that others (thieves, the poller, the monitor) see without the lock
  * when something is due. `heap` of a timer changes under the lock of the heap it names; a deleter
  * takes that lock and looks again.
@@ -19,6 +25,7 @@
 #include "wake.h"
 
 #define NOT_ARMED NULL
+#define CHAINED UINT32_MAX
 
 /* The arrays are mapped by hand: they grow under a lock, and malloc is forbidden there. */
 static void *bigger(void *old, size_t size, uint32_t from, uint32_t to) {
@@ -47,6 +54,8 @@ static bool grow(TimerHeap *h) {
     h->capacity = to;
     return true;
 }
+
+bool timers_prepare(TimerHeap *h) { return h->capacity > 0 || grow(h); }
 
 static void place(TimerHeap *h, uint32_t i, TimerNode node) {
     h->at[i] = node;
@@ -83,9 +92,8 @@ static void publish_first(TimerHeap *h) {
     store_rel(&h->first, h->count ? h->at[0].when : GORT_FOREVER);
 }
 
-/* True: t is in, *first: it is the earliest. */
-static bool insert(TimerHeap *h, Timer *t, bool *first) {
-    if (h->count == h->capacity && !grow(h)) return false;
+/* Into a heap with a free place. True: it is the earliest. */
+static bool push(TimerHeap *h, Timer *t) {
     uint32_t slot = h->free_slot;
     h->free_slot = h->slots[slot].place;
     h->slots[slot].timer = t;
@@ -93,9 +101,53 @@ static bool insert(TimerHeap *h, Timer *t, bool *first) {
     h->at[h->count] = (TimerNode){t->when, slot};
     store_rlx(&h->count, h->count + 1);
     store_rel(&t->heap, h);
-    *first = sift_up(h, h->count - 1) == 0;
-    if (*first) publish_first(h);
-    return true;
+    bool first = sift_up(h, h->count - 1) == 0;
+    if (first) publish_first(h);
+    return first;
+}
+
+static void chain_add(TimerHeap *h, Timer *t) {
+    Timer **at = &h->chain;
+    while (*at && (*at)->when <= t->when) at = &(*at)->next;
+    t->slot = CHAINED;
+    t->next = *at;
+    *at = t;
+    store_rel(&t->heap, h);
+}
+
+/* Likewise, where the heap is full and cannot grow. The earliest of the heap gives way to an earlier one. */
+static NOINLINE bool push_chained(TimerHeap *h, Timer *t) {
+    uint32_t slot = h->at[0].slot;
+    bool first = t->when < h->at[0].when;
+    if (first) {
+        chain_add(h, h->slots[slot].timer);
+        h->slots[slot].timer = t;
+        h->at[0].when = t->when;
+        t->slot = slot;
+        store_rel(&t->heap, h);
+        publish_first(h);
+    } else {
+        chain_add(h, t);
+    }
+    return first;
+}
+
+/* There are free places. */
+static NOINLINE void take_from_chain(TimerHeap *h) {
+    while (h->chain && h->count < h->capacity) {
+        Timer *t = h->chain;
+        h->chain = t->next;
+        push(h, t);
+    }
+}
+
+/* True: it is the earliest. */
+static bool insert(TimerHeap *h, Timer *t) {
+    while (unlikely(h->count == h->capacity)) {
+        if (!grow(h)) return push_chained(h, t);
+        take_from_chain(h);
+    }
+    return push(h, t);
 }
 
 static void remove_at(TimerHeap *h, uint32_t i) {
@@ -108,17 +160,28 @@ static void remove_at(TimerHeap *h, uint32_t i) {
         place(h, i, h->at[last]);
         if (sift_up(h, i) == i) sift_down(h, i);
     }
+    if (unlikely(h->chain != NULL)) take_from_chain(h);
     if (i == 0) publish_first(h);
+}
+
+static void remove_timer(TimerHeap *h, Timer *t) {
+    if (likely(t->slot != CHAINED)) {
+        remove_at(h, h->slots[t->slot].place);
+        return;
+    }
+    Timer **at = &h->chain;
+    while (*at != t) at = &(*at)->next;
+    *at = t->next;
+    store_rel(&t->heap, NOT_ARMED);
 }
 
 int timer_add(M *m, Timer *t) {
     if (unlikely(m->p == NULL) && !load_acq(&sched.running)) return -ENOTCONN; /* the end has cleared the heaps, or will */
     TimerHeap *h = &(m->p ? m->p : sched.ps[0])->timers;
     lock(&h->lock, RANK_TIMERS);
-    bool earliest = false, ok = insert(h, t, &earliest);
     int64_t when = t->when;
+    bool earliest = insert(h, t);
     unlock(&h->lock);
-    if (!ok) return -ENOMEM;
     if (earliest) wake_for_timer(m, when);
     return 0;
 }
@@ -129,7 +192,7 @@ bool timer_del(Timer *t) {
         if (h == NOT_ARMED) return false;
         lock(&h->lock, RANK_TIMERS);
         if (load_rlx(&t->heap) == h) {
-            remove_at(h, h->slots[t->slot].place);
+            remove_timer(h, t);
             unlock(&h->lock);
             return true;
         }
@@ -165,6 +228,7 @@ int64_t timers_first(void) {
 static void forget_all(TimerHeap *h) {
     for (uint32_t i = 0; i < h->capacity; i++) h->slots[i].place = i + 1;
     h->free_slot = 0;
+    h->chain = NULL;
     store_rlx(&h->count, 0);
     publish_first(h);
 }
@@ -173,9 +237,11 @@ static void forget_all(TimerHeap *h) {
 void timers_move(TimerHeap *to, TimerHeap *from) {
     lock(&from->lock, RANK_TIMERS);
     lock(&to->lock, RANK_TIMERS);
-    bool first;
-    for (uint32_t i = 0; i < from->count; i++)
-        if (!insert(to, from->slots[from->at[i].slot].timer, &first)) fatal("no memory to move timers to another P");
+    for (uint32_t i = 0; i < from->count; i++) insert(to, from->slots[from->at[i].slot].timer);
+    for (Timer *t = from->chain, *next; t != NULL; t = next) {
+        next = t->next;
+        insert(to, t);
+    }
     forget_all(from);
     unlock(&to->lock);
     unlock(&from->lock);

@@ -247,6 +247,10 @@ static P *p_new(uint32_t id) {
     if (p == NULL) return NULL;
     p->id = id;
     p->timers.first = GORT_FOREVER;
+    if (!timers_prepare(&p->timers)) {
+        os_unmap(p, sizeof *p);
+        return NULL;
+    }
     p->rng = (uint64_t)os_now() * 0x9E3779B97F4A7C15ULL + id * 2 + 1;
     p->status = P_STOPPED;
     return p;

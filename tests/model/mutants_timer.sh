@@ -18,3 +18,5 @@ mutant timer 'reset gives no reference' time.c 's/^    if (back == 0) add_rlx(&t
 mutant timer 'reset without the lock' time.c '/^EXPORT int gort_timer_reset/,/^}/{s/^    lock(&t->lock, RANK_TIMER);//;s/^    unlock(&t->lock);//}'
 mutant timer 'references are counted without an exchange' time.c 's/if (sub_seq(&t->refs, 1) == 0)/uint32_t left = load_rlx(\&t->refs) - 1; store_rlx(\&t->refs, left); if (left == 0)/'
 mutant timer 'who comes too late drops nothing' time.c '/^static void fire(M \*m, void \*arg, uint32_t seq) {/,/^}/s/bool again = false;/bool again = !t->armed;/'
+mutant timer 'a place that gets free is not filled' timer.c 's/^    if (unlikely(h->chain != NULL)) take_from_chain(h);//'
+mutant timer 'a chained one is taken off as one of the heap' timer.c 's/if (likely(t->slot != CHAINED)) {/if (true) {/'

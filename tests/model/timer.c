@@ -8,7 +8,7 @@
  * moves to another heap while it is deleted is in one of them or in none; the heap stays a heap, and says
  * when its first is due.
  *
- * The heap has four places, so it does not grow here. Time: the threads of the program live at 0, what they arm is due
+ * The heap has four places, or one, and there is no memory for more: what finds none is chained. Time: the threads of the program live at 0, what they arm is due
  * at 5, and the P's thread fires at 10, at any moment. That somebody is awake by then is poller.c's matter.
  */
 #include "house.h"
@@ -42,7 +42,7 @@ void quiet_free(void *at) {
 static const struct Scene {
     const char *name;
     void (*first)(void), (*second)(void), (*firing)(void);
-    bool object, ticker, moving, for_good; /* for_good: once stopped, nobody arms it again */
+    bool object, ticker, moving, for_good, full; /* for_good: once stopped, nobody arms it again; full: the heap has one place */
 } *scene;
 static gort_timer *t;
 static int started, told, armings, stopped; /* stopped: nothing may start any more */
@@ -134,20 +134,22 @@ static void fires_twice(void) {
 }
 
 static const struct Scene scenes[] = {
-    {"stopped while it fires", stops, NULL, fires, true, false, false, true},
-    {"two stop it", stops, stops, fires, true, false, false, true},
-    {"reset while it fires", resets, NULL, fires_twice, true, false, false, false},
-    {"put off while it fires", puts_off, NULL, fires_twice, true, false, false, false},
-    {"reset by one, stopped by another", resets, stops, fires_twice, true, false, false, false},
-    {"reset by both", resets, resets, fires, true, false, false, false},
-    {"reset and stopped", resets_and_stops, NULL, fires_twice, true, false, false, false},
-    {"freed while it fires", frees, NULL, fires, true, false, false, false},
-    {"stopped and freed", stops_and_frees, NULL, fires_twice, true, false, false, true},
-    {"a ticker stopped", stops, NULL, fires_twice, true, true, false, true},
-    {"a ticker freed", frees, NULL, fires_twice, true, true, false, false},
-    {"a deadline", waits_first, NULL, fires, false, false, false, false},
-    {"two deadlines", waits_first, waits_second, fires, false, false, false, false},
-    {"deleted while it moves", deletes, moves, fires, false, false, true, false},
+    {"stopped while it fires", stops, NULL, fires, true, false, false, true, false},
+    {"two stop it", stops, stops, fires, true, false, false, true, false},
+    {"reset while it fires", resets, NULL, fires_twice, true, false, false, false, false},
+    {"put off while it fires", puts_off, NULL, fires_twice, true, false, false, false, false},
+    {"reset by one, stopped by another", resets, stops, fires_twice, true, false, false, false, false},
+    {"reset by both", resets, resets, fires, true, false, false, false, false},
+    {"reset and stopped", resets_and_stops, NULL, fires_twice, true, false, false, false, false},
+    {"freed while it fires", frees, NULL, fires, true, false, false, false, false},
+    {"stopped and freed", stops_and_frees, NULL, fires_twice, true, false, false, true, false},
+    {"a ticker stopped", stops, NULL, fires_twice, true, true, false, true, false},
+    {"a ticker freed", frees, NULL, fires_twice, true, true, false, false, false},
+    {"a deadline", waits_first, NULL, fires, false, false, false, false, false},
+    {"two deadlines", waits_first, waits_second, fires, false, false, false, false, false},
+    {"deleted while it moves", deletes, moves, fires, false, false, true, false, false},
+    {"two deadlines, one place", waits_first, waits_second, fires, false, false, false, false, true},
+    {"a place gets free", deletes, waits_second, fires, false, false, true, false, true},
 };
 
 static void heap_reset(int i) {
@@ -155,7 +157,8 @@ static void heap_reset(int i) {
     memset(nodes[i], 0, sizeof nodes[i]);
     memset(slots_of[i], 0, sizeof slots_of[i]);
     for (uint32_t k = 0; k < PLACES; k++) slots_of[i][k].place = k + 1;
-    *h = (TimerHeap){.first = GORT_FOREVER, .at = nodes[i], .slots = slots_of[i], .capacity = PLACES};
+    *h = (TimerHeap){.first = GORT_FOREVER, .at = nodes[i], .slots = slots_of[i],
+                       .capacity = scene->full ? 1 : PLACES};
 }
 
 static void model_reset(void) {
@@ -193,6 +196,9 @@ static void model_reset(void) {
 
 static void heap_is_right(TimerHeap *h) {
     MUST(h->lock.word == 0 && h->first == (h->count ? h->at[0].when : GORT_FOREVER));
+    MUST(h->chain == NULL || h->count == h->capacity);
+    for (Timer *c = h->chain; c; c = c->next)
+        MUST(c->heap == h && h->at[0].when <= c->when && (c->next == NULL || c->when <= c->next->when));
     for (uint32_t i = 0; i < h->count; i++) {
         MUST(h->slots[h->at[i].slot].place == i && h->slots[h->at[i].slot].timer->heap == h);
         MUST(i == 0 || h->at[(i - 1) / 4].when <= h->at[i].when);

@@ -7,11 +7,12 @@
  *   retake   an unannounced call that sleeps in the kernel on every P keeps nobody from running, and gives no EINTR
  *   calls    every public call returns or fails with an errno (calls.h)
  *   number   a descriptor nobody has used yet is used: what need not wait works, what must wait says so; it closes
+ *   clock    two thousand goroutines that wait with a deadline wait that long
  *   idle     an idle program uses no CPU               dead     a deadlock is reported, with status 2
  *
  * A case is good if all of it holds; if gort_main refuses with an errno; or if the runtime has said which
  * guarantee is gone ("gort: warning: "; where it cannot begin, "gort: fatal: cannot"). All else is a finding. What a warning does not
- * excuse: an answer that is not true (number).
+ * excuse: an answer that is not true (number, clock).
  *
  *   scarce [-v] [-p procs] CASE...       CASE: [early:|late:]WHAT[=N]
  *     nofile=N   at most N descriptors          full       all descriptors are in use
@@ -52,8 +53,8 @@
 #define ACCEPT_MORE 12000
 #define LOW 64 /* the program's own descriptors are below */
 
-enum { BEGIN, NUMBER, BEAT, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
-static const char *const stage_name[STAGES] = {"begin", "number", "beat", "preempt", "retake", "io", "many", "calls", "idle", "dead"};
+enum { BEGIN, NUMBER, CLOCK, BEAT, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
+static const char *const stage_name[STAGES] = {"begin", "number", "clock", "beat", "preempt", "retake", "io", "many", "calls", "idle", "dead"};
 
 static struct Shared {
     int stage, untrue;
@@ -289,6 +290,38 @@ static void number(void) {
     far_is("a read after the close", gort_read(far_pipe[0], &c, 1), -EBADF, -EBADF);
 }
 
+/* They are there before the limit. More than the runtime has room for in advance. */
+#define CROWD 2000
+#define A_WHILE (30 * GORT_MS)
+static gort_sem begin_waiting;
+static int waiting, waited;
+static void waits_a_while(void *arg) {
+    static gort_mutex mu[CROWD];
+    static gort_sem none;
+    static gort_wg never[CROWD];
+    int i = (int)(intptr_t)arg, kind = i % 5;
+    long r = -ETIMEDOUT;
+    add(&waiting, 1);
+    gort_sem_acquire(&begin_waiting, 1);
+    int64_t until = gort_now() + A_WHILE + (i * 37 % 100) * 100 * GORT_US;
+    if (kind == 0) gort_sleep_until(until);
+    if (kind == 1) gort_mutex_lock(&mu[i]), r = gort_mutex_lock_until(&mu[i], until);
+    if (kind == 2) r = gort_sem_acquire_until(&none, 1, until);
+    if (kind == 3) gort_wg_add(&never[i], 1), r = gort_wg_wait_until(&never[i], until);
+    if (kind == 4) gort_sleep(until - gort_now());
+    if (r != -ETIMEDOUT || gort_now() < until) untrue("a wait of kind %d gave %ld, %ld us early", kind, r, (long)(until - gort_now()) / 1000);
+    add(&waited, 1);
+}
+static void crowd_begin(void) {
+    int n = 0;
+    for (intptr_t i = 0; i < CROWD; i++) n += gort_go(waits_a_while, (void *)i) == 0;
+    while (get(&waiting) < n) gort_sleep(GORT_MS);
+}
+static void clocks(void) {
+    gort_sem_release(&begin_waiting, get(&waiting));
+    while (get(&waited) < get(&waiting)) gort_sleep(GORT_MS);
+}
+
 static gort_chan *go_on;
 static int ran;
 static void runs(void *arg) {
@@ -350,10 +383,11 @@ static int app(int argc, char **argv) {
         got[0] = 2;
     }
     limit = what;
-    if (late && (is(what, "as") || is(what, "data"))) far_begin();
+    if (late && (is(what, "as") || is(what, "data"))) far_begin(), crowd_begin();
     if (late) take_away(what);
     if (late && is(what, "closefrom")) p_after[0] = -1, prepare();
     stage(NUMBER), number();
+    stage(CLOCK), clocks();
     stage(BEAT);
     for (int i = 0; i < 3; i++) gort_sleep(GORT_MS);
     stage(PREEMPT), preempt();

@@ -5,10 +5,11 @@
 #include "../test.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #define INSIDE __attribute__((noinline, no_sanitize("thread")))
 
-enum { TIMERS = 700, STEPS = 60000 };
+enum { TIMERS = 1400, STEPS = 60000 };
 
 static P ps[2];
 static M us;
@@ -24,6 +25,12 @@ INSIDE static void check_heap(TimerHeap *h) {
         CHECK(slot->timer->heap == h);
         CHECK_EQ(slot->timer->when, h->at[i].when);
         if (i > 0) CHECK_LE(h->at[(i - 1) / 4].when, h->at[i].when);
+    }
+    if (h->chain) CHECK_EQ(h->count, h->capacity);
+    for (Timer *t = h->chain; t; t = t->next) {
+        CHECK(t->heap == h && t->slot == UINT32_MAX);
+        CHECK_LE(h->at[0].when, t->when);
+        if (t->next) CHECK_LE(t->when, t->next->when);
     }
     CHECK_EQ(h->first, h->count ? h->at[0].when : GORT_FOREVER);
 }
@@ -59,14 +66,14 @@ static bool take(int64_t now) {
     return true;
 }
 
-static void as_a_list(void) {
+static void as_a_list(int64_t far) {
     uint64_t seed = 99;
     int64_t now = 1000;
     for (int step = 0; step < STEPS; step++) {
         uint64_t r = test_random(&seed) >> 8;
         int i = (int)((r >> 8) % TIMERS);
         if (r % 4 < 2 && timers[i].heap == NULL) {
-            arm(i, now + (int64_t)(r >> 20) % 500);
+            arm(i, now + (int64_t)(r >> 20) % far);
         } else if (r % 4 == 2) {
             bool was = timers[i].heap != NULL;
             CHECK_EQ(timer_del(&timers[i]), was);
@@ -84,14 +91,14 @@ static void moved_and_cleared(void) {
     for (int i = 0; i < TIMERS; i++) timer_del(&timers[i]);
     CHECK_EQ(ps[0].timers.count, 0);
     us.p = &ps[1];
-    for (int i = 0; i < TIMERS; i += 2, armed++) arm(i, 5000 - i);
+    for (int i = 0; i < TIMERS; i += 2, armed++) arm(i, 9000 - i);
     us.p = &ps[0];
     for (int i = 1; i < TIMERS; i += 4, armed++) arm(i, 4000 + i);
     CHECK_EQ(timers_first(), 4001);
     timers_move(&ps[0].timers, &ps[1].timers);
     check_heap(&ps[0].timers);
     check_heap(&ps[1].timers);
-    CHECK_EQ(ps[0].timers.count, armed);
+    if (ps[0].timers.chain == NULL) CHECK_EQ(ps[0].timers.count, armed);
     CHECK_EQ(ps[1].timers.count, 0);
     for (int i = 0; i < 100; i++) CHECK(take(6000));
     CHECK(timer_del(&timers[0]));
@@ -99,6 +106,26 @@ static void moved_and_cleared(void) {
     check_heap(&ps[0].timers);
     for (int i = 0; i < TIMERS; i++) CHECK(!timer_del(&timers[i]));
     CHECK_EQ(timers_first(), GORT_FOREVER);
+}
+
+/* Without memory the arrays stay as they are: what has no place is chained. Then there is some again. */
+static void without_memory(void) {
+    struct rlimit had, none;
+    CHECK_EQ(getrlimit(RLIMIT_AS, &had), 0);
+    none = (struct rlimit){1, had.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_AS, &none), 0);
+    as_a_list(50000);
+    CHECK(ps[0].timers.chain != NULL);
+    moved_and_cleared();
+    CHECK_EQ(ps[0].timers.capacity, 512);
+    for (int i = 0; i < TIMERS; i++) arm(i, 7000 - i);
+    CHECK(ps[0].timers.chain != NULL);
+    CHECK_EQ(setrlimit(RLIMIT_AS, &had), 0);
+    CHECK(timer_del(&timers[3]));
+    arm(3, 1);
+    check_heap(&ps[0].timers);
+    CHECK(ps[0].timers.chain == NULL);
+    for (int i = 0; i < TIMERS; i++) CHECK(take(8000));
 }
 
 static void at_the_end_of_time(void) {
@@ -165,12 +192,16 @@ static void once_each(void) {
 int main(void) {
     for (int i = 0; i < 2; i++) {
         ps[i].timers.first = GORT_FOREVER;
+        CHECK(timers_prepare(&ps[i].timers));
         sched.ps[i] = &ps[i];
     }
     store_rlx(&sched.procs, 2);
     store_rlx(&sched.polled_at, 1); /* nobody waits in the poller */
     us = (M){.p = &ps[0], .locks = 1};
-    as_a_list();
+#ifndef __SANITIZE_THREAD__
+    without_memory();
+#endif
+    as_a_list(500);
     moved_and_cleared();
     at_the_end_of_time();
     once_each();
