@@ -74,6 +74,16 @@ bool runtime_busy(void) { return load_acq(&run.busy); } /* pairs with gort_main:
 
 /* ---- goroutine 1 ------------------------------------------------------------------------------ */
 
+/* The maker: there is no thread for it, nor was there one for any goroutine. The end is that of a main function that returned,
+ * from step 2 on. */
+void main_refused(int error) {
+    lock(&sched.lock, RANK_SCHED);
+    store_seq(&sched.running, 0);
+    unlock(&sched.lock);
+    run.result = error;
+    note_wake(&run.done); /* its sleeper sees the result */
+}
+
 static void main_left(M *m, void *arg) { note_wake(&run.done); }
 
 /* Leaves the section open. */

@@ -11,8 +11,9 @@
  * only then gives it what is still on the list.
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
- * until a thread is free. Where there is none that could ever be, since not even the first was granted, the
- * maker asks for some time and then says so: a program that waits for ever without a word helps nobody.
+ * until a thread is free. Where not even the first of the runtime is granted, nothing has run: gort_main takes everything back
+ * and returns the error (main_refused). Where there were some, and none is left, the maker asks for some time and then says
+ * so: a program that waits for ever without a word helps nobody.
  */
 #include "maker.h"
 #include "collect.h"
@@ -28,6 +29,7 @@ static struct {
     pthread_t thread;
     Note note, greeted;
     bool stop;
+    bool made;           /* the maker's: there has been a thread */
     /* sched.lock: */
     P *pending;          /* Ps that wait for a thread, through link, the oldest first; NULL is read without the lock */
     uint32_t spinning;   /* how many of them count as searchers */
@@ -140,14 +142,20 @@ static void *maker_main(void *arg) {
             if (r != 0) {
                 if (m) m_record_free(m);
                 take_back(p, spinning);
+                if (!maker.made) {
+                    main_refused(r);
+                    goto over;
+                }
                 give_up_some_day(&refused_since, r);
                 break;
             }
             refused_since = 0;
+            maker.made = true;
             if (collect_on) welcome(m);
         }
         note_sleep_until(&maker.note, maker.pending ? time_after(os_now(), 10 * GORT_MS) : GORT_FOREVER);
     }
+over:
     tls_m = NULL;
     if (own) m_record_free(own);
     return NULL;
@@ -155,7 +163,7 @@ static void *maker_main(void *arg) {
 
 int maker_start(void) {
     sigset_t all, old;
-    maker.stop = false;
+    maker.stop = maker.made = false;
     maker.pending = NULL;
     maker.spinning = maker.spares = 0;
     note_clear(&maker.note);

@@ -16,5 +16,6 @@ P *maker_pending_locked(void);               /* the first of these; NULL: none w
 bool maker_has_pending(void);                /* a hint; with sched.lock the truth */
 void maker_greet(M *m);                      /* a new thread: is known to the collector; waits for its P, if any */
 void maker_want_spare_locked(void);          /* one more thread for the pool */
+void main_refused(int error);                /* init.c: gort_main takes everything back and returns this */
 
 #endif

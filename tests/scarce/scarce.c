@@ -11,7 +11,7 @@
  *   idle     an idle program uses no CPU               dead     a deadlock is reported, with status 2
  *
  * A case is good if all of it holds; if gort_main refuses with an errno; or if the runtime has said which
- * guarantee is gone ("gort: warning: "; where it cannot begin, "gort: fatal: cannot"). All else is a finding. What a warning does not
+ * guarantee is gone ("gort: warning: "; where a system call is refused, "gort: fatal: cannot"). All else is a finding. What a warning does not
  * excuse: an answer that is not true (number, clock).
  *
  *   scarce [-v] [-p procs] CASE...       CASE: [early:|late:]WHAT[=N]
@@ -454,7 +454,8 @@ static bool judge(const char *which, int hung, int status, FILE *err) {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     const char *at = stage_name[shared->stage];
     bool refused = strstr(which, ":sys=") != NULL; /* nothing else may end a program once it runs */
-    bool said = has(err, "gort: warning: ") || ((refused || shared->stage == BEGIN) && has(err, "gort: fatal: ") && has(err, "cannot"));
+    bool said = has(err, "gort: warning: ") || (refused && has(err, "gort: fatal: ") && has(err, "cannot"));
+    if (!refused && shared->stage == BEGIN) said = false; /* gort_main returns an errno instead */
     if (!hung && code == 77) return snprintf(verdict, sizeof verdict, "left out here"), true;
     if (!hung && code == 10) return snprintf(verdict, sizeof verdict, "refused: %s", shared->detail), true;
     if (!hung && code == 2 && shared->stage == DEAD && has(err, "deadlock!")) return snprintf(verdict, sizeof verdict, "holds"), true;

@@ -17,7 +17,7 @@ diff "$WORK/header" "$WORK/known" || { echo 'tests/scarce/calls.h and include/go
 
 nr() { printf '#include <sys/syscall.h>\nNR SYS_%s\n' "$1" | $CC -E -P - | sed -n 's/^NR //p'; }
 failed=0
-"$program" -p 2 none late:full late:closefrom early:noproc early:as=48 late:as=8 late:as=0 early:nproc=4 early:data=48 \
+"$program" -p 2 none late:full late:closefrom early:noproc early:as=48 late:as=8 late:as=0 early:nproc=1 early:nproc=2 early:nproc=3 early:nproc=4 early:data=48 \
     "early:sys=$(nr membarrier)/38" "early:sys=$(nr madvise)/22" "late:sys=$(nr io_uring_enter)/1" || failed=1
 "$program" -p 1 late:closehigh late:reuse=0 || failed=1
 "$program-so" -p 1 late:full late:closehigh || failed=1
