@@ -17,6 +17,7 @@
  * Only the resolver and snprintf come from libc here, outside of sections; errno is put back.
  */
 #include "addr.h"
+#include "exit_hook.h"
 #include "houselock.h"
 #include "io.h"
 #include "sysfault.h"
@@ -37,15 +38,50 @@ static int set_int(int fd, int level, int option, int value) {
     return (int)sys6(SYS_setsockopt, fd, level, option, &value, sizeof value, 0);
 }
 
-static int new_socket(int family) {
+/* A socket whose number nobody has been told yet: the end of the runtime closes it (exit_hook.h). */
+typedef struct Socket {
+    ExitHook hook;
     int fd;
-    do fd = (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
-    while (netpoll_more_numbers(fd));
-    if (fd < 0) return fd;
-    M *m = enter();
+} Socket;
+
+/* Nobody else knows the number, so nobody waits or calls: it needs not be gort_close, which takes several sections. In a
+ * section. */
+static void socket_close(ExitHook *h) {
+    int fd = container_of(h, Socket, hook)->fd;
     desc_born(fd);
+    uint32_t life = desc_note_end(fd);
+    close_number(fd);
+    desc_note_over(fd, life);
+}
+
+/* s->fd or -errno. A socket is in s until socket_give or socket_drop. */
+static int socket_new(Socket *s, int family) {
+    M *m = enter();
+    do s->fd = (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+    while (netpoll_more_numbers(s->fd));
+    if (s->fd >= 0) {
+        desc_born(s->fd);
+        s->hook = (ExitHook){.abandon = socket_close};
+        exit_hook_push(self(m), &s->hook);
+    }
     leave(m);
-    return fd;
+    return s->fd;
+}
+
+/* It is the caller's. */
+static int socket_give(Socket *s) {
+    M *m = enter();
+    exit_hook_pop(self(m), &s->hook);
+    leave(m);
+    return s->fd;
+}
+
+static int socket_drop(Socket *s, int result) {
+    M *m = enter();
+    exit_hook_pop(self(m), &s->hook);
+    socket_close(&s->hook);
+    leave(m);
+    return result;
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -141,13 +177,14 @@ static bool port_is_zero(const struct sockaddr *sa) {
 static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
     int r = -EADDRINUSE;
     for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {
-        int fd = new_socket(sa->sa_family);
+        Socket s;
+        int fd = socket_new(&s, sa->sa_family);
         if (fd < 0) return fd;
         set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
         if (sa->sa_family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both);
         r = bind_and_listen(fd, sa, len, backlog);
-        if (r == 0) return fd;
-        gort_close(fd);
+        if (r == 0) return socket_give(&s);
+        socket_drop(&s, r);
         if (!port_is_zero(sa)) break;
     }
     return r;
@@ -180,16 +217,17 @@ static bool stale(const Addr *a) {
     struct stat st;
     if (sys6(SYS_newfstatat, AT_FDCWD, a->un.sun_path, &st, AT_SYMLINK_NOFOLLOW, 0, 0) < 0) return false;
     if (!S_ISSOCK(st.st_mode)) return false;
-    int fd = new_socket(AF_UNIX);
+    Socket s;
+    int fd = socket_new(&s, AF_UNIX);
     if (fd < 0) return false;
-    long r = sys6(SYS_connect, fd, &a->sa, a->len, 0, 0, 0);
-    gort_close(fd);
-    return r == -ECONNREFUSED;
+    int r = (int)sys6(SYS_connect, fd, &a->sa, a->len, 0, 0, 0);
+    return socket_drop(&s, r) == -ECONNREFUSED;
 }
 
 static int listen_unix(const Addr *a, int backlog) {
     static HouseLock one_at_a_time;
-    int fd = new_socket(AF_UNIX);
+    Socket s;
+    int fd = socket_new(&s, AF_UNIX);
     if (fd < 0) return fd;
     house_lock(&one_at_a_time);
     int r = bind_and_listen(fd, &a->sa, a->len, backlog);
@@ -198,9 +236,7 @@ static int listen_unix(const Addr *a, int backlog) {
         r = bind_and_listen(fd, &a->sa, a->len, backlog);
     }
     house_unlock(&one_at_a_time);
-    if (r == 0) return fd;
-    gort_close(fd);
-    return r;
+    return r == 0 ? socket_give(&s) : socket_drop(&s, r);
 }
 
 EXPORT int gort_listen(const char *addr, int backlog) {
@@ -232,12 +268,13 @@ static bool reached_itself(int fd) {
 static int dial_at(const struct sockaddr *sa, socklen_t len, int64_t deadline) {
     int r = -ECONNREFUSED;
     for (int i = 0; i < TRIES; i++) {
-        int fd = new_socket(sa->sa_family);
+        Socket s;
+        int fd = socket_new(&s, sa->sa_family);
         if (fd < 0) return fd;
         if (sa->sa_family != AF_UNIX) set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
         r = gort_connect_until(fd, sa, len, deadline);
-        if (r == 0 && (sa->sa_family == AF_UNIX || !reached_itself(fd))) return fd;
-        gort_close(fd);
+        if (r == 0 && (sa->sa_family == AF_UNIX || !reached_itself(fd))) return socket_give(&s);
+        socket_drop(&s, r);
         if (r < 0) return r;
     }
     return -ECONNREFUSED;

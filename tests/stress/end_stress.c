@@ -247,6 +247,13 @@ static void with_ctx(int mine, uint64_t r) {
     still(mine);
 }
 
+/* Calls that open a socket and fail: nobody is told its number, so nobody but the end can close it. */
+static void with_sockets(int mine, uint64_t r) {
+    int e = r & 32 ? gort_dial(r & 64 ? "127.0.0.1:1" : "unix:/nowhere/x", soon(r >> 8)) : gort_listen("unix:/nowhere/x", 1);
+    CHECKF(e < 0, "a socket at an address that is none: %d", e);
+    still(mine);
+}
+
 static void with_descriptors(int mine, uint64_t r) {
     char c = 0;
     if (r & 32) gort_read_until(pipes[r % KIN][0], &c, 1, deadline(mine, r >> 8));
@@ -296,7 +303,7 @@ typedef struct Kinds {
 } Kinds;
 #define KIND(fn) {#fn, fn}
 static Kinds both = {.all = {KIND(with_mutex), KIND(with_rwmutex), KIND(with_cond), KIND(with_sem), KIND(with_wg), KIND(with_chan),
-                             KIND(with_select), KIND(with_time), KIND(with_ctx), KIND(with_descriptors), KIND(with_house),
+                             KIND(with_select), KIND(with_time), KIND(with_ctx), KIND(with_descriptors), KIND(with_sockets), KIND(with_house),
                              KIND(with_goroutines), KIND(with_tree), KIND(with_once), KIND(with_group), KIND(with_shared_group),
                              KIND(with_old_timer), KIND(with_inspection)}};
 
