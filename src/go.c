@@ -140,7 +140,7 @@ INLINE void mark_dead(M *m, G *gp) {
     if (in_forked_child()) child_ends(NO_OTHER);
     if (gp->lock_depth == 0) return;
     m->dying = true; /* it ends with its thread locked: the thread goes with it */
-    m->lockedg = NULL;
+    store_rlx(&m->lockedg, NULL);
     gp->lock_depth = 0;
     gp->home = NULL;
 }

@@ -65,7 +65,7 @@ EXPORT void gort_lock_thread(void) {
     G *gp = m->curg;
     if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
         soft_harden(m, gp);
-        m->lockedg = gp;
+        soft_lock(m, gp);
         store_rlx(&gp->home, m);
     }
     leave(m);
@@ -76,7 +76,7 @@ EXPORT void gort_unlock_thread(void) {
     M *m = enter();
     G *gp = m->curg;
     if (!(gp->flags & GF_THREAD) && gp->lock_depth > 0 && --gp->lock_depth == 0) {
-        m->lockedg = NULL;
+        store_rlx(&m->lockedg, NULL);
         store_rlx(&gp->home, NULL);
     }
     leave(m);

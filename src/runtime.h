@@ -221,7 +221,7 @@ struct M {
     Note note;           /* asleep in the pool, in the handler, or as a locked M */
     P *nextp;            /* what the waker brings */
     G *nextg;
-    G *lockedg;          /* gort_lock_thread: the only G this M runs */
+    G *lockedg;          /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
     P *oldp;             /* the P it had before a blocking call */
     uint32_t syscalltick;
     int tid, clock;

@@ -32,6 +32,8 @@
  * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
  * soft_waiting is not 0; and the deadlock detector counts it as runnable.
  *
+ * A thread that is locked to a goroutine (gort_lock_thread) runs no other, perhaps for ever: its guests run anywhere (soft_lock).
+ *
  * A thread that is home to somebody (homed - unhomed) is not let go for idleness; one that ends all the
  * same, with a locked goroutine, is `closed`, and its guests are sent anywhere.
  *
@@ -136,7 +138,7 @@ static void call_home(M *home) {
 bool soft_send(M *m, G *gp) {
     M *home = load_rlx(&gp->home);
     lock(&sched.lock, RANK_SCHED);
-    if (home->closed) {
+    if (home->closed || load_rlx(&home->lockedg)) {
         give_up_home_locked(gp);
         unlock(&sched.lock);
         return false;
@@ -185,6 +187,14 @@ static uint32_t give_up_locked(M *m) {
     }
     sub_seq(&sched.soft_waiting, n);
     return n;
+}
+
+void soft_lock(M *m, G *gp) {
+    lock(&sched.lock, RANK_SCHED);
+    store_rlx(&m->lockedg, gp); /* soft_send looks at it */
+    uint32_t n = give_up_locked(m);
+    unlock(&sched.lock);
+    if (n) wake_after_submit(m);
 }
 
 void soft_close(M *m) {

@@ -25,6 +25,8 @@ INLINE bool soft_waits(M *m) { return load_rlx(&m->soft.head) != NULL; }
 /* sched.lock: m has no P and is about to sleep: what waits for it goes to the global queue, where
  * whoever picks it finds m in the pool. */
 void soft_requeue_locked(M *m);
+/* In a section: gp is the only one m runs from here on, and its guests run anywhere. */
+void soft_lock(M *m, G *gp);
 /* On g0: the thread ends, and with it what it was home to. */
 void soft_close(M *m);
 /* The monitor: gives up homes that were out of reach for too long. */
