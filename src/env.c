@@ -222,12 +222,12 @@ int env_default_procs(void) {
 static void read_maxprocs(const char *s) {
     uint64_t n;
     settings.procs_from_env = false;
-    if (s && (!parse_u64(s, strlen(s), &n) || n == 0 || n > MAX_PROCS)) {
+    if (s && (!parse_u64(s, strlen(s), &n) || n == 0)) {
         complain("GORT_MAXPROCS", s, strlen(s), "not a number from 1 to 1024");
         s = NULL;
     }
     settings.procs_from_env = s != NULL;
-    settings.procs = s == NULL ? env_default_procs() : (int)n;
+    settings.procs = s == NULL ? env_default_procs() : n > MAX_PROCS ? MAX_PROCS : (int)n;
     if (settings.procs < 1) settings.procs = os_cpu_count() > MAX_PROCS ? MAX_PROCS : os_cpu_count();
 }
 

@@ -28,8 +28,7 @@ static void read_with(const char *name, const char *value) {
 }
 
 static void maxprocs(void) {
-    static const char *const bad[] = {"abc", "0", "-1", "", "4x", " 4", "+4", "1.5", "0x10",
-                                      "1025", "5000", "99999999999999999999999"};
+    static const char *const bad[] = {"abc", "0", "-1", "", "4x", " 4", "+4", "1.5", "0x10"};
     read_with(NULL, NULL);
     int usual = settings.procs;
     CHECK(usual >= 1 && !settings.procs_from_env);
@@ -37,8 +36,10 @@ static void maxprocs(void) {
     read_with("GORT_MAXPROCS", "7");
     CHECK(settings.procs == 7 && settings.procs_from_env);
     CHECK_STR(said, "");
-    read_with("GORT_MAXPROCS", "1024");
-    CHECK(settings.procs == 1024 && settings.procs_from_env);
+    read_with("GORT_MAXPROCS", "1025");
+    CHECK_EQ(settings.procs, 1024);
+    read_with("GORT_MAXPROCS", "99999999999999999999999");
+    CHECK_EQ(settings.procs, 1024);
     CHECK_STR(said, "");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char want[200];
