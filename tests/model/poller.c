@@ -98,8 +98,7 @@ static void model_reset(void) {
     }
     tls_m = &ms[0];
     timers[0] = (Timer){.when = 10, .fn = on_time};
-    bool first;
-    if (scene->before) insert(&all_ps[0].timers, &timers[0], &first);
+    if (scene->before) insert(&all_ps[0].timers, &timers[0]);
     add_g(0, scene->goroutine);
     if (scene->goroutine) ms[PS - 1].nextg = &gs[0];
     if (scene->goroutine == waits_locked) {
