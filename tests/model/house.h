@@ -95,6 +95,7 @@ G *global_get_locked(P *p, uint32_t max) { return NULL; }
 G *find_runnable(M *m) { return NULL; }
 void m_stop(M *m) { wrong("a thread without its goroutine"); }
 void home_send(M *m, G *gp) { wrong("a goroutine on another's thread"); }
+void soft_lock(M *m, G *gp) { m->lockedg = gp; }
 bool soft_send(M *m, G *gp) { return false; }
 void split_resume(G *gp) {}
 Stack *compact_get(M *m) { return NULL; }

@@ -81,6 +81,7 @@ void world_stop_here(M *m) { wrong("the world stops"); }
 void world_p_stopped_locked(P *p) { wrong("the world stops"); }
 #ifndef MODEL_SOFT
 G *soft_take(M *m) { return NULL; }
+void soft_lock(M *m, G *gp) { m->lockedg = gp; }
 bool soft_send(M *m, G *gp) { return false; }
 void soft_requeue_locked(M *m) {}
 #endif
