@@ -237,11 +237,8 @@ static bool give_p_away(M *m, G *gp) {
     }
     M *next = sched.idle_ms;
     G *homed = NULL;
-    G *head = sched.global.head;
-    bool direct = head && load_rlx(&head->home) != NULL && runq_empty(p) &&
-                  load_acq(&p->timers.first) > os_now(); /* else find.c decides whose turn it is */
     if (next == NULL) maker_want_spare_locked(); /* the next tick finds it in the pool */
-    if (direct || next == NULL) homed = home_take_waiting_locked();
+    if (home_is_next_locked(p) || next == NULL) homed = home_take_waiting_locked(); /* else find.c decides whose turn it is */
     if (homed == NULL && next == NULL) {
         unlock(&sched.lock);
         return false;
