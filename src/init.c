@@ -354,7 +354,9 @@ static void stop(M *m) {
         netpoll_break(); /* one may wait there for a timer that is hours away */
         os_nap(50 * GORT_US);
     }
-    if (asked > 0) warn_once(WARN_STAYS, "%d goroutines sleep in the kernel and take no signal, or block signal %d: they may run on after the end of the runtime", asked, settings.preempt_signal);
+    if (asked > 0)
+        warn_once(WARN_STAYS, "%d goroutines sleep in the kernel and take no signal, or block signal %d: they may run on after "
+                              "the end of the runtime", asked, settings.preempt_signal);
     tsan_acquire(&sched); /* what goroutines did on threads that have gone */
     await_sections(m);
     world_answer_requests(m);

@@ -11,9 +11,9 @@
  *     waker    has changed the word (the program), fence, reads the bucket's count; wakes
  *
  * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every waker that
- * comes through syscall() finds parked goroutines, on whatever thread, in a signal handler too (queue_wake_anywhere). One that makes the system call with
- * an instruction of its own (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and
- * its words are its own.
+ * comes through syscall() finds parked goroutines, on whatever thread, in a signal handler too (queue_wake_anywhere).
+ * One that makes the system call with an instruction of its own (libc's locks, libgomp) does not, and need not: such
+ * code waits by the same instruction, and its words are its own.
  *
  * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be changed and woken by another process, and in whatever memory by the
  * kernel: at the end of a thread (CLONE_CHILD_CLEARTID, robust lists). So who waits for one looks at the word now and then, at

@@ -1,7 +1,9 @@
 // not-with: emulation
-/* Two goroutines overflow their stacks at the same moment: one report, whole, and the end by SIGSEGV. */
+/* Two goroutines overflow their stacks at the same moment: one report, whole, and the end by SIGSEGV. And with SIGQUIT on top of it, which has a
+ * report of its own: whoever is first. */
 #include "../test.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +29,15 @@ static void deep(void *arg) {
 }
 static void neighbour(void *arg) { gort_chan_recv(arg, NULL); }
 
+static void *quits(void *arg) {
+    while (get(&arrived) < 2) sched_yield();
+    for (;;) kill(getpid(), SIGQUIT);
+    return NULL;
+}
+
 static int body(int argc, char **argv) {
+    pthread_t t;
+    if (argc > 2) CHECK_EQ(pthread_create(&t, NULL, quits, NULL), 0);
     gort_chan *c = gort_chan_new(0, 0);
     for (int i = 0; i < 30; i++) gort_go(neighbour, c); /* a report of some length */
     for (int i = 0; i < 2; i++) gort_go(deep, NULL);
@@ -41,7 +51,7 @@ static int count(const char *text, const char *word) {
     return n;
 }
 
-static void one_round(const char *self) {
+static void one_round(const char *self, const char *quit) {
     static char text[1 << 20];
     int p[2], status;
     size_t n = 0;
@@ -50,7 +60,7 @@ static void one_round(const char *self) {
     pid_t pid = fork();
     if (pid == 0) {
         dup2(p[1], 2);
-        execl(self, self, "overflow", (char *)NULL);
+        execl(self, self, "overflow", quit, (char *)NULL);
         _exit(9);
     }
     close(p[1]);
@@ -58,10 +68,11 @@ static void one_round(const char *self) {
     text[n] = 0;
     close(p[0]);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECKF(count(text, "goroutine 1 [") == 1, "the report is not whole, or not alone:\n%s", text);
+    CHECKF(count(text, "gort: fatal: ") + count(text, "SIGQUIT: quit") == 1, "two reports:\n%s", text);
+    if (quit) return;
     CHECKF(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "status %x: %s", status, text);
-    CHECKF(count(text, "gort: fatal: ") == 1, "%d reports:\n%s", count(text, "gort: fatal: "), text);
     CHECK(strncmp(text, "gort: fatal: goroutine ", 23) == 0 && strstr(text, ": stack overflow ("));
-    CHECKF(count(text, "goroutine 1 [") == 1, "the report is not whole:\n%s", text);
 }
 
 int main(int argc, char **argv) {
@@ -70,6 +81,6 @@ int main(int argc, char **argv) {
 #endif
     if (test_valgrind()) SKIP("valgrind has its own report");
     if (argc > 1) return gort_main(body, argc, argv);
-    for (int i = 0; i < 10; i++) one_round("/proc/self/exe");
+    for (int i = 0; i < 10; i++) one_round("/proc/self/exe", i % 2 ? "quit" : NULL);
     return 0;
 }
