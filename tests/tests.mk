@@ -24,6 +24,9 @@ TEST_BIN := $(TEST_SRC:tests/%.c=$(OUT)/tests/%)
 # The hook's, linked with it and to be preloaded. A sanitizer has hooks of its own in libc.
 HOOK_TESTS := $(if $(SAN),,$(sort $(wildcard tests/hook/*.c)))
 TEST_BIN += $(HOOK_TESTS:tests/%.c=$(OUT)/tests/%) $(HOOK_TESTS:tests/hook/%.c=$(OUT)/tests/preload/%)
+# What a program sees, once more with the shared library.
+SO_TESTS := $(if $(SAN)$(TEST_RUNNER),,$(wildcard tests/api/*.c tests/prog/*.c))
+TEST_BIN += $(patsubst tests/api/%.c,$(OUT)/tests/api-so/%,$(SO_TESTS:tests/prog/%.c=$(OUT)/tests/prog-so/%))
 EX_SRC   := $(sort $(wildcard examples/*.c))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude $(CLASH)
@@ -51,6 +54,13 @@ $(OUT)/tests/hook/%: $(OUT)/tests/hook/%.o $(OUT)/libgort-hook.so
 $(OUT)/tests/preload/%: $(OUT)/tests/hook/%.o $(OUT)/libgort-hook.so
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $< $(HOOK_LINK) -lgort -o $@
+define with_so
+$(OUT)/tests/$(1)-so/%: $(OUT)/tests/$(1)/%.o $(OUT)/libgort.so
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $$< $(HOOK_LINK) -lgort -o $$@ -lm
+endef
+$(eval $(call with_so,api))
+$(eval $(call with_so,prog))
 # The others see what a program sees: the header and the library.
 $(OUT)/tests/%.o: tests/%.c
 	$(call compile,$(USERFLAGS) $(USERSAN))
