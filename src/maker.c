@@ -18,6 +18,7 @@
 #include "maker.h"
 #include "collect.h"
 #include "m.h"
+#include "preempt.h"
 #include "san.h"
 #include "sysfault.h"
 #include "warn.h"
@@ -126,6 +127,8 @@ static void *maker_main(void *arg) {
     M *own = m_record(); /* only for its section count: locks are taken below */
     if (own) {
         own->plain = true;
+        own->tid = os_gettid();
+        preempt_unblock(); /* futex(2) may be refused some day */
         tls_m = own;
     }
     while (!load_acq(&maker.stop)) {

@@ -17,6 +17,7 @@ int os_thread_clock(int tid);         /* the clock id of a thread */
  * 0: woken or the value differed, -ETIMEDOUT. */
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline);
 void os_futex_wake(uint32_t *word, int count);
+extern void (*os_wake_refused)(void); /* called where the kernel refuses to wake anybody (preempt.c) */
 
 /* A descriptor that the runtime keeps, under a number out of the way: of programs that count theirs from 3, and of those that
  * begin without the standard ones and make them later, by dup2(2), of whatever is there. fd itself where no number is to be had. */

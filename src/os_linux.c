@@ -71,6 +71,8 @@ int64_t os_thread_cpu(int clock) {
 
 #define REFUSED_NAP (500 * GORT_US) /* a filter does not let futex(2) through: nobody is woken, who waits looks now and then */
 
+static bool refused(long r) { return r == -ENOSYS || r == -EPERM; }
+
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     struct timespec ts, *until = NULL;
     if (deadline != GORT_FOREVER) {
@@ -83,12 +85,15 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     /* WAIT_BITSET takes an absolute monotonic deadline; -EINTR and -EAGAIN are the caller's loop. */
     long r = sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
                  FUTEX_BITSET_MATCH_ANY);
-    if (unlikely(r == -ENOSYS || r == -EPERM)) os_nap(REFUSED_NAP); /* the caller looks again */
+    if (unlikely(refused(r))) os_nap(REFUSED_NAP); /* the caller looks again */
     return r == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
+void (*os_wake_refused)(void);
+
 void os_futex_wake(uint32_t *word, int count) {
-    sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    long r = sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    if (unlikely(refused(r)) && os_wake_refused) os_wake_refused();
 }
 
 int os_fd_away(int fd) {

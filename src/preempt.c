@@ -356,6 +356,25 @@ void preempt_m(M *m) {
         warn_once(WARN_SIGNAL, "the kernel refuses tgkill(2), error %d: a goroutine that computes without calling gort is not preempted", -r);
 }
 
+/*
+ * The kernel refuses futex(2), from now on perhaps: a filter that the program has put over all its threads. Who begins to wait
+ * is refused too and naps, but a thread that slept by then would sleep for ever. A signal ends its system call, and
+ * the restarted one is refused. Once is enough. Any thread, with any lock, in a handler too.
+ */
+static void interrupt_sleepers(void) {
+    static uint32_t told;
+    if (xchg_seq(&told, 1)) return;
+    warn_once(WARN_FUTEX, "the kernel refuses futex(2): threads that wait look twice in a millisecond whether they may go on, and "
+                          "signals may not become messages any more");
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (load_rlx(&m->tid) > 0) os_tgkill(m->tid, settings.preempt_signal); /* one that is gone: its number is nobody's, or ours */
+}
+
+void preempt_unblock(void) {
+    uint64_t mask = 1ULL << (settings.preempt_signal - 1);
+    os_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
+}
+
 /* ---- installing ------------------------------------------------------------------------------- */
 
 void preempt_unmask(void) {
@@ -379,11 +398,13 @@ int preempt_install(void) {
     if (sigaction(settings.preempt_signal, &sa, &previous) < 0) return -errno;
     sigprocmask(SIG_SETMASK, NULL, &thread_mask);
     installed = true;
+    os_wake_refused = interrupt_sleepers;
     return 0;
 }
 
 void preempt_uninstall(bool awaited) {
     if (!installed || awaited) return;
+    os_wake_refused = NULL;
     sigaction(settings.preempt_signal, &previous, NULL);
     installed = false;
 }

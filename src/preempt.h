@@ -10,6 +10,7 @@ int preempt_install(void);   /* the handlers, at every start of a runtime */
 void preempt_uninstall(bool awaited); /* a thread has yet to take the signal: they stay */
 void preempt_unmask(void);   /* this thread takes signals as gort_main's caller did, and ours */
 void preempt_mask(void);
+void preempt_unblock(void);  /* this thread takes our signal too, and no other more than before */
 void preempt_in_prologue(M *m); /* its goroutine stands in a prologue (split.c); m->locks is 1. Perhaps
                                    stops the thread, as the signal would */
 void preempt_after_libc(M *m);  /* likewise, where a call of libc has returned into the trap (inlibc.c); outside of a section */

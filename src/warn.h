@@ -12,6 +12,7 @@ enum {
     WARN_RETAKE,   /* no membarrier */
     WARN_DEADLOCK, /* it is not known which threads there are */
     WARN_GUARD,    /* a stack without a guard region */
+    WARN_FUTEX,    /* no thread can be woken */
     WARN_BLIND,    /* it is not known whether a thread computes or sleeps */
     WARN_STAYS,    /* a goroutine that does not stop with its runtime */
     WARNINGS

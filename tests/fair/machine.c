@@ -258,6 +258,7 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     self->futex = NULL;
     return woken ? 0 : -ETIMEDOUT;
 }
+void (*os_wake_refused)(void);
 void os_futex_wake(uint32_t *word, int count) {
     point();
     for (int i = 0; i < nthreads && count > 0; i++) {

@@ -121,7 +121,7 @@ judge() { # name status
     fi
 }
 wanted() { case $1 in *"$T"*) return 0 ;; esac; return 1; }
-run() { timeout -s QUIT -k 5 250 "$@"; }
+run() { timeout -s QUIT -k 5 "${RUN_SECONDS:-250}" "$@"; }
 
 # A server on a port of its own: below those the kernel gives out by itself, and another one where
 # it was taken all the same. start 'command with PORT' 'command that works once it answers'.
