@@ -21,6 +21,20 @@ bool runq_overflow(P *p, G *gp, GList *list) {
     return true;
 }
 
+/* The ring cannot grow at its head: everything comes off, and goes in again behind the list. Thieves find it empty for
+ * that moment, as if a faster one had been there. */
+void runq_put_first(P *p, GList *list) {
+    G *rest[RING / 2];
+    uint32_t head = load_acq(&p->head), tail = load_rlx(&p->tail), n;
+    do {
+        n = tail - head;
+        check(n <= RING / 2);
+        for (uint32_t i = 0; i < n; i++) rest[i] = load_rlx(&p->ring[(head + i) % RING]);
+    } while (!cas_rel(&p->head, &head, tail));
+    for (G *gp; (gp = glist_pop(list)) != NULL;) runq_push(p, gp);
+    for (uint32_t i = 0; i < n; i++) runq_push(p, rest[i]);
+}
+
 /* Copies half of victim's ring to p's free places behind its tail; does not publish them. */
 static uint32_t grab(P *p, P *victim, bool slot_too) {
     uint32_t tail = load_rlx(&p->tail);

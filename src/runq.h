@@ -76,6 +76,9 @@ bool runq_empty(P *p);
 /* Holder, ring full: takes half of it off into list, gp at its end. False: a thief made room. */
 bool runq_overflow(P *p, G *gp, GList *list);
 
+/* Holder: puts list, at most half a ring, before all that is in the ring, which is at most half full. */
+void runq_put_first(P *p, GList *list);
+
 /* Thief: moves half of victim's ring into p's, and gives the last one. *moved counts all. */
 G *runq_steal(P *p, P *victim, bool slot_too, uint32_t *moved);
 

@@ -314,8 +314,8 @@ M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t d
 
 /* ---- ready ---------------------------------------------------------------------------------- */
 
-/* Those who have run are not to wait behind whatever is started from now on (global.c). */
-static void spill_new(GList *list) {
+/* Those who have run keep their place in the ring: behind others again they would wait anew each time it is full. */
+static void spill_new(P *p, GList *list) {
     GList fresh = {0}, others = {0};
     G *first = list->head;
     while (first && first->sp == NULL) first = first->schedlink;
@@ -325,7 +325,7 @@ static void spill_new(GList *list) {
     }
     for (G *gp; (gp = glist_pop(list)) != NULL;) glist_push(gp->sp == NULL ? &fresh : &others, gp);
     global_spill(&fresh);
-    if (others.head) global_put_list(&others);
+    runq_put_first(p, &others);
 }
 
 static long overflow(void *arg) {
@@ -335,7 +335,7 @@ static long overflow(void *arg) {
     while (!runq_overflow(p, gp, &list))
         if (runq_push(p, gp)) return 0;
     bump(&p->n.overflows, 1);
-    if (gp->sp == NULL) spill_new(&list);
+    if (gp->sp == NULL) spill_new(p, &list);
     else global_put_list(&list);
     return 0;
 }

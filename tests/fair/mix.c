@@ -423,7 +423,7 @@ static void over(const char *who, int64_t since, int64_t now) {
 }
 
 static int64_t bound_of(const Actor *a) {
-    if (a->kind->body == timed) return child_bound; /* its timer starts a goroutine */
+    if (a->kind->body == timed || a->gp == NULL) return child_bound; /* its timer starts a goroutine, or it is one that has not begun */
     return bound + (a->soft ? SOFT_LATE : 0);
 }
 
