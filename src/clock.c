@@ -1,7 +1,8 @@
 /*
  * The fallback clock: contexts with a deadline work between plain threads with no runtime, and
  * there are no heaps then. So a plain thread is started for the first such deadline; it sleeps to
- * the earliest one, calls what is due, and ends when there is none left. Calls with a deadline
+ * the earliest one, calls what is due, and ends when there is none left, or is idle until the time of one that was
+ * taken back: it is one of the runtime's own threads, and no reason to hope for an end of a deadlock. Calls with a deadline
  * need none of this: their own thread sleeps no longer than that (park_until).
  *
  * The deadlines stand in a sorted list. It is searched from its end, since a later deadline is
@@ -17,6 +18,7 @@
 #include "clock.h"
 #include "sched.h"
 #include "garbage.h"
+#include "m.h"
 #include "sysfault.h"
 
 #include <pthread.h>
@@ -94,9 +96,13 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     return e;
 }
 
+/* A deadline is to come, and with it perhaps the end of a wait (dead.c). */
+bool clock_armed(void) { return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid(); }
+
 static void *clock_main(void *unused) {
     int64_t until;
     uint32_t seen;
+    m_is_ours();
     for (;;) {
         ClockEntry *e = next_due(&until, &seen);
         if (e != NULL) e->fn(e);
@@ -104,6 +110,7 @@ static void *clock_main(void *unused) {
         else os_futex_wait(&clock_.changes, seen, until);
         garbage_collect();
     }
+    sub_rlx(&sched.threads, 1);
     return NULL;
 }
 
@@ -116,7 +123,9 @@ int clock_start(void) {
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's threads' business */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    add_rlx(&sched.threads, 1);
     int r = thread_create(&thread, &attr, clock_main, NULL);
+    if (r != 0) sub_rlx(&sched.threads, 1);
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     errno = saved;

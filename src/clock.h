@@ -20,5 +20,6 @@ bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *));
 int clock_start(void); /* 0, -EAGAIN */
 /* True: it was queued and is not any more. False: its function runs or has run. Anywhere. */
 bool clock_del(ClockEntry *e);
+bool clock_armed(void); /* something is to come */
 
 #endif

@@ -21,8 +21,9 @@
  * itself. What lasts ends with somebody who has a P, or takes one, or else by sysmon_uncount().
  */
 #include "dead.h"
-#include "dump.h"
+#include "clock.h"
 #include "collect.h"
+#include "dump.h"
 #include "fatal.h"
 #include "global.h"
 #include "maker.h"
@@ -65,7 +66,7 @@ static int what_can_wake(void) {
     moves |= load_acq(&sched.taken) != 0 || load_acq(&sched.soft_waiting) != 0;
     lasts |= load_acq(&sched.poll_waiters) != 0 || load_rlx(&sched.signal_channels) != 0;
     moves |= load_rlx(&sched.spinning) != 0;
-    lasts |= load_rlx(&sched.plain_threads) != 0 || armed();
+    lasts |= load_rlx(&sched.plain_threads) != 0 || armed() || clock_armed();
     moves |= queued();
     unlock(&sched.lock);
     return lasts ? LASTS : moves ? MOVES : NOTHING;

@@ -133,7 +133,10 @@ static void forget_the_gone(M *self) {
     self->tid = os_gettid();
     self->clock = os_thread_clock(self->tid);
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        if (m != self && load_acq(&m->alive) && m->tid != 0 && os_tgkill(m->tid, 0) == -ESRCH) store_rel(&m->alive, 0);
+        if (m != self && load_acq(&m->alive) && m->tid != 0 && os_tgkill(m->tid, 0) == -ESRCH) {
+            store_rel(&m->alive, 0);
+            if (m->pseudo && m->pseudo->flags & GF_SYSTEM) sub_rlx(&sched.threads, 1); /* m_is_ours */
+        }
 }
 
 static void count_plain_threads(void) {

@@ -17,6 +17,7 @@
 #include "split.h"
 #include "loop.h"
 #include "sysfault.h"
+#include "sysmon.h"
 #include "warn.h"
 
 #include <pthread.h>
@@ -210,6 +211,13 @@ NOINLINE M *m_adopt(void) {
     M *m = m_adopt_or_null();
     if (m == NULL) fatal("no memory for a thread's record");
     return m;
+}
+
+void m_is_ours(void) {
+    M *m = enter();
+    m->curg->flags |= GF_SYSTEM;
+    sysmon_uncount(&sched.plain_threads, 1);
+    leave(m);
 }
 
 static M *adopt(void) {

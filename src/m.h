@@ -12,6 +12,7 @@ int m_spawn(M *m);        /* the maker: starts m's thread. 0 or -errno */
 #define ALT_STACK ((size_t)64 << 10)
 bool on_alt_stack(M *m, void *at); /* a signal handler runs here, on the runtime's stack for it */
 void *m_alt_end(M *m);    /* the end of that stack; NULL: there is none */
+void m_is_ours(void);     /* a thread that the library has started with pthread_create: no plain thread of the program */
 M *m_adopt_or_null(void); /* as m_adopt (sched.h); NULL: no memory */
 void m_prepare(void);     /* once per process: the key that ends plain threads' records */
 

@@ -55,6 +55,7 @@ void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup;
 int os_thread_count(void);        /* threads of this process, from /proc; -1: unknown */
 int os_io_workers(void);          /* those among them that the kernel made for io_uring; -1: unknown */
 char os_thread_state(int tid);    /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
+bool os_thread_blocks(int tid, int signo); /* it does, by its mask; false: unknown */
 
 long os_write(int fd, const void *buf, size_t n);
 long os_sys(long nr, long a, long b, long c, long d, long e, long f);

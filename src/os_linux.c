@@ -321,6 +321,13 @@ static long stat_field(const char *text, int n) {
     return s ? parse_long(&s) : -1;
 }
 
+bool os_thread_blocks(int tid, int signo) {
+    char path[64], text[512], *end = path + sizeof path;
+    append(append_int(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
+    if (signo > 31 || read_small(path, text, sizeof text) <= 0) return false; /* the file has no more of them */
+    return stat_field(text, 32) >> (signo - 1) & 1;
+}
+
 /* Where no descriptor is left: each thread is a directory, and so a link to the one above them. */
 static int count_links(void) {
     struct stat st;

@@ -33,6 +33,7 @@
 #include "sigwatch.h"
 #include "chan.h"
 #include "houselock.h"
+#include "m.h"
 #include "san.h"
 #include "sysfault.h"
 #include "sysmon.h"
@@ -107,10 +108,7 @@ static void offer(int signo, uint32_t n) {
 static void deliver(int signo) { offer(signo, xchg_acq(&counts[signo], OPEN) & ~OPEN); }
 
 static void *signal_main(void *unused) {
-    M *m = enter(); /* makes its record, which is the runtime's own and not a plain thread's */
-    self(m)->flags |= GF_SYSTEM;
-    sysmon_uncount(&sched.plain_threads, 1);
-    leave(m);
+    m_is_ours();
     for (;;) {
         uint32_t seen = load_acq(&changes);
         house_lock(&table.lock);
@@ -228,7 +226,7 @@ static bool unwatch(gort_chan *ch, int signo) {
 }
 
 EXPORT int gort_signal_stop(gort_chan *ints) {
-    if (!runtime_running()) return -ENOTCONN;
+    if (in_forked_child()) return -ENOTCONN; /* where the runtime has ended: a signal is to be had back all the same */
     if (ints == NULL) return -EINVAL;
     int n = 0;
     house_lock(&table.lock);

@@ -231,6 +231,7 @@ int64_t os_thread_cpu(int clock) {
     point();
     return t->done ? -1 : t->cpu + (t->computing ? self->at - t->began : 0);
 }
+bool os_thread_blocks(int tid, int signo) { return false; }
 char os_thread_state(int tid) {
     point();
     Thread *t = &threads[tid - TID];

@@ -28,9 +28,15 @@ static void got(G *gp) {
     taken[gp - gs]++;
 }
 
+/* Of those that overflow the first goes back to the head. */
 static void push(P *p, G *gp) {
-    while (!runq_push(p, gp))
-        if (runq_overflow(p, gp, &moved_to_global)) return;
+    GList first = {0};
+    while (!runq_push(p, gp)) {
+        if (!runq_overflow(p, gp, &moved_to_global)) continue;
+        glist_push(&first, glist_pop(&moved_to_global));
+        runq_put_first(p, &first);
+        return;
+    }
 }
 
 static void owner(void) {

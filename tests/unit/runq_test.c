@@ -52,6 +52,22 @@ INSIDE static void overflow_moves_half_and_one(uint32_t start) {
     CHECK(runq_empty(p));
 }
 
+INSIDE static void put_first(uint32_t start) {
+    P *p = &ps[0];
+    for (int n = 0; n <= RING / 2; n += RING / 8)
+        for (int before = 0; before <= RING / 2; before += RING / 8) {
+            GList list = {0};
+            fresh(p, start);
+            fill(p, n);
+            for (int i = 0; i < before; i++) glist_push(&list, &gs[n + i]);
+            runq_put_first(p, &list);
+            CHECK_EQ(runq_length(p), (uint32_t)(n + before));
+            for (int i = 0; i < before; i++) CHECK(runq_pop(p) == &gs[n + i]);
+            for (int i = 0; i < n; i++) CHECK(runq_pop(p) == &gs[i]);
+            CHECK(runq_empty(p));
+        }
+}
+
 INSIDE static void half_is_stolen(uint32_t start) {
     for (int n = 0; n <= RING; n++) {
         P *victim = &ps[0], *thief = &ps[1];
@@ -208,6 +224,7 @@ int main(void) {
         for (size_t i = 0; i < count_of(starts); i++) {
             first_in_first_out(starts[i]);
             overflow_moves_half_and_one(starts[i]);
+            put_first(starts[i]);
             if (procs > 1) half_is_stolen(starts[i]);
         }
         drained();
