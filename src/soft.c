@@ -81,7 +81,9 @@ bool soft_begin(void) {
         store_rlx(&m->homed, m->homed + 1);
         store_rlx(&gp->home, m);
     }
-    end_section(m);
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1); /* without a look: the caller may keep something in the thread's variables until it is where it
+                                         * waits (pthread_once) */
     return first;
 }
 

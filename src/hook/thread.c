@@ -10,9 +10,14 @@
  * (this one was forked meanwhile) counts as not yet. So a goroutine takes the word itself, in a section, and brings it to its end in a section: to "done", or where
  * the routine does not return (an exception, gort_exit, the end of the runtime: exit_hook.h) back to "not yet", as libc
  * does where it is cancelled. What "in progress" is, libc tells: by a once of ours.
+ *
+ * libstdc++'s call_once hands its function over in two variables of the thread, which the init routine reads first of all. So
+ * nothing gives way between the call and the routine. Where it had to wait it is back on its thread, but others have been there
+ * meanwhile: it puts the two back.
  */
 #include "inside.h"
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 
 #ifndef __GLIBC__
@@ -60,12 +65,13 @@ static void once_fails(ExitHook *h) { once_end(h, ONCE_NOT_YET); }
 /* True: the routine is the caller's to run, and the hook its own; else it is in progress, or done. */
 static bool once_take(ExitHook *h) {
     pthread_once_t *once = h->object;
-    M *m = core->enter();
+    M *m = core->enter_anywhere(); /* which does not give way */
+    if (m == NULL) m = core->enter(); /* the runtime ends */
     int begun = once_begun(), was = load_acq(once);
     while (was != begun && !(was & ONCE_DONE) && !cas_acq(once, &was, begun)) {}
     bool mine = was != begun && !(was & ONCE_DONE);
     if (mine) exit_hook_push(self(m), h);
-    core->leave(m);
+    core->leave_anywhere(m);
     return mine;
 }
 
@@ -81,12 +87,26 @@ static long once_call(void *init) {
     return 0;
 }
 
+/* libstdc++'s, of this thread; NULL: there is no such library. */
+static void **handed_over(int which) {
+    static const char *const names[] = {"_ZSt15__once_callable", "_ZSt11__once_call"};
+    return dlsym(RTLD_DEFAULT, names[which]);
+}
+
+static COLD void once_wait(pthread_once_t *once) {
+    void *kept[2], **at;
+    for (int i = 0; i < 2; i++) kept[i] = (at = handed_over(i)) ? *at : NULL;
+    wait_for(once, once_busy, WAIT_SEMA, GORT_FOREVER);
+    for (int i = 0; i < 2; i++)
+        if ((at = handed_over(i)) != NULL) *at = kept[i];
+}
+
 static COLD void once_slow(pthread_once_t *once, void (*init)(void)) {
     ExitHook hook = {.fn = once_fails, .abandon = once_abandon, .object = once};
     Stay s;
     stay(&s);
     bool mine;
-    while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) wait_for(once, once_busy, WAIT_SEMA, GORT_FOREVER);
+    while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) once_wait(once);
     if (mine) {
         core->guarded(once_call, (void *)init);
         once_end(&hook, ONCE_DONE);

@@ -1,4 +1,4 @@
-// C++20: semaphores, latches, barriers and atomic waits are futexes; futures, conditions, static initialisers.
+// C++20: semaphores, latches, barriers and atomic waits are futexes; futures, conditions, static initialisers, call_once.
 #include "crowd.h"
 
 #include <atomic>
@@ -98,6 +98,31 @@ static void futures(int i) {
     if (i % 50 == 0) CHECK(std::async(std::launch::async, [i] { std::this_thread::sleep_for(1ms); return i * 2; }).get() == i * 2);
 }
 
+// The library hands the function over in a variable of the thread: each has its own, also after a wait for one that throws.
+static std::once_flag shared_once;
+static int tried, ran_by = -1;
+static void onces(int i) {
+    for (int round = 0; round < 2000; round++) {
+        std::once_flag flag;
+        int ran = -1;
+        std::call_once(flag, [&] { ran = i; });
+        CHECK(ran == i);
+    }
+    for (bool over = false; !over;) {
+        try {
+            std::call_once(shared_once, [&] {
+                std::this_thread::sleep_for(100us);
+                if (++tried < 40) throw i;
+                ran_by = i;
+            });
+            over = true;
+        } catch (int who) {
+            CHECK(who == i); // its own
+        }
+    }
+    CHECK(tried == 40 && ran_by >= 0);
+}
+
 static std::mutex mutex;
 static std::condition_variable changed;
 static std::condition_variable_any any;
@@ -119,6 +144,7 @@ static int run(int, char **) {
     crowd("C++ barriers", barriers);
     crowd("C++ atomic waits", waits);
     crowd("C++ static initialisers", statics);
+    crowd("C++ call_once", onces);
     crowd("C++ futures", futures);
     crowd("C++ conditions", conditions);
     return 0;
