@@ -37,7 +37,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static uint64_t all_switches(void) {
+uint64_t p_switches(void) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) n += load_rlx(&sched.ps[i]->n.switches);
     return n;
@@ -97,11 +97,11 @@ static NORETURN void report(void) {
 }
 
 bool dead_check(void) {
-    uint64_t switches = all_switches();
+    uint64_t switches = p_switches();
     int what = what_can_wake();
     if (what != NOTHING) return what == MOVES;
     if (!only_our_threads()) return true;
     os_nap(100 * GORT_US);
-    if (what_can_wake() != NOTHING || !only_our_threads() || all_switches() != switches) return true;
+    if (what_can_wake() != NOTHING || !only_our_threads() || p_switches() != switches) return true;
     report();
 }

@@ -124,11 +124,11 @@ INLINE bool take_over(M *m, G *gp) {
     return true;
 }
 
-#define NO_OTHER "a goroutine ends in a child, where there is no other: call _exit"
+NORETURN void ends_in_child(void) { child_ends("a goroutine ends in a child, where there is no other: call _exit"); }
 
 /* It has left something open that the next goroutine on this thread would have to answer for. */
 static NOINLINE void refuse_to_end(M *m, const char *how) {
-    if (in_forked_child()) child_ends(NO_OTHER); /* its P may have been taken just before, which looks like a blocking call */
+    if (in_forked_child()) ends_in_child(); /* its P may have been taken just before, which looks like a blocking call */
     const char *why = unfinished(m);
     if (why) fatal("%s %s", how, why);
 }
@@ -137,7 +137,7 @@ INLINE void mark_dead(M *m, G *gp) {
     trace_end(m, gp);
     store_rlx(&gp->status, G_DEAD);
     if (likely(gp->lock_depth < process.same)) return; /* 0 < 1: not locked, and in no child (fork.c) */
-    if (in_forked_child()) child_ends(NO_OTHER);
+    if (in_forked_child()) ends_in_child();
     if (gp->lock_depth == 0) return;
     m->dying = true; /* it ends with its thread locked: the thread goes with it */
     store_rlx(&m->lockedg, NULL);

@@ -12,15 +12,19 @@
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
  * until a thread is free. Where not even the first of the runtime is granted, nothing has run: gort_main takes everything back
- * and returns the error (main_refused). Where there were some, and none is left, the maker asks for some time and then says
- * so: a program that waits for ever without a word helps nobody.
+ * and returns the error (main_refused). Where there were some the maker sees to the timers of the P meanwhile: threads that are
+ * locked to sleepers are free again one day. Where no goroutine has run for ten seconds, and no thread can come back from
+ * anywhere, it says so: a program that waits for ever without a word helps nobody.
  */
 #include "maker.h"
 #include "collect.h"
+#include "dead.h"
+#include "loop.h"
 #include "m.h"
 #include "preempt.h"
 #include "san.h"
 #include "sysfault.h"
+#include "wake.h"
 #include "warn.h"
 
 #include <pthread.h>
@@ -32,18 +36,22 @@ static struct {
     bool stop;
     bool made;           /* the maker's: there has been a thread */
     /* sched.lock: */
-    P *pending;          /* Ps that wait for a thread, through link, the oldest first; NULL is read without the lock */
+    P *pending;          /* Ps that wait for a thread, through link; NULL is read without the lock */
     uint32_t spinning;   /* how many of them count as searchers */
     uint32_t spares;     /* threads wanted for the pool */
 } maker;
 
-void maker_pend_locked(P *p, bool spinning) {
+static void append_locked(P *p, bool spinning) {
     P **at = &maker.pending;
     while (*at) at = &(*at)->link;
     p->link = NULL;
-    p->pended_at = load_rlx(&sched.coarse);
     store_rlx(at, p);
     maker.spinning += spinning;
+}
+
+void maker_pend_locked(P *p, bool spinning) {
+    p->pended_at = load_rlx(&sched.coarse);
+    append_locked(p, spinning);
     note_wake(&maker.note);
 }
 
@@ -80,16 +88,24 @@ static bool next_order(P **p, bool *spinning) {
     return any;
 }
 
-/* The thread could not be made: the P goes back to the list, for whoever is free next. */
+/* p was off the list for a moment, and no thread came of it. To one that went to the pool in this moment, or back to the list,
+ * for whoever is free next. */
+static void put_back(P *p, bool spinning) {
+    lock(&sched.lock, RANK_SCHED);
+    M *idle = idle_m_get_locked();
+    if (idle == NULL) append_locked(p, spinning);
+    unlock(&sched.lock);
+    if (idle == NULL) return;
+    idle->spinning = spinning;
+    m_wake_with(idle, p, NULL);
+}
+
+/* The thread could not be made. */
 static void take_back(P *p, bool spinning) {
     lock(&sched.lock, RANK_SCHED);
     sched.m_count--;
-    if (p) {
-        p->link = maker.pending;
-        store_rlx(&maker.pending, p);
-        maker.spinning += spinning;
-    }
     unlock(&sched.lock);
+    if (p) put_back(p, spinning);
 }
 
 void maker_greet(M *m) {
@@ -109,21 +125,53 @@ static void welcome(M *m) {
 
 #define PATIENCE (10 * GORT_SEC)
 
-/* After a refusal: does any thread run goroutines? *since: when it was first seen that none does; 0: not so. */
-static void give_up_some_day(int64_t *since, int error) {
-    warn_once(WARN_THREADS, "cannot make another thread, error %d: a goroutine that computes, or sleeps in a call, may hold up "
-                            "the others until one is free", -error);
+/* No thread runs goroutines, and none will that comes back from a call. Those that there are belong to goroutines that wait. */
+static bool nobody_runs(void) {
+    bool held = false;
     lock(&sched.lock, RANK_SCHED);
-    bool none = sched.m_count == 0;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) held |= load_rlx(&sched.ps[i]->m) != NULL;
+    bool none = maker.pending && !held && load_acq(&sched.in_syscall) == 0 && load_acq(&sched.taken) == 0 &&
+                !load_rlx(&sched.stop_waiting);
     unlock(&sched.lock);
+    return none;
+}
+
+/* A P has no thread, and gets none: error, or 0 at the bound. *since: from when on nobody has run; 0: that is not so. */
+static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
     int64_t now = os_now();
-    if (!none) *since = 0;
+    uint64_t before = *switches;
+    *switches = p_switches();
+    if (!nobody_runs() || *switches != before) *since = 0;
     else if (*since == 0) *since = now;
-    else if (now - *since > PATIENCE) fatal("cannot make a thread that runs goroutines: error %d", -error);
+    else if (now - *since <= PATIENCE) return;
+    else if (error) fatal("cannot make a thread that runs goroutines: error %d", -error);
+    else fatal("no thread runs goroutines: all of them, GORT_DEBUG=maxthreads=%d, are locked by goroutines that wait", settings.maxthreads);
+}
+
+/*
+ * Nor does anybody run the timers of a P that waits here, and a thread that is locked to a goroutine asleep would never be free
+ * again. So the maker does, and the monitor brings whoever is due then to its thread (give_late_p).
+ */
+static bool tend_one(M *own) {
+    bool spinning = false;
+    lock(&sched.lock, RANK_SCHED);
+    P *p = load_rlx(&sched.stop_waiting) || !sched.running ? NULL : maker_take_pending_locked(&spinning);
+    unlock(&sched.lock);
+    if (p == NULL) return false;
+    m_acquire_p(own, p);
+    run_timers(own, &p->timers, NULL);
+    m_release_p(own);
+    put_back(p, spinning);
+    return true;
+}
+static void tend_pending(M *own) {
+    uint32_t n = load_rlx(&sched.procs);
+    while (n > 0 && tend_one(own)) n--;
 }
 
 static void *maker_main(void *arg) {
-    int64_t refused_since = 0;
+    int64_t stuck_since = 0;
+    uint64_t switches = 0;
     M *own = m_record(); /* only for its section count: locks are taken below */
     if (own) {
         own->plain = true;
@@ -134,6 +182,7 @@ static void *maker_main(void *arg) {
     while (!load_acq(&maker.stop)) {
         P *p;
         bool spinning = false;
+        int refused = 0;
         if (load_acq(&maker.stop)) break;
         while (next_order(&p, &spinning)) {
             M *m = m_record();
@@ -149,14 +198,19 @@ static void *maker_main(void *arg) {
                     main_refused(r);
                     goto over;
                 }
-                give_up_some_day(&refused_since, r);
+                warn_once(WARN_THREADS, "cannot make another thread, error %d: a goroutine that computes, or sleeps in a call, "
+                                        "may hold up the others until one is free", -r);
+                refused = r;
                 break;
             }
-            refused_since = 0;
             maker.made = true;
             if (collect_on) welcome(m);
         }
-        note_sleep_until(&maker.note, maker.pending ? time_after(os_now(), 10 * GORT_MS) : GORT_FOREVER);
+        if (maker_has_pending() && own) {
+            give_up_some_day(&stuck_since, &switches, refused);
+            tend_pending(own);
+        }
+        note_sleep_until(&maker.note, maker_has_pending() ? time_after(os_now(), 10 * GORT_MS) : GORT_FOREVER);
     }
 over:
     tls_m = NULL;

@@ -171,6 +171,7 @@ void vfork_end(void);
 extern __thread uint32_t tls_vforks;
 NORETURN void child_ends(const char *why); /* a line, and out */
 NORETURN void child_exits(void);
+NORETURN void ends_in_child(void); /* go.c: the current goroutine ends there */
 NOINLINE void vfork_stops(M *m); /* m is asked for something, or NULL, not known yet, where tls_vforks
                                   * is not 0: returns unless this is a child that shares the memory */
 

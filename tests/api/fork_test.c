@@ -99,6 +99,19 @@ static int body(int argc, char **argv) {
     return 0;
 }
 
+static int child;
+static int forks(int argc, char **argv) {
+    pid_t pid = fork();
+    if (pid == 0) return 7; /* goroutine 1 ends in the child, where there is no runtime to end */
+    child = (int)pid;
+    return 0;
+}
+static void main_ends_in_child(int argc, char **argv) {
+    CHECK_EQ(gort_main(forks, argc, argv), 0);
+    pid_t pid = child;
+    CHECK_EQ(WEXITSTATUS(reap(&pid)), 2);
+}
+
 static int in_child_of_plain(int argc, char **argv) {
     CHECK_EQ(gort_go(nothing, NULL), 0);
     return 31;
@@ -129,5 +142,6 @@ int main(int argc, char **argv) {
     pid = fork(); /* and after it has ended */
     if (pid == 0) _exit(gort_main(in_child_of_plain, argc, argv));
     CHECK_EQ(WEXITSTATUS(reap(&pid)), 31);
+    for (int i = 0; i < 20; i++) main_ends_in_child(argc, argv);
     return 0;
 }
