@@ -222,6 +222,7 @@ EXPORT gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg) {
 }
 
 EXPORT int gort_timer_stop(gort_timer *t) {
+    if (t == NULL) return -EINVAL; /* there was no memory for it */
     if (in_forked_child()) return -ENOTCONN;
     int back = 0;
     M *m = enter();
@@ -235,6 +236,7 @@ EXPORT int gort_timer_stop(gort_timer *t) {
 
 EXPORT int gort_timer_reset(gort_timer *t, int64_t ns) {
     if (!runtime_running()) return -ENOTCONN;
+    if (t == NULL) return -EINVAL;
     if (t->period > 0 && ns <= 0) return -EINVAL;
     int64_t when = time_after(os_now(), ns > 0 ? ns : 0);
     int back = 0;

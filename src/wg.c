@@ -244,6 +244,7 @@ static long once_call(void *arg) {
 
 static NOINLINE void once_slow(gort_once *once, void (*fn)(void *), void *arg) {
     if (in_forked_child()) return;
+    if (fn == NULL) fatal("gort_once_do without a function");
     ExitHook hook = {.fn = once_done, .abandon = once_abandon, .object = once};
     Init init = {fn, arg};
     M *m = enter();

@@ -29,6 +29,8 @@ static void fires_once(void) {
     gort_timer *t = gort_timer_new(GORT_MS, one_more, &n);
     CHECK(t != NULL);
     wait_until(get(&n) == 1);
+    CHECK_EQ(gort_timer_stop(NULL), -EINVAL);
+    CHECK_EQ(gort_timer_reset(NULL, 1), -EINVAL);
     CHECK_EQ(gort_timer_stop(t), 0);
     CHECK_EQ(gort_timer_reset(t, 0), 0);
     wait_until(get(&n) == 2);

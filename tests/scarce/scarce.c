@@ -5,6 +5,7 @@
  *   beat     a timer goes off                          io       a waiting reader is woken
  *   preempt  endless loops on every P are interrupted  many     what gort_go accepts, runs
  *   retake   an unannounced call that sleeps in the kernel on every P keeps nobody from running, and gives no EINTR
+ *   locked   goroutines that sleep, locked to their threads, wake up: as many as there are threads, and more
  *   calls    every public call returns or fails with an errno (calls.h)
  *   number   a descriptor nobody has used yet is used: what need not wait works, what must wait says so; it closes
  *   clock    two thousand goroutines that wait with a deadline wait that long
@@ -12,7 +13,7 @@
  *
  * A case is good if all of it holds; if gort_main refuses with an errno; or if the runtime has said which
  * guarantee is gone ("gort: warning: "; where a system call is refused, "gort: fatal: cannot"). All else is a finding. What a warning does not
- * excuse: an answer that is not true (number, clock).
+ * excuse: an answer that is not true (number, clock), sleepers that stay asleep (locked).
  *
  *   scarce [-v] [-p procs] CASE...       CASE: [early:|late:]WHAT[=N]
  *     nofile=N   at most N descriptors          full       all descriptors are in use
@@ -53,8 +54,8 @@
 #define ACCEPT_MORE 12000
 #define LOW 64 /* the program's own descriptors are below */
 
-enum { BEGIN, NUMBER, CLOCK, BEAT, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
-static const char *const stage_name[STAGES] = {"begin", "number", "clock", "beat", "preempt", "retake", "io", "many", "calls", "idle", "dead"};
+enum { BEGIN, NUMBER, CLOCK, BEAT, LOCKED, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
+static const char *const stage_name[STAGES] = {"begin", "number", "clock", "beat", "locked", "preempt", "retake", "io", "many", "calls", "idle", "dead"};
 
 static struct Shared {
     int stage, untrue;
@@ -233,6 +234,20 @@ static void retake(void) {
     if (read(had.pipe[0], &c, 1) != 1) short_itself(errno);
 }
 
+/* Threads that belong to sleepers are free again when these have slept, though no others can be had. */
+static int slept;
+static void sleeps_locked(void *arg) {
+    gort_lock_thread();
+    gort_sleep(GORT_MS);
+    gort_unlock_thread();
+    add(&slept, 1);
+}
+static void locked(void) {
+    int started = 0;
+    for (int i = 0; i < 12; i++) started += gort_go(sleeps_locked, NULL) == 0;
+    while (get(&slept) < started) gort_sleep(GORT_MS);
+}
+
 /* One reader has waited since before the limit (reader_before), one comes after it. */
 static int reader[2], got[2];
 static void reads(void *arg) {
@@ -390,6 +405,7 @@ static int app(int argc, char **argv) {
     stage(CLOCK), clocks();
     stage(BEAT);
     for (int i = 0; i < 3; i++) gort_sleep(GORT_MS);
+    stage(LOCKED), locked();
     stage(PREEMPT), preempt();
     stage(RETAKE), retake();
     stage(IO), io_begin(1, p_after);
@@ -461,7 +477,7 @@ static bool judge(const char *which, int hung, int status, FILE *err) {
     if (!hung && code == 2 && shared->stage == DEAD && has(err, "deadlock!")) return snprintf(verdict, sizeof verdict, "holds"), true;
     snprintf(verdict, sizeof verdict, "%s at %s%s%s (status %d)", hung ? "HANGS" : "FAILS", at, shared->detail[0] ? ": " : "",
              shared->detail, code);
-    if (shared->untrue) return false;
+    if (shared->untrue || (hung && shared->stage == LOCKED)) return false;
     if (said) memcpy(verdict, "says ", 5);
     return said;
 }
