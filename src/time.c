@@ -222,8 +222,8 @@ EXPORT gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg) {
 }
 
 EXPORT int gort_timer_stop(gort_timer *t) {
-    if (t == NULL) return -EINVAL; /* there was no memory for it */
     if (in_forked_child()) return -ENOTCONN;
+    if (t == NULL) return -EINVAL; /* there was no memory for it */
     int back = 0;
     M *m = enter();
     lock(&t->lock, RANK_TIMER);

@@ -128,7 +128,7 @@ static int body(int argc, char **argv) {
 int main(int argc, char **argv) {
     gort_chan *c = gort_chan_new(sizeof(int), 1);
     CHECK_EQ(gort_signal_notify(c, SIGUSR1), -ENOTCONN);
-    CHECK_EQ(gort_signal_stop(c), -ENOTCONN);
+    CHECK_EQ(gort_signal_stop(c), 0); /* it watched nothing */
     gort_chan_release(c);
     for (int i = 0; i < 2; i++) {
         by_handler = bursts_over = 0;
