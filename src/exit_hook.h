@@ -53,6 +53,7 @@ INLINE void exit_hooks_run(G *gp) {
 /* What libraries keep for the goroutine ends before whoever waits for it hears of its end: as a thread's does, before it is
  * joined. Outside of a section; destructors run, and may block. */
 extern void (*values_end)(void); /* the hook's; not called without it */
+extern void (*values_lost)(void *values); /* likewise: no destructors run */
 INLINE void values_over(G *gp) {
     if (unlikely(gp->stack->values != NULL)) values_end();
 }

@@ -73,6 +73,7 @@ void go_abandon(M *m, G *gp) {
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     if (s) {
+        if (s->values) values_lost(s->values);
         s->values = s->blocking = NULL;
         s->settled = 0;
         if (tsan_on()) tsan_over(s->san_fiber);

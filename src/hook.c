@@ -75,10 +75,12 @@ static void attach(bool *retakes, DescNote *notes, void (*pay_)(M *m)) {
 }
 
 void (*values_end)(void);
+void (*values_lost)(void *);
 static void (*values_forked)(void *);
 
-static void attach_values(void (*end)(void), void (*forked)(void *values)) {
+static void attach_values(void (*end)(void), void (*lost)(void *values), void (*forked)(void *values)) {
     values_end = end;
+    values_lost = lost;
     values_forked = forked;
 }
 

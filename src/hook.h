@@ -44,9 +44,9 @@ typedef struct HookCore {
     /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an unannounced call
      * may sleep in the kernel, since the monitor takes the P; notes: for desc_note(); pay: after owe. */
     void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m));
-    /* Likewise. end: the current goroutine ends, and has values (Stack.values); forked: in a child, those of the goroutine
-     * that forked. */
-    void (*attach_values)(void (*end)(void), void (*forked)(void *values));
+    /* Likewise. end: the current goroutine ends, and has values (Stack.values); lost: those of one that was stopped for good;
+     * forked: in a child, those of the goroutine that forked. */
+    void (*attach_values)(void (*end)(void), void (*lost)(void *values), void (*forked)(void *values));
     const uint32_t *taken;  /* how many threads sleep so now */
     const uint32_t *looks;  /* how often the monitor has looked */
 

@@ -286,6 +286,7 @@ int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
 /* ---- keys (key.c) --------------------------------------------------------------------------- */
 
 void values_run_out(void);            /* the current goroutine ends */
+void values_free(void *values);       /* it was stopped for good; without its destructors. Any thread that has no P */
 void values_to_thread(void *values);  /* in a forked child */
 
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */

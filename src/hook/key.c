@@ -8,7 +8,8 @@
  * goroutines everything is libc's.
  *
  * The values stand in a table that hangs on the goroutine's stack record, made when the first is set: blocks of 32, as they
- * are needed, so that a goroutine without keys pays nothing. Only its goroutine touches a table.
+ * are needed, so that a goroutine without keys pays nothing. Only its goroutine touches a table, wherever it is: also in a
+ * function of gort_blocking that its runtime has left behind, while another runtime runs, or none.
  *
  * The numbers of keys are libc's. Each has a word here: odd while its values are kept here, another one each time, so that what was
  * left under a key that is deleted is not found under the next of that number. A key is used after its creation
@@ -18,7 +19,9 @@
  * that are made by the object which malloc is in, if that is not libc.
  *
  * Goroutines that still wait when their runtime ends never run again: their values are lost, as a process's that
- * exits, and their tables are freed in the next life. A forked child goes on as the thread that it has: what
+ * exits, and whoever buries the goroutine frees its table (go_abandon): the end of the runtime, or the thread that was left behind
+ * with it, when it comes back. A goroutine may be stopped for good between any two calls of ours: so a table is hung up whole, and
+ * taken off before it is freed. A forked child goes on as the thread that it has: what
  * its goroutine had is libc's from there on.
  */
 #include "inside.h"
@@ -34,80 +37,35 @@ typedef struct Value {
     void *value;
 } Value;
 
-typedef struct Values Values;
-struct Values {
-    Values *next, *prev; /* all.lock */
+typedef struct Values {
     Value *block[KEYS / BLOCK];
-};
+} Values;
 
 static struct {
     uint32_t word; /* atomic, relaxed; odd: its values are goroutines' */
     void (*destroy)(void *);
 } keys[KEYS];
 
-static struct {
-    Lock lock;
-    uint32_t life; /* lock: as in queue.c */
-    Values *first; /* lock */
-} all;
-
 /* ---- tables ----------------------------------------------------------------------------------- */
 
-static void values_free(Values *t) {
+void values_free(void *values) {
+    Values *t = values;
     for (uint32_t i = 0; i < count_of(t->block); i++) gort_free(t->block[i]);
     gort_free(t);
-}
-
-/* Those of earlier lives are taken off, to be freed. */
-static Values *all_lock(void) {
-    Values *old = NULL;
-    core->lock(&all.lock);
-    if (all.life != core->life()) {
-        old = all.first;
-        all.first = NULL;
-        all.life = core->life();
-    }
-    return old;
-}
-
-static void values_link(Values *t) {
-    M *m = core->enter();
-    Values *old = all_lock();
-    t->next = all.first;
-    if (all.first) all.first->prev = t;
-    all.first = t;
-    core->unlock(&all.lock);
-    core->leave(m);
-    for (Values *next; old; old = next) {
-        next = old->next;
-        values_free(old);
-    }
-}
-
-static void values_unlink(Values *t) {
-    M *m = core->enter();
-    core->lock(&all.lock); /* its runtime runs: nobody has forgotten the list since */
-    if (t->prev) t->prev->next = t->next;
-    else all.first = t->next;
-    if (t->next) t->next->prev = t->prev;
-    core->unlock(&all.lock);
-    core->leave(m);
 }
 
 /* Not malloc's, which may be who asks. */
 static void *alloc_empty(size_t size) {
     void *at = gort_alloc(size);
-    return at ? __builtin_memset(at, 0, size) : NULL;
+    if (at) __builtin_memset(at, 0, size);
+    fence_compiler(); /* whole, before it is hung up */
+    return at;
 }
 
-static Value *value_make(G *gp, uint32_t key) {
-    Values *t = gp->stack->values;
-    if (t == NULL) {
-        if ((t = alloc_empty(sizeof *t)) == NULL) return NULL;
-        values_link(t);
-        gp->stack->values = t;
-    }
-    Value **block = &t->block[key / BLOCK];
+static Value *value_make(Stack *s, uint32_t key) {
+    if (s->values == NULL) s->values = alloc_empty(sizeof(Values));
+    if (s->values == NULL) return NULL;
+    Value **block = &((Values *)s->values)->block[key / BLOCK];
     if (*block == NULL) *block = alloc_empty(BLOCK * sizeof(Value));
     return *block ? &(*block)[key % BLOCK] : NULL;
 }
@@ -159,7 +117,7 @@ HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
     Value *v = value_find(gp, key);
     if (v == NULL && value == NULL) return 0;
     if (v == NULL && elsewhere()) return libc(pthread_setspecific)(key, value);
-    if (v == NULL && (v = value_make(gp, key)) == NULL) return ENOMEM;
+    if (v == NULL && (v = value_make(gp->stack, key)) == NULL) return ENOMEM;
     *v = (Value){load_rlx(&keys[key].word), (void *)(uintptr_t)value};
     return 0;
 }
@@ -191,7 +149,6 @@ void values_run_out(void) {
     for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_round(t); i++) {
     }
     s->values = NULL;
-    values_unlink(t);
     values_free(t);
 }
 

@@ -57,7 +57,7 @@ static __attribute__((constructor(101))) void load(void) {
         core = c;
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
         c->attach(&known.retakes, (DescNote *)(void *)fd_hints, queue_pay);
-        c->attach_values(values_run_out, values_to_thread);
+        c->attach_values(values_run_out, values_free, values_to_thread);
         known.tls_vforks = c->tls_vforks;
         known.tls = c->tls_runner;
 #define TELL(name) real.name.tls = c->tls_runner;
