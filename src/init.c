@@ -158,6 +158,7 @@ static void reset(void) {
     sched.npidle = sched.spinning = sched.stop_waiting = 0;
     sched.in_syscall = sched.taken = sched.soft_waiting = sched.poll_waiters = 0;
     sched.main_exited = sched.procs_fixed = 0;
+    store_rlx(&sched.marks, sched.marks + (uint32_t)sched.next_id);
     sched.next_id = 1; /* 1 is the main goroutine's, whoever starts one first */
     /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier run. */
     for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) sched.ps[i]->id_next = sched.ps[i]->id_end = 0;

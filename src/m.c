@@ -70,6 +70,7 @@ M *m_record(void) {
     m->id = add_rlx(&next_id, 1) - 1;
     m->rng = (uint64_t)os_now() ^ ((uint64_t)m->id << 32) ^ 0x9E3779B97F4A7C15ULL;
     m->epoch = load_rlx(&sched.epoch);
+    m->marks = load_rlx(&sched.marks);
     m->locks = 1;
     return m;
 }

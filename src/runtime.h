@@ -227,6 +227,7 @@ struct M {
     int tid, clock;
     uint32_t id;
     uint32_t epoch;      /* the run of gort_main it belongs to */
+    uint32_t marks;      /* sched.marks of that run */
     G *behind;           /* init.c: that run has ended while its goroutine was in the kernel */
     uint64_t rng;
     M *link;             /* sched.lock: pool of idle Ms; free list of M records */
@@ -375,6 +376,7 @@ typedef struct Sched {
     uint32_t plain_threads; /* plain threads that have ever called in */
     uint32_t running;       /* 1 between the start and the end of a runtime */
     uint32_t epoch;
+    uint32_t marks;         /* ids that earlier runs have given: where the hook's marks begin in this one (hook/inside.h) */
     int64_t coarse;         /* a recent reading of the clock */
     uint32_t looks;         /* of the monitor; it alone writes */
     int64_t polled_at;      /* last network poll; 0: a thread blocks in it now */

@@ -291,10 +291,13 @@ void values_to_thread(void *values);  /* in a forked child */
 
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */
 
-/* The number that stands for the current goroutine where libc keeps a thread's, which is never one; 0: none runs here. */
+/* The number that stands for the current goroutine where libc keeps a thread's, which is never one; 0: none runs here. The ids
+ * of goroutines begin at 1 in each runtime, but a lock may be held from an earlier one, by a goroutine that was left behind or has
+ * died with it. So marks go on where those of the last runtime ended. They come again after 2^30. */
 INLINE int mark(void) {
-    G *gp = current();
-    return gp ? (int)(0x40000000 | (gp->id & 0x3fffffff)) : 0;
+    M *m = runner_at(known.tls);
+    G *gp = m ? m->curg : NULL;
+    return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
 }
 /* Around a function of libc's that unlocks and locks this mutex again, while nobody else runs on the thread: what one owner
  * has is the other's. */
