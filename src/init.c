@@ -148,13 +148,22 @@ static void count_plain_threads(void) {
     store_rlx(&sched.plain_threads, n);
 }
 
-static void reset(void) {
-    int64_t now = os_now();
+/* A thread that was left behind ends at any time, and counts itself out of the runtime that it belongs to (thread_main): so the
+ * epoch and the count change together. */
+static void reset_queues(void) {
+    lock(&sched.lock, RANK_SCHED);
+    add_rlx(&sched.epoch, 1);
     sched.global = (GList){0};
     sched.spilled = (Spilled){0};
     sched.idle_ps = NULL;
     sched.idle_ms = NULL;
     sched.idle_m_count = sched.m_count = 0;
+    unlock(&sched.lock);
+}
+
+static void reset(void) {
+    int64_t now = os_now();
+    reset_queues();
     sched.npidle = sched.spinning = sched.stop_waiting = 0;
     sched.in_syscall = sched.taken = sched.soft_waiting = sched.poll_waiters = 0;
     sched.main_exited = sched.procs_fixed = 0;
@@ -165,7 +174,6 @@ static void reset(void) {
     sched.polled_at = sched.coarse = now;
     sched.poll_until = 0;
     world_reset();
-    add_rlx(&sched.epoch, 1);
 }
 
 /* From here on work is taken. Only when all is there: a plain thread may submit at any time. */
