@@ -12,6 +12,8 @@
  *   signals         sched.signal_channels
  *   plain threads   none has called in, and the process has no thread we did not start but the
  *                   caller of gort_main
+ *   left behind     no thread of an earlier runtime is there still: the function that it is in may do all that a plain
+ *                   thread does. It belongs to none of the counts above, which began anew with this runtime
  *
  * It looks twice, and the number of switches must not have moved in between.
  *
@@ -72,6 +74,14 @@ static int what_can_wake(void) {
     return lasts ? LASTS : moves ? MOVES : NOTHING;
 }
 
+/* From the start of this runtime on, which has changed the epoch, until the thread has ended. Nobody tells the monitor when that is:
+ * it looks again by itself. */
+static bool somebody_left_behind(void) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (load_acq(&m->alive) && !m->plain && m->epoch != load_rlx(&sched.epoch)) return true; /* pairs with thread_begin */
+    return false;
+}
+
 static bool only_our_threads(void) {
     int all = os_thread_count(), workers = 0;
     int ours = (int)load_rlx(&sched.threads) + 1 + collect_threads(); /* the caller of gort_main */
@@ -100,8 +110,8 @@ bool dead_check(void) {
     uint64_t switches = p_switches();
     int what = what_can_wake();
     if (what != NOTHING) return what == MOVES;
-    if (!only_our_threads()) return true;
+    if (somebody_left_behind() || !only_our_threads()) return true;
     os_nap(100 * GORT_US);
-    if (what_can_wake() != NOTHING || !only_our_threads() || p_switches() != switches) return true;
+    if (what_can_wake() != NOTHING || somebody_left_behind() || !only_our_threads() || p_switches() != switches) return true;
     report();
 }

@@ -6,11 +6,59 @@
 
 enum { CROWD = 8, ROUNDS = 300 / TEST_SCALE };
 
-static int inside, leave;
+static int inside, leave, gone;
+static gort_chan *chan;
+static gort_sem sem;
 
 static void reset(void) {
     set(&inside, 0);
     set(&leave, 0);
+    set(&gone, 0);
+}
+
+/* ---- what it has to say comes: no deadlock is reported before ------------------------------------ */
+
+static long sends(void *arg) {
+    int v = 7;
+    set(&inside, 1);
+    usleep(50000); /* the monitor looks, and sees everybody asleep */
+    if (arg) gort_sem_release(&sem, 1);
+    else CHECK_EQ(gort_chan_try_send(chan, &v), 0);
+    set(&gone, 1);
+    return 0;
+}
+static void blocks_and_sends(void *arg) {
+    gort_blocking(sends, arg);
+    FAILF("a goroutine runs after the end of its runtime");
+}
+static int leaves_sender(int argc, char **argv) {
+    CHECK_EQ(gort_go(blocks_and_sends, argv), 0);
+    wait_until(get(&inside));
+    return 0;
+}
+static int receives(int argc, char **argv) {
+    int v = 0;
+    CHECK_EQ(gort_chan_recv(chan, &v), 0);
+    CHECK_EQ(v, 7);
+    return 0;
+}
+static int acquires(int argc, char **argv) {
+    gort_sem_acquire(&sem, 1);
+    return 0;
+}
+static int nothing(int argc, char **argv) { return 0; }
+
+static void test_sender(void) {
+    for (int i = 0; i < 3; i++) {
+        char *by_sem = "sem";
+        chan = gort_chan_new(sizeof(int), i == 1);
+        reset();
+        CHECK_EQ(gort_main(leaves_sender, 0, i == 2 ? &by_sem : NULL), 0);
+        CHECK_EQ(gort_main(nothing, 0, NULL), 0); /* it may be older than the last one */
+        CHECK_EQ(gort_main(i == 2 ? acquires : receives, 0, NULL), 0);
+        wait_until(get(&gone));
+        gort_chan_release(chan);
+    }
 }
 
 /* ---- it ends just when the next runtime begins --------------------------------------------------- */
@@ -43,6 +91,7 @@ static void test_ends_at_start(void) {
 
 int main(int argc, char **argv) {
     if (test_simulated()) SKIP("what is left behind is not simulated");
-    test_ends_at_start();
+    if (argc == 1 || strcmp(argv[1], "sender") == 0) test_sender();
+    if (argc == 1 || strcmp(argv[1], "start") == 0) test_ends_at_start();
     return 0;
 }
