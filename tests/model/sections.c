@@ -99,6 +99,7 @@ UNUSED_HERE(stack_put);
 UNUSED_HERE(trace_put_block);
 UNUSED_HERE(trace_put_start);
 UNUSED_HERE(values_end);
+UNUSED_HERE(values_lost);
 UNUSED_HERE(group_member_abandon);
 UNUSED_HERE(group_member_run);
 UNUSED_HERE(warn_once);
