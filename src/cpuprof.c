@@ -19,6 +19,7 @@
  * new thread gets its timer. Timers are process-wide numbers in a table that only this room's
  * owner (the one that began the profile) touches; a timer of an ended thread never fires.
  */
+#include "preempt.h"
 #include "profile.h"
 #include "capture.h"
 #include "dump.h"
@@ -81,8 +82,8 @@ static void on_prof(int signo, siginfo_t *info, void *context) {
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &timers.mark) {
         chain(signo, info, context);
     } else {
-        arch_repair_eintr(context);
         M *m = getm();
+        preempt_mend_call(m, context);
         if (m && !m->plain && profile_enter(&cpu_profile)) {
             record(m, context, 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
             profile_leave(&cpu_profile);

@@ -152,6 +152,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .accept = hook_accept,
         .connect = hook_connect,
         .read_other = hook_read_other,
+        .read_on = hook_read_on,
         .write_other = hook_write_other,
         .epoll = hook_epoll,
         .poll = poll_until,

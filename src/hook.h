@@ -61,9 +61,10 @@ typedef struct HookCore {
 
     /* Calls that wait: hookio.h, and poll.c's. */
     long (*move)(const HookMove *v);
-    long (*accept)(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline);
-    long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline);
+    long (*accept)(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline, uint32_t life);
+    long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline, uint32_t life);
     long (*read_other)(int fd, const struct iovec *iov, int n);
+    long (*read_on)(int fd, const struct iovec *iov, int n, uint32_t life);
     long (*write_other)(const HookMove *v, bool in_pieces);
     long (*epoll)(int fd, struct epoll_event *events, int max, int64_t deadline);
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);

@@ -8,6 +8,8 @@
  *                others may share. So poll(2) is asked, and then the call is made as an announced system call; should another
  *                have been faster, a thread waits
  *   other        what can be tried in no way, terminals and devices: likewise
+ *   read on      what the hook has begun as it is, and slept (hook/hot.c). Accept, connect and writes go on so too: `life` says
+ *                in which life of the number that was
  *   connect      sets O_NONBLOCK for the moment of the call. The count of calls is held over that: the flags are
  *                those of this socket
  *   epoll        epoll_wait itself is the attempt
@@ -19,8 +21,12 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
 #define OWN_NUMBERS 100 /* as the runtime's others */
 #define PIECES 8
 #define PIECE 4096 /* PIPE_BUF: a pipe that polls writable takes so much without blocking */
@@ -100,8 +106,8 @@ static long try_accept_as(Call *c) {
     return announced(c, SYS_accept4, (long)c->sa, (long)c->salen, c->flags);
 }
 
-long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline) {
-    Call c = {.attempt = try_accept_as, .fd = fd, .dir = DIR_READ, .flags = flags, .sa = sa, .salen = len};
+long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline, uint32_t life) {
+    Call c = {.attempt = try_accept_as, .fd = fd, .dir = DIR_READ, .flags = flags, .sa = sa, .salen = len, .life = life};
     return call_run(&c, deadline);
 }
 
@@ -113,6 +119,17 @@ static long try_as(Call *c) {
 
 long hook_read_other(int fd, const struct iovec *iov, int n) {
     Call c = {.attempt = try_as, .fd = fd, .dir = DIR_READ, .buf = (void *)iov, .n = (size_t)n};
+    return call_run(&c, GORT_FOREVER);
+}
+
+/* What was read as it is, and slept. It may be a pipe, which can be tried. */
+static long try_nowait(Call *c) {
+    long r = sys6(SYS_preadv2, c->fd, c->buf, c->n, -1, -1, RWF_NOWAIT);
+    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? try_as(c) : r;
+}
+
+long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
+    Call c = {.attempt = try_nowait, .fd = fd, .dir = DIR_READ, .buf = (void *)iov, .n = (size_t)n, .life = life};
     return call_run(&c, GORT_FOREVER);
 }
 
@@ -165,8 +182,8 @@ static long try_connect_as(Call *c) {
 }
 
 /* Its timeout shows as the kernel shows it. */
-long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline) {
-    Call c = {.attempt = try_connect_as, .fd = fd, .dir = DIR_WRITE, .sa = (struct sockaddr *)sa, .alen = len};
+long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline, uint32_t life) {
+    Call c = {.attempt = try_connect_as, .fd = fd, .dir = DIR_WRITE, .sa = (struct sockaddr *)sa, .alen = len, .life = life};
     long r = call_run(&c, deadline);
     return r != -ETIMEDOUT || c.flags == ENDED ? r : c.flags == UNDER_WAY ? -EINPROGRESS : -EAGAIN;
 }

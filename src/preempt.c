@@ -319,6 +319,14 @@ static void pass_on(int signo, siginfo_t *info) {
     os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_getpid(), signo, (long)info, 0, 0);
 }
 
+/* In a handler: what the signal has done to a system call. One of the hook's that was made as it is ends, and goes on as a
+ * goroutine's (hook/hot.c); made again by the kernel it would find whatever has its number by now. Any other is made again. */
+void preempt_mend_call(M *m, void *context) {
+    uintptr_t hot = m ? load_rlx(&m->hot_sp) : 0;
+    if (unlikely(hot != 0 && hot == arch_context_sp(context))) arch_end_call(context);
+    else if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context); /* else the call may end */
+}
+
 /* Any thread, anywhere, on the alternate stack where the thread is ours. */
 static void on_signal(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
@@ -330,7 +338,7 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
         *__errno_location() = err;
         return;
     }
-    if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context); /* else the call may end */
+    preempt_mend_call(m, context);
     capture_here(m, context);
     if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !nopreempt_covers(arch_context_pc(context))) {
         m->locks = 1;

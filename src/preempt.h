@@ -14,6 +14,7 @@ void preempt_unblock(void);  /* this thread takes our signal too, and no other m
 void preempt_in_prologue(M *m); /* its goroutine stands in a prologue (split.c); m->locks is 1. Perhaps
                                    stops the thread, as the signal would */
 void preempt_after_libc(M *m);  /* likewise, where a call of libc has returned into the trap (inlibc.c); outside of a section */
+void preempt_mend_call(M *m, void *context); /* any thread, in a handler, before anything else */
 void preempt_m(M *m);        /* asks m's goroutine to yield: flag, and signal if the thread runs */
 
 #endif

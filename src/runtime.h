@@ -202,11 +202,12 @@ struct M {
     void *g0sp;      /* saved context of g0 while a G runs */
     Lock *unlock;    /* to be unlocked by whoever runs next on this M */
     commit_fn *commit;
-    void *commit_arg;
+    uintptr_t hot_sp; /* own thread writes, atomic: the stack pointer in a call of the hook's that is made as it is (sysmon.c) */
     /* The rest is the own thread's unless said otherwise. */
     int *errno_at;
     Handling *handling;  /* NULL: a program without C++ */
     void *left_at;       /* where the goroutine that waits goes on in the program (arch.h) */
+    void *commit_arg;
     uint32_t pins;       /* gort_pin nesting */
     uint32_t rest;       /* atomic: sections at this depth know no G: a plain thread asleep, a call under way (init.c) */
     bool plain;          /* a plain thread's */
@@ -252,6 +253,7 @@ struct M {
     /* monitor's notes */
     int64_t seen_cpu, seen_at; /* its CPU clock at the last look that found it moved, and when (awake.c) */
     int64_t asked_cpu;         /*   and when it was asked to yield */
+    int64_t hot_cpu;           /*   and at the last look that found it in a hot call (sysmon.c) */
     void *san_fiber;     /* TSan's fiber of g0 */
     void *trace;         /* trace.c's buffer */
     uintptr_t *guard_at; /* the thread's guard word (split.h); poison.lock, NULL: the thread ends */
@@ -388,6 +390,7 @@ typedef struct Sched {
     uint64_t next_id;
     M *main_by;             /* the caller of gort_main, while it starts goroutine 1 */
     uint64_t threads_created;
+    uint64_t roused;        /* monitor, atomic: threads told to leave a call of the hook's made as it is (sysmon.c) */
     uint64_t remade;        /* atomic: times our descriptors were made anew (netpoll_epoll.c) */
     uint32_t threads;       /* alive, monitor and maker included */
     Counters other;         /* counted where no P is at hand (add_rlx) */

@@ -7,6 +7,7 @@
  *   - a P whose goroutine has used up its slice while others wait: preempt it (preempt.c);
  *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in one
  *     that nobody announced, while others wait: take it (retake.c) and hand it off;
+ *   - a thread asleep in a call of the hook's that was expected not to wait (hook/hot.c): end the call by signal;
  *   - a thread that lost its P so and computes: stop it by signal (in a stopped world, too);
  *   - the slots of Ps that switch quickly (watch.c);
  *   - a due timer on a busy P, or a global queue that it has passed by for a slice: make it pass by
@@ -195,6 +196,20 @@ static int64_t slice_began(P *p, M *m, int64_t now) {
     return p->seen_when;
 }
 
+/* The hook makes a call as it is where it expects not to wait. One that does wait is not found by a close of its number, so it
+ * must not last: its thread, whose clock has stood still since the last look, is told to wait as a goroutine (hook/hot.c). A
+ * signal that comes just before the call is lost on it; then the clock has moved, and the next look but one tells it again. So
+ * `hot_sp` needs no order: it is looked at for as long as the thread sleeps. */
+static void look_at_hot(M *m) {
+    if (likely(load_rlx(&m->hot_sp) == 0)) return;
+    int64_t cpu = os_thread_cpu(m->clock);
+    if (cpu == m->hot_cpu) { /* or there is no clock */
+        bump(&sched.roused, 1);
+        os_tgkill(m->tid, settings.preempt_signal);
+    }
+    m->hot_cpu = cpu;
+}
+
 /* True: something was done. */
 static bool look_at(P *p, int64_t now) {
     M *m = load_rlx(&p->m); /* NULL: p is on its way to a thread; two that play with one of them locked are so nearly always */
@@ -202,6 +217,7 @@ static bool look_at(P *p, int64_t now) {
     G *gp = m ? load_rlx(&m->curg) : NULL;
     bool announced = gp && load_rlx(&gp->status) == G_SYSCALL;
     if (sim_on) return announced && look_at_call(p, m, now, false); /* nothing depends on how fast it runs */
+    if (m) look_at_hot(m);
     int64_t began = slice_began(p, m, now);
     bool waited_for = others_wait(p, m, now), over = waited_for && now - began >= SLICE;
     look_for_others(p, now, over);
@@ -224,6 +240,7 @@ static bool look_at(P *p, int64_t now) {
 static void look_at_taken(void) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
         if (!load_acq(&m->alive) || m->plain || !(load_rlx(&m->attn) & ATTN_TAKEN)) continue;
+        look_at_hot(m);
         int64_t cpu = os_thread_cpu(m->clock);
         G *gp = load_rlx(&m->curg);
         if (cpu == m->seen_cpu || (gp && load_rlx(&gp->status) == G_SYSCALL)) continue;

@@ -60,7 +60,8 @@ static COLD long waited(M *m, int fd, long r) {
 
 /* ---- the long way --------------------------------------------------------------------------- */
 
-static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len) {
+/* life: the call has begun in it, and slept; 0: it begins here. */
+static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     if (!here()) return libc(connect)(fd, sa, len);
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
@@ -68,29 +69,29 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     Stay s;
     stay(&s);
     if (!fresh(fd, flags_hint(fd))) core->forget(fd);
-    return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO)));
+    return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO), life));
 }
 
 /* A call that was made as it is was interrupted: a goroutine's is not. */
 static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
-    return life_goes_on(fd, life) ? connect_long(fd, sa, len) : (int)failed(-EBADF);
+    return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)failed(-EBADF);
 }
 
 /* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any other goes on, and says
  * EALREADY. */
 static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
-    if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len);
+    if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len, 0);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
-    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
-    if (slept(m, looks)) r = waited(m, fd, r);
+    long r = hot_call(m, SYS_connect, fd, sa, len, 0);
+    if (slept(m, looks) || r == -EINTR) r = waited(m, fd, r);
     return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
 }
 
 /* A socket of ours without connections, or with O_NONBLOCK: nothing to wait for. */
 static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     uint32_t life = life_of(fd);
-    long r = sys(SYS_connect, fd, sa, len, 0, 0, 0);
-    if (was_taken(m)) r = waited(m, fd, r);
+    long r = hot_call(m, SYS_connect, fd, sa, len, 0);
+    if (was_taken(m) || r == -EINTR) r = waited(m, fd, r);
     return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
 }
 

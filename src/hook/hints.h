@@ -104,6 +104,14 @@ INLINE uint32_t life_of(int fd) {
     return likely(life != 0) ? life : life_waits(fd);
 }
 INLINE bool life_goes_on(int fd, uint32_t life) { return (unsigned)fd >= KINDS || load_rlx(&fd_hints[fd].life) == life; }
+/* Another number for the file of that life; -EBADF: it is over. The number may have been another's at the copy, but then its life
+ * was over before. */
+INLINE long own_number(int fd, uint32_t life) {
+    long own = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+    if (own < 0 || life_goes_on(fd, life)) return own;
+    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    return -EBADF;
+}
 /* Around every close of a number of the table. */
 INLINE uint32_t life_ends(int fd) {
     uint32_t life = note_ends(note_at(fd));
@@ -164,6 +172,18 @@ INLINE bool slept(M *m, uint32_t looks) { return was_taken(m) || unlikely(load_r
 INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
     if (slept(m, looks)) hot_slept(m, fd, dir);
 }
+
+/* A call that is made as it is, noted for the monitor, which ends one that sleeps (hot.c): -EINTR. The note is the stack pointer
+ * at the system call: a handler tells by it whether that call is the one it has interrupted. What it finds there is of a call
+ * that a signal handler of the program's has interrupted. */
+#define hot_call(m, nr, a, b, c, d)                                                                \
+    ({                                                                                             \
+        uintptr_t outer_ = load_rlx(&(m)->hot_sp);                                                    \
+        ARCH_STORE_SP((m)->hot_sp);                                                                   \
+        long r_ = sys(nr, a, b, c, d, 0, 0);                                                       \
+        store_rlx(&(m)->hot_sp, outer_);                                                              \
+        r_;                                                                                        \
+    })
 
 /* ---- pipes and eventfds --------------------------------------------------------------------- */
 

@@ -169,30 +169,47 @@ INLINE int accepted(long conn, int flags) {
     return (int)conn;
 }
 
-/* Nothing waits there now. */
-static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+/* Where a goroutine cannot park, the thread waits: with a number of its own where the call has begun. */
+static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags, uint32_t life) {
+    if (life == 0) return libc(accept4)(fd, sa, len, flags);
+    long own = own_number(fd, life);
+    if (own < 0) return (int)returned(own);
+    long conn = sys(SYS_accept4, own, sa, len, flags, 0, 0);
+    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    return accepted(conn, flags);
+}
+
+/* Nothing waits there now. life: the call has begun in it, and slept; 0: it begins here. */
+static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags, uint32_t life) {
     hot_off(fd, READING);
-    if (!waits(fd) || !here()) return libc(accept4)(fd, sa, len, flags);
+    if (!waits(fd) || !here()) return accept_thread(fd, sa, len, flags, life);
     Stay s;
     settle(fd);
     stay(&s);
-    long r = core->accept(fd, sa, len, flags, socket_deadline(fd, SO_RCVTIMEO));
+    long r = core->accept(fd, sa, len, flags, socket_deadline(fd, SO_RCVTIMEO), life);
     stay_end(&s);
     return accepted(timed(r), flags);
+}
+
+/* It has slept, and a signal has ended it. */
+static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m, uint32_t life) {
+    if (!life_goes_on(fd, life)) return (int)returned(-EBADF);
+    hot_slept(m, fd, READING);
+    return accept_wait(fd, sa, len, flags, life);
 }
 
 /* As it is. */
 INLINE int accept_now(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
-    long conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
+    long conn = hot_call(m, SYS_accept4, fd, sa, len, flags);
+    if (unlikely(conn == -EINTR)) return accept_on_again(fd, sa, len, flags, m, life);
     hot_done(m, fd, READING, looks);
-    if (likely(conn != -EINTR)) return accepted(conn, flags);
-    return life_goes_on(fd, life) ? accept_wait(fd, sa, len, flags) : (int)returned(-EBADF);
+    return accepted(conn, flags);
 }
 
 static NOINLINE int accept_ask(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
     if (!(flags_hint(fd) & HINT_NONBLOCK)) {
-        if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags);
+        if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags, 0);
         hot_count(fd, READING);
     }
     return accept_now(fd, sa, len, flags, m);

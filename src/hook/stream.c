@@ -75,8 +75,36 @@ static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int
     return result(&s, r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
-static ssize_t read_other(int fd, const struct iovec *iov, int n) {
-    if (!not_ready(fd, POLLIN)) return returned(sys(SYS_readv, fd, iov, n, 0, 0, 0));
+/* Where a goroutine cannot park, the thread waits, with a number of its own for the file that the call has begun with: the
+ * caller's may be another's. */
+static ssize_t read_thread(int fd, const struct iovec *iov, int n, uint32_t life) {
+    long own = own_number(fd, life);
+    if (own < 0) return returned(own);
+    long r = sys(SYS_readv, own, iov, n, 0, 0, 0);
+    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    return returned(r);
+}
+
+/* A call that was made as it is, in that life, has slept, and goes on as a goroutine's; one that a signal has interrupted,
+ * too. What does not wait for anybody (a slow disk) is made again. */
+static COLD ssize_t read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
+    int kind = kind_look(fd, READING);
+    if (!life_goes_on(fd, life)) return returned(-EBADF);
+    if (kind == KIND_PLAIN || !here()) return read_thread(fd, iov, n, life);
+    settle(fd);
+    Stay s;
+    stay(&s);
+    long r = core->read_on(fd, iov, n, life);
+    pipe_moved(fd, READING, r);
+    return result(&s, r);
+}
+
+static ssize_t read_other(M *m, int fd, const struct iovec *iov, int n) {
+    if (!not_ready(fd, POLLIN)) {
+        uint32_t life = life_of(fd);
+        long r = hot_call(m, SYS_readv, fd, iov, n, 0);
+        return r == -EINTR ? read_on(fd, iov, n, life) : returned(r);
+    }
     Stay s;
     stay(&s);
     return result(&s, core->read_other(fd, iov, n));
@@ -90,11 +118,11 @@ static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
     if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
     if (r != -EOPNOTSUPP) return returned(r);
     kind_set(fd, READING, KIND_OTHER);
-    return read_other(fd, iov, n);
+    return read_other(m, fd, iov, n);
 }
 
 INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
-    if (unlikely(kind == KIND_OTHER)) return read_other(fd, iov, n);
+    if (unlikely(kind == KIND_OTHER)) return read_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return read_look(m, fd, iov, n);
     long r = try_read(fd, kind, iov, n);
     if (likely(r >= 0)) return r;
@@ -106,13 +134,15 @@ INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) 
 static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited, uint32_t life) {
     struct iovec iov = {buf, n};
     if (r == -EINTR && !life_goes_on(fd, life)) return returned(-EBADF);
-    if (waited) hot_slept(m, fd, READING);
-    return r == -EINTR ? read_look(m, fd, &iov, 1) : returned(r);
+    if (waited || r == -EINTR) hot_slept(m, fd, READING);
+    return r == -EINTR ? read_on(fd, &iov, 1, life) : returned(r);
 }
 
 /* Each kind has a function of its own, and the call itself little but the choice: that takes few cache lines. */
 static NOINLINE ssize_t read_plain(int fd, void *buf, size_t n, M *m) {
-    return plain_result(m, fd, sys(SYS_read, fd, buf, n, 0, 0, 0));
+    uint32_t life = life_of(fd);
+    long r = hot_call(m, SYS_read, fd, buf, n, 0);
+    return likely(r != -EINTR) ? plain_result(m, fd, r) : read_again(m, fd, buf, n, r, true, life);
 }
 
 static NOINLINE ssize_t read_slow(int fd, void *buf, size_t n, M *m) {
@@ -134,7 +164,7 @@ static NOINLINE ssize_t read_socket(int fd, void *buf, size_t n, M *m) {
 static NOINLINE ssize_t read_pipe(int fd, void *buf, size_t n, M *m) {
     if (!pipe_take(fd, n)) return read_slow(fd, buf, n, m);
     uint32_t life = life_of(fd);
-    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
+    long r = hot_call(m, SYS_read, fd, buf, n, 0);
     pipe_took(fd, n, r);
     return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m), life);
 }
@@ -142,14 +172,14 @@ static NOINLINE ssize_t read_pipe(int fd, void *buf, size_t n, M *m) {
 static NOINLINE ssize_t read_event(int fd, void *buf, size_t n, M *m) {
     if (!event_take(fd)) return read_slow(fd, buf, n, m);
     uint32_t life = life_of(fd);
-    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
+    long r = hot_call(m, SYS_read, fd, buf, n, 0);
     return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t read_hot(int fd, void *buf, size_t n, M *m) {
     if (!hot_now(m, fd, READING)) return read_slow(fd, buf, n, m);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
-    long r = sys(SYS_read, fd, buf, n, 0, 0, 0);
+    long r = hot_call(m, SYS_read, fd, buf, n, 0);
     bool waited = slept(m, looks);
     return likely(r >= 0 && !waited) ? r : read_again(m, fd, buf, n, r, waited, life);
 }
@@ -178,11 +208,17 @@ INLINE bool is_nothing(const struct iovec *iov, int n) {
     return unlikely(iov->iov_len == 0) && all_empty(iov, n);
 }
 
+static NOINLINE ssize_t readv_plain(M *m, int fd, const struct iovec *iov, int n) {
+    uint32_t life = life_of(fd);
+    long r = hot_call(m, SYS_readv, fd, iov, n, 0);
+    return likely(r != -EINTR) ? plain_result(m, fd, r) : read_on(fd, iov, n, life);
+}
+
 HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
     M *m = runner(readv);
     if (m == NULL || is_nothing(iov, n)) return libc(readv)(fd, iov, n);
     int kind = kind_hint(fd, READING);
-    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
+    if (kind == KIND_PLAIN) return readv_plain(m, fd, iov, n);
     return read_any(m, fd, kind, iov, n);
 }
 
@@ -224,7 +260,7 @@ static long write_piece(int fd, const struct iovec *iov, size_t done) {
 static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done, uint32_t life) {
     size_t all = total(iov, n);
     if (done == 0) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
-    long own = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+    long own = own_number(fd, life);
     if (own < 0) return (ssize_t)done;
     for (long r = 1; r > 0 && done < all && life_goes_on(fd, life);) {
         r = write_piece((int)own, iov, done);
@@ -256,17 +292,44 @@ static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, in
     return returned(r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
+static ssize_t write_on_thread(int fd, const struct iovec *iov, int n, uint32_t life) {
+    long own = own_number(fd, life);
+    if (own < 0) return returned(own);
+    long r = sys(SYS_writev, own, iov, n, 0, 0, 0);
+    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    return returned(r);
+}
+
+/* As read_on; nothing was written yet. */
+static COLD ssize_t write_on(int fd, const struct iovec *iov, int n, uint32_t life) {
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+    HookMove v = {.fd = fd, .flags = -1, .msg = &msg, .life = life, .deadline = GORT_FOREVER};
+    int kind = kind_look(fd, WRITING);
+    bool pipe = is_pipe(fd);
+    if (!life_goes_on(fd, life)) return returned(-EBADF);
+    if (kind == KIND_PLAIN || !here()) return write_on_thread(fd, iov, n, life);
+    settle(fd);
+    Stay s;
+    stay(&s);
+    long r = pipe ? core->move(&v) : core->write_other(&v, false);
+    pipe_moved(fd, WRITING, r);
+    stay_end(&s);
+    if (r == -EPIPE) raise(SIGPIPE);
+    return returned(r);
+}
+
 /* A pipe that polls writable takes PIECE bytes without blocking, and more it would take with a thread asleep,
  * which a signal of the runtime's may wake half-way. Whatever else comes back with a part goes on with the rest:
  * the caller's call blocks until all is written. */
-static ssize_t write_other(int fd, const struct iovec *iov, int n) {
+static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
     size_t all = total(iov, n);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {.fd = fd, .msg = &msg};
     bool in_pieces = all > PIECE && is_pipe(fd), parks = not_ready(fd, POLLOUT);
     if (!parks && !(in_pieces && waits(fd) && here())) {
         v.life = life_of(fd);
-        long r = sys(SYS_writev, fd, iov, n, 0, 0, 0);
+        long r = hot_call(m, SYS_writev, fd, iov, n, 0);
+        if (r == -EINTR) return write_on(fd, iov, n, v.life);
         if (r <= 0 || (size_t)r == all || !waits(fd) || !here()) return returned(r);
         v.done = (size_t)r;
     }
@@ -285,11 +348,11 @@ static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
     if (r >= 0 && (size_t)r < total(iov, n)) return write_wait(fd, kind, iov, n, (size_t)r, life);
     if (r != -EOPNOTSUPP) return returned(r);
     kind_set(fd, WRITING, KIND_OTHER);
-    return write_other(fd, iov, n);
+    return write_other(m, fd, iov, n);
 }
 
 INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
-    if (unlikely(kind == KIND_OTHER)) return write_other(fd, iov, n);
+    if (unlikely(kind == KIND_OTHER)) return write_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return write_look(m, fd, iov, n);
     uint32_t life = life_of(fd);
     long r = try_write(fd, kind, iov, n);
@@ -302,14 +365,16 @@ INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n)
 static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited, uint32_t life) {
     struct iovec iov = {(void *)buf, n};
     if (!life_goes_on(fd, life)) return returned(r == -EINTR ? -EBADF : r);
-    if (waited) hot_slept(m, fd, WRITING);
+    if (waited || r == -EINTR) hot_slept(m, fd, WRITING);
     if (r == (long)n) return r;
-    if (r == -EINTR) return write_look(m, fd, &iov, 1);
+    if (r == -EINTR) return write_on(fd, &iov, 1, life);
     return r > 0 && is_pipe(fd) ? write_wait(fd, KIND_NOWAIT, &iov, 1, (size_t)r, life) : returned(r);
 }
 
 static NOINLINE ssize_t write_plain(int fd, const void *buf, size_t n, M *m) {
-    return plain_result(m, fd, sys(SYS_write, fd, buf, n, 0, 0, 0));
+    uint32_t life = life_of(fd);
+    long r = hot_call(m, SYS_write, fd, buf, n, 0);
+    return likely(r != -EINTR) ? plain_result(m, fd, r) : write_short(m, fd, buf, n, r, true, life);
 }
 
 static NOINLINE ssize_t write_slow(int fd, const void *buf, size_t n, M *m) {
@@ -333,14 +398,14 @@ static NOINLINE ssize_t write_socket(int fd, const void *buf, size_t n, M *m) {
 static NOINLINE ssize_t write_pipe(int fd, const void *buf, size_t n, M *m) {
     if (!pipe_room(fd, n) && !((flags_hint(fd) & HINT_ROOM) && hot_now(m, fd, WRITING))) return write_slow(fd, buf, n, m);
     uint32_t life = life_of(fd);
-    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
+    long r = hot_call(m, SYS_write, fd, buf, n, 0);
     pipe_put(fd, r);
     return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t write_event(int fd, const void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
-    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
+    long r = hot_call(m, SYS_write, fd, buf, n, 0);
     event_put(fd);
     return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
@@ -348,7 +413,7 @@ static NOINLINE ssize_t write_event(int fd, const void *buf, size_t n, M *m) {
 static NOINLINE ssize_t write_hot(int fd, const void *buf, size_t n, M *m) {
     if (!hot_now(m, fd, WRITING)) return write_slow(fd, buf, n, m);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
-    long r = sys(SYS_write, fd, buf, n, 0, 0, 0);
+    long r = hot_call(m, SYS_write, fd, buf, n, 0);
     bool waited = slept(m, looks);
     return likely(r == (long)n && !waited) ? r : write_short(m, fd, buf, n, r, waited, life);
 }
@@ -364,10 +429,16 @@ HOOK ssize_t write(int fd, const void *buf, size_t n) {
     return kind == KIND_EVENT ? write_event(fd, buf, n, m) : write_slow(fd, buf, n, m);
 }
 
+static NOINLINE ssize_t writev_plain(M *m, int fd, const struct iovec *iov, int n) {
+    uint32_t life = life_of(fd);
+    long r = hot_call(m, SYS_writev, fd, iov, n, 0);
+    return likely(r != -EINTR) ? plain_result(m, fd, r) : write_on(fd, iov, n, life);
+}
+
 HOOK ssize_t writev(int fd, const struct iovec *iov, int n) {
     M *m = runner(writev);
     if (m == NULL || is_nothing(iov, n)) return libc(writev)(fd, iov, n);
     int kind = kind_hint(fd, WRITING);
-    if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
+    if (kind == KIND_PLAIN) return writev_plain(m, fd, iov, n);
     return write_any(m, fd, kind, iov, n);
 }

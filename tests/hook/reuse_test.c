@@ -2,7 +2,8 @@
  * Numbers that change hands under a call that waits. A searcher: scenes drawn by seed, each of
  *
  *   a call      every hooked one that waits on a descriptor, and every gort_ one
- *   on          a pipe, sockets of several sorts, a terminal, an eventfd, on which it has to wait
+ *   on          a pipe, a FIFO, sockets of several sorts, a terminal, an eventfd, on which it has to wait; warm, after hundreds
+ *               of calls that had nothing to wait for, or with bytes and room that others took (src/hook/hot.c)
  *   a closer    close, dup2, dup3, fclose, freopen, close_range, closefrom, gort_close; on a goroutine, on a plain thread,
  *               inside gort_blocking; once the caller waits, or as soon as it has moved a byte
  *   a stranger  a file of any kind that gets the number at once, with something to be read, and room
@@ -21,6 +22,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <termios.h>
 
@@ -80,9 +82,9 @@ static struct sockaddr_un unix_name(const char *what, int serial, socklen_t *len
     return un;
 }
 
-enum { WAITS_TO_READ, WAITS_TO_WRITE, WAITS_FOR_PEER, WAITS_TO_ACCEPT, WAITS_TO_CONNECT, WAITS_FOR_EVENT };
+enum { WAITS_TO_READ, WAITS_TO_WRITE, WAITS_TO_ACCEPT, WAITS_FOR_PEER, WAITS_TO_CONNECT, WAITS_FOR_EVENT };
 typedef struct Subject {
-    const char *kind;
+    const char *kind, *warm;
     int fd, peer, inner, serial;
     bool full;
     struct sockaddr_un un;
@@ -100,9 +102,25 @@ static void tcp_pair_of(int s[2]) {
     RAW(close, l);
 }
 
+/* Another process has taken the bytes that the hook counts on. */
+static void take_behind(int e[2]) {
+    char b[8];
+    CHECK_EQ(write(e[1], "taken...", 8), 8);
+    CHECK_EQ(syscall(SYS_read, e[0], b, 8), 8);
+}
+
+static void make_fifo(Subject *s, int e[2]) {
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/gort-reuse-%d-%d", getpid(), s->serial);
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    CHECK_GE(e[0] = open(path, O_RDWR), 0);
+    CHECK_GE(e[1] = RAW(openat, AT_FDCWD, path, O_RDWR), 0);
+    unlink(path);
+}
+
 static void make_stream(Subject *s, bool sockets, bool to_write) {
     int e[2];
-    switch (pick(sockets ? 2 : to_write ? 4 : 5)) {
+    switch (pick(sockets ? 2 : to_write ? 6 : 7)) {
     case 0:
         s->kind = "stream";
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, e), 0);
@@ -114,12 +132,25 @@ static void make_stream(Subject *s, bool sockets, bool to_write) {
     case 2:
         s->kind = "pipe";
         CHECK_EQ(pipe(e), 0);
+        if (!to_write && pick(2)) take_behind(e);
         if (to_write) {
             s->fd = e[1], s->peer = e[0];
             return;
         }
         break;
-    case 3: {
+    case 3:
+        s->kind = "fifo";
+        make_fifo(s, e);
+        break;
+    case 4: /* nobody has told the hook */
+        s->kind = "strange pipe";
+        CHECK_EQ(RAW(pipe2, e, 0), 0);
+        if (to_write) {
+            s->fd = e[1], s->peer = e[0];
+            return;
+        }
+        break;
+    case 5: {
         struct termios t;
         s->kind = "terminal";
         CHECK_EQ(openpty(&e[1], &e[0], NULL, NULL, NULL), 0); /* its shell's side, and ours */
@@ -179,15 +210,36 @@ static void make_epoll(Subject *s) {
     s->inner = e[0], s->peer = e[1];
 }
 
-static void make_subject(Subject *s, int waits, bool sockets) {
+/* Hundreds of calls that need not wait. */
+#define WARM 400
+static void warm_accept(Subject *s) {
+    for (int i = 0; i < WARM; i++) {
+        int c = raw_connect(s), a = accept(s->fd, NULL, NULL);
+        CHECK(c >= 0 && a >= 0);
+        raw_close(&c), raw_close(&a);
+    }
+}
+static void warm(Subject *s, int waits) {
+    uint64_t b = 1;
+    if (waits == WAITS_TO_ACCEPT) warm_accept(s);
+    for (int i = 0; i < WARM && waits == WAITS_TO_READ; i++) {
+        CHECK_EQ(syscall(SYS_write, s->peer, &b, 8), 8);
+        CHECK_EQ(read(s->fd, &b, 8), 8);
+    }
+    for (int i = 0; i < WARM && waits == WAITS_TO_WRITE; i++) {
+        CHECK_EQ(write(s->fd, &b, 8), 8);
+        CHECK_EQ(syscall(SYS_read, s->peer, &b, 8), 8);
+    }
+}
+
+static void make_subject(Subject *s, int waits, bool sockets, bool few) {
     static int serial;
-    *s = (Subject){.fd = -1, .peer = -1, .inner = -1, .serial = ++serial};
+    *s = (Subject){.fd = -1, .peer = -1, .inner = -1, .serial = ++serial, .warm = ""};
     switch (waits) {
     case WAITS_TO_READ: make_stream(s, sockets, false); break;
     case WAITS_TO_WRITE:
         make_stream(s, sockets, true);
-        s->full = pick(3) == 0;
-        if (s->full) raw_fill(s->fd);
+        s->full = pick(3) == 0 || few;
         break;
     case WAITS_FOR_PEER: make_datagrams(s); break;
     case WAITS_TO_ACCEPT:
@@ -203,6 +255,11 @@ static void make_subject(Subject *s, int waits, bool sockets) {
         CHECK_EQ(close(s->fd), 0);
         s->fd = to;
     }
+    if (waits <= WAITS_TO_ACCEPT && pick(2)) {
+        s->warm = ", warm";
+        warm(s, waits);
+    }
+    if (s->full) raw_fill(s->fd);
 }
 
 /* The old file is ready now. */
@@ -327,6 +384,7 @@ CALL(c_recvmsg, recvmsg(fd, &in, 0))
 CALL(c_recv_all, recv(fd, buf, 64, MSG_WAITALL))
 CALL(c_recvmsg_all, recvmsg(fd, &out, MSG_WAITALL))
 CALL(c_write, write(fd, buf, LONG))
+CALL(c_write_few, write(fd, buf, 8))
 CALL(c_writev, writev(fd, two, 2))
 CALL(c_send, send(fd, buf, LONG, 0))
 CALL(c_sendmsg, sendmsg(fd, &out, 0))
@@ -356,7 +414,7 @@ CALL(g_accept, gort_accept(fd, NULL, NULL))
 CALL(g_connect, gort_connect(fd, sa, c->s.len))
 CALL(g_poll, gort_poll(&p, 1, -1))
 
-enum { SOCKETS = 1, POLLS = 2, ON_THREAD = 4, PARTIAL = 8 };
+enum { SOCKETS = 1, POLLS = 2, ON_THREAD = 4, PARTIAL = 8, FEW = 16 };
 #define C(f, waits, flags) {#f, f, waits, flags}
 static const struct {
     const char *name;
@@ -366,7 +424,7 @@ static const struct {
     C(c_read, WAITS_TO_READ, 0), C(c_readv, WAITS_TO_READ, 0), C(c_recv, WAITS_TO_READ, SOCKETS),
     C(c_recvfrom, WAITS_TO_READ, SOCKETS), C(c_recvmsg, WAITS_TO_READ, SOCKETS),
     C(c_recv_all, WAITS_TO_READ, SOCKETS), C(c_recvmsg_all, WAITS_TO_READ, SOCKETS),
-    C(c_write, WAITS_TO_WRITE, PARTIAL), C(c_writev, WAITS_TO_WRITE, PARTIAL), C(c_send, WAITS_TO_WRITE, SOCKETS | PARTIAL),
+    C(c_write, WAITS_TO_WRITE, PARTIAL), C(c_write_few, WAITS_TO_WRITE, FEW), C(c_writev, WAITS_TO_WRITE, PARTIAL), C(c_send, WAITS_TO_WRITE, SOCKETS | PARTIAL),
     C(c_sendmsg, WAITS_TO_WRITE, SOCKETS | PARTIAL), C(c_sendto, WAITS_FOR_PEER, 0), C(c_sendmsg_to, WAITS_FOR_PEER, 0),
     C(c_accept, WAITS_TO_ACCEPT, 0), C(c_accept4, WAITS_TO_ACCEPT, 0), C(c_connect, WAITS_TO_CONNECT, 0),
     C(c_poll, WAITS_TO_READ, POLLS), C(c_ppoll, WAITS_TO_READ, POLLS),
@@ -501,7 +559,7 @@ static void scene(uint64_t seed) {
     Caller *c = calloc(1, sizeof *c);
     c->buf = calloc(1, LONG);
     c->result = call;
-    make_subject(&c->s, waits, flags & SOCKETS);
+    make_subject(&c->s, waits, flags & SOCKETS, flags & FEW);
     if (how == CLOSEFROM && c->s.fd < NUMBER) how = CLOSE_RANGE; /* it would take others along */
     /* As they are, with a thread in the kernel that has the old file: */
     if (strcmp(c->s.kind, "terminal") == 0 && waits == WAITS_TO_WRITE) ready = true;
@@ -510,7 +568,7 @@ static void scene(uint64_t seed) {
     int kept = keep ? RAW(fcntl, c->s.fd, F_DUPFD_CLOEXEC, HIGH) : -1;
     static const char *const modes[] = {"r+", "r", "w"};
     for (int i = 0; i < 3 && (how == FCLOSE || how == FREOPEN) && k.file == NULL; i++) k.file = fdopen(c->s.fd, modes[i]);
-    snprintf(text, sizeof text, "%s on %s %d%s, %s%s, then %s%s%s", calls[call].name, c->s.kind, c->s.fd,
+    snprintf(text, sizeof text, "%s on %s %d%s%s, %s%s, then %s%s%s", calls[call].name, c->s.kind, c->s.fd, c->s.warm,
              eager ? ", eager" : "", closer_names[how], place_names[place], stranger_names[s.kind], keep ? ", kept" : "",
              ready ? ", ready" : "");
     CHECK_EQ(gort_go(caller_run, c), 0);

@@ -68,3 +68,12 @@ void arch_repair_eintr(void *uc) {
     mc->regs[X0] = c.narrow ? (uint32_t)v : v;
     mc->pc = call;
 }
+
+void arch_end_call(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uint32_t w;
+    memcpy(&w, (void *)mc->pc, sizeof w);
+    if (w != 0xd4000001) return; /* svc #0 */
+    mc->regs[X0] = (unsigned long)-EINTR;
+    mc->pc += 4;
+}

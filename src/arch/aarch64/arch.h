@@ -26,6 +26,14 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 
 static inline void arch_pause(void) { __asm__ volatile("isb" ::: "memory"); }
 
+/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next instructions. */
+#define ARCH_STORE_SP(at)                                                                          \
+    do {                                                                                           \
+        uintptr_t sp_;                                                                             \
+        __asm__ volatile("mov %0, sp" : "=r"(sp_));                                                  \
+        __atomic_store_n(&(at), sp_, __ATOMIC_RELAXED);                                            \
+    } while (0)
+
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = nr;
     register long x0 __asm__("x0") = a;
@@ -71,6 +79,7 @@ uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
+void arch_end_call(void *ucontext); /* it stands at a system call, to be made (again): that gives -EINTR instead */
 
 /* The caller's frame pointer and the return address stand at the frame's address. */
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }

@@ -111,3 +111,12 @@ void arch_repair_eintr(void *uc) {
     mc->__gregs[A0] = c.from == 0 ? 0 : mc->__gregs[c.from];
     mc->__gregs[0] = call;
 }
+
+void arch_end_call(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uint32_t w;
+    memcpy(&w, (void *)mc->__gregs[0], sizeof w);
+    if (w != 0x73) return; /* ecall */
+    mc->__gregs[A0] = (unsigned long)-EINTR;
+    mc->__gregs[0] += 4;
+}

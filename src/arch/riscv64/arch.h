@@ -32,6 +32,14 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }
 
+/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next instructions. */
+#define ARCH_STORE_SP(at)                                                                          \
+    do {                                                                                           \
+        uintptr_t sp_;                                                                             \
+        __asm__ volatile("mv %0, sp" : "=r"(sp_));                                                  \
+        __atomic_store_n(&(at), sp_, __ATOMIC_RELAXED);                                            \
+    } while (0)
+
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
     register long a7 __asm__("a7") = nr;
     register long a0 __asm__("a0") = a;
@@ -76,6 +84,7 @@ uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
+void arch_end_call(void *ucontext); /* it stands at a system call, to be made (again): that gives -EINTR instead */
 
 /* The caller's frame pointer and the return address stand below the frame's address. */
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame - 2; }

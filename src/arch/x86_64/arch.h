@@ -115,6 +115,9 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 #endif
 static inline void arch_pause(void) { __builtin_ia32_pause(); }
 
+/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next instructions. */
+#define ARCH_STORE_SP(at) __asm__ volatile("movq %%rsp, %0" : "=m"(at))
+
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -159,6 +162,7 @@ uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
+void arch_end_call(void *ucontext); /* it stands at a system call, to be made (again): that gives -EINTR instead */
 
 /* The caller's frame pointer and the return address stand at the frame's address. */
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }

@@ -58,3 +58,11 @@ void arch_repair_eintr(void *uc) {
     if (nr == SYS_close) return; /* the descriptor is gone, its number may be another's by now */
     r[REG_RIP] = (greg_t)at;
 }
+
+void arch_end_call(void *uc) {
+    greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
+    const unsigned char *call = (const unsigned char *)r[REG_RIP];
+    if (call[0] != 0x0f || call[1] != 0x05) return; /* syscall */
+    r[REG_RAX] = -EINTR;
+    r[REG_RIP] += 2;
+}
