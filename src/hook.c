@@ -114,8 +114,7 @@ static int may_close(void) {
     if (in_any_child()) return CLOSE_CHILD;
     if (m == NULL) return CLOSE_NOW;
     if (m->plain) return m->locks == 0 ? CLOSE_NOW : CLOSE_BEHIND;
-    bool handler = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)m->altstack < ALT_STACK;
-    if (m->curg == NULL || handler) return CLOSE_BEHIND;
+    if (m->curg == NULL || on_signal_stack(m, (uintptr_t)__builtin_frame_address(0))) return CLOSE_BEHIND;
     uint32_t status = load_rlx(&m->curg->status);
     bool blocking = m->locks == 1 && m->p == NULL && status == G_SYSCALL;
     return blocking || (m->locks == 0 && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;
