@@ -561,9 +561,8 @@ static void scene(uint64_t seed) {
     c->result = call;
     make_subject(&c->s, waits, flags & SOCKETS, flags & FEW);
     if (how == CLOSEFROM && c->s.fd < NUMBER) how = CLOSE_RANGE; /* it would take others along */
-    /* As they are, with a thread in the kernel that has the old file: */
+    /* As it is, with a thread in the kernel that has the old file: */
     if (strcmp(c->s.kind, "terminal") == 0 && waits == WAITS_TO_WRITE) ready = true;
-    if (calls[call].call == c_connect) ready = true;
     Closing k = {.how = how, .fd = c->s.fd, .s = &s};
     int kept = keep ? RAW(fcntl, c->s.fd, F_DUPFD_CLOEXEC, HIGH) : -1;
     static const char *const modes[] = {"r+", "r", "w"};
