@@ -17,7 +17,8 @@
  * Lives. `life` is no hint: it goes on with every close of the number, before the kernel is asked to close it, on whatever
  * thread. A call that has done something that others can see (a part of a write), or has slept, and goes on with the
  * number takes it before and compares it after that: it is the same file still, or the call ends with what it has. Then
- * `used` is set, and every later close comes by way of gort_close, which waits for calls. That the two sides do not
+ * `used` is set, and every later close comes by way of gort_close, which waits for calls. (One that sleeps as it was made has not
+ * set it: hot.c.) That the two sides do not
  * both miss each other (a call that goes on: used, then life; a close: life, then used) is a Dekker pair: each has a full fence
  * in between (note_known, life_ends). A call that has done nothing and not slept need not care: nobody can tell that
  * it has not begun later, on the number's next file.

@@ -5,8 +5,8 @@
  * read(2), which has no such flag (O_NONBLOCK has other owners: children share the pipe, stdio
  * reads it). So one whose last HOT_AFTER tries have all found something is called by read(2)
  * itself; and so is what open(2) gave, from the start. Should that block after all, it blocks a
- * thread: the monitor takes the P for whoever waits for it, as with any call that nobody announced.
- * What it may cost is kept small:
+ * thread, for two looks of the monitor (40 us to 6 ms): see below. The monitor takes the P for whoever waits for it, as
+ * with any call that nobody announced. What it may cost is kept small:
  *
  *   - every HOT_CHECK-th call is a try, and one that finds nothing ends it (hot_off);
  *   - so does one whose P was taken, or during which the monitor has looked three times (60 us to
@@ -18,6 +18,24 @@
  *
  * accept() is the same with poll(2) as the try, and so are terminals and other devices: a socket that is HOT is a
  * listening one. A pipe both of whose ends are the hook's needs no streak (hints.h).
+ *
+ * Nobody knows of such a call: it has not set `used` (hints.h), a close of its number takes the plain way, and the kernel keeps
+ * the file open for as long as the call sleeps. So it must not sleep for long:
+ *
+ *   1  the call is noted in its M (hot_call), by two plain stores;
+ *   2  the monitor finds the note, and the thread's CPU clock where it was at the last look: it signals the thread (sysmon.c);
+ *   3  the handler ends the system call with EINTR, where the kernel would make it again (preempt_mend_call);
+ *   4  the number has another life: EBADF. Else the call goes on as a goroutine's, in the life that it has begun in
+ *      (read_on, write_on, accept_wait, connect_long): it sets `used` and compares the life once more (note_known), and from
+ *      then on a close finds it.
+ *
+ * A close before 4 is seen there, a close after it wakes the goroutine. Nothing here depends on the order in which the note and
+ * a close become visible: the monitor looks again for as long as the thread sleeps. While it does, it is not asleep itself: the
+ * thread has a P, or its P was taken (sched.taken). A file that answers EINTR for ever (some servers of FUSE do) is called
+ * unnoted the second time.
+ *
+ * The same holds for whatever else is made as it is because it is not expected to wait: connect, and files with O_NONBLOCK, which
+ * another process may have taken back.
  *
  * The hints are plain loads and stores: two goroutines on one pipe miscount, and nothing depends on
  * it.
