@@ -74,6 +74,18 @@ typedef struct HookCore {
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;
 
+/* A call that is made as it is, noted for the monitor, which ends one that sleeps (hook/hot.c): -EINTR. The note is the stack
+ * pointer at the system call: a handler tells by it whether that call is the one it has interrupted. What stood there before is
+ * of a call that a signal handler of the program's has interrupted. */
+#define hot_call(m, nr, a, b, c, d)                                                                \
+    ({                                                                                             \
+        uintptr_t outer_ = load_rlx(&(m)->hot_sp);                                                 \
+        ARCH_STORE_SP((m)->hot_sp);                                                                \
+        long r_ = arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0);               \
+        store_rlx(&(m)->hot_sp, outer_);                                                           \
+        r_;                                                                                        \
+    })
+
 const HookCore *gort_hook_core(void);
 void hook_begin(void); /* a runtime begins, with its settings known */
 void hook_forked(void); /* in a child of fork, on the thread that is left: what its goroutine kept is the thread's */

@@ -6,7 +6,7 @@
  *                that part (hints.h): the part can be seen by others, so the call has begun then, and not here
  *   accept       there is no flag that makes one accept non-blocking, and O_NONBLOCK is not ours to set on a socket that
  *                others may share. So poll(2) is asked, and then the call is made as an announced system call; should another
- *                have been faster, a thread waits
+ *                have been faster, a thread waits for a moment
  *   other        what can be tried in no way, terminals and devices: likewise
  *   read on      what the hook has begun as it is, and slept (hook/hot.c). Accept, connect and writes go on so too: `life` says
  *                in which life of the number that was
@@ -15,6 +15,7 @@
  *   epoll        epoll_wait itself is the attempt
  */
 #include "hookio.h"
+#include "hook.h"
 #include "io.h"
 
 #include <fcntl.h>
@@ -86,6 +87,12 @@ static bool polls(int fd, short events) {
     return r != 0;
 }
 
+/* Should another have been faster, an accept does not keep the socket open for long: the monitor ends it (hook/hot.c), and the call
+ * waits in the queue again. Not so a read: there are devices that always poll ready, and begin anew each time. */
+static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
+    return nr == SYS_accept4 ? hot_call(m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
+}
+
 /* With a number of its own for the file, taken while the entry counts the call: a close need not wait, nor hold the
  * caller's number, until this one is in the kernel. Where there is none left, it does (call_doze). */
 static long announced(Call *c, long nr, long a, long b, long d) {
@@ -93,7 +100,7 @@ static long announced(Call *c, long nr, long a, long b, long d) {
     if (own >= 0) call_unref(c);
     else call_doze(c);
     c->m = syscall_begin(c->m);
-    long r = sys6(nr, own >= 0 ? own : c->fd, a, b, d, 0, 0);
+    long r = made(c->m, nr, own >= 0 ? own : c->fd, a, b, d);
     if (own >= 0) sys6(SYS_close, own, 0, 0, 0, 0, 0);
     c->m = syscall_end(c->m);
     if (own >= 0) call_reref(c);

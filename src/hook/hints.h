@@ -174,18 +174,6 @@ INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
     if (slept(m, looks)) hot_slept(m, fd, dir);
 }
 
-/* A call that is made as it is, noted for the monitor, which ends one that sleeps (hot.c): -EINTR. The note is the stack pointer
- * at the system call: a handler tells by it whether that call is the one it has interrupted. What it finds there is of a call
- * that a signal handler of the program's has interrupted. */
-#define hot_call(m, nr, a, b, c, d)                                                                \
-    ({                                                                                             \
-        uintptr_t outer_ = load_rlx(&(m)->hot_sp);                                                    \
-        ARCH_STORE_SP((m)->hot_sp);                                                                   \
-        long r_ = sys(nr, a, b, c, d, 0, 0);                                                       \
-        store_rlx(&(m)->hot_sp, outer_);                                                              \
-        r_;                                                                                        \
-    })
-
 /* ---- pipes and eventfds --------------------------------------------------------------------- */
 
 #define PIECE 4096 /* PIPE_BUF */
