@@ -222,10 +222,17 @@ static bool in_kernel(M *m) {
 
 /* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks it by signal to leave, and
  * where it stands inside libc, to do so behind it (inlibc.c). A call that it sleeps in may return EINTR, which nobody
- * sees any more. True: it has yet to answer, or is on its way out and runs. */
-static bool on_its_way(M *m) {
+ * sees any more. True: it has yet to answer, or is on its way out and runs. `again`: such a one is asked again, for it may have
+ * jumped or thrown out of libc. Not each time, since it does not get far then, and its patience is counted in signals. One that
+ * sleeps in a callback of libc is waited for as well: it would run on there. */
+static bool on_its_way(M *m, bool again) {
     G *gp = load_rlx(&m->curg);
-    if (load_rlx(&m->finishing)) return os_thread_state(m->tid) == 'R';
+    uint32_t where = load_rlx(&m->finishing);
+    if (where != OUTSIDE) {
+        bool runs = os_thread_state(m->tid) == 'R';
+        if (runs && again) os_tgkill(m->tid, settings.preempt_signal);
+        return runs || where == IN_CALLBACK;
+    }
     if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL) return false;
     if (tsan_on()) return false; /* its interceptors are not to be left by a handler */
     if (load_rlx(&m->locks) != 0) return os_thread_state(m->tid) == 'R'; /* steady (runtime.h): asked behind it */
@@ -248,7 +255,7 @@ static M *next_of_ours(M *m) {
  *
  * *asked: how many of those who are left behind are on their way and waited for while there is patience.
  */
-static int send_away(int *asked) {
+static int send_away(int *asked, bool again) {
     int left = *asked = 0;
     for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all))
         if (!(or_seq(&m->attn, ATTN_EXIT) & ATTN_EXIT)) note_wake(&m->note);
@@ -257,7 +264,7 @@ static int send_away(int *asked) {
         G *gp = load_rlx(&m->curg);
         m->behind = in_kernel(m) ? gp : NULL;
         if (m->behind == NULL) left++;
-        else *asked += on_its_way(m);
+        else *asked += on_its_way(m, again);
     }
     return left;
 }
@@ -363,7 +370,7 @@ static void stop(M *m) {
     sysmon_stop();
     maker_stop();
     int asked;
-    for (int patience = PATIENCE; send_away(&asked) > 0 || (asked > 0 && patience-- > 0);) {
+    for (int patience = PATIENCE; send_away(&asked, patience % 64 == 0) > 0 || (asked > 0 && patience-- > 0);) {
         netpoll_break(); /* one may wait there for a timer that is hours away */
         os_nap(50 * GORT_US);
     }

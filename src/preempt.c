@@ -155,10 +155,11 @@ NOINLINE void leave_slow(M *m) {
 
 /* The runtime has ended. True: gp stands inside libc, and leaves where it returns. */
 static bool leaves_behind_libc(M *m, G *gp, void *context) {
-    if (context == NULL || !inlibc_trap(gp, context)) return false;
+    int where = context ? inlibc_trap(gp, context) : OUTSIDE;
+    if (where == OUTSIDE) return false;
     m->in_handler = false;
     tsan_release(&sched); /* pairs with stop (init.c), as for threads that have gone */
-    store_seq(&m->finishing, 1); /* with send_away (init.c), which waits for it, or leaves it behind where it sleeps */
+    store_seq(&m->finishing, (uint32_t)where); /* with send_away (init.c), which waits for it, or leaves it behind where it sleeps */
     return true;
 }
 
@@ -184,7 +185,7 @@ static void wait_for_p(M *m, G *gp, void *context) {
     store_rlx(&gp->status, G_RUNNING);
     bump(&p->n.switches, 1);
     trace_start(m, gp);
-    if (unlikely(load_rlx(&sched.stop_waiting)) && context && inlibc_trap(gp, context))
+    if (unlikely(load_rlx(&sched.stop_waiting)) && context && inlibc_trap(gp, context) != OUTSIDE)
         or_seq(&m->attn, ATTN_PREEMPT); /* world.c lends it the P until then */
 }
 
@@ -273,7 +274,7 @@ static void preempt_here(M *m, void *context) {
         }
         if (load_rlx(&gp->status) == G_SYSCALL) return;
         bool world = load_rlx(&sched.stop_waiting) && (attn & (ATTN_TAKEN | ATTN_PREEMPT));
-        if (world && context && inlibc_trap(gp, context)) return; /* comes back here from the trap */
+        if (world && context && inlibc_trap(gp, context) != OUTSIDE) return; /* comes back here from the trap */
         if (attn & ATTN_TAKEN) {
             come_back_here(m, gp, context);
             continue;

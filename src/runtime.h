@@ -214,7 +214,7 @@ struct M {
     bool spinning;       /* counted in sched.spinning */
     bool pooled;         /* sched.lock: it is in the pool */
     bool in_handler;     /* waits in the preemption handler, with its G (sched.lock) */
-    uint32_t finishing;  /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.c) */
+    uint32_t finishing;  /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.h: where it was) */
     bool world;          /* holds the stopped world */
     bool inherit;        /* the next G comes from the LIFO slot: no new slice */
     uint8_t unanswered;  /* monitor: signals without effect so far */

@@ -134,7 +134,7 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->live = 0;
     s->san_fiber = NULL;
     s->seg = s->kept = s->blocks = NULL;
-    s->trap_at = NULL;
+    s->trap_tries = 0;
     s->values = NULL;
     s->blocking = NULL;
     s->settled = 0;

@@ -37,9 +37,7 @@ struct Stack {
     Segment *blocks;    /* split.c: dynamic arrays that did not fit */
     void *values;       /* the hook's: what libraries keep for its goroutine (hook/key.c); NULL: nothing */
     uintptr_t live;     /* collect.c, while all are stopped: where it begins */
-    uintptr_t *trap_at; /* inlibc.c: the return address out of libc that was replaced; NULL: none */
-    uintptr_t trap_ret; /*   what it was */
-    uint32_t trap_tries;
+    uint32_t trap_tries; /* inlibc.c: signals since its goroutine is to leave libc */
     uint32_t settled;   /* atomic: its goroutine has left its runtime for good, or the end of that has come by (init.c) */
     void *blocking;     /* the hook of the gort_blocking that its goroutine is in (exit_hook.h); NULL: it is in none */
     uint64_t magic;     /* finds a record overwritten from below the next stack */

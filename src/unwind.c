@@ -76,7 +76,8 @@ static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t
     if (now->reg[UNWIND_RA] < 4096) return false;
     if (signal || (hi == 0 && unwind_segments)) return true;
     if (sp < before->reg[UNWIND_SP]) return false;
-    if (sp == before->reg[UNWIND_SP] && !before->exact) return false; /* but a leaf may have none */
+    bool still = sp == before->reg[UNWIND_SP] && now->reg[UNWIND_RA] == before->reg[UNWIND_RA];
+    if (still && !before->exact) return false; /* a leaf and a trap of inlibc.c have no frame */
     return hi == 0 || (sp > lo && sp <= hi);
 }
 
@@ -96,21 +97,20 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
 
 #define DEEP 512 /* frames; what is deeper is not looked at */
 
-uintptr_t unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc), uintptr_t *last) {
+Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc)) {
     Regs r = *from;
-    uintptr_t found = 0;
-    if (!has(&r, UNWIND_RA)) return 0;
-    bool was = inside(r.reg[UNWIND_RA]);
+    Exit found = {0};
+    if (!has(&r, UNWIND_RA)) return found;
+    bool was = inside(r.reg[UNWIND_RA]), others = !was;
     for (int n = 0; n < DEEP; n++) {
         Regs before = r;
         bool signal;
         if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
         r.exact = signal;
         bool now = inside(r.reg[UNWIND_RA] - !signal);
-        if (was && !now) {
-            found = signal ? 0 : r.ra_at;
-            *last = before.reg[UNWIND_RA] - !before.exact;
-        }
+        if (was && !now && !signal && r.ra_at) /* a handler's trampoline does not return */
+            found = (Exit){r.ra_at, before.reg[UNWIND_RA] - !before.exact, others};
+        others |= !now;
         was = now;
     }
     return found;

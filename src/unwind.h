@@ -37,8 +37,13 @@ void regs_context(Regs *r, void *ucontext);
 extern bool unwind_segments;
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
 
-/* The outermost frame of code that inside() knows: where its return address stands; 0: there is none. *last: its pc. */
-uintptr_t unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc), uintptr_t *last);
+/* The outermost frame of code that inside() knows: where its return address stands; 0: there is none. */
+typedef struct Exit {
+    uintptr_t at;
+    uintptr_t pc;  /* of that frame */
+    bool callback; /* frames of other code lie further in */
+} Exit;
+Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc));
 
 /* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was
  * the outermost frame, -1: nothing is known about pc. *signal: the frame was a signal handler's

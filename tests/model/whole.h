@@ -46,7 +46,7 @@ static int64_t thiefs_now(void) { /* its back-off is over at once */
 
 /* ---- the rest of the house, as far as it is called ---- */
 
-bool inlibc_trap(G *gp, void *context) { return false; }
+int inlibc_trap(G *gp, void *context) { return OUTSIDE; }
 
 Settings settings = {.preempt_signal = SIGURG};
 bool sim_on;

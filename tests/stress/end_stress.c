@@ -23,8 +23,12 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #ifdef __SANITIZE_ADDRESS__
 /* What a goroutine has allocated when it is stopped for good is lost with it. */
@@ -280,7 +284,6 @@ static void with_house(int mine, uint64_t r) {
     still(mine);
 }
 
-static void start_one(void *arg);
 static void with_goroutines(int mine, uint64_t r) {
     int e = 0;
     if (r % 64 == 0) e = gort_maxprocs(1 + (int)(r >> 8) % 4);
@@ -375,7 +378,7 @@ static void in_call(int mine, uint64_t r) {
 
 static void locked(int mine, uint64_t r) {
     gort_lock_thread();
-    both.drawn[r % both.n](mine, r >> 8);
+    if (both.n) both.drawn[r % both.n](mine, r >> 8);
     gort_unlock_thread();
 }
 
@@ -386,13 +389,113 @@ static void stops_world(int mine, uint64_t r) {
     gort_start_world();
 }
 
-static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call), KIND(locked), KIND(stops_world)}};
+#if !defined __SANITIZE_THREAD__ && !defined __SANITIZE_ADDRESS__ /* which know nothing of jumps between stacks */
+#define JUMPS 1
+#else
+#define JUMPS 0
+#endif
+
+/* A function that libc calls: it computes, prints, sleeps, and leaves by a return or by a jump. Whoever unwinds from there, as an
+ * exception does, has to come to the goroutine's first function, whatever stands in the way out of libc. */
+typedef struct Callback {
+    jmp_buf out;
+    int mine;
+    uint64_t r;
+    bool seen;
+} Callback;
+static void start_one(void *arg);
+
+static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *c, void *arg) {
+    Callback *cb = arg;
+    cb->seen |= _Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(c)) == (void *)start_one;
+    return cb->seen ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+static int called_back(const void *a, const void *b, void *arg) {
+    Callback *cb = arg;
+    uint64_t r = test_random(&cb->r);
+    still(cb->mine);
+    for (uint64_t i = 0; i < r % 100000; i++) __atomic_store_n(&spun, i, __ATOMIC_RELAXED);
+    if (r >> 20 & 1) fprintf(null, "called back %d\n", (int)r);
+    if ((r >> 21 & 7) == 0) usleep((useconds_t)(r >> 24 & 255));
+    if (JUMPS && (r >> 40 & 3) == 0) {
+        cb->seen = false;
+        _Unwind_Backtrace(look_at_frame, cb);
+        CHECKF(cb->seen, "an exception would not come out of libc");
+    }
+    still(cb->mine);
+    if (JUMPS && (r >> 32 & 7) == 0) longjmp(cb->out, 1);
+    return *(const int *)a - *(const int *)b;
+}
+
+static void in_callback(int mine, uint64_t r) {
+    Callback cb = {.mine = mine, .r = r | 1};
+    int a[6] = {3, 1, 2, 6, 5, 4};
+    if (setjmp(cb.out) == 0) qsort_r(a, 6, sizeof a[0], called_back, &cb);
+    still(mine);
+}
+
+/* A coroutine of the program's, on a stack of the program's. */
+enum { COROUTINES = 64, REST = 20 };
+typedef struct Coroutine {
+    int taken, mine; /* by round: one that was left behind in the kernel leaves libc on this stack, so it rests for some rounds */
+    uint64_t r;
+    ucontext_t self, back;
+    char stack[64 << 10] __attribute__((aligned(16)));
+} Coroutine;
+static Coroutine coroutines[COROUTINES];
+
+static void prints_apart(int i) {
+    Coroutine *co = &coroutines[i];
+    in_libc(co->mine, co->r);
+}
+
+static void in_coroutine(int mine, uint64_t r) {
+    int i = (int)(r % COROUTINES);
+    Coroutine *co = &coroutines[i];
+    int by = get(&co->taken);
+    if (!JUMPS || (by && by + REST > mine)) return;
+    if (!__atomic_compare_exchange_n(&co->taken, &by, mine, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
+    co->mine = mine;
+    co->r = r >> 8;
+    getcontext(&co->self);
+    co->self.uc_stack.ss_sp = co->stack;
+    co->self.uc_stack.ss_size = sizeof co->stack;
+    co->self.uc_link = &co->back;
+    makecontext(&co->self, (void (*)(void))prints_apart, 1, i);
+    swapcontext(&co->back, &co->self);
+    set(&co->taken, 0);
+}
+
+/* A handler of the program's interrupts whatever the thread is in that runs this. On the alternate stack, where it has one. */
+static int poked;
+static void handler(int signo) {
+    for (int i = 0; i < 200; i++) getppid(); /* moments in libc of its own */
+    if (poked & 1) usleep(300);
+}
+
+static void interrupted(int mine, uint64_t r) {
+    set(&poked, (int)syscall(SYS_gettid));
+    in_libc(mine, r);
+    set(&poked, 0);
+}
+
+static void *pokes(void *arg) {
+    for (; !get(&quit); usleep(300)) {
+        int tid = get(&poked);
+        if (tid) syscall(SYS_tgkill, getpid(), tid, SIGUSR2);
+    }
+    return NULL;
+}
+
+static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call), KIND(locked), KIND(stops_world),
+                              KIND(in_callback), KIND(in_coroutine), KIND(interrupted)}};
 
 static void start_one(void *arg) {
     int mine = get(&round_no);
     uint64_t seed = (uint64_t)(uintptr_t)arg;
     for (;;) {
-        uint64_t r = test_random(&seed) >> 4, what = r % 64;
+        uint64_t r = test_random(&seed) >> 4, what = r % (both.n ? 64 : alone.n);
         still(mine);
         if (what < alone.n) alone.drawn[what](mine, r >> 8);
         else both.drawn[what % both.n](mine, r >> 8);
@@ -413,7 +516,8 @@ static void *plain_thread(void *arg) {
     uint64_t seed = (uint64_t)(uintptr_t)arg;
     for (; !get(&quit); held_here()) {
         uint64_t r = test_random(&seed) >> 4;
-        both.drawn[r % both.n](0, r >> 8);
+        if (both.n) both.drawn[r % both.n](0, r >> 8);
+        else usleep(100);
         __atomic_add_fetch(&steps, 1, __ATOMIC_RELAXED);
     }
     return NULL;
@@ -591,6 +695,7 @@ static void one_round(uint64_t *seed) {
     CHECK_EQ(gort_count(), 0);
     CHECK_EQ(gort_go(nothing, NULL), -ENOTCONN);
     libc_is_free();
+    set(&poked, 0);
     set(&hold, 1);
     wait_until(get(&held) == THREADS);
     everything_at_rest();
@@ -600,7 +705,7 @@ static void one_round(uint64_t *seed) {
     new_group();
     gort_ctx_release(ctx);
     ctx = gort_ctx_new(NULL);
-    growth_look(&growth, 1 + THREADS + 2, ours); /* and the library's for signals and deadlines */
+    growth_look(&growth, 1 + THREADS + 1 + 2, ours); /* the poker, and the library's for signals and deadlines */
     set(&hold, 0);
     wait_until(get(&held) == 0);
     rounds++;
@@ -613,11 +718,11 @@ static int make_timers(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     uint64_t seed = stress_args(argc, argv);
-    pthread_t threads[THREADS];
+    pthread_t threads[THREADS], poker;
     growth_begin();
     draw_from(&both);
     draw_from(&alone);
-    CHECKF(both.n > 0, "END_KINDS=%s has nothing that plain threads do", getenv("END_KINDS"));
+    CHECKF(both.n + alone.n > 0, "END_KINDS=%s names nothing", getenv("END_KINDS"));
     setenv("GORT_HTTP_TOKEN", "t", 1);
     null = fopen("/dev/null", "w");
     pool = gort_pool_new(NULL, NULL, NULL);
@@ -631,12 +736,16 @@ int main(int argc, char **argv) {
     ctx = gort_ctx_new(NULL);
     new_trees();
     new_group();
+    struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};
+    CHECK_EQ(sigaction(SIGUSR2, &sa, NULL), 0);
+    CHECK_EQ(pthread_create(&poker, NULL, pokes, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, i < CALLERS ? plain_thread : client, (void *)(uintptr_t)(test_random(&seed) | 1)), 0);
     int64_t until = gort_now() + stress_seconds() * GORT_SEC;
     while (gort_now() < until) one_round(&seed);
     set(&quit, 1);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    pthread_join(poker, NULL);
     printf("%" PRIu64 " runtimes, %" PRIu64 " steps\n", rounds, steps);
     return 0;
 }

@@ -172,7 +172,10 @@ static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[1]; }
 static inline uintptr_t arch_saved_fp(void *sp) { return ((uintptr_t *)sp)[2]; }
 
 #endif /* not in assembler */
-/* trap.S: a goroutine can be made to stop where a call of libc returns (inlibc.c). */
-#define ARCH_RETURN_TRAP 1
+/* trap.S: so many goroutines at a time can be made to stop where a call of libc returns (inlibc.c).
+ * An entry is that many bytes long, and this far in is the address to return to. */
+#define ARCH_RETURN_TRAPS 256
+#define ARCH_TRAP_SIZE 16
+#define ARCH_TRAP_ENTRY 9
 
 #endif

@@ -1,34 +1,66 @@
 /*
- * Where a call of libc returns to whose goroutine is to stop (inlibc.c): the return address on the stack was replaced by this
- * one. Results of the call (rax, rdx, xmm0, xmm1, x87) are kept; inlibc_left gives the address that it was. An unwinder does
- * not see past it.
+ * Where a call of libc returns to whose goroutine is to stop (inlibc.c): the return address on the
+ * stack was replaced by that of one of these entries. Each belongs to one record of inlibc_traps,
+ * whose first word is the true address. Results of the call (rax, rdx, xmm0, xmm1, x87) are kept.
+ *
+ * Every unwinder sees through a trap, since a function that libc calls back may throw: an entry has
+ * the distance to its record before it, and its table says that the return address stands there.
+ *
+ *      breg16 - 9      rip is the entry; the distance stands 9 bytes before it
+ *      dup deref plus  the address of the record
+ *
+ * The CFA is one byte off the stack pointer on purpose. The entry has no frame of its own, and
+ * libgcc tells frames apart by their CFA: the one that catches is not to look like the entry.
  */
+#include "arch.h"
+
         .text
-        .globl  arch_return_trap
-        .hidden arch_return_trap
-        .type   arch_return_trap, @function
+        .globl  arch_return_traps
+        .hidden arch_return_traps
+        .hidden inlibc_traps
+        .type   arch_return_traps, @function
         .p2align 4
+arch_return_traps:
         .cfi_startproc
-        .cfi_undefined rip
+        .cfi_def_cfa rsp, 1
+        .cfi_escape 0x16, 7, 2, 0x77, 0                         /* rsp: as it is */
+        .cfi_escape 0x10, 16, 5, 0x80, 0x77, 0x12, 0x06, 0x22   /* rip: in the record */
+        .set    .Lrecord, 0
+        .rept   ARCH_RETURN_TRAPS
+        .quad   inlibc_traps + .Lrecord - .
         nop                     /* an unwinder looks up the address before the return address */
-arch_return_trap:
-        subq    $8, %rsp        /* the place of the return address */
+        jmp     1f              /* the entry */
+        .p2align 4
+        .set    .Lrecord, .Lrecord + 16
+        .endr
+        .cfi_endproc
+        .size   arch_return_traps, .-arch_return_traps
+
+        .type   arch_trapped, @function
+arch_trapped:
+        .cfi_startproc
+        .cfi_def_cfa rsp, 0
+1:      subq    $8, %rsp        /* the place of the return address, where the entry still stands */
+        .cfi_def_cfa_offset 8
         pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset rbp, -16
         movq    %rsp, %rbp
+        .cfi_def_cfa_register rbp
         pushq   %rax
         pushq   %rdx
         subq    $512, %rsp
         andq    $-16, %rsp
         fxsave64 (%rsp)
-        movq    %rbp, %rdi      /* the caller's rbp, its sp behind the next word */
-        callq   inlibc_left
+        movq    %rbp, %rdi      /* the caller's rbp, the entry, and behind it the caller's sp */
+        callq   inlibc_left     /* the entry becomes the true address */
         fxrstor64 (%rsp)
-        movq    %rax, 8(%rbp)
         movq    -8(%rbp), %rax
         movq    -16(%rbp), %rdx
         leave
+        .cfi_def_cfa rsp, 8
         ret
         .cfi_endproc
-        .size   arch_return_trap, .-arch_return_trap
+        .size   arch_trapped, .-arch_trapped
 
         .section .note.GNU-stack,"",@progbits
