@@ -370,7 +370,7 @@ static void stop(M *m) {
     sysmon_stop();
     maker_stop();
     int asked;
-    for (int patience = PATIENCE; send_away(&asked, patience % 64 == 0) > 0 || (asked > 0 && patience-- > 0);) {
+    for (int patience = PATIENCE; send_away(&asked, patience % 32 == 0) > 0 || (asked > 0 && patience-- > 0);) {
         netpoll_break(); /* one may wait there for a timer that is hours away */
         os_nap(50 * GORT_US);
     }

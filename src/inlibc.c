@@ -57,6 +57,7 @@
 #endif
 
 #define PATIENCE 40 /* signals; the pause between two grows to milliseconds (world.c, init.c) */
+#define STOPPED (PATIENCE + 1) /* trap_tries: it was stopped inside */
 
 static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 
@@ -230,11 +231,14 @@ int inlibc_trap(G *gp, void *context) {
         if (s) s->trap_tries = 0;
         return OUTSIDE;
     }
-    if (!is_trap(*at)) {
-        if (s->trap_tries >= PATIENCE) s->trap_tries = 0; /* it was stopped in an earlier call */
-        if (!throwing(getm()) && !trap_set(at)) return OUTSIDE;
+    bool fresh = !is_trap(*at);
+    if (fresh && s->trap_tries == STOPPED) s->trap_tries = 0; /* that was in an earlier call */
+    if (s->trap_tries >= PATIENCE) {
+        s->trap_tries = STOPPED;
+        return OUTSIDE;
     }
-    if (s->trap_tries++ >= PATIENCE) return OUTSIDE;
+    if (fresh && !throwing(getm()) && !trap_set(at)) return OUTSIDE;
+    s->trap_tries++;
     return out.callback ? IN_CALLBACK : INSIDE;
 }
 
