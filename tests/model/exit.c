@@ -60,7 +60,7 @@ static void comes_back_plainly(void) {
 }
 static void ends(void) {
     int asked;
-    send_away(&asked);
+    send_away(&asked, false);
 }
 
 static const struct Scene {

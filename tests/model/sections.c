@@ -69,6 +69,7 @@ void alloc_flush(P *of) {}
 void note_wake(Note *n) {}
 int os_tgkill(int tid, int signo) { return 0; }
 char os_thread_state(int tid) { return 'S'; }
+void (*os_wake_refused)(void);
 void os_nap(int64_t ns) {
     mc_point(ns >= GORT_MS ? MC_FENCE : MC_NOTHING, NULL, 0, 0, 0);
     if (ns >= GORT_MS) mc_others_arrive();
@@ -87,6 +88,7 @@ UNUSED_HERE(global_spill);
 UNUSED_HERE(parcel_alloc);
 UNUSED_HERE(parcel_free);
 UNUSED_HERE(runq_overflow);
+UNUSED_HERE(runq_put_first);
 UNUSED_HERE(slots);
 UNUSED_HERE(split_release);
 UNUSED_HERE(split_resume);
