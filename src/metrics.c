@@ -56,7 +56,7 @@ static void out_stats(Out *o) {
     GAUGE("alloc_cached_bytes", alloc_bytes_cached, "Memory of free spans kept for reuse.");
 #undef GAUGE
 #undef COUNTER
-    figure(o, "calls_roused", "counter", "Signals to threads that slept in a call of the hook's made as it is.", load_rlx(&sched.roused));
+    figure(o, "calls_roused_total", "counter", "Signals to threads that slept in a call of the hook's made as it is.", load_rlx(&sched.roused));
     figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.", load_rlx(&sched.poll_waiters));
 }
 

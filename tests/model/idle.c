@@ -63,6 +63,7 @@ bool kpoll_ours(int fd) { return true; }
 int kpoll_watch(int fd) { return 0; }
 void warn_once(int which, const char *format, ...) {}
 int collect_threads(void) { return 0; }
+bool clock_armed(void) { return false; }
 static NORETURN void reports(void) {
     store_rlx(&reported, 1);
     for (;;) mc_wait(never, NULL);
