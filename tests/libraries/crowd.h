@@ -24,7 +24,12 @@
     } while (0)
 #define CROWD_UNUSED __attribute__((unused))
 
-enum { CROWD_THREADS = 60 }; /* beyond those that the library had before */
+/* So many beyond those that the library had before. A goroutine that is preempted keeps its thread, so beside much else on
+ * the machine there are more. */
+static int crowd_threads(void) {
+    const char *n = getenv("CROWD_THREADS");
+    return n ? atoi(n) : 60;
+}
 
 static gort_chan *crowd_gate;
 static void (*crowd_fn)(int);
@@ -75,7 +80,7 @@ CROWD_UNUSED static void crowd(const char *what, void (*fn)(int)) {
     gort_chan_release(crowd_gate);
     printf("%s: %d goroutines, %d threads, %d before\n", what, n, most, before);
     fflush(stdout);
-    CHECK(most - before < CROWD_THREADS);
+    CHECK(most - before < crowd_threads());
 }
 
 #endif
