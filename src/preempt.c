@@ -360,7 +360,7 @@ void preempt_m(M *m) {
     if (settings.asyncpreemptoff || load_rlx(&m->locks) != 0) return;
     if (split.mode != SPLIT_OFF && !(before & ATTN_PREEMPT)) return; /* the next prologue may do: a signal next time */
     if (!thread_asked(m)) return; /* a sleeper's call would return EINTR */
-    if (os_thread_blocks(m->tid, settings.preempt_signal)) return; /* see arch_repair_eintr */
+    if (os_thread_blocks(m->tid, settings.preempt_signal)) return; /* due behind a handler of the program's, it would meet the EINTR of that (arch_repair_eintr) */
     int r = os_tgkill(m->tid, settings.preempt_signal);
     if (unlikely(r < 0 && r != -ESRCH && r != -EAGAIN))
         warn_once(WARN_SIGNAL, "the kernel refuses tgkill(2), error %d: a goroutine that computes without calling gort is not preempted", -r);

@@ -155,8 +155,8 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 
 /* The program counter and stack pointer of a signal's context, and the EINTR repair
  * (PREEMPTION.md, rule 2): if the interrupted thread has just come out of a system call with
- * -EINTR, step back so that it makes the call again. Nobody can tell here whose EINTR it is: a signal that came due behind
- * a handler of the program's meets the one that the program is to see. So none is sent to a thread that blocks it. */
+ * -EINTR, step back so that it makes the call again. But not one that a handler of the program's
+ * has caused, behind which our signal came due. */
 struct ucontext_t;
 uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
