@@ -215,6 +215,7 @@ static bool trap_set(uintptr_t *at) {
     fence_compiler(); /* this thread's own handlers may unwind */
     *at = trap_entry(trap);
     store_rel(&trap->place, trap->place - SETTING + (uintptr_t)at); /* pairs with sweep */
+    add_rlx(&sched.trapped, 1);
     return true;
 }
 

@@ -160,6 +160,7 @@ static bool tend_one(M *own) {
     if (p == NULL) return false;
     m_acquire_p(own, p);
     run_timers(own, &p->timers, NULL);
+    bump(&sched.tended, 1);
     m_release_p(own);
     put_back(p, spinning);
     return true;

@@ -57,6 +57,8 @@ static void out_stats(Out *o) {
 #undef GAUGE
 #undef COUNTER
     figure(o, "calls_roused_total", "counter", "Signals to threads that slept in a call of the hook's made as it is.", load_rlx(&sched.roused));
+    figure(o, "libc_traps_total", "counter", "Calls of libc whose return a stopping world or the end of a runtime waited for.", load_rlx(&sched.trapped));
+    figure(o, "timers_tended_total", "counter", "Looks at the timers of Ps for which no thread could be made.", load_rlx(&sched.tended));
     figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.", load_rlx(&sched.poll_waiters));
 }
 

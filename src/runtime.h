@@ -390,6 +390,8 @@ typedef struct Sched {
     uint64_t next_id;
     M *main_by;             /* the caller of gort_main, while it starts goroutine 1 */
     uint64_t threads_created;
+    uint64_t trapped;       /* atomic: calls of libc whose return is waited for (inlibc.c) */
+    uint64_t tended;        /* the maker, atomic: looks at the timers of Ps without a thread (maker.c) */
     uint64_t roused;        /* monitor, atomic: threads told to leave a call of the hook's made as it is (sysmon.c) */
     uint64_t remade;        /* atomic: times our descriptors were made anew (netpoll_epoll.c) */
     uint32_t threads;       /* alive, monitor and maker included */
