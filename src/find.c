@@ -13,7 +13,7 @@
  *
  * After a slice has ended, a goroutine whose timer came due meanwhile comes before the global
  * queue, once (slice_over 1 → 2): a sleeper beside CPU-bound goroutines would else wait for one
- * more whole slice.
+ * more whole slice. So does a guest of this thread.
  */
 #include "global.h"
 #include "loop.h"
@@ -326,6 +326,7 @@ G *find_runnable(M *m) {
         G *gp = NULL;
         if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);
         m->soft_last = gp != NULL; /* in turns with the queues */
+        if (gp && p->slice_over == 1) p->slice_over = 2; /* the guest's turn, and the queues' right after it: its slice is not the slot's */
         if (gp == NULL) gp = unlikely(sim_on) ? sim_pick(m) : from_queues(m, p, timer_ran);
         if (gp == NULL && unlikely(soft_waits(m))) gp = soft_take(m);
         if (gp == NULL) gp = from_network(m);
