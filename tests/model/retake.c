@@ -91,7 +91,8 @@ int os_tgkill(int tid, int signo) {
 }
 bool thread_asked(M *m) { return true; }
 bool os_thread_blocks(int tid, int signo) { return false; }
-bool read_memory(uintptr_t from, void *to, size_t n) { return false; }
+void arch_repair_eintr(void *context) {}
+void arch_end_call(void *context) {}
 void warn_once(int which, const char *format, ...) {}
 void stack_jump_found(G *gp, uintptr_t sp) {}
 long os_sys(long nr, long a, long b, long c, long d, long e, long f) { return 0; }
