@@ -14,6 +14,9 @@
  * After a slice has ended, a goroutine whose timer came due meanwhile comes before the global
  * queue, once (slice_over 1 → 2): a sleeper beside CPU-bound goroutines would else wait for one
  * more whole slice. So does a guest of this thread.
+ *
+ * Beside sleepers of less than a slice no slice may come to its end: each of them begins another, and the one behind it. So
+ * when a timer has run, and the global queue has had no turn for the length of a slice, the slice counts as ended.
  */
 #include "global.h"
 #include "loop.h"
@@ -85,6 +88,7 @@ static G *from_queues(M *m, P *p, bool timer_ran) {
     } else if (!slot_first) {
         bool over = p->slice_over != 0, others = !runq_empty(p);
         G *gp = from_global(p, over ? 0 : 1);
+        if (over) p->global_at = load_rlx(&sched.coarse);
         p->slice_over = 0;
         if (gp) {
             p->rounds++;
@@ -322,7 +326,8 @@ G *find_runnable(M *m) {
         if (load_rlx(&p->look) && /* before a look at the list: soft.c */
             xchg_seq(&p->look, settings.migrate) == LOOK_GLOBAL && p->slice_over == 0)
             p->slice_over = 1;
-        run_timers(m, &p->timers, &timer_ran);
+        int64_t now = run_timers(m, &p->timers, &timer_ran);
+        if (timer_ran && p->slice_over == 0 && global_count() != 0 && now - p->global_at >= SLICE) p->slice_over = 1;
         G *gp = NULL;
         if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);
         m->soft_last = gp != NULL; /* in turns with the queues */

@@ -312,6 +312,7 @@ struct P {
     uint32_t slice_over ALIGNED(8); /* the slice has ended: global queue first; the slot is not special */
     uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
     uint32_t watch;         /* atomic, the monitor's: WATCHED, or 0 (watch.h) */
+    int64_t global_at;      /* when the global queue had its turn after a slice (sched.coarse) */
     bool passed_over;       /* the global queue came first, and the local one has not had a turn since */
     G *gfree;               /* cache of dead Gs */
     Stack *stacks;          /* cache of stacks */

@@ -6,4 +6,5 @@ set -u
 "$OUT/tests/fair/fair" 1 150 || exit 1
 "$OUT/tests/fair/fair" 1794847515023 1 || exit 1 # guests of a thread that is locked to another goroutine
 "$OUT/tests/fair/fair" 1794847500147 1 || exit 1 # a guest at the head of the global queue, and two that hand the P to each other past it
-"$OUT/tests/fair/fair" 1794857530128 1 # a guest at the end of a slice, whose turn began another for the pair in the slot
+"$OUT/tests/fair/fair" 1794857530128 1 || exit 1 # a guest at the end of a slice, whose turn began another for the pair in the slot
+"$OUT/tests/fair/fair" 1794857554164 1 # no slice comes to its end beside short sleepers, and the global queue is long
