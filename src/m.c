@@ -153,8 +153,17 @@ static void *thread_main(void *arg) {
     return NULL;
 }
 
+/* Handlers of the program's run here too: one that needs more than there is comes upon the guard. */
+#define ALT_GUARD ((size_t)64 << 10)
+static void *map_alt_stack(void) {
+    char *base = os_map(ALT_GUARD + ALT_STACK, false);
+    if (base == NULL) return NULL;
+    if (os_guard_install(base, ALT_GUARD) != 0) os_protect_none(base, ALT_GUARD); /* neither: as every stack then (stack.c) */
+    return base + ALT_GUARD;
+}
+
 int m_spawn(M *m) {
-    if (m->altstack == NULL && (m->altstack = os_map(ALT_STACK, false)) == NULL) return -ENOMEM;
+    if (m->altstack == NULL && (m->altstack = map_alt_stack()) == NULL) return -ENOMEM;
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t all, old;

@@ -82,12 +82,13 @@
 #define BARRIER_FAMILY(X) X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy)
 #define KEY_FAMILY(X) X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
 #define FUTEX_FAMILY(X) X(syscall)
+#define HANDLER_FAMILY(X) X(sigaction) X(signal) X(__sysv_signal)
 
 #define EVERY_FAMILY(X)                                                                            \
     STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
     FD_FAMILY(X)                                                                                   \
     CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
-    THREAD_FAMILY(X) BARRIER_FAMILY(X) KEY_FAMILY(X) FUTEX_FAMILY(X) COND_FAMILY(X) /* last: real.c */
+    THREAD_FAMILY(X) BARRIER_FAMILY(X) KEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X) /* last: real.c */
 
 /* libc's own functions, each beside what its test needs. Before the loader has run our constructor they are not
  * known: real.c. */
