@@ -42,16 +42,6 @@ static void drop_stack(M *m, Stack *s) {
     }
 }
 
-/* After the stack was left: gives it back, and the record. */
-static void bury(M *m, void *arg) {
-    G *gp = arg;
-    Stack *s = gp->stack;
-    gp->stack = NULL;
-    TSAN_TELL(__tsan_destroy_fiber, s->san_fiber);
-    forget(m, gp);
-    drop_stack(m, s);
-}
-
 /* What a goroutine did is over for whoever goes on: to be there for a moment says so to TSan. */
 void tsan_visit(void *fiber) {
     void *here = __tsan_get_current_fiber();
@@ -60,7 +50,18 @@ void tsan_visit(void *fiber) {
 }
 static void tsan_over(void *fiber) {
     tsan_visit(fiber);
+    __tsan_release(&sched); /* pairs with stop (init.c): it comes before what the program does after gort_main */
     __tsan_destroy_fiber(fiber);
+}
+
+/* After the stack was left: gives it back, and the record. */
+static void bury(M *m, void *arg) {
+    G *gp = arg;
+    Stack *s = gp->stack;
+    gp->stack = NULL;
+    TSAN_TELL(tsan_over, s->san_fiber);
+    forget(m, gp);
+    drop_stack(m, s);
 }
 
 /* The runtime has ended and gp with it. */

@@ -234,7 +234,7 @@ static bool on_its_way(M *m, bool again) {
         return runs || where == IN_CALLBACK;
     }
     if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL) return false;
-    if (tsan_on()) return false; /* its interceptors are not to be left by a handler */
+    if (tsan_on() && os_thread_state(m->tid) != 'R') return true; /* the interceptor that it sleeps in is not to be left by a handler */
     if (load_rlx(&m->locks) != 0) return os_thread_state(m->tid) == 'R'; /* steady (runtime.h): asked behind it */
     os_tgkill(m->tid, settings.preempt_signal);
     return true;

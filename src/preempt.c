@@ -58,6 +58,7 @@ static void left(M *m, void *arg) {
 }
 
 static NORETURN void leave_runtime(M *m) {
+    tsan_release(&sched); /* pairs with stop (init.c), which does not wait for the end of a thread whose P was taken */
     if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL; /* perhaps the next runtime's by now */
     m->dying = true;
     m->locks = 1;

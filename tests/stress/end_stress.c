@@ -335,7 +335,9 @@ static void in_loader(void) {
 
 static void in_libc(int mine, uint64_t r) {
     for (unsigned i = 0; i < r % 400; i++) {
+#ifndef __SANITIZE_THREAD__ /* one that sleeps for the lock of `null` comes back after the end, and TSan is not told what it did before (init.c) */
         fprintf(null, "%d %s %g\n", (int)i, "a line", 1.5 * i);
+#endif
         void *p = malloc(1 + r % 3000);
         if (i % 16 == 0) in_loader();
         free(p);
