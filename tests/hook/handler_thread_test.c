@@ -69,7 +69,11 @@ static void flags(void) {
     CHECK_EQ(sigaction(SIGUSR2, NULL, &sa), 0);
     CHECK_EQ(sa.sa_flags & SA_ONSTACK, SA_ONSTACK);
     CHECK(signal(SIGUSR2, SIG_IGN) == handler);
-    CHECK(signal(SIGUSR2, SIG_DFL) == SIG_IGN);
+    CHECK(__sysv_signal(SIGUSR2, handler) == SIG_IGN);
+    CHECK_EQ(sigaction(SIGUSR2, NULL, &sa), 0);
+    CHECK_EQ(sa.sa_flags & SA_ONSTACK, 0);
+    CHECK(sa.sa_handler == handler);
+    CHECK(signal(SIGUSR2, SIG_DFL) == handler);
     CHECK_FAILS(sigaction(-1, &sa, NULL), EINVAL);
     CHECK(signal(4000, handler) == SIG_ERR);
 }
