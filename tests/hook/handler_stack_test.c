@@ -60,6 +60,7 @@ static void other(void *arg) {
         int tid = get(&inside);
         if (tid == 0 || get(&handled) == done) continue;
         CHECK_NE((int)syscall(SYS_gettid), tid);
+        if (i == ROUNDS / 2) syscall(SYS_tgkill, getpid(), tid, SIGURG); /* as a preemption: what it interrupts is made again */
         if (++i < ROUNDS) continue;
         i = 0;
         done = get(&handled);

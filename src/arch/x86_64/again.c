@@ -32,8 +32,9 @@ static bool loads_number(const unsigned char *at, const unsigned char *call) {
 /*
  * Whose EINTR is it? If a handler of the program's has interrupted the call and returned just now, with our signal due behind it, the EINTR is
  * the program's. Then what the kernel kept for that handler still stands below the stack pointer, with these registers in it (ours is on
- * another stack). It may stand there for longer, and a later EINTR at the same place be given to a program that knows them. A handler
- * on the alternate stack leaves no trace: there it is up to the sender, who looks at the thread's mask (preempt_m).
+ * another stack; where ours stands right below, on a stack of the program's, it has overwritten what was there). It may stand there for
+ * longer, and a later EINTR at the same place be given to a program that knows them. A handler on the alternate stack leaves no trace: there
+ * it is up to the sender, who looks at the thread's mask (preempt_m).
  */
 #define RED_ZONE 128
 #define SIGNAL_FRAME_MOST (16 << 10) /* bytes, with all that xsave writes */
@@ -41,6 +42,7 @@ static bool handler_returned(const greg_t *r) {
     greg_t w[64];
     enum { OVERLAP = REG_RIP - REG_RAX };
     uintptr_t top = ((uintptr_t)r[REG_RSP] & ~(uintptr_t)7) - RED_ZONE;
+    if (top - (uintptr_t)r < SIGNAL_FRAME_MOST) return false;
     for (uintptr_t at = top - sizeof w; at > top - SIGNAL_FRAME_MOST; at -= sizeof w - OVERLAP * sizeof w[0]) {
         if (!read_memory(at, w, sizeof w)) return false;
         for (size_t i = OVERLAP; i < sizeof w / sizeof w[0]; i++)
