@@ -106,9 +106,9 @@ static void requeue(void) {
 static struct timespec in_ms(clockid_t clock, int ms) {
     struct timespec at;
     clock_gettime(clock, &at);
-    at.tv_nsec += ms * 1000000L;
-    at.tv_sec += at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
+    int64_t ns = at.tv_sec * 1000000000LL + at.tv_nsec + ms * 1000000LL;
+    at.tv_sec = ns / 1000000000;
+    at.tv_nsec = ns % 1000000000;
     return at;
 }
 
