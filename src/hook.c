@@ -9,6 +9,7 @@
 #include "close.h"
 #include "exit_hook.h"
 #include "io.h"
+#include "loop.h"
 #include "m.h"
 #include "netpoll.h"
 #include "retake.h"
@@ -51,6 +52,14 @@ static M *enter_anywhere(void) {
         break;
     }
     return m;
+}
+
+static bool yield_to_others(void) {
+    M *m = enter();
+    bool others = work_waits(m->p);
+    leave(m);
+    if (others) gort_yield();
+    return others;
 }
 
 static void leave_anywhere(M *m) {
@@ -135,6 +144,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .unlock = unlock_,
         .park_until = park_until,
         .ready = ready,
+        .yield = yield_to_others,
         .guarded = arch_call_guarded,
         .stay_begin = soft_begin,
         .stay_end = soft_end,

@@ -38,6 +38,7 @@ typedef struct HookCore {
     void (*unlock)(Lock *l);
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
     void (*ready)(M *m, G *gp);
+    bool (*yield)(void); /* false: no goroutine wants to run */
     long (*guarded)(long (*fn)(void *), void *arg); /* exit_hook.h */
 
     /* here(): the current goroutine is to come back to this thread (soft.c), between the two. True:

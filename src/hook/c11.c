@@ -48,6 +48,8 @@ HOOK void tss_delete(tss_t key) { pthread_key_delete(key); }
 HOOK void *tss_get(tss_t key) { return pthread_getspecific(key); }
 HOOK int tss_set(tss_t key, void *value) { return thrd_result(pthread_setspecific(key, value)); }
 
+HOOK void thrd_yield(void) { sched_yield(); }
+
 HOOK int thrd_sleep(const struct timespec *ts, struct timespec *rest) {
     int r = clock_nanosleep(CLOCK_REALTIME, 0, ts, rest);
     return r == 0 ? 0 : r == EINTR ? -1 : -2;

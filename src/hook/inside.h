@@ -60,7 +60,7 @@
 #define SOCKET_FAMILY(X) \
     X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect)
 #define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
-#define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep)
+#define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield)
 #define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
 #define BORN_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
 #define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)

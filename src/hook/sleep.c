@@ -2,6 +2,9 @@
  * Sleeping. The goroutine sleeps in the runtime's timers, so no signal ends it early and nothing
  * is left over. Clocks that are not the time of day or monotonic are libc's, on a handed-off
  * thread.
+ *
+ * Who yields, waits for somebody by looking again and again (spin locks, C++20's atomic waits): most often for another goroutine, which
+ * may have no P. Where no goroutine wants to run it is a thread that is waited for.
  */
 #include "inside.h"
 
@@ -27,6 +30,15 @@ HOOK int usleep(useconds_t us) {
     if (!here()) return libc(usleep)(us);
     sleep_for(us * GORT_US);
     return 0;
+}
+
+HOOK int sched_yield(void) {
+    if (!here()) return libc(sched_yield)();
+    Stay s;
+    stay(&s);
+    bool others = core->yield();
+    stay_end(&s);
+    return others ? 0 : libc(sched_yield)();
 }
 
 HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {

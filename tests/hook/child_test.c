@@ -95,6 +95,7 @@ static void on_usr2(int signo) {}
     X(select, select(quiet[0] + 1, set_of(quiet[0]), NULL, NULL, &tv1))                                               \
     X(pselect, pselect(quiet[0] + 1, set_of(quiet[0]), NULL, NULL, &ms1, NULL))                                       \
     X(epoll_wait, epoll_wait(epoll_fd, &event, 1, 1)) X(epoll_pwait, epoll_pwait(epoll_fd, &event, 1, 1, &empty_mask)) \
+    X(sched_yield, sched_yield()) X(thrd_yield, (thrd_yield(), 0))                                                    \
     X(sleep, (int)sleep(0)) X(usleep, usleep(1000)) X(nanosleep, nanosleep(&ms1, NULL))                               \
     X(clock_nanosleep, clock_nanosleep(CLOCK_MONOTONIC, 0, &ms1, NULL))                                               \
     X(getaddrinfo, getaddrinfo("127.0.0.1", NULL, &numeric, &found))                                                  \
