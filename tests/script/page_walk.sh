@@ -36,11 +36,12 @@ grep -q 'gort: fatal: no random numbers' "$dir/err" || fail "no random numbers: 
 mkfifo "$dir/hold"
 for at in 127.0.0.1:0 '[::1]:0' 127.0.0.2:0 0.0.0.0:0; do
     case $at in '[::1]:0') [ -e /proc/net/if_inet6 ] && grep -q '^00000000000000000000000000000001' /proc/net/if_inet6 || continue ;; esac
+    rm -f "$dir/err" # it has the last one's address
     GORT_HTTP_TOKEN=right "$dir/prog" "$at" <"$dir/hold" 2>"$dir/err" &
     pid=$!
     pids="$pids $pid"
     exec 9>"$dir/hold"
-    until grep -q 'live page on' "$dir/err"; do kill -0 $pid 2>/dev/null || fail "ended: $(cat "$dir/err")"; sleep 0.05; done
+    until grep -qs 'live page on' "$dir/err"; do kill -0 $pid 2>/dev/null || fail "ended: $(cat "$dir/err")"; sleep 0.05; done
     python3 - "$(sed -n 's/^gort: live page on http:\/\/\([^ ]*\)\/.*$/\1/p' "$dir/err")" <<'END' || fail "listening on $at"
 import itertools, os, random, re, socket, sys, time
 local = sys.argv[1]
