@@ -1,18 +1,27 @@
 /* libcurl with OpenSSL: hundreds of https transfers. Arguments: "serve" key certificate (prints its address), or the address. */
 #include "crowd.h"
 #include <curl/curl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
 static SSL_CTX *context;
 
+static void complain(SSL *s, int r) {
+    int why = SSL_get_error(s, r), e = errno;
+    fprintf(stderr, "SSL_accept: error %d, errno %d\n", why, e);
+    ERR_print_errors_fp(stderr);
+}
+
 static void answer(void *arg) {
     int fd = (int)(intptr_t)arg, n = -1, r;
     char in[4096], out[256], body[32];
     SSL *s = SSL_new(context);
     SSL_set_fd(s, fd);
-    if (SSL_accept(s) == 1 && (r = SSL_read(s, in, sizeof in - 1)) > 0) {
+    errno = 0;
+    if ((r = SSL_accept(s)) != 1) complain(s, r);
+    else if ((r = SSL_read(s, in, sizeof in - 1)) > 0) {
         in[r] = 0;
         sscanf(in, "GET /%d", &n);
         gort_sleep(20 * GORT_MS);
@@ -54,7 +63,7 @@ static size_t take(char *data, size_t size, size_t n, void *arg) {
 }
 
 static void fetch(int i) {
-    char url[128], want[32];
+    char url[128], want[32], why[CURL_ERROR_SIZE] = "";
     Body b = {.n = 0};
     CURL *c = curl_easy_init();
     snprintf(url, sizeof url, "%s/%d", base, i);
@@ -63,10 +72,11 @@ static void fetch(int i) {
     curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, &b);
     CURLcode r = curl_easy_perform(c);
-    if (r != CURLE_OK) fprintf(stderr, "%s\n", curl_easy_strerror(r));
+    if (r != CURLE_OK) fprintf(stderr, "%s: %s\n", curl_easy_strerror(r), why);
     CHECK(r == CURLE_OK);
     CHECK(strcmp(b.text, want) == 0);
     curl_easy_cleanup(c);

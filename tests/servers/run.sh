@@ -241,7 +241,9 @@ test_crowd_curl() {
     rm -f "$work/address"
     start 'exec "$work/crowd_curl" serve "$work/key" "$work/cert" >"$work/address"' 'test -s "$work/address"' || { judge 'a crowd of curl' 1; return; }
     run "$work/crowd_curl" "$(cat "$work/address")"
-    judge 'a crowd of curl' $?
+    local status=$?
+    [ $status = 0 ] || { echo 'its server:'; tail -20 "$work/log"; }
+    judge 'a crowd of curl' $status
 }
 
 test_crowd_mariadb() {
