@@ -220,6 +220,12 @@ static bool in_kernel(M *m) {
     return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) || load_rlx(&m->finishing);
 }
 
+/* It runs, or will without anybody's help: it waits for a page, or a debugger holds it. Who sleeps may do so for ever. */
+static bool goes_on(M *m) {
+    char state = os_thread_state(m->tid);
+    return state != 0 && state != 'S';
+}
+
 /* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks it by signal to leave, and
  * where it stands inside libc, to do so behind it (inlibc.c). A call that it sleeps in may return EINTR, which nobody
  * sees any more. True: it has yet to answer, or is on its way out and runs. `again`: such a one is asked again, for it may have
@@ -229,13 +235,13 @@ static bool on_its_way(M *m, bool again) {
     G *gp = load_rlx(&m->curg);
     uint32_t where = load_rlx(&m->finishing);
     if (where != OUTSIDE) {
-        bool runs = os_thread_state(m->tid) == 'R';
+        bool runs = goes_on(m);
         if (runs && again) os_tgkill(m->tid, settings.preempt_signal);
         return runs || where == IN_CALLBACK;
     }
     if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL) return false;
     if (tsan_on() && os_thread_state(m->tid) != 'R') return true; /* the interceptor that it sleeps in is not to be left by a handler */
-    if (load_rlx(&m->locks) != 0) return os_thread_state(m->tid) == 'R'; /* steady (runtime.h): asked behind it */
+    if (load_rlx(&m->locks) != 0) return goes_on(m); /* steady (runtime.h): asked behind it */
     os_tgkill(m->tid, settings.preempt_signal);
     return true;
 }

@@ -380,6 +380,6 @@ int main(int argc, char **argv) {
     while (gort_now() < until) one_round(&seed);
     wait_until(get(&away) == 0);
     for (int i = 0; i < THINGS; i++) thing_over(things[i]);
-    printf("%" PRIu64 " runtimes, %" PRIu64 " steps, %d functions outlived theirs\n", rounds, steps, outlived);
+    printf("%" PRIu64 " runtimes, %" PRIu64 " steps, %d functions outlived theirs\n", rounds, get(&steps), get(&outlived));
     return 0;
 }
