@@ -48,11 +48,11 @@ LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-strict-aliasing -fno-lto
            -Iinclude -iquote src -iquote src/arch/$(ARCH) $(if $(DEBUG),-DGORT_CHECKED)
 ifeq ($(ARCH),x86_64)
 LIBFLAGS += -mno-red-zone -fomit-frame-pointer -fno-plt
-else # where a frame record does not tell the sp, a dump follows the chain of them (blocking.c)
+else # where a frame record does not tell the sp, a dump follows the chain of them (syscall.c)
 LIBFLAGS += -fno-omit-frame-pointer
 endif
 # The library is the same for TSan, without its instrumentation: it sees whether TSan is there, and tells it
-# about goroutines and their order (key.h, san.h).
+# about goroutines and their order (tsan_key.h, san.h).
 # A frame touches each page of its stack: none steps over a guard (stack.c). What compiles for goroutines has it as well: tests and
 # examples, and whoever asks pkg-config or CMake.
 CLASH   := $(shell echo 'int x;' | $(CC) $(CFLAGS) -Werror -fstack-clash-protection -c -x c - -o /dev/null 2>/dev/null && echo -fstack-clash-protection)
@@ -60,7 +60,9 @@ LIBFLAGS += $(CLASH)
 USERSAN := $(if $(SAN),-fsanitize=$(SAN))
 LIBSAN  := $(if $(filter thread,$(SAN)),,$(USERSAN))
 
-SRC     := $(sort $(wildcard src/*.c) $(wildcard src/arch/$(ARCH)/*.c))
+# The floors, bottom to top (docs/TOUR.md). src/hook is a library of its own.
+FLOORS  := base os/linux unwind mem mem/split sched sync io debug api gc
+SRC     := $(sort $(wildcard $(FLOORS:%=src/%/*.c)) $(wildcard src/arch/$(ARCH)/*.c))
 ASM     := $(wildcard src/arch/$(ARCH)/*.S)
 OBJ     := $(SRC:%.c=$(OUT)/obj/%.o) $(ASM:%.S=$(OUT)/obj/%.o)
 PIC     := $(OBJ:$(OUT)/obj/%=$(OUT)/pic/%)
@@ -86,7 +88,7 @@ $(OUT)/pic/%.o: %.S Makefile
 
 # Arguments are in the vector registers there (split.c).
 ifeq ($(ARCH),x86_64)
-$(OUT)/obj/src/split.o $(OUT)/pic/src/split.o: LIBFLAGS += -mgeneral-regs-only
+$(OUT)/obj/src/mem/split/split.o $(OUT)/pic/src/mem/split/split.o: LIBFLAGS += -mgeneral-regs-only
 endif
 
 # One object with only the public names visible, so that a program's own `lock` or `ready` can
@@ -105,10 +107,10 @@ $(OUT)/libgort.so: $(PIC) src/gort.map
 	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
 
 # Taken in by the assembler, which tells make nothing.
-$(OUT)/obj/src/page_html.o $(OUT)/pic/src/page_html.o: web/page.html
+$(OUT)/obj/src/debug/page_html.o $(OUT)/pic/src/debug/page_html.o: web/page.html
 
 clean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(PIC:.o=.d)
--include split.mk install.mk hook.mk gc.mk tools/tools.mk tests/tests.mk tests/fair/fair.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk
+include src/mem/split/split.mk src/hook/hook.mk src/gc/gc.mk packaging/install.mk tools/tools.mk tests/tests.mk tests/fair/fair.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk

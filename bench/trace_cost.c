@@ -2,7 +2,7 @@
  * What a trace costs, on a machine where others work too: the program itself turns the recording of
  * events on and off every 20 ms and adds up, for each half, its own processor time and the number
  * of times a goroutine was put on a P. Both halves meet the same noise. White box: it links
- * libgort-white.a and flips trace_on (src/trace.h) by hand; the session it belongs to is opened
+ * libgort-white.a and flips trace_on (src/sched/trace.h) by hand; the session it belongs to is opened
  * with gort_trace_start into /dev/null and spills its chunks like any other.
  *
  *     trace_cost http [SECONDS]     the HTTP example under wrk, which it starts
@@ -16,7 +16,7 @@ int http_main(int argc, char **argv);
 #undef main
 #undef errno
 
-#include "trace.h"
+#include "sched/trace.h"
 
 #include <pthread.h>
 #include <signal.h>

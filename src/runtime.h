@@ -13,8 +13,8 @@
 #ifndef RUNTIME_H
 #define RUNTIME_H
 
-#include "lock.h"
-#include "os.h"
+#include "base/lock.h"
+#include "os/os.h"
 
 typedef struct G G;
 typedef struct M M;
@@ -71,9 +71,9 @@ enum {
     GF_SYSTEM = 4, /* the runtime's own; not counted */
     GF_CREDIT = 8, /* holds the promise of a default stack (stack.h) */
     GF_PARCEL = 16, /* has not run: arg points into a parcel (g.h) */
-    GF_SOFT = 32,  /* home is a preference: the thread runs others meanwhile (soft.c) */
+    GF_SOFT = 32,  /* home is a preference: the thread runs others meanwhile (preferred.c) */
     GF_SOFT_HELD = 64, /* likewise, while a preempted G is bound to its thread (preempt.c) */
-    GF_COMPACT = 128 /* its stack is, or will be, a compact one (compact.h) */
+    GF_COMPACT = 128 /* its stack is, or will be, a compact one (compact_stack.h) */
 };
 
 struct G {
@@ -83,7 +83,7 @@ struct G {
     uint32_t status;  /* atomic */
     int err;          /* errno while it does not run */
     M *m;             /* the M that runs it */
-    M *home;          /* atomic: it may be resumed on this M only (home.c); NULL: anywhere */
+    M *home;          /* atomic: it may be resumed on this M only (bound.c); NULL: anywhere */
     void *param;      /* left by whoever made it ready */
     uint32_t ticket;  /* atomic: the wait word, see wait_begin() in sched.h */
     uint8_t reason;   /* WAIT_..., valid while waiting */
@@ -162,7 +162,7 @@ INLINE void glist_prepend(GList *l, GList *other) {
     *other = (GList){0};
 }
 
-/* Batches that did not fit into a local queue, oldest first (global.c). */
+/* Batches that did not fit into a local queue, oldest first (globalq.c). */
 #define SPILLS 64
 typedef struct Spilled {
     uint32_t count; /* Gs in all of them */
@@ -232,9 +232,9 @@ struct M {
     G *behind;           /* init.c: that run has ended while its goroutine was in the kernel */
     uint64_t rng;
     M *link;             /* sched.lock: pool of idle Ms; free list of M records */
-    GList soft;          /* sched.lock: runnable Gs that wait for this M (soft.c); head: a hint */
+    GList soft;          /* sched.lock: runnable Gs that wait for this M (preferred.c); head: a hint */
     int64_t soft_at;     /* sched.lock: when it last came for one of them, coarse */
-    uint32_t soft_held;  /* atomic, a hint: slices it went on for from the handler while they wait (soft.c) */
+    uint32_t soft_held;  /* atomic, a hint: slices it went on for from the handler while they wait (preferred.c) */
     uint32_t homed;      /* own thread: Gs that chose it as soft home, less those that came back */
     uint32_t unhomed;    /* sched.lock: those among them whose home was given up */
     uint32_t in_poll;    /* atomic: it waits in the poller, or is about to */
@@ -249,9 +249,9 @@ struct M {
     uintptr_t call[3];   /* where its goroutine announced a blocking call, or was stopped in a
                             prologue: pc, sp, fp */
     G *pseudo;           /* plain threads: the G that stands for this thread */
-    void *stopped;       /* atomic: interrupted by a collection, the registers (collect.c) */
+    void *stopped;       /* atomic: interrupted by a collection, the registers (boehm.c) */
     /* monitor's notes */
-    int64_t seen_cpu, seen_at; /* its CPU clock at the last look that found it moved, and when (awake.c) */
+    int64_t seen_cpu, seen_at; /* its CPU clock at the last look that found it moved, and when (threadstate.c) */
     int64_t asked_cpu;         /*   and when it was asked to yield */
     int64_t hot_cpu;           /*   and at the last look that found it in a hot call (sysmon.c) */
     void *san_fiber;     /* TSan's fiber of g0 */
@@ -311,7 +311,7 @@ struct P {
     /* Two words read as one by p_pauses(): reasons not to switch straight to the next. */
     uint32_t slice_over ALIGNED(8); /* the slice has ended: global queue first; the slot is not special */
     uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
-    uint32_t watch;         /* atomic, the monitor's: WATCHED, or 0 (watch.h) */
+    uint32_t watch;         /* atomic, the monitor's: WATCHED, or 0 (slotwatch.h) */
     int64_t global_at;      /* when the global queue had its turn after a slice (sched.coarse) */
     bool passed_over;       /* the global queue came first, and the local one has not had a turn since */
     G *gfree;               /* cache of dead Gs */
@@ -342,7 +342,7 @@ struct P {
     uint64_t looks;         /* how often the P was asked to look there */
     int64_t pended_at;      /* sched.lock: since when it waits for the maker, coarse */
     uint64_t late;          /* how often the monitor gave it away meanwhile (wake.c) */
-    uint64_t seen_switches, watches; /* watch.c: at the last look; how often the slot came to be watched */
+    uint64_t seen_switches, watches; /* slotwatch.c: at the last look; how often the slot came to be watched */
     uint64_t stood;         /* the switches at the look that found it standing still */
     int64_t watch_not_before;
     void *cache[8];         /* per-P caches of the rooms above: [0] alloc.c */
@@ -361,7 +361,7 @@ INLINE bool m_alert(M *m) { return load_rlx(&m->attn) != 0; }
 typedef struct Sched {
     Lock lock;
     /* lock: */
-    GList global;           /* both are global.c's; count is that of both, and read without the lock */
+    GList global;           /* both are globalq.c's; count is that of both, and read without the lock */
     Spilled spilled;
     P *idle_ps;
     uint32_t vain;          /* searches that found nothing; read without the lock */
@@ -371,15 +371,15 @@ typedef struct Sched {
     /* atomic: */
     uint32_t npidle ALIGNED(CACHE_LINE); /* changes under the lock */
     uint32_t spinning;      /* searching Ms (wake.c) */
-    uint32_t stop_waiting;  /* a stop of the world is wanted or in force (world.c) */
+    uint32_t stop_waiting;  /* a stop of the world is wanted or in force (stopworld.c) */
     uint32_t procs;         /* Ps in use */
     uint32_t in_syscall;    /* Gs in announced blocking calls, until they have a P or a queue again */
     uint32_t taken;         /* Ms whose P was retaken and that have not come back */
-    uint32_t soft_waiting;  /* Gs on the lists of their home Ms (soft.c) */
+    uint32_t soft_waiting;  /* Gs on the lists of their home Ms (preferred.c) */
     uint32_t plain_threads; /* plain threads that have ever called in */
     uint32_t running;       /* 1 between the start and the end of a runtime */
     uint32_t epoch;
-    uint32_t marks;         /* ids that earlier runs have given: where the hook's marks begin in this one (hook/inside.h) */
+    uint32_t marks;         /* ids that earlier runs have given: where the hook's marks begin in this one (hook/hook_internal.h) */
     int64_t coarse;         /* a recent reading of the clock */
     uint32_t looks;         /* of the monitor; it alone writes */
     int64_t polled_at;      /* last network poll; 0: a thread blocks in it now */
@@ -392,7 +392,7 @@ typedef struct Sched {
     M *main_by;             /* the caller of gort_main, while it starts goroutine 1 */
     uint64_t threads_created;
     uint64_t trapped;       /* atomic: calls of libc whose return is waited for (inlibc.c) */
-    uint64_t tended;        /* the maker, atomic: looks at the timers of Ps without a thread (maker.c) */
+    uint64_t tended;        /* the maker, atomic: looks at the timers of Ps without a thread (threadmaker.c) */
     uint64_t roused;        /* monitor, atomic: threads told to leave a call of the hook's made as it is (sysmon.c) */
     uint64_t remade;        /* atomic: times our descriptors were made anew (netpoll_epoll.c) */
     uint32_t threads;       /* alive, monitor and maker included */

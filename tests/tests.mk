@@ -137,7 +137,7 @@ test-servers: $(OUT)/libgort-hook.so
 
 SOAK_SRC := $(sort $(wildcard tests/soak/*.c))
 .PHONY: soak
-$(OUT)/tests/soak/soak: $(SOAK_SRC) tests/soak/soak.h tests/test.h $(OUT)/libgort.a
+$(OUT)/tests/soak/soak: $(SOAK_SRC) tests/soak/soak.h tests/lib/test.h $(OUT)/libgort.a
 	$(call say,TEST,tests/soak)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $(SOAK_SRC) $(OUT)/libgort.a -o $@ -lm

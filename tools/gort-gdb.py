@@ -117,7 +117,7 @@ def function_at(pc):
 
 
 def goroutines():
-    gs = static("g.c", "gs")
+    gs = static("sched/g.c", "gs")
     layout, inferior = Layout(), gdb.selected_inferior()
     regions, carved = int(gs["regions"]), int(gs["carved"])
     found = []

@@ -1,7 +1,7 @@
 /*
  * gort-top PID: what the scheduler of a running program does, in a terminal.
  *
- * It maps the memory file that the runtime keeps for it (src/top.c) and says in it that it looks;
+ * It maps the memory file that the runtime keeps for it (src/debug/top.c) and says in it that it looks;
  * the program's monitor then writes the figures there ten times a second. The program is not
  * stopped, gets no signal, and does nothing at all for it when nobody looks.
  *
@@ -9,7 +9,7 @@
  * prints one report after the other. Rates are the differences between two readings.
  */
 #define _GNU_SOURCE
-#include "../src/top.h"
+#include "../src/debug/top.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
  * pthread_barrier_wait: a goroutine parks.
  *
- * There is no try of a barrier, so libc's cannot be waited for as its locks are (queue.c). But whoever uses a barrier
+ * There is no try of a barrier, so libc's cannot be waited for as its locks are (waitqueue.c). But whoever uses a barrier
  * comes through the three functions here, on whatever thread, and nothing in libc does: so a barrier of one process
- * is the hook's own, in the program's object. Goroutines wait in queue.c, threads by futex, for the same word. One that is
+ * is the hook's own, in the program's object. Goroutines wait in waitqueue.c, threads by futex, for the same word. One that is
  * process-shared is libc's, and waits on a thread, as one that was made before there was a runtime library; the mark tells.
  *
  * The word is {round, arrived}, changed as one: whoever completes a round begins the next in the same step, also where more threads
@@ -12,11 +12,11 @@
  * The barrier may be destroyed, and its memory be another's, as soon as one has come back. So all who are inside are counted until they have
  * looked at it for the last time, and destroy waits for them.
  *
- * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back (exit_hook.h), so that the round needs
+ * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back (goexit.h), so that the round needs
  * another one, as if it had not come. Threads that wait beside it wait on. One that has completed a round wakes the threads
  * in the section in which it did so.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <linux/futex.h>
 

@@ -2,7 +2,7 @@
  * C11's threads.h. Its objects are libc's pthread objects under other names, and its functions call them inside libc, where no
  * hook stands: so they come here, and go on as the pthread functions of this library.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <threads.h>
 

@@ -4,7 +4,7 @@
  * libc's own close is not the hook's. So what is known of the number is ended before (close.h), and whoever waits on it gets
  * EBADF; then libc does the rest. Of a range every number that the hook has seen is closed one by one.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * Condition variables.
  *
- * A goroutine does not wait in libc's: it queues (queue.c), unlocks the mutex, parks, and locks
+ * A goroutine does not wait in libc's: it queues (waitqueue.c), unlocks the mutex, parks, and locks
  * the mutex again. A signal goes to a goroutine that waits, and to libc's waiters where there is
  * none; a broadcast to all. Queued before the mutex is unlocked, so a signal that follows a change
  * made under the mutex finds it.
@@ -9,7 +9,7 @@
  * A process-shared one is libc's, on a handed-off thread: another process knows nothing of our
  * queue.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 }; /* glibc, in __wrefs */
 

@@ -11,7 +11,7 @@
  *
  * A timeout of the socket shows as the kernel shows it: EINPROGRESS.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <netinet/in.h>
 

@@ -1,7 +1,7 @@
 /*
  * Files: open, fsync, fdatasync, flock. (Their read and write are in stream.c.)
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 typedef struct Open {
     const char *path;
@@ -32,7 +32,7 @@ static COLD int open_slept(long fd) {
 }
 
 /* Most files never make anybody wait: they need not be looked at before they are read. What does after all,
- * a FIFO or a terminal, is found out (hot.c). */
+ * a FIFO or a terminal, is found out (optimistic.c). */
 INLINE uint64_t guess(int flags) {
     if (flags & O_PATH) return 0;
     return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN) : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);

@@ -2,7 +2,7 @@
  * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond, C++20's
  * semaphores, latches, barriers and atomic waits, Rust's locks all come this way; libc's own locks do not.
  *
- * A goroutine that would wait parks instead, in the queue of that word (queue.c). The word's queue has
+ * A goroutine that would wait parks instead, in the queue of that word (waitqueue.c). The word's queue has
  * an address of its own, the word's + 1, which no pthread object has. First the kernel is asked, with a time that is
  * over: it says whether the arguments are right and the word has the expected value, and a waker that comes in this moment
  * has woken this call. Then, as in the kernel, the pair:
@@ -27,7 +27,7 @@
  *
  * Everything else that syscall() is called for goes to libc's with its arguments as they are.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <limits.h>
 #include <linux/futex.h>

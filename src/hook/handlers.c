@@ -9,7 +9,7 @@
  *
  * Threads without an alternate stack do not notice. The flag is not shown to the program.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 static uint64_t added; /* atomic: signals, bit n - 1, whose handler was installed without the flag */
 

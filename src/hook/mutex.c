@@ -2,7 +2,7 @@
  * Mutexes.
  *
  * The common ones have no owner that counts: a goroutine takes them as libc's trylock does, and waits in
- * queue.c where that fails. The few instructions of both stand here, since another call into libc would cost more
+ * waitqueue.c where that fails. The few instructions of both stand here, since another call into libc would cost more
  * than they do; the owner and the count of users are kept for debuggers and pthread_mutex_destroy.
  *
  * Recursive and error-checking ones are owned by a thread, and two goroutines of one thread would
@@ -17,7 +17,7 @@
  * functions are right: owners, nesting, errors, priorities. One that ends while it holds a robust one ends with its
  * thread, and the kernel tells the next (EOWNERDEAD). Who waits for one waits without a thread.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -5,7 +5,7 @@
  * epoll descriptor is itself one that can be polled. With a signal mask to be in force while
  * waiting, libc's own is called on a handed-off thread: the mask is a thread's.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #define FEW 16
 

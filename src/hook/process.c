@@ -3,9 +3,9 @@
  *
  * One child that is waited for until it ends is a descriptor (pidfd), which costs no thread; any
  * other wait is libc's on a handed-off thread. The descriptor is opened and closed in a section each, between which the end of the runtime
- * closes it (exit_hook.h).
+ * closes it (goexit.h).
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <sys/syscall.h>
 

@@ -1,12 +1,12 @@
 /*
- * Reader-writer locks: libc's try functions, and queue.c. An unlock may let in several readers, so
+ * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock may let in several readers, so
  * it wakes everybody who waits.
  *
  * libc notes the writer's thread in the lock, tells by it a writer's unlock from a reader's, and refuses the
  * writer a second lock (EDEADLK). Where a goroutine writes, its mark is noted instead (mutex.c): a number
  * no thread has. Its unlock puts the thread's in its place, whichever it is by then, and is libc's.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 static bool writes(pthread_rwlock_t *lock, int me) { return me != 0 && load_rlx(&lock->__data.__cur_writer) == me; }
 

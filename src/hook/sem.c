@@ -1,7 +1,7 @@
 /*
- * POSIX semaphores: libc's sem_trywait, and queue.c.
+ * POSIX semaphores: libc's sem_trywait, and waitqueue.c.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 /* As try_fn: EBUSY where it would block. */
 static int try_sem(void *sem) {

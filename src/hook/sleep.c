@@ -6,7 +6,7 @@
  * Who yields, waits for somebody by looking again and again (spin locks, C++20's atomic waits): most often for another goroutine, which
  * may have no P. Where no goroutine wants to run it is a thread that is waited for.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 static void sleep_for(int64_t ns) {
     Stay s;

@@ -3,12 +3,12 @@
  *
  * There is no flag that makes one accept non-blocking, and a listening socket is shared: O_NONBLOCK is
  * not ours to set. So accept asks poll first (hookio.c has the rest): should another have been faster, a thread
- * waits for a moment (hot.c), and nothing is lost. One that
- * always finds a connection need not ask (hot.c), nor one whose owner set O_NONBLOCK.
+ * waits for a moment (optimistic.c), and nothing is lost. One that
+ * always finds a connection need not ask (optimistic.c), nor one whose owner set O_NONBLOCK.
  *
  * A timeout of the socket shows as the kernel shows it: EAGAIN.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 static long timed(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
 

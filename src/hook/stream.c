@@ -5,7 +5,7 @@
  * goroutine parks. A write that waits moves everything, as libc's does; one whose timeout passes,
  * or that meets an error, after it has moved some returns that count.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <limits.h>
 #include <sys/stat.h>

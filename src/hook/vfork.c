@@ -10,7 +10,7 @@
  * vfork returns twice into one frame, so its return address may not stay on the stack, where the child's next call
  * writes over it: a few instructions of each processor, as libc's own has them.
  */
-#include "inside.h"
+#include "hook/hook_internal.h"
 
 #include <sched.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* gort_alloc and gort_free: sizes, alignment, who may free what and where, and that memory stays
  * flat. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
  * Functions of gort_blocking that outlive their runtime, beside the next one.
  */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 enum { CROWD = 8, ROUNDS = 300 / TEST_SCALE };

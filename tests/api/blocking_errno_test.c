@@ -1,6 +1,6 @@
 /* errno after gort_blocking is what the function left there, whatever thread the goroutine comes back on;
  * and nobody else's changes. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 enum { GOROUTINES = 50, ROUNDS = 40 };

@@ -1,7 +1,7 @@
 /* Blocking calls: announced ones lose their P to whoever needs it, gort_blocking hands it off at
  * once; values and errno come back; calls that do not block may be made inside. */
 #define _GNU_SOURCE
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* Whole programs out of channels, as Go's own tests have them: the concurrent sieve, power series, a
  * long daisy chain, many consumers, a pipeline with selects; each computes something that is wrong if
  * one value is lost, doubled or out of order. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* What the contract says of a channel, sentence by sentence. */
-#include "../everywhere.h"
+#include "../lib/everywhere.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* The condition: who is woken, in which order, how many, and deadlines. */
-#include "../waiting.h"
+#include "../lib/waiting.h"
 
 typedef struct Scene {
     gort_mutex m;

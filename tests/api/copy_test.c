@@ -1,5 +1,5 @@
 /* gort_go_copy: the bytes are on the new stack, aligned, the goroutine's own, for all its life. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <stdbool.h>
 

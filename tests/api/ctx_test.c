@@ -1,6 +1,6 @@
 /* Contexts: cancellation runs down the tree, deadlines, values, release in any order; with a
  * runtime and without one. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 
 static int closed(gort_ctx *c) { return gort_chan_try_recv(gort_ctx_done(c), NULL) == -EPIPE; }

@@ -2,7 +2,7 @@
  * plain thread, with 1, 2,000 and 100,000 timers armed that never come, and from a plain thread without a
  * runtime. A deadline that has passed ends the call; one that never comes leaves the end to the event; and
  * after each call a near timer still fires. tests/script/deadlines.sh sees that no call of the header is missing. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * gort_dump: a block for every goroutine with its name, its wait reason and frames, whatever it
  * does: parked, runnable, computing, in an announced call, in one that nobody announced.
  */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

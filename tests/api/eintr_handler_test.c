@@ -6,7 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <signal.h>
 #include <sys/syscall.h>

@@ -7,7 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
-#include "../test.h"
+#include "../lib/test.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Main may return while others wait for what stands in its own frame, or do its work: its objects are let go of as any others are. */
-#include "../test.h"
+#include "../lib/test.h"
 
 typedef struct Objects {
     gort_mutex mutex;

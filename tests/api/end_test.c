@@ -1,5 +1,5 @@
 /* What outlives a runtime: objects, libc's locks, deadlines, plain threads. One case each; end_stress mixes them. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>

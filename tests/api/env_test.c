@@ -1,5 +1,5 @@
 /* The environment is read by gort_main: values in range, values out of range, and nonsense. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <fcntl.h>
 #include <unistd.h>
 

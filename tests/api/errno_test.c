@@ -1,5 +1,5 @@
 /* errno travels with the goroutine, over every switch; no gort call changes it. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 /* Unseen by TSan, which takes the goroutines of one thread for threads that share its errno. */

@@ -1,5 +1,5 @@
 /* gort_exit ends the calling goroutine from any depth; whoever counts it finds it ended. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int reached, ended;
 

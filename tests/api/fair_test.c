@@ -1,6 +1,6 @@
 /* A runnable goroutine runs, whoever else does: what has to come to its turn here would wait for ever, and the test with it, where the
  * scheduler forgets it. (Found by tests/fair, which has the bounds; this is the real runtime with real threads.) */
-#include "../test.h"
+#include "../lib/test.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* The floating-point environment of <fenv.h> belongs to the goroutine: each keeps its rounding mode
  * over switches, whatever the others set, and a new one starts with the default. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <fenv.h>
 
 static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};

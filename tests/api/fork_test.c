@@ -1,5 +1,5 @@
 /* fork while a runtime runs: in the child it does not, and every call says so and touches nothing. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

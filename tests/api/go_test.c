@@ -1,5 +1,5 @@
 /* gort_main, gort_go, ids and counts: every goroutine runs exactly once, and none outlives main. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 #include <unistd.h>
 

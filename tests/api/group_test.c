@@ -1,5 +1,5 @@
 /* Groups: the end of all, the first failure, the limit. */
-#include "../test.h"
+#include "../lib/test.h"
 
 typedef struct Scene {
     int ran, running, most, go_on, cancelled;

@@ -1,6 +1,6 @@
 /* The monitor sleeps while all is idle, and comes back when somebody begins to work: whoever loops then
  * without a call is preempted, whoever blocks the thread loses its P, and the others go on. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* Ids count up from 1 and are never given twice in a run: also with Ps that gort_maxprocs has added,
  * which in a second run must not go on with ids of the first. */
-#include "../test.h"
+#include "../lib/test.h"
 
 enum { PS = 4, MOST = 180 };
 

@@ -6,7 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
-#include "../test.h"
+#include "../lib/test.h"
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -136,7 +136,7 @@ static void run(int (*body)(int, char **)) {
 
 int main(void) {
 #if !defined __x86_64__ || defined __SANITIZE_THREAD__
-    SKIP("nobody is trapped there (src/inlibc.c)");
+    SKIP("nobody is trapped there (src/sched/inlibc.c)");
 #endif
     if (test_simulated()) SKIP("one thread");
     struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};

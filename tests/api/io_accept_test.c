@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Accepting: many at once, no descriptors left, a connection that is gone before it is taken. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <sys/resource.h>
 

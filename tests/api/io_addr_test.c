@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Addresses as text: what is well formed, what is not, and what they become. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 #include <stdbool.h>
 
 static const char *malformed[] = {

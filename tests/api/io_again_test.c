@@ -2,8 +2,8 @@
 /* What is refused for ever. Descriptors that are ready, as poll(2) has it, and give EAGAIN all the same: by a thing in the error queue, which
  * a kernel really does, or for ever, by injection. A wait with a deadline ends, one that is closed ends, and nobody
  * runs in circles meanwhile: what the waits cost is far below the time they take. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <netinet/in.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
 // not-with: emulation (qemu looks at pointers and TCP_INFO in its own way)
 /* A TCP listener whose queue is full: connecting waits, a deadline ends it, gort_close ends it, and room in
  * the queue ends it well. And what a close or a deadline leaves of calls that want all of their bytes. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #define MOST 16
 static struct sockaddr_in where;

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE 1
 /* gort_close wakes whoever is blocked with -EBADF, also when the number is taken again at once; of
  * two closes one succeeds. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 static int fd[2], p[2], done, bad;
 

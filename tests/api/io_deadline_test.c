@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Deadlines: passed ones make one attempt, later ones are kept, the descriptor goes on working. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 static int fd[2], p[2], done;
 

@@ -3,8 +3,8 @@
  * again. Run as it is, it is one more test; with GORT_DEBUG=sysfault=... (tests/script/io_faults.sh) each
  * system call fails in turn with each error it can give. Whatever fails: no wake-up is lost (it ends), no
  * descriptor is left over, EINTR and EAGAIN never come out, bytes are never wrong. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <netdb.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Regular files: positions, offsets, ends, many at once; with and without io_uring. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <sys/stat.h>
 

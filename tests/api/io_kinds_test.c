@@ -1,8 +1,8 @@
 #define _GNU_SOURCE 1
 /* Whatever can be polled: eventfd, timerfd, signalfd, inotify, pidfd, terminals, and what a shell
  * hands over on 0. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>

@@ -2,8 +2,8 @@
 /* A file closed, and its number taken by another, while a call on it is on its way into the kernel on a thread of its
  * own: it gives -EBADF, and the other file is not touched. The kernel itself holds the call there, by a seccomp filter
  * that asks us first whenever somebody writes or reads LATE bytes. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE 1
 /* What an older kernel, or a container, does not have: RWF_NOWAIT on pipes, epoll_pwait2, io_uring,
  * kcmp. A seccomp filter takes them away, and everything works all the same. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
 /* Pipes and FIFOs: bytes arrive in order, a reader and a writer block only themselves, ends show. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

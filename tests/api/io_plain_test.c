@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* The same calls from plain threads, with no runtime and beside one. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 static int p[2], s[2], l, done;
 static char addr[64];

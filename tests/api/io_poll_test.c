@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* gort_poll: poll(2) for goroutines. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 static int p[2], q[2], done;
 

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE 1
 /* Numbers closed and reused at once, 10^5 times, from several goroutines; and closed behind the
  * runtime's back. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <sys/ioctl.h>
 

@@ -4,8 +4,8 @@
  * pointers of every sort, once by POSIX on a non-blocking descriptor and once by gort on one just like
  * it, with a deadline that has passed. EAGAIN there is ETIMEDOUT here; all else is the same: result, bytes,
  * and errno is left alone. From goroutines and from plain threads. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE 1
-/* The short way of reads and writes (src/iofast.c), where it is left: a number that is no socket any more, plain
+/* The short way of reads and writes (src/io/fastsocket.c), where it is left: a number that is no socket any more, plain
  * threads, lengths that are none, a write that does not fit, a close in the middle of one, several readers of one
  * edge. Each has been a socket before that the poller knows, or it would not be the short way. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <pthread.h>
 

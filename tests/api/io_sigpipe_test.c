@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* A write to a broken pipe or connection is -EPIPE and never a signal. A program that is started has the signal as it was before. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <signal.h>
 #include <spawn.h>

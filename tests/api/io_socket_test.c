@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* TCP: echo, half-close, reset, refusal, all flags of recv and send. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 static void echo(void *arg) {
     int fd = (int)(intptr_t)arg;

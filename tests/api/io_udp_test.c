@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Datagrams: whole, with addresses, empty ones too. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <poll.h>
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Unix sockets: passed descriptors, a full backlog, a full datagram queue, stale files. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <sys/stat.h>
 

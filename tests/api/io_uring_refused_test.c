@@ -2,8 +2,8 @@
 /* A ring that was to be had at the start and takes nothing later: now and then, or for good, or since the program
  * forbade itself the call. What is not taken is done on a thread: every operation ends, with the right
  * bytes, and so does the runtime. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -2,8 +2,8 @@
 /* The kernel cancels what a thread has handed to the io_uring when that thread ends. Nobody asked for it: whoever
  * waits for a file gets the file's answer, never -ECANCELED. Threads end with goroutines that are locked to them, and a
  * plain thread hands entries over when it closes a descriptor. */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <pthread.h>
 

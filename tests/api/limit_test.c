@@ -2,7 +2,7 @@
  * The limit on descriptors is the program's: a runtime leaves it as it is, and every kind of child has the
  * program's. Only where a call of ours meets it, it is raised as far as it goes.
  */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <fcntl.h>
 #include <spawn.h>

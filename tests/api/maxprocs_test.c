@@ -1,5 +1,5 @@
 /* gort_maxprocs: the value of the environment, changes while goroutines run, and what it bounds. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int stop, inside, most, highest;
 

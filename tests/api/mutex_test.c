@@ -1,5 +1,5 @@
 /* The mutex: exclusion, tries, deadlines, fairness, and nothing left behind. */
-#include "../waiting.h"
+#include "../lib/waiting.h"
 #include <pthread.h>
 
 static void tries_and_deadlines(void) {

@@ -1,5 +1,5 @@
 /* Once: one call, everybody waits for its end, gort_exit inside counts as done. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static gort_once once, once_exit;
 static int calls, entered, go_on, after, exits;

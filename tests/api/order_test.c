@@ -6,7 +6,7 @@
  * want to see it a number of times; a scheduler without the rule never shows it. The bounds hold
  * always.
  */
-#include "../test.h"
+#include "../lib/test.h"
 #include <stdbool.h>
 
 /* ---- five started, then main blocks: 5 1 2 3 4 ---------------------------------------------- */

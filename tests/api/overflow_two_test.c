@@ -1,7 +1,7 @@
 // not-with: emulation
 /* Two goroutines overflow their stacks at the same moment: one report, whole, and the end by SIGSEGV. And with SIGQUIT on top of it, which has a
  * report of its own: whoever is first. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* gort_pin: the P's number, exclusive use of what belongs to that P, no preemption, what is allowed. */
-#include "../test.h"
+#include "../lib/test.h"
 
 enum { WORKERS = 8, ROUNDS = 2000 };
 static struct { long n; char pad[56]; } per_p[1024];

@@ -1,5 +1,5 @@
 /* The pool: every object has one user at a time, and none is lost: made = dropped. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 
 typedef struct Object {

@@ -1,7 +1,7 @@
 /* A goroutine that computes without a call gives way: main gets its turn beside endless loops, and
  * whoever is stopped goes on with every register, errno and lock as they were. */
 #define _GNU_SOURCE
-#include "../test.h"
+#include "../lib/test.h"
 #include <stdlib.h>
 
 static volatile int stop;

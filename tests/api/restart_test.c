@@ -1,5 +1,5 @@
 /* gort_main may be called again, any number of times, whatever was left running. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <dirent.h>
 #include <pthread.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Calls that nobody announced: a thread asleep in the kernel loses its P, so the others go on, and
  * no call returns EINTR because of the runtime. Each step hangs where the rule is broken. */
 #define _GNU_SOURCE
-#include "../test.h"
+#include "../lib/test.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* The reader/writer mutex: who may be in together, who is held back, and deadlines. */
-#include "../waiting.h"
+#include "../lib/waiting.h"
 #include <stdbool.h>
 
 #define R "sync.RWMutex.RLock"

@@ -1,6 +1,6 @@
 /* What the contract says of select, sentence by sentence, and the behaviour that Go's own tests ask
  * for: fairness, duplicates, self select, a try that never overlooks a token. */
-#include "../everywhere.h"
+#include "../lib/everywhere.h"
 
 #include <pthread.h>
 #include <stdbool.h>

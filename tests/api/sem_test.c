@@ -1,5 +1,5 @@
 /* The counting semaphore: first come first served. */
-#include "../waiting.h"
+#include "../lib/waiting.h"
 
 #define S "semacquire"
 

@@ -1,5 +1,5 @@
 /* A signal that is watched when the runtime ends is given back afterwards: gort_signal_stop works without one. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* Channels come and go while signals arrive: each is delivered to the channel or to what was installed before, none is
  * lost and none comes twice. Signals of the queued kind, so that the kernel merges none. And in a child there is nobody to
  * take from the channel: a signal takes the program's way there. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* Signals as channels. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

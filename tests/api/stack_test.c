@@ -1,5 +1,5 @@
 /* Stacks: the room that is promised, sizes that are asked for, alignment, and no overlap. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #define KB 1024
 static int finished;

@@ -1,5 +1,5 @@
 /* gort_stats: every number is the one the contract says, and counters never go back. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 static int stop, spinning, counted;

@@ -1,5 +1,5 @@
 /* Plain threads share every sync object, with no runtime, and once more while one runs. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 
 enum { THREADS = 4, ROUNDS = 400 };

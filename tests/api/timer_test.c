@@ -1,5 +1,5 @@
 /* Sleeping, timers, tickers and their channels. Nothing here depends on how late anything is. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static void one_more(void *arg) { add((int *)arg, 1); }
 

@@ -2,7 +2,7 @@
  * The execution trace: what start and stop answer, that the file is whole, and that its sums are
  * those of gort_stats over the same time.
  */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* Wait groups. */
-#include "../waiting.h"
+#include "../lib/waiting.h"
 
 static void one_more(void *arg) { add((int *)arg, 1); }
 

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE 1
 /* gort_stop_world: nothing else runs, callers take turns, blocking calls and plain threads go on. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* gort_yield: others run before the caller does again, which waits at the tail of the global queue. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 
 enum { OTHERS = 3 };

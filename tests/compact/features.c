@@ -6,7 +6,7 @@
  * nothing on the way down may call libc, which would put it on a segment of 64 KB: so what is wrong is
  * counted, and looked at in the end.
  */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <alloca.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * Code with checks and code without in one program: this file is built with -fsplit-stack, mix_plain.c
  * without. Calls go both ways, and goroutines start in both.
  */
-#include "../test.h"
+#include "../lib/test.h"
 #include "mix.h"
 
 static gort_wg wg;

@@ -68,7 +68,7 @@ def main():
     for name, need in sorted(needs.items()):
         n, chain = depth(name, size, calls, known)
         if n > need:
-            print('%s needs %d, src/split/needs says %d: %s' % (name, n, need, chain))
+            print('%s needs %d, src/mem/split/program/needs says %d: %s' % (name, n, need, chain))
             bad += 1
     text = open(sys.argv[2]).read()
     reserve = int(re.search(r'RESERVE_SELF \(\(size_t\)(\d+)\)', text)[1])

@@ -15,8 +15,8 @@
  */
 #include "machine.h"
 #include "arch.h"
-#include "global.h"
-#include "runq.h"
+#include "sched/globalq.h"
+#include "sched/runq.h"
 
 #include <pthread.h>
 #include <signal.h>

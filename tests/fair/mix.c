@@ -16,7 +16,7 @@
  * So a finding is one of: an actor over its bound, nobody awake any more, a select that never takes one of its cases.
  */
 #include "machine.h"
-#include "soft.h"
+#include "sched/preferred.h"
 
 #include <gort.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 
 #define DURATION (1000 * GORT_MS)
 #define LATE (15 * GORT_MS) /* a slice as the monitor sees it */
-#define SOFT_LATE (400 * GORT_MS) /* a thread that is not to be had is waited for, and then given up (soft.c) */
+#define SOFT_LATE (400 * GORT_MS) /* a thread that is not to be had is waited for, and then given up (preferred.c) */
 enum { ACTORS = 24, CHILDREN = 700, CASES = 4 };
 
 typedef struct Actor {
@@ -184,7 +184,7 @@ static void silent(Actor *a) {
     }
 }
 
-/* Inside a hooked call: it would like to come back on the thread it left (soft.c). */
+/* Inside a hooked call: it would like to come back on the thread it left (preferred.c). */
 static void guest(Actor *a) {
     for (;;) {
         bool begun = soft_begin();
@@ -391,7 +391,7 @@ static void compose(void) {
         if (actors[i].kind->body == spawner) pieces += CHILDREN / 2 * 15 * GORT_US;
     bound = 3 * pieces + 4 * LATE;
     /* What was started last comes first; when the oldest have waited for 100 ms every second batch is
-     * theirs (global.c); and every 61st round is somebody else's. */
+     * theirs (globalq.c); and every 61st round is somebody else's. */
     child_bound = 100 * GORT_MS + (2 * CHILDREN / 60 + 2) * (pieces + LATE);
 }
 

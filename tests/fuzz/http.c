@@ -5,7 +5,7 @@
  *
  *     make fuzz FUZZ_SECONDS=600
  */
-#include "http.h"
+#include "debug/http.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * built, carried over parks, sleeps, threads and collections, and checked. Nothing live is freed, and
  * the heap stays small. */
 #include <gc.h>
-#include "../test.h"
+#include "../lib/test.h"
 
 enum { GOROUTINES = 1000, LENGTH = 40 };
 

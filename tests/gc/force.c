@@ -1,7 +1,7 @@
 /* The monitor has a collection made when none has happened for a while (GORT_DEBUG=forcegc), also in a
  * program that sleeps, and none where nothing was allocated. A deadlock is still found. */
 #include <gc.h>
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_stats s;

@@ -3,7 +3,7 @@
  * what nobody holds. Objects count themselves when they are finalized. */
 #define GC_THREADS 1 /* plain threads are made known by the collector's own pthread_create */
 #include <gc.h>
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 #include <stdbool.h>
 

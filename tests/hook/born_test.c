@@ -1,5 +1,5 @@
 /*
- * What the hook remembers of a descriptor from its beginning (src/hook/born.c): socket, socketpair, pipe,
+ * What the hook remembers of a descriptor from its beginning (src/hook/create.c): socket, socketpair, pipe,
  * pipe2, eventfd, open, dup; O_NONBLOCK as it is set and taken; connect. Where a guess was right a
  * call parks or answers as it should, and where it was wrong (a FIFO, O_NONBLOCK taken behind the
  * hook's back, a backlog that is full) everybody else goes on, and the result is right.

@@ -3,7 +3,7 @@
 #define HOOK_TEST_H
 
 #define _GNU_SOURCE 1
-#include "../waiting.h"
+#include "../lib/waiting.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * Calls that were expected not to wait, and are made as they are (src/hook/hot.c): when one waits after all it ends with EBADF as
+ * Calls that were expected not to wait, and are made as they are (src/hook/optimistic.c): when one waits after all it ends with EBADF as
  * soon as its number is closed, whether its thread sleeps in the kernel still or it waits as a goroutine by then. What it waited
  * on is gone: a listener refuses, a pipe has no reader.
  */

@@ -1,4 +1,4 @@
-/* Pipes that never made anybody wait are read by read(2) itself (src/hook/hot.c): when one blocks after
+/* Pipes that never made anybody wait are read by read(2) itself (src/hook/optimistic.c): when one blocks after
  * all, everybody else goes on, few threads wait, and what arrives is right. */
 #include "hook.h"
 

@@ -1,5 +1,5 @@
 /*
- * What is kept under a pthread key is the goroutine's (src/hook/key.c): it is there after every wait, on whatever
+ * What is kept under a pthread key is the goroutine's (src/hook/threadkeys.c): it is there after every wait, on whatever
  * thread, for as many keys as there are; the next goroutine finds nothing of it, and its destructor runs when the
  * goroutine ends, on the goroutine itself, never inside another's call. Threads have their own. A forked child has those of
  * the goroutine that forked.

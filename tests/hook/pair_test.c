@@ -1,5 +1,5 @@
 /*
- * Pipes and eventfds that the hook knows from both ends (src/hook/hints.h): a read or write that finds something is the
+ * Pipes and eventfds that the hook knows from both ends (src/hook/fdhints.h): a read or write that finds something is the
  * plain call, one that does not waits as a goroutine. Where bytes come or go behind the hook's back (a
  * child, a plain thread, a copy of the number) everybody else goes on, and what arrives is right.
  */

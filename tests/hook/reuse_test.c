@@ -3,7 +3,7 @@
  *
  *   a call      every hooked one that waits on a descriptor, and every gort_ one
  *   on          a pipe, a FIFO, sockets of several sorts, a terminal, an eventfd, on which it has to wait; warm, after hundreds
- *               of calls that had nothing to wait for, or with bytes and room that others took (src/hook/hot.c)
+ *               of calls that had nothing to wait for, or with bytes and room that others took (src/hook/optimistic.c)
  *   a closer    close, dup2, dup3, fclose, freopen, close_range, closefrom, gort_close; on a goroutine, on a plain thread,
  *               inside gort_blocking; once the caller waits, or as soon as it has moved a byte
  *   a stranger  a file of any kind that gets the number at once, with something to be read, and room

@@ -1,5 +1,5 @@
 # Single threads are held, wherever they are, while the stress programs run (tests/long/monkey.c). With the second look left
-# out for those who have not searched (give_up in src/find.c) a wake-up is lost: steal_stress alone hung once in an hour and
+# out for those who have not searched (give_up in src/sched/find.c) a wake-up is lost: steal_stress alone hung once in an hour and
 # a half, here twice in two minutes of it. MONKEY_ROUNDS=n of a minute each, MONKEY_SEED=n the first one's.
 set -u
 [ -z "$SAN" ] || { echo 'skipped: sanitizers trace their program themselves'; exit 77; }

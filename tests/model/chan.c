@@ -1,5 +1,5 @@
 /*
- * Channels and select (src/chan.c, src/chan.h, src/select.c, as they stand, over src/sched.c): senders, receivers,
+ * Channels and select (src/sync/chan.c, src/sync/chan.h, src/sync/select.c, as they stand, over src/sched/sched.c): senders, receivers,
  * closers and selects, with deadlines and without, in every order of their steps.
  *
  * What has to hold: nothing sent is lost or received twice; close wakes everybody who waits; a
@@ -22,9 +22,9 @@ static uint64_t drawn(uint64_t *state) { return mc_pick(2) ? UINT64_MAX : 0; } /
 #define random_next drawn
 
 #define gone chan_gone
-#include <chan.c>
+#include <sync/chan.c>
 #undef gone
-#include <select.c>
+#include <sync/select.c>
 #undef random_next
 
 /* ---- memory ---- */

@@ -1,5 +1,5 @@
 /*
- * A poller that sleeps: nothing that is left for it waits until the next event (src/netpoll.c, src/uring.c, src/netpoll_epoll.c's way to
+ * A poller that sleeps: nothing that is left for it waits until the next event (src/sched/netpoll.c, src/os/linux/uring.c, src/os/linux/netpoll_epoll.c's way to
  * break it off). The kernel's side: a poller that sleeps without a limit wakes only if it is broken off.
  *
  *   - a descriptor that was marked as trusted: while the mark is there the poller does not sleep without a limit;
@@ -13,13 +13,13 @@
 #define check(cond) ((void)0)
 #define withdraw uring_withdraw
 #define probe uring_probe
-#include <uring.c>
-#include <netpoll.c>
+#include <os/linux/uring.c>
+#include <sched/netpoll.c>
 #undef withdraw
 #undef BATCH
 #define enter_ring epoll_enter
 #define kpoll_wait epoll_wait_here
-#include <netpoll_epoll.c>
+#include <os/linux/netpoll_epoll.c>
 #undef kpoll_wait
 
 Sched sched;
@@ -78,7 +78,7 @@ static void puts_entry(void) {
     put_entry(&op);
     commit_put(&m, &op);
 }
-/* What wake_for_timer() does, and soft.c: store, fence, break. */
+/* What wake_for_timer() does, and preferred.c: store, fence, break. */
 static void breaks(void) {
     store_rlx(&what, 1);
     fence_full();

@@ -1,13 +1,13 @@
 /*
  * The end of a trace and of a profile: who is about to write announces itself and looks whether it is still on; who ends it says so and waits for
- * those who are at it (src/trace.c, src/trace_session.c, src/profile.c). Nobody writes once the end has returned.
+ * those who are at it (src/sched/trace.c, src/debug/trace_session.c, src/debug/profile.c). Nobody writes once the end has returned.
  */
 #include "model.h"
 
 #include "runtime.h"
-#include <profile.c>
-#include <trace.c>
-#include <trace_session.c>
+#include <debug/profile.c>
+#include <sched/trace.c>
+#include <debug/trace_session.c>
 
 Sched sched;
 Settings settings;

@@ -1,5 +1,5 @@
 /*
- * The end of a runtime and a thread that comes back from the kernel at that moment (src/init.c's send_away, src/blocking.c): it sees EXIT and
+ * The end of a runtime and a thread that comes back from the kernel at that moment (src/api/init.c's send_away, src/sched/syscall.c): it sees EXIT and
  * does nothing but go, or it is waited for. One that was left behind never goes on.
  */
 #define MODEL_BARRIER 1
@@ -14,8 +14,8 @@ static int no_membarrier(void) { return -ENOSYS; }
 #define check(cond) ((void)0)
 
 static uint32_t gone, went_on;
-#include <blocking.c>
-#include <init.c>
+#include <sched/syscall.c>
+#include <api/init.c>
 
 Sched sched;
 Settings settings;

@@ -1,6 +1,6 @@
 /*
- * A goroutine that waits for a lock of libc's (src/hook/queue.c): it queues, tries a last time and sleeps; who releases by libc's function looks at the queue
- * afterwards (src/hook/inside.h). The lock is free and somebody sleeps: never. libc's release is a read-modify-write.
+ * A goroutine that waits for a lock of libc's (src/hook/waitqueue.c): it queues, tries a last time and sleeps; who releases by libc's function looks at the queue
+ * afterwards (src/hook/hook_internal.h). The lock is free and somebody sleeps: never. libc's release is a read-modify-write.
  *
  * And one that waits for a futex (src/hook/futex.c): it queues, reads the word and sleeps; who has changed the word, by a plain store, makes the system call.
  *
@@ -10,10 +10,10 @@
 #include "model.h"
 
 #include "runtime.h"
-#include "hook/inside.h"
+#include "hook/hook_internal.h"
 #define here() ((M *)NULL)
 #define maybe_here() ((M *)NULL)
-#include <hook/queue.c>
+#include <hook/waitqueue.c>
 #define private is_private
 #undef libc
 #define libc(name) libc_##name

@@ -19,7 +19,7 @@
 #include "model.h"
 
 #include "runtime.h"
-#include "stack.h"
+#include "mem/stack.h"
 
 #include <stdarg.h>
 
@@ -57,8 +57,8 @@ INLINE bool runnext_take(P *p, G *gp) { return false; }
 INLINE G *runq_pop(P *p) { return NULL; }
 INLINE bool runq_overflow(P *p, G *gp, GList *list) { return true; }
 
-#include "lockrank.c"
-#include "sched.c"
+#include "base/lockrank.c"
+#include "sched/sched.c"
 
 Sched sched;
 Settings settings;

@@ -1,6 +1,6 @@
 /*
- * Somebody is awake for work, and the monitor beside a busy P; and a deadlock is reported (src/wake.c, src/find.c, src/straight.h, src/watch.c,
- * src/sysmon.c's deep sleep, src/dead.c). The scheduler itself (whole.h): two Ms, one or two Ps, a monitor, a plain thread.
+ * Somebody is awake for work, and the monitor beside a busy P; and a deadlock is reported (src/sched/wake.c, src/sched/find.c, src/sched/fastpath.h, src/sched/slotwatch.c,
+ * src/sched/sysmon.c's deep sleep, src/sched/deadlock.c). The scheduler itself (whole.h): two Ms, one or two Ps, a monitor, a plain thread.
  *
  * What has to hold when nothing moves any more:
  *   - no goroutine is in a queue while a P is idle: whoever submitted it woke somebody, or who gave up saw it;
@@ -16,7 +16,7 @@ enum { MS = PS_IN_USE == 1 ? 3 : 2, PS = PS_IN_USE, GS = 3, MONITOR = MS, PLAIN 
 #define MODEL_ALARM 1
 #include "whole.h"
 
-/* ---- the rest of the house: the alarm, and what dead.c asks and does ---- */
+/* ---- the rest of the house: the alarm, and what deadlock.c asks and does ---- */
 
 static int64_t alarm_at;
 static uint32_t reported, alarm_word; /* alarm_word: that the alarm is a place which others write */
@@ -69,7 +69,7 @@ static NORETURN void reports(void) {
     for (;;) mc_wait(never, NULL);
 }
 #define _exit(status) reports()
-#include <dead.c>
+#include <sched/deadlock.c>
 #undef _exit
 
 /* ---- what goroutines and the plain thread do ---- */

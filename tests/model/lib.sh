@@ -3,7 +3,7 @@
 cp -r src "$WORK/src"
 case $ARCH in x86_64) arch_flags=-mno-red-zone ;; *) arch_flags= ;; esac
 
-# The library's own sources stand in for those of the same name beside the model: <chan.c> is src/chan.c.
+# The library's own sources stand in for those of the same name beside the model: <chan.c> is src/sync/chan.c.
 compile() { # model source-directory output flags...
     local model=$1 src=$2 out=$3
     shift 3

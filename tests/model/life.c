@@ -1,6 +1,6 @@
 /*
  * A number that is closed while a call that has moved a part goes on with it: the rest goes to the same file, or nowhere. The real code of
- * both sides: hookio.c's move, iowait.c's Calls, close.c, hook/fd.c's close and dup2, hook/hints.h. Under libgort-hook.so: a close that finds
+ * both sides: hookio.c's move, wait.c's Calls, close.c, hook/close_dup.c's close and dup2, hook/fdhints.h. Under libgort-hook.so: a close that finds
  * the number not `used` is a bare system call, which waits for nobody.
  *
  * The kernel's side is a word: which file the number is. With the close it is another's at once, and that one does not know of
@@ -13,10 +13,10 @@
 #define MODEL_AFTER 0
 #define GORT_NO_PROBES 1
 #include "model.h"
-#define __atomic_fetch_add(at, n, order) ({ uint64_t was_ = add_seq(at, n) - (n); was_; }) /* io.h's and iowait.c's own */
+#define __atomic_fetch_add(at, n, order) ({ uint64_t was_ = add_seq(at, n) - (n); was_; }) /* fdcall.h's and wait.c's own */
 
 #include "runtime.h"
-#include "hook/inside.h"
+#include "hook/hook_internal.h"
 #define here() ((M *)NULL)
 #undef runner
 #define runner(name) ((M *)NULL)
@@ -31,17 +31,17 @@ static int libc_dup2(int fd, int to) { return -1; }
 static int libc_dup3(int fd, int to, int flags) { return -1; }
 static int libc_dup(int fd) { return -1; }
 static int libc_fcntl(int fd, int command, ...) { return -1; }
-#include <hook/fd.c>
+#include <hook/close_dup.c>
 #undef PAUSE_FIRST
 #undef PAUSE_MOST
-#include <hookio.c>
+#include <api/hookio.c>
 #undef sys
-#include <iowait.c>
+#include <io/wait.c>
 #undef close
 #define Sleeper CoreSleeper /* the hook has others of these names */
 #define Bucket CoreBucket
 #define current core_current
-#include <close.c>
+#include <io/close.c>
 #undef Sleeper
 #undef Bucket
 #undef current
@@ -140,7 +140,7 @@ static void writes(void) { /* stream.c: two bytes, of which the first call takes
     first = load_rlx(&file);
     hook_move(&v);
 }
-static void writes_full(void) { /* io.c's move_all: a Call of two runs */
+static void writes_full(void) { /* posix.c's move_all: a Call of two runs */
     Call c = {.attempt = try_writev, .fd = NUMBER, .dir = DIR_WRITE};
     if (call_run(&c, GORT_FOREVER) == 1) call_run(&c, GORT_FOREVER);
 }

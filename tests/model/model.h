@@ -38,7 +38,7 @@
 #ifndef MODEL_H
 #define MODEL_H
 
-#include "base.h"
+#include "base/base.h"
 #define ATOMIC_H /* ours instead */
 #include "arch.h"
 

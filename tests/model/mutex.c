@@ -1,5 +1,5 @@
 /*
- * The mutex (src/mutex.c, src/mutex.h, src/sema.c, as they stand, over src/sched.c): how it is locked, slept for,
+ * The mutex (src/sync/mutex.c, src/sync/mutex.h, src/sync/sema.c, as they stand, over src/sched/sched.c): how it is locked, slept for,
  * woken for, handed over and freed, in every order of the steps, with the unlock that is a plain store.
  *
  * What has to hold: one owner at a time; everybody gets it in the end, which is wrong as soon as the mark of a sleeper is
@@ -35,8 +35,8 @@ static bool no_marks(void *arg) {
 static int64_t clock_reads(void);
 #define os_now clock_reads
 #undef random_next
-#include <mutex.c>
-#include <sema.c>
+#include <sync/mutex.c>
+#include <sync/sema.c>
 #undef os_now
 
 /* ---- scenes ---- */

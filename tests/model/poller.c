@@ -1,6 +1,6 @@
 /*
- * Somebody is awake for the earliest timer: timer_add() and wake_for_timer() (src/timer.c, src/wake.c) against the threads that find
- * nothing to do and go to sleep, one in the poller until the next timer, the others in the pool (src/find.c). The
+ * Somebody is awake for the earliest timer: timer_add() and wake_for_timer() (src/sched/timer.c, src/sched/wake.c) against the threads that find
+ * nothing to do and go to sleep, one in the poller until the next timer, the others in the pool (src/sched/find.c). The
  * scheduler itself (whole.h), with one or two Ps, and plain threads or a goroutine that arm timers.
  *
  * When nothing moves any more, a thread waits in the poller, and not for longer than the earliest timer of all heaps. That is

@@ -1,6 +1,6 @@
 /*
  * A P is taken from its thread: the announced call and the monitor's hand-over, the silent retake, preemption by flag and
- * by signal (src/retake.c, src/blocking.c, src/preempt.c, src/sysmon.c's look at a P), and all that gives the P
+ * by signal (src/sched/retake.c, src/sched/syscall.c, src/sched/preempt.c, src/sched/sysmon.c's look at a P), and all that gives the P
  * a thread and the goroutine a P again. All as they stand; it is the scheduler itself (whole.h), with one P.
  *
  * Two Ms: one runs a goroutine that enters a call, or only goes in and out of sections, or computes; the other waits in the

@@ -1,6 +1,6 @@
 /*
- * The end of a runtime and the sections of threads that it does not stop: plain ones, and those inside a blocking call (src/init.c's stop,
- * await_sections and take_back; src/sched.c, src/go.c, src/preempt.c's leave_slow). A section sees that the runtime has ended and does nothing for it, or
+ * The end of a runtime and the sections of threads that it does not stop: plain ones, and those inside a blocking call (src/api/init.c's stop,
+ * await_sections and take_back; src/sched/sched.c, src/sched/go.c, src/sched/preempt.c's leave_slow). A section sees that the runtime has ended and does nothing for it, or
  * the end waits for it:
  *
  *   - none submits or takes a record when the first wait for sections is over;
@@ -22,13 +22,13 @@ static int no_membarrier(void) { return -ENOSYS; }
 #endif
 #define get_stack get_stack_early
 #define forget forget_one
-#include <go.c>
+#include <sched/go.c>
 #undef get_stack
 #undef forget
-#include <preempt.c>
-#include <sched.c>
+#include <sched/preempt.c>
+#include <sched/sched.c>
 #define left left_over
-#include <init.c>
+#include <api/init.c>
 #undef left
 
 /* ---- the rest of the house, as far as it is called ---- */

@@ -1,11 +1,11 @@
 /*
- * A goroutine is sent home (src/soft.c) while its home goes to sleep in the poller (src/find.c): the home sees it on its list, or is broken off.
+ * A goroutine is sent home (src/sched/preferred.c) while its home goes to sleep in the poller (src/sched/find.c): the home sees it on its list, or is broken off.
  */
 enum { MS = 2, PS = 1, GS = 1 };
 #define MODEL_SOFT 1
 #include "whole.h"
 #undef PATIENCE
-#include <soft.c>
+#include <sched/preferred.c>
 
 static uint32_t broken_off, asleep;
 static bool is_broken_off(void *arg) { return broken_off != 0; }

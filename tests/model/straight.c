@@ -1,6 +1,6 @@
 /*
- * From goroutine to goroutine without g0: the plain cases of park, ready and yield (src/straight.h, src/sched.c) beside a second
- * thread, which takes what it finds. Channels (src/chan.c) over the scheduler itself (whole.h), two Ms with a P each.
+ * From goroutine to goroutine without g0: the plain cases of park, ready and yield (src/sched/fastpath.h, src/sched/sched.c) beside a second
+ * thread, which takes what it finds. Channels (src/sync/chan.c) over the scheduler itself (whole.h), two Ms with a P each.
  *
  * What has to hold: nobody goes on before it has left its stack, however late the thread it left comes to what it has to do
  * behind the switch; who is next is run by its own P or by a thief, not by both; all come to their end, and what was sent
@@ -13,7 +13,7 @@ enum { MS = 2, PS = 2, GS = 4 };
 
 #define gone chan_gone
 #define give_up chan_give_up
-#include <chan.c>
+#include <sync/chan.c>
 #undef gone
 #undef give_up
 

@@ -1,5 +1,5 @@
 /*
- * Submit and give up (src/wake.c, src/find.c), the protocol step by step on the real ring: a thread that makes a G ready and wakes
+ * Submit and give up (src/sched/wake.c, src/sched/find.c), the protocol step by step on the real ring: a thread that makes a G ready and wakes
  * somebody only if nobody searches, against a searcher that gives its P up. Afterwards either the searcher
  * has the G, or it was woken; never is the G left in the queue while the other sleeps.
  *
@@ -9,7 +9,7 @@
 #include "model.h"
 
 #define RING 4
-#include "runq.c"
+#include "sched/runq.c"
 
 #ifndef NO_SUBMIT_FENCE
 #define submit_fence() fence_full()

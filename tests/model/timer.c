@@ -1,5 +1,5 @@
 /*
- * Timers (src/timer.c, src/time.c, as they stand): started, stopped, reset and freed by one or two threads while another one, a P's,
+ * Timers (src/sched/timer.c, src/sync/time.c, as they stand): started, stopped, reset and freed by one or two threads while another one, a P's,
  * fires what is due.
  *
  * What has to hold: a timer that was armed is either stopped (or reset) by somebody who was told so, or its function is
@@ -13,8 +13,8 @@
  */
 #include "house.h"
 
-#include <time.c>
-#include <timer.c>
+#include <sync/time.c>
+#include <sched/timer.c>
 
 enum { HEAPS = 2, DUE = 5, LATER = 10, PLACES = 4 };
 static TimerNode nodes[HEAPS][PLACES];

@@ -1,13 +1,13 @@
 /*
- * The end of a watch (src/watch.c): the monitor, against a submission to the slot that calls nobody while it sees the slot watched, and
+ * The end of a watch (src/sched/slotwatch.c): the monitor, against a submission to the slot that calls nobody while it sees the slot watched, and
  * against a searcher that passes it by for the same reason and gives its P up. Afterwards the G in the slot was found, or
  * somebody was called for it.
  */
 #include "model.h"
 
 #define RING 4
-#include "runq.c"
-#include <watch.c>
+#include "sched/runq.c"
+#include <sched/slotwatch.c>
 
 Sched sched;
 Settings settings;
@@ -25,7 +25,7 @@ void wakep(M *m) {
     store_rlx(&called, 1);
 }
 
-/* slot_taken() of straight.h. KICKS: somebody was in the slot. */
+/* slot_taken() of fastpath.h. KICKS: somebody was in the slot. */
 static void submitter(void) {
 #ifdef PLAIN_SLOT
     G *kicked = ps[0].runnext;

@@ -1,6 +1,6 @@
 /*
- * The scheduler itself under the checker: src/sched.c, find.c, wake.c, home.c, runq.c, timer.c, lock.c, and what takes a P
- * away: retake.c, preempt.c, blocking.c, sysmon.c. Each thread of the checker but the last ones is an M in schedule_loop();
+ * The scheduler itself under the checker: src/sched/sched.c, find.c, wake.c, bound.c, runq.c, timer.c, lock.c, and what takes a P
+ * away: retake.c, preempt.c, syscall.c, sysmon.c. Each thread of the checker but the last ones is an M in schedule_loop();
  * goroutines have stacks of their own and run wherever they are found. What is left out (the maker, the
  * world, soft homes, simulation, traces) is never reached, or does nothing.
  *
@@ -20,27 +20,27 @@
 static uint64_t drawn(uint64_t *state) { return (uint64_t)mc_pick(2); }
 #define random_next drawn
 #define lock_slow never_spins
-#include "lock.c"
+#include "base/lock.c"
 #undef lock_slow
-#include "lockrank.c"
-#include <blocking.c>
-#include <find.c>
-#include <global.c>
-#include <home.c>
-#include <preempt.c>
-#include <retake.c>
+#include "base/lockrank.c"
+#include <sched/syscall.c>
+#include <sched/find.c>
+#include <sched/globalq.c>
+#include <sched/bound.c>
+#include <sched/preempt.c>
+#include <sched/retake.c>
 static int64_t thiefs_now(void) { /* its back-off is over at once */
     static int64_t now;
     return now += GORT_MS;
 }
 #define os_now thiefs_now
-#include <runq.c>
+#include <sched/runq.c>
 #undef os_now
-#include <sched.c>
-#include <sysmon.c>
-#include <timer.c>
-#include <wake.c>
-#include <watch.c>
+#include <sched/sched.c>
+#include <sched/sysmon.c>
+#include <sched/timer.c>
+#include <sched/wake.c>
+#include <sched/slotwatch.c>
 
 #include <stdarg.h>
 

@@ -2,7 +2,7 @@
 // stderr: nonsense
 // no-stderr: fatal
 /* An unknown setting gets a line on stderr, and the program runs. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) { return 0; }
 

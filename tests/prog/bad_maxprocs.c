@@ -3,7 +3,7 @@
 // stderr: GORT_MAXPROCS
 // stdout: procs as by default
 /* A value that is no number is ignored, with a line on stderr. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) { return gort_maxprocs(0); }
 

@@ -6,7 +6,7 @@
 // env: GORT_DEBUG=sysfault=madvise:EINVAL:1+,sysfault=mprotect:ENOMEM:2+
 // procs: 2
 // not-with: address thread valgrind emulation
-#include "../test.h"
+#include "../lib/test.h"
 
 #define MANY 200
 static gort_chan *c;

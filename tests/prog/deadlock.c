@@ -3,7 +3,7 @@
 // stderr: goroutine 1 [chan receive
 // stderr: "waiter" [sync.Mutex.Lock
 /* Everybody waits and nobody can wake anybody: said so, with every wait reason. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static gort_mutex mutex;
 static void waiter(void *arg) { gort_mutex_lock(&mutex); }

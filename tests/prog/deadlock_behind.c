@@ -2,7 +2,7 @@
 // stderr: the function came back
 // stderr: gort: fatal: all goroutines are asleep - deadlock!
 /* A function that an earlier runtime has left behind holds the verdict back, as a plain thread does; it comes once that thread is gone. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 static int inside;

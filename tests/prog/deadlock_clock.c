@@ -1,7 +1,7 @@
 // status: 2
 // stderr: gort: fatal: all goroutines are asleep - deadlock!
 /* The library's own thread for deadlines without a runtime is no reason to hope: its only one was taken back. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_chan_recv(gort_chan_new(0, 0), NULL);

@@ -4,7 +4,7 @@
 // stderr: the sleeper woke up
 // stderr: gort: fatal: all goroutines are asleep - deadlock!
 /* A sleeper, a timer or a blocking call holds the verdict back; it comes once they are done. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 static void fire(void *arg) { fprintf(stderr, "the timer came\n"); }

@@ -7,7 +7,7 @@
 // no-stderr: speak+
 // no-stderr: fatal+
 /* A trace begins where the program called the library, not with the functions that print it. */
-#include "../test.h"
+#include "../lib/test.h"
 
 __attribute__((noinline)) static void show_it(void) {
     gort_dump(2);

@@ -3,7 +3,7 @@
 // stdout: all have slept
 /* No thread can be made any more, and all that there are belong to goroutines that sleep. They wake up, in time, and the others get
  * their turn. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static void sleeper(void *arg) {
     gort_lock_thread();

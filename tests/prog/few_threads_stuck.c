@@ -3,7 +3,7 @@
 // status: abort
 // stderr: gort: fatal: no thread runs goroutines
 /* All threads that there may be are locked to goroutines that wait for one that has none to run on. */
-#include "../test.h"
+#include "../lib/test.h"
 
 enum { THREADS = 3 };
 static gort_chan *c;

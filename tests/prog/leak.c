@@ -5,7 +5,7 @@
 // stderr: goroutines blocked for more than 100ms
 /* Goroutines that wait for ever are reported by the monitor, grouped by where they were started,
  * also while every P is idle. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <unistd.h>
 

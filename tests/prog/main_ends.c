@@ -3,7 +3,7 @@
 // not-with: thread
 /* (TSan holds signals back until the next call of libc's, and a loop makes none.)
  * When main returns, nobody else runs any further: loops, sleepers and blocking calls. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 static int there;

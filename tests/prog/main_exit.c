@@ -2,7 +2,7 @@
 // stderr: gort: fatal: no goroutines (main called gort_exit) - deadlock!
 // stdout: the other one ran
 /* gort_exit in main ends goroutine 1 only; the program goes on until the last one has ended. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static void other(void *arg) {
     gort_sleep(10 * GORT_MS);

@@ -1,6 +1,6 @@
 // status: 9
 /* After gort_exit in main another goroutine may end the program. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static void ends_it(void *arg) {
     wait_until(gort_count() == 1);

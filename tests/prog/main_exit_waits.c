@@ -1,7 +1,7 @@
 // status: 2
 // stderr: gort: fatal: all goroutines are asleep - deadlock!
 /* After gort_exit in main, goroutines that wait for ever are an ordinary deadlock. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static void waits(void *arg) { gort_chan_recv(NULL, NULL); }
 

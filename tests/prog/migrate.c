@@ -3,7 +3,7 @@
 // status: 0
 /* GORT_DEBUG=migrate=1: a goroutine changes threads whenever it is switched away from. */
 #define _GNU_SOURCE
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 static gort_chan *a, *b;

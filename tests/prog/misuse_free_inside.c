@@ -4,7 +4,7 @@
 // stderr: goroutine 1 [running
 // not-with: address thread valgrind
 /* Misuse is loud: an address in the middle of an object. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     char *a = gort_alloc(100);

@@ -4,7 +4,7 @@
 // stderr: goroutine 1 [running
 // not-with: address thread valgrind
 /* Misuse is loud: an object that is freed twice. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     void *a = gort_alloc(100), *b = gort_alloc(100);

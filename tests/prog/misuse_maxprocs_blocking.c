@@ -2,7 +2,7 @@
 // stderr: gort: fatal: gort_maxprocs inside a blocking call (goroutine 1)
 // stdout: asked
 /* Setting the number of Ps inside a blocking call is fatal, also where it is the number there is. Asking is not. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static long inside(void *arg) {
     int n = gort_maxprocs(0);

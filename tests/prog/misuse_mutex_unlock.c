@@ -2,7 +2,7 @@
 // stderr: gort: fatal: 
 // stderr: goroutine 1 [running
 /* Misuse is loud: unlocking an unlocked mutex. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_mutex m = {0};

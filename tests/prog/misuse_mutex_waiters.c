@@ -1,7 +1,7 @@
 // status: abort
 // stderr: gort: fatal: unlock of unlocked mutex
 /* Misuse is loud: every user unlocks twice; the last one's second unlock finds nobody's lock. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static gort_mutex m;
 

@@ -2,7 +2,7 @@
 // stderr: gort: fatal: 
 // stderr: goroutine 1 [running
 /* Misuse is loud: an inner unpin does not end the outer pin. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_pin();

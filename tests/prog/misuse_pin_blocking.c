@@ -2,7 +2,7 @@
 // stderr: gort: fatal: 
 // stderr: goroutine 1 [running
 /* Misuse is loud: a blocking call while pinned. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static long nap(void *arg) { return 0; }
 

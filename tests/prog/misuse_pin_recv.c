@@ -2,7 +2,7 @@
 // stderr: gort: fatal: 
 // stderr: goroutine 1 [running
 /* Misuse is loud: blocking while pinned. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_chan *c = gort_chan_new(0, 0);

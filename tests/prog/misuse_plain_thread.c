@@ -2,7 +2,7 @@
 // stderr: gort: fatal: 
 // procs: none
 /* Misuse is loud from any thread, also with no runtime at all. */
-#include "../test.h"
+#include "../lib/test.h"
 
 int main(void) {
     gort_mutex m = {0};

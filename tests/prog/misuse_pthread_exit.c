@@ -3,7 +3,7 @@
 // stderr: goroutine 2 [running
 // not-with: address thread
 /* Misuse is loud: the thread is not the goroutine's to end, and its P would be gone with it. */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 // stderr: gort: fatal: runlock of unlocked rwmutex
 // stderr: goroutine 1 [running
 /* Misuse is loud: a reader leaves that is not in. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_rwmutex rw = {0};

@@ -2,7 +2,7 @@
 // stderr: gort: fatal: unlock of unlocked rwmutex
 // stderr: goroutine 1 [running
 /* Misuse is loud: unlocking a rwmutex that only readers have. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_rwmutex rw = {0};

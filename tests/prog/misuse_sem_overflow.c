@@ -2,7 +2,7 @@
 // stderr: gort: fatal: semaphore overflows
 // stderr: goroutine 1 [running
 /* Misuse is loud: more permits than there are numbers. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_sem s = {0};

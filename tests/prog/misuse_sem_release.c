@@ -2,7 +2,7 @@
 // stderr: gort: fatal: release of a negative number
 // stderr: goroutine 1 [running
 /* Misuse is loud: permits cannot be taken by releasing. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_sem s = {0};

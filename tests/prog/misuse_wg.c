@@ -2,7 +2,7 @@
 // stderr: gort: fatal: 
 // stderr: goroutine 1 [running
 /* Misuse is loud: a negative counter. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int body(int argc, char **argv) {
     gort_wg wg = {0};

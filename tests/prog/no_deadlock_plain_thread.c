@@ -3,7 +3,7 @@
 // not-with: emulation
 /* A thread the runtime did not start may wake somebody: no verdict while there is one. (qemu makes
  * /proc/self/stat up, with no threads in it.) */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 // stderr: "deep" [running
 // not-with: address thread undefined valgrind
 /* A stack overflow is reported by name and kills the program; no neighbour is written to. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static __attribute__((noinline)) int recurse(volatile char *above) {
     volatile char frame[1000];

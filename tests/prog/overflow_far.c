@@ -4,7 +4,7 @@
 // stderr: stepped over the guard
 // no-stderr: neighbour was written to
 // not-with: address thread undefined valgrind
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <unistd.h>
 

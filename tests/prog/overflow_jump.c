@@ -3,7 +3,7 @@
 // stderr: stack overflow (
 // no-stderr: neighbour was written to
 // not-with: address thread undefined valgrind
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 // stderr: gort: fatal: goroutine 1: stack overflow (
 // not-with: address thread undefined valgrind
 /* The main goroutine's stack ends somewhere too. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static __attribute__((noinline)) int recurse(volatile char *above) {
     volatile char frame[5000];

@@ -2,7 +2,7 @@
 // no-stderr: stack overflow
 // not-with: address thread undefined valgrind
 /* A wild pointer is the program's own SIGSEGV, not reported as an overflow. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static volatile uintptr_t nowhere = 8;
 static void wild(void *arg) { *(volatile int *)nowhere = 1; }

@@ -3,7 +3,7 @@
 /* (TSan starts a thread of its own in the child of a fork; with a thread it does not know the runtime calls nothing dead.
  * Valgrind itself has handlers for all signals from the start.)
  * A program that waits for a signal is not dead; after the stop, one that waits is. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>

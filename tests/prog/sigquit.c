@@ -3,7 +3,7 @@
 // stderr: "idle" [chan receive
 /* SIGQUIT shows every goroutine and ends the program with status 2. */
 #define _GNU_SOURCE
-#include "../test.h"
+#include "../lib/test.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

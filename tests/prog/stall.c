@@ -4,7 +4,7 @@
 // stderr: gort: stall: P0 held for
 // stderr: goroutine 1 [running
 /* A goroutine that cannot be preempted while another waits is reported, once. */
-#include "../test.h"
+#include "../lib/test.h"
 
 static int ran;
 static void other(void *arg) { set(&ran, 1); }

@@ -3,7 +3,7 @@
 // procs: 1
 // not-with: emulation
 /* A pinned goroutine sleeps in the kernel and others wait: that is told without being asked for. */
-#include "../test.h"
+#include "../lib/test.h"
 #include <unistd.h>
 
 static int ran;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The walks over children leave nothing out: every name that the hook interposes is called by tests/hook/child_test.c, every
-# public call by tests/child_calls.h. And the first is run once more with the place of the hook's notes, which it can only
+# public call by tests/lib/child_calls.h. And the first is run once more with the place of the hook's notes, which it can only
 # compare where it is told.
 set -eu
 [ -z "${SAN:-}" ] || { echo 'skipped: a sanitizer has hooks of its own'; exit 77; }
@@ -20,7 +20,7 @@ while read -r name; do
     case $name in
     gort_hook_core | gort_nopreempt_range | gort_split_*) continue ;; # not for programs
     esac
-    grep -q "X($name, " tests/child_calls.h || { echo "tests/child_calls.h does not call $name"; bad=1; }
+    grep -q "X($name, " tests/lib/child_calls.h || { echo "tests/lib/child_calls.h does not call $name"; bad=1; }
 done <"$WORK/public"
 notes=$(nm -S "$OUT/libgort-hook.so" | awk '$4 == "fd_hints" {print $1 "," $2}')
 [ -n "$notes" ] || { echo 'fd_hints is not where it was'; exit 1; }

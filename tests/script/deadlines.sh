@@ -1,4 +1,4 @@
-# Sums with points in time: every one in the library saturates (src/deadline.h), and every call of the header that
+# Sums with points in time: every one in the library saturates (src/base/deadline.h), and every call of the header that
 # takes a deadline or a duration is in tests/api/deadline_extremes_test.c.
 set -u
 status=0
@@ -7,10 +7,10 @@ status=0
 # of two readings of the clock, `now - since`, cannot overflow.)
 point='(os_now\(\)|gort_now\(\)|coarse_now\(\)|now|deadline|until|when|due|then|soon|first|timers_first\(\)|since|scavenged|traced|reported)'
 wrong=$(grep -nE "\b$point \+ |\b(deadline|until|when|due|then|soon|timers_first\(\)) - |\+ (os_now|gort_now|coarse_now)\(" \
-        src/*.c src/*.h src/hook/*.c src/hook/*.h src/gc/*.c 2>/dev/null |
-    grep -vE '^src/deadline\.h:|: *\*|: */\*|first \+ i, list|s->first \+ |w->now|when - w->' )
+        $(find src -name '*.[ch]') |
+    grep -vE '^src/base/deadline\.h:|: *\*|: */\*|first \+ i, list|s->first \+ |w->now|when - w->' )
 if [ -n "$wrong" ]; then
-    echo 'raw sums of points in time (use time_after or time_left of src/deadline.h):'
+    echo 'raw sums of points in time (use time_after or time_left of src/base/deadline.h):'
     echo "$wrong"
     status=1
 fi

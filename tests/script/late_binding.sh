@@ -1,5 +1,5 @@
 # A function that is bound when it is first called, and throws, while others stop the world: whoever is stopped in the loader must not
-# leave a return address behind that no exception can pass (src/inlibc.c). LD_BIND_NOT: every call is the first.
+# leave a return address behind that no exception can pass (src/sched/inlibc.c). LD_BIND_NOT: every call is the first.
 set -u
 command -v "${CXX:-g++}" >/dev/null || { echo "skipped: no ${CXX:-g++}"; exit 77; }
 [ "${SAN:-}" != thread ] || { echo 'skipped: nobody is trapped there'; exit 77; }

@@ -1,5 +1,5 @@
 # An exception out of a function that libc called (qsort, pthread_once) passes the place where the goroutine was to stop behind libc
-# (src/inlibc.c, trap.S), beside a world that stops and at the end of a runtime; and a backtrace from there is whole.
+# (src/sched/inlibc.c, trap.S), beside a world that stops and at the end of a runtime; and a backtrace from there is whole.
 set -u
 command -v "${CXX:-g++}" >/dev/null || { echo "skipped: no ${CXX:-g++}"; exit 77; }
 [ "${SAN:-}" != thread ] || { echo 'skipped: nobody is trapped there'; exit 77; }

@@ -3,7 +3,7 @@
 #define SERVER_TEST_H
 
 #define _GNU_SOURCE 1
-#include "../test.h"
+#include "../lib/test.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

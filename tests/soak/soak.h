@@ -6,7 +6,7 @@
 #ifndef SOAK_H
 #define SOAK_H
 
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <stdbool.h>
 

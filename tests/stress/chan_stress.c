@@ -14,7 +14,7 @@
  *   - not touched: a receive that failed with -EAGAIN or -ETIMEDOUT left the memory alone, one that
  *     failed with -EPIPE zeroed it.
  */
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #ifndef GORT_GROWTH_H
 #define GORT_GROWTH_H
 
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <dirent.h>
 #include <malloc.h>

@@ -5,7 +5,7 @@
  *
  *   hammer_stress [seconds]
  */
-#include "../test.h"
+#include "../lib/test.h"
 
 #define PAIRS 8
 

@@ -2,8 +2,8 @@
 /* Many connections held open, a tenth of them busy: every byte comes back, a few threads do it, and
  * nothing is left over: no descriptor, no goroutine, no allocation, and the memory of their stacks is
  * given back. The client is a process of its own; IO_MANY sets the number (1000). */
-#include "../test.h"
-#include "../io_net.h"
+#include "../lib/test.h"
+#include "../lib/io_net.h"
 
 #include <malloc.h>
 

@@ -6,7 +6,7 @@
 #ifndef GORT_STRESS_H
 #define GORT_STRESS_H
 
-#include "../test.h"
+#include "../lib/test.h"
 
 #include <stdbool.h>
 
@@ -50,7 +50,7 @@ TEST_UNUSED static void token_run(int t) {
 }
 
 /* The last thing. Pinned: a thread that sleeps in the kernel between two calls of ours, over a page fault or in a lock of
- * TSan's, may lose its P to a stop of the world and then runs on to its next call (world.c). One that is pinned is waited
+ * TSan's, may lose its P to a stop of the world and then runs on to its next call (stopworld.c). One that is pinned is waited
  * for, so whoever has stopped the world may rely on it that none ends. */
 TEST_UNUSED static void token_end(int t) {
     CHECKF(get(&token_id[t]) == gort_id(), "token %d began in goroutine %" PRIu64 " and ends in %" PRIu64, t,

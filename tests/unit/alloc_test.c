@@ -1,9 +1,9 @@
 /* Spans from inside: size classes, where objects lie, batches, the way of a span through the pool
  * and of its pages back to the system. */
-#include "alloc.h"
-#include "sched.h"
-#include "span.h"
-#include "../test.h"
+#include "mem/alloc.h"
+#include "sched/sched.h"
+#include "mem/span.h"
+#include "../lib/test.h"
 
 #include <sys/mman.h>
 

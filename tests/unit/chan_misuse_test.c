@@ -1,8 +1,8 @@
 /* Misuse of channels is loud, from goroutines and plain threads, and says what it was; in a child of
  * fork every call says that there is no runtime, and touches nothing. White box only to know when
  * somebody waits. */
-#include "chan.h"
-#include "../test.h"
+#include "sync/chan.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* Queues of waiters, seen from inside: who waits is known, not guessed, so the order of arrival is
  * the test's to choose. First come first served for every kind of waiter; what timed out or lost
  * leaves nothing behind; a runtime that ends takes its waiters off. */
-#include "chan.h"
-#include "../test.h"
+#include "sync/chan.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 

@@ -1,9 +1,9 @@
 /* The global queue: what was started last comes first, batch by batch, the oldest never waits for
  * more than 64 others, both parts take turns, and nothing is lost when more spills than there is
  * room for. */
-#include "global.h"
-#include "runq.h"
-#include "../test.h"
+#include "sched/globalq.h"
+#include "sched/runq.h"
+#include "../lib/test.h"
 
 enum { BATCH = RING / 2 + 1, MANY = 100, ALL = BATCH * MANY };
 static G gs[ALL + 16];

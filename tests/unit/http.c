@@ -3,8 +3,8 @@
  * is bred from real requests (flips, cuts, repeats) for HTTP_SECONDS, one by default, or a number
  * of rounds; every buffer stands against a guard page, so a read past its end is a fault.
  */
-#include "../white.h"
-#include "http.h"
+#include "../lib/white.h"
+#include "debug/http.h"
 
 #include <sys/mman.h>
 

@@ -1,10 +1,10 @@
 /* A P that has waited long for the maker goes to a goroutine whose thread waits, wherever that one stands: in the global queue,
  * in the queue of this P, in that or the slot of another P without a thread. */
-#include "home.h"
-#include "maker.h"
-#include "runq.h"
-#include "wake.h"
-#include "../test.h"
+#include "sched/bound.h"
+#include "sched/threadmaker.h"
+#include "sched/runq.h"
+#include "sched/wake.h"
+#include "../lib/test.h"
 
 /* The library's own words, inlined here: not for TSan, which does not see the rest of it. */
 #define INSIDE __attribute__((noinline, no_sanitize("thread")))

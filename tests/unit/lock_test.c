@@ -1,7 +1,7 @@
 /* Lock excludes, a note is neither lost nor kept for the next sleeper. */
-#include "lock.h"
-#include "os.h"
-#include "../test.h"
+#include "base/lock.h"
+#include "os/os.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 

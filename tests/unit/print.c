@@ -1,6 +1,6 @@
 /* The formatter: every conversion, cutting, and lines that are not torn between two writes. */
-#include "../white.h"
-#include "print.h"
+#include "../lib/white.h"
+#include "base/print.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* The CPU quota of a cgroup, from a made-up /sys/fs/cgroup: version 2, and 1 where this machine has
  * the controller. */
-#include "../test.h"
-#include "os.h"
+#include "../lib/test.h"
+#include "os/os.h"
 #include <sys/stat.h>
 #include <unistd.h>
 

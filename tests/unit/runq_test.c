@@ -1,7 +1,7 @@
 /* The local run queue: order, its 256 places, half of it to a thief, half and one on overflow; and
  * with an owner and thieves at once, that every G is seen exactly once. */
-#include "runq.h"
-#include "../test.h"
+#include "sched/runq.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* Memory of compact stacks from inside: no slot twice, each found by its address; memory comes in
  * steps, a full and quiet chunk may become a huge page, a drained one gives its pages back. */
-#include "slots.h"
-#include "../test.h"
+#include "mem/compact_mem.h"
+#include "../lib/test.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

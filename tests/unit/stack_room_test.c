@@ -1,7 +1,7 @@
 /* The room of stacks, from inside: colours, guards, promises, caches and giving back. */
-#include "stack.h"
-#include "sched.h"
-#include "../test.h"
+#include "mem/stack.h"
+#include "sched/sched.h"
+#include "../lib/test.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -2,12 +2,12 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
-#include "../test.h"
+#include "../lib/test.h"
 #undef set
 #undef get
 #undef add
-#include "os.h"
-#include "sysfault.h"
+#include "os/os.h"
+#include "base/sysfault.h"
 
 #include <errno.h>
 #include <fcntl.h>

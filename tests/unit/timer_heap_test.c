@@ -1,8 +1,8 @@
 /* The heap of timers against a plain list: what is due, in which order, what was taken off; and
  * from several threads, that each timer fires or is deleted, exactly once. No runtime runs here:
  * a P and an M of our own, and the time is a number. */
-#include "timer.h"
-#include "../test.h"
+#include "sched/timer.h"
+#include "../lib/test.h"
 
 #include <pthread.h>
 #include <sys/resource.h>

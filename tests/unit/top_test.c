@@ -1,9 +1,9 @@
 /* The monitor writes figures for gort-top before it sleeps, whether somebody looks or not. For nobody it does not read the
  * executable's symbols: they take a descriptor, which programs that count theirs would see, and the monitor's time. */
-#include "modules.h"
-#include "os.h"
-#include "top_page.h"
-#include "../test.h"
+#include "unwind/modules.h"
+#include "os/os.h"
+#include "debug/top_page.h"
+#include "../lib/test.h"
 
 /* With one P, which this goroutine holds, the monitor does not write at the same time. */
 static int run(int argc, char **argv) {

@@ -2,9 +2,9 @@
  * Backtraces through code without frame pointers, through a realigned stack, through a signal
  * handler, with names of static functions; and of garbage, which must end and not fault.
  */
-#include "../white.h"
-#include "symbols.h"
-#include "unwind.h"
+#include "../lib/white.h"
+#include "unwind/symbols.h"
+#include "unwind/unwind.h"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 /* Slots that are watched instead of announced: when a watch begins and ends, and that who stands in a watched slot is
  * come for while the one that put it there does not let go of its P. */
-#include "watch.h"
-#include "chan.h"
-#include "../test.h"
+#include "sched/slotwatch.h"
+#include "sync/chan.h"
+#include "../lib/test.h"
 
 #define INSIDE __attribute__((noinline, no_sanitize("thread")))
 

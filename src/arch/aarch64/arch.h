@@ -17,7 +17,7 @@ static inline void arch_fp_default(void) {
 }
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
-/* fn(arg); where it does not return but is unwound, guard.c sees it. */
+/* fn(arg); where it does not return but is unwound, exception.c sees it. */
 long arch_call_guarded(long (*fn)(void *), void *arg);
 
 #ifndef ARCH_RETURNS_APART

@@ -1,7 +1,7 @@
 /*
  * aarch64: where a backtrace starts (unwind_arch.h has the numbers).
  */
-#include "unwind.h"
+#include "unwind/unwind.h"
 #include "arch.h"
 
 #include <ucontext.h>

@@ -1,5 +1,5 @@
 /*
- * fn(arg) in a frame that an exception does not pass unseen: guard.c.
+ * fn(arg) in a frame that an exception does not pass unseen: exception.c.
  */
         .text
         .globl  arch_call_guarded

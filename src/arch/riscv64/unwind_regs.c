@@ -5,7 +5,7 @@
  * caller's frame pointer and the return address stands just below it. So, unlike on aarch64, what
  * a record tells is a complete start.
  */
-#include "unwind.h"
+#include "unwind/unwind.h"
 #include "arch.h"
 
 #include <ucontext.h>

@@ -4,7 +4,7 @@
 #ifndef ARCH_H
 #define ARCH_H
 
-#define ARCH_LEFT_AT 80 /* offset of M's left_at: see ARCH_RETURNS_APART. (return.S knows it too.) */
+#define ARCH_LEFT_AT 80 /* offset of M's left_at: see ARCH_RETURNS_APART. (return_thunk.S knows it too.) */
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>
@@ -89,7 +89,7 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 
 /* Runs fn(arg) on the stack that ends at top; comes back when fn returns. */
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
-/* fn(arg); where it does not return but is unwound, guard.c sees it. */
+/* fn(arg); where it does not return but is unwound, exception.c sees it. */
 long arch_call_guarded(long (*fn)(void *), void *arg);
 
 /*
@@ -102,7 +102,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
  * return of the functions around the call misses, where it would not have: 19 ns a hop became 34.
  *
  * So a function that waits, marked thus, notes in m->left_at where it will return to, before it leaves,
- * and returns through a thunk (return.S), which compares this with what the one before has left there.
+ * and returns through a thunk (return_thunk.S), which compares this with what the one before has left there.
  * It is to be the tail of the public call, and is only for the case that something has to wait.
  */
 #if defined(__has_attribute) && !defined(__CET__) && !defined(ARCH_RETURNS_APART) /* CET forbids it, and the jump */

@@ -1,7 +1,7 @@
 /*
  * x86-64: where a backtrace starts, in DWARF's numbering of registers (unwind_arch.h).
  */
-#include "unwind.h"
+#include "unwind/unwind.h"
 #include "arch.h"
 
 #include <ucontext.h>

@@ -1,0 +1,269 @@
+/*
+ * GORT_MAXPROCS, GORT_DEBUG, GORT_SIM, GORT_TRACE, GORT_HTTP.
+ *
+ * The whole library reads the environment by env_get alone (tests/script/secure.sh). In a program that runs
+ * with more rights than its caller (set-user-ID, set-group-ID, file capabilities: the kernel says AT_SECURE) the
+ * environment is the caller's, and the files that the variables name would be written with the program's rights:
+ * there no variable is set.
+ *
+ * A wrong setting never stops a program: it is ignored, with one line on stderr that says what
+ * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
+ * gort_main, so a second run in one process sees what setenv() did in between.
+ *
+ * GORT_DEBUG is a comma-separated list of name=value. The names, and their defaults:
+ *
+ *   schedtrace=N        0      print the SCHED line every N ms
+ *   scheddetail=0|1     0      with a line for every P, M and G
+ *   asyncpreemptoff=0|1 0      no preemption by signal; calls into gort still yield
+ *   maxthreads=N        10000  bound of the threads that run goroutines
+ *   stack=SIZE          0      address space of a default stack, 16k ... 1g (64k, 1m, bytes);
+ *                              0: 208 KB, cut from slabs (stack.h)
+ *   maxstack=SIZE       1g     how far a compact stack may grow
+ *   migrate=0|1         0      move every goroutine to another thread at every switch
+ *   stall=N             0      report a goroutine that holds its P for N ms without a call
+ *   signal=N            23     the preemption signal (SIGURG): a number, or urg, usr1, usr2, prof,
+ *                              io, winch
+ *   retake=off|hammer|N 0      taking Ps from threads in unannounced calls: N is 0 (normal),
+ *                              1 (off), 2 (hammer: at every tick, for tests)
+ *   break=N             0      debug builds: leave out step N of the retake protocol
+ *   uring=0|1           1      use io_uring for files where the kernel allows it
+ *   relook=0|1          1      ask the kernel again about descriptors that wait for long (netpoll.c)
+ *   flight=N            0      keep the last N ms of trace, written out on a fatal error
+ *   leak=N              0      report goroutines blocked for more than N minutes (30s, 200ms)
+ *   fault=N             0      make the N-th call that asks the system for memory or a thread fail
+ *   sysfault=...               make system calls and allocations fail (sysfault.c); may stand several times
+ */
+#include "api/env.h"
+#include "base/print.h"
+#include "base/sysfault.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+Settings settings;
+char env_trace[1024], env_http[256];
+
+const char *env_get(const char *variable) { return getauxval(AT_SECURE) ? NULL : getenv(variable); }
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* Text of n bytes as a number; more than 64 bits count as UINT64_MAX. */
+static bool parse_u64(const char *s, size_t n, uint64_t *v) {
+    uint64_t x = 0;
+    if (n == 0) return false;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < '0' || s[i] > '9') return false;
+        uint64_t digit = (uint64_t)(s[i] - '0');
+        x = x > (UINT64_MAX - digit) / 10 ? UINT64_MAX : x * 10 + digit;
+    }
+    *v = x;
+    return true;
+}
+
+static bool parse_hex(const char *s, size_t n, uint64_t *v) {
+    uint64_t x = 0;
+    if (n == 0 || n > 16) return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = (char)(s[i] | 32);
+        if (c >= '0' && c <= '9') x = x << 4 | (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f') x = x << 4 | (uint64_t)(c - 'a' + 10);
+        else return false;
+    }
+    *v = x;
+    return true;
+}
+
+/* 65536, 64k, 1m, 1g. */
+static bool parse_size(const char *s, size_t n, uint64_t *v) {
+    int shift = 0;
+    if (n > 0) {
+        char c = (char)(s[n - 1] | 32);
+        shift = c == 'k' ? 10 : c == 'm' ? 20 : c == 'g' ? 30 : 0;
+    }
+    if (!parse_u64(s, n - (shift != 0), v)) return false;
+    if (*v > UINT64_MAX >> shift) *v = UINT64_MAX;
+    else *v <<= shift;
+    return true;
+}
+
+/* Minutes, or 30s, or 200ms: as ms. */
+static bool parse_minutes(const char *s, size_t n, uint64_t *v) {
+    uint64_t unit = 60 * 1000;
+    if (n > 2 && s[n - 2] == 'm' && s[n - 1] == 's') unit = 1, n -= 2;
+    else if (n > 1 && s[n - 1] == 's') unit = 1000, n -= 1;
+    if (!parse_u64(s, n, v)) return false;
+    *v = *v > UINT64_MAX / unit ? UINT64_MAX : *v * unit;
+    return true;
+}
+
+static bool same(const char *s, size_t n, const char *word) {
+    return strlen(word) == n && memcmp(s, word, n) == 0;
+}
+
+static bool parse_signal(const char *s, size_t n, uint64_t *v) {
+    static const struct {
+        const char *name;
+        int signo;
+    } names[] = {{"urg", SIGURG}, {"usr1", SIGUSR1}, {"usr2", SIGUSR2},
+                 {"prof", SIGPROF}, {"io", SIGIO}, {"winch", SIGWINCH}};
+    for (size_t i = 0; i < count_of(names); i++) {
+        if (!same(s, n, names[i].name)) continue;
+        *v = (uint64_t)names[i].signo;
+        return true;
+    }
+    if (!parse_u64(s, n, v) || *v < 1 || *v > 64) return false;
+    return *v != SIGKILL && *v != SIGSTOP && *v != SIGSEGV && *v != SIGBUS && *v != SIGQUIT &&
+           *v != 32 && *v != 33; /* libc's own */
+}
+
+static bool parse_retake(const char *s, size_t n, uint64_t *v) {
+    if (same(s, n, "off")) *v = 1;
+    else if (same(s, n, "hammer")) *v = 2;
+    else return parse_u64(s, n, v);
+    return true;
+}
+
+/* ---- GORT_DEBUG ----------------------------------------------------------------------------- */
+
+enum { SET_BOOL, SET_INT, SET_I64, SET_U64, SET_SIZE };
+typedef bool parse_fn(const char *s, size_t n, uint64_t *v);
+
+typedef struct Setting {
+    const char *name;
+    size_t offset;
+    int kind;
+    parse_fn *parse;
+    uint64_t initial, least, most;
+} Setting;
+
+#define AT(field) offsetof(Settings, field)
+#define DAYS_MS (10ULL * 24 * 3600 * 1000)
+static const Setting table[] = {
+    {"schedtrace", AT(schedtrace), SET_I64, parse_u64, 0, 0, DAYS_MS},
+    {"scheddetail", AT(scheddetail), SET_BOOL, parse_u64, 0, 0, 1},
+    {"asyncpreemptoff", AT(asyncpreemptoff), SET_BOOL, parse_u64, 0, 0, 1},
+    {"maxthreads", AT(maxthreads), SET_INT, parse_u64, 10000, 1, 1 << 22},
+    {"stack", AT(stack_size), SET_SIZE, parse_size, 0, 16 << 10, 1 << 30},
+    {"maxstack", AT(maxstack), SET_U64, parse_size, 1 << 30, 16 << 10, 1ULL << 34},
+    {"migrate", AT(migrate), SET_BOOL, parse_u64, 0, 0, 1},
+    {"stall", AT(stall), SET_I64, parse_u64, 0, 0, DAYS_MS},
+    {"signal", AT(preempt_signal), SET_INT, parse_signal, SIGURG, 1, 64},
+    {"retake", AT(retake), SET_INT, parse_retake, 0, 0, 2},
+    {"break", AT(break_step), SET_INT, parse_u64, 0, 0, 1000},
+    {"uring", AT(uring), SET_BOOL, parse_u64, 1, 0, 1},
+    {"relook", AT(relook), SET_BOOL, parse_u64, 1, 0, 1},
+    {"flight", AT(flight), SET_I64, parse_u64, 0, 0, DAYS_MS},
+    {"leak", AT(leak), SET_I64, parse_minutes, 0, 0, 365 * DAYS_MS},
+    {"forcegc", AT(forcegc), SET_I64, parse_minutes, 2 * 60 * 1000, 0, 365 * DAYS_MS},
+    {"fault", AT(fault), SET_U64, parse_u64, 0, 0, UINT64_MAX},
+};
+
+static void set(const Setting *t, uint64_t v) {
+    void *at = (char *)&settings + t->offset;
+    switch (t->kind) {
+    case SET_BOOL: *(bool *)at = v != 0; break;
+    case SET_INT: *(int *)at = (int)v; break;
+    case SET_I64: *(int64_t *)at = (int64_t)v; break;
+    case SET_U64: *(uint64_t *)at = v; break;
+    default: *(size_t *)at = (size_t)v; break;
+    }
+}
+
+/* "gort: GORT_DEBUG=text ignored: why", in one write. */
+static void complain(const char *variable, const char *text, size_t n, const char *why) {
+    char buf[512];
+    Out o = OUT(-1, buf);
+    out_fmt(&o, "gort: %s=", variable);
+    out_bytes(&o, text, n < 100 ? n : 100);
+    if (n > 100) out_str(&o, "...");
+    out_fmt(&o, " ignored: %s\n", why);
+    write_all(2, buf, o.used);
+}
+
+static void read_item(const char *s, size_t n) {
+    const char *eq = memchr(s, '=', n);
+    size_t name = eq ? (size_t)(eq - s) : n;
+    for (size_t i = 0; i < count_of(table); i++) {
+        const Setting *t = &table[i];
+        uint64_t v = 0;
+        if (!same(s, name, t->name)) continue;
+        if (eq == NULL) complain("GORT_DEBUG", s, n, "no value");
+        else if (!t->parse(eq + 1, n - name - 1, &v)) complain("GORT_DEBUG", s, n, "bad value");
+        else if (v < t->least || v > t->most) complain("GORT_DEBUG", s, n, "value out of range");
+        else set(t, v);
+        return;
+    }
+    if (!same(s, name, "sysfault")) complain("GORT_DEBUG", s, n, "unknown name");
+    else if (eq == NULL || !sysfault_rule(eq + 1, n - name - 1)) complain("GORT_DEBUG", s, n, "bad value");
+}
+
+static void read_debug(const char *s) {
+    sysfault_clear();
+    while (s && *s) {
+        size_t n = strcspn(s, ",");
+        if (n > 0) read_item(s, n);
+        s += n + (s[n] == ',');
+    }
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+/* The default number of Ps: the CPUs this process may use, and no more than its cgroup is given
+ * time for. A quota of one CPU on a larger machine still gets two Ps: with one, a goroutine that
+ * computes would hold up everything else for whole slices. */
+int env_default_procs(void) {
+    int cpus = os_cpu_count(), quota = os_cpu_quota();
+    if (quota < 0) return -1;
+    if (quota > 0 && quota < cpus) cpus = quota < 2 ? 2 : quota;
+    return cpus < 1 ? 1 : cpus > MAX_PROCS ? MAX_PROCS : cpus;
+}
+
+static void read_maxprocs(const char *s) {
+    uint64_t n;
+    settings.procs_from_env = false;
+    if (s && (!parse_u64(s, strlen(s), &n) || n == 0)) {
+        complain("GORT_MAXPROCS", s, strlen(s), "not a number from 1 to 1024");
+        s = NULL;
+    }
+    settings.procs_from_env = s != NULL;
+    settings.procs = s == NULL ? env_default_procs() : n > MAX_PROCS ? MAX_PROCS : (int)n;
+    if (settings.procs < 1) settings.procs = os_cpu_count() > MAX_PROCS ? MAX_PROCS : os_cpu_count();
+}
+
+/* sim == 0 means off, so seed 0 is stored as another. */
+static void read_sim(const char *s) {
+    uint64_t seed = 0;
+    settings.sim = 0;
+    settings.sim_yields = UINT64_MAX;
+    if (s == NULL || *s == 0) return;
+    size_t n = strcspn(s, ":");
+    if (s[n] == ':' && !parse_u64(s + n + 1, strlen(s + n + 1), &settings.sim_yields)) {
+        complain("GORT_SIM", s, strlen(s), "not seed:number");
+        return;
+    }
+    bool hex = n > 2 && s[0] == '0' && (s[1] | 32) == 'x';
+    if (hex ? parse_hex(s + 2, n - 2, &seed) : parse_u64(s, n, &seed))
+        settings.sim = seed ? seed : UINT64_MAX;
+    else complain("GORT_SIM", s, n, "not a number");
+}
+
+static void keep(char *to, size_t size, const char *variable) {
+    const char *s = env_get(variable);
+    to[0] = 0;
+    if (s == NULL) return;
+    if (strlen(s) < size) memcpy(to, s, strlen(s) + 1);
+    else complain(variable, s, strlen(s), "too long");
+}
+
+int env_read(void) {
+    for (size_t i = 0; i < count_of(table); i++) set(&table[i], table[i].initial);
+    read_debug(env_get("GORT_DEBUG"));
+    sysfault_fault_at(settings.fault);
+    os_cgroup_root(env_get("GORT_CGROUP_ROOT")); /* kept: the monitor must not call getenv */
+    read_maxprocs(env_get("GORT_MAXPROCS"));
+    read_sim(env_get("GORT_SIM"));
+    keep(env_trace, sizeof env_trace, "GORT_TRACE");
+    keep(env_http, sizeof env_http, "GORT_HTTP");
+    return 0;
+}

@@ -1,0 +1,176 @@
+/*
+ * The core's side of the hook: one table of what libgort-hook.so may call. It is the only name
+ * that leaves the library without standing in gort.h.
+ *
+ * The tests of a hooked call, tls_runner and may_park(), are inline on the hook's side: two calls between
+ * libraries cost more than all that they look at.
+ */
+#include "api/hookcalls.h"
+#include "io/close.h"
+#include "sched/goexit.h"
+#include "io/fdcall.h"
+#include "sched/schedule.h"
+#include "sched/m.h"
+#include "sched/netpoll.h"
+#include "sched/retake.h"
+#include "sched/sim.h"
+#include "sched/preferred.h"
+#include "sched/sysmon.h"
+
+static uint32_t life(void) { return load_acq(&sched.running) ? load_rlx(&sched.epoch) : 0; }
+static M *enter_(void) { return enter(); }
+static void leave_(M *m) { leave(m); }
+static void lock_(Lock *l) { lock(l, RANK_PRIM); }
+static void unlock_(Lock *l) { unlock(l); }
+
+/*
+ * sem_post and a futex's wake may be called in a signal handler. That has interrupted its thread anywhere: in a section, whose locks it would
+ * wait for without end, and whose P it must not touch; or outside, on a goroutine's stack or the alternate one, which it must not
+ * leave. So: NULL in the middle of a section of ours, and the monitor is asked to wake whoever waits (owe); else a
+ * section that neither begins nor ends with a switch. A request to give way waits for the next call or signal. The P may be gone:
+ * then there is none until the thread is back by another call, as inside a blocking call.
+ *
+ * While the program holds a section open itself, pinned or in gort_blocking (rest), locks is more than 0 and this is no
+ * middle; nor is a plain thread's sleep.
+ */
+static M *enter_anywhere(void) {
+    M *m = getm();
+    if (m == NULL && (m = m_adopt_or_null()) == NULL) return NULL;
+    if (m->locks != m->pins + load_rlx(&m->rest) || m->curg == NULL) return NULL;
+    m->locks++;
+    fence_compiler();
+    for (uint32_t attn = load_rlx(&m->attn); attn & (ATTN_PENDING | ATTN_TAKEN | ATTN_EXIT); attn = load_rlx(&m->attn)) {
+        if (attn & ATTN_EXIT) {
+            store_rel(&m->locks, m->locks - 1);
+            return NULL;
+        }
+        if (attn & ATTN_PENDING) { /* as enter_slow */
+            cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
+            continue;
+        }
+        m->p = NULL;
+        break;
+    }
+    return m;
+}
+
+static bool yield_to_others(void) {
+    M *m = enter();
+    bool others = work_waits(m->p);
+    leave(m);
+    if (others) gort_yield();
+    return others;
+}
+
+static void leave_anywhere(M *m) {
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1); /* as leave */
+}
+
+static void (*pay)(M *m); /* the hook's */
+static void owe(void) { sysmon_ask(pay); }
+
+static bool *tell_retakes; /* the hook's; NULL: there is none */
+
+void hook_begin(void) {
+    if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
+}
+
+static void attach(bool *retakes, DescNote *notes, void (*pay_)(M *m)) {
+    tell_retakes = retakes;
+    pay = pay_;
+    hook_begin();
+    store_rlx(&desc_notes, notes);
+}
+
+void (*values_end)(void);
+void (*values_lost)(void *);
+static void (*values_forked)(void *);
+
+static void attach_values(void (*end)(void), void (*lost)(void *values), void (*forked)(void *values)) {
+    values_end = end;
+    values_lost = lost;
+    values_forked = forked;
+}
+
+void hook_forked(void) {
+    M *m = getm();
+    G *gp = m && !m->plain ? m->curg : NULL;
+    if (gp == NULL || gp->stack == NULL || gp->stack->values == NULL) return;
+    values_forked(gp->stack->values);
+    gp->stack->values = NULL; /* a child of the child has them already */
+}
+
+/* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a close. */
+static void forget(int fd) {
+    GList woken = {0};
+    M *m = enter();
+    Desc *d = desc_of(fd);
+    if (d) {
+        lock(&d->lock, RANK_POLL);
+        desc_wake_all(d, -EBADF, &woken);
+        unlock(&d->lock);
+    }
+    desc_born(fd);
+    desc_note_unused(fd);
+    wake_list(m, &woken);
+    leave(m);
+}
+
+/* Any thread, wherever it is. CLOSE_NOW: on a goroutine that may park, inside of gort_blocking, or on a plain thread. */
+static int may_close(void) {
+    M *m = getm();
+    if (in_any_child()) return CLOSE_CHILD;
+    if (m == NULL) return CLOSE_NOW;
+    if (m->plain) return m->locks == 0 ? CLOSE_NOW : CLOSE_BEHIND;
+    if (m->curg == NULL || on_signal_stack(m, (uintptr_t)__builtin_frame_address(0))) return CLOSE_BEHIND;
+    uint32_t status = load_rlx(&m->curg->status);
+    bool blocking = m->locks == 1 && m->p == NULL && status == G_SYSCALL;
+    return blocking || (m->locks == 0 && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;
+}
+
+EXPORT const HookCore *gort_hook_core(void) {
+    static HookCore core = {
+        .size = sizeof(HookCore),
+        .size_m = sizeof(M),
+        .size_g = sizeof(G),
+        .life = life,
+        .enter = enter_,
+        .leave = leave_,
+        .enter_anywhere = enter_anywhere,
+        .leave_anywhere = leave_anywhere,
+        .owe = owe,
+        .lock = lock_,
+        .unlock = unlock_,
+        .park_until = park_until,
+        .ready = ready,
+        .yield = yield_to_others,
+        .guarded = arch_call_guarded,
+        .stay_begin = soft_begin,
+        .stay_end = soft_end,
+        .attach = attach,
+        .attach_values = attach_values,
+        .taken = &sched.taken,
+        .looks = &sched.looks,
+        .forget = forget,
+        .may_close = may_close,
+        .replace = desc_replace,
+        .shut = desc_shut,
+        .life_awaited = life_awaited,
+        .move = hook_move,
+        .accept = hook_accept,
+        .connect = hook_connect,
+        .read_other = hook_read_other,
+        .read_on = hook_read_on,
+        .write_other = hook_write_other,
+        .epoll = hook_epoll,
+        .poll = poll_until,
+        .descs = desc_table,
+        .in_child = in_any_child,
+        .vfork_begin = vfork_begin,
+        .vfork_end = vfork_end,
+    };
+    core.tls_runner = (char *)&tls_runner - ARCH_THREAD_POINTER(); /* the same each time */
+    core.tls_vforks = (char *)&tls_vforks - ARCH_THREAD_POINTER();
+    return &core;
+}

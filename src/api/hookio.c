@@ -1,0 +1,209 @@
+/*
+ * The hook's calls that wait on a descriptor and have no gort_ form: each is a Call (fdcall.h), so one that has begun on a
+ * file ends with EBADF when its number is given to another, and never touches that.
+ *
+ *   the rest     of a write that has moved a part already, and of a send. `life` is what the number's note said before
+ *                that part (hints.h): the part can be seen by others, so the call has begun then, and not here
+ *   accept       there is no flag that makes one accept non-blocking, and O_NONBLOCK is not ours to set on a socket that
+ *                others may share. So poll(2) is asked, and then the call is made as an announced system call; should another
+ *                have been faster, a thread waits for a moment
+ *   other        what can be tried in no way, terminals and devices: likewise
+ *   read on      what the hook has begun as it is, and slept (hook/optimistic.c). Accept, connect and writes go on so too: `life` says
+ *                in which life of the number that was
+ *   connect      sets O_NONBLOCK for the moment of the call. The count of calls is held over that: the flags are
+ *                those of this socket
+ *   epoll        epoll_wait itself is the attempt
+ */
+#include "api/hookio.h"
+#include "api/hookcalls.h"
+#include "io/fdcall.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+#define OWN_NUMBERS 100 /* as the runtime's others */
+#define PIECES 8
+#define PIECE 4096 /* PIPE_BUF: a pipe that polls writable takes so much without blocking */
+
+/* ---- the rest of a write -------------------------------------------------------------------- */
+
+static size_t total(const struct iovec *iov, size_t n) {
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum += iov[i].iov_len;
+    return sum;
+}
+
+/* The next pieces behind `done` bytes: how many. */
+static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struct iovec *out, size_t most) {
+    size_t k = 0;
+    for (size_t i = 0; i < n && k < most; i++) {
+        size_t skip = done < iov[i].iov_len ? done : iov[i].iov_len;
+        done -= skip;
+        if (skip < iov[i].iov_len)
+            out[k++] = (struct iovec){(char *)iov[i].iov_base + skip, iov[i].iov_len - skip};
+    }
+    return k;
+}
+
+/* A part is moved, while the number was being closed: nobody knows which file has it. */
+static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
+
+/* Where nothing is moved yet the first attempt is the caller's own call: a message goes in one piece, to its address. */
+long hook_move(const HookMove *v) {
+    struct iovec some[PIECES];
+    struct msghdr msg = *v->msg;
+    size_t all = total(msg.msg_iov, msg.msg_iovlen), done = v->done;
+    Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg, .fd = v->fd, .dir = DIR_WRITE, .life = v->life};
+    if (is_lost(v)) return (long)done;
+    do {
+        if (done > 0)
+            msg = (struct msghdr){.msg_iov = some,
+                                  .msg_iovlen = pieces_after(v->msg->msg_iov, v->msg->msg_iovlen, done, some, PIECES)};
+        c.buf = v->flags < 0 ? (void *)msg.msg_iov : (void *)&msg;
+        c.n = msg.msg_iovlen;
+        c.flags = v->flags < 0 ? FILE_VECTOR : v->flags;
+        long r = call_run(&c, v->deadline);
+        if (r < 0) return done > 0 ? (long)done : r;
+        done += (size_t)r;
+    } while (done < all);
+    return (long)done;
+}
+
+/* ---- as it is, once poll(2) has said so ------------------------------------------------------- */
+
+static bool polls(int fd, short events) {
+    struct pollfd p = {.fd = fd, .events = events};
+    struct timespec none = {0, 0};
+    long r;
+    do r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
+    while (r == -EINTR); /* a signal is on its way */
+    return r != 0;
+}
+
+/* Should another have been faster, an accept does not keep the socket open for long: the monitor ends it (hook/optimistic.c), and the call
+ * waits in the queue again. Not so a read: there are devices that always poll ready, and begin anew each time. */
+static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
+    return nr == SYS_accept4 ? hot_call(m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
+}
+
+/* With a number of its own for the file, taken while the entry counts the call: a close need not wait, nor hold the
+ * caller's number, until this one is in the kernel. Where there is none left, it does (call_doze). */
+static long announced(Call *c, long nr, long a, long b, long d) {
+    int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
+    if (own >= 0) call_unref(c);
+    else call_doze(c);
+    c->m = syscall_begin(c->m);
+    long r = made(c->m, nr, own >= 0 ? own : c->fd, a, b, d);
+    if (own >= 0) sys6(SYS_close, own, 0, 0, 0, 0, 0);
+    c->m = syscall_end(c->m);
+    if (own >= 0) call_reref(c);
+    else call_rouse(c);
+    return r;
+}
+
+static long try_accept_as(Call *c) {
+    if (!polls(c->fd, POLLIN)) return -EAGAIN;
+    return announced(c, SYS_accept4, (long)c->sa, (long)c->salen, c->flags);
+}
+
+long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline, uint32_t life) {
+    Call c = {.attempt = try_accept_as, .fd = fd, .dir = DIR_READ, .flags = flags, .sa = sa, .salen = len, .life = life};
+    return call_run(&c, deadline);
+}
+
+static long try_as(Call *c) {
+    bool reads = c->dir == DIR_READ;
+    if (!polls(c->fd, reads ? POLLIN : POLLOUT)) return -EAGAIN;
+    return announced(c, reads ? SYS_readv : SYS_writev, (long)c->buf, (long)c->n, 0);
+}
+
+long hook_read_other(int fd, const struct iovec *iov, int n) {
+    Call c = {.attempt = try_as, .fd = fd, .dir = DIR_READ, .buf = (void *)iov, .n = (size_t)n};
+    return call_run(&c, GORT_FOREVER);
+}
+
+/* What was read as it is, and slept. It may be a pipe, which can be tried. */
+static long try_nowait(Call *c) {
+    long r = sys6(SYS_preadv2, c->fd, c->buf, c->n, -1, -1, RWF_NOWAIT);
+    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? try_as(c) : r;
+}
+
+long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
+    Call c = {.attempt = try_nowait, .fd = fd, .dir = DIR_READ, .buf = (void *)iov, .n = (size_t)n, .life = life};
+    return call_run(&c, GORT_FOREVER);
+}
+
+/* In pieces that do not wait, for what may wait in the middle of one (a pipe): a signal of the runtime's would wake it
+ * half-way. */
+long hook_write_other(const HookMove *v, bool in_pieces) {
+    struct iovec some[PIECES], *iov = v->msg->msg_iov;
+    size_t n = v->msg->msg_iovlen, all = total(iov, n), done = v->done;
+    Call c = {.attempt = try_as, .fd = v->fd, .dir = DIR_WRITE, .buf = iov, .n = n, .life = v->life};
+    if (is_lost(v)) return (long)done;
+    do {
+        if (done > 0 || in_pieces) {
+            c.buf = some;
+            c.n = pieces_after(iov, n, done, some, in_pieces ? 1 : PIECES);
+            if (in_pieces && some[0].iov_len > PIECE) some[0].iov_len = PIECE;
+        }
+        long r = call_run(&c, GORT_FOREVER);
+        if (r <= 0) return done > 0 ? (long)done : r;
+        done += (size_t)r;
+    } while (done < all);
+    return (long)done;
+}
+
+/* ---- connect ---------------------------------------------------------------------------------- */
+
+enum { NOT_BEGUN, UNDER_WAY, ENDED };
+
+static long connect_once(Call *c) {
+    long flags = sys6(SYS_fcntl, c->fd, F_GETFL, 0, 0, 0, 0);
+    if (flags < 0) return flags;
+    if (!(flags & O_NONBLOCK)) sys6(SYS_fcntl, c->fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
+    long r = sys6(SYS_connect, c->fd, c->sa, c->alen, 0, 0, 0);
+    if (!(flags & O_NONBLOCK)) sys6(SYS_fcntl, c->fd, F_SETFL, flags, 0, 0, 0);
+    return r;
+}
+
+static long try_connect_as(Call *c) {
+    if (c->flags == UNDER_WAY) {
+        int error = 0;
+        socklen_t len = sizeof error;
+        if (!polls(c->fd, POLLOUT)) return -EAGAIN;
+        c->flags = ENDED;
+        long r = sys6(SYS_getsockopt, c->fd, SOL_SOCKET, SO_ERROR, &error, &len, 0);
+        return r < 0 ? r : -error;
+    }
+    long r = connect_once(c);
+    if (r == -EAGAIN) c->pace = true; /* a unix socket whose peer's backlog is full: nothing tells when it is not */
+    else c->flags = r == -EINPROGRESS || r == -EALREADY ? UNDER_WAY : ENDED;
+    return c->flags == UNDER_WAY ? -EAGAIN : r;
+}
+
+/* Its timeout shows as the kernel shows it. */
+long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline, uint32_t life) {
+    Call c = {.attempt = try_connect_as, .fd = fd, .dir = DIR_WRITE, .sa = (struct sockaddr *)sa, .alen = len, .life = life};
+    long r = call_run(&c, deadline);
+    return r != -ETIMEDOUT || c.flags == ENDED ? r : c.flags == UNDER_WAY ? -EINPROGRESS : -EAGAIN;
+}
+
+/* ---- epoll ------------------------------------------------------------------------------------ */
+
+static long try_epoll(Call *c) {
+    long r = sys6(SYS_epoll_pwait, c->fd, c->buf, c->n, 0, NULL, 0);
+    return r == 0 ? -EAGAIN : r;
+}
+
+long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline) {
+    Call c = {.attempt = try_epoll, .fd = fd, .dir = DIR_READ, .buf = events, .n = (size_t)max};
+    long r = call_run(&c, deadline);
+    return r == -ETIMEDOUT ? 0 : r;
+}

@@ -1,0 +1,449 @@
+/*
+ * A runtime begins and ends: gort_main.
+ *
+ * The calling thread only waits. Start: the settings, the signal handlers, the poller, the Ps, the
+ * maker, the monitor; then goroutine 1 is queued and a thread asked for.
+ *
+ * End, when the program's function has returned on goroutine 1:
+ *   1  the world is stopped: no other goroutine runs, and none will
+ *   2  running = 0; goroutine 1 leaves, its thread wakes the caller of gort_main
+ *   3  the monitor and the maker are joined
+ *   4  every thread is told to go (ATTN_EXIT) and woken; those in the pool, in the handler and with
+ *      a locked goroutine go at once. One that is inside a blocking call finds out when it comes
+ *      back, however late: it is not waited for, and its stack stays until then (send_away)
+ *   5  the sections of plain threads that may believe in this runtime are waited for (await_sections)
+ *   6  the waits of goroutines are undone: no object that outlives the runtime leads to a stack of it, and what one of them was
+ *      granted goes to the next (undo_wait). Then what they had begun is brought to its end (undo_work)
+ *   7  step 5 once more, for sections that took a goroutine off an object before step 6 did
+ *   8  what the goroutines left behind, timers, queues, stacks, is taken back
+ *
+ * Plain threads call in at any moment. A section of theirs either sees `running` and takes effect, or does not see it: then
+ * what needs a runtime returns -ENOTCONN, and a goroutine that it would make ready is left to step 8. After step 5 no section is
+ * of the first kind, and after step 7 none knows a G of this runtime.
+ */
+#include "sync/chan.h"
+#include "gc/boehm.h"
+#include "mem/compact_stack.h"
+#include "debug/dump.h"
+#include "api/env.h"
+#include "sched/goexit.h"
+#include "debug/faults.h"
+#include "sched/g.h"
+#include "sync/free_later.h"
+#include "api/hookcalls.h"
+#include "sync/houselock.h"
+#include "sched/inlibc.h"
+#include "sched/schedule.h"
+#include "sched/m.h"
+#include "sched/threadmaker.h"
+#include "sync/mutex.h"
+#include "sched/netpoll.h"
+#include "debug/page.h"
+#include "sched/preempt.h"
+#include "sched/retake.h"
+#include "sched/runq.h"
+#include "base/san.h"
+#include "sched/preferred.h"
+#include "sched/sched.h"
+#include "sync/sema.h"
+#include "sched/sim.h"
+#include "base/sysfault.h"
+#include "mem/split/split.h"
+#include "mem/stack.h"
+#include "sched/sysmon.h"
+#include "debug/top_page.h"
+#include "sched/trace.h"
+#include "sched/wake.h"
+#include "base/warn.h"
+#include "sched/stopworld.h"
+
+#define MAIN_STACK ((size_t)1 << 20)
+#define PATIENCE 2000 /* rounds of 50 us and more in which a thread may answer a signal, or leave libc */
+
+static struct {
+    uint32_t busy; /* atomic: a gort_main is under way */
+    int (*fn)(int, char **);
+    int argc;
+    char **argv;
+    int result;
+    Note done;
+} run;
+
+bool runtime_running(void) { return load_rlx(&sched.running) && !in_forked_child(); }
+bool runtime_busy(void) { return load_acq(&run.busy); } /* pairs with gort_main: process.same was set before (fork.c) */
+
+/* ---- goroutine 1 ------------------------------------------------------------------------------ */
+
+/* The maker: there is no thread for it, nor was there one for any goroutine. The end is that of a main function that returned,
+ * from step 2 on. */
+void main_refused(int error) {
+    lock(&sched.lock, RANK_SCHED);
+    store_seq(&sched.running, 0);
+    unlock(&sched.lock);
+    run.result = error;
+    note_wake(&run.done); /* its sleeper sees the result */
+}
+
+static void main_left(M *m, void *arg) { note_wake(&run.done); }
+
+/* Leaves the section open. */
+static void stop_for_good(void) {
+    M *m = enter();
+    const char *why = unfinished(m);
+    if (why) fatal("main returned %s", why);
+    world_stop(m);
+}
+
+/* What stands in the frame of run.fn, a mutex or a wait group, is waited for by others until they have been stopped, and is looked at
+ * after that (undo_wait). So the last steps of this goroutine leave it as it is: they have this room for themselves. */
+#define LAST_STEPS 8192
+
+static NOINLINE int call_below_room(void) {
+    char room[LAST_STEPS];
+    __asm__ volatile("" ::"r"(room) : "memory");
+    int result = run.fn(run.argc, run.argv);
+    __asm__ volatile("" ::"r"(room) : "memory"); /* no tail call */
+    return result;
+}
+
+static void main_goroutine(void *arg) {
+    run.result = call_below_room();
+    if (in_forked_child()) ends_in_child();
+    values_over(getm()->curg);
+    tsan_release(&run);
+    collect_apart(stop_for_good);
+    M *m = getm();
+    lock(&sched.lock, RANK_SCHED);
+    store_seq(&sched.running, 0);
+    unlock(&sched.lock);
+    m->dying = true;
+    leave_for_good(m, main_left, NULL);
+}
+
+void m_leave_runtime(M *m) {
+    soft_close(m);
+    if (m->p == NULL) return;
+    P *p = m_release_p(m);
+    if (load_rlx(&sched.running) && m->epoch == load_rlx(&sched.epoch)) handoff_p(m, p);
+}
+
+/* ---- start ------------------------------------------------------------------------------------ */
+
+/* In a child that was made while no runtime ran: the threads of its parent are not here. And one may have ended without a word. */
+static void forget_the_gone(M *self) {
+    self->tid = os_gettid();
+    self->clock = os_thread_clock(self->tid);
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (m != self && load_acq(&m->alive) && m->tid != 0 && os_tgkill(m->tid, 0) == -ESRCH) {
+            store_rel(&m->alive, 0);
+            if (m->pseudo && m->pseudo->flags & GF_SYSTEM) sub_rlx(&sched.threads, 1); /* m_is_ours */
+        }
+}
+
+static void count_plain_threads(void) {
+    uint32_t n = 0;
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        n += load_acq(&m->alive) && m->plain && m->pseudo && m != getm() &&
+             !(m->pseudo->flags & GF_SYSTEM);
+    store_rlx(&sched.plain_threads, n);
+}
+
+/* A thread that was left behind ends at any time, and counts itself out of the runtime that it belongs to (thread_main): so the
+ * epoch and the count change together. */
+static void reset_queues(void) {
+    lock(&sched.lock, RANK_SCHED);
+    add_rlx(&sched.epoch, 1);
+    sched.global = (GList){0};
+    sched.spilled = (Spilled){0};
+    sched.idle_ps = NULL;
+    sched.idle_ms = NULL;
+    sched.idle_m_count = sched.m_count = 0;
+    unlock(&sched.lock);
+}
+
+static void reset(void) {
+    int64_t now = os_now();
+    reset_queues();
+    sched.npidle = sched.spinning = sched.stop_waiting = 0;
+    sched.in_syscall = sched.taken = sched.soft_waiting = sched.poll_waiters = 0;
+    sched.main_exited = sched.procs_fixed = 0;
+    store_rlx(&sched.marks, sched.marks + (uint32_t)sched.next_id);
+    sched.next_id = 1; /* 1 is the main goroutine's, whoever starts one first */
+    /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier run. */
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
+    sched.polled_at = sched.coarse = now;
+    sched.poll_until = 0;
+    world_reset();
+}
+
+/* From here on work is taken. Only when all is there: a plain thread may submit at any time. */
+static void open_up(void) {
+    lock(&sched.lock, RANK_SCHED);
+    for (uint32_t i = sched.procs; i-- > 0;) idle_p_put_locked(sched.ps[i]);
+    unlock(&sched.lock);
+}
+
+static int start(M *m) {
+    fork_watch();
+    reset();
+    int r = split_begin();
+    if (r == 0) r = procs_resize(NULL, (uint32_t)settings.procs);
+    if (r < 0) goto ps;
+    retake_start();
+    inlibc_start();
+    hook_begin();
+    mutex_start();
+    if ((r = netpoll_start()) < 0) goto ps;
+    if ((r = preempt_install()) < 0) goto poller;
+    faults_install();
+    if ((r = maker_start()) < 0) goto handlers;
+    if ((r = sysmon_start()) < 0) goto maker;
+    return 0;
+maker:
+    maker_stop();
+handlers:
+    faults_uninstall();
+    preempt_uninstall(false);
+poller:
+    netpoll_stop();
+ps:
+    store_rlx(&sched.procs, 0);
+    return r;
+}
+
+/* ---- end -------------------------------------------------------------------------------------- */
+
+/* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and gort_exit_syscall. Where there is no
+ * barrier, it is the order of seq_cst operations, here and in block_end. */
+static bool in_kernel(M *m) {
+    G *gp = load_rlx(&m->curg);
+    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) || load_rlx(&m->finishing);
+}
+
+/* It runs, or will without anybody's help: it waits for a page, or a debugger holds it. Who sleeps may do so for ever. */
+static bool goes_on(M *m) {
+    char state = os_thread_state(m->tid);
+    return state != 0 && state != 'S';
+}
+
+/* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks it by signal to leave, and
+ * where it stands inside libc, to do so behind it (inlibc.c). A call that it sleeps in may return EINTR, which nobody
+ * sees any more. True: it has yet to answer, or is on its way out and runs. `again`: such a one is asked again, for it may have
+ * jumped or thrown out of libc. Not each time, since it does not get far then, and its patience is counted in signals. One that
+ * sleeps in a callback of libc is waited for as well: it would run on there. */
+static bool on_its_way(M *m, bool again) {
+    G *gp = load_rlx(&m->curg);
+    uint32_t where = load_rlx(&m->finishing);
+    if (where != OUTSIDE) {
+        bool runs = goes_on(m);
+        if (runs && again) os_tgkill(m->tid, settings.preempt_signal);
+        return runs || where == IN_CALLBACK;
+    }
+    if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL) return false;
+    if (tsan_on() && os_thread_state(m->tid) != 'R') return true; /* the interceptor that it sleeps in is not to be left by a handler */
+    if (load_rlx(&m->locks) != 0) return goes_on(m); /* steady (runtime.h): asked behind it */
+    os_tgkill(m->tid, settings.preempt_signal);
+    return true;
+}
+
+static M *next_of_ours(M *m) {
+    while (m && (!load_acq(&m->alive) || m->plain || m->epoch != sched.epoch)) m = m->all;
+    return m;
+}
+
+/*
+ * Tells all threads to go; how many are still on their way.
+ *
+ * One that is in the kernel now is left behind, with its goroutine. It comes back at any time, and first says that it
+ * is back (TAKEN or the status G_SYSCALL is cleared), then looks at EXIT; we set EXIT first and then look whether
+ * it is in there. So it sees EXIT and does nothing but go, or we see that it is back and wait for it. Both sides have a full
+ * barrier between the two, but for gort_exit_syscall, for which ours counts twice.
+ *
+ * *asked: how many of those who are left behind are on their way and waited for while there is patience.
+ */
+static int send_away(int *asked, bool again) {
+    int left = *asked = 0;
+    for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all))
+        if (!(or_seq(&m->attn, ATTN_EXIT) & ATTN_EXIT)) note_wake(&m->note);
+    os_membarrier(); /* where there is none, gort_exit_syscall is block_end */
+    for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all)) {
+        G *gp = load_rlx(&m->curg);
+        m->behind = in_kernel(m) ? gp : NULL;
+        if (m->behind == NULL) left++;
+        else *asked += on_its_way(m, again);
+    }
+    return left;
+}
+
+/* In no section that may know a G of this runtime: of a plain thread, and of one that was left behind. */
+static bool rests(M *m) {
+    return !load_acq(&m->alive) || load_acq(&m->locks) <= load_rlx(&m->rest) || !(load_rlx(&m->attn) & ATTN_SECTION);
+}
+
+/* Every store before it is seen by every section that begins after it, and the other way round. With a kernel that has no membarrier
+ * a moment passes in which each processor, ours too, has written its stores and every thread that was off has passed a barrier. */
+static void barrier_everywhere(void) {
+    if (os_membarrier() != 0) os_nap(GORT_MS);
+}
+
+/*
+ * Waits until every section that is under way now has ended.
+ *
+ *   section                               end of the runtime
+ *   locks++ (or rest = 0)                 running = 0 (or: off the queues)
+ *   compiler barrier                      SECTION into attn of each M; barrier_everywhere
+ *   read running (or the queues)          locks > rest, and SECTION still set: wait
+ *
+ * Each section reads before or after the barrier. Before: its count is seen, and it is waited for. After: it sees what was
+ * stored. SECTION is cleared by leave() (preempt.c), so that a thread which calls in without a pause is not waited for longer.
+ */
+static void await_sections(M *self) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (m != self && load_acq(&m->alive)) or_seq(&m->attn, ATTN_SECTION);
+    barrier_everywhere();
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        while (m != self && !rests(m)) os_nap(20 * GORT_US);
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION);
+}
+
+/* Not one that an earlier runtime has left behind: its thread buries it when it comes back, perhaps this moment. Dead, gone from its M,
+ * the M's record reused, in this order (go_abandon): who sees one of these sees that it is dead. */
+static bool is_ours(G *gp) {
+    M *on = load_acq(&gp->m);
+    bool late = on && load_acq(&on->behind) == gp && on->epoch != sched.epoch;
+    return !late && load_acq(&gp->status) != G_DEAD && !(gp->flags & GF_THREAD);
+}
+
+static void undo_wait(G *gp, void *arg) {
+    if (!is_ours(gp)) return;
+    if (tsan_on() && gp->stack && !(gp->m && gp->m->behind == gp)) tsan_visit(gp->stack->san_fiber);
+    if (chan_waits(gp)) chan_abandon(gp);
+    else sleeper_abandon(gp);
+}
+
+/*
+ * What gp has begun, and will not end, is brought to its end for it: the functions of a wait group or group count as ended, a once is
+ * free, a cancellation goes all the way (goexit.h). Behind undo_wait of all: an object may be gone when the last of its members
+ * has ended. And before any stack is given away, for it may stand on one.
+ *
+ * A goroutine that was left behind is among them: it does not go on in the program, and whoever waits for it does not wait for
+ * a call that takes for ever. Its chain is still: pushes and pops are in sections, and those have been awaited.
+ */
+static void undo_work(G *gp, void *arg) {
+    if (!is_ours(gp)) return;
+    ExitHook *h = gp->stack && gp->stack->blocking ? gp->stack->blocking : gp->spare;
+    for (ExitHook *next; h != NULL; h = next) {
+        next = h->next;
+        if (h->abandon) h->abandon(h);
+    }
+    if (gp->fn == wg_member_run) wg_member_abandon(gp->arg);
+    if (gp->fn == group_member_run) group_member_abandon(gp->arg);
+}
+
+/* One that was left behind and is not back yet is buried by its own thread (left, preempt.c). */
+static void abandon(G *gp, void *arg) {
+    M *m = arg, *on = gp->m;
+    if (!is_ours(gp)) return;
+    bool behind = on && on->behind == gp;
+    add_rlx(&sched.other.ended, 1); /* the next runtime begins with none */
+    if (behind && xchg_seq(&gp->stack->settled, 1) == 0) return;
+    go_abandon(m, gp);
+}
+
+static void take_back(M *m) {
+    each_g(undo_wait, NULL);
+    each_g(undo_work, NULL);
+    house_release_all();
+    await_sections(m);
+    for (uint32_t i = 0; i < sched.procs; i++) {
+        P *p = sched.ps[i];
+        GList list = {0};
+        runq_drain(p, &list);
+        timers_clear(&p->timers);
+        g_flush(p);
+        stack_flush(p);
+        compact_flush(p);
+        alloc_flush(p);
+        store_rlx(&p->m, NULL);
+        p->slice_over = p->look = 0;
+        store_rlx(&p->status, P_DEAD);
+    }
+    each_g(abandon, m);
+    store_rlx(&sched.procs, 0);
+}
+
+static void stop(M *m) {
+    sysmon_stop();
+    maker_stop();
+    int asked;
+    for (int patience = PATIENCE; send_away(&asked, patience % 32 == 0) > 0 || (asked > 0 && patience-- > 0);) {
+        netpoll_break(); /* one may wait there for a timer that is hours away */
+        os_nap(50 * GORT_US);
+    }
+    if (asked > 0)
+        warn_once(WARN_STAYS, "%d goroutines sleep in the kernel and take no signal, or block signal %d: they may run on after "
+                              "the end of the runtime", asked, settings.preempt_signal);
+    tsan_acquire(&sched); /* what goroutines did on threads that have gone */
+    await_sections(m);
+    world_answer_requests(m);
+    netpoll_stop();
+    faults_uninstall();
+    preempt_uninstall(asked > 0);
+    take_back(m);
+}
+
+EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (fn == NULL) return -EINVAL;
+    uint32_t idle = 0;
+    if (!cas_seq(&run.busy, &idle, 1)) return -EBUSY;
+    env_read(); /* before the first system call, which may be one that is made to fail */
+    M *m = getm();
+    if (m == NULL && (m = m_adopt_or_null()) == NULL) {
+        store_seq(&run.busy, 0);
+        return -ENOMEM;
+    }
+    int err = *m->errno_at;
+    collect_begin_run();
+    m->locks++; /* one section, for the locks taken below */
+    forget_the_gone(m);
+    sim_begin();
+    run.fn = fn;
+    run.argc = argc;
+    run.argv = argv;
+    note_clear(&run.done);
+    top_begin_run(); /* before the monitor, which writes there */
+    int r = start(m);
+    if (r == 0) {
+        gort_attr attr = {.stack_size = MAIN_STACK};
+        count_plain_threads();
+        add_seq(&sched.in_syscall, 1); /* goroutine 1 is on its way: no deadlock (deadlock.c) */
+        store_seq(&sched.running, 1);  /* before any P can be taken: a new thread asks for it (m.c) */
+        open_up();
+        tracing_begin_run();
+        sched.main_by = m;
+        r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
+        sched.main_by = NULL;
+        sub_seq(&sched.in_syscall, 1);
+        if (r == 0) {
+            page_begin_run();
+            note_sleep(&run.done);
+            tsan_acquire(&run);
+            r = run.result;
+        } else {
+            store_seq(&sched.running, 0);
+        }
+        stop(m);
+        page_end_run();
+        tracing_end_run();
+    }
+    top_end_run();
+    sim_end();
+    m->locks--;
+    collect_end_run();
+    garbage_collect(); /* timers that went with the runtime */
+    *m->errno_at = err;
+    sysfault_report();
+    store_seq(&run.busy, 0);
+    return r;
+}

@@ -1,0 +1,79 @@
+/*
+ * aarch64: the EINTR repair; arch/again.h tells how. Here are the instructions, in the groups that
+ * bits 28 to 25 make.
+ */
+#include "arch.h"
+#include "arch/eintr_repair.h"
+
+#include <errno.h>
+#include <ucontext.h>
+
+enum { X0 = 0, X8 = 8, XZR = 31 };
+
+static void branch(Insn *i, uintptr_t at, uint32_t w, int low, int bits) {
+    i->target = at + (uint64_t)(sign(field(w, low, bits), bits) * 4);
+}
+
+static void branches_and_system(Insn *i, uintptr_t at, uint32_t w) {
+    unsigned kind = field(w, 21, 4); /* of a jump through a register */
+    if ((w & 0xfc000000) == 0x14000000) { /* b: what stands behind it is reached from elsewhere */
+        branch(i, at, w, 0, 26);
+        i->opaque = true;
+    } else if ((w & 0xff000000) == 0x54000000 || (w & 0x7e000000) == 0x34000000) { /* b.cond, cbz */
+        branch(i, at, w, 5, 19);
+    } else if ((w & 0x7e000000) == 0x36000000) { /* tbz */
+        branch(i, at, w, 5, 14);
+    } else if ((w & 0xffc00000) == 0xd5000000) { /* hints, barriers, mrs */
+        i->writes = 1u << field(w, 0, 5);
+    } else {
+        i->opaque = true; /* bl, blr, ret, svc, brk */
+        i->indirect = (w & 0xfe000000) == 0xd6000000 && (kind == 0 || kind == 8);
+    }
+}
+
+/* Whatever may be written: both of a pair, a base that is moved on, a status. */
+static uint32_t memory_writes(uint32_t w) {
+    return 1u << field(w, 0, 5) | 1u << field(w, 5, 5) | 1u << field(w, 10, 5) | 1u << field(w, 16, 5);
+}
+
+static Insn decode(uintptr_t at) {
+    Insn i = {.length = 4, .copy_of = -1};
+    uint32_t w;
+    memcpy(&w, (void *)at, sizeof w);
+    unsigned group = field(w, 25, 4);
+    if ((w & 0x7fe0ffff) == 0x2a0003e0) { /* mov x0, xm: orr x0, xzr, xm */
+        i.copy_of = (int)field(w, 16, 5);
+        i.narrow = !(w >> 31);
+        i.writes = 1u << X0;
+    } else if ((group & 0xe) == 0xa) {
+        branches_and_system(&i, at, w);
+    } else if ((group & 0x5) == 0x4) {
+        i.writes = memory_writes(w);
+    } else if ((group & 0xe) == 0x8 || (group & 0x7) == 0x5 || (group & 0x7) == 0x7) {
+        i.writes = 1u << field(w, 0, 5); /* processing: immediate, register, vector */
+    } else {
+        i.opaque = true;
+    }
+    return i;
+}
+
+void arch_repair_eintr(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uintptr_t call = mc->pc - 4, v;
+    uint32_t w;
+    Copy c;
+    if ((long)mc->regs[X0] != -EINTR || mc->regs[X8] == SYS_close) return;
+    if (!read_memory(call, &w, sizeof w) || w != 0xd4000001 || !first_argument(call, X0, &c)) return; /* svc #0 */
+    v = c.from == XZR ? 0 : mc->regs[c.from];
+    mc->regs[X0] = c.narrow ? (uint32_t)v : v;
+    mc->pc = call;
+}
+
+void arch_end_call(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uint32_t w;
+    memcpy(&w, (void *)mc->pc, sizeof w);
+    if (w != 0xd4000001) return; /* svc #0 */
+    mc->regs[X0] = (unsigned long)-EINTR;
+    mc->pc += 4;
+}

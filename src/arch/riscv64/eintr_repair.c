@@ -1,0 +1,122 @@
+/*
+ * riscv64: the EINTR repair; arch/again.h tells how. Here are the instructions: of four bytes where
+ * the lowest two bits are 11, of two otherwise.
+ */
+#include "arch.h"
+#include "arch/eintr_repair.h"
+
+#include <errno.h>
+#include <ucontext.h>
+
+enum { RA = 1, T0 = 5, A0 = 10, A7 = 17 };
+
+/* Jumps through a register: rd 0 and ra (or t0, the second link register) is a return. */
+static void jump_register(Insn *i, unsigned rd, unsigned rs) {
+    i->opaque = true;
+    i->indirect = rd == 0 && rs != RA && rs != T0;
+}
+
+static int64_t branch_offset(uint32_t w) {
+    return sign(field(w, 31, 1) << 12 | field(w, 7, 1) << 11 | field(w, 25, 6) << 5 | field(w, 8, 4) << 1, 13);
+}
+static int64_t jal_offset(uint32_t w) {
+    return sign(field(w, 31, 1) << 20 | field(w, 12, 8) << 12 | field(w, 20, 1) << 11 | field(w, 21, 10) << 1, 21);
+}
+
+static void decode4(Insn *i, uintptr_t at, uint32_t w) {
+    unsigned rd = field(w, 7, 5), rs1 = field(w, 15, 5);
+    switch (w & 0x7f) {
+    case 0x63: i->target = at + (uint64_t)branch_offset(w); break;
+    case 0x6f:
+        if (rd == 0) i->target = at + (uint64_t)jal_offset(w);
+        i->opaque = true; /* a call; or what stands behind it is reached from elsewhere */
+        break;
+    case 0x67: jump_register(i, rd, rs1); break;
+    case 0x13:
+        i->writes = 1u << rd;
+        if ((w & 0xfff07fff) == 0x513) i->copy_of = (int)rs1; /* addi a0, rs1, 0 */
+        break;
+    case 0x03: case 0x17: case 0x1b: case 0x2f: case 0x33: case 0x37: case 0x3b: case 0x53:
+        i->writes = 1u << rd;
+        break;
+    case 0x07: case 0x0f: case 0x23: case 0x27: break; /* fl*, fence, s*, fs* */
+    default: i->opaque = true; break;
+    }
+}
+
+static void decode_quadrant1(Insn *i, uintptr_t at, uint32_t w) {
+    switch (field(w, 13, 3)) {
+    case 4: i->writes = 1u << (8 + field(w, 7, 3)); break;
+    case 5: /* c.j */
+        i->target = at + (uint64_t)sign(field(w, 12, 1) << 11 | field(w, 11, 1) << 4 | field(w, 9, 2) << 8 |
+                                        field(w, 8, 1) << 10 | field(w, 7, 1) << 6 | field(w, 6, 1) << 7 |
+                                        field(w, 3, 3) << 1 | field(w, 2, 1) << 5, 12);
+        i->opaque = true;
+        break;
+    case 6: case 7: /* c.beqz, c.bnez */
+        i->target = at + (uint64_t)sign(field(w, 12, 1) << 8 | field(w, 10, 2) << 3 | field(w, 5, 2) << 6 |
+                                        field(w, 3, 2) << 1 | field(w, 2, 1) << 5, 9);
+        break;
+    default: i->writes = 1u << field(w, 7, 5); break;
+    }
+}
+
+static void decode_quadrant2(Insn *i, uint32_t w) {
+    unsigned rd = field(w, 7, 5), rs2 = field(w, 2, 5);
+    bool upper = field(w, 12, 1);
+    switch (field(w, 13, 3)) {
+    case 0: case 2: case 3: i->writes = 1u << rd; break;
+    case 4:
+        if (rs2 == 0) {
+            jump_register(i, upper ? RA : 0, rd); /* c.jr, c.jalr, c.ebreak */
+        } else {
+            i->writes = 1u << rd;
+            if (!upper && rd == A0) i->copy_of = (int)rs2; /* c.mv */
+        }
+        break;
+    default: break; /* c.fldsp and the stores */
+    }
+}
+
+static void decode2(Insn *i, uintptr_t at, uint32_t w) {
+    unsigned op = field(w, 13, 3);
+    if (w == 0) i->opaque = true;
+    else if ((w & 3) == 1) decode_quadrant1(i, at, w);
+    else if ((w & 3) == 2) decode_quadrant2(i, w);
+    else if (op == 0 || op == 2 || op == 3) i->writes = 1u << (8 + field(w, 2, 3));
+    else if (op == 4) i->opaque = true;
+}
+
+static Insn decode(uintptr_t at) {
+    uint16_t half[2];
+    Insn i = {.copy_of = -1};
+    memcpy(half, (void *)at, sizeof half[0]);
+    i.length = (half[0] & 3) == 3 ? 4 : 2;
+    if (i.length == 2) {
+        decode2(&i, at, half[0]);
+    } else {
+        memcpy(half + 1, (void *)(at + 2), sizeof half[1]);
+        decode4(&i, at, half[0] | (uint32_t)half[1] << 16);
+    }
+    return i;
+}
+
+void arch_repair_eintr(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uintptr_t call = mc->__gregs[0] - 4;
+    uint32_t w;
+    Copy c;
+    if ((long)mc->__gregs[A0] != -EINTR || mc->__gregs[A7] == SYS_close) return;
+    if (!read_memory(call, &w, sizeof w) || w != 0x73 || !first_argument(call, A0, &c)) return; /* ecall */
+    mc->__gregs[A0] = c.from == 0 ? 0 : mc->__gregs[c.from];
+    mc->__gregs[0] = call;
+}
+
+void arch_end_call(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uint32_t w;
+    memcpy(&w, (void *)mc->__gregs[0], sizeof w);
+    if (w != 0x73) return; /* ecall */
+    mc->__gregs[A0] = (unsigned long)-EINTR;
+    mc->__gregs[0] += 4;
+}

@@ -1,0 +1,57 @@
+/*
+ * Atomics with the memory order in the name, so that the order is read where it is used.
+ *
+ *   load_rlx / store_rlx     no ordering: counters, hints, fields that a lock orders anyway
+ *   load_acq / store_rel     message passing; the comment names the partner
+ *   fence_full               the Dekker pairs (wake.c); nothing weaker will do there
+ *   fence_after_rmw          the same right behind a read-modify-write of this thread
+ *   xchg_*, cas_*, add_*     read-modify-write
+ */
+#ifndef ATOMIC_H
+#define ATOMIC_H
+
+#include "base/base.h"
+
+#define load_rlx(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define load_acq(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define load_seq(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define store_rlx(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define store_rel(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define store_seq(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+
+#define xchg_acq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
+#define xchg_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
+#define xchg_seq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+
+#define add_rlx(p, v) __atomic_add_fetch((p), (v), __ATOMIC_RELAXED)
+#define add_seq(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
+#define sub_rlx(p, v) __atomic_sub_fetch((p), (v), __ATOMIC_RELAXED)
+#define sub_seq(p, v) __atomic_sub_fetch((p), (v), __ATOMIC_SEQ_CST)
+#define or_acq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQUIRE)
+#define or_seq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
+#define and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
+
+/* Compare and swap; on failure *expect holds what was found. */
+#define cas_acq(p, expect, v)                                                                      \
+    __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define cas_rel(p, expect, v)                                                                      \
+    __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
+#define cas_acq_rel(p, expect, v)                                                                  \
+    __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define cas_seq(p, expect, v)                                                                      \
+    __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+
+#define fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* On x86-64 a read-modify-write is a full fence by itself. Elsewhere it is not: on aarch64 without LSE it is a loop of an exclusive
+ * load and an exclusive store, acquire and release, and a later load may come before that store. */
+#ifdef __x86_64__
+#define fence_after_rmw() fence_compiler()
+#else
+#define fence_after_rmw() fence_full()
+#endif
+#define fence_compiler() __asm__ volatile("" ::: "memory")
+
+/* A counter that one thread at a time writes and anybody reads: no locked instruction. */
+#define bump(p, n) store_rlx((p), load_rlx(p) + (n))
+
+#endif

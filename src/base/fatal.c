@@ -1,0 +1,103 @@
+/*
+ * The end: one line on stderr, the dump, abort().
+ *
+ * fatal() may be called by any thread in any state: holding runtime locks, on g0, in a handler,
+ * with corrupted memory. It takes no lock and allocates nothing. One thread wins and speaks;
+ * others that fail meanwhile wait here for the process to end, so that two reports do not mix. A
+ * thread that fails again while it prints (the dump itself ran into the corruption) aborts at
+ * once: what was printed by then stands.
+ *
+ * In a child (fork.c) the goroutines are the parent's, and so, by vfork, is the word that says who speaks, and libc's lock in abort(): the
+ * line is all there is, and a child that shares the memory exits with status 2.
+ */
+#include "base/fatal.h"
+#include "debug/dump.h"
+#include "os/os.h"
+#include "sched/sched.h"
+#include "mem/split/split.h"
+#include "sched/trace.h"
+
+#include <stdlib.h>
+
+static int speaker; /* atomic: the tid of the thread that reports; 0: nobody */
+
+bool first_to_speak(void) {
+    int nobody = 0;
+    return cas_acq(&speaker, &nobody, os_gettid());
+}
+
+/* Comes back for the first thread only. */
+static void become_speaker(void) {
+    if (first_to_speak()) return;
+    if (load_rlx(&speaker) == os_gettid()) abort();
+    for (;;) os_nap(GORT_SEC);
+}
+
+typedef struct Speech {
+    uintptr_t from; /* where fatal was called */
+    const char *format;
+    va_list ap;
+} Speech;
+
+static bool begins_with(const char *s, const char *word) {
+    while (*word && *s == *word) s++, word++;
+    return *word == 0;
+}
+
+/* Whose fault it is, where a goroutine runs here and the text does not say so: the dump begins with that one, too. */
+static void name_goroutine(Out *o, const char *format) {
+    M *m = getm();
+    G *gp = m && !m->plain ? m->curg : NULL;
+    if (gp && gp->id && !begins_with(format, "goroutine ")) out_fmt(o, " (goroutine %lu)", (unsigned long)gp->id);
+}
+
+/* One line in one write, whatever its length. */
+static void say_line(Speech *s, bool name) {
+    char buf[512];
+    Out o = {.fd = -1, .size = sizeof buf - 1, .buf = buf};
+    out_str(&o, "gort: fatal: ");
+    out_vfmt(&o, s->format, s->ap);
+    if (name) name_goroutine(&o, s->format);
+    buf[o.used++] = '\n';
+    write_all(2, buf, o.used);
+}
+
+static long say(void *arg) {
+    Speech *s = arg;
+    if (in_any_child()) {
+        say_line(s, false);
+        return 0;
+    }
+    become_speaker();
+    say_line(s, true);
+    print_fd(2, "\n");
+    dump_all_from(2, s->from);
+    tracing_fatal();
+    return 0;
+}
+
+static void speak(uintptr_t from, const char *format, va_list ap) {
+    Speech s = {.from = from, .format = format};
+    M *m = getm();
+    bool child = in_any_child(); /* which may have its parent's M */
+    if (m && !child) m->locks++; /* no preemption from here on; never given back */
+    va_copy(s.ap, ap);
+    call_with_room(m, say, &s);
+    va_end(s.ap);
+}
+
+void fatal_report(const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    speak((uintptr_t)__builtin_return_address(0), format, ap);
+    va_end(ap);
+}
+
+NORETURN void fatal(const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    speak((uintptr_t)__builtin_return_address(0), format, ap);
+    va_end(ap);
+    if (!in_forked_child() && in_any_child()) child_exits();
+    abort();
+}

@@ -1,0 +1,32 @@
+/*
+ * The lock order, checked in a debug build: a lock may be taken only while every lock held has the
+ * same or a lower rank (lock.h; locks of one rank, as the channels of a select, are taken in the
+ * order of their addresses, which their room sees to). A lock held over a switch belongs to the M,
+ * like the switch itself. A thread without an M, which is just starting or ending, is not checked.
+ */
+#include "base/lock.h"
+#include "runtime.h"
+
+#ifdef GORT_CHECKED
+void lockrank_take(Lock *l, int rank) {
+    M *m = getm();
+    if (m == NULL) return;
+    if (m->locks == 0) fatal("a lock of rank %d is taken outside of a section", rank);
+    for (uint32_t i = 0; i < m->nheld; i++)
+        if (m->held[i].rank > rank)
+            fatal("a lock of rank %d is taken while one of rank %d is held", rank, m->held[i].rank);
+    if (m->nheld == sizeof m->held / sizeof m->held[0]) return; /* a select over many channels */
+    m->held[m->nheld].lock = l;
+    m->held[m->nheld++].rank = rank;
+}
+
+void lockrank_drop(Lock *l) {
+    M *m = getm();
+    if (m == NULL) return;
+    for (uint32_t i = m->nheld; i-- > 0;) {
+        if (m->held[i].lock != l) continue;
+        m->held[i] = m->held[--m->nheld];
+        return;
+    }
+}
+#endif

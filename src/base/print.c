@@ -1,0 +1,176 @@
+/*
+ * The formatter behind fatal errors, dumps and schedtrace: see print.h for why it exists.
+ *
+ * Everything here is a pure function of its arguments plus write(2) and ppoll(2) as bare system
+ * calls, so it may be called from anywhere: any thread, any lock, a signal handler. Two threads
+ * never share an Out.
+ */
+#include "base/print.h"
+#include "os/os.h"
+#include "base/sysfault.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+/* Waits until fd takes bytes again: descriptors of the program are often O_NONBLOCK. */
+static int wait_writable(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    long r = os_sys(SYS_ppoll, (long)&p, 1, 0, 0, 0, 0);
+    return r < 0 && r != -EINTR ? (int)r : 0;
+}
+
+int write_all(int fd, const char *buf, size_t n) {
+    while (n > 0) {
+        long r = os_write(fd, buf, n);
+        if (r > 0) {
+            buf += r;
+            n -= (size_t)r;
+        } else if (r == -EAGAIN) {
+            int e = wait_writable(fd);
+            if (e < 0) return e;
+        } else if (r != -EINTR) {
+            return r == 0 ? -EIO : (int)r;
+        }
+    }
+    return 0;
+}
+
+static void write_first(Out *o, uint32_t n) {
+    if (!o->failed && write_all(o->fd, o->buf, n) < 0) o->failed = true;
+    memmove(o->buf, o->buf + n, o->used - n);
+    o->used -= n;
+}
+
+void out_flush(Out *o) {
+    if (o->fd >= 0 && o->used > 0) write_first(o, o->used);
+}
+
+/* Text for the pages and profiles, which ordinary goroutines make: malloc is allowed there. */
+static bool enlarge(Out *o) {
+    uint32_t size = o->size ? o->size * 2 : 4096;
+    char *buf = size > o->size && !sysfault_alloc() ? realloc(o->buf, size) : NULL;
+    if (buf == NULL) {
+        o->failed = true;
+        return false;
+    }
+    o->buf = buf;
+    o->size = size;
+    return true;
+}
+
+/* The buffer is full: write the complete lines in it; one line larger than the buffer is torn. */
+static void make_room(Out *o) {
+    uint32_t n = o->used;
+    while (n > 0 && o->buf[n - 1] != '\n') n--;
+    write_first(o, n > 0 ? n : o->used);
+}
+
+void out_bytes(Out *o, const char *s, size_t n) {
+    while (n > 0) {
+        if (o->used == o->size) {
+            if (o->fd >= 0) make_room(o);
+            else if (!o->grows || !enlarge(o)) return;
+        }
+        size_t k = o->size - o->used < n ? o->size - o->used : n;
+        memcpy(o->buf + o->used, s, k);
+        o->used += (uint32_t)k;
+        s += k;
+        n -= k;
+    }
+}
+
+void out_str(Out *o, const char *s) { out_bytes(o, s ? s : "(null)", strlen(s ? s : "(null)")); }
+
+static void out_number(Out *o, uint64_t v, bool negative, unsigned base, int width, char pad) {
+    char text[24];
+    int at = sizeof text;
+    do text[--at] = "0123456789abcdef"[v % base];
+    while ((v /= base) != 0);
+    int length = (int)sizeof text - at + negative;
+    if (negative && pad == '0') out_bytes(o, "-", 1);
+    for (; length < width; length++) out_bytes(o, &pad, 1);
+    if (negative && pad != '0') out_bytes(o, "-", 1);
+    out_bytes(o, text + at, sizeof text - (size_t)at);
+}
+
+void out_u64(Out *o, uint64_t v) { out_number(o, v, false, 10, 0, ' '); }
+
+/* One conversion; s stands after the '%'. Returns where the text goes on. */
+static const char *convert(Out *o, const char *s, va_list *ap) {
+    const char *start = s - 1;
+    char pad = ' ';
+    int width = 0, longs = 0;
+    if (*s == '0') pad = *s++;
+    while (*s >= '0' && *s <= '9') width = width * 10 + (*s++ - '0');
+    while (*s == 'l' || *s == 'z') longs++, s++;
+    switch (*s) {
+    case 'd':
+    case 'i': {
+        int64_t v = longs ? va_arg(*ap, int64_t) : va_arg(*ap, int);
+        out_number(o, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0, 10, width, pad);
+        return s + 1;
+    }
+    case 'u':
+    case 'x': {
+        uint64_t v = longs ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned);
+        out_number(o, v, false, *s == 'u' ? 10 : 16, width, pad);
+        return s + 1;
+    }
+    case 'p':
+        out_bytes(o, "0x", 2);
+        out_number(o, (uint64_t)(uintptr_t)va_arg(*ap, void *), false, 16, width, '0');
+        return s + 1;
+    case 'c': {
+        char c = (char)va_arg(*ap, int);
+        out_bytes(o, &c, 1);
+        return s + 1;
+    }
+    case 's': out_str(o, va_arg(*ap, const char *)); return s + 1;
+    case '%': out_bytes(o, "%", 1); return s + 1;
+    default: /* a mistake in the format: show it, eat no argument */
+        out_bytes(o, start, (size_t)(s - start));
+        return s;
+    }
+}
+
+void out_vfmt(Out *o, const char *format, va_list ap) {
+    va_list args;
+    va_copy(args, ap); /* a va_list parameter is an array on some machines: no address of it */
+    for (const char *s = format; *s;) {
+        const char *plain = s;
+        while (*s && *s != '%') s++;
+        out_bytes(o, plain, (size_t)(s - plain));
+        if (*s == '%') s = convert(o, s + 1, &args);
+    }
+    va_end(args);
+}
+
+void out_fmt(Out *o, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    out_vfmt(o, format, ap);
+    va_end(ap);
+}
+
+int print_fd(int fd, const char *format, ...) {
+    char buf[1024];
+    Out o = OUT(-1, buf);
+    va_list ap;
+    va_start(ap, format);
+    out_vfmt(&o, format, ap);
+    va_end(ap);
+    return write_all(fd, buf, o.used);
+}
+
+size_t print_buf(char *buf, size_t size, const char *format, ...) {
+    if (size == 0) return 0;
+    Out o = {.fd = -1, .size = (uint32_t)(size - 1), .buf = buf};
+    va_list ap;
+    va_start(ap, format);
+    out_vfmt(&o, format, ap);
+    va_end(ap);
+    buf[o.used] = 0;
+    return o.used;
+}

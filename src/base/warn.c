@@ -1,0 +1,27 @@
+/*
+ * What the runtime says when it cannot keep a promise any more.
+ *
+ * Short of descriptors, memory, threads, /proc or a system call, a call fails with its errno, and
+ * the promises that no call makes (preemption, retake, guards, the report of a deadlock) go on by another
+ * way. Where there is none the program is told here, when it first matters, once in the life of
+ * the process for each kind: a program that stands still without a word helps nobody, one that
+ * repeats itself helps nobody either.
+ */
+#include "base/warn.h"
+#include "base/atomic.h"
+#include "base/print.h"
+
+static uint32_t said[WARNINGS]; /* atomic */
+
+void warn_once(int which, const char *format, ...) {
+    char buf[320];
+    Out o = {.fd = -1, .size = sizeof buf - 1, .buf = buf};
+    va_list ap;
+    if (load_rlx(&said[which]) || xchg_seq(&said[which], 1)) return;
+    out_str(&o, "gort: warning: ");
+    va_start(ap, format);
+    out_vfmt(&o, format, ap);
+    va_end(ap);
+    buf[o.used++] = '\n';
+    write_all(2, buf, o.used);
+}

@@ -1,0 +1,24 @@
+/*
+ * A guarantee that is gone, said once on stderr: "gort: warning: ...". See warn.c.
+ */
+#ifndef WARN_H
+#define WARN_H
+
+#include "base/base.h"
+
+enum {
+    WARN_THREADS,  /* no thread to be had */
+    WARN_SIGNAL,   /* no preemption by signal */
+    WARN_RETAKE,   /* no membarrier */
+    WARN_DEADLOCK, /* it is not known which threads there are */
+    WARN_GUARD,    /* a stack without a guard region */
+    WARN_FUTEX,    /* no thread can be woken */
+    WARN_BLIND,    /* it is not known whether a thread computes or sleeps */
+    WARN_STAYS,    /* a goroutine that does not stop with its runtime */
+    WARNINGS
+};
+
+/* Any thread, any lock, in a handler: one write, no lock, nothing allocated. */
+void warn_once(int which, const char *format, ...) PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * Where the CPU time goes, by goroutine and stack.
+ *
+ * Each thread of the runtime gets a timer on its own CPU clock that sends SIGPROF to that very
+ * thread after every 10 ms of work: a thread that sleeps is never disturbed, and a sample stands
+ * for the thread that used the time. The handler walks its own stack, which cannot change
+ * meanwhile, with the unwinder that neither locks nor allocates, and adds it to the table
+ * (profile.c).
+ *
+ * It must not be noticed. The handler runs on the alternate stack with every signal blocked, so a
+ * preemption comes right before or right after it, never inside; it touches nothing of the M, and
+ * a system call that it interrupted is made again, as after a preemption (arch_repair_eintr).
+ *
+ * The handler stays when a profile ends: a signal of a timer that was just deleted may still be on
+ * its way, and by default SIGPROF ends the process. Signals that are not ours go to the handler
+ * the program had. With signal=prof the signal is the scheduler's, and there is no CPU profile.
+ *
+ * Threads come and go: whoever asked for the profile calls cpuprof_refresh() now and then, and a
+ * new thread gets its timer. Timers are process-wide numbers in a table that only this room's
+ * owner (the one that began the profile) touches; a timer of an ended thread never fires.
+ */
+#include "sched/preempt.h"
+#include "debug/profile.h"
+#include "debug/capture.h"
+#include "debug/dump.h"
+#include "base/san.h"
+#include "mem/stack.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define PERIOD (10 * GORT_MS)
+#define TIMERS 4096
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+Profile cpu_profile;
+const ProfileKind cpu_kind = {.count = "samples", .count_unit = "count", .value = "cpu",
+                              .value_unit = "nanoseconds", .label = "goroutine", .period = PERIOD,
+                              .period_of_value = true};
+
+static struct {
+    struct {
+        int tid, timer;
+    } at[TIMERS];
+    int count;
+    char mark; /* its address tells our signals from others' */
+} timers;
+static struct sigaction previous;
+
+/* ---- the handler ----------------------------------------------------------------------------- */
+
+static void record(M *m, void *context, uint64_t count) {
+    Sample s = {.status = G_RUNNING};
+    bool on_g0 = false;
+    s.depth = (uint8_t)capture_context(m, context, s.pcs, PROFILE_DEPTH, &on_g0);
+    if (s.depth == 0) return;
+    G *gp = load_rlx(&m->curg);
+    if (on_g0 || gp == NULL) {
+        memcpy(s.name, "(scheduler)", sizeof "(scheduler)");
+    } else {
+        g_name(gp, s.name);
+        s.entry = g_entry(gp);
+    }
+    profile_add(&cpu_profile, &s, count, (int64_t)count * PERIOD);
+}
+
+static void chain(int signo, siginfo_t *info, void *context) {
+    if (previous.sa_flags & SA_SIGINFO) {
+        if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+        previous.sa_handler(signo);
+    }
+}
+
+/* Any thread, anywhere, on the alternate stack, all signals blocked. */
+static void on_prof(int signo, siginfo_t *info, void *context) {
+    int err = *__errno_location();
+    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &timers.mark) {
+        chain(signo, info, context);
+    } else {
+        M *m = getm();
+        preempt_mend_call(m, context);
+        if (m && !m->plain && profile_enter(&cpu_profile)) {
+            record(m, context, 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
+            profile_leave(&cpu_profile);
+        }
+    }
+    *__errno_location() = err;
+}
+
+static int install(void) {
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART}, now;
+    sa.sa_sigaction = on_prof;
+    sigfillset(&sa.sa_mask);
+    if (settings.preempt_signal == SIGPROF) return -EBUSY;
+    if (sigaction(SIGPROF, NULL, &now) < 0) return -EINVAL;
+    if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_prof) return 0;
+    previous = now;
+    return sigaction(SIGPROF, &sa, NULL) < 0 ? -EINVAL : 0;
+}
+
+/* ---- timers ---------------------------------------------------------------------------------- */
+
+static bool has_timer(int tid) {
+    for (int i = 0; i < timers.count; i++)
+        if (timers.at[i].tid == tid) return true;
+    return false;
+}
+
+static void add_timer(M *m) {
+    struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
+    struct itimerspec every = {.it_interval.tv_nsec = PERIOD, .it_value.tv_nsec = PERIOD};
+    int timer = 0, tid = m->tid;
+    if (timers.count == TIMERS || tid == 0 || has_timer(tid)) return;
+    ev.sigev_value.sival_ptr = &timers.mark;
+    ev.sigev_notify_thread_id = tid;
+    if (os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0) < 0) return; /* it has gone */
+    timers.at[timers.count].tid = tid;
+    timers.at[timers.count++].timer = timer;
+    os_sys(SYS_timer_settime, timer, 0, (long)&every, 0, 0, 0);
+}
+
+void cpuprof_refresh(void) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (load_acq(&m->alive) && !m->plain) add_timer(m);
+}
+
+int cpuprof_begin(void) {
+    int r = profile_begin(&cpu_profile);
+    if (r < 0) return r;
+    if ((r = install()) < 0) {
+        profile_end(&cpu_profile);
+        profile_free(&cpu_profile);
+        return r;
+    }
+    cpuprof_refresh();
+    return 0;
+}
+
+void cpuprof_end(void) {
+    for (int i = 0; i < timers.count; i++) os_sys(SYS_timer_delete, timers.at[i].timer, 0, 0, 0, 0, 0);
+    timers.count = 0;
+    if (load_acq(&cpu_profile.state) == PROFILE_ON) profile_end(&cpu_profile);
+}

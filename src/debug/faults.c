@@ -1,0 +1,103 @@
+/*
+ * Signals that end a program, told in words.
+ *
+ * SIGSEGV at an address in the guard below the running goroutine's stack is a stack overflow: one
+ * line, the dump, then the default action. Of two at once one speaks, and the other waits for the end (fatal.c). Any other goes to the handler the program (or a
+ * sanitizer) had, or to the default. SIGQUIT prints every goroutine and exits with status 2, as Go
+ * does; a child has neither, and takes the default action. SIGPIPE is ignored unless the program has a handler,
+ * by one of ours that does nothing: unlike SIG_IGN it ends with execve, and the programs we start die of a broken pipe as ever.
+ */
+#include "debug/faults.h"
+#include "debug/dump.h"
+#include "base/fatal.h"
+#include "base/print.h"
+#include "base/san.h"
+#include "sched/sched.h"
+#include "mem/stack.h"
+#include "sched/trace.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static struct sigaction before_segv, before_bus, before_quit, before_pipe;
+static bool pipe_changed, quit_changed, on;
+
+static void default_action(int signo) {
+    struct sigaction sa = {.sa_handler = SIG_DFL};
+    sigaction(signo, &sa, NULL); /* returning repeats the fault */
+}
+
+static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) { return stack_guard_hit(s, at) || stack_jumped(s, sp); }
+
+static void on_segv(int signo, siginfo_t *info, void *context) {
+    M *m = getm();
+    G *gp = m && !m->plain ? m->curg : NULL;
+    uintptr_t at = (uintptr_t)info->si_addr;
+    if (gp && gp->stack && info->si_code > 0 && overflowed(gp->stack, at, arch_context_sp(context))) {
+        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)", (unsigned long)gp->id,
+                     (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)at, (unsigned long)arch_context_sp(context));
+        default_action(signo);
+        return;
+    }
+    struct sigaction *old = signo == SIGSEGV ? &before_segv : &before_bus;
+    if (old->sa_flags & SA_SIGINFO) {
+        old->sa_sigaction(signo, info, context);
+    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+        old->sa_handler(signo);
+    } else {
+        default_action(signo);
+        if (!in_any_child()) tracing_fatal();
+    }
+}
+
+/* The goroutines that a child knows are its parent's, as is the trace. */
+static void on_quit(int signo) {
+    if (in_any_child()) {
+        default_action(signo);
+        os_tgkill(os_gettid(), signo); /* when the handler has returned */
+        return;
+    }
+    if (!first_to_speak()) return; /* the process ends with the report that is under way, perhaps of this thread */
+    print_fd(2, "SIGQUIT: quit\n\n");
+    dump_all(2);
+    tracing_fatal();
+    _exit(2);
+}
+
+static void on_pipe(int signo) {}
+
+static void set_quit(void) {
+    struct sigaction sa = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
+    sigfillset(&sa.sa_mask);
+    sigaction_at_once(SIGQUIT, &sa, NULL);
+}
+
+void faults_quit_handler(int want) {
+    if (want && on && quit_changed) set_quit();
+}
+
+void faults_install(void) {
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sa.sa_sigaction = on_segv;
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGSEGV, &sa, &before_segv);
+    sigaction(SIGBUS, &sa, &before_bus);
+    sigaction_at_once(SIGQUIT, NULL, &before_quit);
+    quit_changed = !(before_quit.sa_flags & SA_SIGINFO) && before_quit.sa_handler == SIG_DFL;
+    if (quit_changed) set_quit();
+    sigaction(SIGPIPE, NULL, &before_pipe);
+    pipe_changed = !(before_pipe.sa_flags & SA_SIGINFO) && before_pipe.sa_handler == SIG_DFL;
+    if (pipe_changed) {
+        struct sigaction nothing = {.sa_handler = on_pipe, .sa_flags = SA_ONSTACK | SA_RESTART};
+        sigaction(SIGPIPE, &nothing, NULL);
+    }
+    on = true;
+}
+
+void faults_uninstall(void) {
+    on = false;
+    sigaction(SIGSEGV, &before_segv, NULL);
+    sigaction(SIGBUS, &before_bus, NULL);
+    if (quit_changed) sigaction_at_once(SIGQUIT, &before_quit, NULL);
+    if (pipe_changed) sigaction(SIGPIPE, &before_pipe, NULL);
+}

@@ -1,0 +1,176 @@
+/*
+ * A profile for people: folded stacks (a line each, what flame graph tools and speedscope read)
+ * and the flame graph itself, as SVG without script or outside resources.
+ *
+ *     worker;goroutine_entry;run;parse;scan 42
+ *
+ * The outermost name is the goroutine's, since that is what a program of many goroutines is asked
+ * first. For the graph the stacks are merged into a tree by name; a node's width is its share, its
+ * children stand on it. Ordinary goroutines only: memory is malloc's.
+ */
+#include "debug/profile.h"
+#include "unwind/symbols.h"
+#include "base/sysfault.h"
+
+#include <stdlib.h>
+
+#define WIDTH 12000 /* tenths of a pixel */
+#define ROW 17
+#define NARROW 3    /* what is narrower than this is left out */
+
+static const char *frame_name(const Sample *s, int i) {
+    Named n = symbol_of(i == 0 ? s->pcs[i] : s->pcs[i] - 1);
+    return n.name ? n.name : n.module ? module_name(n.module) : "?";
+}
+
+/* What the width stands for. */
+static uint64_t weight(const ProfileKind *k, const Sample *s) {
+    return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
+}
+
+/* ---- folded ---------------------------------------------------------------------------------- */
+
+static void out_folded(Out *o, const char *s) {
+    for (; *s; s++) {
+        char c = *s == ';' ? ':' : (unsigned char)*s <= ' ' ? '_' : *s;
+        out_bytes(o, &c, 1);
+    }
+}
+
+void folded_write(Out *o, const ProfileKind *k, Profile *f) {
+    for (int n = 0; n < PROFILE_STACKS; n++) {
+        const Sample *s = &f->at[n];
+        if (!load_acq(&s->ready)) continue;
+        out_folded(o, profile_goroutine(s));
+        for (int i = s->depth; i-- > 0;) {
+            out_str(o, ";");
+            out_folded(o, frame_name(s, i));
+        }
+        uint64_t w = k->period_of_value ? load_rlx(&s->count) : weight(k, s);
+        out_fmt(o, " %lu\n", (unsigned long)w);
+    }
+    if (f->lost) out_fmt(o, "(lost) %lu\n", (unsigned long)f->lost);
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+typedef struct Node {
+    const char *name;
+    uint64_t weight;
+    uint32_t child, next; /* 0: none */
+} Node;
+
+typedef struct Tree {
+    Node *at;             /* [0] is the root: everything */
+    uint32_t count, size;
+    uint32_t depth;
+    bool failed;
+} Tree;
+
+static uint32_t new_node(Tree *t, const char *name) {
+    if (t->count == t->size) {
+        uint32_t size = t->size ? t->size * 2 : 1024;
+        Node *at = sysfault_alloc() ? NULL : realloc(t->at, size * sizeof *at);
+        if (at == NULL) {
+            t->failed = true;
+            return 0;
+        }
+        t->at = at;
+        t->size = size;
+    }
+    t->at[t->count] = (Node){.name = name};
+    return t->count++;
+}
+
+static uint32_t child_of(Tree *t, uint32_t node, const char *name) {
+    for (uint32_t c = t->at[node].child; c; c = t->at[c].next)
+        if (strcmp(t->at[c].name, name) == 0) return c;
+    uint32_t c = new_node(t, name);
+    if (c == 0) return 0;
+    t->at[c].next = t->at[node].child;
+    t->at[node].child = c;
+    return c;
+}
+
+static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
+    uint64_t w = weight(k, s);
+    uint32_t node = child_of(t, 0, profile_goroutine(s));
+    t->at[0].weight += w;
+    t->at[node].weight += node ? w : 0;
+    for (int i = s->depth; i-- > 0 && node;) {
+        node = child_of(t, node, frame_name(s, i));
+        if (node) t->at[node].weight += w;
+    }
+    if (s->depth + 2u > t->depth) t->depth = s->depth + 2u;
+}
+
+/* ---- the picture ----------------------------------------------------------------------------- */
+
+static void out_xml(Out *o, const char *s, size_t most) {
+    for (; *s && most > 0; s++, most--) {
+        if (*s == '<') out_str(o, "&lt;");
+        else if (*s == '>') out_str(o, "&gt;");
+        else if (*s == '&') out_str(o, "&amp;");
+        else if (*s == '"') out_str(o, "&quot;");
+        else out_bytes(o, (unsigned char)*s < ' ' ? "?" : s, 1);
+    }
+}
+
+static void out_tenths(Out *o, const char *name, uint64_t v) {
+    out_fmt(o, " %s=\"%lu.%lu\"", name, (unsigned long)(v / 10), (unsigned long)(v % 10));
+}
+
+/* Warm colours, the same for the same name. */
+static void out_colour(Out *o, const char *name) {
+    uint32_t h = 2166136261u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+    out_fmt(o, " fill=\"rgb(%u,%u,%u)\"", 205 + (h & 31), 80 + (h >> 8) % 130, 30 + (h >> 16) % 40);
+}
+
+static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uint32_t level) {
+    const Node *n = &t->at[node];
+    uint32_t y = (t->depth - level) * ROW + ROW;
+    uint64_t share = t->at[0].weight ? n->weight * 1000 / t->at[0].weight : 0;
+    out_str(o, "<g><title>");
+    out_xml(o, n->name, 200);
+    out_fmt(o, " %lu.%lu%%</title><rect", (unsigned long)(share / 10), (unsigned long)(share % 10));
+    out_tenths(o, "x", x);
+    out_tenths(o, "width", w);
+    out_fmt(o, " y=\"%u\" height=\"%d\"", y, ROW - 1);
+    out_colour(o, n->name);
+    out_str(o, "/>");
+    if (w > 300) {
+        out_str(o, "<text");
+        out_tenths(o, "x", x + 30);
+        out_fmt(o, " y=\"%u\">", y + ROW - 5);
+        out_xml(o, n->name, w / 72);
+        out_str(o, "</text>");
+    }
+    out_str(o, "</g>\n");
+}
+
+static void draw(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uint32_t level) {
+    draw_box(o, t, node, x, w, level);
+    for (uint32_t c = t->at[node].child; c; c = t->at[c].next) {
+        uint64_t part = t->at[node].weight ? w * t->at[c].weight / t->at[node].weight : 0;
+        if (part >= NARROW) draw(o, t, c, x, part, level + 1);
+        x += part;
+    }
+}
+
+void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
+    Tree t = {.depth = 2};
+    new_node(&t, "all");
+    for (int n = 0; n < PROFILE_STACKS && !t.failed; n++)
+        if (load_acq(&f->at[n].ready)) plant(&t, k, &f->at[n]);
+    if (t.failed) {
+        o->failed = true;
+    } else {
+        out_fmt(o, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
+                   "font-family=\"monospace\" font-size=\"11\">\n<text x=\"4\" y=\"13\">%s</text>\n",
+                WIDTH / 10, (t.depth + 3) * ROW, title);
+        draw(o, &t, 0, 0, WIDTH, 0);
+        out_str(o, "</svg>\n");
+    }
+    free(t.at);
+}

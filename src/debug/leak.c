@@ -1,0 +1,118 @@
+/*
+ * Leaks: goroutines that wait for something that never comes.
+ *
+ * A program that leaks goroutines leaks them at one or two places, thousands at each, so the report
+ * is by place: what they wait for, the call that started them and the function it started. Who
+ * has been blocked for how long is in the G (`since`, coarse: a few ms); nothing is recorded on
+ * the way and nothing costs anything before a report is made.
+ *
+ *     gort: leak: 53 goroutines blocked for more than 10m
+ *           50  chan receive, 12m to 14m: created by program+0x31 (app) with waiter
+ *            3  IO wait, 11m: created by accept_loop+0x54 (app) with serve
+ *
+ * The monitor makes one per period of GORT_DEBUG=leak=N, in its own static table, since it must not
+ * allocate; /leaks makes one on request. As with a dump, goroutines run on meanwhile and what is
+ * read may be a moment old. A table that is full counts the rest without their place.
+ */
+#include "debug/leak.h"
+#include "debug/dump.h"
+#include "sched/g.h"
+#include "unwind/symbols.h"
+
+static LeakSite *site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t reason) {
+    uint64_t hash = (created_at ^ entry * 31 ^ reason) * 0x9E3779B97F4A7C15ULL;
+    uint32_t i = (uint32_t)(hash >> 40) & (LEAK_SITES - 1);
+    for (;; i = (i + 1) & (LEAK_SITES - 1)) {
+        LeakSite *s = &l->at[i];
+        if (s->count == 0) {
+            if (l->used == LEAK_SITES * 3 / 4) return NULL;
+            l->used++;
+            *s = (LeakSite){.created_at = created_at, .entry = entry, .reason = reason, .youngest = INT64_MAX};
+            return s;
+        }
+        if (s->created_at == created_at && s->entry == entry && s->reason == reason) return s;
+    }
+}
+
+static void collect(G *gp, void *arg) {
+    Leaks *l = arg;
+    if (load_acq(&gp->status) != G_WAITING || load_rlx(&gp->id) == 0) return;
+    if (gp->flags & (GF_SYSTEM | GF_THREAD)) return;
+    uint8_t reason = gp->reason;
+    int64_t blocked = l->now - load_rlx(&gp->since);
+    if (blocked < l->age) return;
+    l->total++;
+    LeakSite *s = site(l, gp->created_at, g_entry(gp), reason);
+    if (s == NULL) {
+        l->rest++;
+        return;
+    }
+    s->count++;
+    if (blocked < s->youngest) s->youngest = blocked;
+    if (blocked > s->oldest) s->oldest = blocked;
+}
+
+static void print_span(Out *o, int64_t ns) {
+    int64_t ms = ns < 0 ? 0 : ns / GORT_MS;
+    if (ms < 1000) out_fmt(o, "%ldms", (long)ms);
+    else if (ms < 60 * 1000) out_fmt(o, "%lds", (long)(ms / 1000));
+    else out_fmt(o, "%ldm", (long)(ms / 60000));
+}
+
+static void print_site(Out *o, const LeakSite *s) {
+    out_fmt(o, "  %6lu  %s, ", (unsigned long)s->count, reason_text(s->reason));
+    print_span(o, s->youngest);
+    if (s->oldest - s->youngest >= GORT_MS) {
+        out_str(o, " to ");
+        print_span(o, s->oldest);
+    }
+    Named entry = symbol_of(s->entry);
+    out_str(o, ": created by ");
+    symbol_print(o, s->created_at - 1);
+    if (entry.name) out_fmt(o, " with %s", entry.name);
+    out_str(o, "\n");
+}
+
+/* The largest first; a printed one is taken out of the table. */
+static void print_sites(Leaks *l, Out *o) {
+    for (uint32_t n = 0; n < l->used; n++) {
+        LeakSite *most = &l->at[0];
+        for (int i = 1; i < LEAK_SITES; i++)
+            if (l->at[i].count > most->count) most = &l->at[i];
+        print_site(o, most);
+        most->count = 0;
+    }
+}
+
+uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
+    memset(l, 0, sizeof *l);
+    l->now = now;
+    l->age = age;
+    each_g(collect, l);
+    if (l->total == 0) return 0;
+    out_fmt(o, "gort: leak: %lu goroutine%s blocked for more than ", (unsigned long)l->total,
+            l->total == 1 ? "" : "s");
+    print_span(o, age);
+    out_str(o, "\n");
+    print_sites(l, o);
+    if (l->rest) out_fmt(o, "  %6lu  elsewhere\n", (unsigned long)l->rest);
+    return l->total;
+}
+
+/* ---- the monitor ----------------------------------------------------------------------------- */
+
+static Leaks periodic; /* the monitor's alone */
+static int64_t reported;
+
+void leak_begin(int64_t now) { reported = now; }
+
+int64_t leak_due(void) { return settings.leak ? time_after(reported, settings.leak * GORT_MS) : GORT_FOREVER; }
+
+void leak_look(int64_t now) {
+    if (likely(settings.leak == 0) || now < leak_due()) return;
+    char buf[2048];
+    Out o = OUT(2, buf);
+    reported = now;
+    leak_report(&periodic, &o, now, settings.leak * GORT_MS);
+    out_flush(&o);
+}

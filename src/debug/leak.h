@@ -1,0 +1,35 @@
+/*
+ * Goroutines that have been blocked for long, by where they were started (leak.c).
+ */
+#ifndef LEAK_H
+#define LEAK_H
+
+#include "base/print.h"
+#include "runtime.h"
+
+#define LEAK_SITES 512 /* different places; a power of two */
+
+typedef struct LeakSite {
+    uintptr_t created_at, entry; /* created_at 0 and entry 0: free */
+    uint64_t count;
+    int64_t youngest, oldest;    /* ns blocked */
+    uint8_t reason;
+} LeakSite;
+
+typedef struct Leaks {
+    LeakSite at[LEAK_SITES];
+    uint32_t used;
+    uint64_t total, rest;        /* rest: found no place */
+    int64_t now, age;
+} Leaks;
+
+/* Fills l with the goroutines blocked for `age` ns or more at `now`, and prints them, the largest
+ * group first. How many there are. Takes no lock, allocates nothing. */
+uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age);
+
+/* The monitor: reports on stderr once per GORT_DEBUG=leak period, where there is something. */
+void leak_look(int64_t now);
+void leak_begin(int64_t now);
+int64_t leak_due(void); /* when the next report is; GORT_FOREVER: never */
+
+#endif

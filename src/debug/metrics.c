@@ -1,0 +1,106 @@
+/*
+ * /metrics: gort_stats in Prometheus' text format, so that Grafana and its kin just work.
+ *
+ * Names follow Prometheus' habits: a prefix, base units, `_total` on what only grows. Besides the
+ * figures of gort_stats there are the run queue of each P and the goroutines by status.
+ */
+#include "debug/dump.h"
+#include "sched/g.h"
+#include "debug/page.h"
+#include "sched/sched.h"
+#include "debug/stats.h"
+
+static void head(Out *o, const char *name, const char *type, const char *help) {
+    out_fmt(o, "# HELP gort_%s %s\n# TYPE gort_%s %s\n", name, help, name, type);
+}
+
+static void figure(Out *o, const char *name, const char *type, const char *help, uint64_t v) {
+    head(o, name, type, help);
+    out_fmt(o, "gort_%s %lu\n", name, (unsigned long)v);
+}
+
+static void out_stats(Out *o) {
+    gort_stats s;
+    gort_stats_read(&s);
+#define GAUGE(name, field, help) figure(o, name, "gauge", help, s.field)
+#define COUNTER(name, field, help) figure(o, name "_total", "counter", help, s.field)
+    GAUGE("goroutines", goroutines, "Goroutines that exist.");
+    COUNTER("goroutines_created", goroutines_created, "Goroutines started.");
+    GAUGE("maxprocs", maxprocs, "Ps in use.");
+    GAUGE("idle_procs", idle_procs, "Ps without a thread.");
+    GAUGE("threads", threads, "Threads of the runtime that are alive.");
+    GAUGE("idle_threads", idle_threads, "Threads asleep in the pool.");
+    GAUGE("spinning_threads", spinning_threads, "Threads that search for work.");
+    GAUGE("global_queue", global_queue, "Goroutines in the global run queue.");
+    GAUGE("local_queues", local_queues, "Goroutines in the run queues of all Ps.");
+    COUNTER("switches", switches, "Times a goroutine was put on a P.");
+    COUNTER("steals", steals, "Steals that succeeded.");
+    COUNTER("stolen", stolen, "Goroutines moved by steals.");
+    COUNTER("global_gets", global_gets, "Goroutines taken from the global queue.");
+    COUNTER("overflows", overflows, "Times a local queue overflowed.");
+    COUNTER("handoffs", handoffs, "Ps taken from a thread in a blocking call.");
+    COUNTER("retakes", retakes, "Ps taken from a thread in a call nobody announced.");
+    COUNTER("preempt_requests", preempt_requests, "Goroutines asked to yield.");
+    COUNTER("preemptions", preemptions, "Preemptions carried out.");
+    GAUGE("timers", timers, "Armed timers, sleepers and deadlines included.");
+    COUNTER("netpoll_wakeups", netpoll_wakeups, "Goroutines made ready by the poller.");
+    COUNTER("syscalls_blocking", syscalls_blocking, "Blocking calls that handed their P off.");
+    COUNTER("threads_created", threads_created, "Threads started.");
+    GAUGE("stack_reserved_bytes", stack_bytes_reserved, "Address space reserved for stacks.");
+    GAUGE("stack_cached_bytes", stack_bytes_cached, "Memory of stacks kept for reuse.");
+    COUNTER("allocs", allocs, "Small objects given out, those of the runtime included.");
+    COUNTER("frees", frees, "Small objects taken back.");
+    COUNTER("forced_collections", forced_collections, "Collections asked for by the monitor.");
+    COUNTER("descriptors_remade", descriptors_remade, "Times the program closed the runtime's descriptors.");
+    GAUGE("alloc_used_bytes", alloc_bytes_used, "Memory of spans that hold small objects.");
+    GAUGE("alloc_cached_bytes", alloc_bytes_cached, "Memory of free spans kept for reuse.");
+#undef GAUGE
+#undef COUNTER
+    figure(o, "calls_roused_total", "counter", "Signals to threads that slept in a call of the hook's made as it is.", load_rlx(&sched.roused));
+    figure(o, "libc_traps_total", "counter", "Calls of libc whose return a stopping world or the end of a runtime waited for.", load_rlx(&sched.trapped));
+    figure(o, "timers_tended_total", "counter", "Looks at the timers of Ps for which no thread could be made.", load_rlx(&sched.tended));
+    figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.", load_rlx(&sched.poll_waiters));
+}
+
+static void out_queues(Out *o) {
+    head(o, "run_queue_length", "gauge", "Goroutines in the run queue of a P, its LIFO slot included.");
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+        P *p = load_acq(&sched.ps[i]);
+        if (p == NULL) break;
+        out_fmt(o, "gort_run_queue_length{p=\"%u\"} %u\n", i, p_queue(p) + (load_rlx(&p->runnext) != NULL));
+    }
+}
+
+typedef struct ByStatus {
+    uint64_t status[8], reason[WAIT_REASONS];
+} ByStatus;
+
+static void add_status(G *gp, void *arg) {
+    ByStatus *n = arg;
+    uint32_t status = load_acq(&gp->status);
+    if (load_rlx(&gp->id) == 0 || status == G_IDLE || status == G_DEAD) return;
+    if (status == G_WAITING) n->reason[gp->reason < WAIT_REASONS ? gp->reason : 0]++;
+    else if (status < 8) n->status[status]++;
+}
+
+static void out_by_status(Out *o) {
+    static const int plain[] = {G_RUNNABLE, G_RUNNING, G_SYSCALL};
+    ByStatus n = {{0}, {0}};
+    each_g(add_status, &n);
+    n.status[G_SYSCALL] += n.reason[WAIT_SYSCALL]; /* one word for both */
+    n.reason[WAIT_SYSCALL] = 0;
+    head(o, "goroutines_by_status", "gauge", "Goroutines by what they do or wait for.");
+    for (size_t i = 0; i < count_of(plain); i++)
+        out_fmt(o, "gort_goroutines_by_status{status=\"%s\"} %lu\n", status_text((uint32_t)plain[i], 0),
+                (unsigned long)n.status[plain[i]]);
+    for (int i = 0; i < WAIT_REASONS; i++)
+        if (n.reason[i])
+            out_fmt(o, "gort_goroutines_by_status{status=\"%s\"} %lu\n", reason_text(i),
+                    (unsigned long)n.reason[i]);
+}
+
+void page_metrics(Out *o) {
+    out_stats(o);
+    out_queues(o);
+    out_by_status(o);
+}

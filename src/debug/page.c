@@ -1,0 +1,570 @@
+/*
+ * The live page: gort_debug_listen, GORT_HTTP.
+ *
+ * It is served by goroutines of the program itself, so it needs no thread, and it shows itself
+ * too. One goroutine accepts, one serves each connection (64 at most).
+ *
+ *   /                        the page (web/page.html)
+ *   /events                  server-sent events: the house as JSON, four times a second
+ *   /goroutines              the dump; ?format=json a list, ?id=N one with its frames
+ *   /leaks?minutes=N         goroutines blocked for longer, by where they were started
+ *   /metrics                 Prometheus' text format
+ *   /trace?seconds=N         an execution trace
+ *   /debug/pprof/profile?seconds=N  CPU time by goroutine and stack
+ *   /debug/pprof/block?seconds=N    where goroutines waited for each other, and how long
+ *   /debug/pprof/mutex?seconds=N    who unlocked what others waited for
+ *   /debug/pprof/goroutine   stacks of all goroutines; ?debug=1: as text
+ *   /debug/pprof/created     all goroutines by where they were started
+ *                            each in pprof's format; &format=folded: folded stacks, =svg: flame graph
+ *
+ * Who may look. On a loopback address or a unix socket anybody who can connect, but not a page of another site, which can make
+ * a browser connect here: by a name of its own that it points to this address (its Host header gives it away: it has to be
+ * this listener's, with the port), or by a plain link or picture (Sec-Fetch-Site and Origin say where it comes from). A browser
+ * too old to say so could still be made to start what costs something: a trace, a profile. These need
+ * proof: a header that says that the page itself asks, or the token. Elsewhere the token is needed for all of it. It comes from
+ * GORT_HTTP_TOKEN or is drawn at random, and is printed with the address. Only GET and HEAD are served, nothing can be
+ * changed, and what is not understood gets a 4xx.
+ *
+ * What costs something ends with its client, who is listened to meanwhile, and a trace when it has TRACE_MOST.
+ *
+ * Descriptors are kept in a table so that the end of the runtime can close them: their goroutines
+ * do not run any more by then. Each comes into the table in the section in which it is made, and goes in the section
+ * in which it is closed: the end finds all of them, and none that is somebody else's by now. The trace likewise, with its file. What they had
+ * allocated is lost.
+ */
+#include "debug/page.h"
+#include "sync/houselock.h"
+#include "debug/blockprof.h"
+#include "debug/dump.h"
+#include "api/env.h"
+#include "sched/g.h"
+#include "io/fdcall.h"
+#include "debug/leak.h"
+#include "debug/profile.h"
+#include "sched/sched.h"
+#include "mem/stack.h"
+#include "base/sysfault.h"
+#include "sched/trace.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CONNECTIONS 64
+#define LISTENERS 8
+#define TICK (250 * GORT_MS)
+#define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
+
+typedef struct Listener {
+    int fd;
+    bool open;      /* the token is needed for what costs something only */
+    char local[300]; /* as gort_local_addr has it */
+    char token[128];
+} Listener;
+
+static struct {
+    Listener listeners[LISTENERS];
+    uint32_t nlisteners;       /* atomic */
+    int connections[CONNECTIONS]; /* atomic: fd + 1; 0: free */
+    int accepted[LISTENERS];   /* the listener's goroutine only: likewise, on its way to a place there */
+    int files[CONNECTIONS];    /* the connection's goroutine only: likewise, of the trace that it sends */
+    uint32_t traces;           /* atomic: the trace that is running is ours */
+} page;
+
+typedef struct Connection {
+    int fd, place;
+    Listener *from;
+} Connection;
+
+/* ---- who may look ---------------------------------------------------------------------------- */
+
+static bool same_secret(const char *a, const char *b) {
+    size_t n = strlen(b);
+    unsigned char diff = (unsigned char)(strlen(a) != n);
+    for (size_t i = 0; i < n && a[i]; i++) diff |= (unsigned char)(a[i] ^ b[i]);
+    return diff == 0; /* in the same time wherever they differ */
+}
+
+/* "name:port"; a port of 80 may be left out. */
+static bool is_host(const char *host, const char *name, const char *port) {
+    size_t n = strlen(name);
+    if (strncmp(host, name, n) != 0) return false;
+    return (host[n] == ':' && strcmp(host + n + 1, port) == 0) || (host[n] == 0 && strcmp(port, "80") == 0);
+}
+
+/* The browser means this listener. No browser comes by a unix socket; and one that comes sends a Host. */
+static bool means_this(const Listener *l, const char *host) {
+    const char *port = strrchr(l->local, ':');
+    if (host[0] == 0 || strncmp(l->local, "unix:", 5) == 0) return true;
+    if (port == NULL) return false;
+    port++;
+    return strcmp(host, l->local) == 0 || is_host(host, "localhost", port) || is_host(host, "127.0.0.1", port) || is_host(host, "[::1]", port);
+}
+
+static bool has_token(const Listener *l, const Request *r) {
+    char token[128];
+    if (r->token[0] && same_secret(r->token, l->token)) return true;
+    return http_param(r, "token", token, sizeof token) && same_secret(token, l->token);
+}
+
+static bool same_origin(const Request *r) {
+    return strncmp(r->origin, "http://", 7) == 0 && r->host[0] && strcmp(r->origin + 7, r->host) == 0;
+}
+
+/* A page of another site asks. Its link to our page is a link like any other. */
+static bool is_foreign(const Request *r) {
+    bool site = r->site[0] && strcmp(r->site, "same-origin") != 0 && strcmp(r->site, "none") != 0;
+    return (site && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
+}
+
+/* The page itself asks, or whoever sits before the browser. */
+static bool is_own(const Request *r) {
+    return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0 : same_origin(r);
+}
+
+/* 0, or the status to refuse with. */
+static int refuse(const Listener *l, const Request *r, bool costs) {
+    if (has_token(l, r)) return 0;
+    if (!l->open) return 401;
+    if (!means_this(l, r->host) || is_foreign(r)) return 403;
+    return costs && !is_own(r) ? 401 : 0;
+}
+
+/* 0, or -errno: what was given does not fit. */
+static int draw_token(char *to, size_t size) {
+    const char *given = env_get("GORT_HTTP_TOKEN");
+    unsigned char bytes[16];
+    size_t got = 0, n = given ? strlen(given) : 0;
+    if (n >= size) {
+        print_fd(2, "gort: GORT_HTTP_TOKEN is longer than %d bytes\n", (int)size - 1);
+        return -EINVAL;
+    }
+    if (n > 0) {
+        memcpy(to, given, n + 1);
+        return 0;
+    }
+    while (got < sizeof bytes) {
+        long r = os_sys(SYS_getrandom, (long)(bytes + got), (long)(sizeof bytes - got), 0, 0, 0, 0);
+        if (r < 0 && r != -EINTR) fatal("no random numbers for the live page's token: error %d", (int)-r);
+        if (r > 0) got += (size_t)r;
+    }
+    for (int i = 0; i < 16; i++) print_buf(to + 2 * i, size - 2 * (size_t)i, "%02x", bytes[i]);
+    return 0;
+}
+
+/* ---- what is served -------------------------------------------------------------------------- */
+
+typedef void fill_fn(Out *o);
+
+static void answer_filled(int fd, const Request *r, const char *type, fill_fn *fill) {
+    Out o = OUT_GROWING;
+    fill(&o);
+    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else http_answer(fd, r, 200, type, o.buf, o.used);
+    free(o.buf);
+}
+
+static void serve_page(int fd, const Request *r) {
+    http_answer(fd, r, 200, "text/html; charset=utf-8", page_html, (size_t)(page_html_end - page_html));
+}
+
+/* Goroutines are counted seldom enough that counting costs a quarter of a percent of a CPU. */
+static void serve_events(int fd, const Request *r) {
+    int64_t next_full = 0;
+    int e = http_begin(fd, "text/event-stream", "X-Accel-Buffering: no\r\n");
+    while (e == 0 && !r->head) {
+        Out o = OUT_GROWING;
+        int64_t start = gort_now();
+        bool full = start >= next_full;
+        out_str(&o, "data: ");
+        page_snapshot(&o, full);
+        out_str(&o, "\n\n");
+        int64_t end = gort_now();
+        if (full) next_full = end + (end - start) * 400;
+        e = o.failed ? -ENOMEM : http_send(fd, o.buf, o.used);
+        free(o.buf);
+        if (e == 0) gort_sleep(TICK);
+    }
+}
+
+typedef struct Find {
+    uint64_t id;
+    Out *out;
+    bool found;
+} Find;
+
+static void dump_if(G *gp, void *arg) {
+    Find *f = arg;
+    if (gp->id != f->id || load_acq(&gp->status) == G_DEAD) return;
+    dump_g(f->out, gp, NULL);
+    f->found = true;
+}
+
+static void serve_goroutines(int fd, const Request *r) {
+    Out o = OUT_GROWING;
+    char format[16] = "";
+    Find f = {.id = http_number(r, "id", 0), .out = &o, .found = true};
+    http_param(r, "format", format, sizeof format);
+    if (f.id) {
+        f.found = false;
+        each_g(dump_if, &f);
+    } else if (r->wants_json || strcmp(format, "json") == 0) {
+        page_goroutines_json(&o, r);
+        http_answer(fd, r, 200, "application/json", o.buf, o.used);
+        free(o.buf);
+        return;
+    } else {
+        dump_to(&o);
+    }
+    if (!f.found) http_answer(fd, r, 404, "text/plain", "no such goroutine\n", 18);
+    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf ? o.buf : "", o.used);
+    free(o.buf);
+}
+
+static void serve_leaks(int fd, const Request *r) {
+    uint64_t set = (uint64_t)settings.leak * GORT_MS, minutes = http_number(r, "minutes", UINT64_MAX);
+    int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC : set ? set : 10ULL * 60 * GORT_SEC);
+    Out o = OUT_GROWING;
+    Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
+    if (l && leak_report(l, &o, gort_now(), age) == 0) out_str(&o, "no goroutine has been blocked for so long\n");
+    if (l == NULL || o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf, o.used);
+    free(l);
+    free(o.buf);
+}
+
+/* Waits, and listens: false, the client has gone before. What it sends is of no interest. */
+static bool stays(int fd, int64_t until) {
+    for (;;) {
+        char buf[64];
+        ssize_t r = gort_read_until(fd, buf, sizeof buf, until);
+        if (r == -ETIMEDOUT) return true;
+        if (r <= 0) return false;
+        if (gort_now() >= until) return true;
+    }
+}
+
+/* A profile that has ended, in the form that was asked for. */
+static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f, int64_t duration) {
+    Out o = OUT_GROWING;
+    char format[16] = "";
+    const char *type = "application/octet-stream";
+    http_param(r, "format", format, sizeof format);
+    if (strcmp(format, "folded") == 0) {
+        type = "text/plain; charset=utf-8";
+        folded_write(&o, k, f);
+    } else if (strcmp(format, "svg") == 0) {
+        type = "image/svg+xml";
+        flame_write(&o, k, f, k->value ? k->value : k->count);
+    } else {
+        pprof_write(&o, k, f, duration);
+    }
+    profile_free(f);
+    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else http_answer(fd, r, 200, type, o.buf ? o.buf : "", o.used);
+    free(o.buf);
+}
+
+static void answer_goroutines(int fd, const Request *r, bool creators) {
+    Profile f = {0};
+    if (profile_goroutines(&f, creators) < 0) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    else answer_profile(fd, r, &goroutine_kind, &f, 0);
+}
+
+static void serve_pprof_goroutine(int fd, const Request *r) {
+    if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
+    else answer_goroutines(fd, r, false);
+}
+
+static void serve_created(int fd, const Request *r) { answer_goroutines(fd, r, true); }
+
+/* The number of seconds; 0: it was refused. */
+static int64_t profile_seconds(int fd, const Request *r) {
+    uint64_t seconds = http_number(r, "seconds", 10);
+    if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
+    http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
+    return 0;
+}
+
+static void serve_cpu(int fd, const Request *r) {
+    int64_t seconds = profile_seconds(fd, r), start = gort_now(), end = start + seconds * GORT_SEC;
+    if (seconds == 0) return;
+    int e = cpuprof_begin();
+    if (e < 0) {
+        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        return;
+    }
+    bool there = true;
+    while (there && gort_now() < end) {
+        there = stays(fd, time_after(gort_now(), 25 * GORT_MS));
+        cpuprof_refresh();
+    }
+    cpuprof_end();
+    if (there) answer_profile(fd, r, &cpu_kind, &cpu_profile, gort_now() - start);
+    else profile_free(&cpu_profile);
+}
+
+static void serve_contention(int fd, const Request *r, Profile *f) {
+    int64_t seconds = profile_seconds(fd, r), start = gort_now();
+    if (seconds == 0) return;
+    int e = blockprof_begin(f);
+    if (e < 0) {
+        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        return;
+    }
+    bool there = stays(fd, start + seconds * GORT_SEC);
+    blockprof_end(f);
+    if (there) answer_profile(fd, r, &contention_kind, f, gort_now() - start);
+    else profile_free(f);
+}
+
+static void serve_block(int fd, const Request *r) { serve_contention(fd, r, &block_profile); }
+static void serve_mutex(int fd, const Request *r) { serve_contention(fd, r, &mutex_profile); }
+
+static void send_file(int to, int fd) {
+    char buf[16384];
+    off_t at = 0;
+    for (ssize_t n; (n = pread(fd, buf, sizeof buf, at)) > 0; at += n)
+        if (http_send(to, buf, (size_t)n) < 0) return;
+}
+
+/* The entry that belongs to a connection. */
+static int *file_of(int fd) {
+    int i = 0;
+    while (load_rlx(&page.connections[i]) != fd + 1) i++;
+    return &page.files[i];
+}
+
+/* 0: a trace is running, and *entry is its file. */
+static int begin_trace(int *entry) {
+    M *m = enter();
+    /* Bare system calls: TSan would believe that it knows these numbers (close_number, netpoll.c). */
+    int file = (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
+    int mine = (int)os_sys(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+    int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
+    if (e == 0) {
+        *entry = mine + 1;
+        store_seq(&page.traces, 1);
+    } else {
+        if (file >= 0) os_sys(SYS_close, file, 0, 0, 0, 0, 0);
+        if (mine >= 0) os_sys(SYS_close, mine, 0, 0, 0, 0, 0);
+    }
+    leave(m);
+    return e;
+}
+
+/* The client's goroutine, or the end of the runtime: one of them. */
+static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
+
+static void close_in_table(int *entry) {
+    M *m = enter();
+    int fd = load_rlx(entry) - 1;
+    store_rel(entry, 0);
+    m->pins++; /* closed here and now (close.c) */
+    if (fd >= 0) gort_close(fd);
+    m->pins--;
+    leave(m);
+}
+
+/* False: the client has gone. */
+static bool record(int fd, int64_t until) {
+    bool there = true;
+    while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
+        int64_t next = time_after(gort_now(), 25 * GORT_MS);
+        there = stays(fd, next < until ? next : until);
+    }
+    return there;
+}
+
+static void serve_trace(int fd, const Request *r) {
+    uint64_t seconds = http_number(r, "seconds", 1);
+    if (seconds < 1 || seconds > 600) {
+        http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
+        return;
+    }
+    int *entry = file_of(fd), e = begin_trace(entry);
+    if (e < 0) {
+        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
+        return;
+    }
+    bool there = record(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
+    gort_blocking(stop_trace, NULL);
+    if (there) http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
+    if (there) send_file(fd, *entry - 1);
+    close_in_table(entry);
+}
+
+static void serve_metrics(int fd, const Request *r) {
+    answer_filled(fd, r, "text/plain; version=0.0.4; charset=utf-8", page_metrics);
+}
+
+static const struct {
+    const char *path;
+    void (*serve)(int fd, const Request *r);
+    bool costs; /* something lasting: refuse() */
+} routes[] = {
+    {"/", serve_page, false},
+    {"/events", serve_events, false},
+    {"/goroutines", serve_goroutines, false},
+    {"/leaks", serve_leaks, false},
+    {"/metrics", serve_metrics, false},
+    {"/trace", serve_trace, true},
+    {"/debug/pprof/goroutine", serve_pprof_goroutine, false},
+    {"/debug/pprof/profile", serve_cpu, true},
+    {"/debug/pprof/block", serve_block, true},
+    {"/debug/pprof/mutex", serve_mutex, true},
+    {"/debug/pprof/created", serve_created, false},
+};
+
+static void route(const Listener *l, int fd, const Request *r) {
+    size_t i = 0;
+    while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
+    int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
+    if (no == 401 && l->open) http_answer(fd, r, no, "text/plain", "the token, or the page itself\n", 30);
+    else if (no) http_answer(fd, r, no, "text/plain", "refused\n", 8);
+    else if (i == count_of(routes)) http_answer(fd, r, 404, "text/plain", "not here\n", 9);
+    else if (r->head && routes[i].costs) http_begin(fd, "application/octet-stream", "");
+    else routes[i].serve(fd, r);
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* The head of a request, within ten seconds. The status to answer with; 0: the peer has gone. */
+static int read_request(int fd, Request *r) {
+    char buf[HTTP_HEAD];
+    size_t n = 0;
+    int64_t deadline = time_after(gort_now(), 10 * GORT_SEC);
+    for (;;) {
+        ssize_t got = gort_read_until(fd, buf + n, sizeof buf - n, deadline);
+        if (got <= 0) return 0;
+        n += (size_t)got;
+        int status = http_parse(buf, n, r);
+        if (status) return status;
+        if (n == sizeof buf) return 431;
+    }
+}
+
+static void serve(void *arg) {
+    Connection c = *(Connection *)arg;
+    Request r;
+    int status = read_request(c.fd, &r);
+    if (status == 200) route(c.from, c.fd, &r);
+    else if (status) http_answer(c.fd, NULL, status, "text/plain", "refused\n", 8);
+    close_in_table(&page.connections[c.place]);
+}
+
+static int take_place(int fd) {
+    for (int i = 0; i < CONNECTIONS; i++) {
+        int none = 0;
+        if (cas_acq(&page.connections[i], &none, fd + 1)) return i;
+    }
+    return -1;
+}
+
+typedef struct Accept {
+    Call call;
+    int *entry;
+} Accept;
+
+static long try_accept_here(Call *c) {
+    long fd = try_accept(c);
+    if (fd >= 0) *container_of(c, Accept, call)->entry = (int)fd + 1;
+    return fd;
+}
+
+/* False: there is no place, or no memory. */
+static bool serve_elsewhere(Listener *l, int fd, int *entry) {
+    M *m = enter();
+    Connection c = {.fd = fd, .place = take_place(fd), .from = l};
+    bool served = c.place >= 0 && gort_go_copy(serve, &c, sizeof c) == 0;
+    if (served) *entry = 0;
+    else if (c.place >= 0) store_rel(&page.connections[c.place], 0);
+    leave(m);
+    return served;
+}
+
+static void accept_loop(void *arg) {
+    Listener *l = arg;
+    int *entry = &page.accepted[l - page.listeners];
+    for (;;) {
+        Accept a = {.call = {.attempt = try_accept_here, .fd = l->fd, .dir = DIR_READ}, .entry = entry};
+        int fd = (int)call_run(&a.call, GORT_FOREVER);
+        if (fd == -EBADF || fd == -EINVAL) return;
+        if (fd < 0) {
+            gort_sleep(100 * GORT_MS); /* out of descriptors: some will be closed */
+            continue;
+        }
+        if (serve_elsewhere(l, fd, entry)) continue;
+        http_answer(fd, NULL, 503, "text/plain", "busy\n", 5);
+        close_in_table(entry);
+    }
+}
+
+/* ---- listening ------------------------------------------------------------------------------- */
+
+static bool is_loopback(const char *local) {
+    return strncmp(local, "127.", 4) == 0 || strncmp(local, "[::1]", 5) == 0 || strncmp(local, "unix:", 5) == 0;
+}
+
+/* Its own page starts traces and profiles; any other client needs the token. */
+static void announce(const Listener *l) {
+    if (l->open) print_fd(2, "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: ?token=%s\n", l->local, l->token);
+    else print_fd(2, "gort: live page on http://%s/?token=%s\n", l->local, l->token);
+}
+
+static int listen_on(const char *addr) {
+    char local[300], at[300];
+    static HouseLock making;
+    if (addr == NULL || strlen(addr) > 250) return -EINVAL;
+    print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr); /* ours: not to all */
+    int fd = gort_listen(at, 0);
+    if (fd < 0) return fd;
+    int e = gort_local_addr(fd, local, sizeof local);
+    house_lock(&making);
+    uint32_t n = load_rlx(&page.nlisteners);
+    if (e == 0 && n == LISTENERS) e = -EMFILE;
+    if (e == 0) {
+        Listener *l = &page.listeners[n];
+        *l = (Listener){.fd = fd, .open = is_loopback(local)};
+        print_buf(l->local, sizeof l->local, "%s", local);
+        e = draw_token(l->token, sizeof l->token);
+        gort_attr attr = {.name = "gort: live page"};
+        if (e == 0) e = gort_go_with(&attr, accept_loop, l);
+        if (e == 0) {
+            store_rel(&page.nlisteners, n + 1);
+            announce(l);
+        }
+    }
+    house_unlock(&making);
+    if (e < 0) gort_close(fd);
+    return e;
+}
+
+EXPORT int gort_debug_listen(const char *addr) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (!runtime_running()) return -ENOTCONN;
+    return listen_on(addr);
+}
+
+void page_begin_run(void) {
+    int e = env_http[0] ? listen_on(env_http) : 0;
+    if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: error %d\n", env_http, -e);
+}
+
+/* No goroutine runs any more. */
+void page_end_run(void) {
+    for (uint32_t i = 0; i < page.nlisteners; i++) gort_close(page.listeners[i].fd);
+    for (int i = 0; i < LISTENERS; i++) close_in_table(&page.accepted[i]);
+    for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.connections[i]);
+    page.nlisteners = 0;
+    stop_trace(NULL);
+    for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.files[i]);
+    cpuprof_end();
+    if (cpu_profile.at) profile_free(&cpu_profile);
+    blockprof_end(&block_profile);
+    if (block_profile.at) profile_free(&block_profile);
+    blockprof_end(&mutex_profile);
+    if (mutex_profile.at) profile_free(&mutex_profile);
+}

@@ -1,0 +1,13 @@
+/*
+ * The page itself: web/page.html, taken in as it is by the assembler.
+ */
+#include "debug/page.h"
+
+__asm__(".pushsection .rodata\n"
+        ".globl page_html\n.hidden page_html\n"
+        ".globl page_html_end\n.hidden page_html_end\n"
+        "page_html:\n"
+        ".incbin \"web/page.html\"\n"
+        "page_html_end:\n"
+        ".byte 0\n"
+        ".popsection\n");

@@ -1,0 +1,282 @@
+/*
+ * The house as JSON: what the live page draws.
+ *
+ * Everything is read as it stands, without a lock and without stopping anybody: records of G, M
+ * and P are never freed, and each figure is true at the moment it is read. A program may have
+ * 100,000 goroutines, so the page is given groups of them, by name (or by the function they were
+ * started with) and status, with how many there are and how long the oldest has been so; single
+ * goroutines are sent on request, up to a limit.
+ */
+#include "debug/dump.h"
+#include "sched/g.h"
+#include "debug/page.h"
+#include "sched/sched.h"
+#include "debug/stats.h"
+#include "unwind/symbols.h"
+#include "base/sysfault.h"
+
+#include <stdlib.h>
+
+#define GROUPS 1024    /* places in the table */
+#define GROUPS_SENT 60
+#define MS_SENT 128
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+void out_json(Out *o, const char *s) {
+    out_str(o, "\"");
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\') out_fmt(o, "\\%c", c);
+        else if (c < ' ' || c >= 127) out_fmt(o, "\\u%04x", c);
+        else out_bytes(o, s, 1);
+    }
+    out_str(o, "\"");
+}
+
+static void out_symbol(Out *o, uintptr_t pc) {
+    Named n = symbol_of(pc);
+    char text[32];
+    if (n.name == NULL) print_buf(text, sizeof text, "0x%lx", (unsigned long)pc);
+    out_json(o, n.name ? n.name : text);
+}
+
+/* Its name, or its function's. */
+static void out_title(Out *o, G *gp) {
+    char name[32];
+    g_name(gp, name);
+    if (name[0]) out_json(o, name);
+    else out_symbol(o, g_entry(gp));
+}
+
+static int64_t age_ms(G *gp, int64_t now) {
+    int64_t ms = (now - load_rlx(&gp->since)) / GORT_MS;
+    return ms > 0 ? ms : 0;
+}
+
+static bool shown(G *gp, uint32_t *status) {
+    *status = load_acq(&gp->status);
+    return *status != G_IDLE && *status != G_DEAD && load_rlx(&gp->id) != 0;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+typedef struct Group {
+    uint64_t key;        /* 0: free */
+    uint64_t count;
+    int64_t oldest;      /* ms */
+    uintptr_t entry;
+    uint64_t one;        /* id of one of them */
+    uint8_t status, reason;
+    char name[32];
+} Group;
+
+typedef struct Groups {
+    Group at[GROUPS];
+    uint64_t used, rest; /* rest: did not fit */
+    int64_t now;
+} Groups;
+
+static uint64_t hash_of(const char *name, uintptr_t entry, uint32_t status, int reason) {
+    uint64_t h = entry * 0x9E3779B97F4A7C15ULL + status * 31 + (uint64_t)reason;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001B3ULL;
+    h ^= h >> 29;
+    return h ? h : 1;
+}
+
+static void count_one(G *gp, void *arg) {
+    Groups *all = arg;
+    uint32_t status;
+    char name[32];
+    if (!shown(gp, &status)) return;
+    int reason = status == G_WAITING ? gp->reason : 0;
+    g_name(gp, name);
+    uintptr_t entry = name[0] ? 0 : g_entry(gp);
+    uint64_t key = hash_of(name, entry, status, reason);
+    uint64_t i = key % GROUPS;
+    while (all->at[i].key && all->at[i].key != key) i = (i + 1) % GROUPS;
+    Group *g = &all->at[i];
+    if (g->key == 0) {
+        if (all->used == GROUPS / 2) {
+            all->rest++;
+            return;
+        }
+        all->used++;
+        *g = (Group){.key = key, .entry = entry, .one = gp->id, .status = (uint8_t)status};
+        g->reason = (uint8_t)reason;
+        memcpy(g->name, name, sizeof name);
+    }
+    int64_t ms = age_ms(gp, all->now);
+    if (ms > g->oldest) {
+        g->oldest = ms;
+        g->one = gp->id;
+    }
+    g->count++;
+}
+
+static int by_count(const void *a, const void *b) {
+    uint64_t x = ((const Group *)a)->count, y = ((const Group *)b)->count;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void out_groups(Out *o) {
+    Groups *all = sysfault_alloc() ? NULL : calloc(1, sizeof *all);
+    out_str(o, ",\"groups\":[");
+    if (all) {
+        all->now = os_now();
+        each_g(count_one, all);
+        qsort(all->at, GROUPS, sizeof(Group), by_count);
+        for (int i = 0; i < GROUPS_SENT && all->at[i].count; i++) {
+            Group *g = &all->at[i];
+            out_str(o, i ? ",{\"name\":" : "{\"name\":");
+            if (g->name[0]) out_json(o, g->name);
+            else out_symbol(o, g->entry);
+            out_fmt(o, ",\"status\":\"%s\",\"n\":%lu,\"oldest\":%ld,\"one\":%lu}",
+                    status_text(g->status, g->reason), (unsigned long)g->count, (long)g->oldest,
+                    (unsigned long)g->one);
+        }
+    }
+    out_str(o, "]");
+    free(all);
+}
+
+/* ---- Ps and Ms ------------------------------------------------------------------------------- */
+
+static const char *p_status(uint32_t s) {
+    static const char *const words[] = {"idle", "running", "stopped", "dead"};
+    return s < count_of(words) ? words[s] : "?";
+}
+
+static void out_p_json(Out *o, P *p, int64_t now) {
+    M *m = load_acq(&p->m);
+    G *gp = m ? load_rlx(&m->curg) : NULL, *next = load_acq(&p->runnext);
+    uint64_t id = gp ? load_rlx(&gp->id) : 0;
+    out_fmt(o, "{\"id\":%u,\"status\":\"%s\",\"q\":%u,\"next\":%lu,\"timers\":%u,\"switches\":%lu", p->id,
+            p_status(load_rlx(&p->status)), p_queue(p), (unsigned long)(next ? load_rlx(&next->id) : 0),
+            load_rlx(&p->timers.count), (unsigned long)load_rlx(&p->n.switches));
+    if (m) out_fmt(o, ",\"m\":%u", m->id);
+    if (id) {
+        int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
+        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id, (long)(ran > 0 ? ran / 1000 : 0));
+        out_title(o, gp);
+    }
+    out_str(o, "}");
+}
+
+static void out_ms(Out *o) {
+    int n = 0;
+    out_str(o, ",\"ms\":[");
+    for (M *m = load_acq(&sched.all_ms); m && n < MS_SENT; m = load_acq(&m->all)) {
+        if (!load_acq(&m->alive)) continue;
+        G *gp = load_rlx(&m->curg);
+        P *p = load_rlx(&m->p);
+        out_fmt(o, "%s{\"id\":%u,\"state\":\"%s\"", n++ ? "," : "", m->id, m_state(m, gp));
+        if (p) out_fmt(o, ",\"p\":%u", p->id);
+        if (gp && gp->id) out_fmt(o, ",\"g\":%lu", (unsigned long)gp->id);
+        out_str(o, "}");
+    }
+    out_str(o, "]");
+}
+
+/* ---- the snapshot ---------------------------------------------------------------------------- */
+
+static void out_figures(Out *o) {
+    gort_stats s;
+    gort_stats_read(&s);
+#define FIGURE(name) out_fmt(o, ",\"" #name "\":%lu", (unsigned long)s.name)
+    out_fmt(o, "{\"now\":%ld", (long)(os_now() / GORT_MS));
+    FIGURE(goroutines);
+    FIGURE(goroutines_created);
+    FIGURE(maxprocs);
+    FIGURE(idle_procs);
+    FIGURE(threads);
+    FIGURE(idle_threads);
+    FIGURE(spinning_threads);
+    FIGURE(global_queue);
+    FIGURE(local_queues);
+    FIGURE(switches);
+    FIGURE(steals);
+    FIGURE(stolen);
+    FIGURE(global_gets);
+    FIGURE(overflows);
+    FIGURE(handoffs);
+    FIGURE(preempt_requests);
+    FIGURE(preemptions);
+    FIGURE(timers);
+    FIGURE(netpoll_wakeups);
+    FIGURE(stack_bytes_reserved);
+    FIGURE(stack_bytes_cached);
+    FIGURE(syscalls_blocking);
+    FIGURE(threads_created);
+    FIGURE(retakes);
+    FIGURE(allocs);
+    FIGURE(frees);
+    FIGURE(forced_collections);
+    FIGURE(alloc_bytes_used);
+    FIGURE(alloc_bytes_cached);
+    FIGURE(descriptors_remade);
+#undef FIGURE
+    out_fmt(o, ",\"poll_waiters\":%u,\"in_syscall\":%u,\"taken\":%u,\"stopping\":%u",
+            load_rlx(&sched.poll_waiters), load_rlx(&sched.in_syscall), load_rlx(&sched.taken),
+            load_rlx(&sched.stop_waiting));
+}
+
+void page_snapshot(Out *o, bool with_goroutines) {
+    int64_t now = os_now();
+    out_figures(o);
+    out_str(o, ",\"ps\":[");
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+        P *p = load_acq(&sched.ps[i]);
+        if (p == NULL) break;
+        if (i) out_str(o, ",");
+        out_p_json(o, p, now);
+    }
+    out_str(o, "]");
+    out_ms(o);
+    if (with_goroutines) out_groups(o);
+    out_str(o, "}");
+}
+
+/* ---- single goroutines ----------------------------------------------------------------------- */
+
+typedef struct List {
+    Out *out;
+    uint64_t limit, matched, sent;
+    int64_t now;
+    char filter[64];
+} List;
+
+static bool matches(const List *l, G *gp, uint32_t status) {
+    char name[32];
+    if (l->filter[0] == 0) return true;
+    if (strstr(status_text(status, gp->reason), l->filter)) return true;
+    g_name(gp, name);
+    if (strstr(name, l->filter)) return true;
+    Named n = symbol_of(g_entry(gp));
+    return n.name && strstr(n.name, l->filter);
+}
+
+static void list_one(G *gp, void *arg) {
+    List *l = arg;
+    uint32_t status;
+    if (!shown(gp, &status) || !matches(l, gp, status)) return;
+    if (l->matched++ >= l->limit) return;
+    Out *o = l->out;
+    out_fmt(o, "%s{\"id\":%lu,\"name\":", l->sent++ ? ",\n" : "", (unsigned long)gp->id);
+    out_title(o, gp);
+    out_fmt(o, ",\"status\":\"%s\",\"ms\":%ld,\"entry\":", status_text(status, gp->reason),
+            (long)age_ms(gp, l->now));
+    out_symbol(o, g_entry(gp));
+    out_fmt(o, ",\"parent\":%u,\"created_by\":", gp->parent);
+    out_symbol(o, gp->created_at - 1);
+    out_str(o, "}");
+}
+
+void page_goroutines_json(Out *o, const Request *r) {
+    List l = {.out = o, .limit = http_number(r, "limit", 200), .now = os_now()};
+    if (l.limit > 100000) l.limit = 100000;
+    http_param(r, "filter", l.filter, sizeof l.filter);
+    out_str(o, "{\"goroutines\":[\n");
+    each_g(list_one, &l);
+    out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", (unsigned long)l.matched, (unsigned long)l.sent);
+}

@@ -1,0 +1,201 @@
+/*
+ * Profiles in pprof's format (a protocol buffer; `go tool pprof`, speedscope, Grafana read it).
+ *
+ * A profile is stacks with a count and perhaps a value (profile.h); functions come from our own
+ * symbol reader, so the reader needs no binary. The message (profile.proto): sample_type 1, sample
+ * 2, location 4, function 5, string_table 6, time_nanos 9, duration_nanos 10, period_type 11,
+ * period 12; every nested message is preceded by its length. Strings and functions are referred to
+ * by number: a function's number is its place in the table of addresses met, each address is a
+ * location of its own, and its two strings (function, file) follow all others. The others are
+ * gathered in a list: "", the kind's words, and the labels of samples.
+ */
+#include "debug/dump.h"
+#include "sched/g.h"
+#include "debug/page.h"
+#include "debug/profile.h"
+#include "unwind/symbols.h"
+#include "base/sysfault.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define ADDRESSES 16384
+#define WORDS 4096
+
+typedef struct Writer {
+    uintptr_t address[ADDRESSES];  /* open addressing; the place + 1 is the location's number */
+    uint32_t addresses;
+    const char *words[WORDS];
+    uint32_t nwords;
+} Writer;
+
+/* The number of a location; 0: the table is full. */
+static uint64_t location(Writer *w, uintptr_t pc) {
+    uint32_t i = (uint32_t)(pc * 0x9E3779B97F4A7C15ULL >> 40) & (ADDRESSES - 1);
+    while (w->address[i] && w->address[i] != pc) i = (i + 1) & (ADDRESSES - 1);
+    if (w->address[i] == 0) {
+        if (w->addresses == ADDRESSES / 2) return 0;
+        w->addresses++;
+        w->address[i] = pc;
+    }
+    return i + 1;
+}
+
+/* The number of a string that lives as long as the writer. 0 (the empty one): no room. */
+static uint64_t word(Writer *w, const char *s) {
+    for (uint32_t i = 0; i < w->nwords; i++)
+        if (strcmp(w->words[i], s) == 0) return i;
+    if (w->nwords == WORDS) return 0;
+    w->words[w->nwords] = s;
+    return w->nwords++;
+}
+
+/* ---- protocol buffers ------------------------------------------------------------------------ */
+
+static void varint(Out *o, uint64_t v) {
+    do {
+        char byte = (char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+        out_bytes(o, &byte, 1);
+        v >>= 7;
+    } while (v);
+}
+static void number(Out *o, int field, uint64_t v) {
+    varint(o, (uint64_t)field << 3);
+    varint(o, v);
+}
+static void bytes(Out *o, int field, const char *s, size_t n) {
+    varint(o, (uint64_t)field << 3 | 2);
+    varint(o, n);
+    out_bytes(o, s, n);
+}
+
+static void value_type(Out *o, Writer *w, int field, const char *type, const char *unit) {
+    char buf[32];
+    Out m = OUT(-1, buf);
+    number(&m, 1, word(w, type));
+    number(&m, 2, word(w, unit));
+    bytes(o, field, m.buf, m.used);
+}
+
+static void sample(Out *o, Writer *w, const ProfileKind *k, const Sample *s) {
+    char buf[PROFILE_DEPTH * 6 + 128], label[32];
+    Out m = OUT(-1, buf), l = OUT(-1, label);
+    for (int i = 0; i < s->depth; i++) {
+        uint64_t n = location(w, i == 0 ? s->pcs[i] : s->pcs[i] - 1);
+        if (n) number(&m, 1, n);
+    }
+    number(&m, 2, load_rlx(&s->count));
+    if (k->value) number(&m, 2, (uint64_t)load_rlx(&s->value));
+    number(&l, 1, word(w, k->label));
+    number(&l, 2, word(w, profile_label(k, s)));
+    bytes(&m, 3, l.buf, l.used);
+    bytes(o, 2, m.buf, m.used);
+}
+
+static void location_message(Out *o, uint64_t id, uintptr_t pc) {
+    char buf[64], line[16];
+    Out m = OUT(-1, buf), l = OUT(-1, line);
+    number(&l, 1, id);      /* function: the same number */
+    number(&m, 1, id);
+    number(&m, 3, pc);
+    bytes(&m, 4, l.buf, l.used);
+    bytes(o, 4, m.buf, m.used);
+}
+
+static void function_message(Out *o, uint64_t id, uint64_t name, uint64_t file) {
+    char buf[64];
+    Out m = OUT(-1, buf);
+    number(&m, 1, id);
+    number(&m, 2, name);
+    number(&m, 3, name);
+    number(&m, 4, file);
+    bytes(o, 5, m.buf, m.used);
+}
+
+static void strings(Out *o, Writer *w) {
+    for (uint32_t i = 0; i < w->nwords; i++) bytes(o, 6, w->words[i], strlen(w->words[i]));
+    for (uint32_t i = 0; i < ADDRESSES; i++) {
+        if (w->address[i] == 0) continue;
+        char text[32];
+        Named n = symbol_of(w->address[i]);
+        print_buf(text, sizeof text, "0x%lx", (unsigned long)w->address[i]);
+        const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
+        bytes(o, 6, name, strlen(name));
+        bytes(o, 6, file, strlen(file));
+    }
+}
+
+static void locations(Out *o, Writer *w) {
+    uint64_t string = w->nwords;
+    for (uint32_t i = 0; i < ADDRESSES; i++) {
+        if (w->address[i] == 0) continue;
+        location_message(o, i + 1, w->address[i]);
+        function_message(o, i + 1, string, string + 1);
+        string += 2;
+    }
+}
+
+static int64_t wall_clock(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
+}
+
+void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
+    Writer *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
+    if (w == NULL) {
+        o->failed = true;
+        return;
+    }
+    word(w, "");
+    value_type(o, w, 1, k->count, k->count_unit);
+    if (k->value) value_type(o, w, 1, k->value, k->value_unit);
+    for (uint32_t i = 0; i < PROFILE_STACKS; i++)
+        if (load_acq(&f->at[i].ready)) sample(o, w, k, &f->at[i]);
+    number(o, 9, (uint64_t)wall_clock());
+    if (duration) number(o, 10, (uint64_t)duration);
+    if (k->period_of_value) value_type(o, w, 11, k->value, k->value_unit);
+    else value_type(o, w, 11, k->count, k->count_unit);
+    number(o, 12, (uint64_t)k->period);
+    locations(o, w); /* all words are known by now */
+    strings(o, w);
+    free(w);
+}
+
+/* ---- all goroutines -------------------------------------------------------------------------- */
+
+const ProfileKind goroutine_kind = {.count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
+
+static bool exists(G *gp, uint32_t *status) {
+    *status = load_acq(&gp->status);
+    return load_rlx(&gp->id) != 0 && *status != G_IDLE && *status != G_DEAD;
+}
+
+static void collect(G *gp, void *arg) {
+    Sample s = {0};
+    uint32_t status;
+    if (!exists(gp, &status)) return;
+    s.status = (uint8_t)status;
+    s.reason = status == G_WAITING ? gp->reason : 0;
+    s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
+    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* has not run, or cannot be looked at */
+    profile_add(arg, &s, 1, 0);
+}
+
+/* Who started it with which function: a stack of two. */
+static void collect_creator(G *gp, void *arg) {
+    Sample s = {0};
+    uint32_t status;
+    if (!exists(gp, &status)) return;
+    s.status = (uint8_t)status;
+    s.reason = status == G_WAITING ? gp->reason : 0;
+    s.pcs[s.depth++] = g_entry(gp) + 1;
+    if (gp->id > 1) s.pcs[s.depth++] = gp->created_at;
+    profile_add(arg, &s, 1, 0);
+}
+
+int profile_goroutines(Profile *f, bool creators) {
+    int e = profile_begin(f);
+    if (e == 0) each_g(creators ? collect_creator : collect, f);
+    return e;
+}

@@ -1,0 +1,101 @@
+/*
+ * The table behind every profile.
+ *
+ * Samples come from signal handlers and from inside the scheduler, so adding one takes no lock and
+ * allocates nothing: the table is mapped before, open addressing by the hash of the stack, and a
+ * place is taken by the CAS of its hash from 0. The winner writes the stack and then, by release,
+ * `ready`; everybody else only adds to the counts. Two stacks with one hash of 64 bits would be
+ * counted as one: that does not happen.
+ *
+ * Its end is a Dekker pair: who adds announces itself in `busy` and then looks at `state`; who
+ * ends changes `state` and then waits for `busy` to be 0. Both are sequentially consistent, else
+ * each could miss the other and a sample would be written into a table that is unmapped.
+ */
+#include "debug/profile.h"
+#include "debug/dump.h"
+#include "unwind/symbols.h"
+
+#define TABLE (sizeof(Sample) * PROFILE_STACKS)
+
+int profile_begin(Profile *f) {
+    uint32_t idle = PROFILE_IDLE;
+    if (!cas_acq_rel(&f->state, &idle, PROFILE_CHANGING)) return -EBUSY;
+    f->at = os_map(TABLE, false);
+    if (f->at == NULL) {
+        store_rel(&f->state, PROFILE_IDLE);
+        return -ENOMEM;
+    }
+    f->used = 0;
+    f->lost = 0;
+    store_seq(&f->state, PROFILE_ON);
+    return 0;
+}
+
+void profile_end(Profile *f) {
+    store_seq(&f->state, PROFILE_CHANGING);
+    while (load_seq(&f->busy) != 0) os_nap(20 * GORT_US); /* whoever adds holds nothing we have */
+}
+
+void profile_free(Profile *f) {
+    os_unmap(f->at, TABLE);
+    f->at = NULL;
+    store_rel(&f->state, PROFILE_IDLE);
+}
+
+bool profile_enter(Profile *f) {
+    add_seq(&f->busy, 1);
+    if (load_seq(&f->state) == PROFILE_ON) return true;
+    sub_seq(&f->busy, 1);
+    return false;
+}
+
+void profile_leave(Profile *f) { sub_seq(&f->busy, 1); }
+
+static uint64_t hash_of(const Sample *s) {
+    uint64_t h = 14695981039346656037ULL ^ s->entry ^ (uint64_t)(s->status << 8 | s->reason) << 48;
+    for (int i = 0; i < s->depth; i++) h = (h ^ s->pcs[i]) * 0x100000001B3ULL;
+    for (const char *c = s->name; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001B3ULL;
+    return h * 0x9E3779B97F4A7C15ULL | 1;
+}
+
+static void fill(Sample *to, const Sample *s) {
+    to->depth = s->depth;
+    to->status = s->status;
+    to->reason = s->reason;
+    to->entry = s->entry;
+    memcpy(to->name, s->name, sizeof to->name);
+    memcpy(to->pcs, s->pcs, s->depth * sizeof s->pcs[0]);
+    store_rel(&to->ready, 1);
+}
+
+void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
+    uint64_t hash = hash_of(s);
+    for (uint32_t i = (uint32_t)(hash >> 40);; i++) {
+        Sample *at = &f->at[i & (PROFILE_STACKS - 1)];
+        uint64_t found = load_acq(&at->hash);
+        if (found == 0) {
+            if (add_rlx(&f->used, 1) > PROFILE_STACKS / 2) { /* half stays free: the search ends */
+                sub_rlx(&f->used, 1);
+                add_rlx(&f->lost, count);
+                return;
+            }
+            if (cas_acq_rel(&at->hash, &found, hash)) fill(at, s), found = hash;
+            else sub_rlx(&f->used, 1);
+        }
+        if (found != hash) continue;
+        add_rlx(&at->count, count);
+        add_rlx(&at->value, value);
+        return;
+    }
+}
+
+const char *profile_goroutine(const Sample *s) {
+    if (s->name[0]) return s->name;
+    Named n = symbol_of(s->entry);
+    return n.name ? n.name : "?";
+}
+
+const char *profile_label(const ProfileKind *k, const Sample *s) {
+    if (strcmp(k->label, "goroutine") == 0) return profile_goroutine(s);
+    return status_text(s->status, s->reason);
+}

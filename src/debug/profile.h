@@ -1,0 +1,74 @@
+/*
+ * Stacks with counts: what every profile is (profile.c), and the forms it is given out in.
+ */
+#ifndef PROFILE_H
+#define PROFILE_H
+
+#include "base/print.h"
+#include "runtime.h"
+
+#define PROFILE_DEPTH 48
+#define PROFILE_STACKS 4096 /* places; half of them are used at most. A power of two */
+
+typedef struct Sample {
+    uint64_t hash;  /* atomic: 0 free; who sets it by CAS writes the rest */
+    uint64_t count; /* atomic */
+    int64_t value;  /* atomic: ns */
+    uint32_t ready; /* atomic: what follows is written, and never changes */
+    uint8_t depth, status, reason;
+    char name[32];  /* the goroutine's, "" where it has none */
+    uintptr_t entry;
+    uintptr_t pcs[PROFILE_DEPTH]; /* innermost first */
+} Sample;
+
+typedef struct Profile {
+    uint32_t state; /* atomic: PROFILE_... */
+    uint32_t busy;  /* atomic: how many are adding */
+    uint32_t used;  /* atomic */
+    uint64_t lost;  /* atomic: counts that found no place */
+    Sample *at;
+} Profile;
+
+enum { PROFILE_IDLE, PROFILE_CHANGING, PROFILE_ON };
+
+/* 0, -EBUSY: it is on already, -ENOMEM. Ordinary code. */
+int profile_begin(Profile *f);
+/* Nobody adds any more when it returns; the table can be read. */
+void profile_end(Profile *f);
+/* Gives the table back: the next may begin. */
+void profile_free(Profile *f);
+
+/* Brackets around profile_add, so that profile_end knows. False: it is off. In a handler too. */
+bool profile_enter(Profile *f);
+void profile_leave(Profile *f);
+/* Adds one sample, whose name, entry, status, reason, depth and pcs are set. In a handler too. */
+void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value);
+
+/* What the numbers mean. */
+typedef struct ProfileKind {
+    const char *count, *count_unit, *value, *value_unit; /* value NULL: there is only the count */
+    const char *label;   /* the name of a sample's label */
+    int64_t period;
+    bool period_of_value;
+} ProfileKind;
+
+/* The label of a sample: its goroutine, its wait reason or its status, as the kind has it. */
+const char *profile_label(const ProfileKind *k, const Sample *s);
+const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
+
+void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration); /* pprof.c */
+void folded_write(Out *o, const ProfileKind *k, Profile *f);                  /* flame.c */
+void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title); /* flame.c */
+
+/* The program's CPU time, by signal (cpuprof.c). 0, -EBUSY, -ENOMEM, -errno. */
+extern Profile cpu_profile;
+extern const ProfileKind cpu_kind;
+int cpuprof_begin(void);
+void cpuprof_refresh(void); /* threads that are new since; several times a second */
+void cpuprof_end(void);     /* also at the end of a runtime, in any state */
+
+/* Every goroutine that exists, by its stack, or by where it was started (pprof.c). 0, -ENOMEM. */
+extern const ProfileKind goroutine_kind;
+int profile_goroutines(Profile *f, bool creators);
+
+#endif

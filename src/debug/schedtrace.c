@@ -1,0 +1,108 @@
+/*
+ * GORT_DEBUG=schedtrace=N,scheddetail=1: Go's lines, word for word where they mean the same.
+ *
+ *   SCHED 1004ms: gomaxprocs=4 idleprocs=2 threads=5 spinningthreads=1 needspinning=0
+ *         idlethreads=2 runqueue=0 [ 3 2 0 1 ]                               (one line)
+ *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80 frees=75 watches=0 looks=3 late=0
+ *     M0: p=0 curg=17 locks=0 spinning=false blocked=false lockedg=nil
+ *     G1: status=4(chan receive) m=nil lockedm=nil
+ *
+ * The monitor prints them, so nothing is locked and nothing is stopped: every figure is true at
+ * the moment it is read, the lines together are not one moment. Go stops nothing for the short
+ * line either. Records of G, M and P are never freed, so a pointer read here stays good.
+ */
+#include "debug/schedtrace.h"
+#include "debug/dump.h"
+#include "sched/g.h"
+#include "sched/globalq.h"
+#include "debug/stats.h"
+
+static const char *yes(bool b) { return b ? "true" : "false"; }
+
+static void out_m(Out *o, M *m) {
+    if (m) out_u64(o, m->id);
+    else out_str(o, "nil");
+}
+static void out_p(Out *o, P *p) {
+    if (p) out_u64(o, p->id);
+    else out_str(o, "nil");
+}
+static void out_g(Out *o, G *gp) {
+    uint64_t id = gp ? load_rlx(&gp->id) : 0;
+    if (id) out_u64(o, id);
+    else out_str(o, "nil");
+}
+
+/* A searcher is wanted: work waits in the global queue, a P is idle and nobody searches. */
+static int need_spinning(void) {
+    return global_count() > 0 && load_rlx(&sched.npidle) > 0 &&
+           load_rlx(&sched.spinning) == 0;
+}
+
+static void print_sched(Out *o, int64_t start_ns) {
+    uint32_t procs = load_rlx(&sched.procs);
+    out_fmt(o, "SCHED %ldms: gomaxprocs=%u idleprocs=%u threads=%u spinningthreads=%u ",
+            (long)((os_now() - start_ns) / GORT_MS), procs, load_rlx(&sched.npidle),
+            load_rlx(&sched.threads), load_rlx(&sched.spinning));
+    out_fmt(o, "needspinning=%d idlethreads=%u runqueue=%u [", need_spinning(),
+            load_rlx(&sched.idle_m_count), global_count());
+    for (uint32_t i = 0; i < procs; i++) {
+        P *p = load_acq(&sched.ps[i]);
+        out_fmt(o, " %u", p ? p_queue(p) : 0);
+    }
+    out_str(o, " ]\n");
+}
+
+static void print_p(Out *o, P *p) {
+    out_fmt(o, "  P%u: status=%u schedtick=%u syscalltick=%u m=", p->id, load_rlx(&p->status),
+            load_rlx(&p->schedtick), load_rlx(&p->syscalltick));
+    out_m(o, load_acq(&p->m));
+    out_fmt(o, " runqsize=%u runnext=", p_queue(p));
+    out_g(o, load_acq(&p->runnext));
+    out_fmt(o, " timers=%u allocs=%lu frees=%lu watches=%lu", load_rlx(&p->timers.count),
+            (unsigned long)load_rlx(&p->n.allocs), (unsigned long)load_rlx(&p->n.frees),
+            (unsigned long)load_rlx(&p->watches));
+    out_fmt(o, " looks=%lu late=%lu\n", (unsigned long)load_rlx(&p->looks), (unsigned long)load_rlx(&p->late));
+}
+
+static void print_m(Out *o, M *m) {
+    out_fmt(o, "  M%u: p=", m->id);
+    out_p(o, load_rlx(&m->p));
+    out_str(o, " curg=");
+    out_g(o, load_rlx(&m->curg));
+    out_fmt(o, " locks=%u spinning=%s blocked=%s lockedg=", load_rlx(&m->locks), yes(m->spinning),
+            yes(load_rlx(&m->rest) != 0));
+    out_g(o, load_rlx(&m->lockedg));
+    out_str(o, "\n");
+}
+
+static void print_g(G *gp, void *arg) {
+    Out *o = arg;
+    uint32_t status = load_acq(&gp->status);
+    uint64_t id = load_rlx(&gp->id);
+    if (status == G_IDLE || status == G_DEAD || id == 0) return;
+    out_fmt(o, "  G%lu: status=%u(%s) m=", (unsigned long)id, status,
+            status == G_WAITING ? reason_text(gp->reason) : "");
+    out_m(o, status == G_RUNNING || status == G_SYSCALL ? load_rlx(&gp->m) : NULL);
+    out_str(o, " lockedm=");
+    out_m(o, gp->lock_depth ? load_rlx(&gp->home) : NULL);
+    out_str(o, "\n");
+}
+
+static void print_detail(Out *o) {
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+        P *p = load_acq(&sched.ps[i]);
+        if (p) print_p(o, p);
+    }
+    for (M *m = load_acq(&sched.all_ms); m; m = load_acq(&m->all))
+        if (load_acq(&m->alive)) print_m(o, m);
+    each_g(print_g, o);
+}
+
+void schedtrace_print(int64_t start_ns) {
+    char buf[8192]; /* the SCHED line of 1,024 Ps is written at once too */
+    Out o = OUT(2, buf);
+    print_sched(&o, start_ns);
+    if (settings.scheddetail) print_detail(&o);
+    out_flush(&o);
+}

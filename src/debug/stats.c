@@ -1,0 +1,127 @@
+/*
+ * gort_stats: the figures behind /metrics, schedtrace and the tests.
+ *
+ * Nothing is locked: every P counts for itself (its holder writes, with plain stores), what
+ * happens without a P is counted in sched.other, and a reader adds them up. Why that is a
+ * consistent snapshot:
+ *
+ *   Counters never go back. Each word only grows, a reader that loads the same word twice never
+ *   sees the older value second, and the set of Ps that are added up only grows (Ps that
+ *   gort_maxprocs has retired are kept and still counted). So every sum only grows.
+ *
+ *   goroutines = created - ended, `ended` being read first: a goroutine is counted as created
+ *   before it can end, so the difference is never negative, and a goroutine that has returned
+ *   from starting others sees them counted.
+ *
+ *   Gauges that bound each other (idle Ps and Ps, idle and searching threads and threads) are
+ *   clamped, as they change while they are read.
+ */
+#include "sched/globalq.h"
+#include "sched/sched.h"
+#include "mem/compact_stack.h"
+#include "mem/span.h"
+#include "mem/split/split.h"
+#include "mem/stack.h"
+#include "debug/stats.h"
+
+#define FIELDS (sizeof(Counters) / sizeof(uint64_t))
+
+static void add_up(Counters *sum, Counters *one) {
+    uint64_t *to = (uint64_t *)sum, *from = (uint64_t *)one;
+    for (size_t i = 0; i < FIELDS; i++) to[i] += load_rlx(&from[i]);
+}
+
+static uint64_t sum_ended(void) {
+    uint64_t n = load_acq(&sched.other.ended);
+    for (int i = 0; i < MAX_PROCS; i++) {
+        P *p = load_acq(&sched.ps[i]);
+        if (p == NULL) break;
+        n += load_acq(&p->n.ended);
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* everything else is read after it */
+    return n;
+}
+
+void counters_read(Counters *sum) {
+    uint64_t ended = sum_ended();
+    *sum = (Counters){0};
+    add_up(sum, &sched.other);
+    for (int i = 0; i < MAX_PROCS; i++) {
+        P *p = load_acq(&sched.ps[i]);
+        if (p == NULL) break;
+        add_up(sum, &p->n);
+    }
+    sum->ended = ended;
+}
+
+uint32_t p_queue(P *p) {
+    uint32_t head = load_acq(&p->head), n = load_acq(&p->tail) - head;
+    return n > RING ? 0 : n; /* the two words were not read at one moment */
+}
+
+const char *m_state(M *m, G *gp) {
+    if (m->plain) return "plain";
+    if (load_rlx(&m->in_handler)) return "preempted";
+    if (gp && load_rlx(&gp->status) == G_SYSCALL) return "syscall";
+    if (load_rlx(&m->attn) & ATTN_TAKEN) return "in the kernel";
+    if (m->spinning) return "spinning";
+    if (gp) return "running";
+    return load_rlx(&m->p) ? "scheduling" : "idle";
+}
+
+/* Queues and timers of the Ps in use. */
+static void add_queues(gort_stats *s) {
+    for (int i = 0; i < MAX_PROCS; i++) {
+        P *p = load_acq(&sched.ps[i]);
+        if (p == NULL) break;
+        s->local_queues += p_queue(p) + (load_rlx(&p->runnext) != NULL);
+        s->timers += load_rlx(&p->timers.count);
+    }
+}
+
+static uint64_t at_most(uint64_t v, uint64_t bound) { return v < bound ? v : bound; }
+
+static void copy_counters(gort_stats *s, const Counters *n) {
+    s->goroutines = n->created > n->ended ? n->created - n->ended : 0;
+    s->goroutines_created = n->created;
+    s->switches = n->switches;
+    s->steals = n->steals;
+    s->stolen = n->stolen;
+    s->global_gets = n->global_gets;
+    s->overflows = n->overflows;
+    s->handoffs = n->handoffs;
+    s->preempt_requests = n->preempt_requests;
+    s->preemptions = n->preemptions;
+    s->netpoll_wakeups = n->netpoll_wakeups;
+    s->syscalls_blocking = n->syscalls_blocking;
+    s->retakes = n->retakes;
+    s->allocs = n->allocs;
+    s->frees = n->frees;
+    s->forced_collections = n->forced_collections;
+}
+
+EXPORT void gort_stats_read(gort_stats *s) {
+    Counters n;
+    *s = (gort_stats){0};
+    if (in_forked_child()) return;
+    M *m = enter();
+    counters_read(&n);
+    copy_counters(s, &n);
+    add_queues(s);
+    s->maxprocs = load_rlx(&sched.procs);
+    s->idle_procs = at_most(load_rlx(&sched.npidle), s->maxprocs);
+    s->threads = load_rlx(&sched.threads);
+    s->idle_threads = at_most(load_rlx(&sched.idle_m_count), s->threads);
+    s->spinning_threads = at_most(load_rlx(&sched.spinning), s->threads - s->idle_threads);
+    s->global_queue = global_count();
+    s->stack_bytes_reserved = stack_reserved() + slots_mapped();
+    s->stack_bytes_cached = at_most(stack_cached() + compact_cached() + slots_free_bytes(), s->stack_bytes_reserved);
+    s->threads_created = load_rlx(&sched.threads_created);
+    s->alloc_bytes_used = span_bytes_used();
+    s->alloc_bytes_cached = span_bytes_idle();
+    s->stack_guard_kind = (uint64_t)stack_guard_kind();
+    s->stack_mode = split.mode;
+    s->stack_segments = split_segments();
+    s->descriptors_remade = load_rlx(&sched.remade);
+    leave(m);
+}

@@ -1,0 +1,182 @@
+/*
+ * Figures for gort-top: a small memory file that another process can map.
+ *
+ * gort-top must not stop the program, nor need a port or a signal. So the runtime has a memory file
+ * (a few pages) whose descriptor stands in /proc/PID/fd, where whoever may look at the process finds
+ * it by its name. The monitor writes the figures there, ten times a second while somebody looks: the
+ * looker says so by a time in the page, which is one load in each round of the monitor. Before the
+ * monitor goes to sleep because all Ps are idle it writes them once more, so a program in which
+ * nothing moves shows its true state without a thread being woken. That time without the names of running goroutines: there
+ * are none, but for a race, and for a name the symbols of the executable are read, which takes a file and milliseconds the
+ * monitor has not got for nobody.
+ *
+ * The figures change under a sequence lock (the one writer is the monitor): seq odd, figures, seq
+ * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
+ * mislead other readers only: of all of it the runtime reads `watched` alone.
+ *
+ * The file is there while gort_main runs, and close-on-exec. Where the kernel refuses it gort-top
+ * says that there is nothing to see.
+ */
+#include "base/base.h" /* first: _GNU_SOURCE */
+#include "debug/top.h"
+#include "debug/dump.h"
+#include "sched/sched.h"
+#include "sched/sim.h"
+#include "debug/stats.h"
+#include "unwind/symbols.h"
+#include "debug/top_page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define PERIOD (100 * GORT_MS)
+
+static TopPage *page; /* NULL: there is none. Made before the monitor starts, goes after its end */
+static int page_fd;
+static struct stat page_id; /* of page_fd, when it was made */
+static int64_t last;  /* the monitor's: when the figures were written */
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int open_file(void) {
+    return os_fd_away((int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
+}
+
+/* The memory is there before it is used, and nobody can take it away: else a store would be SIGBUS. */
+static void make_page(void) {
+    int fd = open_file();
+    if (fd < 0) return;
+    long at = -1;
+    if (os_sys(SYS_fallocate, fd, 0, 0, sizeof(TopPage), 0, 0) == 0 &&
+        os_sys(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL, 0, 0, 0) == 0)
+        at = os_sys(SYS_mmap, 0, sizeof(TopPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at < 0 && at > -4096) {
+        os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+        return;
+    }
+    page = (TopPage *)at;
+    page_fd = fd;
+    if (os_sys(SYS_fstat, fd, (long)&page_id, 0, 0, 0, 0) < 0) page_id.st_ino = 0;
+}
+
+static bool has_its_name(int fd) {
+    char path[32], target[32];
+    static const char name[] = "/memfd:" TOP_NAME;
+    print_buf(path, sizeof path, "/proc/self/fd/%d", fd);
+    long n = os_sys(SYS_readlinkat, AT_FDCWD, (long)path, (long)target, sizeof target, 0, 0);
+    return n >= (long)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
+}
+
+/* A program that has closed all descriptors may have another file under this number by now. /proc need not
+ * be mounted. Whoever is refused an answer asks again: without one the descriptor stays. */
+static bool is_ours(int fd) {
+    struct stat st;
+    for (int tries = 0; tries < 4; tries++) {
+        long r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+        if (r == -EBADF) return false;
+        if (r == 0 && page_id.st_ino != 0) return st.st_dev == page_id.st_dev && st.st_ino == page_id.st_ino;
+        if (has_its_name(fd)) return true;
+    }
+    return false;
+}
+
+void top_begin_run(void) {
+    make_page();
+    if (page == NULL) return;
+    last = 0;
+    page->pid = (uint32_t)os_getpid();
+    page->begun = os_now();
+    page->layout = TOP_LAYOUT;
+    store_rel(&page->running, 1);
+}
+
+void top_end_run(void) {
+    if (page == NULL) return;
+    store_rel(&page->running, 0);
+    os_unmap(page, sizeof *page);
+    page = NULL;
+    if (is_ours(page_fd)) os_sys(SYS_close, page_fd, 0, 0, 0, 0, 0);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static void title(G *gp, char *to) {
+    g_name(gp, to); /* TOP_TITLE bytes, as it wants */
+    if (to[0]) return;
+    Named n = symbol_of(g_entry(gp));
+    if (n.name) print_buf(to, TOP_TITLE, "%s", n.name);
+}
+
+static bool somebody_looks(int64_t now) { return load_rlx(&page->watched) > now; }
+
+static void fill_p(TopP *to, P *p, int64_t now) {
+    M *m = load_acq(&p->m);
+    G *gp = m ? load_rlx(&m->curg) : NULL, *next = load_acq(&p->runnext);
+    *to = (TopP){.status = load_rlx(&p->status), .queue = p_queue(p), .m = m ? (int32_t)m->id : -1};
+    to->timers = load_rlx(&p->timers.count);
+    to->switches = load_rlx(&p->n.switches);
+    to->next = next ? load_rlx(&next->id) : 0;
+    to->g = gp ? load_rlx(&gp->id) : 0;
+    if (to->g == 0) return;
+    int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
+    to->ran_us = ran > 0 ? (uint32_t)(ran / GORT_US) : 0;
+    if (somebody_looks(now)) title(gp, to->title);
+}
+
+static void fill_m(TopM *to, M *m) {
+    G *gp = load_rlx(&m->curg);
+    P *p = load_rlx(&m->p);
+    *to = (TopM){.id = m->id, .p = p ? (int32_t)p->id : -1, .g = gp ? load_rlx(&gp->id) : 0};
+    print_buf(to->state, sizeof to->state, "%s", m_state(m, gp));
+}
+
+static void fill_tables(TopFigures *f, int64_t now) {
+    f->ps = f->ms = 0;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs) && i < TOP_PS; i++) {
+        P *p = load_acq(&sched.ps[i]);
+        if (p) fill_p(&f->p[f->ps++], p, now);
+    }
+    for (M *m = load_acq(&sched.all_ms); m && f->ms < TOP_MS; m = load_acq(&m->all))
+        if (load_acq(&m->alive)) fill_m(&f->m[f->ms++], m);
+}
+
+static void fill(TopFigures *f, int64_t now) {
+    gort_stats s;
+    gort_stats_read(&s);
+    f->now = now;
+#define FIGURE(name) f->name = s.name
+    FIGURE(goroutines), FIGURE(goroutines_created), FIGURE(maxprocs), FIGURE(idle_procs);
+    FIGURE(threads), FIGURE(idle_threads), FIGURE(spinning_threads), FIGURE(threads_created);
+    FIGURE(global_queue), FIGURE(local_queues), FIGURE(switches), FIGURE(steals), FIGURE(stolen);
+    FIGURE(global_gets), FIGURE(overflows), FIGURE(handoffs), FIGURE(retakes);
+    FIGURE(preempt_requests), FIGURE(preemptions), FIGURE(timers), FIGURE(netpoll_wakeups);
+    FIGURE(stack_bytes_reserved), FIGURE(stack_bytes_cached), FIGURE(syscalls_blocking);
+#undef FIGURE
+    f->poll_waiters = load_rlx(&sched.poll_waiters);
+    f->in_syscall = load_rlx(&sched.in_syscall);
+    fill_tables(f, now);
+}
+
+static void publish(int64_t now) {
+    last = now;
+    store_rlx(&page->seq, page->seq + 1);
+    fence_full(); /* a reader that sees a new figure sees the odd seq */
+    fill(&page->figures, now);
+    store_rel(&page->seq, page->seq + 1); /* pairs with the reader's acquire */
+}
+
+void top_look(int64_t now) {
+    if (page && unlikely(somebody_looks(now)) && now - last >= PERIOD && !sim_on) publish(now);
+}
+
+/* While somebody looks top_look() goes on: what is seen shall not always be the moment of idleness. */
+void top_idle(int64_t now) {
+    if (page && !somebody_looks(now) && !sim_on) publish(now);
+}
+
+int64_t top_due(int64_t now) {
+    return page && load_rlx(&page->watched) > now ? time_after(now, PERIOD) : GORT_FOREVER;
+}

@@ -1,0 +1,277 @@
+/*
+ * Reading a trace back: the records of all buffers, merged into the order of time.
+ *
+ * Each buffer is a stream that is in order by itself: its chunks in the spill file, in the order
+ * they were written, then what is still in memory; in the flight recorder a ring of chunks. A
+ * stream decodes its words into an event (trace_buf.h has the format), filling in what a record
+ * leaves out: the clock, the P, the upper half of an id, and who ran on that thread, which is who
+ * made a goroutine ready. A heap of the streams gives the earliest event of all.
+ *
+ * Called when nobody records any more; memory comes from mmap, since a fatal error may have struck
+ * inside malloc. What is read may be damaged then, so every index is checked.
+ */
+#include "sched/trace_buf.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define t tracing
+#define NO_CHUNK UINT64_MAX
+
+typedef struct Stream {
+    const uint64_t *at, *end;    /* the piece being read */
+    uint64_t chunk;              /* the next chunk of this buffer in the spill file */
+    TraceBuf *buf;               /* in memory: what comes after those; NULL: nothing */
+    uint64_t memory;             /* number of the next chunk in memory */
+    /* as of the last record: */
+    uint64_t now, high, current;
+    uint32_t thread;
+    uint16_t p;
+    TraceEvent event;            /* the next one */
+} Stream;
+
+typedef struct Reader {
+    TraceSource source;
+    const TraceChunk *file[2];   /* the spill files, mapped */
+    uint64_t size[2];            /* chunks in each */
+    uint64_t chunks;
+    uint64_t *next;              /* chunk -> the next one of the same buffer */
+    Stream *streams;
+    uint32_t *heap;              /* indexes of streams, by the time of their next event */
+    uint32_t nstreams, nheap;
+    uint64_t since;              /* flight: leave out what is older */
+    TraceEvent event;            /* the one handed out */
+} Reader;
+
+/* ---- a stream -------------------------------------------------------------------------------- */
+
+static void open_chunk(Stream *s, const TraceChunk *c, uint64_t words) {
+    s->at = c->word;
+    s->end = (const uint64_t *)c + (words >= 4 && words <= CHUNK ? words : 4);
+    s->now = c->stamp;
+    s->high = c->high;
+    s->thread = c->thread;
+    s->p = (uint16_t)c->p;
+}
+
+/* Chunk n of the spill files. */
+static const TraceChunk *spilled(const Reader *r, uint64_t n) {
+    uint64_t place;
+    int which = spill_of(n, &place);
+    return &r->file[which][place];
+}
+
+/* The next chunk, if there is one. */
+static bool refill(Reader *r, Stream *s) {
+    if (s->chunk != NO_CHUNK) {
+        const TraceChunk *c = spilled(r, s->chunk);
+        s->chunk = r->next[s->chunk];
+        open_chunk(s, c, c->words);
+        return true;
+    }
+    TraceBuf *b = s->buf;
+    if (b == NULL || s->memory >= b->used) return false;
+    const TraceChunk *c = &b->chunk[s->memory++ % CHUNKS];
+    bool last = s->memory == b->used;
+    open_chunk(s, c, last ? (uint64_t)(load_acq(&b->at) - (const uint64_t *)c) : c->words);
+    return true;
+}
+
+/* Words behind the first of a record. */
+static int words_of(unsigned kind) {
+    switch (kind) {
+    case EV_CREATE: return 2;
+    case EV_EXISTS: case EV_CLOCK: return 1;
+    case EV_NAME: case EV_REGION: return TRACE_TEXT / 8;
+    default: return 0;
+    }
+}
+
+/* A READY without a reading of its own (trace.c): was the slice short, so that it does not matter? */
+static bool short_slice(const Stream *s) {
+    for (const uint64_t *w = s->at; w < s->end; w++) {
+        unsigned kind = *w & 63;
+        if (kind == EV_CLOCK) return false;
+        if ((*w >> 12 & ((1u << TICK_BITS) - 1)) >= SHORT) return false;
+        if (kind != EV_READY || !(*w >> 6 & 63)) return true;
+    }
+    return true;
+}
+
+/* What the record says besides its own. */
+static void complete(Stream *s, TraceEvent *e, uint32_t figure, const uint64_t *more) {
+    switch (e->kind) {
+    case EV_CREATE:
+        e->arg = more[0];
+        e->y = more[1];
+        break;
+    case EV_EXISTS: e->arg = more[0]; break;
+    case EV_NAME: case EV_REGION:
+        memcpy(e->text, more, TRACE_TEXT);
+        e->text[TRACE_TEXT - 1] = 0;
+        break;
+    case EV_READY:
+        e->y = s->current;
+        if (e->x) e->x = !short_slice(s);
+        break;
+    case EV_SYSCALL: case EV_SYSEXIT: e->y = s->thread; break;
+    case EV_START: case EV_RESUME: s->current = e->g; break;
+    case EV_BLOCK: case EV_YIELD: case EV_PREEMPT: case EV_END: s->current = 0; break;
+    case EV_HANDOFF: case EV_STEAL: case EV_POLL: case EV_TIMER: case EV_WORLD:
+        e->g = 0;
+        e->y = figure;
+        break;
+    default: break;
+    }
+}
+
+/* A record that is no event changes what the next ones mean. */
+static void note(Stream *s, unsigned kind, uint32_t figure, const uint64_t *more) {
+    if (kind == EV_CLOCK) s->now = more[0];
+    else if (kind == EV_PROC) s->p = (uint16_t)figure;
+    else if (kind == EV_HIGH) s->high = figure;
+    else if (kind == EV_THREAD) s->thread = figure;
+}
+
+/* The next event of s into s->event; false: there is none. */
+static bool advance(Reader *r, Stream *s) {
+    for (;;) {
+        while (s->at >= s->end)
+            if (!refill(r, s)) return false;
+        uint64_t w = *s->at++;
+        unsigned kind = w & 63;
+        const uint64_t *more = s->at;
+        if (s->end - s->at < words_of(kind)) {
+            s->at = s->end;
+            continue;
+        }
+        s->at += words_of(kind);
+        s->now += w >> 12 & ((1u << TICK_BITS) - 1);
+        uint32_t figure = (uint32_t)(w >> 32);
+        if (kind >= EV_KINDS || kind == EV_NONE) {
+            note(s, kind, figure, more);
+            continue;
+        }
+        s->event = (TraceEvent){.when = s->now, .g = s->high << 32 | figure, .p = s->p, .kind = (uint8_t)kind};
+        s->event.x = w >> 6 & 63;
+        complete(s, &s->event, figure, more);
+        return true;
+    }
+}
+
+/* ---- all streams ----------------------------------------------------------------------------- */
+
+static bool earlier(Reader *r, uint32_t a, uint32_t b) {
+    return r->streams[a].event.when < r->streams[b].event.when;
+}
+
+static void sift_down(Reader *r, uint32_t i) {
+    uint32_t moving = r->heap[i];
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= r->nheap) break;
+        if (child + 1 < r->nheap && earlier(r, r->heap[child + 1], r->heap[child])) child++;
+        if (!earlier(r, r->heap[child], moving)) break;
+        r->heap[i] = r->heap[child];
+        i = child;
+    }
+    r->heap[i] = moving;
+}
+
+static const TraceEvent *next_event(TraceSource *source) {
+    Reader *r = container_of(source, Reader, source);
+    while (r->nheap > 0) {
+        Stream *s = &r->streams[r->heap[0]];
+        r->event = s->event;
+        if (!advance(r, s)) r->heap[0] = r->heap[--r->nheap];
+        if (r->nheap > 0) sift_down(r, 0);
+        if (r->event.when >= r->since) return &r->event;
+    }
+    return NULL;
+}
+
+static void make_heap(Reader *r) {
+    for (uint32_t i = 0; i < r->nstreams; i++)
+        if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
+    for (uint32_t i = r->nheap / 2; i-- > 0;) sift_down(r, i);
+}
+
+/* Links the chunks of each buffer in the order they were written. */
+static void link_chunks(Reader *r) {
+    for (uint64_t i = r->chunks; i-- > 0;) {
+        uint64_t index = spilled(r, i)->buffer;
+        if (index >= r->nstreams) continue;
+        r->next[i] = r->streams[index].chunk;
+        r->streams[index].chunk = i;
+    }
+}
+
+/* False: a file that holds something cannot be read. */
+static bool map_file(Reader *r, int which, uint64_t chunks) {
+    size_t size = chunks * sizeof(TraceChunk);
+    if (chunks == 0) return true;
+    os_sys(SYS_ftruncate, t.spill[which], (long)size, 0, 0, 0, 0); /* what was dropped reads as zero */
+    long at = os_sys(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, t.spill[which], 0);
+    if (at < 0 && at > -4096) return false;
+    r->file[which] = (const TraceChunk *)at;
+    r->size[which] = chunks;
+    return true;
+}
+
+static bool map_spill(Reader *r) {
+    uint64_t n = load_acq(&t.spilled), place;
+    r->chunks = n;
+    if (n == 0) return true;
+    if (!map_file(r, 0, n < IN_MEMORY ? n : IN_MEMORY)) return false;
+    if (spill_of(n - 1, &place) == 1 && !map_file(r, 1, place + 1)) return false;
+    r->next = os_map(n * sizeof *r->next, false);
+    return r->next != NULL;
+}
+
+/* What is still in memory comes after what was spilled. */
+static void add_buffer(Reader *r, TraceBuf *b, uint32_t session) {
+    Stream *s = &r->streams[b->index];
+    if (load_acq(&b->session) != session) return; /* pairs with open_buf */
+    s->buf = b;
+    s->memory = b->used > CHUNKS ? b->used - CHUNKS : 0;
+    r->source.dropped += b->dropped;
+}
+
+static bool open_reader(Reader *r, uint32_t session, bool flight) {
+    *r = (Reader){.source.next = next_event};
+    r->nstreams = load_acq(&t.buffers);
+    r->streams = os_map((r->nstreams + 1) * sizeof *r->streams, false);
+    r->heap = os_map((r->nstreams + 1) * sizeof *r->heap, false);
+    if (r->streams == NULL || r->heap == NULL) return false;
+    for (uint32_t i = 0; i < r->nstreams; i++) r->streams[i].chunk = NO_CHUNK;
+    for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
+        if (b->index < r->nstreams) add_buffer(r, b, session);
+    if (!flight && !map_spill(r)) return false;
+    if (!flight) link_chunks(r);
+    make_heap(r);
+    return true;
+}
+
+static void close_reader(Reader *r) {
+    for (int i = 0; i < 2; i++)
+        if (r->file[i]) os_unmap((void *)r->file[i], r->size[i] * sizeof(TraceChunk));
+    if (r->next) os_unmap(r->next, r->chunks * sizeof *r->next);
+    if (r->streams) os_unmap(r->streams, (r->nstreams + 1) * sizeof *r->streams);
+    if (r->heap) os_unmap(r->heap, (r->nstreams + 1) * sizeof *r->heap);
+}
+
+int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
+    Reader r;
+    uint64_t tick1 = trace_stamp();
+    int64_t ns1 = os_now();
+    int result = -ENOMEM;
+    if (open_reader(&r, session, flight)) {
+        r.source.first_tick = t.tick0;
+        r.source.ns_per_tick = tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
+        uint64_t keep = keep_ns ? (uint64_t)((double)keep_ns / r.source.ns_per_tick) : 0;
+        if (keep && tick1 - t.tick0 > keep) r.since = r.source.first_tick = tick1 - keep;
+        result = trace_write(fd, &r.source);
+    }
+    close_reader(&r);
+    return result;
+}

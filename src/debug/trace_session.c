@@ -1,0 +1,192 @@
+/*
+ * Sessions of the tracer: how a trace begins, ends and reaches its file.
+ *
+ * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE, each step a CAS by whoever asks.
+ * The flight recorder is a session too; it is on whenever no other is, and gives way to a trace
+ * into a file. Each session has a number, which is what trace_on holds: a buffer that carries
+ * another one has nothing to do with it (trace.c).
+ */
+#include "base/base.h" /* first: _GNU_SOURCE */
+#include "sched/trace_buf.h"
+#include "api/env.h"
+#include "sched/g.h"
+#include "base/print.h"
+#include "sched/sched.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#include "ticks.h"
+
+#define t tracing
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+static void put_existing(G *gp, void *arg) {
+    uint32_t status = load_acq(&gp->status);
+    if (status != G_IDLE && status != G_DEAD && gp->id != 0) trace_put_existing(arg, gp);
+}
+
+/* Files nobody else sees. Where no disk can be had, all of it goes to memory, and the other way. */
+static int open_spill(void) {
+    long memory = os_sys(SYS_memfd_create, (long)"gort-trace", 1 /* CLOEXEC */, 0, 0, 0, 0);
+    long disk = os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
+    if (memory < 0 && disk < 0) return (int)disk;
+    if (disk < 0) disk = os_sys(SYS_memfd_create, (long)"gort-trace", 1, 0, 0, 0, 0);
+    if (memory < 0) memory = os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
+    t.spill[0] = (int)memory; /* one that could not be had drops what is written to it */
+    t.spill[1] = (int)disk;
+    return 0;
+}
+
+static void close_fd(int fd) {
+    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static void close_spill(void) {
+    close_fd(t.spill[0]);
+    close_fd(t.spill[1]);
+}
+
+static void switch_on(bool flight) {
+    t.flight = flight;
+    t.spilled = 0;
+    t.ticks = arch_ticks_steady();
+    t.ns0 = os_now();
+    t.tick0 = trace_stamp();
+    t.session = t.session % (TRACE_PROFILE - 1) + 1; /* never 0 */
+    or_seq(&trace_on, t.session);
+    M *m = getm() ? enter() : NULL; /* a plain thread need not become known for this */
+    each_g(put_existing, m);
+    if (m) leave(m);
+}
+
+static bool step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
+
+/* Nobody finishes a chunk any more when it returns (trace.c). patience 0: for ever. */
+static void switch_off(int64_t patience) {
+    int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
+    and_seq(&trace_on, TRACE_PROFILE);
+    fence_full(); /* pairs with next_chunk */
+    for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
+        while (load_acq(&b->busy) && os_now() < until) os_nap(20 * GORT_US);
+}
+
+static bool flight_is_on(void) { return trace_session() != 0 && t.flight; }
+
+int tracing_start(int fd) {
+    if (!step(IDLE, STARTING)) return -EBUSY;
+    if (flight_is_on()) switch_off(0);
+    int e = open_spill();
+    if (e < 0) {
+        store_rel(&t.state, IDLE);
+        return e;
+    }
+    t.file = fd;
+    switch_on(false);
+    store_rel(&t.state, ON);
+    return 0;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+int tracing_stop(void) {
+    if (!step(ON, STOPPING)) return -EINVAL;
+    switch_off(0);
+    int r = trace_write_out(t.file, t.session, false, 0);
+    close_spill();
+    close_fd(t.file);
+    if (settings.flight && load_rlx(&sched.running)) switch_on(true);
+    store_rel(&t.state, IDLE);
+    return r;
+}
+
+uint64_t tracing_size(void) { return load_rlx(&t.spilled) * sizeof(TraceChunk); }
+
+static int open_file(const char *path) {
+    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                       0666, 0, 0);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void stop_at_exit(void) {
+    if (!in_forked_child()) tracing_end_run();
+}
+
+static bool from_env; /* this run's trace was asked for by GORT_TRACE */
+
+void tracing_begin_run(void) {
+    static bool registered;
+    from_env = false;
+    if (settings.flight) {
+        print_buf(t.flight_path, sizeof t.flight_path, "gort-flight-%d.json", os_getpid());
+        switch_on(true);
+    } else if (env_trace[0]) {
+        int fd = open_file(env_trace), r = fd < 0 ? fd : tracing_start(fd);
+        from_env = r == 0;
+        if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: error %d\n", env_trace, -r);
+        if (r < 0 && fd >= 0) close_fd(fd);
+        if (!registered) registered = atexit(stop_at_exit) == 0; /* a program that calls exit() */
+    }
+}
+
+void tracing_end_run(void) {
+    if (from_env) {
+        from_env = false;
+        tracing_stop();
+    }
+    if (flight_is_on()) switch_off(0);
+}
+
+void tracing_fatal(void) {
+    if (trace_session() == 0) return;
+    bool flight = t.flight;
+    const char *path = env_trace[0] ? env_trace : t.flight_path;
+    int fd = flight ? open_file(path) : t.file;
+    if (fd < 0) return;
+    switch_off(100 * GORT_MS);
+    int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
+    if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", (long)settings.flight, path);
+}
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+static long start_into(void *path) {
+    int fd = open_file(path);
+    if (fd < 0) return fd;
+    int r = tracing_start(fd);
+    if (r < 0) close_fd(fd);
+    return r;
+}
+
+/* A goroutine's is a blocking call: opening a file may block, and a function of one is never stopped half-way. */
+EXPORT int gort_trace_start(const char *path) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (path == NULL) return -EINVAL;
+    if (load_acq(&t.state) != IDLE) return -EBUSY; /* before the file is emptied */
+    M *m = getm();
+    bool may_block = m && !m->plain && m->locks == 0 && !m->world && load_rlx(&m->curg->status) != G_SYSCALL;
+    return (int)(may_block ? gort_blocking(start_into, (void *)path) : start_into((void *)path));
+}
+
+static long stop_blocking(void *arg) { return tracing_stop(); }
+
+EXPORT int gort_trace_stop(void) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (load_acq(&t.state) != ON) return -EINVAL;
+    return (int)gort_blocking(stop_blocking, NULL);
+}
+
+static void region(const char *name, bool begins) {
+    if (load_rlx(&trace_on) == 0 || name == NULL || in_forked_child()) return;
+    M *m = getm();
+    if (m == NULL || m->plain) return; /* regions are a goroutine's */
+    m = enter();
+    trace_region(m, m->curg, name, begins);
+    leave(m);
+}
+
+EXPORT void gort_region_begin(const char *name) { region(name, true); }
+EXPORT void gort_region_end(const char *name) { region(name, false); }

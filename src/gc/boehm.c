@@ -1,0 +1,299 @@
+/*
+ * Goroutines and the Boehm collector (Debian's libgc-dev, 8.2): GC_malloc works on a goroutine.
+ *
+ * The library does not need the collector. Its names are weak here: a program that is linked with
+ * -lgc has them, and then the first gort_main switches this room on.
+ *
+ * The collector knows threads. It suspends each by a signal, looks at its stack from the saved sp
+ * to its end, and so finds what is in use. A goroutine's stack is not a thread's, so it is told:
+ *
+ *   stop     Every thread of the runtime is registered, with the end of its alternate stack as the
+ *            end of its stack, and the collector's suspend handler is made to run there
+ *            (SA_ONSTACK). So what the collector sees of such a thread is the signal frame with all
+ *            registers, and a goroutine's stack needs no room for it. Our handler goes in front and
+ *            notes the interrupted context in M. gort_stop_world() itself would not do: a thread in
+ *            a blocking call, or one that lost its P in the kernel, still runs the program's code
+ *            when it comes back (stopworld.c), and a collector must not meet it. But it is the same
+ *            signal-and-wait as a preemption, and as with that a thread can be stopped anywhere,
+ *            in the runtime too: so from here on until the threads go on no lock may be taken.
+ *   roots    push_roots() adds what the collector cannot know: the live part of every goroutine's
+ *            stack, the records of goroutines (arguments of those that have not run yet), small
+ *            objects (buffers of channels, timers' and contexts' values) and what programs have
+ *            from gort_alloc. Large ones come from the collector itself, uncollectable.
+ *   itself   The goroutine in which a collection begins is on its own stack: for its time, that
+ *            stack's end is the thread's. It is not preempted meanwhile: the lock that takes may be
+ *            held by a thread that is stopped.
+ *
+ * Where is the live part of a stack? By address, not by status: a thread may be stopped half way
+ * through a switch, when m->curg is somebody else already and g->sp is old. If the sp of a stopped
+ * thread lies in a stack, that is where it begins. A thread on its alternate stack has been stopped
+ * in a handler before: in the preemption handler, m->context tells; in another, all of the stack of
+ * its goroutine counts. Every other stack was left by a switch and begins at g->sp.
+ *
+ * Where is the danger? In the collector's own lock, a plain mutex that a goroutine may be
+ * preempted with. Whoever waits for it without a section loses its P by the retake, so its holder
+ * runs again. So a thread of the runtime registers before it is given a P (threadmaker.c), and the end
+ * of a runtime takes that lock first (collect_apart), or it would be lost with an abandoned
+ * goroutine.
+ *
+ * The monitor has a goroutine collect when two minutes have passed without a collection and
+ * something was allocated since (GORT_DEBUG=forcegc).
+ */
+#include "gc/boehm.h"
+#include "sched/g.h"
+#include "sched/m.h"
+#include "sched/sched.h"
+#include "sched/sim.h"
+#include "mem/span.h"
+#include "mem/stack.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#define RED_ZONE 128
+
+/* What is used of <gc.h> and <gc/gc_mark.h>. */
+typedef struct Base {
+    void *at;
+} Base;
+enum { EVENT_PRE_STOP = 6, EVENT_POST_START = 9 };
+typedef void event_fn(int event);
+typedef void roots_fn(void);
+#define WEAK __attribute__((weak))
+extern void GC_init(void) WEAK;
+extern int GC_is_init_called(void) WEAK;
+extern void GC_allow_register_threads(void) WEAK;
+extern int GC_register_my_thread(const Base *) WEAK;
+extern int GC_unregister_my_thread(void) WEAK;
+extern int GC_thread_is_registered(void) WEAK;
+extern int GC_get_stack_base(Base *) WEAK;
+extern void GC_set_stackbottom(void *thread, const Base *) WEAK;
+extern void GC_set_on_collection_event(event_fn *) WEAK;
+extern event_fn *GC_get_on_collection_event(void) WEAK;
+extern void GC_set_push_other_roots(roots_fn *) WEAK;
+extern roots_fn *GC_get_push_other_roots(void) WEAK;
+extern void GC_push_all_eager(void *lo, void *hi) WEAK;
+extern int GC_get_suspend_signal(void) WEAK;
+extern int GC_get_thr_restart_signal(void) WEAK;
+extern int GC_get_parallel(void) WEAK;
+extern unsigned long GC_get_gc_no(void) WEAK;
+extern size_t GC_get_bytes_since_gc(void) WEAK;
+extern void GC_gcollect(void) WEAK;
+extern void *GC_call_with_alloc_lock(void *(*fn)(void *), void *arg) WEAK;
+extern void *GC_malloc_uncollectable(size_t) WEAK;
+extern int GC_is_heap_ptr(const void *) WEAK;
+extern void *GC_base(void *) WEAK;
+extern void GC_free(void *) WEAK;
+
+bool collect_on;
+uint32_t collect_stopped;
+
+static struct {
+    struct sigaction suspend; /* the collector's own */
+    event_fn *on_event;
+    roots_fn *roots;
+    bool caller;              /* gort_main's caller was registered here */
+    unsigned long seen;       /* monitor: the number of the last collection, and since when */
+    int64_t since;
+} own;
+
+/* All or nothing: an older one has not all of them. */
+static bool present(void) {
+    return GC_init && GC_is_init_called && GC_register_my_thread && GC_set_stackbottom && GC_is_heap_ptr &&
+           GC_set_on_collection_event && GC_set_push_other_roots && GC_push_all_eager && GC_get_suspend_signal;
+}
+
+/* ---- stopping --------------------------------------------------------------------------------- */
+
+/* A thread is to wait until the collection is over; it waits in there. */
+static void on_suspend(int signo, siginfo_t *info, void *context) {
+    M *m = getm();
+    int err = *__errno_location();
+    if (m) store_rlx(&m->stopped, context);
+    if (own.suspend.sa_flags & SA_SIGINFO) own.suspend.sa_sigaction(signo, info, context);
+    else own.suspend.sa_handler(signo);
+    if (m) store_rlx(&m->stopped, NULL);
+    *__errno_location() = err;
+}
+
+static void set_own_end(M *m, void *end) {
+    Base base = {end};
+    GC_set_stackbottom(NULL, &base);
+}
+
+/* In the thread that collects, with the collector's lock. Not enter(): it must not be another
+ * thread behind it, and the P is not used. */
+static void on_event(int event) {
+    M *m = getm();
+    bool goroutine = m && !m->plain && m->curg && m->curg->stack;
+    if (event == EVENT_PRE_STOP) {
+        store_rlx(&collect_stopped, 1);
+        if (m) m->locks++;
+        fence_compiler();
+        if (goroutine) set_own_end(m, m->curg->stack);
+    } else if (event == EVENT_POST_START) {
+        if (goroutine) set_own_end(m, m_alt_end(m));
+        fence_compiler();
+        if (m) m->locks--;
+        store_rlx(&collect_stopped, 0);
+    }
+    if (own.on_event) own.on_event(event);
+}
+
+/* ---- roots; all threads are stopped ----------------------------------------------------------- */
+
+static void push(void *lo, void *hi) {
+    if ((char *)lo < (char *)hi) GC_push_all_eager(lo, hi);
+}
+
+static bool within(Stack *s, uintptr_t at) { return s && at >= (uintptr_t)s->lo && at < (uintptr_t)s; }
+
+/* m was stopped: the stack that is live because of it, and from where. NULL: none. */
+static Stack *live_of(M *m, uintptr_t *from) {
+    uintptr_t sp = *from = arch_context_sp(m->stopped);
+    G *gp = m->curg;
+    Stack *s = stack_at(sp);
+    if (s || gp == NULL || gp->stack == NULL) return s;
+    if (within(gp->stack, sp)) return gp->stack; /* of a size of its own */
+    if (!on_alt_stack(m, (void *)sp)) return NULL;
+    sp = m->context ? arch_context_sp(m->context) : 0;
+    *from = within(gp->stack, sp) ? sp : (uintptr_t)gp->stack->lo;
+    return gp->stack;
+}
+
+/* Writes into the stacks where they begin, or takes that off again: a stack may be on no G. */
+static void note_live(bool begin) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
+        uintptr_t from;
+        if (load_rlx(&m->stopped) == NULL || m->plain) continue;
+        Stack *s = live_of(m, &from);
+        if (s) s->live = begin ? from : 0;
+        else if (begin && from >= (uintptr_t)m->stack_lo && from < (uintptr_t)m->stack_hi)
+            push((void *)(from - RED_ZONE), m->stack_hi); /* g0 */
+    }
+}
+
+/* One whose switch was not finished may be on a stack of its own size that nobody names. */
+static uintptr_t live_custom(Stack *s) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
+        void *context = load_rlx(&m->stopped);
+        if (context && within(s, arch_context_sp(context))) return arch_context_sp(context);
+    }
+    return 0;
+}
+
+static void push_goroutine(G *gp, void *arg) {
+    Stack *s = gp->stack;
+    M *me = arg;
+    if (s == NULL || gp->sp == NULL || (me && me->curg == gp)) return; /* the last: the thread's own stack */
+    uintptr_t from = s->live;
+    if (from == 0 && s->custom) from = live_custom(s);
+    if (from == 0) from = (uintptr_t)gp->sp;
+    else from -= RED_ZONE;
+    if (from < (uintptr_t)s->lo) from = (uintptr_t)s->lo;
+    push((void *)from, s);
+}
+
+static void push_roots(void) {
+    M *m = getm();
+    if (own.roots) own.roots();
+    note_live(true);
+    each_g(push_goroutine, m && !m->plain ? m : NULL);
+    note_live(false);
+    each_g_region(push);
+    each_span(push);
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------ */
+
+static void install(void) {
+    struct sigaction sa;
+    GC_allow_register_threads();
+    own.on_event = GC_get_on_collection_event();
+    GC_set_on_collection_event(on_event);
+    own.roots = GC_get_push_other_roots();
+    GC_set_push_other_roots(push_roots);
+    sigaction(GC_get_suspend_signal(), NULL, &own.suspend);
+    sa = own.suspend;
+    sa.sa_flags |= SA_SIGINFO | SA_ONSTACK;
+    sa.sa_sigaction = on_suspend;
+    sigaction(GC_get_suspend_signal(), &sa, NULL);
+    collect_on = true;
+}
+
+void collect_begin_run(void) {
+    if (!present()) return;
+    if (!collect_on) {
+        if (!GC_is_init_called()) GC_init();
+        install();
+    }
+    own.since = os_now();
+    own.seen = GC_get_gc_no();
+    Base base;
+    own.caller = !GC_thread_is_registered() && GC_get_stack_base(&base) == 0 && GC_register_my_thread(&base) == 0;
+}
+
+void collect_end_run(void) {
+    if (collect_on && own.caller) GC_unregister_my_thread();
+    own.caller = false;
+}
+
+void collect_thread_begin(M *m) {
+    sigset_t set;
+    Base base = {m_alt_end(m)};
+    sigemptyset(&set);
+    sigaddset(&set, GC_get_suspend_signal());
+    sigaddset(&set, GC_get_thr_restart_signal());
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    if (base.at == NULL || GC_register_my_thread(&base) != 0) fatal("a thread cannot be made known to the collector");
+}
+
+void collect_thread_end(M *m) { GC_unregister_my_thread(); }
+
+static void *call_it(void *arg) {
+    (*(void (**)(void))arg)();
+    return NULL;
+}
+
+void collect_apart(void (*fn)(void)) {
+    if (collect_on) GC_call_with_alloc_lock(call_it, &fn);
+    else fn();
+}
+
+int collect_threads(void) { return collect_on ? GC_get_parallel() : 0; }
+
+/* ---- the monitor ------------------------------------------------------------------------------ */
+
+static void force(void *arg) { GC_gcollect(); }
+
+void collect_look(M *m, int64_t now) {
+    if (!collect_on || sim_on) return;
+    unsigned long number = GC_get_gc_no();
+    if (number != own.seen) {
+        own.seen = number;
+        own.since = now;
+    }
+    if (now < collect_due()) return;
+    own.since = now;
+    add_rlx(&sched.other.forced_collections, 1); /* before it can be seen to have happened */
+    go_start(m, NULL, force, NULL, NULL, 0, (uintptr_t)force + 1);
+}
+
+int64_t collect_due(void) {
+    if (!collect_on || settings.forcegc == 0 || GC_get_bytes_since_gc() == 0) return GORT_FOREVER;
+    return time_after(own.since, settings.forcegc * GORT_MS);
+}
+
+/* ---- large objects ---------------------------------------------------------------------------- */
+
+void *collect_alloc(size_t size) {
+    if (!collect_on || size > PTRDIFF_MAX - CACHE_LINE) return NULL;
+    uintptr_t at = (uintptr_t)GC_malloc_uncollectable(size + CACHE_LINE);
+    return at ? (void *)((at + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1)) : NULL;
+}
+
+bool collect_free(void *at) {
+    if (!collect_on || at == NULL || !GC_is_heap_ptr(at)) return false;
+    GC_free(GC_base(at));
+    return true;
+}

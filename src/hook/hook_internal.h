@@ -1,0 +1,307 @@
+/*
+ * libgort-hook.so from inside. Every interposed function begins with the one test:
+ *
+ *     M *m = runner(read);
+ *     if (m == NULL) return libc(read)(fd, buf, n);
+ *
+ * and goes on only on a thread that runs goroutines. It then tries without blocking, by the bare system
+ * call or libc's own function, which is right wherever on that thread it may be: in the runtime, pinned, inside
+ * gort_blocking, in a signal handler. Only what would block looks more closely, and takes a slow path:
+ *
+ *     if (!here()) return libc(read)(fd, buf, n);
+ *     Stay s;
+ *     stay(&s);                the goroutine comes back to this thread (preferred.c)
+ *     long r = gort_...();     parks
+ *     return result(&s, r);    errno, read anew: its address is another after a switch
+ *
+ * No state is kept about descriptors but hints of their kind (fdhints.h): O_NONBLOCK and the timeouts
+ * are asked of the kernel when a call is about to wait, so what the caller set is what holds.
+ *
+ * What such a call costs is cache lines: a call that spends a microsecond in the kernel finds little of
+ * ours left in the first cache, and each line that it has to wait for is 4 ns. So the test and libc's function
+ * stand side by side, for each name, and a descriptor's hint is all that close and its like look at.
+ *
+ * The interposed names stand in tables by family, below; libc_syms.c finds libc's own for each.
+ */
+#ifndef HOOK_INSIDE_H
+#define HOOK_INSIDE_H
+
+#include "base/base.h" /* first: it asks libc for everything */
+#include "base/deadline.h"
+#include "sched/goexit.h"
+#include "api/hookcalls.h"
+#include "mem/stack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOOK EXPORT
+#define COLD __attribute__((noinline, cold))
+
+#define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
+#define SOCKET_FAMILY(X) \
+    X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect)
+#define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
+#define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield)
+#define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
+#define BORN_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
+#define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
+#define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
+#define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
+#define PROCESS_FAMILY(X) X(waitpid) X(system) X(clone)
+#define MUTEX_FAMILY(X)                                                                            \
+    X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock)                      \
+    X(pthread_mutex_clocklock) X(pthread_mutex_unlock)
+#define RWLOCK_FAMILY(X)                                                                           \
+    X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock)             \
+    X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock)             \
+    X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock)
+#define COND_FAMILY(X)                                                                             \
+    X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_cond_signal) \
+    X(pthread_cond_broadcast)
+#define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
+#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
+#define BARRIER_FAMILY(X) X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy)
+#define KEY_FAMILY(X) X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
+#define FUTEX_FAMILY(X) X(syscall)
+#define HANDLER_FAMILY(X) X(sigaction) X(signal) X(__sysv_signal)
+
+#define EVERY_FAMILY(X)                                                                            \
+    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
+    FD_FAMILY(X)                                                                                   \
+    CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
+    THREAD_FAMILY(X) BARRIER_FAMILY(X) KEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X) /* last: libc_syms.c */
+
+/* libc's own functions, each beside what its test needs. Before the loader has run our constructor they are not
+ * known: libc_syms.c. */
+typedef struct Real {
+#define FIELD(name)                                                                                \
+    struct {                                                                                       \
+        long tls; /* known.tls */                                                                  \
+        __typeof__(&name) fn;                                                                      \
+    } name;
+    EVERY_FAMILY(FIELD)
+#undef FIELD
+} ALIGNED(CACHE_LINE) Real;
+extern Real real;
+extern const HookCore *core;
+COLD void real_find(void);
+
+/* libc's function of that name. On x86-64 it is never NULL, so that nothing has to be kept over a search. */
+#ifdef __x86_64__
+#define libc(name) (*real.name.fn)
+#else
+#define libc(name)                                                                                 \
+    (*({                                                                                           \
+        if (unlikely(real.name.fn == NULL)) real_find();                                           \
+        real.name.fn;                                                                              \
+    }))
+#endif
+
+#define NO_TLS 1 /* no distance of an aligned word: the core is not yet known */
+typedef struct Known { /* one cache line */
+    long tls;          /* core's tls_runner */
+    long tls_vforks;   /* core's */
+    const uint32_t *taken, *looks;
+    Chunk *const *descs;
+    bool retakes;      /* the core tells */
+    uint32_t doubt;    /* connect.c */
+} ALIGNED(CACHE_LINE) Known;
+extern Known known;
+
+/* The M of a thread that runs goroutines, wherever in it we are; NULL: any other thread. */
+INLINE M *runner_at(long at) { return likely(at != NO_TLS) ? ARCH_TLS_AT(at) : NULL; }
+#define runner(name) runner_at(real.name.tls)
+
+INLINE uintptr_t stack_pointer(void) {
+#ifdef __x86_64__
+    uintptr_t sp;
+    __asm__("movq %%rsp, %0" : "=r"(sp));
+    return sp;
+#else
+    return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
+/* A child of vfork (vfork.c), on whatever thread: what is noted here is the parent's. */
+INLINE bool vforked(void) { return known.tls != NO_TLS && (uint32_t)(uintptr_t)ARCH_TLS_AT(known.tls_vforks) != 0; }
+/* In a child of whatever kind, a bare vfork too: what is noted here is not of its numbers, who waits here is not its own. It
+ * costs a system call. */
+INLINE bool elsewhere(void) { return core == NULL || core->in_child(); }
+/* On a goroutine, outside of the runtime, or in a child that looks so: its thread's M. */
+INLINE M *maybe_here(void) {
+    M *m = runner_at(known.tls);
+    return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
+}
+/* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. Before a call enters
+ * the runtime, since it is to wait: it costs a system call. */
+INLINE M *here(void) {
+    M *m = maybe_here();
+    return m != NULL && !elsewhere() ? m : NULL;
+}
+/* The goroutine this thread runs, wherever it is; NULL: none. */
+INLINE G *current(void) {
+    M *m = runner_at(known.tls);
+    return m == NULL ? NULL : m->curg;
+}
+
+/* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
+ * libc's functions more than all that we add (bench/hook_cost.c). On a goroutine only: nobody
+ * cancels its thread. */
+#define sys(nr, a, b, c, d, e, f)                                                                  \
+    arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* The current goroutine stays with its thread until result(). */
+typedef struct Stay {
+    bool mine;
+} Stay;
+INLINE void stay(Stay *s) { s->mine = core->stay_begin(); }
+INLINE void stay_end(const Stay *s) {
+    if (s->mine) core->stay_end();
+}
+
+/* After a call in which the P was taken: gets one again, before this goes on as if it had. */
+INLINE void core_pass(void) {
+    Stay s;
+    if (!here()) return;
+    stay(&s);
+    M *m = core->enter();
+    core->leave(m);
+    stay_end(&s);
+}
+
+NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
+COLD void set_errno(int e);
+NOINLINE int get_errno(void);
+/* -errno becomes -1 and errno. */
+COLD long failed(long r);
+INLINE long returned(long r) { return likely(r >= 0) ? r : failed(r); }
+INLINE long result(const Stay *s, long r) {
+    stay_end(s);
+    return returned(r);
+}
+
+#include "hook/fdhints.h"
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+/* poll(2) without waiting: a count, or -errno. A signal that is on its way makes it EINTR all the same. */
+INLINE long poll_once(struct pollfd *fds, unsigned long n) {
+#ifdef SYS_poll
+    return sys(SYS_poll, fds, n, 0, 0, 0, 0);
+#else
+    struct timespec none = {0, 0};
+    return sys(SYS_ppoll, fds, n, &none, NULL, 0, 0);
+#endif
+}
+INLINE long poll_many(struct pollfd *fds, unsigned long n) {
+    long r;
+    do r = poll_once(fds, n);
+    while (unlikely(r == -EINTR));
+    return r;
+}
+long poll_now(int fd, short events);
+COLD int close_known(int fd); /* close_dup.c: by gort_close, where that can be */
+/* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
+int64_t socket_deadline(int fd, int option);
+int64_t after(int64_t ns);      /* a deadline, from now on */
+/* An absolute time of that clock as a deadline. */
+int64_t deadline_of(clockid_t clock, const struct timespec *at);
+bool valid_time(const struct timespec *ts);
+INLINE bool valid_clock(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
+
+/* ---- waiting for an address (waitqueue.c) ------------------------------------------------------- */
+
+typedef struct Sleeper Sleeper;
+struct Sleeper {
+    /* its bucket's lock: */
+    Sleeper *next, *prev;
+    const void *addr;
+    G *gp;
+    uint32_t ticket, bits;
+    bool queued, parked, hit;
+    bool naps;         /* own: a deadline that passes is not the end of its wait */
+};
+
+#define EVERY_BIT UINT32_MAX
+/* Hits by who has one of these bits count from here on. */
+void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits);
+/* Until it is hit (true) or the deadline has passed (false). It is off the queue then. */
+bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
+/* Likewise, but where the deadline has passed it is on the queue still, and hits count. */
+bool sleeper_nap(Sleeper *w, int reason, int64_t deadline);
+bool sleeper_cancel(Sleeper *w);                  /* true: it was hit already */
+uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
+INLINE bool queue_wake(const void *addr, bool all) { return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0; }
+/* Likewise in a signal handler, too. Where it has interrupted the runtime nobody is woken at once (0): the monitor sees to it. */
+COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
+void queue_pay(M *m); /* the monitor */
+
+typedef struct Bucket {
+    Lock lock;
+    uint32_t count; /* lock; read without, after a full fence */
+    uint32_t life;  /* lock: the runtime whose goroutines wait here */
+    uint32_t owed;  /* atomic: the monitor is to wake all of them */
+    Sleeper *first, *last;
+} ALIGNED(CACHE_LINE) Bucket;
+#define BUCKETS 256
+extern Bucket buckets[BUCKETS];
+INLINE Bucket *bucket_of(const void *addr) { return &buckets[((uintptr_t)addr >> 3) % BUCKETS]; }
+
+/* After a release by libc's function, any thread: wakes who waits here for addr. Its waiter is
+ * queued before it tries a last time, and we look after we released: one of the two sees the
+ * other. On x86 the release was a locked instruction, the fence. */
+INLINE bool has_waiters(const void *addr) {
+    fence_after_rmw();
+    return unlikely(load_rlx(&bucket_of(addr)->count) != 0);
+}
+INLINE void released(const void *addr, bool all) {
+    if (has_waiters(addr)) queue_wake(addr, all);
+}
+
+/* Tries until it gives something other than EBUSY or the deadline has passed (ETIMEDOUT). Hits
+ * are what it waits for, but it also looks by itself now and then: a lock may be released inside
+ * libc, or by another process. On a goroutine. */
+#define PAUSE_FIRST GORT_MS
+#define PAUSE_MOST (16 * GORT_MS)
+typedef int try_fn(void *object);
+int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
+
+/* ---- keys (threadkeys.c) --------------------------------------------------------------------------- */
+
+void values_run_out(void);            /* the current goroutine ends */
+void values_free(void *values);       /* it was stopped for good; without its destructors. Any thread that has no P */
+void values_to_thread(void *values);  /* in a forked child */
+
+/* ---- owners (mutex.c) ------------------------------------------------------------------------ */
+
+/* The number that stands for the current goroutine where libc keeps a thread's, which is never one; 0: none runs here. The ids
+ * of goroutines begin at 1 in each runtime, but a lock may be held from an earlier one, by a goroutine that was left behind or has
+ * died with it. So marks go on where those of the last runtime ended. They come again after 2^30. */
+INLINE int mark(void) {
+    M *m = runner_at(known.tls);
+    G *gp = m ? m->curg : NULL;
+    return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
+}
+/* Around a function of libc's that unlocks and locks this mutex again, while nobody else runs on the thread: what one owner
+ * has is the other's. */
+void mutex_lend(pthread_mutex_t *mutex, int from, int to);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * Finding libc's own functions, and the core.
+ *
+ * Both are found when the library is loaded; a call that comes earlier, from another library's
+ * constructor, finds them itself. Names that libc has in several versions (the condition variables
+ * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. A version that is not there is an error,
+ * for which the loader calls malloc; an allocator of the program's may begin then, and make locks and keys: so those come
+ * last, when everything else is found.
+ */
+#include "hook/hook_internal.h"
+
+#include <dlfcn.h>
+
+/* In the place of each function until it is found: finds them all, and goes on there with its arguments. */
+#ifdef __x86_64__
+#define STUB(name)                                                                                 \
+    static COLD __attribute__((used)) void *found_##name(void) {                                   \
+        real_find();                                                                               \
+        return (void *)real.name.fn;                                                               \
+    }                                                                                              \
+    void early_##name(void);                                                                       \
+    __asm__(".pushsection .text.unlikely,\"ax\",@progbits\n"                                       \
+            "early_" #name ":\n\t"                                                                 \
+            "pushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n\tpushq %r8\n\tpushq %r9\n\tpushq %rax\n\t" \
+            "call found_" #name "\n\tmovq %rax, %r11\n\t"                                         \
+            "popq %rax\n\tpopq %r9\n\tpopq %r8\n\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n\t" \
+            "jmp *%r11\n"                                                                          \
+            ".popsection");
+EVERY_FAMILY(STUB)
+#define UNKNOWN(name) .name = {.tls = NO_TLS, .fn = (__typeof__(&name))(void *)early_##name},
+#else
+#define UNKNOWN(name) .name = {.tls = NO_TLS},
+#endif
+Real real = {EVERY_FAMILY(UNKNOWN)};
+#undef UNKNOWN
+const HookCore *core;
+Known known = {.tls = NO_TLS};
+
+static void *find(const char *name) {
+    static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.34"};
+    void *at = NULL;
+    if (strncmp(name, "pthread_cond_", 13) == 0)
+        for (size_t i = 0; i < count_of(versions) && at == NULL; i++) at = dlvsym(RTLD_NEXT, name, versions[i]);
+    return at ? at : dlsym(RTLD_NEXT, name);
+}
+
+COLD void real_find(void) {
+#define FIND(name) *(void **)(void *)&real.name.fn = find(#name);
+    EVERY_FAMILY(FIND)
+#undef FIND
+}
+
+static __attribute__((constructor(101))) void load(void) {
+    real_find();
+    const HookCore *c = gort_hook_core();
+    if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
+        core = c;
+        known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
+        c->attach(&known.retakes, (DescNote *)(void *)fd_hints, queue_pay);
+        c->attach_values(values_run_out, values_free, values_to_thread);
+        known.tls_vforks = c->tls_vforks;
+        known.tls = c->tls_runner;
+#define TELL(name) real.name.tls = c->tls_runner;
+        EVERY_FAMILY(TELL)
+#undef TELL
+    }
+}
+
+COLD long failed(long r) {
+    *__errno_location() = (int)-r;
+    return -1;
+}
+COLD void set_errno(int e) { *__errno_location() = e; }
+NOINLINE int get_errno(void) { return *__errno_location(); }

@@ -1,0 +1,144 @@
+/*
+ * pthread_once and pthread_join.
+ *
+ * An init routine may park. Another goroutine that comes meanwhile must not wait in libc, on the
+ * very thread the first one has to come back to: it parks until the routine is over. A routine that a plain thread runs is waited for
+ * likewise, by a look now and then (waitqueue.c).
+ *
+ * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc has in it: 0, not yet; 2, done; else the
+ * number of forks that led to this process times 4, plus 1: in progress. A word that is in progress in another process
+ * (this one was forked meanwhile) counts as not yet. So a goroutine takes the word itself, in a section, and brings it to its end in a section: to "done", or where
+ * the routine does not return (an exception, gort_exit, the end of the runtime: goexit.h) back to "not yet", as libc
+ * does where it is cancelled. What "in progress" is, libc tells: by a once of ours.
+ *
+ * libstdc++'s call_once hands its function over in two variables of the thread, which the init routine reads first of all. So
+ * nothing gives way between the call and the routine. Where it had to wait it is back on its thread, but others have been there
+ * meanwhile: it puts the two back.
+ */
+#include "hook/hook_internal.h"
+
+#include <dlfcn.h>
+#include <linux/futex.h>
+
+#ifndef __GLIBC__
+#error pthread_once: the control word of this libc is not known
+#endif
+enum { ONCE_NOT_YET = 0, ONCE_DONE = 2 };
+
+static struct {
+    Lock lock;
+    pthread_once_t once; /* lock */
+    int begun;           /* lock */
+} probe;
+
+static void probe_look(void) { probe.begun = probe.once; }
+
+/* The word of a once that is in progress in this process. In a section. */
+static int once_begun(void) {
+    core->lock(&probe.lock);
+    probe.once = PTHREAD_ONCE_INIT;
+    libc(pthread_once)(&probe.once, probe_look);
+    int begun = probe.begun;
+    core->unlock(&probe.lock);
+    return begun;
+}
+
+/* In a section: whoever waits for it in libc, or here. */
+static void once_over(ExitHook *h, int state) {
+    pthread_once_t *once = h->object;
+    store_rel(once, state); /* pairs with the acquire of whoever finds it done */
+    sys(SYS_futex, once, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+static void once_abandon(ExitHook *h) { once_over(h, ONCE_NOT_YET); }
+static void once_end(ExitHook *h, int state) {
+    Stay s;
+    stay(&s);
+    M *m = core->enter();
+    exit_hook_pop(self(m), h);
+    once_over(h, state);
+    core->leave(m);
+    stay_end(&s);
+    released(h->object, true);
+}
+static void once_fails(ExitHook *h) { once_end(h, ONCE_NOT_YET); }
+
+/* True: the routine is the caller's to run, and the hook its own; else it is in progress, or done. */
+static bool once_take(ExitHook *h) {
+    pthread_once_t *once = h->object;
+    M *m = core->enter_anywhere(); /* which does not give way */
+    if (m == NULL) m = core->enter(); /* the runtime ends */
+    int begun = once_begun(), was = load_acq(once);
+    while (was != begun && !(was & ONCE_DONE) && !cas_acq(once, &was, begun)) {}
+    bool mine = was != begun && !(was & ONCE_DONE);
+    if (mine) exit_hook_push(self(m), h);
+    core->leave_anywhere(m);
+    return mine;
+}
+
+static int once_busy(void *once) {
+    M *m = core->enter();
+    int r = load_acq((pthread_once_t *)once) == once_begun() ? EBUSY : 0;
+    core->leave(m);
+    return r;
+}
+
+static long once_call(void *init) {
+    ((void (*)(void))init)();
+    return 0;
+}
+
+/* libstdc++'s, of this thread; NULL: there is no such library. */
+static void **handed_over(int which) {
+    static const char *const names[] = {"_ZSt15__once_callable", "_ZSt11__once_call"};
+    return dlsym(RTLD_DEFAULT, names[which]);
+}
+
+static COLD void once_wait(pthread_once_t *once) {
+    void *kept[2], **at;
+    for (int i = 0; i < 2; i++) kept[i] = (at = handed_over(i)) ? *at : NULL;
+    wait_for(once, once_busy, WAIT_SEMA, GORT_FOREVER);
+    for (int i = 0; i < 2; i++)
+        if ((at = handed_over(i)) != NULL) *at = kept[i];
+}
+
+static COLD void once_slow(pthread_once_t *once, void (*init)(void)) {
+    ExitHook hook = {.fn = once_fails, .abandon = once_abandon, .object = once};
+    Stay s;
+    stay(&s);
+    bool mine;
+    while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) once_wait(once);
+    if (mine) {
+        core->guarded(once_call, (void *)init);
+        once_end(&hook, ONCE_DONE);
+    }
+    stay_end(&s);
+}
+
+HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
+    if (likely(load_acq(once) & ONCE_DONE)) return 0;
+    if (!here()) return libc(pthread_once)(once, init);
+    once_slow(once, init);
+    return 0;
+}
+
+typedef struct Join {
+    pthread_t thread;
+    void **result;
+} Join;
+
+static long join_blocking(void *arg) {
+    Join *j = arg;
+    return libc(pthread_join)(j->thread, j->result);
+}
+
+HOOK int pthread_join(pthread_t thread, void **value) {
+    if (!here()) return libc(pthread_join)(thread, value);
+    int r = pthread_tryjoin_np(thread, value);
+    if (r != EBUSY) return r;
+    Join j = {thread, value};
+    Stay s;
+    stay(&s);
+    r = (int)gort_blocking(join_blocking, &j);
+    stay_end(&s);
+    return r;
+}

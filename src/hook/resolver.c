@@ -1,0 +1,51 @@
+/*
+ * Names: the resolver of libc on a handed-off thread. It keeps state in thread-locals, so the
+ * goroutine comes back to that same thread.
+ */
+#include "hook/hook_internal.h"
+
+typedef struct Addr {
+    const char *node, *service;
+    const struct addrinfo *hints;
+    struct addrinfo **res;
+} Addr;
+
+static long addr_blocking(void *arg) {
+    Addr *a = arg;
+    return libc(getaddrinfo)(a->node, a->service, a->hints, a->res);
+}
+
+HOOK int getaddrinfo(const char *restrict node, const char *restrict service,
+                     const struct addrinfo *restrict hints, struct addrinfo **restrict res) {
+    if (!here()) return libc(getaddrinfo)(node, service, hints, res);
+    Addr a = {node, service, hints, res};
+    Stay s;
+    stay(&s);
+    int r = (int)gort_blocking(addr_blocking, &a);
+    stay_end(&s);
+    return r;
+}
+
+typedef struct Host {
+    const char *name;
+    struct hostent *ret, **result;
+    char *buf;
+    size_t size;
+    int *error;
+} Host;
+
+static long host_blocking(void *arg) {
+    Host *h = arg;
+    return libc(gethostbyname_r)(h->name, h->ret, h->buf, h->size, h->result, h->error);
+}
+
+HOOK int gethostbyname_r(const char *restrict name, struct hostent *restrict ret, char *restrict buf,
+                         size_t size, struct hostent **restrict found, int *restrict error) {
+    if (!here()) return libc(gethostbyname_r)(name, ret, buf, size, found, error);
+    Host h = {name, ret, found, buf, size, error};
+    Stay s;
+    stay(&s);
+    int r = (int)gort_blocking(host_blocking, &h);
+    stay_end(&s);
+    return r;
+}

@@ -1,0 +1,165 @@
+/*
+ * Addresses as text: 127.0.0.1:8080, [::1]:0, localhost:80, :80, unix:/path, unix:@abstract.
+ *
+ * Numeric ones become a sockaddr at once, without the resolver; a name stays text, for net.c to
+ * look up. What is malformed is found here and nowhere else: a port is digits, 0 to 65535; in
+ * brackets stands an IPv6 address and nothing else; without brackets no colon but the last.
+ */
+#include "io/addr.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+static int parse_port(const char *s, uint16_t *port) {
+    uint32_t v = 0;
+    if (*s == 0) return -EINVAL;
+    for (; *s; s++) {
+        if (*s < '0' || *s > '9') return -EINVAL;
+        v = v * 10 + (uint32_t)(*s - '0');
+        if (v > 65535) return -EINVAL;
+    }
+    *port = (uint16_t)v;
+    return 0;
+}
+
+static int parse_unix(const char *path, Addr *a) {
+    size_t n = strlen(path);
+    bool abstract = path[0] == '@';
+    if (n == 0 || (abstract && n == 1)) return -EINVAL;
+    if (n + !abstract > sizeof a->un.sun_path) return -ENAMETOOLONG;
+    a->un.sun_family = AF_UNIX;
+    memcpy(a->un.sun_path, path, n);
+    if (abstract) a->un.sun_path[0] = 0;
+    a->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + !abstract);
+    return 0;
+}
+
+static bool parse_v4(Addr *a) {
+    struct sockaddr_in *in = (void *)&a->any;
+    if (inet_pton(AF_INET, a->host, &in->sin_addr) != 1) return false;
+    in->sin_family = AF_INET;
+    a->len = sizeof *in;
+    return true;
+}
+
+/* With an interface after %, by name or number. */
+static bool parse_v6(Addr *a) {
+    struct sockaddr_in6 *in = (void *)&a->any;
+    char *scope = strchr(a->host, '%');
+    if (scope) {
+        uint16_t number;
+        in->sin6_scope_id = if_nametoindex(scope + 1);
+        if (in->sin6_scope_id == 0 && parse_port(scope + 1, &number) == 0) in->sin6_scope_id = number;
+        if (in->sin6_scope_id == 0) return false;
+        *scope = 0;
+    }
+    if (inet_pton(AF_INET6, a->host, &in->sin6_addr) != 1) return false;
+    in->sin6_family = AF_INET6;
+    a->len = sizeof *in;
+    return true;
+}
+
+static int copy_host(Addr *a, const char *from, const char *end) {
+    if (end - from > HOST_MOST) return -EINVAL;
+    memcpy(a->host, from, (size_t)(end - from));
+    a->host[end - from] = 0;
+    return 0;
+}
+
+static int parse_bracketed(const char *text, Addr *a) {
+    const char *end = strchr(text, ']');
+    if (end == NULL || end[1] != ':' || parse_port(end + 2, &a->port) < 0) return -EINVAL;
+    return copy_host(a, text + 1, end) < 0 || !parse_v6(a) ? -EINVAL : 0;
+}
+
+static int parse_host_port(const char *text, Addr *a) {
+    const char *colon = strrchr(text, ':');
+    if (colon == NULL || parse_port(colon + 1, &a->port) < 0) return -EINVAL;
+    if (copy_host(a, text, colon) < 0 || strchr(a->host, ':')) return -EINVAL;
+    for (const char *s = a->host; *s; s++)
+        if ((unsigned char)*s <= ' ' || strchr("[]/@", *s)) return -EINVAL;
+    parse_v4(a);
+    return 0;
+}
+
+int addr_parse(const char *text, Addr *a) {
+    memset(a, 0, sizeof *a);
+    if (text == NULL) return -EINVAL;
+    if (strncmp(text, "unix:", 5) == 0) return parse_unix(text + 5, a);
+    int r = text[0] == '[' ? parse_bracketed(text, a) : parse_host_port(text, a);
+    if (r == 0 && a->len > 0) addr_set_port(&a->sa, a->port);
+    return r;
+}
+
+void addr_set_port(struct sockaddr *sa, uint16_t port) {
+    if (sa->sa_family == AF_INET) ((struct sockaddr_in *)(void *)sa)->sin_port = htons(port);
+    if (sa->sa_family == AF_INET6) ((struct sockaddr_in6 *)(void *)sa)->sin6_port = htons(port);
+}
+
+void addr_any(Addr *a, int family, bool loopback, uint16_t port) {
+    memset(&a->any, 0, sizeof a->any);
+    a->sa.sa_family = (sa_family_t)family;
+    if (family == AF_INET) {
+        struct sockaddr_in *in = (void *)&a->any;
+        in->sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
+        a->len = sizeof *in;
+    } else {
+        struct sockaddr_in6 *in = (void *)&a->any;
+        in->sin6_addr = loopback ? in6addr_loopback : in6addr_any;
+        a->len = sizeof *in;
+    }
+    addr_set_port(&a->sa, port);
+}
+
+static int format_unix(const Addr *a, char *buf, size_t size) {
+    size_t n = a->len > offsetof(struct sockaddr_un, sun_path) ? a->len - offsetof(struct sockaddr_un, sun_path) : 0;
+    const char *path = a->un.sun_path;
+    bool abstract = n > 0 && path[0] == 0;
+    if (!abstract) n = strnlen(path, n);
+    if (size < 5 + n + 1) return -ENOSPC;
+    memcpy(buf, "unix:", 5);
+    memcpy(buf + 5, path, n);
+    if (abstract) buf[5] = '@';
+    buf[5 + n] = 0;
+    return 0;
+}
+
+/* An IPv4 address that arrived at an IPv6 socket is shown as what it is. */
+static int format_v6(const struct sockaddr_in6 *in, char *host, size_t size) {
+    char name[IF_NAMESIZE];
+    if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr)) {
+        inet_ntop(AF_INET, &in->sin6_addr.s6_addr[12], host, (socklen_t)size);
+        return 0;
+    }
+    host[0] = '[';
+    inet_ntop(AF_INET6, &in->sin6_addr, host + 1, (socklen_t)size - 1);
+    size_t n = strlen(host);
+    if (in->sin6_scope_id && if_indextoname(in->sin6_scope_id, name))
+        n += (size_t)snprintf(host + n, size - n, "%%%s", name);
+    snprintf(host + n, size - n, "]");
+    return 0;
+}
+
+int addr_format(const Addr *a, char *buf, size_t size) {
+    char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 4];
+    uint16_t port;
+    if (a->sa.sa_family == AF_UNIX) return format_unix(a, buf, size);
+    if (a->sa.sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)&a->any;
+        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+        port = ntohs(in->sin_port);
+    } else if (a->sa.sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const void *)&a->any;
+        format_v6(in, host, sizeof host);
+        port = ntohs(in->sin6_port);
+    } else {
+        return -EAFNOSUPPORT;
+    }
+    char text[sizeof host + 8];
+    int n = snprintf(text, sizeof text, "%s:%u", host, port);
+    if ((size_t)n >= size) return -ENOSPC;
+    memcpy(buf, text, (size_t)n + 1);
+    return 0;
+}

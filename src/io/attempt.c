@@ -1,0 +1,292 @@
+/*
+ * One attempt that cannot block, whatever the descriptor's flags say.
+ *
+ * O_NONBLOCK belongs to the open file, which other processes may share: set on a terminal or a
+ * pipe that came from a shell it breaks them, and a program may clear it again. So it is the last
+ * resort here.
+ *
+ *   sockets         MSG_DONTWAIT, and MSG_NOSIGNAL on the way
+ *   NOWAIT          preadv2/pwritev2 with RWF_NOWAIT: pipes, eventfds, timerfds of newer kernels
+ *   the others      regular files go to file.c. What a shell may have handed to us (0, 1, 2 and
+ *                   their duplicates) is asked by poll(2) first and then called on a handed-off
+ *                   thread, should somebody else have been faster. The rest gets O_NONBLOCK, and
+ *                   F_GETFL is asked each time. So do listening and connecting sockets, for which
+ *                   there is no flag in the call; 170 ns beside an accept.
+ *
+ * `mode` remembers the first two per direction. It is a hint: a number that has become another
+ * kind of file behind our back answers ENOTSOCK or EOPNOTSUPP, and is looked at again. The others
+ * are looked at each time.
+ *
+ * Drained sockets. Where a read of a TCP socket came back with less than it asked for, the queue
+ * was empty at that moment; and if no edge has been reported since before that read, it is empty
+ * still, as far as the poller knows. So the next read need not ask the kernel to hear EAGAIN: it
+ * parks at once, and whatever came in between is an edge still to be reported, found by the
+ * sample in the lock (netpoll.c, step 3). Saves one system call in three of an echo server. Three
+ * things could leave something to read without a further edge: an end or error reported together
+ * with the data (`hung`, set before the count of edges), urgent data (likewise), and sockets that
+ * stop at a boundary (unix sockets with passed descriptors, datagrams), so it is for TCP only.
+ * Only waits without a deadline: one with a deadline promises an attempt.
+ */
+#include "io/fdcall.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+#define KCMP_FILE 0
+#define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
+#define MOST_ABORTED 100
+#define SHARED_WRITE 4096 /* a pipe that polls writable takes so much without blocking */
+
+static bool vector(Call *c) { return c->flags & FILE_VECTOR; }
+
+static long note_drained(Call *c, long r) {
+    if (r > 0 && (size_t)r < c->n) desc_note_drained(c->d, c->edges);
+    return r;
+}
+
+/* ---- what a descriptor is ------------------------------------------------------------------- */
+
+enum { IS_SOCKET, IS_FILE, IS_PIPE, IS_STREAM };
+
+static bool protocol_is_tcp(int fd) {
+    int protocol = 0;
+    socklen_t len = sizeof protocol;
+    return sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len, 0) == 0 &&
+           protocol == IPPROTO_TCP;
+}
+
+static void remember_socket(Desc *d, int fd, bool tcp) {
+    desc_note(fd);
+    store_rlx(&d->tcp, tcp);
+    store_rlx(&d->mode[DIR_READ], MODE_SOCKET);
+    store_rlx(&d->mode[DIR_WRITE], MODE_SOCKET);
+}
+
+/* -errno, or IS_... */
+static int what_is(Call *c) {
+    struct stat st;
+    long r = sys6(SYS_fstat, c->fd, &st, 0, 0, 0, 0);
+    if (r < 0) return (int)r;
+    if (S_ISSOCK(st.st_mode)) {
+        remember_socket(c->d, c->fd, protocol_is_tcp(c->fd));
+        return IS_SOCKET;
+    }
+    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode)) return IS_FILE;
+    return S_ISFIFO(st.st_mode) ? IS_PIPE : IS_STREAM;
+}
+
+/* Perhaps shared with whoever started us: 0, 1, 2, or the same open file. */
+static bool inherited(int fd) {
+    if (fd <= 2) return true;
+    long pid = os_getpid();
+    for (int i = 0; i <= 2; i++)
+        if (sys6(SYS_kcmp, pid, pid, KCMP_FILE, fd, i, 0) == 0) return true;
+    return false;
+}
+
+static int make_nonblocking(int fd) {
+    long flags = sys6(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    if (flags < 0) return (int)flags;
+    if (likely(flags & O_NONBLOCK)) return 0;
+    return (int)sys6(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
+}
+
+/* What poll(2) says now: 0, events, or -errno. */
+static long poll_now(int fd, short events) {
+    struct pollfd p = {.fd = fd, .events = events};
+    struct timespec none = {0, 0};
+    long r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
+    return r <= 0 ? r : p.revents;
+}
+
+/* ---- read and write on anything ------------------------------------------------------------- */
+
+static long rw_socket(Call *c) {
+    struct iovec *iov = vector(c) ? c->buf : NULL;
+    int flags = MSG_DONTWAIT | (c->dir == DIR_WRITE ? MSG_NOSIGNAL : 0);
+    if (iov == NULL) {
+        if (c->dir == DIR_WRITE) return sys6(SYS_sendto, c->fd, c->buf, c->n, flags, NULL, 0);
+        if (c->n == 0) return 0; /* as read(2) on a socket; recv(2) would take a datagram */
+        return note_drained(c, sys6(SYS_recvfrom, c->fd, c->buf, c->n, flags, NULL, NULL));
+    }
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = c->n};
+    return sys6(c->dir == DIR_WRITE ? SYS_sendmsg : SYS_recvmsg, c->fd, &msg, flags, 0, 0, 0);
+}
+
+static long rw_nowait(Call *c) {
+    struct iovec one = {c->buf, c->n};
+    return sys6(c->dir == DIR_WRITE ? SYS_pwritev2 : SYS_preadv2, c->fd, vector(c) ? c->buf : &one,
+                vector(c) ? c->n : 1, -1, -1, RWF_NOWAIT);
+}
+
+static long rw_plain(Call *c) {
+    static const int nr[2][2] = {{SYS_read, SYS_write}, {SYS_readv, SYS_writev}};
+    return sys6(nr[vector(c)][c->dir], c->fd, c->buf, c->n, 0, 0, 0);
+}
+
+/* poll(2) says that the call will not block; should it do so all the same, a thread is blocked
+ * and not the others. */
+static long rw_inherited(Call *c) {
+    long r = poll_now(c->fd, c->dir == DIR_READ ? POLLIN : POLLOUT);
+    if (r <= 0) return r < 0 ? r : -EAGAIN;
+    size_t all = c->n;
+    if (c->dir == DIR_WRITE && !vector(c) && all > SHARED_WRITE) c->n = SHARED_WRITE;
+    if (c->m->pins) { /* must not hand off; poll(2) has promised */
+        r = rw_plain(c);
+    } else {
+        call_doze(c);
+        c->m = block_begin(c->m);
+        r = rw_plain(c);
+        c->m = block_end(c->m);
+        call_rouse(c);
+    }
+    c->n = all;
+    return r;
+}
+
+static long rw_other(Call *c) {
+    if (inherited(c->fd)) return rw_inherited(c);
+    int r = make_nonblocking(c->fd);
+    return r < 0 ? r : rw_plain(c);
+}
+
+/* Finds out what the descriptor is, and remembers it where asking again can be spared. */
+static long rw_look(Call *c) {
+    int is = what_is(c);
+    if (is < 0) return is;
+    if (is == IS_SOCKET) return rw_socket(c);
+    if (is == IS_FILE) {
+        c->offset = -1;
+        return file_run(c, c->dir == DIR_READ ? FILE_READ : FILE_WRITE);
+    }
+    desc_note(c->fd);
+    if (load_rlx(&c->d->mode[c->dir]) == MODE_OTHER) return rw_other(c);
+    long r = rw_nowait(c);
+    if (r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM) { /* a filter may refuse the call */
+        store_rlx(&c->d->mode[c->dir], MODE_OTHER);
+        return rw_other(c);
+    }
+    if (c->n > 0) store_rlx(&c->d->mode[c->dir], MODE_NOWAIT);
+    return r;
+}
+
+/* Nothing to move, or more than there is memory, or pieces that cannot be. */
+static bool is_odd(Call *c) {
+    if (!vector(c)) return c->n == 0 || (ssize_t)c->n < 0;
+    const struct iovec *v = c->buf;
+    if (c->n > MOST_PIECES || (v == NULL && c->n > 0)) return true;
+    for (size_t i = 0; i < c->n; i++)
+        if (v[i].iov_len > 0) return false;
+    return true;
+}
+
+/* The kernel has its say, which differs from file to file: 0, EINVAL of an eventfd, EISDIR, ENOSPC of
+ * /dev/full. The calls we make elsewhere would see none of it. An empty vector and a length that is
+ * no length come to no driver at all; nor do files and pipes wait for nothing. */
+static long rw_odd(Call *c) {
+    if (vector(c) || c->n > 0) return rw_plain(c);
+    int is = what_is(c);
+    if (is < 0) return is;
+    if (is == IS_SOCKET) return rw_socket(c);
+    if (is == IS_STREAM) return inherited(c->fd) ? rw_nowait(c) : rw_other(c);
+    return rw_plain(c);
+}
+
+static long read_or_write(Call *c) {
+    long r;
+    if (unlikely(is_odd(c))) return rw_odd(c);
+    switch (load_rlx(&c->d->mode[c->dir])) {
+    case MODE_SOCKET:
+        r = rw_socket(c);
+        if (likely(r != -ENOTSOCK)) return r;
+        netpoll_distrust();
+        break;
+    case MODE_NOWAIT:
+        r = rw_nowait(c);
+        if (likely(r >= 0 || (r != -EOPNOTSUPP && r != -EPERM && r != -ENOSYS))) return r;
+        break;
+    }
+    return rw_look(c);
+}
+
+long try_read(Call *c) { return read_or_write(c); }
+long try_write(Call *c) { return read_or_write(c); }
+long try_readv(Call *c) { return read_or_write(c); }
+long try_writev(Call *c) { return read_or_write(c); }
+
+/* A peek for all bytes: takes nothing away, so that no edge separates one try from the next. */
+long try_peek_all(Call *c) {
+    long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT, c->sa, c->salen);
+    c->offset = r;
+    c->pace = r > 0;
+    if (r <= 0 || (size_t)r == c->n || poll_now(c->fd, POLLRDHUP) != 0) return r;
+    return -EAGAIN;
+}
+
+/* ---- sockets -------------------------------------------------------------------------------- */
+
+long try_recv(Call *c) {
+    long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, c->flags | MSG_DONTWAIT, c->sa, c->salen);
+    if (r == -EAGAIN && load_rlx(&c->d->mode[DIR_READ]) != MODE_SOCKET)
+        remember_socket(c->d, c->fd, protocol_is_tcp(c->fd));
+    return c->flags == 0 ? note_drained(c, r) : r;
+}
+
+long try_send(Call *c) {
+    long r = sys6(SYS_sendto, c->fd, c->buf, c->n, c->flags | MSG_DONTWAIT | MSG_NOSIGNAL, c->sa,
+                  c->alen);
+    if (r == -EAGAIN && c->sa) c->pace = true; /* the peer's queue is full: no edge here */
+    return r;
+}
+
+long try_recvmsg(Call *c) { return sys6(SYS_recvmsg, c->fd, c->buf, c->flags | MSG_DONTWAIT, 0, 0, 0); }
+
+long try_sendmsg(Call *c) {
+    long r = sys6(SYS_sendmsg, c->fd, c->buf, c->flags | MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
+    if (r == -EAGAIN && ((struct msghdr *)c->buf)->msg_name) c->pace = true;
+    return r;
+}
+
+/* Connections that are gone are swallowed, all of them, since there is one edge for what is behind them; after
+ * MOST_ABORTED the next try is one of the clock. */
+static long accept_next(Call *c) {
+    for (int i = 0; i < MOST_ABORTED; i++) {
+        long r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);
+        if (r != -ECONNABORTED && !netpoll_more_numbers(r)) return r;
+    }
+    c->pace = true;
+    return -EAGAIN;
+}
+
+long try_accept(Call *c) {
+    long r = make_nonblocking(c->fd);
+    if (r >= 0) r = accept_next(c);
+    if (r < 0) return r;
+    desc_born((int)r);
+    Desc *d = desc_of((int)r);
+    if (load_rlx(&c->d->mode[DIR_READ]) != MODE_SOCKET)
+        remember_socket(c->d, c->fd, protocol_is_tcp(c->fd));
+    if (d) remember_socket(d, (int)r, load_rlx(&c->d->tcp));
+    return r;
+}
+
+/* The second call asks how the first has ended. */
+long try_connect(Call *c) {
+    long r = make_nonblocking(c->fd);
+    if (r < 0) return r;
+    r = sys6(SYS_connect, c->fd, c->sa, c->alen, 0, 0, 0);
+    if (r == -EAGAIN) c->pace = true; /* unix: the backlog is full, and nothing will tell */
+    else if (r == -EINPROGRESS || r == -EALREADY) r = -EAGAIN;
+    else if (r == -EISCONN && c->flags) r = 0;
+    if (r == -EAGAIN && !c->pace) c->flags = 1;
+    return r;
+}

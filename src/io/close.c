@@ -1,0 +1,315 @@
+/*
+ * gort_close: wakes whoever waits, and gives the number back to the kernel at a moment when no
+ * call of ours can mistake its next owner for it.
+ *
+ *   1. lock; the sequence goes on, DESC_CLOSING is set; all waiters are claimed with -EBADF; unlock.
+ *      From here on calls give -EBADF.
+ *   2. wait until no call is inside the kernel any more. These are non-blocking calls in a section,
+ *      so it is short; the last one out readies us (call_unref).
+ *   3. lock; the sequence goes on once more, DESC_CLOSING becomes DESC_GIVING, and still in the lock
+ *      close(2); DESC_GIVING is cleared; unlock. Then ready the waiters.
+ *
+ * Two closes of one descriptor: the sequence is read first of all. The loser finds DESC_CLOSING, or
+ * another sequence. DESC_CLOSING is cleared before the kernel can give the number away, so the
+ * next owner never meets it, however long this thread is held up after close(2); and it reads the
+ * sequence after the last change.
+ *
+ * A call that begins in 3 may still find the last file, though its sequence is the next one's: what it goes on with would be
+ * another. So it finds DESC_GIVING, and waits for the lock before it begins (desc_ref_late). For the hook, whose calls look at
+ * the number's note only, note_ends and note_over stand around close(2) likewise.
+ *
+ * close(2) in a lock must be short. For sockets and pipes it is. A file that flushes, a terminal
+ * that drains, a socket with SO_LINGER can take seconds: those are duplicated first, so that
+ * giving up the number is short, and the duplicate is closed outside, announced as a system call.
+ *
+ * Calls that sleep in the kernel, on a disk or a terminal, are not waited for. They are counted apart
+ * (call_doze), and if there are some, the number is not given back in 3: the kernel looks a number up when a call
+ * begins, and one that was handed off, and has not got there yet, would find its next owner's file. So the number gets
+ * a placeholder by dup3(2), which closes the file as close(2) would: an O_PATH descriptor, on which every such call gives
+ * EBADF. DESC_CLOSING stays, and the last one to come back gives the number free (desc_let_go). Where there is no number
+ * for a placeholder left, close waits for them.
+ *
+ * The order in 3 also serves the poller: whoever is linked after it belongs to the next owner.
+ *
+ * Other ends. dup2(2) onto a number ends its file as close(2) does, and puts another one in its place in the same
+ * step: desc_replace() is the same three steps with dup3(2) in the third. And libc closes inside of fclose(3):
+ * desc_shut() is the steps before that; a call that begins between it and libc's close(2) is one that races with
+ * it. Neither can have a placeholder, so they wait for calls that sleep, too. Both are libgort-hook.so's.
+ */
+#include "io/close.h"
+#include "io/fdcall.h"
+#include "sync/sema.h"
+#include "os/linux/uring.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool lingers(int fd) {
+    struct linger l = {0};
+    socklen_t len = sizeof l;
+    return sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, &l, &len, 0) != 0 || (l.l_onoff && l.l_linger > 0);
+}
+
+/* True: close(2) is short. */
+static bool closes_fast(Desc *d, int fd) {
+    uint8_t r = load_rlx(&d->mode[DIR_READ]), w = load_rlx(&d->mode[DIR_WRITE]);
+    if (r == MODE_SOCKET || w == MODE_SOCKET) return !lingers(fd);
+    return r == MODE_NOWAIT || w == MODE_NOWAIT;
+}
+
+/* Step 1. 0, or -EBADF: somebody else is closing it, or has. */
+static int retire(Desc *d, uint32_t seq, GList *woken) {
+    int r = -EBADF;
+    lock(&d->lock, RANK_POLL);
+    if (desc_seq(d) == seq && !(load_rlx(&d->state) & DESC_CLOSING)) {
+        add_seq(&d->state, DESC_SEQ + DESC_CLOSING);
+        desc_wake_all(d, -EBADF, woken);
+        r = 0;
+    }
+    unlock(&d->lock);
+    return r;
+}
+
+static bool calls_inside(Desc *d) { return (load_acq(&d->state) & DESC_REFS) != 0; }
+static bool calls_asleep(Desc *d) { return load_rlx(&d->asleep[0]) + load_rlx(&d->asleep[1]) != 0; }
+
+/* Step 3, under the lock: around close(2) or dup3(2). */
+static uint32_t giving_begins(Desc *d, int fd) {
+    add_seq(&d->state, DESC_SEQ - DESC_CLOSING + DESC_GIVING);
+    return desc_note_end(fd);
+}
+static void giving_ends(Desc *d, int fd, uint32_t life) {
+    desc_note_over(fd, life);
+    sub_seq(&d->state, DESC_GIVING);
+}
+static int give_away(Desc *d, int fd) {
+    uint32_t life = giving_begins(d, fd);
+    int r = close_number(fd);
+    giving_ends(d, fd, life);
+    return r;
+}
+
+/* The goroutine that closes will never run again: the number goes, unless a plain thread still sleeps in the kernel with
+ * it. Calls inside are plain threads', and short. */
+static void close_abandon(Sleeper *s) {
+    Desc *d = s->object;
+    while (calls_inside(d)) os_yield();
+    lock(&d->lock, RANK_POLL);
+    d->closer = NULL;
+    if (!calls_asleep(d)) {
+        if (s->amount >= 0) give_away(d, (int)s->amount);
+        else add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+    }
+    unlock(&d->lock);
+}
+
+/* A pinned goroutine must not park, nor one inside of a blocking call. */
+static bool cannot_park(M *m) { return m->pins || (!m->plain && in_blocking_call(m)); }
+
+/* Until there are none of them; the last one readies us. fd: what the end of a runtime closes for us; -1: nothing. */
+static M *wait_until_none(M *m, Desc *d, int fd, bool (*some)(Desc *d)) {
+    Sleeper s;
+    while (some(d)) {
+        if (cannot_park(m)) {
+            os_yield();
+            continue;
+        }
+        lock(&d->lock, RANK_POLL);
+        if (some(d)) {
+            d->closer = self(m);
+            sleeper_init(&s, m, GORT_FOREVER, d, close_abandon);
+            s.amount = fd;
+            m = park(m, &d->lock, WAIT_IO);
+            sleeper_over(&s);
+        } else {
+            unlock(&d->lock);
+        }
+    }
+    return m;
+}
+
+/* Step 2. What is to stand in for the number while calls sleep; -1: nobody does. There will be no more of them
+ * than there are now: who falls asleep was counted inside before. */
+static M *wait_for_calls(M *m, Desc *d, int fd, int *place) {
+    m = wait_until_none(m, d, fd, calls_inside);
+    *place = -1;
+    if (likely(!calls_asleep(d))) return m;
+    *place = (int)sys6(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0, 0, 0);
+    if (*place != fd) return *place >= 0 ? m : wait_until_none(m, d, fd, calls_asleep);
+    sys6(SYS_close, fd, 0, 0, 0, 0, 0); /* it had been closed behind our back, and is to be found so */
+    *place = -1;
+    return m;
+}
+
+/* Under the lock. The file goes, and the number with it unless somebody sleeps. */
+static int close_or_hold(Desc *d, int fd, int place) {
+    bool hold = place >= 0 && calls_asleep(d) &&
+                sys6(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0 && /* or dup3 would make a number of none */
+                sys6(SYS_dup3, place, fd, O_CLOEXEC, 0, 0, 0) >= 0;
+    store_rlx(&d->held, hold);
+    if (likely(!hold)) return give_away(d, fd);
+    desc_note_over(fd, desc_note_end(fd)); /* on the placeholder no call does anything */
+    return 0;
+}
+
+/* Under the lock: nothing that is known of the file holds for the next one. */
+static void forget_locked(Desc *d, int fd) {
+    if (d->registered) kpoll_del(fd);
+    d->registered = false;
+    store_rlx(&d->hung, 0);
+    store_rlx(&d->tcp, 0);
+    store_rlx(&d->drained_at, 0);
+    store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
+    store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+}
+
+/* Before step 3. A duplicate to be closed outside; -1: none. */
+static int spare_of(Desc *d, int fd, GList *woken) {
+    if (load_rlx(&uring_standing)) uring_submit(woken); /* before the number is anybody else's: uring.c */
+    return closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+}
+
+/* Step 3. */
+static int give_back(Desc *d, int fd, int place) {
+    lock(&d->lock, RANK_POLL);
+    forget_locked(d, fd);
+    int r = close_or_hold(d, fd, place);
+    unlock(&d->lock);
+    if (place >= 0) sys6(SYS_close, place, 0, 0, 0, 0, 0);
+    return r == -EINTR ? 0 : r;
+}
+
+/* Step 3, with another file in its place. */
+static int give_to(Desc *d, int fd, int from, int flags) {
+    lock(&d->lock, RANK_POLL);
+    forget_locked(d, fd);
+    uint32_t life = giving_begins(d, fd);
+    int r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);
+    giving_ends(d, fd, life);
+    unlock(&d->lock);
+    return r;
+}
+
+/* ---- calls that sleep ------------------------------------------------------------------------ */
+
+void call_doze(Call *c) {
+    lock(&c->d->lock, RANK_POLL);
+    c->d->asleep[c->m->plain]++;
+    unlock(&c->d->lock);
+    call_unref(c);
+}
+
+void call_rouse(Call *c) {
+    Desc *d = c->d;
+    G *closer = NULL;
+    lock(&d->lock, RANK_POLL);
+    d->asleep[c->m->plain]--;
+    desc_let_go(d, c->fd);
+    if (!calls_asleep(d)) {
+        closer = d->closer;
+        d->closer = NULL;
+    }
+    unlock(&d->lock);
+    if (closer) ready(c->m, closer);
+    call_reref(c);
+}
+
+/* ---- gort_close ------------------------------------------------------------------------------ */
+
+/* Ends the section. */
+static int close_slowly(M *m, int fd) {
+    bool here = cannot_park(m);
+    leave(m);
+    if (fd < 0) return 0;
+    if (!here) gort_enter_syscall();
+    int r = (int)sys6(SYS_close, fd, 0, 0, 0, 0, 0);
+    if (!here) gort_exit_syscall();
+    return r == -EINTR ? 0 : r;
+}
+
+/* There was no memory for an entry, so nobody waits there, and nothing is known to be forgotten. */
+static NOINLINE int close_apart(int fd) {
+    if (desc_refusal(fd) == -EBADF) return -EBADF;
+    uint32_t life = desc_note_end(fd);
+    tsan_release(&io_order);
+    int r = close_slowly(enter(), fd);
+    desc_note_over(fd, life);
+    return r;
+}
+
+EXPORT int gort_close(int fd) {
+    GList woken = {0};
+    int spare = -1, place;
+    if (in_forked_child()) return -ENOTCONN;
+    Desc *d = desc_of(fd);
+    if (unlikely(d == NULL)) return close_apart(fd);
+    uint32_t seq = desc_seq(d); /* first of all */
+    tsan_release(&io_order);
+    M *m = enter();
+    int r = retire(d, seq, &woken);
+    if (r == 0) {
+        m = wait_for_calls(m, d, fd, &place);
+        spare = spare_of(d, fd, &woken);
+        r = give_back(d, fd, place);
+        wake_list(m, &woken);
+    }
+    int late = close_slowly(m, spare);
+    return r == 0 ? late : r;
+}
+
+/* ---- the hook's ------------------------------------------------------------------------------- */
+
+/* Steps 1 and 2 without a placeholder. */
+static int retire_all(M **m, Desc *d, GList *woken) {
+    int r = retire(d, desc_seq(d), woken);
+    if (r < 0) return r;
+    *m = wait_until_none(*m, d, -1, calls_inside);
+    *m = wait_until_none(*m, d, -1, calls_asleep);
+    return 0;
+}
+
+/* As close_apart. */
+static NOINLINE int replace_apart(int from, int fd, int flags) {
+    uint32_t life = desc_note_end(fd);
+    int r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);
+    desc_note_over(fd, life);
+    return r;
+}
+
+int desc_replace(int from, int fd, int flags) {
+    GList woken = {0};
+    Desc *d = desc_of(fd);
+    int r = (int)sys6(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0), spare = -1;
+    if (r < 0) return -EBADF; /* and fd is left alone */
+    if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : replace_apart(from, fd, flags);
+    tsan_release(&io_order);
+    M *m = enter();
+    r = retire_all(&m, d, &woken);
+    if (r == 0) {
+        spare = spare_of(d, fd, &woken);
+        r = give_to(d, fd, from, flags);
+        wake_list(m, &woken);
+    }
+    close_slowly(m, spare);
+    return r;
+}
+
+int desc_shut(int fd) {
+    GList woken = {0};
+    Desc *d = desc_of(fd);
+    if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : 0; /* nobody waits there */
+    M *m = enter();
+    int r = retire_all(&m, d, &woken);
+    if (r == 0) {
+        if (load_rlx(&uring_standing)) uring_submit(&woken);
+        lock(&d->lock, RANK_POLL);
+        forget_locked(d, fd);
+        desc_note_unused(fd); /* its life is the hook's to end, around libc's close */
+        add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+        unlock(&d->lock);
+    }
+    wake_list(m, &woken);
+    leave(m);
+    return r;
+}

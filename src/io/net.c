@@ -1,0 +1,337 @@
+/*
+ * Listening and dialling by address.
+ *
+ * Looking a name up may take as long as a name server does, and the deadline of a dial covers it.
+ * getaddrinfo(3) cannot be interrupted, so with a deadline it runs elsewhere (a goroutine, or a
+ * thread where there is no runtime) and its result comes over a channel; who gives up leaves the
+ * last reference to the other side.
+ *
+ * Addresses of a name are tried in turn, each with a fair part of the time that is left, as Go
+ * does, so that one that swallows packets does not use up the others' time; the first error is
+ * the one returned.
+ *
+ * A unix socket file outlives its listener. One that nobody listens on (connect says
+ * ECONNREFUSED) is replaced; a live one, and any other file, is left alone. A mutex keeps two
+ * listeners of this process from replacing each other's between bind and listen.
+ *
+ * Only the resolver and snprintf come from libc here, outside of sections; errno is put back.
+ */
+#include "io/addr.h"
+#include "sched/goexit.h"
+#include "sync/houselock.h"
+#include "io/fdcall.h"
+#include "base/sysfault.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <fcntl.h>
+
+#define LEAST_SHARE (2 * GORT_SEC) /* what an address gets, if there is that much */
+#define TRIES 8
+
+static int set_int(int fd, int level, int option, int value) {
+    return (int)sys6(SYS_setsockopt, fd, level, option, &value, sizeof value, 0);
+}
+
+/* A socket whose number nobody has been told yet: the end of the runtime closes it (goexit.h). */
+typedef struct Socket {
+    ExitHook hook;
+    int fd;
+} Socket;
+
+/* Nobody else knows the number, so nobody waits or calls: it needs not be gort_close, which takes several sections. In a
+ * section. */
+static void socket_close(ExitHook *h) {
+    int fd = container_of(h, Socket, hook)->fd;
+    desc_born(fd);
+    uint32_t life = desc_note_end(fd);
+    close_number(fd);
+    desc_note_over(fd, life);
+}
+
+/* s->fd or -errno. A socket is in s until socket_give or socket_drop. */
+static int socket_new(Socket *s, int family) {
+    M *m = enter();
+    do s->fd = (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+    while (netpoll_more_numbers(s->fd));
+    if (s->fd >= 0) {
+        desc_born(s->fd);
+        s->hook = (ExitHook){.abandon = socket_close};
+        exit_hook_push(self(m), &s->hook);
+    }
+    leave(m);
+    return s->fd;
+}
+
+/* It is the caller's. */
+static int socket_give(Socket *s) {
+    M *m = enter();
+    exit_hook_pop(self(m), &s->hook);
+    leave(m);
+    return s->fd;
+}
+
+static int socket_drop(Socket *s, int result) {
+    M *m = enter();
+    exit_hook_pop(self(m), &s->hook);
+    socket_close(&s->hook);
+    leave(m);
+    return result;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+typedef struct Lookup {
+    gort_chan *done; /* of int: the code of getaddrinfo */
+    uint32_t refs;   /* atomic */
+    struct addrinfo *found;
+    char host[HOST_MOST + 1];
+} Lookup;
+
+static int error_of(int code) {
+    switch (code) {
+    case 0: return 0;
+    case EAI_AGAIN:
+    case EAI_FAIL: return -EHOSTUNREACH;
+    case EAI_MEMORY: return -ENOMEM;
+    case -ETIMEDOUT: return -ETIMEDOUT;
+    default: return -ENOENT;
+    }
+}
+
+static int lookup_now(const char *host, struct addrinfo **found) {
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    return gort_getaddrinfo(host, NULL, &hints, found);
+}
+
+static void lookup_drop(Lookup *l) {
+    if (sub_seq(&l->refs, 1) > 0) return;
+    if (l->found) freeaddrinfo(l->found);
+    gort_chan_release(l->done);
+    free(l);
+}
+
+static void lookup_run(void *arg) {
+    Lookup *l = arg;
+    int code = lookup_now(l->host, &l->found);
+    if (code != 0) l->found = NULL;
+    gort_chan_send(l->done, &code);
+    lookup_drop(l);
+}
+
+static void *lookup_thread(void *arg) {
+    lookup_run(arg);
+    return NULL;
+}
+
+static int lookup_elsewhere(Lookup *l) {
+    pthread_t thread;
+    if (gort_go(lookup_run, l) == 0) return 0;
+    int r = thread_create(&thread, NULL, lookup_thread, l);
+    if (r == 0) pthread_detach(thread);
+    return -r;
+}
+
+/* 0 and a list for freeaddrinfo, or -errno. */
+static int lookup_until(const char *host, struct addrinfo **found, int64_t deadline) {
+    *found = NULL;
+    if (deadline == GORT_FOREVER) return error_of(lookup_now(host, found));
+    if (deadline <= os_now()) return -ETIMEDOUT;
+    int code = -ETIMEDOUT;
+    Lookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
+    if (l == NULL) return -ENOMEM;
+    l->done = gort_chan_new(sizeof(int), 1);
+    l->refs = 2;
+    memcpy(l->host, host, strlen(host) + 1);
+    int r = l->done ? lookup_elsewhere(l) : -ENOMEM;
+    if (r < 0) l->refs = 1;
+    else if (gort_chan_recv_until(l->done, &code, deadline) < 0) code = -ETIMEDOUT;
+    if (code == 0) {
+        *found = l->found;
+        l->found = NULL;
+    }
+    lookup_drop(l);
+    return r < 0 ? r : error_of(code);
+}
+
+/* ---- listening ------------------------------------------------------------------------------ */
+
+static int bind_and_listen(int fd, const struct sockaddr *sa, socklen_t len, int backlog) {
+    int r = (int)sys6(SYS_bind, fd, sa, len, 0, 0, 0);
+    return r < 0 ? r : (int)sys6(SYS_listen, fd, backlog, 0, 0, 0, 0);
+}
+
+static bool port_is_zero(const struct sockaddr *sa) {
+    return sa->sa_family == AF_INET    ? ((const struct sockaddr_in *)(const void *)sa)->sin_port == 0
+           : sa->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)sa)->sin6_port == 0
+                                       : false;
+}
+
+/* With port 0 and SO_REUSEADDR two may be given the same port, and the second listen fails: once
+ * more. */
+static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
+    int r = -EADDRINUSE;
+    for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {
+        Socket s;
+        int fd = socket_new(&s, sa->sa_family);
+        if (fd < 0) return fd;
+        set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        if (sa->sa_family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both);
+        r = bind_and_listen(fd, sa, len, backlog);
+        if (r == 0) return socket_give(&s);
+        socket_drop(&s, r);
+        if (!port_is_zero(sa)) break;
+    }
+    return r;
+}
+
+static int listen_everywhere(Addr *a, int backlog) {
+    addr_any(a, AF_INET6, false, a->port);
+    int r = listen_at(&a->sa, a->len, backlog, true);
+    if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL) return r;
+    addr_any(a, AF_INET, false, a->port);
+    return listen_at(&a->sa, a->len, backlog, false);
+}
+
+static int listen_name(Addr *a, int backlog) {
+    struct addrinfo *found, *i;
+    int r = lookup_until(a->host, &found, GORT_FOREVER), first = 0;
+    if (r < 0) return r;
+    for (i = found; i; i = i->ai_next) {
+        addr_set_port(i->ai_addr, a->port);
+        r = listen_at(i->ai_addr, i->ai_addrlen, backlog, false);
+        if (r >= 0) break;
+        if (first == 0) first = r;
+    }
+    freeaddrinfo(found);
+    return r >= 0 ? r : first ? first : -ENOENT;
+}
+
+/* Nobody listens on the socket file. */
+static bool stale(const Addr *a) {
+    struct stat st;
+    if (sys6(SYS_newfstatat, AT_FDCWD, a->un.sun_path, &st, AT_SYMLINK_NOFOLLOW, 0, 0) < 0) return false;
+    if (!S_ISSOCK(st.st_mode)) return false;
+    Socket s;
+    int fd = socket_new(&s, AF_UNIX);
+    if (fd < 0) return false;
+    int r = (int)sys6(SYS_connect, fd, &a->sa, a->len, 0, 0, 0);
+    return socket_drop(&s, r) == -ECONNREFUSED;
+}
+
+static int listen_unix(const Addr *a, int backlog) {
+    static HouseLock one_at_a_time;
+    Socket s;
+    int fd = socket_new(&s, AF_UNIX);
+    if (fd < 0) return fd;
+    house_lock(&one_at_a_time);
+    int r = bind_and_listen(fd, &a->sa, a->len, backlog);
+    if (r == -EADDRINUSE && a->un.sun_path[0] != 0 && stale(a)) {
+        sys6(SYS_unlinkat, AT_FDCWD, a->un.sun_path, 0, 0, 0, 0);
+        r = bind_and_listen(fd, &a->sa, a->len, backlog);
+    }
+    house_unlock(&one_at_a_time);
+    return r == 0 ? socket_give(&s) : socket_drop(&s, r);
+}
+
+EXPORT int gort_listen(const char *addr, int backlog) {
+    Addr a;
+    if (in_forked_child()) return -ENOTCONN;
+    int saved = *gort_errno_location();
+    int r = addr_parse(addr, &a);
+    if (backlog <= 0) backlog = SOMAXCONN;
+    if (r < 0) goto out;
+    if (a.len > 0) r = a.sa.sa_family == AF_UNIX ? listen_unix(&a, backlog) : listen_at(&a.sa, a.len, backlog, false);
+    else r = a.host[0] ? listen_name(&a, backlog) : listen_everywhere(&a, backlog);
+out:
+    *gort_errno_location() = saved;
+    return r;
+}
+
+/* ---- dialling ------------------------------------------------------------------------------- */
+
+/* A connect to an unused port of this machine may be given that very port as its own, and so
+ * reach itself. */
+static bool reached_itself(int fd) {
+    struct sockaddr_storage here = {0}, there = {0};
+    socklen_t n = sizeof here, k = sizeof there;
+    if (sys6(SYS_getsockname, fd, &here, &n, 0, 0, 0) < 0) return false;
+    if (sys6(SYS_getpeername, fd, &there, &k, 0, 0, 0) < 0) return false;
+    return n == k && memcmp(&here, &there, n) == 0;
+}
+
+static int dial_at(const struct sockaddr *sa, socklen_t len, int64_t deadline) {
+    int r = -ECONNREFUSED;
+    for (int i = 0; i < TRIES; i++) {
+        Socket s;
+        int fd = socket_new(&s, sa->sa_family);
+        if (fd < 0) return fd;
+        if (sa->sa_family != AF_UNIX) set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        r = gort_connect_until(fd, sa, len, deadline);
+        if (r == 0 && (sa->sa_family == AF_UNIX || !reached_itself(fd))) return socket_give(&s);
+        socket_drop(&s, r);
+        if (r < 0) return r;
+    }
+    return -ECONNREFUSED;
+}
+
+static int64_t share_of(int64_t deadline, int left) {
+    if (deadline == GORT_FOREVER) return deadline;
+    int64_t now = os_now(), rest = time_left(deadline, now), share = rest / left;
+    if (rest == 0) return deadline;
+    if (share < LEAST_SHARE) share = rest < LEAST_SHARE ? rest : LEAST_SHARE;
+    return time_after(now, share);
+}
+
+static int dial_name(const Addr *a, int64_t deadline) {
+    struct addrinfo *found, *i;
+    int r = lookup_until(a->host, &found, deadline), first = 0, left = 0;
+    if (r < 0) return r;
+    for (i = found; i; i = i->ai_next) left++;
+    for (i = found; i; i = i->ai_next, left--) {
+        addr_set_port(i->ai_addr, a->port);
+        r = dial_at(i->ai_addr, i->ai_addrlen, share_of(deadline, left));
+        if (r >= 0) break;
+        if (first == 0) first = r;
+    }
+    freeaddrinfo(found);
+    return r >= 0 ? r : first ? first : -ENOENT;
+}
+
+static int dial_loopback(Addr *a, int64_t deadline) {
+    addr_any(a, AF_INET, true, a->port);
+    int r = dial_at(&a->sa, a->len, share_of(deadline, 2));
+    if (r >= 0) return r;
+    addr_any(a, AF_INET6, true, a->port);
+    int second = dial_at(&a->sa, a->len, deadline);
+    return second >= 0 ? second : r;
+}
+
+EXPORT int gort_dial(const char *addr, int64_t deadline) {
+    Addr a;
+    if (in_forked_child()) return -ENOTCONN;
+    int saved = *gort_errno_location();
+    int r = addr_parse(addr, &a);
+    if (r == 0) {
+        if (a.len > 0) r = dial_at(&a.sa, a.len, deadline);
+        else r = a.host[0] ? dial_name(&a, deadline) : dial_loopback(&a, deadline);
+    }
+    *gort_errno_location() = saved;
+    return r;
+}
+
+EXPORT int gort_local_addr(int fd, char *buf, size_t size) {
+    Addr a = {.len = sizeof a.any};
+    if (in_forked_child()) return -ENOTCONN;
+    int r = (int)sys6(SYS_getsockname, fd, &a.any, &a.len, 0, 0, 0);
+    if (r < 0) return r;
+    int saved = *gort_errno_location();
+    r = addr_format(&a, buf, size);
+    *gort_errno_location() = saved;
+    return r;
+}

@@ -1,0 +1,211 @@
+/*
+ * The POSIX mirrors: read, write, recv, send, accept, connect and their kin.
+ *
+ * Each is a Call: an attempt (attempt.c) and what it needs, run by call_run() (wait.c) until it
+ * gives something other than "would block". The plain form is the `_until` form with a deadline
+ * that never passes.
+ *
+ * MSG_DONTWAIT is one attempt, and the only way to see -EAGAIN. MSG_WAITALL on a stream goes on
+ * until all bytes are there; what has come before a deadline, an error or a close is returned, and
+ * the condition shows on the next call.
+ */
+#include "io/fdcall.h"
+
+#include <limits.h>
+#include <sys/syscall.h>
+
+static long run(Call *c, int64_t deadline) {
+    return c->flags & MSG_DONTWAIT ? call_once(c) : call_run(c, deadline);
+}
+
+/* ---- read, write ---------------------------------------------------------------------------- */
+
+EXPORT ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline) {
+    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = (ssize_t)n > 0, .buf = buf, .n = n};
+    return call_run(&c, deadline);
+}
+
+EXPORT ssize_t gort_write_until(int fd, const void *buf, size_t n, int64_t deadline) {
+    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n};
+    return call_run(&c, deadline);
+}
+
+static ssize_t vector_until(int fd, int dir, const struct iovec *iov, int n, int64_t deadline) {
+    Call c = {.attempt = dir == DIR_READ ? try_readv : try_writev,
+              .fd = fd,
+              .dir = (uint8_t)dir,
+              .flags = FILE_VECTOR,
+              .buf = (void *)iov,
+              .n = (size_t)(unsigned)n}; /* below 0: far too many, which the kernel says */
+    return call_run(&c, deadline);
+}
+
+EXPORT ssize_t gort_readv_until(int fd, const struct iovec *iov, int n, int64_t deadline) {
+    return vector_until(fd, DIR_READ, iov, n, deadline);
+}
+EXPORT ssize_t gort_writev_until(int fd, const struct iovec *iov, int n, int64_t deadline) {
+    return vector_until(fd, DIR_WRITE, iov, n, deadline);
+}
+
+/* One Call over all of it, so that a close in between is seen. */
+ssize_t move_all(Call *c, int64_t deadline) {
+    size_t n = c->n;
+    if (n > SSIZE_MAX) return -EINVAL;
+    while (c->n > 0) {
+        char *at = c->buf;
+        size_t left = c->n;
+        long r = call_run(c, deadline);
+        if (r < 0) return r;
+        if (r == 0 && c->dir == DIR_READ) return -ENODATA;
+        c->buf = at + r;
+        c->n = left - (size_t)r;
+    }
+    return (ssize_t)n;
+}
+
+EXPORT ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline) {
+    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = true, .buf = buf, .n = n};
+    return move_all(&c, deadline);
+}
+
+EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline) {
+    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n};
+    return move_all(&c, deadline);
+}
+
+/* ---- sockets -------------------------------------------------------------------------------- */
+
+static Call recv_call(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
+    return (Call){.attempt = try_recv, .fd = fd, .dir = DIR_READ, .plain = flags == 0 && (ssize_t)n > 0,
+                  .flags = flags, .buf = buf, .n = n, .sa = sa, .salen = len};
+}
+
+/* MSG_WAITALL means something on streams only. */
+static bool waits_for_all(int fd, int flags) {
+    int type = 0;
+    socklen_t len = sizeof type;
+    if (!(flags & MSG_WAITALL) || (flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE))) return false;
+    return sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len, 0) == 0 && type == SOCK_STREAM;
+}
+
+/* The rest of a buffer of which `got` bytes are there, on the Call that got them. */
+static ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadline) {
+    c->attempt = try_recv;
+    c->flags &= ~MSG_WAITALL;
+    c->sa = NULL;
+    c->salen = NULL;
+    while (got < n) {
+        c->buf = (char *)buf + got;
+        c->n = n - got;
+        long r = call_run(c, deadline);
+        if (r < 0) return got > 0 ? (ssize_t)got : r;
+        if (r == 0) break;
+        got += (size_t)r;
+    }
+    return (ssize_t)got;
+}
+
+static ssize_t peek_all(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len,
+                        int64_t deadline) {
+    Call c = {.attempt = try_peek_all, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = buf, .n = n,
+              .sa = sa, .salen = len};
+    ssize_t r = call_run(&c, deadline);
+    return r < 0 && c.offset > 0 ? (ssize_t)c.offset : r;
+}
+
+EXPORT ssize_t gort_recvfrom_until(int fd, void *buf, size_t n, int flags, struct sockaddr *sa,
+                                   socklen_t *len, int64_t deadline) {
+    bool all = waits_for_all(fd, flags);
+    if (all && (flags & MSG_PEEK)) return peek_all(fd, buf, n, flags, sa, len, deadline);
+    Call c = recv_call(fd, buf, n, flags, sa, len);
+    ssize_t r = run(&c, deadline);
+    return r > 0 && all ? recv_rest(&c, buf, n, (size_t)r, deadline) : r;
+}
+
+EXPORT ssize_t gort_recv_until(int fd, void *buf, size_t n, int flags, int64_t deadline) {
+    if (likely(flags == 0)) {
+        Call c = recv_call(fd, buf, n, 0, NULL, NULL);
+        return call_run(&c, deadline);
+    }
+    return gort_recvfrom_until(fd, buf, n, flags, NULL, NULL, deadline);
+}
+
+EXPORT ssize_t gort_sendto_until(int fd, const void *buf, size_t n, int flags,
+                                 const struct sockaddr *sa, socklen_t len, int64_t deadline) {
+    Call c = {.attempt = try_send, .fd = fd, .dir = DIR_WRITE, .flags = flags,
+              .buf = (void *)buf, .n = n, .sa = (struct sockaddr *)sa, .alen = len};
+    return run(&c, deadline);
+}
+
+EXPORT ssize_t gort_send_until(int fd, const void *buf, size_t n, int flags, int64_t deadline) {
+    return gort_sendto_until(fd, buf, n, flags, NULL, 0, deadline);
+}
+
+/* Piece by piece from where the first call has stopped. */
+static ssize_t recvmsg_rest(Call *c, struct msghdr *msg, ssize_t got, int64_t deadline) {
+    size_t skip = (size_t)got;
+    for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++) { /* an int in musl */
+        struct iovec *v = &msg->msg_iov[i];
+        size_t have = skip < v->iov_len ? skip : v->iov_len;
+        skip -= have;
+        if (have == v->iov_len) continue;
+        ssize_t r = recv_rest(c, v->iov_base, v->iov_len, have, deadline);
+        if (r < 0) return got;
+        got += r - (ssize_t)have;
+        if ((size_t)r < v->iov_len) return got;
+    }
+    return got;
+}
+
+EXPORT ssize_t gort_recvmsg_until(int fd, struct msghdr *msg, int flags, int64_t deadline) {
+    bool all = !(flags & MSG_PEEK) && waits_for_all(fd, flags);
+    Call c = {.attempt = try_recvmsg, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = msg};
+    ssize_t r = run(&c, deadline);
+    return r > 0 && all ? recvmsg_rest(&c, msg, r, deadline) : r;
+}
+
+EXPORT ssize_t gort_sendmsg_until(int fd, const struct msghdr *msg, int flags, int64_t deadline) {
+    Call c = {.attempt = try_sendmsg, .fd = fd, .dir = DIR_WRITE, .flags = flags, .buf = (void *)msg};
+    return run(&c, deadline);
+}
+
+EXPORT int gort_accept_until(int fd, struct sockaddr *sa, socklen_t *len, int64_t deadline) {
+    Call c = {.attempt = try_accept, .fd = fd, .dir = DIR_READ, .sa = sa, .salen = len};
+    return (int)call_run(&c, deadline);
+}
+
+EXPORT int gort_connect_until(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline) {
+    Call c = {.attempt = try_connect, .fd = fd, .dir = DIR_WRITE, .sa = (struct sockaddr *)sa, .alen = len};
+    return (int)call_run(&c, deadline);
+}
+
+/* ---- the same without a deadline; the most frequent ones: fastsocket.c --------------------------- */
+
+EXPORT ssize_t gort_readv(int fd, const struct iovec *iov, int n) {
+    return vector_until(fd, DIR_READ, iov, n, GORT_FOREVER);
+}
+EXPORT ssize_t gort_writev(int fd, const struct iovec *iov, int n) {
+    return vector_until(fd, DIR_WRITE, iov, n, GORT_FOREVER);
+}
+EXPORT ssize_t gort_read_full(int fd, void *buf, size_t n) {
+    return gort_read_full_until(fd, buf, n, GORT_FOREVER);
+}
+EXPORT ssize_t gort_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
+    return gort_recvfrom_until(fd, buf, n, flags, sa, len, GORT_FOREVER);
+}
+EXPORT ssize_t gort_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
+                           socklen_t len) {
+    return gort_sendto_until(fd, buf, n, flags, sa, len, GORT_FOREVER);
+}
+EXPORT ssize_t gort_recvmsg(int fd, struct msghdr *msg, int flags) {
+    return gort_recvmsg_until(fd, msg, flags, GORT_FOREVER);
+}
+EXPORT ssize_t gort_sendmsg(int fd, const struct msghdr *msg, int flags) {
+    return gort_sendmsg_until(fd, msg, flags, GORT_FOREVER);
+}
+EXPORT int gort_accept(int fd, struct sockaddr *sa, socklen_t *len) {
+    return gort_accept_until(fd, sa, len, GORT_FOREVER);
+}
+EXPORT int gort_connect(int fd, const struct sockaddr *sa, socklen_t len) {
+    return gort_connect_until(fd, sa, len, GORT_FOREVER);
+}

@@ -1,0 +1,104 @@
+/*
+ * Compact stacks. A slot of class 0 (compact_mem.c) with the same record at its top as any other stack:
+ *
+ *     | reserve | ....................... frames <- | record |
+ *     ^lo       ^guard                         top ^          1536 bytes
+ *
+ * There is no guard page: every function checks, and what does not check is sent to a larger segment
+ * by the linker (split.c). Whatever slips through both, a call by a pointer that came from data the
+ * linker did not see, runs into the record below, and its magic word tells when that goroutine ends.
+ *
+ * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy ones. Where address space is
+ * limited and the range short, gort_go has to refuse what could not run: then the goroutines on compact stacks are counted, and
+ * no P keeps any, so that each free one is there for all.
+ */
+#include "mem/compact_stack.h"
+#include "os/os.h"
+#include "mem/compact_mem.h"
+
+#define BATCH 16 /* slots taken and given at a time; on a compact stack: few */
+
+static uint64_t credits; /* atomic: given out, where they are needed */
+
+bool compact_credit_take(void) {
+    if (likely(!slots.scarce)) return true;
+    if (add_rlx(&credits, 1) <= slots_first()) return true;
+    sub_rlx(&credits, 1);
+    return false;
+}
+
+void compact_credit_give(void) {
+    if (unlikely(slots.scarce)) sub_rlx(&credits, 1);
+}
+
+/* Up to BATCH; only one where they are counted, and then there is one: if not now, the monitor has just taken the free ones to give
+ * their pages back, and brings them again. */
+static int take_slots(void **slot) {
+    if (likely(!slots.scarce)) return slot_alloc(0, slot, BATCH);
+    while (slot_alloc(0, slot, 1) == 0) os_yield();
+    return 1;
+}
+
+/* Fills p's cache with fresh ones. */
+static NOINLINE void refill(P *p) {
+    void *slot[BATCH];
+    int n = take_slots(slot);
+    if (n == 0) fatal("no address space for a compact stack");
+    while (n-- > 0) { /* the first, with the lowest address, on top */
+        char *lo = slot[n];
+        Stack *s = (Stack *)(void *)(lo + SLOT_BASE - sizeof(Stack));
+        stack_record(s, lo, STACK_COMPACT);
+        s->next = p->small;
+        p->small = s;
+        p->nsmall++;
+    }
+}
+
+Stack *compact_get(M *m) {
+    P *p = m->p;
+    if (unlikely(p->small == NULL)) refill(p);
+    Stack *s = p->small;
+    p->small = s->next;
+    p->nsmall--;
+    return s;
+}
+
+static void free_list(Stack *s) {
+    void *slot[BATCH];
+    while (s) {
+        int n = 0;
+        for (; s && n < BATCH; s = s->next) slot[n++] = s->lo;
+        slot_free(0, slot, n);
+    }
+}
+
+void compact_put(M *m, Stack *s) {
+    P *p = m->p;
+    stack_check(s);
+    if (unlikely(p == NULL || slots.scarce)) {
+        void *slot = s->lo;
+        slot_free(0, &slot, 1);
+        return;
+    }
+    s->next = p->small;
+    p->small = s;
+    if (likely(++p->nsmall <= STACK_CACHE)) return;
+    Stack *keep = p->small; /* the warmer half */
+    for (int i = 1; i < STACK_CACHE / 2; i++) keep = keep->next;
+    free_list(keep->next);
+    keep->next = NULL;
+    p->nsmall = STACK_CACHE / 2;
+}
+
+void compact_flush(P *p) {
+    free_list(p->small);
+    p->small = NULL;
+    p->nsmall = 0;
+}
+
+uint64_t compact_cached(void) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        if (sched.ps[i]) n += load_rlx(&sched.ps[i]->nsmall);
+    return n * SLOT_BASE;
+}

@@ -1,0 +1,256 @@
+/*
+ * Segments: a goroutine's stack grows without moving.
+ *
+ * Code built with -fsplit-stack begins every function with
+ *
+ *         cmp  %fs:0x70, %rsp          (or: lea -frame(%rsp), %r11; cmp %fs:0x70, %r11)
+ *         jb   slow
+ *     ...
+ *     slow:
+ *         mov  $frame, %r10d
+ *         mov  $bytes of stack arguments, %r11d
+ *         call __morestack
+ *         ret
+ *         jmp  (back to the function)
+ *
+ * __morestack (split/morestack.S) saves the registers that hold arguments, asks gort_split_grow
+ * for a place, calls what comes behind the `ret` there, and when that returns tells
+ * gort_split_shrink, goes back to the old stack and returns onto the `ret`.
+ *
+ * Why a check fails, in the order they are looked at:
+ *   1. The thread runs no goroutine, or one that is on a stack of its own making (a signal's
+ *      alternate stack, a context): it goes on in place, unchecked, as ordinary code would.
+ *   2. The guard is poison: the monitor wants the processor (preempt.c). The thread stops here, in
+ *      the prologue, like one stopped by a signal: it keeps its goroutine, so thread-locals and
+ *      thread-level locks of the program stay valid over every call it makes.
+ *   3. The guard is that of a segment which a longjmp or an exception has left: the ones above the
+ *      stack pointer are given back (settle). That it fails then is the order of addresses in
+ *      compact_mem.c.
+ *   4. There is no room: a segment at least twice as large as the current one.
+ * After 1 to 3 the function goes on in place.
+ *
+ * Which segment is the current one is decided by the stack pointer (slot_at); the chain in the
+ * Stack record is needed to give them back. The segment that was left last is kept by the thread as
+ * `hot`: a call in a loop that crosses the boundary again, at the same stack pointer, finds it by three
+ * comparisons. Behind it the thread keeps one of each size up to 1 MB. Of larger ones the goroutine
+ * keeps the last, until it shrinks further.
+ *
+ * No lock: the record belongs to the goroutine, the cache to its thread. A signal handler of the
+ * program that interrupts this runs on the alternate stack, case 1, and touches nothing. The runtime's
+ * own stops the thread, and nobody else runs on it meanwhile.
+ *
+ * This file is compiled without vector registers: they hold arguments and results. What needs more
+ * (memory, sleep, reports) goes through slow(), which saves them all and runs on g0's stack.
+ */
+#include "mem/split/split.h"
+#include "mem/split/split_abi.h"
+#include "mem/split/split_slow.h"
+
+struct Split split;
+
+#define MAGIC 0x7365676du
+
+/* ---- the guard ------------------------------------------------------------------------------ */
+
+static size_t lazy_reserve(Stack *s) {
+    size_t span = stack_span(s);
+    return span >= 2 * RESERVE_LIBC ? RESERVE_LIBC : span / 2;
+}
+
+static uintptr_t guard_of_first(Stack *s) {
+    return (uintptr_t)s->lo + (likely(s->custom == STACK_COMPACT) ? split.reserve : lazy_reserve(s));
+}
+
+static uintptr_t guard_of_top(Stack *s) { return s->seg ? s->seg->lo + split.reserve : guard_of_first(s); }
+
+NOINLINE void split_resume(G *gp) {
+    int cls;
+    uintptr_t lo = slot_at(arch_sp(), &cls); /* most wait on a compact stack, and this touches no memory */
+    arch_guard_set(lo ? lo + split.reserve : gp->stack ? guard_of_first(gp->stack) : 0);
+}
+
+/* ---- the chain ------------------------------------------------------------------------------ */
+
+static uintptr_t top_lo(Stack *s) { return s->seg ? s->seg->lo : (uintptr_t)s->lo; }
+static uintptr_t top_hi(Stack *s) { return s->seg ? (uintptr_t)s->seg : (uintptr_t)s; }
+
+/* sp is on the newest segment, or on the first stack if there is none. */
+static bool on_top(Stack *s, uintptr_t sp) { return sp - top_lo(s) <= top_hi(s) - top_lo(s); }
+
+/* The segment is in nobody's hands: to the thread's cache, or away. */
+static NOINLINE void put_aside(M *m, Stack *s, Segment *seg) {
+    if (seg->cls <= SLOT_SMALL && m->segs[seg->cls] == NULL) m->segs[seg->cls] = seg;
+    else slow(m, SLOW_GIVE, s, (uintptr_t)seg);
+}
+
+static NOINLINE void pop(M *m, Stack *s) {
+    Segment *seg = s->seg;
+    if (seg->magic != MAGIC) slow(m, SLOW_BROKEN, s, 0);
+    s->seg = seg->prev;
+    m->segments--;
+    if (s->blocks) slow(m, SLOW_BLOCKS, s, seg->lo);
+    if (s->kept) slow(m, SLOW_UNKEEP, s, 0);
+    if (m->hot) put_aside(m, s, m->hot);
+    m->hot = NULL;
+    if (seg->cls <= SLOT_SMALL) m->hot = seg;
+    else put_aside(m, s, seg);
+}
+
+/* Gives back the segments that were left without a return. False: sp is on none of this goroutine's. */
+static NOINLINE bool settle(M *m, Stack *s, uintptr_t sp) {
+    Segment *seg = s->seg;
+    while (seg && sp - seg->lo > (uintptr_t)seg - seg->lo) seg = seg->prev;
+    if (seg == NULL && sp - (uintptr_t)s->lo > stack_span(s)) return false;
+    while (s->seg != seg) pop(m, s);
+    return true;
+}
+
+static bool within_limit(Stack *s, int cls) {
+    size_t sum = slot_size(cls);
+    for (Segment *seg = s->seg; seg; seg = seg->prev) sum += slot_size((int)seg->cls);
+    return sum <= settings.maxstack;
+}
+
+/* A free segment of the class. The limit, and no memory: does not come back. */
+static Segment *take(M *m, Stack *s, int cls) {
+    Segment **from = NULL;
+    if (cls >= 0 && within_limit(s, cls)) {
+        if (m->hot && (int)m->hot->cls == cls) from = &m->hot;
+        else if (cls <= SLOT_SMALL && m->segs[cls]) from = &m->segs[cls];
+        else if (s->kept && (int)s->kept->cls == cls) from = &s->kept;
+    } else {
+        cls = -1;
+    }
+    if (from == NULL) return (Segment *)slow(m, SLOW_TAKE, s, (uintptr_t)cls);
+    Segment *seg = *from;
+    *from = NULL;
+    return seg;
+}
+
+/* ---- growing and shrinking ------------------------------------------------------------------ */
+
+#define ROUND16(n) (((n) + 15) & ~(size_t)15)
+
+/* fp is __morestack's frame pointer: [0] the caller's, [1] return onto the `ret`, [2] the
+ * function's return address, [3]... its stack arguments; [-1]...[-7] saved registers, [-8] what
+ * gort_split_shrink gets, 0: nothing was grown; [-9] the size of the stack arguments. */
+static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes) {
+    if (likely(bytes == 0)) return top & ~(uintptr_t)15;
+    uintptr_t *to = (uintptr_t *)((top & ~(uintptr_t)15) - ROUND16(bytes));
+    for (size_t i = 0; i < bytes / 8; i++) to[i] = fp[3 + i];
+    return (uintptr_t)to;
+}
+
+/* 0: on the old stack, with a copy of the arguments. Their place is where we return to: __morestack makes it
+ * once we have. */
+static uintptr_t in_place(const uintptr_t *fp, size_t bytes) {
+    return bytes == 0 ? (uintptr_t)(fp - 9) & ~(uintptr_t)15 : 0;
+}
+
+static uintptr_t grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) {
+    int least = slot_class(need + bytes + split.reserve + sizeof(Segment) + 16);
+    int cls = s->seg ? (int)s->seg->cls : s->custom == STACK_COMPACT ? 0 : slot_class(stack_span(s));
+    Segment *seg = take(m, s, least < 0 || least > cls ? least : cls + 1);
+    seg->prev = s->seg;
+    seg->tag = (uintptr_t)(fp + 2);
+    seg->below = guard_of_top(s);
+    seg->room = slot_size((int)seg->cls) - split.reserve - sizeof(Segment) - 16;
+    seg->magic = MAGIC;
+    s->seg = seg;
+    m->segments++;
+    fp[-8] = (uintptr_t)seg;
+    arch_guard_set(seg->lo + split.reserve);
+    return with_arguments((uintptr_t)seg, fp, bytes);
+}
+
+static NOINLINE void preempted(M *m, Stack *s, const uintptr_t *fp) {
+    if (m->locks != 0) return;
+    m->call[0] = fp[1];
+    m->call[1] = (uintptr_t)(fp + 2);
+    m->call[2] = fp[0];
+    slow(m, SLOW_PREEMPT, s, 0);
+}
+
+static NOINLINE uintptr_t grow_slow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
+    uintptr_t sp = (uintptr_t)(fp + 2);
+    M *m = getm();
+    Stack *s;
+    fp[-8] = 0;
+    if (m == NULL || m->curg == NULL || (s = m->curg->stack) == NULL) return in_place(fp, bytes);
+    if (!on_top(s, sp) && !settle(m, s, sp)) {
+        int cls;
+        if (slot_at(sp, &cls) != 0) slow(m, SLOW_BELOW, s, 0); /* on a neighbour's: never comes back */
+        return in_place(fp, bytes);
+    }
+    if (load_rlx(&m->attn) != 0) preempted(m, s, fp);
+    uintptr_t lo = top_lo(s), guard = guard_of_top(s);
+    bool fits = libc ? sp - lo >= frame + bytes + libc : sp >= guard + (frame < RESERVE_FRAME ? 0 : frame);
+    if (!fits) return grow(m, s, fp, frame + libc, bytes);
+    arch_guard_set(guard);
+    return in_place(fp, bytes);
+}
+
+/* The new stack pointer. `frame`: what the function needs, `libc`: what code it calls needs that has
+ * no checks. On the goroutine's stack, below its guard. First the case that has just been: the same
+ * place on the same stack, grown by the same segment, as it was left. */
+EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
+    M *m = getm();
+    Segment *hot;
+    if (unlikely(m == NULL || (hot = m->hot) == NULL || hot->tag != (uintptr_t)(fp + 2) || bytes != 0 ||
+                 frame + libc > hot->room || load_rlx(&m->attn) != 0))
+        return grow_slow(frame, bytes, fp, libc);
+    Stack *s = m->curg->stack;
+    if (unlikely(s->seg != hot->prev || s->kept != NULL)) return grow_slow(frame, bytes, fp, libc);
+    m->hot = NULL;
+    s->seg = hot;
+    m->segments++;
+    fp[-8] = (uintptr_t)hot;
+    arch_guard_set(hot->lo + split.reserve);
+    return (uintptr_t)hot;
+}
+
+static NOINLINE void shrink_slow(M *m, Stack *s, Segment *seg) {
+    Segment *at = s->seg;
+    while (at && at != seg) at = at->prev;
+    while (at && s->seg != seg) pop(m, s); /* left by a longjmp that stayed on this segment */
+    if (at) pop(m, s);
+    arch_guard_set(load_rlx(&m->attn) & ATTN_PREEMPT ? GUARD_POISON : guard_of_top(s));
+}
+
+/* The function has returned; the caller is back on the stack it came from. */
+EXPORT void gort_split_shrink(Segment *seg) {
+    M *m = getm();
+    Stack *s = m->curg->stack;
+    if (unlikely(s->seg != seg || m->hot != NULL || s->blocks != NULL || seg->magic != MAGIC ||
+                 seg->cls > SLOT_SMALL || s->kept != NULL || load_rlx(&m->attn) != 0)) {
+        shrink_slow(m, s, seg);
+        return;
+    }
+    s->seg = seg->prev;
+    m->hot = seg;
+    m->segments--;
+    arch_guard_set(seg->below);
+}
+
+/* ---- arrays of a size known at run time ------------------------------------------------------- */
+
+#define OUTGOING 2048 /* arguments that the function may place below its array */
+
+/* n bytes that did not fit above the guard, for the function whose stack pointer is sp. On a foreign
+ * stack, which nobody watches, the stack pointer moves. Otherwise it moves by 16, as a mark: an array
+ * lives as long as the stack pointer is below the place it was made at. */
+EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
+    M *m = getm();
+    Stack *s = m && m->curg ? m->curg->stack : NULL;
+    n = ROUND16(n);
+    if (s == NULL || (!on_top(s, sp) && !settle(m, s, sp))) return (Space){sp - n, n + OUTGOING};
+    uintptr_t guard = guard_of_top(s);
+    if (s->blocks) slow(m, SLOW_DEAD_BLOCKS, s, sp);
+    Segment *b = (Segment *)slow(m, SLOW_SPACE, s, n);
+    bool room = sp - 16 >= guard - RESERVE_FRAME - RESERVE_SLACK;
+    b->magic = MAGIC;
+    b->tag = room ? sp : sp + 8; /* without the mark it may live while the stack pointer is here */
+    b->prev = s->blocks;
+    s->blocks = b;
+    return (Space){b->lo, room ? 16 : 0};
+}

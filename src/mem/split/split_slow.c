@@ -1,0 +1,227 @@
+/*
+ * The slow half of split.c: memory, the limit, the request of the monitor, and the decision which
+ * mode a program gets. Everything that slow() runs is on g0's stack, with the vector registers saved,
+ * in a section.
+ */
+#include "mem/split/split_slow.h"
+#include "gc/boehm.h"
+#include "sched/goexit.h"
+#include "base/fatal.h"
+#include "sched/preempt.h"
+#include "base/san.h"
+#include "mem/split/split_abi.h"
+#include "base/sysfault.h"
+#include "unwind/unwind.h"
+
+#include <signal.h>
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+typedef struct Job {
+    M *m;
+    Stack *s;
+    uintptr_t with, result;
+    int what;
+} Job;
+
+static void free_segment(Segment *seg) {
+    seg->magic = 0;
+    void *slot = (void *)seg->lo;
+    slot_free((int)seg->cls, &slot, 1);
+}
+
+/* As a fault in the guard of a lazy stack: one line, the dump, SIGSEGV. */
+static NORETURN void overflow(M *m, Stack *s, const char *why) {
+    struct sigaction sa = {.sa_handler = SIG_DFL};
+    size_t bytes = s->custom == STACK_COMPACT ? SLOT_BASE : stack_span(s);
+    for (Segment *seg = s->seg; seg; seg = seg->prev) bytes += slot_size((int)seg->cls);
+    fatal_report("goroutine %lu: stack overflow (%lu KB, %s)", (unsigned long)m->curg->id,
+                 (unsigned long)(bytes >> 10), why);
+    sigaction(SIGSEGV, &sa, NULL);
+    os_tgkill(os_gettid(), SIGSEGV);
+    for (;;) os_nap(GORT_SEC);
+}
+
+static Segment *take_new(M *m, Stack *s, int cls) {
+    if (cls < 0) overflow(m, s, "GORT_DEBUG=maxstack= sets the limit");
+    void *slot;
+    if (slot_alloc(cls, &slot, 1) == 0) overflow(m, s, "no address space for more");
+    Segment *seg = (Segment *)((char *)slot + slot_size(cls)) - 1;
+    seg->cls = (uint32_t)cls;
+    seg->lo = (uintptr_t)slot;
+    return seg;
+}
+
+static int class_of_block(size_t bytes) {
+    return bytes > settings.maxstack ? -1 : slot_class(bytes + sizeof(Segment));
+}
+
+static void unkeep(Stack *s) {
+    if (s->kept) free_segment(s->kept);
+    s->kept = NULL;
+}
+
+static void give(Stack *s, Segment *seg) {
+    if (seg->cls <= SLOT_SMALL) {
+        free_segment(seg);
+        return;
+    }
+    unkeep(s);
+    s->kept = seg;
+}
+
+/* Frees the blocks whose tag is in [lo, hi). */
+static void free_blocks(Stack *s, uintptr_t lo, uintptr_t hi) {
+    for (Segment **at = &s->blocks; *at;) {
+        Segment *b = *at;
+        if (b->tag < lo || b->tag >= hi) {
+            at = &b->prev;
+            continue;
+        }
+        *at = b->prev;
+        free_segment(b);
+    }
+}
+
+static void free_blocks_of(Stack *s, uintptr_t lo) {
+    int cls;
+    if (slot_at(lo, &cls)) free_blocks(s, lo, lo + slot_size(cls));
+}
+
+static void free_dead_blocks(Stack *s, uintptr_t sp) {
+    int cls;
+    uintptr_t lo = slot_at(sp, &cls);
+    free_blocks(s, lo ? lo : (uintptr_t)s->lo, sp + 1);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static long run(void *arg) {
+    Job *j = arg;
+    switch (j->what) {
+    case SLOW_TAKE: j->result = (uintptr_t)take_new(j->m, j->s, (int)j->with); break;
+    case SLOW_GIVE: give(j->s, (Segment *)j->with); break;
+    case SLOW_UNKEEP: unkeep(j->s); break;
+    case SLOW_SPACE: j->result = (uintptr_t)take_new(j->m, j->s, class_of_block(j->with)); break;
+    case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
+    case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
+    case SLOW_BELOW:
+        overflow(j->m, j->s, "beyond its end: arguments by value that no check counts, see -maccumulate-outgoing-args, or "
+                             "unchecked code called by a pointer");
+    case SLOW_PREEMPT: preempt_in_prologue(j->m); break;
+    default: fatal("the record of a stack segment was overwritten");
+    }
+    return 0;
+}
+
+uintptr_t slow(M *m, int what, Stack *s, uintptr_t with) {
+    Job j = {.m = m, .s = s, .with = with, .what = what};
+    uint32_t before = m->locks;
+    m->locks = before + 1;
+    fence_compiler();
+#if ARCH_SPLITS
+    arch_call_saving(m->g0sp, run, &j);
+#else
+    run(&j);
+#endif
+    fence_compiler();
+    store_rel(&m->locks, before); /* as leave(); a request that comes now is found by the next call */
+    return j.result;
+}
+
+void split_release(M *m, Stack *s) {
+    while (s->seg) {
+        Segment *seg = s->seg;
+        s->seg = seg->prev;
+        m->segments--;
+        free_segment(seg);
+    }
+    unkeep(s);
+    free_blocks(s, 0, UINTPTR_MAX);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* A poisoned word lies in the thread's own control block: it must not be written when the thread is
+ * gone. */
+static Lock poison_lock;
+
+void split_thread_begin(M *m) { m->guard_at = arch_guard_at(); }
+
+void split_thread_end(M *m) {
+    lock(&poison_lock, RANK_LEAF);
+    m->guard_at = NULL;
+    unlock(&poison_lock);
+    arch_guard_set(0);
+    if (m->hot) free_segment(m->hot);
+    m->hot = NULL;
+    for (int cls = 0; cls <= SLOT_SMALL; cls++) {
+        if (m->segs[cls]) free_segment(m->segs[cls]);
+        m->segs[cls] = NULL;
+    }
+}
+
+void split_poison(M *m) {
+    if (split.mode == SPLIT_OFF) return;
+    lock(&poison_lock, RANK_LEAF);
+    if (m->guard_at) store_rlx(m->guard_at, GUARD_POISON);
+    unlock(&poison_lock);
+}
+
+uint64_t split_segments(void) {
+    int64_t n = 0;
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) n += load_rlx(&m->segments);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+/* ---- which mode ------------------------------------------------------------------------------ */
+
+/* What the compiler puts at the beginning of a function, and what gold and lld make of it. */
+static bool checks_stack(const unsigned char *code) {
+    static const unsigned char endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    static const unsigned char small[] = {0x64, 0x48, 0x3b, 0x24, 0x25, 0x70, 0, 0, 0};
+    static const unsigned char always[] = {0xf9, 0x0f, 0x1f, 0x84};
+    static const unsigned char lea[] = {0x4c, 0x8d, 0x9c, 0x24};
+    static const unsigned char large[] = {0x64, 0x4c, 0x3b, 0x1c, 0x25, 0x70, 0, 0, 0};
+    if (memcmp(code, endbr, sizeof endbr) == 0) code += sizeof endbr;
+    if (memcmp(code, small, sizeof small) == 0 || memcmp(code, always, sizeof always) == 0) return true;
+    return memcmp(code, lea, sizeof lea) == 0 && memcmp(code + 8, large, sizeof large) == 0;
+}
+
+bool split_starts(gort_fn *fn, const void *copy) {
+    if (fn == wg_member_run || fn == group_member_run) {
+        if (copy == NULL) return false;
+        fn = ((gort_fn *const *)copy)[1];
+    }
+    return checks_stack((const unsigned char *)fn);
+}
+
+/* Called by libgort_split.a before main. `probe` is a function with a check that calls one without. */
+EXPORT void gort_split_linked(const void *morestack, const void *end, const void *probe) {
+    split.linked = 1;
+    split.code_lo = (uintptr_t)morestack;
+    split.code_hi = (uintptr_t)end;
+    split.rewritten = *(const unsigned char *)probe == 0xf9; /* stc: it always calls __morestack_non_split */
+}
+
+/* A handler needs more than a compact stack has: to the alternate stack with it (split/signals.c). */
+static void handlers_on_alt_stack(void) {
+    struct sigaction sa;
+    for (int signo = 1; signo < NSIG; signo++) {
+        if (sigaction(signo, NULL, &sa) != 0 || (sa.sa_flags & SA_ONSTACK)) continue;
+        if (sa.sa_handler == SIG_DFL || sa.sa_handler == SIG_IGN) continue;
+        sa.sa_flags |= SA_ONSTACK;
+        sigaction(signo, &sa, NULL);
+    }
+}
+
+int split_begin(void) {
+    /* A sanitizer, valgrind and a collector have to know every stack; injected faults need room of their own. */
+    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on) return 0;
+    if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
+    split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
+    unwind_segments = true;
+    if (split.mode == SPLIT_TRUE) handlers_on_alt_stack();
+    split.reserve = split.rewritten ? RESERVE_TRUE : RESERVE_LIBC;
+    return 0;
+}

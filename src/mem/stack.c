@@ -1,0 +1,521 @@
+/*
+ * Stacks.
+ *
+ * C code holds pointers into its stack, so a stack never moves. Each is cut from slabs mapped MAP_NORESERVE, and
+ * the kernel commits pages as they are touched: growth without copying. 208 KB and a guard of 28 put nearly nine stacks
+ * under one page of page tables, which is what a parked goroutine costs beside its one page of stack.
+ *
+ *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec | …
+ *                       ^lo                             top ^
+ *
+ * Guards. MADV_GUARD_INSTALL does not split the mapping. Where the kernel has none, mprotect is
+ * used up to a budget below vm.max_map_count, and beyond it a canary word at the low end is looked
+ * at when the goroutine ends; gort_stats says which. A batch of fresh stacks gets its guards in one
+ * system call where process_madvise takes it.
+ *
+ * How large a guard. A frame that is larger, and is not written to from its top, steps over it into the next stack.
+ * Code built with -fstack-clash-protection touches every page, and one would do; a library built without it has 28 KB,
+ * and more where it can be had: address space is plenty, but tops of stacks that lie far apart need a page of page tables
+ * for each. A megabyte for all would be 6.6 KB for each of a million goroutines instead of 4.6. So the
+ * first slab, which is all that most programs use, has guards of a megabyte (some 800 stacks, 2 MB of page tables if all are
+ * in use), and so have stacks of a size of their own from 256 KB on; where address space is limited, none has. What jumps
+ * further still is found out when a signal or a wait meets it on a stack that is not its own (stack_jumped).
+ *
+ * Where a free stack is:
+ *   1. the cache of a P: warm, no lock;
+ *   2. the common list: memory still there, last-in first-out;
+ *   3. a bit in its slab: the memory was given back. The record is gone with it, so everything
+ *      about such a stack is derived from its place.
+ * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark), so
+ * that a steady load keeps its stacks and a peak is given back within a few seconds.
+ *
+ * Credits. A goroutine gets its stack when it first runs, but failing then would be too late.
+ * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped. What a P keeps
+ * in its cache no other P can use, so that is promised, too: a P keeps STACK_CACHE stacks if there is address space for
+ * so many more, and none where it is short (`tight`).
+ */
+#include "mem/stack.h"
+#include "base/san.h"
+#include "base/warn.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define PAGE ((size_t)4096)
+#define SLAB_MAX ((size_t)1 << 30)
+#define SLAB_STACKS (SLAB_MAX / STACK_STRIDE)
+#define SLAB_WIDE ((size_t)160 << 20) /* the first one: stacks a megabyte apart need a page of page tables for two */
+#define LARGE ((size_t)256 << 10) /* a stack of a size of its own, with a wide guard */
+#define MAX_SLABS 4096
+#define BATCH 32
+#define MPROTECT_BUDGET 15000 /* each splits the mapping twice: below vm.max_map_count = 65530 */
+#define CANARY 0x676f72742d656e64ULL
+#define MAGIC 0x7374616b7265636fULL
+#define MADV_GUARD_INSTALL_ 102
+#define MADV_DONTNEED_ 4
+#define PIDFD_SELF_ (-10000)
+
+enum { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_CANARY };
+
+typedef struct Slab {
+    char *base;
+    size_t stride, guard;
+    uint32_t count;   /* stacks in it */
+    uint32_t fresh;   /* never used from here on */
+    uint32_t cold;    /* bits set */
+    uint64_t cold_bits[(SLAB_STACKS + 63) / 64];
+    uint64_t bare_bits[(SLAB_STACKS + 63) / 64]; /* without a guard region: a canary, as long as there is memory */
+} Slab;
+
+static struct {
+    Lock lock;
+    /* lock: */
+    Stack *hot;           /* the common list */
+    uint64_t nhot, low;   /* its length, and the least since the monitor looked */
+    Slab *slabs[MAX_SLABS];
+    uint32_t nslabs;
+    uint32_t search;      /* slabs below this one have nothing cold or fresh */
+    uint64_t capacity;    /* stacks that have address space, */
+    uint64_t bytes;       /*   and how much of it */
+    uint64_t promised;    /* credits given out to Ps and Gs, and places in the caches of the Ps */
+    bool tight;           /* no slab of full size was to be had */
+    int guard;            /* read without it as a hint */
+    uint32_t protected_;  /* mprotect guards so far */
+    bool vectors_fail;
+    /* atomic: */
+    uint64_t custom_bytes;
+} room;
+
+/* ---- slabs ---------------------------------------------------------------------------------- */
+
+static bool map_slab(Slab *slab, size_t size, size_t guard) {
+    slab->base = os_map(size, true);
+    if (slab->base == NULL) return false;
+    os_no_huge(slab->base, size); /* a huge page would commit ten stacks at once */
+    slab->guard = guard;
+    slab->stride = STACK_USABLE + guard;
+    slab->count = (uint32_t)(size / slab->stride);
+    return true;
+}
+
+/* A slab of at most SLAB_MAX; smaller ones where the address space is limited. Under the lock. */
+static bool add_slab(void) {
+    if (room.nslabs == MAX_SLABS) return false;
+    Slab *slab = os_map(sizeof *slab, false);
+    if (slab == NULL) return false;
+    size_t guard = room.nslabs > 0 || os_space_limited() ? GUARD_NEAR : GUARD_WIDE;
+    for (size_t size = guard == GUARD_WIDE ? SLAB_WIDE : SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4, guard = GUARD_NEAR) {
+        if (!map_slab(slab, size, guard)) {
+            room.tight = true;
+            continue;
+        }
+        room.slabs[room.nslabs] = slab;
+        store_rel(&room.nslabs, room.nslabs + 1); /* pairs with stack_at */
+        room.capacity += slab->count;
+        room.bytes += slab->count * slab->stride;
+        return true;
+    }
+    os_unmap(slab, sizeof *slab);
+    return false;
+}
+
+static Stack *record_at(Slab *slab, uint32_t i) {
+    return (Stack *)(void *)(slab->base + (size_t)(i + 1) * slab->stride - sizeof(Stack));
+}
+
+void stack_record(Stack *s, char *lo, int kind) {
+    s->lo = lo;
+    s->index = 0;
+    s->custom = (uint16_t)kind;
+    s->canary = 0;
+    s->guard = 0;
+    s->magic = MAGIC;
+    s->live = 0;
+    s->san_fiber = NULL;
+    s->seg = s->kept = s->blocks = NULL;
+    s->trap_tries = 0;
+    s->values = NULL;
+    s->blocking = NULL;
+    s->settled = 0;
+}
+
+static Stack *record_init(Slab *slab, uint32_t i) {
+    Stack *s = record_at(slab, i);
+    stack_record(s, slab->base + (size_t)i * slab->stride + slab->guard, STACK_SLAB);
+    s->index = i;
+    s->guard = slab->guard;
+    return s;
+}
+
+/* Places of stacks without memory. They are taken under the lock and touched outside of it: a first
+ * touch is a page fault, and the other Ps would spin for as long as a batch of them takes. */
+typedef struct Places {
+    Slab *slab;
+    uint32_t from, n;
+    bool cold; /* one that was used before: giving its memory back left the guard alone */
+} Places;
+
+/* Under the lock. False: all are in use. */
+static bool take_places(uint32_t want, Places *at) {
+    for (; room.search < room.nslabs; room.search++) {
+        Slab *slab = room.slabs[room.search];
+        if (slab->cold > 0)
+            for (uint32_t w = 0; w < count_of(slab->cold_bits); w++) {
+                if (slab->cold_bits[w] == 0) continue;
+                *at = (Places){slab, w * 64 + (uint32_t)__builtin_ctzll(slab->cold_bits[w]), 1, true};
+                slab->cold_bits[w] &= slab->cold_bits[w] - 1;
+                slab->cold--;
+                return true;
+            }
+        uint32_t left = slab->count - slab->fresh;
+        if (left > 0) {
+            *at = (Places){slab, slab->fresh, left < want ? left : want, false};
+            slab->fresh += at->n;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- guards --------------------------------------------------------------------------------- */
+
+static void set_canary(Stack *s) {
+    s->canary = 1;
+    *(uint64_t *)(void *)s->lo = CANARY;
+}
+
+/* Under the lock; stacks that nobody uses yet. */
+static void guard_one(Slab *slab, Stack *s) {
+    char *at = s->lo - s->guard;
+    if (room.guard == GUARD_UNKNOWN || room.guard == GUARD_MADVISE) {
+        if (os_guard_install(at, s->guard) == 0) {
+            room.guard = GUARD_MADVISE;
+            return;
+        }
+        if (room.guard == GUARD_UNKNOWN) room.guard = GUARD_MPROTECT;
+    }
+    if (room.protected_ < MPROTECT_BUDGET && os_protect_none(at, s->guard) == 0) {
+        room.protected_++;
+        return;
+    }
+    if (room.guard != GUARD_CANARY)
+        warn_once(WARN_GUARD, "the kernel makes no guard region (before Linux 6.13: vm.max_map_count is reached): an overflow of "
+                              "some stacks is found by a canary, when their goroutine ends");
+    room.guard = GUARD_CANARY;
+    uint64_t *word = &slab->bare_bits[s->index / 64];
+    store_rlx(word, *word | 1ULL << s->index % 64);
+    set_canary(s);
+}
+
+static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
+    if (n > 1 && load_rlx(&room.guard) == GUARD_MADVISE && !load_rlx(&room.vectors_fail)) {
+        struct iovec iov[BATCH];
+        for (uint32_t i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - slab->guard, slab->guard};
+        long done = os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_GUARD_INSTALL_, 0, 0);
+        if (done == (long)(n * slab->guard)) return;
+        store_rlx(&room.vectors_fail, true);
+    }
+    lock(&room.lock, RANK_STACK);
+    for (uint32_t i = 0; i < n; i++) guard_one(slab, s[i]);
+    unlock(&room.lock);
+}
+
+bool stack_guard_hit(Stack *s, uintptr_t addr) {
+    uintptr_t lo = (uintptr_t)s->lo;
+    if (s->custom == STACK_COMPACT) return false; /* its neighbour is there; split.c watches the end */
+    return addr < lo && addr >= lo - s->guard;
+}
+
+bool stack_jumped(Stack *s, uintptr_t sp) {
+    if (likely(sp - (uintptr_t)s->lo <= stack_span(s)) || s->custom == STACK_COMPACT || s->seg) return false;
+    return stack_at(sp) != NULL;
+}
+
+void stack_jump_found(G *gp, uintptr_t sp) {
+    if (!stack_jumped(gp->stack, sp)) return; /* one of the program's own making, or a segment */
+    fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; build with -fstack-clash-protection",
+          (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)sp);
+}
+
+void stack_check(Stack *s) {
+    if (unlikely(s->magic != MAGIC)) fatal("the record of a stack was overwritten");
+    if (unlikely(s->canary) && *(uint64_t *)(void *)s->lo != CANARY)
+        fatal("stack overflow found by its canary");
+}
+
+/* ---- credits -------------------------------------------------------------------------------- */
+
+static bool promise(uint32_t n) {
+    bool ok = true;
+    lock(&room.lock, RANK_STACK);
+    while (ok && room.promised + n > room.capacity) ok = add_slab();
+    if (ok) room.promised += n;
+    unlock(&room.lock);
+    return ok;
+}
+
+static void unpromise(uint32_t n) {
+    lock(&room.lock, RANK_STACK);
+    room.promised -= n;
+    unlock(&room.lock);
+}
+
+bool stack_credit_fetch(M *m) {
+    P *p = m->p;
+    if (p == NULL) return promise(1);
+    if (promise(BATCH)) p->credits = BATCH - 1;
+    else if (!promise(1)) return false;
+    return true;
+}
+
+void stack_credit_return(M *m) {
+    P *p = m->p;
+    if (p == NULL) {
+        unpromise(1);
+    } else {
+        p->credits -= CREDITS_PLENTY / 2 - 1;
+        unpromise(CREDITS_PLENTY / 2);
+    }
+}
+
+/* ---- caches --------------------------------------------------------------------------------- */
+
+/* A bit of a place that is in our hands: nobody else writes it, but a neighbour may, in the same word. */
+static bool is_bare(Slab *slab, uint32_t i) { return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1; }
+
+/* Records and guards for them, in front of list. The canary of a cold one went with its memory. */
+static Stack *furnish(const Places *at, Stack *list) {
+    Stack *bare[BATCH];
+    for (uint32_t i = 0; i < at->n; i++) {
+        Stack *s = bare[i] = record_init(at->slab, at->from + i);
+        if (!at->cold) valgrind_stack_register(s->lo, s + 1);
+        s->next = list;
+        list = s;
+    }
+    if (!at->cold) guard_batch(at->slab, bare, at->n);
+    else if (is_bare(at->slab, at->from)) set_canary(bare[0]);
+    return list;
+}
+
+/* Under the lock: may the P keep stacks? */
+static void let_keep(P *p) {
+    if (p->stacks_most > 0 || room.tight) return;
+    while (room.promised + STACK_CACHE > room.capacity)
+        if (!add_slab() || room.tight) return;
+    room.promised += STACK_CACHE;
+    p->stacks_most = STACK_CACHE;
+}
+
+/* Up to BATCH stacks, one where p keeps none: from the common list, else, as each first touch costs, few fresh ones. */
+static NOINLINE Stack *take_common(P *p, uint32_t *got) {
+    Stack *list = NULL;
+    Places at = {0};
+    *got = 0;
+    lock(&room.lock, RANK_STACK);
+    let_keep(p);
+    uint32_t want = p->stacks_most ? BATCH : 1;
+    while (*got < want && room.hot) {
+        Stack *s = room.hot;
+        room.hot = s->next;
+        room.nhot--;
+        s->next = list;
+        list = s;
+        ++*got;
+    }
+    if (room.nhot < room.low) room.low = room.nhot;
+    while (*got == 0 && !take_places(want, &at) && add_slab()) {}
+    unlock(&room.lock);
+    if (at.n > 0) list = furnish(&at, list);
+    *got += at.n;
+    return list;
+}
+
+Stack *stack_get(M *m) {
+    P *p = m->p;
+    if (unlikely(p->stacks == NULL)) {
+        uint32_t got;
+        p->stacks = take_common(p, &got);
+        p->nstacks = got;
+        if (p->stacks == NULL) fatal("no stack in spite of a credit");
+    }
+    Stack *s = p->stacks;
+    p->stacks = s->next;
+    p->nstacks--;
+    return s;
+}
+
+static void put_common(Stack *list, uint32_t n) {
+    lock(&room.lock, RANK_STACK);
+    while (list) {
+        Stack *s = list;
+        list = s->next;
+        s->next = room.hot;
+        room.hot = s;
+    }
+    room.nhot += n;
+    unlock(&room.lock);
+}
+
+/* The warmer half of what it may keep; the rest to the common list. */
+static NOINLINE void keep_half(P *p) {
+    uint32_t n = p->stacks_most / 2, k = 0;
+    Stack **end = &p->stacks;
+    for (; k < n; k++) end = &(*end)->next;
+    Stack *rest = *end;
+    *end = NULL;
+    put_common(rest, p->nstacks - n);
+    p->nstacks = n;
+}
+
+void stack_put(M *m, Stack *s) {
+    P *p = m->p;
+    stack_check(s);
+    asan_forget(s->lo, stack_span(s));
+    if (unlikely(p == NULL)) {
+        s->next = NULL;
+        put_common(s, 1);
+        return;
+    }
+    s->next = p->stacks;
+    p->stacks = s;
+    if (unlikely(++p->nstacks > p->stacks_most)) keep_half(p);
+}
+
+void stack_flush(P *p) {
+    put_common(p->stacks, p->nstacks);
+    p->stacks = NULL;
+    p->nstacks = 0;
+    if (p->credits + p->stacks_most) unpromise(p->credits + p->stacks_most);
+    p->credits = p->stacks_most = 0;
+}
+
+/* There is no call for it: but TSan forgets what a mapping replaces, if it sees the mapping made,
+ * so this is libc's mmap. */
+void stack_forget_slow(Stack *s) {
+    Stack keep = *s;
+    size_t size = (size_t)((char *)(s + 1) - s->lo);
+    mmap(s->lo, size, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_FIXED, -1, 0);
+    *s = keep;
+    if (s->canary) set_canary(s);
+    s->san_fiber = __tsan_create_fiber(0);
+}
+
+/* ---- custom sizes --------------------------------------------------------------------------- */
+
+static char *map_custom(size_t size, size_t guard) {
+    char *base = os_map(guard + size, true);
+    if (base == NULL) return NULL;
+    os_no_huge(base, guard + size);
+    if (os_guard_install(base, guard) == 0 || os_protect_none(base, guard) == 0) return base;
+    os_unmap(base, guard + size);
+    return NULL;
+}
+
+Stack *stack_custom(size_t size) {
+    size_t guard = size >= LARGE ? GUARD_WIDE : GUARD_NEAR;
+    size = ((size + PAGE - 1) & ~(PAGE - 1)) + PAGE; /* record and colour */
+    char *base = map_custom(size, guard);
+    if (base == NULL) base = map_custom(size, guard = GUARD_NEAR);
+    if (base == NULL) return NULL;
+    Stack *s = (Stack *)(void *)(base + guard + size - sizeof *s);
+    stack_record(s, base + guard, STACK_CUSTOM);
+    s->size = guard + size;
+    s->guard = guard;
+    add_rlx(&room.custom_bytes, s->size);
+    valgrind_stack_register(s->lo, s + 1);
+    return s;
+}
+
+void stack_custom_free(Stack *s) {
+    stack_check(s);
+    asan_forget(s->lo, stack_span(s));
+    sub_rlx(&room.custom_bytes, s->size);
+    os_unmap(s->lo - s->guard, s->size);
+}
+
+/* ---- giving back ---------------------------------------------------------------------------- */
+
+static Slab *slab_of(Stack *s) {
+    for (uint32_t i = 0; i < room.nslabs; i++) {
+        Slab *slab = room.slabs[i];
+        if ((char *)s > slab->base && (char *)s < slab->base + slab->count * slab->stride) return slab;
+    }
+    return NULL;
+}
+
+/* Takes the memory of up to BATCH stacks away; they are on no list meanwhile. */
+static void discard_batch(Stack **s, int n) {
+    struct iovec iov[BATCH];
+    for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_USABLE};
+    size_t bytes = (size_t)n * (STACK_USABLE);
+    if (os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_DONTNEED_, 0, 0) == (long)bytes) return;
+    for (int i = 0; i < n; i++) os_discard(iov[i].iov_base, STACK_USABLE);
+}
+
+uint64_t stack_scavenge(void) {
+    lock(&room.lock, RANK_STACK);
+    uint64_t spare = room.low;
+    unlock(&room.lock);
+    while (spare > 0) {
+        Stack *batch[BATCH];
+        Slab *slab[BATCH];
+        uint32_t index[BATCH];
+        int n = 0;
+        lock(&room.lock, RANK_STACK);
+        while (n < BATCH && spare > 0 && room.hot) {
+            batch[n] = room.hot;
+            slab[n] = slab_of(room.hot);
+            index[n] = room.hot->index;
+            room.hot = room.hot->next;
+            room.nhot--;
+            spare--;
+            n++;
+        }
+        unlock(&room.lock);
+        if (n == 0) break;
+        discard_batch(batch, n);
+        lock(&room.lock, RANK_STACK);
+        for (int i = 0; i < n; i++) {
+            slab[i]->cold_bits[index[i] / 64] |= 1ULL << index[i] % 64;
+            slab[i]->cold++;
+        }
+        room.search = 0;
+        unlock(&room.lock);
+    }
+    lock(&room.lock, RANK_STACK);
+    room.low = room.nhot;
+    uint64_t left = room.nhot;
+    unlock(&room.lock);
+    return left;
+}
+
+Stack *stack_at(uintptr_t addr) {
+    uint32_t n = load_acq(&room.nslabs);
+    for (uint32_t i = 0; i < n; i++) {
+        Slab *slab = room.slabs[i];
+        uintptr_t offset = addr - (uintptr_t)slab->base;
+        if (offset < slab->count * slab->stride) return record_at(slab, (uint32_t)(offset / slab->stride));
+    }
+    return NULL;
+}
+
+uint64_t stack_reserved(void) {
+    lock(&room.lock, RANK_STACK);
+    uint64_t bytes = room.bytes;
+    unlock(&room.lock);
+    return bytes + load_rlx(&room.custom_bytes);
+}
+
+/* Idle stacks that keep at least their top page. */
+uint64_t stack_cached(void) {
+    lock(&room.lock, RANK_STACK);
+    uint64_t n = room.nhot;
+    unlock(&room.lock);
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        if (sched.ps[i]) n += load_rlx(&sched.ps[i]->nstacks);
+    return n * PAGE;
+}
+
+int stack_guard_kind(void) { return room.guard == GUARD_UNKNOWN ? GUARD_MADVISE : room.guard; }

@@ -1,0 +1,242 @@
+/*
+ * The kernel side of the poller: epoll.
+ *
+ * A descriptor is added once, edge-triggered, for both directions; the event's data is its number
+ * and the sequence of its entry. Adding a known one modifies it, which makes the kernel report
+ * anew what is ready; modifying an unknown one adds it. So kpoll_add() needs not know which it is,
+ * and a number that was closed and reused behind our back is put right by it.
+ *
+ * Break. An eventfd that nobody writes to, and that is asked for what it always is, writable. `broken` is
+ * set by the first break and cleared by the poll that consumes it, so that further breaks cost
+ * one load. Only a blocking poll consumes it: a non-blocking one, by another thread, would take it away
+ * from the sleeper it was meant for, who is woken by the kernel but may not have run yet. The
+ * order matters: the poll stops asking and then clears `broken`; a break in between finds it set, does
+ * nothing, and that is right, since the poller is awake and looks at everything before it sleeps again.
+ *
+ * Our own numbers may be closed behind our back: closefrom(3) in a program that has just begun to serve, a loop
+ * over all numbers. And they may be somebody else's by then. So nothing is ever written to one
+ * of them or read from it, and whatever an epoll set is told names a second one: the kernel
+ * knows the pair "this set holds this file under this number", and answers EBADF, EINVAL or ENOENT
+ * where either has changed. That is the witness. It is asked after any error, and by the
+ * monitor before it sleeps deeply. If it fails, both are made anew (`remake`), and netpoll() registers
+ * whoever waits there (netpoll.c, `anew`). A thread that sleeps in the lost set still holds it, and no break
+ * reaches it there: it gets the preemption signal, which no epoll wait survives. A lost number is
+ * not closed: it may be a stranger's. Where no new ones are to be had the program ends, and says so.
+ *
+ * Bare system calls only: it runs on g0 and in the monitor.
+ */
+#include "sched/netpoll.h"
+#include "sched/sched.h"
+#include "os/linux/uring.h"
+
+#ifdef __linux__
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+#define BATCH 32 /* few enough that what the kernel touched is in the cache still when it is read and answered */
+#define WANTED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
+
+static int epfd = -1;      /* atomic; break_lock to write */
+static int breakfd = -1;   /* likewise */
+static Lock break_lock;    /* a break may come while the runtime ends */
+static uint32_t broken;    /* atomic */
+static bool armed;         /* break_lock: EPOLLOUT is asked for */
+static uint32_t no_pwait2; /* atomic: the kernel is older than 5.11 */
+static int source_fd = -1;
+static void (*source_fn)(GList *list);
+
+static uint64_t data_of(int fd, uint32_t seq) { return (uint64_t)(uint32_t)fd << 32 | seq; }
+
+static int control(int op, int fd, uint32_t events, uint64_t data) {
+    struct epoll_event ev = {.events = events, .data.u64 = data};
+    return (int)os_sys(SYS_epoll_ctl, load_rlx(&epfd), op, fd, (long)&ev, 0, 0);
+}
+
+/* ---- our own descriptors ----------------------------------------------------------------------- */
+
+/* What the kernel answers where one of the two is not what it was. */
+static bool means_lost(int r) { return r == -EBADF || r == -EINVAL || r == -ENOENT || r == -EPERM || r == -ELOOP; }
+
+/* break_lock. */
+static int ask_break_locked(bool arm) {
+    int r = control(EPOLL_CTL_MOD, breakfd, arm ? EPOLLOUT : 0, data_of(breakfd, 0));
+    if (r == 0) armed = arm;
+    return r;
+}
+
+static int open_locked(void) {
+    int ep = os_fd_away((int)os_sys(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0));
+    if (ep < 0) return ep;
+    int ev = os_fd_away((int)os_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
+    struct epoll_event none = {.data.u64 = data_of(ev, 0)};
+    int r = ev < 0 ? ev : (int)os_sys(SYS_epoll_ctl, ep, EPOLL_CTL_ADD, ev, (long)&none, 0, 0);
+    if (r < 0) {
+        if (ev >= 0) os_sys(SYS_close, ev, 0, 0, 0, 0, 0);
+        os_sys(SYS_close, ep, 0, 0, 0, 0, 0);
+        return r;
+    }
+    store_rlx(&epfd, ep);
+    store_rlx(&breakfd, ev);
+    armed = false;
+    store_rlx(&broken, 0);
+    return 0;
+}
+
+int kpoll_open(void) {
+    lock(&break_lock, RANK_LEAF);
+    int r = open_locked();
+    unlock(&break_lock);
+    return r;
+}
+
+void kpoll_close(void) {
+    lock(&break_lock, RANK_LEAF);
+    if (breakfd >= 0 && !means_lost(ask_break_locked(false))) {
+        os_sys(SYS_close, breakfd, 0, 0, 0, 0, 0);
+        os_sys(SYS_close, epfd, 0, 0, 0, 0, 0);
+    }
+    store_rlx(&epfd, -1);
+    store_rlx(&breakfd, -1);
+    store_rlx(&source_fd, -1);
+    unlock(&break_lock);
+}
+
+/* A thread that sleeps in the lost set. One that is on its way there with the old number finds it closed. */
+static void call_sleepers(void) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (load_acq(&m->alive) && load_rlx(&m->in_poll)) os_tgkill(m->tid, settings.preempt_signal);
+}
+
+static void remake_locked(void) {
+    int r = open_locked();
+    if (r < 0) fatal("the program has closed descriptors of the runtime, and cannot make new ones: error %d", -r);
+    store_rlx(&source_fd, -1);
+    add_rlx(&sched.remade, 1);
+    netpoll_anew();
+    uring_lost();
+    call_sleepers();
+}
+
+bool kpoll_check(void) {
+    lock(&break_lock, RANK_LEAF);
+    bool lost = breakfd >= 0 && means_lost(ask_break_locked(armed));
+    if (lost) remake_locked();
+    unlock(&break_lock);
+    return lost;
+}
+
+int kpoll_watch(int fd) { return control(EPOLL_CTL_ADD, fd, 0, data_of(fd, 0)); }
+
+bool kpoll_ours(int fd) {
+    uint32_t events = fd == load_rlx(&source_fd) ? EPOLLIN : 0;
+    return !means_lost(control(EPOLL_CTL_MOD, fd, events, data_of(fd, 0)));
+}
+
+int kpoll_source(int fd, void (*source)(GList *list)) {
+    int r = control(EPOLL_CTL_ADD, fd, EPOLLIN, data_of(fd, 0));
+    if (r < 0) return r;
+    source_fn = source;
+    store_rel(&source_fd, fd);
+    return 0;
+}
+
+/* ---- the program's ------------------------------------------------------------------------------- */
+
+static int add_or_modify(int fd, uint32_t seq, bool known) {
+    uint64_t data = data_of(fd, seq);
+    int gone = 0;
+    for (;; known = !known) {
+        int r = control(known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, WANTED, data);
+        if (r == 0) return gone;
+        if (r != (known ? -ENOENT : -EEXIST)) return r;
+        gone = known ? KPOLL_GONE : 0;
+    }
+}
+
+/* With the entry's lock. What should be known is modified first, the other way round added. */
+int kpoll_add(int fd, uint32_t seq, bool known) {
+    int r = add_or_modify(fd, seq, known);
+    if (likely(r != -EBADF && r != -EINVAL) || !kpoll_check()) return r;
+    return add_or_modify(fd, seq, false);
+}
+
+void kpoll_del(int fd) { control(EPOLL_CTL_DEL, fd, 0, 0); }
+
+void kpoll_break(void) {
+    uint32_t no = 0;
+    if (load_rlx(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
+    lock(&break_lock, RANK_LEAF);
+    int r = breakfd >= 0 ? ask_break_locked(true) : 0;
+    if (means_lost(r)) remake_locked(); /* which wakes the sleeper, too */
+    for (int tries = 0; r < 0 && tries < 20; tries++) r = ask_break_locked(true); /* or the sleeper is lost */
+    store_seq(&broken, armed);
+    unlock(&break_lock);
+}
+
+static void consume_break(void) {
+    lock(&break_lock, RANK_LEAF);
+    for (int tries = 0; armed && tries < 10; tries++) ask_break_locked(false);
+    unlock(&break_lock);
+    xchg_seq(&broken, 0);
+    fence_after_rmw(); /* pairs with the breaker's: it sees 0, and breaks, or we see what it is about */
+}
+
+/* Until the deadline, or in whole milliseconds, rounded up, on an older kernel. */
+static int wait_events(struct epoll_event *ev, int64_t deadline) {
+    if (deadline == 0) return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, 0, 0, 0);
+    int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, os_now());
+    if (!load_rlx(&no_pwait2)) {
+        struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
+        int n = (int)os_sys(SYS_epoll_pwait2, load_rlx(&epfd), (long)ev, BATCH, left < 0 ? 0 : (long)&ts, 0, 0);
+        if (n != -ENOSYS && n != -EPERM) return n;
+        store_rlx(&no_pwait2, 1);
+    }
+    int64_t ms = left < 0 ? -1 : left / GORT_MS + (left % GORT_MS != 0);
+    if (ms > INT32_MAX) ms = INT32_MAX;
+    return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, ms, 0, 0);
+}
+
+static uint32_t what_of(uint32_t events) {
+    uint32_t what = 0;
+    if (events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) what |= EVENT_READ;
+    if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) what |= EVENT_WRITE;
+    if (events & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) what |= EVENT_HUNG;
+    return what;
+}
+
+static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32); }
+
+/* The number is not ours any more, or was not a moment ago; else the kernel does not let us wait. */
+static NOINLINE void wait_failed(int error) {
+    if (kpoll_check() || means_lost(error)) return;
+    fatal("cannot wait for descriptors: epoll_pwait(2) gives error %d", -error);
+}
+
+/* An interrupted wait is an empty one: the caller looks around and comes back. */
+void kpoll_wait(int64_t deadline, GList *list) {
+    struct epoll_event ev[BATCH];
+    Desc *at[BATCH];
+    int n = wait_events(ev, deadline);
+    if (unlikely(n < 0 && n != -EINTR)) wait_failed(n);
+    for (int i = 0; i < n; i++) at[i] = netpoll_expect(fd_of(&ev[i]));
+    for (int i = 0; i < n; i++) netpoll_expect_soon(at[i]);
+    for (int i = 0; i < n; i++) {
+        int fd = fd_of(&ev[i]);
+        if (fd == load_rlx(&breakfd)) {
+            if (deadline != 0) consume_break();
+        } else if (fd == load_acq(&source_fd)) {
+            source_fn(list);
+        } else if (likely(at[i] != NULL)) {
+            netpoll_event_at(at[i], (uint32_t)ev[i].data.u64, what_of(ev[i].events), list);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,370 @@
+/*
+ * Linux. Bare system calls through arch_sys6: no errno, no cancellation points, no locks. Each
+ * passes os_sys(), where one can be made to fail (sysfault.c).
+ */
+#include "os/os.h"
+#include "base/san.h"
+#include "sched/sim.h"
+#include "base/sysfault.h"
+#include "arch.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+#define FD_AWAY 1010 /* below the usual limit of 1024, above what most programs have */
+#define FD_AWAY_LOW 100 /* where there are fewer */
+#define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
+#define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
+
+static NOINLINE long sys_with_faults(long nr, long a, long b, long c, long d, long e, long f) {
+    long error = sysfault_due(nr, b);
+    if (error < 0 && nr != SYS_close) return error;
+    long r = arch_sys6(nr, a, b, c, d, e, f);
+    return error < 0 ? error : r;
+}
+
+long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
+    if (unlikely(sysfault_on)) return sys_with_faults(nr, a, b, c, d, e, f);
+    return arch_sys6(nr, a, b, c, d, e, f);
+}
+#define sys(nr, a, b, c, d, e, f)                                                                  \
+    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+int64_t os_now(void) {
+    struct timespec ts;
+    if (unlikely(sim_on)) return sim_now();
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
+}
+
+/* In a simulation deadlines are virtual, and the kernel's clock is not. */
+static int64_t for_the_kernel(int64_t deadline) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return sim_to_real(deadline, (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec);
+}
+
+/* The kernel's encoding of "the CPU clock of thread tid": ~tid << 3 | per-thread | sched. */
+int os_thread_clock(int tid) { return (int)(~(unsigned)tid << 3 | 6); }
+
+int64_t os_thread_cpu(int clock) {
+    struct timespec ts;
+    if (sys(SYS_clock_gettime, clock, &ts, 0, 0, 0, 0) < 0) return -1;
+    return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
+}
+
+#define REFUSED_NAP (500 * GORT_US) /* a filter does not let futex(2) through: nobody is woken, who waits looks now and then */
+
+static bool refused(long r) { return r == -ENOSYS || r == -EPERM; }
+
+int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
+    struct timespec ts, *until = NULL;
+    if (deadline != GORT_FOREVER) {
+        if (unlikely(sim_on)) deadline = for_the_kernel(deadline);
+        if (deadline < 0) deadline = 0;
+        ts.tv_sec = deadline / GORT_SEC;
+        ts.tv_nsec = deadline % GORT_SEC;
+        until = &ts;
+    }
+    /* WAIT_BITSET takes an absolute monotonic deadline; -EINTR and -EAGAIN are the caller's loop. */
+    long r = sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
+                 FUTEX_BITSET_MATCH_ANY);
+    if (unlikely(refused(r))) os_nap(REFUSED_NAP); /* the caller looks again */
+    return r == -ETIMEDOUT ? -ETIMEDOUT : 0;
+}
+
+void (*os_wake_refused)(void);
+
+void os_futex_wake(uint32_t *word, int count) {
+    long r = sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    if (unlikely(refused(r)) && os_wake_refused) os_wake_refused();
+}
+
+int os_fd_away(int fd) {
+    if (fd < 0) return fd;
+    long high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY, 0, 0, 0);
+    if (high < 0) high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY_LOW, 0, 0, 0);
+    if (high < 0) return fd;
+    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return (int)high;
+}
+
+int os_alarm_open(void) {
+    return os_fd_away((int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0));
+}
+void os_alarm_close(int fd) { sys(SYS_close, fd, 0, 0, 0, 0, 0); }
+int os_alarm_set(int fd, int64_t when) {
+    struct itimerspec its = {0}; /* zero: never */
+    if (when != GORT_FOREVER) its.it_value = (struct timespec){when / GORT_SEC, when % GORT_SEC};
+    return (int)sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, NULL, 0, 0);
+}
+/* Not read(2): the number may be somebody else's by now. To set it again takes the expiry off. */
+bool os_alarm_wait(int fd, int signo) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    sigset_t mask;
+    sigfillset(&mask);
+    sigdelset(&mask, signo);
+    long r = sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
+    if (r == -EINVAL) os_nap(GORT_MS); /* a limit of no descriptors at all: for as long as it lasts */
+    return r >= 0 || r == -EINTR || r == -EINVAL;
+}
+
+void *os_map(size_t size, bool stack) {
+    if (sysfault_memory()) return NULL;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
+    long r = sys(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return r < 0 && r > -4096 ? NULL : (void *)r;
+}
+
+static bool limited(int which) {
+    struct rlimit lim;
+    return sys(SYS_prlimit64, 0, which, NULL, &lim, 0, 0) == 0 && lim.rlim_cur != RLIM_INFINITY;
+}
+bool os_space_limited(void) { return limited(RLIMIT_AS) || limited(RLIMIT_DATA); }
+
+void os_unmap(void *at, size_t size) { sys(SYS_munmap, at, size, 0, 0, 0, 0); }
+int os_protect_none(void *at, size_t size) { return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0); }
+
+/* An emulator that takes every advice it does not know for done (qemu's) would leave stacks without
+ * a guard, so the first one is tried: a name that begins there must be unreadable. */
+static bool guard_holds(void *at) {
+    return sys(SYS_faccessat, AT_FDCWD, at, F_OK, 0, 0, 0) == -EFAULT;
+}
+int os_guard_install(void *at, size_t size) {
+    static bool tried; /* relaxed: to try twice does no harm */
+    long r = sys(SYS_madvise, at, size, MADV_GUARD_INSTALL, 0, 0, 0);
+    if (r < 0 || __atomic_load_n(&tried, __ATOMIC_RELAXED)) return (int)r;
+    if (!valgrind_runs() && !guard_holds(at)) return -EINVAL; /* valgrind would read the name itself */
+    __atomic_store_n(&tried, true, __ATOMIC_RELAXED);
+    return 0;
+}
+int os_discard(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0); }
+void os_populate(void *at, size_t size) { sys(SYS_madvise, at, size, MADV_POPULATE_WRITE, 0, 0, 0); }
+int os_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_HUGEPAGE, 0, 0, 0); }
+int os_dump(void *at, size_t size, bool yes) {
+    return (int)sys(SYS_madvise, at, size, yes ? MADV_DODUMP : MADV_DONTDUMP, 0, 0, 0);
+}
+int os_no_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); }
+
+int os_gettid(void) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+int os_getpid(void) { return (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+int os_tgkill(int tid, int signo) { return (int)sys(SYS_tgkill, os_getpid(), tid, signo, 0, 0, 0); }
+void os_yield(void) { sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
+
+void os_nap(int64_t ns) {
+    struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
+    sys(SYS_nanosleep, &ts, NULL, 0, 0, 0, 0);
+}
+
+int os_membarrier_register(void) {
+    return (int)sys(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+}
+int os_membarrier(void) { return (int)sys(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0); }
+
+long os_write(int fd, const void *buf, size_t n) { return sys(SYS_write, fd, buf, n, 0, 0, 0); }
+
+int os_cpu_count(void) {
+    unsigned long mask[128] = {0};
+    long n = sys(SYS_sched_getaffinity, 0, sizeof mask, mask, 0, 0, 0);
+    int count = 0;
+    for (long i = 0; i < n / (long)sizeof mask[0]; i++) count += __builtin_popcountl(mask[i]);
+    return count > 0 ? count : 1;
+}
+
+/* A whole small file into buf, ended by a zero byte; its length, or -errno. */
+static long read_small(const char *path, char *buf, size_t size) {
+    long fd = sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0) return fd;
+    long n = sys(SYS_read, fd, buf, size - 1, 0, 0, 0);
+    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    buf[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+static char *append(char *at, const char *end, const char *text) {
+    while (*text && at < end - 1) *at++ = *text++;
+    *at = 0;
+    return at;
+}
+
+static char *append_int(char *at, const char *end, long v) {
+    char digits[24];
+    int n = 0;
+    do digits[n++] = (char)('0' + v % 10);
+    while ((v /= 10) > 0);
+    while (n > 0 && at < end - 1) *at++ = digits[--n];
+    *at = 0;
+    return at;
+}
+
+static long parse_long(const char **s) {
+    while (**s == ' ') ++*s;
+    if (**s == '-') return -1;
+    if (**s < '0' || **s > '9') return -1;
+    long v = 0;
+    while (**s >= '0' && **s <= '9') v = v * 10 + (*(*s)++ - '0');
+    return v;
+}
+
+static int quota_cpus(long quota, long period) {
+    if (quota <= 0 || period <= 0) return 0;
+    long cpus = (quota + period - 1) / period;
+    return cpus < 1 ? 1 : cpus > 1 << 20 ? 1 << 20 : (int)cpus;
+}
+
+static void lower(int *least, int cpus) {
+    if (cpus > 0 && (*least == 0 || cpus < *least)) *least = cpus;
+}
+
+static int quota_v2_at(const char *dir) {
+    char path[700], text[64];
+    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.max");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    const char *s = text;
+    long quota = parse_long(&s), period = parse_long(&s);
+    return quota_cpus(quota, period);
+}
+
+static int quota_v1_at(const char *dir) {
+    char path[700], text[64];
+    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.cfs_quota_us");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    const char *s = text;
+    long quota = parse_long(&s);
+    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.cfs_period_us");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    s = text;
+    return quota_cpus(quota, parse_long(&s));
+}
+
+/* The least quota of the group at root + sub and of every one above it. */
+static int quota_walk(const char *root, const char *sub, int (*at)(const char *)) {
+    char dir[600];
+    int least = 0;
+    append(append(dir, dir + sizeof dir, root), dir + sizeof dir, sub);
+    size_t floor = strlen(root);
+    for (size_t n = strlen(dir); n >= floor; n--) {
+        if (n > floor && dir[n] != 0 && dir[n] != '/') continue;
+        dir[n] = 0;
+        lower(&least, at(dir));
+        if (n == 0) break;
+    }
+    return least;
+}
+
+static char cgroup_root[256];
+
+void os_cgroup_root(const char *root) {
+    append(cgroup_root, cgroup_root + sizeof cgroup_root, root ? root : "");
+}
+
+int os_cpu_quota(void) {
+    char text[4096];
+    const char *root = cgroup_root[0] ? cgroup_root : "/sys/fs/cgroup";
+    int least = 0;
+    long n = read_small("/proc/self/cgroup", text, sizeof text);
+    if (n == -EMFILE || n == -ENFILE || n == -ENOMEM) return -1;
+    if (n <= 0) text[0] = 0;
+    for (char *line = text; line && *line;) {
+        char *next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        char *names = strchr(line, ':');
+        char *sub = names ? strchr(names + 1, ':') : NULL;
+        if (sub) {
+            *sub++ = 0;
+            names++;
+            if (strcmp(sub, "/") == 0) sub = (char *)"";
+            if (*names == 0) {
+                lower(&least, quota_walk(root, sub, quota_v2_at));
+            } else if (strstr(names, "cpu") && !strstr(names, "cpuset")) {
+                char base[256];
+                append(append(base, base + sizeof base, root), base + sizeof base, "/cpu");
+                lower(&least, quota_walk(base, sub, quota_v1_at));
+                lower(&least, quota_v1_at(base));
+            }
+        }
+        line = next;
+    }
+    lower(&least, quota_v2_at(root)); /* a container sees its own group as the root */
+    return least;
+}
+
+char os_thread_state(int tid) {
+    char path[64], text[256];
+    append(append_int(append(path, path + sizeof path, "/proc/self/task/"), path + sizeof path, tid),
+           path + sizeof path, "/stat");
+    if (read_small(path, text, sizeof text) <= 0) return 0;
+    char *paren = strrchr(text, ')'); /* the name may hold anything */
+    return paren && paren[1] == ' ' ? paren[2] : 0;
+}
+
+/* Field n of a stat file; -1: none. */
+static long stat_field(const char *text, int n) {
+    const char *s = strrchr(text, ')'); /* the name, field 2, may hold anything */
+    for (int field = 2; field < n && s; field++) s = strchr(s + 1, ' ');
+    return s ? parse_long(&s) : -1;
+}
+
+bool os_thread_blocks(int tid, int signo) {
+    char path[64], text[512], *end = path + sizeof path;
+    append(append_int(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
+    if (signo > 31 || read_small(path, text, sizeof text) <= 0) return false; /* the file has no more of them */
+    return stat_field(text, 32) >> (signo - 1) & 1;
+}
+
+/* Where no descriptor is left: each thread is a directory, and so a link to the one above them. */
+static int count_links(void) {
+    struct stat st;
+    if (sys(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0, 0, 0) < 0) return -1;
+    return st.st_nlink > 2 ? (int)st.st_nlink - 2 : -1;
+}
+
+int os_thread_count(void) {
+    char text[2048];
+    if (read_small("/proc/self/stat", text, sizeof text) <= 0) return count_links();
+    return (int)stat_field(text, 20);
+}
+
+#define PF_IO_WORKER 0x10
+
+static bool is_io_worker(const char *tid) {
+    char path[64], text[512], *end = path + sizeof path;
+    append(append(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
+    if (read_small(path, text, sizeof text) <= 0) return false;
+    long flags = stat_field(text, 9);
+    return flags >= 0 && (flags & PF_IO_WORKER);
+}
+
+int os_io_workers(void) {
+    struct Entry {
+        uint64_t ino, off;
+        uint16_t length;
+        uint8_t type;
+        char name[];
+    };
+    char buf[2048] ALIGNED(8);
+    int n = 0;
+    long got, fd = sys(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0) return -1;
+    while ((got = sys(SYS_getdents64, fd, buf, sizeof buf, 0, 0, 0)) > 0)
+        for (long at = 0; at < got; at += ((struct Entry *)(void *)(buf + at))->length)
+            n += is_io_worker(((struct Entry *)(void *)(buf + at))->name);
+    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return got < 0 ? -1 : n;
+}

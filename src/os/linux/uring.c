@@ -1,0 +1,312 @@
+/*
+ * io_uring for regular files: one ring for the process, shared by all.
+ *
+ * Submission. A goroutine puts its entry into the ring and parks; that is no system call. Entries
+ * are handed to the kernel by
+ *   - netpoll(), whenever it is called, and before it sleeps (so an idle runtime waits for nothing),
+ *   - the goroutine itself, where a poller already sleeps, where BATCH entries have gathered, or
+ *     where none has been handed over since the last tick of the coarse clock: a busy runtime
+ *     polls rarely, and an entry must not wait for that.
+ * So a burst costs one system call per batch, and a lone operation one. `uring_pending` and
+ * netpoll.c's `blocking` are a Dekker pair: put, fence, look whether somebody sleeps; say that one
+ * sleeps, fence, look for entries.
+ *
+ * Refusal. io_uring_enter may fail: no memory in the kernel just now (EAGAIN), no room for what has
+ * completed (EBUSY), or for ever, since a program may forbid itself the call by a filter after its
+ * start (EPERM). Nothing is tried twice: whatever the kernel has not taken is withdrawn from
+ * the ring with -EAGAIN, and its caller takes a thread, as where there is no ring. For a while
+ * after that, and for good after an error that will not pass, uring_run() says no at once. `handing` is
+ * held over the system call, so that the tail may be set back to the kernel's head: nobody else
+ * is just submitting what lies between. The goroutines wait in `refused` for the next netpoll(), which
+ * is a party to the Dekker pair as above: `uring_pending` counts one for them.
+ *
+ * Cancellation. A request belongs to the thread that has handed it over, and when that one ends the kernel
+ * cancels what it has not begun. Threads do end: with a goroutine that is locked to one, and plain ones that
+ * have called gort_close. Nobody has asked for it, and nothing of the request was done: its caller takes a
+ * thread, as after a refusal (file.c). So any thread may hand over, and none has to stay for it.
+ *
+ * Completion. The ring's descriptor is a source of the poller. An entry's user data is the operation on
+ * the waiter's stack. The ring's lock is held from putting the entry until its goroutine has left its
+ * stack, and for collecting and withdrawing: no goroutine is made ready that has not parked.
+ *
+ * Operations under way never exceed the completion ring, so it cannot overflow: beyond that
+ * uring_run() says no, and the caller takes a thread.
+ *
+ * Numbers. The kernel looks the descriptor up when the entry is handed over. The caller's
+ * reference on the poller's entry is given back when it is in the ring (`put`), and gort_close
+ * hands over what stands in it between waiting for references and close(2), so an entry never
+ * meets the next owner of its number. It asks `uring_standing`, which goes down after the system
+ * call: `uring_pending` is 0 already while somebody else is on his way into the kernel.
+ *
+ * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring itself, so what the kernel
+ * has taken is done and is seen; but nobody is told, so netpoll() looks every millisecond while something is
+ * under way, and nothing more is put: from then on files take threads.
+ *
+ * The kernel writes into stacks. uring_stop() therefore waits for all that is under way before
+ * the stacks go; a file operation ends in its own time.
+ */
+#include "os/linux/uring.h"
+#include "sched/netpoll.h"
+#include "base/san.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+uint32_t uring_pending, uring_standing, uring_gone;
+
+#if defined(__linux__) && __has_include(<linux/io_uring.h>)
+
+#include <linux/io_uring.h>
+
+#define ENTRIES 256
+#define BATCH 16
+#define REFUSED_FOR (10 * GORT_MS)
+#define NEEDED (IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE)
+
+static struct {
+    Lock handing; /* RANK_PRIM: over io_uring_enter, and against unmapping */
+    Lock lock;    /* RANK_CTX: put, collect, withdraw */
+    int fd;    /* -1: none */
+    uint32_t *sq_head, *sq_tail, *sq_array, *cq_head, *cq_tail; /* shared with the kernel */
+    uint32_t sq_mask, cq_mask, cq_entries;
+    uint32_t under_way; /* lock */
+    GList refused;      /* lock; that there are any: atomic */
+    struct io_uring_sqe *sqes;
+    struct io_uring_cqe *cqes;
+    char *map;
+    size_t map_size, sqes_size;
+    int64_t submitted_at;  /* atomic: coarse time */
+    int64_t refused_until; /* atomic: coarse time */
+} ring = {.fd = -1};
+
+static long enter_ring(uint32_t submit, uint32_t want) {
+    if (unlikely(load_rlx(&uring_gone))) return -EBADF;
+    return os_sys(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0, 0);
+}
+
+static void *map_ring(int fd, size_t size, uint64_t at) {
+    long r = os_sys(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (long)at);
+    return r < 0 && r > -4096 ? NULL : (void *)r;
+}
+
+/* registered: the poller knows it, and can tell whether it is still ours. */
+static void unmap_ring(bool registered) {
+    lock(&ring.handing, RANK_PRIM); /* a plain thread may be in gort_close */
+    if (ring.map) os_unmap(ring.map, ring.map_size);
+    if (ring.sqes) os_unmap(ring.sqes, ring.sqes_size);
+    ring.map = NULL;
+    ring.sqes = NULL;
+    if (!load_rlx(&uring_gone) && (!registered || kpoll_ours(ring.fd))) os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
+    store_rel(&ring.fd, -1);
+    unlock(&ring.handing);
+}
+
+static bool map_rings(struct io_uring_params *p) {
+    size_t sq = p->sq_off.array + p->sq_entries * sizeof(uint32_t);
+    size_t cq = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
+    ring.map_size = sq > cq ? sq : cq;
+    ring.sqes_size = p->sq_entries * sizeof(struct io_uring_sqe);
+    ring.map = map_ring(ring.fd, ring.map_size, IORING_OFF_SQ_RING);
+    ring.sqes = map_ring(ring.fd, ring.sqes_size, IORING_OFF_SQES);
+    if (ring.map == NULL || ring.sqes == NULL) return false;
+    ring.sq_head = (void *)(ring.map + p->sq_off.head);
+    ring.sq_tail = (void *)(ring.map + p->sq_off.tail);
+    ring.sq_array = (void *)(ring.map + p->sq_off.array);
+    ring.cq_head = (void *)(ring.map + p->cq_off.head);
+    ring.cq_tail = (void *)(ring.map + p->cq_off.tail);
+    ring.cqes = (void *)(ring.map + p->cq_off.cqes);
+    ring.sq_mask = p->sq_entries - 1;
+    ring.cq_mask = p->cq_entries - 1;
+    ring.cq_entries = p->cq_entries;
+    return true;
+}
+
+/* Does this kernel know what we use? */
+static bool probe(int fd) {
+    enum { OPS = IORING_OP_WRITE + 1 };
+    uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) / 8] = {0};
+    struct io_uring_probe *p = (void *)room;
+    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)p, OPS, 0, 0) < 0) return false;
+    return p->last_op >= IORING_OP_WRITE && (p->ops[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
+           (p->ops[IORING_OP_WRITE].flags & IO_URING_OP_SUPPORTED) &&
+           (p->ops[IORING_OP_FSYNC].flags & IO_URING_OP_SUPPORTED);
+}
+
+/* After kpoll_open(). */
+void uring_start(void) {
+    struct io_uring_params p = {0};
+    store_seq(&uring_pending, 0);
+    store_seq(&uring_standing, 0);
+    if (!settings.uring) return;
+    int fd = os_fd_away((int)os_sys(SYS_io_uring_setup, ENTRIES, (long)&p, 0, 0, 0, 0));
+    if (fd < 0) return;
+    ring.fd = fd;
+    ring.under_way = 0;
+    ring.submitted_at = ring.refused_until = 0;
+    ring.refused = (GList){0};
+    store_rlx(&uring_gone, 0);
+    if ((p.features & NEEDED) != NEEDED || !probe(ring.fd) || !map_rings(&p) ||
+        kpoll_source(ring.fd, uring_collect) < 0)
+        unmap_ring(false);
+}
+
+/* No goroutine will run again: who is collected here is forgotten. */
+void uring_stop(void) {
+    GList gone = {0};
+    if (ring.fd < 0) return;
+    uring_submit(&gone);
+    for (;;) {
+        uring_collect(&gone);
+        if (ring.under_way == 0) break;
+        if (enter_ring(0, 1) < 0) os_nap(GORT_MS);
+    }
+    unmap_ring(true);
+}
+
+/* What the kernel has not taken, for their callers to do otherwise. With ring.handing. */
+static void withdraw(void) {
+    lock(&ring.lock, RANK_CTX);
+    uint32_t head = load_acq(ring.sq_head), tail = load_rlx(ring.sq_tail);
+    for (uint32_t i = head; i != tail; i++) {
+        UringOp *op = (UringOp *)(uintptr_t)ring.sqes[i & ring.sq_mask].user_data;
+        op->result = -EAGAIN;
+        ring.under_way--;
+        glist_push(&ring.refused, op->gp);
+    }
+    store_rel(ring.sq_tail, head);
+    sub_seq(&uring_standing, tail - head);
+    unlock(&ring.lock);
+}
+
+/* How long nothing is to be put after io_uring_enter has given this. */
+static int64_t refused_until(long r) {
+    bool passes = r == 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR || r == -ENOMEM;
+    return passes ? time_after(coarse_now(), REFUSED_FOR) : GORT_FOREVER;
+}
+
+/* With ring.handing. The kernel stops at an entry it does not like, and is asked again for those
+ * after it. */
+static void hand_over(void) {
+    uint32_t n;
+    while ((n = load_acq(ring.sq_tail) - load_acq(ring.sq_head)) > 0) {
+        long r = enter_ring(n, 0);
+        if (r <= 0) {
+            store_rlx(&ring.refused_until, refused_until(r));
+            withdraw();
+            return;
+        }
+        sub_seq(&uring_standing, (uint32_t)r);
+    }
+}
+
+static void submit(void) {
+    xchg_seq(&uring_pending, 0); /* and what was put before it is seen */
+    lock(&ring.handing, RANK_PRIM);
+    if (load_rlx(&ring.fd) >= 0) {
+        store_rlx(&ring.submitted_at, coarse_now());
+        hand_over();
+    }
+    unlock(&ring.handing);
+}
+
+void uring_lost(void) { store_rlx(&uring_gone, load_acq(&ring.fd) >= 0); }
+
+int64_t uring_collect_lost(int64_t deadline, GList *list) {
+    uring_submit(list); /* gives back what the kernel will not take any more */
+    uring_collect(list);
+    if (deadline == 0 || load_rlx(&ring.under_way) == 0) return deadline;
+    int64_t soon = time_after(os_now(), GORT_MS);
+    return soon < deadline ? soon : deadline;
+}
+
+bool uring_on(void) { return load_acq(&ring.fd) >= 0; }
+
+/* More than one thread may. */
+void uring_submit(GList *list) {
+    submit();
+    if (load_acq(&ring.refused.head) == NULL) return;
+    lock(&ring.lock, RANK_CTX);
+    for (G *gp; (gp = glist_pop(&ring.refused)) != NULL;) glist_push(list, gp);
+    unlock(&ring.lock);
+}
+
+static void put_entry(UringOp *op) {
+    uint32_t tail = load_rlx(ring.sq_tail), i = tail & ring.sq_mask;
+    struct io_uring_sqe *e = &ring.sqes[i];
+    memset(e, 0, sizeof *e);
+    e->opcode = (uint8_t)op->opcode;
+    e->fd = op->fd;
+    e->addr = (uint64_t)(uintptr_t)op->buf;
+    e->len = op->n;
+    e->off = op->opcode == IORING_OP_FSYNC ? 0 : (uint64_t)op->offset;
+    e->user_data = (uint64_t)(uintptr_t)op;
+    ring.sq_array[i] = i;
+    store_rel(ring.sq_tail, tail + 1); /* the kernel reads the entry after the tail */
+    ring.under_way++;
+    add_seq(&uring_standing, 1);
+}
+
+static bool full_locked(void) {
+    return ring.under_way >= ring.cq_entries ||
+           load_rlx(ring.sq_tail) - load_acq(ring.sq_head) > ring.sq_mask;
+}
+
+/* The stack is left. After the unlock the operation, and its stack, may be gone. */
+static void commit_put(M *m, void *arg) {
+    UringOp *op = arg;
+    void (*put)(M *, void *) = op->put;
+    void *put_arg = op->arg;
+    uint32_t n = add_seq(&uring_pending, 1);
+    unlock(&ring.lock);
+    put(m, put_arg);
+    if (n < BATCH && !netpoll_sleeping() && load_rlx(&ring.submitted_at) == coarse_now()) return;
+    submit();
+    if (likely(load_acq(&ring.refused.head) == NULL)) return;
+    add_seq(&uring_pending, 1);
+    if (netpoll_sleeping()) netpoll_break();
+}
+
+bool uring_run(M **m, UringOp *op) {
+    if (load_acq(&ring.fd) < 0 || load_rlx(&uring_gone) || unlikely(coarse_now() < load_rlx(&ring.refused_until))) return false;
+    lock(&ring.lock, RANK_CTX);
+    if (full_locked()) {
+        unlock(&ring.lock);
+        return false;
+    }
+    op->gp = self(*m);
+    put_entry(op);
+    add_seq(&sched.poll_waiters, 1);
+    *m = park_commit(*m, commit_put, op, WAIT_IO);
+    return true;
+}
+
+/* Any M in netpoll(), no lock held. Each G still counts in poll_waiters, as netpoll's do. */
+void uring_collect(GList *list) {
+    if (load_acq(&ring.fd) < 0) return;
+    if (load_rlx(ring.cq_head) == load_acq(ring.cq_tail)) return;
+    lock(&ring.lock, RANK_CTX);
+    uint32_t head = load_rlx(ring.cq_head), tail = load_acq(ring.cq_tail);
+    for (; head != tail; head++) {
+        struct io_uring_cqe *e = &ring.cqes[head & ring.cq_mask];
+        UringOp *op = (UringOp *)(uintptr_t)e->user_data;
+        op->result = e->res;
+        if (op->opcode == IORING_OP_READ && e->res > 0) valgrind_written(op->buf, (size_t)e->res);
+        ring.under_way--;
+        glist_push(list, op->gp);
+    }
+    store_rel(ring.cq_head, head); /* the kernel may use the places again */
+    unlock(&ring.lock);
+}
+
+#else
+
+void uring_start(void) {}
+void uring_stop(void) {}
+bool uring_on(void) { return false; }
+void uring_lost(void) {}
+int64_t uring_collect_lost(int64_t deadline, GList *list) { return deadline; }
+bool uring_run(M **m, UringOp *op) { return false; }
+void uring_submit(GList *list) {}
+void uring_collect(GList *list) {}
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Goroutines with a home: gp->home is the only M that may resume them (but for soft homes, a
+ * preference: preferred.c). Two kinds:
+ *
+ *   preempted   the thread waits in its signal handler with the goroutine's registers (preempt.c);
+ *               the home lasts until it goes on.
+ *   locked      gort_lock_thread: the thread runs nothing else (m->lockedg) until unlocked.
+ *
+ * Such a G waits in the queues like any other. An M that picks it cannot run it: it gives its P,
+ * with the G, to the home, which waits on its note, and goes to the pool. A P in flight is safe:
+ * the receiver's `locks` is at least 1.
+ */
+#include "sched/bound.h"
+#include "sched/schedule.h"
+#include "sched/runq.h"
+#include "sched/sched.h"
+#include "sched/preferred.h"
+#include "sched/wake.h"
+
+bool home_is_next_locked(P *p) {
+    G *head = sched.global.head;
+    return head && home_waits(head) && sched.spilled.count == 0 && runq_empty(p) &&
+           load_acq(&p->timers.first) > os_now();
+}
+
+G *home_take_waiting_locked(void) {
+    G *before = NULL;
+    for (G *gp = sched.global.head; gp; before = gp, gp = gp->schedlink) {
+        if (!home_waits(gp)) continue;
+        glist_remove(&sched.global, before, gp);
+        add_rlx(&sched.other.global_gets, 1);
+        return gp;
+    }
+    return NULL;
+}
+
+void home_send(M *m, G *gp) {
+    M *home = load_rlx(&gp->home);
+    P *p = m_release_p(m);
+    home->inherit = m->inherit; /* it waits on its note: the slice goes on there, or two that hand something */
+    m->inherit = false;         /* back and forth, one of them locked, would begin a new one each time */
+    m_wake_with(home, p, gp);
+}
+
+/* The G may have been made ready, and sent here with another P, before this M has even given up its
+ * own: what was brought is looked at only after the wake-up that came with it. */
+G *home_wait(M *m) {
+    if (m->p) {
+        P *p = m_release_p(m);
+        handoff_p(m, p);
+    }
+    note_sleep(&m->note);
+    P *p = m->nextp;
+    G *gp = m->nextg;
+    m->nextp = NULL;
+    m->nextg = NULL;
+    if (p == NULL) return NULL; /* the runtime ends */
+    m_acquire_p(m, p);
+    return gp;
+}
+
+EXPORT void gort_lock_thread(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    G *gp = m->curg;
+    if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
+        soft_harden(m, gp);
+        soft_lock(m, gp);
+        store_rlx(&gp->home, m);
+    }
+    leave(m);
+}
+
+EXPORT void gort_unlock_thread(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    G *gp = m->curg;
+    if (!(gp->flags & GF_THREAD) && gp->lock_depth > 0 && --gp->lock_depth == 0) {
+        store_rlx(&m->lockedg, NULL);
+        store_rlx(&gp->home, NULL);
+    }
+    leave(m);
+}
+
+/* procPin: a section that the program holds open. */
+EXPORT int gort_pin(void) {
+    CHILD_RETURNS(-ENOTCONN);
+    M *m = enter();
+    if (m->plain || !load_rlx(&sched.running)) {
+        leave(m);
+        return -ENOTCONN;
+    }
+    if (unlikely(in_blocking_call(m))) fatal("gort_pin inside a blocking call");
+    m->pins++;
+    return (int)m->p->id;
+}
+
+EXPORT void gort_unpin(void) {
+    CHILD_RETURNS();
+    M *m = getm();
+    if (m == NULL || m->plain || m->pins == m->world) fatal("gort_unpin without gort_pin"); /* the world's is one */
+    m->pins--;
+    leave(m);
+}

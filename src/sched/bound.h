@@ -1,0 +1,21 @@
+/*
+ * Gs that must run on a certain thread. See bound.c.
+ */
+#ifndef HOME_H
+#define HOME_H
+
+#include "runtime.h"
+
+/* gp may go on at its home only, which waits for a P. */
+INLINE bool home_waits(G *gp) { return load_rlx(&gp->home) != NULL && !(gp->flags & GF_SOFT); }
+/* With sched.lock, p in our hands: find.c would take a G whose home waits, the first of the global queue. */
+bool home_is_next_locked(P *p);
+/* With sched.lock: the first G of the global queue whose home waits for a P. NULL: none. */
+G *home_take_waiting_locked(void);
+/* On g0 with a P: gives P and gp to gp's home, and m goes to the pool. */
+void home_send(M *m, G *gp);
+/* On g0: this M belongs to a locked G that does not run now. Hands its P off and waits for both;
+ * NULL: the runtime ends. */
+G *home_wait(M *m);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * Children: is this still the process that started the runtime?
+ *
+ * A child has the memory of the runtime, and none of its threads. It must neither run a goroutine, nor take a lock that
+ * a thread held which does not exist here, nor write where it and the parent share. There are two kinds.
+ *
+ * Those with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that the kernel clears in every
+ * such child (MADV_WIPEONFORK), whoever made it. It is 1 in the process itself, so a public call asks by one load.
+ * At 0 forked_slow looks: a child made while no runtime ran is a process like any other, and sets it again. pthread_atfork does
+ * the same at once, for fork, and where the kernel is too old for such pages it is all there is.
+ *
+ * Those that share the memory: vfork, clone(CLONE_VM | CLONE_VFORK). Nothing in memory can tell them, but the thread that
+ * made the child stands still until the child has called execve or ended, and the child has its thread-locals. So where
+ * libgort-hook.so sees the call (hook/vfork.c) vfork_begin takes this thread's tls_runner away, and the child is a thread
+ * on which every hooked function is libc's own; and it sets ATTN_CHILD in the thread's M, for a child that calls
+ * gort, which it may not: it is stopped with a line (vfork_stops), before it does any harm.
+ *
+ * in_any_child() tells all of them, for a system call: the process has another number. It is asked where a call is slow anyway:
+ * before a hooked call parks, wakes or closes what the runtime knows (hook/hook_internal.h), and where the monitor has asked for something (preempt.c).
+ */
+#include "sched/sched.h"
+#include "api/hookcalls.h"
+#include "base/print.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct Process process;
+__thread uint32_t tls_vforks __attribute__((tls_model("initial-exec"))); /* vfork_begin without vfork_end */
+static __thread M *tls_vfork_runner __attribute__((tls_model("initial-exec")));
+static __thread uint32_t tls_vfork_locks __attribute__((tls_model("initial-exec")));
+static __thread int tls_vfork_pid __attribute__((tls_model("initial-exec")));
+
+static bool forked; /* in a child, once it is known */
+static bool watched;
+static int pid; /* of the process that has the runtime; 0: there was none */
+
+static void become_child(void) {
+    forked = true;
+    store_rlx(&process.same, false);
+    tls_runner = NULL;
+    /* A request of the parent's monitor came along with the memory. Nobody is to be given way to,
+     * and sched.lock may be held by a thread that does not exist here. */
+    M *m = getm();
+    if (m == NULL) return;
+    if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL;
+    store_rlx(&m->attn, 0);
+}
+
+/* process.same was 0: in a child, or before the first gort_main. That one has seen it set, or sets it by this function, before its
+ * CAS of run.busy, which runtime_busy acquires: so whoever sees that a runtime is there and still no mark is in a child. */
+NOINLINE bool forked_slow(void) {
+    if (forked) return true;
+    if (runtime_busy() && !load_rlx(&process.same)) {
+        become_child();
+        return true;
+    }
+    store_rlx(&process.same, true);
+    if (watched) pid = os_getpid();
+    return false;
+}
+
+NOINLINE bool in_any_child(void) { return in_forked_child() || (pid != 0 && os_getpid() != pid); }
+
+/* The goroutine's values (hook/threadkeys.c) go to the thread. Not in a child of _Fork or a bare clone, which may allocate nothing. */
+static void after_fork(void) {
+    if (!runtime_busy()) {
+        pid = os_getpid();
+        return;
+    }
+    hook_forked();
+    become_child();
+}
+
+NORETURN void child_exits(void) {
+    for (;;) os_sys(SYS_exit_group, 2, 0, 0, 0, 0, 0);
+}
+
+/* Not by fatal(), which asks first whether this is a child. */
+NORETURN void child_ends(const char *why) {
+    print_fd(2, "gort: fatal: %s\n", why);
+    child_exits();
+}
+
+void fork_watch(void) {
+    pid = os_getpid();
+    if (watched) return;
+    watched = true;
+    pthread_atfork(NULL, NULL, after_fork);
+    long size = sysconf(_SC_PAGESIZE);
+    if (size > 0 && (size_t)size <= sizeof process)
+        os_sys(SYS_madvise, (long)&process, sizeof process, MADV_WIPEONFORK, 0, 0, 0);
+}
+
+/* ---- vfork ---------------------------------------------------------------------------------- */
+
+void vfork_begin(void) {
+    M *m = getm();
+    if (tls_vforks++ != 0) return; /* a child has a child */
+    tls_vfork_pid = os_getpid();
+    tls_vfork_runner = tls_runner;
+    tls_runner = NULL;
+    if (m == NULL) return;
+    tls_vfork_locks = m->locks;
+    or_seq(&m->attn, ATTN_CHILD);
+}
+
+/* In the parent, when the child is gone, on the same thread: a section in between would have ended the child. A child with children that was killed
+ * has not counted them down: whoever was the first one begins anew. */
+void vfork_end(void) {
+    M *m = getm();
+    if (--tls_vforks != 0 && os_getpid() != tls_vfork_pid) return;
+    tls_vforks = 0;
+    tls_runner = tls_vfork_runner;
+    if (m) and_seq(&m->attn, ~(uint32_t)ATTN_CHILD);
+}
+
+NOINLINE void vfork_stops(M *m) {
+    if (m && os_getpid() == pid) return;
+    if (m) m->locks = tls_vforks ? tls_vfork_locks : m->locks - 1; /* the parent's, as it was */
+    child_ends("a call into gort in a child of vfork, which may only call execve or _exit");
+}

@@ -1,0 +1,382 @@
+/*
+ * Goroutines begin and end.
+ *
+ * A goroutine gets its stack when it first runs. When one ends and the next on this P has not run
+ * yet, that one starts on the same stack, which is still warm, with no switch at all: the entry
+ * below is a loop. So a burst of short goroutines runs on a single stack.
+ */
+#include "mem/compact_stack.h"
+#include "sched/goexit.h"
+#include "sched/g.h"
+#include "sched/schedule.h"
+#include "sched/runq.h"
+#include "base/san.h"
+#include "sched/sched.h"
+#include "mem/split/split.h"
+#include "sched/fastpath.h"
+#include "sched/trace.h"
+#include "sched/wake.h"
+
+#define MAX_COPY 1024
+#define MAX_COMPACT_COPY 256
+#define MIN_STACK ((size_t)16 << 10)
+#define MAX_STACK ((size_t)1 << 30)
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+INLINE void forget(M *m, G *gp) {
+    if (gp->flags & GF_CREDIT) stack_credit_give(m);
+    bump(&m->p->n.ended, 1);
+    g_free(m, gp);
+}
+
+static void drop_stack(M *m, Stack *s) {
+    if (unlikely(split.mode != SPLIT_OFF)) split_release(m, s);
+    if (s->custom == STACK_SLAB) {
+        stack_put(m, s);
+    } else if (s->custom == STACK_COMPACT) {
+        compact_put(m, s);
+        compact_credit_give();
+    } else {
+        stack_custom_free(s);
+    }
+}
+
+/* What a goroutine did is over for whoever goes on: to be there for a moment says so to TSan. */
+void tsan_visit(void *fiber) {
+    void *here = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(fiber, 0);
+    __tsan_switch_to_fiber(here, 0);
+}
+static void tsan_over(void *fiber) {
+    tsan_visit(fiber);
+    __tsan_release(&sched); /* pairs with stop (init.c): it comes before what the program does after gort_main */
+    __tsan_destroy_fiber(fiber);
+}
+
+/* After the stack was left: gives it back, and the record. */
+static void bury(M *m, void *arg) {
+    G *gp = arg;
+    Stack *s = gp->stack;
+    gp->stack = NULL;
+    TSAN_TELL(tsan_over, s->san_fiber);
+    forget(m, gp);
+    drop_stack(m, s);
+}
+
+/* The runtime has ended and gp with it. */
+void go_abandon(M *m, G *gp) {
+    Stack *s = gp->stack;
+    store_rlx(&gp->status, G_DEAD);
+    store_rel(&gp->m, NULL); /* the next goroutine of this record is not the one that was left behind there (init.c) */
+    gp->stack = NULL;
+    gp->lock_depth = 0;
+    if (gp->flags & GF_CREDIT) stack_credit_give(m);
+    if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
+    if (s) {
+        if (s->values) values_lost(s->values);
+        s->values = s->blocking = NULL;
+        s->settled = 0;
+        if (tsan_on()) tsan_over(s->san_fiber);
+        drop_stack(m, s);
+    } else if (gp->flags & GF_COMPACT) {
+        compact_credit_give();
+    }
+    g_free(m, gp);
+}
+
+/* next has not run, may run anywhere, and needs a stack of the kind gp has. */
+INLINE bool may_follow(G *gp, G *next) {
+    return next->sp == NULL && next->home == NULL && ((next->flags ^ gp->flags) & GF_COMPACT) == 0;
+}
+
+/* The next goroutine takes the stack of the one that has ended. False: it cannot. */
+INLINE bool take_over(M *m, G *gp) {
+    P *p = m->p;
+    if (SAN_FIBERS) return false;
+    if (unlikely((obstacles(m, p) | (gp->flags & GF_NAMED)) != 0) || gp->stack->custom == STACK_CUSTOM) return false;
+    G *next = load_rlx(&p->runnext);
+    if (next) {
+        if (!may_follow(gp, next) || !runnext_take(p, next)) return false;
+    } else {
+        uint32_t head = load_rlx(&p->head);
+        if (p->rounds % 61 == 60 || head == load_rlx(&p->tail)) return false;
+        if (!may_follow(gp, load_rlx(&p->ring[head % RING]))) return false;
+        next = runq_pop(p);
+        if (next == NULL) return false;
+        p->rounds++;
+        store_rlx(&p->schedtick, p->schedtick + 1);
+        if (!may_follow(gp, next)) { /* a thief moved the head meanwhile */
+            m->nextg = next;
+            return false;
+        }
+    }
+    next->stack = gp->stack;
+    gp->stack = NULL;
+    if (unlikely(split.mode != SPLIT_OFF)) {
+        split_release(m, next->stack); /* left by gort_exit or a longjmp */
+        if (gp->flags & GF_COMPACT) compact_credit_give(); /* next has one of its own */
+    }
+    next->sp = (void *)next->stack; /* it has a stack: not NULL; the true value comes with a switch */
+    store_rlx(&next->status, G_RUNNING);
+    next->m = m;
+    m->curg = next;
+    bump(&p->n.switches, 1);
+    trace_start_direct(m, next);
+    return true;
+}
+
+NORETURN void ends_in_child(void) { child_ends("a goroutine ends in a child, where there is no other: call _exit"); }
+
+/* It has left something open that the next goroutine on this thread would have to answer for. */
+static NOINLINE void refuse_to_end(M *m, const char *how) {
+    if (in_forked_child()) ends_in_child(); /* its P may have been taken just before, which looks like a blocking call */
+    const char *why = unfinished(m);
+    if (why) fatal("%s %s", how, why);
+}
+
+INLINE void mark_dead(M *m, G *gp) {
+    trace_end(m, gp);
+    store_rlx(&gp->status, G_DEAD);
+    if (likely(gp->lock_depth < process.same)) return; /* 0 < 1: not locked, and in no child (fork.c) */
+    if (in_forked_child()) ends_in_child();
+    if (gp->lock_depth == 0) return;
+    m->dying = true; /* it ends with its thread locked: the thread goes with it */
+    store_rlx(&m->lockedg, NULL);
+    gp->lock_depth = 0;
+    gp->home = NULL;
+}
+
+/* Ends the current goroutine at the bottom of its stack. Returns where another took the stack. */
+static M *end_or_go_on(void) {
+    M *m = enter();
+    G *gp = m->curg;
+    if (unlikely(not_plain(m, gp) != 0)) refuse_to_end(m, "a goroutine returned");
+    mark_dead(m, gp);
+    if (!m->dying && take_over(m, gp)) {
+        arch_fp_default(); /* as behind a switch: what gp set ends with it */
+        forget(m, gp);
+        return m;
+    }
+    leave_for_good(m, bury, gp);
+}
+
+__attribute__((hot)) /* it never returns, which compilers take for a sign of the opposite */
+void goroutine_entry(void *arg) {
+#ifdef GORT_ASAN
+    __sanitizer_finish_switch_fiber(NULL, NULL, NULL);
+#endif
+    char copy[(PARCEL + 15) & ~(size_t)15] ALIGNED(16);
+    M *m = getm();
+    finish_switch(m);
+    for (;;) {
+        G *gp = m->curg;
+        guard_restore(gp);
+        *m->errno_at = 0;
+        if (gp->flags & GF_PARCEL) {
+            void *parcel = gp->arg;
+            memcpy(copy, parcel, PARCEL);
+            gp->arg = copy;
+            gp->flags &= (uint8_t)~GF_PARCEL;
+            parcel_free(m, parcel);
+        }
+        tsan_acquire(gp);
+        leave(m);
+        gp->fn(gp->arg);
+        values_over(gp);
+        m = end_or_go_on();
+    }
+}
+
+EXPORT void gort_exit(void) {
+    M *m = enter();
+    G *gp = m->curg;
+    if (gp->flags & GF_THREAD) fatal("gort_exit outside a goroutine");
+    refuse_to_end(m, "gort_exit");
+    leave(m);
+    values_over(gp);
+    exit_hooks_run(gp);
+    m = enter();
+    if (in_catch(m)) *m->handling = (Handling){0}; /* its catch block has no end any more */
+    if (m->curg->id == 1) store_rlx(&sched.main_exited, 1);
+    mark_dead(m, m->curg);
+    leave_for_good(m, bury, m->curg);
+}
+
+/* ---- begin ---------------------------------------------------------------------------------- */
+
+static long get_stack(void *m) { return (long)stack_get(m); }
+
+/* A stack right away: for a name, a copy, or a size of its own. Outside the caches: may map. */
+static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
+    size_t size = attr ? attr->stack_size : 0;
+    if (gp->flags & GF_COMPACT) return compact_credit_take() ? compact_get(m) : NULL;
+    if (size == 0 && settings.stack_size == 0 && m->p) {
+        if (!stack_credit_take(m)) return NULL;
+        gp->flags |= GF_CREDIT;
+        return (Stack *)call_with_room(m, get_stack, m);
+    }
+    if (size == 0) size = settings.stack_size ? settings.stack_size : STACK_USABLE;
+    if (size < MIN_STACK) size = MIN_STACK;
+    return stack_custom(size);
+}
+
+#define FIRST_FRAME 256 /* at most, what arch_first_frame writes */
+
+static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t size) {
+    Stack *s = early_stack(m, attr, gp);
+    if (s == NULL) return -ENOMEM;
+    stack_forget(s);
+    gp->stack = s;
+    gp->flags |= GF_NAMED; /* also: what lies above the first frame is in use */
+    memset(s->name, 0, sizeof s->name);
+    if (attr && attr->name)
+        for (size_t i = 0; i < sizeof s->name - 1 && attr->name[i]; i++) s->name[i] = attr->name[i];
+    char *top = stack_top(s);
+    if (size > 0) {
+        top -= (size + 63) & ~(size_t)63;
+        valgrind_anew(top - FIRST_FRAME, size + FIRST_FRAME);
+        memcpy(top, copy, size);
+        gp->arg = top;
+    }
+    gp->sp = arch_first_frame(top, goroutine_entry, NULL);
+    return 0;
+}
+
+/* The usual case: a stack is promised, and comes when gp first runs. */
+INLINE int promise(M *m, G *gp, const void *copy, size_t size) {
+    if (likely(!(gp->flags & GF_COMPACT))) {
+        if (unlikely(!stack_credit_take(m))) return -ENOMEM;
+        gp->flags = GF_CREDIT;
+    } else if (unlikely(!compact_credit_take())) {
+        return -ENOMEM;
+    }
+    if (size == 0) return 0;
+    void *parcel = parcel_alloc(m);
+    if (unlikely(parcel == NULL)) {
+        if (gp->flags & GF_CREDIT) stack_credit_give(m);
+        else compact_credit_give();
+        return -ENOMEM;
+    }
+    memcpy(parcel, copy, size);
+    gp->arg = parcel;
+    gp->flags |= GF_PARCEL;
+    return 0;
+}
+
+/* A copy takes its place on the stack, and a size of its own asks for a lazy one. */
+static bool starts_compact(M *m, const gort_attr *attr, gort_fn *fn, const void *copy, size_t size) {
+    if (m->p == NULL || size > MAX_COMPACT_COPY || (attr && attr->stack_size) || settings.stack_size) return false;
+    return split_starts(fn, copy);
+}
+
+INLINE void fill_in(M *m, G *gp, gort_fn *fn, void *arg, uintptr_t pc) {
+    gp->sp = NULL;
+    gp->fn = fn;
+    gp->arg = arg;
+    gp->home = NULL;
+    gp->stack = NULL;
+    gp->spare = NULL;
+    gp->param = NULL;
+    gp->created_at = pc;
+    gp->since = coarse_now();
+}
+
+int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+             uintptr_t pc) {
+    if (unlikely(!load_acq(&sched.running))) return -ENOTCONN; /* in this section: init.c */
+    G *gp = g_alloc(m);
+    if (unlikely(gp == NULL)) return -ENOMEM;
+    fill_in(m, gp, fn, arg, pc);
+    gp->flags = 0;
+    if (unlikely(split.mode == SPLIT_TRUE) && starts_compact(m, attr, fn, copy, size)) gp->flags = GF_COMPACT;
+    bool early = attr != NULL || size > PARCEL || settings.stack_size != 0;
+    int r = unlikely(early) ? equip(m, gp, attr, copy, size) : promise(m, gp, copy, size);
+    if (unlikely(r < 0)) {
+        g_free(m, gp);
+        return r;
+    }
+    gp->id = g_next_id(m);
+    gp->parent = m->curg ? (uint32_t)m->curg->id : 0;
+    tsan_release(gp);
+    count(m, created, 1);
+    trace_create(m, gp);
+    store_rel(&gp->status, G_WAITING);
+    ready(m, gp);
+    return 0;
+}
+
+/* The usual start, where all it takes is at hand. False: nothing was done. In a section. */
+INLINE bool start_straight(M *m, gort_fn *fn, void *arg, uintptr_t pc) {
+    P *p = m->p;
+    if (unlikely(p == NULL)) return false;
+    G *gp = p->gfree, *creator = m->curg;
+    uintptr_t against = split.mode | settings.stack_size | load_rlx(&trace_on) | (load_rlx(&sched.running) ^ 1);
+    if (unlikely(against != 0) || unlikely(gp == NULL) || unlikely(p->credits == 0) || unlikely(creator == NULL)) return false;
+    p->gfree = gp->schedlink;
+    p->ngfree--;
+    p->credits--;
+    fill_in(m, gp, fn, arg, pc);
+    gp->flags = GF_CREDIT;
+    gp->id = g_next_id(m);
+    gp->parent = (uint32_t)creator->id;
+    tsan_release(gp);
+    bump(&p->n.created, 1);
+    PROBE2(create, gp->id, fn);
+    PROBE1(ready, gp->id);
+    store_rel(&gp->status, G_RUNNABLE);
+    slot_taken(m, runnext_swap(p, gp));
+    return true;
+}
+
+static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+                      uintptr_t pc) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (fn == NULL) return -EINVAL;
+    if (size > MAX_COPY) return -E2BIG;
+    if (size > 0 && copy == NULL) return -EINVAL;
+    if (attr && attr->stack_size > MAX_STACK) return -EINVAL;
+    M *m = enter();
+    int r = go_start(m, attr, fn, arg, copy, size, pc);
+    leave(m);
+    return r;
+}
+
+EXPORT int gort_go(gort_fn *fn, void *arg) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (unlikely(fn == NULL)) return -EINVAL;
+    uintptr_t pc = (uintptr_t)__builtin_return_address(0);
+    M *m = enter();
+    int r = 0;
+    if (unlikely(!start_straight(m, fn, arg, pc)))
+        r = go_start(m, NULL, fn, arg, NULL, 0, pc);
+    leave(m);
+    return r;
+}
+
+EXPORT int gort_go_with(const gort_attr *attr, gort_fn *fn, void *arg) {
+    return go_checked(attr, fn, arg, NULL, 0, (uintptr_t)__builtin_return_address(0));
+}
+
+EXPORT int gort_go_copy(gort_fn *fn, const void *arg, size_t size) {
+    return go_checked(NULL, fn, NULL, arg, size, (uintptr_t)__builtin_return_address(0));
+}
+
+/* ---- who am I ------------------------------------------------------------------------------- */
+
+EXPORT uint64_t gort_id(void) {
+    CHILD_RETURNS(0);
+    M *m = getm();
+    return m && !m->plain && m->curg ? m->curg->id : 0;
+}
+
+EXPORT int gort_count(void) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (!load_rlx(&sched.running)) return 0;
+    /* Ends are read before beginnings, so that none is seen ended that is not seen begun. */
+    uint64_t ended = load_acq(&sched.other.ended), created;
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) ended += load_acq(&sched.ps[i]->n.ended);
+    created = load_acq(&sched.other.created);
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) created += load_acq(&sched.ps[i]->n.created);
+    return (int)(created - ended);
+}

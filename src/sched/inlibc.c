@@ -1,0 +1,266 @@
+/*
+ * Nobody is stopped for good inside libc.
+ *
+ * The preemption handler stops a goroutine anywhere, in malloc, in printf, in the loader, with the lock that it has there.
+ * For a slice that is fine: its thread keeps the lock, as if the kernel had preempted it. But where it stops for good, since
+ * the runtime ends, or for as long as somebody else likes, since the world is stopped, the next printf of the program would
+ * wait for ever. So there it goes on until it has left libc:
+ *
+ *   1  the handler walks the stack of the goroutine and finds the outermost frame of libc's. The
+ *      return address of that frame is replaced by that of a trap, and the handler returns. It is
+ *      the goroutine's own thread that does this, so the stack does not change meanwhile
+ *   2  libc goes on, releases what it holds, and returns into the trap
+ *   3  inlibc_left() does there what the handler would have done, and gives the true return address
+ *
+ * The goroutine may stand on a stack that is not its own: on the alternate one, in a handler of the
+ * program's which interrupted libc, or in a coroutine of the program's. So the walk has bounds only
+ * where the stack is known, and goes through signal frames.
+ *
+ * A callback (of qsort, of pthread_once) runs on as part of libc's call. If it jumps or throws out of
+ * libc, no trap is taken: whoever waits for the goroutine asks again by signal (press in stopworld.c,
+ * on_its_way in init.c), and the handler sees that it is out. Whoever still stands inside after
+ * PATIENCE signals is stopped where it stands, with the lock that libc may hold (gort_go(3) says so).
+ *
+ * What a lock of another library is worth, only that library knows: the rule is for libc, the loader
+ * and whatever may stand in for malloc, told by their names. Not for setjmp, getcontext and their
+ * kind, which keep their own return address for later; they hold no lock. A program that is linked
+ * statically has no modules of these names, and the other processors have no trap (on aarch64 return
+ * addresses may be signed): there everybody stops where it stands, as for a slice. So does a program
+ * under TSan, which keeps books of calls and returns.
+ *
+ * An exception and a backtrace have to pass a trap. An unwinder knows only the return address that it
+ * has read, so there are many traps, each with an address of its own and a record that keeps the true
+ * one; the unwind table leads from the first to the second (trap.S).
+ *
+ *   set        place 0 -> SETTING (CAS: the record is ours), true address into the record, trap onto
+ *              the stack, place = where it stands on the stack (release)
+ *   returned   true address onto the stack, place = 0 (CAS)
+ *   jumped     the record stays behind. When all are in use, sweep() frees those whose place (acquire)
+ *              holds their trap no more. A trap stands in its place from before that is published
+ *              until it has returned, so the sweep frees nothing that is waited for. The upper bits
+ *              of place count its uses: of two who free one use of a record, one does
+ */
+#include "base/base.h" /* first: _GNU_SOURCE */
+#include "sched/inlibc.h"
+#include "unwind/modules.h"
+#include "sched/preempt.h"
+#include "base/san.h"
+#include "mem/stack.h"
+#include "unwind/unwind.h"
+
+#include <link.h>
+
+#ifdef ARCH_RETURN_TRAPS
+#define ARCH_TRAPS true
+#else
+#define ARCH_TRAPS false
+#endif
+
+#define PATIENCE 40 /* signals; the pause between two grows to milliseconds (stopworld.c, init.c) */
+#define STOPPED (PATIENCE + 1) /* trap_tries: it was stopped inside */
+
+static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+
+/* The loader's function behind calls that are bound when first made. It does not return: it jumps to the function that was called, with the
+ * return address of that, and a trap there would stand in the way of an exception which that function throws. It holds no
+ * lock itself: who is inside leaves where what it calls returns to it. */
+static struct {
+    uintptr_t lo, hi; /* before the first goroutine runs */
+} resolver;
+
+static bool is_libc(uintptr_t pc) {
+    if (pc >= resolver.lo && pc < resolver.hi) return false;
+    static const char *const names[] = {"libc.",       "libc-",       "ld-",     "libpthread", "libdl.", "libjemalloc",
+                                        "libtcmalloc", "libmimalloc", "libasan", "liblsan",    "libubsan"};
+    Module *mod = module_of(pc);
+    const char *name = mod ? module_name(mod) : "";
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (begins(name, names[i])) return true;
+    return false;
+}
+
+/* Functions that note where they return to. Looked up once, before the first goroutine runs; none: nobody is trapped. */
+static uintptr_t keepers[11];
+static uint32_t nkeepers;
+
+extern void *dlsym(void *, const char *) __attribute__((weak));
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
+
+static bool is_loader(uintptr_t pc) {
+    Module *mod = module_of(pc);
+    return mod && begins(module_name(mod), "ld-");
+}
+
+/* The third word of the table that a module's calls go through, where it binds them late (System V ABI, x86-64). */
+static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) {
+    const Elf64_Dyn *d = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    while (d && d->d_tag != DT_NULL && d->d_tag != DT_PLTGOT) d++;
+    if (d == NULL || d->d_tag == DT_NULL) return 0;
+    uintptr_t table = d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr;
+    uintptr_t at = ((const uintptr_t *)table)[2], start, size;
+    if (!is_loader(at) || !cfi_function(at, &start, &size)) return 0;
+    resolver.lo = start;
+    resolver.hi = start + size;
+    return 1;
+}
+
+void inlibc_start(void) {
+    if (ARCH_TRAPS && resolver.lo == 0 && dl_iterate_phdr) dl_iterate_phdr(look_for_resolver, NULL);
+    static const char *const names[] = {"setjmp", "_setjmp", "__sigsetjmp", "getcontext", "swapcontext", "setcontext",
+                                        "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "vfork"};
+    if (nkeepers || dlsym == NULL) return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        uintptr_t at = (uintptr_t)dlsym(NULL, names[i]);
+        if (at) keepers[nkeepers++] = at;
+    }
+}
+
+static bool keeps_its_return(uintptr_t pc) {
+    uintptr_t start, size;
+    if (nkeepers == 0 || !cfi_function(pc, &start, &size)) return true;
+    if (resolver.lo == 0 && is_loader(pc)) return true; /* it may be that function */
+    for (uint32_t i = 0; i < nkeepers; i++)
+        if (keepers[i] >= start && keepers[i] < start + size) return true;
+    return false;
+}
+
+/* The bounds of the stack that sp lies on; none where it is a segment, the alternate stack, or one
+ * that the program made. */
+static void bounds(G *gp, uintptr_t sp, uintptr_t *lo, uintptr_t *hi) {
+    Stack *s = gp->stack;
+    bool own = sp >= (uintptr_t)s->lo && sp <= (uintptr_t)s;
+    *lo = own ? (uintptr_t)s->lo : 0;
+    *hi = own ? (uintptr_t)s : 0;
+}
+
+/* Where the return address out of libc stands; 0: gp is not inside. */
+static Exit way_out(G *gp, void *context) {
+    Regs r;
+    uintptr_t lo, hi;
+    if (gp->stack == NULL) return (Exit){0};
+    regs_context(&r, context);
+    bounds(gp, r.reg[UNWIND_SP], &lo, &hi);
+    Exit out = unwind_exit(&r, lo, hi, is_libc);
+    return keeps_its_return(out.pc) ? (Exit){0} : out;
+}
+
+bool inlibc_stopped(M *m) {
+    G *gp = m->curg;
+    return m->in_handler && m->context && gp && way_out(gp, m->context).at != 0;
+}
+
+#ifdef ARCH_RETURN_TRAPS
+
+typedef struct Trap {
+    uintptr_t ret;  /* first: trap.S. The true return address, while the trap is set */
+    uint64_t place; /* atomic: where the trap stands on a stack, below PLACE_BITS; 0: free */
+} Trap;
+
+#define PLACE_BITS 48
+#define PLACE(word) ((uintptr_t)((word) & (((uint64_t)1 << PLACE_BITS) - 1)))
+#define SETTING 1 /* a place: the record is taken, and its trap not set yet */
+
+_Static_assert(sizeof(Trap) == 16, "trap.S");
+
+extern char arch_return_traps[];
+extern Trap inlibc_traps[];
+Trap inlibc_traps[ARCH_RETURN_TRAPS];
+void inlibc_left(uintptr_t *frame);
+
+static uintptr_t trap_entry(Trap *trap) {
+    return (uintptr_t)arch_return_traps + (size_t)(trap - inlibc_traps) * ARCH_TRAP_SIZE + ARCH_TRAP_ENTRY;
+}
+
+static bool is_trap(uintptr_t pc) {
+    return pc - (uintptr_t)arch_return_traps < (size_t)ARCH_RETURN_TRAPS * ARCH_TRAP_SIZE;
+}
+
+static Trap *trap_of(uintptr_t entry) {
+    return &inlibc_traps[(entry - (uintptr_t)arch_return_traps) / ARCH_TRAP_SIZE];
+}
+
+static Trap *trap_take(void) {
+    for (Trap *trap = inlibc_traps; trap < inlibc_traps + ARCH_RETURN_TRAPS; trap++) {
+        uint64_t word = load_rlx(&trap->place);
+        uint64_t next = word + ((uint64_t)1 << PLACE_BITS) + SETTING;
+        if (PLACE(word) == 0 && cas_seq(&trap->place, &word, next)) return trap;
+    }
+    return NULL;
+}
+
+/* Fails where another has freed this use of it. */
+static void trap_free(Trap *trap, uint64_t word) { cas_seq(&trap->place, &word, word - PLACE(word)); }
+
+/* Frees the records of traps that were jumped over. */
+static void sweep(void) {
+    for (Trap *trap = inlibc_traps; trap < inlibc_traps + ARCH_RETURN_TRAPS; trap++) {
+        uint64_t word = load_acq(&trap->place); /* pairs with trap_set: the trap stands there */
+        uintptr_t there = 0;
+        if (PLACE(word) <= SETTING) continue;
+        if (read_memory(PLACE(word), &there, sizeof there) && there == trap_entry(trap)) continue;
+        trap_free(trap, word);
+    }
+}
+
+static bool trap_set(uintptr_t *at) {
+    Trap *trap = trap_take();
+    if (trap == NULL) {
+        sweep();
+        trap = trap_take();
+    }
+    if (trap == NULL) return false;
+    trap->ret = *at;
+    fence_compiler(); /* this thread's own handlers may unwind */
+    *at = trap_entry(trap);
+    store_rel(&trap->place, trap->place - SETTING + (uintptr_t)at); /* pairs with sweep */
+    add_rlx(&sched.trapped, 1);
+    return true;
+}
+
+/* An exception is on its way. The unwinder passes the frames twice, and finds the one that catches by
+ * a frame's address which a trap changes: so no trap is set meanwhile, and the goroutine is asked again. */
+static bool throwing(M *m) { return m->handling && m->handling->uncaught != 0; }
+
+/* The count goes on from call to call, so that one which leaves each by a jump is stopped in the end. */
+int inlibc_trap(G *gp, void *context) {
+    Stack *s = gp->stack;
+    Exit out = tsan_on() ? (Exit){0} : way_out(gp, context);
+    uintptr_t *at = (uintptr_t *)out.at;
+    if (at == NULL) {
+        if (s) s->trap_tries = 0;
+        return OUTSIDE;
+    }
+    bool fresh = !is_trap(*at);
+    if (fresh && s->trap_tries == STOPPED) s->trap_tries = 0; /* that was in an earlier call */
+    if (s->trap_tries >= PATIENCE) {
+        s->trap_tries = STOPPED;
+        return OUTSIDE;
+    }
+    if (fresh && !throwing(getm()) && !trap_set(at)) return OUTSIDE;
+    s->trap_tries++;
+    return out.callback ? IN_CALLBACK : INSIDE;
+}
+
+/* frame: the caller's frame pointer, the trap, and behind it the caller's sp. */
+void inlibc_left(uintptr_t *frame) {
+    int err = *__errno_location();
+    M *m = getm();
+    Trap *trap = trap_of(frame[1]);
+    uint64_t word = load_rlx(&trap->place);
+    frame[1] = trap->ret;
+    trap_free(trap, word);
+    m->curg->stack->trap_tries = 0;
+    store_rlx(&m->call[0], frame[1]);
+    store_rlx(&m->call[1], (uintptr_t)(frame + 2));
+    store_rlx(&m->call[2], frame[0]);
+    preempt_after_libc(m);
+    *__errno_location() = err;
+}
+
+#else
+
+int inlibc_trap(G *gp, void *context) { return OUTSIDE; }
+
+#endif

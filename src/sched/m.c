@@ -1,0 +1,270 @@
+/*
+ * Threads: records, their start and end.
+ *
+ * Records of Ms are type-stable and listed for good: a thread that is stuck in the kernel when its
+ * runtime ends may come back much later, and the monitor may look at one that has just gone.
+ *
+ * A plain thread that calls in gets a record too, with a pseudo-G to block on, and loses both when
+ * it ends.
+ */
+#include "sched/m.h"
+#include "gc/boehm.h"
+#include "sched/g.h"
+#include "sched/threadmaker.h"
+#include "sched/preempt.h"
+#include "base/san.h"
+#include "sched/sched.h"
+#include "mem/split/split.h"
+#include "sched/schedule.h"
+#include "base/sysfault.h"
+#include "sched/sysmon.h"
+#include "base/warn.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+extern Handling *__cxa_get_globals(void) __attribute__((weak)); /* the C++ library's, where there is one */
+
+#ifdef GORT_ASAN
+#define THREAD_STACK ((size_t)1 << 20)
+#else
+#define THREAD_STACK ((size_t)256 << 10)
+#endif
+
+static struct {
+    Lock lock;
+    M *free; /* lock */
+} records;
+static pthread_key_t thread_end; /* m_prepare; the thread's M, for as long as it may not go unseen */
+
+/* pthread_key_create by libc's other name: the hook has one that takes a key's value along with a goroutine that waits, and this
+ * one belongs to the thread. */
+extern int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __attribute__((weak));
+static uint32_t next_id;
+
+M *m_record(void) {
+    lock(&records.lock, RANK_LEAF);
+    M *m = records.free;
+    if (m) records.free = m->link;
+    unlock(&records.lock);
+    if (m) {
+        M *all = m->all;
+        void *alt = m->altstack;
+        memset(m, 0, offsetof(M, all));
+        m->all = all;
+        m->altstack = alt;
+        m->context = NULL;
+        m->pseudo = NULL;
+        m->seen_cpu = m->seen_at = m->asked_cpu = m->hot_cpu = 0;
+        m->trace = NULL;
+        m->nheld = 0;
+    } else {
+        m = os_map(sizeof *m, false);
+        if (m == NULL) return NULL;
+        M *head = load_rlx(&sched.all_ms);
+        do m->all = head;
+        while (!cas_rel(&sched.all_ms, &head, m)); /* pairs with readers' acquire */
+    }
+    m->id = add_rlx(&next_id, 1) - 1;
+    m->rng = (uint64_t)os_now() ^ ((uint64_t)m->id << 32) ^ 0x9E3779B97F4A7C15ULL;
+    m->epoch = load_rlx(&sched.epoch);
+    m->marks = load_rlx(&sched.marks);
+    m->locks = 1;
+    return m;
+}
+
+void m_record_free(M *m) {
+    store_rel(&m->alive, 0);
+    lock(&records.lock, RANK_LEAF);
+    m->link = records.free;
+    records.free = m;
+    unlock(&records.lock);
+}
+
+/* ---- threads of the runtime ----------------------------------------------------------------- */
+
+static void use_alt_stack(M *m) {
+    stack_t ss = {.ss_sp = m->altstack, .ss_size = ALT_STACK};
+    asan_forget(m->altstack, ALT_STACK); /* a handler may have left it for good (preempt.c) */
+    long r = os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
+    if (r < 0) warn_once(WARN_GUARD, "sigaltstack(2) gives error %ld: a stack overflow is not told in words", -r);
+}
+
+bool on_alt_stack(M *m, void *at) {
+    return (char *)at >= (char *)m->altstack && (char *)at < (char *)m->altstack + ALT_STACK;
+}
+
+void *m_alt_end(M *m) { return m->altstack ? (char *)m->altstack + ALT_STACK : NULL; }
+
+static void drop_alt_stack(void) {
+    stack_t ss = {.ss_flags = SS_DISABLE};
+    os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
+}
+
+static void thread_begin(M *m) {
+    tls_m = tls_runner = m;
+    m->tid = os_gettid();
+    if (m->tid <= 0) fatal("cannot learn the number of a thread: gettid(2) gives error %d", -m->tid);
+    m->clock = os_thread_clock(m->tid);
+    m->errno_at = __errno_location();
+    m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
+    tsan_own_errno(m->errno_at);
+    m->stack_hi = __builtin_frame_address(0);
+    m->stack_lo = (char *)m->stack_hi - THREAD_STACK + (16 << 10);
+    if (tsan_on()) m->san_fiber = __tsan_get_current_fiber();
+    split_thread_begin(m);
+    use_alt_stack(m);
+    pthread_setspecific(thread_end, m); /* prepared: gort_main has adopted its caller */
+    store_rel(&m->alive, 1);
+}
+
+static void *thread_main(void *arg) {
+    M *m = arg;
+    thread_begin(m);
+    preempt_unmask();
+    if (collect_on) { /* before it has a P */
+        collect_thread_begin(m);
+        maker_greet(m);
+    }
+    /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under the
+     * lock: if it is seen running, the end of it sees `alive`, set above, and sends this one away. */
+    lock(&sched.lock, RANK_SCHED);
+    m->dying = !sched.running || sched.epoch != m->epoch;
+    unlock(&sched.lock);
+    P *p = m->nextp;
+    m->nextp = NULL;
+    if (p && !m->dying) m_begin_with(m, p);
+    schedule_loop(m);
+    if (collect_on) collect_thread_end(m); /* takes the collector's signals */
+    preempt_mask(); /* no signal may find this thread without a record */
+    drop_alt_stack();
+    m->locks++;
+    split_thread_end(m);
+    lock(&sched.lock, RANK_SCHED);
+    if (m->epoch == sched.epoch) sched.m_count--;
+    unlock(&sched.lock);
+    pthread_setspecific(thread_end, NULL);
+    tls_m = tls_runner = NULL;
+    add_rlx(&sched.threads, -1);
+    tsan_release(&sched); /* for who awaits the end of the runtime (init.c) */
+    m_record_free(m);
+    return NULL;
+}
+
+/* Handlers of the program's run here too: one that needs more than there is comes upon the guard. */
+#define ALT_GUARD ((size_t)64 << 10)
+static void *map_alt_stack(void) {
+    char *base = os_map(ALT_GUARD + ALT_STACK, false);
+    if (base == NULL) return NULL;
+    if (os_guard_install(base, ALT_GUARD) != 0) os_protect_none(base, ALT_GUARD); /* neither: as every stack then (stack.c) */
+    return base + ALT_GUARD;
+}
+
+int m_spawn(M *m) {
+    if (m->altstack == NULL && (m->altstack = map_alt_stack()) == NULL) return -ENOMEM;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, THREAD_STACK);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* the thread unmasks when it has its record */
+    add_rlx(&sched.threads, 1);
+    int r = thread_create(&thread, &attr, thread_main, m);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (r != 0) add_rlx(&sched.threads, -1);
+    else add_rlx(&sched.threads_created, 1);
+    return -r;
+}
+
+/* ---- plain threads -------------------------------------------------------------------------- */
+
+/* A thread of the runtime that ends in order has taken its record out before: this one would take a P along, and
+ * everybody wait for it. Not so in a forked child. */
+static void thread_ends(void *arg) {
+    M *m = arg;
+    if (tls_runner == m) fatal("pthread_exit or pthread_cancel of a thread that runs goroutines: gort_exit ends a goroutine");
+    if (!m->plain) return;
+    G *gp = m->pseudo;
+    m->curg = m->pseudo = NULL;
+    store_rlx(&gp->status, G_DEAD);
+    m->locks++;
+    g_free(m, gp);
+    m->locks--;
+    tls_m = NULL;
+    m_record_free(m);
+}
+
+/* Before the program has keys of its own: of the first 32 libc keeps a thread's values in its own memory, and pthread_setspecific in adopt(),
+ * perhaps in a signal handler, does not come into malloc. */
+__attribute__((constructor)) void m_prepare(void) {
+    static bool done;
+    static Lock once;
+    while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+        if (!try_lock(&once, RANK_LEAF)) {
+            os_yield();
+            continue;
+        }
+        if (!done) {
+            (__pthread_key_create ? __pthread_key_create : pthread_key_create)(&thread_end, thread_ends);
+            __atomic_store_n(&done, true, __ATOMIC_RELEASE);
+        }
+        unlock(&once);
+    }
+}
+
+NOINLINE M *m_adopt(void) {
+    M *m = m_adopt_or_null();
+    if (m == NULL) fatal("no memory for a thread's record");
+    return m;
+}
+
+void m_is_ours(void) {
+    M *m = enter();
+    m->curg->flags |= GF_SYSTEM;
+    sysmon_uncount(&sched.plain_threads, 1);
+    leave(m);
+}
+
+static M *adopt(void) {
+    m_prepare();
+    M *m = m_record();
+    if (m == NULL) return NULL;
+    m->plain = true;
+    G *gp = g_alloc(m);
+    if (gp == NULL) {
+        m_record_free(m);
+        return NULL;
+    }
+    gp->flags = GF_THREAD;
+    gp->spare = NULL;
+    gp->status = G_RUNNING;
+    gp->id = 0;
+    gp->m = m;
+    m->curg = m->pseudo = gp;
+    m->locks = 0;
+    tls_m = m;
+    m->tid = os_gettid();
+    m->clock = os_thread_clock(m->tid);
+    m->errno_at = __errno_location();
+    m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
+    tsan_own_errno(m->errno_at);
+    pthread_setspecific(thread_end, m);
+    store_rel(&m->alive, 1);
+    add_rlx(&sched.plain_threads, 1);
+    return m;
+}
+
+/* A handler that calls sem_post may come here too (hookcalls.c), and must not find its own thread in the middle of it. */
+M *m_adopt_or_null(void) {
+    uint64_t all = ~(uint64_t)0, old;
+    if (unlikely(tls_vforks != 0)) vfork_stops(NULL);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
+    M *m = getm() ? getm() : adopt(); /* a handler may have been quicker */
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+    return m;
+}

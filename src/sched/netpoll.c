@@ -1,0 +1,388 @@
+/*
+ * The table of descriptors and who waits on them.
+ *
+ * An entry per number, found by two array steps, never moved and never freed. The kernel reports
+ * edges: "something has changed since you last looked". Everything else follows from that.
+ *
+ * Waiting without losing a wake-up
+ *   1. sample edges[dir]
+ *   2. make the call; if it does not say EAGAIN, done
+ *   3. lock the entry; if edges[dir] is not the sample, go to 1
+ *   4. make sure that the kernel reports (desc_register), link a Waiter, park; the lock is given
+ *      back once the stack is left
+ * and for an event: lock, add one to edges[dir], take the first waiter off, claim it, unlock. The
+ * state changes after the kernel answered EAGAIN in 2, so the edge is reported after 1: either
+ * before 3, which sees another count, or after 4, which has a waiter to take. A count and not
+ * Go's one bit "ready", since with several readers one of them would wipe the bit that another
+ * has not seen yet.
+ *
+ * One edge, several waiters. The first is woken. It makes its call, and whatever comes of it other
+ * than EAGAIN, it wakes the next (wait.c): there may be more where that came from. If it finds
+ * EAGAIN it goes to the front of the queue again. A gort_poll takes nothing away, so every
+ * one of them is woken by every edge. Plain threads poll for themselves (level-triggered), and are
+ * linked only so that gort_close finds them.
+ *
+ * Sequence. gort_close adds to the sequence in `state`; a call holds on to the one it began with,
+ * so after a close it gives -EBADF and never touches the next owner of the number. Events carry
+ * the sequence of their registration, so one of a former life is dropped.
+ *
+ * Calls inside the kernel are counted in the same word, and close(2) waits for them: otherwise a
+ * call that was woken, and has not yet gone in again, would read from whoever got the number next.
+ * The count is held for non-blocking system calls only, never over a park (close.c).
+ *
+ * Behind our back. A number may be closed by plain close(2) and come back as another file; the
+ * kernel then drops the registration without a word, and a waiter that trusts it waits for ever.
+ * Registering again at every park would find out, at 370 ns each, 5 % of an echo. Instead a park
+ * on an old registration leaves a mark (one byte per number, in an array of their own), and
+ * netpoll() itself looks at the marks now and then while there are any: one that is found twice
+ * still in wait is registered again, which makes the kernel report anew what is ready. So a short
+ * wait costs nothing, and whatever else could go wrong with an edge is put right too (so that tests see
+ * it, they are run with GORT_DEBUG=relook=0 as well). A program
+ * that closes with gort_close needs none of this: its marks are looked at every 250 ms. The first
+ * time a registration turns out to be gone, the program is known to be another kind
+ * (`distrust`), and it is every millisecond from then on.
+ * The mark and `suspects` are a Dekker pair: the waiter marks, fence, reads suspects; the pass
+ * clears suspects, fence, reads the marks. Likewise suspects and `blocking`, for a poller that
+ * sleeps without a limit.
+ *
+ * poll_waiters counts goroutines in queues. The waiter adds before it parks. It is taken off by
+ * whoever readied it, after that, or by itself where its deadline did. So it is never too low
+ * while a wake-up is on its way, which the deadlock detector relies on.
+ */
+#include "sched/netpoll.h"
+#include "base/san.h"
+#include "sched/sched.h"
+#include "os/linux/uring.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LOOK_RARELY (250 * GORT_MS)
+#define LOOK_OFTEN GORT_MS
+
+Chunk *desc_table[CHUNKS];
+DescNote *desc_notes;
+static uint32_t chunks_end;  /* atomic: one past the highest in use */
+
+static Lock pass_lock;
+static int64_t passed_at;  /* pass_lock */
+static uint32_t suspects;  /* atomic: there may be marks */
+static uint32_t blocking;  /* atomic: a thread sleeps in the kernel */
+static uint32_t distrust;  /* atomic: the program closes numbers behind our back */
+static uint32_t anew;      /* atomic: the kernel side has begun again (netpoll_epoll.c) */
+
+static int64_t period(void) { return load_rlx(&distrust) ? LOOK_OFTEN : LOOK_RARELY; }
+void netpoll_distrust(void) { store_rlx(&distrust, 1); }
+
+static Chunk *chunk_make(uint32_t i) {
+    Chunk *fresh = os_map(sizeof(Chunk), false), *none = NULL;
+    if (fresh == NULL) return NULL;
+    if (!cas_acq_rel(&desc_table[i], &none, fresh)) {
+        os_unmap(fresh, sizeof(Chunk));
+        return none;
+    }
+    uint32_t end = load_rlx(&chunks_end);
+    while (end <= i && !cas_seq(&chunks_end, &end, i + 1)) {
+    }
+    return fresh;
+}
+
+/* Any thread; takes no lock. */
+Desc *desc_of(int fd) {
+    Desc *d = desc_at(fd);
+    uint32_t i = (uint32_t)fd / CHUNK;
+    if (likely(d != NULL) || i >= CHUNKS) return d;
+    Chunk *c = chunk_make(i);
+    return c ? &c->desc[(uint32_t)fd % CHUNK] : NULL;
+}
+
+void waiter_link_behind(WaitQueue *q, Waiter *w, bool front) {
+    Waiter *head = q->head;
+    w->next = head;
+    w->prev = head->prev;
+    w->prev->next = head->prev = w;
+    if (front) q->head = w;
+}
+
+void waiter_unlink(WaitQueue *q, Waiter *w) {
+    w->linked = false;
+    w->prev->next = w->next;
+    w->next->prev = w->prev;
+    if (q->head == w) q->head = w->next == w ? NULL : w->next;
+}
+
+/* Ends the wait of w, which is not linked any more, if nobody else has. */
+static bool waiter_claim(Waiter *w, int result, GList *list) {
+    G *gp = w->gp;
+    w->result = result;
+    if (w->group && xchg_seq(&w->group->state, GROUP_HIT) != GROUP_PARKED) return false;
+    if (!wait_claim(gp, w->ticket)) return false;
+    glist_push(list, gp);
+    return true;
+}
+
+void desc_wake_next(Desc *d, int dir, GList *list) {
+    WaitQueue *q = &d->q[dir];
+    bool one = false, polled = d->polled[dir];
+    Waiter *w = q->head, *last = w ? w->prev : NULL;
+    if (likely(w && w == last && !polled)) { /* as nearly always */
+        q->head = NULL;
+        w->linked = false;
+        waiter_claim(w, 0, list);
+        return;
+    }
+    while (w && (!one || polled)) {
+        Waiter *next = w == last ? NULL : w->next;
+        bool single = w->group == NULL;
+        if (!(one && single)) {
+            waiter_unlink(q, w);
+            if (waiter_claim(w, 0, list) && single) one = true;
+        }
+        w = next;
+    }
+    if (polled) d->polled[dir] = false; /* every one of them was found */
+}
+
+void desc_wake_all(Desc *d, int result, GList *list) {
+    for (int dir = 0; dir < DIRS; dir++)
+        for (Waiter *w; (w = d->q[dir].head) != NULL;) {
+            waiter_unlink(&d->q[dir], w);
+            waiter_claim(w, result, list);
+        }
+    for (Waiter *w; (w = d->threads.head) != NULL;) {
+        static const uint64_t one = 1;
+        waiter_unlink(&d->threads, w);
+        w->result = result;
+        if (w->wake_fd >= 0) os_write(w->wake_fd, &one, sizeof one);
+    }
+}
+
+int desc_register(Desc *d, int fd) {
+    desc_note(fd);
+    int r = kpoll_add(fd, desc_seq(d), d->registered);
+    if (r == KPOLL_GONE) netpoll_distrust();
+    d->registered = r >= 0;
+    return r < 0 ? r : 0;
+}
+
+NOINLINE void desc_trust_slow(uint8_t *mark) {
+    if (unlikely(!settings.relook)) return;
+    xchg_seq(mark, 1);
+    if (likely(load_seq(&suspects) != 0)) return;
+    store_rlx(&suspects, 1);
+    fence_full(); /* pairs with netpoll's */
+    if (load_rlx(&blocking)) kpoll_break();
+}
+
+void desc_born(int fd) {
+    Desc *d = desc_of(fd);
+    if (d == NULL) return;
+    /* Most numbers were closed by gort_close, or are new: nothing is known about them. */
+    if (load_rlx(&d->mode[DIR_READ]) == MODE_UNKNOWN && load_rlx(&d->mode[DIR_WRITE]) == MODE_UNKNOWN &&
+        load_rlx(&d->lock.word) == 0 && !load_rlx(&d->registered) && !load_rlx(&d->held))
+        return;
+    lock(&d->lock, RANK_POLL);
+    d->registered = false;
+    store_rlx(&d->hung, 0);
+    store_rlx(&d->tcp, 0);
+    store_rlx(&d->drained_at, 0);
+    store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
+    store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+    if (d->held) sub_seq(&d->state, DESC_CLOSING); /* its placeholder was closed behind our back */
+    store_rlx(&d->held, false);
+    add_seq(&d->state, DESC_SEQ);
+    unlock(&d->lock);
+}
+
+/* TSan watches descriptors as if they were memory, and learns from libc's close that a number is free: by
+ * a bare system call its next owner would be a race with the last one. */
+int close_number(int fd) {
+    if (!tsan_on()) return (int)os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    int *err = __errno_location(), before = *err, r = close(fd) < 0 ? -*err : 0;
+    *err = before;
+    return r;
+}
+
+/* Under the lock. The number of a closed descriptor, once nobody sleeps in the kernel with it (close.c). */
+void desc_let_go(Desc *d, int fd) {
+    if (!d->held || d->asleep[0] + d->asleep[1] > 0) return;
+    store_rlx(&d->held, false);
+    add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
+    long flags = os_sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    if (flags < 0 || (flags & O_PATH)) close_number(fd); /* else somebody has taken it from us, and it is theirs */
+}
+
+/* From the kernel side, any M in netpoll(). */
+void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list) {
+    Desc *d = desc_at(fd);
+    if (d) netpoll_event_at(d, seq, what, list);
+}
+
+void netpoll_event_at(Desc *d, uint32_t seq, uint32_t what, GList *list) {
+    lock(&d->lock, RANK_POLL);
+    if (desc_seq(d) == seq) {
+        if (what & EVENT_HUNG) store_rlx(&d->hung, 1);
+        for (int dir = 0; dir < DIRS; dir++) {
+            if (!(what & (EVENT_READ << dir))) continue;
+            /* Release: hung before the count, for attempt.c's reading of both. */
+            store_rel(&d->edges[dir], d->edges[dir] + 1);
+            if (d->q[dir].head) desc_wake_next(d, dir, list);
+        }
+    }
+    unlock(&d->lock);
+}
+
+/* A marked number that somebody still waits on: tells the kernel again. Its answer may be an
+ * event at once, or that there is nothing to wait for (a regular file by now). */
+static void look_again(int fd, GList *list) {
+    Desc *d = desc_of(fd);
+    lock(&d->lock, RANK_POLL);
+    if ((d->q[DIR_READ].head || d->q[DIR_WRITE].head) && desc_register(d, fd) < 0) {
+        for (int dir = 0; dir < DIRS; dir++) {
+            store_rel(&d->edges[dir], d->edges[dir] + 1);
+            desc_wake_next(d, dir, list);
+        }
+    }
+    unlock(&d->lock);
+}
+
+/* Moves the marks of one chunk on; true: some are left. */
+static bool pass_chunk(Chunk *c, int first, GList *list) {
+    bool left = false;
+    for (int w = 0; w < CHUNK; w += 8) {
+        if (load_rlx((uint64_t *)(void *)&c->mark[w]) == 0) continue;
+        for (int i = w; i < w + 8; i++) {
+            uint8_t seen = load_rlx(&c->mark[i]), to = seen == 1 ? 2 : 0;
+            if (seen == 0) continue;
+            if (!cas_seq(&c->mark[i], &seen, to) || to == 2) left = true;
+            else look_again(first + i, list);
+        }
+    }
+    return left;
+}
+
+static void pass(int64_t now, GList *list) {
+    if (!try_lock(&pass_lock, RANK_PRIM)) return;
+    if (now - passed_at >= period()) {
+        bool left = false;
+        passed_at = now;
+        store_rlx(&suspects, 0);
+        fence_full(); /* against desc_trust, see above */
+        uint32_t end = load_acq(&chunks_end);
+        for (uint32_t i = 0; i < end; i++) {
+            Chunk *c = load_acq(&desc_table[i]);
+            if (c && pass_chunk(c, (int)i * CHUNK, list)) left = true;
+        }
+        if (left) {
+            store_rlx(&suspects, 1);
+            fence_full(); /* a poller may have gone to sleep while it was 0 */
+            if (load_rlx(&blocking)) kpoll_break();
+        }
+    }
+    unlock(&pass_lock);
+}
+
+/* The kernel side has begun again: whatever waits is registered there. Also done twice it does no harm. */
+static NOINLINE void sweep(GList *list) {
+    store_seq(&anew, 0);
+    for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
+        Chunk *c = load_acq(&desc_table[i]);
+        for (int k = 0; c && k < CHUNK; k++) {
+            Desc *d = &c->desc[k];
+            if (!load_rlx(&d->registered)) continue;
+            lock(&d->lock, RANK_POLL);
+            d->registered = false;
+            unlock(&d->lock);
+            look_again((int)i * CHUNK + k, list);
+        }
+    }
+}
+
+static NOINLINE int64_t begin_again(int64_t deadline, GList *list) {
+    if (load_rlx(&anew)) sweep(list);
+    return load_rlx(&uring_gone) ? uring_collect_lost(deadline, list) : deadline;
+}
+
+void netpoll_anew(void) { store_seq(&anew, 1); }
+
+bool netpoll_sleeping(void) { return load_seq(&blocking) != 0; }
+
+/* On g0, or the monitor; no lock held. */
+void netpoll(int64_t deadline, GList *list) {
+    if (unlikely((load_rlx(&anew) | load_rlx(&uring_gone)) != 0)) deadline = begin_again(deadline, list);
+    if (deadline == 0) {
+        if (load_rlx(&suspects)) pass(coarse_now(), list);
+        if (load_rlx(&uring_pending)) uring_submit(list);
+        kpoll_wait(0, list);
+        return;
+    }
+    int64_t now = 0;
+    if (load_rlx(&suspects)) pass(now = os_now(), list);
+    store_rlx(&blocking, 1);
+    fence_full(); /* against desc_trust, and uring.c's commit_put */
+    int64_t limit = load_rlx(&suspects) ? period() : GORT_FOREVER;
+    if (load_rlx(&uring_pending)) uring_submit(list);
+    if (list->head || load_rlx(&anew)) deadline = 0;
+    if (limit != GORT_FOREVER && deadline != 0) {
+        if (now == 0) now = os_now();
+        if (time_left(deadline, now) > limit) deadline = time_after(now, limit);
+    }
+    kpoll_wait(deadline, list);
+    store_rlx(&blocking, 0);
+}
+
+void netpoll_break(void) { kpoll_break(); }
+
+/*
+ * The limit on descriptors stays as it is until a call of ours meets it. Go raises the soft limit when it starts, and puts
+ * it back in what it executes: it makes all children itself. Here they are made by libc (posix_spawn, system, popen, vfork),
+ * where nobody can put it back for the child alone, and a child that uses select(2), or closes all numbers up to the limit,
+ * must not find another one than the program was given. So a program that needs no more keeps its limit, and one that does
+ * gets all there is, as in Go. A limit that the program has set itself meanwhile is not touched.
+ */
+static uint64_t given; /* the soft limit when the runtime began */
+
+static bool get_limit(struct rlimit *lim) { return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)lim, 0, 0) == 0; }
+
+bool netpoll_more_numbers(long error) {
+    struct rlimit lim;
+    if (likely(error != -EMFILE) || !get_limit(&lim) || lim.rlim_cur != load_rlx(&given) || lim.rlim_cur >= lim.rlim_max)
+        return false;
+    lim.rlim_cur = lim.rlim_max;
+    return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&lim, 0, 0, 0) == 0;
+}
+
+int netpoll_start(void) {
+    struct rlimit lim = {0};
+    store_rlx(&given, get_limit(&lim) ? (uint64_t)lim.rlim_cur : 0);
+    store_seq(&suspects, 0);
+    store_seq(&blocking, 0);
+    store_seq(&anew, 0);
+    store_seq(&sched.poll_waiters, 0);
+    int r = kpoll_open();
+    if (r == 0) uring_start();
+    return r == 0 || r == -ENOMEM ? r : -EAGAIN; /* as gort_main says it */
+}
+
+/* The goroutines that still wait will never run again: forgets them, and that the kernel knew.
+ * Plain threads stay. No other thread is in netpoll() or in a goroutine's call any more. */
+void netpoll_stop(void) {
+    uring_stop();
+    kpoll_close();
+    for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
+        Chunk *c = load_acq(&desc_table[i]);
+        for (int k = 0; c && k < CHUNK; k++) {
+            Desc *d = &c->desc[k];
+            if (load_rlx(&d->state) == 0 && !d->registered && !d->q[0].head && !d->q[1].head && !d->asleep[0]) continue;
+            lock(&d->lock, RANK_POLL);
+            d->registered = false;
+            d->asleep[0] = 0;
+            desc_let_go(d, (int)(i * CHUNK) + k);
+            d->q[DIR_READ] = d->q[DIR_WRITE] = (WaitQueue){0};
+            unlock(&d->lock);
+        }
+        if (c) memset(c->mark, 0, sizeof c->mark);
+    }
+}

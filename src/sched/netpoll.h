@@ -1,0 +1,250 @@
+/*
+ * The poller. Three faces: what the scheduler calls, what the calls on descriptors (wait.c,
+ * close.c, poll.c) know of a descriptor, and what the kernel side (os/linux/netpoll_epoll.c)
+ * has to offer. The protocol stands at the top of netpoll.c.
+ *
+ * A part: it returns lists of Gs and never readies.
+ */
+#ifndef NETPOLL_H
+#define NETPOLL_H
+
+#include "base/base.h" /* first: it asks libc for everything */
+#include "runtime.h"
+
+/* ---- for the scheduler ---------------------------------------------------------------------- */
+
+int netpoll_start(void);      /* at every start of a runtime: 0 or -errno */
+void netpoll_stop(void);
+/* Collects Gs whose descriptors are ready. deadline 0: does not block; GORT_FOREVER: until an
+ * event or netpoll_break(). Each G in the list has been claimed and still counts in
+ * sched.poll_waiters: the scheduler subtracts list->count once they are ready. May come back
+ * early with nothing. */
+void netpoll(int64_t deadline, GList *list);
+void netpoll_break(void);     /* wakes the thread that blocks in netpoll; any thread, any time */
+
+/* ---- a descriptor --------------------------------------------------------------------------- */
+
+enum { DIR_READ = 0, DIR_WRITE = 1, DIRS = 2 };
+
+/* How one attempt is made that cannot block (attempt.c); a hint, checked where it is used. */
+enum { MODE_UNKNOWN, MODE_SOCKET, MODE_NOWAIT, MODE_OTHER };
+
+typedef struct Waiter Waiter;
+typedef struct PollGroup PollGroup;
+
+/* On the stack of whoever waits. All fields belong to the entry's lock while it is linked. */
+struct Waiter {
+    Waiter *next, *prev;
+    G *gp;
+    PollGroup *group; /* one of several of a gort_poll; else NULL */
+    uint32_t ticket;
+    int result;       /* 0: try again; -EBADF: closed by gort_close */
+    int wake_fd;      /* a plain thread's eventfd; -1: a goroutine */
+    bool linked;
+};
+
+/* A gort_poll in wait. It may be hit before it has parked: see poll.c. */
+enum { GROUP_ARMING, GROUP_PARKED, GROUP_HIT };
+struct PollGroup {
+    G *gp;
+    uint32_t ticket;
+    uint32_t state; /* atomic: GROUP_... */
+};
+
+/* A ring: the head's prev is the tail. */
+typedef struct WaitQueue {
+    Waiter *head;
+} WaitQueue;
+
+/* What an event, an attempt and a park touch is one cache line: with ten thousand connections each
+ * further one is a miss. */
+typedef struct Desc {
+    uint64_t state;       /* atomic: sequence << 32 | DESC_... | calls inside the kernel */
+    Lock lock;
+    uint32_t edges[DIRS]; /* lock to write, atomic: edges the kernel has reported */
+    uint32_t drained_at;  /* atomic, attempt.c: edges[DIR_READ] when a read found the end; low bit */
+    uint8_t mode[DIRS];   /* atomic hints: MODE_... */
+    uint8_t tcp;          /* atomic hint: a TCP socket */
+    uint8_t hung;         /* lock to write, atomic: an end, error or urgent byte was reported */
+    /* lock: */
+    bool registered;      /* the kernel knows it, as far as we know */
+    bool polled[DIRS];    /* there may be a gort_poll in the queue */
+    WaitQueue q[DIRS];    /* goroutines, first come first served */
+    G *reader;            /* atomic hint, for prefetching: who waited last in q[DIR_READ] */
+    /* The second line. */
+    WaitQueue threads;    /* plain threads: they poll for themselves, and are here for gort_close */
+    G *closer;            /* waits until no call is inside the kernel */
+    uint32_t asleep[2];   /* calls that sleep in the kernel, uncounted in state: goroutines', threads' (close.c) */
+    bool held;            /* closed, and a placeholder keeps the number while they sleep */
+} ALIGNED(CACHE_LINE) Desc;
+_Static_assert(offsetof(Desc, reader) + sizeof(G *) <= CACHE_LINE, "the first line");
+
+#define DESC_CLOSING ((uint64_t)1 << 31)
+#define DESC_GIVING ((uint64_t)1 << 30) /* the sequence is the next owner's, and close(2) is under way: in the lock (close.c) */
+#define DESC_REFS (DESC_GIVING - 1)
+#define DESC_SEQ ((uint64_t)1 << 32)
+
+/* The table of all descriptors. */
+#define CHUNK 1024
+#define CHUNKS 65536 /* 64 million numbers: 512 KB of untouched zeroes */
+typedef struct Chunk {
+    Desc desc[CHUNK];
+    uint8_t mark[CHUNK] ALIGNED(CACHE_LINE); /* atomic: 0; 1 marked; 2 seen once by the pass */
+} Chunk;
+extern Chunk *desc_table[CHUNKS]; /* atomic, written once each */
+
+Desc *desc_of(int fd);     /* made on first use; NULL: no such number, or no memory */
+/* Why desc_of() gave NULL. Out of memory a number is used as one of which nothing is known: by calls that need not wait, and by
+ * closes. */
+INLINE int desc_refusal(int fd) { return (uint32_t)fd / CHUNK < CHUNKS ? -ENOMEM : -EBADF; }
+INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
+    uint32_t i = (uint32_t)fd / CHUNK;
+    if (unlikely(i >= CHUNKS)) return NULL; /* fd < 0, too */
+    Chunk *c = load_acq(&desc_table[i]); /* pairs with the CAS in chunk_make */
+    if (unlikely(c == NULL)) return NULL;
+    Desc *d = &c->desc[(uint32_t)fd % CHUNK];
+    __asm__("" : "+r"(d)); /* one address: compilers like to keep chunk and index, and half a dozen sums of them */
+    return d;
+}
+INLINE uint32_t desc_seq(Desc *d) { return (uint32_t)(load_acq(&d->state) >> 32); }
+
+/* All with d->lock held. */
+NOINLINE void waiter_link_behind(WaitQueue *q, Waiter *w, bool front); /* there are others */
+INLINE void waiter_link(WaitQueue *q, Waiter *w, bool front) {
+    w->linked = true;
+    if (likely(q->head == NULL)) q->head = w->next = w->prev = w;
+    else waiter_link_behind(q, w, front);
+}
+void waiter_unlink(WaitQueue *q, Waiter *w);
+int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
+/* For libgort-hook.so, which sees closes: `used` says that something is known here of that number in this life of it,
+ * so closing it needs gort_close. `life` goes on with every close, by whomever, before the kernel closes; when the kernel
+ * has, `over` follows it. While it has not, the number is being closed, and no call begins on it (src/hook/fdhints.h). In a
+ * table of the hook's; NULL: there is no hook. */
+typedef struct DescNote {
+    uint8_t of_the_hook[16];
+    uint32_t life; /* atomic; 0: no call has begun on it yet, and nobody has closed it */
+    uint32_t over; /* atomic: life - 1, but for a number that is being closed, or whose life is 0 */
+    uint8_t used;  /* atomic; taken back by the core only, with what it knows */
+} ALIGNED(32) DescNote;
+extern DescNote *desc_notes;
+#define DESC_NOTES 65536
+INLINE DescNote *desc_note_of(int fd) { /* NULL: there is none */
+    DescNote *first = load_rlx(&desc_notes);
+    return unlikely(first != NULL) && (unsigned)fd < DESC_NOTES ? &first[fd] : NULL;
+}
+INLINE void desc_note(int fd) {
+    DescNote *note = desc_note_of(fd);
+    if (note) store_rlx(&note->used, 1);
+}
+/* The life of a number, for a call that begins; 0: none can be had now (life_awaited). */
+INLINE uint32_t note_life(const DescNote *note) {
+    uint32_t life = load_rlx(&note->life);
+    return likely(load_acq(&note->over) + 1 == life) ? life : 0; /* pairs with note_over */
+}
+/* A close begins: the next life. 1 is left to life_awaited, which may come between. */
+INLINE uint32_t note_ends(DescNote *note) {
+    uint32_t next = load_rlx(&note->life) + 1;
+    if (unlikely(next < 2)) next = 2;
+    store_rlx(&note->life, next);
+    return next;
+}
+/* The kernel has closed the number, or given it anew. One that is late, since when its next owner has closed it too, says
+ * nothing. Release: what the close had to forget, before a call begins. */
+INLINE void note_over(DescNote *note, uint32_t life) {
+    if (likely(load_rlx(&note->life) == life)) store_rel(&note->over, life - 1);
+}
+/* For a call that has noted this life, and is going to rely on it: whoever closes from now on sees `used`, or the
+ * call sees that it has. False: it has been closed. Pairs with life_ends (hook/fdhints.h). Acquire: where another call has set `used`, a
+ * close that has not seen that has its new life in memory by then. */
+INLINE bool note_known(DescNote *note, uint32_t life) {
+    if (unlikely(!load_acq(&note->used))) {
+        store_rlx(&note->used, 1);
+        fence_full();
+    }
+    return load_rlx(&note->life) == life;
+}
+/* What note_life says, once the number is not being closed any more; 0: that takes too long. Parks, or the thread sleeps. Outside of
+ * any section. */
+NOINLINE uint32_t life_awaited(int fd);
+
+INLINE void desc_note_unused(int fd) {
+    DescNote *note = desc_note_of(fd);
+    if (note) store_rlx(&note->used, 0);
+}
+/* The number is to be given back, and it has been. */
+INLINE uint32_t desc_note_end(int fd) {
+    DescNote *note = desc_note_of(fd);
+    if (note == NULL) return 0;
+    uint32_t life = note_ends(note);
+    store_rlx(&note->used, 0);
+    return life;
+}
+INLINE void desc_note_over(int fd, uint32_t life) {
+    DescNote *note = desc_note_of(fd);
+    if (note) note_over(note, life);
+}
+
+/* Parks on an old registration: look again soon. One that is marked need not be marked again: the passes that
+ * take a mark off look at the entry, behind our lock. */
+NOINLINE void desc_trust_slow(uint8_t *mark);
+INLINE void desc_trust(Desc *d, int fd) {
+    uint8_t *mark = &container_of(d - (uint32_t)fd % CHUNK, Chunk, desc)->mark[(uint32_t)fd % CHUNK];
+    desc_note(fd);
+    if (unlikely(load_rlx(mark) != 1)) desc_trust_slow(mark);
+}
+void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
+void desc_wake_all(Desc *d, int result, GList *list);
+int close_number(int fd);                          /* close(2): 0 or -errno */
+void desc_let_go(Desc *d, int fd);                 /* a number that was held for those asleep, if that is over */
+
+/* The program closes numbers behind our back: believe less. */
+void netpoll_distrust(void);
+
+/* A number that the kernel has just given to us: nothing known about it holds any more. */
+void desc_born(int fd);
+
+/* Reported by the kernel side. */
+enum { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_HUNG = 4 };
+void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list);
+/* The same for one whose entry is at hand. At ten thousand connections an event finds nothing in the cache: the
+ * entry, the waiter on its stack and the G are misses that depend on each other. A batch is known in advance, so
+ * it is gone through twice before: the misses of all its events are then one after the other no more. */
+void netpoll_event_at(Desc *d, uint32_t seq, uint32_t what, GList *list);
+INLINE Desc *netpoll_expect(int fd) {
+    Desc *d = desc_at(fd);
+    __builtin_prefetch(d, 1);
+    return d;
+}
+INLINE void netpoll_expect_soon(Desc *d) {
+    if (unlikely(d == NULL)) return;
+    __builtin_prefetch(load_rlx(&d->q[DIR_READ].head), 1);
+    __builtin_prefetch(load_rlx(&d->reader), 1);
+}
+
+/* ---- the kernel side ------------------------------------------------------------------------ */
+
+int kpoll_open(void);
+void kpoll_close(void);
+/* Reports every change of fd from now on, and what is the case already; known: it should be known.
+ * 0; KPOLL_GONE: it should have been known, and is now; -EPERM: cannot be polled; -errno. */
+enum { KPOLL_GONE = 1 };
+int kpoll_add(int fd, uint32_t seq, bool known);
+void kpoll_del(int fd);
+/* Our own descriptors are still ours; else they are made anew, and true: nothing is registered any more. Any thread, any lock but
+ * LEAF. */
+bool kpoll_check(void);
+int kpoll_watch(int fd);   /* a descriptor of ours, which reports nothing, so that kpoll_ours can tell: 0, -errno */
+bool kpoll_ours(int fd);   /* one given to kpoll_watch or kpoll_source is still what it was */
+void netpoll_anew(void);   /* netpoll.c: the kernel has forgotten every registration; any lock */
+/* Calls netpoll_event for what has happened. deadline as netpoll's; block: it may consume a
+ * break. */
+void kpoll_wait(int64_t deadline, GList *list);
+void kpoll_break(void);
+/* A second source of Gs behind one descriptor (uring.c), reported to source(list). */
+int kpoll_source(int fd, void (*source)(GList *list));
+
+/* A call for a new descriptor gave this error: true, the limit was raised, and it may be made again. */
+bool netpoll_more_numbers(long error);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * GORT_NOPREEMPT: where the functions are that must not be preempted by signal.
+ *
+ * The attribute puts a function into a section of its own, of which the linker knows both ends: those of the
+ * module it is linking, and only in that module. There may be several, the program and libraries of it, opened late
+ * or closed early; the runtime may be in one of them or in a library of its own. So each module reports its
+ * section: the header has a constructor and a destructor for it, which come with every file that includes it and do
+ * nothing where there is no such section. To report twice does no harm.
+ *
+ * The handler reads the table while others write it, and takes no lock. An entry that is being written has no end, and
+ * covers nothing: at worst the first instructions of a module's constructors are covered too late, or those of its
+ * destructors not any more.
+ */
+#include "sched/nopreempt.h"
+#include "base/lock.h"
+#include "sched/sched.h"
+
+#define MODULES 256
+
+typedef struct Range {
+    uintptr_t start, end; /* atomic */
+} Range;
+
+static struct {
+    Lock lock; /* writers */
+    uint32_t count; /* atomic: entries that have been used */
+    Range range[MODULES];
+} table;
+
+bool nopreempt_covers(uintptr_t pc) {
+    for (uint32_t i = 0; i < load_acq(&table.count); i++)
+        if (pc >= load_rlx(&table.range[i].start) && pc < load_rlx(&table.range[i].end)) return true;
+    return false;
+}
+
+/* The entry that begins at start; else a free one; NULL: there is none. Locked. */
+static Range *find_range(uintptr_t start) {
+    Range *free_one = NULL;
+    for (uint32_t i = 0; i < table.count; i++) {
+        if (table.range[i].start == start) return &table.range[i];
+        if (table.range[i].start == 0) free_one = &table.range[i];
+    }
+    if (free_one || table.count == MODULES) return free_one;
+    store_rel(&table.count, table.count + 1); /* pairs with the handler's */
+    return &table.range[table.count - 1];
+}
+
+EXPORT void gort_nopreempt_range(const void *start, const void *end, int there) {
+    M *m = getm();
+    if (m) m->locks++; /* a section, without the looks of one: it may be in a constructor, before anything else */
+    lock(&table.lock, RANK_LEAF);
+    Range *r = find_range((uintptr_t)start);
+    if (r) {
+        store_rlx(&r->end, 0);
+        fence_compiler();
+        store_rlx(&r->start, there ? (uintptr_t)start : 0);
+        fence_compiler();
+        store_rlx(&r->end, there ? (uintptr_t)end : 0);
+    }
+    unlock(&table.lock);
+    if (m) m->locks--;
+    if (r == NULL) fatal("more than %d modules with functions marked GORT_NOPREEMPT", MODULES);
+}

@@ -1,0 +1,424 @@
+/*
+ * Preemption keeps the thread (PREEMPTION.md).
+ *
+ * The monitor sets ATTN_PREEMPT in the M that has run too long. Every call into gort sees it
+ * (enter, leave): the goroutine goes to the tail of the global queue like any that yields. Code
+ * that calls nothing gets SIGURG: the handler, on the alternate stack, gives the P away, queues its
+ * goroutine with this M as home, and the thread waits inside the handler until it is handed a P
+ * again. So code can be stopped anywhere, in malloc, in printf, under a pthread mutex: the thread
+ * keeps every lock, thread-local and register, as if the kernel had preempted it.
+ *
+ * The handler does nothing when the thread is in a section, on g0 or pinned (locks > 0): leaving
+ * the section sees the bit. The bit, cleared when a new slice starts, tells a stale signal.
+ *
+ * Rules of the handler: no malloc, no stdio; never yield or leave() from it, since a switch on the
+ * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
+ */
+#include "sched/preempt.h"
+#include "sched/threadstate.h"
+#include "sched/syscall.h"
+#include "sched/globalq.h"
+#include "sched/bound.h"
+#include "sched/inlibc.h"
+#include "sched/schedule.h"
+#include "sched/threadmaker.h"
+#include "sched/nopreempt.h"
+#include "sched/retake.h"
+#include "sched/runq.h"
+#include "base/san.h"
+#include "sched/sched.h"
+#include "sched/sim.h"
+#include "mem/split/split.h"
+#include "mem/stack.h"
+#include "debug/capture.h"
+#include "sched/trace.h"
+#include "sched/wake.h"
+#include "base/warn.h"
+#include "sched/stopworld.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static struct sigaction previous; /* the program's own handler for the signal, if it had one */
+static sigset_t thread_mask;      /* the mask gort_main was called with */
+static bool installed;
+
+/* ---- asked by flag ---------------------------------------------------------------------------- */
+
+/* The runtime this M belongs to has ended: its goroutine runs no further. Its end buries it, with all that it has left undone; where it has
+ * passed by, since this thread was in the kernel, we do. Who comes second does. From the handler gp comes with its place in
+ * the global queue, which goes as a whole. */
+static void left(M *m, void *arg) {
+    G *gp = arg;
+    store_rlx(&gp->status, G_WAITING);
+    if (xchg_seq(&gp->stack->settled, 1) == 0) return; /* the other side: abandon (init.c) */
+    go_abandon(m, gp);
+}
+
+static NORETURN void leave_runtime(M *m) {
+    tsan_release(&sched); /* pairs with stop (init.c), which does not wait for the end of a thread whose P was taken */
+    if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL; /* perhaps the next runtime's by now */
+    m->dying = true;
+    m->locks = 1;
+    m->pins = 0;
+    leave_for_good(m, left, m->curg);
+}
+
+/* The P is gone, and the thread is back. Whoever ends the runtime (send_away, init.c) sets EXIT and does not wait for
+ * a thread that is TAKEN then: this exchange sees EXIT, or comes first, and the thread is waited for. */
+static void no_longer_taken(M *m) {
+    uint32_t before = and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
+    m->p = NULL;
+    if (unlikely(before & ATTN_EXIT)) leave_runtime(m);
+}
+
+/* The P was retaken. Returns the M it goes on with. */
+static M *come_back(M *m) {
+    no_longer_taken(m);
+    return acquire_p_or_queue(m, &sched.taken);
+}
+
+/* On g0: the goroutine is in the global queue, and perhaps a P is idle. */
+static void gave_way(M *m, void *arg) {
+    unlock(&sched.lock);
+    wake_after_submit(m);
+}
+
+static M *give_way(M *m) {
+    and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
+    if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return m;
+    bump(&m->p->n.preemptions, 1);
+    trace_preempt(m, m->curg);
+    lock(&sched.lock, RANK_SCHED);
+    G *gp = m->curg;
+    store_rlx(&gp->status, G_RUNNABLE);
+    gp->since = coarse_now();
+    m->p->slice_over = global_count() != 0; /* it shall not be its own successor */
+    global_spilled_first_locked();
+    glist_push(&sched.global, gp);
+    return switch_to_g0(m, gp, gave_way, NULL, NULL);
+}
+
+/* A request came along with the memory of a child (fork.c). There is nobody to give way to: one that has a copy forgets it, one that shares
+ * the memory is stopped. */
+static bool asks_a_child(M *m) {
+    if (in_forked_child()) return true;
+    if (load_rlx(&m->attn) != ATTN_SIM) vfork_stops(m);
+    return false;
+}
+
+NOINLINE M *enter_slow(M *m) {
+    if (unlikely(asks_a_child(m))) return m;
+    for (;;) {
+        uint32_t attn = load_rlx(&m->attn);
+        if (attn == 0 || m->plain || m->curg == NULL) return m;
+        if (unlikely((attn & ~(uint32_t)ATTN_CHILD) == ATTN_SIM))
+            return load_rlx(&m->curg->status) == G_SYSCALL ? m : sim_point(m);
+        if (attn & ATTN_EXIT) leave_runtime(m);
+        if (attn & ATTN_PENDING) { /* the monitor is at it: whoever wins this CAS has the P */
+            cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
+            continue;
+        }
+        bool announced = load_rlx(&m->curg->status) == G_SYSCALL;
+        if (attn & ATTN_TAKEN) {
+            if (announced) { /* a call inside a blocking call: without a P */
+                m->p = NULL;
+                return m;
+            }
+            m = come_back(m);
+            continue;
+        }
+        if (announced || !(attn & ATTN_PREEMPT)) return m;
+        m = give_way(m);
+    }
+}
+
+NOINLINE M *enter_asked(M *m) {
+    if (m->locks == 1) return enter_slow(m);
+    if (unlikely(load_rlx(&m->attn) & ATTN_CHILD)) vfork_stops(m);
+    return m;
+}
+
+NOINLINE void leave_slow(M *m) {
+    if (unlikely(m->plain) && m->locks == 0) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION); /* init.c */
+    if (m->locks != 0 || m->plain || m->curg == NULL) return;
+    if (load_rlx(&m->curg->status) == G_SYSCALL) return;
+    m->locks = 1;
+    fence_compiler();
+    m = enter_slow(m);
+    fence_compiler();
+    store_rel(&m->locks, 0); /* a request that comes now waits for the next call or signal */
+}
+
+/* ---- asked by signal -------------------------------------------------------------------------- */
+
+/* The runtime has ended. True: gp stands inside libc, and leaves where it returns. */
+static bool leaves_behind_libc(M *m, G *gp, void *context) {
+    int where = context ? inlibc_trap(gp, context) : OUTSIDE;
+    if (where == OUTSIDE) return false;
+    m->in_handler = false;
+    tsan_release(&sched); /* pairs with stop (init.c), as for threads that have gone */
+    store_seq(&m->finishing, (uint32_t)where); /* with send_away (init.c), which waits for it, or leaves it behind where it sleeps */
+    return true;
+}
+
+/* In the handler: waits until somebody brings a P. */
+static void wait_for_p(M *m, G *gp, void *context) {
+    note_sleep(&m->note);
+    if (load_rlx(&m->attn) & ATTN_EXIT) {
+        if (leaves_behind_libc(m, gp, context)) return;
+        leave_runtime(m); /* over to g0, never back */
+    }
+    P *p = m->nextp;
+    m->nextp = NULL;
+    m->nextg = NULL;
+    m->in_handler = false;
+    store_rlx(&m->soft_held, m->soft_held + 1);
+    m_acquire_p(m, p);
+    store_rlx(&p->schedtick, p->schedtick + 1);
+    p->slice_over = 0;
+    and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
+    bool soft = gp->flags & GF_SOFT_HELD;
+    if (soft) gp->flags ^= GF_SOFT_HELD | GF_SOFT;
+    store_rlx(&gp->home, gp->lock_depth || soft ? m : NULL);
+    store_rlx(&gp->status, G_RUNNING);
+    bump(&p->n.switches, 1);
+    trace_start(m, gp);
+    if (unlikely(load_rlx(&sched.stop_waiting)) && context && inlibc_trap(gp, context) != OUTSIDE)
+        or_seq(&m->attn, ATTN_PREEMPT); /* stopworld.c lends it the P until then */
+}
+
+/* sched.lock: gp, which this thread keeps, waits in the global queue. */
+static void queue_here_locked(M *m, G *gp) {
+    trace_preempt(m, gp);
+    if (gp->flags & GF_SOFT) gp->flags ^= GF_SOFT | GF_SOFT_HELD;
+    store_rlx(&gp->home, m);
+    gp->since = coarse_now();
+    m->in_handler = true;
+    store_rlx(&gp->status, G_RUNNABLE);
+    if (m->soft.head) glist_push_head(&sched.global, gp); /* others wait for this thread: preferred.c */
+    else glist_push(&sched.global, gp);
+}
+
+/* The P was retaken while the thread was in the kernel, and now it computes: stop until it has a
+ * P again. */
+static void come_back_here(M *m, G *gp, void *context) {
+    no_longer_taken(m);
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
+    bool spinning = false;
+    if (p == NULL) {
+        lock(&sched.lock, RANK_SCHED);
+        /* One that waits for the maker: it may itself wait for a lock that gp has. */
+        if (!load_rlx(&sched.stop_waiting)) p = maker_take_pending_locked(&spinning);
+        if (p == NULL) queue_here_locked(m, gp);
+        unlock(&sched.lock);
+    }
+    if (p) {
+        m_acquire_p(m, p);
+        if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m); /* the P was to search: the next one does */
+        sub_seq(&sched.taken, 1);
+        trace_resume(m, gp);
+        return;
+    }
+    sub_seq(&sched.taken, 1);
+    wake_after_submit(m);
+    wait_for_p(m, gp, context);
+}
+
+/* The P goes to whoever is next; this thread waits. False: nobody could take it now. */
+static bool give_p_away(M *m, G *gp) {
+    P *p = m->p;
+    lock(&sched.lock, RANK_SCHED);
+    if (load_rlx(&sched.stop_waiting)) {
+        queue_here_locked(m, gp);
+        world_p_stopped_locked(m_release_p(m));
+        unlock(&sched.lock);
+        return true;
+    }
+    M *next = sched.idle_ms;
+    G *homed = NULL;
+    if (next == NULL) maker_want_spare_locked(); /* the next tick finds it in the pool */
+    if (home_is_next_locked(p) || next == NULL) homed = home_take_waiting_locked(); /* else find.c decides whose turn it is */
+    if (homed == NULL && next == NULL) {
+        unlock(&sched.lock);
+        return false;
+    }
+    p->slice_over = global_count() != 0; /* it shall not be its own successor */
+    global_spilled_first_locked();
+    queue_here_locked(m, gp);
+    bump(&p->n.preemptions, 1);
+    m_release_p(m);
+    if (homed == NULL) {
+        next = idle_m_get_locked();
+        if (sched.idle_m_count < SPARES) maker_want_spare_locked();
+    }
+    unlock(&sched.lock);
+    if (homed) m_wake_with(load_rlx(&homed->home), p, homed);
+    else m_wake_with(next, p, NULL);
+    return true;
+}
+
+static void preempt_here(M *m, void *context) {
+    G *gp = m->curg;
+    if (asks_a_child(m)) return;
+    for (;;) {
+        uint32_t attn = load_rlx(&m->attn);
+        if (attn & ATTN_EXIT) {
+            if (load_rlx(&gp->status) == G_SYSCALL || leaves_behind_libc(m, gp, context)) return;
+            leave_runtime(m);
+        }
+        if (attn & ATTN_PENDING) {
+            cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
+            continue;
+        }
+        if (load_rlx(&gp->status) == G_SYSCALL) return;
+        bool world = load_rlx(&sched.stop_waiting) && (attn & (ATTN_TAKEN | ATTN_PREEMPT));
+        if (world && context && inlibc_trap(gp, context) != OUTSIDE) return; /* comes back here from the trap */
+        if (attn & ATTN_TAKEN) {
+            come_back_here(m, gp, context);
+            continue;
+        }
+        if (!(attn & ATTN_PREEMPT)) return;
+        and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
+        if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return;
+        if (give_p_away(m, gp)) {
+            wake_after_submit(m);
+            wait_for_p(m, gp, context);
+        }
+        return;
+    }
+}
+
+/* The same, with the context at hand for who finds this M in_handler (dump.c, stopworld.c, boehm.c). */
+static void preempt_in_handler(M *m, void *context) {
+    m->context = context;
+    preempt_here(m, context);
+    m->context = NULL;
+}
+
+void preempt_in_prologue(M *m) { preempt_here(m, NULL); }
+
+void preempt_after_libc(M *m) {
+    m->locks = 1;
+    fence_compiler();
+    if (load_rlx(&m->attn) != 0) preempt_here(m, NULL);
+    fence_compiler();
+    store_rel(&m->locks, 0);
+}
+
+static void chain(int signo, siginfo_t *info, void *context) {
+    if (previous.sa_flags & SA_SIGINFO) {
+        if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN && previous.sa_handler) {
+        previous.sa_handler(signo);
+    }
+}
+
+/* To the process's first thread, as it came. */
+static void pass_on(int signo, siginfo_t *info) {
+    os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_getpid(), signo, (long)info, 0, 0);
+}
+
+/* In a handler: what the signal has done to a system call. One of the hook's that was made as it is ends, and goes on as a
+ * goroutine's (hook/optimistic.c); made again by the kernel it would find whatever has its number by now. Any other is made again. */
+void preempt_mend_call(M *m, void *context) {
+    uintptr_t hot = m ? load_rlx(&m->hot_sp) : 0;
+    if (unlikely(hot != 0 && hot == arch_context_sp(context))) arch_end_call(context);
+    else if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context); /* else the call may end */
+}
+
+/* Any thread, anywhere, on the alternate stack where the thread is ours. */
+static void on_signal(int signo, siginfo_t *info, void *context) {
+    int err = *__errno_location();
+    bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
+    M *m = getm();
+    if (!ours) {
+        if (m && m->plain && m->pseudo == NULL) pass_on(signo, info); /* the monitor's thread: not for a program's handler */
+        else chain(signo, info, context);
+        *__errno_location() = err;
+        return;
+    }
+    preempt_mend_call(m, context);
+    capture_here(m, context);
+    if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !nopreempt_covers(arch_context_pc(context))) {
+        m->locks = 1;
+        fence_compiler();
+        stack_check_sp(m->curg, arch_context_sp(context));
+        if (load_rlx(&m->attn) != 0) preempt_in_handler(m, context);
+        fence_compiler();
+        store_rel(&m->locks, 0);
+    }
+    *__errno_location() = err;
+}
+
+void preempt_m(M *m) {
+    uint32_t before = or_seq(&m->attn, ATTN_PREEMPT);
+    if (!(before & ATTN_PREEMPT)) add_rlx(&sched.other.preempt_requests, 1);
+    if (!(before & ATTN_PREEMPT)) m->asked_cpu = -1;
+    split_poison(m);
+    if (settings.asyncpreemptoff || load_rlx(&m->locks) != 0) return;
+    if (split.mode != SPLIT_OFF && !(before & ATTN_PREEMPT)) return; /* the next prologue may do: a signal next time */
+    if (!thread_asked(m)) return; /* a sleeper's call would return EINTR */
+    if (os_thread_blocks(m->tid, settings.preempt_signal)) return; /* due behind a handler of the program's, it would meet the EINTR of that (arch_repair_eintr) */
+    int r = os_tgkill(m->tid, settings.preempt_signal);
+    if (unlikely(r < 0 && r != -ESRCH && r != -EAGAIN))
+        warn_once(WARN_SIGNAL, "the kernel refuses tgkill(2), error %d: a goroutine that computes without calling gort is not preempted", -r);
+}
+
+/*
+ * The kernel refuses futex(2), from now on perhaps: a filter that the program has put over all its threads. Who begins to wait
+ * is refused too and naps, but a thread that slept by then would sleep for ever. A signal ends its system call, and
+ * the restarted one is refused. Once is enough. Any thread, with any lock, in a handler too.
+ */
+static void interrupt_sleepers(void) {
+    static uint32_t told;
+    if (xchg_seq(&told, 1)) return;
+    warn_once(WARN_FUTEX, "the kernel refuses futex(2): threads that wait look twice in a millisecond whether they may go on, and "
+                          "signals may not become messages any more");
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (load_rlx(&m->tid) > 0) os_tgkill(m->tid, settings.preempt_signal); /* one that is gone: its number is nobody's, or ours */
+}
+
+void preempt_unblock(void) {
+    uint64_t mask = 1ULL << (settings.preempt_signal - 1);
+    os_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
+}
+
+/* ---- installing ------------------------------------------------------------------------------- */
+
+void preempt_unmask(void) {
+    sigset_t mask = thread_mask;
+    sigdelset(&mask, settings.preempt_signal);
+    sigdelset(&mask, SIGSEGV);
+    long r = os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+    if (r < 0 && os_thread_blocks(os_gettid(), settings.preempt_signal)) /* refused from the moment on in which this thread was made */
+        warn_once(WARN_SIGNAL, "a thread cannot unblock signal %d: rt_sigprocmask(2) gives error %ld. A goroutine that computes there without "
+                               "calling gort is not preempted", settings.preempt_signal, -r);
+}
+
+void preempt_mask(void) {
+    sigset_t all;
+    sigfillset(&all);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, 8, 0, 0);
+}
+
+int preempt_install(void) {
+    if (installed) return 0; /* a thread that was left behind may still take the signal */
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART};
+    sa.sa_sigaction = on_signal;
+    sigemptyset(&sa.sa_mask);
+    if (sigaction(settings.preempt_signal, &sa, &previous) < 0) return -errno;
+    sigprocmask(SIG_SETMASK, NULL, &thread_mask);
+    installed = true;
+    os_wake_refused = interrupt_sleepers;
+    return 0;
+}
+
+void preempt_uninstall(bool awaited) {
+    if (!installed || awaited) return;
+    os_wake_refused = NULL;
+    sigaction(settings.preempt_signal, &previous, NULL);
+    installed = false;
+}

@@ -1,0 +1,193 @@
+/*
+ * The scheduler as the rooms above it see it. Primitives (channels, locks, I/O, contexts) know
+ * this page and timer.h, nothing else: no P, no run queue.
+ *
+ * Every public call is a section:
+ *
+ *     M *m = enter();              nothing preempts this thread from here on
+ *     lock(&c->lock, RANK_PRIM);
+ *     ...
+ *     m = park(m, &c->lock, WAIT_CHAN_RECV);   unlocks once the stack is left; comes back
+ *     ...                                      perhaps on another thread: use the m it returns
+ *     leave(m);
+ *
+ * Plain threads take the same path: self(m) is then the thread's pseudo-G, park() sleeps on a
+ * futex, ready() wakes it. The primitives need not know.
+ */
+#ifndef SCHED_H
+#define SCHED_H
+
+#include "runtime.h"
+#include "sched/switch.h"
+#include "sched/timer.h"
+
+NOINLINE M *enter_slow(M *m);  /* preempt.c: attn was set */
+NOINLINE M *enter_asked(M *m); /* the same, unless the section is inside of another */
+NOINLINE void leave_slow(M *m);
+NOINLINE M *m_adopt(void);     /* m.c: this plain thread's M, made on its first call */
+
+/* In a section a P belongs to one M: what the protocols of retake.c and preempt.c are for. */
+INLINE bool owns_its_p(M *m) { return m->p == NULL || load_acq(&m->p->m) == m; }
+
+/* Begins a section. In a child of fork, and after no runtime, it works all the same. */
+INLINE M *enter(void) {
+    M *m = getm();
+    if (unlikely(m == NULL)) m = m_adopt();
+    m->locks++;
+    fence_compiler(); /* pairs with the monitor's membarrier (preempt.c) */
+    if (unlikely(load_rlx(&m->attn) != 0)) m = enter_asked(m);
+    check(owns_its_p(m));
+    return m;
+}
+
+INLINE void leave(M *m) {
+    check(m == getm() && m->locks > 0 && owns_its_p(m));
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1); /* orders the section before a take (preempt.c, R3) */
+    fence_compiler();
+    if (unlikely(load_rlx(&m->attn) != 0)) leave_slow(m);
+}
+
+/* The section of a plain thread that has slept, or of a call that has ended, counts again. Pairs with the barrier in
+ * await_sections() (init.c): it sees the rest gone, or this section sees that the runtime has ended. */
+INLINE void section_resumes(M *m) {
+    store_rlx(&m->rest, 0);
+    fence_compiler();
+}
+
+/* The current G, or the pseudo-G of this plain thread. In a section. */
+INLINE G *self(M *m) { return m->curg; }
+INLINE bool is_goroutine(M *m) { return !m->plain; }
+
+/* A goroutine's, in a section: it has announced a blocking call, or handed its P off for one. */
+INLINE bool in_blocking_call(M *m) { return m->p == NULL || load_rlx(&m->curg->status) == G_SYSCALL; }
+/* Why a goroutine may not end, or stop the world, now; NULL: it may. In a section, which counts. */
+const char *unfinished(M *m); /* sched.c */
+
+/*
+ * Parks the current G: status waiting, leave the stack, and only then unlock l (may be NULL).
+ * In a section of depth 1, never pinned. Somebody must ready() it exactly once. Returns the M it
+ * was resumed on, in a section.
+ */
+void *park_begin(M *m, Lock *l, int reason); /* NULL: a plain thread, it has waited */
+INLINE M *park(M *m, Lock *l, int reason) {
+    G *gp = m->curg;
+    void *next = park_begin(m, l, reason);
+    return likely(next != NULL) ? switch_from(m, gp, next) : m;
+}
+
+/* The general form: commit(m, arg) runs after the stack was left, on whatever runs next on this
+ * M, and must not park or touch m->p's queues other than by ready(). */
+void *park_commit_begin(M *m, commit_fn *commit, void *arg, int reason);
+INLINE M *park_commit(M *m, commit_fn *commit, void *arg, int reason) {
+    G *gp = m->curg;
+    void *next = park_commit_begin(m, commit, arg, reason);
+    return likely(next != NULL) ? switch_from(m, gp, next) : m;
+}
+
+/*
+ * Waits that several parties may end (a waker, a deadline, the other cases of a select) are
+ * decided by one claim. wait_begin() opens a new wait of the current G and gives its ticket;
+ * whoever wants to end it calls wait_claim(gp, ticket), and only the one that gets true may
+ * ready(gp). G records are type-stable, so a late claimer with an old ticket does no harm.
+ */
+INLINE uint32_t wait_begin(G *gp) {
+    uint32_t t = (load_rlx(&gp->ticket) + 2) & ~(uint32_t)1;
+    store_rel(&gp->ticket, t);
+    return t;
+}
+INLINE bool wait_claim(G *gp, uint32_t ticket) {
+    uint32_t expect = ticket;
+    return cas_acq_rel(&gp->ticket, &expect, ticket | 1);
+}
+
+/*
+ * As park(), with a deadline. The wait was opened with wait_begin() and every waker claims it.
+ * *timed_out is set when the deadline claimed it: the caller then takes itself off whatever queue
+ * it is on. A deadline of GORT_FOREVER arms nothing. The caller has tested the deadline before.
+ */
+NOINLINE M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
+                       uint32_t ticket, bool *timed_out);
+INLINE M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out) {
+    *timed_out = false;
+    if (deadline == GORT_FOREVER) return park(m, l, reason);
+    return park_timed(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
+}
+INLINE M *park_commit_until(M *m, commit_fn *commit, void *arg, int reason, int64_t deadline,
+                            uint32_t ticket, bool *timed_out) {
+    *timed_out = false;
+    if (deadline == GORT_FOREVER) return park_commit(m, commit, arg, reason);
+    return park_timed(m, NULL, commit, arg, reason, deadline, ticket, timed_out);
+}
+
+/* Makes a waiting G runnable: into the LIFO slot of m's P, or to the global queue where m has
+ * none, or wakes its thread if it is a pseudo-G. In a section; holding no lock above RANK_TIMERS.
+ * Never blocks. */
+void ready(M *m, G *gp);
+/* As ready, but to the tail of the queue (Go's readyWithTime without handoff). */
+void ready_tail(M *m, G *gp);
+/* Makes a whole list ready at once (poller, broadcast). */
+void ready_list(M *m, GList *list);
+/* To the tail of the global queue; runs others. Section depth 1. */
+void *yield_begin(M *m); /* NULL: nobody else wants to run */
+INLINE M *yield(M *m) {
+    G *gp = m->curg;
+    void *next = yield_begin(m);
+    return likely(next != NULL) ? switch_from(m, gp, next) : m;
+}
+/* ready, and the current goroutine yields its slice to gp at once (direct hand-over, Go's
+ * semrelease with handoff). Section depth 1; returns the M. */
+INLINE M *ready_and_yield(M *m, G *gp) {
+    bool thread = (gp->flags & GF_THREAD) != 0;
+    ready(m, gp);
+    if (thread || m->plain || m->locks != 1 || m->p == NULL || m->pins) return m;
+    return yield(m);
+}
+
+/* Starts a goroutine: what gort_go does, for the rooms above (timers, wait groups). 0 or -errno.
+ * In a section. */
+int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+             uintptr_t pc);
+
+/* A child made while a runtime ran has none: public calls say so first and touch nothing (fork.c). */
+#ifdef __aarch64__
+#define PAGE_LARGEST 65536
+#else
+#define PAGE_LARGEST 4096
+#endif
+extern struct Process {
+    bool same; /* true; false: in a child, perhaps. Alone in its page; read plainly, it changes while one thread runs */
+} ALIGNED(PAGE_LARGEST) process;
+NOINLINE bool forked_slow(void);
+INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }
+#define CHILD_RETURNS(...)                                                                         \
+    do {                                                                                           \
+        if (in_forked_child()) return __VA_ARGS__;                                                 \
+    } while (0)
+void fork_watch(void);  /* when a runtime begins */
+NOINLINE bool in_any_child(void); /* of whatever kind, on whatever thread. A system call */
+void vfork_begin(void); /* around a vfork, by the hook; the child has the thread-locals of its maker */
+void vfork_end(void);
+extern __thread uint32_t tls_vforks;
+NORETURN void child_ends(const char *why); /* a line, and out */
+NORETURN void child_exits(void);
+NORETURN void ends_in_child(void); /* go.c: the current goroutine ends there */
+NOINLINE void vfork_stops(M *m); /* m is asked for something, or NULL, not known yet, where tls_vforks
+                                  * is not 0: returns unless this is a child that shares the memory */
+
+/* True while a runtime runs and this process is not a child of it. */
+bool runtime_running(void);
+bool runtime_busy(void); /* from the beginning of a gort_main to its end */
+
+/* Blocking the thread on purpose (syscall.c): between them the M has no P and the section is
+ * left. Returns the M. For files, resolvers. */
+M *block_begin(M *m);
+M *block_end(M *m);
+/* Likewise, for what is expected to be short: the P stays until the monitor takes it. A goroutine that is not pinned,
+ * section depth 1, or a plain thread. */
+M *syscall_begin(M *m);
+M *syscall_end(M *m);
+
+INLINE int64_t coarse_now(void) { return load_rlx(&sched.coarse); }
+
+#endif

@@ -1,0 +1,215 @@
+/*
+ * Simulation. With GORT_SIM=seed one thread runs goroutines, and everything that is left to chance
+ * or to the clock elsewhere is drawn from the seed: which runnable goroutine is next, at which
+ * synchronisation points others come first, the order of a select. So a failure found with one
+ * seed happens again with it, under a debugger too. tools/gort-explore tries many.
+ *
+ * How it gets in without a word on the fast paths:
+ *
+ *   one P                 procs is 1, gort_maxprocs() does not change it; the monitor neither
+ *                         preempts nor retakes from code that has announced nothing
+ *   points                the P's M has ATTN_SIM set for good. So every section that begins or ends
+ *                         takes the slow way that exists for preemption (preempt.c), which ends here; and
+ *                         every direct switch, which is for M's without attention, goes by g0
+ *   the next goroutine    find.c asks sim_pick() instead of the queues in their order
+ *   time                  os_now() is a number that moves on by a microsecond when a goroutine looks,
+ *                         and jumps to the next timer when all wait
+ *
+ * How often a point lets others run depends on the seed too (one of 2, 8 or 32): some bugs need many
+ * switches, others one at the right moment and long stretches around it.
+ *
+ * GORT_SIM=seed:n lets only the first n points do so and then takes the goroutines in turn: fewer switches
+ * to read about. GORT_SIM_LOG=file lists every switch: when, who, and where it goes on.
+ *
+ * What comes from outside is not simulated: descriptors, signals, blocking calls and plain threads
+ * are waited for in real time (a moment, before the clock jumps), and their order is not repeated.
+ *
+ * Only the holder of the P comes here, one at a time; the clock is everybody's.
+ */
+#include "sched/sim.h"
+#include "debug/dump.h"
+#include "api/env.h"
+#include "sched/globalq.h"
+#include "sched/schedule.h"
+#include "base/print.h"
+#include "sched/runq.h"
+#include "sched/sched.h"
+#include "unwind/symbols.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BEGIN (1000 * GORT_SEC)      /* the same for every run */
+#define LONGEST (24 * 3600 * GORT_SEC)
+#define MOST_STEPS 20000000u
+#define PATIENCE 40                  /* looks of 50 us for what comes from outside */
+
+bool sim_on;
+
+static struct {
+    uint64_t rng;
+    int64_t clock;      /* atomic */
+    uint32_t odds;      /* one of so many points lets others run */
+    uint64_t yields;    /* points that did */
+    uint32_t steps, looks;
+    uint64_t last;      /* the goroutine that ran */
+    int log;            /* -1: none */
+} sim;
+
+static uint64_t draw(uint64_t n) { return (random_next(&sim.rng) >> 11) % n; }
+
+void sim_begin(void) {
+    sim_on = settings.sim != 0;
+    if (!sim_on) return;
+    memset(&sim, 0, sizeof sim);
+    sim.rng = (settings.sim + 1) * 0x9E3779B97F4A7C15ULL | 1;
+    for (int i = 0; i < 8; i++) random_next(&sim.rng); /* seeds that are neighbours part */
+    sim.clock = BEGIN;
+    sim.odds = 2u << 2 * draw(3);
+    sim.log = -1;
+    const char *path = env_get("GORT_SIM_LOG");
+    if (path && *path) sim.log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    settings.procs = 1;
+    settings.procs_from_env = true;
+    settings.asyncpreemptoff = true;
+    settings.retake = 1;
+    settings.migrate = false;
+}
+
+void sim_end(void) {
+    if (sim_on && sim.log >= 0) close(sim.log);
+    sim_on = false;
+}
+
+/* ---- the clock ------------------------------------------------------------------------------ */
+
+/* Never back: a plain thread that has waited for a deadline may have moved it too. */
+static void clock_to(int64_t when) {
+    int64_t now = load_rlx(&sim.clock);
+    while (now < when && !cas_seq(&sim.clock, &now, when)) {}
+}
+
+void sim_waited(int64_t deadline) { clock_to(deadline); }
+
+int64_t sim_now(void) {
+    M *m = getm();
+    if (m == NULL || m->plain || m->p == NULL) return load_rlx(&sim.clock); /* must not disturb */
+    return add_rlx(&sim.clock, GORT_US);
+}
+
+int64_t sim_to_real(int64_t deadline, int64_t real_now) {
+    if (deadline == GORT_FOREVER || deadline <= 0) return deadline;
+    return time_after(real_now, time_left(deadline, load_rlx(&sim.clock)));
+}
+
+/* ---- the list of switches ------------------------------------------------------------------- */
+
+/* Where in the program gp goes on: its first frame outside the library, and the call it made. */
+static void print_place(Out *o, G *gp) {
+    uintptr_t pcs[24];
+    const char *call = NULL;
+    int n = backtrace_g(gp, NULL, pcs, count_of(pcs));
+    for (int i = 0; i < n; i++) {
+        Named at = symbol_of(pcs[i] - 1);
+        if (at.name == NULL) continue;
+        if (strncmp(at.name, "gort_", 5) == 0) {
+            call = at.name;
+        } else if (call) {
+            out_fmt(o, "%s in %s+0x%lx", call, at.name, (unsigned long)at.offset + 1);
+            return;
+        }
+    }
+    Named entry = symbol_of(g_entry(gp));
+    out_fmt(o, "%s", entry.name ? entry.name : "?");
+}
+
+static void list_switch(G *gp) {
+    char buf[512];
+    Out o = OUT(-1, buf);
+    int64_t us = (load_rlx(&sim.clock) - BEGIN) / GORT_US;
+    out_fmt(&o, "%6u %8lu.%06lu s  goroutine %4lu  ", sim.steps, (unsigned long)us / 1000000,
+            (unsigned long)us % 1000000, (unsigned long)gp->id);
+    if (gp->sp == NULL) {
+        Named entry = symbol_of(g_entry(gp));
+        out_fmt(&o, "starts: %s", entry.name ? entry.name : "?");
+    } else {
+        out_str(&o, "goes on: ");
+        print_place(&o, gp);
+        if (gp->reason != WAIT_NONE) out_fmt(&o, " [%s]", reason_text(gp->reason));
+    }
+    out_str(&o, "\n");
+    write_all(sim.log, buf, o.used);
+}
+
+/* ---- decisions ------------------------------------------------------------------------------ */
+
+void sim_adopt(M *m) {
+    or_seq(&m->attn, ATTN_SIM);
+    m->rng = random_next(&sim.rng) | 1; /* the order of selects */
+}
+
+static bool alone(M *m) { return global_count() == 0 && runq_empty(m->p); }
+
+M *sim_point(M *m) {
+    if (m->p == NULL || sim.yields >= settings.sim_yields || draw(sim.odds) != 0 || alone(m)) return m;
+    sim.yields++;
+    G *gp = m->curg;
+    lock(&sched.lock, RANK_SCHED);
+    store_rlx(&gp->status, G_RUNNABLE);
+    gp->reason = WAIT_NONE;
+    glist_push(&sched.global, gp);
+    return switch_to_g0(m, gp, NULL, NULL, &sched.lock);
+}
+
+NOINLINE void sim_call(void) {
+    M *m = getm();
+    if (m != NULL && m->locks == 0) leave(enter());
+}
+
+/* Takes the k-th off. */
+static G *take_nth(GList *l, uint64_t k) {
+    GList before = {0};
+    while (k-- > 0) glist_push(&before, glist_pop(l));
+    G *gp = glist_pop(l);
+    glist_prepend(l, &before);
+    return gp;
+}
+
+G *sim_pick(M *m) {
+    GList local = {0};
+    if (++sim.steps > MOST_STEPS) fatal("simulation: no end after %u switches", MOST_STEPS);
+    lock(&sched.lock, RANK_SCHED);
+    runq_drain(m->p, &local);
+    glist_append(&sched.global, &local);
+    global_flatten_locked();
+    uint32_t n = sched.global.count;
+    bool in_turn = sim.yields >= settings.sim_yields;
+    G *gp = n == 0 ? NULL : take_nth(&sched.global, in_turn ? 0 : draw(n));
+    unlock(&sched.lock);
+    store_rlx(&sched.coarse, load_rlx(&sim.clock));
+    if (gp == NULL) return NULL;
+    sim.looks = 0;
+    if (sim.log >= 0 && gp->id != sim.last) list_switch(gp);
+    sim.last = gp->id;
+    return gp;
+}
+
+static bool something_outside(void) {
+    return load_rlx(&sched.poll_waiters) != 0 || load_acq(&sched.in_syscall) != 0 ||
+           load_rlx(&sched.taken) != 0 || load_rlx(&sched.plain_threads) != 0 ||
+           load_rlx(&sched.signal_channels) != 0;
+}
+
+bool sim_idle(M *m) {
+    int64_t next = timers_first();
+    if (next == GORT_FOREVER || !load_rlx(&sched.running)) return false; /* to the poller or the pool */
+    if (something_outside() && sim.looks++ < PATIENCE) {
+        os_nap(50 * GORT_US);
+        return true;
+    }
+    sim.looks = 0;
+    if (next - BEGIN > LONGEST) fatal("simulation: a day of virtual time has passed");
+    clock_to(next);
+    return true;
+}

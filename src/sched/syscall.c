@@ -1,0 +1,202 @@
+/*
+ * Blocking calls.
+ *
+ * gort_enter_syscall only says so (status, a tick); the P stays with the thread. If the call takes
+ * long and somebody could use the P, the monitor takes it by the protocol of retake.c, and
+ * gort_exit_syscall finds out in its section's first load, like any call into gort. So enter and
+ * exit are a handful of plain stores.
+ *
+ * gort_blocking hands the P off at once. The section stays open while fn runs: the monitor leaves
+ * a thread in a section alone, and calls into gort that fn makes are nested sections of an M
+ * without a P, which may do everything that does not block. An exception that leaves fn ends the call (exception.c).
+ */
+#include "sched/syscall.h"
+#include "sched/goexit.h"
+#include "sched/globalq.h"
+#include "sched/schedule.h"
+#include "sched/retake.h"
+#include "base/san.h"
+#include "sched/sched.h"
+#include "mem/stack.h"
+#include "sched/trace.h"
+#include "sched/wake.h"
+
+typedef struct Return {
+    G *gp;
+    uint32_t *counter;
+} Return;
+
+static void queue_returned(M *m, void *arg) {
+    Return r = *(Return *)arg; /* on the stack of gp, which may run elsewhere right after this */
+    store_rlx(&r.gp->status, G_RUNNABLE);
+    global_put(r.gp);
+    sub_seq(r.counter, 1);
+    wake_after_submit(m);
+}
+
+M *acquire_p_or_queue(M *m, uint32_t *counter) {
+    G *gp = m->curg;
+    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(m->oldp);
+    if (p) {
+        m_acquire_p(m, p);
+        store_rlx(&gp->status, G_RUNNING);
+        sub_seq(counter, 1);
+        trace_resume(m, gp);
+        return m;
+    }
+    Return r = {gp, counter};
+    gp->since = coarse_now();
+    return switch_to_g0(m, gp, queue_returned, &r, NULL);
+}
+
+/* For dumps: the caller of the function whose frame this is goes on up there. */
+INLINE void mark_call(M *m, void *frame) {
+    uintptr_t *record = arch_frame_record(frame);
+    store_rlx(&m->call[0], record[1]);
+    store_rlx(&m->call[1], (uintptr_t)(record + 2));
+    store_rlx(&m->call[2], record[0]);
+}
+
+M *block_begin(M *m) {
+    mark_call(m, __builtin_frame_address(0));
+    if (m->plain) {
+        m->locks--;
+        return m;
+    }
+    G *gp = m->curg;
+    if (m->world) fatal("a blocking call while the world is stopped");
+    if (m->pins) fatal("a blocking call while pinned");
+    if (in_blocking_call(m)) fatal("a blocking call inside a blocking call");
+    stack_check_sp(gp, (uintptr_t)__builtin_frame_address(0));
+    gp->since = coarse_now();
+    tsan_release(&sched); /* the runtime may end meanwhile: stop (init.c) */
+    bump(&m->p->n.syscalls_blocking, 1);
+    bump(&m->p->n.handoffs, 1);
+    trace_syscall(m, gp);
+    add_seq(&sched.in_syscall, 1);
+    store_rlx(&gp->status, G_SYSCALL);
+    P *p = m_release_p(m);
+    m->oldp = p;
+    trace_handoff(m, p);
+    handoff_p(m, p);
+    store_rlx(&m->rest, m->locks);
+    return m;
+}
+
+M *block_end(M *m) {
+    if (m->plain) {
+        m->locks++;
+        return m;
+    }
+    section_resumes(m);
+    if (in_forked_child()) { /* made inside the call: no P, and nobody to wait for */
+        store_rlx(&m->curg->status, G_RUNNING);
+        return m;
+    }
+    /* With send_away (init.c), which sets EXIT and does not wait for a thread that is in a call then: it sees that we
+     * are out of it, and waits, or we see EXIT. Otherwise gp would be queued when the runtime is gone. */
+    store_seq(&m->curg->status, G_RUNNING);
+    if (load_seq(&m->attn) & ATTN_EXIT) return enter_slow(m);
+    trace_sysexit(m, m->curg);
+    return acquire_p_or_queue(m, &sched.in_syscall);
+}
+
+/* What fn itself pushes comes above h, and is no business of the end's (goexit.h). */
+static void call_begins(M *m, ExitHook *h) {
+    exit_hook_push(m->curg, h);
+    if (m->curg->stack) m->curg->stack->blocking = h;
+}
+static void call_is_over(M *m, ExitHook *h) {
+    if (m->curg->stack) m->curg->stack->blocking = NULL;
+    exit_hook_pop(m->curg, h);
+}
+
+/* An exception leaves fn: the call is over, as if it had returned. */
+static void blocking_unwound(ExitHook *h) {
+    M *m = getm();
+    int err = *m->errno_at;
+    m = block_end(m);
+    call_is_over(m, h);
+    *m->errno_at = err;
+    leave(m);
+}
+
+EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
+    CHILD_RETURNS(-ENOTCONN);
+    ExitHook hook = {.fn = blocking_unwound};
+    M *m = enter();
+    call_begins(m, &hook);
+    m = block_begin(m);
+    long r = call_guarded(fn, arg); /* m stays the same: nothing inside may block */
+    int err = *m->errno_at;
+    m = block_end(m);
+    call_is_over(m, &hook);
+    *m->errno_at = err; /* of the thread it is on now: compilers believe that errno's address never changes */
+    leave(m);
+    return r;
+}
+
+/* In the section of a goroutine that is not pinned; it is left. */
+INLINE M *announce(M *m, void *frame) {
+    G *gp = m->curg;
+    if (unlikely(!retake_works)) { /* the monitor could not take the P: give it at once */
+        m = block_begin(m);
+        mark_call(m, frame);
+        return m;
+    }
+    mark_call(m, frame);
+    tsan_release(&sched);
+    trace_syscall(m, gp);
+    m->oldp = m->p;
+    store_rlx(&m->syscalltick, m->syscalltick + 1);
+    store_rlx(&gp->status, G_SYSCALL);
+    fence_compiler();
+    store_rel(&m->locks, m->locks - 1); /* not leave(): nothing is to happen in here */
+    return m;
+}
+
+/* In the section again. */
+INLINE M *announce_end(M *m) {
+    G *gp = m->curg;
+    if (unlikely(!retake_works)) return block_end(m);
+    m->locks = 1; /* the section was left */
+    fence_compiler();
+    trace_sysexit(m, gp);
+    store_rlx(&gp->status, G_RUNNING); /* before the look at attn: what is taken now is TAKEN */
+    if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
+    trace_resume(m, gp);
+    return m;
+}
+
+M *syscall_begin(M *m) { return m->plain ? block_begin(m) : announce(m, __builtin_frame_address(0)); }
+M *syscall_end(M *m) { return m->plain ? block_end(m) : announce_end(m); }
+
+EXPORT void gort_enter_syscall(void) {
+    CHILD_RETURNS();
+    M *m = enter();
+    if (unlikely(m->plain || m->pins)) {
+        if (m->world) fatal("gort_enter_syscall while the world is stopped");
+        if (m->pins) fatal("gort_enter_syscall while pinned");
+        leave(m);
+        return;
+    }
+    if (unlikely(load_rlx(&m->curg->status) == G_SYSCALL)) fatal("gort_enter_syscall inside a blocking call");
+    announce(m, __builtin_frame_address(0));
+}
+
+static NOINLINE void refuse_to_exit_syscall(M *m) {
+    if (m->pins) fatal("gort_exit_syscall while pinned");
+    fatal("gort_exit_syscall inside the function of gort_blocking");
+}
+
+EXPORT void gort_exit_syscall(void) {
+    CHILD_RETURNS();
+    M *m = getm();
+    if (m == NULL || m->plain) return;
+    int err = *m->errno_at;
+    if (unlikely(load_rlx(&m->curg->status) != G_SYSCALL)) fatal("gort_exit_syscall without gort_enter_syscall");
+    if (unlikely(m->locks != (retake_works ? 0 : 1))) refuse_to_exit_syscall(m);
+    m = announce_end(m);
+    *m->errno_at = err;
+    leave(m);
+}

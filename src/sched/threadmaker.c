@@ -1,0 +1,241 @@
+/*
+ * The maker.
+ *
+ * pthread_create mallocs, so it may wait for a lock whose holder was preempted and needs a P. A
+ * thread that holds a P, the monitor and the handler must therefore never call it: they put the P
+ * on the list here and wake the maker, which holds nothing. Whoever becomes idle meanwhile takes
+ * the P from the list (wake.c), so the list never waits for the maker alone.
+ *
+ * With a collector (boehm.c) a new thread first makes itself known to it, which may wait for a
+ * goroutine that needs a P. So the P stays on the list meanwhile, the maker waits for the thread, and
+ * only then gives it what is still on the list.
+ *
+ * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
+ * until a thread is free. Where not even the first of the runtime is granted, nothing has run: gort_main takes everything back
+ * and returns the error (main_refused). Where there were some the maker sees to the timers of the P meanwhile: threads that are
+ * locked to sleepers are free again one day. Where no goroutine has run for ten seconds, and no thread can come back from
+ * anywhere, it says so: a program that waits for ever without a word helps nobody.
+ */
+#include "sched/threadmaker.h"
+#include "gc/boehm.h"
+#include "sched/deadlock.h"
+#include "sched/schedule.h"
+#include "sched/m.h"
+#include "sched/preempt.h"
+#include "base/san.h"
+#include "base/sysfault.h"
+#include "sched/wake.h"
+#include "base/warn.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static struct {
+    pthread_t thread;
+    Note note, greeted;
+    bool stop;
+    bool made;           /* the maker's: there has been a thread */
+    /* sched.lock: */
+    P *pending;          /* Ps that wait for a thread, through link; NULL is read without the lock */
+    uint32_t spinning;   /* how many of them count as searchers */
+    uint32_t spares;     /* threads wanted for the pool */
+} maker;
+
+static void append_locked(P *p, bool spinning) {
+    P **at = &maker.pending;
+    while (*at) at = &(*at)->link;
+    p->link = NULL;
+    store_rlx(at, p);
+    maker.spinning += spinning;
+}
+
+void maker_pend_locked(P *p, bool spinning) {
+    p->pended_at = load_rlx(&sched.coarse);
+    append_locked(p, spinning);
+    note_wake(&maker.note);
+}
+
+P *maker_take_pending_locked(bool *spinning) {
+    P *p = maker.pending;
+    if (p == NULL) return NULL;
+    store_rlx(&maker.pending, p->link);
+    *spinning = maker.spinning > 0;
+    maker.spinning -= *spinning;
+    return p;
+}
+
+P *maker_pending_locked(void) { return maker.pending; }
+bool maker_has_pending(void) { return load_rlx(&maker.pending) != NULL; }
+
+void maker_want_spare_locked(void) {
+    if (maker.spares > 0) return;
+    maker.spares = 1;
+    note_wake(&maker.note);
+}
+
+/* Takes what is wanted: a P, or NULL with *spare set. False: nothing is, or the bound is reached. */
+static bool next_order(P **p, bool *spinning) {
+    lock(&sched.lock, RANK_SCHED);
+    bool room = sched.m_count < (uint32_t)settings.maxthreads;
+    *p = room && !collect_on ? maker_take_pending_locked(spinning) : NULL;
+    bool any = *p != NULL || (collect_on && room && maker.pending);
+    if (!any && maker.spares > 0) {
+        maker.spares = 0;
+        any = room && sched.idle_m_count < SPARES && sched.m_count + 1 < (uint32_t)settings.maxthreads;
+    }
+    if (any) sched.m_count++;
+    unlock(&sched.lock);
+    return any;
+}
+
+/* p was off the list for a moment, and no thread came of it. To one that went to the pool in this moment, or back to the list,
+ * for whoever is free next. */
+static void put_back(P *p, bool spinning) {
+    lock(&sched.lock, RANK_SCHED);
+    M *idle = idle_m_get_locked();
+    if (idle == NULL) append_locked(p, spinning);
+    unlock(&sched.lock);
+    if (idle == NULL) return;
+    idle->spinning = spinning;
+    m_wake_with(idle, p, NULL);
+}
+
+/* The thread could not be made. */
+static void take_back(P *p, bool spinning) {
+    lock(&sched.lock, RANK_SCHED);
+    sched.m_count--;
+    unlock(&sched.lock);
+    if (p) put_back(p, spinning);
+}
+
+void maker_greet(M *m) {
+    note_wake(&maker.greeted);
+    note_sleep(&m->note);
+}
+
+static void welcome(M *m) {
+    bool spinning = false;
+    note_sleep(&maker.greeted);
+    lock(&sched.lock, RANK_SCHED);
+    m->nextp = maker_take_pending_locked(&spinning);
+    m->spinning = m->nextp && spinning;
+    unlock(&sched.lock);
+    note_wake(&m->note);
+}
+
+#define PATIENCE (10 * GORT_SEC)
+
+/* No thread runs goroutines, and none will that comes back from a call. Those that there are belong to goroutines that wait. */
+static bool nobody_runs(void) {
+    bool held = false;
+    lock(&sched.lock, RANK_SCHED);
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) held |= load_rlx(&sched.ps[i]->m) != NULL;
+    bool none = maker.pending && !held && load_acq(&sched.in_syscall) == 0 && load_acq(&sched.taken) == 0 &&
+                !load_rlx(&sched.stop_waiting);
+    unlock(&sched.lock);
+    return none;
+}
+
+/* A P has no thread, and gets none: error, or 0 at the bound. *since: from when on nobody has run; 0: that is not so. */
+static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
+    int64_t now = os_now();
+    uint64_t before = *switches;
+    *switches = p_switches();
+    if (!nobody_runs() || *switches != before) *since = 0;
+    else if (*since == 0) *since = now;
+    else if (now - *since <= PATIENCE) return;
+    else if (error) fatal("cannot make a thread that runs goroutines: error %d", -error);
+    else fatal("no thread runs goroutines: all of them, GORT_DEBUG=maxthreads=%d, are locked by goroutines that wait", settings.maxthreads);
+}
+
+/*
+ * Nor does anybody run the timers of a P that waits here, and a thread that is locked to a goroutine asleep would never be free
+ * again. So the maker does, and the monitor brings whoever is due then to its thread (give_late_p).
+ */
+static bool tend_one(M *own) {
+    bool spinning = false;
+    lock(&sched.lock, RANK_SCHED);
+    P *p = load_rlx(&sched.stop_waiting) || !sched.running ? NULL : maker_take_pending_locked(&spinning);
+    unlock(&sched.lock);
+    if (p == NULL) return false;
+    m_acquire_p(own, p);
+    run_timers(own, &p->timers, NULL);
+    bump(&sched.tended, 1);
+    m_release_p(own);
+    put_back(p, spinning);
+    return true;
+}
+static void tend_pending(M *own) {
+    uint32_t n = load_rlx(&sched.procs);
+    while (n > 0 && tend_one(own)) n--;
+}
+
+static void *maker_main(void *arg) {
+    int64_t stuck_since = 0;
+    uint64_t switches = 0;
+    M *own = m_record(); /* only for its section count: locks are taken below */
+    if (own) {
+        own->plain = true;
+        own->tid = os_gettid();
+        preempt_unblock(); /* futex(2) may be refused some day */
+        tls_m = own;
+    }
+    while (!load_acq(&maker.stop)) {
+        P *p;
+        bool spinning = false;
+        int refused = 0;
+        if (load_acq(&maker.stop)) break;
+        while (next_order(&p, &spinning)) {
+            M *m = m_record();
+            if (m) {
+                m->nextp = p;
+                m->spinning = p && spinning;
+            }
+            int r = m ? m_spawn(m) : -ENOMEM;
+            if (r != 0) {
+                if (m) m_record_free(m);
+                take_back(p, spinning);
+                if (!maker.made) {
+                    main_refused(r);
+                    goto over;
+                }
+                warn_once(WARN_THREADS, "cannot make another thread, error %d: a goroutine that computes, or sleeps in a call, "
+                                        "may hold up the others until one is free", -r);
+                refused = r;
+                break;
+            }
+            maker.made = true;
+            if (collect_on) welcome(m);
+        }
+        if (maker_has_pending() && own) {
+            give_up_some_day(&stuck_since, &switches, refused);
+            tend_pending(own);
+        }
+        note_sleep_until(&maker.note, maker_has_pending() ? time_after(os_now(), 10 * GORT_MS) : GORT_FOREVER);
+    }
+over:
+    tls_m = NULL;
+    if (own) m_record_free(own);
+    return NULL;
+}
+
+int maker_start(void) {
+    sigset_t all, old;
+    maker.stop = maker.made = false;
+    maker.pending = NULL;
+    maker.spinning = maker.spares = 0;
+    note_clear(&maker.note);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int r = thread_create(&maker.thread, NULL, maker_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r == 0) add_rlx(&sched.threads, 1);
+    return -r;
+}
+
+void maker_stop(void) {
+    store_rel(&maker.stop, true);
+    note_wake(&maker.note);
+    pthread_join(maker.thread, NULL);
+    add_rlx(&sched.threads, -1);
+}

@@ -1,0 +1,279 @@
+/*
+ * Recording a trace: an event becomes a word in a buffer.
+ *
+ * Each M writes into a buffer of its own, so an event takes no lock, no locked instruction and no
+ * cache line of another's. In a file trace a full chunk (32 KB) is written by its M to a nameless
+ * spill file, one pwrite for about 4,000 events: the first 256 MB into memory, which takes a third
+ * of the time, the rest into the page cache of a disk. The JSON is made when the trace stops
+ * (trace_write.c). In the flight recorder chunks are a ring, and nothing is written before
+ * somebody asks.
+ *
+ * The owner alone writes a buffer, and says how far it is by a release store of `at`. So stopping
+ * needs no hand-shake with the writer of an event: the stopper clears trace_on and reads each
+ * buffer up to `at`; a record that is finished after that lies beyond. Nor does the next session:
+ * an owner that finds another session in its buffer than in trace_on begins the buffer anew by
+ * itself, and the reader passes over buffers of other sessions. Only the end of a chunk, where
+ * memory is used again, is guarded: the owner sets busy and looks at trace_on once more, the
+ * stopper clears trace_on and waits while a buffer is busy, each with a full fence between its two
+ * steps. Without them a chunk could go into the next session's spill file, or the ring of the
+ * flight recorder turn while it is read.
+ *
+ * Time stamps are processor ticks where these run steadily, scaled by two readings of the clock at
+ * the start and at the stop; elsewhere the clock itself. A reading costs more than all the rest (7
+ * to 15 ns), so events that belong to one moment share it: a goroutine leaves and the next one
+ * starts; one is created and is ready; the poller returns and a list becomes ready.
+ *
+ * And one guess. Where goroutines switch every few dozen nanoseconds, when inside such a slice one
+ * makes another ready is of no interest: after 64 short intervals in a row a READY takes the
+ * reading of the slice's beginning, and says so (x = 1). The reader sees how long the slice turned
+ * out to be; in the seldom case that it was long, the time is marked as uncertain. Only where the
+ * goroutine last ran on this M: then its BLOCK is in this buffer too, and the order of the two is
+ * that of the records.
+ *
+ * Events come in sections only, so a signal handler never writes one while its own thread does.
+ * Threads without an M (the monitor) share one buffer under a lock.
+ */
+#include "base/base.h" /* first: _GNU_SOURCE */
+#include "sched/trace_buf.h"
+#include "debug/blockprof.h"
+#include "debug/dump.h"
+#include "sched/g.h"
+#include "mem/stack.h"
+#include "ticks.h"
+#include "unwind/unwind.h"
+
+#include <sys/syscall.h>
+
+uint32_t trace_on;
+
+struct Tracing tracing;
+#define t tracing
+
+INLINE uint64_t stamp(void) { return likely(t.ticks) ? arch_ticks() : (uint64_t)os_now(); }
+uint64_t trace_stamp(void) { return stamp(); }
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static TraceBuf *new_buf(M *owner) {
+    TraceBuf *b = os_map(sizeof *b, false);
+    if (b == NULL) return NULL;
+    b->owner = owner;
+    b->index = add_rlx(&t.buffers, 1) - 1;
+    TraceBuf *head = load_rlx(&t.all);
+    do b->all = head;
+    while (!cas_rel(&t.all, &head, b)); /* pairs with the stopper's acquire of t.all */
+    return b;
+}
+
+static TraceBuf *find_buf(M *m) {
+    for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
+        if (b->owner == m) return b; /* M records are reused: that of the one before */
+    return new_buf(m);
+}
+
+INLINE uint32_t p_of(const P *p) { return p ? p->id : NO_P; }
+
+static void begin_chunk(TraceBuf *b) {
+    b->used++;
+    TraceChunk *c = chunk_of(b);
+    c->buffer = b->index;
+    c->words = 0;
+    c->stamp = b->last;
+    c->high = b->high;
+    c->thread = b->thread;
+    c->p = p_of(b->p);
+    b->limit = c->word + count_of(c->word) - LONGEST;
+    store_rel(&b->at, c->word);
+}
+
+static void spill(TraceBuf *b) {
+    uint64_t place;
+    int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place);
+    long r = os_sys(SYS_pwrite64, t.spill[which], (long)chunk_of(b), sizeof(TraceChunk),
+                    (long)(place * sizeof(TraceChunk)), 0, 0);
+    if (r != (long)sizeof(TraceChunk)) b->dropped++;
+    b->used = 0;
+}
+
+/* The owner's half of the pair in the essay. False: the session is over. */
+static bool next_chunk(TraceBuf *b) {
+    store_rlx(&b->busy, 1);
+    fence_full(); /* pairs with switch_off */
+    bool on = trace_session() == b->session;
+    if (on) {
+        chunk_of(b)->words = (uint32_t)(b->at - (uint64_t *)chunk_of(b));
+        if (!t.flight) spill(b);
+        begin_chunk(b);
+    }
+    store_rel(&b->busy, 0); /* pairs with switch_off: what it reads is complete */
+    return on;
+}
+
+INLINE uint64_t word_of(int kind, int x, uint64_t dt, uint64_t g) {
+    return (uint64_t)kind | (uint64_t)(x & 63) << 6 | dt << 12 | g << 32;
+}
+
+/* The first event of a session, or of a thread, on this buffer. */
+static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
+    TraceBuf *b = m == NULL ? t.shared : m->trace;
+    if (b == NULL) b = find_buf(m);
+    if (m) m->trace = b;
+    else t.shared = b;
+    if (b == NULL) return NULL;
+    if (b->session != session) {
+        b->last = t.tick0;
+        b->high = 0;
+        b->p = m ? m->p : NULL;
+        b->used = b->dropped = 0;
+        b->thread = m ? m->id : 0;
+        begin_chunk(b);
+        store_rel(&b->session, session); /* pairs with the reader: `at` is this session's */
+        if (m && m->p && m->curg && kind != EV_START && kind != EV_RESUME)
+            trace_put_resume(m, m->curg); /* it ran when the trace began: from the beginning */
+    }
+    return b;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* What the event at hand presupposes: room, its P, its thread, the upper half of its id, a clock
+ * near to its own. NULL: the session is over. */
+static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
+    if (b->at >= b->limit && !next_chunk(b)) return NULL;
+    uint64_t *at = b->at;
+    if (m && b->thread != m->id) {
+        b->thread = m->id;
+        *at++ = word_of(EV_THREAD, 0, 0, m->id);
+    }
+    if (b->p != (m ? m->p : NULL)) {
+        b->p = m ? m->p : NULL;
+        *at++ = word_of(EV_PROC, 0, 0, p_of(b->p));
+    }
+    if (g >> 32 != b->high) {
+        b->high = (uint32_t)(g >> 32);
+        *at++ = word_of(EV_HIGH, 0, 0, b->high);
+    }
+    if ((now - b->last) >> TICK_BITS) {
+        b->last = now;
+        b->quick = 0;
+        *at++ = word_of(EV_CLOCK, 0, 0, 0);
+        *at++ = now;
+    }
+    return at;
+}
+
+/* One word; more != NULL: n further ones behind it. `again`: the moment of the event before. */
+INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {
+    uint64_t now = again ? b->last : stamp();
+    uint64_t *at = b->at;
+    if (unlikely(b->p != (m ? m->p : NULL) || g >> 32 != b->high || (now - b->last) >> TICK_BITS ||
+                 at >= b->limit || (m && b->thread != m->id))) {
+        at = prepare(b, m, g, now);
+        if (at == NULL) return;
+    }
+    *at++ = word_of(kind, x, now - b->last, g);
+    if (!again) b->quick = now - b->last < SHORT ? b->quick + 1 : 0;
+    b->last = now;
+    b->kind = (uint8_t)kind;
+    if (n) memcpy(at, more, n * 8);
+    store_rel(&b->at, at + n); /* pairs with the reader's acquire */
+}
+
+/* The buffer of m, which is not NULL. */
+INLINE TraceBuf *buf_of(M *m, int kind) {
+    TraceBuf *b = m->trace;
+    uint32_t session = trace_session();
+    if (likely(b != NULL && b->session == session)) return b;
+    return session ? open_buf(m, session, kind) : NULL;
+}
+
+static NOINLINE void put_shared(int kind, uint64_t g, int x, const void *more, size_t n) {
+    lock(&t.shared_lock, RANK_LEAF);
+    uint32_t session = trace_session();
+    TraceBuf *b = t.shared;
+    if (session && (b == NULL || b->session != session)) b = open_buf(NULL, session, kind);
+    if (session && b) put(b, NULL, kind, g, x, false, more, n);
+    unlock(&t.shared_lock);
+}
+
+void trace_put(M *m, int kind, uint64_t g, int x) {
+    if (unlikely(m == NULL)) {
+        put_shared(kind, g, x, NULL, 0);
+        return;
+    }
+    TraceBuf *b = buf_of(m, kind);
+    if (likely(b != NULL)) put(b, m, kind, g, x, false, NULL, 0);
+}
+
+void trace_put_block(M *m, G *gp, int reason) {
+    if (load_rlx(&trace_on) & TRACE_PROFILE) gp->since = os_now(); /* exactly, not the monitor's */
+    trace_put(m, EV_BLOCK, gp->id, reason);
+}
+
+void trace_put_start(M *m, G *gp) {
+    TraceBuf *b = buf_of(m, EV_START);
+    if (likely(b != NULL)) put(b, m, EV_START, gp->id, 0, true, NULL, 0);
+}
+
+/* A new goroutine is ready as soon as it is made, and on g0 nothing comes between the poller, or a
+ * timer, and whom it makes ready. */
+INLINE bool same_moment(const TraceBuf *b, const M *m) {
+    return b->kind == EV_CREATE || b->kind == EV_NAME ||
+           (m->curg == NULL && (b->kind == EV_POLL || b->kind == EV_TIMER || b->kind == EV_READY));
+}
+
+void trace_put_ready(M *m, G *gp) {
+    if (unlikely(load_rlx(&trace_on) & TRACE_PROFILE)) 
+        blockprof_ready(m, gp, (uintptr_t)__builtin_return_address(0));
+    if (unlikely(m == NULL)) {
+        put_shared(EV_READY, gp->id, 0, NULL, 0);
+        return;
+    }
+    TraceBuf *b = buf_of(m, EV_READY);
+    if (unlikely(b == NULL)) return;
+    bool same = same_moment(b, m), guess = !same && b->quick >= 64 && gp->m == m;
+    put(b, m, EV_READY, gp->id, guess, same || guess, NULL, 0);
+}
+
+void trace_put_resume(M *m, G *gp) {
+    TraceBuf *b = buf_of(m, EV_RESUME);
+    if (b) put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == chunk_of(b)->word, NULL, 0);
+}
+
+/* ---- records of several words ---------------------------------------------------------------- */
+
+static void put_more(M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {
+    if (m == NULL) {
+        put_shared(kind, g, x, more, n);
+        return;
+    }
+    TraceBuf *b = buf_of(m, kind);
+    if (b) put(b, m, kind, g, x, again, more, n);
+}
+
+static void put_name(M *m, G *gp, const char *name) {
+    _Static_assert(STACK_NAME == TRACE_TEXT, "a name is copied whole");
+    put_more(m, EV_NAME, gp->id, 0, m != NULL, name, TRACE_TEXT / 8);
+}
+
+/* By who makes it, before it may run: its memory is the caller's. */
+void trace_put_create(M *m, G *gp) {
+    uint64_t more[2] = {g_entry_new(gp), gp->parent};
+    put_more(m, EV_CREATE, gp->id, 0, false, more, 2);
+    if (gp->flags & GF_NAMED) put_name(m, gp, gp->stack->name);
+}
+
+/* It may end at any moment, and its stack be given back. */
+void trace_put_existing(M *m, G *gp) {
+    uint64_t more[1] = {g_entry(gp)};
+    char name[TRACE_TEXT];
+    put_more(m, EV_EXISTS, gp->id, (int)load_acq(&gp->status), false, more, 1);
+    if (!(gp->flags & GF_NAMED) || gp->stack == NULL) return;
+    if (read_memory((uintptr_t)gp->stack->name, name, sizeof name)) put_name(m, gp, name);
+}
+
+void trace_put_region(M *m, G *gp, const char *text, int begins) {
+    char name[TRACE_TEXT] = {0};
+    for (size_t i = 0; i < sizeof name - 1 && text[i]; i++) name[i] = text[i];
+    put_more(m, EV_REGION, gp->id, begins, false, name, TRACE_TEXT / 8);
+}

@@ -1,0 +1,388 @@
+/*
+ * Channels.
+ *
+ * The goal: an operation that need not wait is a section, one lock, one copy, one unlock; one that
+ * finds its partner waiting copies straight into the partner's memory and makes it ready. There is
+ * no second copy, no allocation, no clock and no list of free waiters: a Sudog stands in the frame
+ * of the call that waits.
+ *
+ * The protocol. Everything of a channel is guarded by its lock.
+ *
+ *   1. One attempt under the lock (send_locked, recv_locked): a waiting partner first, then the
+ *      buffer, then closed. If it worked: unlock, ready() the partner, done. After the unlock the
+ *      channel is not touched again, since the partner (or any other thread that saw the effect)
+ *      may release it: this is what allows `recv(c); release(c)` against a sender that holds no
+ *      reference of its own. For the same reason the woken side of a plain wait does not touch the
+ *      channel either: all it needs was left in its Sudog.
+ *   2. It would block: put a Sudog at the tail of the queue and park. park() gives the lock back
+ *      only when the stack has been left, so nobody finds the Sudog before its G can be readied.
+ *   3. Whoever dequeues a Sudog owns the wake-up.
+ *
+ * Claims. A plain wait has exactly one end: to be dequeued under the lock; it needs no claim. A
+ * wait with a deadline, and each wait of a select, may also be ended by somebody who does not hold
+ * this lock (the timer; another channel). These go by one ticket per call (sched.h): the dequeuer
+ * claims before it copies, and when the claim fails it drops the Sudog and tries the next. Thus
+ *   - the value goes to exactly one taker: it is copied after a claim that only one can win;
+ *   - a call that has timed out has touched no memory: nobody copies without the claim;
+ *   - no wake-up is lost: a dequeuer that fails goes on to the next waiter or the buffer, in the
+ *     same critical section, so it is as if the dead Sudog had never been there;
+ *   - FIFO: dead Sudogs are only skipped, live ones are never overtaken.
+ *
+ * Invariants, at each unlock ("live" is queued and not yet claimed):
+ *   closed                          =>  recvq and sendq are empty
+ *   a live Sudog is on recvq        =>  count == 0
+ *   a live Sudog is on sendq        =>  count == capacity
+ *   refs == 0                       =>  no live Sudog
+ *   pins  ==  claimable Sudogs that were not dequeued with success and whose owner has not yet
+ *             been back
+ *
+ * Lifetime. refs counts the program's references. A claimable Sudog has a pin on the channel
+ * until it is dequeued with success or its owner has taken it off, since the owner will lock the
+ * channel once more, at a time when the program may rightly have released it: a worker in `select
+ * { send result; recv quit }` whose result was taken is still queued on quit for a moment, while
+ * the taker closes shop. A channel is freed when both are 0. Both change under the lock only, so
+ * there is nothing to argue about orders; pins cost no atomic, the lock is held anyway where they
+ * change. A release that finds a live Sudog is misuse and loud.
+ *
+ * Orders. The lock's acquire and release order everything but looks_ready(), which is explained
+ * there, and the contents of a Sudog after the wake-up, which ready() and park() order.
+ *
+ * Departures from Go: deadlines are part of the operation, where Go needs a select on a timer; a
+ * send on a closed channel is -EPIPE, not a panic; the last reference frees, there is no collector.
+ *
+ * In a child of fork nothing may be touched (gone()). The test is one load of a flag that
+ * never changes in a normal process; it stands first in each call, since even a send that would
+ * not block must fail there.
+ */
+#include "sync/chan.h"
+#include "sched/fastpath.h"
+#include "base/sysfault.h"
+
+#include <stdlib.h>
+
+#define gone() unlikely(in_forked_child())
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+NOINLINE void copy_long(void *to, const void *from, size_t n) {
+    memcpy(to, from, n);
+}
+
+NOINLINE void zero(void *to, size_t n) {
+    if (n) memset(to, 0, n);
+}
+
+/* ---- what TSan is told (chan.h) --------------------------------------------------------------- */
+
+void channel_send(gort_chan *c, const void *value, Sudog *w) {
+    __tsan_acquire(w ? (void *)w : &c->recvq);
+    if (value && c->elem_size) __tsan_read_range((void *)value, (long)c->elem_size);
+    __tsan_release(w ? (void *)w : &c->sendq);
+}
+
+void channel_recv(gort_chan *c, void *value, Sudog *w) {
+    __tsan_acquire(w ? (void *)w : &c->sendq);
+    if (value && c->elem_size) __tsan_write_range(value, (long)c->elem_size);
+    __tsan_release(w ? (void *)w : &c->recvq);
+}
+
+void channel_wait(gort_chan *c, Sudog *w) {
+    if (w->elem && c->elem_size && w->send) __tsan_read_range(w->elem, (long)c->elem_size);
+    if (w->elem && c->elem_size && !w->send) __tsan_write_range(w->elem, (long)c->elem_size);
+    __tsan_release(w);
+    __tsan_release(w->send ? &c->sendq : &c->recvq);
+}
+
+/* ---- a channel's life ------------------------------------------------------------------------- */
+
+EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
+    size_t size;
+    if (gone() || __builtin_mul_overflow(elem_size, capacity, &size) ||
+        size > PTRDIFF_MAX - sizeof(gort_chan) - 2 * CACHE_LINE)
+        return NULL;
+    size += offsetof(gort_chan, buffer);
+    if (size < sizeof(gort_chan)) size = sizeof(gort_chan);
+    gort_chan *c = quiet_alloc(size);
+    if (c == NULL) return NULL;
+    *c = (gort_chan){.capacity = capacity, .elem_size = elem_size, .refs = 1};
+    return c;
+}
+
+void chan_free(gort_chan *c) { quiet_free(c); }
+
+void chan_free_list(gort_chan *dead) {
+    for (gort_chan *c; (c = dead) != NULL;) {
+        dead = c->next_dead;
+        chan_free(c);
+    }
+}
+
+void chan_retain(gort_chan *c) {
+    lock(&c->lock, RANK_PRIM);
+    c->refs++;
+    unlock(&c->lock);
+}
+
+/* c->lock. Does somebody wait whose wait nothing has ended yet? */
+static bool has_live(const WaitQ *q) {
+    for (const Sudog *w = q->first; w; w = w->next)
+        if (!w->claim || load_acq(&w->g->ticket) == w->ticket) return true;
+    return false;
+}
+
+bool chan_drop(gort_chan *c) {
+    lock(&c->lock, RANK_PRIM);
+    if (unlikely(c->refs == 0)) fatal("channel %p released more often than retained", (void *)c);
+    bool last = --c->refs == 0;
+    if (last && unlikely(has_live(&c->recvq) || has_live(&c->sendq)))
+        fatal("releasing a channel on which somebody waits");
+    last = last && c->pins == 0;
+    unlock(&c->lock);
+    return last;
+}
+
+EXPORT gort_chan *gort_chan_retain(gort_chan *c) {
+    if (gone() || c == NULL) return NULL;
+    M *m = enter();
+    chan_retain(c);
+    leave(m);
+    return c;
+}
+
+EXPORT void gort_chan_release(gort_chan *c) {
+    if (gone() || c == NULL) return;
+    M *m = enter();
+    bool last = chan_drop(c);
+    leave(m);
+    if (last) chan_free(c);
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------- */
+
+/* In a section. A NULL channel is never ready. */
+static NOINLINE int wait_nil_until(M *m, int reason, int64_t deadline) {
+    bool timed_out = true;
+    if (deadline > os_now()) {
+        uint32_t ticket = wait_begin(self(m));
+        m = park_until(m, NULL, reason, deadline, ticket, &timed_out);
+    }
+    leave(m);
+    return -ETIMEDOUT;
+}
+
+static NORETURN NOINLINE void wait_nil(M *m, int reason) {
+    for (;;) m = park(m, NULL, reason); /* nobody has reason to ready it */
+}
+
+INLINE int wait_nil_for(M *m, int reason, int64_t deadline) {
+    if (deadline == GORT_FOREVER) wait_nil(m, reason);
+    return wait_nil_until(m, reason, deadline);
+}
+
+/* c->lock, in a section; the attempt has failed. Waits without a claim. */
+INLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
+    G *gp = self(m);
+    Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
+    gp->waiting = &w;
+    wait_on(c, &w);
+    returns_apart(m);
+    m = park_straight(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
+    gp->waiting = NULL;
+    int r = waited(&w);
+    leave(m);
+    return r;
+}
+
+/* As wait_plain; a deadline may end it. */
+static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
+    if (deadline <= os_now()) {
+        unlock(&c->lock);
+        leave(m);
+        return -ETIMEDOUT;
+    }
+    G *gp = self(m);
+    Sudog w = {.g = gp, .c = c, .elem = elem, .send = send, .claim = true};
+    w.ticket = wait_begin(gp);
+    gp->waiting = &w;
+    wait_on(c, &w);
+    bool timed_out = false, dead = false;
+    m = park_until(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV, deadline, w.ticket,
+                   &timed_out);
+    gp->waiting = NULL;
+    int r = -ETIMEDOUT;
+    if (!timed_out) {
+        r = waited(&w);
+    } else {
+        lock(&c->lock, RANK_PRIM);
+        dead = give_up(c, &w);
+        unlock(&c->lock);
+    }
+    leave(m);
+    if (dead) chan_free(c);
+    return r;
+}
+
+/* Backtraces show these in the place of the public call. */
+static RETURNS_APART int send_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_send.waits");
+static int send_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, true); }
+static RETURNS_APART int recv_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_recv.waits");
+static int recv_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, false); }
+
+/* c->lock, in a section; the attempt has failed. */
+INLINE int wait_for(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
+    if (deadline == GORT_FOREVER) return send ? send_waits(m, c, elem) : recv_waits(m, c, elem);
+    return wait_until(m, c, elem, send, deadline);
+}
+
+/* One waiter of a G that will not run again. True: free its channel. */
+static bool abandon(Sudog *w) {
+    gort_chan *c = w->c;
+    bool last = false;
+    if (w->state == W_TAKEN) return false; /* has no claim on the channel: it may be gone */
+    lock(&c->lock, RANK_PRIM);
+    if (w->claim && w->state != W_TAKEN) last = give_up(c, w);
+    else if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);
+    unlock(&c->lock);
+    return last;
+}
+
+void chan_abandon(G *gp) {
+    gort_chan *dead = NULL;
+    Sudog *first = gp->waiting;
+    M *m = enter();
+    for (Sudog *w = first, *next; w; w = next) {
+        next = w->link;
+        if (abandon(w)) w->c->next_dead = dead, dead = w->c;
+    }
+    gp->waiting = NULL;
+    leave(m);
+    if (first->allocated) quiet_free(first);
+    chan_free_list(dead);
+}
+
+/* ---- the operations --------------------------------------------------------------------------- */
+
+/* After an attempt that worked: c->lock is held, in a section. */
+INLINE int finish(M *m, gort_chan *c, G *wake, int r) {
+    unlock(&c->lock);
+    if (wake) ready_straight(m, wake);
+    leave(m);
+    return r;
+}
+
+INLINE int send_until(gort_chan *c, const void *value, int64_t deadline) {
+    if (gone()) return -ENOTCONN;
+    G *wake = NULL;
+    M *m = enter();
+    if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_SEND_NIL, deadline);
+    lock(&c->lock, RANK_PRIM);
+    int r = send_locked(c, value, &wake);
+    if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
+    return wait_for(m, c, (void *)value, true, deadline);
+}
+
+INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
+    if (gone()) return -ENOTCONN;
+    G *wake = NULL;
+    M *m = enter();
+    if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_RECV_NIL, deadline);
+    lock(&c->lock, RANK_PRIM);
+    int r = recv_locked(c, value, &wake);
+    if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
+    return wait_for(m, c, value, false, deadline);
+}
+
+EXPORT int gort_chan_send(gort_chan *c, const void *value) {
+    return send_until(c, value, GORT_FOREVER);
+}
+
+EXPORT int gort_chan_recv(gort_chan *c, void *value) { return recv_until(c, value, GORT_FOREVER); }
+
+EXPORT int gort_chan_send_until(gort_chan *c, const void *value, int64_t deadline) {
+    return send_until(c, value, deadline);
+}
+
+EXPORT int gort_chan_recv_until(gort_chan *c, void *value, int64_t deadline) {
+    return recv_until(c, value, deadline);
+}
+
+int chan_try_send(M *m, gort_chan *c, const void *value) {
+    if (!looks_ready(c, true)) return -EAGAIN;
+    G *wake = NULL;
+    lock(&c->lock, RANK_PRIM);
+    int r = send_locked(c, value, &wake);
+    unlock(&c->lock);
+    if (wake) ready(m, wake);
+    return r;
+}
+
+int chan_try_recv(M *m, gort_chan *c, void *value) {
+    if (!looks_ready(c, false)) return -EAGAIN;
+    G *wake = NULL;
+    lock(&c->lock, RANK_PRIM);
+    int r = recv_locked(c, value, &wake);
+    unlock(&c->lock);
+    if (wake) ready(m, wake);
+    return r;
+}
+
+/* The try calls are sections even where they need none: a loop that polls must be preemptible. */
+EXPORT int gort_chan_try_send(gort_chan *c, const void *value) {
+    if (gone()) return -ENOTCONN;
+    M *m = enter();
+    int r = c ? chan_try_send(m, c, value) : -EAGAIN;
+    leave(m);
+    return r;
+}
+
+EXPORT int gort_chan_try_recv(gort_chan *c, void *value) {
+    if (gone()) return -ENOTCONN;
+    M *m = enter();
+    int r = c ? chan_try_recv(m, c, value) : -EAGAIN;
+    leave(m);
+    return r;
+}
+
+/* Takes everybody off q, in order. */
+static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
+    for (Sudog *w; (w = dequeue(c, q)) != NULL;) {
+        tsan_acquire(w);
+        if (!w->send && w->elem) zero(w->elem, c->elem_size);
+        tsan_release(w);
+        glist_push(list, w->g);
+    }
+}
+
+int chan_close(M *m, gort_chan *c) {
+    GList list = {0};
+    lock(&c->lock, RANK_PRIM);
+    int r = c->closed ? -EPIPE : 0;
+    if (r == 0) {
+        tsan_release(&c->sendq);
+        store_rlx(&c->closed, 1);
+        wake_all(c, &c->recvq, &list);
+        wake_all(c, &c->sendq, &list);
+    }
+    unlock(&c->lock);
+    if (list.head) ready_list(m, &list);
+    return r;
+}
+
+EXPORT int gort_chan_close(gort_chan *c) {
+    if (gone()) return -ENOTCONN;
+    if (c == NULL) fatal("close of a NULL channel");
+    M *m = enter();
+    int r = chan_close(m, c);
+    leave(m);
+    return r;
+}
+
+EXPORT size_t gort_chan_len(gort_chan *c) {
+    if (gone() || c == NULL) return 0;
+    M *m = enter();
+    size_t n = load_rlx(&c->count);
+    leave(m);
+    return n;
+}
+
+EXPORT size_t gort_chan_cap(gort_chan *c) { return gone() || c == NULL ? 0 : c->capacity; }

@@ -1,0 +1,139 @@
+/*
+ * The fallback clock: contexts with a deadline work between plain threads with no runtime, and
+ * there are no heaps then. So a plain thread is started for the first such deadline; it sleeps to
+ * the earliest one, calls what is due, and ends when there is none left, or is idle until the time of one that was
+ * taken back: it is one of the runtime's own threads, and no reason to hope for an end of a deadlock. Calls with a deadline
+ * need none of this: their own thread sleeps no longer than that (park_until).
+ *
+ * The deadlines stand in a sorted list. It is searched from its end, since a later deadline is
+ * usually set later; it is a fallback, and small.
+ *
+ * The thread sleeps on a futex word that counts changes: it reads the word under the lock, looks
+ * at the head, and sleeps unless the word has changed since. A change that matters (a new head)
+ * adds one and wakes it.
+ *
+ * In the child of a fork there is no such thread: the process id tells, and the next deadline
+ * starts one.
+ */
+#include "sync/clock.h"
+#include "sched/sched.h"
+#include "sync/free_later.h"
+#include "sched/m.h"
+#include "base/sysfault.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static struct {
+    Lock lock; /* RANK_TIMERS */
+    /* lock: */
+    ClockEntry *first, *last;
+    bool running; /* the thread is there, or about to be */
+    int pid;
+    uint32_t changes; /* atomic: the futex */
+} clock_;
+
+static void insert(ClockEntry *e) {
+    ClockEntry *after = clock_.last;
+    while (after != NULL && after->when > e->when) after = after->prev;
+    e->prev = after;
+    e->next = after ? after->next : clock_.first;
+    if (e->prev) e->prev->next = e;
+    else clock_.first = e;
+    if (e->next) e->next->prev = e;
+    else clock_.last = e;
+    e->queued = true;
+}
+
+static void remove_entry(ClockEntry *e) {
+    if (e->prev) e->prev->next = e->next;
+    else clock_.first = e->next;
+    if (e->next) e->next->prev = e->prev;
+    else clock_.last = e->prev;
+    e->queued = false;
+}
+
+bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *)) {
+    e->when = when;
+    e->fn = fn;
+    lock(&clock_.lock, RANK_TIMERS);
+    insert(e);
+    bool wake = clock_.first == e;
+    bool start = !clock_.running || clock_.pid != os_getpid();
+    clock_.running = true;
+    clock_.pid = os_getpid();
+    unlock(&clock_.lock);
+    if (wake) {
+        add_seq(&clock_.changes, 1);
+        os_futex_wake(&clock_.changes, 1);
+    }
+    return start;
+}
+
+bool clock_del(ClockEntry *e) {
+    M *m = enter();
+    lock(&clock_.lock, RANK_TIMERS);
+    bool was = e->queued;
+    if (was) remove_entry(e);
+    unlock(&clock_.lock);
+    leave(m);
+    return was; /* the thread wakes up for nothing at worst, and ends if that was the last */
+}
+
+/* The next entry that is due, taken off. NULL: none, *until says when (0: the thread is to end). */
+static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
+    int64_t now = os_now();
+    M *m = enter();
+    lock(&clock_.lock, RANK_TIMERS);
+    ClockEntry *e = clock_.first;
+    *seen = load_rlx(&clock_.changes);
+    *until = e ? e->when : 0;
+    if (e == NULL) clock_.running = false;
+    else if (e->when <= now) remove_entry(e);
+    else e = NULL;
+    unlock(&clock_.lock);
+    leave(m);
+    return e;
+}
+
+/* A deadline is to come, and with it perhaps the end of a wait (deadlock.c). */
+bool clock_armed(void) { return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid(); }
+
+static void *clock_main(void *unused) {
+    int64_t until;
+    uint32_t seen;
+    m_is_ours();
+    for (;;) {
+        ClockEntry *e = next_due(&until, &seen);
+        if (e != NULL) e->fn(e);
+        else if (until == 0) break;
+        else os_futex_wait(&clock_.changes, seen, until);
+        garbage_collect();
+    }
+    sub_rlx(&sched.threads, 1);
+    return NULL;
+}
+
+int clock_start(void) {
+    int saved = errno;
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's threads' business */
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    add_rlx(&sched.threads, 1);
+    int r = thread_create(&thread, &attr, clock_main, NULL);
+    if (r != 0) sub_rlx(&sched.threads, 1);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = saved;
+    if (r == 0) return 0;
+    M *m = enter();
+    lock(&clock_.lock, RANK_TIMERS);
+    clock_.running = false;
+    unlock(&clock_.lock);
+    leave(m);
+    return -EAGAIN;
+}

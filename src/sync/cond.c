@@ -1,0 +1,135 @@
+/*
+ * The condition variable.
+ *
+ * A wait has to be in the queue before it unlocks the mutex, or a signal sent right after that
+ * unlock would find nobody; and it can park only after it has unlocked. In between it is queued
+ * but runs: a signal that finds it in this state marks it as notified instead of making it ready,
+ * and the waiter looks at the mark before it parks. So:
+ *
+ *   1  lock c; queue; unlock c
+ *   2  unlock the mutex
+ *   3  lock c; notified? then done. Else parked = true; park, which unlocks c
+ *   4  lock the mutex
+ *
+ * A signal takes the head of the queue, which is the longest waiter. A waiter whose deadline has
+ * claimed it first is dropped, and the signal goes on to the next: it is never used up by one that
+ * timed out. There are no spurious wake-ups: only a signal or a deadline ends step 3.
+ *
+ * Nobody touches the condition after a waiter was made ready, so the waiter may free it.
+ *
+ * Everything is guarded by c's lock. Signals look at the head of the queue without it first: a wait
+ * that happened before the signal is seen without more ado, and any other may be missed. What the program guards is ordered by its mutex; for programs
+ * that change the state without it, the lock orders signal before wake-up too.
+ */
+#include "sync/sema.h"
+
+INLINE Lock *lock_of(gort_cond *c) { return (Lock *)(void *)&c->lock_; }
+INLINE SleepQ *queue_of(gort_cond *c) { return (SleepQ *)(void *)&c->head_; }
+_Static_assert(offsetof(gort_cond, tail_) == offsetof(gort_cond, head_) + sizeof(void *), "SleepQ");
+
+/* Step 3. Returns with s off the queue; *expired: not by a signal. */
+static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired) {
+    lock(lock_of(c), RANK_PRIM);
+    if (!s->notified) {
+        *expired = deadline != GORT_FOREVER && os_now() >= deadline;
+        if (!*expired) {
+            if (s->timed) s->ticket = wait_begin(s->gp); /* unlocking may have opened others */
+            s->parked = true;
+            m = sleeper_park(m, s, lock_of(c), WAIT_COND, deadline, expired);
+            if (!*expired) return m;
+            lock(lock_of(c), RANK_PRIM);
+        }
+        if (s->queued) sleepq_remove(queue_of(c), s);
+    }
+    unlock(lock_of(c));
+    return m;
+}
+
+/* Queued, it runs or is parked: nobody has signalled it. Otherwise it has used up a signal, which goes to the next. */
+static void cond_abandon(Sleeper *s) {
+    gort_cond *c = s->object;
+    lock(lock_of(c), RANK_PRIM);
+    bool queued = s->queued;
+    if (queued) sleepq_remove(queue_of(c), s);
+    unlock(lock_of(c));
+    if (!queued && (s->notified || s->taken)) gort_cond_signal(c);
+}
+
+static int wait_on(gort_cond *c, gort_mutex *mu, int64_t deadline) {
+    Sleeper s;
+    bool expired = false;
+    M *m = enter();
+    sleeper_init(&s, m, deadline, c, cond_abandon);
+    lock(lock_of(c), RANK_PRIM);
+    sleepq_push(queue_of(c), &s);
+    unlock(lock_of(c));
+    leave(m);
+    gort_mutex_unlock(mu);
+    m = enter();
+    m = await(m, c, &s, deadline, &expired);
+    sleeper_over(&s);
+    leave(m);
+    gort_mutex_lock(mu);
+    if (!expired) tsan_acquire(c);
+    return expired ? -ETIMEDOUT : 0;
+}
+
+EXPORT void gort_cond_wait(gort_cond *c, gort_mutex *mu) {
+    if (in_forked_child()) return;
+    wait_on(c, mu, GORT_FOREVER);
+}
+
+EXPORT int gort_cond_wait_until(gort_cond *c, gort_mutex *mu, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
+    return wait_on(c, mu, deadline);
+}
+
+static bool nobody_waits(gort_cond *c) {
+    if (load_rlx(&c->head_) != NULL) return in_forked_child();
+    poll_attention();
+    return true;
+}
+
+/* Takes s, the head, off. Its G if it is to be made ready; NULL: it runs still and sees the mark,
+ * or (*expired) its deadline was faster. Locked. */
+static G *notify(gort_cond *c, Sleeper *s, bool *expired) {
+    sleepq_remove(queue_of(c), s);
+    *expired = false;
+    if (!s->parked) {
+        s->notified = true;
+        return NULL;
+    }
+    *expired = !sleeper_claim(s);
+    return *expired ? NULL : s->gp;
+}
+
+EXPORT void gort_cond_signal(gort_cond *c) {
+    tsan_release(c);
+    if (nobody_waits(c)) return;
+    G *gp = NULL;
+    Sleeper *s;
+    bool expired = true;
+    M *m = enter();
+    lock(lock_of(c), RANK_PRIM);
+    while (expired && (s = queue_of(c)->first) != NULL) gp = notify(c, s, &expired);
+    unlock(lock_of(c));
+    if (gp != NULL) ready(m, gp);
+    leave(m);
+}
+
+EXPORT void gort_cond_broadcast(gort_cond *c) {
+    tsan_release(c);
+    if (nobody_waits(c)) return;
+    GList list = {0};
+    Sleeper *s;
+    bool expired;
+    M *m = enter();
+    lock(lock_of(c), RANK_PRIM);
+    while ((s = queue_of(c)->first) != NULL) {
+        G *gp = notify(c, s, &expired);
+        if (gp != NULL) glist_push(&list, gp);
+    }
+    unlock(lock_of(c));
+    if (list.count) ready_list(m, &list);
+    leave(m);
+}

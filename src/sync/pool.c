@@ -1,0 +1,308 @@
+/*
+ * The pool: sync.Pool for C.
+ *
+ * Each P has a cache of its own that needs no atomics: only the holder of the P touches it, in a
+ * section. Objects are kept in magazines of 31 pointers. A cache has two of them, `loaded` and
+ * `spare`: put fills and get empties the loaded one, and they are swapped when that does not work;
+ * so a cache that swings around a boundary does not go to the depot for every object. Only when
+ * both are full (or both empty) one is exchanged with the depot, a list under a lock shared by all
+ * Ps and by threads that have no P. (The design is Bonwick's.)
+ *
+ * Go's collector empties its pools. There is none here, so the depot measures what it needs: it
+ * remembers the smallest stock of full magazines since the last look, and every two seconds, at
+ * the next exchange, drops half of what was never touched. What a P caches itself is bounded.
+ *
+ * The caches are indexed by P in two steps and made on demand, outside of sections since that
+ * mallocs; they stay when gort_maxprocs() or the end of a runtime takes the P away, and whoever
+ * holds a P of that number next goes on with them. Order between two holders of a P is made by the
+ * way a P changes hands.
+ *
+ * The program's make and drop are called with nothing held.
+ */
+#include "sync/chan.h"
+#include "sync/sema.h"
+
+#define ROUNDS 31
+#define GROUP 16 /* caches allocated at a time */
+#define TRIM_EVERY (2 * GORT_SEC)
+
+typedef struct Magazine {
+    struct Magazine *next;
+    uint32_t count;
+    void *objects[ROUNDS];
+} Magazine;
+
+typedef struct Cache {
+    Magazine *loaded, *spare; /* the holder of the P, in a section; NULL: none yet */
+} ALIGNED(CACHE_LINE) Cache;
+
+typedef struct CacheGroup {
+    Cache caches[GROUP];
+} CacheGroup;
+
+struct gort_pool {
+    void *(*make)(void *arg);
+    void (*drop)(void *object);
+    void *arg;
+    Lock lock; /* RANK_LEAF */
+    /* lock: */
+    Magazine *full, *empty, *partial; /* partial: of callers without a P */
+    uint32_t nfull, low;              /* stock, and its smallest since `trimmed` */
+    int64_t trimmed;
+    /* atomic, set once: */
+    CacheGroup *groups[MAX_PROCS / GROUP];
+};
+
+INLINE void mag_push(Magazine **list, Magazine *mag) {
+    mag->next = *list;
+    *list = mag;
+}
+INLINE Magazine *mag_pop(Magazine **list) {
+    Magazine *mag = *list;
+    if (mag != NULL) {
+        *list = mag->next;
+        mag->next = NULL;
+    }
+    return mag;
+}
+
+/* Zeroed, on a cache line, with the program's errno kept. Outside of sections. */
+static void *new_memory(size_t size) {
+    void *p = quiet_alloc(size);
+    if (p != NULL) memset(p, 0, size);
+    return p;
+}
+
+EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *object), void *arg) {
+    if (in_forked_child()) return NULL;
+    gort_pool *pool = new_memory(sizeof *pool);
+    if (pool == NULL) return NULL;
+    pool->make = make;
+    pool->drop = drop;
+    pool->arg = arg;
+    pool->trimmed = os_now();
+    return pool;
+}
+
+/* The cache of m's P. NULL: it has no P, or (*missing) the group is not there yet. */
+INLINE Cache *cache_of(M *m, gort_pool *pool, uint32_t *missing) {
+    *missing = MAX_PROCS;
+    if (m->p == NULL) return NULL;
+    uint32_t id = m->p->id;
+    CacheGroup *group = load_acq(&pool->groups[id / GROUP]); /* pairs with group_make */
+    if (likely(group != NULL)) return &group->caches[id % GROUP];
+    *missing = id / GROUP;
+    return NULL;
+}
+
+static bool group_make(gort_pool *pool, uint32_t which) {
+    CacheGroup *fresh = new_memory(sizeof *fresh), *old = NULL;
+    if (fresh == NULL) return false;
+    if (!cas_acq_rel(&pool->groups[which], &old, fresh)) quiet_free(fresh);
+    return true;
+}
+
+/* ---- the depot; in a section ----------------------------------------------------------------- */
+
+/* Gives a full magazine for an empty one (or none). NULL: there is none, and back stays the
+ * caller's. */
+static Magazine *depot_full(gort_pool *pool, Magazine *back) {
+    lock(&pool->lock, RANK_LEAF);
+    Magazine *mag = mag_pop(&pool->full);
+    if (mag != NULL) {
+        if (--pool->nfull < pool->low) pool->low = pool->nfull;
+        if (back != NULL) mag_push(&pool->empty, back);
+    }
+    unlock(&pool->lock);
+    return mag;
+}
+
+/* Takes a full magazine (or none) for an empty one. NULL: there is none; back was taken. */
+static Magazine *depot_empty(gort_pool *pool, Magazine *back) {
+    lock(&pool->lock, RANK_LEAF);
+    if (back != NULL) {
+        mag_push(&pool->full, back);
+        pool->nfull++;
+    }
+    Magazine *mag = mag_pop(&pool->empty);
+    unlock(&pool->lock);
+    return mag;
+}
+
+/* What the depot has not needed for a while: half of it, as a list. */
+static Magazine *depot_surplus(gort_pool *pool, int64_t now) {
+    Magazine *list = NULL;
+    lock(&pool->lock, RANK_LEAF);
+    if (now - pool->trimmed >= TRIM_EVERY) {
+        for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--, pool->nfull--)
+            mag_push(&list, mag_pop(&pool->full));
+        pool->low = pool->nfull;
+        pool->trimmed = now;
+    }
+    unlock(&pool->lock);
+    return list;
+}
+
+/* Drops what is in a list of magazines, and them. Outside of sections. */
+static void drop_all(gort_pool *pool, Magazine *list) {
+    Magazine *mag;
+    while ((mag = mag_pop(&list)) != NULL) {
+        for (uint32_t i = 0; pool->drop != NULL && i < mag->count; i++) pool->drop(mag->objects[i]);
+        quiet_free(mag);
+    }
+}
+
+static void trim(gort_pool *pool) {
+    int64_t now = os_now();
+    if (now - load_rlx(&pool->trimmed) < TRIM_EVERY) return;
+    M *m = enter();
+    Magazine *list = depot_surplus(pool, now);
+    leave(m);
+    drop_all(pool, list);
+}
+
+/* ---- get ------------------------------------------------------------------------------------ */
+
+INLINE void swap(Cache *c) {
+    Magazine *mag = c->loaded;
+    c->loaded = c->spare;
+    c->spare = mag;
+}
+
+/* An object from the cache of a P, refilled from the depot. */
+static void *cache_get(gort_pool *pool, Cache *c) {
+    if (c->loaded == NULL || c->loaded->count == 0) {
+        swap(c);
+        if (c->loaded == NULL || c->loaded->count == 0) {
+            Magazine *mag = load_rlx(&pool->full) ? depot_full(pool, c->loaded) : NULL;
+            if (mag == NULL) return NULL;
+            c->loaded = mag;
+        }
+    }
+    return c->loaded->objects[--c->loaded->count];
+}
+
+/* An object for a caller without a P, or whose cache is empty. */
+static void *shared_get(gort_pool *pool) {
+    void *object = NULL;
+    lock(&pool->lock, RANK_LEAF);
+    Magazine *mag = pool->partial;
+    if (mag == NULL && (mag = mag_pop(&pool->full)) != NULL) {
+        if (--pool->nfull < pool->low) pool->low = pool->nfull;
+        mag_push(&pool->partial, mag);
+    }
+    if (mag != NULL) {
+        object = mag->objects[--mag->count];
+        if (mag->count == 0) mag_push(&pool->empty, mag_pop(&pool->partial));
+    }
+    unlock(&pool->lock);
+    return object;
+}
+
+EXPORT void *gort_pool_get(gort_pool *pool) {
+    uint32_t missing;
+    void *object = NULL;
+    if (unlikely(in_forked_child())) return NULL;
+    M *m = enter();
+    Cache *c = cache_of(m, pool, &missing);
+    if (likely(c != NULL)) object = cache_get(pool, c);
+    if (object == NULL && (load_rlx(&pool->partial) || load_rlx(&pool->full)))
+        object = shared_get(pool);
+    leave(m);
+    if (object == NULL) return pool->make ? pool->make(pool->arg) : NULL;
+    tsan_acquire(pool);
+    return object;
+}
+
+/* ---- put ------------------------------------------------------------------------------------ */
+
+INLINE bool has_room(const Magazine *mag) { return mag != NULL && mag->count < ROUNDS; }
+
+/* An empty magazine: the depot's, or the one the caller has brought, if any. */
+static Magazine *get_empty(gort_pool *pool, Magazine *back, Magazine **fresh) {
+    Magazine *mag = depot_empty(pool, back);
+    if (mag == NULL) {
+        mag = *fresh;
+        *fresh = NULL;
+    }
+    return mag;
+}
+
+/* False: an empty magazine is needed. *exchanged: the depot was visited. */
+static bool cache_put(gort_pool *pool, Cache *c, void *object, Magazine **fresh, bool *exchanged) {
+    if (!has_room(c->loaded)) {
+        if (has_room(c->spare)) {
+            swap(c);
+        } else {
+            Magazine *full = c->spare;
+            c->spare = c->loaded;
+            c->loaded = get_empty(pool, full, fresh);
+            *exchanged = true;
+            if (c->loaded == NULL) return false;
+        }
+    }
+    c->loaded->objects[c->loaded->count++] = object;
+    return true;
+}
+
+/* From a caller without a P. False: an empty magazine is needed. */
+static bool shared_put(gort_pool *pool, void *object, Magazine **fresh) {
+    lock(&pool->lock, RANK_LEAF);
+    Magazine *mag = pool->partial;
+    if (mag == NULL) {
+        mag = mag_pop(&pool->empty);
+        if (mag == NULL) {
+            mag = *fresh;
+            *fresh = NULL;
+        }
+        if (mag != NULL) mag_push(&pool->partial, mag);
+    }
+    if (mag != NULL) {
+        mag->objects[mag->count++] = object;
+        if (mag->count == ROUNDS) {
+            mag_push(&pool->full, mag_pop(&pool->partial));
+            pool->nfull++;
+        }
+    }
+    unlock(&pool->lock);
+    return mag != NULL;
+}
+
+EXPORT void gort_pool_put(gort_pool *pool, void *object) {
+    if (object == NULL || unlikely(in_forked_child())) return;
+    Magazine *fresh = NULL;
+    uint32_t missing;
+    bool done = false, exchanged = false, memory = true;
+    tsan_release(pool);
+    while (!done && memory) {
+        M *m = enter();
+        Cache *c = cache_of(m, pool, &missing);
+        if (likely(c != NULL)) done = cache_put(pool, c, object, &fresh, &exchanged);
+        else if (missing == MAX_PROCS) done = shared_put(pool, object, &fresh);
+        leave(m);
+        if (likely(done)) break;
+        if (c == NULL && missing != MAX_PROCS) memory = group_make(pool, missing);
+        else memory = (fresh = new_memory(sizeof *fresh)) != NULL;
+    }
+    if (!done && pool->drop != NULL) pool->drop(object);
+    if (unlikely(fresh != NULL)) quiet_free(fresh);
+    if (unlikely(exchanged)) trim(pool);
+}
+
+/* Nobody else may use the pool any more. */
+EXPORT void gort_pool_free(gort_pool *pool) {
+    if (pool == NULL || in_forked_child()) return;
+    tsan_acquire(pool);
+    drop_all(pool, pool->full);
+    drop_all(pool, pool->empty);
+    drop_all(pool, pool->partial);
+    for (int i = 0; i < MAX_PROCS / GROUP; i++) {
+        CacheGroup *group = load_acq(&pool->groups[i]);
+        for (int k = 0; group != NULL && k < GROUP; k++) {
+            drop_all(pool, group->caches[k].loaded);
+            drop_all(pool, group->caches[k].spare);
+        }
+        quiet_free(group);
+    }
+    quiet_free(pool);
+}

@@ -1,0 +1,342 @@
+/*
+ * Select: one of several channel operations, a random one of those that can run.
+ *
+ * In phases, each a function:
+ *
+ *   valid      nothing is done where one case is malformed.
+ *   pass       the way usually taken: look at all of them without a lock, choose one that looks
+ *              ready, any with the same probability, lock that one channel and try. A case that runs
+ *              does so at a moment when it was ready, so it is a choice that could have been made
+ *              under all locks too. If it was not ready any more, somebody else's operation was
+ *              done: look again.
+ *   block      only if none was ready: all locks, in the order of addresses (the one order, so two
+ *              selects cannot deadlock; a channel that stands in several cases is locked once).
+ *              "None is ready" must be true of one moment: a token that goes round between the
+ *              channels is never overlooked, and nothing may come between the last look and the
+ *              queues. So: look again under all locks. Then try and passed deadlines give up; the
+ *              others
+ *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. Where a channel stands in
+ *              several cases its Sudogs are queued in a random order, since the first one there is
+ *              served. commit gives the locks back once the stack has been left (the deadline may
+ *              have fired by then).
+ *   retract    who won the claim has dequeued its own Sudog and left it in g->param (a deadline
+ *              leaves nothing). The others are taken off, one lock at a time.
+ *
+ * The frame may go when retract is done, and commit, which may still run on another thread at that
+ * time, reads the list of locks from it. It is safe: retract locks each channel except the
+ * winner's, and the winner had locked that one; so each lock of the list has been given back by
+ * commit, and after the last one it reads nothing.
+ *
+ * A case may name the same channel as another, also for the other direction: the select's own
+ * Sudogs never meet, since it looks before it queues them, and later their claims are used up
+ * together.
+ *
+ * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in
+ * a select must stay small; above that one allocation, made before the section begins.
+ *
+ * Two cases, the usual select (a channel and a context's end), have a copy of the blocking way with
+ * the number known to the compiler: the loops go away.
+ *
+ * Departure from Go, which locks all channels at once even if the first is ready: the pass above.
+ */
+#include "sync/chan.h"
+
+#define SMALL 16
+#define MAX_CASES 65536
+#define TRY INT64_MIN /* as a deadline: -EAGAIN */
+
+typedef struct Select {
+    gort_case *cases;
+    int n;
+    int64_t deadline;
+    gort_chan **locks; /* n: the channels, each once, by address */
+    Sudog *waiters;    /* n: one for each case with a channel */
+    int nlocks;
+} Select;
+
+static bool valid(const gort_case *cases, int n) {
+    unsigned bad = 0;
+    if (unlikely(n < 0 || n > MAX_CASES || (cases == NULL && n > 0))) return false;
+    for (int i = 0; i < n; i++) bad |= (unsigned)cases[i].op - GORT_RECV > 1u;
+    return !bad;
+}
+
+/* ch->lock. */
+INLINE int run_locked(gort_case *k, G **wake) {
+    if (k->op == GORT_SEND) return send_locked(k->ch, k->value, wake);
+    return recv_locked(k->ch, k->value, wake);
+}
+
+/* Up to 32 cases, a bit each: those that look ready. */
+INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
+    uint32_t bits = 0, k = 0;
+    for (int i = 0; i < n; i++) {
+        gort_chan *c = cases[i].ch;
+        uint32_t ready = c != NULL && looks_ready(c, cases[i].op == GORT_SEND);
+        bits |= ready << i;
+        k += ready;
+    }
+    *count = k;
+    return bits;
+}
+
+/* One of those that look ready, any with the same probability; -1: none does. In a section. The cases
+ * are seen in groups; the choice among the first ones is kept or replaced by one of the next group
+ * as their numbers say. */
+INLINE int choose(M *m, gort_case *cases, int n) {
+    int chosen = -1;
+    uint32_t seen = 0, k;
+    for (int base = 0; base < n; base += 32) {
+        uint32_t bits = looks(cases + base, n - base < 32 ? n - base : 32, &k);
+        if (k == 0) continue;
+        seen += k;
+        uint32_t at = 0;
+        if (seen > 1) at = (uint32_t)((random_next(&m->rng) >> 32) * seen >> 32);
+        if (at >= k) continue;
+        while (at-- > 0) bits &= bits - 1;
+        chosen = base + __builtin_ctz(bits);
+    }
+    return chosen;
+}
+
+/* In a section. The index of the case that ran, or -EAGAIN: none looked ready when it was looked at. */
+INLINE int pass(M *m, gort_case *cases, int n) {
+    for (int i; (i = choose(m, cases, n)) >= 0;) {
+        gort_case *k = &cases[i];
+        G *wake = NULL;
+        lock(&k->ch->lock, RANK_PRIM);
+        int r = run_locked(k, &wake);
+        unlock(&k->ch->lock);
+        if (unlikely(r == -EAGAIN)) continue;
+        if (wake) ready(m, wake);
+        k->result = r;
+        return i;
+    }
+    return -EAGAIN;
+}
+
+/* ---- all locks -------------------------------------------------------------------------------- */
+
+static void sift(gort_chan **a, int root, int n) {
+    gort_chan *c = a[root];
+    for (int child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && a[child] < a[child + 1]) child++;
+        if (c >= a[child]) break;
+        a[root] = a[child];
+    }
+    a[root] = c;
+}
+
+static NOINLINE void heap_sort(gort_chan **a, int n) {
+    for (int i = n / 2; i-- > 0;) sift(a, i, n);
+    for (int i = n - 1; i > 0; i--) {
+        gort_chan *c = a[0];
+        a[0] = a[i];
+        a[i] = c;
+        sift(a, 0, i);
+    }
+}
+
+/* By address: a few by insertion, many by heap, which needs no memory and has no bad case. */
+INLINE void sort(gort_chan **a, int n) {
+    if (n <= SMALL) {
+        for (int i = 1, j; i < n; i++) {
+            gort_chan *c = a[i];
+            for (j = i; j > 0 && a[j - 1] > c; j--) a[j] = a[j - 1];
+            a[j] = c;
+        }
+        return;
+    }
+    heap_sort(a, n);
+}
+
+INLINE void lock_all(Select *s) {
+    int n = 0, unique = 0;
+    for (int i = 0; i < s->n; i++)
+        if (s->cases[i].ch) s->locks[n++] = s->cases[i].ch;
+    sort(s->locks, n);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || s->locks[i] != s->locks[i - 1]) s->locks[unique++] = s->locks[i];
+    s->nlocks = unique;
+    for (int i = 0; i < unique; i++) lock(&s->locks[i]->lock, RANK_PRIM);
+}
+
+static void unlock_all(Select *s) {
+    gort_chan **locks = s->locks;
+    /* Nothing of s is read after the last unlock: see above. */
+    for (int i = s->nlocks; i-- > 0;) unlock(&locks[i]->lock);
+}
+
+static void commit(M *m, void *arg) { unlock_all(arg); }
+
+/* All locks. The index of the case that ran, or -EAGAIN. What looked ready and was not had waiters
+ * whose wait was over; the attempt has dropped them. */
+INLINE int look_again(M *m, Select *s, G **wake) {
+    for (int i; (i = choose(m, s->cases, s->n)) >= 0;) {
+        int r = run_locked(&s->cases[i], wake);
+        if (unlikely(r == -EAGAIN)) continue;
+        s->cases[i].result = r;
+        return i;
+    }
+    return -EAGAIN;
+}
+
+/* A channel that stands in several cases would serve the first of them, always: they are queued in any order with the
+ * same probability. */
+static NOINLINE void shuffle(M *m, Sudog *w, int n) {
+    for (int i = n - 1; i > 0; i--) {
+        int at = (int)((random_next(&m->rng) >> 32) * (uint64_t)(i + 1) >> 32);
+        Sudog other = w[at];
+        w[at] = w[i];
+        w[i] = other;
+    }
+}
+
+/* All locks. One waiter for each case that has a channel, linked. */
+INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
+    Sudog *w = s->waiters;
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        gort_case *k = &s->cases[i];
+        if (k->ch == NULL) continue;
+        w[n++] = (Sudog){.g = gp, .c = k->ch, .elem = k->value, .send = k->op == GORT_SEND,
+                         .claim = true, .ticket = ticket, .index = (uint32_t)i};
+    }
+    if (unlikely(s->nlocks < n)) shuffle(m, w, n);
+    for (int i = 0; i < n; i++) {
+        wait_on(w[i].c, &w[i]);
+        if (i > 0) w[i - 1].link = &w[i];
+    }
+    if (n > 0) w->allocated = s->n > SMALL;
+    gp->waiting = n > 0 ? w : NULL;
+}
+
+/* In a section. Takes off all waiters but the one that won; channels to be freed go on *dead. */
+INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
+    for (Sudog *w = first; w; w = w->link) {
+        if (w == won) continue;
+        gort_chan *c = w->c;
+        lock(&c->lock, RANK_PRIM);
+        bool last = give_up(c, w);
+        unlock(&c->lock);
+        if (last) c->next_dead = *dead, *dead = c;
+    }
+}
+
+/* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel there is
+ * nothing to give back, and nothing that would hold up a deadline's wake-up until commit is done
+ * with the frame: then no commit. */
+INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
+    G *gp = self(m);
+    bool timed_out = false;
+    int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
+    if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &timed_out);
+    else m = park_commit_until(m, commit, s, reason, s->deadline, ticket, &timed_out);
+    *won = timed_out ? NULL : gp->param;
+    return m;
+}
+
+/* All locks, in a section, nothing was ready. */
+INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
+    G *gp = self(m);
+    Sudog *won;
+    uint32_t ticket = wait_begin(gp);
+    queue_all(m, s, gp, ticket);
+    Sudog *first = gp->waiting;
+    m = park_on_all(m, s, ticket, &won);
+    retract(first, won, dead);
+    gp->waiting = NULL;
+    *result = -ETIMEDOUT;
+    if (won) {
+        s->cases[won->index].result = waited(won);
+        *result = (int)won->index;
+    }
+    return m;
+}
+
+/* In a section, which it leaves. */
+INLINE int block(M *m, Select *s) {
+    G *wake = NULL;
+    gort_chan *dead = NULL;
+    lock_all(s);
+    int r = look_again(m, s, &wake);
+    if (r != -EAGAIN || (s->deadline != GORT_FOREVER && s->deadline <= os_now())) {
+        unlock_all(s);
+        if (wake) ready(m, wake);
+        if (r == -EAGAIN && s->deadline != TRY) r = -ETIMEDOUT;
+    } else {
+        m = wait_on_all(m, s, &r, &dead);
+    }
+    leave(m);
+    if (unlikely(dead != NULL)) chan_free_list(dead);
+    return r;
+}
+
+/* ---- the calls -------------------------------------------------------------------------------- */
+
+/* The frames of a select that has to wait, n at most SMALL. In a section, which they leave. */
+static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
+    returns_apart(m);
+    gort_chan *locks[2];
+    Sudog waiters[2];
+    Select s = {cases, 2, deadline, locks, waiters, 0};
+    return block(m, &s);
+}
+
+static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
+    returns_apart(m);
+    gort_chan *locks[n + 1]; /* n may be 0, an array not */
+    Sudog waiters[n + 1];
+    Select s = {cases, n, deadline, locks, waiters, 0};
+    return block(m, &s);
+}
+
+/* Without a channel there is nothing to wait on, and no memory is needed. */
+static bool no_channel(const gort_case *cases, int n) {
+    for (int i = 0; i < n; i++)
+        if (cases[i].ch) return false;
+    return true;
+}
+
+static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
+    if (no_channel(cases, n)) return block_small(enter(), cases, 1, deadline);
+    Sudog *waiters = quiet_alloc((sizeof(Sudog) + sizeof(gort_chan *)) * (size_t)n);
+    if (waiters == NULL) return -ENOMEM;
+    Select s = {cases, n, deadline, (gort_chan **)(waiters + n), waiters, 0};
+    M *m = enter();
+    int r = pass(m, cases, n);
+    if (r == -EAGAIN) r = block(m, &s);
+    else leave(m);
+    quiet_free(waiters);
+    return r;
+}
+
+INLINE int select_two(gort_case *cases, int64_t deadline) {
+    M *m = enter();
+    int r = pass(m, cases, 2);
+    if (r == -EAGAIN) return block_two(m, cases, deadline);
+    leave(m);
+    return r;
+}
+
+INLINE int select_until(gort_case *cases, int n, int64_t deadline) {
+    if (unlikely(in_forked_child())) return -ENOTCONN;
+    if (unlikely(!valid(cases, n))) return -EINVAL;
+    if (likely(n == 2)) return select_two(cases, deadline);
+    if (unlikely(n > SMALL)) return select_large(cases, n, deadline);
+    M *m = enter();
+    int r = pass(m, cases, n);
+    /* With one case, "it does not look ready" is already true of one moment. */
+    if (r == -EAGAIN && !(deadline == TRY && n <= 1)) return block_small(m, cases, n, deadline);
+    leave(m);
+    return r;
+}
+
+EXPORT int gort_select(gort_case *cases, int n) { return select_until(cases, n, GORT_FOREVER); }
+
+EXPORT int gort_select_until(gort_case *cases, int n, int64_t deadline) {
+    if (deadline == TRY) deadline++; /* a point in the past like any other */
+    return select_until(cases, n, deadline);
+}
+
+EXPORT int gort_try_select(gort_case *cases, int n) { return select_until(cases, n, TRY); }

@@ -1,0 +1,155 @@
+/*
+ * Where goroutines and threads wait for a sync object: queues of sleepers, and the table of them
+ * that serves objects too small to hold a queue. See sema.c.
+ */
+#ifndef SEMA_H
+#define SEMA_H
+
+#include "base/san.h"
+#include "sched/sched.h"
+
+
+/*
+ * One wait. Lives in the frame of the waiting call; valid while it is queued, and for a timed one
+ * until its owner has taken it off or found it taken off, under the lock of its queue.
+ */
+typedef struct Sleeper Sleeper;
+/* The wait of a goroutine that will never run again is undone: off the queue, and what it was granted or woken for goes
+ * to the next. See sleeper_abandon(). */
+typedef void abandon_fn(Sleeper *s);
+struct Sleeper {
+    /* the queue's lock: */
+    Sleeper *next, *prev;
+    bool queued;
+    bool notified;      /* cond.c: woken before it was parked */
+    bool parked;        /* cond.c */
+    /* constant while queued: */
+    bool timed;         /* has a deadline: a waker must claim it */
+    uint32_t ticket;    /* timed: of wait_begin() */
+    G *gp;
+    void *object;       /* what the call waits for */
+    abandon_fn *abandon;
+    const void *key;    /* the table: under which address it is queued */
+    int64_t amount;     /* sem.c: permits wanted; close.c: the descriptor */
+    /* Left by who took it off, read by its owner after it was woken: */
+    bool taken;         /* it was woken, and not by its deadline */
+    bool granted;       /* what it waited for is its own already */
+    /* the bucket's lock, valid in the first sleeper of a key only: */
+    Sleeper *last;      /* of the same key */
+    Sleeper *up, *down; /* the firsts of the other keys in the bucket */
+};
+
+typedef struct SleepQ {
+    Sleeper *first, *last;
+} SleepQ;
+
+/* Prepares a wait of the current G for object. In a section. Until sleeper_over() the G's record leads to s, so that the end
+ * of a runtime can undo the wait: g->waiting is s with the lowest bit set (a channel's Sudog has it clear). */
+INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, abandon_fn *abandon) {
+    s->gp = self(m);
+    s->queued = s->notified = s->parked = s->taken = s->granted = false;
+    s->object = object;
+    s->abandon = abandon;
+    s->gp->waiting = (char *)s + 1;
+    s->timed = deadline != GORT_FOREVER;
+    if (s->timed) s->ticket = wait_begin(s->gp);
+}
+
+/* The G knows how its wait has ended. In the section in which it found out. */
+INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
+
+/*
+ * The runtime has ended and gp will never run again. Where it stands in a wait, that is undone as if its deadline had passed;
+ * where it was woken and has not run since, what it was woken with is passed on. Before any stack is given away: the
+ * object may stand on one.
+ */
+INLINE void sleeper_abandon(G *gp) {
+    if (((uintptr_t)gp->waiting & 1) == 0) return;
+    Sleeper *s = (Sleeper *)((char *)gp->waiting - 1);
+    gp->waiting = NULL;
+    s->abandon(s);
+}
+
+/* True: the caller, who took s off its queue, is the one that wakes it. False: its deadline was
+ * faster; it needs no more attention. */
+INLINE bool sleeper_claim(Sleeper *s) {
+    s->taken = !s->timed || wait_claim(s->gp, s->ticket);
+    return s->taken;
+}
+
+/* Parks the current G, queued as s under l, until it is woken or the deadline has passed. Unlocks
+ * l. After a timeout the caller takes s off. */
+INLINE M *sleeper_park(M *m, Sleeper *s, Lock *l, int reason, int64_t deadline, bool *timed_out) {
+    *timed_out = false;
+    if (!s->timed) return park(m, l, reason);
+    return park_until(m, l, reason, deadline, s->ticket, timed_out);
+}
+
+/* ---- a queue inside an object (cond.c, sem.c), under the object's lock ---------------------- */
+
+INLINE void sleepq_push(SleepQ *q, Sleeper *s) {
+    s->next = NULL;
+    s->prev = q->last;
+    if (q->last) q->last->next = s;
+    else q->first = s;
+    q->last = s;
+    s->queued = true;
+}
+
+INLINE void sleepq_remove(SleepQ *q, Sleeper *s) {
+    if (s->prev) s->prev->next = s->next;
+    else q->first = s->next;
+    if (s->next) s->next->prev = s->prev;
+    else q->last = s->prev;
+    s->queued = false;
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+typedef struct Bucket {
+    Lock lock;       /* RANK_PRIM */
+    uint32_t count;  /* lock: sleepers in it */
+    Sleeper *firsts; /* lock: the first sleeper of each key */
+} ALIGNED(CACHE_LINE) Bucket;
+
+#define SEMA_BUCKETS 251
+extern Bucket sema_table[SEMA_BUCKETS];
+
+INLINE Bucket *sema_bucket(const void *object) {
+    return &sema_table[((uintptr_t)object >> 3) % SEMA_BUCKETS];
+}
+
+/* All with the bucket's lock held. */
+void sema_push(Bucket *b, Sleeper *s, const void *key, bool front);
+Sleeper *sema_pop(Bucket *b, const void *key, bool *more);
+void sema_remove(Bucket *b, Sleeper *s);
+bool sema_has(Bucket *b, const void *key);
+/* Takes off everybody who waits for key; the list is to be made ready without the lock. */
+void sema_pop_all(Bucket *b, const void *key, GList *list);
+
+/* Sleepers in the whole table; a hint while others work. */
+uint64_t sema_sleepers(void);
+
+/* sem.c: n permits. In a section of depth 1; returns in it, with them. */
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);
+
+/* True where this call may yield at once: not pinned, not nested in another section. */
+INLINE bool may_yield(M *m) {
+    return m->locks == 1 && m->pins == 0 && !m->plain && !m->world && m->curg != NULL;
+}
+
+/* The G that runs here, for code of its own that is in no section. */
+INLINE G *current(void) {
+    M *m = enter();
+    G *gp = self(m);
+    leave(m);
+    return gp;
+}
+
+/* A call that took no section still is a point where the monitor's wish is granted. */
+INLINE void poll_attention(void) {
+    M *m = getm();
+    if (m != NULL && unlikely(load_rlx(&m->attn) != 0) && m->locks == 0) leave(enter());
+}
+
+#endif

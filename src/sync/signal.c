@@ -1,0 +1,237 @@
+/*
+ * Signals as channels.
+ *
+ * The handler does what a handler may: it counts the delivery, and wakes a thread by a futex. That
+ * thread, the signal thread, takes one from the count for each delivery and offers the number to
+ * every channel that watches it; a channel that is full misses it, nobody waits. So each delivery
+ * is one int, also if several came before the thread ran (the kernel itself merges those it holds
+ * back). It is started with the first watch and stays; it has all signals masked, so that handlers
+ * run in the program's threads, and takes part in no deadlock: it counts as the runtime's own.
+ *
+ * The table of watches is guarded by a house lock, since sending may not happen under a runtime
+ * lock of the channels' rank, and goroutines and the thread both take it.
+ *
+ * What was installed for a signal before the first channel watched it comes back after the last
+ * one: the default, the program's own handler, or the runtime's dump on SIGQUIT. Each signal takes one of the two
+ * ways, and none is lost between them. counts[signo] has the bit OPEN while deliveries are counted:
+ *
+ *   the last gort_signal_stop        the handler, anywhere
+ *   puts back what was there         OPEN is set: count one more, by the same CAS
+ *   takes the count and OPEN at      else: send the signal, with all that came with it, to this
+ *   one stroke, and delivers it      thread once more, which finds what was put back
+ *
+ * So after gort_signal_stop has returned nothing more arrives, and what came before it is there. In a child the handler
+ * finds that it is not in the process of the signal thread, and takes the second way, after it has put
+ * back what was there itself: nobody takes from a channel there. (A child of vfork has our memory, and signal handlers of
+ * its own.)
+ *
+ * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
+ *
+ * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
+ * changes with every delivery, so that a wait that begins after the thread has looked fails.
+ */
+#include "sync/signal_chan.h"
+#include "sync/chan.h"
+#include "sync/houselock.h"
+#include "sched/m.h"
+#include "base/san.h"
+#include "base/sysfault.h"
+#include "sched/sysmon.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#define SIGNALS 65 /* 1 to 64 */
+#define OPEN ((uint32_t)1 << 31)
+
+typedef struct Watch {
+    struct Watch *next;
+    gort_chan *ch; /* retained */
+} Watch;
+
+static struct {
+    HouseLock lock;
+    /* lock: */
+    Watch *watches[SIGNALS];
+    struct sigaction before[SIGNALS]; /* valid while watched */
+    int pid;                          /* of the process that has the thread; 0: none yet */
+} table;
+/* atomic: */
+static uint32_t counts[SIGNALS]; /* deliveries not yet passed on, and OPEN */
+static uint32_t changes;         /* the futex */
+static uint32_t watched[SIGNALS];
+
+bool signal_watched(int signo) {
+    return signo > 0 && signo < SIGNALS && load_rlx(&watched[signo]) != 0;
+}
+
+/* False: this signal is not counted (any more). */
+static bool count_in(int signo) {
+    uint32_t n = load_rlx(&counts[signo]);
+    while (n & OPEN)
+        if (cas_seq(&counts[signo], &n, n + 1)) return true; /* pairs with xchg_acq in deliver and hook_out */
+    return false;
+}
+
+/* To this thread, which has it masked: it comes when the handler has returned. */
+static void send_again(int signo, siginfo_t *info) {
+    int pid = os_getpid();
+    long r = os_sys(SYS_rt_tgsigqueueinfo, pid, os_gettid(), signo, (long)info, 0, 0);
+    if (r < 0) os_sys(SYS_kill, pid, signo, 0, 0, 0, 0); /* the queue is full: the kernel takes it without its values */
+}
+
+/* A signal handler: nothing but atomics, bare system calls and sigaction, errno untouched. */
+static void on_signal(int signo, siginfo_t *info, void *context) {
+    bool child = table.pid != os_getpid();
+    if (child) {
+        int saved = errno;
+        sigaction_at_once(signo, &table.before[signo], NULL);
+        errno = saved;
+    }
+    if (child || !count_in(signo)) {
+        send_again(signo, info);
+        return;
+    }
+    add_seq(&changes, 1);
+    os_futex_wake(&changes, 1);
+}
+
+/* Offers n deliveries to everybody who watches. table.lock held. */
+static void offer(int signo, uint32_t n) {
+    for (; n > 0; n--)
+        for (Watch *w = table.watches[signo]; w != NULL; w = w->next)
+            gort_chan_try_send(w->ch, &signo);
+}
+
+/* Passes on what was counted. table.lock held, watched. */
+static void deliver(int signo) { offer(signo, xchg_acq(&counts[signo], OPEN) & ~OPEN); }
+
+static void *signal_main(void *unused) {
+    m_is_ours();
+    for (;;) {
+        uint32_t seen = load_acq(&changes);
+        house_lock(&table.lock);
+        for (int signo = 1; signo < SIGNALS; signo++)
+            if ((load_rlx(&counts[signo]) & ~OPEN) != 0) deliver(signo);
+        house_unlock(&table.lock);
+        os_futex_wait(&changes, seen, GORT_FOREVER);
+    }
+    return NULL;
+}
+
+/* Starts the thread where there is none. table.lock held. */
+static NOINLINE int start_thread(void) {
+    if (table.pid == os_getpid()) return 0;
+    int saved = errno;
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, (size_t)256 << 10);
+    add_rlx(&sched.threads, 1);
+    int r = thread_create(&thread, &attr, signal_main, NULL);
+    if (r != 0) sub_rlx(&sched.threads, 1);
+    else table.pid = os_getpid();
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &old, NULL); /* last: from here on the runtime may end under us */
+    errno = saved;
+    return -r;
+}
+
+/* The first channel watches: our handler in. table.lock held. */
+static NOINLINE int hook_in(int signo) {
+    int saved = errno;
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
+    sa.sa_sigaction = on_signal;
+    sigfillset(&sa.sa_mask);
+    store_rlx(&counts[signo], OPEN); /* before a handler can run */
+    int r = sigaction_at_once(signo, &sa, &table.before[signo]);
+    errno = saved; /* a number that libc keeps for itself */
+    if (r == 0) store_rlx(&watched[signo], 1);
+    else store_rlx(&counts[signo], 0);
+    return r == 0 ? 0 : -EINVAL;
+}
+
+/* The last channel stops: see the head of this file. Its watch is still there. table.lock held. */
+static void hook_out(int signo) {
+    sigaction_at_once(signo, &table.before[signo], NULL);
+    store_rlx(&watched[signo], 0);
+    offer(signo, xchg_acq(&counts[signo], 0) & ~OPEN);
+}
+
+static Watch **find(int signo, gort_chan *ch) {
+    Watch **at = &table.watches[signo];
+    while (*at != NULL && (*at)->ch != ch) at = &(*at)->next;
+    return at;
+}
+
+/* table.lock held. */
+static int watch(gort_chan *ch, int signo) {
+    Watch **at = find(signo, ch);
+    if (*at != NULL) return 0; /* it does already */
+    Watch *w = quiet_alloc(sizeof *w);
+    if (w == NULL) return -ENOMEM;
+    *w = (Watch){.ch = ch};
+    int r = start_thread();
+    M *m = enter(); /* in one section: a runtime that ends stops nobody half-way */
+    if (r == 0) {
+        *at = w;
+        if (!load_rlx(&watched[signo])) r = hook_in(signo);
+        if (r < 0) *at = NULL;
+    }
+    if (r == 0) {
+        gort_chan_retain(ch);
+        add_rlx(&sched.signal_channels, 1);
+    }
+    leave(m);
+    if (r < 0) quiet_free(w);
+    return r;
+}
+
+/* A handler that only counts would return to the faulting instruction for ever. */
+static bool is_fault(int signo) {
+    return signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL;
+}
+
+static bool may_watch(int signo) {
+    return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP && signo != SIGURG &&
+           !is_fault(signo) && signo != settings.preempt_signal;
+}
+
+EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (ints == NULL || ints->elem_size != sizeof(int) || !may_watch(signo)) return -EINVAL;
+    house_lock(&table.lock);
+    int r = watch(ints, signo);
+    house_unlock(&table.lock);
+    return r;
+}
+
+/* Takes ch off one signal. True: it was on. table.lock held. */
+static bool unwatch(gort_chan *ch, int signo) {
+    Watch **at = find(signo, ch), *w = *at;
+    if (w == NULL) return false;
+    M *m = enter(); /* as in watch() */
+    if (table.watches[signo] == w && w->next == NULL) hook_out(signo);
+    else deliver(signo);
+    *at = w->next;
+    sub_rlx(&sched.signal_channels, 1);
+    leave(m);
+    quiet_free(w);
+    return true;
+}
+
+EXPORT int gort_signal_stop(gort_chan *ints) {
+    if (in_forked_child()) return -ENOTCONN; /* where the runtime has ended: a signal is to be had back all the same */
+    if (ints == NULL) return -EINVAL;
+    int n = 0;
+    house_lock(&table.lock);
+    for (int signo = 1; signo < SIGNALS; signo++) n += unwatch(ints, signo);
+    house_unlock(&table.lock);
+    for (; n > 0; n--) gort_chan_release(ints); /* may be the last */
+    return 0;
+}

@@ -1,0 +1,12 @@
+/*
+ * Signals as channels, as the start of a runtime and the dump see them. See signal.c.
+ */
+#ifndef SIGWATCH_H
+#define SIGWATCH_H
+
+#include "base/base.h"
+
+/* A channel watches this signal: its handler is ours, and is to be left alone. Anywhere. */
+bool signal_watched(int signo);
+
+#endif

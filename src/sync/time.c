@@ -1,0 +1,294 @@
+/*
+ * Time as programs see it: the clock, sleeping, timers, tickers, and channels that tell the time.
+ * The heaps are below (timer.c); here is what makes them safe to use from outside.
+ *
+ * A gort_timer is counted: one reference is the program's until gort_timer_free(), one belongs to
+ * the heap while it is armed. When the heap fires a timer it forgets it, and the reference goes to
+ * the function that it calls, fire(). Between these two moments the program may stop, reset or
+ * free the timer. So each arming has a number, and under the timer's lock:
+ *
+ *   stop    armed? then it is not any more, and 1 is returned. If the heap gives the timer back,
+ *           its reference is dropped here; else fire() is under way: it will find that its number
+ *           does not count any more, and drop it.
+ *   fire    its number is current and the timer is armed: starts the function in a goroutine of
+ *           its own. Otherwise it has come too late.
+ *
+ * So "stop returned 1" and "the function is started" exclude each other, and one of them happens.
+ * The function is not a user of the timer object: it may free it, and it may run on after that.
+ *
+ * A ticker is armed again by fire(), not by the heap, since a heap that still knows the timer
+ * could not have given its reference away. The next tick is the first multiple of the period after
+ * now, so the period is kept and a late ticker does not pile up ticks.
+ *
+ * gort_after() and gort_tick() are timers that send on a channel of capacity 1 and never wait.
+ *
+ * fire() runs in the scheduler, where nothing may be freed: see garbage_leave().
+ *
+ * A runtime that ends forgets its timers: one that it takes off a heap is disarmed, and the heap's reference dropped
+ * (forget). Whoever gets a timer off its heap, stop, fire or forget, has that reference; nobody else.
+ *
+ * TSan: arming releases, the started goroutine acquires.
+ */
+#include "sync/free_later.h"
+#include "sync/chan.h"
+#include "sync/sema.h"
+
+#define RETRY (10 * GORT_MS) /* no memory for the goroutine of a timer */
+
+/* A timer that only a heap knows, which leak checkers do not see. */
+#ifdef GORT_ASAN
+void __lsan_ignore_object(const void *at);
+#define not_a_leak(at) __lsan_ignore_object(at)
+#else
+#define not_a_leak(at) ((void)0)
+#endif
+
+struct gort_timer {
+    Timer t;           /* the heap's while armed; else lock */
+    Garbage garbage;
+    uint32_t refs;     /* atomic */
+    Lock lock;         /* RANK_TIMER */
+    /* lock: */
+    bool armed;
+    uint32_t seq;      /* of the latest arming */
+    int64_t period;    /* 0: one shot */
+    /* constant: */
+    gort_fn *fn;
+    void *arg;
+    gort_chan *ch;     /* instead of fn: where the time is sent; retained */
+};
+
+/* ---- the clock and sleeping ------------------------------------------------------------------ */
+
+EXPORT int64_t gort_now(void) { return os_now(); }
+
+/* Lets others run. */
+static void give_way(void) {
+    M *m = enter();
+    if (m->plain) os_yield();
+    else m = yield(m);
+    leave(m);
+}
+
+static void sleep_until(int64_t deadline) {
+    bool timed_out;
+    if (deadline > NEVER) deadline = NEVER;
+    M *m = enter();
+    uint32_t ticket = wait_begin(self(m));
+    m = park_until(m, NULL, WAIT_SLEEP, deadline, ticket, &timed_out);
+    leave(m);
+}
+
+EXPORT void gort_sleep(int64_t ns) {
+    if (in_forked_child()) return;
+    garbage_collect();
+    if (ns <= 0) give_way();
+    else sleep_until(time_after(os_now(), ns));
+}
+
+EXPORT void gort_sleep_until(int64_t deadline) {
+    if (in_forked_child()) return;
+    garbage_collect();
+    M *m = getm();
+    if (deadline > os_now()) sleep_until(deadline);
+    else if (m == NULL || m->pins == 0) give_way(); /* pinned, a passed deadline is allowed */
+}
+
+/* ---- garbage --------------------------------------------------------------------------------- */
+
+Garbage *garbage; /* atomic: a stack; emptied as a whole, so there is no ABA */
+
+void garbage_leave(Garbage *g) {
+    g->next = load_rlx(&garbage);
+    while (!cas_rel(&garbage, &g->next, g)) {} /* pairs with the exchange below */
+}
+
+NOINLINE void garbage_collect_slow(void) {
+    Garbage *g = xchg_acq(&garbage, NULL);
+    while (g != NULL) {
+        Garbage *next = g->next;
+        g->destroy(g);
+        g = next;
+    }
+}
+
+/* ---- timer objects --------------------------------------------------------------------------- */
+
+static void destroy(Garbage *g) {
+    gort_timer *t = container_of(g, gort_timer, garbage);
+    tsan_acquire(t); /* all that others did before they dropped it */
+    gort_chan_release(t->ch);
+    quiet_free(t);
+}
+
+/* Drops a reference; outside of sections. */
+static void unref(gort_timer *t) {
+    tsan_release(t);
+    if (sub_seq(&t->refs, 1) == 0) destroy(&t->garbage);
+}
+
+/* Likewise, in the scheduler. */
+static void unref_later(gort_timer *t) {
+    tsan_release(t);
+    if (sub_seq(&t->refs, 1) == 0) garbage_leave(&t->garbage);
+}
+
+static void fire(M *m, void *arg, uint32_t seq);
+static void forget(Timer *t);
+
+/* Puts t on a heap. The reference for it is the caller's to give. Locked. */
+static int arm(M *m, gort_timer *t, int64_t when) {
+    t->t = (Timer){.when = when, .fn = fire, .arg = t, .seq = ++t->seq, .forget = forget};
+    int r = timer_add(m, &t->t);
+    t->armed = r == 0;
+    return r;
+}
+
+/* Takes t off. *refs: references of the heap that came back. Locked. */
+static bool disarm(gort_timer *t, int *refs) {
+    bool was = t->armed;
+    t->armed = false;
+    if (was && timer_del(&t->t)) (*refs)++;
+    return was;
+}
+
+/* The next tick after now: a multiple of the period from when it was due. */
+static int64_t next_tick(const gort_timer *t, int64_t now) {
+    int64_t late = now - t->t.when, ticks;
+    if (late < 0) late = 0;
+    if (__builtin_mul_overflow(t->period, 1 + late / t->period, &ticks)) return NEVER;
+    return time_after(t->t.when, ticks);
+}
+
+/* What a timer is for. In the scheduler; 0 or -ENOMEM. */
+static int act(M *m, gort_timer *t, int64_t now) {
+    if (t->ch == NULL) return go_start(m, NULL, t->fn, t->arg, NULL, 0, (uintptr_t)t->fn + 1);
+    gort_chan_try_send(t->ch, &now); /* full: the receiver is slow, the tick is dropped */
+    return 0;
+}
+
+/* The heap's call: t's reference comes with it. */
+static void fire(M *m, void *arg, uint32_t seq) {
+    gort_timer *t = arg;
+    bool again = false;
+    int64_t now = os_now();
+    tsan_acquire(t);
+    lock(&t->lock, RANK_TIMER);
+    if (t->armed && t->seq == seq) { /* else it was stopped, or armed anew */
+        t->armed = false;
+        if (act(m, t, now) < 0) again = arm(m, t, time_after(now, RETRY)) == 0;
+        else if (t->period > 0) again = arm(m, t, next_tick(t, now)) == 0;
+    }
+    unlock(&t->lock);
+    if (!again) unref_later(t);
+}
+
+/* The runtime has ended: the heap's reference comes with it, as with fire(). */
+static void forget(Timer *t) {
+    gort_timer *own = t->arg;
+    lock(&own->lock, RANK_TIMER);
+    own->armed = false;
+    unlock(&own->lock);
+    unref_later(own);
+}
+
+/* A timer, armed, with a reference for the program. NULL: no memory, no runtime. */
+static gort_timer *make(int64_t when, int64_t period, gort_fn *fn, void *arg, gort_chan *ch) {
+    if (!runtime_running()) return NULL;
+    garbage_collect();
+    gort_timer *t = quiet_alloc(sizeof *t);
+    if (t == NULL) return NULL;
+    *t = (gort_timer){.refs = 2, .period = period, .fn = fn, .arg = arg, .ch = ch};
+    t->garbage.destroy = destroy;
+    tsan_release(t);
+    M *m = enter();
+    lock(&t->lock, RANK_TIMER);
+    int r = arm(m, t, when);
+    unlock(&t->lock);
+    leave(m);
+    if (r == 0) return t;
+    quiet_free(t);
+    return NULL;
+}
+
+EXPORT gort_timer *gort_timer_new(int64_t ns, gort_fn *fn, void *arg) {
+    if (fn == NULL) return NULL;
+    return make(time_after(os_now(), ns > 0 ? ns : 0), 0, fn, arg, NULL);
+}
+
+EXPORT gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg) {
+    if (fn == NULL || period <= 0) return NULL;
+    return make(time_after(os_now(), period), period, fn, arg, NULL);
+}
+
+EXPORT int gort_timer_stop(gort_timer *t) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (t == NULL) return -EINVAL; /* there was no memory for it */
+    int back = 0;
+    M *m = enter();
+    lock(&t->lock, RANK_TIMER);
+    bool was = disarm(t, &back);
+    unlock(&t->lock);
+    leave(m);
+    if (back) unref(t);
+    return was;
+}
+
+EXPORT int gort_timer_reset(gort_timer *t, int64_t ns) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (t == NULL) return -EINVAL;
+    if (t->period > 0 && ns <= 0) return -EINVAL;
+    int64_t when = time_after(os_now(), ns > 0 ? ns : 0);
+    int back = 0;
+    tsan_release(t);
+    M *m = enter();
+    lock(&t->lock, RANK_TIMER);
+    bool was = disarm(t, &back);
+    if (t->period > 0) t->period = ns;
+    if (back == 0) add_rlx(&t->refs, 1); /* else the one that came back is given again */
+    int r = arm(m, t, when);
+    unlock(&t->lock);
+    leave(m);
+    if (r < 0) unref(t);
+    return r < 0 ? r : was;
+}
+
+EXPORT void gort_timer_free(gort_timer *t) {
+    if (t == NULL || in_forked_child()) return;
+    gort_timer_stop(t);
+    unref(t);
+    garbage_collect();
+}
+
+/* ---- channels that tell the time ------------------------------------------------------------- */
+
+/* A timer that sends on a new channel; both are the caller's. NULL: neither. */
+static gort_timer *make_chan(int64_t ns, int64_t period, gort_chan **ch) {
+    if (!runtime_running()) return NULL;
+    *ch = gort_chan_new(sizeof(int64_t), 1);
+    if (*ch == NULL) return NULL;
+    gort_timer *t = make(time_after(os_now(), ns), period, NULL, NULL, gort_chan_retain(*ch));
+    if (t != NULL) return t;
+    gort_chan_release(*ch);
+    gort_chan_release(*ch);
+    return NULL;
+}
+
+EXPORT gort_chan *gort_after(int64_t ns) {
+    gort_chan *ch;
+    gort_timer *t = make_chan(ns > 0 ? ns : 0, 0, &ch);
+    if (t == NULL) return NULL;
+    not_a_leak(t);
+    unref(t); /* the heap has it */
+    return ch;
+}
+
+EXPORT gort_chan *gort_tick(int64_t period, gort_timer **owner) {
+    gort_chan *ch;
+    if (period <= 0) return NULL;
+    gort_timer *t = make_chan(period, period, &ch);
+    if (t == NULL) return NULL;
+    if (owner != NULL) *owner = t;
+    else unref(t); /* it ticks for ever, as time.Tick */
+    return ch;
+}

@@ -1,0 +1,267 @@
+/*
+ * Wait groups and once.
+ *
+ * A wait group is a word and a list of waiters:
+ *
+ *   63       32 31          1 0
+ *   | counter  | generation  |P|      P: somebody is in the list
+ *
+ * The list hangs in the wait group itself, under the lock of the bucket its address falls into
+ * (sema.c): fork-join programs have a hundred thousand wait groups waited for at once, too many
+ * for a table of keys.
+ *
+ * The add that brings the counter to 0 ends the generation: in one CAS the counter is 0, the
+ * generation is the next, P is clear. After it the wait group is not touched any more, since a
+ * waiter that sees 0 may free it at once. So where P is set, that add takes the lock first and the
+ * list off, then does its CAS, and wakes what it holds. If the CAS finds the counter raised
+ * meanwhile, the list goes back. A waiter whose generation has ended returns, also if the counter
+ * has been raised again meanwhile, as in Go.
+ *
+ * No wake-up is lost: P is set under the lock together with queueing, by a CAS that fails if the
+ * counter is 0; the last done sees P and takes the lock.
+ *
+ * Orders: done is a release, wait an acquire on the same word; adds in between keep the release
+ * sequence going, being read-modify-writes.
+ *
+ * Once is a flag and a mutex: who finds the flag down takes the mutex and calls; everybody returns
+ * only after the call has ended. It counts as done when the function ends by gort_exit() or by a C++
+ * exception, too: as in Go, where a panic does, and unlike std::call_once. Where the runtime ends under it, it has not been
+ * done: whoever comes next calls it again.
+ *
+ * Members of a wait group, gort_wg_go's, count as ended when they end, by whatever way: a return, gort_exit(), the end of
+ * their runtime, which may come before they have run at all.
+ */
+#include "sched/goexit.h"
+#include "sync/mutex.h"
+
+#define ONE ((uint64_t)1 << 32)
+#define GENERATION ((uint64_t)2)
+#define P_BIT ((uint64_t)1)
+
+INLINE int32_t counter_of(uint64_t state) { return (int32_t)(state >> 32); }
+INLINE uint32_t generation_of(uint64_t state) { return (uint32_t)state & ~(uint32_t)P_BIT; }
+
+/* The state with the counter at 0: the next generation. */
+INLINE uint64_t generation_end(uint64_t state) {
+    return (uint32_t)((uint32_t)state + GENERATION) & ~P_BIT;
+}
+
+static uint64_t added(uint64_t old, int n) {
+    int64_t counter = (int64_t)counter_of(old) + n;
+    if (unlikely(counter < 0 || counter > INT32_MAX))
+        fatal(counter < 0 ? "negative wait group counter" : "wait group counter overflows");
+    return counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
+}
+
+/* The counter comes to 0 and somebody waits: see the essay. */
+static NOINLINE void end_generation(gort_wg *wg, int n) {
+    GList list = {0};
+    Bucket *b = sema_bucket(wg);
+    M *m = enter();
+    lock(&b->lock, RANK_PRIM);
+    Sleeper *first = wg->waiters_;
+    uint64_t old = load_rlx(&wg->state_), next;
+    do {
+        next = added(old, n);
+        wg->waiters_ = counter_of(next) == 0 ? NULL : first; /* not 0: raised meanwhile */
+    } while (!cas_acq_rel(&wg->state_, &old, next));
+    bool ended = counter_of(next) == 0;
+    for (Sleeper *s = ended ? first : NULL; s != NULL;) {
+        Sleeper *after = s->next; /* before the claim: s may be gone once the lock is free */
+        s->queued = false;
+        if (sleeper_claim(s)) glist_push(&list, s->gp);
+        s = after;
+    }
+    unlock(&b->lock);
+    if (list.count == 1) ready(m, glist_pop(&list));
+    else if (list.count) ready_list(m, &list);
+    leave(m);
+}
+
+EXPORT void gort_wg_add(gort_wg *wg, int n) {
+    CHILD_RETURNS();
+    if (n == 0) return;
+    if (n < 0) tsan_release(wg);
+    uint64_t old = load_rlx(&wg->state_), next;
+    do {
+        next = added(old, n);
+        if (counter_of(next) == 0 && (old & P_BIT)) {
+            end_generation(wg, n);
+            return;
+        }
+    } while (!cas_acq_rel(&wg->state_, &old, next));
+    poll_attention();
+}
+
+EXPORT void gort_wg_done(gort_wg *wg) { gort_wg_add(wg, -1); }
+
+/* Marks wg as slept on unless the generation has ended. */
+static bool mark(gort_wg *wg, uint32_t generation) {
+    uint64_t old = load_acq(&wg->state_);
+    do {
+        if (generation_of(old) != generation || counter_of(old) == 0) return false;
+    } while (!cas_acq_rel(&wg->state_, &old, old | P_BIT));
+    return true;
+}
+
+/* Under the bucket's lock. Order does not matter: all are woken together. */
+static void enlist(gort_wg *wg, Sleeper *s) {
+    Sleeper *first = wg->waiters_;
+    s->prev = NULL;
+    s->next = first;
+    if (first) first->prev = s;
+    wg->waiters_ = s;
+    s->queued = true;
+}
+
+/* The deadline has passed: takes s off, and the mark with the last. False: the generation has
+ * ended at this moment. */
+static bool expire(gort_wg *wg, Bucket *b, Sleeper *s) {
+    lock(&b->lock, RANK_PRIM);
+    bool queued = s->queued; /* else the generation has ended, and wg may be gone */
+    if (queued) {
+        if (s->prev) s->prev->next = s->next;
+        else wg->waiters_ = s->next;
+        if (s->next) s->next->prev = s->prev;
+        if (wg->waiters_ == NULL) __atomic_fetch_and(&wg->state_, ~P_BIT, __ATOMIC_ACQ_REL);
+    }
+    unlock(&b->lock);
+    return queued;
+}
+
+/* Not in the list, its generation has ended, and wg may be gone. */
+static void wg_abandon(Sleeper *s) { expire(s->object, sema_bucket(s->object), s); }
+
+static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
+    CHILD_RETURNS(-ENOTCONN);
+    if (deadline != GORT_FOREVER && os_now() >= deadline) return -ETIMEDOUT;
+    Bucket *b = sema_bucket(wg);
+    bool timed_out = false;
+    Sleeper s;
+    M *m = enter();
+    lock(&b->lock, RANK_PRIM);
+    if (!mark(wg, generation)) {
+        unlock(&b->lock);
+    } else {
+        sleeper_init(&s, m, deadline, wg, wg_abandon);
+        enlist(wg, &s);
+        m = sleeper_park(m, &s, &b->lock, WAIT_WG, deadline, &timed_out);
+        sleeper_over(&s);
+        if (timed_out) timed_out = expire(wg, b, &s);
+    }
+    leave(m);
+    return timed_out ? -ETIMEDOUT : 0;
+}
+
+EXPORT int gort_wg_wait_until(gort_wg *wg, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
+    uint64_t state = load_acq(&wg->state_);
+    int r = 0;
+    if (counter_of(state) != 0) r = wait_slow(wg, generation_of(state), deadline);
+    if (r == 0) tsan_acquire(wg);
+    return r;
+}
+
+EXPORT void gort_wg_wait(gort_wg *wg) {
+    uint64_t state = load_acq(&wg->state_);
+    if (counter_of(state) != 0) wait_slow(wg, generation_of(state), GORT_FOREVER);
+    tsan_acquire(wg);
+}
+
+/* ---- gort_wg_go ----------------------------------------------------------------------------- */
+
+typedef struct Member {
+    gort_wg *wg;
+    gort_fn *fn;
+    void *arg;
+} Member;
+
+/* In one section: the end of a runtime finds it a member or not (wg_member_abandon). */
+static void member_ends(ExitHook *h) {
+    Member *me = h->object;
+    gort_wg *wg = me->wg;
+    M *m = enter();
+    exit_hook_pop(self(m), h);
+    me->wg = NULL;
+    gort_wg_done(wg);
+    leave(m);
+}
+
+void wg_member_abandon(void *arg) {
+    Member *me = arg;
+    if (me->wg) gort_wg_done(me->wg);
+}
+
+/* A goroutine's function; arg is its own copy. */
+void wg_member_run(void *arg) {
+    Member *me = arg;
+    ExitHook hook = {.fn = member_ends, .object = me};
+    M *m = enter();
+    exit_hook_push(self(m), &hook);
+    leave(m);
+    me->fn(me->arg);
+    values_over(current());
+    member_ends(&hook);
+}
+
+EXPORT int gort_wg_go(gort_wg *wg, gort_fn *fn, void *arg) {
+    if (!runtime_running()) return -ENOTCONN;
+    if (fn == NULL) return -EINVAL;
+    Member me = {wg, fn, arg};
+    M *m = enter(); /* in one section: counted and started, or neither */
+    gort_wg_add(wg, 1);
+    int r = go_start(m, NULL, wg_member_run, NULL, &me, sizeof me,
+                     (uintptr_t)__builtin_return_address(0));
+    if (r < 0) gort_wg_done(wg);
+    leave(m);
+    return r;
+}
+
+/* ---- once ----------------------------------------------------------------------------------- */
+
+static void once_done(ExitHook *h) {
+    gort_once *once = h->object;
+    tsan_release(once);
+    M *m = enter();
+    exit_hook_pop(self(m), h);
+    store_rel(&once->done_, 1); /* pairs with the acquire of the fast path */
+    gort_mutex_unlock(&once->m_);
+    leave(m);
+}
+
+/* Its function will not end: the next one runs it. */
+static void once_abandon(ExitHook *h) { gort_mutex_unlock(&((gort_once *)h->object)->m_); }
+
+typedef struct Init {
+    void (*fn)(void *);
+    void *arg;
+} Init;
+static long once_call(void *arg) {
+    Init *init = arg;
+    init->fn(init->arg);
+    return 0;
+}
+
+static NOINLINE void once_slow(gort_once *once, void (*fn)(void *), void *arg) {
+    if (in_forked_child()) return;
+    if (fn == NULL) fatal("gort_once_do without a function");
+    ExitHook hook = {.fn = once_done, .abandon = once_abandon, .object = once};
+    Init init = {fn, arg};
+    M *m = enter();
+    if (exit_hook_has(self(m), once_done, once)) fatal("gort_once_do inside its own function");
+    m = mutex_lock_in_section(m, &once->m_);
+    tsan_acquire(&once->m_);
+    bool mine = !load_rlx(&once->done_);
+    if (mine) exit_hook_push(self(m), &hook);
+    else gort_mutex_unlock(&once->m_);
+    leave(m);
+    if (!mine) return;
+    call_guarded(once_call, &init);
+    once_done(&hook);
+}
+
+EXPORT void gort_once_do(gort_once *once, void (*fn)(void *), void *arg) {
+    if (unlikely(!load_acq(&once->done_))) once_slow(once, fn, arg);
+    else poll_attention();
+    tsan_acquire(once);
+}

@@ -1,0 +1,478 @@
+/*
+ * One frame outwards by the compiler's own tables: .eh_frame, found through the sorted index in
+ * .eh_frame_hdr, which every linker writes and which is part of the loaded image.
+ *
+ * A table describes, for each range of code, where the caller's frame (the CFA) is and where each
+ * register of the caller was saved, as a program for a small machine: "advance to this pc, from
+ * here on the CFA is rsp+16, rbp is saved at CFA-16". The program of the common part (CIE) runs
+ * first, then that of the function (FDE) up to the pc asked for; the row that stands then is
+ * applied. Compilers use expressions in a few places only (linker stubs, realigned stacks, the
+ * trampoline of a signal handler), so a small evaluator is enough.
+ *
+ * Tables are read directly, after one checked read has shown that the module is still there.
+ * They are trusted as far as the program that was built with them; lengths are checked all the
+ * same. Stacks are read by read_memory() only. Anything that is not understood gives -1, and
+ * the caller falls back to frame pointers.
+ */
+#include "unwind/modules.h"
+#include "unwind/unwind.h"
+
+enum {
+    RULE_SAME,
+    RULE_UNDEFINED,
+    RULE_OFFSET,
+    RULE_VAL_OFFSET,
+    RULE_REGISTER,
+    RULE_EXPR,
+    RULE_VAL_EXPR
+};
+
+/* Small, since a dump may run on a small stack. */
+typedef struct Rule {
+    const uint8_t *expr;
+    int32_t offset;        /* from the CFA; a register; length of an expression */
+    uint8_t kind;
+} Rule;
+
+typedef struct Row {
+    Rule reg[UNWIND_REGS];
+    const uint8_t *cfa_expr; /* NULL: cfa_reg + cfa_offset */
+    uint32_t cfa_length;
+    uint32_t cfa_reg;
+    int64_t cfa_offset;
+} Row;
+
+typedef struct Cfi {
+    const uint8_t *cie_at, *cie_end, *fde_at, *fde_end; /* the two programs */
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t ra;
+    uint8_t encoding;
+    bool signal;
+    bool augmented;
+    uintptr_t start, size;   /* the code this FDE describes */
+} Cfi;
+
+/* A cursor over table bytes; what goes wrong is remembered and reads give 0. */
+typedef struct Bytes {
+    const uint8_t *at, *end;
+    bool bad;
+} Bytes;
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static uint64_t fixed(Bytes *b, unsigned n) {
+    uint64_t v = 0;
+    if ((size_t)(b->end - b->at) < n) {
+        b->bad = true;
+        b->at = b->end;
+        return 0;
+    }
+    memcpy(&v, b->at, n);
+    b->at += n;
+    return v;
+}
+
+static uint64_t uleb(Bytes *b) {
+    uint64_t v = 0, byte = 0x80;
+    for (unsigned shift = 0; byte & 0x80; shift += 7) {
+        byte = fixed(b, 1);
+        if (b->bad || shift > 63) return b->bad = true, 0;
+        v |= (byte & 0x7f) << shift;
+    }
+    return v;
+}
+
+static int64_t sleb(Bytes *b) {
+    uint64_t v = 0, byte = 0x80;
+    unsigned shift = 0;
+    for (; byte & 0x80; shift += 7) {
+        byte = fixed(b, 1);
+        if (b->bad || shift > 63) return b->bad = true, 0;
+        v |= (byte & 0x7f) << shift;
+    }
+    if (shift < 64 && (byte & 0x40)) v |= ~(uint64_t)0 << shift;
+    return (int64_t)v;
+}
+
+/* A pointer in one of DWARF's encodings; relative ones are relative to their own place. */
+static uintptr_t pointer(Bytes *b, uint8_t encoding) {
+    uintptr_t place = (uintptr_t)b->at, v;
+    switch (encoding & 0x0f) {
+    case 0x00: case 0x04: case 0x0c: v = fixed(b, 8); break;
+    case 0x02: v = fixed(b, 2); break;
+    case 0x03: v = fixed(b, 4); break;
+    case 0x0a: v = (uintptr_t)(int64_t)(int16_t)fixed(b, 2); break;
+    case 0x0b: v = (uintptr_t)(int64_t)(int32_t)fixed(b, 4); break;
+    case 0x01: v = uleb(b); break;
+    case 0x09: v = (uintptr_t)sleb(b); break;
+    default: b->bad = true; return 0;
+    }
+    if ((encoding & 0x70) == 0x10) v += place;
+    else if ((encoding & 0x70) != 0) b->bad = true;
+    return v;
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+/* The body of the entry at `at`: after its length. */
+static bool entry(const uint8_t *at, Bytes *b) {
+    uint32_t length;
+    memcpy(&length, at, 4);
+    if (length == 0 || length == 0xffffffff || length > 1 << 20) return false;
+    *b = (Bytes){at + 4, at + 4 + length, false};
+    return true;
+}
+
+/* The index is a sorted array of (start of code, FDE), both relative to the header. */
+static const uint8_t *find_fde(const Module *mod, uintptr_t pc) {
+    uint8_t head[12];
+    uintptr_t hdr = mod->eh_hdr;
+    if (hdr == 0) return NULL;
+    if (mod == module_at(0)) memcpy(head, (void *)hdr, sizeof head); /* the executable stays */
+    else if (!read_memory(hdr, head, sizeof head)) return NULL;
+    if (head[0] != 1 || head[1] != 0x1b || head[2] != 0x03 || head[3] != 0x3b) return NULL;
+    uint32_t n, lo = 0, hi;
+    memcpy(&n, head + 8, 4);
+    const int32_t(*table)[2] = (const int32_t(*)[2])(hdr + 12);
+    for (hi = n; lo < hi;) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (hdr + (uintptr_t)(intptr_t)table[mid][0] <= pc) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo == 0 ? NULL : (const uint8_t *)(hdr + (uintptr_t)(intptr_t)table[lo - 1][1]);
+}
+
+static bool parse_augmentation(Cfi *c, Bytes *b, const char *text) {
+    if (*text == 0) return true;
+    if (*text++ != 'z') return false;
+    uint64_t length = uleb(b);
+    if (b->bad || length > (uint64_t)(b->end - b->at)) return false;
+    const uint8_t *after = b->at + length;
+    c->augmented = true;
+    for (; *text; text++) {
+        if (*text == 'R') c->encoding = (uint8_t)fixed(b, 1);
+        else if (*text == 'L') fixed(b, 1);
+        else if (*text == 'S') c->signal = true;
+        else if (*text == 'P') {
+            uint8_t enc = (uint8_t)fixed(b, 1);
+            pointer(b, enc & 0x7f);
+        } else if (*text != 'B') break; /* unknown: the length takes us over it */
+    }
+    b->at = after;
+    return true;
+}
+
+static bool parse_cie(Cfi *c, const uint8_t *at) {
+    Bytes b;
+    if (!entry(at, &b) || fixed(&b, 4) != 0) return false;
+    uint64_t version = fixed(&b, 1);
+    const char *text = (const char *)b.at;
+    while (fixed(&b, 1) != 0) {}
+    c->code_align = uleb(&b);
+    c->data_align = sleb(&b);
+    c->ra = version == 1 ? fixed(&b, 1) : uleb(&b);
+    if ((version != 1 && version != 3) || b.bad || !parse_augmentation(c, &b, text)) return false;
+    c->cie_at = b.at;
+    c->cie_end = b.end;
+    return !b.bad && c->ra < UNWIND_REGS;
+}
+
+static bool parse_fde(Cfi *c, const uint8_t *at) {
+    Bytes b;
+    if (!entry(at, &b)) return false;
+    const uint8_t *place = b.at;
+    uint32_t back = (uint32_t)fixed(&b, 4);
+    if (back == 0 || !parse_cie(c, place - back)) return false;
+    c->start = pointer(&b, c->encoding);
+    c->size = pointer(&b, c->encoding & 0x0f);
+    if (c->augmented) {
+        uint64_t length = uleb(&b);
+        if (b.bad || length > (uint64_t)(b.end - b.at)) return false;
+        b.at += length;
+    }
+    c->fde_at = b.at;
+    c->fde_end = b.end;
+    return !b.bad;
+}
+
+static bool find(uintptr_t pc, Cfi *c) {
+    Module *mod = module_of(pc);
+    const uint8_t *fde = mod ? find_fde(mod, pc) : NULL;
+    *c = (Cfi){.encoding = 0};
+    return fde && parse_fde(c, fde) && pc - c->start < c->size;
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+typedef struct Machine {
+    Row row, initial;
+    Row saved[2];   /* remember_state: compilers nest it once at most */
+    int depth;
+    uintptr_t at;   /* the code address this row begins at */
+} Machine;
+
+static void set_rule(Machine *k, uint64_t reg, int kind, int64_t offset) {
+    if (reg < UNWIND_REGS)
+        k->row.reg[reg] = (Rule){.kind = (uint8_t)kind, .offset = (int32_t)offset};
+}
+
+static void set_expr(Machine *k, Bytes *b, uint64_t reg, int kind) {
+    uint64_t length = uleb(b);
+    if (b->bad || length > (uint64_t)(b->end - b->at)) {
+        b->bad = true;
+        return;
+    }
+    if (reg < UNWIND_REGS)
+        k->row.reg[reg] = (Rule){.kind = (uint8_t)kind, .expr = b->at, .offset = (int32_t)length};
+    b->at += length;
+}
+
+static void set_cfa_expr(Machine *k, Bytes *b) {
+    uint64_t length = uleb(b);
+    if (b->bad || length > (uint64_t)(b->end - b->at)) {
+        b->bad = true;
+        return;
+    }
+    k->row.cfa_expr = b->at;
+    k->row.cfa_length = (uint32_t)length;
+    b->at += length;
+}
+
+static void set_cfa(Machine *k, uint64_t reg, int64_t offset) {
+    k->row.cfa_reg = (uint32_t)reg;
+    k->row.cfa_offset = offset;
+    k->row.cfa_expr = NULL;
+}
+
+static void restore(Machine *k, uint64_t reg) {
+    if (reg < UNWIND_REGS) k->row.reg[reg] = k->initial.reg[reg];
+}
+
+static void remember(Machine *k, Bytes *b, bool push) {
+    if (push && k->depth < 2) k->saved[k->depth++] = k->row;
+    else if (!push && k->depth > 0) k->row = k->saved[--k->depth];
+    else b->bad = true;
+}
+
+static void set_factored(Machine *k, const Cfi *c, Bytes *b, int kind, bool is_signed) {
+    uint64_t reg = uleb(b);
+    int64_t factor = is_signed ? sleb(b) : (int64_t)uleb(b);
+    set_rule(k, reg, kind, factor * c->data_align);
+}
+
+/* The instructions with their operands after the opcode. */
+static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
+    uint64_t reg;
+    switch (op) {
+    case 0x00: break;
+    case 0x01: k->at = pointer(b, c->encoding); break;
+    case 0x02: k->at += fixed(b, 1) * c->code_align; break;
+    case 0x03: k->at += fixed(b, 2) * c->code_align; break;
+    case 0x04: k->at += fixed(b, 4) * c->code_align; break;
+    case 0x05: set_factored(k, c, b, RULE_OFFSET, false); break;
+    case 0x06: restore(k, uleb(b)); break;
+    case 0x07: set_rule(k, uleb(b), RULE_UNDEFINED, 0); break;
+    case 0x08: set_rule(k, uleb(b), RULE_SAME, 0); break;
+    case 0x09: reg = uleb(b); set_rule(k, reg, RULE_REGISTER, (int64_t)uleb(b)); break;
+    case 0x0a: remember(k, b, true); break;
+    case 0x0b: remember(k, b, false); break;
+    case 0x0c: reg = uleb(b); set_cfa(k, reg, (int64_t)uleb(b)); break;
+    case 0x0d: set_cfa(k, uleb(b), k->row.cfa_offset); break;
+    case 0x0e: set_cfa(k, k->row.cfa_reg, (int64_t)uleb(b)); break;
+    case 0x0f: set_cfa_expr(k, b); break;
+    case 0x10: set_expr(k, b, uleb(b), RULE_EXPR); break;
+    case 0x11: set_factored(k, c, b, RULE_OFFSET, true); break;
+    case 0x12: reg = uleb(b); set_cfa(k, reg, sleb(b) * c->data_align); break;
+    case 0x13: set_cfa(k, k->row.cfa_reg, sleb(b) * c->data_align); break;
+    case 0x14: set_factored(k, c, b, RULE_VAL_OFFSET, false); break;
+    case 0x15: set_factored(k, c, b, RULE_VAL_OFFSET, true); break;
+    case 0x16: set_expr(k, b, uleb(b), RULE_VAL_EXPR); break;
+    case 0x2d: break;          /* aarch64: return addresses are signed from here on, or no more */
+    case 0x2e: uleb(b); break; /* GNU_args_size */
+    default: b->bad = true; break;
+    }
+}
+
+/* Runs a program until its row is the one for pc. */
+static bool run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *end, uintptr_t pc) {
+    Bytes b = {at, end, false};
+    while (b.at < b.end && !b.bad) {
+        unsigned op = (unsigned)fixed(&b, 1), low = op & 0x3f;
+        switch (op >> 6) {
+        case 1: k->at += low * c->code_align; break;
+        case 2: set_rule(k, low, RULE_OFFSET, (int64_t)uleb(&b) * c->data_align); break;
+        case 3: restore(k, low); break;
+        default: extended(k, c, &b, op); break;
+        }
+        if (k->at > pc) break; /* an advance past pc: the row that stands is the one */
+    }
+    return !b.bad;
+}
+
+/* ---- expressions ---------------------------------------------------------------------------- */
+
+typedef struct Eval {
+    uint64_t stack[16];
+    int n;
+    bool bad;
+} Eval;
+
+static void push(Eval *e, uint64_t v) {
+    if (e->n == 16) e->bad = true;
+    else e->stack[e->n++] = v;
+}
+static uint64_t pop(Eval *e) {
+    if (e->n == 0) return e->bad = true, 0;
+    return e->stack[--e->n];
+}
+
+static void push_reg(Eval *e, const Regs *r, unsigned reg, int64_t offset) {
+    if (reg >= UNWIND_REGS || !(r->known >> reg & 1)) e->bad = true;
+    else push(e, r->reg[reg] + (uint64_t)offset);
+}
+
+static void deref(Eval *e) {
+    uint64_t v = 0;
+    if (!read_memory(pop(e), &v, sizeof v)) e->bad = true;
+    push(e, v);
+}
+
+static void binary(Eval *e, unsigned op) {
+    uint64_t b = pop(e), a = pop(e);
+    switch (op) {
+    case 0x1a: push(e, a & b); break;
+    case 0x1c: push(e, a - b); break;
+    case 0x1e: push(e, a * b); break;
+    case 0x21: push(e, a | b); break;
+    case 0x22: push(e, a + b); break;
+    case 0x24: push(e, b < 64 ? a << b : 0); break;
+    case 0x25: push(e, b < 64 ? a >> b : 0); break;
+    case 0x27: push(e, a ^ b); break;
+    case 0x29: push(e, a == b); break;
+    case 0x2a: push(e, (int64_t)a >= (int64_t)b); break;
+    case 0x2b: push(e, (int64_t)a > (int64_t)b); break;
+    case 0x2c: push(e, (int64_t)a <= (int64_t)b); break;
+    case 0x2d: push(e, (int64_t)a < (int64_t)b); break;
+    case 0x2e: push(e, a != b); break;
+    default: e->bad = true; break;
+    }
+}
+
+static void evaluate_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
+    uint64_t a;
+    if (op >= 0x30 && op <= 0x4f) return push(e, op - 0x30);
+    if (op >= 0x50 && op <= 0x6f) return push_reg(e, r, op - 0x50, 0);
+    if (op >= 0x70 && op <= 0x8f) return push_reg(e, r, op - 0x70, sleb(b));
+    switch (op) {
+    case 0x06: deref(e); break;
+    case 0x08: push(e, fixed(b, 1)); break;
+    case 0x09: push(e, (uint64_t)(int64_t)(int8_t)fixed(b, 1)); break;
+    case 0x0a: push(e, fixed(b, 2)); break;
+    case 0x0b: push(e, (uint64_t)(int64_t)(int16_t)fixed(b, 2)); break;
+    case 0x0c: push(e, fixed(b, 4)); break;
+    case 0x0d: push(e, (uint64_t)(int64_t)(int32_t)fixed(b, 4)); break;
+    case 0x0e: case 0x0f: push(e, fixed(b, 8)); break;
+    case 0x10: push(e, uleb(b)); break;
+    case 0x11: push(e, (uint64_t)sleb(b)); break;
+    case 0x12: a = pop(e); push(e, a); push(e, a); break;
+    case 0x13: pop(e); break;
+    case 0x23: a = pop(e); push(e, a + uleb(b)); break;
+    default: binary(e, op); break;
+    }
+}
+
+static bool evaluate(const uint8_t *at, uint32_t length, const Regs *r, const uint64_t *first,
+                     uintptr_t *value) {
+    Bytes b = {at, at + length, false};
+    Eval e = {.n = 0};
+    if (first) push(&e, *first);
+    while (b.at < b.end && !b.bad && !e.bad) evaluate_one(&e, &b, r, (unsigned)fixed(&b, 1));
+    *value = pop(&e);
+    return !b.bad && !e.bad;
+}
+
+/* ---- applying a row -------------------------------------------------------------------------- */
+
+static bool cfa_of(const Row *row, const Regs *r, uintptr_t *cfa) {
+    if (row->cfa_expr) return evaluate(row->cfa_expr, row->cfa_length, r, NULL, cfa);
+    if (row->cfa_reg >= UNWIND_REGS || !(r->known >> row->cfa_reg & 1)) return false;
+    *cfa = r->reg[row->cfa_reg] + (uintptr_t)row->cfa_offset;
+    return true;
+}
+
+/* The caller's value of one register. False: unknown. */
+static bool recover(const Rule *rule, const Regs *r, int reg, uint64_t cfa, uintptr_t *value) {
+    uintptr_t at = cfa + (uint64_t)(int64_t)rule->offset;
+    switch (rule->kind) {
+    case RULE_SAME: *value = r->reg[reg]; return r->known >> reg & 1;
+    case RULE_OFFSET: return read_memory(at, value, sizeof *value);
+    case RULE_VAL_OFFSET: *value = at; return true;
+    case RULE_REGISTER:
+        if (rule->offset >= UNWIND_REGS || !(r->known >> rule->offset & 1)) return false;
+        *value = r->reg[rule->offset];
+        return true;
+    case RULE_EXPR:
+        return evaluate(rule->expr, (uint32_t)rule->offset, r, &cfa, &at) &&
+               read_memory(at, value, sizeof *value);
+    case RULE_VAL_EXPR: return evaluate(rule->expr, (uint32_t)rule->offset, r, &cfa, value);
+    default: return false;
+    }
+}
+
+/* In memory, or, in the innermost frame of a processor with a link register, still in that: only
+ * there does "the same" mean something. */
+static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t cfa,
+                           uintptr_t *pc) {
+    const Rule *rule = &row->reg[c->ra];
+    if (rule->kind == RULE_SAME && (c->ra == UNWIND_RA || !r->exact)) return false;
+    return recover(rule, r, (int)c->ra, cfa, pc);
+}
+
+static int apply(const Cfi *c, const Row *row, Regs *r) {
+    Regs caller = {.known = 0};
+    uintptr_t cfa, v;
+    if (row->reg[c->ra].kind == RULE_UNDEFINED) return 0; /* marked as the outermost frame */
+    if (!cfa_of(row, r, &cfa)) return -1;
+    for (int i = 0; i < UNWIND_REGS; i++) {
+        const Rule *rule = &row->reg[i];
+        bool scratch = rule->kind == RULE_SAME && !c->signal && !(UNWIND_KEPT >> i & 1);
+        if (scratch || !recover(rule, r, i, cfa, &v)) continue;
+        caller.reg[i] = v;
+        caller.known |= (uint64_t)1 << i;
+    }
+    if (row->reg[UNWIND_SP].kind == RULE_SAME) { /* unless told, the caller's sp is the CFA */
+        caller.reg[UNWIND_SP] = cfa;
+        caller.known |= (uint64_t)1 << UNWIND_SP;
+    }
+    if (!return_address(c, row, r, cfa, &v)) return -1;
+    const Rule *ra = &row->reg[c->ra];
+    caller.ra_at = ra->kind == RULE_OFFSET ? cfa + (uintptr_t)(intptr_t)ra->offset : 0;
+    caller.reg[UNWIND_RA] = UNWIND_STRIP(v);
+    caller.known |= (uint64_t)1 << UNWIND_RA;
+    *r = caller;
+    return 1;
+}
+
+/* A return address stands after the call, perhaps in the next function already: look one back. */
+int cfi_step(Regs *r, bool *signal) {
+    uintptr_t pc = r->reg[UNWIND_RA] - (r->exact ? 0 : 1);
+    Cfi c;
+    Machine k = {.depth = 0};
+    if (!find(pc, &c) && (r->exact || !find(++pc, &c) || !c.signal)) return -1;
+    k.at = 0;
+    if (!run(&k, &c, c.cie_at, c.cie_end, UINTPTR_MAX)) return -1;
+    k.initial = k.row;
+    k.at = c.start;
+    if (!run(&k, &c, c.fde_at, c.fde_end, pc)) return -1;
+    *signal = c.signal;
+    return apply(&c, &k.row, r);
+}
+
+bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
+    Cfi c;
+    if (!find(pc, &c)) return false;
+    *start = c.start;
+    *size = c.size;
+    return true;
+}

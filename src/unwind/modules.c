@@ -1,0 +1,162 @@
+/*
+ * Which file does an address belong to?
+ *
+ * libc can say (dladdr, dl_iterate_phdr), but takes the loader's lock for it, and a dump may be
+ * asked of a thread that was interrupted inside dlopen. So the list is read from where debuggers
+ * read it: the executable's program headers (from the auxiliary vector), its dynamic section, and
+ * from there the loader's own chain of link maps. Everything is read with read_memory(), so a
+ * library that goes away at this moment ends the walk and does no harm.
+ *
+ * Modules are kept in a table that only grows; readers need no lock. A library that was closed
+ * leaves its entry, and newer entries are looked at first, so that the address range it had can
+ * be taken by another. The walk is made when an address is found nowhere, at most ten times a
+ * second, by one thread at a time; others do with what is there.
+ */
+#include "unwind/modules.h"
+#include "base/atomic.h"
+#include "os/os.h"
+#include "unwind/unwind.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+
+#define MODULES 192
+
+static Module table[MODULES];
+static uint32_t used;       /* atomic: entries that are complete */
+static uint32_t walking;    /* atomic: a thread walks the loader's list */
+static int64_t walked_at;   /* atomic */
+
+const char *module_name(const Module *mod) {
+    const char *slash = strrchr(mod->path, '/');
+    return slash ? slash + 1 : mod->path;
+}
+
+Module *module_at(uint32_t index) { return index < load_acq(&used) ? &table[index] : NULL; }
+
+static void copy_path(char *to, size_t size, const char *from) {
+    size_t n = strlen(from);
+    if (n >= size) from += n - size + 1; /* the end says more */
+    memcpy(to, from, strlen(from) + 1);
+}
+
+static bool known(uintptr_t bias, const char *path) {
+    for (uint32_t i = 0; i < load_rlx(&used); i++) {
+        size_t a = strlen(table[i].path), b = strlen(path);
+        if (table[i].bias == bias && a <= b && strcmp(table[i].path, path + b - a) == 0) return true;
+    }
+    return false;
+}
+
+/* Program headers at `at` in memory, for a file loaded with `bias`. */
+static void add(uintptr_t bias, uintptr_t at, uint32_t count, const char *path) {
+    uint32_t n = load_rlx(&used);
+    if (n == MODULES || known(bias, path)) return;
+    Module *mod = &table[n];
+    *mod = (Module){.bias = bias, .lo = UINTPTR_MAX};
+    for (uint32_t i = 0; i < count && i < 64; i++) {
+        Elf64_Phdr ph;
+        if (!read_memory(at + i * sizeof ph, &ph, sizeof ph)) return;
+        uintptr_t lo = bias + ph.p_vaddr;
+        if (ph.p_type == PT_LOAD && lo < mod->lo) mod->lo = lo;
+        if (ph.p_type == PT_LOAD && lo + ph.p_memsz > mod->hi) mod->hi = lo + ph.p_memsz;
+        if (ph.p_type == PT_GNU_EH_FRAME) mod->eh_hdr = lo;
+    }
+    if (mod->hi == 0) return;
+    copy_path(mod->path, sizeof mod->path, path);
+    store_rel(&used, n + 1); /* pairs with module_at: the entry is complete before it is seen */
+}
+
+/* A file whose ELF header is mapped at `at`. */
+static void add_mapped(uintptr_t bias, uintptr_t at, const char *path) {
+    Elf64_Ehdr eh;
+    if (!read_memory(at, &eh, sizeof eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0) return;
+    if (eh.e_phentsize == sizeof(Elf64_Phdr)) add(bias, at + eh.e_phoff, eh.e_phnum, path);
+}
+
+static uintptr_t bias_of_executable(uintptr_t phdr, uint32_t count, uintptr_t *dynamic) {
+    uintptr_t bias = 0, dyn = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        Elf64_Phdr ph;
+        if (!read_memory(phdr + i * sizeof ph, &ph, sizeof ph)) break;
+        if (ph.p_type == PT_PHDR) bias = phdr - ph.p_vaddr;
+        if (ph.p_type == PT_DYNAMIC) dyn = ph.p_vaddr;
+    }
+    *dynamic = dyn ? bias + dyn : 0;
+    return bias;
+}
+
+/* The loader's chain of link maps, from DT_DEBUG in the executable's dynamic section. */
+static uintptr_t link_maps(uintptr_t dynamic) {
+    for (int i = 0; dynamic && i < 256; i++) {
+        Elf64_Dyn d;
+        struct r_debug r;
+        if (!read_memory(dynamic + (uintptr_t)i * sizeof d, &d, sizeof d)) return 0;
+        if (d.d_tag == DT_NULL) return 0;
+        if (d.d_tag != DT_DEBUG) continue;
+        if (!d.d_un.d_ptr || !read_memory(d.d_un.d_ptr, &r, sizeof r)) return 0;
+        return (uintptr_t)r.r_map;
+    }
+    return 0;
+}
+
+/* A string of unknown length: read to the end of its page, then on. */
+static bool read_string(uintptr_t at, char *buf, size_t size) {
+    for (size_t n = 0; n < size; n++) {
+        if (!read_memory(at + n, buf + n, 1)) return false;
+        if (buf[n] == 0) return true;
+    }
+    return false;
+}
+
+static void walk(void) {
+    char path[512];
+    int err = errno;
+    uintptr_t phdr = getauxval(AT_PHDR), dynamic = 0, vdso = getauxval(AT_SYSINFO_EHDR);
+    uint32_t count = (uint32_t)getauxval(AT_PHNUM);
+    errno = err; /* getauxval sets it where there is no such entry */
+    uintptr_t bias = bias_of_executable(phdr, count, &dynamic);
+    if (load_rlx(&used) == 0) {
+        long n = os_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
+                        sizeof path - 1, 0, 0);
+        path[n > 0 ? n : 0] = 0;
+        add(bias, phdr, count, n > 0 ? path : "main");
+        if (vdso) add_mapped(vdso, vdso, "[vdso]");
+    }
+    uintptr_t at = link_maps(dynamic);
+    for (int i = 0; at && i < 4 * MODULES; i++) {
+        struct link_map lm;
+        if (!read_memory(at, &lm, sizeof lm)) return;
+        if (read_string((uintptr_t)lm.l_name, path, sizeof path) && path[0] == '/')
+            add_mapped(lm.l_addr, lm.l_addr, path);
+        at = (uintptr_t)lm.l_next;
+    }
+}
+
+static void refresh(void) {
+    int64_t now = os_now(), last = load_rlx(&walked_at);
+    if (last && now - last < GORT_SEC / 10) return;
+    if (xchg_acq(&walking, 1)) return;
+    walk();
+    store_rlx(&walked_at, now);
+    store_rel(&walking, 0);
+}
+
+static Module *find(uintptr_t pc) {
+    for (uint32_t i = load_acq(&used); i-- > 0;)
+        if (pc >= table[i].lo && pc < table[i].hi) return &table[i];
+    return NULL;
+}
+
+Module *module_of(uintptr_t pc) {
+    Module *mod = find(pc);
+    if (mod == NULL && pc >= 4096) {
+        refresh();
+        mod = find(pc);
+    }
+    return mod;
+}

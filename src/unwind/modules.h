@@ -1,0 +1,32 @@
+/*
+ * The executable and the shared libraries of this process (modules.c).
+ */
+#ifndef MODULES_H
+#define MODULES_H
+
+#include "base/base.h"
+
+typedef struct Symbol {
+    uint64_t value;
+    uint32_t size, name;
+} Symbol;
+
+typedef struct Module {
+    uintptr_t bias;          /* address - virtual address in the file */
+    uintptr_t lo, hi;        /* what its segments cover */
+    uintptr_t eh_hdr;        /* .eh_frame_hdr; 0: none */
+    char path[232];
+    uint32_t state;          /* atomic, symbols.c: 0 not read, 1 being read, 2 ready, 3 has none */
+    uint32_t count;
+    Symbol *symbols;         /* sorted by value */
+    const char *strings;
+    uint64_t strings_size;
+} Module;
+
+/* The module that pc lies in; NULL: none is known. Any thread, in a handler. */
+Module *module_of(uintptr_t pc);
+Module *module_at(uint32_t index); /* enumerates; NULL: no more */
+/* The last part of its path. */
+const char *module_name(const Module *mod);
+
+#endif

@@ -1,0 +1,202 @@
+/*
+ * Names for addresses.
+ *
+ * backtrace_symbols and dladdr allocate, take the loader's lock and know exported names only;
+ * a dump is wanted with static functions too, and in a signal handler. So the symbol table is
+ * read from the file itself, with bare system calls: .symtab if the file has one, else .dynsym.
+ * It is read into memory of its own rather than mapped: a file that is replaced while the program
+ * runs must not turn a dump into a SIGBUS. What is read is checked against the file's own sizes;
+ * a broken file gives no names.
+ *
+ * The table of a module is read once, on the first address looked up in it, by the thread that
+ * wins the CAS on module->state; a thread (or a handler on the same thread) that comes meanwhile
+ * prints the bare address. The release store of state 2 publishes the table; it never changes
+ * again.
+ */
+#include "unwind/symbols.h"
+#include "base/atomic.h"
+#include "os/os.h"
+#include "runtime.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+enum { UNREAD, READING, READY, NONE };
+
+#define TABLE_MAX (256u << 20) /* a symbol table larger than this is not read */
+
+static bool read_at(int fd, void *to, size_t n, uint64_t offset) {
+    for (size_t done = 0; done < n;) {
+        long r = os_sys(SYS_pread64, fd, (long)((char *)to + done), (long)(n - done),
+                        (long)(offset + done), 0, 0);
+        if (r == -EINTR) continue;
+        if (r <= 0) return false;
+        done += (size_t)r;
+    }
+    return true;
+}
+
+static void *read_section(int fd, const Elf64_Shdr *sh) {
+    if (sh->sh_size == 0 || sh->sh_size > TABLE_MAX) return NULL;
+    void *at = os_map(sh->sh_size + 1, false); /* one zero byte more ends the last string */
+    if (at && !read_at(fd, at, sh->sh_size, sh->sh_offset)) {
+        os_unmap(at, sh->sh_size + 1);
+        at = NULL;
+    }
+    return at;
+}
+
+/* Finds .symtab (or .dynsym) and its strings. */
+static bool find_tables(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings) {
+    Elf64_Ehdr eh;
+    Elf64_Shdr sh;
+    bool found = false;
+    if (!read_at(fd, &eh, sizeof eh, 0) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
+        eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shentsize != sizeof sh)
+        return false;
+    for (uint32_t i = 0; i < eh.e_shnum; i++) {
+        if (!read_at(fd, &sh, sizeof sh, eh.e_shoff + i * sizeof sh)) return false;
+        if (sh.sh_type == SHT_SYMTAB || (sh.sh_type == SHT_DYNSYM && !found)) {
+            *symbols = sh;
+            found = true;
+        }
+    }
+    return found && symbols->sh_entsize == sizeof(Elf64_Sym) && symbols->sh_link < eh.e_shnum &&
+           read_at(fd, strings, sizeof *strings, eh.e_shoff + symbols->sh_link * sizeof sh);
+}
+
+/* ---- the sorted table ------------------------------------------------------------------------ */
+
+static void sift(Symbol *a, uint32_t root, uint32_t n) {
+    Symbol moving = a[root];
+    for (;;) {
+        uint32_t child = 2 * root + 1;
+        if (child >= n) break;
+        if (child + 1 < n && a[child + 1].value > a[child].value) child++;
+        if (a[child].value <= moving.value) break;
+        a[root] = a[child];
+        root = child;
+    }
+    a[root] = moving;
+}
+
+/* Heap sort: in place, no recursion, no bad case. */
+static void sort(Symbol *a, uint32_t n) {
+    for (uint32_t i = n / 2; i-- > 0;) sift(a, i, n);
+    for (uint32_t i = n; i-- > 1;) {
+        Symbol top = a[0];
+        a[0] = a[i];
+        a[i] = top;
+        sift(a, 0, i);
+    }
+}
+
+/* `$x` and the like mark code and data on some machines; they are no names. */
+static bool is_function(const Elf64_Sym *s, const char *strings, uint64_t strings_size) {
+    int type = ELF64_ST_TYPE(s->st_info);
+    return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+           s->st_shndx != SHN_UNDEF && s->st_shndx < SHN_LORESERVE && s->st_value != 0 &&
+           s->st_name != 0 && s->st_name < strings_size && strings[s->st_name] != '$';
+}
+
+static uint32_t pick_functions(const Module *mod, const Elf64_Sym *from, uint64_t n, Symbol *to) {
+    uint32_t k = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!is_function(&from[i], mod->strings, mod->strings_size)) continue;
+        if (to) {
+            uint64_t size = from[i].st_size;
+            to[k] = (Symbol){from[i].st_value, size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
+                             from[i].st_name};
+        }
+        k++;
+    }
+    return k;
+}
+
+static bool build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
+    mod->count = pick_functions(mod, raw, n, NULL);
+    if (mod->count == 0) return false;
+    mod->symbols = os_map(mod->count * sizeof(Symbol), false);
+    if (mod->symbols == NULL) return false;
+    pick_functions(mod, raw, n, mod->symbols);
+    sort(mod->symbols, mod->count);
+    return true;
+}
+
+static bool read_symbols(Module *mod, int fd) {
+    Elf64_Shdr symbols, strings;
+    if (!find_tables(fd, &symbols, &strings)) return false;
+    Elf64_Sym *raw = read_section(fd, &symbols);
+    if (raw == NULL) return false;
+    mod->strings = read_section(fd, &strings);
+    mod->strings_size = strings.sh_size;
+    bool ok = mod->strings && build(mod, raw, symbols.sh_size / sizeof *raw);
+    os_unmap(raw, symbols.sh_size + 1);
+    return ok;
+}
+
+/* The executable is opened through /proc: its file may have been replaced meanwhile. */
+static int open_module(const Module *mod) {
+    const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
+    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+}
+
+static bool read_module(Module *mod) {
+    int fd = open_module(mod);
+    bool ok = fd >= 0 && read_symbols(mod, fd);
+    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return ok;
+}
+
+/* Whoever reads is not to be stopped for good meanwhile: nobody else would. */
+static bool ensure_symbols(Module *mod) {
+    uint32_t state = load_acq(&mod->state);
+    if (state == UNREAD) {
+        M *m = steady_begin();
+        if (cas_acq(&mod->state, &state, READING)) {
+            state = read_module(mod) ? READY : NONE;
+            store_rel(&mod->state, state); /* pairs with the acquire above: the table is complete */
+        }
+        steady_end(m);
+    }
+    return state == READY;
+}
+
+/* The last symbol at or below v. */
+static const Symbol *search(const Module *mod, uint64_t v) {
+    uint32_t lo = 0, hi = mod->count;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (mod->symbols[mid].value <= v) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo > 0 ? &mod->symbols[lo - 1] : NULL;
+}
+
+Named symbol_of(uintptr_t pc) {
+    Module *mod = module_of(pc);
+    Named n = {.module = mod};
+    if (mod == NULL) return n;
+    n.offset = pc - mod->bias;
+    if (!ensure_symbols(mod)) return n;
+    const Symbol *s = search(mod, pc - mod->bias);
+    /* Several names may stand at one address, the one with a size last or not: take any that
+     * covers pc. A name without a size (assembler) covers up to the next one. */
+    for (int back = 0; s && back < 8 && s >= mod->symbols; back++, s--) {
+        uint64_t offset = pc - mod->bias - s->value;
+        if (s->size ? offset >= s->size : back > 0) continue;
+        n.name = mod->strings + s->name;
+        n.offset = offset;
+        n.size = s->size;
+        return n;
+    }
+    return n;
+}
+
+void symbol_print(Out *o, uintptr_t pc) {
+    Named n = symbol_of(pc);
+    if (n.name) out_fmt(o, "%s+0x%lx (%s)", n.name, (unsigned long)n.offset, module_name(n.module));
+    else if (n.module) out_fmt(o, "(%s+0x%lx)", module_name(n.module), (unsigned long)n.offset);
+    else out_str(o, "?");
+}

@@ -1,0 +1,117 @@
+/*
+ * Backtraces of any stack: parked goroutines, the current one, an interrupted one.
+ *
+ * Two ways outwards from a frame. The compiler's unwind tables (cfi.c) are exact and need no
+ * frame pointers, so code built with plain -O2 has full traces. Where a module has no tables (an
+ * assembler file, generated code), the chain of frame pointers is followed if it makes sense.
+ *
+ * libgcc's unwinder does the first too, but takes the loader's lock, may allocate, and follows a
+ * corrupted stack into a fault. Here nothing is locked, and every word of a stack is read by
+ * read_memory(), where a bad address is an error: a wrong trace ends early. What must hold for a
+ * step to be taken: the caller's frame lies above this one, inside the stack where its bounds are
+ * known, and its pc belongs to some module or is at least not in the first page. A signal frame
+ * may lead from the alternate stack to any other, so there the order starts afresh. In a program whose
+ * stacks grow by segments (split.c) there is no order at all: the number of frames is the bound.
+ */
+#include "unwind/unwind.h"
+#include "base/atomic.h"
+#include "unwind/modules.h"
+#include "os/os.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+/* Is there memory that may be read? Two system calls that look and do nothing: msync() wants the pages to be
+ * mapped, and rt_sigprocmask() reads a mask of 8 bytes before it finds that it does not know what to do. */
+static bool looks_readable(uintptr_t from, size_t n) {
+    const uintptr_t page = 4096;
+    for (uintptr_t at = from & ~(page - 1); at < from + n; at += page)
+        if (os_sys(SYS_msync, (long)at, 1, MS_ASYNC, 0, 0, 0) == -ENOMEM) return false;
+    for (uintptr_t at = from & ~(uintptr_t)7; at < from + n; at += 8)
+        if (os_sys(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0, 0) == -EFAULT) return false;
+    return true;
+}
+
+/* The kernel copies, so an address that is not mapped (or a guard) is an error, not a fault. */
+bool read_memory(uintptr_t from, void *to, size_t n) {
+    static uint32_t refused; /* a sandbox may forbid the call, an emulator not know it: then we look first */
+    struct iovec here = {to, n}, there = {(void *)from, n};
+    if (from < 4096 || from + n < from || (intptr_t)(from + n) < 0) return false;
+    if (!load_rlx(&refused)) {
+        long r = os_sys(SYS_process_vm_readv, os_getpid(), (long)&here, 1, (long)&there, 1, 0);
+        if (r == (long)n) return true;
+        if (r != -ENOSYS && r != -EPERM && r != -EACCES) return false;
+        store_rlx(&refused, 1);
+    }
+    if (!looks_readable(from, n)) return false;
+    memcpy(to, (void *)from, n);
+    return true;
+}
+
+static bool has(const Regs *r, int reg) { return r->known >> reg & 1; }
+
+bool unwind_segments;
+
+/* By the chain of frame pointers: the caller's at fp, the return address above it. */
+static int fp_step(Regs *r) {
+    uintptr_t fp = r->reg[UNWIND_FP];
+    if (!has(r, UNWIND_FP) || fp < r->reg[UNWIND_SP] || fp % sizeof fp != 0) return 0;
+    regs_frame(r, fp);
+    return has(r, UNWIND_RA) && module_of(r->reg[UNWIND_RA]) ? 1 : 0;
+}
+
+static int step(Regs *r, bool *signal) {
+    Regs before = *r;
+    *signal = false;
+    int got = cfi_step(r, signal);
+    if (got >= 0) return got;
+    *r = before;
+    if (UNWIND_TRAMPOLINE(r)) return *signal = true, 1;
+    return fp_step(r);
+}
+
+static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t lo, uintptr_t hi) {
+    uintptr_t sp = now->reg[UNWIND_SP];
+    if (now->reg[UNWIND_RA] < 4096) return false;
+    if (signal || (hi == 0 && unwind_segments)) return true;
+    if (sp < before->reg[UNWIND_SP]) return false;
+    bool still = sp == before->reg[UNWIND_SP] && now->reg[UNWIND_RA] == before->reg[UNWIND_RA];
+    if (still && !before->exact) return false; /* a leaf and a trap of inlibc.c have no frame */
+    return hi == 0 || (sp > lo && sp <= hi);
+}
+
+int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max) {
+    Regs r = *from;
+    int n = 0;
+    if (!has(&r, UNWIND_RA)) return 0;
+    while (n < max) {
+        Regs before = r;
+        bool signal;
+        pcs[n++] = r.reg[UNWIND_RA];
+        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        r.exact = signal;
+    }
+    return n;
+}
+
+#define DEEP 512 /* frames; what is deeper is not looked at */
+
+Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc)) {
+    Regs r = *from;
+    Exit found = {0};
+    if (!has(&r, UNWIND_RA)) return found;
+    bool was = inside(r.reg[UNWIND_RA]), others = !was;
+    for (int n = 0; n < DEEP; n++) {
+        Regs before = r;
+        bool signal;
+        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        r.exact = signal;
+        bool now = inside(r.reg[UNWIND_RA] - !signal);
+        if (was && !now && !signal && r.ra_at) /* a handler's trampoline does not return */
+            found = (Exit){r.ra_at, before.reg[UNWIND_RA] - !before.exact, others};
+        others |= !now;
+        was = now;
+    }
+    return found;
+}

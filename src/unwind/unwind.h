@@ -1,0 +1,59 @@
+/*
+ * Backtraces of any stack, without libc's help (unwind.c).
+ */
+#ifndef UNWIND_H
+#define UNWIND_H
+
+#include "base/base.h"
+#include "unwind_arch.h"
+
+/* Where a backtrace starts. `exact`: pc is the instruction itself (interrupted by a signal), not
+ * a return address. */
+typedef struct Regs {
+    uintptr_t reg[UNWIND_REGS];
+    uint64_t known; /* bit i: reg[i] holds a value */
+    bool exact;
+    uintptr_t ra_at; /* behind a step: where the return address stood; 0: unknown, or in a register */
+} Regs;
+
+INLINE void regs_put(Regs *r, int reg, uintptr_t value) {
+    r->reg[reg] = value;
+    r->known |= (uint64_t)1 << reg;
+}
+
+/* The start of a backtrace: of a context saved by arch_switch, of the caller of the function that
+ * stands at frame pointer fp, of a place known by three values, and of a signal's context. */
+void regs_saved(Regs *r, void *sp);
+void regs_frame(Regs *r, uintptr_t fp);
+void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp);
+void regs_context(Regs *r, void *ucontext);
+
+/*
+ * Fills pcs with the program counters from the innermost frame outwards; returns their number.
+ * The stack lies in [lo, hi); 0, 0: unknown, only the order of frames is checked. Any thread, in a
+ * handler, of a stack that is in use: memory is read so that a bad address only ends the trace.
+ */
+/* Goroutines may grow by segments, at any address: without bounds, the order is not checked. */
+extern bool unwind_segments;
+int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
+
+/* The outermost frame of code that inside() knows: where its return address stands; 0: there is none. */
+typedef struct Exit {
+    uintptr_t at;
+    uintptr_t pc;  /* of that frame */
+    bool callback; /* frames of other code lie further in */
+} Exit;
+Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc));
+
+/* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was
+ * the outermost frame, -1: nothing is known about pc. *signal: the frame was a signal handler's
+ * trampoline, so the caller was interrupted anywhere. */
+int cfi_step(Regs *r, bool *signal);
+
+/* The function that pc stands in, as the tables have it. False: they know none. */
+bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size);
+
+/* Copies n bytes from an address that may not be mapped. False: it is not. */
+bool read_memory(uintptr_t from, void *to, size_t n);
+
+#endif
