@@ -95,8 +95,13 @@ static int body(int argc, char **argv) {
     static const struct {
         const char *name;
         int64_t (*run)(void);
-    } runs[] = {{"pair", pairs}, {"live", live}, {"burst", burst}, {"everywhere", everywhere}, {"across", across}};
-    printf("%-12s%12s%12s   ns per object, %d Ps\n", "", kinds[0].name, kinds[1].name, gort_maxprocs(0));
+    } runs[] = {{"pair", pairs},
+                {"live", live},
+                {"burst", burst},
+                {"everywhere", everywhere},
+                {"across", across}};
+    printf("%-12s%12s%12s   ns per object, %d Ps\n", "", kinds[0].name, kinds[1].name,
+           gort_maxprocs(0));
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         double ns[2];
         for (int k = 0; k < 2; k++) {

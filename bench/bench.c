@@ -180,7 +180,8 @@ static void b_chan_mpmc(void) {
 static void b_select(void) {
     int64_t n = count(2000000) & ~INT64_C(1), v, w, sum = 0;
     gort_wg wg = {0};
-    struct stream a = {.c = ints(0), .n = n / 2, .wg = &wg}, b = {.c = ints(0), .n = n / 2, .wg = &wg};
+    struct stream a = {.c = ints(0), .n = n / 2, .wg = &wg},
+                  b = {.c = ints(0), .n = n / 2, .wg = &wg};
     gort_wg_add(&wg, 2); /* so that they are through with a and b, outside the clock */
     int64_t t0 = now_ns();
     go(produce, &a);

@@ -67,8 +67,10 @@ static inline double quantile_us(const int64_t *sorted, size_t n, double p) {
 
 /* Sorts, then prints NAME_p50, NAME_p99 and NAME_max. */
 static inline void report_late(const char *name, int64_t *v, size_t n) {
-    static const struct { const char *suffix; double p; } q[] = {
-        {"p50", .5}, {"p99", .99}, {"max", 1}};
+    static const struct {
+        const char *suffix;
+        double p;
+    } q[] = {{"p50", .5}, {"p99", .99}, {"max", 1}};
     qsort(v, n, sizeof *v, by_int64);
     for (int i = 0; i < 3; i++) {
         char full[128];

@@ -6,7 +6,8 @@
  *   compact check           what the check in a prologue costs a call
  *   compact split           what a call costs that crosses into the next segment, again and again
  *   compact recurse MB      that deep, printf at the bottom, and what is left of it afterwards
- *   compact echo [N]        N idle echo connections, one goroutine each: what they add to the server
+ *   compact echo [N]        N idle echo connections, one goroutine each: what they add to the
+ *                           server
  *   compact park N          as memory, with a progress bar: `make bench-10m`
  *
  * The names of the figures of `memory` are those of the Go twin.
@@ -43,7 +44,8 @@ static void bar(const char *what, int64_t done, int64_t all) {
     static const char hashes[] = "########################################";
     static int shown = -1;
     int n = (int)(done * 40 / all);
-    if (n == shown || (!isatty(1) && n % 4 != 0)) return; /* into a file: every tenth, a line each */
+    /* into a file: every tenth, a line each */
+    if (n == shown || (!isatty(1) && n % 4 != 0)) return;
     shown = n;
     printf(isatty(1) ? "\r" : "");
     printf("%-8s [%-40.*s] %3d %%  %.1f GiB ", what, n, hashes, (int)(done * 100 / all),
@@ -125,7 +127,7 @@ __attribute__((no_split_stack)) static NOINLINE long unchecked(long x) {
 }
 
 /* Six calls a round, so that the loop itself is little. */
-#define ROUNDS(f)                                                                                  \
+#define ROUNDS(f) \
     for (long i = 0; i < CALLS / 6; i++) x = f(f(f(f(f(f(x))))))
 
 static double best_of(double a, double b) { return a == 0 || b < a ? b : a; }
@@ -169,7 +171,8 @@ static NOINLINE void descend(int depth) {
     room[0] = 1;
     uintptr_t at, here = (uintptr_t)__builtin_frame_address(0);
     double t = time_calls(&at);
-    int apart = here - at > 65536; /* time_calls itself may be on the next segment: not what is meant */
+    /* time_calls itself may be on the next segment: not what is meant */
+    int apart = here - at > 65536;
     if (!apart && (near == 0 || t < near)) near = t;
     if (!apart && t > crossing) crossing = t;
     if (depth > 0) descend(depth - 1);
@@ -256,7 +259,8 @@ static int client_main(int argc, char **argv) {
 static int echo(int n, char *self) {
     char addr[64], count[16], c;
     int listener = gort_listen("127.0.0.1:0", 0), ready[2];
-    if (listener < 0 || gort_local_addr(listener, addr, sizeof addr) != 0 || pipe(ready) != 0) return 1;
+    if (listener < 0 || gort_local_addr(listener, addr, sizeof addr) != 0 || pipe(ready) != 0)
+        return 1;
     snprintf(count, sizeof count, "%d", n);
     pid_t child = fork();
     if (child == 0) {

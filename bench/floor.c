@@ -213,9 +213,14 @@ static int serve(const char *addr) {
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-static const struct { const char *name; void (*run)(void); } floors[] = {
-    {"switch", f_switch}, {"atomic", f_atomic}, {"fault", f_fault},
-    {"futex", f_futex},   {"syscall", f_syscall}};
+static const struct {
+    const char *name;
+    void (*run)(void);
+} floors[] = {{"switch", f_switch},
+              {"atomic", f_atomic},
+              {"fault", f_fault},
+              {"futex", f_futex},
+              {"syscall", f_syscall}};
 enum { FLOORS = sizeof floors / sizeof *floors };
 
 int main(int argc, char **argv) {
@@ -229,7 +234,8 @@ int main(int argc, char **argv) {
         floors[i].run();
         found = 1;
     }
-    if (!found) fprintf(stderr, "usage: floor all|switch|atomic|fault|futex|syscall [N]"
-                                " | echo ADDR | http ADDR\n");
+    if (!found)
+        fprintf(stderr, "usage: floor all|switch|atomic|fault|futex|syscall [N]"
+                        " | echo ADDR | http ADDR\n");
     return found ? 0 : 2;
 }

@@ -226,9 +226,14 @@ static int h_beat(int argc, char **argv) {
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-static const struct { const char *name, *procs; int (*run)(int, char **); } measures[] = {
-    {"blocking", "2", h_blocking}, {"enter", "1", h_enter}, {"share", "2", h_share},
-    {"beat", "1", h_beat},         {"tax", "1", NULL}};
+static const struct {
+    const char *name, *procs;
+    int (*run)(int, char **);
+} measures[] = {{"blocking", "2", h_blocking},
+                {"enter", "1", h_enter},
+                {"share", "2", h_share},
+                {"beat", "1", h_beat},
+                {"tax", "1", NULL}};
 enum { MEASURES = sizeof measures / sizeof *measures };
 
 static int start(int i, int argc, char **argv) {

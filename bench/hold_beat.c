@@ -30,7 +30,8 @@ static void fault_if(int wrong) {
     if (wrong) atomic_fetch_add(&faults, 1);
 }
 
-/* A round is over. The counter shows that the goroutines get on, and is the only thing they share. */
+/* A round is over. The counter shows that the goroutines get on, and is the only thing they
+ * share. */
 static void round_over(void) { atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed); }
 
 /* ---- computing ----------------------------------------------------------------------------- */
@@ -86,10 +87,10 @@ static void k_qsort(void *arg) {
 
 /* Sixteen lanes that live in vector registers over a long loop; each must come out as the scalar
  * computation says. Compiled for what the machine has, the widest chosen when it starts. */
-#define LANES(width)                                                                               \
-    typedef uint32_t v##width __attribute__((vector_size(64)));                                    \
-    v##width x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};                          \
-    for (int i = 0; i < 200000; i++) x = x * 1664525u + 1013904223u;                               \
+#define LANES(width)                                                      \
+    typedef uint32_t v##width __attribute__((vector_size(64)));           \
+    v##width x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}; \
+    for (int i = 0; i < 200000; i++) x = x * 1664525u + 1013904223u;      \
     memcpy(out, &x, sizeof x);
 
 #ifdef __x86_64__
@@ -182,10 +183,12 @@ static void k_flock(void *arg) {
 
 /* ---- the sleeper --------------------------------------------------------------------------- */
 
-static const struct { const char *name; gort_fn *fn; } kinds[] = {
-    {"loop", k_loop}, {"malloc", k_malloc}, {"printf", k_printf}, {"qsort", k_qsort},
-    {"avx", k_avx},   {"mutex", k_mutex},   {"usleep", k_usleep}, {"pipe", k_pipe},
-    {"poll", k_poll}, {"flock", k_flock}};
+static const struct {
+    const char *name;
+    gort_fn *fn;
+} kinds[] = {{"loop", k_loop}, {"malloc", k_malloc}, {"printf", k_printf}, {"qsort", k_qsort},
+             {"avx", k_avx},   {"mutex", k_mutex},   {"usleep", k_usleep}, {"pipe", k_pipe},
+             {"poll", k_poll}, {"flock", k_flock}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static size_t sleep_and_note(int64_t until, int64_t *late, size_t room) {

@@ -5,10 +5,11 @@
  *     load wake ADDR WAKEUPS
  *
  * Closed loop: every connection has one request under way, 64 bytes for echo, a minimal GET for
- * http, and sends the next when the answer is complete. One thread and one epoll set. It is the same
- * client for every server, but its own cost bounds the rate of all of them, so it is kept low (edge
- * triggers); what the server costs is read from /proc/PID/stat before and after. `wake` sends one message every 5 ms on a single
- * connection: between two of them the server has gone idle and sleeps in the kernel.
+ * http, and sends the next when the answer is complete. One thread and one epoll set. It is the
+ * same client for every server, but its own cost bounds the rate of all of them, so it is kept low
+ * (edge triggers); what the server costs is read from /proc/PID/stat before and after. `wake` sends
+ * one message every 5 ms on a single connection: between two of them the server has gone idle and
+ * sleeps in the kernel.
  *
  * Prints echo_100_rps, echo_100_p50, echo_100_p99 and, given a PID, echo_100_cpu (µs of CPU per
  * request). The first tenth of the time warms up and is not counted. A wrong answer, or a
@@ -81,7 +82,8 @@ static double cpu_of(int pid) {
     if (f) fclose(f);
     text[n] = 0;
     end = strrchr(text, ')');
-    if (!end || sscanf(end + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys) != 2)
+    if (!end ||
+        sscanf(end + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys) != 2)
         fail(path);
     return (double)(user + sys) / (double)sysconf(_SC_CLK_TCK);
 }
@@ -193,7 +195,8 @@ static int parse_address(const char *addr) {
     const char *colon = strrchr(addr, ':');
     if (!colon) return 0;
     snprintf(host, sizeof host, "%.*s", (int)(colon - addr), addr);
-    server = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(colon + 1))};
+    server =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(colon + 1))};
     return inet_pton(AF_INET, *host ? host : "127.0.0.1", &server.sin_addr) == 1;
 }
 

@@ -24,7 +24,9 @@ static void among(int g, const std::function<void()> &fn) {
 
 static void yield_among(const char *name, int g, int64_t n) {
     int64_t t0 = now_ns();
-    among(g, [n] { for (int64_t i = 0; i < n; i++) boost::this_fiber::yield(); });
+    among(g, [n] {
+        for (int64_t i = 0; i < n; i++) boost::this_fiber::yield();
+    });
     report_nsop(name, t0, g * n);
 }
 
@@ -40,7 +42,9 @@ static void f_spawn() {
 static void f_pingpong() {
     int64_t n = count(300000), back = 0;
     bf::unbuffered_channel<int64_t> a, b;
-    bf::fiber other([&] { for (int64_t v : a) b.push(v); });
+    bf::fiber other([&] {
+        for (int64_t v : a) b.push(v);
+    });
     int64_t t0 = now_ns();
     for (int64_t i = 0; i < n; i++) {
         a.push(i);
@@ -81,10 +85,16 @@ static void mutex_among(const char *name, int g, int64_t n, bool yields) {
 static void f_mutex_uncontended() { mutex_among("mutex_uncontended", 1, count(10000000), false); }
 static void f_mutex_handoff() { mutex_among("mutex_handoff", 8, count(200000), true); }
 
-static const struct { const char *name; void (*run)(); } workloads[] = {
-    {"yield", f_yield},       {"yield1k", f_yield1k},   {"spawn", f_spawn},
-    {"pingpong", f_pingpong}, {"chan_buf", f_chan_buf}, {"mutex_uncontended", f_mutex_uncontended},
-    {"mutex_handoff", f_mutex_handoff}};
+static const struct {
+    const char *name;
+    void (*run)();
+} workloads[] = {{"yield", f_yield},
+                 {"yield1k", f_yield1k},
+                 {"spawn", f_spawn},
+                 {"pingpong", f_pingpong},
+                 {"chan_buf", f_chan_buf},
+                 {"mutex_uncontended", f_mutex_uncontended},
+                 {"mutex_handoff", f_mutex_handoff}};
 
 int main(int argc, char **argv) {
     std::string name = argc > 1 ? argv[1] : "";

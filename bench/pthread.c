@@ -153,7 +153,10 @@ static void t_syscall(void) { report_ms("syscall", all_of((int)count(1000), napp
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-static const struct { const char *name; void (*run)(void); } workloads[] = {
+static const struct {
+    const char *name;
+    void (*run)(void);
+} workloads[] = {
     {"yield", t_yield},
     {"spawn", t_spawn},
     {"pingpong", t_pingpong},
@@ -172,6 +175,7 @@ int main(int argc, char **argv) {
         workloads[i].run();
         found = 1;
     }
-    if (!found) fprintf(stderr, "usage: pthread all|NAME [N]; names: those of bench, six of them\n");
+    if (!found)
+        fprintf(stderr, "usage: pthread all|NAME [N]; names: those of bench, six of them\n");
     return found ? 0 : 2;
 }

@@ -7,8 +7,8 @@
  * Each point is a name of its own, scale_g_yield_1000 for instance, so that the reader of the
  * figures needs no other form. TOTAL is shared out, so that every point takes about as long. The
  * goroutines of yield and chan exist and have run before the clock starts: what a first page of a
- * stack costs is in `memory`, not in here. gort_maxprocs changes the Ps in the running process: that it can
- * is part of what is measured.
+ * stack costs is in `memory`, not in here. gort_maxprocs changes the Ps in the running process:
+ * that it can is part of what is measured.
  */
 #include "bench.h"
 #include "workloads.h"

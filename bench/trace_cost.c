@@ -2,8 +2,8 @@
  * What a trace costs, on a machine where others work too: the program itself turns the recording of
  * events on and off every 20 ms and adds up, for each half, its own processor time and the number
  * of times a goroutine was put on a P. Both halves meet the same noise. White box: it links
- * libgort-white.a and flips trace_on (src/sched/trace.h) by hand; the session it belongs to is opened
- * with gort_trace_start into /dev/null and spills its chunks like any other.
+ * libgort-white.a and flips trace_on (src/sched/trace.h) by hand; the session it belongs to is
+ * opened with gort_trace_start into /dev/null and spills its chunks like any other.
  *
  *     trace_cost http [SECONDS]     the HTTP example under wrk, which it starts
  *     trace_cost pingpong|yield|spawn [SECONDS]
@@ -57,7 +57,8 @@ static void *flip(void *arg) {
 
 static void report(const char *name) {
     double off = cpu[0] / (double)switches[0], on = cpu[1] / (double)switches[1];
-    printf("%-10s off %9.2f  on %9.2f ns per switch  %+.2f %%\n", name, off, on, (on / off - 1) * 100);
+    printf("%-10s off %9.2f  on %9.2f ns per switch  %+.2f %%\n", name, off, on,
+           (on / off - 1) * 100);
 }
 
 static gort_chan *ping, *pong;

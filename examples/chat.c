@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct line { char text[500]; };
+struct line {
+    char text[500];
+};
 GORT_CHAN_TYPE(lines, struct line)
 
 struct member {

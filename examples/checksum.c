@@ -72,8 +72,11 @@ static int run(int argc, char **argv) {
     }
     gort_group_wait(group);
     for (int i = 1; i < argc; i++) {
-        if (jobs[i].error == 0) printf("%u %lld %s\n", jobs[i].sum, (long long)jobs[i].size, jobs[i].name);
-        else fprintf(stderr, "checksum: %s: %s\n", jobs[i].name, strerror(-jobs[i].error)), failed = 1;
+        if (jobs[i].error == 0)
+            printf("%u %lld %s\n", jobs[i].sum, (long long)jobs[i].size, jobs[i].name);
+        else
+            fprintf(stderr, "checksum: %s: %s\n", jobs[i].name, strerror(-jobs[i].error)),
+                failed = 1;
     }
     free(jobs);
     return failed;

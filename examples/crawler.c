@@ -17,7 +17,8 @@ static void serve(void *arg) {
     ssize_t got = gort_read(fd, buf, sizeof buf - 1);
     buf[got > 0 ? got : 0] = 0;
     if (sscanf(buf, "GET /%d", &n) == 1) {
-        int len = snprintf(buf, sizeof buf, "HTTP/1.0 200 OK\r\n\r\nlink %d link %d link 1\n", 2 * n, 2 * n + 1);
+        int len = snprintf(buf, sizeof buf, "HTTP/1.0 200 OK\r\n\r\nlink %d link %d link 1\n",
+                           2 * n, 2 * n + 1);
         gort_write_full(fd, buf, (size_t)len);
     }
     gort_close(fd);

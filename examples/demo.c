@@ -124,7 +124,8 @@ static void a_ping_pong(void) {
         gort_chan_recv(pong, NULL);
         if (hits % 50000 == 0) bar(hits, RALLY);
     }
-    say("%d there and back: %.0f ns each, two switches and two messages", RALLY, seconds(start) * 1e9 / RALLY);
+    say("%d there and back: %.0f ns each, two switches and two messages", RALLY,
+        seconds(start) * 1e9 / RALLY);
     gort_chan_close(ping);
 }
 
@@ -153,8 +154,8 @@ static void work_spreads(void) {
     gort_stats_read(&b);
     for (int i = 0; i < procs && i < 16; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), " %ld", done_on[i]);
-    say("%d pieces on %d P%s:%s (%lu goroutines were stolen)", PIECES, procs, procs > 1 ? "s" : "", text,
-        (unsigned long)(b.stolen - a.stolen));
+    say("%d pieces on %d P%s:%s (%lu goroutines were stolen)", PIECES, procs, procs > 1 ? "s" : "",
+        text, (unsigned long)(b.stolen - a.stolen));
 }
 
 /* ---- 4: a loop that never yields ----------------------------------------------------------- */
@@ -183,8 +184,8 @@ static void a_loop(void) {
     gort_stats_read(&s);
     add(&enough, 1);
     gort_maxprocs(procs);
-    say("main got its turn 20 times, after %.0f ms at most (preempted %lu times so far)", (double)worst / 1e6,
-        (unsigned long)s.preemptions);
+    say("main got its turn 20 times, after %.0f ms at most (preempted %lu times so far)",
+        (double)worst / 1e6, (unsigned long)s.preemptions);
 }
 
 /* ---- 5: ten thousand connections ----------------------------------------------------------- */
@@ -212,7 +213,8 @@ static void connections(void) {
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max; /* a program may: it knows that it does not use select(2) */
     setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur != RLIM_INFINITY && (long)limit.rlim_cur < 2 * n + 100) n = ((long)limit.rlim_cur - 100) / 2;
+    if (limit.rlim_cur != RLIM_INFINITY && (long)limit.rlim_cur < 2 * n + 100)
+        n = ((long)limit.rlim_cur - 100) / 2;
     int(*pair)[2] = calloc((size_t)n, sizeof *pair);
     int64_t start = gort_now();
     for (made = 0; made < n; made++) {
@@ -224,7 +226,8 @@ static void connections(void) {
     gort_stats s;
     gort_stats_read(&s);
     if (made < 10000) say("(the limit on descriptors allows %ld here)", made);
-    say("%ld connections open in %.2f s, on %lu threads", made, seconds(start), (unsigned long)s.threads);
+    say("%ld connections open in %.2f s, on %lu threads", made, seconds(start),
+        (unsigned long)s.threads);
     start = gort_now();
     for (long i = 0; i < made; i++) gort_go(ask, &pair[i][0]);
     watch(&echoed, made);
@@ -261,8 +264,8 @@ static void blocking_calls(void) {
     for (intptr_t i = 0; i < CALLS; i++) gort_go(blocks, (void *)(i % 2));
     watch(&returned, CALLS);
     add(&over, 1);
-    say("%d of them took %.2f s, not %d; another goroutine ran %ld times meanwhile", CALLS, seconds(start),
-        CALLS / 2, load(&meanwhile));
+    say("%d of them took %.2f s, not %d; another goroutine ran %ld times meanwhile", CALLS,
+        seconds(start), CALLS / 2, load(&meanwhile));
 }
 
 /* ---- 7: a deadlock, in a program of its own ------------------------------------------------- */
@@ -301,13 +304,15 @@ static void a_deadlock(void) {
     }
     close(out[1]);
     ssize_t got, have = 0;
-    while (have < (ssize_t)sizeof text - 1 && (got = gort_read(out[0], text + have, sizeof text - 1 - (size_t)have)) > 0)
+    while (have < (ssize_t)sizeof text - 1 &&
+           (got = gort_read(out[0], text + have, sizeof text - 1 - (size_t)have)) > 0)
         have += got;
     text[have] = 0;
     gort_close(out[0]);
     int status = (int)gort_blocking(reap, &pid);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        if (strncmp(line, "gort:", 5) == 0 || strncmp(line, "goroutine ", 10) == 0) say("| %s", line);
+        if (strncmp(line, "gort:", 5) == 0 || strncmp(line, "goroutine ", 10) == 0)
+            say("| %s", line);
     say("it exited with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
@@ -316,7 +321,8 @@ static void a_deadlock(void) {
 static int tour(int argc, char **argv) {
     (void)argc, (void)argv;
     int64_t start = gort_now();
-    printf("gort %s: goroutines for C, on %d P%s\n", GORT_VERSION, gort_maxprocs(0), gort_maxprocs(0) > 1 ? "s" : "");
+    printf("gort %s: goroutines for C, on %d P%s\n", GORT_VERSION, gort_maxprocs(0),
+           gort_maxprocs(0) > 1 ? "s" : "");
     a_million();
     a_ping_pong();
     work_spreads();
@@ -324,7 +330,8 @@ static int tour(int argc, char **argv) {
     connections();
     blocking_calls();
     a_deadlock();
-    printf("\nThat was the tour: %.1f s. Next: examples/hello.c, README.md, man -l man/gort.7.\n", seconds(start));
+    printf("\nThat was the tour: %.1f s. Next: examples/hello.c, README.md, man -l man/gort.7.\n",
+           seconds(start));
     return 0;
 }
 

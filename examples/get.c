@@ -46,7 +46,8 @@ static int fetch(struct answer *a, int64_t deadline) {
     if (r < 0) return r;
     int fd = gort_dial(addr, deadline), status = -EPROTO;
     if (fd < 0) return fd;
-    int n = snprintf(buf, sizeof buf, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host);
+    int n = snprintf(buf, sizeof buf, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n",
+                     path, host);
     ssize_t k = n < (int)sizeof buf ? gort_write_full_until(fd, buf, (size_t)n, deadline) : -E2BIG;
     while (k > 0 && (k = gort_read_until(fd, buf, sizeof buf - 1, deadline)) > 0) {
         buf[k] = 0;

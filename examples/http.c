@@ -32,10 +32,13 @@ static int answer(const char *head, char *out, size_t room, int *more) {
     int get = strncmp(head, "GET ", 4) == 0, old = strstr(head, " HTTP/1.0\r\n") != NULL;
     const char *body = get ? hello : "";
     if (!strstr(head, " HTTP/1.")) *more = 0;
-    else *more = old ? header_has(head, "Connection", "keep-alive") : !header_has(head, "Connection", "close");
-    return snprintf(out, room, "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n%s\r\n%s",
-                    get ? "200 OK" : "405 Method Not Allowed", strlen(body),
-                    *more ? old ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n", body);
+    else
+        *more = old ? header_has(head, "Connection", "keep-alive")
+                    : !header_has(head, "Connection", "close");
+    return snprintf(
+        out, room, "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n%s\r\n%s",
+        get ? "200 OK" : "405 Method Not Allowed", strlen(body),
+        *more ? old ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n", body);
 }
 
 /* Requests that came together are answered together: one write for a whole pipeline. */

@@ -4,7 +4,11 @@
 
 GORT_CHAN_TYPE(balls, int)
 
-typedef struct { const char *name; balls *from, *to; gort_wg *wg; } Player;
+typedef struct {
+    const char *name;
+    balls *from, *to;
+    gort_wg *wg;
+} Player;
 enum { RALLY = 100000 };
 
 static void play(void *arg) {

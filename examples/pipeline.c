@@ -12,15 +12,16 @@ static longs *numbers, *squares;
 
 /* Sends unless the context is cancelled first; false: it was. */
 static int send_or_cancel(longs *to, long v) {
-    int chosen = gort_select_of(gort_on_send(longs_chan(to), &v), gort_on_recv(gort_ctx_done(ctx), NULL));
+    int chosen =
+        gort_select_of(gort_on_send(longs_chan(to), &v), gort_on_recv(gort_ctx_done(ctx), NULL));
     return chosen == 0;
 }
 
 static void count_up(void *arg) {
     (void)arg;
-    for (long i = 1; send_or_cancel(numbers, i); i++) {
-    }
-    printf("the first stage was cancelled (%s)\n", gort_ctx_err(ctx) == -ECANCELED ? "ECANCELED" : "?");
+    for (long i = 1; send_or_cancel(numbers, i); i++) {}
+    printf("the first stage was cancelled (%s)\n",
+           gort_ctx_err(ctx) == -ECANCELED ? "ECANCELED" : "?");
     longs_close(numbers);
 }
 

@@ -8,8 +8,8 @@
 enum { BURST = 5, REQUESTS = 15 };
 static const int64_t PERIOD = 10 * GORT_MS;
 
-static gort_sem tokens;    /* what may go through now */
-static gort_sem room;      /* what still fits into the bucket */
+static gort_sem tokens; /* what may go through now */
+static gort_sem room;   /* what still fits into the bucket */
 
 static void add_token(void *arg) {
     (void)arg;

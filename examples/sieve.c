@@ -8,14 +8,16 @@
 
 GORT_CHAN_TYPE(ints, int)
 
-typedef struct { ints *in, *out; int prime; } Filter;
+typedef struct {
+    ints *in, *out;
+    int prime;
+} Filter;
 
 static gort_wg chain;
 
 static void generate(void *arg) {
     ints *out = arg;
-    for (int i = 2; ints_send(out, i) == 0; i++) {
-    }
+    for (int i = 2; ints_send(out, i) == 0; i++) {}
     ints_release(out);
 }
 

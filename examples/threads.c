@@ -57,7 +57,8 @@ static int app(int argc, char **argv) {
     gort_wg_wait(&goroutines);
     longs_close(results);
     gort_blocking(join, &collecting);
-    printf("%ld numbers from %d threads, doubled: the sum is %ld\n", handled_by_goroutines, THREADS, sum);
+    printf("%ld numbers from %d threads, doubled: the sum is %ld\n", handled_by_goroutines, THREADS,
+           sum);
     longs_release(work);
     longs_release(results);
     return 0;

@@ -5,7 +5,10 @@
 #include <gort.h>
 #include <stdio.h>
 
-typedef struct { int number; unsigned long result; } Job;
+typedef struct {
+    int number;
+    unsigned long result;
+} Job;
 GORT_CHAN_TYPE(jobs, Job)
 
 enum { WORKERS = 8, JOBS = 20 };

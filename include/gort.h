@@ -108,22 +108,22 @@ int gort_go_with(const gort_attr *attr, gort_fn *fn, void *arg);
  * copy, which lives as long as the goroutine. */
 int gort_go_copy(gort_fn *fn, const void *arg, size_t size);
 
-void gort_yield(void);                /* runtime.Gosched: to the tail of the global queue */
-GORT_NORETURN void gort_exit(void);   /* runtime.Goexit; goroutines only */
-uint64_t gort_id(void);               /* from 1, never reused; 0 outside a goroutine */
-int gort_count(void);                 /* goroutines that exist */
-int gort_maxprocs(int n);             /* sets the number of Ps; the previous one; n < 1 only asks */
-void gort_lock_thread(void);          /* runtime.LockOSThread; nests */
+void gort_yield(void);              /* runtime.Gosched: to the tail of the global queue */
+GORT_NORETURN void gort_exit(void); /* runtime.Goexit; goroutines only */
+uint64_t gort_id(void);             /* from 1, never reused; 0 outside a goroutine */
+int gort_count(void);               /* goroutines that exist */
+int gort_maxprocs(int n);           /* sets the number of Ps; the previous one; n < 1 only asks */
+void gort_lock_thread(void);        /* runtime.LockOSThread; nests */
 void gort_unlock_thread(void);
-int gort_pin(void);                   /* procPin: this P's id; no preemption until the matching */
-void gort_unpin(void);                /*   unpin; nests; blocking while pinned is misuse */
-void gort_stop_world(void);           /* returns when no other goroutine runs */
+int gort_pin(void);         /* procPin: this P's id; no preemption until the matching */
+void gort_unpin(void);      /*   unpin; nests; blocking while pinned is misuse */
+void gort_stop_world(void); /* returns when no other goroutine runs */
 void gort_start_world(void);
 
 /* ---- Blocking calls ------------------------------------------------------------------------ */
 
-void gort_enter_syscall(void);        /* around a call that is usually short: the P stays near */
-void gort_exit_syscall(void);         /*   and is handed off when the call takes long */
+void gort_enter_syscall(void); /* around a call that is usually short: the P stays near */
+void gort_exit_syscall(void);  /*   and is handed off when the call takes long */
 long gort_blocking(long (*fn)(void *), void *arg); /* surely long: hands the P off at once */
 
 /* ---- Channels and select ------------------------------------------------------------------- */
@@ -132,14 +132,14 @@ typedef struct gort_chan gort_chan;
 
 gort_chan *gort_chan_new(size_t elem_size, size_t capacity); /* NULL: no memory, or overflow */
 gort_chan *gort_chan_retain(gort_chan *);
-void gort_chan_release(gort_chan *);                         /* the last release frees it */
-int gort_chan_send(gort_chan *, const void *value);          /* 0, -EPIPE: closed */
-int gort_chan_recv(gort_chan *, void *value);                /* 0, -EPIPE: closed and drained */
+void gort_chan_release(gort_chan *);                /* the last release frees it */
+int gort_chan_send(gort_chan *, const void *value); /* 0, -EPIPE: closed */
+int gort_chan_recv(gort_chan *, void *value);       /* 0, -EPIPE: closed and drained */
 int gort_chan_send_until(gort_chan *, const void *value, int64_t deadline);
 int gort_chan_recv_until(gort_chan *, void *value, int64_t deadline);
-int gort_chan_try_send(gort_chan *, const void *value);      /* -EAGAIN: would block */
+int gort_chan_try_send(gort_chan *, const void *value); /* -EAGAIN: would block */
 int gort_chan_try_recv(gort_chan *, void *value);
-int gort_chan_close(gort_chan *);                            /* -EPIPE: was closed already */
+int gort_chan_close(gort_chan *); /* -EPIPE: was closed already */
 size_t gort_chan_len(gort_chan *);
 size_t gort_chan_cap(gort_chan *);
 
@@ -159,9 +159,9 @@ int gort_try_select(gort_case *cases, int n); /* -EAGAIN: Go's default case */
 #ifndef __cplusplus
 #define gort_on_recv(chan, ptr) ((gort_case){GORT_RECV, (chan), (void *)(ptr), 0})
 #define gort_on_send(chan, ptr) ((gort_case){GORT_SEND, (chan), (void *)(ptr), 0})
-#define gort_select_of(...)                                                                        \
-    gort_select((gort_case[]){__VA_ARGS__}, (int)(sizeof((gort_case[]){__VA_ARGS__}) /             \
-                                                  sizeof(gort_case)))
+#define gort_select_of(...)                 \
+    gort_select((gort_case[]){__VA_ARGS__}, \
+                (int)(sizeof((gort_case[]){__VA_ARGS__}) / sizeof(gort_case)))
 #endif
 
 /* A typed veneer at file scope, without a semicolon: `GORT_CHAN_TYPE(ints, int)` gives the type
@@ -175,46 +175,61 @@ int gort_try_select(gort_case *cases, int n); /* -EAGAIN: Go's default case */
 #define GORT_AS_CHAN_(c) ((gort_chan *)(c))
 #define GORT_FROM_CHAN_(name, c) ((name *)(c))
 #endif
-#define GORT_CHAN_TYPE(name, T)                                                                    \
-    typedef struct name name;                                                                      \
-    GORT_INLINE gort_chan *name##_chan(name *c) { return GORT_AS_CHAN_(c); }                       \
-    GORT_INLINE name *name##_new(size_t cap) {                                                     \
-        return GORT_FROM_CHAN_(name, gort_chan_new(sizeof(T), cap));                               \
-    }                                                                                              \
-    GORT_INLINE name *name##_retain(name *c) {                                                     \
-        return GORT_FROM_CHAN_(name, gort_chan_retain(GORT_AS_CHAN_(c)));                          \
-    }                                                                                              \
-    GORT_INLINE void name##_release(name *c) { gort_chan_release(GORT_AS_CHAN_(c)); }              \
-    GORT_INLINE int name##_send(name *c, T v) { return gort_chan_send(GORT_AS_CHAN_(c), &v); }     \
-    GORT_INLINE int name##_recv(name *c, T *v) { return gort_chan_recv(GORT_AS_CHAN_(c), v); }     \
-    GORT_INLINE int name##_send_until(name *c, T v, int64_t deadline) {                            \
-        return gort_chan_send_until(GORT_AS_CHAN_(c), &v, deadline);                               \
-    }                                                                                              \
-    GORT_INLINE int name##_recv_until(name *c, T *v, int64_t deadline) {                           \
-        return gort_chan_recv_until(GORT_AS_CHAN_(c), v, deadline);                                \
-    }                                                                                              \
-    GORT_INLINE int name##_try_send(name *c, T v) {                                                \
-        return gort_chan_try_send(GORT_AS_CHAN_(c), &v);                                           \
-    }                                                                                              \
-    GORT_INLINE int name##_try_recv(name *c, T *v) {                                               \
-        return gort_chan_try_recv(GORT_AS_CHAN_(c), v);                                            \
-    }                                                                                              \
-    GORT_INLINE int name##_close(name *c) { return gort_chan_close(GORT_AS_CHAN_(c)); }            \
-    GORT_INLINE size_t name##_len(name *c) { return gort_chan_len(GORT_AS_CHAN_(c)); }             \
+#define GORT_CHAN_TYPE(name, T)                                                                \
+    typedef struct name name;                                                                  \
+    GORT_INLINE gort_chan *name##_chan(name *c) { return GORT_AS_CHAN_(c); }                   \
+    GORT_INLINE name *name##_new(size_t cap) {                                                 \
+        return GORT_FROM_CHAN_(name, gort_chan_new(sizeof(T), cap));                           \
+    }                                                                                          \
+    GORT_INLINE name *name##_retain(name *c) {                                                 \
+        return GORT_FROM_CHAN_(name, gort_chan_retain(GORT_AS_CHAN_(c)));                      \
+    }                                                                                          \
+    GORT_INLINE void name##_release(name *c) { gort_chan_release(GORT_AS_CHAN_(c)); }          \
+    GORT_INLINE int name##_send(name *c, T v) { return gort_chan_send(GORT_AS_CHAN_(c), &v); } \
+    GORT_INLINE int name##_recv(name *c, T *v) { return gort_chan_recv(GORT_AS_CHAN_(c), v); } \
+    GORT_INLINE int name##_send_until(name *c, T v, int64_t deadline) {                        \
+        return gort_chan_send_until(GORT_AS_CHAN_(c), &v, deadline);                           \
+    }                                                                                          \
+    GORT_INLINE int name##_recv_until(name *c, T *v, int64_t deadline) {                       \
+        return gort_chan_recv_until(GORT_AS_CHAN_(c), v, deadline);                            \
+    }                                                                                          \
+    GORT_INLINE int name##_try_send(name *c, T v) {                                            \
+        return gort_chan_try_send(GORT_AS_CHAN_(c), &v);                                       \
+    }                                                                                          \
+    GORT_INLINE int name##_try_recv(name *c, T *v) {                                           \
+        return gort_chan_try_recv(GORT_AS_CHAN_(c), v);                                        \
+    }                                                                                          \
+    GORT_INLINE int name##_close(name *c) { return gort_chan_close(GORT_AS_CHAN_(c)); }        \
+    GORT_INLINE size_t name##_len(name *c) { return gort_chan_len(GORT_AS_CHAN_(c)); }         \
     GORT_INLINE size_t name##_cap(name *c) { return gort_chan_cap(GORT_AS_CHAN_(c)); }
 
 /* ---- Synchronisation: structs that are valid when zeroed ----------------------------------- */
 
-typedef struct gort_mutex { uint32_t state_, sema_; } gort_mutex;
+typedef struct gort_mutex {
+    uint32_t state_, sema_;
+} gort_mutex;
 typedef struct gort_rwmutex {
     gort_mutex w_;
     uint32_t writer_sema_, reader_sema_;
     int32_t readers_, leaving_;
 } gort_rwmutex;
-typedef struct gort_wg { uint64_t state_; void *waiters_; } gort_wg;
-typedef struct gort_once { uint32_t done_, pad_; gort_mutex m_; } gort_once;
-typedef struct gort_cond { uint32_t lock_, pad_; void *head_, *tail_; } gort_cond;
-typedef struct gort_sem { uint32_t lock_, pad_; int64_t permits_; void *head_, *tail_; } gort_sem;
+typedef struct gort_wg {
+    uint64_t state_;
+    void *waiters_;
+} gort_wg;
+typedef struct gort_once {
+    uint32_t done_, pad_;
+    gort_mutex m_;
+} gort_once;
+typedef struct gort_cond {
+    uint32_t lock_, pad_;
+    void *head_, *tail_;
+} gort_cond;
+typedef struct gort_sem {
+    uint32_t lock_, pad_;
+    int64_t permits_;
+    void *head_, *tail_;
+} gort_sem;
 
 void gort_mutex_lock(gort_mutex *); /* sync.Mutex, starvation mode after 1 ms */
 int gort_mutex_lock_until(gort_mutex *, int64_t deadline);
@@ -275,8 +290,8 @@ gort_timer *gort_timer_new(int64_t ns, gort_fn *fn, void *arg);      /* time.Aft
 gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg); /* a goroutine per tick */
 int gort_timer_stop(gort_timer *); /* 1: it was armed and is not any more; 0: fired or stopped */
 int gort_timer_reset(gort_timer *, int64_t ns); /* likewise, then armed again */
-void gort_timer_free(gort_timer *); /* stops it first; allowed from its own fn */
-gort_chan *gort_after(int64_t ns);  /* one int64_t arrives on it; the caller releases it */
+void gort_timer_free(gort_timer *);             /* stops it first; allowed from its own fn */
+gort_chan *gort_after(int64_t ns); /* one int64_t arrives on it; the caller releases it */
 gort_chan *gort_tick(int64_t period, gort_timer **owner);
 
 /* ---- Signals ------------------------------------------------------------------------------- */
@@ -354,47 +369,50 @@ int gort_local_addr(int fd, char *buf, size_t size);
 
 /* A consistent snapshot. Counters never go back. */
 typedef struct gort_stats {
-    uint64_t goroutines;           /* that exist now */
+    uint64_t goroutines; /* that exist now */
     uint64_t goroutines_created;
     uint64_t maxprocs;
     uint64_t idle_procs;
-    uint64_t threads;              /* alive, the monitor included */
+    uint64_t threads; /* alive, the monitor included */
     uint64_t idle_threads;
     uint64_t spinning_threads;
     uint64_t global_queue;
-    uint64_t local_queues;         /* sum, LIFO slots included */
-    uint64_t switches;             /* times a goroutine was put on a P */
-    uint64_t steals;               /* that succeeded */
-    uint64_t stolen;               /* goroutines they moved */
-    uint64_t global_gets;          /* goroutines taken from the global queue */
-    uint64_t overflows;            /* times a local queue overflowed */
-    uint64_t handoffs;             /* a P taken from a thread in a blocking call */
+    uint64_t local_queues; /* sum, LIFO slots included */
+    uint64_t switches;     /* times a goroutine was put on a P */
+    uint64_t steals;       /* that succeeded */
+    uint64_t stolen;       /* goroutines they moved */
+    uint64_t global_gets;  /* goroutines taken from the global queue */
+    uint64_t overflows;    /* times a local queue overflowed */
+    uint64_t handoffs;     /* a P taken from a thread in a blocking call */
     uint64_t preempt_requests;
-    uint64_t preemptions;          /* carried out */
-    uint64_t timers;               /* armed, sleepers and deadlines included */
-    uint64_t netpoll_wakeups;      /* goroutines the poller made ready */
+    uint64_t preemptions;     /* carried out */
+    uint64_t timers;          /* armed, sleepers and deadlines included */
+    uint64_t netpoll_wakeups; /* goroutines the poller made ready */
     uint64_t stack_bytes_reserved;
     uint64_t stack_bytes_cached;
     uint64_t syscalls_blocking;
     uint64_t threads_created;
-    uint64_t retakes;              /* Ps taken from a thread in a call nobody announced */
-    uint64_t allocs;               /* small objects given out, those of the runtime included */
-    uint64_t frees;                /*   and taken back */
-    uint64_t alloc_bytes_used;     /* memory of spans that hold small objects */
-    uint64_t alloc_bytes_cached;   /*   and of free ones */
-    uint64_t forced_collections;   /* asked for by the monitor, in a program with a collector */
-    uint64_t stack_guard_kind;     /* 1: guard regions, 2: mprotect, 3: some stacks have only canaries */
-    uint64_t stack_mode;           /* 0: lazy stacks, 1: hybrid, 2: compact (gort(7), -fsplit-stack) */
-    uint64_t stack_segments;       /* segments that goroutines have grown by and not left */
-    uint64_t descriptors_remade;   /* times the program closed the runtime's own, as closefrom(3) does */
+    uint64_t retakes;            /* Ps taken from a thread in a call nobody announced */
+    uint64_t allocs;             /* small objects given out, those of the runtime included */
+    uint64_t frees;              /*   and taken back */
+    uint64_t alloc_bytes_used;   /* memory of spans that hold small objects */
+    uint64_t alloc_bytes_cached; /*   and of free ones */
+    uint64_t forced_collections; /* asked for by the monitor, in a program with a collector */
+    /* 1: guard regions, 2: mprotect, 3: some stacks have only canaries */
+    uint64_t stack_guard_kind;
+    /* 0: lazy stacks, 1: hybrid, 2: compact (gort(7), -fsplit-stack) */
+    uint64_t stack_mode;
+    uint64_t stack_segments; /* segments that goroutines have grown by and not left */
+    /* times the program closed the runtime's own, as closefrom(3) does */
+    uint64_t descriptors_remade;
 } gort_stats;
 
 void gort_stats_read(gort_stats *);
-void gort_dump(int fd);                  /* every goroutine */
-int gort_trace_start(const char *path);  /* -EBUSY: one is running */
-int gort_trace_stop(void);               /* -EINVAL: none is running */
-/* A named stretch of the calling goroutine in the trace (the first 31 bytes are copied; regions nest);
- * nothing while none runs, and from a plain thread. Never blocks. */
+void gort_dump(int fd);                 /* every goroutine */
+int gort_trace_start(const char *path); /* -EBUSY: one is running */
+int gort_trace_stop(void);              /* -EINVAL: none is running */
+/* A named stretch of the calling goroutine in the trace (the first 31 bytes are copied; regions
+ * nest); nothing while none runs, and from a plain thread. Never blocks. */
 void gort_region_begin(const char *name);
 void gort_region_end(const char *name);
 int gort_debug_listen(const char *addr); /* the live page */

@@ -66,39 +66,41 @@ enum {
 };
 
 enum {
-    GF_THREAD = 1, /* the pseudo-G of a plain thread: woken by futex, never queued */
-    GF_NAMED = 2,  /* its stack record holds a name */
-    GF_SYSTEM = 4, /* the runtime's own; not counted */
-    GF_CREDIT = 8, /* holds the promise of a default stack (stack.h) */
-    GF_PARCEL = 16, /* has not run: arg points into a parcel (g.h) */
-    GF_SOFT = 32,  /* home is a preference: the thread runs others meanwhile (preferred.c) */
+    GF_THREAD = 1,     /* the pseudo-G of a plain thread: woken by futex, never queued */
+    GF_NAMED = 2,      /* its stack record holds a name */
+    GF_SYSTEM = 4,     /* the runtime's own; not counted */
+    GF_CREDIT = 8,     /* holds the promise of a default stack (stack.h) */
+    GF_PARCEL = 16,    /* has not run: arg points into a parcel (g.h) */
+    GF_SOFT = 32,      /* home is a preference: the thread runs others meanwhile (preferred.c) */
     GF_SOFT_HELD = 64, /* likewise, while a preempted G is bound to its thread (preempt.c) */
-    GF_COMPACT = 128 /* its stack is, or will be, a compact one (compact_stack.h) */
+    GF_COMPACT = 128   /* its stack is, or will be, a compact one (compact_stack.h) */
 };
 
 struct G {
     /* What a switch, a park and a ready touch: one cache line. */
-    void *sp;         /* saved context while not running; NULL: it has not run yet */
-    G *schedlink;     /* the queue it is on; free list */
-    uint32_t status;  /* atomic */
-    int err;          /* errno while it does not run */
-    M *m;             /* the M that runs it */
-    M *home;          /* atomic: it may be resumed on this M only (bound.c); NULL: anywhere */
-    void *param;      /* left by whoever made it ready */
-    uint32_t ticket;  /* atomic: the wait word, see wait_begin() in sched.h */
-    uint8_t reason;   /* WAIT_..., valid while waiting */
-    uint8_t flags;    /* GF_... */
+    void *sp;            /* saved context while not running; NULL: it has not run yet */
+    G *schedlink;        /* the queue it is on; free list */
+    uint32_t status;     /* atomic */
+    int err;             /* errno while it does not run */
+    M *m;                /* the M that runs it */
+    M *home;             /* atomic: it may be resumed on this M only (bound.c); NULL: anywhere */
+    void *param;         /* left by whoever made it ready */
+    uint32_t ticket;     /* atomic: the wait word, see wait_begin() in sched.h */
+    uint8_t reason;      /* WAIT_..., valid while waiting */
+    uint8_t flags;       /* GF_... */
     uint16_t lock_depth; /* gort_lock_thread nesting */
-    int64_t since;    /* coarse time of the last change of status */
+    int64_t since;       /* coarse time of the last change of status */
 
     gort_fn *fn;
     void *arg;
-    uint64_t id;      /* 0: a pseudo-G, or free */
-    Stack *stack;     /* while it has one */
-    uint32_t futex;   /* GF_THREAD: 1 once it was made ready */
-    uint32_t parent;  /* low bits of the creator's id */
-    void *waiting;    /* its first Sudog (chan.h), or its Sleeper with the lowest bit set (sema.h) */
-    uintptr_t created_at; /* return address of the call that started it; without one, 1 behind a function's */
+    uint64_t id;     /* 0: a pseudo-G, or free */
+    Stack *stack;    /* while it has one */
+    uint32_t futex;  /* GF_THREAD: 1 once it was made ready */
+    uint32_t parent; /* low bits of the creator's id */
+    /* its first Sudog (chan.h), or its Sleeper with the lowest bit set (sema.h) */
+    void *waiting;
+    /* return address of the call that started it; without one, 1 behind a function's */
+    uintptr_t created_at;
     void *spare;
 } ALIGNED(CACHE_LINE);
 _Static_assert(sizeof(G) == 128, "two cache lines, and a parked goroutine must fit in 4.6 KB");
@@ -174,19 +176,20 @@ typedef struct Spilled {
 
 /* M's attention word: 0 on the fast path. */
 enum {
-    ATTN_PREEMPT = 1, /* the monitor wants curg to yield */
-    ATTN_PENDING = 2, /* the monitor is about to take the P: clear it by CAS to keep it */
-    ATTN_TAKEN = 4,   /* the P is gone (retake.c) */
-    ATTN_EXIT = 8,    /* the runtime this M belongs to has ended: leave for good */
-    ATTN_SIM = 16,    /* always, in a simulation: every call takes the slow way (sim.c) */
+    ATTN_PREEMPT = 1,  /* the monitor wants curg to yield */
+    ATTN_PENDING = 2,  /* the monitor is about to take the P: clear it by CAS to keep it */
+    ATTN_TAKEN = 4,    /* the P is gone (retake.c) */
+    ATTN_EXIT = 8,     /* the runtime this M belongs to has ended: leave for good */
+    ATTN_SIM = 16,     /* always, in a simulation: every call takes the slow way (sim.c) */
     ATTN_SECTION = 32, /* a plain thread's: clear it when the section ends (init.c) */
-    ATTN_CHILD = 64   /* a child of vfork has this M's thread-locals (fork.c) */
+    ATTN_CHILD = 64    /* a child of vfork has this M's thread-locals (fork.c) */
 };
 
 /* Runs after a parking G has left its stack; see park(). */
 typedef void commit_fn(M *m, void *arg);
 
-/* What C++ keeps for each thread of the exceptions that are thrown or handled there (its ABI's words). */
+/* What C++ keeps for each thread of the exceptions that are thrown or handled there (its ABI's
+ * words). */
 typedef struct Handling {
     void *caught;
     uint32_t uncaught;
@@ -202,58 +205,67 @@ struct M {
     void *g0sp;      /* saved context of g0 while a G runs */
     Lock *unlock;    /* to be unlocked by whoever runs next on this M */
     commit_fn *commit;
-    uintptr_t hot_sp; /* own thread writes, atomic: the stack pointer in a call of the hook's that is made as it is (sysmon.c) */
+    /* own thread writes, atomic: the stack pointer in a call of the hook's that is made as it is
+     * (sysmon.c) */
+    uintptr_t hot_sp;
     /* The rest is the own thread's unless said otherwise. */
     int *errno_at;
-    Handling *handling;  /* NULL: a program without C++ */
-    void *left_at;       /* where the goroutine that waits goes on in the program (arch.h) */
+    Handling *handling; /* NULL: a program without C++ */
+    void *left_at;      /* where the goroutine that waits goes on in the program (arch.h) */
     void *commit_arg;
-    uint32_t pins;       /* gort_pin nesting */
-    uint32_t rest;       /* atomic: sections at this depth know no G: a plain thread asleep, a call under way (init.c) */
-    bool plain;          /* a plain thread's */
-    bool spinning;       /* counted in sched.spinning */
-    bool pooled;         /* sched.lock: it is in the pool */
-    bool in_handler;     /* waits in the preemption handler, with its G (sched.lock) */
-    uint32_t finishing;  /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.h: where it was) */
-    bool world;          /* holds the stopped world */
-    bool inherit;        /* the next G comes from the LIFO slot: no new slice */
-    uint8_t unanswered;  /* monitor: signals without effect so far */
-    bool dying;          /* goes away when it is on g0 again */
-    Note note;           /* asleep in the pool, in the handler, or as a locked M */
-    P *nextp;            /* what the waker brings */
+    uint32_t pins; /* gort_pin nesting */
+    /* atomic: sections at this depth know no G: a plain thread asleep, a call under way (init.c) */
+    uint32_t rest;
+    bool plain;      /* a plain thread's */
+    bool spinning;   /* counted in sched.spinning */
+    bool pooled;     /* sched.lock: it is in the pool */
+    bool in_handler; /* waits in the preemption handler, with its G (sched.lock) */
+    /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.h: where it
+     * was) */
+    uint32_t finishing;
+    bool world;         /* holds the stopped world */
+    bool inherit;       /* the next G comes from the LIFO slot: no new slice */
+    uint8_t unanswered; /* monitor: signals without effect so far */
+    bool dying;         /* goes away when it is on g0 again */
+    Note note;          /* asleep in the pool, in the handler, or as a locked M */
+    P *nextp;           /* what the waker brings */
     G *nextg;
-    G *lockedg;          /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
-    P *oldp;             /* the P it had before a blocking call */
+    G *lockedg; /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
+    P *oldp;    /* the P it had before a blocking call */
     uint32_t syscalltick;
     int tid, clock;
     uint32_t id;
-    uint32_t epoch;      /* the run of gort_main it belongs to */
-    uint32_t marks;      /* sched.marks of that run */
-    G *behind;           /* init.c: that run has ended while its goroutine was in the kernel */
+    uint32_t epoch; /* the run of gort_main it belongs to */
+    uint32_t marks; /* sched.marks of that run */
+    G *behind;      /* init.c: that run has ended while its goroutine was in the kernel */
     uint64_t rng;
-    M *link;             /* sched.lock: pool of idle Ms; free list of M records */
-    GList soft;          /* sched.lock: runnable Gs that wait for this M (preferred.c); head: a hint */
-    int64_t soft_at;     /* sched.lock: when it last came for one of them, coarse */
-    uint32_t soft_held;  /* atomic, a hint: slices it went on for from the handler while they wait (preferred.c) */
-    uint32_t homed;      /* own thread: Gs that chose it as soft home, less those that came back */
-    uint32_t unhomed;    /* sched.lock: those among them whose home was given up */
-    uint32_t in_poll;    /* atomic: it waits in the poller, or is about to */
-    bool closed;         /* sched.lock: the thread ends, it is nobody's home any more */
-    bool soft_last;      /* the last round was its list's: the queues are next */
-    bool soft_inherit;   /* sched.lock: the P was sent along with the first of the list, in the middle of a slice */
-    M *all;              /* list of all M records, append-only */
-    uint32_t alive;      /* atomic: the record is in use by a thread */
+    M *link; /* sched.lock: pool of idle Ms; free list of M records */
+    /* sched.lock: runnable Gs that wait for this M (preferred.c); head: a hint */
+    GList soft;
+    int64_t soft_at; /* sched.lock: when it last came for one of them, coarse */
+    /* atomic, a hint: slices it went on for from the handler while they wait (preferred.c) */
+    uint32_t soft_held;
+    uint32_t homed;   /* own thread: Gs that chose it as soft home, less those that came back */
+    uint32_t unhomed; /* sched.lock: those among them whose home was given up */
+    uint32_t in_poll; /* atomic: it waits in the poller, or is about to */
+    bool closed;      /* sched.lock: the thread ends, it is nobody's home any more */
+    bool soft_last;   /* the last round was its list's: the queues are next */
+    /* sched.lock: the P was sent along with the first of the list, in the middle of a slice */
+    bool soft_inherit;
+    M *all;                    /* list of all M records, append-only */
+    uint32_t alive;            /* atomic: the record is in use by a thread */
     void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
     void *altstack;
-    void *context;       /* in the handler: the interrupted registers, for backtraces */
-    uintptr_t call[3];   /* where its goroutine announced a blocking call, or was stopped in a
+    void *context;     /* in the handler: the interrupted registers, for backtraces */
+    uintptr_t call[3]; /* where its goroutine announced a blocking call, or was stopped in a
                             prologue: pc, sp, fp */
-    G *pseudo;           /* plain threads: the G that stands for this thread */
-    void *stopped;       /* atomic: interrupted by a collection, the registers (boehm.c) */
+    G *pseudo;         /* plain threads: the G that stands for this thread */
+    void *stopped;     /* atomic: interrupted by a collection, the registers (boehm.c) */
     /* monitor's notes */
-    int64_t seen_cpu, seen_at; /* its CPU clock at the last look that found it moved, and when (threadstate.c) */
-    int64_t asked_cpu;         /*   and when it was asked to yield */
-    int64_t hot_cpu;           /*   and at the last look that found it in a hot call (sysmon.c) */
+    /* its CPU clock at the last look that found it moved, and when (threadstate.c) */
+    int64_t seen_cpu, seen_at;
+    int64_t asked_cpu;   /*   and when it was asked to yield */
+    int64_t hot_cpu;     /*   and at the last look that found it in a hot call (sysmon.c) */
     void *san_fiber;     /* TSan's fiber of g0 */
     void *trace;         /* trace.c's buffer */
     uintptr_t *guard_at; /* the thread's guard word (split.h); poison.lock, NULL: the thread ends */
@@ -280,12 +292,12 @@ typedef struct TimerNode { /* of the heap: all that is compared */
 } TimerNode;
 typedef struct TimerSlot { /* of an armed timer, for as long as it is armed */
     Timer *timer;
-    uint32_t place;     /* its node; for a free slot: the next free one */
+    uint32_t place; /* its node; for a free slot: the next free one */
 } TimerSlot;
 typedef struct TimerHeap {
     Lock lock;
-    uint32_t count;     /* lock; read without as a hint */
-    int64_t first;      /* atomic: when the earliest is due; GORT_FOREVER */
+    uint32_t count; /* lock; read without as a hint */
+    int64_t first;  /* atomic: when the earliest is due; GORT_FOREVER */
     /* lock: */
     TimerNode *at;
     TimerSlot *slots;
@@ -297,55 +309,60 @@ typedef struct TimerHeap {
 /* Counters of a P: its holder writes, anybody reads. */
 typedef struct Counters {
     uint64_t created, ended, switches, steals, stolen, global_gets, overflows, handoffs,
-        preempt_requests, preemptions, netpoll_wakeups, syscalls_blocking, retakes, readied, allocs, frees,
-        forced_collections;
+        preempt_requests, preemptions, netpoll_wakeups, syscalls_blocking, retakes, readied, allocs,
+        frees, forced_collections;
 } Counters;
 
 struct P {
     /* The holder alone writes these, except where thieves CAS. */
-    uint32_t head;          /* atomic: thieves and the holder take by CAS */
-    uint32_t tail;          /* atomic: the holder alone puts */
-    G *runnext;             /* atomic: the LIFO slot; only the holder makes it non-empty */
-    uint32_t schedtick;     /* rounds that started a new slice; the monitor compares */
-    uint32_t rounds;        /* rounds not through the slot: every 61st looks at the global queue */
+    uint32_t head;      /* atomic: thieves and the holder take by CAS */
+    uint32_t tail;      /* atomic: the holder alone puts */
+    G *runnext;         /* atomic: the LIFO slot; only the holder makes it non-empty */
+    uint32_t schedtick; /* rounds that started a new slice; the monitor compares */
+    uint32_t rounds;    /* rounds not through the slot: every 61st looks at the global queue */
     /* Two words read as one by p_pauses(): reasons not to switch straight to the next. */
-    uint32_t slice_over ALIGNED(8); /* the slice has ended: global queue first; the slot is not special */
-    uint32_t look;          /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
-    uint32_t watch;         /* atomic, the monitor's: WATCHED, or 0 (slotwatch.h) */
-    int64_t global_at;      /* when the global queue had its turn after a slice (sched.coarse) */
-    bool passed_over;       /* the global queue came first, and the local one has not had a turn since */
-    G *gfree;               /* cache of dead Gs */
-    Stack *stacks;          /* cache of stacks */
-    Stack *small;           /* cache of compact stacks */
+    /* the slice has ended: global queue first; the slot is not special */
+    uint32_t slice_over ALIGNED(8);
+    /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
+    uint32_t look;
+    uint32_t watch;    /* atomic, the monitor's: WATCHED, or 0 (slotwatch.h) */
+    int64_t global_at; /* when the global queue had its turn after a slice (sched.coarse) */
+    /* the global queue came first, and the local one has not had a turn since */
+    bool passed_over;
+    G *gfree;      /* cache of dead Gs */
+    Stack *stacks; /* cache of stacks */
+    Stack *small;  /* cache of compact stacks */
     uint32_t ngfree, nstacks, nsmall;
-    uint32_t stacks_most;   /* stacks it may keep (stack.c): STACK_CACHE, or 0 */
-    uint32_t credits;       /* stacks promised to this P (stack.h) */
+    uint32_t stacks_most; /* stacks it may keep (stack.c): STACK_CACHE, or 0 */
+    uint32_t credits;     /* stacks promised to this P (stack.h) */
     uint32_t id;
     uint64_t id_next, id_end; /* a batch of goroutine ids */
     uint64_t rng;
-    P *watched;             /* find.c: the P looked at before the network, and its schedtick then */
+    P *watched; /* find.c: the P looked at before the network, and its schedtick then */
     uint32_t watched_tick;
-    M *m;                   /* atomic: the holder; NULL while idle or in flight */
-    uint32_t status;        /* atomic: P_... */
-    uint32_t syscalltick;   /* atomic: bumped when it changes hands around a blocking call */
-    P *link;                /* sched.lock: idle list, maker's list */
+    M *m;                 /* atomic: the holder; NULL while idle or in flight */
+    uint32_t status;      /* atomic: P_... */
+    uint32_t syscalltick; /* atomic: bumped when it changes hands around a blocking call */
+    P *link;              /* sched.lock: idle list, maker's list */
     Counters n;
     G *ring[RING] ALIGNED(CACHE_LINE);
     TimerHeap timers ALIGNED(CACHE_LINE);
     /* the monitor's notes */
     uint32_t seen_tick ALIGNED(CACHE_LINE);
     uint32_t seen_syscalltick;
-    uint32_t stalled_tick;  /* the slice a stall was reported for */
+    uint32_t stalled_tick; /* the slice a stall was reported for */
     int64_t seen_when, seen_syscall_when;
-    uint64_t seen_gets;     /* sysmon.c: at the last look that found the global queue served by this P, or empty */
+    /* sysmon.c: at the last look that found the global queue served by this P, or empty */
+    uint64_t seen_gets;
     int64_t seen_gets_when;
-    uint64_t looks;         /* how often the P was asked to look there */
-    int64_t pended_at;      /* sched.lock: since when it waits for the maker, coarse */
-    uint64_t late;          /* how often the monitor gave it away meanwhile (wake.c) */
-    uint64_t seen_switches, watches; /* slotwatch.c: at the last look; how often the slot came to be watched */
-    uint64_t stood;         /* the switches at the look that found it standing still */
+    uint64_t looks;    /* how often the P was asked to look there */
+    int64_t pended_at; /* sched.lock: since when it waits for the maker, coarse */
+    uint64_t late;     /* how often the monitor gave it away meanwhile (wake.c) */
+    /* slotwatch.c: at the last look; how often the slot came to be watched */
+    uint64_t seen_switches, watches;
+    uint64_t stood; /* the switches at the look that found it standing still */
     int64_t watch_not_before;
-    void *cache[8];         /* per-P caches of the rooms above: [0] alloc.c */
+    void *cache[8]; /* per-P caches of the rooms above: [0] alloc.c */
 } ALIGNED(CACHE_LINE);
 
 /* Reasons to pass by g0; 0: none. */
@@ -361,53 +378,59 @@ INLINE bool m_alert(M *m) { return load_rlx(&m->attn) != 0; }
 typedef struct Sched {
     Lock lock;
     /* lock: */
-    GList global;           /* both are globalq.c's; count is that of both, and read without the lock */
+    /* both are globalq.c's; count is that of both, and read without the lock */
+    GList global;
     Spilled spilled;
     P *idle_ps;
-    uint32_t vain;          /* searches that found nothing; read without the lock */
+    uint32_t vain; /* searches that found nothing; read without the lock */
     M *idle_ms;
     uint32_t idle_m_count, m_count; /* threads that run or may run goroutines */
-    uint32_t maker_wanted;  /* threads asked of the maker and not yet there */
+    uint32_t maker_wanted;          /* threads asked of the maker and not yet there */
     /* atomic: */
     uint32_t npidle ALIGNED(CACHE_LINE); /* changes under the lock */
-    uint32_t spinning;      /* searching Ms (wake.c) */
-    uint32_t stop_waiting;  /* a stop of the world is wanted or in force (stopworld.c) */
-    uint32_t procs;         /* Ps in use */
-    uint32_t in_syscall;    /* Gs in announced blocking calls, until they have a P or a queue again */
+    uint32_t spinning;                   /* searching Ms (wake.c) */
+    uint32_t stop_waiting; /* a stop of the world is wanted or in force (stopworld.c) */
+    uint32_t procs;        /* Ps in use */
+    /* Gs in announced blocking calls, until they have a P or a queue again */
+    uint32_t in_syscall;
     uint32_t taken;         /* Ms whose P was retaken and that have not come back */
     uint32_t soft_waiting;  /* Gs on the lists of their home Ms (preferred.c) */
     uint32_t plain_threads; /* plain threads that have ever called in */
     uint32_t running;       /* 1 between the start and the end of a runtime */
     uint32_t epoch;
-    uint32_t marks;         /* ids that earlier runs have given: where the hook's marks begin in this one (hook/hook_internal.h) */
-    int64_t coarse;         /* a recent reading of the clock */
-    uint32_t looks;         /* of the monitor; it alone writes */
-    int64_t polled_at;      /* last network poll; 0: a thread blocks in it now */
-    int64_t poll_until;     /* what that thread waits for at most */
-    uint32_t poll_waiters;  /* Gs waiting for a descriptor */
-    uint32_t main_exited;   /* gort_exit in main */
-    uint32_t procs_fixed;   /* the program has chosen the number of Ps itself */
+    /* ids that earlier runs have given: where the hook's marks begin in this one
+     * (hook/hook_internal.h) */
+    uint32_t marks;
+    int64_t coarse;           /* a recent reading of the clock */
+    uint32_t looks;           /* of the monitor; it alone writes */
+    int64_t polled_at;        /* last network poll; 0: a thread blocks in it now */
+    int64_t poll_until;       /* what that thread waits for at most */
+    uint32_t poll_waiters;    /* Gs waiting for a descriptor */
+    uint32_t main_exited;     /* gort_exit in main */
+    uint32_t procs_fixed;     /* the program has chosen the number of Ps itself */
     uint32_t signal_channels; /* gort_signal_notify registrations: no deadlock while there is one */
     uint64_t next_id;
-    M *main_by;             /* the caller of gort_main, while it starts goroutine 1 */
+    M *main_by; /* the caller of gort_main, while it starts goroutine 1 */
     uint64_t threads_created;
-    uint64_t trapped;       /* atomic: calls of libc whose return is waited for (inlibc.c) */
-    uint64_t tended;        /* the maker, atomic: looks at the timers of Ps without a thread (threadmaker.c) */
-    uint64_t roused;        /* monitor, atomic: threads told to leave a call of the hook's made as it is (sysmon.c) */
-    uint64_t remade;        /* atomic: times our descriptors were made anew (netpoll_epoll.c) */
-    uint32_t threads;       /* alive, monitor and maker included */
-    Counters other;         /* counted where no P is at hand (add_rlx) */
+    uint64_t trapped; /* atomic: calls of libc whose return is waited for (inlibc.c) */
+    /* the maker, atomic: looks at the timers of Ps without a thread (threadmaker.c) */
+    uint64_t tended;
+    /* monitor, atomic: threads told to leave a call of the hook's made as it is (sysmon.c) */
+    uint64_t roused;
+    uint64_t remade;  /* atomic: times our descriptors were made anew (netpoll_epoll.c) */
+    uint32_t threads; /* alive, monitor and maker included */
+    Counters other;   /* counted where no P is at hand (add_rlx) */
     P *ps[MAX_PROCS];
-    M *all_ms;              /* append-only list of records, lock to push */
+    M *all_ms; /* append-only list of records, lock to push */
 } Sched;
 extern Sched sched;
 
 /* Counts for the P of m, or for nobody's. */
-#define count(m, field, k)                                                                         \
-    do {                                                                                           \
-        M *m_ = (m);                                                                               \
-        if (m_ && m_->p) bump(&m_->p->n.field, (k));                                               \
-        else add_rlx(&sched.other.field, (k));                                                     \
+#define count(m, field, k)                           \
+    do {                                             \
+        M *m_ = (m);                                 \
+        if (m_ && m_->p) bump(&m_->p->n.field, (k)); \
+        else add_rlx(&sched.other.field, (k));       \
     } while (0)
 
 /* The current thread's M, read anew each time (tls.c). */
@@ -415,8 +438,9 @@ extern __thread M *tls_m __attribute__((tls_model("initial-exec")));
 extern __thread M *tls_runner __attribute__((tls_model("initial-exec"))); /* tls.c */
 INLINE M *getm(void) { return (M *)ARCH_TLS_READ(tls_m); }
 
-/* Between the two the goroutine is not stopped, nor its P taken: for a few steps that the end of the runtime is not to cut in two, a
- * descriptor that is opened, read and closed. A section for code that runs in handlers, too, and asks nothing of its P. */
+/* Between the two the goroutine is not stopped, nor its P taken: for a few steps that the end of
+ * the runtime is not to cut in two, a descriptor that is opened, read and closed. A section for
+ * code that runs in handlers, too, and asks nothing of its P. */
 INLINE M *steady_begin(void) {
     M *m = getm();
     if (m) m->locks++;
@@ -436,19 +460,19 @@ typedef struct Settings {
     bool scheddetail, asyncpreemptoff, migrate;
     int maxthreads;
     size_t stack_size;
-    int64_t stall;      /* ms */
+    int64_t stall; /* ms */
     int preempt_signal;
-    int retake;         /* 0: normal, 1: off, 2: hammer */
-    int break_step;     /* debug builds: a step of the retake protocol to leave out */
+    int retake;     /* 0: normal, 1: off, 2: hammer */
+    int break_step; /* debug builds: a step of the retake protocol to leave out */
     bool uring;
     bool relook;
-    int64_t flight;     /* ms of trace kept; 0: off */
-    int64_t leak;       /* ms */
-    int64_t forcegc;    /* ms */
+    int64_t flight;  /* ms of trace kept; 0: off */
+    int64_t leak;    /* ms */
+    int64_t forcegc; /* ms */
     uint64_t maxstack;
-    uint64_t sim;       /* the seed of a simulation; 0: none */
+    uint64_t sim;        /* the seed of a simulation; 0: none */
     uint64_t sim_yields; /* points that may let others run */
-    uint64_t fault;     /* the n-th request to the system fails; 0: none */
+    uint64_t fault;      /* the n-th request to the system fails; 0: none */
 } Settings;
 extern Settings settings;
 

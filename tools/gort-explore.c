@@ -3,9 +3,9 @@
  *
  * Each seed is a process of its own, so a crash, a deadlock or a wrong exit status is just its
  * status. Up to --jobs run at once; seeds are handed out in rising order, and after a failure no
- * more are: the lowest seed that failed is reported. It is then run again with fewer and fewer points
- * that let others run (GORT_SIM=seed:n), and the least n found that still fails is what is shown:
- * its list of switches, and what the program said.
+ * more are: the lowest seed that failed is reported. It is then run again with fewer and fewer
+ * points that let others run (GORT_SIM=seed:n), and the least n found that still fails is what is
+ * shown: its list of switches, and what the program said.
  *
  * It needs nothing of the library, only the two variables that the library reads.
  */
@@ -46,18 +46,19 @@ static double now(void) {
 }
 
 static _Noreturn void usage(int status) {
-    fprintf(status ? stderr : stdout,
-            "usage: gort-explore [options] program [arguments]    (options may follow the program;\n"
-            "                                                      after -- all is the program's)\n"
-            "  --seeds N     how many seeds to try (1000)\n"
-            "  --first S     the first of them (1)\n"
-            "  --jobs J      so many at once (1)\n"
-            "  --timeout T   seconds for one run (20)\n"
-            "The status is 1 when a seed failed, 0 when all passed, 2 when nothing could be run.\n");
+    fprintf(
+        status ? stderr : stdout,
+        "usage: gort-explore [options] program [arguments]    (options may follow the program;\n"
+        "                                                      after -- all is the program's)\n"
+        "  --seeds N     how many seeds to try (1000)\n"
+        "  --first S     the first of them (1)\n"
+        "  --jobs J      so many at once (1)\n"
+        "  --timeout T   seconds for one run (20)\n"
+        "The status is 1 when a seed failed, 0 when all passed, 2 when nothing could be run.\n");
     exit(status);
 }
 
-/* ---- one run ---------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 /* In the child. Addresses are the same in every run, so that nothing depends on them. */
 static _Noreturn void become(uint64_t seed, uint64_t yields, const char *log, int out) {
@@ -110,7 +111,7 @@ static bool fails(uint64_t seed, uint64_t yields) {
     return failed(finish(start(seed, yields, NULL, -1), &late));
 }
 
-/* ---- many ------------------------------------------------------------------------------------- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 static void progress(uint64_t done, double begin, bool last) {
     static uint64_t shown = 0;
@@ -120,8 +121,9 @@ static void progress(uint64_t done, double begin, bool last) {
         if (!last && t - when < 0.1) return;
         when = t;
         int bar = (int)(done * 30 / seeds);
-        printf("\r\033[K[%.*s%.*s] %" PRIu64 "/%" PRIu64 " seeds, %.0f/s", bar, "##############################", 30 - bar,
-               "..............................", done, seeds, rate);
+        printf("\r\033[K[%.*s%.*s] %" PRIu64 "/%" PRIu64 " seeds, %.0f/s", bar,
+               "##############################", 30 - bar, "..............................", done,
+               seeds, rate);
         if (last) printf("\n");
         fflush(stdout);
     } else if (last || (done > shown && done * 10 / seeds > shown * 10 / seeds)) {
@@ -181,7 +183,7 @@ static bool explore(uint64_t *bad, uint64_t *tried) {
     return found;
 }
 
-/* ---- the one that failed ---------------------------------------------------------------------- */
+/* ---- the one that failed --------------------------------------------------------------------- */
 
 /* Few points that let others run, still failing: doubled until it fails, then halved between. It
  * need not be the least (more is not always worse), but it is checked to fail. */
@@ -217,7 +219,8 @@ static void show(const char *path, int most) {
 
 static void describe(int status, bool late) {
     if (late) printf("no end within %d s", limit);
-    else if (WIFSIGNALED(status)) printf("killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (WIFSIGNALED(status))
+        printf("killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else printf("exit status %d", WEXITSTATUS(status));
 }
 
@@ -234,7 +237,8 @@ static void report(uint64_t seed, uint64_t tried) {
     int status = finish(start(seed, yields, log, b), &late);
     printf("seed %" PRIu64 " fails (after %" PRIu64 " tried): ", seed, tried);
     describe(status, late);
-    if (yields != ALL) printf(", with %" PRIu64 " forced switch%s", yields, yields == 1 ? "" : "es");
+    if (yields != ALL)
+        printf(", with %" PRIu64 " forced switch%s", yields, yields == 1 ? "" : "es");
     printf("\n\nThe schedule:\n");
     show(log, 100);
     printf("\nThe program said:\n");

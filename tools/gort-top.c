@@ -1,8 +1,8 @@
 /*
  * gort-top PID: what the scheduler of a running program does, in a terminal.
  *
- * It maps the memory file that the runtime keeps for it (src/debug/top.c) and says in it that it looks;
- * the program's monitor then writes the figures there ten times a second. The program is not
+ * It maps the memory file that the runtime keeps for it (src/debug/top.c) and says in it that it
+ * looks; the program's monitor then writes the figures there ten times a second. The program is not
  * stopped, gets no signal, and does nothing at all for it when nobody looks.
  *
  * On a terminal the screen is redrawn every second and `q` ends it; elsewhere, or with -b, it
@@ -138,18 +138,18 @@ static void head(const TopFigures *f) {
     char name[64];
     int64_t up = (now_ns() - page->begun) / 1000000000;
     program_name(name, sizeof name);
-    printf("%sgort-top%s  %s, pid %d, up %" PRId64 ":%02d:%02d", BOLD, PLAIN, name, (int)pid, up / 3600,
-           (int)(up / 60 % 60), (int)(up % 60));
+    printf("%sgort-top%s  %s, pid %d, up %" PRId64 ":%02d:%02d", BOLD, PLAIN, name, (int)pid,
+           up / 3600, (int)(up / 60 % 60), (int)(up % 60));
     line_end();
-    printf("goroutines %s%" PRIu64 "%s   Ps %" PRIu64 ", %" PRIu64 " idle   threads %" PRIu64 ": %" PRIu64
-           " in the pool, %" PRIu64 " searching, %" PRIu64 " in calls",
+    printf("goroutines %s%" PRIu64 "%s   Ps %" PRIu64 ", %" PRIu64 " idle   threads %" PRIu64
+           ": %" PRIu64 " in the pool, %" PRIu64 " searching, %" PRIu64 " in calls",
            BOLD, f->goroutines, PLAIN, f->maxprocs, f->idle_procs, f->threads, f->idle_threads,
            f->spinning_threads, f->in_syscall);
     line_end();
-    printf("runnable: global %" PRIu64 ", local %" PRIu64 "   waiting: poller %" PRIu64 ", timers %" PRIu64
-           "   stacks %" PRIu64 " MB, %" PRIu64 " MB cached",
-           f->global_queue, f->local_queues, f->poll_waiters, f->timers, f->stack_bytes_reserved >> 20,
-           f->stack_bytes_cached >> 20);
+    printf("runnable: global %" PRIu64 ", local %" PRIu64 "   waiting: poller %" PRIu64
+           ", timers %" PRIu64 "   stacks %" PRIu64 " MB, %" PRIu64 " MB cached",
+           f->global_queue, f->local_queues, f->poll_waiters, f->timers,
+           f->stack_bytes_reserved >> 20, f->stack_bytes_cached >> 20);
     line_end();
 }
 
@@ -160,16 +160,20 @@ static void rates(const TopFigures *f, const TopFigures *old) {
         const char *name;
         uint64_t now, before;
     } list[] = {
-        {"switches", f->switches, old->switches},       {"started", f->goroutines_created, old->goroutines_created},
-        {"woken by the poller", f->netpoll_wakeups, old->netpoll_wakeups}, {"steals", f->steals, old->steals},
-        {"preempted", f->preemptions, old->preemptions}, {"blocking calls", f->syscalls_blocking, old->syscalls_blocking},
+        {"switches", f->switches, old->switches},
+        {"started", f->goroutines_created, old->goroutines_created},
+        {"woken by the poller", f->netpoll_wakeups, old->netpoll_wakeups},
+        {"steals", f->steals, old->steals},
+        {"preempted", f->preemptions, old->preemptions},
+        {"blocking calls", f->syscalls_blocking, old->syscalls_blocking},
         {"Ps handed on", f->handoffs + f->retakes, old->handoffs + old->retakes},
         {"overflows", f->overflows, old->overflows},
     };
     printf("per second:");
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         printf("%s %s%s%s %s", i ? "," : "", BOLD,
-               compact(s > 0 ? (double)(list[i].now - list[i].before) / s : 0, buf), PLAIN, list[i].name);
+               compact(s > 0 ? (double)(list[i].now - list[i].before) / s : 0, buf), PLAIN,
+               list[i].name);
     line_end();
     line_end();
 }
@@ -182,7 +186,9 @@ static void bar(uint32_t n) { /* of a run queue: 256 places, on a scale of power
     printf("%s", PLAIN);
 }
 
-static uint64_t switches_of(const TopFigures *old, uint32_t i) { return i < old->ps ? old->p[i].switches : 0; }
+static uint64_t switches_of(const TopFigures *old, uint32_t i) {
+    return i < old->ps ? old->p[i].switches : 0;
+}
 
 static void one_p(const TopFigures *f, const TopFigures *old, uint32_t i) {
     static const char *const words[] = {"idle", "running", "stopped", "dead"};
@@ -193,19 +199,22 @@ static void one_p(const TopFigures *f, const TopFigures *old, uint32_t i) {
     if (p->g) snprintf(g, sizeof g, "G%" PRIu64, p->g);
     if (p->next) snprintf(slot, sizeof slot, "G%" PRIu64, p->next);
     compact(s > 0 ? (double)(p->switches - switches_of(old, i)) / s : 0, rate);
-    printf("P%-3u %s%-8s%s %-5s %9s %5u ", i, p->status == 1 ? GREEN : SOFT, words[p->status & 3], PLAIN, m, rate,
-           p->queue);
+    printf("P%-3u %s%-8s%s %-5s %9s %5u ", i, p->status == 1 ? GREEN : SOFT, words[p->status & 3],
+           PLAIN, m, rate, p->queue);
     bar(p->queue);
     printf(" %-9s %6u  %-9s %.31s", slot, p->timers, g, p->title);
-    if (p->ran_us >= 1000) printf("%s, %u ms%s", p->ran_us >= 10000 ? RED : SOFT, p->ran_us / 1000, PLAIN);
+    if (p->ran_us >= 1000)
+        printf("%s, %u ms%s", p->ran_us >= 10000 ? RED : SOFT, p->ran_us / 1000, PLAIN);
     line_end();
 }
 
 static void all_ps(const TopFigures *f, const TopFigures *old, int room) {
-    printf("%sP    status   thread switch/s queue           slot      timers  running%s", SOFT, PLAIN);
+    printf("%sP    status   thread switch/s queue           slot      timers  running%s", SOFT,
+           PLAIN);
     line_end();
     for (uint32_t i = 0; i < f->ps && (int)i < room; i++) one_p(f, old, i);
-    if (f->maxprocs > (uint64_t)room) printf("... and %d more", (int)f->maxprocs - room), line_end();
+    if (f->maxprocs > (uint64_t)room)
+        printf("... and %d more", (int)f->maxprocs - room), line_end();
     line_end();
 }
 
@@ -221,7 +230,8 @@ static void all_ms(const TopFigures *f) {
     for (uint32_t i = 0; i < f->ms; i++) {
         const TopM *m = &f->m[i];
         if (i % 5 == 0) line_end();
-        printf("%sM%-3u%s %s%-13.15s%s", i % 5 ? " " : "", m->id, "", state_color(m->state), m->state, PLAIN);
+        printf("%sM%-3u%s %s%-13.15s%s", i % 5 ? " " : "", m->id, "", state_color(m->state),
+               m->state, PLAIN);
     }
     line_end();
 }
@@ -275,7 +285,10 @@ static bool pause_for(double seconds) {
 }
 
 /* We look for a while longer than to the next report. */
-static void watch(void) { __atomic_store_n(&page->watched, now_ns() + (int64_t)(delay * 1e9) + 2000000000, __ATOMIC_RELAXED); }
+static void watch(void) {
+    __atomic_store_n(&page->watched, now_ns() + (int64_t)(delay * 1e9) + 2000000000,
+                     __ATOMIC_RELAXED);
+}
 
 static int loop(void) {
     TopFigures *f = calloc(2, sizeof *f);
@@ -297,11 +310,12 @@ static int loop(void) {
 }
 
 static _Noreturn void usage(int status) {
-    fprintf(status ? stderr : stdout, "usage: gort-top [-b] [-d seconds] [-n reports] PID\n"
-                                      "  -b  print reports one after the other (as where there is no terminal)\n"
-                                      "  -d  seconds between two (1)\n"
-                                      "  -n  so many, then end\n"
-                                      "On a terminal q ends it.\n");
+    fprintf(status ? stderr : stdout,
+            "usage: gort-top [-b] [-d seconds] [-n reports] PID\n"
+            "  -b  print reports one after the other (as where there is no terminal)\n"
+            "  -d  seconds between two (1)\n"
+            "  -n  so many, then end\n"
+            "On a terminal q ends it.\n");
     exit(status);
 }
 
@@ -312,7 +326,9 @@ int main(int argc, char **argv) {
         else if (c == 'n') rounds = atol(optarg);
         else usage(c == 'h' ? 0 : 2);
     }
-    if (optind != argc - 1 || (pid = (pid_t)atol(argv[optind])) <= 0 || !(delay >= 0.1 && delay <= 3600)) usage(2);
+    if (optind != argc - 1 || (pid = (pid_t)atol(argv[optind])) <= 0 ||
+        !(delay >= 0.1 && delay <= 3600))
+        usage(2);
     map_page();
     if (!isatty(1)) batch = true;
     color = isatty(1);

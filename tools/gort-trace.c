@@ -5,8 +5,8 @@
  *   latencies             the longest waits from runnable to running, and how they are spread
  *   who blocked whom      waits by (who waited, why, who ended it)
  *
- * It reads the JSON that gort writes (src/debug/trace_write.c): an event on each line, goroutines on
- * the slices of process 1, wake-ups as the beginnings of arrows. A slice is written when it ends
+ * It reads the JSON that gort writes (src/debug/trace_write.c): an event on each line, goroutines
+ * on the slices of process 1, wake-ups as the beginnings of arrows. A slice is written when it ends
  * and a wake-up when it happens, so the lines about one goroutine are in the order of time.
  */
 #include <errno.h>
@@ -137,7 +137,8 @@ static void give_name(Task *k, const char *line) {
 static void add_edge(int waiter, int waker, const char *reason, double time) {
     Edge *e = NULL;
     for (size_t i = 0; i < nedges && e == NULL; i++)
-        if (edges[i].waiter == waiter && edges[i].waker == waker && !strcmp(edges[i].reason, reason))
+        if (edges[i].waiter == waiter && edges[i].waker == waker &&
+            !strcmp(edges[i].reason, reason))
             e = &edges[i];
     if (e == NULL) {
         if (nedges == cap_edges) edges = grow(edges, &cap_edges, sizeof *edges);
@@ -166,7 +167,8 @@ static void add_latency(const Task *k, double wait, double at) {
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static int state_after(const char *end) {
-    if (!strcmp(end, "yield") || !strcmp(end, "preempted") || !strcmp(end, "lost its P")) return RUNNABLE;
+    if (!strcmp(end, "yield") || !strcmp(end, "preempted") || !strcmp(end, "lost its P"))
+        return RUNNABLE;
     return strcmp(end, "syscall") == 0 ? IN_CALL : BLOCKED;
 }
 
@@ -243,7 +245,10 @@ static const char *time_text(double us, char *buf, size_t size) {
 }
 
 static const char *waker_text(int i) {
-    return i == -1 ? "(timer, poller or thread)" : i == -2 ? "(nobody yet)" : i < 0 ? "?" : names[i].text;
+    return i == -1   ? "(timer, poller or thread)"
+           : i == -2 ? "(nobody yet)"
+           : i < 0   ? "?"
+                     : names[i].text;
 }
 
 static int by_total(const void *a, const void *b) {
@@ -257,7 +262,8 @@ static int by_time(const void *a, const void *b) {
 }
 
 static void print_latencies(void) {
-    static const char *const label[] = {"<1us", "<10us", "<100us", "<1ms", "<10ms", "<100ms", "<1s", "more"};
+    static const char *const label[] = {"<1us",  "<10us",  "<100us", "<1ms",
+                                        "<10ms", "<100ms", "<1s",    "more"};
     char a[32], b[32];
     printf("\nscheduling latency (runnable to running), %" PRIu64 " times\n ", nlate);
     for (int i = 0; i < 8; i++) {
@@ -266,8 +272,9 @@ static void print_latencies(void) {
     }
     printf("\n");
     for (int i = 0; i < 10 && worst[i].wait > 0; i++)
-        printf("  %10s  goroutine %" PRIu64 " %s at %s\n", time_text(worst[i].wait, a, sizeof a), worst[i].g,
-               worst[i].name >= 0 ? names[worst[i].name].text : "?", time_text(worst[i].at, b, sizeof b));
+        printf("  %10s  goroutine %" PRIu64 " %s at %s\n", time_text(worst[i].wait, a, sizeof a),
+               worst[i].g, worst[i].name >= 0 ? names[worst[i].name].text : "?",
+               time_text(worst[i].at, b, sizeof b));
 }
 
 static void print_edges(void) {
@@ -275,8 +282,9 @@ static void print_edges(void) {
     printf("\nwho blocked whom\n  %10s %9s  waiter, reason, ended by\n", "blocked", "times");
     qsort(edges, nedges, sizeof *edges, by_time);
     for (size_t i = 0; i < nedges && i < 20; i++)
-        printf("  %10s %9" PRIu64 "  %s, %s, %s\n", time_text(edges[i].time, a, sizeof a), edges[i].count,
-               names[edges[i].waiter].text, edges[i].reason, waker_text(edges[i].waker));
+        printf("  %10s %9" PRIu64 "  %s, %s, %s\n", time_text(edges[i].time, a, sizeof a),
+               edges[i].count, names[edges[i].waiter].text, edges[i].reason,
+               waker_text(edges[i].waker));
 }
 
 static void print_names(void) {
@@ -315,10 +323,11 @@ static int summary(const char *path) {
         return 1;
     }
     finish();
-    printf("%s: %s, %" PRIu64 " starts, %" PRIu64 " goroutines created, %" PRIu64 " steals, %" PRIu64
-           " preemptions, %" PRIu64 " handoffs, %" PRIu64 " events dropped\n\n",
-           path, time_text(last, a, sizeof a), integer(sums, "\"starts\":"), integer(sums, "\"created\":"),
-           integer(sums, "\"steals\":"), integer(sums, "\"preemptions\":"), integer(sums, "\"handoffs\":"),
+    printf("%s: %s, %" PRIu64 " starts, %" PRIu64 " goroutines created, %" PRIu64
+           " steals, %" PRIu64 " preemptions, %" PRIu64 " handoffs, %" PRIu64 " events dropped\n\n",
+           path, time_text(last, a, sizeof a), integer(sums, "\"starts\":"),
+           integer(sums, "\"created\":"), integer(sums, "\"steals\":"),
+           integer(sums, "\"preemptions\":"), integer(sums, "\"handoffs\":"),
            integer(sums, "\"dropped\":"));
     print_names();
     print_latencies();
@@ -328,6 +337,8 @@ static int summary(const char *path) {
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "summary") == 0) return summary(argv[2]);
-    fprintf(stderr, "usage: gort-trace summary FILE   (FILE as written by GORT_TRACE or gort_trace_stop)\n");
+    fprintf(
+        stderr,
+        "usage: gort-trace summary FILE   (FILE as written by GORT_TRACE or gort_trace_stop)\n");
     return 2;
 }

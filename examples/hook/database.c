@@ -1,14 +1,16 @@
 /*
- * A thousand database clients: each a goroutine with plain libpq code, on fifty connections and a few threads: libgort-hook.so
- * lets libpq's calls block only the goroutine. With compact stacks, a client that waits for a connection takes 1.5 KB:
- *   cc -O2 -fsplit-stack -maccumulate-outgoing-args -fuse-ld=gold database.c -I../../include -I/usr/include/postgresql \
- *       ../../build/libgort_split.a -Wl,-E -L../../build -Wl,-rpath,$PWD/../../build -lgort-hook -lpq -lpthread
+ * A thousand database clients, each a goroutine with plain libpq code, on fifty connections and a
+ * few threads: libgort-hook.so lets libpq's calls block only the goroutine. With compact stacks, a
+ * client that waits for a connection takes 1.5 KB:
+ *   cc -O2 -fsplit-stack -maccumulate-outgoing-args -fuse-ld=gold database.c -I../../include \
+ *       -I/usr/include/postgresql ../../build/libgort_split.a -Wl,-E -L../../build \
+ *       -Wl,-rpath,$PWD/../../build -lgort-hook -lpq -lpthread
  * With ordinary ones, for any compiler and linker, a page:
- *   cc database.c -I../../include -I/usr/include/postgresql -L../../build -Wl,-rpath,$PWD/../../build \
- *       -lgort-hook -lgort -lpq -lpthread
+ *   cc database.c -I../../include -I/usr/include/postgresql -L../../build \
+ *       -Wl,-rpath,$PWD/../../build -lgort-hook -lgort -lpq -lpthread
  *
- * ./a.out "host=localhost user=postgres" [--threads | --idle]: the same clients as pthreads, without any
- * goroutine, to compare; or no clients.
+ * ./a.out "host=localhost user=postgres" [--threads | --idle]: the same clients as pthreads,
+ * without any goroutine, to compare; or no clients.
  */
 #include <gort.h>
 #include <libpq-fe.h>
@@ -22,7 +24,10 @@ enum { CLIENTS = 1000, POOL = 50, QUERIES = 5, KERNEL_STACK = 16 /* KB, each thr
 static long sum, finished, before[3], peak[3]; /* KB resident, KB of page tables, threads */
 static int threads;
 static gort_chan *pool; /* of goroutines; and that of threads: */
-static struct { PGconn *conn[POOL]; int n; } free_ones;
+static struct {
+    PGconn *conn[POOL];
+    int n;
+} free_ones;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -30,7 +35,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static __attribute__((noinline)) void query(PGconn *conn, int n) {
     char number[16];
     snprintf(number, sizeof number, "%d", n);
-    PGresult *r = PQexecParams(conn, "select $1::int from pg_sleep(0.01)", 1, NULL, (const char *[]){number}, NULL, NULL, 0);
+    PGresult *r = PQexecParams(conn, "select $1::int from pg_sleep(0.01)", 1, NULL,
+                               (const char *[]){number}, NULL, NULL, 0);
     if (PQresultStatus(r) != PGRES_TUPLES_OK) fprintf(stderr, "%s", PQerrorMessage(conn));
     else __atomic_add_fetch(&sum, atoi(PQgetvalue(r, 0, 0)), __ATOMIC_RELAXED);
     PQclear(r);
@@ -83,13 +89,18 @@ static int run(int argc, char **argv) {
     measure(before);
     int64_t from = gort_now();
     for (intptr_t i = 0; i < clients; i++)
-        if (threads ? pthread_create(&(pthread_t){0}, NULL, thread, (void *)i) : gort_go(client, (void *)i)) return 1;
-    for (measure(peak); __atomic_load_n(&finished, __ATOMIC_ACQUIRE) < clients; usleep(20000)) measure(peak);
+        if (threads ? pthread_create(&(pthread_t){0}, NULL, thread, (void *)i)
+                    : gort_go(client, (void *)i))
+            return 1;
+    for (measure(peak); __atomic_load_n(&finished, __ATOMIC_ACQUIRE) < clients; usleep(20000))
+        measure(peak);
     long kb[3] = {peak[0] - before[0], peak[1] - before[1], (peak[2] - before[2]) * KERNEL_STACK};
-    printf("%d %s, %d connections, %ld threads, %d queries in %.0f ms\n", clients, threads ? "pthreads" : "goroutines",
-           POOL, peak[2], clients * QUERIES, (double)(gort_now() - from) / GORT_MS);
-    printf("memory of the clients %ld KB: resident %ld, page tables %ld, threads' kernel stacks %ld\n",
-           kb[0] + kb[1] + kb[2], kb[0], kb[1], kb[2]);
+    printf("%d %s, %d connections, %ld threads, %d queries in %.0f ms\n", clients,
+           threads ? "pthreads" : "goroutines", POOL, peak[2], clients * QUERIES,
+           (double)(gort_now() - from) / GORT_MS);
+    printf(
+        "memory of the clients %ld KB: resident %ld, page tables %ld, threads' kernel stacks %ld\n",
+        kb[0] + kb[1] + kb[2], kb[0], kb[1], kb[2]);
     return sum == (long)clients * (clients - 1) / 2 * QUERIES ? 0 : 1;
 }
 

@@ -1,6 +1,6 @@
 /*
- * A fleet of workers that share a Redis stream: how a program outgrows one machine. Each worker is a
- * consumer of one group: Redis hands every entry to one of them, in whatever process, and what a
+ * A fleet of workers that share a Redis stream: how a program outgrows one machine. Each worker is
+ * a consumer of one group: Redis hands every entry to one of them, in whatever process, and what a
  * dead worker has left behind is claimed by the others.
  *
  *   cc fleet.c -I../../include -L../../build -lgort-hook -lgort -lhiredis -lpthread
@@ -58,7 +58,8 @@ static void worker(void *arg) {
     redisContext *c = dial();
     int me = (int)(intptr_t)arg, read = 0;
     while (!finished(c)) {
-        redisReply *r = redisCommand(c, "XREADGROUP GROUP fleet %d-%d COUNT 5 BLOCK 50 STREAMS jobs >", getpid(), me);
+        redisReply *r = redisCommand(
+            c, "XREADGROUP GROUP fleet %d-%d COUNT 5 BLOCK 50 STREAMS jobs >", getpid(), me);
         if (r && r->type == REDIS_REPLY_ARRAY) {
             if (me == 0 && read++ == 0) break; /* this one "dies" with entries not acknowledged */
             work_on(c, r->element[0]->element[1]);

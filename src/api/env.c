@@ -1,10 +1,10 @@
 /*
  * GORT_MAXPROCS, GORT_DEBUG, GORT_SIM, GORT_TRACE, GORT_HTTP.
  *
- * The whole library reads the environment by env_get alone (tests/script/secure.sh). In a program that runs
- * with more rights than its caller (set-user-ID, set-group-ID, file capabilities: the kernel says AT_SECURE) the
- * environment is the caller's, and the files that the variables name would be written with the program's rights:
- * there no variable is set.
+ * The whole library reads the environment by env_get alone (tests/script/secure.sh). In a program
+ * that runs with more rights than its caller (set-user-ID, set-group-ID, file capabilities: the
+ * kernel says AT_SECURE) the environment is the caller's, and the files that the variables name
+ * would be written with the program's rights: there no variable is set.
  *
  * A wrong setting never stops a program: it is ignored, with one line on stderr that says what
  * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
@@ -27,11 +27,12 @@
  *                              1 (off), 2 (hammer: at every tick, for tests)
  *   break=N             0      debug builds: leave out step N of the retake protocol
  *   uring=0|1           1      use io_uring for files where the kernel allows it
- *   relook=0|1          1      ask the kernel again about descriptors that wait for long (netpoll.c)
+ *   relook=0|1          1 ask the kernel again about descriptors that wait for long (netpoll.c)
  *   flight=N            0      keep the last N ms of trace, written out on a fatal error
  *   leak=N              0      report goroutines blocked for more than N minutes (30s, 200ms)
  *   fault=N             0      make the N-th call that asks the system for memory or a thread fail
- *   sysfault=...               make system calls and allocations fail (sysfault.c); may stand several times
+ *   sysfault=...               make system calls and allocations fail (sysfault.c); may stand
+ *                              several times
  */
 #include "api/env.h"
 #include "base/print.h"
@@ -105,8 +106,8 @@ static bool parse_signal(const char *s, size_t n, uint64_t *v) {
     static const struct {
         const char *name;
         int signo;
-    } names[] = {{"urg", SIGURG}, {"usr1", SIGUSR1}, {"usr2", SIGUSR2},
-                 {"prof", SIGPROF}, {"io", SIGIO}, {"winch", SIGWINCH}};
+    } names[] = {{"urg", SIGURG},   {"usr1", SIGUSR1}, {"usr2", SIGUSR2},
+                 {"prof", SIGPROF}, {"io", SIGIO},     {"winch", SIGWINCH}};
     for (size_t i = 0; i < count_of(names); i++) {
         if (!same(s, n, names[i].name)) continue;
         *v = (uint64_t)names[i].signo;
@@ -195,7 +196,8 @@ static void read_item(const char *s, size_t n) {
         return;
     }
     if (!same(s, name, "sysfault")) complain("GORT_DEBUG", s, n, "unknown name");
-    else if (eq == NULL || !sysfault_rule(eq + 1, n - name - 1)) complain("GORT_DEBUG", s, n, "bad value");
+    else if (eq == NULL || !sysfault_rule(eq + 1, n - name - 1))
+        complain("GORT_DEBUG", s, n, "bad value");
 }
 
 static void read_debug(const char *s) {
@@ -228,7 +230,8 @@ static void read_maxprocs(const char *s) {
     }
     settings.procs_from_env = s != NULL;
     settings.procs = s == NULL ? env_default_procs() : n > MAX_PROCS ? MAX_PROCS : (int)n;
-    if (settings.procs < 1) settings.procs = os_cpu_count() > MAX_PROCS ? MAX_PROCS : os_cpu_count();
+    if (settings.procs < 1)
+        settings.procs = os_cpu_count() > MAX_PROCS ? MAX_PROCS : os_cpu_count();
 }
 
 /* sim == 0 means off, so seed 0 is stored as another. */

@@ -6,7 +6,8 @@
 
 #include "runtime.h"
 
-/* A variable's value; NULL: not set, or the program has more rights than its caller. As getenv, for the whole library. */
+/* A variable's value; NULL: not set, or the program has more rights than its caller. As getenv, for
+ * the whole library. */
 const char *env_get(const char *variable);
 
 /* Fills `settings` from the defaults and the environment; complaints go to stderr. Always 0.

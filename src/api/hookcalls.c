@@ -2,8 +2,8 @@
  * The core's side of the hook: one table of what libgort-hook.so may call. It is the only name
  * that leaves the library without standing in gort.h.
  *
- * The tests of a hooked call, tls_runner and may_park(), are inline on the hook's side: two calls between
- * libraries cost more than all that they look at.
+ * The tests of a hooked call, tls_runner and may_park(), are inline on the hook's side: two calls
+ * between libraries cost more than all that they look at.
  */
 #include "api/hookcalls.h"
 #include "io/close.h"
@@ -24,14 +24,16 @@ static void lock_(Lock *l) { lock(l, RANK_PRIM); }
 static void unlock_(Lock *l) { unlock(l); }
 
 /*
- * sem_post and a futex's wake may be called in a signal handler. That has interrupted its thread anywhere: in a section, whose locks it would
- * wait for without end, and whose P it must not touch; or outside, on a goroutine's stack or the alternate one, which it must not
- * leave. So: NULL in the middle of a section of ours, and the monitor is asked to wake whoever waits (owe); else a
- * section that neither begins nor ends with a switch. A request to give way waits for the next call or signal. The P may be gone:
- * then there is none until the thread is back by another call, as inside a blocking call.
+ * sem_post and a futex's wake may be called in a signal handler. That has interrupted its thread
+ * anywhere: in a section, whose locks it would wait for without end, and whose P it must not touch;
+ * or outside, on a goroutine's stack or the alternate one, which it must not leave. So: NULL in the
+ * middle of a section of ours, and the monitor is asked to wake whoever waits (owe); else a section
+ * that neither begins nor ends with a switch. A request to give way waits for the next call or
+ * signal. The P may be gone: then there is none until the thread is back by another call, as inside
+ * a blocking call.
  *
- * While the program holds a section open itself, pinned or in gort_blocking (rest), locks is more than 0 and this is no
- * middle; nor is a plain thread's sleep.
+ * While the program holds a section open itself, pinned or in gort_blocking (rest), locks is more
+ * than 0 and this is no middle; nor is a plain thread's sleep.
  */
 static M *enter_anywhere(void) {
     M *m = getm();
@@ -39,7 +41,8 @@ static M *enter_anywhere(void) {
     if (m->locks != m->pins + load_rlx(&m->rest) || m->curg == NULL) return NULL;
     m->locks++;
     fence_compiler();
-    for (uint32_t attn = load_rlx(&m->attn); attn & (ATTN_PENDING | ATTN_TAKEN | ATTN_EXIT); attn = load_rlx(&m->attn)) {
+    for (uint32_t attn = load_rlx(&m->attn); attn & (ATTN_PENDING | ATTN_TAKEN | ATTN_EXIT);
+         attn = load_rlx(&m->attn)) {
         if (attn & ATTN_EXIT) {
             store_rel(&m->locks, m->locks - 1);
             return NULL;
@@ -87,7 +90,8 @@ void (*values_end)(void);
 void (*values_lost)(void *);
 static void (*values_forked)(void *);
 
-static void attach_values(void (*end)(void), void (*lost)(void *values), void (*forked)(void *values)) {
+static void attach_values(void (*end)(void), void (*lost)(void *values),
+                          void (*forked)(void *values)) {
     values_end = end;
     values_lost = lost;
     values_forked = forked;
@@ -101,7 +105,8 @@ void hook_forked(void) {
     gp->stack->values = NULL; /* a child of the child has them already */
 }
 
-/* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a close. */
+/* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a
+ * close. */
 static void forget(int fd) {
     GList woken = {0};
     M *m = enter();
@@ -117,13 +122,15 @@ static void forget(int fd) {
     leave(m);
 }
 
-/* Any thread, wherever it is. CLOSE_NOW: on a goroutine that may park, inside of gort_blocking, or on a plain thread. */
+/* Any thread, wherever it is. CLOSE_NOW: on a goroutine that may park, inside of gort_blocking, or
+ * on a plain thread. */
 static int may_close(void) {
     M *m = getm();
     if (in_any_child()) return CLOSE_CHILD;
     if (m == NULL) return CLOSE_NOW;
     if (m->plain) return m->locks == 0 ? CLOSE_NOW : CLOSE_BEHIND;
-    if (m->curg == NULL || on_signal_stack(m, (uintptr_t)__builtin_frame_address(0))) return CLOSE_BEHIND;
+    if (m->curg == NULL || on_signal_stack(m, (uintptr_t)__builtin_frame_address(0)))
+        return CLOSE_BEHIND;
     uint32_t status = load_rlx(&m->curg->status);
     bool blocking = m->locks == 1 && m->p == NULL && status == G_SYSCALL;
     return blocking || (m->locks == 0 && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;

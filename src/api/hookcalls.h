@@ -14,15 +14,16 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* How a number that the runtime knows is closed: with its locks; behind its back, as a signal handler may have
- * interrupted it; or not for it at all, in a child, which has descriptors of its own, and by vfork our memory. */
+/* How a number that the runtime knows is closed: with its locks; behind its back, as a signal
+ * handler may have interrupted it; or not for it at all, in a child, which has descriptors of its
+ * own, and by vfork our memory. */
 enum { CLOSE_NOW, CLOSE_BEHIND, CLOSE_CHILD };
 
 typedef struct HookCore {
     size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
 
-    /* For the one test, which the hook makes inline: where tls_runner stands, by its distance from the thread
-     * pointer, the same in all threads. */
+    /* For the one test, which the hook makes inline: where tls_runner stands, by its distance from
+     * the thread pointer, the same in all threads. */
     long tls_runner;
     long tls_vforks;        /* likewise: not 0 in a child of vfork */
     bool (*in_child)(void); /* fork.c */
@@ -31,43 +32,49 @@ typedef struct HookCore {
 
     M *(*enter)(void);
     void (*leave)(M *m);
-    M *(*enter_anywhere)(void); /* in a signal handler, too: never switches. NULL: not here and now */
+    /* in a signal handler, too: never switches. NULL: not here and now */
+    M *(*enter_anywhere)(void);
     void (*leave_anywhere)(M *m);
-    void (*owe)(void); /* where it gave NULL: the monitor calls pay */
+    void (*owe)(void);     /* where it gave NULL: the monitor calls pay */
     void (*lock)(Lock *l); /* RANK_PRIM */
     void (*unlock)(Lock *l);
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
     void (*ready)(M *m, G *gp);
-    bool (*yield)(void); /* false: no goroutine wants to run */
+    bool (*yield)(void);                            /* false: no goroutine wants to run */
     long (*guarded)(long (*fn)(void *), void *arg); /* goexit.h */
 
-    /* here(): the current goroutine is to come back to this thread (preferred.c), between the two. True:
-     * it is this call that asked for it, and has to end it. Before any other call into gort. */
+    /* here(): the current goroutine is to come back to this thread (preferred.c), between the two.
+     * True: it is this call that asked for it, and has to end it. Before any other call into
+     * gort. */
     bool (*stay_begin)(void);
     void (*stay_end)(void);
 
-    /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an unannounced call
-     * may sleep in the kernel, since the monitor takes the P; notes: for desc_note(); pay: after owe. */
+    /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an
+     * unannounced call may sleep in the kernel, since the monitor takes the P; notes: for
+     * desc_note(); pay: after owe. */
     void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m));
-    /* Likewise. end: the current goroutine ends, and has values (Stack.values); lost: those of one that was stopped for good;
-     * forked: in a child, those of the goroutine that forked. */
-    void (*attach_values)(void (*end)(void), void (*lost)(void *values), void (*forked)(void *values));
-    const uint32_t *taken;  /* how many threads sleep so now */
-    const uint32_t *looks;  /* how often the monitor has looked */
+    /* Likewise. end: the current goroutine ends, and has values (Stack.values); lost: those of one
+     * that was stopped for good; forked: in a child, those of the goroutine that forked. */
+    void (*attach_values)(void (*end)(void), void (*lost)(void *values),
+                          void (*forked)(void *values));
+    const uint32_t *taken; /* how many threads sleep so now */
+    const uint32_t *looks; /* how often the monitor has looked */
 
-    /* Descriptors. forget: the number is another file from now on. may_close: CLOSE_... of the calling thread, for
-     * gort_close, replace and shut (close.h). */
+    /* Descriptors. forget: the number is another file from now on. may_close: CLOSE_... of the
+     * calling thread, for gort_close, replace and shut (close.h). */
     void (*forget)(int fd);
     int (*may_close)(void);
     int (*replace)(int from, int fd, int flags);
     int (*shut)(int fd);
     uint32_t (*life_awaited)(int fd); /* netpoll.h */
-    Chunk *const *descs; /* for desc_known() */
+    Chunk *const *descs;              /* for desc_known() */
 
     /* Calls that wait: hookio.h, and poll.c's. */
     long (*move)(const HookMove *v);
-    long (*accept)(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline, uint32_t life);
-    long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline, uint32_t life);
+    long (*accept)(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline,
+                   uint32_t life);
+    long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
+                    uint32_t life);
     long (*read_other)(int fd, const struct iovec *iov, int n);
     long (*read_on)(int fd, const struct iovec *iov, int n, uint32_t life);
     long (*write_other)(const HookMove *v, bool in_pieces);
@@ -75,24 +82,27 @@ typedef struct HookCore {
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;
 
-/* A call that is made as it is, noted for the monitor, which ends one that sleeps (hook/optimistic.c): -EINTR. The note is the stack
- * pointer at the system call: a handler tells by it whether that call is the one it has interrupted. What stood there before is
- * of a call that a signal handler of the program's has interrupted. */
-#define hot_call(m, nr, a, b, c, d)                                                                \
-    ({                                                                                             \
-        uintptr_t outer_ = load_rlx(&(m)->hot_sp);                                                 \
-        ARCH_STORE_SP((m)->hot_sp);                                                                \
-        long r_ = arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0);               \
-        store_rlx(&(m)->hot_sp, outer_);                                                           \
-        r_;                                                                                        \
+/* A call that is made as it is, noted for the monitor, which ends one that sleeps
+ * (hook/optimistic.c): -EINTR. The note is the stack pointer at the system call: a handler tells by
+ * it whether that call is the one it has interrupted. What stood there before is of a call that a
+ * signal handler of the program's has interrupted. */
+#define hot_call(m, nr, a, b, c, d)                                                  \
+    ({                                                                               \
+        uintptr_t outer_ = load_rlx(&(m)->hot_sp);                                   \
+        ARCH_STORE_SP((m)->hot_sp);                                                  \
+        long r_ = arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0); \
+        store_rlx(&(m)->hot_sp, outer_);                                             \
+        r_;                                                                          \
     })
 
 const HookCore *gort_hook_core(void);
 void hook_begin(void); /* a runtime begins, with its settings known */
-void hook_forked(void); /* in a child of fork, on the thread that is left: what its goroutine kept is the thread's */
+/* in a child of fork, on the thread that is left: what its goroutine kept is the thread's */
+void hook_forked(void);
 
-/* On a goroutine's thread: is this an alternate stack for signals, the runtime's or one that the program has brought itself
- * (sigaltstack)? The kernel knows of that; it is asked where sp is not on the goroutine's own stack. */
+/* On a goroutine's thread: is this an alternate stack for signals, the runtime's or one that the
+ * program has brought itself (sigaltstack)? The kernel knows of that; it is asked where sp is not
+ * on the goroutine's own stack. */
 INLINE bool on_signal_stack(const M *m, uintptr_t sp) {
     Stack *own = m->curg->stack;
     stack_t ss = {.ss_flags = 0};
@@ -101,12 +111,12 @@ INLINE bool on_signal_stack(const M *m, uintptr_t sp) {
     return arch_sys6(SYS_sigaltstack, 0, (long)&ss, 0, 0, 0, 0) == 0 && (ss.ss_flags & SS_ONSTACK);
 }
 
-/* Is this code of a goroutine, outside of the runtime, that may park? m is the thread's tls_runner, not NULL; sp any
- * address in the current frame.
+/* Is this code of a goroutine, outside of the runtime, that may park? m is the thread's tls_runner,
+ * not NULL; sp any address in the current frame.
  *
- * A goroutine is outside of the runtime while locks is 0 and its status is running: in a section, on
- * g0, pinned, in the preemption handler and inside a blocking call (announced or handed off) libc's
- * own function is the right one. On an alternate stack a signal handler of the program runs;
+ * A goroutine is outside of the runtime while locks is 0 and its status is running: in a section,
+ * on g0, pinned, in the preemption handler and inside a blocking call (announced or handed off)
+ * libc's own function is the right one. On an alternate stack a signal handler of the program runs;
  * parking there would give the stack to the next signal. On any other (a coroutine's) it may. */
 INLINE bool may_park(const M *m, uintptr_t sp) {
     const G *gp = m->curg;
@@ -114,18 +124,20 @@ INLINE bool may_park(const M *m, uintptr_t sp) {
     return !on_signal_stack(m, sp);
 }
 
-/* The runtime has something in its table about that number, or about one before it that was closed behind its
- * back. A hint for a number that somebody else is using at this moment; for one that is the caller's alone it is
- * true. */
+/* The runtime has something in its table about that number, or about one before it that was closed
+ * behind its back. A hint for a number that somebody else is using at this moment; for one that is
+ * the caller's alone it is true. */
 INLINE bool desc_known(Chunk *const *descs, int fd) {
     uint32_t i = (uint32_t)fd / CHUNK;
     if (unlikely(i >= CHUNKS)) return false;
     Chunk *c = load_acq(&descs[i]); /* pairs with the CAS in chunk_make */
     if (c == NULL) return false;
     Desc *d = &c->desc[fd % CHUNK];
-    uintptr_t waits = (uintptr_t)load_rlx(&d->q[DIR_READ].head) | (uintptr_t)load_rlx(&d->q[DIR_WRITE].head) |
+    uintptr_t waits = (uintptr_t)load_rlx(&d->q[DIR_READ].head) |
+                      (uintptr_t)load_rlx(&d->q[DIR_WRITE].head) |
                       (uintptr_t)load_rlx(&d->threads.head);
-    return (waits | load_rlx(&d->registered) | load_rlx(&d->mode[DIR_READ]) | load_rlx(&d->mode[DIR_WRITE])) != 0;
+    return (waits | load_rlx(&d->registered) | load_rlx(&d->mode[DIR_READ]) |
+            load_rlx(&d->mode[DIR_WRITE])) != 0;
 }
 
 #endif

@@ -1,17 +1,20 @@
 /*
- * The hook's calls that wait on a descriptor and have no gort_ form: each is a Call (fdcall.h), so one that has begun on a
- * file ends with EBADF when its number is given to another, and never touches that.
+ * The hook's calls that wait on a descriptor and have no gort_ form: each is a Call (fdcall.h), so
+ * one that has begun on a file ends with EBADF when its number is given to another, and never
+ * touches that.
  *
- *   the rest     of a write that has moved a part already, and of a send. `life` is what the number's note said before
- *                that part (hints.h): the part can be seen by others, so the call has begun then, and not here
- *   accept       there is no flag that makes one accept non-blocking, and O_NONBLOCK is not ours to set on a socket that
- *                others may share. So poll(2) is asked, and then the call is made as an announced system call; should another
- *                have been faster, a thread waits for a moment
+ *   the rest     of a write that has moved a part already, and of a send. `life` is what the
+ *                number's note said before that part (hints.h): the part can be seen by others, so
+ *                the call has begun then, and not here
+ *   accept       there is no flag that makes one accept non-blocking, and O_NONBLOCK is not ours to
+ *                set on a socket that others may share. So poll(2) is asked, and then the call is
+ *                made as an announced system call; should another have been faster, a thread waits
+ *                for a moment
  *   other        what can be tried in no way, terminals and devices: likewise
- *   read on      what the hook has begun as it is, and slept (hook/optimistic.c). Accept, connect and writes go on so too: `life` says
- *                in which life of the number that was
- *   connect      sets O_NONBLOCK for the moment of the call. The count of calls is held over that: the flags are
- *                those of this socket
+ *   read on      what the hook has begun as it is, and slept (hook/optimistic.c). Accept, connect
+ *                and writes go on so too: `life` says in which life of the number that was
+ *   connect      sets O_NONBLOCK for the moment of the call. The count of calls is held over that:
+ *                the flags are those of this socket
  *   epoll        epoll_wait itself is the attempt
  */
 #include "api/hookio.h"
@@ -41,7 +44,8 @@ static size_t total(const struct iovec *iov, size_t n) {
 }
 
 /* The next pieces behind `done` bytes: how many. */
-static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struct iovec *out, size_t most) {
+static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struct iovec *out,
+                           size_t most) {
     size_t k = 0;
     for (size_t i = 0; i < n && k < most; i++) {
         size_t skip = done < iov[i].iov_len ? done : iov[i].iov_len;
@@ -55,17 +59,22 @@ static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struc
 /* A part is moved, while the number was being closed: nobody knows which file has it. */
 static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
 
-/* Where nothing is moved yet the first attempt is the caller's own call: a message goes in one piece, to its address. */
+/* Where nothing is moved yet the first attempt is the caller's own call: a message goes in one
+ * piece, to its address. */
 long hook_move(const HookMove *v) {
     struct iovec some[PIECES];
     struct msghdr msg = *v->msg;
     size_t all = total(msg.msg_iov, msg.msg_iovlen), done = v->done;
-    Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg, .fd = v->fd, .dir = DIR_WRITE, .life = v->life};
+    Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg,
+              .fd = v->fd,
+              .dir = DIR_WRITE,
+              .life = v->life};
     if (is_lost(v)) return (long)done;
     do {
         if (done > 0)
             msg = (struct msghdr){.msg_iov = some,
-                                  .msg_iovlen = pieces_after(v->msg->msg_iov, v->msg->msg_iovlen, done, some, PIECES)};
+                                  .msg_iovlen = pieces_after(v->msg->msg_iov, v->msg->msg_iovlen,
+                                                             done, some, PIECES)};
         c.buf = v->flags < 0 ? (void *)msg.msg_iov : (void *)&msg;
         c.n = msg.msg_iovlen;
         c.flags = v->flags < 0 ? FILE_VECTOR : v->flags;
@@ -76,7 +85,7 @@ long hook_move(const HookMove *v) {
     return (long)done;
 }
 
-/* ---- as it is, once poll(2) has said so ------------------------------------------------------- */
+/* ---- as it is, once poll(2) has said so ------------------------------------------------------ */
 
 static bool polls(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
@@ -87,14 +96,16 @@ static bool polls(int fd, short events) {
     return r != 0;
 }
 
-/* Should another have been faster, an accept does not keep the socket open for long: the monitor ends it (hook/optimistic.c), and the call
- * waits in the queue again. Not so a read: there are devices that always poll ready, and begin anew each time. */
+/* Should another have been faster, an accept does not keep the socket open for long: the monitor
+ * ends it (hook/optimistic.c), and the call waits in the queue again. Not so a read: there are
+ * devices that always poll ready, and begin anew each time. */
 static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
     return nr == SYS_accept4 ? hot_call(m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
 }
 
-/* With a number of its own for the file, taken while the entry counts the call: a close need not wait, nor hold the
- * caller's number, until this one is in the kernel. Where there is none left, it does (call_doze). */
+/* With a number of its own for the file, taken while the entry counts the call: a close need not
+ * wait, nor hold the caller's number, until this one is in the kernel. Where there is none left, it
+ * does (call_doze). */
 static long announced(Call *c, long nr, long a, long b, long d) {
     int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
     if (own >= 0) call_unref(c);
@@ -113,8 +124,15 @@ static long try_accept_as(Call *c) {
     return announced(c, SYS_accept4, (long)c->sa, (long)c->salen, c->flags);
 }
 
-long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline, uint32_t life) {
-    Call c = {.attempt = try_accept_as, .fd = fd, .dir = DIR_READ, .flags = flags, .sa = sa, .salen = len, .life = life};
+long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline,
+                 uint32_t life) {
+    Call c = {.attempt = try_accept_as,
+              .fd = fd,
+              .dir = DIR_READ,
+              .flags = flags,
+              .sa = sa,
+              .salen = len,
+              .life = life};
     return call_run(&c, deadline);
 }
 
@@ -136,16 +154,22 @@ static long try_nowait(Call *c) {
 }
 
 long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
-    Call c = {.attempt = try_nowait, .fd = fd, .dir = DIR_READ, .buf = (void *)iov, .n = (size_t)n, .life = life};
+    Call c = {.attempt = try_nowait,
+              .fd = fd,
+              .dir = DIR_READ,
+              .buf = (void *)iov,
+              .n = (size_t)n,
+              .life = life};
     return call_run(&c, GORT_FOREVER);
 }
 
-/* In pieces that do not wait, for what may wait in the middle of one (a pipe): a signal of the runtime's would wake it
- * half-way. */
+/* In pieces that do not wait, for what may wait in the middle of one (a pipe): a signal of the
+ * runtime's would wake it half-way. */
 long hook_write_other(const HookMove *v, bool in_pieces) {
     struct iovec some[PIECES], *iov = v->msg->msg_iov;
     size_t n = v->msg->msg_iovlen, all = total(iov, n), done = v->done;
-    Call c = {.attempt = try_as, .fd = v->fd, .dir = DIR_WRITE, .buf = iov, .n = n, .life = v->life};
+    Call c = {
+        .attempt = try_as, .fd = v->fd, .dir = DIR_WRITE, .buf = iov, .n = n, .life = v->life};
     if (is_lost(v)) return (long)done;
     do {
         if (done > 0 || in_pieces) {
@@ -160,7 +184,7 @@ long hook_write_other(const HookMove *v, bool in_pieces) {
     return (long)done;
 }
 
-/* ---- connect ---------------------------------------------------------------------------------- */
+/* ---- connect --------------------------------------------------------------------------------- */
 
 enum { NOT_BEGUN, UNDER_WAY, ENDED };
 
@@ -183,19 +207,26 @@ static long try_connect_as(Call *c) {
         return r < 0 ? r : -error;
     }
     long r = connect_once(c);
-    if (r == -EAGAIN) c->pace = true; /* a unix socket whose peer's backlog is full: nothing tells when it is not */
+    /* a unix socket whose peer's backlog is full: nothing tells when it is not */
+    if (r == -EAGAIN) c->pace = true;
     else c->flags = r == -EINPROGRESS || r == -EALREADY ? UNDER_WAY : ENDED;
     return c->flags == UNDER_WAY ? -EAGAIN : r;
 }
 
 /* Its timeout shows as the kernel shows it. */
-long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline, uint32_t life) {
-    Call c = {.attempt = try_connect_as, .fd = fd, .dir = DIR_WRITE, .sa = (struct sockaddr *)sa, .alen = len, .life = life};
+long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
+                  uint32_t life) {
+    Call c = {.attempt = try_connect_as,
+              .fd = fd,
+              .dir = DIR_WRITE,
+              .sa = (struct sockaddr *)sa,
+              .alen = len,
+              .life = life};
     long r = call_run(&c, deadline);
     return r != -ETIMEDOUT || c.flags == ENDED ? r : c.flags == UNDER_WAY ? -EINPROGRESS : -EAGAIN;
 }
 
-/* ---- epoll ------------------------------------------------------------------------------------ */
+/* ---- epoll ----------------------------------------------------------------------------------- */
 
 static long try_epoll(Call *c) {
     long r = sys6(SYS_epoll_pwait, c->fd, c->buf, c->n, 0, NULL, 0);

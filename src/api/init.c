@@ -11,15 +11,18 @@
  *   4  every thread is told to go (ATTN_EXIT) and woken; those in the pool, in the handler and with
  *      a locked goroutine go at once. One that is inside a blocking call finds out when it comes
  *      back, however late: it is not waited for, and its stack stays until then (send_away)
- *   5  the sections of plain threads that may believe in this runtime are waited for (await_sections)
- *   6  the waits of goroutines are undone: no object that outlives the runtime leads to a stack of it, and what one of them was
- *      granted goes to the next (undo_wait). Then what they had begun is brought to its end (undo_work)
+ *   5  the sections of plain threads that may believe in this runtime are waited for
+ *      (await_sections)
+ *   6  the waits of goroutines are undone: no object that outlives the runtime leads to a stack of
+ *      it, and what one of them was granted goes to the next (undo_wait). Then what they had begun
+ *      is brought to its end (undo_work)
  *   7  step 5 once more, for sections that took a goroutine off an object before step 6 did
  *   8  what the goroutines left behind, timers, queues, stacks, is taken back
  *
- * Plain threads call in at any moment. A section of theirs either sees `running` and takes effect, or does not see it: then
- * what needs a runtime returns -ENOTCONN, and a goroutine that it would make ready is left to step 8. After step 5 no section is
- * of the first kind, and after step 7 none knows a G of this runtime.
+ * Plain threads call in at any moment. A section of theirs either sees `running` and takes effect,
+ * or does not see it: then what needs a runtime returns -ENOTCONN, and a goroutine that it would
+ * make ready is left to step 8. After step 5 no section is of the first kind, and after step 7 none
+ * knows a G of this runtime.
  */
 #include "sync/chan.h"
 #include "gc/boehm.h"
@@ -58,7 +61,8 @@
 #include "sched/stopworld.h"
 
 #define MAIN_STACK ((size_t)1 << 20)
-#define PATIENCE 2000 /* rounds of 50 us and more in which a thread may answer a signal, or leave libc */
+/* rounds of 50 us and more in which a thread may answer a signal, or leave libc */
+#define PATIENCE 2000
 
 static struct {
     uint32_t busy; /* atomic: a gort_main is under way */
@@ -70,12 +74,13 @@ static struct {
 } run;
 
 bool runtime_running(void) { return load_rlx(&sched.running) && !in_forked_child(); }
-bool runtime_busy(void) { return load_acq(&run.busy); } /* pairs with gort_main: process.same was set before (fork.c) */
+/* pairs with gort_main: process.same was set before (fork.c) */
+bool runtime_busy(void) { return load_acq(&run.busy); }
 
-/* ---- goroutine 1 ------------------------------------------------------------------------------ */
+/* ---- goroutine 1 ----------------------------------------------------------------------------- */
 
-/* The maker: there is no thread for it, nor was there one for any goroutine. The end is that of a main function that returned,
- * from step 2 on. */
+/* The maker: there is no thread for it, nor was there one for any goroutine. The end is that of a
+ * main function that returned, from step 2 on. */
 void main_refused(int error) {
     lock(&sched.lock, RANK_SCHED);
     store_seq(&sched.running, 0);
@@ -94,8 +99,9 @@ static void stop_for_good(void) {
     world_stop(m);
 }
 
-/* What stands in the frame of run.fn, a mutex or a wait group, is waited for by others until they have been stopped, and is looked at
- * after that (undo_wait). So the last steps of this goroutine leave it as it is: they have this room for themselves. */
+/* What stands in the frame of run.fn, a mutex or a wait group, is waited for by others until they
+ * have been stopped, and is looked at after that (undo_wait). So the last steps of this goroutine
+ * leave it as it is: they have this room for themselves. */
 #define LAST_STEPS 8192
 
 static NOINLINE int call_below_room(void) {
@@ -127,16 +133,18 @@ void m_leave_runtime(M *m) {
     if (load_rlx(&sched.running) && m->epoch == load_rlx(&sched.epoch)) handoff_p(m, p);
 }
 
-/* ---- start ------------------------------------------------------------------------------------ */
+/* ---- start ----------------------------------------------------------------------------------- */
 
-/* In a child that was made while no runtime ran: the threads of its parent are not here. And one may have ended without a word. */
+/* In a child that was made while no runtime ran: the threads of its parent are not here. And one
+ * may have ended without a word. */
 static void forget_the_gone(M *self) {
     self->tid = os_gettid();
     self->clock = os_thread_clock(self->tid);
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
         if (m != self && load_acq(&m->alive) && m->tid != 0 && os_tgkill(m->tid, 0) == -ESRCH) {
             store_rel(&m->alive, 0);
-            if (m->pseudo && m->pseudo->flags & GF_SYSTEM) sub_rlx(&sched.threads, 1); /* m_is_ours */
+            /* m_is_ours */
+            if (m->pseudo && m->pseudo->flags & GF_SYSTEM) sub_rlx(&sched.threads, 1);
         }
 }
 
@@ -148,8 +156,8 @@ static void count_plain_threads(void) {
     store_rlx(&sched.plain_threads, n);
 }
 
-/* A thread that was left behind ends at any time, and counts itself out of the runtime that it belongs to (thread_main): so the
- * epoch and the count change together. */
+/* A thread that was left behind ends at any time, and counts itself out of the runtime that it
+ * belongs to (thread_main): so the epoch and the count change together. */
 static void reset_queues(void) {
     lock(&sched.lock, RANK_SCHED);
     add_rlx(&sched.epoch, 1);
@@ -169,8 +177,10 @@ static void reset(void) {
     sched.main_exited = sched.procs_fixed = 0;
     store_rlx(&sched.marks, sched.marks + (uint32_t)sched.next_id);
     sched.next_id = 1; /* 1 is the main goroutine's, whoever starts one first */
-    /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier run. */
-    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
+    /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier
+     * run. */
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++)
+        sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
     sched.polled_at = sched.coarse = now;
     sched.poll_until = 0;
     world_reset();
@@ -211,26 +221,30 @@ ps:
     return r;
 }
 
-/* ---- end -------------------------------------------------------------------------------------- */
+/* ---- end ------------------------------------------------------------------------------------- */
 
-/* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and gort_exit_syscall. Where there is no
- * barrier, it is the order of seq_cst operations, here and in block_end. */
+/* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and
+ * gort_exit_syscall. Where there is no barrier, it is the order of seq_cst operations, here and in
+ * block_end. */
 static bool in_kernel(M *m) {
     G *gp = load_rlx(&m->curg);
-    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) || load_rlx(&m->finishing);
+    return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) ||
+           load_rlx(&m->finishing);
 }
 
-/* It runs, or will without anybody's help: it waits for a page, or a debugger holds it. Who sleeps may do so for ever. */
+/* It runs, or will without anybody's help: it waits for a page, or a debugger holds it. Who sleeps
+ * may do so for ever. */
 static bool goes_on(M *m) {
     char state = os_thread_state(m->tid);
     return state != 0 && state != 'S';
 }
 
-/* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks it by signal to leave, and
- * where it stands inside libc, to do so behind it (inlibc.c). A call that it sleeps in may return EINTR, which nobody
- * sees any more. True: it has yet to answer, or is on its way out and runs. `again`: such a one is asked again, for it may have
- * jumped or thrown out of libc. Not each time, since it does not get far then, and its patience is counted in signals. One that
- * sleeps in a callback of libc is waited for as well: it would run on there. */
+/* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks
+ * it by signal to leave, and where it stands inside libc, to do so behind it (inlibc.c). A call
+ * that it sleeps in may return EINTR, which nobody sees any more. True: it has yet to answer, or is
+ * on its way out and runs. `again`: such a one is asked again, for it may have jumped or thrown out
+ * of libc. Not each time, since it does not get far then, and its patience is counted in signals.
+ * One that sleeps in a callback of libc is waited for as well: it would run on there. */
 static bool on_its_way(M *m, bool again) {
     G *gp = load_rlx(&m->curg);
     uint32_t where = load_rlx(&m->finishing);
@@ -240,7 +254,8 @@ static bool on_its_way(M *m, bool again) {
         return runs || where == IN_CALLBACK;
     }
     if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL) return false;
-    if (tsan_on() && os_thread_state(m->tid) != 'R') return true; /* the interceptor that it sleeps in is not to be left by a handler */
+    /* the interceptor that it sleeps in is not to be left by a handler */
+    if (tsan_on() && os_thread_state(m->tid) != 'R') return true;
     if (load_rlx(&m->locks) != 0) return goes_on(m); /* steady (runtime.h): asked behind it */
     os_tgkill(m->tid, settings.preempt_signal);
     return true;
@@ -254,12 +269,14 @@ static M *next_of_ours(M *m) {
 /*
  * Tells all threads to go; how many are still on their way.
  *
- * One that is in the kernel now is left behind, with its goroutine. It comes back at any time, and first says that it
- * is back (TAKEN or the status G_SYSCALL is cleared), then looks at EXIT; we set EXIT first and then look whether
- * it is in there. So it sees EXIT and does nothing but go, or we see that it is back and wait for it. Both sides have a full
- * barrier between the two, but for gort_exit_syscall, for which ours counts twice.
+ * One that is in the kernel now is left behind, with its goroutine. It comes back at any time, and
+ * first says that it is back (TAKEN or the status G_SYSCALL is cleared), then looks at EXIT; we set
+ * EXIT first and then look whether it is in there. So it sees EXIT and does nothing but go, or we
+ * see that it is back and wait for it. Both sides have a full barrier between the two, but for
+ * gort_exit_syscall, for which ours counts twice.
  *
- * *asked: how many of those who are left behind are on their way and waited for while there is patience.
+ * *asked: how many of those who are left behind are on their way and waited for while there is
+ * patience.
  */
 static int send_away(int *asked, bool again) {
     int left = *asked = 0;
@@ -275,13 +292,16 @@ static int send_away(int *asked, bool again) {
     return left;
 }
 
-/* In no section that may know a G of this runtime: of a plain thread, and of one that was left behind. */
+/* In no section that may know a G of this runtime: of a plain thread, and of one that was left
+ * behind. */
 static bool rests(M *m) {
-    return !load_acq(&m->alive) || load_acq(&m->locks) <= load_rlx(&m->rest) || !(load_rlx(&m->attn) & ATTN_SECTION);
+    return !load_acq(&m->alive) || load_acq(&m->locks) <= load_rlx(&m->rest) ||
+           !(load_rlx(&m->attn) & ATTN_SECTION);
 }
 
-/* Every store before it is seen by every section that begins after it, and the other way round. With a kernel that has no membarrier
- * a moment passes in which each processor, ours too, has written its stores and every thread that was off has passed a barrier. */
+/* Every store before it is seen by every section that begins after it, and the other way round.
+ * With a kernel that has no membarrier a moment passes in which each processor, ours too, has
+ * written its stores and every thread that was off has passed a barrier. */
 static void barrier_everywhere(void) {
     if (os_membarrier() != 0) os_nap(GORT_MS);
 }
@@ -294,8 +314,9 @@ static void barrier_everywhere(void) {
  *   compiler barrier                      SECTION into attn of each M; barrier_everywhere
  *   read running (or the queues)          locks > rest, and SECTION still set: wait
  *
- * Each section reads before or after the barrier. Before: its count is seen, and it is waited for. After: it sees what was
- * stored. SECTION is cleared by leave() (preempt.c), so that a thread which calls in without a pause is not waited for longer.
+ * Each section reads before or after the barrier. Before: its count is seen, and it is waited for.
+ * After: it sees what was stored. SECTION is cleared by leave() (preempt.c), so that a thread which
+ * calls in without a pause is not waited for longer.
  */
 static void await_sections(M *self) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
@@ -306,8 +327,9 @@ static void await_sections(M *self) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION);
 }
 
-/* Not one that an earlier runtime has left behind: its thread buries it when it comes back, perhaps this moment. Dead, gone from its M,
- * the M's record reused, in this order (go_abandon): who sees one of these sees that it is dead. */
+/* Not one that an earlier runtime has left behind: its thread buries it when it comes back, perhaps
+ * this moment. Dead, gone from its M, the M's record reused, in this order (go_abandon): who sees
+ * one of these sees that it is dead. */
 static bool is_ours(G *gp) {
     M *on = load_acq(&gp->m);
     bool late = on && load_acq(&on->behind) == gp && on->epoch != sched.epoch;
@@ -322,12 +344,14 @@ static void undo_wait(G *gp, void *arg) {
 }
 
 /*
- * What gp has begun, and will not end, is brought to its end for it: the functions of a wait group or group count as ended, a once is
- * free, a cancellation goes all the way (goexit.h). Behind undo_wait of all: an object may be gone when the last of its members
- * has ended. And before any stack is given away, for it may stand on one.
+ * What gp has begun, and will not end, is brought to its end for it: the functions of a wait group
+ * or group count as ended, a once is free, a cancellation goes all the way (goexit.h). Behind
+ * undo_wait of all: an object may be gone when the last of its members has ended. And before any
+ * stack is given away, for it may stand on one.
  *
- * A goroutine that was left behind is among them: it does not go on in the program, and whoever waits for it does not wait for
- * a call that takes for ever. Its chain is still: pushes and pops are in sections, and those have been awaited.
+ * A goroutine that was left behind is among them: it does not go on in the program, and whoever
+ * waits for it does not wait for a call that takes for ever. Its chain is still: pushes and pops
+ * are in sections, and those have been awaited.
  */
 static void undo_work(G *gp, void *arg) {
     if (!is_ours(gp)) return;
@@ -376,13 +400,17 @@ static void stop(M *m) {
     sysmon_stop();
     maker_stop();
     int asked;
-    for (int patience = PATIENCE; send_away(&asked, patience % 32 == 0) > 0 || (asked > 0 && patience-- > 0);) {
+    for (int patience = PATIENCE;
+         send_away(&asked, patience % 32 == 0) > 0 || (asked > 0 && patience-- > 0);) {
         netpoll_break(); /* one may wait there for a timer that is hours away */
         os_nap(50 * GORT_US);
     }
     if (asked > 0)
-        warn_once(WARN_STAYS, "%d goroutines sleep in the kernel and take no signal, or block signal %d: they may run on after "
-                              "the end of the runtime", asked, settings.preempt_signal);
+        warn_once(WARN_STAYS,
+                  "%d goroutines sleep in the kernel and take no signal, or block signal %d: they "
+                  "may run on after "
+                  "the end of the runtime",
+                  asked, settings.preempt_signal);
     tsan_acquire(&sched); /* what goroutines did on threads that have gone */
     await_sections(m);
     world_answer_requests(m);
@@ -418,7 +446,8 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         gort_attr attr = {.stack_size = MAIN_STACK};
         count_plain_threads();
         add_seq(&sched.in_syscall, 1); /* goroutine 1 is on its way: no deadlock (deadlock.c) */
-        store_seq(&sched.running, 1);  /* before any P can be taken: a new thread asks for it (m.c) */
+        /* before any P can be taken: a new thread asks for it (m.c) */
+        store_seq(&sched.running, 1);
         open_up();
         tracing_begin_run();
         sched.main_by = m;

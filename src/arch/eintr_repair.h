@@ -18,10 +18,10 @@
  *
  * So the function is decoded from its first instruction (the unwind tables know it, or the symbols,
  * and it has to be the first one: on riscv64 instructions have two lengths) up to the call, and the
- * last copy into the register is taken, provided that nothing after it writes either register. A second pass over the
- * whole function sees that no branch leads between the copy and the call, since then the copy
- * would tell nothing. Whatever is not understood, an indirect jump or a function nobody knows,
- * leaves the EINTR as it is: a wrong argument would be far worse.
+ * last copy into the register is taken, provided that nothing after it writes either register. A
+ * second pass over the whole function sees that no branch leads between the copy and the call,
+ * since then the copy would tell nothing. Whatever is not understood, an indirect jump or a
+ * function nobody knows, leaves the EINTR as it is: a wrong argument would be far worse.
  *
  * close() is never made again: the descriptor is gone, and its number may be another's by now.
  *
@@ -38,8 +38,9 @@
 /* What the repair has to know of an instruction. */
 typedef struct Insn {
     unsigned length;
-    uint32_t writes;  /* general registers it may write, a bit each */
-    int copy_of;      /* it is a copy of this register into that of the first argument; -1: it is not */
+    uint32_t writes; /* general registers it may write, a bit each */
+    /* it is a copy of this register into that of the first argument; -1: it is not */
+    int copy_of;
     bool narrow;      /* of its lower 32 bits */
     bool opaque;      /* calls, system calls, what is not known: nothing is known after it */
     bool indirect;    /* jumps to where a register says */
@@ -65,7 +66,9 @@ static Copy last_copy(uintptr_t start, uintptr_t call, int first) {
     while (at < call) {
         Insn i = decode(at);
         if (i.copy_of >= 0) c = (Copy){at, i.copy_of, i.narrow};
-        else if (c.at && (i.opaque || i.indirect || (i.writes >> first & 1) || (i.writes >> c.from & 1))) c.at = 0;
+        else if (c.at &&
+                 (i.opaque || i.indirect || (i.writes >> first & 1) || (i.writes >> c.from & 1)))
+            c.at = 0;
         at += i.length;
     }
     return at == call ? c : (Copy){0};

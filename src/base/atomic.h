@@ -32,18 +32,19 @@
 #define and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 
 /* Compare and swap; on failure *expect holds what was found. */
-#define cas_acq(p, expect, v)                                                                      \
+#define cas_acq(p, expect, v) \
     __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-#define cas_rel(p, expect, v)                                                                      \
+#define cas_rel(p, expect, v) \
     __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
-#define cas_acq_rel(p, expect, v)                                                                  \
+#define cas_acq_rel(p, expect, v) \
     __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-#define cas_seq(p, expect, v)                                                                      \
+#define cas_seq(p, expect, v) \
     __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 #define fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-/* On x86-64 a read-modify-write is a full fence by itself. Elsewhere it is not: on aarch64 without LSE it is a loop of an exclusive
- * load and an exclusive store, acquire and release, and a later load may come before that store. */
+/* On x86-64 a read-modify-write is a full fence by itself. Elsewhere it is not: on aarch64 without
+ * LSE it is a loop of an exclusive load and an exclusive store, acquire and release, and a later
+ * load may come before that store. */
 #ifdef __x86_64__
 #define fence_after_rmw() fence_compiler()
 #else

@@ -44,9 +44,9 @@
 #endif
 #endif
 
-/* The library is not instrumented for TSan, but libc's copying is intercepted: what it copies under its own
- * locks, in memory that goes from hand to hand, would be a race. (volatile: or it becomes a call again.) A
- * few bytes are no call. */
+/* The library is not instrumented for TSan, but libc's copying is intercepted: what it copies under
+ * its own locks, in memory that goes from hand to hand, would be a race. (volatile: or it becomes a
+ * call again.) A few bytes are no call. */
 #include "base/tsan_key.h"
 void unseen_copy_slow(void *to, const void *from, size_t n); /* tsan_key.c */
 void unseen_set_slow(void *to, long c, size_t n);
@@ -59,9 +59,11 @@ INLINE void *unseen_set(void *to, int c, size_t n) {
     return to;
 }
 #define FEW_BYTES(n) (__builtin_constant_p(n) && (n) <= 64)
-#define memcpy(to, from, n)                                                                        \
-    (FEW_BYTES(n) || !tsan_on() ? __builtin_memcpy((to), (from), (n)) : unseen_copy((to), (from), (n)))
-#define memset(to, c, n) (FEW_BYTES(n) || !tsan_on() ? __builtin_memset((to), (c), (n)) : unseen_set((to), (c), (n)))
+#define memcpy(to, from, n)                                           \
+    (FEW_BYTES(n) || !tsan_on() ? __builtin_memcpy((to), (from), (n)) \
+                                : unseen_copy((to), (from), (n)))
+#define memset(to, c, n) \
+    (FEW_BYTES(n) || !tsan_on() ? __builtin_memset((to), (c), (n)) : unseen_set((to), (c), (n)))
 
 /* One line "gort: fatal: ..." on stderr, then the dump, then abort(). Any thread, any lock:
  * nothing is allocated and no lock is taken. */
@@ -69,13 +71,13 @@ NORETURN void fatal(const char *format, ...) PRINTF(1, 2);
 
 /* Invariants as code: evaluated in a debug build only. */
 #ifdef GORT_CHECKED
-#define check(cond)                                                                                \
-    do {                                                                                           \
-        if (unlikely(!(cond))) fatal("%s:%d: invariant broken: %s", __FILE__, __LINE__, #cond);     \
+#define check(cond)                                                                             \
+    do {                                                                                        \
+        if (unlikely(!(cond))) fatal("%s:%d: invariant broken: %s", __FILE__, __LINE__, #cond); \
     } while (0)
 #else
-#define check(cond)                                                                                \
-    do {                                                                                           \
+#define check(cond) \
+    do {            \
     } while (0)
 #endif
 

@@ -1,10 +1,10 @@
 /*
  * Sums with points in time.
  *
- * A program may ask for any int64_t, so a sum with a deadline may leave the range. Such a sum stays at its
- * end: one beyond NEVER is NEVER, one below the first moment is the first. Every sum and difference of
- * points in time goes through here (tests/script/deadlines.sh looks for others), those of the runtime's own
- * clock readings too, since a reader cannot tell the one from the other.
+ * A program may ask for any int64_t, so a sum with a deadline may leave the range. Such a sum stays
+ * at its end: one beyond NEVER is NEVER, one below the first moment is the first. Every sum and
+ * difference of points in time goes through here (tests/script/deadlines.sh looks for others),
+ * those of the runtime's own clock readings too, since a reader cannot tell the one from the other.
  */
 #ifndef DEADLINE_H
 #define DEADLINE_H

@@ -7,8 +7,9 @@
  * thread that fails again while it prints (the dump itself ran into the corruption) aborts at
  * once: what was printed by then stands.
  *
- * In a child (fork.c) the goroutines are the parent's, and so, by vfork, is the word that says who speaks, and libc's lock in abort(): the
- * line is all there is, and a child that shares the memory exits with status 2.
+ * In a child (fork.c) the goroutines are the parent's, and so, by vfork, is the word that says who
+ * speaks, and libc's lock in abort(): the line is all there is, and a child that shares the memory
+ * exits with status 2.
  */
 #include "base/fatal.h"
 #include "debug/dump.h"
@@ -44,11 +45,13 @@ static bool begins_with(const char *s, const char *word) {
     return *word == 0;
 }
 
-/* Whose fault it is, where a goroutine runs here and the text does not say so: the dump begins with that one, too. */
+/* Whose fault it is, where a goroutine runs here and the text does not say so: the dump begins with
+ * that one, too. */
 static void name_goroutine(Out *o, const char *format) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
-    if (gp && gp->id && !begins_with(format, "goroutine ")) out_fmt(o, " (goroutine %lu)", (unsigned long)gp->id);
+    if (gp && gp->id && !begins_with(format, "goroutine "))
+        out_fmt(o, " (goroutine %lu)", (unsigned long)gp->id);
 }
 
 /* One line in one write, whatever its length. */

@@ -11,7 +11,8 @@
  * ends the process. Any thread, any lock, in a handler. */
 void fatal_report(const char *format, ...) PRINTF(1, 2);
 
-/* True, once per process: the calling thread is the one that reports. For those who have a report of their own. */
+/* True, once per process: the calling thread is the one that reports. For those who have a report
+ * of their own. */
 bool first_to_speak(void);
 
 #endif

@@ -3,16 +3,17 @@
 #include "base/san.h"
 
 /*
- * Somebody else has it. Two threads that take a lock in turn spend their time passing its cache line
- * to and fro, five times as long as the work it protects; so the one that loses stays away for about
- * a microsecond, and longer the next time, without a look, and the other does dozens of operations
- * at full speed meanwhile. Then it yields the CPU, for the holder may not be running at all, and
- * naps in the end.
+ * Somebody else has it. Two threads that take a lock in turn spend their time passing its cache
+ * line to and fro, five times as long as the work it protects; so the one that loses stays away for
+ * about a microsecond, and longer the next time, without a look, and the other does dozens of
+ * operations at full speed meanwhile. Then it yields the CPU, for the holder may not be running at
+ * all, and naps in the end.
  *
- * Valgrind runs one thread at a time and takes each pause for a word to let the others run a whole slice of
- * its own: a thousand of them between two looks would be many seconds, so there it is one.
+ * Valgrind runs one thread at a time and takes each pause for a word to let the others run a whole
+ * slice of its own: a thousand of them between two looks would be many seconds, so there it is one.
  */
-static NOINLINE int pauses_before(int round) { /* not inline: lock_slow is at the end of every deep chain of calls */
+/* not inline: lock_slow is at the end of every deep chain of calls */
+static NOINLINE int pauses_before(int round) {
     return valgrind_runs() ? 1 : 16 << (round < 6 ? round : 6);
 }
 
@@ -33,7 +34,8 @@ void note_wake(Note *n) {
 }
 
 /* The sleeper takes the wake-up back at once: it can be sent again only after the sleeper has told
- * somebody that it waits, so no later clearing can wipe out one that is meant for the next sleep. */
+ * somebody that it waits, so no later clearing can wipe out one that is meant for the next
+ * sleep. */
 void note_sleep(Note *n) {
     while (xchg_acq(&n->word, 0) == 0) os_futex_wait(&n->word, 0, GORT_FOREVER);
 }

@@ -20,15 +20,15 @@
 /* The one lock order: a lock may be taken while holding only locks of lower rank. */
 enum {
     RANK_NONE,
-    RANK_WORLD,   /* stop-the-world, maxprocs */
-    RANK_RETAKE,  /* monitor against stop-the-world */
-    RANK_TIMER,   /* a gort_timer: held while it fires, which sends or starts a goroutine */
-    RANK_PRIM,    /* channels, semaphores' buckets, conditions: several at once by address */
+    RANK_WORLD,  /* stop-the-world, maxprocs */
+    RANK_RETAKE, /* monitor against stop-the-world */
+    RANK_TIMER,  /* a gort_timer: held while it fires, which sends or starts a goroutine */
+    RANK_PRIM,   /* channels, semaphores' buckets, conditions: several at once by address */
     RANK_CTX,
-    RANK_POLL,    /* a descriptor's entry */
-    RANK_TIMERS,  /* a heap */
-    RANK_SCHED,   /* the scheduler: global queue, idle lists */
-    RANK_STACK,   /* slabs of stacks and of Gs */
+    RANK_POLL,   /* a descriptor's entry */
+    RANK_TIMERS, /* a heap */
+    RANK_SCHED,  /* the scheduler: global queue, idle lists */
+    RANK_STACK,  /* slabs of stacks and of Gs */
     RANK_LEAF
 };
 

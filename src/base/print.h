@@ -15,11 +15,11 @@
 #include <stdarg.h>
 
 typedef struct Out {
-    int fd;        /* -1: into the buffer only; what does not fit is cut */
+    int fd; /* -1: into the buffer only; what does not fit is cut */
     uint32_t used;
     uint32_t size;
-    bool failed;   /* a write failed: the rest is dropped */
-    bool grows;    /* fd -1: buf is malloc's and is made larger (ordinary goroutines only) */
+    bool failed; /* a write failed: the rest is dropped */
+    bool grows;  /* fd -1: buf is malloc's and is made larger (ordinary goroutines only) */
     char *buf;
 } Out;
 
@@ -31,7 +31,8 @@ void out_bytes(Out *o, const char *s, size_t n);
 void out_str(Out *o, const char *s);
 void out_u64(Out *o, uint64_t v);
 /* %s %d %i %u %ld %lu %zu %x %lx %p %c %%, with `l`, `ll`, `z` and a field width (padded with
- * blanks on the left; `0` before the width pads with zeros). Anything else is printed as it stands. */
+ * blanks on the left; `0` before the width pads with zeros). Anything else is printed as it
+ * stands. */
 void out_fmt(Out *o, const char *format, ...) PRINTF(2, 3);
 void out_vfmt(Out *o, const char *format, va_list ap);
 void out_flush(Out *o);

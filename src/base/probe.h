@@ -3,12 +3,12 @@
  *
  *     bpftrace -e 'usdt:./server:gort:block { @[arg1] = count(); }'
  *
- * A probe is a nop, and a note in the file that says where it stands, what it is called and in which
- * registers or memory its arguments are: the format of systemtap's <sys/sdt.h>, which is not needed
- * for it. Until somebody attaches, the nop is all of the cost; arguments are described where they
- * lie and are not fetched. The note is an ELF note of type 3 by "stapsdt": the address, the address
- * of .stapsdt.base (by which tools see how far the file was moved), a semaphore (none), provider,
- * name, and "SIZE@OPERAND" for each argument. It is not loaded with the program.
+ * A probe is a nop, and a note in the file that says where it stands, what it is called and in
+ * which registers or memory its arguments are: the format of systemtap's <sys/sdt.h>, which is not
+ * needed for it. Until somebody attaches, the nop is all of the cost; arguments are described where
+ * they lie and are not fetched. The note is an ELF note of type 3 by "stapsdt": the address, the
+ * address of .stapsdt.base (by which tools see how far the file was moved), a semaphore (none),
+ * provider, name, and "SIZE@OPERAND" for each argument. It is not loaded with the program.
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -23,28 +23,29 @@
 #define PROBE_WHERE "nor"
 #endif
 
-#define PROBE_NOTE(name, args)                                                                     \
-    "990: nop\n"                                                                                   \
-    ".pushsection .note.stapsdt,\"?\",%%note\n"                                                    \
-    ".balign 4\n"                                                                                  \
-    ".4byte 992f-991f, 994f-993f, 3\n"                                                             \
-    "991: .asciz \"stapsdt\"\n"                                                                    \
-    "992: .balign 4\n"                                                                             \
-    "993: .8byte 990b, _.stapsdt.base, 0\n"                                                        \
-    ".asciz \"gort\"\n.asciz \"" name "\"\n.asciz \"" args "\"\n"                                  \
-    "994: .balign 4\n"                                                                             \
-    ".popsection\n"                                                                                \
-    ".ifndef _.stapsdt.base\n"                                                                     \
-    ".pushsection .stapsdt.base,\"aG\",%%progbits,.stapsdt.base,comdat\n"                          \
-    ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"                                               \
-    "_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"                                          \
-    ".popsection\n"                                                                                \
+#define PROBE_NOTE(name, args)                                            \
+    "990: nop\n"                                                          \
+    ".pushsection .note.stapsdt,\"?\",%%note\n"                           \
+    ".balign 4\n"                                                         \
+    ".4byte 992f-991f, 994f-993f, 3\n"                                    \
+    "991: .asciz \"stapsdt\"\n"                                           \
+    "992: .balign 4\n"                                                    \
+    "993: .8byte 990b, _.stapsdt.base, 0\n"                               \
+    ".asciz \"gort\"\n.asciz \"" name "\"\n.asciz \"" args "\"\n"         \
+    "994: .balign 4\n"                                                    \
+    ".popsection\n"                                                       \
+    ".ifndef _.stapsdt.base\n"                                            \
+    ".pushsection .stapsdt.base,\"aG\",%%progbits,.stapsdt.base,comdat\n" \
+    ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"                      \
+    "_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"                 \
+    ".popsection\n"                                                       \
     ".endif\n"
 
 /* Arguments are of 64 bits. */
 #define PROBE1(name, a) __asm__ volatile(PROBE_NOTE(#name, "8@%0")::PROBE_WHERE((uint64_t)(a)))
-#define PROBE2(name, a, b)                                                                         \
-    __asm__ volatile(PROBE_NOTE(#name, "8@%0 8@%1")::PROBE_WHERE((uint64_t)(a)), PROBE_WHERE((uint64_t)(b)))
+#define PROBE2(name, a, b)                                                       \
+    __asm__ volatile(PROBE_NOTE(#name, "8@%0 8@%1")::PROBE_WHERE((uint64_t)(a)), \
+                     PROBE_WHERE((uint64_t)(b)))
 
 #else
 #define PROBE1(name, a) ((void)0)

@@ -1,8 +1,8 @@
 /*
  * What the sanitizers have to be told: ASan and TSan about changes of stacks, TSan about the
  * synchronisation of the primitives (the library itself is not instrumented for TSan, so the
- * happens-before edges it makes are announced here). ASan's part is there in its own build only; TSan's in
- * every one, turned on where the program has TSan (tsan_key.h).
+ * happens-before edges it makes are announced here). ASan's part is there in its own build only;
+ * TSan's in every one, turned on where the program has TSan (tsan_key.h).
  */
 #ifndef SAN_H
 #define SAN_H
@@ -22,23 +22,26 @@ TSANS void __tsan_acquire(void *addr);
 TSANS void __tsan_release(void *addr);
 TSANS void __tsan_read_range(void *at, long size);
 TSANS void __tsan_write_range(void *at, long size);
-TSANS void AnnotateBenignRaceSized(const char *file, int line, const volatile void *mem, size_t size, const char *why);
+TSANS void AnnotateBenignRaceSized(const char *file, int line, const volatile void *mem,
+                                   size_t size, const char *why);
 #define tsan_acquire(addr) TSAN_TELL(__tsan_acquire, (void *)(addr))
 #define tsan_release(addr) TSAN_TELL(__tsan_release, (void *)(addr))
 /* Goroutines that take turns on a thread share its errno, saved and restored at every switch: to
  * TSan, which sees no order between them, a race. */
-#define tsan_own_errno(at)                                                                         \
+#define tsan_own_errno(at) \
     (tsan_on() ? AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno") : (void)0)
-/* TSan's sigaction holds a signal back until the thread is in a call of libc's that it knows, and ours wait by
- * bare system calls: for ever. Handlers that touch nothing of the program's go in by libc's other name. */
+/* TSan's sigaction holds a signal back until the thread is in a call of libc's that it knows, and
+ * ours wait by bare system calls: for ever. Handlers that touch nothing of the program's go in by
+ * libc's other name. */
 struct sigaction;
 TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *old);
-#define sigaction_at_once(signo, sa, old)                                                          \
+#define sigaction_at_once(signo, sa, old) \
     (tsan_on() && __sigaction ? __sigaction((signo), (sa), (old)) : sigaction((signo), (sa), (old)))
 
 #ifdef GORT_ASAN
 void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
-void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old, size_t *size_old);
+void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old,
+                                     size_t *size_old);
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 /* Frames that never returned (the end of a goroutine) have left their red zones on the stack. */
 #define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))
@@ -64,8 +67,11 @@ INLINE uintptr_t valgrind_request(uintptr_t code, uintptr_t a, uintptr_t b) {
 INLINE void valgrind_stack_register(void *lo, void *hi) {
     valgrind_request(0x1501 /* STACK_REGISTER */, (uintptr_t)lo, (uintptr_t)hi);
 }
-INLINE bool valgrind_runs(void) { return valgrind_request(0x1001 /* RUNNING_ON_VALGRIND */, 0, 0) != 0; }
-/* Frames that have returned have left memory that nobody may touch; this may be written to again. */
+INLINE bool valgrind_runs(void) {
+    return valgrind_request(0x1001 /* RUNNING_ON_VALGRIND */, 0, 0) != 0;
+}
+/* Frames that have returned have left memory that nobody may touch; this may be written to
+ * again. */
 INLINE void valgrind_anew(void *at, size_t size) {
     valgrind_request(0x4d430001 /* memcheck's MAKE_MEM_UNDEFINED */, (uintptr_t)at, size);
 }
@@ -79,9 +85,10 @@ INLINE void valgrind_written(void *at, size_t size) {}
 INLINE void valgrind_stack_register(void *lo, void *hi) {}
 INLINE bool valgrind_runs(void) { return false; }
 #endif
-/* And it keeps in mind which stack it saw last. A handler on the alternate stack leaves it believing that, so that the
- * first frame made after the handler's return is taken for a move to another stack, and its memory for
- * nobody's. There, handlers that return run on the stack they interrupt. */
+/* And it keeps in mind which stack it saw last. A handler on the alternate stack leaves it
+ * believing that, so that the first frame made after the handler's return is taken for a move to
+ * another stack, and its memory for nobody's. There, handlers that return run on the stack they
+ * interrupt. */
 #define HANDLER_STACK (valgrind_runs() ? 0 : SA_ONSTACK)
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Injected faults. Every system call of the library goes through os_sys() or, where libc makes it,
- * stands beside a question to this room; so each can be made to fail, without a debugger, a preloaded
- * library or ptrace, in the library as it is installed. The cost when off is a load and a branch
- * beside a system call.
+ * stands beside a question to this room; so each can be made to fail, without a debugger, a
+ * preloaded library or ptrace, in the library as it is installed. The cost when off is a load and a
+ * branch beside a system call.
  *
  *   GORT_DEBUG=sysfault=NAME:ERROR:WHEN      may stand several times (up to 8)
  *     NAME    a name of the table below; clone: making a thread; alloc: malloc and its like;
@@ -11,21 +11,23 @@
  *     WHEN    N     the N-th such call of the process
  *             N+    that one and all after it
  *             1/X   one of X, drawn from seed 1; 1/X:S from seed S
- *   sysfault=count    at the end of gort_main, a line for each call that was made: name, how often, and
- *                     the errors it can give; a test walks all of them with that (tests/long/sysfault.sh)
+ *   sysfault=count    at the end of gort_main, a line for each call that was made: name, how often,
+ *                     and the errors it can give; a test walks all of them with that
+ *                     (tests/long/sysfault.sh)
  *   sysfault=log      a line for each fault, also that of fault=N
  *   fault=N           the N-th request for memory (mmap) or a thread is refused
  *
  * The table says which errors a call can give: those that can come from outside (no memory, no
  * descriptors, a signal, an older kernel, a filter), not those that only a wrong argument would
- * cause. Rules may name others. A call that is not in the table cannot fail with right arguments (getpid,
- * sched_yield, rt_sigprocmask) and is never refused. Some have a word to say:
+ * cause. Rules may name others. A call that is not in the table cannot fail with right arguments
+ * (getpid, sched_yield, rt_sigprocmask) and is never refused. Some have a word to say:
  *
  *   futex   only waiting; waking a valid address cannot fail
  *   close   is done and then reports: the descriptor is gone whatever close(2) says, on Linux
  *
- * Rules are written in env_read(), when no thread of a runtime exists, and read by all; the counters are
- * relaxed atomics. Bare system calls only: this is called in signal handlers and under locks.
+ * Rules are written in env_read(), when no thread of a runtime exists, and read by all; the
+ * counters are relaxed atomics. Bare system calls only: this is called in signal handlers and under
+ * locks.
  */
 #include "base/sysfault.h"
 #include "arch.h"
@@ -122,9 +124,9 @@ static const Sys table[] = {
 
 typedef struct Rule {
     long nr;
-    int error;          /* 0: one of the table's */
-    bool from;          /* nth and all after it */
-    uint64_t nth;       /* 0: drawn */
+    int error;    /* 0: one of the table's */
+    bool from;    /* nth and all after it */
+    uint64_t nth; /* 0: drawn */
     uint64_t odds, seed;
 } Rule;
 
@@ -141,16 +143,22 @@ static const struct {
     const char *name;
     int error;
 } names[] = {
-#define E(e) {#e, e}
-    E(EACCES), E(EADDRINUSE), E(EADDRNOTAVAIL), E(EAFNOSUPPORT), E(EAGAIN), E(EBADF), E(EBUSY), E(ECANCELED),
-    E(ECONNABORTED), E(ECONNREFUSED), E(ECONNRESET), E(EDQUOT), E(EEXIST), E(EFAULT), E(EFBIG), E(EHOSTUNREACH),
-    E(EINPROGRESS), E(EINTR), E(EINVAL), E(EIO), E(EISCONN), E(ELOOP), E(EMFILE), E(EMSGSIZE), E(ENETDOWN),
-    E(ENETUNREACH), E(ENFILE), E(ENOBUFS), E(ENODEV), E(ENOENT), E(ENOMEM), E(ENOSPC), E(ENOSYS), E(ENOTCONN),
-    E(ENOTSOCK), E(ENXIO), E(EOPNOTSUPP), E(EOVERFLOW), E(EPERM), E(EPIPE), E(EPROTO), E(ESRCH), E(ESTALE), E(ETIMEDOUT),
+#define E(e) \
+    { #e, e }
+    E(EACCES),     E(EADDRINUSE),  E(EADDRNOTAVAIL), E(EAFNOSUPPORT), E(EAGAIN),      E(EBADF),
+    E(EBUSY),      E(ECANCELED),   E(ECONNABORTED),  E(ECONNREFUSED), E(ECONNRESET),  E(EDQUOT),
+    E(EEXIST),     E(EFAULT),      E(EFBIG),         E(EHOSTUNREACH), E(EINPROGRESS), E(EINTR),
+    E(EINVAL),     E(EIO),         E(EISCONN),       E(ELOOP),        E(EMFILE),      E(EMSGSIZE),
+    E(ENETDOWN),   E(ENETUNREACH), E(ENFILE),        E(ENOBUFS),      E(ENODEV),      E(ENOENT),
+    E(ENOMEM),     E(ENOSPC),      E(ENOSYS),        E(ENOTCONN),     E(ENOTSOCK),    E(ENXIO),
+    E(EOPNOTSUPP), E(EOVERFLOW),   E(EPERM),         E(EPIPE),        E(EPROTO),      E(ESRCH),
+    E(ESTALE),     E(ETIMEDOUT),
 #undef E
 };
 
-static bool is(const char *s, size_t n, const char *word) { return strlen(word) == n && memcmp(s, word, n) == 0; }
+static bool is(const char *s, size_t n, const char *word) {
+    return strlen(word) == n && memcmp(s, word, n) == 0;
+}
 
 /* Digits at *s, up to end; false: none, or far too many. */
 static bool number(const char **s, const char *end, uint64_t *v) {
@@ -321,7 +329,8 @@ void sysfault_report(void) {
         char line[256], *at = text(line, "gort: sysfault: ");
         if (load_rlx(&counts[i]) == 0) continue;
         at = digits(text(text(at, table[i].name), " "), load_rlx(&counts[i]));
-        for (int k = 0; table[i].errors[k] != 0; k++) at = text(text(at, " "), error_name(table[i].errors[k]));
+        for (int k = 0; table[i].errors[k] != 0; k++)
+            at = text(text(at, " "), error_name(table[i].errors[k]));
         say(line, text(at, "\n"));
     }
 }

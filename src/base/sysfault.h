@@ -19,7 +19,7 @@ void sysfault_fault_at(uint64_t n);
  * thread, any lock, signal handlers. Only where sysfault_on. */
 long sysfault_due(long nr, long second);
 /* fault=N, and the rules for "clone" and "alloc": true: refused. */
-bool sysfault_memory(void); /* os_map: counts for fault=N only, the call itself is "mmap" */
+bool sysfault_memory(void);       /* os_map: counts for fault=N only, the call itself is "mmap" */
 INLINE bool sysfault_alloc(void); /* before malloc and its like */
 
 /* pthread_create, which can be refused with EAGAIN. */

@@ -1,10 +1,11 @@
 /*
- * Turning the key of tsan_key.h: before main, or when the library is loaded, on the only thread that can be in
- * it. TSan is there where its functions are, which are weak references here.
+ * Turning the key of tsan_key.h: before main, or when the library is loaded, on the only thread
+ * that can be in it. TSan is there where its functions are, which are weak references here.
  *
  * The code is written to in place, a private copy of its pages. Nobody runs it meanwhile, and the
  * processor sees its own stores; threads that come later begin with what is there then. Where the
- * system does not let code be changed the library goes on as if nobody watched, with a word on stderr.
+ * system does not let code be changed the library goes on as if nobody watched, with a word on
+ * stderr.
  */
 #include "base/base.h"
 #include "base/print.h"
@@ -65,7 +66,10 @@ static bool turn(void) { return tsan_there = true; }
 
 __attribute__((constructor(101))) static void turn_key(void) {
     if (!__tsan_create_fiber || !__tsan_switch_to_fiber) return;
-    if (!turn()) print_fd(2, "gort: ThreadSanitizer cannot be told of goroutines: code may not be changed here\n");
+    if (!turn())
+        print_fd(
+            2,
+            "gort: ThreadSanitizer cannot be told of goroutines: code may not be changed here\n");
 }
 
 #endif

@@ -11,11 +11,11 @@
  * profile sets a bit of its own in trace_on, and a goroutine that blocks while it is set notes the
  * exact time.
  *
- * Walking a stack takes microseconds, so waits are sampled as Go does it: one as long as the rate or
- * longer always, a shorter one with the probability of its share, and it then counts for as many.
- * The sums stay right on average. The rate begins at 10 us and doubles whenever more than 20 stacks
- * were walked within 10 ms, so that a profile takes a few percent of a CPU at most, whatever the
- * program does.
+ * Walking a stack takes microseconds, so waits are sampled as Go does it: one as long as the rate
+ * or longer always, a shorter one with the probability of its share, and it then counts for as
+ * many. The sums stay right on average. The rate begins at 10 us and doubles whenever more than 20
+ * stacks were walked within 10 ms, so that a profile takes a few percent of a CPU at most, whatever
+ * the program does.
  */
 #include "debug/blockprof.h"
 #include "debug/dump.h"
@@ -26,8 +26,12 @@
 #define WALKS 20
 
 Profile block_profile, mutex_profile;
-const ProfileKind contention_kind = {.count = "contentions", .count_unit = "count", .value = "delay",
-                                     .value_unit = "nanoseconds", .label = "goroutine", .period = 1};
+const ProfileKind contention_kind = {.count = "contentions",
+                                     .count_unit = "count",
+                                     .value = "delay",
+                                     .value_unit = "nanoseconds",
+                                     .label = "goroutine",
+                                     .period = 1};
 
 static struct { /* all of it approximate: relaxed loads and stores by anybody */
     int64_t rate, window;
@@ -102,8 +106,12 @@ static bool is_lock(int reason) {
 
 static bool is_contention(int reason) {
     switch (reason) {
-    case WAIT_CHAN_RECV: case WAIT_CHAN_SEND: case WAIT_SELECT: case WAIT_WG: case WAIT_COND: case WAIT_SEMA:
-        return true;
+    case WAIT_CHAN_RECV:
+    case WAIT_CHAN_SEND:
+    case WAIT_SELECT:
+    case WAIT_WG:
+    case WAIT_COND:
+    case WAIT_SEMA: return true;
     default: return is_lock(reason);
     }
 }
@@ -117,7 +125,8 @@ void blockprof_ready(M *m, G *gp, uintptr_t pc) {
     slow_down(now);
     call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, delay, 0});
     G *by = m ? m->curg : NULL;
-    if (is_lock(reason) && by && by->id) call_with_room(m, add_wait, &(Wait){&mutex_profile, by, reason, n, delay, pc});
+    if (is_lock(reason) && by && by->id)
+        call_with_room(m, add_wait, &(Wait){&mutex_profile, by, reason, n, delay, pc});
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */

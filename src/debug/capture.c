@@ -26,10 +26,10 @@
 enum { FREE, ASKED, ANSWERING, ANSWERED };
 
 static struct {
-    uint32_t taken;  /* atomic: somebody asks */
-    uint32_t state;  /* atomic */
-    M *target;       /* written before ASKED */
-    int count;       /* written before ANSWERED */
+    uint32_t taken; /* atomic: somebody asks */
+    uint32_t state; /* atomic */
+    M *target;      /* written before ASKED */
+    int count;      /* written before ANSWERED */
     uintptr_t pcs[FRAMES];
 } question;
 
@@ -40,7 +40,7 @@ static int walk(M *m, const Regs *r, uintptr_t *pcs, int max) {
     if (s == NULL || !read_memory((uintptr_t)&s->lo, &lo, sizeof lo)) return 0;
     int cls;
     if (slot_at(sp, &cls) != 0) lo = hi = 0; /* on a segment */
-    else if (sp < lo || sp > hi) return 0; /* on g0: between two goroutines */
+    else if (sp < lo || sp > hi) return 0;   /* on g0: between two goroutines */
     return unwind(r, lo, hi, pcs, max);
 }
 
@@ -57,7 +57,8 @@ int capture_context(M *m, void *context, uintptr_t *pcs, int max, bool *on_g0) {
 
 void capture_here(M *m, void *context) {
     uint32_t asked = ASKED;
-    if (likely(load_rlx(&question.state) != ASKED) || m == NULL || load_rlx(&question.target) != m) return;
+    if (likely(load_rlx(&question.state) != ASKED) || m == NULL || load_rlx(&question.target) != m)
+        return;
     if (!cas_acq(&question.state, &asked, ANSWERING)) return;
     Regs r;
     regs_context(&r, context);

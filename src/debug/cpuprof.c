@@ -38,8 +38,12 @@
 #endif
 
 Profile cpu_profile;
-const ProfileKind cpu_kind = {.count = "samples", .count_unit = "count", .value = "cpu",
-                              .value_unit = "nanoseconds", .label = "goroutine", .period = PERIOD,
+const ProfileKind cpu_kind = {.count = "samples",
+                              .count_unit = "count",
+                              .value = "cpu",
+                              .value_unit = "nanoseconds",
+                              .label = "goroutine",
+                              .period = PERIOD,
                               .period_of_value = true};
 
 static struct {
@@ -118,7 +122,8 @@ static void add_timer(M *m) {
     if (timers.count == TIMERS || tid == 0 || has_timer(tid)) return;
     ev.sigev_value.sival_ptr = &timers.mark;
     ev.sigev_notify_thread_id = tid;
-    if (os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0) < 0) return; /* it has gone */
+    /* it has gone */
+    if (os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0) < 0) return;
     timers.at[timers.count].tid = tid;
     timers.at[timers.count++].timer = timer;
     os_sys(SYS_timer_settime, timer, 0, (long)&every, 0, 0, 0);
@@ -142,7 +147,8 @@ int cpuprof_begin(void) {
 }
 
 void cpuprof_end(void) {
-    for (int i = 0; i < timers.count; i++) os_sys(SYS_timer_delete, timers.at[i].timer, 0, 0, 0, 0, 0);
+    for (int i = 0; i < timers.count; i++)
+        os_sys(SYS_timer_delete, timers.at[i].timer, 0, 0, 0, 0, 0);
     timers.count = 0;
     if (load_acq(&cpu_profile.state) == PROFILE_ON) profile_end(&cpu_profile);
 }

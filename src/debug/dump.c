@@ -118,10 +118,13 @@ static bool start_of(G *gp, void *context, Regs *r) {
     }
     if (status == G_RUNNING) return false;
     M *home = load_acq(&gp->home);
-    if (home && load_acq(&home->in_handler) && load_rlx(&home->curg) == gp) { /* stopped by signal */
+    /* stopped by signal */
+    if (home && load_acq(&home->in_handler) && load_rlx(&home->curg) == gp) {
         void *at = load_rlx(&home->context);
         if (at) regs_context(r, at);
-        else regs_at(r, load_rlx(&home->call[0]), load_rlx(&home->call[1]), load_rlx(&home->call[2]));
+        else
+            regs_at(r, load_rlx(&home->call[0]), load_rlx(&home->call[1]),
+                    load_rlx(&home->call[2]));
         return true;
     }
     void *sp = load_rlx(&gp->sp);
@@ -136,11 +139,13 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
     uint32_t before = load_acq(&gp->status), ticket = load_acq(&gp->ticket);
     Stack *s = load_rlx(&gp->stack);
     if (s == NULL) return 0;
-    if (!start_of(gp, context, &r)) return before == G_RUNNING ? capture_running(gp->m, pcs, max) : 0;
+    if (!start_of(gp, context, &r))
+        return before == G_RUNNING ? capture_running(gp->m, pcs, max) : 0;
     uintptr_t hi = (uintptr_t)s;
     if (!read_memory((uintptr_t)&s->lo, &lo, sizeof lo)) return 0;
     uintptr_t sp = r.reg[UNWIND_SP];
-    if (sp < lo || sp > hi || split.mode != SPLIT_OFF) lo = hi = 0; /* on g0, or an alternate stack: the order is checked only */
+    /* on g0, or an alternate stack: the order is checked only */
+    if (sp < lo || sp > hi || split.mode != SPLIT_OFF) lo = hi = 0;
     int n = unwind(&r, lo, hi, pcs, max);
     bool same = load_acq(&gp->status) == before && load_acq(&gp->ticket) == ticket;
     return same ? n : 0;
@@ -156,7 +161,8 @@ static void print_frames(Out *o, const uintptr_t *pcs, int first, int n) {
 
 void backtrace_print(Out *o, const uintptr_t *pcs, int n) { print_frames(o, pcs, 0, n); }
 
-/* The frame that returns to `from`; the innermost where there is none, as on a stack of the runtime's. */
+/* The frame that returns to `from`; the innermost where there is none, as on a stack of the
+ * runtime's. */
 static int frame_of(const uintptr_t *pcs, int n, uintptr_t from) {
     for (int i = 0; from && i < n; i++)
         if (pcs[i] == from) return i;

@@ -7,15 +7,17 @@
 #include "base/print.h"
 #include "runtime.h"
 
-const char *reason_text(int reason);       /* Go's words for a WAIT_... */
+const char *reason_text(int reason);                  /* Go's words for a WAIT_... */
 const char *status_text(uint32_t status, int reason); /* `running`, `runnable`, ... or the reason */
 
-/* A block for every goroutine. Any thread, in a handler, under any lock. The current goroutine's trace starts with the
- * frame that has the return address `from`, so that it does not begin with who prints it; 0: with the innermost. */
+/* A block for every goroutine. Any thread, in a handler, under any lock. The current goroutine's
+ * trace starts with the frame that has the return address `from`, so that it does not begin with
+ * who prints it; 0: with the innermost. */
 void dump_all(int fd);
 void dump_all_from(int fd, uintptr_t from);
-void dump_to(Out *o);                      /* into a growing Out; ordinary goroutines */
-void dump_g(Out *o, G *gp, void *context); /* one block; `context`: a signal handler's, where gp's trace starts, or NULL */
+void dump_to(Out *o); /* into a growing Out; ordinary goroutines */
+/* one block; `context`: a signal handler's, where gp's trace starts, or NULL */
+void dump_g(Out *o, G *gp, void *context);
 
 /* The program counters of gp, innermost first; 0 where it runs on another thread right now. */
 int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max);

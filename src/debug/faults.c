@@ -2,10 +2,12 @@
  * Signals that end a program, told in words.
  *
  * SIGSEGV at an address in the guard below the running goroutine's stack is a stack overflow: one
- * line, the dump, then the default action. Of two at once one speaks, and the other waits for the end (fatal.c). Any other goes to the handler the program (or a
- * sanitizer) had, or to the default. SIGQUIT prints every goroutine and exits with status 2, as Go
- * does; a child has neither, and takes the default action. SIGPIPE is ignored unless the program has a handler,
- * by one of ours that does nothing: unlike SIG_IGN it ends with execve, and the programs we start die of a broken pipe as ever.
+ * line, the dump, then the default action. Of two at once one speaks, and the other waits for the
+ * end (fatal.c). Any other goes to the handler the program (or a sanitizer) had, or to the default.
+ * SIGQUIT prints every goroutine and exits with status 2, as Go does; a child has neither, and
+ * takes the default action. SIGPIPE is ignored unless the program has a handler, by one of ours
+ * that does nothing: unlike SIG_IGN it ends with execve, and the programs we start die of a broken
+ * pipe as ever.
  */
 #include "debug/faults.h"
 #include "debug/dump.h"
@@ -27,15 +29,19 @@ static void default_action(int signo) {
     sigaction(signo, &sa, NULL); /* returning repeats the fault */
 }
 
-static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) { return stack_guard_hit(s, at) || stack_jumped(s, sp); }
+static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) {
+    return stack_guard_hit(s, at) || stack_jumped(s, sp);
+}
 
 static void on_segv(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
     uintptr_t at = (uintptr_t)info->si_addr;
-    if (gp && gp->stack && info->si_code > 0 && overflowed(gp->stack, at, arch_context_sp(context))) {
-        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)", (unsigned long)gp->id,
-                     (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)at, (unsigned long)arch_context_sp(context));
+    if (gp && gp->stack && info->si_code > 0 &&
+        overflowed(gp->stack, at, arch_context_sp(context))) {
+        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)",
+                     (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10),
+                     (unsigned long)at, (unsigned long)arch_context_sp(context));
         default_action(signo);
         return;
     }
@@ -57,7 +63,8 @@ static void on_quit(int signo) {
         os_tgkill(os_gettid(), signo); /* when the handler has returned */
         return;
     }
-    if (!first_to_speak()) return; /* the process ends with the report that is under way, perhaps of this thread */
+    /* the process ends with the report that is under way, perhaps of this thread */
+    if (!first_to_speak()) return;
     print_fd(2, "SIGQUIT: quit\n\n");
     dump_all(2);
     tracing_fatal();

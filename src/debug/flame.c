@@ -16,7 +16,7 @@
 
 #define WIDTH 12000 /* tenths of a pixel */
 #define ROW 17
-#define NARROW 3    /* what is narrower than this is left out */
+#define NARROW 3 /* what is narrower than this is left out */
 
 static const char *frame_name(const Sample *s, int i) {
     Named n = symbol_of(i == 0 ? s->pcs[i] : s->pcs[i] - 1);
@@ -61,7 +61,7 @@ typedef struct Node {
 } Node;
 
 typedef struct Tree {
-    Node *at;             /* [0] is the root: everything */
+    Node *at; /* [0] is the root: everything */
     uint32_t count, size;
     uint32_t depth;
     bool failed;
@@ -166,8 +166,9 @@ void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
     if (t.failed) {
         o->failed = true;
     } else {
-        out_fmt(o, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
-                   "font-family=\"monospace\" font-size=\"11\">\n<text x=\"4\" y=\"13\">%s</text>\n",
+        out_fmt(o,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
+                "font-family=\"monospace\" font-size=\"11\">\n<text x=\"4\" y=\"13\">%s</text>\n",
                 WIDTH / 10, (t.depth + 3) * ROW, title);
         draw(o, &t, 0, 0, WIDTH, 0);
         out_str(o, "</svg>\n");

@@ -122,7 +122,8 @@ static int parse_first(Request *r, Span line) {
     r->head = span_is(method, "head");
     Span path = cut(target, '?', &query);
     if (path.n >= sizeof r->path || query.n >= sizeof r->query) return 414;
-    if (!decode(path, r->path, sizeof r->path, false) || !copy(r->query, sizeof r->query, query)) return 400;
+    if (!decode(path, r->path, sizeof r->path, false) || !copy(r->query, sizeof r->query, query))
+        return 400;
     return 0;
 }
 
@@ -185,7 +186,8 @@ static const char *status_words(int status) {
     }
 }
 
-int http_answer(int fd, const Request *r, int status, const char *type, const char *body, size_t n) {
+int http_answer(int fd, const Request *r, int status, const char *type, const char *body,
+                size_t n) {
     char head[512];
     size_t length = print_buf(head, sizeof head,
                               "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %lu\r\n"

@@ -9,14 +9,14 @@
 #define HTTP_HEAD 8192 /* a request larger than this is refused */
 
 typedef struct Request {
-    bool head;              /* HEAD: no body in the answer */
-    bool wants_json;        /* Accept: application/json */
-    char path[256];         /* decoded, begins with '/' */
-    char query[1024];       /* raw, after the '?' */
-    char host[256];         /* as it came, in small letters: with the port */
-    char origin[256];       /* Origin, likewise */
-    char site[16];          /* Sec-Fetch-Site, likewise */
-    char token[128];        /* Authorization: Bearer ... */
+    bool head;        /* HEAD: no body in the answer */
+    bool wants_json;  /* Accept: application/json */
+    char path[256];   /* decoded, begins with '/' */
+    char query[1024]; /* raw, after the '?' */
+    char host[256];   /* as it came, in small letters: with the port */
+    char origin[256]; /* Origin, likewise */
+    char site[16];    /* Sec-Fetch-Site, likewise */
+    char token[128];  /* Authorization: Bearer ... */
 } Request;
 
 /* Parses the head of a request. 0: not complete yet, 200: done, else the status to refuse it with.

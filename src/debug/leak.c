@@ -27,7 +27,8 @@ static LeakSite *site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t r
         if (s->count == 0) {
             if (l->used == LEAK_SITES * 3 / 4) return NULL;
             l->used++;
-            *s = (LeakSite){.created_at = created_at, .entry = entry, .reason = reason, .youngest = INT64_MAX};
+            *s = (LeakSite){
+                .created_at = created_at, .entry = entry, .reason = reason, .youngest = INT64_MAX};
             return s;
         }
         if (s->created_at == created_at && s->entry == entry && s->reason == reason) return s;
@@ -106,7 +107,9 @@ static int64_t reported;
 
 void leak_begin(int64_t now) { reported = now; }
 
-int64_t leak_due(void) { return settings.leak ? time_after(reported, settings.leak * GORT_MS) : GORT_FOREVER; }
+int64_t leak_due(void) {
+    return settings.leak ? time_after(reported, settings.leak * GORT_MS) : GORT_FOREVER;
+}
 
 void leak_look(int64_t now) {
     if (likely(settings.leak == 0) || now < leak_due()) return;

@@ -12,14 +12,14 @@
 typedef struct LeakSite {
     uintptr_t created_at, entry; /* created_at 0 and entry 0: free */
     uint64_t count;
-    int64_t youngest, oldest;    /* ns blocked */
+    int64_t youngest, oldest; /* ns blocked */
     uint8_t reason;
 } LeakSite;
 
 typedef struct Leaks {
     LeakSite at[LEAK_SITES];
     uint32_t used;
-    uint64_t total, rest;        /* rest: found no place */
+    uint64_t total, rest; /* rest: found no place */
     int64_t now, age;
 } Leaks;
 

@@ -51,23 +51,32 @@ static void out_stats(Out *o) {
     COUNTER("allocs", allocs, "Small objects given out, those of the runtime included.");
     COUNTER("frees", frees, "Small objects taken back.");
     COUNTER("forced_collections", forced_collections, "Collections asked for by the monitor.");
-    COUNTER("descriptors_remade", descriptors_remade, "Times the program closed the runtime's descriptors.");
+    COUNTER("descriptors_remade", descriptors_remade,
+            "Times the program closed the runtime's descriptors.");
     GAUGE("alloc_used_bytes", alloc_bytes_used, "Memory of spans that hold small objects.");
     GAUGE("alloc_cached_bytes", alloc_bytes_cached, "Memory of free spans kept for reuse.");
 #undef GAUGE
 #undef COUNTER
-    figure(o, "calls_roused_total", "counter", "Signals to threads that slept in a call of the hook's made as it is.", load_rlx(&sched.roused));
-    figure(o, "libc_traps_total", "counter", "Calls of libc whose return a stopping world or the end of a runtime waited for.", load_rlx(&sched.trapped));
-    figure(o, "timers_tended_total", "counter", "Looks at the timers of Ps for which no thread could be made.", load_rlx(&sched.tended));
-    figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.", load_rlx(&sched.poll_waiters));
+    figure(o, "calls_roused_total", "counter",
+           "Signals to threads that slept in a call of the hook's made as it is.",
+           load_rlx(&sched.roused));
+    figure(o, "libc_traps_total", "counter",
+           "Calls of libc whose return a stopping world or the end of a runtime waited for.",
+           load_rlx(&sched.trapped));
+    figure(o, "timers_tended_total", "counter",
+           "Looks at the timers of Ps for which no thread could be made.", load_rlx(&sched.tended));
+    figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.",
+           load_rlx(&sched.poll_waiters));
 }
 
 static void out_queues(Out *o) {
-    head(o, "run_queue_length", "gauge", "Goroutines in the run queue of a P, its LIFO slot included.");
+    head(o, "run_queue_length", "gauge",
+         "Goroutines in the run queue of a P, its LIFO slot included.");
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
         P *p = load_acq(&sched.ps[i]);
         if (p == NULL) break;
-        out_fmt(o, "gort_run_queue_length{p=\"%u\"} %u\n", i, p_queue(p) + (load_rlx(&p->runnext) != NULL));
+        out_fmt(o, "gort_run_queue_length{p=\"%u\"} %u\n", i,
+                p_queue(p) + (load_rlx(&p->runnext) != NULL));
     }
 }
 
@@ -91,8 +100,8 @@ static void out_by_status(Out *o) {
     n.reason[WAIT_SYSCALL] = 0;
     head(o, "goroutines_by_status", "gauge", "Goroutines by what they do or wait for.");
     for (size_t i = 0; i < count_of(plain); i++)
-        out_fmt(o, "gort_goroutines_by_status{status=\"%s\"} %lu\n", status_text((uint32_t)plain[i], 0),
-                (unsigned long)n.status[plain[i]]);
+        out_fmt(o, "gort_goroutines_by_status{status=\"%s\"} %lu\n",
+                status_text((uint32_t)plain[i], 0), (unsigned long)n.status[plain[i]]);
     for (int i = 0; i < WAIT_REASONS; i++)
         if (n.reason[i])
             out_fmt(o, "gort_goroutines_by_status{status=\"%s\"} %lu\n", reason_text(i),

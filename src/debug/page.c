@@ -14,23 +14,25 @@
  *   /debug/pprof/block?seconds=N    where goroutines waited for each other, and how long
  *   /debug/pprof/mutex?seconds=N    who unlocked what others waited for
  *   /debug/pprof/goroutine   stacks of all goroutines; ?debug=1: as text
- *   /debug/pprof/created     all goroutines by where they were started
- *                            each in pprof's format; &format=folded: folded stacks, =svg: flame graph
+ *   /debug/pprof/created     all goroutines by where they were started each in pprof's format;
+ *                            &format=folded: folded stacks, =svg: flame graph
  *
- * Who may look. On a loopback address or a unix socket anybody who can connect, but not a page of another site, which can make
- * a browser connect here: by a name of its own that it points to this address (its Host header gives it away: it has to be
- * this listener's, with the port), or by a plain link or picture (Sec-Fetch-Site and Origin say where it comes from). A browser
- * too old to say so could still be made to start what costs something: a trace, a profile. These need
- * proof: a header that says that the page itself asks, or the token. Elsewhere the token is needed for all of it. It comes from
- * GORT_HTTP_TOKEN or is drawn at random, and is printed with the address. Only GET and HEAD are served, nothing can be
- * changed, and what is not understood gets a 4xx.
+ * Who may look. On a loopback address or a unix socket anybody who can connect, but not a page of
+ * another site, which can make a browser connect here: by a name of its own that it points to this
+ * address (its Host header gives it away: it has to be this listener's, with the port), or by a
+ * plain link or picture (Sec-Fetch-Site and Origin say where it comes from). A browser too old to
+ * say so could still be made to start what costs something: a trace, a profile. These need proof: a
+ * header that says that the page itself asks, or the token. Elsewhere the token is needed for all
+ * of it. It comes from GORT_HTTP_TOKEN or is drawn at random, and is printed with the address. Only
+ * GET and HEAD are served, nothing can be changed, and what is not understood gets a 4xx.
  *
- * What costs something ends with its client, who is listened to meanwhile, and a trace when it has TRACE_MOST.
+ * What costs something ends with its client, who is listened to meanwhile, and a trace when it has
+ * TRACE_MOST.
  *
  * Descriptors are kept in a table so that the end of the runtime can close them: their goroutines
- * do not run any more by then. Each comes into the table in the section in which it is made, and goes in the section
- * in which it is closed: the end finds all of them, and none that is somebody else's by now. The trace likewise, with its file. What they had
- * allocated is lost.
+ * do not run any more by then. Each comes into the table in the section in which it is made, and
+ * goes in the section in which it is closed: the end finds all of them, and none that is somebody
+ * else's by now. The trace likewise, with its file. What they had allocated is lost.
  */
 #include "debug/page.h"
 #include "sync/houselock.h"
@@ -59,18 +61,20 @@
 
 typedef struct Listener {
     int fd;
-    bool open;      /* the token is needed for what costs something only */
+    bool open;       /* the token is needed for what costs something only */
     char local[300]; /* as gort_local_addr has it */
     char token[128];
 } Listener;
 
 static struct {
     Listener listeners[LISTENERS];
-    uint32_t nlisteners;       /* atomic */
+    uint32_t nlisteners;          /* atomic */
     int connections[CONNECTIONS]; /* atomic: fd + 1; 0: free */
-    int accepted[LISTENERS];   /* the listener's goroutine only: likewise, on its way to a place there */
-    int files[CONNECTIONS];    /* the connection's goroutine only: likewise, of the trace that it sends */
-    uint32_t traces;           /* atomic: the trace that is running is ours */
+    /* the listener's goroutine only: likewise, on its way to a place there */
+    int accepted[LISTENERS];
+    /* the connection's goroutine only: likewise, of the trace that it sends */
+    int files[CONNECTIONS];
+    uint32_t traces; /* atomic: the trace that is running is ours */
 } page;
 
 typedef struct Connection {
@@ -91,16 +95,19 @@ static bool same_secret(const char *a, const char *b) {
 static bool is_host(const char *host, const char *name, const char *port) {
     size_t n = strlen(name);
     if (strncmp(host, name, n) != 0) return false;
-    return (host[n] == ':' && strcmp(host + n + 1, port) == 0) || (host[n] == 0 && strcmp(port, "80") == 0);
+    return (host[n] == ':' && strcmp(host + n + 1, port) == 0) ||
+           (host[n] == 0 && strcmp(port, "80") == 0);
 }
 
-/* The browser means this listener. No browser comes by a unix socket; and one that comes sends a Host. */
+/* The browser means this listener. No browser comes by a unix socket; and one that comes sends a
+ * Host. */
 static bool means_this(const Listener *l, const char *host) {
     const char *port = strrchr(l->local, ':');
     if (host[0] == 0 || strncmp(l->local, "unix:", 5) == 0) return true;
     if (port == NULL) return false;
     port++;
-    return strcmp(host, l->local) == 0 || is_host(host, "localhost", port) || is_host(host, "127.0.0.1", port) || is_host(host, "[::1]", port);
+    return strcmp(host, l->local) == 0 || is_host(host, "localhost", port) ||
+           is_host(host, "127.0.0.1", port) || is_host(host, "[::1]", port);
 }
 
 static bool has_token(const Listener *l, const Request *r) {
@@ -110,7 +117,8 @@ static bool has_token(const Listener *l, const Request *r) {
 }
 
 static bool same_origin(const Request *r) {
-    return strncmp(r->origin, "http://", 7) == 0 && r->host[0] && strcmp(r->origin + 7, r->host) == 0;
+    return strncmp(r->origin, "http://", 7) == 0 && r->host[0] &&
+           strcmp(r->origin + 7, r->host) == 0;
 }
 
 /* A page of another site asks. Its link to our page is a link like any other. */
@@ -121,7 +129,8 @@ static bool is_foreign(const Request *r) {
 
 /* The page itself asks, or whoever sits before the browser. */
 static bool is_own(const Request *r) {
-    return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0 : same_origin(r);
+    return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0
+                      : same_origin(r);
 }
 
 /* 0, or the status to refuse with. */
@@ -147,7 +156,8 @@ static int draw_token(char *to, size_t size) {
     }
     while (got < sizeof bytes) {
         long r = os_sys(SYS_getrandom, (long)(bytes + got), (long)(sizeof bytes - got), 0, 0, 0, 0);
-        if (r < 0 && r != -EINTR) fatal("no random numbers for the live page's token: error %d", (int)-r);
+        if (r < 0 && r != -EINTR)
+            fatal("no random numbers for the live page's token: error %d", (int)-r);
         if (r > 0) got += (size_t)r;
     }
     for (int i = 0; i < 16; i++) print_buf(to + 2 * i, size - 2 * (size_t)i, "%02x", bytes[i]);
@@ -167,7 +177,8 @@ static void answer_filled(int fd, const Request *r, const char *type, fill_fn *f
 }
 
 static void serve_page(int fd, const Request *r) {
-    http_answer(fd, r, 200, "text/html; charset=utf-8", page_html, (size_t)(page_html_end - page_html));
+    http_answer(fd, r, 200, "text/html; charset=utf-8", page_html,
+                (size_t)(page_html_end - page_html));
 }
 
 /* Goroutines are counted seldom enough that counting costs a quarter of a percent of a CPU. */
@@ -224,11 +235,15 @@ static void serve_goroutines(int fd, const Request *r) {
 }
 
 static void serve_leaks(int fd, const Request *r) {
-    uint64_t set = (uint64_t)settings.leak * GORT_MS, minutes = http_number(r, "minutes", UINT64_MAX);
-    int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC : set ? set : 10ULL * 60 * GORT_SEC);
+    uint64_t set = (uint64_t)settings.leak * GORT_MS,
+             minutes = http_number(r, "minutes", UINT64_MAX);
+    int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC
+                            : set              ? set
+                                               : 10ULL * 60 * GORT_SEC);
     Out o = OUT_GROWING;
     Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
-    if (l && leak_report(l, &o, gort_now(), age) == 0) out_str(&o, "no goroutine has been blocked for so long\n");
+    if (l && leak_report(l, &o, gort_now(), age) == 0)
+        out_str(&o, "no goroutine has been blocked for so long\n");
     if (l == NULL || o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
     else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf, o.used);
     free(l);
@@ -247,7 +262,8 @@ static bool stays(int fd, int64_t until) {
 }
 
 /* A profile that has ended, in the form that was asked for. */
-static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f, int64_t duration) {
+static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f,
+                           int64_t duration) {
     Out o = OUT_GROWING;
     char format[16] = "";
     const char *type = "application/octet-stream";
@@ -269,7 +285,8 @@ static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profi
 
 static void answer_goroutines(int fd, const Request *r, bool creators) {
     Profile f = {0};
-    if (profile_goroutines(&f, creators) < 0) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    if (profile_goroutines(&f, creators) < 0)
+        http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
     else answer_profile(fd, r, &goroutine_kind, &f, 0);
 }
 
@@ -340,7 +357,8 @@ static int *file_of(int fd) {
 /* 0: a trace is running, and *entry is its file. */
 static int begin_trace(int *entry) {
     M *m = enter();
-    /* Bare system calls: TSan would believe that it knows these numbers (close_number, netpoll.c). */
+    /* Bare system calls: TSan would believe that it knows these numbers (close_number,
+     * netpoll.c). */
     int file = (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
     int mine = (int)os_sys(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
@@ -391,7 +409,9 @@ static void serve_trace(int fd, const Request *r) {
     }
     bool there = record(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
-    if (there) http_begin(fd, "application/json", "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
+    if (there)
+        http_begin(fd, "application/json",
+                   "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
     if (there) send_file(fd, *entry - 1);
     close_in_table(entry);
 }
@@ -422,7 +442,8 @@ static void route(const Listener *l, int fd, const Request *r) {
     size_t i = 0;
     while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
-    if (no == 401 && l->open) http_answer(fd, r, no, "text/plain", "the token, or the page itself\n", 30);
+    if (no == 401 && l->open)
+        http_answer(fd, r, no, "text/plain", "the token, or the page itself\n", 30);
     else if (no) http_answer(fd, r, no, "text/plain", "refused\n", 8);
     else if (i == count_of(routes)) http_answer(fd, r, 404, "text/plain", "not here\n", 9);
     else if (r->head && routes[i].costs) http_begin(fd, "application/octet-stream", "");
@@ -489,7 +510,8 @@ static void accept_loop(void *arg) {
     Listener *l = arg;
     int *entry = &page.accepted[l - page.listeners];
     for (;;) {
-        Accept a = {.call = {.attempt = try_accept_here, .fd = l->fd, .dir = DIR_READ}, .entry = entry};
+        Accept a = {.call = {.attempt = try_accept_here, .fd = l->fd, .dir = DIR_READ},
+                    .entry = entry};
         int fd = (int)call_run(&a.call, GORT_FOREVER);
         if (fd == -EBADF || fd == -EINVAL) return;
         if (fd < 0) {
@@ -505,12 +527,17 @@ static void accept_loop(void *arg) {
 /* ---- listening ------------------------------------------------------------------------------- */
 
 static bool is_loopback(const char *local) {
-    return strncmp(local, "127.", 4) == 0 || strncmp(local, "[::1]", 5) == 0 || strncmp(local, "unix:", 5) == 0;
+    return strncmp(local, "127.", 4) == 0 || strncmp(local, "[::1]", 5) == 0 ||
+           strncmp(local, "unix:", 5) == 0;
 }
 
 /* Its own page starts traces and profiles; any other client needs the token. */
 static void announce(const Listener *l) {
-    if (l->open) print_fd(2, "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: ?token=%s\n", l->local, l->token);
+    if (l->open)
+        print_fd(2,
+                 "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: "
+                 "?token=%s\n",
+                 l->local, l->token);
     else print_fd(2, "gort: live page on http://%s/?token=%s\n", l->local, l->token);
 }
 
@@ -518,7 +545,8 @@ static int listen_on(const char *addr) {
     char local[300], at[300];
     static HouseLock making;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
-    print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr); /* ours: not to all */
+    /* ours: not to all */
+    print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr);
     int fd = gort_listen(at, 0);
     if (fd < 0) return fd;
     int e = gort_local_addr(fd, local, sizeof local);

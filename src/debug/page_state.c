@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-#define GROUPS 1024    /* places in the table */
+#define GROUPS 1024 /* places in the table */
 #define GROUPS_SENT 60
 #define MS_SENT 128
 
@@ -62,11 +62,11 @@ static bool shown(G *gp, uint32_t *status) {
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 typedef struct Group {
-    uint64_t key;        /* 0: free */
+    uint64_t key; /* 0: free */
     uint64_t count;
-    int64_t oldest;      /* ms */
+    int64_t oldest; /* ms */
     uintptr_t entry;
-    uint64_t one;        /* id of one of them */
+    uint64_t one; /* id of one of them */
     uint8_t status, reason;
     char name[32];
 } Group;
@@ -151,13 +151,15 @@ static void out_p_json(Out *o, P *p, int64_t now) {
     M *m = load_acq(&p->m);
     G *gp = m ? load_rlx(&m->curg) : NULL, *next = load_acq(&p->runnext);
     uint64_t id = gp ? load_rlx(&gp->id) : 0;
-    out_fmt(o, "{\"id\":%u,\"status\":\"%s\",\"q\":%u,\"next\":%lu,\"timers\":%u,\"switches\":%lu", p->id,
-            p_status(load_rlx(&p->status)), p_queue(p), (unsigned long)(next ? load_rlx(&next->id) : 0),
-            load_rlx(&p->timers.count), (unsigned long)load_rlx(&p->n.switches));
+    out_fmt(o, "{\"id\":%u,\"status\":\"%s\",\"q\":%u,\"next\":%lu,\"timers\":%u,\"switches\":%lu",
+            p->id, p_status(load_rlx(&p->status)), p_queue(p),
+            (unsigned long)(next ? load_rlx(&next->id) : 0), load_rlx(&p->timers.count),
+            (unsigned long)load_rlx(&p->n.switches));
     if (m) out_fmt(o, ",\"m\":%u", m->id);
     if (id) {
         int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
-        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id, (long)(ran > 0 ? ran / 1000 : 0));
+        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id,
+                (long)(ran > 0 ? ran / 1000 : 0));
         out_title(o, gp);
     }
     out_str(o, "}");
@@ -278,5 +280,6 @@ void page_goroutines_json(Out *o, const Request *r) {
     http_param(r, "filter", l.filter, sizeof l.filter);
     out_str(o, "{\"goroutines\":[\n");
     each_g(list_one, &l);
-    out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", (unsigned long)l.matched, (unsigned long)l.sent);
+    out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", (unsigned long)l.matched,
+            (unsigned long)l.sent);
 }

@@ -23,7 +23,7 @@
 #define WORDS 4096
 
 typedef struct Writer {
-    uintptr_t address[ADDRESSES];  /* open addressing; the place + 1 is the location's number */
+    uintptr_t address[ADDRESSES]; /* open addressing; the place + 1 is the location's number */
     uint32_t addresses;
     const char *words[WORDS];
     uint32_t nwords;
@@ -95,7 +95,7 @@ static void sample(Out *o, Writer *w, const ProfileKind *k, const Sample *s) {
 static void location_message(Out *o, uint64_t id, uintptr_t pc) {
     char buf[64], line[16];
     Out m = OUT(-1, buf), l = OUT(-1, line);
-    number(&l, 1, id);      /* function: the same number */
+    number(&l, 1, id); /* function: the same number */
     number(&m, 1, id);
     number(&m, 3, pc);
     bytes(&m, 4, l.buf, l.used);
@@ -164,7 +164,8 @@ void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
 
 /* ---- all goroutines -------------------------------------------------------------------------- */
 
-const ProfileKind goroutine_kind = {.count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
+const ProfileKind goroutine_kind = {
+    .count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
 
 static bool exists(G *gp, uint32_t *status) {
     *status = load_acq(&gp->status);

@@ -16,7 +16,7 @@ typedef struct Sample {
     int64_t value;  /* atomic: ns */
     uint32_t ready; /* atomic: what follows is written, and never changes */
     uint8_t depth, status, reason;
-    char name[32];  /* the goroutine's, "" where it has none */
+    char name[32]; /* the goroutine's, "" where it has none */
     uintptr_t entry;
     uintptr_t pcs[PROFILE_DEPTH]; /* innermost first */
 } Sample;
@@ -47,7 +47,7 @@ void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value);
 /* What the numbers mean. */
 typedef struct ProfileKind {
     const char *count, *count_unit, *value, *value_unit; /* value NULL: there is only the count */
-    const char *label;   /* the name of a sample's label */
+    const char *label;                                   /* the name of a sample's label */
     int64_t period;
     bool period_of_value;
 } ProfileKind;
@@ -56,8 +56,8 @@ typedef struct ProfileKind {
 const char *profile_label(const ProfileKind *k, const Sample *s);
 const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
 
-void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration); /* pprof.c */
-void folded_write(Out *o, const ProfileKind *k, Profile *f);                  /* flame.c */
+void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration);  /* pprof.c */
+void folded_write(Out *o, const ProfileKind *k, Profile *f);                   /* flame.c */
 void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title); /* flame.c */
 
 /* The program's CPU time, by signal (cpuprof.c). 0, -EBUSY, -ENOMEM, -errno. */

@@ -3,9 +3,9 @@
  *
  *   SCHED 1004ms: gomaxprocs=4 idleprocs=2 threads=5 spinningthreads=1 needspinning=0
  *         idlethreads=2 runqueue=0 [ 3 2 0 1 ]                               (one line)
- *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80 frees=75 watches=0 looks=3 late=0
- *     M0: p=0 curg=17 locks=0 spinning=false blocked=false lockedg=nil
- *     G1: status=4(chan receive) m=nil lockedm=nil
+ *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80 frees=75
+ *     watches=0 looks=3 late=0 M0: p=0 curg=17 locks=0 spinning=false blocked=false lockedg=nil G1:
+ *     status=4(chan receive) m=nil lockedm=nil
  *
  * The monitor prints them, so nothing is locked and nothing is stopped: every figure is true at
  * the moment it is read, the lines together are not one moment. Go stops nothing for the short
@@ -35,8 +35,7 @@ static void out_g(Out *o, G *gp) {
 
 /* A searcher is wanted: work waits in the global queue, a P is idle and nobody searches. */
 static int need_spinning(void) {
-    return global_count() > 0 && load_rlx(&sched.npidle) > 0 &&
-           load_rlx(&sched.spinning) == 0;
+    return global_count() > 0 && load_rlx(&sched.npidle) > 0 && load_rlx(&sched.spinning) == 0;
 }
 
 static void print_sched(Out *o, int64_t start_ns) {
@@ -62,7 +61,8 @@ static void print_p(Out *o, P *p) {
     out_fmt(o, " timers=%u allocs=%lu frees=%lu watches=%lu", load_rlx(&p->timers.count),
             (unsigned long)load_rlx(&p->n.allocs), (unsigned long)load_rlx(&p->n.frees),
             (unsigned long)load_rlx(&p->watches));
-    out_fmt(o, " looks=%lu late=%lu\n", (unsigned long)load_rlx(&p->looks), (unsigned long)load_rlx(&p->late));
+    out_fmt(o, " looks=%lu late=%lu\n", (unsigned long)load_rlx(&p->looks),
+            (unsigned long)load_rlx(&p->late));
 }
 
 static void print_m(Out *o, M *m) {

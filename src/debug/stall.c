@@ -1,12 +1,13 @@
 /*
  * Stalls: a goroutine that holds its P although others wait.
  *
- * With GORT_DEBUG=stall=N the monitor prints each that takes longer than N ms: a pinned one, one in a GORT_NOPREEMPT
- * function, one with signals blocked. Once per stall, with the goroutine's backtrace and how long its P was held.
+ * With GORT_DEBUG=stall=N the monitor prints each that takes longer than N ms: a pinned one, one in
+ * a GORT_NOPREEMPT function, one with signals blocked. Once per stall, with the goroutine's
+ * backtrace and how long its P was held.
  *
- * One kind is told without being asked for: a goroutine that has slept in the kernel for a second while pinned. Nobody may
- * take its P, and what it sleeps for may be a lock of libc whose holder was preempted and waits for a P: with one P that is
- * for ever, and nothing else would tell why.
+ * One kind is told without being asked for: a goroutine that has slept in the kernel for a second
+ * while pinned. Nobody may take its P, and what it sleeps for may be a lock of libc whose holder
+ * was preempted and waits for a P: with one P that is for ever, and nothing else would tell why.
  */
 #include "debug/stall.h"
 #include "debug/dump.h"
@@ -14,10 +15,13 @@
 #define PINNED_FOR GORT_SEC
 
 static bool sleeps_pinned(P *p, M *m, int64_t now) {
-    return load_rlx(&m->pins) != 0 && now - p->seen_when >= PINNED_FOR && os_thread_state(m->tid) == 'S';
+    return load_rlx(&m->pins) != 0 && now - p->seen_when >= PINNED_FOR &&
+           os_thread_state(m->tid) == 'S';
 }
 
-static bool is_long(P *p, int64_t now) { return settings.stall > 0 && now - p->seen_when >= settings.stall * GORT_MS; }
+static bool is_long(P *p, int64_t now) {
+    return settings.stall > 0 && now - p->seen_when >= settings.stall * GORT_MS;
+}
 
 void stall_look(P *p, M *m, int64_t now) {
     if (p->stalled_tick == p->seen_tick) return;
@@ -30,7 +34,8 @@ void stall_look(P *p, M *m, int64_t now) {
     out_fmt(&o, "gort: stall: P%u held for %ldms while others wait\n", p->id,
             (long)((now - p->seen_when) / GORT_MS));
     if (pinned)
-        out_str(&o, "its goroutine sleeps in the kernel while pinned, perhaps for a lock that a preempted goroutine has\n");
+        out_str(&o, "its goroutine sleeps in the kernel while pinned, perhaps for a lock that a "
+                    "preempted goroutine has\n");
     dump_g(&o, gp, NULL);
     out_flush(&o);
 }

@@ -115,7 +115,8 @@ EXPORT void gort_stats_read(gort_stats *s) {
     s->spinning_threads = at_most(load_rlx(&sched.spinning), s->threads - s->idle_threads);
     s->global_queue = global_count();
     s->stack_bytes_reserved = stack_reserved() + slots_mapped();
-    s->stack_bytes_cached = at_most(stack_cached() + compact_cached() + slots_free_bytes(), s->stack_bytes_reserved);
+    s->stack_bytes_cached =
+        at_most(stack_cached() + compact_cached() + slots_free_bytes(), s->stack_bytes_reserved);
     s->threads_created = load_rlx(&sched.threads_created);
     s->alloc_bytes_used = span_bytes_used();
     s->alloc_bytes_cached = span_bytes_idle();

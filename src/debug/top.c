@@ -2,13 +2,13 @@
  * Figures for gort-top: a small memory file that another process can map.
  *
  * gort-top must not stop the program, nor need a port or a signal. So the runtime has a memory file
- * (a few pages) whose descriptor stands in /proc/PID/fd, where whoever may look at the process finds
- * it by its name. The monitor writes the figures there, ten times a second while somebody looks: the
- * looker says so by a time in the page, which is one load in each round of the monitor. Before the
- * monitor goes to sleep because all Ps are idle it writes them once more, so a program in which
- * nothing moves shows its true state without a thread being woken. That time without the names of running goroutines: there
- * are none, but for a race, and for a name the symbols of the executable are read, which takes a file and milliseconds the
- * monitor has not got for nobody.
+ * (a few pages) whose descriptor stands in /proc/PID/fd, where whoever may look at the process
+ * finds it by its name. The monitor writes the figures there, ten times a second while somebody
+ * looks: the looker says so by a time in the page, which is one load in each round of the monitor.
+ * Before the monitor goes to sleep because all Ps are idle it writes them once more, so a program
+ * in which nothing moves shows its true state without a thread being woken. That time without the
+ * names of running goroutines: there are none, but for a race, and for a name the symbols of the
+ * executable are read, which takes a file and milliseconds the monitor has not got for nobody.
  *
  * The figures change under a sequence lock (the one writer is the monitor): seq odd, figures, seq
  * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
@@ -37,15 +37,17 @@
 static TopPage *page; /* NULL: there is none. Made before the monitor starts, goes after its end */
 static int page_fd;
 static struct stat page_id; /* of page_fd, when it was made */
-static int64_t last;  /* the monitor's: when the figures were written */
+static int64_t last;        /* the monitor's: when the figures were written */
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static int open_file(void) {
-    return os_fd_away((int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
+    return os_fd_away(
+        (int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
 }
 
-/* The memory is there before it is used, and nobody can take it away: else a store would be SIGBUS. */
+/* The memory is there before it is used, and nobody can take it away: else a store would be
+ * SIGBUS. */
 static void make_page(void) {
     int fd = open_file();
     if (fd < 0) return;
@@ -70,14 +72,16 @@ static bool has_its_name(int fd) {
     return n >= (long)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
 }
 
-/* A program that has closed all descriptors may have another file under this number by now. /proc need not
- * be mounted. Whoever is refused an answer asks again: without one the descriptor stays. */
+/* A program that has closed all descriptors may have another file under this number by now. /proc
+ * need not be mounted. Whoever is refused an answer asks again: without one the descriptor
+ * stays. */
 static bool is_ours(int fd) {
     struct stat st;
     for (int tries = 0; tries < 4; tries++) {
         long r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
         if (r == -EBADF) return false;
-        if (r == 0 && page_id.st_ino != 0) return st.st_dev == page_id.st_dev && st.st_ino == page_id.st_ino;
+        if (r == 0 && page_id.st_ino != 0)
+            return st.st_dev == page_id.st_dev && st.st_ino == page_id.st_ino;
         if (has_its_name(fd)) return true;
     }
     return false;
@@ -172,7 +176,8 @@ void top_look(int64_t now) {
     if (page && unlikely(somebody_looks(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
-/* While somebody looks top_look() goes on: what is seen shall not always be the moment of idleness. */
+/* While somebody looks top_look() goes on: what is seen shall not always be the moment of
+ * idleness. */
 void top_idle(int64_t now) {
     if (page && !somebody_looks(now) && !sim_on) publish(now);
 }

@@ -1,5 +1,6 @@
 /*
- * The page that gort-top reads: what it holds, for the library (top.c) and the tool (tools/gort-top.c).
+ * The page that gort-top reads: what it holds, for the library (top.c) and the tool
+ * (tools/gort-top.c).
  *
  * Plain memory shared by two processes that may be of different builds: the fields are of fixed
  * size, `layout` says which version of this file wrote it, and what a reader takes is copied
@@ -10,48 +11,49 @@
 
 #include <stdint.h>
 
-#define TOP_NAME "gort-top"     /* of the memory file: /proc/PID/fd/N -> /memfd:gort-top */
+#define TOP_NAME "gort-top" /* of the memory file: /proc/PID/fd/N -> /memfd:gort-top */
 #define TOP_LAYOUT 1u
 #define TOP_PS 64
 #define TOP_MS 64
 #define TOP_TITLE 32
 
 typedef struct TopP {
-    uint32_t status;            /* 0 idle, 1 running, 2 stopped, 3 dead */
+    uint32_t status; /* 0 idle, 1 running, 2 stopped, 3 dead */
     uint32_t queue, timers;
-    int32_t m;                  /* the thread that holds it; -1: none */
-    uint64_t g, next;           /* running goroutine, LIFO slot; 0: none */
+    int32_t m;        /* the thread that holds it; -1: none */
+    uint64_t g, next; /* running goroutine, LIFO slot; 0: none */
     uint64_t switches;
-    uint32_t ran_us;            /* of its slice */
+    uint32_t ran_us; /* of its slice */
     uint32_t unused;
-    char title[TOP_TITLE];      /* the running goroutine's name or function */
+    char title[TOP_TITLE]; /* the running goroutine's name or function */
 } TopP;
 
 typedef struct TopM {
     uint32_t id;
-    int32_t p;                  /* -1: none */
+    int32_t p; /* -1: none */
     uint64_t g;
     char state[16];
 } TopM;
 
 typedef struct TopFigures {
-    int64_t now;                /* of the monotonic clock, ns */
-    uint64_t goroutines, goroutines_created, maxprocs, idle_procs, threads, idle_threads, spinning_threads,
-        global_queue, local_queues, switches, steals, stolen, global_gets, overflows, handoffs, retakes,
-        preempt_requests, preemptions, timers, netpoll_wakeups, stack_bytes_reserved, stack_bytes_cached,
-        syscalls_blocking, threads_created, poll_waiters, in_syscall;
-    uint32_t ps, ms;            /* in the tables below */
+    int64_t now; /* of the monotonic clock, ns */
+    uint64_t goroutines, goroutines_created, maxprocs, idle_procs, threads, idle_threads,
+        spinning_threads, global_queue, local_queues, switches, steals, stolen, global_gets,
+        overflows, handoffs, retakes, preempt_requests, preemptions, timers, netpoll_wakeups,
+        stack_bytes_reserved, stack_bytes_cached, syscalls_blocking, threads_created, poll_waiters,
+        in_syscall;
+    uint32_t ps, ms; /* in the tables below */
     TopP p[TOP_PS];
     TopM m[TOP_MS];
 } TopFigures;
 
 typedef struct TopPage {
-    uint32_t layout;            /* TOP_LAYOUT */
+    uint32_t layout; /* TOP_LAYOUT */
     uint32_t pid;
-    uint32_t running;           /* between the start and the end of gort_main */
-    uint32_t seq;               /* atomic: odd while the figures change */
-    int64_t watched;            /* written by gort-top: somebody looks until then (monotonic, ns) */
-    int64_t begun;              /* when gort_main started */
+    uint32_t running; /* between the start and the end of gort_main */
+    uint32_t seq;     /* atomic: odd while the figures change */
+    int64_t watched;  /* written by gort-top: somebody looks until then (monotonic, ns) */
+    int64_t begun;    /* when gort_main started */
     TopFigures figures;
 } TopPage;
 

@@ -19,28 +19,28 @@
 #define NO_CHUNK UINT64_MAX
 
 typedef struct Stream {
-    const uint64_t *at, *end;    /* the piece being read */
-    uint64_t chunk;              /* the next chunk of this buffer in the spill file */
-    TraceBuf *buf;               /* in memory: what comes after those; NULL: nothing */
-    uint64_t memory;             /* number of the next chunk in memory */
+    const uint64_t *at, *end; /* the piece being read */
+    uint64_t chunk;           /* the next chunk of this buffer in the spill file */
+    TraceBuf *buf;            /* in memory: what comes after those; NULL: nothing */
+    uint64_t memory;          /* number of the next chunk in memory */
     /* as of the last record: */
     uint64_t now, high, current;
     uint32_t thread;
     uint16_t p;
-    TraceEvent event;            /* the next one */
+    TraceEvent event; /* the next one */
 } Stream;
 
 typedef struct Reader {
     TraceSource source;
-    const TraceChunk *file[2];   /* the spill files, mapped */
-    uint64_t size[2];            /* chunks in each */
+    const TraceChunk *file[2]; /* the spill files, mapped */
+    uint64_t size[2];          /* chunks in each */
     uint64_t chunks;
-    uint64_t *next;              /* chunk -> the next one of the same buffer */
+    uint64_t *next; /* chunk -> the next one of the same buffer */
     Stream *streams;
-    uint32_t *heap;              /* indexes of streams, by the time of their next event */
+    uint32_t *heap; /* indexes of streams, by the time of their next event */
     uint32_t nstreams, nheap;
-    uint64_t since;              /* flight: leave out what is older */
-    TraceEvent event;            /* the one handed out */
+    uint64_t since;   /* flight: leave out what is older */
+    TraceEvent event; /* the one handed out */
 } Reader;
 
 /* ---- a stream -------------------------------------------------------------------------------- */
@@ -81,13 +81,16 @@ static bool refill(Reader *r, Stream *s) {
 static int words_of(unsigned kind) {
     switch (kind) {
     case EV_CREATE: return 2;
-    case EV_EXISTS: case EV_CLOCK: return 1;
-    case EV_NAME: case EV_REGION: return TRACE_TEXT / 8;
+    case EV_EXISTS:
+    case EV_CLOCK: return 1;
+    case EV_NAME:
+    case EV_REGION: return TRACE_TEXT / 8;
     default: return 0;
     }
 }
 
-/* A READY without a reading of its own (trace.c): was the slice short, so that it does not matter? */
+/* A READY without a reading of its own (trace.c): was the slice short, so that it does not
+ * matter? */
 static bool short_slice(const Stream *s) {
     for (const uint64_t *w = s->at; w < s->end; w++) {
         unsigned kind = *w & 63;
@@ -106,7 +109,8 @@ static void complete(Stream *s, TraceEvent *e, uint32_t figure, const uint64_t *
         e->y = more[1];
         break;
     case EV_EXISTS: e->arg = more[0]; break;
-    case EV_NAME: case EV_REGION:
+    case EV_NAME:
+    case EV_REGION:
         memcpy(e->text, more, TRACE_TEXT);
         e->text[TRACE_TEXT - 1] = 0;
         break;
@@ -114,10 +118,19 @@ static void complete(Stream *s, TraceEvent *e, uint32_t figure, const uint64_t *
         e->y = s->current;
         if (e->x) e->x = !short_slice(s);
         break;
-    case EV_SYSCALL: case EV_SYSEXIT: e->y = s->thread; break;
-    case EV_START: case EV_RESUME: s->current = e->g; break;
-    case EV_BLOCK: case EV_YIELD: case EV_PREEMPT: case EV_END: s->current = 0; break;
-    case EV_HANDOFF: case EV_STEAL: case EV_POLL: case EV_TIMER: case EV_WORLD:
+    case EV_SYSCALL:
+    case EV_SYSEXIT: e->y = s->thread; break;
+    case EV_START:
+    case EV_RESUME: s->current = e->g; break;
+    case EV_BLOCK:
+    case EV_YIELD:
+    case EV_PREEMPT:
+    case EV_END: s->current = 0; break;
+    case EV_HANDOFF:
+    case EV_STEAL:
+    case EV_POLL:
+    case EV_TIMER:
+    case EV_WORLD:
         e->g = 0;
         e->y = figure;
         break;
@@ -152,7 +165,8 @@ static bool advance(Reader *r, Stream *s) {
             note(s, kind, figure, more);
             continue;
         }
-        s->event = (TraceEvent){.when = s->now, .g = s->high << 32 | figure, .p = s->p, .kind = (uint8_t)kind};
+        s->event = (TraceEvent){
+            .when = s->now, .g = s->high << 32 | figure, .p = s->p, .kind = (uint8_t)kind};
         s->event.x = w >> 6 & 63;
         complete(s, &s->event, figure, more);
         return true;
@@ -210,7 +224,8 @@ static void link_chunks(Reader *r) {
 static bool map_file(Reader *r, int which, uint64_t chunks) {
     size_t size = chunks * sizeof(TraceChunk);
     if (chunks == 0) return true;
-    os_sys(SYS_ftruncate, t.spill[which], (long)size, 0, 0, 0, 0); /* what was dropped reads as zero */
+    /* what was dropped reads as zero */
+    os_sys(SYS_ftruncate, t.spill[which], (long)size, 0, 0, 0, 0);
     long at = os_sys(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, t.spill[which], 0);
     if (at < 0 && at > -4096) return false;
     r->file[which] = (const TraceChunk *)at;
@@ -267,7 +282,8 @@ int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
     int result = -ENOMEM;
     if (open_reader(&r, session, flight)) {
         r.source.first_tick = t.tick0;
-        r.source.ns_per_tick = tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
+        r.source.ns_per_tick =
+            tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
         uint64_t keep = keep_ns ? (uint64_t)((double)keep_ns / r.source.ns_per_tick) : 0;
         if (keep && tick1 - t.tick0 > keep) r.since = r.source.first_tick = tick1 - keep;
         result = trace_write(fd, &r.source);

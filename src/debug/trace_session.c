@@ -31,10 +31,13 @@ static void put_existing(G *gp, void *arg) {
 /* Files nobody else sees. Where no disk can be had, all of it goes to memory, and the other way. */
 static int open_spill(void) {
     long memory = os_sys(SYS_memfd_create, (long)"gort-trace", 1 /* CLOEXEC */, 0, 0, 0, 0);
-    long disk = os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
+    long disk =
+        os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
     if (memory < 0 && disk < 0) return (int)disk;
     if (disk < 0) disk = os_sys(SYS_memfd_create, (long)"gort-trace", 1, 0, 0, 0, 0);
-    if (memory < 0) memory = os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
+    if (memory < 0)
+        memory =
+            os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
     t.spill[0] = (int)memory; /* one that could not be had drops what is written to it */
     t.spill[1] = (int)disk;
     return 0;
@@ -148,7 +151,8 @@ void tracing_fatal(void) {
     if (fd < 0) return;
     switch_off(100 * GORT_MS);
     int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
-    if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", (long)settings.flight, path);
+    if (flight && r == 0)
+        print_fd(2, "gort: the last %ldms are in %s\n", (long)settings.flight, path);
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -161,13 +165,15 @@ static long start_into(void *path) {
     return r;
 }
 
-/* A goroutine's is a blocking call: opening a file may block, and a function of one is never stopped half-way. */
+/* A goroutine's is a blocking call: opening a file may block, and a function of one is never
+ * stopped half-way. */
 EXPORT int gort_trace_start(const char *path) {
     if (in_forked_child()) return -ENOTCONN;
     if (path == NULL) return -EINVAL;
     if (load_acq(&t.state) != IDLE) return -EBUSY; /* before the file is emptied */
     M *m = getm();
-    bool may_block = m && !m->plain && m->locks == 0 && !m->world && load_rlx(&m->curg->status) != G_SYSCALL;
+    bool may_block =
+        m && !m->plain && m->locks == 0 && !m->world && load_rlx(&m->curg->status) != G_SYSCALL;
     return (int)(may_block ? gort_blocking(start_into, (void *)path) : start_into((void *)path));
 }
 

@@ -18,19 +18,19 @@
 #include "sched/trace.h"
 
 typedef struct Task {
-    uint64_t id;        /* 0: the place is free */
-    uint64_t since;     /* start of its slice */
-    uint64_t call;      /* start of its blocking call; 0: in none */
-    uint64_t flow;      /* the arrow that ends at its next slice; 0: none */
+    uint64_t id;    /* 0: the place is free */
+    uint64_t since; /* start of its slice */
+    uint64_t call;  /* start of its blocking call; 0: in none */
+    uint64_t flow;  /* the arrow that ends at its next slice; 0: none */
     uint64_t fn;
-    uint16_t p;         /* runs there; NO_P: does not run */
+    uint16_t p; /* runs there; NO_P: does not run */
     char name[TRACE_TEXT];
 } Task;
 
 typedef struct Writer {
     Out out;
     TraceSource *source;
-    uint64_t now;        /* ticks of the event at hand */
+    uint64_t now; /* ticks of the event at hand */
     uint64_t flows, events, stopped;
     uint64_t seen[MAX_PROCS / 64];
     uint64_t running[MAX_PROCS]; /* goroutine on each P */
@@ -115,8 +115,8 @@ static uint64_t since_start(const Writer *w, uint64_t when) {
 
 /* {"ph":"X","pid":1,"tid":0,"ts":1.000  -- the caller goes on with a comma. */
 static Out *begin(Writer *w, char ph, int pid, uint64_t tid, uint64_t when) {
-    out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph, pid,
-            (unsigned long)tid);
+    out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
+            pid, (unsigned long)tid);
     out_us(&w->out, w, since_start(w, when));
     w->comma = true;
     w->events++;
@@ -142,7 +142,8 @@ static void slice(Writer *w, int pid, uint64_t tid, uint64_t from, const Task *k
     out_str(o, ",\"dur\":");
     out_us(o, w, w->now > from ? w->now - from : 0);
     out_name(w, k);
-    out_fmt(o, ",\"cat\":\"%s\",\"args\":{\"g\":%lu,\"end\":\"%s\"}}", cat, (unsigned long)k->id, end);
+    out_fmt(o, ",\"cat\":\"%s\",\"args\":{\"g\":%lu,\"end\":\"%s\"}}", cat, (unsigned long)k->id,
+            end);
 }
 
 static void instant(Writer *w, const TraceEvent *e, const char *name, const char *key, uint64_t v) {
@@ -164,7 +165,8 @@ static void meta(Writer *w, int pid, int64_t tid, const char *kind, const char *
 
 static void leaves(Writer *w, Task *k, const char *end);
 
-/* A P that was taken silently from a thread in the kernel (retake.c) shows by who runs there now. */
+/* A P that was taken silently from a thread in the kernel (retake.c) shows by who runs there
+ * now. */
 static void displace(Writer *w, uint16_t p, uint64_t by) {
     uint64_t id = w->running[p];
     if (id == 0 || id == by) return;
@@ -181,7 +183,8 @@ static void runs(Writer *w, Task *k, const TraceEvent *e) {
     w->running[e->p] = k->id;
     if (k->flow == 0) return;
     Out *o = begin(w, 'f', 1, e->p, e->when);
-    out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}", (unsigned long)k->flow);
+    out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}",
+            (unsigned long)k->flow);
     k->flow = 0;
 }
 
@@ -207,7 +210,8 @@ static void readied(Writer *w, Task *k, const TraceEvent *e) {
     k->flow = ++w->flows;
     Out *o = begin(w, 's', pid, tid, e->when);
     out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
-            (unsigned long)k->flow, (unsigned long)k->id, (unsigned long)e->y, e->x ? ",\"about\":1" : "");
+            (unsigned long)k->flow, (unsigned long)k->id, (unsigned long)e->y,
+            e->x ? ",\"about\":1" : "");
 }
 
 static void created(Writer *w, Task *k, const TraceEvent *e) {
@@ -311,10 +315,10 @@ static void write_sums(Writer *w) {
     static const struct {
         const char *name;
         int kind;
-    } sums[] = {{"created", EV_CREATE}, {"ended", EV_END},     {"starts", EV_START},
-                {"blocks", EV_BLOCK},   {"readied", EV_READY}, {"yields", EV_YIELD},
+    } sums[] = {{"created", EV_CREATE},      {"ended", EV_END},        {"starts", EV_START},
+                {"blocks", EV_BLOCK},        {"readied", EV_READY},    {"yields", EV_YIELD},
                 {"preemptions", EV_PREEMPT}, {"syscalls", EV_SYSCALL}, {"handoffs", EV_HANDOFF},
-                {"steals", EV_STEAL},   {"timers", EV_TIMER}};
+                {"steals", EV_STEAL},        {"timers", EV_TIMER}};
     out_fmt(&w->out, "\n],\n\"otherData\":{\"by\":\"gort " GORT_VERSION "\",\"dropped\":%lu",
             (unsigned long)w->source->dropped);
     for (size_t i = 0; i < count_of(sums); i++)

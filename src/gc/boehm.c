@@ -30,11 +30,10 @@
  * in a handler before: in the preemption handler, m->context tells; in another, all of the stack of
  * its goroutine counts. Every other stack was left by a switch and begins at g->sp.
  *
- * Where is the danger? In the collector's own lock, a plain mutex that a goroutine may be
- * preempted with. Whoever waits for it without a section loses its P by the retake, so its holder
- * runs again. So a thread of the runtime registers before it is given a P (threadmaker.c), and the end
- * of a runtime takes that lock first (collect_apart), or it would be lost with an abandoned
- * goroutine.
+ * Where is the danger? In the collector's own lock, a plain mutex that a goroutine may be preempted
+ * with. Whoever waits for it without a section loses its P by the retake, so its holder runs again.
+ * So a thread of the runtime registers before it is given a P (threadmaker.c), and the end of a
+ * runtime takes that lock first (collect_apart), or it would be lost with an abandoned goroutine.
  *
  * The monitor has a goroutine collect when two minutes have passed without a collection and
  * something was allocated since (GORT_DEBUG=forcegc).
@@ -92,18 +91,19 @@ static struct {
     struct sigaction suspend; /* the collector's own */
     event_fn *on_event;
     roots_fn *roots;
-    bool caller;              /* gort_main's caller was registered here */
-    unsigned long seen;       /* monitor: the number of the last collection, and since when */
+    bool caller;        /* gort_main's caller was registered here */
+    unsigned long seen; /* monitor: the number of the last collection, and since when */
     int64_t since;
 } own;
 
 /* All or nothing: an older one has not all of them. */
 static bool present(void) {
-    return GC_init && GC_is_init_called && GC_register_my_thread && GC_set_stackbottom && GC_is_heap_ptr &&
-           GC_set_on_collection_event && GC_set_push_other_roots && GC_push_all_eager && GC_get_suspend_signal;
+    return GC_init && GC_is_init_called && GC_register_my_thread && GC_set_stackbottom &&
+           GC_is_heap_ptr && GC_set_on_collection_event && GC_set_push_other_roots &&
+           GC_push_all_eager && GC_get_suspend_signal;
 }
 
-/* ---- stopping --------------------------------------------------------------------------------- */
+/* ---- stopping -------------------------------------------------------------------------------- */
 
 /* A thread is to wait until the collection is over; it waits in there. */
 static void on_suspend(int signo, siginfo_t *info, void *context) {
@@ -140,13 +140,15 @@ static void on_event(int event) {
     if (own.on_event) own.on_event(event);
 }
 
-/* ---- roots; all threads are stopped ----------------------------------------------------------- */
+/* ---- roots; all threads are stopped ---------------------------------------------------------- */
 
 static void push(void *lo, void *hi) {
     if ((char *)lo < (char *)hi) GC_push_all_eager(lo, hi);
 }
 
-static bool within(Stack *s, uintptr_t at) { return s && at >= (uintptr_t)s->lo && at < (uintptr_t)s; }
+static bool within(Stack *s, uintptr_t at) {
+    return s && at >= (uintptr_t)s->lo && at < (uintptr_t)s;
+}
 
 /* m was stopped: the stack that is live because of it, and from where. NULL: none. */
 static Stack *live_of(M *m, uintptr_t *from) {
@@ -185,7 +187,8 @@ static uintptr_t live_custom(Stack *s) {
 static void push_goroutine(G *gp, void *arg) {
     Stack *s = gp->stack;
     M *me = arg;
-    if (s == NULL || gp->sp == NULL || (me && me->curg == gp)) return; /* the last: the thread's own stack */
+    /* the last: the thread's own stack */
+    if (s == NULL || gp->sp == NULL || (me && me->curg == gp)) return;
     uintptr_t from = s->live;
     if (from == 0 && s->custom) from = live_custom(s);
     if (from == 0) from = (uintptr_t)gp->sp;
@@ -204,7 +207,7 @@ static void push_roots(void) {
     each_span(push);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static void install(void) {
     struct sigaction sa;
@@ -230,7 +233,8 @@ void collect_begin_run(void) {
     own.since = os_now();
     own.seen = GC_get_gc_no();
     Base base;
-    own.caller = !GC_thread_is_registered() && GC_get_stack_base(&base) == 0 && GC_register_my_thread(&base) == 0;
+    own.caller = !GC_thread_is_registered() && GC_get_stack_base(&base) == 0 &&
+                 GC_register_my_thread(&base) == 0;
 }
 
 void collect_end_run(void) {
@@ -245,7 +249,8 @@ void collect_thread_begin(M *m) {
     sigaddset(&set, GC_get_suspend_signal());
     sigaddset(&set, GC_get_thr_restart_signal());
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    if (base.at == NULL || GC_register_my_thread(&base) != 0) fatal("a thread cannot be made known to the collector");
+    if (base.at == NULL || GC_register_my_thread(&base) != 0)
+        fatal("a thread cannot be made known to the collector");
 }
 
 void collect_thread_end(M *m) { GC_unregister_my_thread(); }
@@ -262,7 +267,7 @@ void collect_apart(void (*fn)(void)) {
 
 int collect_threads(void) { return collect_on ? GC_get_parallel() : 0; }
 
-/* ---- the monitor ------------------------------------------------------------------------------ */
+/* ---- the monitor ----------------------------------------------------------------------------- */
 
 static void force(void *arg) { GC_gcollect(); }
 
@@ -284,7 +289,7 @@ int64_t collect_due(void) {
     return time_after(own.since, settings.forcegc * GORT_MS);
 }
 
-/* ---- large objects ---------------------------------------------------------------------------- */
+/* ---- large objects --------------------------------------------------------------------------- */
 
 void *collect_alloc(size_t size) {
     if (!collect_on || size > PTRDIFF_MAX - CACHE_LINE) return NULL;

@@ -27,6 +27,6 @@ int collect_threads(void);
 /* Memory that the collector looks into and never frees itself, on a cache line; outside of
  * sections. NULL: no collector, or no memory. */
 void *collect_alloc(size_t size);
-bool collect_free(void *at);     /* false: not its */
+bool collect_free(void *at); /* false: not its */
 
 #endif

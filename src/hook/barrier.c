@@ -1,20 +1,23 @@
 /*
  * pthread_barrier_wait: a goroutine parks.
  *
- * There is no try of a barrier, so libc's cannot be waited for as its locks are (waitqueue.c). But whoever uses a barrier
- * comes through the three functions here, on whatever thread, and nothing in libc does: so a barrier of one process
- * is the hook's own, in the program's object. Goroutines wait in waitqueue.c, threads by futex, for the same word. One that is
- * process-shared is libc's, and waits on a thread, as one that was made before there was a runtime library; the mark tells.
+ * There is no try of a barrier, so libc's cannot be waited for as its locks are (waitqueue.c). But
+ * whoever uses a barrier comes through the three functions here, on whatever thread, and nothing in
+ * libc does: so a barrier of one process is the hook's own, in the program's object. Goroutines
+ * wait in waitqueue.c, threads by futex, for the same word. One that is process-shared is libc's,
+ * and waits on a thread, as one that was made before there was a runtime library; the mark tells.
  *
- * The word is {round, arrived}, changed as one: whoever completes a round begins the next in the same step, also where more threads
- * use the barrier than it counts. That one is PTHREAD_BARRIER_SERIAL_THREAD; then it wakes all, by released() and a futex.
+ * The word is {round, arrived}, changed as one: whoever completes a round begins the next in the
+ * same step, also where more threads use the barrier than it counts. That one is
+ * PTHREAD_BARRIER_SERIAL_THREAD; then it wakes all, by released() and a futex.
  *
- * The barrier may be destroyed, and its memory be another's, as soon as one has come back. So all who are inside are counted until they have
- * looked at it for the last time, and destroy waits for them.
+ * The barrier may be destroyed, and its memory be another's, as soon as one has come back. So all
+ * who are inside are counted until they have looked at it for the last time, and destroy waits for
+ * them.
  *
- * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back (goexit.h), so that the round needs
- * another one, as if it had not come. Threads that wait beside it wait on. One that has completed a round wakes the threads
- * in the section in which it did so.
+ * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back
+ * (goexit.h), so that the round needs another one, as if it had not come. Threads that wait beside
+ * it wait on. One that has completed a round wakes the threads in the section in which it did so.
  */
 #include "hook/hook_internal.h"
 
@@ -31,7 +34,9 @@ typedef struct Barrier {
     uint32_t count;
     uint64_t mark;
 } Barrier;
-_Static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t) && _Alignof(Barrier) <= _Alignof(pthread_barrier_t), "");
+_Static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t) &&
+                   _Alignof(Barrier) <= _Alignof(pthread_barrier_t),
+               "");
 
 static Barrier *ours(pthread_barrier_t *barrier) {
     Barrier *b = (Barrier *)(void *)barrier;
@@ -40,11 +45,12 @@ static Barrier *ours(pthread_barrier_t *barrier) {
 
 static bool is_shared(const pthread_barrierattr_t *attr) {
     int shared = PTHREAD_PROCESS_PRIVATE;
-    return attr && pthread_barrierattr_getpshared(attr, &shared) == 0 && shared == PTHREAD_PROCESS_SHARED;
+    return attr && pthread_barrierattr_getpshared(attr, &shared) == 0 &&
+           shared == PTHREAD_PROCESS_SHARED;
 }
 
-HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier, const pthread_barrierattr_t *restrict attr,
-                              unsigned count) {
+HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier,
+                              const pthread_barrierattr_t *restrict attr, unsigned count) {
     int r = libc(pthread_barrier_init)(barrier, attr, count); /* it knows what is wrong with them */
     Barrier *b = (Barrier *)(void *)barrier;
     if (r != 0) return r;
@@ -54,7 +60,7 @@ HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier, const pthread
     return 0;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 typedef struct Arrival {
     ExitHook hook;
@@ -88,7 +94,8 @@ static bool is_over(Barrier *b, uint32_t round) { return load_acq(&b->half[1]) !
 static void wait_parked(Barrier *b, uint32_t round) {
     while (!is_over(b, round)) {
         Sleeper w;
-        sleeper_queue(&w, b, EVERY_BIT); /* then the last look: against released(), as in wait_for */
+        /* then the last look: against released(), as in wait_for */
+        sleeper_queue(&w, b, EVERY_BIT);
         if (is_over(b, round)) sleeper_cancel(&w);
         else sleeper_wait(&w, WAIT_SEMA, GORT_FOREVER);
     }
@@ -111,7 +118,8 @@ static void wait_goroutine(Arrival *a) {
 static void wait_thread(Arrival *a) {
     arrive(a);
     if (a->last) released(a->b, true);
-    while (!is_over(a->b, a->round)) sys(SYS_futex, &a->b->half[1], FUTEX_WAIT_PRIVATE, a->round, NULL, NULL, 0);
+    while (!is_over(a->b, a->round))
+        sys(SYS_futex, &a->b->half[1], FUTEX_WAIT_PRIVATE, a->round, NULL, NULL, 0);
     depart(a);
 }
 
@@ -123,7 +131,7 @@ HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
     return a.last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void rest(void) {
     struct timespec ts = {0, 50 * GORT_US};

@@ -1,12 +1,14 @@
 /*
- * C11's threads.h. Its objects are libc's pthread objects under other names, and its functions call them inside libc, where no
- * hook stands: so they come here, and go on as the pthread functions of this library.
+ * C11's threads.h. Its objects are libc's pthread objects under other names, and its functions call
+ * them inside libc, where no hook stands: so they come here, and go on as the pthread functions of
+ * this library.
  */
 #include "hook/hook_internal.h"
 
 #include <threads.h>
 
-_Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) && sizeof(cnd_t) == sizeof(pthread_cond_t), "glibc's");
+_Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) && sizeof(cnd_t) == sizeof(pthread_cond_t),
+               "glibc's");
 static pthread_mutex_t *mutex_of(mtx_t *m) { return (pthread_mutex_t *)(void *)m; }
 static pthread_cond_t *cond_of(cnd_t *c) { return (pthread_cond_t *)(void *)c; }
 
@@ -27,14 +29,18 @@ HOOK int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict at) {
 }
 HOOK int mtx_unlock(mtx_t *m) { return thrd_result(pthread_mutex_unlock(mutex_of(m))); }
 
-HOOK int cnd_wait(cnd_t *c, mtx_t *m) { return thrd_result(pthread_cond_wait(cond_of(c), mutex_of(m))); }
+HOOK int cnd_wait(cnd_t *c, mtx_t *m) {
+    return thrd_result(pthread_cond_wait(cond_of(c), mutex_of(m)));
+}
 HOOK int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict at) {
     return thrd_result(pthread_cond_timedwait(cond_of(c), mutex_of(m), at));
 }
 HOOK int cnd_signal(cnd_t *c) { return thrd_result(pthread_cond_signal(cond_of(c))); }
 HOOK int cnd_broadcast(cnd_t *c) { return thrd_result(pthread_cond_broadcast(cond_of(c))); }
 
-HOOK void call_once(once_flag *once, void (*init)(void)) { pthread_once((pthread_once_t *)(void *)once, init); }
+HOOK void call_once(once_flag *once, void (*init)(void)) {
+    pthread_once((pthread_once_t *)(void *)once, init);
+}
 
 HOOK int thrd_join(thrd_t thread, int *value) {
     void *result = NULL;
@@ -43,7 +49,9 @@ HOOK int thrd_join(thrd_t thread, int *value) {
     return thrd_result(r);
 }
 
-HOOK int tss_create(tss_t *key, tss_dtor_t destroy) { return thrd_result(pthread_key_create(key, destroy)); }
+HOOK int tss_create(tss_t *key, tss_dtor_t destroy) {
+    return thrd_result(pthread_key_create(key, destroy));
+}
 HOOK void tss_delete(tss_t key) { pthread_key_delete(key); }
 HOOK void *tss_get(tss_t key) { return pthread_getspecific(key); }
 HOOK int tss_set(tss_t key, void *value) { return thrd_result(pthread_setspecific(key, value)); }

@@ -2,12 +2,12 @@
  * Numbers that change hands: close, dup, dup2, dup3; and fcntl, for its locks.
  *
  * A number that the runtime knows is closed by gort_close, so that nothing of it is taken for its
- * next owner's, on whatever thread; likewise what dup2 ends. Whoever waits on it in a hooked call gets EBADF. The runtime
- * says so in the number's hint (desc_note): whatever else is closed has been looked at once. closing.c has the other
- * ways to close.
+ * next owner's, on whatever thread; likewise what dup2 ends. Whoever waits on it in a hooked call
+ * gets EBADF. The runtime says so in the number's hint (desc_note): whatever else is closed has
+ * been looked at once. closing.c has the other ways to close.
  *
- * fcntl needs no care for O_NONBLOCK, which the hook never changes (fdkind.c); it is noted when it is
- * set, as a hint that a call will not wait.
+ * fcntl needs no care for O_NONBLOCK, which the hook never changes (fdkind.c); it is noted when it
+ * is set, as a hint that a call will not wait.
  */
 #include "hook/hook_internal.h"
 
@@ -39,8 +39,8 @@ static COLD int close_known_since(int fd, uint32_t life) {
     return r;
 }
 
-/* `used` is looked at twice: a child that nobody has told us of is not to end the life of what the runtime knows, and somebody
- * may have begun to use it since. */
+/* `used` is looked at twice: a child that nobody has told us of is not to end the life of what the
+ * runtime knows, and somebody may have begun to use it since. */
 HOOK int close(int fd) {
     if (unlikely((unsigned)fd >= KINDS)) return core ? close_known(fd) : libc(close)(fd);
     Hint *h = &fd_hints[fd];
@@ -94,7 +94,8 @@ COLD void settle_fresh(int fd) {
 /* Two numbers for one pipe or eventfd: its ends no longer see all that is moved. */
 static COLD void unpair(int fd) {
     if (kind_hint(fd, READING) >= KIND_PIPE) kind_set(fd, READING, KIND_NOWAIT);
-    if (kind_hint(fd, WRITING) >= KIND_PIPE) kind_set(fd, WRITING, kind_hint(fd, WRITING) == KIND_EVENT ? KIND_PLAIN : KIND_NOWAIT);
+    if (kind_hint(fd, WRITING) >= KIND_PIPE)
+        kind_set(fd, WRITING, kind_hint(fd, WRITING) == KIND_EVENT ? KIND_PLAIN : KIND_NOWAIT);
     store_rlx(&fd_hints[fd].peer, 0);
 }
 
@@ -103,7 +104,9 @@ INLINE int copied(long fd, int from) {
     if (unlikely(fd < 0)) return (int)returned(fd);
     uint64_t what = 0;
     if (likely((unsigned)from < KINDS)) {
-        if (unlikely(kind_hint(from, READING) >= KIND_PIPE || kind_hint(from, WRITING) >= KIND_PIPE)) unpair(from);
+        if (unlikely(kind_hint(from, READING) >= KIND_PIPE ||
+                     kind_hint(from, WRITING) >= KIND_PIPE))
+            unpair(from);
         what = load_rlx(&fd_hints[from].what) & WHAT_COPIED;
     }
     hint_born((int)fd, what);
@@ -123,7 +126,9 @@ static COLD int replaced(int fd, int to, int flags) {
     return r < 0 ? r : copied(r, fd);
 }
 
-static bool is_known(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL; }
+static bool is_known(int fd) {
+    return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL;
+}
 
 /* What the kernel has said to a dup3 onto `to`. */
 INLINE int dup_result(M *m, int fd, int to, long r) {
@@ -132,8 +137,8 @@ INLINE int dup_result(M *m, int fd, int to, long r) {
     return (int)returned(r);
 }
 
-/* The runtime may know `to`. life: which has begun; 0: none. Where it is not for the runtime to end it, its life is over; but
- * for a child's. */
+/* The runtime may know `to`. life: which has begun; 0: none. Where it is not for the runtime to end
+ * it, its life is over; but for a child's. */
 static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
     int how = is_known(to) ? core->may_close() : CLOSE_BEHIND;
     if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < KINDS) life = life_ends(to);
@@ -146,7 +151,8 @@ static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
 /* As close. */
 INLINE int dup_to(M *m, int fd, int to, int flags) {
     if (m == NULL && vforked()) return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
-    if (unlikely((unsigned)to >= KINDS || load_rlx(&fd_hints[to].used))) return dup_known(m, fd, to, flags, 0);
+    if (unlikely((unsigned)to >= KINDS || load_rlx(&fd_hints[to].used)))
+        return dup_known(m, fd, to, flags, 0);
     uint32_t life = life_ends(to);
     if (unlikely(load_rlx(&fd_hints[to].used))) return dup_known(m, fd, to, flags, life);
     long r = sys(SYS_dup3, fd, to, flags, 0, 0, 0);
@@ -154,9 +160,13 @@ INLINE int dup_to(M *m, int fd, int to, int flags) {
     return dup_result(m, fd, to, r);
 }
 
-HOOK int dup(int fd) { return runner(dup) ? copied(sys(SYS_dup, fd, 0, 0, 0, 0, 0), fd) : libc(dup)(fd); }
+HOOK int dup(int fd) {
+    return runner(dup) ? copied(sys(SYS_dup, fd, 0, 0, 0, 0, 0), fd) : libc(dup)(fd);
+}
 
-HOOK int dup2(int fd, int to) { return fd == to ? libc(dup2)(fd, to) : dup_to(runner(dup2), fd, to, 0); }
+HOOK int dup2(int fd, int to) {
+    return fd == to ? libc(dup2)(fd, to) : dup_to(runner(dup2), fd, to, 0);
+}
 HOOK int dup3(int fd, int to, int flags) {
     return fd == to ? libc(dup3)(fd, to, flags) : dup_to(runner(dup3), fd, to, flags);
 }
@@ -183,8 +193,8 @@ static int lock_file(int fd, int cmd, void *arg) {
     return r;
 }
 
-/* The owner has set or taken O_NONBLOCK, on whatever thread. With it, whatever is no socket is called as
- * it is. */
+/* The owner has set or taken O_NONBLOCK, on whatever thread. With it, whatever is no socket is
+ * called as it is. */
 static int flags_set(int fd, long flags, long r) {
     if (vforked()) return (int)returned(r);
     if (unlikely(flags & O_DIRECT) && (unsigned)fd < KINDS) unpair(fd); /* a pipe of packets */
@@ -200,21 +210,28 @@ static int flags_set(int fd, long flags, long r) {
     return (int)returned(r);
 }
 
-/* Flags: what libc does with them is the bare call, and so are the locks that do not wait. The third
- * argument comes where that of an ordinary function does, and no prologue for more is needed. */
+/* Flags: what libc does with them is the bare call, and so are the locks that do not wait. The
+ * third argument comes where that of an ordinary function does, and no prologue for more is
+ * needed. */
 HOOK int hook_fcntl(int fd, int cmd, void *arg) __asm__("fcntl");
 HOOK int hook_fcntl(int fd, int cmd, void *arg) {
     if (likely(cmd >= F_GETFD && cmd <= F_SETLK)) {
         long r = sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0);
         return cmd == F_SETFL ? flags_set(fd, (long)arg, r) : (int)returned(r);
     }
-    if (cmd == F_SETPIPE_SZ && (unsigned)fd < KINDS && !vforked()) unpair(fd); /* a page that is half read has no room */
-    if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) || !runner(fcntl))
+    /* a page that is half read has no room */
+    if (cmd == F_SETPIPE_SZ && (unsigned)fd < KINDS && !vforked()) unpair(fd);
+    if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) ||
+        !runner(fcntl))
         return libc(fcntl)(fd, cmd, arg);
-    if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) return copied(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0), fd);
+    if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+        return copied(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0), fd);
     return lock_file(fd, cmd, arg);
 }
-_Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F_GETLK == 5 && F_SETLK == 6, "");
+_Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F_GETLK == 5 &&
+                   F_SETLK == 6,
+               "");
 
 /* What programs with 64-bit offsets call. */
-HOOK int hook_fcntl64(int fd, int cmd, void *arg) __asm__("fcntl64") __attribute__((alias("fcntl")));
+HOOK int hook_fcntl64(int fd, int cmd, void *arg) __asm__("fcntl64")
+    __attribute__((alias("fcntl")));

@@ -1,8 +1,9 @@
 /*
  * Numbers that libc closes itself: fclose, freopen, and the many of close_range and closefrom.
  *
- * libc's own close is not the hook's. So what is known of the number is ended before (close.h), and whoever waits on it gets
- * EBADF; then libc does the rest. Of a range every number that the hook has seen is closed one by one.
+ * libc's own close is not the hook's. So what is known of the number is ended before (close.h), and
+ * whoever waits on it gets EBADF; then libc does the rest. Of a range every number that the hook
+ * has seen is closed one by one.
  */
 #include "hook/hook_internal.h"
 
@@ -58,23 +59,26 @@ HOOK FILE *freopen(const char *restrict path, const char *restrict mode, FILE *r
     shut_ends(fd, life);
     return r;
 }
-HOOK FILE *hook_freopen64(const char *restrict path, const char *restrict mode, FILE *restrict f) __asm__("freopen64")
-    __attribute__((alias("freopen")));
+HOOK FILE *hook_freopen64(const char *restrict path, const char *restrict mode,
+                          FILE *restrict f) __asm__("freopen64") __attribute__((alias("freopen")));
 
-/* ---- many at once ----------------------------------------------------------------------------- */
+/* ---- many at once ---------------------------------------------------------------------------- */
 
 static bool is_seen(unsigned fd) {
     const Hint *h = &fd_hints[fd];
     return load_rlx(&h->used) || load_rlx(&h->life) != 0 || load_rlx(&h->what) != 0;
 }
-static long range(unsigned first, unsigned last) { return sys(SYS_close_range, first, last, 0, 0, 0, 0); }
+static long range(unsigned first, unsigned last) {
+    return sys(SYS_close_range, first, last, 0, 0, 0, 0);
+}
 
-/* Each number that the hook has seen by itself, as close does it; what lies between them by the kernel. None is closed
- * twice: it may be another's by then. -errno. */
+/* Each number that the hook has seen by itself, as close does it; what lies between them by the
+ * kernel. None is closed twice: it may be another's by then. -errno. */
 static long close_each(unsigned first, unsigned last) {
     long r = range(~0u, ~0u); /* is there such a call? */
     if (r < 0) return r;
-    if (core == NULL || core->may_close() == CLOSE_CHILD) return range(first, last); /* a child's are its own */
+    /* a child's are its own */
+    if (core == NULL || core->may_close() == CLOSE_CHILD) return range(first, last);
     unsigned next = first;
     for (unsigned fd = first; fd <= last && fd < KINDS; fd++) {
         if (!is_seen(fd)) continue;

@@ -86,15 +86,16 @@ HOOK int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *res
     return shared(c) ? wait_shared(&k) : wait_here(c, mutex, deadline_of(clock_of(c), at));
 }
 
-HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex, clockid_t clock,
-                                const struct timespec *restrict at) {
+HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex,
+                                clockid_t clock, const struct timespec *restrict at) {
     Call k = {c, mutex, clock, at};
     if (!here()) return (int)wait_in_libc(&k);
     if (!valid_time(at) || !valid_clock(clock)) return EINVAL;
     return shared(c) ? wait_shared(&k) : wait_here(c, mutex, deadline_of(clock, at));
 }
 
-/* No fence: a waiter queues while it still has the mutex, and who has changed what it waits for has had that since. */
+/* No fence: a waiter queues while it still has the mutex, and who has changed what it waits for has
+ * had that since. */
 static bool somebody(pthread_cond_t *c) { return load_rlx(&bucket_of(c)->count) != 0; }
 
 HOOK int pthread_cond_signal(pthread_cond_t *c) {

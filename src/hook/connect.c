@@ -1,13 +1,13 @@
 /*
  * connect.
  *
- * There is no flag that makes one connect non-blocking. Most do not block: a unix socket, the loopback
- * (whose handshake is over before connect(2) returns), a socket without connections, one with
- * O_NONBLOCK. Those are called as they are. Where one waits after all, its peer's backlog
+ * There is no flag that makes one connect non-blocking. Most do not block: a unix socket, the
+ * loopback (whose handshake is over before connect(2) returns), a socket without connections, one
+ * with O_NONBLOCK. Those are called as they are. Where one waits after all, its peer's backlog
  * being full, it blocks a thread: the monitor takes the P, and the next ones go the long way.
  *
- * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and takes it back before it waits: nobody
- * else uses a socket that is not yet connected.
+ * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and takes it back before it
+ * waits: nobody else uses a socket that is not yet connected.
  *
  * A timeout of the socket shows as the kernel shows it: EINPROGRESS.
  */
@@ -20,7 +20,8 @@
 #define DOUBT_FIRST 64
 #define DOUBT_MOST 65536
 
-static uint32_t lesson; /* atomic, a hint: so many go the long way when one has waited (known.doubt: so many more) */
+/* atomic, a hint: so many go the long way when one has waited (known.doubt: so many more) */
+static uint32_t lesson;
 
 static bool near(const struct sockaddr *sa, socklen_t len) {
     if (len < sizeof sa->sa_family) return true; /* connect(2) says what is wrong with it */
@@ -77,8 +78,8 @@ static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, 
     return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)failed(-EBADF);
 }
 
-/* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any other goes on, and says
- * EALREADY. */
+/* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any
+ * other goes on, and says EALREADY. */
 static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len, 0);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);

@@ -3,9 +3,10 @@
  * socket.c, dup in close_dup.c).
  *
  * They wait for nobody; they are here to be remembered. What a number stands for is then known
- * without asking the kernel on its first use, which would cost as much as the call itself: how it is tried
- * (fdkind.c), whether its owner set O_NONBLOCK, whether a connect can wait at all, which pipe it is the other end
- * of. All of it are hints (fdhints.h), and a number that is born costs one store.
+ * without asking the kernel on its first use, which would cost as much as the call itself: how it
+ * is tried (fdkind.c), whether its owner set O_NONBLOCK, whether a connect can wait at all, which
+ * pipe it is the other end of. All of it are hints (fdhints.h), and a number that is born costs one
+ * store.
  */
 #include "hook/hook_internal.h"
 
@@ -15,7 +16,8 @@ _Static_assert(SOCK_NONBLOCK == O_NONBLOCK && EFD_NONBLOCK == O_NONBLOCK, "");
 
 INLINE uint64_t socket_what(int type) {
     bool stream = (type & 0xf) == SOCK_STREAM || (type & 0xf) == SOCK_SEQPACKET;
-    int flags = HINT_BORN | (stream ? 0 : HINT_MESSAGES) | (type & SOCK_NONBLOCK ? HINT_NONBLOCK : 0);
+    int flags =
+        HINT_BORN | (stream ? 0 : HINT_MESSAGES) | (type & SOCK_NONBLOCK ? HINT_NONBLOCK : 0);
     return WHAT(flags, KIND_SOCKET, KIND_SOCKET);
 }
 
@@ -39,8 +41,10 @@ HOOK int socketpair(int domain, int type, int protocol, int fds[2]) {
 /* Both ends know each other, unless they do not fit into a Hint. */
 INLINE void pipe_born(const int fds[2], int flags) {
     int reader = fds[0], writer = fds[1];
-    uint64_t what = flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN) : WHAT(0, KIND_NOWAIT, KIND_NOWAIT);
-    bool pair = !(flags & (O_NONBLOCK | O_DIRECT)) && reader > 0 && writer > 0 && reader < KINDS && writer < KINDS;
+    uint64_t what = flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
+                                       : WHAT(0, KIND_NOWAIT, KIND_NOWAIT);
+    bool pair = !(flags & (O_NONBLOCK | O_DIRECT)) && reader > 0 && writer > 0 && reader < KINDS &&
+                writer < KINDS;
     if (likely(pair && known.retakes)) what = WHAT(0, KIND_PIPE, KIND_PIPE);
     else reader = writer = 0;
     hint_born(fds[0], what | WHAT_PEER(writer));
@@ -55,7 +59,9 @@ INLINE int pipe_on(int fds[2], int flags) {
 }
 
 HOOK int pipe(int fds[2]) { return runner(pipe) ? pipe_on(fds, 0) : libc(pipe)(fds); }
-HOOK int pipe2(int fds[2], int flags) { return runner(pipe2) ? pipe_on(fds, flags) : libc(pipe2)(fds, flags); }
+HOOK int pipe2(int fds[2], int flags) {
+    return runner(pipe2) ? pipe_on(fds, flags) : libc(pipe2)(fds, flags);
+}
 
 /* Only one whose counter is full makes a writer wait. */
 INLINE uint64_t event_what(unsigned count, int flags) {

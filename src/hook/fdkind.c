@@ -71,7 +71,8 @@ int64_t after(int64_t ns) {
 int64_t socket_deadline(int fd, int option) {
     struct timeval tv = {0, 0};
     socklen_t len = sizeof tv;
-    if (getsockopt(fd, SOL_SOCKET, option, &tv, &len) != 0 || (tv.tv_sec == 0 && tv.tv_usec == 0)) return GORT_FOREVER;
+    if (getsockopt(fd, SOL_SOCKET, option, &tv, &len) != 0 || (tv.tv_sec == 0 && tv.tv_usec == 0))
+        return GORT_FOREVER;
     if (tv.tv_sec > GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
     return after((int64_t)tv.tv_sec * GORT_SEC + tv.tv_usec * GORT_US);
 }

@@ -9,7 +9,9 @@ typedef struct Open {
     mode_t mode;
 } Open;
 
-static long open_now(const Open *o) { return sys(SYS_openat, AT_FDCWD, o->path, o->flags, o->mode, 0, 0); }
+static long open_now(const Open *o) {
+    return sys(SYS_openat, AT_FDCWD, o->path, o->flags, o->mode, 0, 0);
+}
 
 /* The open of a FIFO waits for the other side, a file of a network may take its time: the monitor
  * sees it. Where it cannot take the P, it is announced, which gives the P away. */
@@ -31,11 +33,12 @@ static COLD int open_slept(long fd) {
     return (int)returned(fd);
 }
 
-/* Most files never make anybody wait: they need not be looked at before they are read. What does after all,
- * a FIFO or a terminal, is found out (optimistic.c). */
+/* Most files never make anybody wait: they need not be looked at before they are read. What does
+ * after all, a FIFO or a terminal, is found out (optimistic.c). */
 INLINE uint64_t guess(int flags) {
     if (flags & O_PATH) return 0;
-    return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN) : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
+    return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
+                              : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
 }
 
 /* The third argument comes where that of an ordinary function does, and no prologue for more is
@@ -54,10 +57,12 @@ HOOK int hook_open(const char *path, int flags, mode_t mode) {
 }
 
 /* What programs with 64-bit offsets, or built with _FORTIFY_SOURCE, call. */
-HOOK int hook_open64(const char *path, int flags, mode_t mode) __asm__("open64") __attribute__((alias("open")));
+HOOK int hook_open64(const char *path, int flags, mode_t mode) __asm__("open64")
+    __attribute__((alias("open")));
 int __open_2(const char *path, int flags);
 HOOK int __open_2(const char *path, int flags) { return hook_open(path, flags, 0); }
-int __open64_2(const char *path, int flags) __attribute__((alias("__open_2"), visibility("default")));
+int __open64_2(const char *path, int flags)
+    __attribute__((alias("__open_2"), visibility("default")));
 
 HOOK int fsync(int fd) {
     if (!here()) return libc(fsync)(fd);

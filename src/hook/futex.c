@@ -1,29 +1,34 @@
 /*
- * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond, C++20's
- * semaphores, latches, barriers and atomic waits, Rust's locks all come this way; libc's own locks do not.
+ * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond,
+ * C++20's semaphores, latches, barriers and atomic waits, Rust's locks all come this way; libc's
+ * own locks do not.
  *
- * A goroutine that would wait parks instead, in the queue of that word (waitqueue.c). The word's queue has
- * an address of its own, the word's + 1, which no pthread object has. First the kernel is asked, with a time that is
- * over: it says whether the arguments are right and the word has the expected value, and a waker that comes in this moment
- * has woken this call. Then, as in the kernel, the pair:
+ * A goroutine that would wait parks instead, in the queue of that word (waitqueue.c). The word's
+ * queue has an address of its own, the word's + 1, which no pthread object has. First the kernel is
+ * asked, with a time that is over: it says whether the arguments are right and the word has the
+ * expected value, and a waker that comes in this moment has woken this call. Then, as in the
+ * kernel, the pair:
  *
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
  *     waker    has changed the word (the program), fence, reads the bucket's count; wakes
  *
- * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every waker that
- * comes through syscall() finds parked goroutines, on whatever thread, in a signal handler too (queue_wake_anywhere).
- * One that makes the system call with an instruction of its own (libc's locks, libgomp) does not, and need not: such
- * code waits by the same instruction, and its words are its own.
+ * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every
+ * waker that comes through syscall() finds parked goroutines, on whatever thread, in a signal
+ * handler too (queue_wake_anywhere). One that makes the system call with an instruction of its own
+ * (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and its
+ * words are its own.
  *
- * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be changed and woken by another process, and in whatever memory by the
- * kernel: at the end of a thread (CLONE_CHILD_CLEARTID, robust lists). So who waits for one looks at the word now and then, at
- * intervals that double up to 16 ms. When it has waited for long it asks whether the word's memory is shared at all. Most often it is not:
- * then only the kernel is left, and the intervals go on doubling up to 128 ms, so that a crowd that waits costs little. A wake-up by another
- * process that does not change the word is lost.
+ * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be changed and woken by
+ * another process, and in whatever memory by the kernel: at the end of a thread
+ * (CLONE_CHILD_CLEARTID, robust lists). So who waits for one looks at the word now and then, at
+ * intervals that double up to 16 ms. When it has waited for long it asks whether the word's memory
+ * is shared at all. Most often it is not: then only the kernel is left, and the intervals go on
+ * doubling up to 128 ms, so that a crowd that waits costs little. A wake-up by another process that
+ * does not change the word is lost.
  *
- * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits on a thread whose P is handed on.
- * FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they might concern: whoever waits for a futex has to expect
- * that for nothing.
+ * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits on
+ * a thread whose P is handed on. FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they
+ * might concern: whoever waits for a futex has to expect that for nothing.
  *
  * Everything else that syscall() is called for goes to libc's with its arguments as they are.
  */
@@ -47,7 +52,7 @@ static long kernel(const Futex *f) {
 }
 static long in_kernel(void *arg) { return kernel(arg); }
 
-/* ---- is it shared memory? --------------------------------------------------------------------- */
+/* ---- is it shared memory? -------------------------------------------------------------------- */
 
 /* /proc/self/maps, a line at a time: "first-last rwxp ..." */
 typedef struct Maps {
@@ -59,8 +64,7 @@ typedef struct Maps {
 static int maps_char(Maps *m) {
     if (m->at == m->n) {
         m->at = 0;
-        while ((m->n = sys(SYS_read, m->fd, m->text, sizeof m->text, 0, 0, 0)) == -EINTR) {
-        }
+        while ((m->n = sys(SYS_read, m->fd, m->text, sizeof m->text, 0, 0, 0)) == -EINTR) {}
     }
     return m->at < m->n ? m->text[m->at++] : -1;
 }
@@ -68,7 +72,8 @@ static int maps_char(Maps *m) {
 /* The number up to the next character that is none; that one is eaten. */
 static uintptr_t maps_number(Maps *m) {
     uintptr_t n = 0;
-    for (int c; (c = maps_char(m)) >= '0';) n = n * 16 + (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    for (int c; (c = maps_char(m)) >= '0';)
+        n = n * 16 + (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
     return n;
 }
 
@@ -85,14 +90,15 @@ static bool maps_private(Maps *m, uintptr_t at) {
 /* False: no, or nobody knows. In one section: the end of the runtime finds no file open. */
 static bool memory_is_private(const void *at) {
     M *section = core->enter();
-    Maps m = {.fd = (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0)};
+    Maps m = {.fd =
+                  (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0)};
     bool private = m.fd >= 0 && maps_private(&m, (uintptr_t)at);
     if (m.fd >= 0) sys(SYS_close, m.fd, 0, 0, 0, 0, 0);
     core->leave(section);
     return private;
 }
 
-/* ---- waiting and waking ------------------------------------------------------------------------ */
+/* ---- waiting and waking ---------------------------------------------------------------------- */
 
 /* On a goroutine, on a thread of its own meanwhile. */
 static long hand_off(Futex *f) {
@@ -101,7 +107,8 @@ static long hand_off(Futex *f) {
     return result(&s, gort_blocking(in_kernel, f));
 }
 
-/* The deadline of a wait; -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a clock. */
+/* The deadline of a wait; -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a
+ * clock. */
 static int64_t wait_deadline(const Futex *f) {
     const struct timespec *ts = (const struct timespec *)f->timeout;
     if (ts == NULL) return GORT_FOREVER;
@@ -112,31 +119,34 @@ static int64_t wait_deadline(const Futex *f) {
     return after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
 }
 
-/* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait. The preemption signal may
- * come before that time. */
+/* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait.
+ * The preemption signal may come before that time. */
 static long ask(const Futex *f) {
     struct timespec over = {0, 0};
     Futex now = *f;
     now.timeout = (long)&over;
     long r;
-    while ((r = kernel(&now)) == -EINTR) {
-    }
+    while ((r = kernel(&now)) == -EINTR) {}
     return r;
 }
 
-static uint32_t bits_of(const Futex *f, long with) { return command(f) == with ? (uint32_t)f->value3 : EVERY_BIT; }
+static uint32_t bits_of(const Futex *f, long with) {
+    return command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
+}
 
 /* Until a waker hits it, the word differs or the deadline has passed. */
 static long park_at(const Futex *f, int64_t deadline) {
     Sleeper w;
     sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
-    if (load_rlx(f->word) == (uint32_t)f->value) return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
+    if (load_rlx(f->word) == (uint32_t)f->value)
+        return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
     return sleeper_cancel(&w) ? 0 : -EAGAIN;
 }
 
 #define PAUSE_PRIVATE (128 * GORT_MS) /* only the kernel changes it unseen */
 
-/* The word may change without a waker of ours. It stays queued while it looks: a waker need not change the word. */
+/* The word may change without a waker of ours. It stays queued while it looks: a waker need not
+ * change the word. */
 static long park_and_look(const Futex *f, int64_t deadline) {
     Sleeper w;
     bool same, asked = false;
@@ -180,7 +190,8 @@ static long wake_both(Futex *f) {
     long r = kernel(f);
     if (r < 0) return returned(r);
     r += queue_wake_anywhere(queue_of(f->word), UINT32_MAX, EVERY_BIT);
-    if (command(f) == FUTEX_WAKE_OP) r += queue_wake_anywhere(queue_of((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
+    if (command(f) == FUTEX_WAKE_OP)
+        r += queue_wake_anywhere(queue_of((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
     return r;
 }
 
@@ -214,9 +225,11 @@ static COLD long futex(Futex *f) {
     return libc(syscall)(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
 }
 
-/* As libc's, with six arguments whether they were given or not: a variadic function's are where those of any other
- * are. It ends in a jump to libc's, so that what returns twice or on another stack does so from there. */
-HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+/* As libc's, with six arguments whether they were given or not: a variadic function's are where
+ * those of any other are. It ends in a jump to libc's, so that what returns twice or on another
+ * stack does so from there. */
+HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
+                       long f) __asm__("syscall");
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {
     if (likely(number != SYS_futex)) return libc(syscall)(number, a, b, c, d, e, f);
     return futex(&(Futex){(uint32_t *)a, (int)b, (int)c, d, e, (int)f});

@@ -1,19 +1,24 @@
 /*
  * The program's signal handlers run on the alternate stack.
  *
- * On the stack of the goroutine that it has interrupted, a handler that waits would park with it, and might go on, and return, on another
- * thread. But the kernel keeps the thread's alternate stack and its signal mask in the frame of the handler, and gives them to
- * the thread that returns from it: two threads would have one alternate stack, each overwriting what the other keeps there
- * while it waits in a preemption, and the first would run with the handler's mask for ever. On the alternate stack nothing parks (may_park):
- * what waits there waits in the kernel, and its thread comes back itself.
+ * On the stack of the goroutine that it has interrupted, a handler that waits would park with it,
+ * and might go on, and return, on another thread. But the kernel keeps the thread's alternate stack
+ * and its signal mask in the frame of the handler, and gives them to the thread that returns from
+ * it: two threads would have one alternate stack, each overwriting what the other keeps there while
+ * it waits in a preemption, and the first would run with the handler's mask for ever. On the
+ * alternate stack nothing parks (may_park): what waits there waits in the kernel, and its thread
+ * comes back itself.
  *
  * Threads without an alternate stack do not notice. The flag is not shown to the program.
  */
 #include "hook/hook_internal.h"
 
-static uint64_t added; /* atomic: signals, bit n - 1, whose handler was installed without the flag */
+/* atomic: signals, bit n - 1, whose handler was installed without the flag */
+static uint64_t added;
 
-static bool is_function(const struct sigaction *act) { return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN; }
+static bool is_function(const struct sigaction *act) {
+    return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
+}
 static uint64_t bit_of(int signo) { return (uint64_t)1 << ((signo - 1) & 63); }
 
 static void hide(struct sigaction *act, uint64_t before, int signo) {
@@ -31,7 +36,8 @@ static int install(int signo, const struct sigaction *act, struct sigaction *old
     return r;
 }
 
-HOOK int sigaction(int signo, const struct sigaction *restrict act, struct sigaction *restrict old) {
+HOOK int sigaction(int signo, const struct sigaction *restrict act,
+                   struct sigaction *restrict old) {
     if (act && core) return install(signo, act, old);
     int r = libc(sigaction)(signo, act, old);
     if (r == 0 && act == NULL) hide(old, load_rlx(&added), signo);
@@ -41,9 +47,15 @@ HOOK int sigaction(int signo, const struct sigaction *restrict act, struct sigac
 /* libc has installed it, with what siginterrupt(3) and its own name for it ask for. */
 static sighandler_t installed(int signo, sighandler_t handler, sighandler_t old) {
     struct sigaction now;
-    if (old != SIG_ERR && core && libc(sigaction)(signo, NULL, &now) == 0 && now.sa_handler == handler) install(signo, &now, NULL);
+    if (old != SIG_ERR && core && libc(sigaction)(signo, NULL, &now) == 0 &&
+        now.sa_handler == handler)
+        install(signo, &now, NULL);
     return old;
 }
 
-HOOK sighandler_t signal(int signo, sighandler_t handler) { return installed(signo, handler, libc(signal)(signo, handler)); }
-HOOK sighandler_t __sysv_signal(int signo, sighandler_t handler) { return installed(signo, handler, libc(__sysv_signal)(signo, handler)); }
+HOOK sighandler_t signal(int signo, sighandler_t handler) {
+    return installed(signo, handler, libc(signal)(signo, handler));
+}
+HOOK sighandler_t __sysv_signal(int signo, sighandler_t handler) {
+    return installed(signo, handler, libc(__sysv_signal)(signo, handler));
+}

@@ -4,9 +4,10 @@
  *     M *m = runner(read);
  *     if (m == NULL) return libc(read)(fd, buf, n);
  *
- * and goes on only on a thread that runs goroutines. It then tries without blocking, by the bare system
- * call or libc's own function, which is right wherever on that thread it may be: in the runtime, pinned, inside
- * gort_blocking, in a signal handler. Only what would block looks more closely, and takes a slow path:
+ * and goes on only on a thread that runs goroutines. It then tries without blocking, by the bare
+ * system call or libc's own function, which is right wherever on that thread it may be: in the
+ * runtime, pinned, inside gort_blocking, in a signal handler. Only what would block looks more
+ * closely, and takes a slow path:
  *
  *     if (!here()) return libc(read)(fd, buf, n);
  *     Stay s;
@@ -14,12 +15,14 @@
  *     long r = gort_...();     parks
  *     return result(&s, r);    errno, read anew: its address is another after a switch
  *
- * No state is kept about descriptors but hints of their kind (fdhints.h): O_NONBLOCK and the timeouts
- * are asked of the kernel when a call is about to wait, so what the caller set is what holds.
+ * No state is kept about descriptors but hints of their kind (fdhints.h): O_NONBLOCK and the
+ * timeouts are asked of the kernel when a call is about to wait, so what the caller set is what
+ * holds.
  *
- * What such a call costs is cache lines: a call that spends a microsecond in the kernel finds little of
- * ours left in the first cache, and each line that it has to wait for is 4 ns. So the test and libc's function
- * stand side by side, for each name, and a descriptor's hint is all that close and its like look at.
+ * What such a call costs is cache lines: a call that spends a microsecond in the kernel finds
+ * little of ours left in the first cache, and each line that it has to wait for is 4 ns. So the
+ * test and libc's function stand side by side, for each name, and a descriptor's hint is all that
+ * close and its like look at.
  *
  * The interposed names stand in tables by family, below; libc_syms.c finds libc's own for each.
  */
@@ -57,8 +60,10 @@
 #define COLD __attribute__((noinline, cold))
 
 #define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
+/* clang-format off */
 #define SOCKET_FAMILY(X) \
     X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect)
+/* clang-format on */
 #define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
 #define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield)
 #define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
@@ -67,36 +72,44 @@
 #define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
 #define PROCESS_FAMILY(X) X(waitpid) X(system) X(clone)
-#define MUTEX_FAMILY(X)                                                                            \
-    X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock)                      \
+/* clang-format off */
+#define MUTEX_FAMILY(X) \
+    X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
     X(pthread_mutex_clocklock) X(pthread_mutex_unlock)
-#define RWLOCK_FAMILY(X)                                                                           \
-    X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock)             \
-    X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock)             \
+#define RWLOCK_FAMILY(X) \
+    X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) \
+    X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock) \
     X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock)
-#define COND_FAMILY(X)                                                                             \
-    X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_cond_signal) \
-    X(pthread_cond_broadcast)
+#define COND_FAMILY(X) \
+    X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
+    X(pthread_cond_signal) X(pthread_cond_broadcast)
+/* clang-format on */
 #define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
 #define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
 #define BARRIER_FAMILY(X) X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy)
-#define KEY_FAMILY(X) X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
+/* clang-format off */
+#define KEY_FAMILY(X) \
+    X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
+/* clang-format on */
 #define FUTEX_FAMILY(X) X(syscall)
 #define HANDLER_FAMILY(X) X(sigaction) X(signal) X(__sysv_signal)
 
-#define EVERY_FAMILY(X)                                                                            \
-    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) BORN_FAMILY(X) \
-    FD_FAMILY(X)                                                                                   \
-    CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X)                \
-    THREAD_FAMILY(X) BARRIER_FAMILY(X) KEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X) /* last: libc_syms.c */
+/* The conditions come last: libc_syms.c */
+/* clang-format off */
+#define EVERY_FAMILY(X) \
+    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) \
+    BORN_FAMILY(X) FD_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
+    MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X) THREAD_FAMILY(X) BARRIER_FAMILY(X) \
+    KEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
+/* clang-format on */
 
-/* libc's own functions, each beside what its test needs. Before the loader has run our constructor they are not
- * known: libc_syms.c. */
+/* libc's own functions, each beside what its test needs. Before the loader has run our constructor
+ * they are not known: libc_syms.c. */
 typedef struct Real {
-#define FIELD(name)                                                                                \
-    struct {                                                                                       \
-        long tls; /* known.tls */                                                                  \
-        __typeof__(&name) fn;                                                                      \
+#define FIELD(name)               \
+    struct {                      \
+        long tls; /* known.tls */ \
+        __typeof__(&name) fn;     \
     } name;
     EVERY_FAMILY(FIELD)
 #undef FIELD
@@ -105,25 +118,26 @@ extern Real real;
 extern const HookCore *core;
 COLD void real_find(void);
 
-/* libc's function of that name. On x86-64 it is never NULL, so that nothing has to be kept over a search. */
+/* libc's function of that name. On x86-64 it is never NULL, so that nothing has to be kept over a
+ * search. */
 #ifdef __x86_64__
 #define libc(name) (*real.name.fn)
 #else
-#define libc(name)                                                                                 \
-    (*({                                                                                           \
-        if (unlikely(real.name.fn == NULL)) real_find();                                           \
-        real.name.fn;                                                                              \
+#define libc(name)                                       \
+    (*({                                                 \
+        if (unlikely(real.name.fn == NULL)) real_find(); \
+        real.name.fn;                                    \
     }))
 #endif
 
-#define NO_TLS 1 /* no distance of an aligned word: the core is not yet known */
+#define NO_TLS 1       /* no distance of an aligned word: the core is not yet known */
 typedef struct Known { /* one cache line */
     long tls;          /* core's tls_runner */
     long tls_vforks;   /* core's */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
-    bool retakes;      /* the core tells */
-    uint32_t doubt;    /* connect.c */
+    bool retakes;   /* the core tells */
+    uint32_t doubt; /* connect.c */
 } ALIGNED(CACHE_LINE) Known;
 extern Known known;
 
@@ -141,17 +155,19 @@ INLINE uintptr_t stack_pointer(void) {
 #endif
 }
 /* A child of vfork (vfork.c), on whatever thread: what is noted here is the parent's. */
-INLINE bool vforked(void) { return known.tls != NO_TLS && (uint32_t)(uintptr_t)ARCH_TLS_AT(known.tls_vforks) != 0; }
-/* In a child of whatever kind, a bare vfork too: what is noted here is not of its numbers, who waits here is not its own. It
- * costs a system call. */
+INLINE bool vforked(void) {
+    return known.tls != NO_TLS && (uint32_t)(uintptr_t)ARCH_TLS_AT(known.tls_vforks) != 0;
+}
+/* In a child of whatever kind, a bare vfork too: what is noted here is not of its numbers, who
+ * waits here is not its own. It costs a system call. */
 INLINE bool elsewhere(void) { return core == NULL || core->in_child(); }
 /* On a goroutine, outside of the runtime, or in a child that looks so: its thread's M. */
 INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
-/* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one. Before a call enters
- * the runtime, since it is to wait: it costs a system call. */
+/* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one.
+ * Before a call enters the runtime, since it is to wait: it costs a system call. */
 INLINE M *here(void) {
     M *m = maybe_here();
     return m != NULL && !elsewhere() ? m : NULL;
@@ -165,7 +181,7 @@ INLINE G *current(void) {
 /* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
  * libc's functions more than all that we add (bench/hook_cost.c). On a goroutine only: nobody
  * cancels its thread. */
-#define sys(nr, a, b, c, d, e, f)                                                                  \
+#define sys(nr, a, b, c, d, e, f) \
     arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* The current goroutine stays with its thread until result(). */
@@ -202,7 +218,8 @@ INLINE long result(const Stay *s, long r) {
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/* poll(2) without waiting: a count, or -errno. A signal that is on its way makes it EINTR all the same. */
+/* poll(2) without waiting: a count, or -errno. A signal that is on its way makes it EINTR all the
+ * same. */
 INLINE long poll_once(struct pollfd *fds, unsigned long n) {
 #ifdef SYS_poll
     return sys(SYS_poll, fds, n, 0, 0, 0, 0);
@@ -221,13 +238,15 @@ long poll_now(int fd, short events);
 COLD int close_known(int fd); /* close_dup.c: by gort_close, where that can be */
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
-int64_t after(int64_t ns);      /* a deadline, from now on */
+int64_t after(int64_t ns); /* a deadline, from now on */
 /* An absolute time of that clock as a deadline. */
 int64_t deadline_of(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
-INLINE bool valid_clock(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
+INLINE bool valid_clock(clockid_t clock) {
+    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
 
-/* ---- waiting for an address (waitqueue.c) ------------------------------------------------------- */
+/* ---- waiting for an address (waitqueue.c) ---------------------------------------------------- */
 
 typedef struct Sleeper Sleeper;
 struct Sleeper {
@@ -237,7 +256,7 @@ struct Sleeper {
     G *gp;
     uint32_t ticket, bits;
     bool queued, parked, hit;
-    bool naps;         /* own: a deadline that passes is not the end of its wait */
+    bool naps; /* own: a deadline that passes is not the end of its wait */
 };
 
 #define EVERY_BIT UINT32_MAX
@@ -247,10 +266,13 @@ void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits);
 bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
 /* Likewise, but where the deadline has passed it is on the queue still, and hits count. */
 bool sleeper_nap(Sleeper *w, int reason, int64_t deadline);
-bool sleeper_cancel(Sleeper *w);                  /* true: it was hit already */
+bool sleeper_cancel(Sleeper *w); /* true: it was hit already */
 uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
-INLINE bool queue_wake(const void *addr, bool all) { return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0; }
-/* Likewise in a signal handler, too. Where it has interrupted the runtime nobody is woken at once (0): the monitor sees to it. */
+INLINE bool queue_wake(const void *addr, bool all) {
+    return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0;
+}
+/* Likewise in a signal handler, too. Where it has interrupted the runtime nobody is woken at once
+ * (0): the monitor sees to it. */
 COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
 void queue_pay(M *m); /* the monitor */
 
@@ -284,24 +306,26 @@ INLINE void released(const void *addr, bool all) {
 typedef int try_fn(void *object);
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
 
-/* ---- keys (threadkeys.c) --------------------------------------------------------------------------- */
+/* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
-void values_run_out(void);            /* the current goroutine ends */
-void values_free(void *values);       /* it was stopped for good; without its destructors. Any thread that has no P */
-void values_to_thread(void *values);  /* in a forked child */
+void values_run_out(void); /* the current goroutine ends */
+/* it was stopped for good; without its destructors. Any thread that has no P */
+void values_free(void *values);
+void values_to_thread(void *values); /* in a forked child */
 
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */
 
-/* The number that stands for the current goroutine where libc keeps a thread's, which is never one; 0: none runs here. The ids
- * of goroutines begin at 1 in each runtime, but a lock may be held from an earlier one, by a goroutine that was left behind or has
- * died with it. So marks go on where those of the last runtime ended. They come again after 2^30. */
+/* The number that stands for the current goroutine where libc keeps a thread's, which is never one;
+ * 0: none runs here. The ids of goroutines begin at 1 in each runtime, but a lock may be held from
+ * an earlier one, by a goroutine that was left behind or has died with it. So marks go on where
+ * those of the last runtime ended. They come again after 2^30. */
 INLINE int mark(void) {
     M *m = runner_at(known.tls);
     G *gp = m ? m->curg : NULL;
     return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
 }
-/* Around a function of libc's that unlocks and locks this mutex again, while nobody else runs on the thread: what one owner
- * has is the other's. */
+/* Around a function of libc's that unlocks and locks this mutex again, while nobody else runs on
+ * the thread: what one owner has is the other's. */
 void mutex_lend(pthread_mutex_t *mutex, int from, int to);
 
 #endif

@@ -3,28 +3,31 @@
  *
  * Both are found when the library is loaded; a call that comes earlier, from another library's
  * constructor, finds them itself. Names that libc has in several versions (the condition variables
- * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. A version that is not there is an error,
- * for which the loader calls malloc; an allocator of the program's may begin then, and make locks and keys: so those come
- * last, when everything else is found.
+ * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. A version that is not
+ * there is an error, for which the loader calls malloc; an allocator of the program's may begin
+ * then, and make locks and keys: so those come last, when everything else is found.
  */
 #include "hook/hook_internal.h"
 
 #include <dlfcn.h>
 
-/* In the place of each function until it is found: finds them all, and goes on there with its arguments. */
+/* In the place of each function until it is found: finds them all, and goes on there with its
+ * arguments. */
 #ifdef __x86_64__
-#define STUB(name)                                                                                 \
-    static COLD __attribute__((used)) void *found_##name(void) {                                   \
-        real_find();                                                                               \
-        return (void *)real.name.fn;                                                               \
-    }                                                                                              \
-    void early_##name(void);                                                                       \
-    __asm__(".pushsection .text.unlikely,\"ax\",@progbits\n"                                       \
-            "early_" #name ":\n\t"                                                                 \
-            "pushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n\tpushq %r8\n\tpushq %r9\n\tpushq %rax\n\t" \
-            "call found_" #name "\n\tmovq %rax, %r11\n\t"                                         \
-            "popq %rax\n\tpopq %r9\n\tpopq %r8\n\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n\t" \
-            "jmp *%r11\n"                                                                          \
+#define STUB(name)                                                                              \
+    static COLD __attribute__((used)) void *found_##name(void) {                                \
+        real_find();                                                                            \
+        return (void *)real.name.fn;                                                            \
+    }                                                                                           \
+    void early_##name(void);                                                                    \
+    __asm__(".pushsection .text.unlikely,\"ax\",@progbits\n"                                    \
+            "early_" #name ":\n\t"                                                              \
+            "pushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n\tpushq %r8\n\tpushq "       \
+            "%r9\n\tpushq %rax\n\t"                                                             \
+            "call found_" #name "\n\tmovq %rax, %r11\n\t"                                       \
+            "popq %rax\n\tpopq %r9\n\tpopq %r8\n\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq " \
+            "%rdi\n\t"                                                                          \
+            "jmp *%r11\n"                                                                       \
             ".popsection");
 EVERY_FAMILY(STUB)
 #define UNKNOWN(name) .name = {.tls = NO_TLS, .fn = (__typeof__(&name))(void *)early_##name},
@@ -40,7 +43,8 @@ static void *find(const char *name) {
     static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.34"};
     void *at = NULL;
     if (strncmp(name, "pthread_cond_", 13) == 0)
-        for (size_t i = 0; i < count_of(versions) && at == NULL; i++) at = dlvsym(RTLD_NEXT, name, versions[i]);
+        for (size_t i = 0; i < count_of(versions) && at == NULL; i++)
+            at = dlvsym(RTLD_NEXT, name, versions[i]);
     return at ? at : dlsym(RTLD_NEXT, name);
 }
 

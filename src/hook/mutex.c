@@ -1,21 +1,23 @@
 /*
  * Mutexes.
  *
- * The common ones have no owner that counts: a goroutine takes them as libc's trylock does, and waits in
- * waitqueue.c where that fails. The few instructions of both stand here, since another call into libc would cost more
- * than they do; the owner and the count of users are kept for debuggers and pthread_mutex_destroy.
+ * The common ones have no owner that counts: a goroutine takes them as libc's trylock does, and
+ * waits in waitqueue.c where that fails. The few instructions of both stand here, since another
+ * call into libc would cost more than they do; the owner and the count of users are kept for
+ * debuggers and pthread_mutex_destroy.
  *
  * Recursive and error-checking ones are owned by a thread, and two goroutines of one thread would
- * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine (MARKED): a number no
- * thread has, in the field where libc keeps the thread's. For libc it is locked by somebody else,
- * so plain threads wait as they should; nested locks and the unlock are done here, on whatever
- * thread the goroutine is by then. This is glibc's layout, part of its ABI.
+ * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine (MARKED): a
+ * number no thread has, in the field where libc keeps the thread's. For libc it is locked by
+ * somebody else, so plain threads wait as they should; nested locks and the unlock are done here,
+ * on whatever thread the goroutine is by then. This is glibc's layout, part of its ABI.
  *
- * Robust ones, those with a priority protocol, and process-shared ones with an owner are known to the kernel
- * or to other processes by the thread's number, and no other will do (BOUND). There the thread becomes the
- * goroutine's: while it holds one it is locked to its thread (gort_lock_thread), which runs nobody else, and libc's own
- * functions are right: owners, nesting, errors, priorities. One that ends while it holds a robust one ends with its
- * thread, and the kernel tells the next (EOWNERDEAD). Who waits for one waits without a thread.
+ * Robust ones, those with a priority protocol, and process-shared ones with an owner are known to
+ * the kernel or to other processes by the thread's number, and no other will do (BOUND). There the
+ * thread becomes the goroutine's: while it holds one it is locked to its thread (gort_lock_thread),
+ * which runs nobody else, and libc's own functions are right: owners, nesting, errors, priorities.
+ * One that ends while it holds a robust one ends with its thread, and the kernel tells the next
+ * (EOWNERDEAD). Who waits for one waits without a thread.
  */
 #include "hook/hook_internal.h"
 
@@ -24,7 +26,13 @@
 
 /* glibc's words in __kind. */
 enum { TYPE_COMMON = 0, TYPE_RECURSIVE = 1, TYPE_ERRORCHECK = 2, TYPE_MASK = 3 };
-enum { KIND_ROBUST = 16, KIND_INHERIT = 32, KIND_PROTECT = 64, KIND_SHARED = 128, KIND_ELISION = 256 | 512 };
+enum {
+    KIND_ROBUST = 16,
+    KIND_INHERIT = 32,
+    KIND_PROTECT = 64,
+    KIND_SHARED = 128,
+    KIND_ELISION = 256 | 512
+};
 
 enum { COMMON, MARKED, BOUND };
 
@@ -74,9 +82,12 @@ static int release_marked(pthread_mutex_t *mutex) {
 }
 
 /* The current goroutine, or the plain thread, has it more than once. */
-static bool nested(pthread_mutex_t *mutex) { return type_of(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1; }
+static bool nested(pthread_mutex_t *mutex) {
+    return type_of(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1;
+}
 
-/* As libc's lock function does it, which may wait; the goroutine is locked to its thread if it got the mutex. */
+/* As libc's lock function does it, which may wait; the goroutine is locked to its thread if it got
+ * the mutex. */
 typedef int lock_fn(pthread_mutex_t *mutex);
 static int take_bound(pthread_mutex_t *mutex, lock_fn *take) {
     gort_lock_thread();
@@ -123,7 +134,9 @@ static NOINLINE int lock_owned(pthread_mutex_t *mutex, try_fn *attempt, int64_t 
 }
 
 /* Neither owned nor shared, robust, of a priority, elided. */
-INLINE bool is_common(pthread_mutex_t *mutex) { return likely(load_rlx(&mutex->__data.__kind) == 0); }
+INLINE bool is_common(pthread_mutex_t *mutex) {
+    return likely(load_rlx(&mutex->__data.__kind) == 0);
+}
 
 /* What libc's trylock does. On a goroutine. */
 INLINE int take_common(M *m, pthread_mutex_t *mutex) {
@@ -147,7 +160,8 @@ HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
     int r = is_common(mutex) ? take_common(m, mutex) : try_common(mutex);
     if (likely(r != EBUSY)) return r;
-    return here() ? wait_for(mutex, try_common, WAIT_MUTEX, GORT_FOREVER) : libc(pthread_mutex_lock)(mutex);
+    return here() ? wait_for(mutex, try_common, WAIT_MUTEX, GORT_FOREVER)
+                  : libc(pthread_mutex_lock)(mutex);
 }
 
 HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
@@ -158,25 +172,29 @@ HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     return r == EDEADLK ? EBUSY : r;
 }
 
-/* A common one on a goroutine: taken at once, before anybody asks the kernel whether this is a child. */
+/* A common one on a goroutine: taken at once, before anybody asks the kernel whether this is a
+ * child. */
 static bool take_first(pthread_mutex_t *mutex) { return maybe_here() && try_common(mutex) == 0; }
 
 /* On a goroutine. */
-static int lock_until(pthread_mutex_t *mutex, int class, clockid_t clock, const struct timespec *at) {
+static int lock_until(pthread_mutex_t *mutex, int class, clockid_t clock,
+                      const struct timespec *at) {
     int r = tries[class](mutex);
     if (r != EBUSY) return r;
     if (!valid_time(at)) return EINVAL;
     return lock_owned(mutex, tries[class], deadline_of(clock, at));
 }
 
-HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict at) {
+HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
+                                 const struct timespec *restrict at) {
     int class = class_here(mutex);
     if (class == COMMON && take_first(mutex)) return 0;
     if (class == COMMON && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
     return lock_until(mutex, class, CLOCK_REALTIME, at);
 }
 
-HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict at) {
+HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
+                                 const struct timespec *restrict at) {
     int class = class_here(mutex);
     if (class == COMMON && !maybe_here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
     if (!valid_clock(clock)) return EINVAL;

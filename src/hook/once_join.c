@@ -2,18 +2,20 @@
  * pthread_once and pthread_join.
  *
  * An init routine may park. Another goroutine that comes meanwhile must not wait in libc, on the
- * very thread the first one has to come back to: it parks until the routine is over. A routine that a plain thread runs is waited for
- * likewise, by a look now and then (waitqueue.c).
+ * very thread the first one has to come back to: it parks until the routine is over. A routine that
+ * a plain thread runs is waited for likewise, by a look now and then (waitqueue.c).
  *
- * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc has in it: 0, not yet; 2, done; else the
- * number of forks that led to this process times 4, plus 1: in progress. A word that is in progress in another process
- * (this one was forked meanwhile) counts as not yet. So a goroutine takes the word itself, in a section, and brings it to its end in a section: to "done", or where
- * the routine does not return (an exception, gort_exit, the end of the runtime: goexit.h) back to "not yet", as libc
- * does where it is cancelled. What "in progress" is, libc tells: by a once of ours.
+ * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc
+ * has in it: 0, not yet; 2, done; else the number of forks that led to this process times 4, plus
+ * 1: in progress. A word that is in progress in another process (this one was forked meanwhile)
+ * counts as not yet. So a goroutine takes the word itself, in a section, and brings it to its end
+ * in a section: to "done", or where the routine does not return (an exception, gort_exit, the end
+ * of the runtime: goexit.h) back to "not yet", as libc does where it is cancelled. What "in
+ * progress" is, libc tells: by a once of ours.
  *
- * libstdc++'s call_once hands its function over in two variables of the thread, which the init routine reads first of all. So
- * nothing gives way between the call and the routine. Where it had to wait it is back on its thread, but others have been there
- * meanwhile: it puts the two back.
+ * libstdc++'s call_once hands its function over in two variables of the thread, which the init
+ * routine reads first of all. So nothing gives way between the call and the routine. Where it had
+ * to wait it is back on its thread, but others have been there meanwhile: it puts the two back.
  */
 #include "hook/hook_internal.h"
 
@@ -62,10 +64,11 @@ static void once_end(ExitHook *h, int state) {
 }
 static void once_fails(ExitHook *h) { once_end(h, ONCE_NOT_YET); }
 
-/* True: the routine is the caller's to run, and the hook its own; else it is in progress, or done. */
+/* True: the routine is the caller's to run, and the hook its own; else it is in progress, or
+ * done. */
 static bool once_take(ExitHook *h) {
     pthread_once_t *once = h->object;
-    M *m = core->enter_anywhere(); /* which does not give way */
+    M *m = core->enter_anywhere();    /* which does not give way */
     if (m == NULL) m = core->enter(); /* the runtime ends */
     int begun = once_begun(), was = load_acq(once);
     while (was != begun && !(was & ONCE_DONE) && !cas_acq(once, &was, begun)) {}

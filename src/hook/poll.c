@@ -15,7 +15,8 @@ static bool duration(const struct timespec *ts, int64_t *deadline) {
     *deadline = GORT_FOREVER;
     if (ts == NULL) return true;
     if (ts->tv_sec < 0 || !valid_time(ts)) return false;
-    if (ts->tv_sec < GORT_FOREVER / GORT_SEC / 2) *deadline = after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
+    if (ts->tv_sec < GORT_FOREVER / GORT_SEC / 2)
+        *deadline = after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
     return true;
 }
 
@@ -70,17 +71,20 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
     return (int)result(&s, core->poll(fds, n, deadline));
 }
 
-int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask, size_t size);
-HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask, size_t size) {
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask,
+                size_t size);
+HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask,
+                     size_t size) {
     if (size / sizeof *fds < n) __chk_fail();
     return ppoll(fds, n, ts, mask);
 }
 
 /* ---- select --------------------------------------------------------------------------------- */
 
-/* The kernel reads a set up to n or the end of its table of descriptors, whichever comes first, and what stands behind is
- * nobody's. So it is asked first, with the caller's own sets; they are kept, for the wait and for poll. Only where n is
- * larger than an fd_set it has to be found out where the table ends (table_end). */
+/* The kernel reads a set up to n or the end of its table of descriptors, whichever comes first, and
+ * what stands behind is nobody's. So it is asked first, with the caller's own sets; they are kept,
+ * for the wait and for poll. Only where n is larger than an fd_set it has to be found out where the
+ * table ends (table_end). */
 #define WORD 64
 enum { READS, WRITES, URGENT, SETS };
 typedef struct Sets {
@@ -123,7 +127,8 @@ static bool sets_keep(Sets *s, int n, fd_set *r, fd_set *w, fd_set *e) {
     s->n = n > FD_SETSIZE ? table_end(n) : n;
     s->words = ((size_t)s->n + WORD - 1) / WORD;
     unsigned long *at = s->few;
-    if (s->words > FD_SETSIZE / WORD && (at = malloc(SETS * s->words * sizeof *at)) == NULL) return false;
+    if (s->words > FD_SETSIZE / WORD && (at = malloc(SETS * s->words * sizeof *at)) == NULL)
+        return false;
     for (int i = 0; i < SETS; i++, at += s->words) {
         s->set[i] = (unsigned long *)(void *)sets[i];
         s->kept[i] = at;
@@ -140,7 +145,8 @@ static void sets_restore(Sets *s) {
 }
 
 static nfds_t to_poll(struct pollfd *fds, const Sets *s) {
-    static const short events[SETS] = {POLLIN | POLLRDNORM | POLLRDBAND, POLLOUT | POLLWRNORM | POLLWRBAND, POLLPRI};
+    static const short events[SETS] = {POLLIN | POLLRDNORM | POLLRDBAND,
+                                       POLLOUT | POLLWRNORM | POLLWRBAND, POLLPRI};
     nfds_t k = 0;
     for (int fd = 0; fd < s->n; fd++) {
         short want = 0;
@@ -162,14 +168,19 @@ static long from_poll(Sets *s, const struct pollfd *fds, nfds_t n) {
     long bits = 0;
     for (nfds_t i = 0; i < n; i++) {
         short got = fds[i].revents, want = fds[i].events;
-        if (want & POLLIN) bits += put(s->set[READS], fds[i].fd, got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
-        if (want & POLLOUT) bits += put(s->set[WRITES], fds[i].fd, got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
+        if (want & POLLIN)
+            bits += put(s->set[READS], fds[i].fd,
+                        got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
+        if (want & POLLOUT)
+            bits +=
+                put(s->set[WRITES], fds[i].fd, got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
         if (want & POLLPRI) bits += put(s->set[URGENT], fds[i].fd, got & POLLPRI);
     }
     return bits;
 }
 
-/* What stands in a set behind the end of the table is not waited for. -EBADF: it is a number that is not open. */
+/* What stands in a set behind the end of the table is not waited for. -EBADF: it is a number that
+ * is not open. */
 static long leave_out(struct pollfd *fds, nfds_t n) {
     if (poll_many(fds, n) <= 0) return 0;
     for (nfds_t i = 0; i < n; i++) {
@@ -208,7 +219,8 @@ static long select_until(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadlin
     return done;
 }
 
-HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e, struct timeval *restrict tv) {
+HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
+                struct timeval *restrict tv) {
     if (!here() || n < 0) return libc(select)(n, r, w, e, tv);
     int64_t deadline = GORT_FOREVER;
     if (tv) {
@@ -269,7 +281,8 @@ static long epoll_blocking(void *arg) {
     return libc(epoll_pwait)(k->fd, k->events, k->max, k->timeout, k->mask);
 }
 
-HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask) {
+HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
+                     const sigset_t *mask) {
     if (mask == NULL) return epoll_wait(fd, events, max, timeout);
     if (!here()) return libc(epoll_pwait)(fd, events, max, timeout, mask);
     Masked k = {.fd = fd, .events = events, .max = max, .timeout = timeout, .mask = mask};

@@ -2,8 +2,8 @@
  * Children: waitpid and system.
  *
  * One child that is waited for until it ends is a descriptor (pidfd), which costs no thread; any
- * other wait is libc's on a handed-off thread. The descriptor is opened and closed in a section each, between which the end of the runtime
- * closes it (goexit.h).
+ * other wait is libc's on a handed-off thread. The descriptor is opened and closed in a section
+ * each, between which the end of the runtime closes it (goexit.h).
  */
 #include "hook/hook_internal.h"
 

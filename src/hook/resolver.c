@@ -39,8 +39,9 @@ static long host_blocking(void *arg) {
     return libc(gethostbyname_r)(h->name, h->ret, h->buf, h->size, h->result, h->error);
 }
 
-HOOK int gethostbyname_r(const char *restrict name, struct hostent *restrict ret, char *restrict buf,
-                         size_t size, struct hostent **restrict found, int *restrict error) {
+HOOK int gethostbyname_r(const char *restrict name, struct hostent *restrict ret,
+                         char *restrict buf, size_t size, struct hostent **restrict found,
+                         int *restrict error) {
     if (!here()) return libc(gethostbyname_r)(name, ret, buf, size, found, error);
     Host h = {name, ret, found, buf, size, error};
     Stay s;

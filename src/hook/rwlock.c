@@ -1,14 +1,17 @@
 /*
- * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock may let in several readers, so
- * it wakes everybody who waits.
+ * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock may let in several readers,
+ * so it wakes everybody who waits.
  *
- * libc notes the writer's thread in the lock, tells by it a writer's unlock from a reader's, and refuses the
- * writer a second lock (EDEADLK). Where a goroutine writes, its mark is noted instead (mutex.c): a number
- * no thread has. Its unlock puts the thread's in its place, whichever it is by then, and is libc's.
+ * libc notes the writer's thread in the lock, tells by it a writer's unlock from a reader's, and
+ * refuses the writer a second lock (EDEADLK). Where a goroutine writes, its mark is noted instead
+ * (mutex.c): a number no thread has. Its unlock puts the thread's in its place, whichever it is by
+ * then, and is libc's.
  */
 #include "hook/hook_internal.h"
 
-static bool writes(pthread_rwlock_t *lock, int me) { return me != 0 && load_rlx(&lock->__data.__cur_writer) == me; }
+static bool writes(pthread_rwlock_t *lock, int me) {
+    return me != 0 && load_rlx(&lock->__data.__cur_writer) == me;
+}
 
 /* Who tries and may wait: EDEADLK where it would be for itself. */
 static int try_read(void *object) {
@@ -27,7 +30,8 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_rdlock)) return libc(pthread_rwlock_rdlock)(lock);
     int r = try_read(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? wait_for(lock, try_read, WAIT_RWMUTEX_R, GORT_FOREVER) : libc(pthread_rwlock_rdlock)(lock);
+    return here() ? wait_for(lock, try_read, WAIT_RWMUTEX_R, GORT_FOREVER)
+                  : libc(pthread_rwlock_rdlock)(lock);
 }
 
 /* Pinned, or inside a blocking call. */
@@ -49,31 +53,36 @@ HOOK int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
     return r == EDEADLK ? EBUSY : r;
 }
 
-static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t clock, const struct timespec *at) {
+static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t clock,
+                 const struct timespec *at) {
     if (!valid_clock(clock)) return EINVAL;
     int r = attempt(lock);
     if (r != EBUSY) return r;
     return valid_time(at) ? wait_for(lock, attempt, reason, deadline_of(clock, at)) : EINVAL;
 }
 
-HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
+HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock,
+                                    const struct timespec *restrict at) {
     if (runner(pthread_rwlock_timedrdlock) && try_read(lock) == 0) return 0;
     if (!here()) return libc(pthread_rwlock_timedrdlock)(lock, at);
     return timed(lock, try_read, WAIT_RWMUTEX_R, CLOCK_REALTIME, at);
 }
 
-HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock, const struct timespec *restrict at) {
+HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock,
+                                    const struct timespec *restrict at) {
     if (!here()) return libc(pthread_rwlock_clockrdlock)(lock, clock, at);
     return timed(lock, try_read, WAIT_RWMUTEX_R, clock, at);
 }
 
-HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict at) {
+HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
+                                    const struct timespec *restrict at) {
     if (runner(pthread_rwlock_timedwrlock) && try_write(lock) == 0) return 0;
     if (!here()) return libc(pthread_rwlock_timedwrlock)(lock, at);
     return timed(lock, try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at);
 }
 
-HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock, const struct timespec *restrict at) {
+HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock,
+                                    const struct timespec *restrict at) {
     if (!here()) return libc(pthread_rwlock_clockwrlock)(lock, clock, at);
     return timed(lock, try_write, WAIT_RWMUTEX_W, clock, at);
 }

@@ -26,13 +26,16 @@ HOOK int sem_wait(sem_t *sem) {
 static int wait_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
     int err = get_errno();
     int r = try_sem(sem);
-    if (r == EBUSY) r = valid_time(at) ? wait_for(sem, try_sem, WAIT_SEMA, deadline_of(clock, at)) : EINVAL;
+    if (r == EBUSY)
+        r = valid_time(at) ? wait_for(sem, try_sem, WAIT_SEMA, deadline_of(clock, at)) : EINVAL;
     if (r == 0) set_errno(err);
     return done(r);
 }
 
 HOOK int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict at) {
-    if (runner(sem_timedwait) && load_rlx((uint32_t *)(void *)sem) != 0 && libc(sem_trywait)(sem) == 0) return 0;
+    if (runner(sem_timedwait) && load_rlx((uint32_t *)(void *)sem) != 0 &&
+        libc(sem_trywait)(sem) == 0)
+        return 0;
     if (!here()) return libc(sem_timedwait)(sem, at);
     return wait_until(sem, CLOCK_REALTIME, at);
 }
@@ -45,6 +48,7 @@ HOOK int sem_clockwait(sem_t *restrict sem, clockid_t clock, const struct timesp
 
 HOOK int sem_post(sem_t *sem) {
     int r = libc(sem_post)(sem);
-    if (has_waiters(sem)) queue_wake_anywhere(sem, 1, EVERY_BIT); /* as released(): it may be a signal handler that posts */
+    /* as released(): it may be a signal handler that posts */
+    if (has_waiters(sem)) queue_wake_anywhere(sem, 1, EVERY_BIT);
     return r;
 }

@@ -3,8 +3,9 @@
  * is left over. Clocks that are not the time of day or monotonic are libc's, on a handed-off
  * thread.
  *
- * Who yields, waits for somebody by looking again and again (spin locks, C++20's atomic waits): most often for another goroutine, which
- * may have no P. Where no goroutine wants to run it is a thread that is waited for.
+ * Who yields, waits for somebody by looking again and again (spin locks, C++20's atomic waits):
+ * most often for another goroutine, which may have no P. Where no goroutine wants to run it is a
+ * thread that is waited for.
  */
 #include "hook/hook_internal.h"
 
@@ -60,7 +61,8 @@ static long other_clock(void *arg) {
     return libc(clock_nanosleep)(o->clock, o->flags, o->ts, o->rest);
 }
 
-HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts, struct timespec *rest) {
+HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
+                         struct timespec *rest) {
     if (!here()) return libc(clock_nanosleep)(clock, flags, ts, rest);
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
@@ -77,7 +79,8 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts, 
     }
     Stay s;
     stay(&s);
-    for (int64_t until; (until = deadline_of(clock, ts)) != 0;) gort_sleep_until(until); /* or it was set back */
+    /* or it was set back */
+    for (int64_t until; (until = deadline_of(clock, ts)) != 0;) gort_sleep_until(until);
     stay_end(&s);
     return 0;
 }

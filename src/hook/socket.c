@@ -1,10 +1,10 @@
 /*
  * recv and send in all their forms, and accept. (connect.c has connect.)
  *
- * There is no flag that makes one accept non-blocking, and a listening socket is shared: O_NONBLOCK is
- * not ours to set. So accept asks poll first (hookio.c has the rest): should another have been faster, a thread
- * waits for a moment (optimistic.c), and nothing is lost. One that
- * always finds a connection need not ask (optimistic.c), nor one whose owner set O_NONBLOCK.
+ * There is no flag that makes one accept non-blocking, and a listening socket is shared: O_NONBLOCK
+ * is not ours to set. So accept asks poll first (hookio.c has the rest): should another have been
+ * faster, a thread waits for a moment (optimistic.c), and nothing is lost. One that always finds a
+ * connection need not ask (optimistic.c), nor one whose owner set O_NONBLOCK.
  *
  * A timeout of the socket shows as the kernel shows it: EAGAIN.
  */
@@ -23,7 +23,8 @@ static NOINLINE bool would_block(int fd, long r) {
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
+static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct sockaddr *sa,
+                                  socklen_t *len) {
     if (!here()) return libc(recvfrom)(fd, buf, n, flags, sa, len);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     settle(fd);
@@ -78,9 +79,10 @@ HOOK ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags) {
     if (n > size) __chk_fail();
     return recv(fd, buf, n, flags);
 }
-ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *sa, socklen_t *len);
-HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *sa,
-                            socklen_t *len) {
+ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *sa,
+                       socklen_t *len);
+HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
+                            struct sockaddr *sa, socklen_t *len) {
     if (n > size) __chk_fail();
     return recvfrom(fd, buf, n, flags, sa, len);
 }
@@ -93,14 +95,16 @@ static ssize_t sent(const Stay *s, long r, int flags) {
     return returned(timed(r));
 }
 
-/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of its own for the
- * socket: the caller's may be another's by the next call. */
-static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
-                                socklen_t len, size_t done, uint32_t life) {
+/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of
+ * its own for the socket: the caller's may be another's by the next call. */
+static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
+                                const struct sockaddr *sa, socklen_t len, size_t done,
+                                uint32_t life) {
     if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
     int own = (int)sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     if (own < 0) return (ssize_t)done;
-    ssize_t r = life_goes_on(fd, life) ? libc(send)(own, (const char *)buf + done, n - done, flags) : 0;
+    ssize_t r =
+        life_goes_on(fd, life) ? libc(send)(own, (const char *)buf + done, n - done, flags) : 0;
     sys(SYS_close, own, 0, 0, 0, 0, 0);
     return (ssize_t)done + (r > 0 ? r : 0);
 }
@@ -114,10 +118,12 @@ static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, ui
     return sent(&s, core->move(&v), flags);
 }
 
-static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
-                                  socklen_t len, size_t done, uint32_t life) {
+static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags,
+                                  const struct sockaddr *sa, socklen_t len, size_t done,
+                                  uint32_t life) {
     struct iovec iov = {(void *)buf, n};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_name = (void *)sa, .msg_namelen = sa ? len : 0};
+    struct msghdr msg = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_name = (void *)sa, .msg_namelen = sa ? len : 0};
     if (done > 0 && (!life_goes_on(fd, life) || !waits(fd))) return (ssize_t)done;
     if (!here()) return send_thread(fd, buf, n, flags, sa, len, done, life);
     return send_on(fd, &msg, flags, done, life);
@@ -128,16 +134,19 @@ HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, NULL, 0);
     if (likely(r == (long)n)) return r;
-    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, NULL, 0, 0, 0) : returned(r);
+    if (r < 0)
+        return would_block(fd, r) ? send_wait(fd, buf, n, flags, NULL, 0, 0, 0) : returned(r);
     return send_wait(fd, buf, n, flags, NULL, 0, (size_t)r, life);
 }
 
-HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa, socklen_t len) {
+HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
+                    socklen_t len) {
     if (!runner(sendto) || flagged(flags)) return libc(sendto)(fd, buf, n, flags, sa, len);
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
     if (likely(r == (long)n)) return r;
-    if (r < 0) return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0, 0) : returned(r);
+    if (r < 0)
+        return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0, 0) : returned(r);
     return send_wait(fd, buf, n, flags, sa, len, (size_t)r, life);
 }
 
@@ -147,7 +156,8 @@ static size_t total(const struct msghdr *msg) {
     return sum;
 }
 
-static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
+static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done,
+                                     uint32_t life) {
     if (done > 0 && (!life_goes_on(fd, life) || !waits(fd))) return (ssize_t)done;
     if (!here()) return done > 0 ? (ssize_t)done : libc(sendmsg)(fd, msg, flags);
     return send_on(fd, msg, flags, done, life);
@@ -165,12 +175,15 @@ HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
 
 INLINE int accepted(long conn, int flags) {
     if (unlikely(conn < 0)) return (int)returned(conn);
-    hint_born((int)conn, WHAT(HINT_BORN | (flags & SOCK_NONBLOCK ? HINT_NONBLOCK : 0), KIND_SOCKET, KIND_SOCKET));
+    hint_born((int)conn, WHAT(HINT_BORN | (flags & SOCK_NONBLOCK ? HINT_NONBLOCK : 0), KIND_SOCKET,
+                              KIND_SOCKET));
     return (int)conn;
 }
 
-/* Where a goroutine cannot park, the thread waits: with a number of its own where the call has begun. */
-static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags, uint32_t life) {
+/* Where a goroutine cannot park, the thread waits: with a number of its own where the call has
+ * begun. */
+static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags,
+                              uint32_t life) {
     if (life == 0) return libc(accept4)(fd, sa, len, flags);
     long own = own_number(fd, life);
     if (own < 0) return (int)returned(own);
@@ -180,7 +193,8 @@ static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int f
 }
 
 /* Nothing waits there now. life: the call has begun in it, and slept; 0: it begins here. */
-static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags, uint32_t life) {
+static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags,
+                                uint32_t life) {
     hot_off(fd, READING);
     if (!waits(fd) || !here()) return accept_thread(fd, sa, len, flags, life);
     Stay s;
@@ -192,7 +206,8 @@ static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int
 }
 
 /* It has slept, and a signal has ended it. */
-static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m, uint32_t life) {
+static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m,
+                                uint32_t life) {
     if (!life_goes_on(fd, life)) return (int)returned(-EBADF);
     hot_slept(m, fd, READING);
     return accept_wait(fd, sa, len, flags, life);
@@ -216,7 +231,8 @@ static NOINLINE int accept_ask(int fd, struct sockaddr *sa, socklen_t *len, int 
 }
 
 static NOINLINE int accept_hot(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
-    return hot_now(m, fd, READING) ? accept_now(fd, sa, len, flags, m) : accept_ask(fd, sa, len, flags, m);
+    return hot_now(m, fd, READING) ? accept_now(fd, sa, len, flags, m)
+                                   : accept_ask(fd, sa, len, flags, m);
 }
 
 INLINE int accept_on(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {

@@ -31,7 +31,8 @@ static bool open_for(int fd, short events) {
     return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
 }
 
-/* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. True: it is to wait. */
+/* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. True:
+ * it is to wait. */
 static bool not_ready(int fd, short events) {
     int dir = events == POLLIN ? READING : WRITING;
     if (poll_now(fd, events) != 0) {
@@ -75,8 +76,8 @@ static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int
     return result(&s, r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
-/* Where a goroutine cannot park, the thread waits, with a number of its own for the file that the call has begun with: the
- * caller's may be another's. */
+/* Where a goroutine cannot park, the thread waits, with a number of its own for the file that the
+ * call has begun with: the caller's may be another's. */
 static ssize_t read_thread(int fd, const struct iovec *iov, int n, uint32_t life) {
     long own = own_number(fd, life);
     if (own < 0) return returned(own);
@@ -85,8 +86,8 @@ static ssize_t read_thread(int fd, const struct iovec *iov, int n, uint32_t life
     return returned(r);
 }
 
-/* A call that was made as it is, in that life, has slept, and goes on as a goroutine's; one that a signal has interrupted,
- * too. What does not wait for anybody (a slow disk) is made again. */
+/* A call that was made as it is, in that life, has slept, and goes on as a goroutine's; one that a
+ * signal has interrupted, too. What does not wait for anybody (a slow disk) is made again. */
 static COLD ssize_t read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
     int kind = kind_look(fd, READING);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
@@ -130,15 +131,18 @@ INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) 
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
 }
 
-/* A call that was made as it is gave an error, or it has waited; -EINTR: a goroutine's call is not interrupted. */
-static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited, uint32_t life) {
+/* A call that was made as it is gave an error, or it has waited; -EINTR: a goroutine's call is not
+ * interrupted. */
+static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited,
+                               uint32_t life) {
     struct iovec iov = {buf, n};
     if (r == -EINTR && !life_goes_on(fd, life)) return returned(-EBADF);
     if (waited || r == -EINTR) hot_slept(m, fd, READING);
     return r == -EINTR ? read_on(fd, &iov, 1, life) : returned(r);
 }
 
-/* Each kind has a function of its own, and the call itself little but the choice: that takes few cache lines. */
+/* Each kind has a function of its own, and the call itself little but the choice: that takes few
+ * cache lines. */
 static NOINLINE ssize_t read_plain(int fd, void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
@@ -186,7 +190,8 @@ static NOINLINE ssize_t read_hot(int fd, void *buf, size_t n, M *m) {
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
     M *m = runner(read);
-    if (m == NULL || (ssize_t)n <= 0) return libc(read)(fd, buf, n); /* a socket's would take a message */
+    /* a socket's would take a message */
+    if (m == NULL || (ssize_t)n <= 0) return libc(read)(fd, buf, n);
     int kind = kind_hint(fd, READING);
     if (kind == KIND_SOCKET) return read_socket(fd, buf, n, m);
     if (kind == KIND_PLAIN) return read_plain(fd, buf, n, m);
@@ -195,8 +200,8 @@ HOOK ssize_t read(int fd, void *buf, size_t n) {
     return kind == KIND_EVENT ? read_event(fd, buf, n, m) : read_slow(fd, buf, n, m);
 }
 
-/* Nothing is to be moved, whatever that is for this file, or it is an error: libc's. (As a message to a socket it would be an
- * empty one, and take a whole one in.) */
+/* Nothing is to be moved, whatever that is for this file, or it is an error: libc's. (As a message
+ * to a socket it would be an empty one, and take a whole one in.) */
 static size_t total(const struct iovec *iov, int n) {
     size_t sum = 0;
     for (int i = 0; i < n; i++) sum += iov[i].iov_len;
@@ -255,9 +260,11 @@ static long write_piece(int fd, const struct iovec *iov, size_t done) {
     return sys(SYS_write, fd, (char *)iov->iov_base + done, iov->iov_len - done, 0, 0, 0);
 }
 
-/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of its own for the
- * file: the caller's may be another's by the next call. Where there is none left, that part is the result. */
-static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done, uint32_t life) {
+/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of
+ * its own for the file: the caller's may be another's by the next call. Where there is none left,
+ * that part is the result. */
+static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done,
+                                 uint32_t life) {
     size_t all = total(iov, n);
     if (done == 0) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
     long own = own_number(fd, life);
@@ -271,7 +278,8 @@ static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t 
 }
 
 /* done: moved by the first try, which began in that life; 0: it would have blocked. */
-static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done, uint32_t life) {
+static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done,
+                                   uint32_t life) {
     if (done > 0 && !life_goes_on(fd, life)) return (ssize_t)done;
     if (!waits(fd)) {
         if (done > 0) return (ssize_t)done;
@@ -318,9 +326,9 @@ static COLD ssize_t write_on(int fd, const struct iovec *iov, int n, uint32_t li
     return returned(r);
 }
 
-/* A pipe that polls writable takes PIECE bytes without blocking, and more it would take with a thread asleep,
- * which a signal of the runtime's may wake half-way. Whatever else comes back with a part goes on with the rest:
- * the caller's call blocks until all is written. */
+/* A pipe that polls writable takes PIECE bytes without blocking, and more it would take with a
+ * thread asleep, which a signal of the runtime's may wake half-way. Whatever else comes back with a
+ * part goes on with the rest: the caller's call blocks until all is written. */
 static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
     size_t all = total(iov, n);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
@@ -361,14 +369,17 @@ INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n)
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
-/* It has not written all, of a call that was made as it is: a pipe has waited then, and a signal came. Or it has waited. */
-static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited, uint32_t life) {
+/* It has not written all, of a call that was made as it is: a pipe has waited then, and a signal
+ * came. Or it has waited. */
+static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited,
+                                uint32_t life) {
     struct iovec iov = {(void *)buf, n};
     if (!life_goes_on(fd, life)) return returned(r == -EINTR ? -EBADF : r);
     if (waited || r == -EINTR) hot_slept(m, fd, WRITING);
     if (r == (long)n) return r;
     if (r == -EINTR) return write_on(fd, &iov, 1, life);
-    return r > 0 && is_pipe(fd) ? write_wait(fd, KIND_NOWAIT, &iov, 1, (size_t)r, life) : returned(r);
+    return r > 0 && is_pipe(fd) ? write_wait(fd, KIND_NOWAIT, &iov, 1, (size_t)r, life)
+                                : returned(r);
 }
 
 static NOINLINE ssize_t write_plain(int fd, const void *buf, size_t n, M *m) {
@@ -396,18 +407,23 @@ static NOINLINE ssize_t write_socket(int fd, const void *buf, size_t n, M *m) {
 }
 
 static NOINLINE ssize_t write_pipe(int fd, const void *buf, size_t n, M *m) {
-    if (!pipe_room(fd, n) && !((flags_hint(fd) & HINT_ROOM) && hot_now(m, fd, WRITING))) return write_slow(fd, buf, n, m);
+    if (!pipe_room(fd, n) && !((flags_hint(fd) & HINT_ROOM) && hot_now(m, fd, WRITING)))
+        return write_slow(fd, buf, n, m);
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
     pipe_put(fd, r);
-    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m), life);
+    return likely(r == (long)n && !was_taken(m))
+               ? r
+               : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t write_event(int fd, const void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
     event_put(fd);
-    return likely(r == (long)n && !was_taken(m)) ? r : write_short(m, fd, buf, n, r, was_taken(m), life);
+    return likely(r == (long)n && !was_taken(m))
+               ? r
+               : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
 
 static NOINLINE ssize_t write_hot(int fd, const void *buf, size_t n, M *m) {

@@ -1,28 +1,32 @@
 /*
  * pthread keys: what libraries keep for each thread is kept for each goroutine.
  *
- * A thread runs many goroutines in the same libraries, and a goroutine may change threads. What is kept
- * under a key (OpenSSL's queue of errors, GLib's contexts, libcurl's state) has to be found by the one that left
- * it and by nobody else. So on a goroutine a value is the goroutine's: it begins with none, and when it ends its destructors
- * run, on its own stack, before whoever waits for it hears of its end; in rounds, as POSIX has it. Off
- * goroutines everything is libc's.
+ * A thread runs many goroutines in the same libraries, and a goroutine may change threads. What is
+ * kept under a key (OpenSSL's queue of errors, GLib's contexts, libcurl's state) has to be found by
+ * the one that left it and by nobody else. So on a goroutine a value is the goroutine's: it begins
+ * with none, and when it ends its destructors run, on its own stack, before whoever waits for it
+ * hears of its end; in rounds, as POSIX has it. Off goroutines everything is libc's.
  *
- * The values stand in a table that hangs on the goroutine's stack record, made when the first is set: blocks of 32, as they
- * are needed, so that a goroutine without keys pays nothing. Only its goroutine touches a table, wherever it is: also in a
- * function of gort_blocking that its runtime has left behind, while another runtime runs, or none.
+ * The values stand in a table that hangs on the goroutine's stack record, made when the first is
+ * set: blocks of 32, as they are needed, so that a goroutine without keys pays nothing. Only its
+ * goroutine touches a table, wherever it is: also in a function of gort_blocking that its runtime
+ * has left behind, while another runtime runs, or none.
  *
- * The numbers of keys are libc's. Each has a word here: odd while its values are kept here, another one each time, so that what was
- * left under a key that is deleted is not found under the next of that number. A key is used after its creation
- * and not after its deletion, by the program's own order, so the words need none.
+ * The numbers of keys are libc's. Each has a word here: odd while its values are kept here, another
+ * one each time, so that what was left under a key that is deleted is not found under the next of
+ * that number. A key is used after its creation and not after its deletion, by the program's own
+ * order, so the words need none.
  *
- * The keys of an allocator remain the thread's: it pairs them with __thread variables, and calls us inside malloc. Its keys are those
- * that are made by the object which malloc is in, if that is not libc.
+ * The keys of an allocator remain the thread's: it pairs them with __thread variables, and calls us
+ * inside malloc. Its keys are those that are made by the object which malloc is in, if that is not
+ * libc.
  *
- * Goroutines that still wait when their runtime ends never run again: their values are lost, as a process's that
- * exits, and whoever buries the goroutine frees its table (go_abandon): the end of the runtime, or the thread that was left behind
- * with it, when it comes back. A goroutine may be stopped for good between any two calls of ours: so a table is hung up whole, and
- * taken off before it is freed. A forked child goes on as the thread that it has: what
- * its goroutine had is libc's from there on.
+ * Goroutines that still wait when their runtime ends never run again: their values are lost, as a
+ * process's that exits, and whoever buries the goroutine frees its table (go_abandon): the end of
+ * the runtime, or the thread that was left behind with it, when it comes back. A goroutine may be
+ * stopped for good between any two calls of ours: so a table is hung up whole, and taken off before
+ * it is freed. A forked child goes on as the thread that it has: what its goroutine had is libc's
+ * from there on.
  */
 #include "hook/hook_internal.h"
 
@@ -46,7 +50,7 @@ static struct {
     void (*destroy)(void *);
 } keys[KEYS];
 
-/* ---- tables ----------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 void values_free(void *values) {
     Values *t = values;
@@ -76,7 +80,7 @@ INLINE Value *value_find(G *gp, uint32_t key) {
     return block ? &block[key % BLOCK] : NULL;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static bool allocators(const void *caller) {
     Dl_info by, of;
@@ -100,7 +104,8 @@ HOOK int pthread_key_delete(pthread_key_t key) {
 
 /* The goroutine whose value it is; NULL: it is libc's. */
 INLINE G *whose(M *m, pthread_key_t key) {
-    if (m == NULL || unlikely(key >= KEYS) || unlikely(!(load_rlx(&keys[key].word) & 1))) return NULL;
+    if (m == NULL || unlikely(key >= KEYS) || unlikely(!(load_rlx(&keys[key].word) & 1)))
+        return NULL;
     return m->curg;
 }
 
@@ -122,7 +127,7 @@ HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
     return 0;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static bool destroy_value(Value *v, uint32_t key) {
     void *value = v->value;
@@ -146,8 +151,7 @@ static bool destroy_round(Values *t) {
 void values_run_out(void) {
     Stack *s = current()->stack;
     Values *t = s->values;
-    for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_round(t); i++) {
-    }
+    for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_round(t); i++) {}
     s->values = NULL;
     values_free(t);
 }
@@ -156,6 +160,7 @@ void values_to_thread(void *values) {
     Values *t = values;
     for (uint32_t key = 0; key < KEYS; key++) {
         Value *v = t->block[key / BLOCK] ? &t->block[key / BLOCK][key % BLOCK] : NULL;
-        if (v && v->value && v->word == load_rlx(&keys[key].word)) libc(pthread_setspecific)(key, v->value);
+        if (v && v->value && v->word == load_rlx(&keys[key].word))
+            libc(pthread_setspecific)(key, v->value);
     }
 }

@@ -1,14 +1,15 @@
 /*
  * vfork, and clone with the parent's memory and its thread standing still.
  *
- * Such a child has our memory, our thread-locals and descriptors of its own. What it opens, closes and duplicates before
- * its execve (that is what helpers that start programs do) is no business of the runtime's, and a call of it that waits must
- * not run the parent's goroutines. So for the time of the child this thread runs no goroutines, as far as the hook can
- * see (vfork_begin): every function is libc's own, for nothing. What a plain thread's call notes for the runtime asks
+ * Such a child has our memory, our thread-locals and descriptors of its own. What it opens, closes
+ * and duplicates before its execve (that is what helpers that start programs do) is no business of
+ * the runtime's, and a call of it that waits must not run the parent's goroutines. So for the time
+ * of the child this thread runs no goroutines, as far as the hook can see (vfork_begin): every
+ * function is libc's own, for nothing. What a plain thread's call notes for the runtime asks
  * vforked() first.
  *
- * vfork returns twice into one frame, so its return address may not stay on the stack, where the child's next call
- * writes over it: a few instructions of each processor, as libc's own has them.
+ * vfork returns twice into one frame, so its return address may not stay on the stack, where the
+ * child's next call writes over it: a few instructions of each processor, as libc's own has them.
  */
 #include "hook/hook_internal.h"
 
@@ -27,34 +28,42 @@ pid_t vfork_ends(long r) {
     return (pid_t)returned(r);
 }
 
-#define BEGIN ".pushsection .text\n.p2align 4\n.globl vfork\n.type vfork,%function\nvfork:\n\t.cfi_startproc\n\t"
+#define BEGIN                                              \
+    ".pushsection .text\n.p2align 4\n.globl vfork\n.type " \
+    "vfork,%function\nvfork:\n\t.cfi_startproc\n\t"
 #define END "\n\t.cfi_endproc\n.size vfork,.-vfork\n.popsection"
 
 #if defined(__x86_64__)
 _Static_assert(SYS_vfork == 58, "");
-__asm__(BEGIN "subq $8, %rsp\n\t.cfi_adjust_cfa_offset 8\n\tcall vfork_begins\n\taddq $8, %rsp\n\t.cfi_adjust_cfa_offset -8\n\t"
+__asm__(BEGIN "subq $8, %rsp\n\t.cfi_adjust_cfa_offset 8\n\tcall vfork_begins\n\taddq $8, "
+              "%rsp\n\t.cfi_adjust_cfa_offset -8\n\t"
               "popq %rdi\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_register %rip, %rdi\n\t"
               "movl $58, %eax\n\tsyscall\n\t"
               "pushq %rdi\n\t.cfi_adjust_cfa_offset 8\n\t.cfi_offset %rip, -8\n\t"
               "testq %rax, %rax\n\tje 1f\n\tmovq %rax, %rdi\n\tjmp vfork_ends\n1:\tret" END);
 #elif defined(__aarch64__)
 _Static_assert(SYS_clone == 220 && (CLONE_VM | CLONE_VFORK | SIGCHLD) == 0x4111, "");
-__asm__(BEGIN "stp x29, x30, [sp, -16]!\n\t.cfi_adjust_cfa_offset 16\n\t.cfi_rel_offset x30, 8\n\tbl vfork_begins\n\t"
-              "ldp x29, x30, [sp], 16\n\t.cfi_adjust_cfa_offset -16\n\t.cfi_restore x30\n\t"
-              "mov x0, 0x4111\n\tmov x1, 0\n\tmov x2, 0\n\tmov x3, 0\n\tmov x4, 0\n\tmov x8, 220\n\tsvc 0\n\t"
-              "cbz x0, 1f\n\tb vfork_ends\n1:\tret" END);
+__asm__(
+    BEGIN
+    "stp x29, x30, [sp, -16]!\n\t.cfi_adjust_cfa_offset 16\n\t.cfi_rel_offset x30, 8\n\tbl "
+    "vfork_begins\n\t"
+    "ldp x29, x30, [sp], 16\n\t.cfi_adjust_cfa_offset -16\n\t.cfi_restore x30\n\t"
+    "mov x0, 0x4111\n\tmov x1, 0\n\tmov x2, 0\n\tmov x3, 0\n\tmov x4, 0\n\tmov x8, 220\n\tsvc 0\n\t"
+    "cbz x0, 1f\n\tb vfork_ends\n1:\tret" END);
 #elif defined(__riscv)
 _Static_assert(SYS_clone == 220 && (CLONE_VM | CLONE_VFORK | SIGCHLD) == 0x4111, "");
-__asm__(BEGIN "addi sp, sp, -16\n\t.cfi_adjust_cfa_offset 16\n\tsd ra, 8(sp)\n\t.cfi_rel_offset ra, 8\n\tcall vfork_begins\n\t"
-              "ld ra, 8(sp)\n\taddi sp, sp, 16\n\t.cfi_adjust_cfa_offset -16\n\t.cfi_restore ra\n\t"
-              "li a0, 0x4111\n\tli a1, 0\n\tli a2, 0\n\tli a3, 0\n\tli a4, 0\n\tli a7, 220\n\tecall\n\t"
-              "beqz a0, 1f\n\ttail vfork_ends\n1:\tret" END);
+__asm__(BEGIN
+        "addi sp, sp, -16\n\t.cfi_adjust_cfa_offset 16\n\tsd ra, 8(sp)\n\t.cfi_rel_offset ra, "
+        "8\n\tcall vfork_begins\n\t"
+        "ld ra, 8(sp)\n\taddi sp, sp, 16\n\t.cfi_adjust_cfa_offset -16\n\t.cfi_restore ra\n\t"
+        "li a0, 0x4111\n\tli a1, 0\n\tli a2, 0\n\tli a3, 0\n\tli a4, 0\n\tli a7, 220\n\tecall\n\t"
+        "beqz a0, 1f\n\ttail vfork_ends\n1:\tret" END);
 #else
 #error "vfork: a few instructions of this processor"
 #endif
 
-/* On a stack of its own: nothing but the order. One that runs beside its maker, with its thread-locals, is found out where
- * it would park. */
+/* On a stack of its own: nothing but the order. One that runs beside its maker, with its
+ * thread-locals, is found out where it would park. */
 HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) {
     va_list more;
     va_start(more, arg); /* as libc: three, whether they are there or not */

@@ -111,8 +111,8 @@ static bool hit(Sleeper *w, G **gp) {
     return w->hit;
 }
 
-/* Takes the first one for addr (NULL: any) off the queue and hits it; 0: there is none, else 1 + whether it was hit. *gp: as
- * hit(). */
+/* Takes the first one for addr (NULL: any) off the queue and hits it; 0: there is none, else 1 +
+ * whether it was hit. *gp: as hit(). */
 static int hit_next(Bucket *b, const void *addr, uint32_t bits, G **gp) {
     int found = 0;
     *gp = NULL;
@@ -129,7 +129,8 @@ static int hit_next(Bucket *b, const void *addr, uint32_t bits, G **gp) {
 
 /* In a section. */
 static uint32_t wake_queued(M *m, Bucket *b, const void *addr, uint32_t most, uint32_t bits) {
-    uint32_t n = 0, there = load_rlx(&b->count); /* one that comes back while we wake the others is not meant */
+    /* one that comes back while we wake the others is not meant */
+    uint32_t n = 0, there = load_rlx(&b->count);
     int found = 1;
     if (most > there) most = there;
     while (n < most && found) {
@@ -168,10 +169,12 @@ COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits
     return n;
 }
 
-/* Everybody in a bucket that is owed something: whoever waits here has to expect that for nothing. */
+/* Everybody in a bucket that is owed something: whoever waits here has to expect that for
+ * nothing. */
 void queue_pay(M *m) {
     for (Bucket *b = buckets; b < buckets + BUCKETS; b++)
-        if (load_rlx(&b->owed) && xchg_seq(&b->owed, 0)) wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
+        if (load_rlx(&b->owed) && xchg_seq(&b->owed, 0))
+            wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
 }
 
 int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {

@@ -51,7 +51,8 @@ static bool parse_v6(Addr *a) {
     if (scope) {
         uint16_t number;
         in->sin6_scope_id = if_nametoindex(scope + 1);
-        if (in->sin6_scope_id == 0 && parse_port(scope + 1, &number) == 0) in->sin6_scope_id = number;
+        if (in->sin6_scope_id == 0 && parse_port(scope + 1, &number) == 0)
+            in->sin6_scope_id = number;
         if (in->sin6_scope_id == 0) return false;
         *scope = 0;
     }
@@ -114,7 +115,9 @@ void addr_any(Addr *a, int family, bool loopback, uint16_t port) {
 }
 
 static int format_unix(const Addr *a, char *buf, size_t size) {
-    size_t n = a->len > offsetof(struct sockaddr_un, sun_path) ? a->len - offsetof(struct sockaddr_un, sun_path) : 0;
+    size_t n = a->len > offsetof(struct sockaddr_un, sun_path)
+                   ? a->len - offsetof(struct sockaddr_un, sun_path)
+                   : 0;
     const char *path = a->un.sun_path;
     bool abstract = n > 0 && path[0] == 0;
     if (!abstract) n = strnlen(path, n);

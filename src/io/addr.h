@@ -16,14 +16,14 @@ typedef struct Addr {
         struct sockaddr_un un;
         struct sockaddr_storage any;
     };
-    socklen_t len;            /* 0: host names something to be looked up, or nothing */
+    socklen_t len; /* 0: host names something to be looked up, or nothing */
     uint16_t port;
     char host[HOST_MOST + 1]; /* empty: all addresses */
 } Addr;
 
-int addr_parse(const char *text, Addr *a);                      /* 0, -EINVAL, -ENAMETOOLONG */
+int addr_parse(const char *text, Addr *a); /* 0, -EINVAL, -ENAMETOOLONG */
 void addr_set_port(struct sockaddr *sa, uint16_t port);
 void addr_any(Addr *a, int family, bool loopback, uint16_t port);
-int addr_format(const Addr *a, char *buf, size_t size);          /* 0, -ENOSPC, -EAFNOSUPPORT */
+int addr_format(const Addr *a, char *buf, size_t size); /* 0, -ENOSPC, -EAFNOSUPPORT */
 
 #endif

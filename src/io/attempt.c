@@ -189,9 +189,9 @@ static bool is_odd(Call *c) {
     return true;
 }
 
-/* The kernel has its say, which differs from file to file: 0, EINVAL of an eventfd, EISDIR, ENOSPC of
- * /dev/full. The calls we make elsewhere would see none of it. An empty vector and a length that is
- * no length come to no driver at all; nor do files and pipes wait for nothing. */
+/* The kernel has its say, which differs from file to file: 0, EINVAL of an eventfd, EISDIR, ENOSPC
+ * of /dev/full. The calls we make elsewhere would see none of it. An empty vector and a length that
+ * is no length come to no driver at all; nor do files and pipes wait for nothing. */
 static long rw_odd(Call *c) {
     if (vector(c) || c->n > 0) return rw_plain(c);
     int is = what_is(c);
@@ -225,7 +225,8 @@ long try_writev(Call *c) { return read_or_write(c); }
 
 /* A peek for all bytes: takes nothing away, so that no edge separates one try from the next. */
 long try_peek_all(Call *c) {
-    long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT, c->sa, c->salen);
+    long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT,
+                  c->sa, c->salen);
     c->offset = r;
     c->pace = r > 0;
     if (r <= 0 || (size_t)r == c->n || poll_now(c->fd, POLLRDHUP) != 0) return r;
@@ -248,7 +249,9 @@ long try_send(Call *c) {
     return r;
 }
 
-long try_recvmsg(Call *c) { return sys6(SYS_recvmsg, c->fd, c->buf, c->flags | MSG_DONTWAIT, 0, 0, 0); }
+long try_recvmsg(Call *c) {
+    return sys6(SYS_recvmsg, c->fd, c->buf, c->flags | MSG_DONTWAIT, 0, 0, 0);
+}
 
 long try_sendmsg(Call *c) {
     long r = sys6(SYS_sendmsg, c->fd, c->buf, c->flags | MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
@@ -256,8 +259,8 @@ long try_sendmsg(Call *c) {
     return r;
 }
 
-/* Connections that are gone are swallowed, all of them, since there is one edge for what is behind them; after
- * MOST_ABORTED the next try is one of the clock. */
+/* Connections that are gone are swallowed, all of them, since there is one edge for what is behind
+ * them; after MOST_ABORTED the next try is one of the clock. */
 static long accept_next(Call *c) {
     for (int i = 0; i < MOST_ABORTED; i++) {
         long r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);

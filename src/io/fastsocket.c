@@ -1,24 +1,26 @@
 /*
  * The short way of a read and a write: on a socket, by a goroutine, without a deadline.
  *
- * An echo is 5 µs of the kernel's work, after which nothing of ours is in the first-level caches, and
- * every `ret` behind the system call is mispredicted. The general way (wait.c) is a thousand instructions in
- * fifteen functions, and parks with a Call and four frames on the stack: nine cache lines that have to come back
- * from memory with each of ten thousand goroutines. Here the same protocol stands in one function, with one frame, and one
- * `ret`, into the program. It is chosen by what the entry says, and these are hints:
+ * An echo is 5 µs of the kernel's work, after which nothing of ours is in the first-level caches,
+ * and every `ret` behind the system call is mispredicted. The general way (wait.c) is a thousand
+ * instructions in fifteen functions, and parks with a Call and four frames on the stack: nine cache
+ * lines that have to come back from memory with each of ten thousand goroutines. Here the same
+ * protocol stands in one function, with one frame, and one `ret`, into the program. It is chosen by
+ * what the entry says, and these are hints:
  *
- *   a read     the descriptor is a socket (mode), the kernel reports it (registered), nothing but data was reported so
- *              far (hung)
+ *   a read     the descriptor is a socket (mode), the kernel reports it (registered), nothing but
+ *              data was reported so far (hung)
  *   a write    it is a socket; only the attempt is made here
  *
- * Whatever turns out to be otherwise, and whatever is rare, goes the general way from the start, as the same call:
- * it takes the sequence along, so a close since then is found. (A reader that was woken in vain just before loses its place at
- * the front of the queue then.) What could go wrong with a hint that is old: the number has another owner by now.
- * It is a socket: then this was the call to make, and seq is of that owner or the call ends with EBADF. It is none: the kernel says
+ * Whatever turns out to be otherwise, and whatever is rare, goes the general way from the start, as
+ * the same call: it takes the sequence along, so a close since then is found. (A reader that was
+ * woken in vain just before loses its place at the front of the queue then.) What could go wrong
+ * with a hint that is old: the number has another owner by now. It is a socket: then this was the
+ * call to make, and seq is of that owner or the call ends with EBADF. It is none: the kernel says
  * ENOTSOCK. It is not registered: that is looked at again in the entry's lock.
  *
- * A drained socket (attempt.c) is not counted in the entry before it parks: no call is made, and whether the
- * descriptor was closed is asked in the lock, where gort_close retires it.
+ * A drained socket (attempt.c) is not counted in the entry before it parks: no call is made, and
+ * whether the descriptor was closed is asked in the lock, where gort_close retires it.
  */
 #include "io/fdcall.h"
 #include "base/sysfault.h"
@@ -39,18 +41,30 @@ INLINE long sys_here(long nr, int fd, const void *buf, size_t n, int flags) {
 /* ---- the general way ------------------------------------------------------------------------- */
 
 static NOINLINE long read_slowly(int fd, void *buf, size_t n, attempt_fn *attempt, uint64_t life) {
-    Call c = {.attempt = attempt, .fd = fd, .dir = DIR_READ, .plain = (ssize_t)n > 0, .buf = buf, .n = n,
-              .begun = life != NO_LIFE, .seq = (uint32_t)life};
+    Call c = {.attempt = attempt,
+              .fd = fd,
+              .dir = DIR_READ,
+              .plain = (ssize_t)n > 0,
+              .buf = buf,
+              .n = n,
+              .begun = life != NO_LIFE,
+              .seq = (uint32_t)life};
     return call_run(&c, GORT_FOREVER);
 }
 
-static NOINLINE long write_slowly(int fd, const void *buf, size_t n, attempt_fn *attempt, uint64_t life) {
-    Call c = {.attempt = attempt, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n,
-              .begun = life != NO_LIFE, .seq = (uint32_t)life};
+static NOINLINE long write_slowly(int fd, const void *buf, size_t n, attempt_fn *attempt,
+                                  uint64_t life) {
+    Call c = {.attempt = attempt,
+              .fd = fd,
+              .dir = DIR_WRITE,
+              .buf = (void *)buf,
+              .n = n,
+              .begun = life != NO_LIFE,
+              .seq = (uint32_t)life};
     return call_run(&c, GORT_FOREVER);
 }
 
-/* ---- a read ----------------------------------------------------------------------------------- */
+/* ---- a read ---------------------------------------------------------------------------------- */
 
 enum { READ_AGAIN, READ_CLOSED, READ_SLOWLY };
 
@@ -82,8 +96,8 @@ INLINE long ask(M *m, int fd, void *buf, size_t n, Desc *d, uint32_t seq, uint32
 
 INLINE long read_socket(int fd, void *buf, size_t n, attempt_fn *attempt) {
     Desc *d = desc_at(fd);
-    if (unlikely(d == NULL || load_rlx(&d->mode[DIR_READ]) != MODE_SOCKET || !load_rlx(&d->registered) ||
-                 load_rlx(&d->hung) || odd(n) || in_forked_child()))
+    if (unlikely(d == NULL || load_rlx(&d->mode[DIR_READ]) != MODE_SOCKET ||
+                 !load_rlx(&d->registered) || load_rlx(&d->hung) || odd(n) || in_forked_child()))
         return read_slowly(fd, buf, n, attempt, NO_LIFE);
     M *m = enter();
     uint32_t seq = desc_seq(d), edges;
@@ -116,13 +130,14 @@ EXPORT ssize_t gort_recv(int fd, void *buf, size_t n, int flags) {
     return read_socket(fd, buf, n, try_recv);
 }
 
-/* ---- a write ---------------------------------------------------------------------------------- */
+/* ---- a write --------------------------------------------------------------------------------- */
 
 /* The attempt. -EAGAIN: the general way, with *life. */
 INLINE long write_socket(int fd, const void *buf, size_t n, uint64_t *life) {
     Desc *d = desc_at(fd);
     *life = NO_LIFE;
-    if (unlikely(d == NULL || load_rlx(&d->mode[DIR_WRITE]) != MODE_SOCKET || odd(n) || in_forked_child()))
+    if (unlikely(d == NULL || load_rlx(&d->mode[DIR_WRITE]) != MODE_SOCKET || odd(n) ||
+                 in_forked_child()))
         return -EAGAIN;
     M *m = enter();
     uint32_t seq = desc_seq(d);
@@ -147,15 +162,21 @@ EXPORT ssize_t gort_write(int fd, const void *buf, size_t n) {
 
 EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
     uint64_t life;
-    if (unlikely((flags & ~MSG_NOSIGNAL) != 0)) return gort_send_until(fd, buf, n, flags, GORT_FOREVER);
+    if (unlikely((flags & ~MSG_NOSIGNAL) != 0))
+        return gort_send_until(fd, buf, n, flags, GORT_FOREVER);
     long r = write_socket(fd, buf, n, &life);
     return likely(r != -EAGAIN) ? r : write_slowly(fd, buf, n, try_send, life);
 }
 
 /* What the first attempt has left. */
 static NOINLINE ssize_t write_rest(int fd, const char *buf, size_t n, size_t done, uint64_t life) {
-    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)(buf + done), .n = n - done,
-              .begun = life != NO_LIFE, .seq = (uint32_t)life};
+    Call c = {.attempt = try_write,
+              .fd = fd,
+              .dir = DIR_WRITE,
+              .buf = (void *)(buf + done),
+              .n = n - done,
+              .begun = life != NO_LIFE,
+              .seq = (uint32_t)life};
     ssize_t r = move_all(&c, GORT_FOREVER);
     return r < 0 ? r : (ssize_t)n;
 }

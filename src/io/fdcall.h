@@ -20,12 +20,13 @@ struct Call {
     attempt_fn *attempt;
     int fd;
     uint8_t dir;
-    bool plain;      /* a read that a drained socket may skip (attempt.c) */
-    bool pace;       /* no edge will tell: try again by the clock */
-    bool retried;    /* it has waited: to the front of the queue */
-    uint8_t vain;    /* attempts so far that had to wait, up to 255 */
-    bool begun;      /* seq stands: a call of several runs belongs to the descriptor it began with */
-    bool adrift;     /* it has no life, since its number was being closed for long: see call_note */
+    bool plain;   /* a read that a drained socket may skip (attempt.c) */
+    bool pace;    /* no edge will tell: try again by the clock */
+    bool retried; /* it has waited: to the front of the queue */
+    uint8_t vain; /* attempts so far that had to wait, up to 255 */
+    /* seq stands: a call of several runs belongs to the descriptor it began with */
+    bool begun;
+    bool adrift; /* it has no life, since its number was being closed for long: see call_note */
     /* Arguments, as the attempt wants them. */
     int flags;
     socklen_t alen;
@@ -33,14 +34,14 @@ struct Call {
     size_t n;
     struct sockaddr *sa;
     socklen_t *salen;
-    int64_t offset;  /* files: -1 for the descriptor's own position */
+    int64_t offset; /* files: -1 for the descriptor's own position */
     /* wait.c's: */
     M *m;
     Desc *d;
-    uint32_t seq;    /* of the entry, when the call began */
-    uint32_t life;   /* of the number, when the hook's call began (desc_notes); 0: to be noted */
-    uint32_t edges;  /* of its direction, before the attempt */
-    int64_t pause;   /* paced: how long the next pause is */
+    uint32_t seq;   /* of the entry, when the call began */
+    uint32_t life;  /* of the number, when the hook's call began (desc_notes); 0: to be noted */
+    uint32_t edges; /* of its direction, before the attempt */
+    int64_t pause;  /* paced: how long the next pause is */
 };
 
 /* Makes the attempt until it gives something else than -EAGAIN, waiting in between. Begins and
@@ -51,14 +52,15 @@ long call_once(Call *c);
 /* Until c->n bytes have been moved (posix.c): c->n, or -errno; -ENODATA: the end came before. */
 ssize_t move_all(Call *c, int64_t deadline);
 
-/* The count of calls inside the kernel, in a section. False: the descriptor was closed since its sequence
- * was seq. */
+/* The count of calls inside the kernel, in a section. False: the descriptor was closed since its
+ * sequence was seq. */
 NOINLINE void desc_wake_closer(M *m, Desc *d);
 INLINE void desc_unref(M *m, Desc *d) {
     uint64_t now = sub_seq(&d->state, 1);
     if (unlikely((now & DESC_CLOSING) && !(now & DESC_REFS))) desc_wake_closer(m, d);
 }
-NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq); /* it was counted while the number was closing, or has another sequence */
+/* it was counted while the number was closing, or has another sequence */
+NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq);
 INLINE bool desc_ref(M *m, Desc *d, uint32_t seq) {
     uint64_t was = __atomic_fetch_add(&d->state, 1, __ATOMIC_SEQ_CST);
     if (likely(!(was & (DESC_CLOSING | DESC_GIVING)) && (uint32_t)(was >> 32) == seq)) return true;
@@ -108,9 +110,10 @@ INLINE bool desc_drained(Desc *d, uint32_t *edges) {
     return word == drained_word(*edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
 }
 
-/* Before a call that keeps the kernel busy. Whoever runs after us has been away for long: fetches the lines of its
- * stack that a parked read uses, and the program's buffer above it. A hint: it may be running elsewhere by now, or be
- * gone; its record is a G all the same (g.c), and a prefetch does not fault. */
+/* Before a call that keeps the kernel busy. Whoever runs after us has been away for long: fetches
+ * the lines of its stack that a parked read uses, and the program's buffer above it. A hint: it may
+ * be running elsewhere by now, or be gone; its record is a G all the same (g.c), and a prefetch
+ * does not fault. */
 INLINE void expect_next(M *m) {
     P *p = m->p;
     if (unlikely(p == NULL)) return; /* inside of a blocking call */
@@ -131,7 +134,7 @@ extern char io_order;
 /* Readies what the poller or a close has claimed. In a section. */
 void wake_list(M *m, GList *list);
 
-#define sys6(nr, a, b, c, d, e, f)                                                                 \
+#define sys6(nr, a, b, c, d, e, f) \
     os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* poll.c: gort_poll with a deadline. Outside of any section. */

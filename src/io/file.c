@@ -34,9 +34,10 @@ static bool is_vector(Call *c) { return c->flags & FILE_VECTOR; }
 /* What is cached; -EAGAIN: not here, or not supported. */
 static long read_cached(Call *c) {
     struct iovec one = {c->buf, c->n};
-    long r = sys6(SYS_preadv2, c->fd, is_vector(c) ? c->buf : &one, is_vector(c) ? c->n : 1, c->offset,
-                  c->offset < 0 ? -1 : 0, RWF_NOWAIT);
-    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? -EAGAIN : r; /* a filter may refuse the call */
+    long r = sys6(SYS_preadv2, c->fd, is_vector(c) ? c->buf : &one, is_vector(c) ? c->n : 1,
+                  c->offset, c->offset < 0 ? -1 : 0, RWF_NOWAIT);
+    /* a filter may refuse the call */
+    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? -EAGAIN : r;
 }
 
 static long sleep_in_kernel(Call *c, int op) {
@@ -59,13 +60,15 @@ static long on_this_thread(Call *c, int op) {
 /* io_uring takes no notice of an offset on a pipe, where pread(2) says ESPIPE. */
 static bool has_offsets(int fd) {
     struct stat st;
-    return sys6(SYS_fstat, fd, &st, 0, 0, 0, 0) == 0 && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
+    return sys6(SYS_fstat, fd, &st, 0, 0, 0, 0) == 0 &&
+           (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
 }
 
 static void entry_is_put(M *m, void *desc) { desc_unref(m, desc); }
 
-/* The ring has not done it, and nothing of it. -ECANCELED: the thread that handed the entry over has ended since, with
- * a goroutine that was locked to it, or a plain one out of gort_close; the kernel cancels what it has not begun. */
+/* The ring has not done it, and nothing of it. -ECANCELED: the thread that handed the entry over
+ * has ended since, with a goroutine that was locked to it, or a plain one out of gort_close; the
+ * kernel cancels what it has not begun. */
 static bool undone(long result) {
     return result == -EAGAIN || result == -EINVAL || result == -EOPNOTSUPP || result == -ECANCELED;
 }
@@ -74,8 +77,12 @@ static bool through_uring(Call *c, int op, long *result) {
     static const int opcode[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
     if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && c->offset < 0)) return false;
     if (op != FILE_FSYNC && !has_offsets(c->fd)) return false;
-    UringOp u = {.opcode = opcode[op], .fd = c->fd, .buf = c->buf, .offset = c->offset,
-                 .put = entry_is_put, .arg = c->d};
+    UringOp u = {.opcode = opcode[op],
+                 .fd = c->fd,
+                 .buf = c->buf,
+                 .offset = c->offset,
+                 .put = entry_is_put,
+                 .arg = c->d};
     u.n = c->n > AT_MOST ? AT_MOST : (uint32_t)c->n;
     if (!uring_run(&c->m, &u)) return false;
     call_reref(c);
@@ -114,19 +121,29 @@ long file_run(Call *c, int op) {
 /* Nothing to move, or more than there is memory: the kernel has its say, and does not wait. */
 static bool is_odd(Call *c) { return unlikely(c->n == 0 || (ssize_t)c->n < 0); }
 
-static long try_pread(Call *c) { return is_odd(c) ? sleep_in_kernel(c, FILE_READ) : file_run(c, FILE_READ); }
-static long try_pwrite(Call *c) { return is_odd(c) ? sleep_in_kernel(c, FILE_WRITE) : file_run(c, FILE_WRITE); }
+static long try_pread(Call *c) {
+    return is_odd(c) ? sleep_in_kernel(c, FILE_READ) : file_run(c, FILE_READ);
+}
+static long try_pwrite(Call *c) {
+    return is_odd(c) ? sleep_in_kernel(c, FILE_WRITE) : file_run(c, FILE_WRITE);
+}
 static long try_fsync(Call *c) { return file_run(c, FILE_FSYNC); }
 
 EXPORT ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset) {
     if (offset < 0) return -EINVAL;
-    Call c = {.attempt = try_pread, .fd = fd, .dir = DIR_READ, .buf = buf, .n = n, .offset = offset};
+    Call c = {
+        .attempt = try_pread, .fd = fd, .dir = DIR_READ, .buf = buf, .n = n, .offset = offset};
     return call_run(&c, GORT_FOREVER);
 }
 
 EXPORT ssize_t gort_pwrite(int fd, const void *buf, size_t n, off_t offset) {
     if (offset < 0) return -EINVAL;
-    Call c = {.attempt = try_pwrite, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n, .offset = offset};
+    Call c = {.attempt = try_pwrite,
+              .fd = fd,
+              .dir = DIR_WRITE,
+              .buf = (void *)buf,
+              .n = n,
+              .offset = offset};
     return call_run(&c, GORT_FOREVER);
 }
 

@@ -44,8 +44,8 @@ typedef struct Socket {
     int fd;
 } Socket;
 
-/* Nobody else knows the number, so nobody waits or calls: it needs not be gort_close, which takes several sections. In a
- * section. */
+/* Nobody else knows the number, so nobody waits or calls: it needs not be gort_close, which takes
+ * several sections. In a section. */
 static void socket_close(ExitHook *h) {
     int fd = container_of(h, Socket, hook)->fd;
     desc_born(fd);
@@ -57,7 +57,9 @@ static void socket_close(ExitHook *h) {
 /* s->fd or -errno. A socket is in s until socket_give or socket_drop. */
 static int socket_new(Socket *s, int family) {
     M *m = enter();
-    do s->fd = (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+    do
+        s->fd =
+            (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
     while (netpoll_more_numbers(s->fd));
     if (s->fd >= 0) {
         desc_born(s->fd);
@@ -167,9 +169,10 @@ static int bind_and_listen(int fd, const struct sockaddr *sa, socklen_t len, int
 }
 
 static bool port_is_zero(const struct sockaddr *sa) {
-    return sa->sa_family == AF_INET    ? ((const struct sockaddr_in *)(const void *)sa)->sin_port == 0
-           : sa->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)sa)->sin6_port == 0
-                                       : false;
+    return sa->sa_family == AF_INET ? ((const struct sockaddr_in *)(const void *)sa)->sin_port == 0
+           : sa->sa_family == AF_INET6
+               ? ((const struct sockaddr_in6 *)(const void *)sa)->sin6_port == 0
+               : false;
 }
 
 /* With port 0 and SO_REUSEADDR two may be given the same port, and the second listen fails: once
@@ -215,7 +218,8 @@ static int listen_name(Addr *a, int backlog) {
 /* Nobody listens on the socket file. */
 static bool stale(const Addr *a) {
     struct stat st;
-    if (sys6(SYS_newfstatat, AT_FDCWD, a->un.sun_path, &st, AT_SYMLINK_NOFOLLOW, 0, 0) < 0) return false;
+    if (sys6(SYS_newfstatat, AT_FDCWD, a->un.sun_path, &st, AT_SYMLINK_NOFOLLOW, 0, 0) < 0)
+        return false;
     if (!S_ISSOCK(st.st_mode)) return false;
     Socket s;
     int fd = socket_new(&s, AF_UNIX);
@@ -246,7 +250,9 @@ EXPORT int gort_listen(const char *addr, int backlog) {
     int r = addr_parse(addr, &a);
     if (backlog <= 0) backlog = SOMAXCONN;
     if (r < 0) goto out;
-    if (a.len > 0) r = a.sa.sa_family == AF_UNIX ? listen_unix(&a, backlog) : listen_at(&a.sa, a.len, backlog, false);
+    if (a.len > 0)
+        r = a.sa.sa_family == AF_UNIX ? listen_unix(&a, backlog)
+                                      : listen_at(&a.sa, a.len, backlog, false);
     else r = a.host[0] ? listen_name(&a, backlog) : listen_everywhere(&a, backlog);
 out:
     *gort_errno_location() = saved;

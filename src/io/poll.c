@@ -53,7 +53,8 @@ static bool wants(const struct pollfd *p, int dir) {
     short read = POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND | POLLRDHUP;
     short write = POLLOUT | POLLWRNORM | POLLWRBAND;
     if (dir == DIR_WRITE) return p->events & write;
-    return (p->events & read) || !(p->events & write); /* nothing asked for: still POLLHUP, POLLERR */
+    /* nothing asked for: still POLLHUP, POLLERR */
+    return (p->events & read) || !(p->events & write);
 }
 
 static int ask(Poll *p) {
@@ -85,7 +86,8 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     int r = 0;
     lock(&d->lock, RANK_POLL);
     uint64_t state = load_acq(&d->state);
-    if ((state & DESC_CLOSING) || (uint32_t)(state >> 32) != k->seq || watch_is_over(p, i)) r = -EBADF;
+    if ((state & DESC_CLOSING) || (uint32_t)(state >> 32) != k->seq || watch_is_over(p, i))
+        r = -EBADF;
     for (int dir = 0; dir < DIRS && r == 0 && wake_fd < 0; dir++)
         if (wants(&p->fds[i], dir) && load_rlx(&d->edges[dir]) != k->edges[dir]) r = 1;
     if (r == 0 && wake_fd < 0 && desc_register(d, p->fds[i].fd) < 0) p->pace = true;
@@ -93,7 +95,9 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     for (int dir = 0; dir < DIRS && r == 0; dir++) {
         if (!wants(&p->fds[i], dir)) continue;
         if (wake_fd >= 0 && k->w[DIR_READ].linked) continue;
-        k->w[dir] = (Waiter){.gp = p->group.gp, .ticket = p->group.ticket, .wake_fd = wake_fd,
+        k->w[dir] = (Waiter){.gp = p->group.gp,
+                             .ticket = p->group.ticket,
+                             .wake_fd = wake_fd,
                              .group = wake_fd < 0 ? &p->group : NULL};
         waiter_link(wake_fd < 0 ? &d->q[dir] : &d->threads, &k->w[dir], false);
         desc_note(p->fds[i].fd);
@@ -111,7 +115,8 @@ static int unlink_all(Poll *p, bool thread) {
         if (k->d == NULL) continue;
         lock(&k->d->lock, RANK_POLL);
         for (int dir = 0; dir < DIRS; dir++)
-            if (k->w[dir].linked) waiter_unlink(thread ? &k->d->threads : &k->d->q[dir], &k->w[dir]);
+            if (k->w[dir].linked)
+                waiter_unlink(thread ? &k->d->threads : &k->d->q[dir], &k->w[dir]);
         if (desc_seq(k->d) != k->seq) r = -EBADF;
         unlock(&k->d->lock);
     }
@@ -142,8 +147,8 @@ static int wait_poll(Poll *p, int64_t deadline) {
     if (r == 0) {
         int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
         add_seq(&sched.poll_waiters, 1);
-        p->m = park_commit_until(p->m, commit_poll, &p->group, WAIT_IO, soon < deadline ? soon : deadline,
-                                 p->group.ticket, &timed_out);
+        p->m = park_commit_until(p->m, commit_poll, &p->group, WAIT_IO,
+                                 soon < deadline ? soon : deadline, p->group.ticket, &timed_out);
         if (timed_out) sub_seq(&sched.poll_waiters, 1);
     }
     int closed = unlink_all(p, false);
@@ -178,7 +183,8 @@ static int wait_thread(Poll *p, int64_t deadline) {
 /* One of them was closed since the call began: what was asked may be its number's next owner. */
 static bool closed_since(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
-        if (p->watch[i].d && (desc_seq(p->watch[i].d) != p->watch[i].seq || watch_is_over(p, i))) return true;
+        if (p->watch[i].d && (desc_seq(p->watch[i].d) != p->watch[i].seq || watch_is_over(p, i)))
+            return true;
     return false;
 }
 
@@ -225,7 +231,9 @@ static int begin(Poll *p, int64_t deadline) {
 }
 
 static int64_t deadline_of(int timeout_ms) {
-    return timeout_ms < 0 ? GORT_FOREVER : timeout_ms == 0 ? 0 : time_after(os_now(), timeout_ms * GORT_MS);
+    return timeout_ms < 0    ? GORT_FOREVER
+           : timeout_ms == 0 ? 0
+                             : time_after(os_now(), timeout_ms * GORT_MS);
 }
 
 int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {

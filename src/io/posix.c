@@ -21,7 +21,12 @@ static long run(Call *c, int64_t deadline) {
 /* ---- read, write ---------------------------------------------------------------------------- */
 
 EXPORT ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = (ssize_t)n > 0, .buf = buf, .n = n};
+    Call c = {.attempt = try_read,
+              .fd = fd,
+              .dir = DIR_READ,
+              .plain = (ssize_t)n > 0,
+              .buf = buf,
+              .n = n};
     return call_run(&c, deadline);
 }
 
@@ -76,8 +81,15 @@ EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t 
 /* ---- sockets -------------------------------------------------------------------------------- */
 
 static Call recv_call(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
-    return (Call){.attempt = try_recv, .fd = fd, .dir = DIR_READ, .plain = flags == 0 && (ssize_t)n > 0,
-                  .flags = flags, .buf = buf, .n = n, .sa = sa, .salen = len};
+    return (Call){.attempt = try_recv,
+                  .fd = fd,
+                  .dir = DIR_READ,
+                  .plain = flags == 0 && (ssize_t)n > 0,
+                  .flags = flags,
+                  .buf = buf,
+                  .n = n,
+                  .sa = sa,
+                  .salen = len};
 }
 
 /* MSG_WAITALL means something on streams only. */
@@ -85,7 +97,8 @@ static bool waits_for_all(int fd, int flags) {
     int type = 0;
     socklen_t len = sizeof type;
     if (!(flags & MSG_WAITALL) || (flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE))) return false;
-    return sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len, 0) == 0 && type == SOCK_STREAM;
+    return sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len, 0) == 0 &&
+           type == SOCK_STREAM;
 }
 
 /* The rest of a buffer of which `got` bytes are there, on the Call that got them. */
@@ -107,8 +120,14 @@ static ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadl
 
 static ssize_t peek_all(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len,
                         int64_t deadline) {
-    Call c = {.attempt = try_peek_all, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = buf, .n = n,
-              .sa = sa, .salen = len};
+    Call c = {.attempt = try_peek_all,
+              .fd = fd,
+              .dir = DIR_READ,
+              .flags = flags,
+              .buf = buf,
+              .n = n,
+              .sa = sa,
+              .salen = len};
     ssize_t r = call_run(&c, deadline);
     return r < 0 && c.offset > 0 ? (ssize_t)c.offset : r;
 }
@@ -132,8 +151,14 @@ EXPORT ssize_t gort_recv_until(int fd, void *buf, size_t n, int flags, int64_t d
 
 EXPORT ssize_t gort_sendto_until(int fd, const void *buf, size_t n, int flags,
                                  const struct sockaddr *sa, socklen_t len, int64_t deadline) {
-    Call c = {.attempt = try_send, .fd = fd, .dir = DIR_WRITE, .flags = flags,
-              .buf = (void *)buf, .n = n, .sa = (struct sockaddr *)sa, .alen = len};
+    Call c = {.attempt = try_send,
+              .fd = fd,
+              .dir = DIR_WRITE,
+              .flags = flags,
+              .buf = (void *)buf,
+              .n = n,
+              .sa = (struct sockaddr *)sa,
+              .alen = len};
     return run(&c, deadline);
 }
 
@@ -165,7 +190,8 @@ EXPORT ssize_t gort_recvmsg_until(int fd, struct msghdr *msg, int flags, int64_t
 }
 
 EXPORT ssize_t gort_sendmsg_until(int fd, const struct msghdr *msg, int flags, int64_t deadline) {
-    Call c = {.attempt = try_sendmsg, .fd = fd, .dir = DIR_WRITE, .flags = flags, .buf = (void *)msg};
+    Call c = {
+        .attempt = try_sendmsg, .fd = fd, .dir = DIR_WRITE, .flags = flags, .buf = (void *)msg};
     return run(&c, deadline);
 }
 
@@ -175,11 +201,15 @@ EXPORT int gort_accept_until(int fd, struct sockaddr *sa, socklen_t *len, int64_
 }
 
 EXPORT int gort_connect_until(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline) {
-    Call c = {.attempt = try_connect, .fd = fd, .dir = DIR_WRITE, .sa = (struct sockaddr *)sa, .alen = len};
+    Call c = {.attempt = try_connect,
+              .fd = fd,
+              .dir = DIR_WRITE,
+              .sa = (struct sockaddr *)sa,
+              .alen = len};
     return (int)call_run(&c, deadline);
 }
 
-/* ---- the same without a deadline; the most frequent ones: fastsocket.c --------------------------- */
+/* ---- the same without a deadline; the most frequent ones: fastsocket.c ----------------------- */
 
 EXPORT ssize_t gort_readv(int fd, const struct iovec *iov, int n) {
     return vector_until(fd, DIR_READ, iov, n, GORT_FOREVER);
@@ -190,7 +220,8 @@ EXPORT ssize_t gort_writev(int fd, const struct iovec *iov, int n) {
 EXPORT ssize_t gort_read_full(int fd, void *buf, size_t n) {
     return gort_read_full_until(fd, buf, n, GORT_FOREVER);
 }
-EXPORT ssize_t gort_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len) {
+EXPORT ssize_t gort_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *sa,
+                             socklen_t *len) {
     return gort_recvfrom_until(fd, buf, n, flags, sa, len, GORT_FOREVER);
 }
 EXPORT ssize_t gort_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,

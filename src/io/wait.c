@@ -22,8 +22,8 @@
  * After a deadline has passed one more attempt is made: what has arrived by then is returned even
  * where nobody had the time to poll.
  *
- * Where the table of entries cannot grow, a call that need not wait is made all the same (call_apart), and one that must gives
- * -ENOMEM.
+ * Where the table of entries cannot grow, a call that need not wait is made all the same
+ * (call_apart), and one that must gives -ENOMEM.
  *
  * While a call is inside the kernel the entry counts it (call_ref), in the section, so that
  * gort_close can wait for it; it is given back before any wait.
@@ -38,7 +38,7 @@
 
 #define PAUSE_FIRST (50 * GORT_US)
 #define PAUSE_MOST (10 * GORT_MS) /* 13 ms in all: life_awaited */
-#define CREDIT 8 /* so often a call believes what it is told */
+#define CREDIT 8                  /* so often a call believes what it is told */
 
 char io_order;
 
@@ -132,7 +132,8 @@ static int wait_goroutine(Call *c, int64_t deadline) {
     deadline = sooner(c, deadline);
     desc_wait(c->m, d, c->dir, &w, c->retried);
     c->retried = true;
-    if (likely(deadline == GORT_FOREVER)) c->m = park(c->m, &d->lock, WAIT_IO); /* a smaller frame */
+    /* a smaller frame */
+    if (likely(deadline == GORT_FOREVER)) c->m = park(c->m, &d->lock, WAIT_IO);
     else c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
     expect_next(c->m);
     return timed_out ? withdraw(c, &w) : w.result;
@@ -140,11 +141,13 @@ static int wait_goroutine(Call *c, int64_t deadline) {
 
 /* Without an eventfd (no descriptors left) the thread looks for itself now and then. */
 static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
-    struct pollfd p[2] = {{.fd = c->pace ? -1 : c->fd, .events = c->dir == DIR_READ ? POLLIN : POLLOUT},
-                          {.fd = wake_fd, .events = POLLIN}};
+    struct pollfd p[2] = {
+        {.fd = c->pace ? -1 : c->fd, .events = c->dir == DIR_READ ? POLLIN : POLLOUT},
+        {.fd = wake_fd, .events = POLLIN}};
     struct timespec ts, *left = NULL;
     int64_t now = os_now();
-    if (wake_fd < 0 && time_left(deadline, now) > PAUSE_MOST) deadline = time_after(now, PAUSE_MOST);
+    if (wake_fd < 0 && time_left(deadline, now) > PAUSE_MOST)
+        deadline = time_after(now, PAUSE_MOST);
     if (deadline != GORT_FOREVER) {
         int64_t ns = time_left(deadline, now);
         ts = (struct timespec){ns / GORT_SEC, ns % GORT_SEC};
@@ -189,13 +192,15 @@ NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
     wake_list(m, &list);
 }
 
-/* ---- lives ------------------------------------------------------------------------------------ */
+/* ---- lives ----------------------------------------------------------------------------------- */
 
-/* A goroutine that may park does; where that cannot be (pinned, in a handler) it is the thread that rests. */
+/* A goroutine that may park does; where that cannot be (pinned, in a handler) it is the thread that
+ * rests. */
 static void rest(int64_t ns) {
     M *m = getm();
     struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
-    if (m != NULL && !m->plain && may_park(m, (uintptr_t)__builtin_frame_address(0))) gort_sleep(ns);
+    if (m != NULL && !m->plain && may_park(m, (uintptr_t)__builtin_frame_address(0)))
+        gort_sleep(ns);
     else sys6(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
 }
 
@@ -216,8 +221,9 @@ NOINLINE uint32_t life_awaited(int fd) {
     return life;
 }
 
-/* The life of the number, under the hook. Where none can be had for long, the call is adrift: each of its attempts may be the
- * first, on whatever the number is by then, and once one has moved something there is no other. */
+/* The life of the number, under the hook. Where none can be had for long, the call is adrift: each
+ * of its attempts may be the first, on whatever the number is by then, and once one has moved
+ * something there is no other. */
 static NOINLINE bool call_note(Call *c, DescNote *note) {
     if (c->adrift) return false;
     c->life = note_life(note);
@@ -226,8 +232,8 @@ static NOINLINE bool call_note(Call *c, DescNote *note) {
     return true;
 }
 
-/* Closed where the runtime's locks could not be had, or before the entry was asked for its sequence: the hook's
- * table knows. */
+/* Closed where the runtime's locks could not be had, or before the entry was asked for its
+ * sequence: the hook's table knows. */
 static bool same_life(Call *c) {
     DescNote *note = desc_note_of(c->fd);
     if (likely(note == NULL)) return true;
@@ -290,8 +296,8 @@ static long attempt(Call *c) {
     return r;
 }
 
-/* No memory for the entry: one attempt, with an entry that nobody else knows. No event and no close would find a waiter
- * there, so there is no wait. */
+/* No memory for the entry: one attempt, with an entry that nobody else knows. No event and no close
+ * would find a waiter there, so there is no wait. */
 static NOINLINE long call_apart(Call *c) {
     Desc own = {0};
     c->d = &own;
@@ -309,7 +315,8 @@ static NOINLINE long call_run_apart(Call *c, int64_t deadline) {
 long call_run(Call *c, int64_t deadline) {
     long r = call_begin(c);
     if (unlikely(r < 0)) return r == -ENOMEM ? call_run_apart(c, deadline) : r;
-    if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges)) r = -EAGAIN;
+    if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges))
+        r = -EAGAIN;
     else r = attempt(c);
     while (unlikely(r == -EAGAIN)) {
         if (passed(deadline)) {

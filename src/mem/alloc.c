@@ -47,7 +47,7 @@ typedef struct Cache {
 #define MARK ((uintptr_t)0x9E3779B97F4A7C15ULL)
 INLINE uintptr_t free_mark(const Free *f) { return (uintptr_t)f ^ MARK; }
 
-/* ---- the cache of a P; its holder, in a section ------------------------------------------------ */
+/* ---- the cache of a P; its holder, in a section ---------------------------------------------- */
 
 static NOINLINE Cache *cache_make(P *p) {
     Cache *c = os_map(sizeof *c, false);
@@ -115,13 +115,16 @@ void alloc_flush(P *p) {
 }
 
 /* ---- libc's, outside of sections. Never inlined: a compiler that has seen errno before a park
- * would use the old thread's after it. ---------------------------------------------------------- */
+ * would use the old thread's after it.
+ * ---------------------------------------------------------- */
 
 static NOINLINE void *libc_alloc(size_t size) {
     int saved = errno;
     void *at = collect_alloc(size);
-    if (at == NULL) at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
-    fence_compiler(); /* clang believes that an allocation leaves errno alone, and drops the store */
+    if (at == NULL)
+        at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
+    /* clang believes that an allocation leaves errno alone, and drops the store */
+    fence_compiler();
     errno = saved;
     return at;
 }
@@ -142,7 +145,7 @@ static NOINLINE void libc_free(void *at) {
     errno = saved;
 }
 
-/* ---- the interface ----------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 static void *small(size_t size) {
     M *m = enter();
@@ -185,7 +188,9 @@ EXPORT void gort_free(void *at) {
 
 void *quiet_alloc(size_t size) {
     if (sysfault_alloc()) return NULL;
-    void *at = likely(size <= SMALL_MAX) ? small((size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1)) : NULL;
+    void *at = likely(size <= SMALL_MAX)
+                   ? small((size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1))
+                   : NULL;
     return likely(at != NULL) ? at : libc_alloc(size);
 }
 
@@ -195,7 +200,7 @@ void quiet_free(void *at) {
     else libc_free(at);
 }
 
-/* ---- fork -------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 /* Not enter(): the thread that forks must not be another one behind it. */
 static void before_fork(void) {
@@ -210,4 +215,6 @@ static void after_fork(void) {
     if (m) m->locks--;
 }
 
-__attribute__((constructor)) static void watch_fork(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+__attribute__((constructor)) static void watch_fork(void) {
+    pthread_atfork(before_fork, after_fork, after_fork);
+}

@@ -16,19 +16,20 @@
  *     that the very next prologue fails its check and comes to split.c, which sets it right;
  *   - stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
  *
- * Books are kept outside of the memory they are about: a chunk has a bit per free slot, so the pages
- * of free slots can be given back at any time and nothing is lost with them. A class above 64 KB
- * has one slot per chunk.
+ * Books are kept outside of the memory they are about: a chunk has a bit per free slot, so the
+ * pages of free slots can be given back at any time and nothing is lost with them. A class above 64
+ * KB has one slot per chunk.
  *
  * Free slots are taken from the chunk at the head of its class's list, and a chunk gets to the head
  * when the first slot of a full one is freed: nearly full chunks fill up, nearly empty ones drain.
  * The monitor gives back the free pages of chunks that nobody touched since it last looked.
  *
- * A chunk that fills gets its memory in steps of STEP bytes ahead of the slots (MADV_POPULATE_WRITE:
- * one call instead of 32 faults), in small pages; a huge page is asked for only when it is full and
- * nobody has moved in it since the monitor last looked. Asking at once was tried: a machine that
- * lends its free memory to others has its large blocks taken away first, and touching one again
- * costs ten times what it saves (creating a million: 3.7 us each, and 0.7 by steps).
+ * A chunk that fills gets its memory in steps of STEP bytes ahead of the slots
+ * (MADV_POPULATE_WRITE: one call instead of 32 faults), in small pages; a huge page is asked for
+ * only when it is full and nobody has moved in it since the monitor last looked. Asking at once was
+ * tried: a machine that lends its free memory to others has its large blocks taken away first, and
+ * touching one again costs ten times what it saves (creating a million: 3.7 us each, and 0.7 by
+ * steps).
  */
 #include "mem/compact_mem.h"
 #include "os/os.h"
@@ -36,12 +37,12 @@
 #include <sys/mman.h>
 
 #define PAGE ((size_t)4096)
-#define SHARED_CLASS 6  /* up to 64 KB: several slots in a chunk */
-#define WORDS 22        /* 1365 bits */
-#define PLAIN_CHUNKS 4  /* the first ones page by page: a few goroutines should not cost 2 MB */
+#define SHARED_CLASS 6 /* up to 64 KB: several slots in a chunk */
+#define WORDS 22       /* 1365 bits */
+#define PLAIN_CHUNKS 4 /* the first ones page by page: a few goroutines should not cost 2 MB */
 #define STEP ((uint32_t)128 << 10)
 #define NONE UINT32_MAX
-#define SHIFT_FULL 38   /* 180 million first stacks: as good as no bound */
+#define SHIFT_FULL 38 /* 180 million first stacks: as good as no bound */
 
 typedef struct Chunk {
     uint64_t bits[WORDS]; /* 1: free */
@@ -49,9 +50,9 @@ typedef struct Chunk {
     uint32_t filled;      /* bytes from its beginning that were given memory in steps */
     uint16_t free;
     bool listed;
-    bool warm;            /* free slots may have memory */
-    bool moved;           /* something was taken or freed since the monitor looked */
-    bool huge;            /* the kernel may make it one page */
+    bool warm;  /* free slots may have memory */
+    bool moved; /* something was taken or freed since the monitor looked */
+    bool huge;  /* the kernel may make it one page */
 } Chunk;
 
 typedef struct Class {
@@ -69,7 +70,7 @@ static struct {
     Class of[SLOT_CLASSES];
 } room;
 
-/* ---- the range -------------------------------------------------------------------------------- */
+/* ---- the range ------------------------------------------------------------------------------- */
 
 static bool reserve(unsigned shift) {
     size_t span = (size_t)SLOT_CLASSES << shift;
@@ -96,7 +97,8 @@ static bool class_init(int c) {
 
 bool slots_reserve(void) {
     if (slots.base) return true;
-    for (unsigned shift = SHIFT_FULL; shift >= 26; shift -= 4) /* where the address space is limited: less */
+    /* where the address space is limited: less */
+    for (unsigned shift = SHIFT_FULL; shift >= 26; shift -= 4)
         if (reserve(shift)) break;
     if (slots.base == 0) return false;
     slots.scarce = slots.shift < SHIFT_FULL;
@@ -110,7 +112,7 @@ static char *chunk_at(int cls, uint32_t i) {
     return (char *)slots.base + ((size_t)cls << slots.shift) + (size_t)i * room.of[cls].chunk;
 }
 
-/* ---- taking and giving ------------------------------------------------------------------------ */
+/* ---- taking and giving ----------------------------------------------------------------------- */
 
 /* Under the lock. */
 static bool new_chunk(int cls) {
@@ -200,7 +202,7 @@ void slot_free(int cls, void **slot, int n) {
     unlock(&room.lock);
 }
 
-/* ---- giving back ------------------------------------------------------------------------------ */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
 /* The pages that lie wholly in a run of free slots. */
 static void discard_run(char *from, char *to) {
@@ -246,7 +248,8 @@ static void scavenge_chunk(int cls, uint32_t i) {
         c->bits[w] |= held[w];
         c->free = (uint16_t)(c->free + __builtin_popcountll(held[w]));
     }
-    if (cls == 0 && i >= PLAIN_CHUNKS) c->filled = 0; /* what is below the first free slot has memory */
+    /* what is below the first free slot has memory */
+    if (cls == 0 && i >= PLAIN_CHUNKS) c->filled = 0;
     list_chunk(k, i);
     unlock(&room.lock);
 }
@@ -272,7 +275,8 @@ bool slots_scavenge(void) {
         Class *k = &room.of[cls];
         for (uint32_t i = 0; i < load_rlx(&k->made); i++) {
             Chunk *c = &k->chunks[i];
-            if (cls == 0 && i >= PLAIN_CHUNKS && !c->huge && load_rlx(&c->free) == 0) more |= settle_chunk(i);
+            if (cls == 0 && i >= PLAIN_CHUNKS && !c->huge && load_rlx(&c->free) == 0)
+                more |= settle_chunk(i);
             if (load_rlx(&c->free) < k->per_chunk / 4 || !load_rlx(&c->warm)) continue;
             scavenge_chunk(cls, i);
             more |= load_rlx(&c->warm);
@@ -281,13 +285,14 @@ bool slots_scavenge(void) {
     return more;
 }
 
-/* ---- figures ---------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 uint64_t slots_first(void) { return (uint64_t)room.of[0].most * room.of[0].per_chunk; }
 
 uint64_t slots_mapped(void) {
     uint64_t bytes = 0;
-    for (int cls = 0; cls < slots.classes; cls++) bytes += (uint64_t)load_rlx(&room.of[cls].made) * room.of[cls].chunk;
+    for (int cls = 0; cls < slots.classes; cls++)
+        bytes += (uint64_t)load_rlx(&room.of[cls].made) * room.of[cls].chunk;
     return bytes;
 }
 

@@ -1,16 +1,19 @@
 /*
- * Compact stacks. A slot of class 0 (compact_mem.c) with the same record at its top as any other stack:
+ * Compact stacks. A slot of class 0 (compact_mem.c) with the same record at its top as any other
+ * stack:
  *
  *     | reserve | ....................... frames <- | record |
  *     ^lo       ^guard                         top ^          1536 bytes
  *
- * There is no guard page: every function checks, and what does not check is sent to a larger segment
- * by the linker (split.c). Whatever slips through both, a call by a pointer that came from data the
- * linker did not see, runs into the record below, and its magic word tells when that goroutine ends.
+ * There is no guard page: every function checks, and what does not check is sent to a larger
+ * segment by the linker (split.c). Whatever slips through both, a call by a pointer that came from
+ * data the linker did not see, runs into the record below, and its magic word tells when that
+ * goroutine ends.
  *
- * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy ones. Where address space is
- * limited and the range short, gort_go has to refuse what could not run: then the goroutines on compact stacks are counted, and
- * no P keeps any, so that each free one is there for all.
+ * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy ones. Where address
+ * space is limited and the range short, gort_go has to refuse what could not run: then the
+ * goroutines on compact stacks are counted, and no P keeps any, so that each free one is there for
+ * all.
  */
 #include "mem/compact_stack.h"
 #include "os/os.h"
@@ -31,8 +34,8 @@ void compact_credit_give(void) {
     if (unlikely(slots.scarce)) sub_rlx(&credits, 1);
 }
 
-/* Up to BATCH; only one where they are counted, and then there is one: if not now, the monitor has just taken the free ones to give
- * their pages back, and brings them again. */
+/* Up to BATCH; only one where they are counted, and then there is one: if not now, the monitor has
+ * just taken the free ones to give their pages back, and brings them again. */
 static int take_slots(void **slot) {
     if (likely(!slots.scarce)) return slot_alloc(0, slot, BATCH);
     while (slot_alloc(0, slot, 1) == 0) os_yield();

@@ -34,8 +34,8 @@
 #define REGION_SPANS (REGION_BYTES / SPAN_BYTES)
 #define BATCHES 32
 
-const uint16_t class_bytes[SIZE_CLASSES] = {16,  32,  48,  64,   80,   96,   112,  128,  192,
-                                            256, 320, 384, 448,  512,  640,  768,  896,  1024,
+const uint16_t class_bytes[SIZE_CLASSES] = {16,   32,   48,   64,   80,   96,   112,  128, 192,
+                                            256,  320,  384,  448,  512,  640,  768,  896, 1024,
                                             1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096};
 const uint8_t class_batch[SIZE_CLASSES] = {32, 32, 32, 32, 32, 32, 32, 32, 16, 16, 16, 16, 16,
                                            16, 8,  8,  8,  8,  4,  4,  4,  4,  4,  4,  4,  4};
@@ -46,7 +46,7 @@ _Static_assert(REGION_SPANS * sizeof(Span) % SPAN_BYTES == 0, "records fill whol
 typedef struct Central {
     Lock lock;
     Span *spans;
-    Free *loose;          /* for callers without a P */
+    Free *loose;                    /* for callers without a P */
     uint32_t nloose, nbatches, low; /* low: the fewest batches since the last scavenge */
     Free *batches[BATCHES];
 } ALIGNED(CACHE_LINE) Central;
@@ -55,12 +55,13 @@ static Central central[SIZE_CLASSES];
 static struct {
     Lock lock;
     /* lock: */
-    Span *free;           /* spans nobody uses, which have their pages; */
-    uint32_t nfree, low;  /*   how many, and the fewest since the last scavenge */
-    Span *bare;           /* likewise, without pages */
-    char *region;         /* atomic: the newest one; the first record of each names the one before */
-    uint32_t cut;         /* spans of it that were ever used */
-    uint64_t used;        /* atomic for readers: spans in use */
+    Span *free;          /* spans nobody uses, which have their pages; */
+    uint32_t nfree, low; /*   how many, and the fewest since the last scavenge */
+    Span *bare;          /* likewise, without pages */
+    /* atomic: the newest one; the first record of each names the one before */
+    char *region;
+    uint32_t cut;  /* spans of it that were ever used */
+    uint64_t used; /* atomic for readers: spans in use */
 } pool;
 uint8_t span_regions[REGION_TABLE];
 
@@ -73,14 +74,15 @@ static char *span_base(Span *s) {
 
 NORETURN void span_misused(const void *at) { fatal("gort_free of %p, where no object begins", at); }
 
-/* ---- regions and the pool; pool.lock ---------------------------------------------------------- */
+/* ---- regions and the pool; pool.lock --------------------------------------------------------- */
 
 static bool add_region(void) {
     char *at = os_map(2 * REGION_BYTES, false);
     if (at == NULL) return false;
     char *region = (char *)(((uintptr_t)at + REGION_BYTES - 1) & ~(REGION_BYTES - 1));
     if (region > at) os_unmap(at, (size_t)(region - at));
-    if (region < at + REGION_BYTES) os_unmap(region + REGION_BYTES, (size_t)(at + REGION_BYTES - region));
+    if (region < at + REGION_BYTES)
+        os_unmap(region + REGION_BYTES, (size_t)(at + REGION_BYTES - region));
     size_t i = (uintptr_t)region >> REGION_SHIFT;
     if (i >= REGION_TABLE) {
         os_unmap(region, REGION_BYTES);
@@ -138,7 +140,7 @@ static void span_drop(Span *s) {
     unlock(&pool.lock);
 }
 
-/* ---- a class's spans; its lock ---------------------------------------------------------------- */
+/* ---- a class's spans; its lock --------------------------------------------------------------- */
 
 static void list_span(Central *c, Span *s) {
     s->next = c->spans;
@@ -209,7 +211,7 @@ static void sort_back_list(Central *c, Free *list) {
     }
 }
 
-/* ---- for the caches of the Ps ----------------------------------------------------------------- */
+/* ---- for the caches of the Ps ---------------------------------------------------------------- */
 
 uint32_t central_get(uint32_t cls, Free **list) {
     Central *c = &central[cls];
@@ -241,7 +243,7 @@ void central_put_some(uint32_t cls, Free *list) {
     unlock(&central[cls].lock);
 }
 
-/* ---- for callers without a P ------------------------------------------------------------------ */
+/* ---- for callers without a P ----------------------------------------------------------------- */
 
 Free *central_get_one(uint32_t cls) {
     Central *c = &central[cls];
@@ -270,13 +272,15 @@ void central_put_one(uint32_t cls, Free *f) {
     unlock(&c->lock);
 }
 
-/* ---- giving back ------------------------------------------------------------------------------ */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
-/* Half of the batches nobody has needed for a second, and then the loose ones. How many are left. */
+/* Half of the batches nobody has needed for a second, and then the loose ones. How many are
+ * left. */
 static uint32_t sort_idle(Central *c) {
     if (load_rlx(&c->nbatches) == 0 && load_rlx(&c->nloose) == 0) return 0;
     lock(&c->lock, RANK_STACK);
-    for (uint32_t n = (c->low + 1) / 2; n > 0 && c->nbatches > 0; n--) sort_back_list(c, c->batches[--c->nbatches]);
+    for (uint32_t n = (c->low + 1) / 2; n > 0 && c->nbatches > 0; n--)
+        sort_back_list(c, c->batches[--c->nbatches]);
     c->low = c->nbatches;
     if (c->nbatches == 0) {
         sort_back_list(c, c->loose);
@@ -333,7 +337,7 @@ void each_span(void (*fn)(void *lo, void *hi)) {
     }
 }
 
-/* ---- who watches ------------------------------------------------------------------------------ */
+/* ---- who watches ----------------------------------------------------------------------------- */
 
 /* A program with a sanitizer may be linked with a library without. */
 extern void __asan_init(void) __attribute__((weak));
@@ -354,7 +358,7 @@ bool span_malloc_instead(void) {
 #endif
 }
 
-/* ---- fork ------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 void span_fork(bool before) {
     for (uint32_t cls = 0; cls < SIZE_CLASSES; cls++)

@@ -34,14 +34,14 @@ typedef struct Free {
 typedef struct Span Span;
 struct Span {
     /* constant while the span is in use: */
-    uint32_t cls;         /* its size class + 1; 0: free, or never used */
-    uint32_t bytes;       /* of an object */
-    uint64_t inverse;     /* 2^32 / bytes, rounded up: offset * inverse >> 32 is the index */
+    uint32_t cls;     /* its size class + 1; 0: free, or never used */
+    uint32_t bytes;   /* of an object */
+    uint64_t inverse; /* 2^32 / bytes, rounded up: offset * inverse >> 32 is the index */
     /* the class's lock: */
     uint32_t capacity, carved, nfree; /* objects in all, begun, and on `free` */
     bool listed;
     Free *free;
-    Span *next, *prev;    /* the class's spans with something to give; in the pool: next */
+    Span *next, *prev; /* the class's spans with something to give; in the pool: next */
 } ALIGNED(CACHE_LINE);
 
 #define REGION_BYTES ((size_t)1 << REGION_SHIFT)
@@ -78,8 +78,8 @@ void central_put_one(uint32_t cls, Free *f);
 /* The monitor, once a second: what was not needed since the last call goes back to the system.
  * How much may still go; 0: nothing. */
 uint64_t span_scavenge(void);
-uint64_t span_bytes_used(void);                  /* of spans that hold objects */
-uint64_t span_bytes_idle(void);                  /* of free ones that still have their pages */
+uint64_t span_bytes_used(void); /* of spans that hold objects */
+uint64_t span_bytes_idle(void); /* of free ones that still have their pages */
 /* Calls fn for the carved part of every span in use; nothing is locked. */
 void each_span(void (*fn)(void *lo, void *hi));
 

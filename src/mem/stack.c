@@ -1,11 +1,13 @@
 /*
  * Stacks.
  *
- * C code holds pointers into its stack, so a stack never moves. Each is cut from slabs mapped MAP_NORESERVE, and
- * the kernel commits pages as they are touched: growth without copying. 208 KB and a guard of 28 put nearly nine stacks
- * under one page of page tables, which is what a parked goroutine costs beside its one page of stack.
+ * C code holds pointers into its stack, so a stack never moves. Each is cut from slabs mapped
+ * MAP_NORESERVE, and the kernel commits pages as they are touched: growth without copying. 208 KB
+ * and a guard of 28 put nearly nine stacks under one page of page tables, which is what a parked
+ * goroutine costs beside its one page of stack.
  *
- *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec | …
+ *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec |
+ *               …
  *                       ^lo                             top ^
  *
  * Guards. MADV_GUARD_INSTALL does not split the mapping. Where the kernel has none, mprotect is
@@ -13,13 +15,15 @@
  * at when the goroutine ends; gort_stats says which. A batch of fresh stacks gets its guards in one
  * system call where process_madvise takes it.
  *
- * How large a guard. A frame that is larger, and is not written to from its top, steps over it into the next stack.
- * Code built with -fstack-clash-protection touches every page, and one would do; a library built without it has 28 KB,
- * and more where it can be had: address space is plenty, but tops of stacks that lie far apart need a page of page tables
- * for each. A megabyte for all would be 6.6 KB for each of a million goroutines instead of 4.6. So the
- * first slab, which is all that most programs use, has guards of a megabyte (some 800 stacks, 2 MB of page tables if all are
- * in use), and so have stacks of a size of their own from 256 KB on; where address space is limited, none has. What jumps
- * further still is found out when a signal or a wait meets it on a stack that is not its own (stack_jumped).
+ * How large a guard. A frame that is larger, and is not written to from its top, steps over it into
+ * the next stack. Code built with -fstack-clash-protection touches every page, and one would do; a
+ * library built without it has 28 KB, and more where it can be had: address space is plenty, but
+ * tops of stacks that lie far apart need a page of page tables for each. A megabyte for all would
+ * be 6.6 KB for each of a million goroutines instead of 4.6. So the first slab, which is all that
+ * most programs use, has guards of a megabyte (some 800 stacks, 2 MB of page tables if all are in
+ * use), and so have stacks of a size of their own from 256 KB on; where address space is limited,
+ * none has. What jumps further still is found out when a signal or a wait meets it on a stack that
+ * is not its own (stack_jumped).
  *
  * Where a free stack is:
  *   1. the cache of a P: warm, no lock;
@@ -30,9 +34,9 @@
  * that a steady load keeps its stacks and a peak is given back within a few seconds.
  *
  * Credits. A goroutine gets its stack when it first runs, but failing then would be too late.
- * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped. What a P keeps
- * in its cache no other P can use, so that is promised, too: a P keeps STACK_CACHE stacks if there is address space for
- * so many more, and none where it is short (`tight`).
+ * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped.
+ * What a P keeps in its cache no other P can use, so that is promised, too: a P keeps STACK_CACHE
+ * stacks if there is address space for so many more, and none where it is short (`tight`).
  */
 #include "mem/stack.h"
 #include "base/san.h"
@@ -45,7 +49,8 @@
 #define PAGE ((size_t)4096)
 #define SLAB_MAX ((size_t)1 << 30)
 #define SLAB_STACKS (SLAB_MAX / STACK_STRIDE)
-#define SLAB_WIDE ((size_t)160 << 20) /* the first one: stacks a megabyte apart need a page of page tables for two */
+/* the first one: stacks a megabyte apart need a page of page tables for two */
+#define SLAB_WIDE ((size_t)160 << 20)
 #define LARGE ((size_t)256 << 10) /* a stack of a size of its own, with a wide guard */
 #define MAX_SLABS 4096
 #define BATCH 32
@@ -61,27 +66,28 @@ enum { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_CANARY };
 typedef struct Slab {
     char *base;
     size_t stride, guard;
-    uint32_t count;   /* stacks in it */
-    uint32_t fresh;   /* never used from here on */
-    uint32_t cold;    /* bits set */
+    uint32_t count; /* stacks in it */
+    uint32_t fresh; /* never used from here on */
+    uint32_t cold;  /* bits set */
     uint64_t cold_bits[(SLAB_STACKS + 63) / 64];
-    uint64_t bare_bits[(SLAB_STACKS + 63) / 64]; /* without a guard region: a canary, as long as there is memory */
+    /* without a guard region: a canary, as long as there is memory */
+    uint64_t bare_bits[(SLAB_STACKS + 63) / 64];
 } Slab;
 
 static struct {
     Lock lock;
     /* lock: */
-    Stack *hot;           /* the common list */
-    uint64_t nhot, low;   /* its length, and the least since the monitor looked */
+    Stack *hot;         /* the common list */
+    uint64_t nhot, low; /* its length, and the least since the monitor looked */
     Slab *slabs[MAX_SLABS];
     uint32_t nslabs;
-    uint32_t search;      /* slabs below this one have nothing cold or fresh */
-    uint64_t capacity;    /* stacks that have address space, */
-    uint64_t bytes;       /*   and how much of it */
-    uint64_t promised;    /* credits given out to Ps and Gs, and places in the caches of the Ps */
-    bool tight;           /* no slab of full size was to be had */
-    int guard;            /* read without it as a hint */
-    uint32_t protected_;  /* mprotect guards so far */
+    uint32_t search;     /* slabs below this one have nothing cold or fresh */
+    uint64_t capacity;   /* stacks that have address space, */
+    uint64_t bytes;      /*   and how much of it */
+    uint64_t promised;   /* credits given out to Ps and Gs, and places in the caches of the Ps */
+    bool tight;          /* no slab of full size was to be had */
+    int guard;           /* read without it as a hint */
+    uint32_t protected_; /* mprotect guards so far */
     bool vectors_fail;
     /* atomic: */
     uint64_t custom_bytes;
@@ -105,7 +111,8 @@ static bool add_slab(void) {
     Slab *slab = os_map(sizeof *slab, false);
     if (slab == NULL) return false;
     size_t guard = room.nslabs > 0 || os_space_limited() ? GUARD_NEAR : GUARD_WIDE;
-    for (size_t size = guard == GUARD_WIDE ? SLAB_WIDE : SLAB_MAX; size >= 4 * STACK_STRIDE; size /= 4, guard = GUARD_NEAR) {
+    for (size_t size = guard == GUARD_WIDE ? SLAB_WIDE : SLAB_MAX; size >= 4 * STACK_STRIDE;
+         size /= 4, guard = GUARD_NEAR) {
         if (!map_slab(slab, size, guard)) {
             room.tight = true;
             continue;
@@ -163,7 +170,8 @@ static bool take_places(uint32_t want, Places *at) {
         if (slab->cold > 0)
             for (uint32_t w = 0; w < count_of(slab->cold_bits); w++) {
                 if (slab->cold_bits[w] == 0) continue;
-                *at = (Places){slab, w * 64 + (uint32_t)__builtin_ctzll(slab->cold_bits[w]), 1, true};
+                *at =
+                    (Places){slab, w * 64 + (uint32_t)__builtin_ctzll(slab->cold_bits[w]), 1, true};
                 slab->cold_bits[w] &= slab->cold_bits[w] - 1;
                 slab->cold--;
                 return true;
@@ -200,7 +208,8 @@ static void guard_one(Slab *slab, Stack *s) {
         return;
     }
     if (room.guard != GUARD_CANARY)
-        warn_once(WARN_GUARD, "the kernel makes no guard region (before Linux 6.13: vm.max_map_count is reached): an overflow of "
+        warn_once(WARN_GUARD, "the kernel makes no guard region (before Linux 6.13: "
+                              "vm.max_map_count is reached): an overflow of "
                               "some stacks is found by a canary, when their goroutine ends");
     room.guard = GUARD_CANARY;
     uint64_t *word = &slab->bare_bits[s->index / 64];
@@ -211,8 +220,10 @@ static void guard_one(Slab *slab, Stack *s) {
 static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
     if (n > 1 && load_rlx(&room.guard) == GUARD_MADVISE && !load_rlx(&room.vectors_fail)) {
         struct iovec iov[BATCH];
-        for (uint32_t i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo - slab->guard, slab->guard};
-        long done = os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_GUARD_INSTALL_, 0, 0);
+        for (uint32_t i = 0; i < n; i++)
+            iov[i] = (struct iovec){s[i]->lo - slab->guard, slab->guard};
+        long done =
+            os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_GUARD_INSTALL_, 0, 0);
         if (done == (long)(n * slab->guard)) return;
         store_rlx(&room.vectors_fail, true);
     }
@@ -223,18 +234,21 @@ static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
 
 bool stack_guard_hit(Stack *s, uintptr_t addr) {
     uintptr_t lo = (uintptr_t)s->lo;
-    if (s->custom == STACK_COMPACT) return false; /* its neighbour is there; split.c watches the end */
+    /* its neighbour is there; split.c watches the end */
+    if (s->custom == STACK_COMPACT) return false;
     return addr < lo && addr >= lo - s->guard;
 }
 
 bool stack_jumped(Stack *s, uintptr_t sp) {
-    if (likely(sp - (uintptr_t)s->lo <= stack_span(s)) || s->custom == STACK_COMPACT || s->seg) return false;
+    if (likely(sp - (uintptr_t)s->lo <= stack_span(s)) || s->custom == STACK_COMPACT || s->seg)
+        return false;
     return stack_at(sp) != NULL;
 }
 
 void stack_jump_found(G *gp, uintptr_t sp) {
     if (!stack_jumped(gp->stack, sp)) return; /* one of the program's own making, or a segment */
-    fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; build with -fstack-clash-protection",
+    fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; "
+          "build with -fstack-clash-protection",
           (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)sp);
 }
 
@@ -281,8 +295,11 @@ void stack_credit_return(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* A bit of a place that is in our hands: nobody else writes it, but a neighbour may, in the same word. */
-static bool is_bare(Slab *slab, uint32_t i) { return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1; }
+/* A bit of a place that is in our hands: nobody else writes it, but a neighbour may, in the same
+ * word. */
+static bool is_bare(Slab *slab, uint32_t i) {
+    return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1;
+}
 
 /* Records and guards for them, in front of list. The canary of a cold one went with its memory. */
 static Stack *furnish(const Places *at, Stack *list) {
@@ -307,7 +324,8 @@ static void let_keep(P *p) {
     p->stacks_most = STACK_CACHE;
 }
 
-/* Up to BATCH stacks, one where p keeps none: from the common list, else, as each first touch costs, few fresh ones. */
+/* Up to BATCH stacks, one where p keeps none: from the common list, else, as each first touch
+ * costs, few fresh ones. */
 static NOINLINE Stack *take_common(P *p, uint32_t *got) {
     Stack *list = NULL;
     Places at = {0};
@@ -440,7 +458,8 @@ void stack_custom_free(Stack *s) {
 static Slab *slab_of(Stack *s) {
     for (uint32_t i = 0; i < room.nslabs; i++) {
         Slab *slab = room.slabs[i];
-        if ((char *)s > slab->base && (char *)s < slab->base + slab->count * slab->stride) return slab;
+        if ((char *)s > slab->base && (char *)s < slab->base + slab->count * slab->stride)
+            return slab;
     }
     return NULL;
 }
@@ -450,7 +469,8 @@ static void discard_batch(Stack **s, int n) {
     struct iovec iov[BATCH];
     for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_USABLE};
     size_t bytes = (size_t)n * (STACK_USABLE);
-    if (os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_DONTNEED_, 0, 0) == (long)bytes) return;
+    if (os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_DONTNEED_, 0, 0) == (long)bytes)
+        return;
     for (int i = 0; i < n; i++) os_discard(iov[i].iov_base, STACK_USABLE);
 }
 
@@ -496,7 +516,8 @@ Stack *stack_at(uintptr_t addr) {
     for (uint32_t i = 0; i < n; i++) {
         Slab *slab = room.slabs[i];
         uintptr_t offset = addr - (uintptr_t)slab->base;
-        if (offset < slab->count * slab->stride) return record_at(slab, (uint32_t)(offset / slab->stride));
+        if (offset < slab->count * slab->stride)
+            return record_at(slab, (uint32_t)(offset / slab->stride));
     }
     return NULL;
 }

@@ -6,9 +6,10 @@
 
 #include "runtime.h"
 
-/* A default stack, its record included, and the guard below it. Both together are an odd number of pages: what is
- * in use of many stacks is their tops, and at a stride of 52 pages these fall into a quarter of the sets of a second-level
- * cache. A yield among a thousand goroutines is a third faster for it. */
+/* A default stack, its record included, and the guard below it. Both together are an odd number of
+ * pages: what is in use of many stacks is their tops, and at a stride of 52 pages these fall into a
+ * quarter of the sets of a second-level cache. A yield among a thousand goroutines is a third
+ * faster for it. */
 #define STACK_USABLE ((size_t)208 << 10)
 #define GUARD_NEAR ((size_t)28 << 10)
 #define GUARD_WIDE ((size_t)1028 << 10)
@@ -23,30 +24,34 @@ enum {
     STACK_COMPACT /* compact_stack.h */
 };
 struct Stack {
-    char *lo;           /* lowest usable byte; the guard is below */
-    Stack *next;        /* cache it is in */
-    uint32_t index;     /* place in its slab; decides the colour */
-    uint16_t custom;    /* STACK_... */
-    uint16_t canary;    /* 1: no guard, a word at its end is looked at instead */
-    size_t size;        /* of the whole mapping, for custom ones */
-    size_t guard;       /* bytes of the guard below lo */
+    char *lo;        /* lowest usable byte; the guard is below */
+    Stack *next;     /* cache it is in */
+    uint32_t index;  /* place in its slab; decides the colour */
+    uint16_t custom; /* STACK_... */
+    uint16_t canary; /* 1: no guard, a word at its end is looked at instead */
+    size_t size;     /* of the whole mapping, for custom ones */
+    size_t guard;    /* bytes of the guard below lo */
     char name[STACK_NAME];
-    void *san_fiber;    /* TSan's fiber, or ASan's fake stack */
-    Segment *seg;       /* split.c: the newest segment it has grown by, if any */
-    Segment *kept;      /* split.c: a large one that was just left */
-    Segment *blocks;    /* split.c: dynamic arrays that did not fit */
-    void *values;       /* the hook's: what libraries keep for its goroutine (hook/threadkeys.c); NULL: nothing */
-    uintptr_t live;     /* boehm.c, while all are stopped: where it begins */
+    void *san_fiber; /* TSan's fiber, or ASan's fake stack */
+    Segment *seg;    /* split.c: the newest segment it has grown by, if any */
+    Segment *kept;   /* split.c: a large one that was just left */
+    Segment *blocks; /* split.c: dynamic arrays that did not fit */
+    /* the hook's: what libraries keep for its goroutine (hook/threadkeys.c); NULL: nothing */
+    void *values;
+    uintptr_t live;      /* boehm.c, while all are stopped: where it begins */
     uint32_t trap_tries; /* inlibc.c: signals since its goroutine is to leave libc */
-    uint32_t settled;   /* atomic: its goroutine has left its runtime for good, or the end of that has come by (init.c) */
-    void *blocking;     /* the hook of the gort_blocking that its goroutine is in (goexit.h); NULL: it is in none */
-    uint64_t magic;     /* finds a record overwritten from below the next stack */
+    /* atomic: its goroutine has left its runtime for good, or the end of that has come by (init.c)
+     * */
+    uint32_t settled;
+    /* the hook of the gort_blocking that its goroutine is in (goexit.h); NULL: it is in none */
+    void *blocking;
+    uint64_t magic; /* finds a record overwritten from below the next stack */
 } ALIGNED(64);
 
 /* Promises: gort_go must fail with -ENOMEM rather than the goroutine when it first runs. A G
  * without a stack holds a credit: the address space for its stack is mapped. */
-bool stack_credit_fetch(M *m);   /* the P has none, or there is no P */
-void stack_credit_return(M *m);  /* the P has plenty, or there is no P */
+bool stack_credit_fetch(M *m);  /* the P has none, or there is no P */
+void stack_credit_return(M *m); /* the P has plenty, or there is no P */
 #define CREDITS_PLENTY 128
 INLINE bool stack_credit_take(M *m) { /* false: no address space */
     P *p = m->p;
@@ -60,10 +65,10 @@ INLINE void stack_credit_give(M *m) {
     else p->credits++;
 }
 
-Stack *stack_get(M *m);            /* against a credit: never fails. In a section */
+Stack *stack_get(M *m); /* against a credit: never fails. In a section */
 void stack_put(M *m, Stack *s);
 void stack_record(Stack *s, char *lo, int kind); /* a fresh record of any kind */
-Stack *stack_custom(size_t size);  /* NULL: no memory. Not in a section: maps */
+Stack *stack_custom(size_t size);                /* NULL: no memory. Not in a section: maps */
 void stack_custom_free(Stack *s);
 
 /* Where the first frame goes: below the record, coloured so that the tops of many stacks do not
@@ -78,7 +83,8 @@ void stack_forget_slow(Stack *s);
 
 /* The address lies in the guard below s (or, without guards, just below its end). */
 bool stack_guard_hit(Stack *s, uintptr_t addr);
-/* A goroutine's stack pointer is on the stack of another: a frame larger than the guard has stepped over it. Nothing is locked. */
+/* A goroutine's stack pointer is on the stack of another: a frame larger than the guard has stepped
+ * over it. Nothing is locked. */
 bool stack_jumped(Stack *s, uintptr_t sp);
 void stack_jump_found(G *gp, uintptr_t sp);
 /* Where a goroutine is met anyway: fatal if its stack pointer is not on its stack. */
@@ -86,9 +92,9 @@ INLINE void stack_check_sp(G *gp, uintptr_t sp) {
     Stack *s = gp->stack;
     if (s && unlikely(sp - (uintptr_t)s->lo > stack_span(s))) stack_jump_found(gp, sp);
 }
-void stack_check(Stack *s);        /* canary of an unguarded stack; fatal when overwritten */
-void stack_flush(P *p);            /* a P goes away */
-uint64_t stack_scavenge(void);     /* monitor: gives idle stacks back; how many are still idle */
+void stack_check(Stack *s);    /* canary of an unguarded stack; fatal when overwritten */
+void stack_flush(P *p);        /* a P goes away */
+uint64_t stack_scavenge(void); /* monitor: gives idle stacks back; how many are still idle */
 uint64_t stack_reserved(void);
 uint64_t stack_cached(void);
 int stack_guard_kind(void);

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/deadline.h"
 
-int64_t os_now(void); /* CLOCK_MONOTONIC, ns (through the vDSO) */
+int64_t os_now(void);                 /* CLOCK_MONOTONIC, ns (through the vDSO) */
 int64_t os_thread_cpu(int tid_clock); /* CPU time of a thread, by its clock id; -1: gone */
 int os_thread_clock(int tid);         /* the clock id of a thread */
 
@@ -17,19 +17,22 @@ int os_thread_clock(int tid);         /* the clock id of a thread */
  * 0: woken or the value differed, -ETIMEDOUT. */
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline);
 void os_futex_wake(uint32_t *word, int count);
-extern void (*os_wake_refused)(void); /* called where the kernel refuses to wake anybody (preempt.c) */
+/* called where the kernel refuses to wake anybody (preempt.c) */
+extern void (*os_wake_refused)(void);
 
-/* A descriptor that the runtime keeps, under a number out of the way: of programs that count theirs from 3, and of those that
- * begin without the standard ones and make them later, by dup2(2), of whatever is there. fd itself where no number is to be had. */
+/* A descriptor that the runtime keeps, under a number out of the way: of programs that count theirs
+ * from 3, and of those that begin without the standard ones and make them later, by dup2(2), of
+ * whatever is there. fd itself where no number is to be had. */
 int os_fd_away(int fd);
 
-/* An alarm to sleep on, which any thread may set to a point of the clock; GORT_FOREVER: never. To set
- * it costs a plain system call, and nobody is woken now. */
+/* An alarm to sleep on, which any thread may set to a point of the clock; GORT_FOREVER: never. To
+ * set it costs a plain system call, and nobody is woken now. */
 int os_alarm_open(void); /* a descriptor, -errno */
 void os_alarm_close(int fd);
 int os_alarm_set(int fd, int64_t when); /* 0; -errno: it is no alarm any more */
-bool os_alarm_wait(int fd, int signo);  /* until it has gone off since it was last set; or this signal comes, which
-                                           the caller has blocked. False: the kernel does not let us */
+/* until it has gone off since it was last set; or this signal comes, which the caller has blocked.
+ * False: the kernel does not let us */
+bool os_alarm_wait(int fd, int signo);
 
 void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
 bool os_space_limited(void);           /* by RLIMIT_AS or RLIMIT_DATA */
@@ -37,9 +40,10 @@ void os_unmap(void *at, size_t size);
 int os_protect_none(void *at, size_t size);
 int os_guard_install(void *at, size_t size); /* MADV_GUARD_INSTALL, -EINVAL on older kernels */
 int os_discard(void *at, size_t size);       /* MADV_DONTNEED */
-void os_populate(void *at, size_t size);     /* memory for all of it, now; on older kernels when touched */
+/* memory for all of it, now; on older kernels when touched */
+void os_populate(void *at, size_t size);
 int os_no_huge(void *at, size_t size);
-int os_huge(void *at, size_t size);          /* may become huge pages, in time */
+int os_huge(void *at, size_t size);           /* may become huge pages, in time */
 int os_dump(void *at, size_t size, bool yes); /* whether it is part of a core file */
 
 int os_gettid(void);
@@ -50,11 +54,13 @@ void os_nap(int64_t ns);
 int os_membarrier_register(void); /* 0, or -errno where the kernel has none */
 int os_membarrier(void);          /* 0, or -errno */
 int os_cpu_count(void);           /* CPUs in the affinity mask */
-int os_cpu_quota(void);           /* CPUs the cgroup allows, rounded up; 0: no limit, -1: no descriptor to ask with */
+/* CPUs the cgroup allows, rounded up; 0: no limit, -1: no descriptor to ask with */
+int os_cpu_quota(void);
 void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup; NULL: that */
-int os_thread_count(void);        /* threads of this process, from /proc; -1: unknown */
-int os_io_workers(void);          /* those among them that the kernel made for io_uring; -1: unknown */
-char os_thread_state(int tid);    /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
+int os_thread_count(void);             /* threads of this process, from /proc; -1: unknown */
+/* those among them that the kernel made for io_uring; -1: unknown */
+int os_io_workers(void);
+char os_thread_state(int tid);             /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
 bool os_thread_blocks(int tid, int signo); /* it does, by its mask; false: unknown */
 
 long os_write(int fd, const void *buf, size_t n);

@@ -37,8 +37,10 @@ G *home_take_waiting_locked(void) {
 void home_send(M *m, G *gp) {
     M *home = load_rlx(&gp->home);
     P *p = m_release_p(m);
-    home->inherit = m->inherit; /* it waits on its note: the slice goes on there, or two that hand something */
-    m->inherit = false;         /* back and forth, one of them locked, would begin a new one each time */
+    /* it waits on its note: the slice goes on there, or two that hand something */
+    home->inherit = m->inherit;
+    /* back and forth, one of them locked, would begin a new one each time */
+    m->inherit = false;
     m_wake_with(home, p, gp);
 }
 
@@ -98,7 +100,8 @@ EXPORT int gort_pin(void) {
 EXPORT void gort_unpin(void) {
     CHILD_RETURNS();
     M *m = getm();
-    if (m == NULL || m->plain || m->pins == m->world) fatal("gort_unpin without gort_pin"); /* the world's is one */
+    /* the world's is one */
+    if (m == NULL || m->plain || m->pins == m->world) fatal("gort_unpin without gort_pin");
     m->pins--;
     leave(m);
 }

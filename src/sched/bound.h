@@ -8,7 +8,8 @@
 
 /* gp may go on at its home only, which waits for a P. */
 INLINE bool home_waits(G *gp) { return load_rlx(&gp->home) != NULL && !(gp->flags & GF_SOFT); }
-/* With sched.lock, p in our hands: find.c would take a G whose home waits, the first of the global queue. */
+/* With sched.lock, p in our hands: find.c would take a G whose home waits, the first of the global
+ * queue. */
 bool home_is_next_locked(P *p);
 /* With sched.lock: the first G of the global queue whose home waits for a P. NULL: none. */
 G *home_take_waiting_locked(void);

@@ -12,15 +12,18 @@
  *   signals         sched.signal_channels
  *   plain threads   none has called in, and the process has no thread we did not start but the
  *                   caller of gort_main
- *   left behind     no thread of an earlier runtime is there still: the function that it is in may do all that a plain
- *                   thread does. It belongs to none of the counts above, which began anew with this runtime
+ *   left behind     no thread of an earlier runtime is there still: the function that it is in may
+ *                   do all that a plain thread does. It belongs to none of the counts above, which
+ *                   began anew with this runtime
  *
  * It looks twice, and the number of switches must not have moved in between.
  *
- * The monitor sleeps deeply afterwards, until somebody takes an idle P. So the last look must not come too early:
- * what it found has to be something that lasts, and whose end makes it look again. What only moves (a searcher that has given its P up and is
- * still counted as one, a G that is queued, a P on its way) may be over a moment later without anybody who takes a P, so there it comes back by
- * itself. What lasts ends with somebody who has a P, or takes one, or else by sysmon_uncount().
+ * The monitor sleeps deeply afterwards, until somebody takes an idle P. So the last look must not
+ * come too early: what it found has to be something that lasts, and whose end makes it look again.
+ * What only moves (a searcher that has given its P up and is still counted as one, a G that is
+ * queued, a P on its way) may be over a moment later without anybody who takes a P, so there it
+ * comes back by itself. What lasts ends with somebody who has a P, or takes one, or else by
+ * sysmon_uncount().
  */
 #include "sched/deadlock.h"
 #include "sync/clock.h"
@@ -59,11 +62,12 @@ static bool queued(void) {
     return global_count() != 0;
 }
 
-/* What could still wake a goroutine. In the order of the list: a G that goes on is seen where it was, or where it is. */
+/* What could still wake a goroutine. In the order of the list: a G that goes on is seen where it
+ * was, or where it is. */
 static int what_can_wake(void) {
     lock(&sched.lock, RANK_SCHED);
-    bool moves = !sched.running || load_rlx(&sched.npidle) != load_rlx(&sched.procs) || load_rlx(&sched.stop_waiting) ||
-                 global_count() != 0 || maker_has_pending();
+    bool moves = !sched.running || load_rlx(&sched.npidle) != load_rlx(&sched.procs) ||
+                 load_rlx(&sched.stop_waiting) || global_count() != 0 || maker_has_pending();
     bool lasts = load_acq(&sched.in_syscall) != 0;
     moves |= load_acq(&sched.taken) != 0 || load_acq(&sched.soft_waiting) != 0;
     lasts |= load_acq(&sched.poll_waiters) != 0 || load_rlx(&sched.signal_channels) != 0;
@@ -74,31 +78,34 @@ static int what_can_wake(void) {
     return lasts ? LASTS : moves ? MOVES : NOTHING;
 }
 
-/* From the start of this runtime on, which has changed the epoch, until the thread has ended. Nobody tells the monitor when that is:
- * it looks again by itself. */
+/* From the start of this runtime on, which has changed the epoch, until the thread has ended.
+ * Nobody tells the monitor when that is: it looks again by itself. */
 static bool somebody_left_behind(void) {
-    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        if (load_acq(&m->alive) && !m->plain && m->epoch != load_rlx(&sched.epoch)) return true; /* pairs with thread_begin */
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) /* pairs with thread_begin */
+        if (load_acq(&m->alive) && !m->plain && m->epoch != load_rlx(&sched.epoch)) return true;
     return false;
 }
 
 static bool only_our_threads(void) {
     int all = os_thread_count(), workers = 0;
     int ours = (int)load_rlx(&sched.threads) + 1 + collect_threads(); /* the caller of gort_main */
-    if (tsan_on()) ours++; /* its background thread */
+    if (tsan_on()) ours++;                                            /* its background thread */
     if (all > ours && uring_on()) workers = os_io_workers(); /* the kernel keeps the last of them */
     if (all < 0 || workers < 0)
-        warn_once(WARN_DEADLOCK, "all goroutines are asleep, perhaps for ever: without %s the program's other threads are "
-                                 "not known, and no deadlock is reported", all < 0 ? "/proc" : "a descriptor");
+        warn_once(WARN_DEADLOCK,
+                  "all goroutines are asleep, perhaps for ever: without %s the program's other "
+                  "threads are "
+                  "not known, and no deadlock is reported",
+                  all < 0 ? "/proc" : "a descriptor");
     return all >= 0 && all <= ours + workers;
 }
 
 static NORETURN void report(void) {
-    while (!first_to_speak()) os_nap(GORT_SEC); /* the process ends with the report that is under way */
+    /* the process ends with the report that is under way */
+    while (!first_to_speak()) os_nap(GORT_SEC);
     if (load_rlx(&sched.main_exited) && gort_count() == 0)
         print_fd(2, "gort: fatal: no goroutines (main called gort_exit) - deadlock!\n");
-    else
-        print_fd(2, "gort: fatal: all goroutines are asleep - deadlock!\n");
+    else print_fd(2, "gort: fatal: all goroutines are asleep - deadlock!\n");
     print_fd(2, "\n");
     dump_all(2);
     tracing_fatal();
@@ -112,6 +119,8 @@ bool dead_check(void) {
     if (what != NOTHING) return what == MOVES;
     if (somebody_left_behind() || !only_our_threads()) return true;
     os_nap(100 * GORT_US);
-    if (what_can_wake() != NOTHING || somebody_left_behind() || !only_our_threads() || p_switches() != switches) return true;
+    if (what_can_wake() != NOTHING || somebody_left_behind() || !only_our_threads() ||
+        p_switches() != switches)
+        return true;
     report();
 }

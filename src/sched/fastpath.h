@@ -1,15 +1,16 @@
 /*
- * The plain cases of park() and ready(), in the frame of the call itself (that of a yield is in sched.c).
+ * The plain cases of park() and ready(), in the frame of the call itself (that of a yield is in
+ * sched.c).
  *
- * Most of what sched.c asks before it switches has the answer no: is somebody locked to this thread,
- * has the slice ended, is there a trace, is this the last moment before a look at the global queue. A
- * function call and a branch for each answer cost more than the switch: processors take many
- * instructions in a cycle but one or two branches. So here all of these words are or'ed, and if
- * nothing speaks against it, the usual thing is done at once; otherwise nothing has been touched and
- * sched.c does it the long way.
+ * Most of what sched.c asks before it switches has the answer no: is somebody locked to this
+ * thread, has the slice ended, is there a trace, is this the last moment before a look at the
+ * global queue. A function call and a branch for each answer cost more than the switch: processors
+ * take many instructions in a cycle but one or two branches. So here all of these words are or'ed,
+ * and if nothing speaks against it, the usual thing is done at once; otherwise nothing has been
+ * touched and sched.c does it the long way.
  *
- * The taken branches count most, since it is by these that the jump behind a switch is predicted (arch.h): in
- * what follows, and in chan.h, the usual case is the one that falls through.
+ * The taken branches count most, since it is by these that the jump behind a switch is predicted
+ * (arch.h): in what follows, and in chan.h, the usual case is the one that falls through.
  *
  * A step above sched.h, and for channels, where all of a round trip is switching.
  */
@@ -22,18 +23,20 @@
 #include "sched/wake.h"
 #include "sched/slotwatch.h"
 
-/* What keeps a goroutine from going straight to the next; 0 on nearly every call. nextg: somebody is in
- * our hands already. g0 runs that one first; a second one would take its place there, and it would be
- * lost. */
+/* What keeps a goroutine from going straight to the next; 0 on nearly every call. nextg: somebody
+ * is in our hands already. g0 runs that one first; a second one would take its place there, and it
+ * would be lost. */
 INLINE uintptr_t obstacles(M *m, P *p) {
     return (uintptr_t)m->lockedg | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p);
 }
 
 /* gp is in a nested section, pinned or in a blocking call: it may not leave. 0: it may. */
-INLINE uint32_t not_plain(M *m, G *gp) { return (m->locks ^ 1) | (load_rlx(&gp->status) ^ G_RUNNING); }
+INLINE uint32_t not_plain(M *m, G *gp) {
+    return (m->locks ^ 1) | (load_rlx(&gp->status) ^ G_RUNNING);
+}
 
-/* gp, which m runs, parks, and whoever was made ready last is next. The context to go on at; NULL: nothing
- * was done. */
+/* gp, which m runs, parks, and whoever was made ready last is next. The context to go on at; NULL:
+ * nothing was done. */
 INLINE void *straight_to_slot(M *m, G *gp, Lock *l, int reason) {
     P *p = m->p;
     if (unlikely(p == NULL)) return NULL;
@@ -41,7 +44,8 @@ INLINE void *straight_to_slot(M *m, G *gp, Lock *l, int reason) {
     G *next = load_rlx(&p->runnext);
     if (unlikely(against != 0) || next == NULL) return NULL;
     void *sp = next->sp;
-    if (unlikely(load_rlx(&next->home) != NULL || sp == NULL) || unlikely(!runnext_take(p, next))) return NULL;
+    if (unlikely(load_rlx(&next->home) != NULL || sp == NULL) || unlikely(!runnext_take(p, next)))
+        return NULL;
     check(load_rlx(&next->status) == G_RUNNABLE);
     gp->reason = (uint8_t)reason;
     gp->since = coarse_now();
@@ -64,13 +68,14 @@ INLINE M *park_straight(M *m, Lock *l, int reason) {
     return likely(next != NULL) ? switch_from(m, gp, next) : m;
 }
 
-/* Behind an exchange of the slot: who was in it goes to the tail, and a searcher is woken. The exchange was
- * followed by the fence of the submit side (runq.h, wake.c). */
+/* Behind an exchange of the slot: who was in it goes to the tail, and a searcher is woken. The
+ * exchange was followed by the fence of the submit side (runq.h, wake.c). */
 void ready_overflow(M *m, G *gp); /* sched.c: the ring is full */
 INLINE void slot_taken(M *m, G *kicked) {
     if (kicked != NULL && unlikely(!runq_push(m->p, kicked))) ready_overflow(m, kicked);
     if (likely(load_rlx(&sched.npidle) == 0) || load_rlx(&sched.spinning) != 0) return;
-    if (kicked != NULL || !watched(m->p)) wakep(m); /* else the monitor looks after it (slotwatch.c) */
+    /* else the monitor looks after it (slotwatch.c) */
+    if (kicked != NULL || !watched(m->p)) wakep(m);
 }
 
 void ready_rest(M *m, G *kicked); /* sched.c: the same, not inline */
@@ -85,7 +90,8 @@ INLINE void ready_straight(M *m, G *gp) {
     PROBE1(ready, gp->id);
     store_rlx(&gp->status, G_RUNNABLE);
     G *kicked = runnext_swap(p, gp);
-    if (unlikely(((uintptr_t)kicked | (load_rlx(&sched.npidle) & ~load_rlx(&p->watch))) != 0)) ready_rest(m, kicked);
+    if (unlikely(((uintptr_t)kicked | (load_rlx(&sched.npidle) & ~load_rlx(&p->watch))) != 0))
+        ready_rest(m, kicked);
 }
 
 #endif

@@ -15,8 +15,9 @@
  * queue, once (slice_over 1 → 2): a sleeper beside CPU-bound goroutines would else wait for one
  * more whole slice. So does a guest of this thread.
  *
- * Beside sleepers of less than a slice no slice may come to its end: each of them begins another, and the one behind it. So
- * when a timer has run, and the global queue has had no turn for the length of a slice, the slice counts as ended.
+ * Beside sleepers of less than a slice no slice may come to its end: each of them begins another,
+ * and the one behind it. So when a timer has run, and the global queue has had no turn for the
+ * length of a slice, the slice counts as ended.
  */
 #include "sched/globalq.h"
 #include "sched/schedule.h"
@@ -62,17 +63,17 @@ static G *from_global(P *p, uint32_t max) {
     return gp;
 }
 
-/* The slice has ended: who is in the slot comes behind those in the ring, or a pair that plays there would never let them
- * run. (Not a sleeper whose timer has come due.) */
+/* The slice has ended: who is in the slot comes behind those in the ring, or a pair that plays
+ * there would never let them run. (Not a sleeper whose timer has come due.) */
 static void slot_to_ring(P *p) {
     G *gp = load_rlx(&p->runnext);
     if (gp == NULL || load_rlx(&p->tail) - load_rlx(&p->head) >= RING) return;
     if (runnext_take(p, gp)) runq_push(p, gp);
 }
 
-/* Phases 2 to 4. Valgrind runs one thread at a time for a fixed number of steps: a loop of yields that divides it is always
- * stopped at the same step, and where that is under sched.lock nobody else ever gets it. So there others are let in
- * now and then while it is free. */
+/* Phases 2 to 4. Valgrind runs one thread at a time for a fixed number of steps: a loop of yields
+ * that divides it is always stopped at the same step, and where that is under sched.lock nobody
+ * else ever gets it. So there others are let in now and then while it is free. */
 static G *from_queues(M *m, P *p, bool timer_ran) {
     bool due = p->rounds % 61 == 60, slot_first = !(p->slice_over || due), fresh = false;
     if (due && valgrind_runs()) os_yield();
@@ -82,7 +83,8 @@ static G *from_queues(M *m, P *p, bool timer_ran) {
         p->passed_over = false;
         if (!timer_ran) slot_to_ring(p);
     }
-    if (timer_ran && (p->slice_over == 1 || (due && p->slice_over == 0)) && load_rlx(&p->runnext) != NULL) {
+    if (timer_ran && (p->slice_over == 1 || (due && p->slice_over == 0)) &&
+        load_rlx(&p->runnext) != NULL) {
         slot_first = true; /* the sleeper's turn, and the global queue's right after it: a round */
         p->slice_over = 2; /* through the slot does not count, so a due look stays due */
     } else if (!slot_first) {
@@ -123,17 +125,18 @@ static G *take_polled(M *m, GList *list) {
     return gp;
 }
 
-/* A server that is always busy finds new events at every look at the network and would never come to
- * steal, while the goroutines of a P whose thread the kernel has put aside wait for its next turn:
- * milliseconds, the tail of every latency. So before the network, one other P is looked at; if its queue is not
- * empty and it has not switched since our last look, half of it is ours. */
+/* A server that is always busy finds new events at every look at the network and would never come
+ * to steal, while the goroutines of a P whose thread the kernel has put aside wait for its next
+ * turn: milliseconds, the tail of every latency. So before the network, one other P is looked at;
+ * if its queue is not empty and it has not switched since our last look, half of it is ours. */
 static G *from_stuck(M *m, P *p) {
     uint32_t n = load_rlx(&sched.procs), moved;
     if (n == 1) return NULL;
     P *victim = p->watched;
     G *gp = NULL;
-    if (victim && load_rlx(&victim->status) == P_RUNNING && load_rlx(&victim->schedtick) == p->watched_tick &&
-        !runq_empty(victim) && (gp = runq_steal(p, victim, false, &moved)) != NULL) {
+    if (victim && load_rlx(&victim->status) == P_RUNNING &&
+        load_rlx(&victim->schedtick) == p->watched_tick && !runq_empty(victim) &&
+        (gp = runq_steal(p, victim, false, &moved)) != NULL) {
         bump(&p->n.steals, 1);
         bump(&p->n.stolen, moved);
         trace_steal(m, victim, moved);
@@ -149,8 +152,8 @@ static G *from_network(M *m) {
     if (load_rlx(&sched.poll_waiters) == 0 || last == 0) return NULL;
     G *gp = from_stuck(m, m->p);
     if (gp) return gp;
-    /* For the monitor, which looks for us if nobody does for 10 ms, and on another CPU: once per reading of the
-     * coarse clock. By CAS, since 0 says that somebody sleeps in there. */
+    /* For the monitor, which looks for us if nobody does for 10 ms, and on another CPU: once per
+     * reading of the coarse clock. By CAS, since 0 says that somebody sleeps in there. */
     if (unlikely(now > last)) cas_seq(&sched.polled_at, &last, now);
     GList list = {0};
     netpoll(0, &list);
@@ -241,7 +244,8 @@ static int64_t poll_deadline(void) {
     int64_t first = timers_first();
     if (first == GORT_FOREVER) return first;
     uint32_t armed = 0;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) armed += load_rlx(&sched.ps[i]->timers.count);
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        armed += load_rlx(&sched.ps[i]->timers.count);
     return armed > CROWD ? time_after(first, CROWD_SLACK) : first;
 }
 
@@ -327,17 +331,20 @@ G *find_runnable(M *m) {
             xchg_seq(&p->look, settings.migrate) == LOOK_GLOBAL && p->slice_over == 0)
             p->slice_over = 1;
         int64_t now = run_timers(m, &p->timers, &timer_ran);
-        if (timer_ran && p->slice_over == 0 && global_count() != 0 && now - p->global_at >= SLICE) p->slice_over = 1;
+        if (timer_ran && p->slice_over == 0 && global_count() != 0 && now - p->global_at >= SLICE)
+            p->slice_over = 1;
         G *gp = NULL;
         if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);
         m->soft_last = gp != NULL; /* in turns with the queues */
-        if (gp && p->slice_over == 1) p->slice_over = 2; /* the guest's turn, and the queues' right after it: its slice is not the slot's */
+        /* the guest's turn, and the queues' right after it: its slice is not the slot's */
+        if (gp && p->slice_over == 1) p->slice_over = 2;
         if (gp == NULL) gp = unlikely(sim_on) ? sim_pick(m) : from_queues(m, p, timer_ran);
         if (gp == NULL && unlikely(soft_waits(m))) gp = soft_take(m);
         if (gp == NULL) gp = from_network(m);
         if (unlikely(sim_on) && gp == NULL && sim_idle(m)) continue;
         if (gp == NULL) {
-            if (m->spinning || 2 * load_rlx(&sched.spinning) < load_rlx(&sched.procs) - load_rlx(&sched.npidle)) {
+            if (m->spinning ||
+                2 * load_rlx(&sched.spinning) < load_rlx(&sched.procs) - load_rlx(&sched.npidle)) {
                 if (!m->spinning) become_searcher(m);
                 gp = steal(m, p);
             }

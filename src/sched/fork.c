@@ -1,22 +1,26 @@
 /*
  * Children: is this still the process that started the runtime?
  *
- * A child has the memory of the runtime, and none of its threads. It must neither run a goroutine, nor take a lock that
- * a thread held which does not exist here, nor write where it and the parent share. There are two kinds.
+ * A child has the memory of the runtime, and none of its threads. It must neither run a goroutine,
+ * nor take a lock that a thread held which does not exist here, nor write where it and the parent
+ * share. There are two kinds.
  *
- * Those with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that the kernel clears in every
- * such child (MADV_WIPEONFORK), whoever made it. It is 1 in the process itself, so a public call asks by one load.
- * At 0 forked_slow looks: a child made while no runtime ran is a process like any other, and sets it again. pthread_atfork does
- * the same at once, for fork, and where the kernel is too old for such pages it is all there is.
+ * Those with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that
+ * the kernel clears in every such child (MADV_WIPEONFORK), whoever made it. It is 1 in the process
+ * itself, so a public call asks by one load. At 0 forked_slow looks: a child made while no runtime
+ * ran is a process like any other, and sets it again. pthread_atfork does the same at once, for
+ * fork, and where the kernel is too old for such pages it is all there is.
  *
- * Those that share the memory: vfork, clone(CLONE_VM | CLONE_VFORK). Nothing in memory can tell them, but the thread that
- * made the child stands still until the child has called execve or ended, and the child has its thread-locals. So where
- * libgort-hook.so sees the call (hook/vfork.c) vfork_begin takes this thread's tls_runner away, and the child is a thread
- * on which every hooked function is libc's own; and it sets ATTN_CHILD in the thread's M, for a child that calls
- * gort, which it may not: it is stopped with a line (vfork_stops), before it does any harm.
+ * Those that share the memory: vfork, clone(CLONE_VM | CLONE_VFORK). Nothing in memory can tell
+ * them, but the thread that made the child stands still until the child has called execve or ended,
+ * and the child has its thread-locals. So where libgort-hook.so sees the call (hook/vfork.c)
+ * vfork_begin takes this thread's tls_runner away, and the child is a thread on which every hooked
+ * function is libc's own; and it sets ATTN_CHILD in the thread's M, for a child that calls gort,
+ * which it may not: it is stopped with a line (vfork_stops), before it does any harm.
  *
- * in_any_child() tells all of them, for a system call: the process has another number. It is asked where a call is slow anyway:
- * before a hooked call parks, wakes or closes what the runtime knows (hook/hook_internal.h), and where the monitor has asked for something (preempt.c).
+ * in_any_child() tells all of them, for a system call: the process has another number. It is asked
+ * where a call is slow anyway: before a hooked call parks, wakes or closes what the runtime knows
+ * (hook/hook_internal.h), and where the monitor has asked for something (preempt.c).
  */
 #include "sched/sched.h"
 #include "api/hookcalls.h"
@@ -28,7 +32,8 @@
 #include <unistd.h>
 
 struct Process process;
-__thread uint32_t tls_vforks __attribute__((tls_model("initial-exec"))); /* vfork_begin without vfork_end */
+/* vfork_begin without vfork_end */
+__thread uint32_t tls_vforks __attribute__((tls_model("initial-exec")));
 static __thread M *tls_vfork_runner __attribute__((tls_model("initial-exec")));
 static __thread uint32_t tls_vfork_locks __attribute__((tls_model("initial-exec")));
 static __thread int tls_vfork_pid __attribute__((tls_model("initial-exec")));
@@ -49,8 +54,9 @@ static void become_child(void) {
     store_rlx(&m->attn, 0);
 }
 
-/* process.same was 0: in a child, or before the first gort_main. That one has seen it set, or sets it by this function, before its
- * CAS of run.busy, which runtime_busy acquires: so whoever sees that a runtime is there and still no mark is in a child. */
+/* process.same was 0: in a child, or before the first gort_main. That one has seen it set, or sets
+ * it by this function, before its CAS of run.busy, which runtime_busy acquires: so whoever sees
+ * that a runtime is there and still no mark is in a child. */
 NOINLINE bool forked_slow(void) {
     if (forked) return true;
     if (runtime_busy() && !load_rlx(&process.same)) {
@@ -64,7 +70,8 @@ NOINLINE bool forked_slow(void) {
 
 NOINLINE bool in_any_child(void) { return in_forked_child() || (pid != 0 && os_getpid() != pid); }
 
-/* The goroutine's values (hook/threadkeys.c) go to the thread. Not in a child of _Fork or a bare clone, which may allocate nothing. */
+/* The goroutine's values (hook/threadkeys.c) go to the thread. Not in a child of _Fork or a bare
+ * clone, which may allocate nothing. */
 static void after_fork(void) {
     if (!runtime_busy()) {
         pid = os_getpid();
@@ -107,8 +114,9 @@ void vfork_begin(void) {
     or_seq(&m->attn, ATTN_CHILD);
 }
 
-/* In the parent, when the child is gone, on the same thread: a section in between would have ended the child. A child with children that was killed
- * has not counted them down: whoever was the first one begins anew. */
+/* In the parent, when the child is gone, on the same thread: a section in between would have ended
+ * the child. A child with children that was killed has not counted them down: whoever was the first
+ * one begins anew. */
 void vfork_end(void) {
     M *m = getm();
     if (--tls_vforks != 0 && os_getpid() != tls_vfork_pid) return;

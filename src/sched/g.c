@@ -17,9 +17,9 @@
 
 static struct {
     Lock lock;
-    G *free;                /* lock */
-    uint32_t carved;        /* lock: records used of the newest region */
-    uint32_t regions;       /* atomic: published with release after the entry is written */
+    G *free;          /* lock */
+    uint32_t carved;  /* lock: records used of the newest region */
+    uint32_t regions; /* atomic: published with release after the entry is written */
     G *region[MAX_REGIONS];
 } gs;
 
@@ -98,9 +98,10 @@ void g_free_slow(M *m, G *gp) {
     g_free(m, gp);
 }
 
-/* A late claimer may still look at a record's ticket, and each_g at its status and id: a parcel uses
- * what comes behind them, and leaves it zeroed. */
-_Static_assert(offsetof(G, id) + 8 == offsetof(G, stack) && sizeof(G) - offsetof(G, stack) == PARCEL,
+/* A late claimer may still look at a record's ticket, and each_g at its status and id: a parcel
+ * uses what comes behind them, and leaves it zeroed. */
+_Static_assert(offsetof(G, id) + 8 == offsetof(G, stack) &&
+                   sizeof(G) - offsetof(G, stack) == PARCEL,
                "a parcel is the end of a record");
 
 void *parcel_alloc(M *m) {

@@ -14,11 +14,12 @@ void global_put_list(GList *list);
 void global_put_list_head(GList *list);
 void global_spill(GList *list); /* half a ring of Gs most of which have not run yet */
 
-/* sched.lock: a share of it, `max` at most (0: half a ring). The first is returned, the rest go into
- * p's ring, as far as there is room. */
+/* sched.lock: a share of it, `max` at most (0: half a ring). The first is returned, the rest go
+ * into p's ring, as far as there is room. */
 G *global_get_locked(P *p, uint32_t max);
-/* sched.lock: whoever was preempted is about to be queued, and is not to be its own successor: where nobody else is in the FIFO, what
- * has spilled is next. (Only there: the FIFO's turn would never come where each look follows a preemption.) */
+/* sched.lock: whoever was preempted is about to be queued, and is not to be its own successor:
+ * where nobody else is in the FIFO, what has spilled is next. (Only there: the FIFO's turn would
+ * never come where each look follows a preemption.) */
 INLINE void global_spilled_first_locked(void) {
     if (sched.global.head == NULL) sched.spilled.turn &= ~1U;
 }

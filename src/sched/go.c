@@ -50,7 +50,8 @@ void tsan_visit(void *fiber) {
 }
 static void tsan_over(void *fiber) {
     tsan_visit(fiber);
-    __tsan_release(&sched); /* pairs with stop (init.c): it comes before what the program does after gort_main */
+    /* pairs with stop (init.c): it comes before what the program does after gort_main */
+    __tsan_release(&sched);
     __tsan_destroy_fiber(fiber);
 }
 
@@ -68,7 +69,8 @@ static void bury(M *m, void *arg) {
 void go_abandon(M *m, G *gp) {
     Stack *s = gp->stack;
     store_rlx(&gp->status, G_DEAD);
-    store_rel(&gp->m, NULL); /* the next goroutine of this record is not the one that was left behind there (init.c) */
+    /* the next goroutine of this record is not the one that was left behind there (init.c) */
+    store_rel(&gp->m, NULL);
     gp->stack = NULL;
     gp->lock_depth = 0;
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
@@ -94,7 +96,9 @@ INLINE bool may_follow(G *gp, G *next) {
 INLINE bool take_over(M *m, G *gp) {
     P *p = m->p;
     if (SAN_FIBERS) return false;
-    if (unlikely((obstacles(m, p) | (gp->flags & GF_NAMED)) != 0) || gp->stack->custom == STACK_CUSTOM) return false;
+    if (unlikely((obstacles(m, p) | (gp->flags & GF_NAMED)) != 0) ||
+        gp->stack->custom == STACK_CUSTOM)
+        return false;
     G *next = load_rlx(&p->runnext);
     if (next) {
         if (!may_follow(gp, next) || !runnext_take(p, next)) return false;
@@ -114,10 +118,11 @@ INLINE bool take_over(M *m, G *gp) {
     next->stack = gp->stack;
     gp->stack = NULL;
     if (unlikely(split.mode != SPLIT_OFF)) {
-        split_release(m, next->stack); /* left by gort_exit or a longjmp */
+        split_release(m, next->stack);                     /* left by gort_exit or a longjmp */
         if (gp->flags & GF_COMPACT) compact_credit_give(); /* next has one of its own */
     }
-    next->sp = (void *)next->stack; /* it has a stack: not NULL; the true value comes with a switch */
+    /* it has a stack: not NULL; the true value comes with a switch */
+    next->sp = (void *)next->stack;
     store_rlx(&next->status, G_RUNNING);
     next->m = m;
     m->curg = next;
@@ -126,11 +131,14 @@ INLINE bool take_over(M *m, G *gp) {
     return true;
 }
 
-NORETURN void ends_in_child(void) { child_ends("a goroutine ends in a child, where there is no other: call _exit"); }
+NORETURN void ends_in_child(void) {
+    child_ends("a goroutine ends in a child, where there is no other: call _exit");
+}
 
 /* It has left something open that the next goroutine on this thread would have to answer for. */
 static NOINLINE void refuse_to_end(M *m, const char *how) {
-    if (in_forked_child()) ends_in_child(); /* its P may have been taken just before, which looks like a blocking call */
+    /* its P may have been taken just before, which looks like a blocking call */
+    if (in_forked_child()) ends_in_child();
     const char *why = unfinished(m);
     if (why) fatal("%s %s", how, why);
 }
@@ -138,7 +146,8 @@ static NOINLINE void refuse_to_end(M *m, const char *how) {
 INLINE void mark_dead(M *m, G *gp) {
     trace_end(m, gp);
     store_rlx(&gp->status, G_DEAD);
-    if (likely(gp->lock_depth < process.same)) return; /* 0 < 1: not locked, and in no child (fork.c) */
+    /* 0 < 1: not locked, and in no child (fork.c) */
+    if (likely(gp->lock_depth < process.same)) return;
     if (in_forked_child()) ends_in_child();
     if (gp->lock_depth == 0) return;
     m->dying = true; /* it ends with its thread locked: the thread goes with it */
@@ -265,8 +274,11 @@ INLINE int promise(M *m, G *gp, const void *copy, size_t size) {
 }
 
 /* A copy takes its place on the stack, and a size of its own asks for a lazy one. */
-static bool starts_compact(M *m, const gort_attr *attr, gort_fn *fn, const void *copy, size_t size) {
-    if (m->p == NULL || size > MAX_COMPACT_COPY || (attr && attr->stack_size) || settings.stack_size) return false;
+static bool starts_compact(M *m, const gort_attr *attr, gort_fn *fn, const void *copy,
+                           size_t size) {
+    if (m->p == NULL || size > MAX_COMPACT_COPY || (attr && attr->stack_size) ||
+        settings.stack_size)
+        return false;
     return split_starts(fn, copy);
 }
 
@@ -289,7 +301,8 @@ int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *co
     if (unlikely(gp == NULL)) return -ENOMEM;
     fill_in(m, gp, fn, arg, pc);
     gp->flags = 0;
-    if (unlikely(split.mode == SPLIT_TRUE) && starts_compact(m, attr, fn, copy, size)) gp->flags = GF_COMPACT;
+    if (unlikely(split.mode == SPLIT_TRUE) && starts_compact(m, attr, fn, copy, size))
+        gp->flags = GF_COMPACT;
     bool early = attr != NULL || size > PARCEL || settings.stack_size != 0;
     int r = unlikely(early) ? equip(m, gp, attr, copy, size) : promise(m, gp, copy, size);
     if (unlikely(r < 0)) {
@@ -311,8 +324,11 @@ INLINE bool start_straight(M *m, gort_fn *fn, void *arg, uintptr_t pc) {
     P *p = m->p;
     if (unlikely(p == NULL)) return false;
     G *gp = p->gfree, *creator = m->curg;
-    uintptr_t against = split.mode | settings.stack_size | load_rlx(&trace_on) | (load_rlx(&sched.running) ^ 1);
-    if (unlikely(against != 0) || unlikely(gp == NULL) || unlikely(p->credits == 0) || unlikely(creator == NULL)) return false;
+    uintptr_t against =
+        split.mode | settings.stack_size | load_rlx(&trace_on) | (load_rlx(&sched.running) ^ 1);
+    if (unlikely(against != 0) || unlikely(gp == NULL) || unlikely(p->credits == 0) ||
+        unlikely(creator == NULL))
+        return false;
     p->gfree = gp->schedlink;
     p->ngfree--;
     p->credits--;
@@ -348,8 +364,7 @@ EXPORT int gort_go(gort_fn *fn, void *arg) {
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     M *m = enter();
     int r = 0;
-    if (unlikely(!start_straight(m, fn, arg, pc)))
-        r = go_start(m, NULL, fn, arg, NULL, 0, pc);
+    if (unlikely(!start_straight(m, fn, arg, pc))) r = go_start(m, NULL, fn, arg, NULL, 0, pc);
     leave(m);
     return r;
 }
@@ -375,8 +390,10 @@ EXPORT int gort_count(void) {
     if (!load_rlx(&sched.running)) return 0;
     /* Ends are read before beginnings, so that none is seen ended that is not seen begun. */
     uint64_t ended = load_acq(&sched.other.ended), created;
-    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) ended += load_acq(&sched.ps[i]->n.ended);
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++)
+        ended += load_acq(&sched.ps[i]->n.ended);
     created = load_acq(&sched.other.created);
-    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++) created += load_acq(&sched.ps[i]->n.created);
+    for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++)
+        created += load_acq(&sched.ps[i]->n.created);
     return (int)(created - ended);
 }

@@ -1,19 +1,23 @@
 /*
- * What has to happen when a function of the program that a call of ours runs (a wait group's, a group's, a once's, a
- * blocking call's) does not return: a chain of hooks on the goroutine's stack, the newest first.
+ * What has to happen when a function of the program that a call of ours runs (a wait group's, a
+ * group's, a once's, a blocking call's) does not return: a chain of hooks on the goroutine's stack,
+ * the newest first.
  *
- * gort_exit runs them all. A C++ exception, and pthread_exit on a plain thread, unwind the stack: call_guarded()
- * runs the function in a frame whose personality routine (exception.c) takes the newest hook off and calls it on the
- * way. So a guarded call's hook is pushed right before it and popped right behind it. (A wait group's and a group's
- * functions are the outermost of their goroutine: nothing can catch an exception there, and C++ ends the process.)
+ * gort_exit runs them all. A C++ exception, and pthread_exit on a plain thread, unwind the stack:
+ * call_guarded() runs the function in a frame whose personality routine (exception.c) takes the
+ * newest hook off and calls it on the way. So a guarded call's hook is pushed right before it and
+ * popped right behind it. (A wait group's and a group's functions are the outermost of their
+ * goroutine: nothing can catch an exception there, and C++ ends the process.)
  *
- * And the goroutine may be stopped for good, since the runtime ends. Then `abandon` is called, by the end, for
- * each hook of the chain (undo_work, init.c). That is also how work of the library's own that takes several sections is brought to
- * its end: the canceller of a tree of contexts has a hook that nobody else calls (ctx.c).
+ * And the goroutine may be stopped for good, since the runtime ends. Then `abandon` is called, by
+ * the end, for each hook of the chain (undo_work, init.c). That is also how work of the library's
+ * own that takes several sections is brought to its end: the canceller of a tree of contexts has a
+ * hook that nobody else calls (ctx.c).
  *
- * A hook is pushed in the section that makes it necessary, and taken off in the section that does what it is for. A goroutine is
- * stopped for good between two sections only: so the end finds the hook if and only if its work is still to be done. What the function
- * of a blocking call pushes is left alone: that function may finish, at any time (Stack.blocking).
+ * A hook is pushed in the section that makes it necessary, and taken off in the section that does
+ * what it is for. A goroutine is stopped for good between two sections only: so the end finds the
+ * hook if and only if its work is still to be done. What the function of a blocking call pushes is
+ * left alone: that function may finish, at any time (Stack.blocking).
  */
 #ifndef EXIT_HOOK_H
 #define EXIT_HOOK_H
@@ -23,8 +27,11 @@
 
 typedef struct ExitHook {
     struct ExitHook *next;
-    void (*fn)(struct ExitHook *h);      /* takes h off and does what it is for. Outside of a section */
-    void (*abandon)(struct ExitHook *h); /* the runtime has ended; NULL: there is nothing to be done. By the end's thread, in a section */
+    /* takes h off and does what it is for. Outside of a section */
+    void (*fn)(struct ExitHook *h);
+    /* the runtime has ended; NULL: there is nothing to be done. By the end's thread, in a section
+     * */
+    void (*abandon)(struct ExitHook *h);
     void *object;
 } ExitHook;
 
@@ -50,9 +57,9 @@ INLINE void exit_hooks_run(G *gp) {
     }
 }
 
-/* What libraries keep for the goroutine ends before whoever waits for it hears of its end: as a thread's does, before it is
- * joined. Outside of a section; destructors run, and may block. */
-extern void (*values_end)(void); /* the hook's; not called without it */
+/* What libraries keep for the goroutine ends before whoever waits for it hears of its end: as a
+ * thread's does, before it is joined. Outside of a section; destructors run, and may block. */
+extern void (*values_end)(void);          /* the hook's; not called without it */
 extern void (*values_lost)(void *values); /* likewise: no destructors run */
 INLINE void values_over(G *gp) {
     if (unlikely(gp->stack->values != NULL)) values_end();
@@ -65,7 +72,8 @@ INLINE void values_over(G *gp) {
  * object and the function. Dumps and traces show that one (g_entry in dump.c). */
 void wg_member_run(void *arg);
 void group_member_run(void *arg);
-/* The same argument, of a goroutine that will never run on, or has never run: it counts as ended. By the end's thread. */
+/* The same argument, of a goroutine that will never run on, or has never run: it counts as ended.
+ * By the end's thread. */
 void wg_member_abandon(void *arg);
 void group_member_abandon(void *arg);
 

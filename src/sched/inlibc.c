@@ -1,10 +1,11 @@
 /*
  * Nobody is stopped for good inside libc.
  *
- * The preemption handler stops a goroutine anywhere, in malloc, in printf, in the loader, with the lock that it has there.
- * For a slice that is fine: its thread keeps the lock, as if the kernel had preempted it. But where it stops for good, since
- * the runtime ends, or for as long as somebody else likes, since the world is stopped, the next printf of the program would
- * wait for ever. So there it goes on until it has left libc:
+ * The preemption handler stops a goroutine anywhere, in malloc, in printf, in the loader, with the
+ * lock that it has there. For a slice that is fine: its thread keeps the lock, as if the kernel had
+ * preempted it. But where it stops for good, since the runtime ends, or for as long as somebody
+ * else likes, since the world is stopped, the next printf of the program would wait for ever. So
+ * there it goes on until it has left libc:
  *
  *   1  the handler walks the stack of the goroutine and finds the outermost frame of libc's. The
  *      return address of that frame is replaced by that of a trap, and the handler returns. It is
@@ -16,29 +17,30 @@
  * program's which interrupted libc, or in a coroutine of the program's. So the walk has bounds only
  * where the stack is known, and goes through signal frames.
  *
- * A callback (of qsort, of pthread_once) runs on as part of libc's call. If it jumps or throws out of
- * libc, no trap is taken: whoever waits for the goroutine asks again by signal (press in stopworld.c,
- * on_its_way in init.c), and the handler sees that it is out. Whoever still stands inside after
- * PATIENCE signals is stopped where it stands, with the lock that libc may hold (gort_go(3) says so).
+ * A callback (of qsort, of pthread_once) runs on as part of libc's call. If it jumps or throws out
+ * of libc, no trap is taken: whoever waits for the goroutine asks again by signal (press in
+ * stopworld.c, on_its_way in init.c), and the handler sees that it is out. Whoever still stands
+ * inside after PATIENCE signals is stopped where it stands, with the lock that libc may hold
+ * (gort_go(3) says so).
  *
- * What a lock of another library is worth, only that library knows: the rule is for libc, the loader
- * and whatever may stand in for malloc, told by their names. Not for setjmp, getcontext and their
- * kind, which keep their own return address for later; they hold no lock. A program that is linked
- * statically has no modules of these names, and the other processors have no trap (on aarch64 return
- * addresses may be signed): there everybody stops where it stands, as for a slice. So does a program
- * under TSan, which keeps books of calls and returns.
+ * What a lock of another library is worth, only that library knows: the rule is for libc, the
+ * loader and whatever may stand in for malloc, told by their names. Not for setjmp, getcontext and
+ * their kind, which keep their own return address for later; they hold no lock. A program that is
+ * linked statically has no modules of these names, and the other processors have no trap (on
+ * aarch64 return addresses may be signed): there everybody stops where it stands, as for a slice.
+ * So does a program under TSan, which keeps books of calls and returns.
  *
- * An exception and a backtrace have to pass a trap. An unwinder knows only the return address that it
- * has read, so there are many traps, each with an address of its own and a record that keeps the true
- * one; the unwind table leads from the first to the second (trap.S).
+ * An exception and a backtrace have to pass a trap. An unwinder knows only the return address that
+ * it has read, so there are many traps, each with an address of its own and a record that keeps the
+ * true one; the unwind table leads from the first to the second (trap.S).
  *
- *   set        place 0 -> SETTING (CAS: the record is ours), true address into the record, trap onto
- *              the stack, place = where it stands on the stack (release)
+ *   set        place 0 -> SETTING (CAS: the record is ours), true address into the record, trap
+ *              onto the stack, place = where it stands on the stack (release)
  *   returned   true address onto the stack, place = 0 (CAS)
- *   jumped     the record stays behind. When all are in use, sweep() frees those whose place (acquire)
- *              holds their trap no more. A trap stands in its place from before that is published
- *              until it has returned, so the sweep frees nothing that is waited for. The upper bits
- *              of place count its uses: of two who free one use of a record, one does
+ *   jumped     the record stays behind. When all are in use, sweep() frees those whose place
+ *              (acquire) holds their trap no more. A trap stands in its place from before that is
+ *              published until it has returned, so the sweep frees nothing that is waited for. The
+ *              upper bits of place count its uses: of two who free one use of a record, one does
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/inlibc.h"
@@ -59,19 +61,21 @@
 #define PATIENCE 40 /* signals; the pause between two grows to milliseconds (stopworld.c, init.c) */
 #define STOPPED (PATIENCE + 1) /* trap_tries: it was stopped inside */
 
-static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+static bool begins(const char *name, const char *with) {
+    return strncmp(name, with, strlen(with)) == 0;
+}
 
-/* The loader's function behind calls that are bound when first made. It does not return: it jumps to the function that was called, with the
- * return address of that, and a trap there would stand in the way of an exception which that function throws. It holds no
- * lock itself: who is inside leaves where what it calls returns to it. */
-static struct {
-    uintptr_t lo, hi; /* before the first goroutine runs */
-} resolver;
+/* The loader's function behind calls that are bound when first made. It does not return: it jumps
+ * to the function that was called, with the return address of that, and a trap there would stand in
+ * the way of an exception which that function throws. It holds no lock itself: who is inside leaves
+ * where what it calls returns to it. */
+static struct { uintptr_t lo, hi; /* before the first goroutine runs */ } resolver;
 
 static bool is_libc(uintptr_t pc) {
     if (pc >= resolver.lo && pc < resolver.hi) return false;
-    static const char *const names[] = {"libc.",       "libc-",       "ld-",     "libpthread", "libdl.", "libjemalloc",
-                                        "libtcmalloc", "libmimalloc", "libasan", "liblsan",    "libubsan"};
+    static const char *const names[] = {"libc.",   "libc-",       "ld-",         "libpthread",
+                                        "libdl.",  "libjemalloc", "libtcmalloc", "libmimalloc",
+                                        "libasan", "liblsan",     "libubsan"};
     Module *mod = module_of(pc);
     const char *name = mod ? module_name(mod) : "";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -79,26 +83,31 @@ static bool is_libc(uintptr_t pc) {
     return false;
 }
 
-/* Functions that note where they return to. Looked up once, before the first goroutine runs; none: nobody is trapped. */
+/* Functions that note where they return to. Looked up once, before the first goroutine runs; none:
+ * nobody is trapped. */
 static uintptr_t keepers[11];
 static uint32_t nkeepers;
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
-extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *)
+    __attribute__((weak));
 
 static bool is_loader(uintptr_t pc) {
     Module *mod = module_of(pc);
     return mod && begins(module_name(mod), "ld-");
 }
 
-/* The third word of the table that a module's calls go through, where it binds them late (System V ABI, x86-64). */
+/* The third word of the table that a module's calls go through, where it binds them late (System V
+ * ABI, x86-64). */
 static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) {
     const Elf64_Dyn *d = NULL;
     for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     while (d && d->d_tag != DT_NULL && d->d_tag != DT_PLTGOT) d++;
     if (d == NULL || d->d_tag == DT_NULL) return 0;
-    uintptr_t table = d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr;
+    uintptr_t table =
+        d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr;
     uintptr_t at = ((const uintptr_t *)table)[2], start, size;
     if (!is_loader(at) || !cfi_function(at, &start, &size)) return 0;
     resolver.lo = start;
@@ -108,8 +117,9 @@ static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) 
 
 void inlibc_start(void) {
     if (ARCH_TRAPS && resolver.lo == 0 && dl_iterate_phdr) dl_iterate_phdr(look_for_resolver, NULL);
-    static const char *const names[] = {"setjmp", "_setjmp", "__sigsetjmp", "getcontext", "swapcontext", "setcontext",
-                                        "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "vfork"};
+    static const char *const names[] = {"setjmp",      "_setjmp",       "__sigsetjmp", "getcontext",
+                                        "swapcontext", "setcontext",    "longjmp",     "_longjmp",
+                                        "siglongjmp",  "__longjmp_chk", "vfork"};
     if (nkeepers || dlsym == NULL) return;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         uintptr_t at = (uintptr_t)dlsym(NULL, names[i]);
@@ -170,7 +180,8 @@ Trap inlibc_traps[ARCH_RETURN_TRAPS];
 void inlibc_left(uintptr_t *frame);
 
 static uintptr_t trap_entry(Trap *trap) {
-    return (uintptr_t)arch_return_traps + (size_t)(trap - inlibc_traps) * ARCH_TRAP_SIZE + ARCH_TRAP_ENTRY;
+    return (uintptr_t)arch_return_traps + (size_t)(trap - inlibc_traps) * ARCH_TRAP_SIZE +
+           ARCH_TRAP_ENTRY;
 }
 
 static bool is_trap(uintptr_t pc) {
@@ -191,7 +202,9 @@ static Trap *trap_take(void) {
 }
 
 /* Fails where another has freed this use of it. */
-static void trap_free(Trap *trap, uint64_t word) { cas_seq(&trap->place, &word, word - PLACE(word)); }
+static void trap_free(Trap *trap, uint64_t word) {
+    cas_seq(&trap->place, &word, word - PLACE(word));
+}
 
 /* Frees the records of traps that were jumped over. */
 static void sweep(void) {
@@ -219,11 +232,13 @@ static bool trap_set(uintptr_t *at) {
     return true;
 }
 
-/* An exception is on its way. The unwinder passes the frames twice, and finds the one that catches by
- * a frame's address which a trap changes: so no trap is set meanwhile, and the goroutine is asked again. */
+/* An exception is on its way. The unwinder passes the frames twice, and finds the one that catches
+ * by a frame's address which a trap changes: so no trap is set meanwhile, and the goroutine is
+ * asked again. */
 static bool throwing(M *m) { return m->handling && m->handling->uncaught != 0; }
 
-/* The count goes on from call to call, so that one which leaves each by a jump is stopped in the end. */
+/* The count goes on from call to call, so that one which leaves each by a jump is stopped in the
+ * end. */
 int inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
     Exit out = tsan_on() ? (Exit){0} : way_out(gp, context);

@@ -25,7 +25,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-extern Handling *__cxa_get_globals(void) __attribute__((weak)); /* the C++ library's, where there is one */
+/* the C++ library's, where there is one */
+extern Handling *__cxa_get_globals(void) __attribute__((weak));
 
 #ifdef GORT_ASAN
 #define THREAD_STACK ((size_t)1 << 20)
@@ -37,10 +38,11 @@ static struct {
     Lock lock;
     M *free; /* lock */
 } records;
-static pthread_key_t thread_end; /* m_prepare; the thread's M, for as long as it may not go unseen */
+/* m_prepare; the thread's M, for as long as it may not go unseen */
+static pthread_key_t thread_end;
 
-/* pthread_key_create by libc's other name: the hook has one that takes a key's value along with a goroutine that waits, and this
- * one belongs to the thread. */
+/* pthread_key_create by libc's other name: the hook has one that takes a key's value along with a
+ * goroutine that waits, and this one belongs to the thread. */
 extern int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __attribute__((weak));
 static uint32_t next_id;
 
@@ -89,7 +91,9 @@ static void use_alt_stack(M *m) {
     stack_t ss = {.ss_sp = m->altstack, .ss_size = ALT_STACK};
     asan_forget(m->altstack, ALT_STACK); /* a handler may have left it for good (preempt.c) */
     long r = os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
-    if (r < 0) warn_once(WARN_GUARD, "sigaltstack(2) gives error %ld: a stack overflow is not told in words", -r);
+    if (r < 0)
+        warn_once(WARN_GUARD,
+                  "sigaltstack(2) gives error %ld: a stack overflow is not told in words", -r);
 }
 
 bool on_alt_stack(M *m, void *at) {
@@ -106,7 +110,8 @@ static void drop_alt_stack(void) {
 static void thread_begin(M *m) {
     tls_m = tls_runner = m;
     m->tid = os_gettid();
-    if (m->tid <= 0) fatal("cannot learn the number of a thread: gettid(2) gives error %d", -m->tid);
+    if (m->tid <= 0)
+        fatal("cannot learn the number of a thread: gettid(2) gives error %d", -m->tid);
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
     m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
@@ -128,8 +133,9 @@ static void *thread_main(void *arg) {
         collect_thread_begin(m);
         maker_greet(m);
     }
-    /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under the
-     * lock: if it is seen running, the end of it sees `alive`, set above, and sends this one away. */
+    /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under
+     * the lock: if it is seen running, the end of it sees `alive`, set above, and sends this one
+     * away. */
     lock(&sched.lock, RANK_SCHED);
     m->dying = !sched.running || sched.epoch != m->epoch;
     unlock(&sched.lock);
@@ -138,7 +144,7 @@ static void *thread_main(void *arg) {
     if (p && !m->dying) m_begin_with(m, p);
     schedule_loop(m);
     if (collect_on) collect_thread_end(m); /* takes the collector's signals */
-    preempt_mask(); /* no signal may find this thread without a record */
+    preempt_mask();                        /* no signal may find this thread without a record */
     drop_alt_stack();
     m->locks++;
     split_thread_end(m);
@@ -153,12 +159,14 @@ static void *thread_main(void *arg) {
     return NULL;
 }
 
-/* Handlers of the program's run here too: one that needs more than there is comes upon the guard. */
+/* Handlers of the program's run here too: one that needs more than there is comes upon the
+ * guard. */
 #define ALT_GUARD ((size_t)64 << 10)
 static void *map_alt_stack(void) {
     char *base = os_map(ALT_GUARD + ALT_STACK, false);
     if (base == NULL) return NULL;
-    if (os_guard_install(base, ALT_GUARD) != 0) os_protect_none(base, ALT_GUARD); /* neither: as every stack then (stack.c) */
+    /* neither: as every stack then (stack.c) */
+    if (os_guard_install(base, ALT_GUARD) != 0) os_protect_none(base, ALT_GUARD);
     return base + ALT_GUARD;
 }
 
@@ -183,11 +191,13 @@ int m_spawn(M *m) {
 
 /* ---- plain threads -------------------------------------------------------------------------- */
 
-/* A thread of the runtime that ends in order has taken its record out before: this one would take a P along, and
- * everybody wait for it. Not so in a forked child. */
+/* A thread of the runtime that ends in order has taken its record out before: this one would take a
+ * P along, and everybody wait for it. Not so in a forked child. */
 static void thread_ends(void *arg) {
     M *m = arg;
-    if (tls_runner == m) fatal("pthread_exit or pthread_cancel of a thread that runs goroutines: gort_exit ends a goroutine");
+    if (tls_runner == m)
+        fatal("pthread_exit or pthread_cancel of a thread that runs goroutines: gort_exit ends a "
+              "goroutine");
     if (!m->plain) return;
     G *gp = m->pseudo;
     m->curg = m->pseudo = NULL;
@@ -199,8 +209,9 @@ static void thread_ends(void *arg) {
     m_record_free(m);
 }
 
-/* Before the program has keys of its own: of the first 32 libc keeps a thread's values in its own memory, and pthread_setspecific in adopt(),
- * perhaps in a signal handler, does not come into malloc. */
+/* Before the program has keys of its own: of the first 32 libc keeps a thread's values in its own
+ * memory, and pthread_setspecific in adopt(), perhaps in a signal handler, does not come into
+ * malloc. */
 __attribute__((constructor)) void m_prepare(void) {
     static bool done;
     static Lock once;
@@ -210,7 +221,8 @@ __attribute__((constructor)) void m_prepare(void) {
             continue;
         }
         if (!done) {
-            (__pthread_key_create ? __pthread_key_create : pthread_key_create)(&thread_end, thread_ends);
+            (__pthread_key_create ? __pthread_key_create : pthread_key_create)(&thread_end,
+                                                                               thread_ends);
             __atomic_store_n(&done, true, __ATOMIC_RELEASE);
         }
         unlock(&once);
@@ -259,7 +271,8 @@ static M *adopt(void) {
     return m;
 }
 
-/* A handler that calls sem_post may come here too (hookcalls.c), and must not find its own thread in the middle of it. */
+/* A handler that calls sem_post may come here too (hookcalls.c), and must not find its own thread
+ * in the middle of it. */
 M *m_adopt_or_null(void) {
     uint64_t all = ~(uint64_t)0, old;
     if (unlikely(tls_vforks != 0)) vfork_stops(NULL);

@@ -32,16 +32,15 @@
  *
  * Behind our back. A number may be closed by plain close(2) and come back as another file; the
  * kernel then drops the registration without a word, and a waiter that trusts it waits for ever.
- * Registering again at every park would find out, at 370 ns each, 5 % of an echo. Instead a park
- * on an old registration leaves a mark (one byte per number, in an array of their own), and
- * netpoll() itself looks at the marks now and then while there are any: one that is found twice
- * still in wait is registered again, which makes the kernel report anew what is ready. So a short
- * wait costs nothing, and whatever else could go wrong with an edge is put right too (so that tests see
- * it, they are run with GORT_DEBUG=relook=0 as well). A program
- * that closes with gort_close needs none of this: its marks are looked at every 250 ms. The first
- * time a registration turns out to be gone, the program is known to be another kind
- * (`distrust`), and it is every millisecond from then on.
- * The mark and `suspects` are a Dekker pair: the waiter marks, fence, reads suspects; the pass
+ * Registering again at every park would find out, at 370 ns each, 5 % of an echo. Instead a park on
+ * an old registration leaves a mark (one byte per number, in an array of their own), and netpoll()
+ * itself looks at the marks now and then while there are any: one that is found twice still in wait
+ * is registered again, which makes the kernel report anew what is ready. So a short wait costs
+ * nothing, and whatever else could go wrong with an edge is put right too (so that tests see it,
+ * they are run with GORT_DEBUG=relook=0 as well). A program that closes with gort_close needs none
+ * of this: its marks are looked at every 250 ms. The first time a registration turns out to be
+ * gone, the program is known to be another kind (`distrust`), and it is every millisecond from then
+ * on. The mark and `suspects` are a Dekker pair: the waiter marks, fence, reads suspects; the pass
  * clears suspects, fence, reads the marks. Likewise suspects and `blocking`, for a poller that
  * sleeps without a limit.
  *
@@ -64,14 +63,14 @@
 
 Chunk *desc_table[CHUNKS];
 DescNote *desc_notes;
-static uint32_t chunks_end;  /* atomic: one past the highest in use */
+static uint32_t chunks_end; /* atomic: one past the highest in use */
 
 static Lock pass_lock;
-static int64_t passed_at;  /* pass_lock */
-static uint32_t suspects;  /* atomic: there may be marks */
-static uint32_t blocking;  /* atomic: a thread sleeps in the kernel */
-static uint32_t distrust;  /* atomic: the program closes numbers behind our back */
-static uint32_t anew;      /* atomic: the kernel side has begun again (netpoll_epoll.c) */
+static int64_t passed_at; /* pass_lock */
+static uint32_t suspects; /* atomic: there may be marks */
+static uint32_t blocking; /* atomic: a thread sleeps in the kernel */
+static uint32_t distrust; /* atomic: the program closes numbers behind our back */
+static uint32_t anew;     /* atomic: the kernel side has begun again (netpoll_epoll.c) */
 
 static int64_t period(void) { return load_rlx(&distrust) ? LOOK_OFTEN : LOOK_RARELY; }
 void netpoll_distrust(void) { store_rlx(&distrust, 1); }
@@ -84,8 +83,7 @@ static Chunk *chunk_make(uint32_t i) {
         return none;
     }
     uint32_t end = load_rlx(&chunks_end);
-    while (end <= i && !cas_seq(&chunks_end, &end, i + 1)) {
-    }
+    while (end <= i && !cas_seq(&chunks_end, &end, i + 1)) {}
     return fresh;
 }
 
@@ -180,8 +178,9 @@ void desc_born(int fd) {
     Desc *d = desc_of(fd);
     if (d == NULL) return;
     /* Most numbers were closed by gort_close, or are new: nothing is known about them. */
-    if (load_rlx(&d->mode[DIR_READ]) == MODE_UNKNOWN && load_rlx(&d->mode[DIR_WRITE]) == MODE_UNKNOWN &&
-        load_rlx(&d->lock.word) == 0 && !load_rlx(&d->registered) && !load_rlx(&d->held))
+    if (load_rlx(&d->mode[DIR_READ]) == MODE_UNKNOWN &&
+        load_rlx(&d->mode[DIR_WRITE]) == MODE_UNKNOWN && load_rlx(&d->lock.word) == 0 &&
+        !load_rlx(&d->registered) && !load_rlx(&d->held))
         return;
     lock(&d->lock, RANK_POLL);
     d->registered = false;
@@ -196,8 +195,8 @@ void desc_born(int fd) {
     unlock(&d->lock);
 }
 
-/* TSan watches descriptors as if they were memory, and learns from libc's close that a number is free: by
- * a bare system call its next owner would be a race with the last one. */
+/* TSan watches descriptors as if they were memory, and learns from libc's close that a number is
+ * free: by a bare system call its next owner would be a race with the last one. */
 int close_number(int fd) {
     if (!tsan_on()) return (int)os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     int *err = __errno_location(), before = *err, r = close(fd) < 0 ? -*err : 0;
@@ -205,13 +204,15 @@ int close_number(int fd) {
     return r;
 }
 
-/* Under the lock. The number of a closed descriptor, once nobody sleeps in the kernel with it (close.c). */
+/* Under the lock. The number of a closed descriptor, once nobody sleeps in the kernel with it
+ * (close.c). */
 void desc_let_go(Desc *d, int fd) {
     if (!d->held || d->asleep[0] + d->asleep[1] > 0) return;
     store_rlx(&d->held, false);
     add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
     long flags = os_sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
-    if (flags < 0 || (flags & O_PATH)) close_number(fd); /* else somebody has taken it from us, and it is theirs */
+    /* else somebody has taken it from us, and it is theirs */
+    if (flags < 0 || (flags & O_PATH)) close_number(fd);
 }
 
 /* From the kernel side, any M in netpoll(). */
@@ -284,7 +285,8 @@ static void pass(int64_t now, GList *list) {
     unlock(&pass_lock);
 }
 
-/* The kernel side has begun again: whatever waits is registered there. Also done twice it does no harm. */
+/* The kernel side has begun again: whatever waits is registered there. Also done twice it does no
+ * harm. */
 static NOINLINE void sweep(GList *list) {
     store_seq(&anew, 0);
     for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
@@ -311,7 +313,8 @@ bool netpoll_sleeping(void) { return load_seq(&blocking) != 0; }
 
 /* On g0, or the monitor; no lock held. */
 void netpoll(int64_t deadline, GList *list) {
-    if (unlikely((load_rlx(&anew) | load_rlx(&uring_gone)) != 0)) deadline = begin_again(deadline, list);
+    if (unlikely((load_rlx(&anew) | load_rlx(&uring_gone)) != 0))
+        deadline = begin_again(deadline, list);
     if (deadline == 0) {
         if (load_rlx(&suspects)) pass(coarse_now(), list);
         if (load_rlx(&uring_pending)) uring_submit(list);
@@ -336,19 +339,24 @@ void netpoll(int64_t deadline, GList *list) {
 void netpoll_break(void) { kpoll_break(); }
 
 /*
- * The limit on descriptors stays as it is until a call of ours meets it. Go raises the soft limit when it starts, and puts
- * it back in what it executes: it makes all children itself. Here they are made by libc (posix_spawn, system, popen, vfork),
- * where nobody can put it back for the child alone, and a child that uses select(2), or closes all numbers up to the limit,
- * must not find another one than the program was given. So a program that needs no more keeps its limit, and one that does
- * gets all there is, as in Go. A limit that the program has set itself meanwhile is not touched.
+ * The limit on descriptors stays as it is until a call of ours meets it. Go raises the soft limit
+ * when it starts, and puts it back in what it executes: it makes all children itself. Here they are
+ * made by libc (posix_spawn, system, popen, vfork), where nobody can put it back for the child
+ * alone, and a child that uses select(2), or closes all numbers up to the limit, must not find
+ * another one than the program was given. So a program that needs no more keeps its limit, and one
+ * that does gets all there is, as in Go. A limit that the program has set itself meanwhile is not
+ * touched.
  */
 static uint64_t given; /* the soft limit when the runtime began */
 
-static bool get_limit(struct rlimit *lim) { return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)lim, 0, 0) == 0; }
+static bool get_limit(struct rlimit *lim) {
+    return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)lim, 0, 0) == 0;
+}
 
 bool netpoll_more_numbers(long error) {
     struct rlimit lim;
-    if (likely(error != -EMFILE) || !get_limit(&lim) || lim.rlim_cur != load_rlx(&given) || lim.rlim_cur >= lim.rlim_max)
+    if (likely(error != -EMFILE) || !get_limit(&lim) || lim.rlim_cur != load_rlx(&given) ||
+        lim.rlim_cur >= lim.rlim_max)
         return false;
     lim.rlim_cur = lim.rlim_max;
     return os_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&lim, 0, 0, 0) == 0;
@@ -375,7 +383,9 @@ void netpoll_stop(void) {
         Chunk *c = load_acq(&desc_table[i]);
         for (int k = 0; c && k < CHUNK; k++) {
             Desc *d = &c->desc[k];
-            if (load_rlx(&d->state) == 0 && !d->registered && !d->q[0].head && !d->q[1].head && !d->asleep[0]) continue;
+            if (load_rlx(&d->state) == 0 && !d->registered && !d->q[0].head && !d->q[1].head &&
+                !d->asleep[0])
+                continue;
             lock(&d->lock, RANK_POLL);
             d->registered = false;
             d->asleep[0] = 0;

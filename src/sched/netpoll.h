@@ -13,14 +13,14 @@
 
 /* ---- for the scheduler ---------------------------------------------------------------------- */
 
-int netpoll_start(void);      /* at every start of a runtime: 0 or -errno */
+int netpoll_start(void); /* at every start of a runtime: 0 or -errno */
 void netpoll_stop(void);
 /* Collects Gs whose descriptors are ready. deadline 0: does not block; GORT_FOREVER: until an
  * event or netpoll_break(). Each G in the list has been claimed and still counts in
  * sched.poll_waiters: the scheduler subtracts list->count once they are ready. May come back
  * early with nothing. */
 void netpoll(int64_t deadline, GList *list);
-void netpoll_break(void);     /* wakes the thread that blocks in netpoll; any thread, any time */
+void netpoll_break(void); /* wakes the thread that blocks in netpoll; any thread, any time */
 
 /* ---- a descriptor --------------------------------------------------------------------------- */
 
@@ -38,8 +38,8 @@ struct Waiter {
     G *gp;
     PollGroup *group; /* one of several of a gort_poll; else NULL */
     uint32_t ticket;
-    int result;       /* 0: try again; -EBADF: closed by gort_close */
-    int wake_fd;      /* a plain thread's eventfd; -1: a goroutine */
+    int result;  /* 0: try again; -EBADF: closed by gort_close */
+    int wake_fd; /* a plain thread's eventfd; -1: a goroutine */
     bool linked;
 };
 
@@ -59,28 +59,31 @@ typedef struct WaitQueue {
 /* What an event, an attempt and a park touch is one cache line: with ten thousand connections each
  * further one is a miss. */
 typedef struct Desc {
-    uint64_t state;       /* atomic: sequence << 32 | DESC_... | calls inside the kernel */
+    uint64_t state; /* atomic: sequence << 32 | DESC_... | calls inside the kernel */
     Lock lock;
     uint32_t edges[DIRS]; /* lock to write, atomic: edges the kernel has reported */
-    uint32_t drained_at;  /* atomic, attempt.c: edges[DIR_READ] when a read found the end; low bit */
-    uint8_t mode[DIRS];   /* atomic hints: MODE_... */
-    uint8_t tcp;          /* atomic hint: a TCP socket */
-    uint8_t hung;         /* lock to write, atomic: an end, error or urgent byte was reported */
+    /* atomic, attempt.c: edges[DIR_READ] when a read found the end; low bit */
+    uint32_t drained_at;
+    uint8_t mode[DIRS]; /* atomic hints: MODE_... */
+    uint8_t tcp;        /* atomic hint: a TCP socket */
+    uint8_t hung;       /* lock to write, atomic: an end, error or urgent byte was reported */
     /* lock: */
-    bool registered;      /* the kernel knows it, as far as we know */
-    bool polled[DIRS];    /* there may be a gort_poll in the queue */
-    WaitQueue q[DIRS];    /* goroutines, first come first served */
-    G *reader;            /* atomic hint, for prefetching: who waited last in q[DIR_READ] */
+    bool registered;   /* the kernel knows it, as far as we know */
+    bool polled[DIRS]; /* there may be a gort_poll in the queue */
+    WaitQueue q[DIRS]; /* goroutines, first come first served */
+    G *reader;         /* atomic hint, for prefetching: who waited last in q[DIR_READ] */
     /* The second line. */
-    WaitQueue threads;    /* plain threads: they poll for themselves, and are here for gort_close */
-    G *closer;            /* waits until no call is inside the kernel */
-    uint32_t asleep[2];   /* calls that sleep in the kernel, uncounted in state: goroutines', threads' (close.c) */
-    bool held;            /* closed, and a placeholder keeps the number while they sleep */
+    WaitQueue threads; /* plain threads: they poll for themselves, and are here for gort_close */
+    G *closer;         /* waits until no call is inside the kernel */
+    /* calls that sleep in the kernel, uncounted in state: goroutines', threads' (close.c) */
+    uint32_t asleep[2];
+    bool held; /* closed, and a placeholder keeps the number while they sleep */
 } ALIGNED(CACHE_LINE) Desc;
 _Static_assert(offsetof(Desc, reader) + sizeof(G *) <= CACHE_LINE, "the first line");
 
 #define DESC_CLOSING ((uint64_t)1 << 31)
-#define DESC_GIVING ((uint64_t)1 << 30) /* the sequence is the next owner's, and close(2) is under way: in the lock (close.c) */
+/* the sequence is the next owner's, and close(2) is under way: in the lock (close.c) */
+#define DESC_GIVING ((uint64_t)1 << 30)
 #define DESC_REFS (DESC_GIVING - 1)
 #define DESC_SEQ ((uint64_t)1 << 32)
 
@@ -93,17 +96,18 @@ typedef struct Chunk {
 } Chunk;
 extern Chunk *desc_table[CHUNKS]; /* atomic, written once each */
 
-Desc *desc_of(int fd);     /* made on first use; NULL: no such number, or no memory */
-/* Why desc_of() gave NULL. Out of memory a number is used as one of which nothing is known: by calls that need not wait, and by
- * closes. */
+Desc *desc_of(int fd); /* made on first use; NULL: no such number, or no memory */
+/* Why desc_of() gave NULL. Out of memory a number is used as one of which nothing is known: by
+ * calls that need not wait, and by closes. */
 INLINE int desc_refusal(int fd) { return (uint32_t)fd / CHUNK < CHUNKS ? -ENOMEM : -EBADF; }
 INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
     uint32_t i = (uint32_t)fd / CHUNK;
     if (unlikely(i >= CHUNKS)) return NULL; /* fd < 0, too */
-    Chunk *c = load_acq(&desc_table[i]); /* pairs with the CAS in chunk_make */
+    Chunk *c = load_acq(&desc_table[i]);    /* pairs with the CAS in chunk_make */
     if (unlikely(c == NULL)) return NULL;
     Desc *d = &c->desc[(uint32_t)fd % CHUNK];
-    __asm__("" : "+r"(d)); /* one address: compilers like to keep chunk and index, and half a dozen sums of them */
+    /* one address: compilers like to keep chunk and index, and half a dozen sums of them */
+    __asm__("" : "+r"(d));
     return d;
 }
 INLINE uint32_t desc_seq(Desc *d) { return (uint32_t)(load_acq(&d->state) >> 32); }
@@ -116,11 +120,12 @@ INLINE void waiter_link(WaitQueue *q, Waiter *w, bool front) {
     else waiter_link_behind(q, w, front);
 }
 void waiter_unlink(WaitQueue *q, Waiter *w);
-int desc_register(Desc *d, int fd);                /* the kernel knows it from here on: 0, -errno */
-/* For libgort-hook.so, which sees closes: `used` says that something is known here of that number in this life of it,
- * so closing it needs gort_close. `life` goes on with every close, by whomever, before the kernel closes; when the kernel
- * has, `over` follows it. While it has not, the number is being closed, and no call begins on it (src/hook/fdhints.h). In a
- * table of the hook's; NULL: there is no hook. */
+int desc_register(Desc *d, int fd); /* the kernel knows it from here on: 0, -errno */
+/* For libgort-hook.so, which sees closes: `used` says that something is known here of that number
+ * in this life of it, so closing it needs gort_close. `life` goes on with every close, by whomever,
+ * before the kernel closes; when the kernel has, `over` follows it. While it has not, the number is
+ * being closed, and no call begins on it (src/hook/fdhints.h). In a table of the hook's; NULL:
+ * there is no hook. */
 typedef struct DescNote {
     uint8_t of_the_hook[16];
     uint32_t life; /* atomic; 0: no call has begun on it yet, and nobody has closed it */
@@ -149,14 +154,15 @@ INLINE uint32_t note_ends(DescNote *note) {
     store_rlx(&note->life, next);
     return next;
 }
-/* The kernel has closed the number, or given it anew. One that is late, since when its next owner has closed it too, says
- * nothing. Release: what the close had to forget, before a call begins. */
+/* The kernel has closed the number, or given it anew. One that is late, since when its next owner
+ * has closed it too, says nothing. Release: what the close had to forget, before a call begins. */
 INLINE void note_over(DescNote *note, uint32_t life) {
     if (likely(load_rlx(&note->life) == life)) store_rel(&note->over, life - 1);
 }
-/* For a call that has noted this life, and is going to rely on it: whoever closes from now on sees `used`, or the
- * call sees that it has. False: it has been closed. Pairs with life_ends (hook/fdhints.h). Acquire: where another call has set `used`, a
- * close that has not seen that has its new life in memory by then. */
+/* For a call that has noted this life, and is going to rely on it: whoever closes from now on sees
+ * `used`, or the call sees that it has. False: it has been closed. Pairs with life_ends
+ * (hook/fdhints.h). Acquire: where another call has set `used`, a close that has not seen that has
+ * its new life in memory by then. */
 INLINE bool note_known(DescNote *note, uint32_t life) {
     if (unlikely(!load_acq(&note->used))) {
         store_rlx(&note->used, 1);
@@ -164,8 +170,8 @@ INLINE bool note_known(DescNote *note, uint32_t life) {
     }
     return load_rlx(&note->life) == life;
 }
-/* What note_life says, once the number is not being closed any more; 0: that takes too long. Parks, or the thread sleeps. Outside of
- * any section. */
+/* What note_life says, once the number is not being closed any more; 0: that takes too long. Parks,
+ * or the thread sleeps. Outside of any section. */
 NOINLINE uint32_t life_awaited(int fd);
 
 INLINE void desc_note_unused(int fd) {
@@ -185,18 +191,20 @@ INLINE void desc_note_over(int fd, uint32_t life) {
     if (note) note_over(note, life);
 }
 
-/* Parks on an old registration: look again soon. One that is marked need not be marked again: the passes that
- * take a mark off look at the entry, behind our lock. */
+/* Parks on an old registration: look again soon. One that is marked need not be marked again: the
+ * passes that take a mark off look at the entry, behind our lock. */
 NOINLINE void desc_trust_slow(uint8_t *mark);
 INLINE void desc_trust(Desc *d, int fd) {
-    uint8_t *mark = &container_of(d - (uint32_t)fd % CHUNK, Chunk, desc)->mark[(uint32_t)fd % CHUNK];
+    uint8_t *mark =
+        &container_of(d - (uint32_t)fd % CHUNK, Chunk, desc)->mark[(uint32_t)fd % CHUNK];
     desc_note(fd);
     if (unlikely(load_rlx(mark) != 1)) desc_trust_slow(mark);
 }
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
 void desc_wake_all(Desc *d, int result, GList *list);
-int close_number(int fd);                          /* close(2): 0 or -errno */
-void desc_let_go(Desc *d, int fd);                 /* a number that was held for those asleep, if that is over */
+int close_number(int fd); /* close(2): 0 or -errno */
+/* a number that was held for those asleep, if that is over */
+void desc_let_go(Desc *d, int fd);
 
 /* The program closes numbers behind our back: believe less. */
 void netpoll_distrust(void);
@@ -207,9 +215,10 @@ void desc_born(int fd);
 /* Reported by the kernel side. */
 enum { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_HUNG = 4 };
 void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list);
-/* The same for one whose entry is at hand. At ten thousand connections an event finds nothing in the cache: the
- * entry, the waiter on its stack and the G are misses that depend on each other. A batch is known in advance, so
- * it is gone through twice before: the misses of all its events are then one after the other no more. */
+/* The same for one whose entry is at hand. At ten thousand connections an event finds nothing in
+ * the cache: the entry, the waiter on its stack and the G are misses that depend on each other. A
+ * batch is known in advance, so it is gone through twice before: the misses of all its events are
+ * then one after the other no more. */
 void netpoll_event_at(Desc *d, uint32_t seq, uint32_t what, GList *list);
 INLINE Desc *netpoll_expect(int fd) {
     Desc *d = desc_at(fd);
@@ -231,12 +240,13 @@ void kpoll_close(void);
 enum { KPOLL_GONE = 1 };
 int kpoll_add(int fd, uint32_t seq, bool known);
 void kpoll_del(int fd);
-/* Our own descriptors are still ours; else they are made anew, and true: nothing is registered any more. Any thread, any lock but
- * LEAF. */
+/* Our own descriptors are still ours; else they are made anew, and true: nothing is registered any
+ * more. Any thread, any lock but LEAF. */
 bool kpoll_check(void);
-int kpoll_watch(int fd);   /* a descriptor of ours, which reports nothing, so that kpoll_ours can tell: 0, -errno */
-bool kpoll_ours(int fd);   /* one given to kpoll_watch or kpoll_source is still what it was */
-void netpoll_anew(void);   /* netpoll.c: the kernel has forgotten every registration; any lock */
+/* a descriptor of ours, which reports nothing, so that kpoll_ours can tell: 0, -errno */
+int kpoll_watch(int fd);
+bool kpoll_ours(int fd); /* one given to kpoll_watch or kpoll_source is still what it was */
+void netpoll_anew(void); /* netpoll.c: the kernel has forgotten every registration; any lock */
 /* Calls netpoll_event for what has happened. deadline as netpoll's; block: it may consume a
  * break. */
 void kpoll_wait(int64_t deadline, GList *list);
@@ -244,7 +254,8 @@ void kpoll_break(void);
 /* A second source of Gs behind one descriptor (uring.c), reported to source(list). */
 int kpoll_source(int fd, void (*source)(GList *list));
 
-/* A call for a new descriptor gave this error: true, the limit was raised, and it may be made again. */
+/* A call for a new descriptor gave this error: true, the limit was raised, and it may be made
+ * again. */
 bool netpoll_more_numbers(long error);
 
 #endif

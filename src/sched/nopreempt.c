@@ -1,15 +1,16 @@
 /*
  * GORT_NOPREEMPT: where the functions are that must not be preempted by signal.
  *
- * The attribute puts a function into a section of its own, of which the linker knows both ends: those of the
- * module it is linking, and only in that module. There may be several, the program and libraries of it, opened late
- * or closed early; the runtime may be in one of them or in a library of its own. So each module reports its
- * section: the header has a constructor and a destructor for it, which come with every file that includes it and do
- * nothing where there is no such section. To report twice does no harm.
+ * The attribute puts a function into a section of its own, of which the linker knows both ends:
+ * those of the module it is linking, and only in that module. There may be several, the program and
+ * libraries of it, opened late or closed early; the runtime may be in one of them or in a library
+ * of its own. So each module reports its section: the header has a constructor and a destructor for
+ * it, which come with every file that includes it and do nothing where there is no such section. To
+ * report twice does no harm.
  *
- * The handler reads the table while others write it, and takes no lock. An entry that is being written has no end, and
- * covers nothing: at worst the first instructions of a module's constructors are covered too late, or those of its
- * destructors not any more.
+ * The handler reads the table while others write it, and takes no lock. An entry that is being
+ * written has no end, and covers nothing: at worst the first instructions of a module's
+ * constructors are covered too late, or those of its destructors not any more.
  */
 #include "sched/nopreempt.h"
 #include "base/lock.h"
@@ -22,14 +23,15 @@ typedef struct Range {
 } Range;
 
 static struct {
-    Lock lock; /* writers */
+    Lock lock;      /* writers */
     uint32_t count; /* atomic: entries that have been used */
     Range range[MODULES];
 } table;
 
 bool nopreempt_covers(uintptr_t pc) {
     for (uint32_t i = 0; i < load_acq(&table.count); i++)
-        if (pc >= load_rlx(&table.range[i].start) && pc < load_rlx(&table.range[i].end)) return true;
+        if (pc >= load_rlx(&table.range[i].start) && pc < load_rlx(&table.range[i].end))
+            return true;
     return false;
 }
 
@@ -47,7 +49,8 @@ static Range *find_range(uintptr_t start) {
 
 EXPORT void gort_nopreempt_range(const void *start, const void *end, int there) {
     M *m = getm();
-    if (m) m->locks++; /* a section, without the looks of one: it may be in a constructor, before anything else */
+    /* a section, without the looks of one: it may be in a constructor, before anything else */
+    if (m) m->locks++;
     lock(&table.lock, RANK_LEAF);
     Range *r = find_range((uintptr_t)start);
     if (r) {

@@ -45,11 +45,12 @@ static struct sigaction previous; /* the program's own handler for the signal, i
 static sigset_t thread_mask;      /* the mask gort_main was called with */
 static bool installed;
 
-/* ---- asked by flag ---------------------------------------------------------------------------- */
+/* ---- asked by flag --------------------------------------------------------------------------- */
 
-/* The runtime this M belongs to has ended: its goroutine runs no further. Its end buries it, with all that it has left undone; where it has
- * passed by, since this thread was in the kernel, we do. Who comes second does. From the handler gp comes with its place in
- * the global queue, which goes as a whole. */
+/* The runtime this M belongs to has ended: its goroutine runs no further. Its end buries it, with
+ * all that it has left undone; where it has passed by, since this thread was in the kernel, we do.
+ * Who comes second does. From the handler gp comes with its place in the global queue, which goes
+ * as a whole. */
 static void left(M *m, void *arg) {
     G *gp = arg;
     store_rlx(&gp->status, G_WAITING);
@@ -58,7 +59,8 @@ static void left(M *m, void *arg) {
 }
 
 static NORETURN void leave_runtime(M *m) {
-    tsan_release(&sched); /* pairs with stop (init.c), which does not wait for the end of a thread whose P was taken */
+    /* pairs with stop (init.c), which does not wait for the end of a thread whose P was taken */
+    tsan_release(&sched);
     if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL; /* perhaps the next runtime's by now */
     m->dying = true;
     m->locks = 1;
@@ -66,8 +68,9 @@ static NORETURN void leave_runtime(M *m) {
     leave_for_good(m, left, m->curg);
 }
 
-/* The P is gone, and the thread is back. Whoever ends the runtime (send_away, init.c) sets EXIT and does not wait for
- * a thread that is TAKEN then: this exchange sees EXIT, or comes first, and the thread is waited for. */
+/* The P is gone, and the thread is back. Whoever ends the runtime (send_away, init.c) sets EXIT and
+ * does not wait for a thread that is TAKEN then: this exchange sees EXIT, or comes first, and the
+ * thread is waited for. */
 static void no_longer_taken(M *m) {
     uint32_t before = and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
     m->p = NULL;
@@ -101,8 +104,8 @@ static M *give_way(M *m) {
     return switch_to_g0(m, gp, gave_way, NULL, NULL);
 }
 
-/* A request came along with the memory of a child (fork.c). There is nobody to give way to: one that has a copy forgets it, one that shares
- * the memory is stopped. */
+/* A request came along with the memory of a child (fork.c). There is nobody to give way to: one
+ * that has a copy forgets it, one that shares the memory is stopped. */
 static bool asks_a_child(M *m) {
     if (in_forked_child()) return true;
     if (load_rlx(&m->attn) != ATTN_SIM) vfork_stops(m);
@@ -142,7 +145,8 @@ NOINLINE M *enter_asked(M *m) {
 }
 
 NOINLINE void leave_slow(M *m) {
-    if (unlikely(m->plain) && m->locks == 0) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION); /* init.c */
+    /* init.c */
+    if (unlikely(m->plain) && m->locks == 0) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION);
     if (m->locks != 0 || m->plain || m->curg == NULL) return;
     if (load_rlx(&m->curg->status) == G_SYSCALL) return;
     m->locks = 1;
@@ -152,7 +156,7 @@ NOINLINE void leave_slow(M *m) {
     store_rel(&m->locks, 0); /* a request that comes now waits for the next call or signal */
 }
 
-/* ---- asked by signal -------------------------------------------------------------------------- */
+/* ---- asked by signal ------------------------------------------------------------------------- */
 
 /* The runtime has ended. True: gp stands inside libc, and leaves where it returns. */
 static bool leaves_behind_libc(M *m, G *gp, void *context) {
@@ -160,7 +164,8 @@ static bool leaves_behind_libc(M *m, G *gp, void *context) {
     if (where == OUTSIDE) return false;
     m->in_handler = false;
     tsan_release(&sched); /* pairs with stop (init.c), as for threads that have gone */
-    store_seq(&m->finishing, (uint32_t)where); /* with send_away (init.c), which waits for it, or leaves it behind where it sleeps */
+    /* with send_away (init.c), which waits for it, or leaves it behind where it sleeps */
+    store_seq(&m->finishing, (uint32_t)where);
     return true;
 }
 
@@ -198,7 +203,8 @@ static void queue_here_locked(M *m, G *gp) {
     gp->since = coarse_now();
     m->in_handler = true;
     store_rlx(&gp->status, G_RUNNABLE);
-    if (m->soft.head) glist_push_head(&sched.global, gp); /* others wait for this thread: preferred.c */
+    /* others wait for this thread: preferred.c */
+    if (m->soft.head) glist_push_head(&sched.global, gp);
     else glist_push(&sched.global, gp);
 }
 
@@ -217,7 +223,8 @@ static void come_back_here(M *m, G *gp, void *context) {
     }
     if (p) {
         m_acquire_p(m, p);
-        if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m); /* the P was to search: the next one does */
+        /* the P was to search: the next one does */
+        if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m);
         sub_seq(&sched.taken, 1);
         trace_resume(m, gp);
         return;
@@ -240,7 +247,8 @@ static bool give_p_away(M *m, G *gp) {
     M *next = sched.idle_ms;
     G *homed = NULL;
     if (next == NULL) maker_want_spare_locked(); /* the next tick finds it in the pool */
-    if (home_is_next_locked(p) || next == NULL) homed = home_take_waiting_locked(); /* else find.c decides whose turn it is */
+    /* else find.c decides whose turn it is */
+    if (home_is_next_locked(p) || next == NULL) homed = home_take_waiting_locked();
     if (homed == NULL && next == NULL) {
         unlock(&sched.lock);
         return false;
@@ -275,7 +283,8 @@ static void preempt_here(M *m, void *context) {
         }
         if (load_rlx(&gp->status) == G_SYSCALL) return;
         bool world = load_rlx(&sched.stop_waiting) && (attn & (ATTN_TAKEN | ATTN_PREEMPT));
-        if (world && context && inlibc_trap(gp, context) != OUTSIDE) return; /* comes back here from the trap */
+        /* comes back here from the trap */
+        if (world && context && inlibc_trap(gp, context) != OUTSIDE) return;
         if (attn & ATTN_TAKEN) {
             come_back_here(m, gp, context);
             continue;
@@ -291,7 +300,8 @@ static void preempt_here(M *m, void *context) {
     }
 }
 
-/* The same, with the context at hand for who finds this M in_handler (dump.c, stopworld.c, boehm.c). */
+/* The same, with the context at hand for who finds this M in_handler (dump.c, stopworld.c,
+ * boehm.c). */
 static void preempt_in_handler(M *m, void *context) {
     m->context = context;
     preempt_here(m, context);
@@ -311,7 +321,8 @@ void preempt_after_libc(M *m) {
 static void chain(int signo, siginfo_t *info, void *context) {
     if (previous.sa_flags & SA_SIGINFO) {
         if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
-    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN && previous.sa_handler) {
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN &&
+               previous.sa_handler) {
         previous.sa_handler(signo);
     }
 }
@@ -321,12 +332,14 @@ static void pass_on(int signo, siginfo_t *info) {
     os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_getpid(), signo, (long)info, 0, 0);
 }
 
-/* In a handler: what the signal has done to a system call. One of the hook's that was made as it is ends, and goes on as a
- * goroutine's (hook/optimistic.c); made again by the kernel it would find whatever has its number by now. Any other is made again. */
+/* In a handler: what the signal has done to a system call. One of the hook's that was made as it is
+ * ends, and goes on as a goroutine's (hook/optimistic.c); made again by the kernel it would find
+ * whatever has its number by now. Any other is made again. */
 void preempt_mend_call(M *m, void *context) {
     uintptr_t hot = m ? load_rlx(&m->hot_sp) : 0;
     if (unlikely(hot != 0 && hot == arch_context_sp(context))) arch_end_call(context);
-    else if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context); /* else the call may end */
+    /* else the call may end */
+    else if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context);
 }
 
 /* Any thread, anywhere, on the alternate stack where the thread is ours. */
@@ -335,14 +348,16 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
     bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
     M *m = getm();
     if (!ours) {
-        if (m && m->plain && m->pseudo == NULL) pass_on(signo, info); /* the monitor's thread: not for a program's handler */
+        /* the monitor's thread: not for a program's handler */
+        if (m && m->plain && m->pseudo == NULL) pass_on(signo, info);
         else chain(signo, info, context);
         *__errno_location() = err;
         return;
     }
     preempt_mend_call(m, context);
     capture_here(m, context);
-    if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg && !nopreempt_covers(arch_context_pc(context))) {
+    if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg &&
+        !nopreempt_covers(arch_context_pc(context))) {
         m->locks = 1;
         fence_compiler();
         stack_check_sp(m->curg, arch_context_sp(context));
@@ -359,26 +374,34 @@ void preempt_m(M *m) {
     if (!(before & ATTN_PREEMPT)) m->asked_cpu = -1;
     split_poison(m);
     if (settings.asyncpreemptoff || load_rlx(&m->locks) != 0) return;
-    if (split.mode != SPLIT_OFF && !(before & ATTN_PREEMPT)) return; /* the next prologue may do: a signal next time */
+    /* the next prologue may do: a signal next time */
+    if (split.mode != SPLIT_OFF && !(before & ATTN_PREEMPT)) return;
     if (!thread_asked(m)) return; /* a sleeper's call would return EINTR */
-    if (os_thread_blocks(m->tid, settings.preempt_signal)) return; /* due behind a handler of the program's, it would meet the EINTR of that (arch_repair_eintr) */
+    /* due behind a handler of the program's, it would meet the EINTR of that (arch_repair_eintr) */
+    if (os_thread_blocks(m->tid, settings.preempt_signal)) return;
     int r = os_tgkill(m->tid, settings.preempt_signal);
     if (unlikely(r < 0 && r != -ESRCH && r != -EAGAIN))
-        warn_once(WARN_SIGNAL, "the kernel refuses tgkill(2), error %d: a goroutine that computes without calling gort is not preempted", -r);
+        warn_once(WARN_SIGNAL,
+                  "the kernel refuses tgkill(2), error %d: a goroutine that computes without "
+                  "calling gort is not preempted",
+                  -r);
 }
 
 /*
- * The kernel refuses futex(2), from now on perhaps: a filter that the program has put over all its threads. Who begins to wait
- * is refused too and naps, but a thread that slept by then would sleep for ever. A signal ends its system call, and
- * the restarted one is refused. Once is enough. Any thread, with any lock, in a handler too.
+ * The kernel refuses futex(2), from now on perhaps: a filter that the program has put over all its
+ * threads. Who begins to wait is refused too and naps, but a thread that slept by then would sleep
+ * for ever. A signal ends its system call, and the restarted one is refused. Once is enough. Any
+ * thread, with any lock, in a handler too.
  */
 static void interrupt_sleepers(void) {
     static uint32_t told;
     if (xchg_seq(&told, 1)) return;
-    warn_once(WARN_FUTEX, "the kernel refuses futex(2): threads that wait look twice in a millisecond whether they may go on, and "
+    warn_once(WARN_FUTEX, "the kernel refuses futex(2): threads that wait look twice in a "
+                          "millisecond whether they may go on, and "
                           "signals may not become messages any more");
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        if (load_rlx(&m->tid) > 0) os_tgkill(m->tid, settings.preempt_signal); /* one that is gone: its number is nobody's, or ours */
+        /* one that is gone: its number is nobody's, or ours */
+        if (load_rlx(&m->tid) > 0) os_tgkill(m->tid, settings.preempt_signal);
 }
 
 void preempt_unblock(void) {
@@ -386,16 +409,20 @@ void preempt_unblock(void) {
     os_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
 }
 
-/* ---- installing ------------------------------------------------------------------------------- */
+/* ---- installing ------------------------------------------------------------------------------ */
 
 void preempt_unmask(void) {
     sigset_t mask = thread_mask;
     sigdelset(&mask, settings.preempt_signal);
     sigdelset(&mask, SIGSEGV);
     long r = os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
-    if (r < 0 && os_thread_blocks(os_gettid(), settings.preempt_signal)) /* refused from the moment on in which this thread was made */
-        warn_once(WARN_SIGNAL, "a thread cannot unblock signal %d: rt_sigprocmask(2) gives error %ld. A goroutine that computes there without "
-                               "calling gort is not preempted", settings.preempt_signal, -r);
+    /* refused from the moment on in which this thread was made */
+    if (r < 0 && os_thread_blocks(os_gettid(), settings.preempt_signal))
+        warn_once(WARN_SIGNAL,
+                  "a thread cannot unblock signal %d: rt_sigprocmask(2) gives error %ld. A "
+                  "goroutine that computes there without "
+                  "calling gort is not preempted",
+                  settings.preempt_signal, -r);
 }
 
 void preempt_mask(void) {

@@ -14,28 +14,30 @@
  *   in the poller    without a P, for as long as nothing happens: woken by netpoll_break().
  *                    in_poll and the list are a Dekker pair (find.c has the other side)
  *   on its way into  m_stop looks at the list under the lock, before it is in the pool: takes an
- *   the pool         idle P, or, all being busy, moves the list to the head of the global queue, to be picked
- *                    by one of those and sent again, now to an M in the pool
- *   in the handler   of a preemption, with a goroutine that waits for its turn in the global queue, perhaps
- *                    behind hundreds of others that compute. It is the guest's turn now: it gives it
- *                    to that one (take_held_locked), which goes on for what is left of its work, or a
- *                    slice, and the home is on g0 again. One that is preempted while guests wait for
- *                    its thread goes to the head of the queue for the same reason (preempt.c), and the
- *                    monitor sees to it that somebody looks there (hurry): a P with enough of its own
- *                    would do so in every 61st round. If it goes on for ten slices and still computes, the
- *                    monitor gives the home up and the guests run anywhere: the two may be waiting
- *                    for each other, and a stale thread-local is better than a deadlock. Slices and
- *                    not milliseconds: on a machine with much else to do all of this takes longer
- *   in the kernel    for PATIENCE it may come back, then it is given up likewise. A thread that only waits
- *                    for a CPU will come
+ *   the pool         idle P, or, all being busy, moves the list to the head of the global queue, to
+ *                    be picked by one of those and sent again, now to an M in the pool
+ *   in the handler   of a preemption, with a goroutine that waits for its turn in the global queue,
+ *                    perhaps behind hundreds of others that compute. It is the guest's turn now: it
+ *                    gives it to that one (take_held_locked), which goes on for what is left of its
+ *                    work, or a slice, and the home is on g0 again. One that is preempted while
+ *                    guests wait for its thread goes to the head of the queue for the same reason
+ *                    (preempt.c), and the monitor sees to it that somebody looks there (hurry): a P
+ *                    with enough of its own would do so in every 61st round. If it goes on for ten
+ *                    slices and still computes, the monitor gives the home up and the guests run
+ *                    anywhere: the two may be waiting for each other, and a stale thread-local is
+ *                    better than a deadlock. Slices and not milliseconds: on a machine with much
+ *                    else to do all of this takes longer
+ *   in the kernel    for PATIENCE it may come back, then it is given up likewise. A thread that
+ *                    only waits for a CPU will come
  *
  * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
  * soft_waiting is not 0; and the deadlock detector counts it as runnable.
  *
- * A thread that is locked to a goroutine (gort_lock_thread) runs no other, perhaps for ever: its guests run anywhere (soft_lock).
+ * A thread that is locked to a goroutine (gort_lock_thread) runs no other, perhaps for ever: its
+ * guests run anywhere (soft_lock).
  *
- * A thread that is home to somebody (homed - unhomed) is not let go for idleness; one that ends all the
- * same, with a locked goroutine, is `closed`, and its guests are sent anywhere.
+ * A thread that is home to somebody (homed - unhomed) is not let go for idleness; one that ends all
+ * the same, with a locked goroutine, is `closed`, and its guests are sent anywhere.
  *
  * A preempted G is bound hard to the thread in whose handler it waits: preempt.c turns GF_SOFT into
  * GF_SOFT_HELD for that time.
@@ -50,12 +52,13 @@
 #define PATIENCE (10 * SLICE)
 #define HELD_MOST 10
 #define HELD_LONG (50 * PATIENCE) /* in the handler, whatever happens */
-#define LOOK_FOR 256 /* so many in the global queue, at most: it is in a lock */
+#define LOOK_FOR 256              /* so many in the global queue, at most: it is in a lock */
 
 /*
- * A section that does not look for requests as it begins: it might give way to others, and the home must be known before
- * that. It touches no P. A preemption finds the thread in a section, and a handler of the program's that makes a hooked call, too: that call
- * waits in the kernel. Were it let in between the flag and the home it would have a home of its own, end it, and leave a home
+ * A section that does not look for requests as it begins: it might give way to others, and the home
+ * must be known before that. It touches no P. A preemption finds the thread in a section, and a
+ * handler of the program's that makes a hooked call, too: that call waits in the kernel. Were it
+ * let in between the flag and the home it would have a home of its own, end it, and leave a home
  * without the flag: a thread that is said to wait, and stands in the pool.
  */
 static M *begin_blindly(void) {
@@ -82,8 +85,9 @@ bool soft_begin(void) {
         store_rlx(&gp->home, m);
     }
     fence_compiler();
-    store_rel(&m->locks, m->locks - 1); /* without a look: the caller may keep something in the thread's variables until it is where it
-                                         * waits (pthread_once) */
+    /* without a look: the caller may keep something in the thread's variables until it is where it
+     * waits (pthread_once) */
+    store_rel(&m->locks, m->locks - 1);
     return first;
 }
 
@@ -107,7 +111,8 @@ static void give_up_home_locked(G *gp) {
     store_rlx(&gp->home, NULL);
 }
 
-/* sched.lock: out of the pool with a P, m's own where none is idle; then its slice goes on there (home_send). */
+/* sched.lock: out of the pool with a P, m's own where none is idle; then its slice goes on there
+ * (home_send). */
 static P *p_for_home_locked(M *m, M *home) {
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
     if (p) return p;
@@ -116,8 +121,8 @@ static P *p_for_home_locked(M *m, M *home) {
     return p;
 }
 
-/* sched.lock: the goroutine that home keeps in the handler, off the global queue; NULL: it is nowhere near its head, or
- * on its way. */
+/* sched.lock: the goroutine that home keeps in the handler, off the global queue; NULL: it is
+ * nowhere near its head, or on its way. */
 static G *take_held_locked(M *home) {
     if (!home->in_handler) return NULL;
     G *before = NULL, *gp = sched.global.head;
@@ -176,7 +181,8 @@ G *soft_take(M *m) {
 
 void soft_requeue_locked(M *m) {
     uint32_t n = m->soft.count;
-    glist_prepend(&sched.global, &m->soft); /* it was their turn: one whose home is in some call each time would never run */
+    /* it was their turn: one whose home is in some call each time would never run */
+    glist_prepend(&sched.global, &m->soft);
     sub_seq(&sched.soft_waiting, n);
 }
 
@@ -212,8 +218,9 @@ void soft_close(M *m) {
 /* It went on from the handler for that many slices while they waited, and computes still. */
 static bool held_too_often(M *home) { return load_rlx(&home->soft_held) >= HELD_MOST; }
 
-/* sched.lock: its guests have waited for too long, and not for each other: one that comes for them now and then is not
- * stuck, however long its list. One that holds a P is asked to pass by once more. */
+/* sched.lock: its guests have waited for too long, and not for each other: one that comes for them
+ * now and then is not stuck, however long its list. One that holds a P is asked to pass by once
+ * more. */
 static bool late_locked(M *home, int64_t now) {
     G *first = home->soft.head;
     if (first == NULL) return false;
@@ -224,17 +231,21 @@ static bool late_locked(M *home, int64_t now) {
     return now - since > (home->in_handler ? HELD_LONG : PATIENCE);
 }
 
-/* sched.lock, the monitor: a home whose guests wait is in the handler. Once in a slice, the Ps look at the global queue. */
+/* sched.lock, the monitor: a home whose guests wait is in the handler. Once in a slice, the Ps look
+ * at the global queue. */
 static void hurry_locked(M *home, int64_t now) {
     static int64_t hurried_at;
     G *first = home->soft.head;
-    if (first == NULL || !home->in_handler || now - first->since < SLICE || now - hurried_at < SLICE) return;
+    if (first == NULL || !home->in_handler || now - first->since < SLICE ||
+        now - hurried_at < SLICE)
+        return;
     hurried_at = now;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) store_seq(&sched.ps[i]->look, LOOK_GLOBAL);
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+        store_seq(&sched.ps[i]->look, LOOK_GLOBAL);
 }
 
-/* Records of Ms are never freed, so what was found late may be looked at outside of the lock; its state
- * is a file of /proc. */
+/* Records of Ms are never freed, so what was found late may be looked at outside of the lock; its
+ * state is a file of /proc. */
 static uint32_t find_late(M **late, uint32_t max, int64_t now) {
     uint32_t n = 0;
     lock(&sched.lock, RANK_SCHED);

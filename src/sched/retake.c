@@ -54,22 +54,24 @@ void retake_start(void) { retake_works = os_membarrier_register() == 0; }
 static void withdraw(M *m) { and_seq(&m->attn, ~(uint32_t)ATTN_PENDING); }
 
 static void warn_no_membarrier(void) {
-    warn_once(WARN_RETAKE, "the kernel refuses membarrier(2): a goroutine that sleeps in a call it has not announced "
-                           "(gort_blocking) holds up the others");
+    warn_once(
+        WARN_RETAKE,
+        "the kernel refuses membarrier(2): a goroutine that sleeps in a call it has not announced "
+        "(gort_blocking) holds up the others");
 }
 
 /* R1 to R5. still(m, arg): the thread has not come back, looked at after the barrier. */
 static P *take(M *m, bool (*still)(M *m, int64_t arg), int64_t arg) {
     uint32_t attn = load_rlx(&m->attn);
     if (!retake_works || (attn & (ATTN_PENDING | ATTN_TAKEN | ATTN_EXIT))) return NULL;
-    if (!cas_seq(&m->attn, &attn, attn | ATTN_PENDING)) return NULL;                    /* R1 */
-    bool passed = broken(1) || os_membarrier() == 0;                                    /* R2 */
+    if (!cas_seq(&m->attn, &attn, attn | ATTN_PENDING)) return NULL; /* R1 */
+    bool passed = broken(1) || os_membarrier() == 0;                 /* R2 */
     if (unlikely(!passed)) warn_no_membarrier();
     if (!passed || (!broken(2) && load_acq(&m->locks) != 0) || (still && !still(m, arg))) { /* R3 */
         withdraw(m);
         return NULL;
     }
-    P *p = load_rlx(&m->p);                                                             /* R4 */
+    P *p = load_rlx(&m->p); /* R4 */
     if (p == NULL) {
         withdraw(m);
         return NULL;

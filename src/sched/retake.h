@@ -6,13 +6,14 @@
 
 #include "runtime.h"
 
-extern bool retake_works;      /* membarrier is there */
+extern bool retake_works; /* membarrier is there */
 void retake_start(void);
-void retaker_lock(void);       /* monitor and stop-the-world exclude each other, fairly */
+void retaker_lock(void); /* monitor and stop-the-world exclude each other, fairly */
 void retaker_unlock(void);
 /* Both with the retaker lock held; the P, now the caller's, or NULL. */
-P *retake_if_asleep(M *m, bool at_once); /* an unannounced or announced call; at_once: no waiting period */
+/* an unannounced or announced call; at_once: no waiting period */
+P *retake_if_asleep(M *m, bool at_once);
 P *retake_announced(M *m, uint32_t syscalltick);
-P *retake_hammer(M *m);        /* tests: no hints at all */
+P *retake_hammer(M *m); /* tests: no hints at all */
 
 #endif

@@ -21,8 +21,8 @@ bool runq_overflow(P *p, G *gp, GList *list) {
     return true;
 }
 
-/* The ring cannot grow at its head: everything comes off, and goes in again behind the list. Thieves find it empty for
- * that moment, as if a faster one had been there. */
+/* The ring cannot grow at its head: everything comes off, and goes in again behind the list.
+ * Thieves find it empty for that moment, as if a faster one had been there. */
 void runq_put_first(P *p, GList *list) {
     G *rest[RING / 2];
     uint32_t head = load_acq(&p->head), tail = load_rlx(&p->tail), n;
@@ -47,8 +47,9 @@ static uint32_t grab(P *p, P *victim, bool slot_too) {
             G *next = load_acq(&victim->runnext);
             if (next == NULL) return 0;
             /* The victim is probably about to run it (it has just made it ready and is going to
-             * block): Go's back-off of 3 us, else the pair would bounce between the two Ps. The same one
-             * may have come back to the slot meanwhile, so it is the switches that tell. */
+             * block): Go's back-off of 3 us, else the pair would bounce between the two Ps. The
+             * same one may have come back to the slot meanwhile, so it is the switches that
+             * tell. */
             if (load_rlx(&victim->status) == P_RUNNING) {
                 uint64_t switches = load_rlx(&victim->n.switches);
                 int64_t until = time_after(os_now(), 3 * GORT_US);

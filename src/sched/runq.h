@@ -44,7 +44,8 @@ INLINE G *runq_pop(P *p) {
     }
 }
 
-/* Holder: the LIFO slot. Full ordering: this is the "publish, fence" of wake.c's submit, and on x86-64 the exchange is both. */
+/* Holder: the LIFO slot. Full ordering: this is the "publish, fence" of wake.c's submit, and on
+ * x86-64 the exchange is both. */
 INLINE G *runnext_swap(P *p, G *gp) {
     if (likely(runq_alone())) {
         G *old = p->runnext;
@@ -76,7 +77,8 @@ bool runq_empty(P *p);
 /* Holder, ring full: takes half of it off into list, gp at its end. False: a thief made room. */
 bool runq_overflow(P *p, G *gp, GList *list);
 
-/* Holder: puts list, at most half a ring, before all that is in the ring, which is at most half full. */
+/* Holder: puts list, at most half a ring, before all that is in the ring, which is at most half
+ * full. */
 void runq_put_first(P *p, GList *list);
 
 /* Thief: moves half of victim's ring into p's, and gives the last one. *moved counts all. */

@@ -39,12 +39,14 @@ NOINLINE void finish_commit(M *m) {
     commit(m, m->commit_arg);
 }
 
-/* gp is next, has never run, and there is no stack at hand for it. Making some is a system call and a page
- * fault for each, and what the one that leaves holds until it has left (m->unlock; in a yield that is
- * sched.lock) would be held for all of it: a hundred thousand goroutines that begin and wait on one
- * channel had the other Ps spin for a third of the time. So g0 lets go of it first. */
+/* gp is next, has never run, and there is no stack at hand for it. Making some is a system call and
+ * a page fault for each, and what the one that leaves holds until it has left (m->unlock; in a
+ * yield that is sched.lock) would be held for all of it: a hundred thousand goroutines that begin
+ * and wait on one channel had the other Ps spin for a third of the time. So g0 lets go of it
+ * first. */
 INLINE bool unfurnished(M *m, G *gp) {
-    return unlikely(gp->sp == NULL) && unlikely((gp->flags & GF_COMPACT ? m->p->small : m->p->stacks) == NULL);
+    return unlikely(gp->sp == NULL) &&
+           unlikely((gp->flags & GF_COMPACT ? m->p->small : m->p->stacks) == NULL);
 }
 static NOINLINE void *by_way_of_g0(M *m, G *next) {
     m->nextg = next;
@@ -96,8 +98,7 @@ INLINE G *pick_local(M *m) {
         if (unlikely(load_rlx(&gp->home) != NULL)) return NULL;
         if (likely(runnext_take(p, gp))) return gp; /* inherits the slice */
     }
-    if (unlikely(p->rounds % 61 == 60) &&
-        (global_count() != 0 || load_rlx(&p->timers.count) != 0))
+    if (unlikely(p->rounds % 61 == 60) && (global_count() != 0 || load_rlx(&p->timers.count) != 0))
         return NULL;
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) return NULL;
@@ -117,7 +118,8 @@ INLINE G *pick_local(M *m) {
 static NOINLINE G *pick_global(M *m) {
     P *p = m->p;
     if (m->nextg || m->lockedg || m_alert(m) || p_pauses(p) || load_rlx(&p->timers.count) != 0 ||
-        load_rlx(&p->runnext) != NULL || load_rlx(&p->head) != load_rlx(&p->tail) || p->rounds % 61 == 60)
+        load_rlx(&p->runnext) != NULL || load_rlx(&p->head) != load_rlx(&p->tail) ||
+        p->rounds % 61 == 60)
         return NULL;
     lock(&sched.lock, RANK_SCHED);
     G *gp = global_get_locked(p, 0);
@@ -144,8 +146,9 @@ INLINE void *depart_for(M *m, G *gp, G *next) {
     return m->g0sp;
 }
 
-/* The same for one out of the global queue, where another thread may have put it after gp was noted as
- * leaving: in a trace it starts now, not at that moment, or it would start before it was queued. */
+/* The same for one out of the global queue, where another thread may have put it after gp was noted
+ * as leaving: in a trace it starts now, not at that moment, or it would start before it was
+ * queued. */
 static NOINLINE void *depart_late(M *m, G *gp, G *next) {
     gp->err = *m->errno_at;
     if (unfurnished(m, next)) return by_way_of_g0(m, next);
@@ -207,7 +210,7 @@ static NOINLINE void refuse_to_park(M *m) {
 
 /* A plain thread: the lock, then the futex. */
 static NOINLINE void park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int reason,
-                               int64_t deadline, uint32_t ticket, bool *timed_out) {
+                                 int64_t deadline, uint32_t ticket, bool *timed_out) {
     G *gp = m->curg;
     gp->reason = (uint8_t)reason;
     int err = *m->errno_at;
@@ -279,7 +282,8 @@ typedef struct Deadline {
 } Deadline;
 
 static void arm_deadline(M *m, void *arg) {
-    Deadline *d = arg; /* on the parked stack: gone as soon as the deadline or a waker ends the wait */
+    /* on the parked stack: gone as soon as the deadline or a waker ends the wait */
+    Deadline *d = arg;
     Lock *l = d->l;
     commit_fn *commit = d->commit;
     void *commit_arg = d->arg;
@@ -300,7 +304,9 @@ M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t d
         return m;
     }
     Deadline d = {.timer = {.when = deadline, .fn = deadline_passed, .arg = gp, .seq = ticket},
-                  .l = l, .commit = commit, .arg = arg};
+                  .l = l,
+                  .commit = commit,
+                  .arg = arg};
     gp->param = NULL;
     m = park_commit(m, arm_deadline, &d, reason);
     if (gp->param == &gp->param) {
@@ -314,7 +320,8 @@ M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t d
 
 /* ---- ready ---------------------------------------------------------------------------------- */
 
-/* Those who have run keep their place in the ring: behind others again they would wait anew each time it is full. */
+/* Those who have run keep their place in the ring: behind others again they would wait anew each
+ * time it is full. */
 static void spill_new(P *p, GList *list) {
     GList fresh = {0}, others = {0};
     G *first = list->head;
@@ -347,8 +354,8 @@ static NOINLINE void wake_thread(G *gp) {
     os_futex_wake(&gp->futex, 1);
 }
 
-/* By a plain thread, or inside a blocking call. When the runtime has ended gp runs no further: the end takes it back with
- * all others, and waits for the sections that still hold it (init.c). */
+/* By a plain thread, or inside a blocking call. When the runtime has ended gp runs no further: the
+ * end takes it back with all others, and waits for the sections that still hold it (init.c). */
 static NOINLINE void ready_without_p(M *m, G *gp) {
     if (unlikely(!load_acq(&sched.running))) return;
     global_put(gp);
@@ -422,7 +429,8 @@ static void *queue_and_depart(M *m, G *gp, G *next) {
     return depart_for(m, gp, next);
 }
 
-/* The first of the global queue, with sched.lock held; NULL, and it is not held: it cannot be taken here. */
+/* The first of the global queue, with sched.lock held; NULL, and it is not held: it cannot be taken
+ * here. */
 INLINE G *lock_and_look(void) {
     lock(&sched.lock, RANK_SCHED);
     G *first = sched.global.head;
@@ -440,14 +448,15 @@ INLINE G *pop_and_lock(P *p, uint32_t head) {
     return first;
 }
 
-/* Those who have their turn in every 61st round at the latest: timers, what has spilled (globalq.c), and
- * threads under valgrind (find.c). */
+/* Those who have their turn in every 61st round at the latest: timers, what has spilled
+ * (globalq.c), and threads under valgrind (find.c). */
 static NOINLINE bool others_due(P *p) {
-    return load_rlx(&p->timers.count) != 0 || load_rlx(&sched.spilled.count) != 0 || valgrind_runs();
+    return load_rlx(&p->timers.count) != 0 || load_rlx(&sched.spilled.count) != 0 ||
+           valgrind_runs();
 }
 
-/* Queues gp at the tail of the global queue and gives who is next, with sched.lock held. NULL: that is not
- * plain to see, and nothing was done. */
+/* Queues gp at the tail of the global queue and gives who is next, with sched.lock held. NULL: that
+ * is not plain to see, and nothing was done. */
 INLINE G *change_places(P *p, G *gp) {
     G *next = load_rlx(&p->runnext);
     if (next != NULL) { /* inherits the slice */
@@ -476,11 +485,11 @@ INLINE G *change_places(P *p, G *gp) {
 }
 
 /*
- * The plain cases of a yield: nothing is to be looked at, and either nothing is queued here and gp changes
- * places with the first of the global queue, under one hold of the lock; or this is the only P.
- * Nobody need be woken for it. In the first case the queue was not empty before, so by wake.c
- * whoever could be idle has been called or has yet to look, and it is not empty at any moment
- * that such a look could see; in the second there is nobody. NULL: it is not that plain.
+ * The plain cases of a yield: nothing is to be looked at, and either nothing is queued here and gp
+ * changes places with the first of the global queue, under one hold of the lock; or this is the
+ * only P. Nobody need be woken for it. In the first case the queue was not empty before, so by
+ * wake.c whoever could be idle has been called or has yet to look, and it is not empty at any
+ * moment that such a look could see; in the second there is nobody. NULL: it is not that plain.
  */
 INLINE void *yield_straight(M *m, G *gp) {
     P *p = m->p;
@@ -514,7 +523,8 @@ void *yield_begin(M *m) {
     P *p = m->p;
     G *next = pick_local(m);
     if (next == NULL && m->nextg == NULL && m->lockedg == NULL && load_rlx(&m->attn) == 0 &&
-        !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail)) {
+        !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL &&
+        load_rlx(&p->head) == load_rlx(&p->tail)) {
         if (global_count() == 0 && load_rlx(&p->timers.count) == 0 &&
             (load_rlx(&sched.poll_waiters) == 0 || ++p->rounds % 61 != 60))
             return NULL;
@@ -540,8 +550,8 @@ static NOINLINE void yield_slowly(void) {
     leave(m);
 }
 
-/* The section begins as in enter(): its look at attn is among the obstacles, and until that has been
- * found 0 nothing is written but the own count. */
+/* The section begins as in enter(): its look at attn is among the obstacles, and until that has
+ * been found 0 nothing is written but the own count. */
 EXPORT void gort_yield(void) {
     M *m = getm();
     if (unlikely(m == NULL)) return yield_slowly();
@@ -582,7 +592,8 @@ static void execute(M *m, G *gp) {
         }
         if (soft_send(m, gp)) return;
     }
-    if (unlikely(settings.migrate) && gp->m == m && load_rlx(&gp->home) == NULL && migrate(m, gp)) return;
+    if (unlikely(settings.migrate) && gp->m == m && load_rlx(&gp->home) == NULL && migrate(m, gp))
+        return;
     if (!m->inherit) new_slice(m, m->p);
     m->inherit = false;
     take_on(m, gp);
@@ -591,9 +602,7 @@ static void execute(M *m, G *gp) {
     finish_switch(m);
 }
 
-void m_begin_with(M *m, P *p) {
-    m_acquire_p(m, p);
-}
+void m_begin_with(M *m, P *p) { m_acquire_p(m, p); }
 
 void schedule_loop(M *m) {
     for (;;) {

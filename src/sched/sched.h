@@ -24,7 +24,7 @@
 NOINLINE M *enter_slow(M *m);  /* preempt.c: attn was set */
 NOINLINE M *enter_asked(M *m); /* the same, unless the section is inside of another */
 NOINLINE void leave_slow(M *m);
-NOINLINE M *m_adopt(void);     /* m.c: this plain thread's M, made on its first call */
+NOINLINE M *m_adopt(void); /* m.c: this plain thread's M, made on its first call */
 
 /* In a section a P belongs to one M: what the protocols of retake.c and preempt.c are for. */
 INLINE bool owns_its_p(M *m) { return m->p == NULL || load_acq(&m->p->m) == m; }
@@ -48,8 +48,9 @@ INLINE void leave(M *m) {
     if (unlikely(load_rlx(&m->attn) != 0)) leave_slow(m);
 }
 
-/* The section of a plain thread that has slept, or of a call that has ended, counts again. Pairs with the barrier in
- * await_sections() (init.c): it sees the rest gone, or this section sees that the runtime has ended. */
+/* The section of a plain thread that has slept, or of a call that has ended, counts again. Pairs
+ * with the barrier in await_sections() (init.c): it sees the rest gone, or this section sees that
+ * the runtime has ended. */
 INLINE void section_resumes(M *m) {
     store_rlx(&m->rest, 0);
     fence_compiler();
@@ -60,7 +61,9 @@ INLINE G *self(M *m) { return m->curg; }
 INLINE bool is_goroutine(M *m) { return !m->plain; }
 
 /* A goroutine's, in a section: it has announced a blocking call, or handed its P off for one. */
-INLINE bool in_blocking_call(M *m) { return m->p == NULL || load_rlx(&m->curg->status) == G_SYSCALL; }
+INLINE bool in_blocking_call(M *m) {
+    return m->p == NULL || load_rlx(&m->curg->status) == G_SYSCALL;
+}
 /* Why a goroutine may not end, or stop the world, now; NULL: it may. In a section, which counts. */
 const char *unfinished(M *m); /* sched.c */
 
@@ -108,7 +111,8 @@ INLINE bool wait_claim(G *gp, uint32_t ticket) {
  */
 NOINLINE M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
                        uint32_t ticket, bool *timed_out);
-INLINE M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out) {
+INLINE M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket,
+                     bool *timed_out) {
     *timed_out = false;
     if (deadline == GORT_FOREVER) return park(m, l, reason);
     return park_timed(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
@@ -149,31 +153,36 @@ INLINE M *ready_and_yield(M *m, G *gp) {
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc);
 
-/* A child made while a runtime ran has none: public calls say so first and touch nothing (fork.c). */
+/* A child made while a runtime ran has none: public calls say so first and touch nothing
+ * (fork.c). */
 #ifdef __aarch64__
 #define PAGE_LARGEST 65536
 #else
 #define PAGE_LARGEST 4096
 #endif
 extern struct Process {
-    bool same; /* true; false: in a child, perhaps. Alone in its page; read plainly, it changes while one thread runs */
+    /* true; false: in a child, perhaps. Alone in its page; read plainly, it changes while one
+     * thread runs */
+    bool same;
 } ALIGNED(PAGE_LARGEST) process;
 NOINLINE bool forked_slow(void);
 INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }
-#define CHILD_RETURNS(...)                                                                         \
-    do {                                                                                           \
-        if (in_forked_child()) return __VA_ARGS__;                                                 \
+#define CHILD_RETURNS(...)                         \
+    do {                                           \
+        if (in_forked_child()) return __VA_ARGS__; \
     } while (0)
-void fork_watch(void);  /* when a runtime begins */
+void fork_watch(void);            /* when a runtime begins */
 NOINLINE bool in_any_child(void); /* of whatever kind, on whatever thread. A system call */
-void vfork_begin(void); /* around a vfork, by the hook; the child has the thread-locals of its maker */
+/* around a vfork, by the hook; the child has the thread-locals of its maker */
+void vfork_begin(void);
 void vfork_end(void);
 extern __thread uint32_t tls_vforks;
 NORETURN void child_ends(const char *why); /* a line, and out */
 NORETURN void child_exits(void);
 NORETURN void ends_in_child(void); /* go.c: the current goroutine ends there */
-NOINLINE void vfork_stops(M *m); /* m is asked for something, or NULL, not known yet, where tls_vforks
-                                  * is not 0: returns unless this is a child that shares the memory */
+/* m is asked for something, or NULL, not known yet, where tls_vforks is not 0: returns unless this
+ * is a child that shares the memory */
+NOINLINE void vfork_stops(M *m);
 
 /* True while a runtime runs and this process is not a child of it. */
 bool runtime_running(void);
@@ -183,8 +192,8 @@ bool runtime_busy(void); /* from the beginning of a gort_main to its end */
  * left. Returns the M. For files, resolvers. */
 M *block_begin(M *m);
 M *block_end(M *m);
-/* Likewise, for what is expected to be short: the P stays until the monitor takes it. A goroutine that is not pinned,
- * section depth 1, or a plain thread. */
+/* Likewise, for what is expected to be short: the P stays until the monitor takes it. A goroutine
+ * that is not pinned, section depth 1, or a plain thread. */
 M *syscall_begin(M *m);
 M *syscall_end(M *m);
 

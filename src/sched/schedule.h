@@ -6,17 +6,17 @@
 
 #include "runtime.h"
 
-void schedule_loop(M *m);          /* on g0, until the M is to end */
-void m_leave_runtime(M *m);        /* on g0: the M ends, its runtime is over or it is not needed */
-void m_begin_with(M *m, P *p);     /* a new thread takes the P it was made for */
-G *find_runnable(M *m);            /* on g0 with a P; NULL: the P is gone */
+void schedule_loop(M *m);      /* on g0, until the M is to end */
+void m_leave_runtime(M *m);    /* on g0: the M ends, its runtime is over or it is not needed */
+void m_begin_with(M *m, P *p); /* a new thread takes the P it was made for */
+G *find_runnable(M *m);        /* on g0 with a P; NULL: the P is gone */
 void attach_stack(M *m, G *gp);
 void goroutine_entry(void *arg);
 NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg); /* the G ends here */
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l);
-void tsan_visit(void *fiber);       /* what happened there, happened before */
-void go_abandon(M *m, G *gp);       /* the runtime has ended: gives record and stack back */
-bool work_waits(P *p);             /* a hint: somebody could use this P */
+void tsan_visit(void *fiber); /* what happened there, happened before */
+void go_abandon(M *m, G *gp); /* the runtime has ended: gives record and stack back */
+bool work_waits(P *p);        /* a hint: somebody could use this P */
 int64_t run_timers(M *m, TimerHeap *h, bool *ran);
 
 #endif

@@ -9,17 +9,18 @@
  *   one P                 procs is 1, gort_maxprocs() does not change it; the monitor neither
  *                         preempts nor retakes from code that has announced nothing
  *   points                the P's M has ATTN_SIM set for good. So every section that begins or ends
- *                         takes the slow way that exists for preemption (preempt.c), which ends here; and
- *                         every direct switch, which is for M's without attention, goes by g0
+ *                         takes the slow way that exists for preemption (preempt.c), which ends
+ *                         here; and every direct switch, which is for M's without attention, goes
+ *                         by g0
  *   the next goroutine    find.c asks sim_pick() instead of the queues in their order
- *   time                  os_now() is a number that moves on by a microsecond when a goroutine looks,
- *                         and jumps to the next timer when all wait
+ *   time                  os_now() is a number that moves on by a microsecond when a goroutine
+ *                         looks, and jumps to the next timer when all wait
  *
- * How often a point lets others run depends on the seed too (one of 2, 8 or 32): some bugs need many
- * switches, others one at the right moment and long stretches around it.
+ * How often a point lets others run depends on the seed too (one of 2, 8 or 32): some bugs need
+ * many switches, others one at the right moment and long stretches around it.
  *
- * GORT_SIM=seed:n lets only the first n points do so and then takes the goroutines in turn: fewer switches
- * to read about. GORT_SIM_LOG=file lists every switch: when, who, and where it goes on.
+ * GORT_SIM=seed:n lets only the first n points do so and then takes the goroutines in turn: fewer
+ * switches to read about. GORT_SIM_LOG=file lists every switch: when, who, and where it goes on.
  *
  * What comes from outside is not simulated: descriptors, signals, blocking calls and plain threads
  * are waited for in real time (a moment, before the clock jumps), and their order is not repeated.
@@ -40,21 +41,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BEGIN (1000 * GORT_SEC)      /* the same for every run */
+#define BEGIN (1000 * GORT_SEC) /* the same for every run */
 #define LONGEST (24 * 3600 * GORT_SEC)
 #define MOST_STEPS 20000000u
-#define PATIENCE 40                  /* looks of 50 us for what comes from outside */
+#define PATIENCE 40 /* looks of 50 us for what comes from outside */
 
 bool sim_on;
 
 static struct {
     uint64_t rng;
-    int64_t clock;      /* atomic */
-    uint32_t odds;      /* one of so many points lets others run */
-    uint64_t yields;    /* points that did */
+    int64_t clock;   /* atomic */
+    uint32_t odds;   /* one of so many points lets others run */
+    uint64_t yields; /* points that did */
     uint32_t steps, looks;
-    uint64_t last;      /* the goroutine that ran */
-    int log;            /* -1: none */
+    uint64_t last; /* the goroutine that ran */
+    int log;       /* -1: none */
 } sim;
 
 static uint64_t draw(uint64_t n) { return (random_next(&sim.rng) >> 11) % n; }
@@ -152,7 +153,8 @@ void sim_adopt(M *m) {
 static bool alone(M *m) { return global_count() == 0 && runq_empty(m->p); }
 
 M *sim_point(M *m) {
-    if (m->p == NULL || sim.yields >= settings.sim_yields || draw(sim.odds) != 0 || alone(m)) return m;
+    if (m->p == NULL || sim.yields >= settings.sim_yields || draw(sim.odds) != 0 || alone(m))
+        return m;
     sim.yields++;
     G *gp = m->curg;
     lock(&sched.lock, RANK_SCHED);
@@ -203,7 +205,8 @@ static bool something_outside(void) {
 
 bool sim_idle(M *m) {
     int64_t next = timers_first();
-    if (next == GORT_FOREVER || !load_rlx(&sched.running)) return false; /* to the poller or the pool */
+    /* to the poller or the pool */
+    if (next == GORT_FOREVER || !load_rlx(&sched.running)) return false;
     if (something_outside() && sim.looks++ < PATIENCE) {
         os_nap(50 * GORT_US);
         return true;

@@ -11,20 +11,21 @@ extern bool sim_on; /* between sim_begin() and sim_end(); constant while a runti
 void sim_begin(void); /* gort_main, after the environment was read */
 void sim_end(void);
 
-int64_t sim_now(void);                   /* the virtual clock */
+int64_t sim_now(void);                                   /* the virtual clock */
 int64_t sim_to_real(int64_t deadline, int64_t real_now); /* for the kernel's sake */
-void sim_waited(int64_t deadline);       /* a thread has slept until then */
+void sim_waited(int64_t deadline);                       /* a thread has slept until then */
 
-void sim_adopt(M *m);   /* m has got the P */
-M *sim_point(M *m);     /* a synchronisation point, in a section of depth 1: perhaps others first */
-G *sim_pick(M *m);      /* g0: any of the runnable ones. NULL: there is none */
-bool sim_idle(M *m);    /* g0: none is runnable. True: look again; false: nothing will come by itself */
+void sim_adopt(M *m); /* m has got the P */
+M *sim_point(M *m);   /* a synchronisation point, in a section of depth 1: perhaps others first */
+G *sim_pick(M *m);    /* g0: any of the runnable ones. NULL: there is none */
+/* g0: none is runnable. True: look again; false: nothing will come by itself */
+bool sim_idle(M *m);
 NOINLINE void sim_call(void);
 
 /* For calls whose fast way opens no section: a synchronisation point all the same. */
-#define SIM_POINT()                                                                                \
-    do {                                                                                           \
-        if (unlikely(sim_on)) sim_call();                                                          \
+#define SIM_POINT()                       \
+    do {                                  \
+        if (unlikely(sim_on)) sim_call(); \
     } while (0)
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "runtime.h"
 
-/* In P.watch: for a goroutine in the slot alone no searcher is called; the monitor looks after it. Else 0: as wake.c
- * has it. A mask, so that the submit side tests it and npidle in one. */
+/* In P.watch: for a goroutine in the slot alone no searcher is called; the monitor looks after it.
+ * Else 0: as wake.c has it. A mask, so that the submit side tests it and npidle in one. */
 #define WATCHED UINT32_MAX
 INLINE bool watched(P *p) { return load_rlx(&p->watch) != 0; }
 

@@ -5,19 +5,21 @@
  *   2  stop_waiting is set under sched.lock: no idle P is given out any more, and every M that
  *      comes to find.c with a P stops it there;
  *   3  idle Ps and those that wait for a thread are stopped at once;
- *   4  the others are asked by flag and signal, as for preemption; a thread in an announced call, and one
- *      that sleeps in the kernel, loses its P by the silent retake (retake.c).
+ *   4  the others are asked by flag and signal, as for preemption; a thread in an announced call,
+ *      and one that sleeps in the kernel, loses its P by the silent retake (retake.c).
  *
- * So nobody else is in a section with a P while the world is stopped. But a thread that lost its P so, now
- * or before, is not waited for: nobody knows when it comes back, and no call of the program's is to return EINTR
- * because of us. When it does come back it runs the program's code until its next section (PREEMPTION.md, rule 5) or,
- * if it computes, until the monitor comes by and stops it by signal, which it does while the world is stopped as at
- * any time. Code that must not run meanwhile is pinned (gort_pin): a pinned thread keeps its P over a page fault or a
- * lock that it sleeps in, and is waited for.
+ * So nobody else is in a section with a P while the world is stopped. But a thread that lost its P
+ * so, now or before, is not waited for: nobody knows when it comes back, and no call of the
+ * program's is to return EINTR because of us. When it does come back it runs the program's code
+ * until its next section (PREEMPTION.md, rule 5) or, if it computes, until the monitor comes by and
+ * stops it by signal, which it does while the world is stopped as at any time. Code that must not
+ * run meanwhile is pinned (gort_pin): a pinned thread keeps its P over a page fault or a lock that
+ * it sleeps in, and is waited for.
  *
- * Whoever stops the world may call libc, printf say, so nobody may stand stopped inside of it with a lock. Who is asked by
- * signal goes on until it is out (inlibc.c). Who was preempted there before waits in its handler for a P: when all have
- * stopped, the stopper lends its own P to each of these in turn, and gets it back when that one has left libc (let_out).
+ * Whoever stops the world may call libc, printf say, so nobody may stand stopped inside of it with
+ * a lock. Who is asked by signal goes on until it is out (inlibc.c). Who was preempted there before
+ * waits in its handler for a P: when all have stopped, the stopper lends its own P to each of these
+ * in turn, and gets it back when that one has left libc (let_out).
  *
  * The retaker lock keeps the monitor out while Ps are counted.
  */
@@ -40,9 +42,9 @@
 
 static struct {
     Lock lock;
-    bool busy;        /* lock: somebody stops or has stopped the world */
-    G *head, *tail;   /* lock: those who wait for their turn */
-    uint32_t need;    /* sched.lock: Ps that have not stopped yet */
+    bool busy;      /* lock: somebody stops or has stopped the world */
+    G *head, *tail; /* lock: those who wait for their turn */
+    uint32_t need;  /* sched.lock: Ps that have not stopped yet */
     Note note;
 } world;
 
@@ -165,7 +167,8 @@ static void lend(M *m, M *other) {
 
 static void let_out(M *m) {
     for (M *other = load_acq(&sched.all_ms); other; other = other->all)
-        if (other != m && load_acq(&other->alive) && !other->plain && other->epoch == sched.epoch && inlibc_stopped(other))
+        if (other != m && load_acq(&other->alive) && !other->plain && other->epoch == sched.epoch &&
+            inlibc_stopped(other))
             lend(m, other);
 }
 
@@ -207,7 +210,9 @@ void world_start(M *m) {
         give_p(m, p, false);
     }
     trace_stw(m, false);
-    wakep(m); /* no fence: who came meanwhile queued under sched.lock before us; who searches still was counted before it gave its P */
+    /* no fence: who came meanwhile queued under sched.lock before us; who searches still was
+     * counted before it gave its P */
+    wakep(m);
     int64_t first = timers_first(); /* nobody may be watching those of the idle Ps */
     if (first != GORT_FOREVER) wake_for_timer(m, first);
     pass_turn(m);
@@ -287,8 +292,9 @@ int procs_resize(M *m, uint32_t n) {
 }
 
 /*
- * A plain thread asks a goroutine to do it and waits. Its request stands in a list until it is answered, by that goroutine or
- * by the end of the runtime, since the goroutine may be gone before it has run (world_reset).
+ * A plain thread asks a goroutine to do it and waits. Its request stands in a list until it is
+ * answered, by that goroutine or by the end of the runtime, since the goroutine may be gone before
+ * it has run (world_reset).
  */
 typedef struct Request {
     struct Request *next;
@@ -314,7 +320,8 @@ static bool request_remove(Request *r) {
 
 static void resize_for_thread(void *arg) {
     Request *r = arg;
-    int result = gort_maxprocs(r->n); /* r stays while this goroutine may run: the end answers it when none does */
+    /* r stays while this goroutine may run: the end answers it when none does */
+    int result = gort_maxprocs(r->n);
     M *m = enter();
     if (request_remove(r)) {
         r->result = result;

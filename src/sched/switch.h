@@ -15,7 +15,8 @@
 #include "mem/split/split.h"
 #include "mem/stack.h"
 
-/* A function that waits for others as the tail of a public call, and begins by returns_apart(): arch.h */
+/* A function that waits for others as the tail of a public call, and begins by returns_apart():
+ * arch.h */
 #define RETURNS_APART NOINLINE ARCH_RETURNS_APART
 INLINE void returns_apart(M *m) { m->left_at = __builtin_return_address(0); }
 
@@ -32,14 +33,18 @@ INLINE void finish_switch(M *m) {
     }
 }
 
-/* Tells the sanitizers and goes on at `sp`, the context of `to`; NULL: of g0. `from` NULL: from g0. */
+/* Tells the sanitizers and goes on at `sp`, the context of `to`; NULL: of g0. `from` NULL: from
+ * g0. */
 INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
     TSAN_TELL(__tsan_switch_to_fiber, to ? to->stack->san_fiber : m->san_fiber, 1L);
 #ifdef GORT_ASAN
     void *fake = NULL;
     bool ends = from && load_rlx(&from->status) == G_DEAD;
-    if (to) __sanitizer_start_switch_fiber(ends ? NULL : &fake, to->stack->lo, stack_span(to->stack));
-    else __sanitizer_start_switch_fiber(ends ? NULL : &fake, m->stack_lo, (size_t)((char *)m->stack_hi - (char *)m->stack_lo));
+    if (to)
+        __sanitizer_start_switch_fiber(ends ? NULL : &fake, to->stack->lo, stack_span(to->stack));
+    else
+        __sanitizer_start_switch_fiber(ends ? NULL : &fake, m->stack_lo,
+                                       (size_t)((char *)m->stack_hi - (char *)m->stack_lo));
 #endif
     arch_switch(save, sp);
 #ifdef GORT_ASAN
@@ -47,7 +52,8 @@ INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
 #endif
 }
 
-/* gp, which ran on m, leaves for m->curg at sp; comes back when it runs again, perhaps elsewhere. */
+/* gp, which ran on m, leaves for m->curg at sp; comes back when it runs again, perhaps
+ * elsewhere. */
 INLINE M *switch_simply(M *m, G *gp, void *sp) {
     switch_stacks(m, &gp->sp, gp, m->curg, sp);
     m = getm();
@@ -57,8 +63,8 @@ INLINE M *switch_simply(M *m, G *gp, void *sp) {
     return m;
 }
 
-/* In a catch block, or a destructor on the way to one: C++ keeps that for the thread, and it is the goroutine's. So
- * whoever leaves takes it along, and a thread between two goroutines has none. */
+/* In a catch block, or a destructor on the way to one: C++ keeps that for the thread, and it is the
+ * goroutine's. So whoever leaves takes it along, and a thread between two goroutines has none. */
 M *switch_from_catch(M *m, G *gp, void *sp); /* sched.c */
 INLINE bool in_catch(M *m) {
     Handling *h = m->handling;

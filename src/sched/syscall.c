@@ -6,9 +6,10 @@
  * gort_exit_syscall finds out in its section's first load, like any call into gort. So enter and
  * exit are a handful of plain stores.
  *
- * gort_blocking hands the P off at once. The section stays open while fn runs: the monitor leaves
- * a thread in a section alone, and calls into gort that fn makes are nested sections of an M
- * without a P, which may do everything that does not block. An exception that leaves fn ends the call (exception.c).
+ * gort_blocking hands the P off at once. The section stays open while fn runs: the monitor leaves a
+ * thread in a section alone, and calls into gort that fn makes are nested sections of an M without
+ * a P, which may do everything that does not block. An exception that leaves fn ends the call
+ * (exception.c).
  */
 #include "sched/syscall.h"
 #include "sched/goexit.h"
@@ -93,8 +94,9 @@ M *block_end(M *m) {
         store_rlx(&m->curg->status, G_RUNNING);
         return m;
     }
-    /* With send_away (init.c), which sets EXIT and does not wait for a thread that is in a call then: it sees that we
-     * are out of it, and waits, or we see EXIT. Otherwise gp would be queued when the runtime is gone. */
+    /* With send_away (init.c), which sets EXIT and does not wait for a thread that is in a call
+     * then: it sees that we are out of it, and waits, or we see EXIT. Otherwise gp would be queued
+     * when the runtime is gone. */
     store_seq(&m->curg->status, G_RUNNING);
     if (load_seq(&m->attn) & ATTN_EXIT) return enter_slow(m);
     trace_sysexit(m, m->curg);
@@ -131,7 +133,8 @@ EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
     int err = *m->errno_at;
     m = block_end(m);
     call_is_over(m, &hook);
-    *m->errno_at = err; /* of the thread it is on now: compilers believe that errno's address never changes */
+    /* of the thread it is on now: compilers believe that errno's address never changes */
+    *m->errno_at = err;
     leave(m);
     return r;
 }
@@ -168,7 +171,9 @@ INLINE M *announce_end(M *m) {
     return m;
 }
 
-M *syscall_begin(M *m) { return m->plain ? block_begin(m) : announce(m, __builtin_frame_address(0)); }
+M *syscall_begin(M *m) {
+    return m->plain ? block_begin(m) : announce(m, __builtin_frame_address(0));
+}
 M *syscall_end(M *m) { return m->plain ? block_end(m) : announce_end(m); }
 
 EXPORT void gort_enter_syscall(void) {
@@ -180,7 +185,8 @@ EXPORT void gort_enter_syscall(void) {
         leave(m);
         return;
     }
-    if (unlikely(load_rlx(&m->curg->status) == G_SYSCALL)) fatal("gort_enter_syscall inside a blocking call");
+    if (unlikely(load_rlx(&m->curg->status) == G_SYSCALL))
+        fatal("gort_enter_syscall inside a blocking call");
     announce(m, __builtin_frame_address(0));
 }
 
@@ -194,7 +200,8 @@ EXPORT void gort_exit_syscall(void) {
     M *m = getm();
     if (m == NULL || m->plain) return;
     int err = *m->errno_at;
-    if (unlikely(load_rlx(&m->curg->status) != G_SYSCALL)) fatal("gort_exit_syscall without gort_enter_syscall");
+    if (unlikely(load_rlx(&m->curg->status) != G_SYSCALL))
+        fatal("gort_exit_syscall without gort_enter_syscall");
     if (unlikely(m->locks != (retake_works ? 0 : 1))) refuse_to_exit_syscall(m);
     m = announce_end(m);
     *m->errno_at = err;

@@ -7,7 +7,8 @@
  *   - a P whose goroutine has used up its slice while others wait: preempt it (preempt.c);
  *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in one
  *     that nobody announced, while others wait: take it (retake.c) and hand it off;
- *   - a thread asleep in a call of the hook's that was expected not to wait (hook/optimistic.c): end the call by signal;
+ *   - a thread asleep in a call of the hook's that was expected not to wait (hook/optimistic.c):
+ *     end the call by signal;
  *   - a thread that lost its P so and computes: stop it by signal (in a stopped world, too);
  *   - the slots of Ps that switch quickly (slotwatch.c);
  *   - a due timer on a busy P, or a global queue that it has passed by for a slice: make it pass by
@@ -23,13 +24,15 @@
  * Sleeping deeply. Nothing of its work is due when the first P has only just begun to work. So a
  * thread that comes out of the poller with something to run, which is what an idle server does
  * for each message, does not wake it: that would be a thread to be started on another CPU, 5 to
- * 10 us before the goroutine runs. It sets an alarm (sysmon_sleeps 1 -> 2), and the monitor comes by
+ * 10 us before the goroutine runs. It sets an alarm (sysmon_sleeps 1 -> 2), and the monitor comes
+ *    by
  * on its own; if all is idle again by then, it goes straight back to sleep. The monitor sets the
  * alarm to its own limit before it says that it sleeps, or else looks whether that is still so
- * afterwards: it never overwrites anybody's. Two others at once: the later time may win, a tick.
- * In a simulation, and where there is no alarm to be had, it sleeps on a note and is woken. Should the alarm's
- * number be closed by the program while the monitor sleeps on it, setting it fails, and the preemption signal, which
- * the monitor takes only there, wakes it; a new alarm is made before the next sleep.
+ * afterwards: it never overwrites anybody's. Two others at once: the later time may win, a tick. In
+ * a simulation, and where there is no alarm to be had, it sleeps on a note and is woken. Should the
+ * alarm's number be closed by the program while the monitor sleeps on it, setting it fails, and the
+ * preemption signal, which the monitor takes only there, wakes it; a new alarm is made before the
+ * next sleep.
  */
 #include "sched/sysmon.h"
 #include "sched/threadstate.h"
@@ -66,7 +69,8 @@
 #define TICK_MAX (10 * GORT_MS)
 #define TICK_WAIT (2 * GORT_MS) /* while a goroutine waits for a P */
 #define TICK_SOON GORT_MS       /* from the first P that begins to work to our next look */
-#define TICK_BUSY (3 * GORT_MS) /* while one runs: a slice that begins now must not be noticed much later */
+/* while one runs: a slice that begins now must not be noticed much later */
+#define TICK_BUSY (3 * GORT_MS)
 
 uint32_t sysmon_sleeps;
 
@@ -90,7 +94,8 @@ static bool set_alarm(int64_t when) {
     bool there = mon.alarm >= 0;
     int r = there ? os_alarm_set(mon.alarm, when) : 0;
     unlock(&mon.alarm_lock);
-    if (unlikely(r < 0)) os_tgkill(mon.m->tid, settings.preempt_signal); /* closed behind our back: it may sleep on it */
+    /* closed behind our back: it may sleep on it */
+    if (unlikely(r < 0)) os_tgkill(mon.m->tid, settings.preempt_signal);
     return there;
 }
 
@@ -106,12 +111,14 @@ void sysmon_wake_soon(void) {
 
 void sysmon_uncount(uint32_t *count, uint32_t n) {
     sub_seq(count, n);
-    fence_after_rmw(); /* pairs with sleep_deeply: it sees the new count, or we see that it sleeps */
+    /* pairs with sleep_deeply: it sees the new count, or we see that it sleeps */
+    fence_after_rmw();
     if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
 }
 
-/* Not by the alarm: this thread may have been interrupted with its lock. Pairs with sleep_deeply: the monitor sees the work, or
- * we see that it sleeps, or is about to; then the signal waits for it. */
+/* Not by the alarm: this thread may have been interrupted with its lock. Pairs with sleep_deeply:
+ * the monitor sees the work, or we see that it sleeps, or is about to; then the signal waits for
+ * it. */
 void sysmon_ask(void (*work)(M *m)) {
     store_seq(&mon.work, work);
     if (load_seq(&sysmon_sleeps) == 0) return;
@@ -120,7 +127,7 @@ void sysmon_ask(void (*work)(M *m)) {
 }
 
 static void do_work(void) {
-    void (*work)(M *m) = xchg_seq(&mon.work, NULL);
+    void (*work)(M * m) = xchg_seq(&mon.work, NULL);
     if (work) work(mon.m);
 }
 
@@ -135,8 +142,9 @@ static void hand_on(P *p) {
     handoff_p(mon.m, p);
 }
 
-/* An announced call: after one look if somebody needs the P, after 10 ms anyway unless all is quiet. One that makes short
- * calls all the time is in another one at each look: `over`, its slice has ended, and somebody needs the P. */
+/* An announced call: after one look if somebody needs the P, after 10 ms anyway unless all is
+ * quiet. One that makes short calls all the time is in another one at each look: `over`, its slice
+ * has ended, and somebody needs the P. */
 static bool look_at_call(P *p, M *m, int64_t now, bool over) {
     uint32_t tick = load_rlx(&m->syscalltick);
     if (p->seen_syscalltick != tick && !over) {
@@ -159,9 +167,9 @@ static void aim_at(int64_t when) {
     if (when < mon.next_slice_end) mon.next_slice_end = when;
 }
 
-/* Somebody waits in the global queue, and p has taken nobody from there for a slice: switches that begin new
- * slices all the time (a timer that pushes others out of the slot, a ring that is never empty) let it pass by
- * for sixty rounds, each as long as a slice. */
+/* Somebody waits in the global queue, and p has taken nobody from there for a slice: switches that
+ * begin new slices all the time (a timer that pushes others out of the slot, a ring that is never
+ * empty) let it pass by for sixty rounds, each as long as a slice. */
 static bool passes_global_by(P *p, int64_t now) {
     uint64_t gets = load_rlx(&p->n.global_gets);
     if (gets != p->seen_gets || global_count() == 0) {
@@ -175,7 +183,8 @@ static bool passes_global_by(P *p, int64_t now) {
     return true;
 }
 
-/* Those that p comes to only by g0, where it passes by at its next switch, whatever thread it has by then. `over`: so is its slice. */
+/* Those that p comes to only by g0, where it passes by at its next switch, whatever thread it has
+ * by then. `over`: so is its slice. */
 static void look_for_others(P *p, int64_t now, bool over) {
     if (passes_global_by(p, now) || over) {
         bump(&p->looks, 1);
@@ -196,9 +205,10 @@ static int64_t slice_began(P *p, M *m, int64_t now) {
     return p->seen_when;
 }
 
-/* The hook makes a call as it is where it expects not to wait. One that does wait is not found by a close of its number, so it
- * must not last: its thread, whose clock has stood still since the last look, is told to wait as a goroutine (hook/optimistic.c). A
- * signal that comes just before the call is lost on it; then the clock has moved, and the next look but one tells it again. So
+/* The hook makes a call as it is where it expects not to wait. One that does wait is not found by a
+ * close of its number, so it must not last: its thread, whose clock has stood still since the last
+ * look, is told to wait as a goroutine (hook/optimistic.c). A signal that comes just before the
+ * call is lost on it; then the clock has moved, and the next look but one tells it again. So
  * `hot_sp` needs no order: it is looked at for as long as the thread sleeps. */
 static void look_at_hot(M *m) {
     if (likely(load_rlx(&m->hot_sp) == 0)) return;
@@ -212,11 +222,14 @@ static void look_at_hot(M *m) {
 
 /* True: something was done. */
 static bool look_at(P *p, int64_t now) {
-    M *m = load_rlx(&p->m); /* NULL: p is on its way to a thread; two that play with one of them locked are so nearly always */
+    /* NULL: p is on its way to a thread; two that play with one of them locked are so nearly always
+     * */
+    M *m = load_rlx(&p->m);
     if (load_rlx(&p->status) != P_RUNNING) return false;
     G *gp = m ? load_rlx(&m->curg) : NULL;
     bool announced = gp && load_rlx(&gp->status) == G_SYSCALL;
-    if (sim_on) return announced && look_at_call(p, m, now, false); /* nothing depends on how fast it runs */
+    /* nothing depends on how fast it runs */
+    if (sim_on) return announced && look_at_call(p, m, now, false);
     if (m) look_at_hot(m);
     int64_t began = slice_began(p, m, now);
     bool waited_for = others_wait(p, m, now), over = waited_for && now - began >= SLICE;
@@ -262,7 +275,9 @@ static void hammer(void) {
 static void poll_network(int64_t now) {
     int64_t last = load_rlx(&sched.polled_at);
     if (last == 0 || now - last < 10 * GORT_MS || load_rlx(&sched.poll_waiters) == 0) return;
-    if (!__atomic_compare_exchange_n(&sched.polled_at, &last, now, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
+    if (!__atomic_compare_exchange_n(&sched.polled_at, &last, now, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_RELAXED))
+        return;
     GList list = {0};
     netpoll(0, &list);
     uint32_t n = list.count;
@@ -277,11 +292,14 @@ static void apply_quota(void *arg) { procs_follow((int)(intptr_t)arg); }
 /* The cgroup's quota may change while the program runs; unless it has chosen for itself, the
  * number of Ps follows. A goroutine does it, since it takes a stop of the world. */
 static void follow_quota(int64_t now) {
-    if (now - mon.quota_at < 10 * GORT_SEC || settings.procs_from_env || load_rlx(&sched.procs_fixed)) return;
+    if (now - mon.quota_at < 10 * GORT_SEC || settings.procs_from_env ||
+        load_rlx(&sched.procs_fixed))
+        return;
     mon.quota_at = now;
     int n = env_default_procs();
     if (n > 0 && n != (int)load_rlx(&sched.procs))
-        go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0, (uintptr_t)apply_quota + 1);
+        go_start(mon.m, NULL, apply_quota, (void *)(intptr_t)n, NULL, 0,
+                 (uintptr_t)apply_quota + 1);
 }
 
 /* One that the poller cannot watch is none: nobody could tell whether it is still ours. */
@@ -331,17 +349,19 @@ static void housekeeping(int64_t now) {
 
 static void sleep_on(int64_t until) {
     if (mon.alarm < 0) note_sleep_until(&mon.note, until);
-    else if (!os_alarm_wait(mon.alarm, settings.preempt_signal)) give_up_alarm(); /* a note will do */
+    /* a note will do */
+    else if (!os_alarm_wait(mon.alarm, settings.preempt_signal)) give_up_alarm();
 }
 
-/* Behind the flag. Whoever takes an idle P looks at the flag in the same hold of the lock: it is in there before us, and we see that a P
- * is in use, or after us, and it sees the flag. So the pair costs the one who takes it no fence. */
+/* Behind the flag. Whoever takes an idle P looks at the flag in the same hold of the lock: it is in
+ * there before us, and we see that a P is in use, or after us, and it sees the flag. So the pair
+ * costs the one who takes it no fence. */
 static bool nothing_to_look_at(void) {
     lock(&sched.lock, RANK_SCHED);
     bool idle = load_rlx(&sched.npidle) == load_rlx(&sched.procs);
     unlock(&sched.lock);
-    return idle && !load_acq(&mon.stop) && load_rlx(&sched.taken) == 0 && load_rlx(&sched.soft_waiting) == 0 &&
-           load_rlx(&mon.work) == NULL;
+    return idle && !load_acq(&mon.stop) && load_rlx(&sched.taken) == 0 &&
+           load_rlx(&sched.soft_waiting) == 0 && load_rlx(&mon.work) == NULL;
 }
 
 /* All Ps are idle: sleep until one is taken, or until something of our own is due. True: somebody

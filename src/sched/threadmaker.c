@@ -7,14 +7,15 @@
  * the P from the list (wake.c), so the list never waits for the maker alone.
  *
  * With a collector (boehm.c) a new thread first makes itself known to it, which may wait for a
- * goroutine that needs a P. So the P stays on the list meanwhile, the maker waits for the thread, and
- * only then gives it what is still on the list.
+ * goroutine that needs a P. So the P stays on the list meanwhile, the maker waits for the thread,
+ * and only then gives it what is still on the list.
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
- * until a thread is free. Where not even the first of the runtime is granted, nothing has run: gort_main takes everything back
- * and returns the error (main_refused). Where there were some the maker sees to the timers of the P meanwhile: threads that are
- * locked to sleepers are free again one day. Where no goroutine has run for ten seconds, and no thread can come back from
- * anywhere, it says so: a program that waits for ever without a word helps nobody.
+ * until a thread is free. Where not even the first of the runtime is granted, nothing has run:
+ * gort_main takes everything back and returns the error (main_refused). Where there were some the
+ * maker sees to the timers of the P meanwhile: threads that are locked to sleepers are free again
+ * one day. Where no goroutine has run for ten seconds, and no thread can come back from anywhere,
+ * it says so: a program that waits for ever without a word helps nobody.
  */
 #include "sched/threadmaker.h"
 #include "gc/boehm.h"
@@ -34,11 +35,12 @@ static struct {
     pthread_t thread;
     Note note, greeted;
     bool stop;
-    bool made;           /* the maker's: there has been a thread */
+    bool made; /* the maker's: there has been a thread */
     /* sched.lock: */
-    P *pending;          /* Ps that wait for a thread, through link; NULL is read without the lock */
-    uint32_t spinning;   /* how many of them count as searchers */
-    uint32_t spares;     /* threads wanted for the pool */
+    /* Ps that wait for a thread, through link; NULL is read without the lock */
+    P *pending;
+    uint32_t spinning; /* how many of them count as searchers */
+    uint32_t spares;   /* threads wanted for the pool */
 } maker;
 
 static void append_locked(P *p, bool spinning) {
@@ -73,7 +75,8 @@ void maker_want_spare_locked(void) {
     note_wake(&maker.note);
 }
 
-/* Takes what is wanted: a P, or NULL with *spare set. False: nothing is, or the bound is reached. */
+/* Takes what is wanted: a P, or NULL with *spare set. False: nothing is, or the bound is
+ * reached. */
 static bool next_order(P **p, bool *spinning) {
     lock(&sched.lock, RANK_SCHED);
     bool room = sched.m_count < (uint32_t)settings.maxthreads;
@@ -81,15 +84,16 @@ static bool next_order(P **p, bool *spinning) {
     bool any = *p != NULL || (collect_on && room && maker.pending);
     if (!any && maker.spares > 0) {
         maker.spares = 0;
-        any = room && sched.idle_m_count < SPARES && sched.m_count + 1 < (uint32_t)settings.maxthreads;
+        any = room && sched.idle_m_count < SPARES &&
+              sched.m_count + 1 < (uint32_t)settings.maxthreads;
     }
     if (any) sched.m_count++;
     unlock(&sched.lock);
     return any;
 }
 
-/* p was off the list for a moment, and no thread came of it. To one that went to the pool in this moment, or back to the list,
- * for whoever is free next. */
+/* p was off the list for a moment, and no thread came of it. To one that went to the pool in this
+ * moment, or back to the list, for whoever is free next. */
 static void put_back(P *p, bool spinning) {
     lock(&sched.lock, RANK_SCHED);
     M *idle = idle_m_get_locked();
@@ -125,18 +129,20 @@ static void welcome(M *m) {
 
 #define PATIENCE (10 * GORT_SEC)
 
-/* No thread runs goroutines, and none will that comes back from a call. Those that there are belong to goroutines that wait. */
+/* No thread runs goroutines, and none will that comes back from a call. Those that there are belong
+ * to goroutines that wait. */
 static bool nobody_runs(void) {
     bool held = false;
     lock(&sched.lock, RANK_SCHED);
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) held |= load_rlx(&sched.ps[i]->m) != NULL;
-    bool none = maker.pending && !held && load_acq(&sched.in_syscall) == 0 && load_acq(&sched.taken) == 0 &&
-                !load_rlx(&sched.stop_waiting);
+    bool none = maker.pending && !held && load_acq(&sched.in_syscall) == 0 &&
+                load_acq(&sched.taken) == 0 && !load_rlx(&sched.stop_waiting);
     unlock(&sched.lock);
     return none;
 }
 
-/* A P has no thread, and gets none: error, or 0 at the bound. *since: from when on nobody has run; 0: that is not so. */
+/* A P has no thread, and gets none: error, or 0 at the bound. *since: from when on nobody has run;
+ * 0: that is not so. */
 static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
     int64_t now = os_now();
     uint64_t before = *switches;
@@ -145,17 +151,22 @@ static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
     else if (*since == 0) *since = now;
     else if (now - *since <= PATIENCE) return;
     else if (error) fatal("cannot make a thread that runs goroutines: error %d", -error);
-    else fatal("no thread runs goroutines: all of them, GORT_DEBUG=maxthreads=%d, are locked by goroutines that wait", settings.maxthreads);
+    else
+        fatal("no thread runs goroutines: all of them, GORT_DEBUG=maxthreads=%d, are locked by "
+              "goroutines that wait",
+              settings.maxthreads);
 }
 
 /*
- * Nor does anybody run the timers of a P that waits here, and a thread that is locked to a goroutine asleep would never be free
- * again. So the maker does, and the monitor brings whoever is due then to its thread (give_late_p).
+ * Nor does anybody run the timers of a P that waits here, and a thread that is locked to a
+ * goroutine asleep would never be free again. So the maker does, and the monitor brings whoever is
+ * due then to its thread (give_late_p).
  */
 static bool tend_one(M *own) {
     bool spinning = false;
     lock(&sched.lock, RANK_SCHED);
-    P *p = load_rlx(&sched.stop_waiting) || !sched.running ? NULL : maker_take_pending_locked(&spinning);
+    P *p = load_rlx(&sched.stop_waiting) || !sched.running ? NULL
+                                                           : maker_take_pending_locked(&spinning);
     unlock(&sched.lock);
     if (p == NULL) return false;
     m_acquire_p(own, p);
@@ -199,8 +210,11 @@ static void *maker_main(void *arg) {
                     main_refused(r);
                     goto over;
                 }
-                warn_once(WARN_THREADS, "cannot make another thread, error %d: a goroutine that computes, or sleeps in a call, "
-                                        "may hold up the others until one is free", -r);
+                warn_once(WARN_THREADS,
+                          "cannot make another thread, error %d: a goroutine that computes, or "
+                          "sleeps in a call, "
+                          "may hold up the others until one is free",
+                          -r);
                 refused = r;
                 break;
             }
@@ -211,7 +225,8 @@ static void *maker_main(void *arg) {
             give_up_some_day(&stuck_since, &switches, refused);
             tend_pending(own);
         }
-        note_sleep_until(&maker.note, maker_has_pending() ? time_after(os_now(), 10 * GORT_MS) : GORT_FOREVER);
+        note_sleep_until(&maker.note,
+                         maker_has_pending() ? time_after(os_now(), 10 * GORT_MS) : GORT_FOREVER);
     }
 over:
     tls_m = NULL;

@@ -12,10 +12,12 @@ int maker_start(void);
 void maker_stop(void);
 void maker_pend_locked(P *p, bool spinning); /* p waits for a thread */
 P *maker_take_pending_locked(bool *spinning);
-P *maker_pending_locked(void);               /* the first of these; NULL: none waits */
-bool maker_has_pending(void);                /* a hint; with sched.lock the truth */
-void maker_greet(M *m);                      /* a new thread: is known to the collector; waits for its P, if any */
-void maker_want_spare_locked(void);          /* one more thread for the pool */
-void main_refused(int error);                /* init.c: gort_main takes everything back and returns this */
+P *maker_pending_locked(void); /* the first of these; NULL: none waits */
+bool maker_has_pending(void);  /* a hint; with sched.lock the truth */
+/* a new thread: is known to the collector; waits for its P, if any */
+void maker_greet(M *m);
+void maker_want_spare_locked(void); /* one more thread for the pool */
+/* init.c: gort_main takes everything back and returns this */
+void main_refused(int error);
 
 #endif

@@ -5,16 +5,18 @@
  * before timer_del() returns or its function runs; removal by place costs little, because a
  * deadline that is deleted early is usually a leaf. The heap never looks at the timers it sorts: a
  * hundred thousand sleepers are as many cold pages. A node holds the time and the number of a slot,
- * the slot the timer and the node's place, both in dense arrays. The function is called without the lock, with
- * the arguments copied while it was held: the Timer itself may be gone by then. What the arguments
- * point to must outlive that moment: Gs are type-stable and compare tickets, gort_timer objects
- * hold a reference while they are armed.
+ * the slot the timer and the node's place, both in dense arrays. The function is called without the
+ * lock, with the arguments copied while it was held: the Timer itself may be gone by then. What the
+ * arguments point to must outlive that moment: Gs are type-stable and compare tickets, gort_timer
+ * objects hold a reference while they are armed.
  *
- * Where the arrays cannot grow, since there is no memory, a timer is chained: no wait may end early, and a sleep has no way to say
- * that it cannot be. The chain needs nothing, its link is in the timer; it is sorted, and adding to it takes as long as it is.
- * Two things hold, in the lock: there is a chain only behind a full heap, and nobody in it is due before the first of the
- * heap. So whoever looks at `count` and `first`, and who takes what is due, needs not know of it. A place that gets free is filled
- * from the chain. A P gets its first arrays when it is made, so a full heap is not an empty one.
+ * Where the arrays cannot grow, since there is no memory, a timer is chained: no wait may end
+ * early, and a sleep has no way to say that it cannot be. The chain needs nothing, its link is in
+ * the timer; it is sorted, and adding to it takes as long as it is. Two things hold, in the lock:
+ * there is a chain only behind a full heap, and nobody in it is due before the first of the heap.
+ * So whoever looks at `count` and `first`, and who takes what is due, needs not know of it. A place
+ * that gets free is filled from the chain. A P gets its first arrays when it is made, so a full
+ * heap is not an empty one.
  *
  * `first` is published so that others (thieves, the poller, the monitor) see without the lock
  * when something is due. `heap` of a timer changes under the lock of the heap it names; a deleter
@@ -47,7 +49,8 @@ static bool grow(TimerHeap *h) {
         os_unmap(h->at, sizeof *at * from);
         os_unmap(h->slots, sizeof *table * from);
     }
-    for (uint32_t i = from; i < to; i++) table[i].place = i + 1; /* free, and the last points past the end */
+    /* free, and the last points past the end */
+    for (uint32_t i = from; i < to; i++) table[i].place = i + 1;
     h->free_slot = from;
     h->at = at;
     h->slots = table;
@@ -115,7 +118,8 @@ static void chain_add(TimerHeap *h, Timer *t) {
     store_rel(&t->heap, h);
 }
 
-/* Likewise, where the heap is full and cannot grow. The earliest of the heap gives way to an earlier one. */
+/* Likewise, where the heap is full and cannot grow. The earliest of the heap gives way to an
+ * earlier one. */
 static NOINLINE bool push_chained(TimerHeap *h, Timer *t) {
     uint32_t slot = h->at[0].slot;
     bool first = t->when < h->at[0].when;
@@ -176,7 +180,8 @@ static void remove_timer(TimerHeap *h, Timer *t) {
 }
 
 int timer_add(M *m, Timer *t) {
-    if (unlikely(m->p == NULL) && !load_acq(&sched.running)) return -ENOTCONN; /* the end has cleared the heaps, or will */
+    /* the end has cleared the heaps, or will */
+    if (unlikely(m->p == NULL) && !load_acq(&sched.running)) return -ENOTCONN;
     TimerHeap *h = &(m->p ? m->p : sched.ps[0])->timers;
     lock(&h->lock, RANK_TIMERS);
     int64_t when = t->when;

@@ -17,14 +17,15 @@ struct Timer {
     timer_fn *fn;
     void *arg;
     uint32_t seq;
-    uint32_t slot;       /* heap.lock: its slot; UINT32_MAX: it is in the chain */
-    Timer *next;         /* heap.lock: the next of the chain */
-    TimerHeap *heap;     /* atomic; changes under the lock of the heap it names; NULL: not armed */
-    void (*forget)(Timer *t); /* the runtime has ended and t is off its heap; NULL: it goes with its stack */
+    uint32_t slot;   /* heap.lock: its slot; UINT32_MAX: it is in the chain */
+    Timer *next;     /* heap.lock: the next of the chain */
+    TimerHeap *heap; /* atomic; changes under the lock of the heap it names; NULL: not armed */
+    /* the runtime has ended and t is off its heap; NULL: it goes with its stack */
+    void (*forget)(Timer *t);
 };
 
-/* Arms t on the heap of m's P (of some P where m has none). 0; -ENOTCONN: no runtime. Needs no memory. In a section; takes
- * RANK_TIMERS. */
+/* Arms t on the heap of m's P (of some P where m has none). 0; -ENOTCONN: no runtime. Needs no
+ * memory. In a section; takes RANK_TIMERS. */
 int timer_add(M *m, Timer *t);
 /* True: it was armed and is not any more. False: it had fired (its function runs or has run). */
 bool timer_del(Timer *t);
@@ -32,9 +33,9 @@ bool timer_del(Timer *t);
 /* ---- for the scheduler ---- */
 /* Takes the earliest due timer off h: its function and arguments. False: none is due. */
 bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *seq);
-bool timers_prepare(TimerHeap *h);     /* before its first timer, once: false: no memory */
-int64_t timers_first(void);            /* earliest of all heaps; GORT_FOREVER */
+bool timers_prepare(TimerHeap *h); /* before its first timer, once: false: no memory */
+int64_t timers_first(void);        /* earliest of all heaps; GORT_FOREVER */
 void timers_move(TimerHeap *to, TimerHeap *from);
-void timers_clear(TimerHeap *h);       /* the runtime has ended: forget them */
+void timers_clear(TimerHeap *h); /* the runtime has ended: forget them */
 
 #endif

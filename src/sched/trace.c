@@ -163,7 +163,8 @@ static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
 }
 
 /* One word; more != NULL: n further ones behind it. `again`: the moment of the event before. */
-INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {
+INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, const void *more,
+                size_t n) {
     uint64_t now = again ? b->last : stamp();
     uint64_t *at = b->at;
     if (unlikely(b->p != (m ? m->p : NULL) || g >> 32 != b->high || (now - b->last) >> TICK_BITS ||
@@ -223,7 +224,7 @@ INLINE bool same_moment(const TraceBuf *b, const M *m) {
 }
 
 void trace_put_ready(M *m, G *gp) {
-    if (unlikely(load_rlx(&trace_on) & TRACE_PROFILE)) 
+    if (unlikely(load_rlx(&trace_on) & TRACE_PROFILE))
         blockprof_ready(m, gp, (uintptr_t)__builtin_return_address(0));
     if (unlikely(m == NULL)) {
         put_shared(EV_READY, gp->id, 0, NULL, 0);
@@ -237,7 +238,9 @@ void trace_put_ready(M *m, G *gp) {
 
 void trace_put_resume(M *m, G *gp) {
     TraceBuf *b = buf_of(m, EV_RESUME);
-    if (b) put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == chunk_of(b)->word, NULL, 0);
+    if (b)
+        put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == chunk_of(b)->word, NULL,
+            0);
 }
 
 /* ---- records of several words ---------------------------------------------------------------- */

@@ -17,19 +17,20 @@
 
 #include "sched/trace.h"
 
-#define CHUNK 4096       /* words of a chunk, its head included */
-#define CHUNKS 8         /* chunks a buffer of the flight recorder holds */
-#define LONGEST 16       /* words that the records of one event take at most, with what goes before */
+#define CHUNK 4096 /* words of a chunk, its head included */
+#define CHUNKS 8   /* chunks a buffer of the flight recorder holds */
+/* words that the records of one event take at most, with what goes before */
+#define LONGEST 16
 #define TICK_BITS 20
-#define SHORT 2048       /* ticks, about a microsecond: intervals below it count as short */
-#define IN_MEMORY 8192   /* chunks (256 MB) that are spilled to memory; further ones to the disk */
+#define SHORT 2048     /* ticks, about a microsecond: intervals below it count as short */
+#define IN_MEMORY 8192 /* chunks (256 MB) that are spilled to memory; further ones to the disk */
 
 typedef struct TraceChunk {
-    uint32_t buffer;     /* index of the buffer, for the reader */
-    uint32_t words;      /* in use, the head included; written when the chunk is full */
-    uint64_t stamp;      /* the reading that the first record counts from */
-    uint32_t high;       /* upper half of the ids */
-    uint32_t thread;     /* id of the M */
+    uint32_t buffer; /* index of the buffer, for the reader */
+    uint32_t words;  /* in use, the head included; written when the chunk is full */
+    uint64_t stamp;  /* the reading that the first record counts from */
+    uint32_t high;   /* upper half of the ids */
+    uint32_t thread; /* id of the M */
     uint32_t p;
     uint32_t unused;
     uint64_t word[CHUNK - 4];
@@ -38,18 +39,18 @@ _Static_assert(sizeof(TraceChunk) == CHUNK * 8, "a chunk is a whole number of pa
 
 typedef struct TraceBuf {
     /* The owner's; the stopper reads `at` and `session`. */
-    uint64_t *at;        /* atomic: where the next record goes */
-    uint64_t *limit;     /* a record that begins here or later needs a new chunk */
-    uint64_t last;       /* the last reading of the clock */
-    P *p;                /* as last recorded */
+    uint64_t *at;    /* atomic: where the next record goes */
+    uint64_t *limit; /* a record that begins here or later needs a new chunk */
+    uint64_t last;   /* the last reading of the clock */
+    P *p;            /* as last recorded */
     uint32_t high;
-    uint32_t session;    /* atomic: the session its records belong to */
-    uint8_t kind;        /* of the last event */
-    uint32_t quick;      /* intervals between readings that were short, in a row */
-    uint32_t busy;       /* atomic: a chunk is being finished */
-    uint32_t index;      /* of this buffer, for the reader */
-    uint32_t thread;     /* id of the M that last wrote */
-    uint64_t used;       /* flight: chunks begun in this session */
+    uint32_t session; /* atomic: the session its records belong to */
+    uint8_t kind;     /* of the last event */
+    uint32_t quick;   /* intervals between readings that were short, in a row */
+    uint32_t busy;    /* atomic: a chunk is being finished */
+    uint32_t index;   /* of this buffer, for the reader */
+    uint32_t thread;  /* id of the M that last wrote */
+    uint64_t used;    /* flight: chunks begun in this session */
     uint64_t dropped;
     M *owner;
     struct TraceBuf *all;
@@ -59,17 +60,17 @@ typedef struct TraceBuf {
 enum { IDLE, STARTING, ON, STOPPING };
 
 extern struct Tracing {
-    uint32_t state;      /* atomic: a trace into a file */
-    uint32_t session;    /* number of the last one */
-    bool flight;         /* the session is the flight recorder's */
-    uint32_t buffers;    /* atomic: how many there are */
-    TraceBuf *all;       /* atomic, push only */
-    TraceBuf *shared;    /* shared_lock: threads without an M */
+    uint32_t state;   /* atomic: a trace into a file */
+    uint32_t session; /* number of the last one */
+    bool flight;      /* the session is the flight recorder's */
+    uint32_t buffers; /* atomic: how many there are */
+    TraceBuf *all;    /* atomic, push only */
+    TraceBuf *shared; /* shared_lock: threads without an M */
     Lock shared_lock;
     bool ticks;
-    int file;            /* the JSON goes there */
-    int spill[2];        /* memory, disk */
-    uint64_t spilled;    /* atomic: chunks handed out in the spill files */
+    int file;         /* the JSON goes there */
+    int spill[2];     /* memory, disk */
+    uint64_t spilled; /* atomic: chunks handed out in the spill files */
     uint64_t tick0;
     int64_t ns0;
     char flight_path[64];

@@ -14,15 +14,16 @@
  *
  * It is a Dekker pair: either the submitter sees that a P is idle and nobody searches any more, and
  * wakes one, or the one that gives up sees the work. Also one that has not searched, since enough
- * others did, has to look (Go leaves that out): the last searcher may have found work while this P was
- * not yet idle, and so woken nobody; what it runs may then submit all it has to submit before
+ * others did, has to look (Go leaves that out): the last searcher may have found work while this P
+ * was not yet idle, and so woken nobody; what it runs may then submit all it has to submit before
  * the P is idle, and wake nobody either. Release and acquire are not enough, since each side stores
  * first and loads second. Where the submitter published by an exchange of the LIFO slot, that
- * instruction is the fence on x86-64; elsewhere an exchange is none (atomic.h), and one follows it. The same goes for the
- * last searcher that finds something: it decrements spinning and then reads npidle (find.c), since work may have been
- * left to it while it was still counted.
+ * instruction is the fence on x86-64; elsewhere an exchange is none (atomic.h), and one follows it.
+ * The same goes for the last searcher that finds something: it decrements spinning and then reads
+ * npidle (find.c), since work may have been left to it while it was still counted.
  *
- * A goroutine in the slot of a P that the monitor watches is an exception: nobody is called for it alone (slotwatch.c).
+ * A goroutine in the slot of a P that the monitor watches is an exception: nobody is called for it
+ * alone (slotwatch.c).
  *
  * A searcher that finds work and was the last one wakes the next before it runs it (find.c), so
  * that a burst of work unparks threads one after the other instead of all at once. Searchers
@@ -33,19 +34,20 @@
  * list, and any M that becomes idle takes it from there.
  *
  * A G whose home waits is never taken out of its turn, though its thread is at hand: the M that
- * sent it home a moment ago may still be on its way to the pool, so with one P a locked G that yields
- * in a loop would find the pool empty every time, and be its own successor for ever. But the
- * maker may itself wait, in malloc, for a lock whose holder was preempted and waits in its
- * handler; or there is no thread to be had at all. So the monitor comes by: a P that has been on the
- * list for PENDING_LATE goes to the first G whose home waits (give_late_p).
+ * sent it home a moment ago may still be on its way to the pool, so with one P a locked G that
+ * yields in a loop would find the pool empty every time, and be its own successor for ever. But the
+ * maker may itself wait, in malloc, for a lock whose holder was preempted and waits in its handler;
+ * or there is no thread to be had at all. So the monitor comes by: a P that has been on the list
+ * for PENDING_LATE goes to the first G whose home waits (give_late_p).
  *
- * Somebody looks out for work, timers and the network while a P is idle. The thread that finds nothing to do
- * sees to it itself (find.c, phases 7 and 8). A P that becomes idle because its thread is lost to it (a locked G
- * waits, a call blocks, the monitor took it) leaves nobody behind who would: so who hands it off looks at everything,
- * as who gives up does, and calls a searcher, which waits in the poller if it finds nothing (look_out). The pairs are
- * those of submit and give up, with a waiter of the poller as what was submitted: a searcher that we still see counted
- * reads poll_waiters after its decrement; a thread that has left the poller to others has put its P on the idle list before
- * it read poll_waiters, and we read polled_at after that.
+ * Somebody looks out for work, timers and the network while a P is idle. The thread that finds
+ * nothing to do sees to it itself (find.c, phases 7 and 8). A P that becomes idle because its
+ * thread is lost to it (a locked G waits, a call blocks, the monitor took it) leaves nobody behind
+ * who would: so who hands it off looks at everything, as who gives up does, and calls a searcher,
+ * which waits in the poller if it finds nothing (look_out). The pairs are those of submit and give
+ * up, with a waiter of the poller as what was submitted: a searcher that we still see counted reads
+ * poll_waiters after its decrement; a thread that has left the poller to others has put its P on
+ * the idle list before it read poll_waiters, and we read polled_at after that.
  */
 #include "sched/wake.h"
 #include "sched/globalq.h"
@@ -218,8 +220,8 @@ void give_p(M *m, P *p, bool spinning) {
     if (gp) send_home(m, p, gp, spinning);
 }
 
-/* One in p's own queue that waits for its home; the others keep their order. sched.lock, and p is on the maker's list: thieves may
- * come by. */
+/* One in p's own queue that waits for its home; the others keep their order. sched.lock, and p is
+ * on the maker's list: thieves may come by. */
 static G *homed_in_queue_locked(P *p) {
     G *next = load_acq(&p->runnext), *found = NULL;
     if (next && home_waits(next) && runnext_take(p, next)) return next;
@@ -261,8 +263,9 @@ void wakep(M *m) {
     if (load_rlx(&sched.spinning) != 0 || !cas_seq(&sched.spinning, &none, 1)) return;
     lock(&sched.lock, RANK_SCHED);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
-    /* Nobody searches after all. While that is still counted no P becomes idle: somebody who submits then would see the
-     * idle P and us, and leave the waking to us; and who gave the P up has looked already. */
+    /* Nobody searches after all. While that is still counted no P becomes idle: somebody who
+     * submits then would see the idle P and us, and leave the waking to us; and who gave the P up
+     * has looked already. */
     if (p == NULL) sub_seq(&sched.spinning, 1);
     unlock(&sched.lock);
     if (p) give_p(m, p, true);
@@ -282,8 +285,9 @@ bool work_anywhere(void) {
     return first != GORT_FOREVER && first <= os_now();
 }
 
-/* A P has become idle, and its thread does not come by phases 7 and 8 of find.c: somebody looks at everything, and waits in the
- * poller, or is called to. Only the first idle P can have been missed by who submitted: he saw that none was idle. */
+/* A P has become idle, and its thread does not come by phases 7 and 8 of find.c: somebody looks at
+ * everything, and waits in the poller, or is called to. Only the first idle P can have been missed
+ * by who submitted: he saw that none was idle. */
 static void look_out(M *m, bool first_idle) {
     fence_full(); /* the P is idle; pairs with the one of submitting, and of giving up */
     if (first_idle && load_rlx(&sched.spinning) == 0 && work_anywhere()) {
@@ -297,16 +301,15 @@ static void look_out(M *m, bool first_idle) {
 
 /* p has no thread any more. Is there anything for it to do? Otherwise it is idle. */
 void handoff_p(M *m, P *p) {
-    bool busy = !runq_empty(p) || global_count() != 0 ||
-                load_acq(&p->timers.first) <= coarse_now();
+    bool busy = !runq_empty(p) || global_count() != 0 || load_acq(&p->timers.first) <= coarse_now();
     if (busy && !load_rlx(&sched.stop_waiting)) {
         give_p(m, p, false);
         return;
     }
     /* Nobody searches and no P is idle: someone has to look out for work and for the network. */
     uint32_t none = 0;
-    if (load_rlx(&sched.spinning) + load_rlx(&sched.npidle) == 0 && !load_rlx(&sched.stop_waiting) &&
-        cas_seq(&sched.spinning, &none, 1)) {
+    if (load_rlx(&sched.spinning) + load_rlx(&sched.npidle) == 0 &&
+        !load_rlx(&sched.stop_waiting) && cas_seq(&sched.spinning, &none, 1)) {
         give_p(m, p, true);
         return;
     }

@@ -62,17 +62,15 @@
 
 #define gone() unlikely(in_forked_child())
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-NOINLINE void copy_long(void *to, const void *from, size_t n) {
-    memcpy(to, from, n);
-}
+NOINLINE void copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 
 NOINLINE void zero(void *to, size_t n) {
     if (n) memset(to, 0, n);
 }
 
-/* ---- what TSan is told (chan.h) --------------------------------------------------------------- */
+/* ---- what TSan is told (chan.h) -------------------------------------------------------------- */
 
 void channel_send(gort_chan *c, const void *value, Sudog *w) {
     __tsan_acquire(w ? (void *)w : &c->recvq);
@@ -93,7 +91,7 @@ void channel_wait(gort_chan *c, Sudog *w) {
     __tsan_release(w->send ? &c->sendq : &c->recvq);
 }
 
-/* ---- a channel's life ------------------------------------------------------------------------- */
+/* ---- a channel's life ------------------------------------------------------------------------ */
 
 EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
     size_t size;
@@ -157,7 +155,7 @@ EXPORT void gort_chan_release(gort_chan *c) {
     if (last) chan_free(c);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* In a section. A NULL channel is never ready. */
 static NOINLINE int wait_nil_until(M *m, int reason, int64_t deadline) {
@@ -260,7 +258,7 @@ void chan_abandon(G *gp) {
     chan_free_list(dead);
 }
 
-/* ---- the operations --------------------------------------------------------------------------- */
+/* ---- the operations -------------------------------------------------------------------------- */
 
 /* After an attempt that worked: c->lock is held, in a section. */
 INLINE int finish(M *m, gort_chan *c, G *wake, int r) {

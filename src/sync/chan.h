@@ -9,31 +9,29 @@
 #include "base/san.h"
 #include "sched/sched.h"
 
-
-
 /*
- * One wait on one channel (Go's name for it). It lives in the frame of the waiting call (a large select: in its
- * scratch memory) and is valid while queued, and for a claimable wait until its owner has taken
- * it off or found it taken off.
+ * One wait on one channel (Go's name for it). It lives in the frame of the waiting call (a large
+ * select: in its scratch memory) and is valid while queued, and for a claimable wait until its
+ * owner has taken it off or found it taken off.
  */
 enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
 
 typedef struct Sudog {
     /* c->lock: */
     struct Sudog *next, *prev;
-    uint8_t state;       /* W_... */
+    uint8_t state; /* W_... */
     /* Set before it is queued, constant after: */
-    bool claim;          /* a deadline or another case may end the wait too: claim it first */
-    bool send;           /* on c->sendq */
-    bool allocated;      /* the first of a large select: its memory is quiet_alloc's */
+    bool claim;     /* a deadline or another case may end the wait too: claim it first */
+    bool send;      /* on c->sendq */
+    bool allocated; /* the first of a large select: its memory is quiet_alloc's */
     /* Set by who dequeued it, before ready(): */
-    bool ok;             /* the value was handed over; else the channel was closed */
-    uint32_t ticket;     /* claim: of wait_begin() */
+    bool ok;         /* the value was handed over; else the channel was closed */
+    uint32_t ticket; /* claim: of wait_begin() */
     G *g;
-    void *elem;          /* the value to send, or where it is to go (NULL: dropped) */
+    void *elem; /* the value to send, or where it is to go (NULL: dropped) */
     struct gort_chan *c;
     struct Sudog *link; /* the other waiters of the same call (g->waiting is the first) */
-    uint32_t index;      /* select: which case */
+    uint32_t index;     /* select: which case */
 } Sudog;
 
 typedef struct WaitQ {
@@ -54,9 +52,9 @@ struct gort_chan {
     size_t capacity;  /* constant */
     size_t elem_size; /* constant */
     WaitQ recvq, sendq;
-    size_t head;      /* where the oldest element is */
-    uint32_t refs;    /* the program's references */
-    uint32_t pins;    /* claimable waiters whose owner will come back to this channel */
+    size_t head;                 /* where the oldest element is */
+    uint32_t refs;               /* the program's references */
+    uint32_t pins;               /* claimable waiters whose owner will come back to this channel */
     struct gort_chan *next_dead; /* no reference and no pin left: list of what is to be freed */
     char buffer[] ALIGNED(16);
 } ALIGNED(CACHE_LINE);
@@ -83,7 +81,7 @@ void chan_free(gort_chan *c);
 void chan_abandon(G *gp);
 INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->waiting & 1) == 0; }
 
-/* ---- shared by chan.c and select.c ------------------------------------------------------------ */
+/* ---- shared by chan.c and select.c ----------------------------------------------------------- */
 
 void chan_free_list(gort_chan *dead); /* through next_dead */
 
@@ -142,11 +140,11 @@ INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
 }
 
 /*
- * What TSan is told. The library is not instrumented, so these are all it knows of a channel; it shows
- * their names. Senders and receivers have a sync object each: a send publishes to the receivers and
- * learns of what they did before, not of the other senders, or else a race between two senders would
- * be hidden. A hand-over to somebody who waits goes through its Sudog (w; NULL: the buffer). The values
- * themselves are reported as read by send and written by recv. In chan.c.
+ * What TSan is told. The library is not instrumented, so these are all it knows of a channel; it
+ * shows their names. Senders and receivers have a sync object each: a send publishes to the
+ * receivers and learns of what they did before, not of the other senders, or else a race between
+ * two senders would be hidden. A hand-over to somebody who waits goes through its Sudog (w; NULL:
+ * the buffer). The values themselves are reported as read by send and written by recv. In chan.c.
  */
 void channel_send(gort_chan *c, const void *value, Sudog *w);
 void channel_recv(gort_chan *c, void *value, Sudog *w);

@@ -1,9 +1,10 @@
 /*
  * The fallback clock: contexts with a deadline work between plain threads with no runtime, and
  * there are no heaps then. So a plain thread is started for the first such deadline; it sleeps to
- * the earliest one, calls what is due, and ends when there is none left, or is idle until the time of one that was
- * taken back: it is one of the runtime's own threads, and no reason to hope for an end of a deadlock. Calls with a deadline
- * need none of this: their own thread sleeps no longer than that (park_until).
+ * the earliest one, calls what is due, and ends when there is none left, or is idle until the time
+ * of one that was taken back: it is one of the runtime's own threads, and no reason to hope for an
+ * end of a deadlock. Calls with a deadline need none of this: their own thread sleeps no longer
+ * than that (park_until).
  *
  * The deadlines stand in a sorted list. It is searched from its end, since a later deadline is
  * usually set later; it is a fallback, and small.
@@ -97,7 +98,9 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
 }
 
 /* A deadline is to come, and with it perhaps the end of a wait (deadlock.c). */
-bool clock_armed(void) { return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid(); }
+bool clock_armed(void) {
+    return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid();
+}
 
 static void *clock_main(void *unused) {
     int64_t until;

@@ -18,8 +18,9 @@
  * Nobody touches the condition after a waiter was made ready, so the waiter may free it.
  *
  * Everything is guarded by c's lock. Signals look at the head of the queue without it first: a wait
- * that happened before the signal is seen without more ado, and any other may be missed. What the program guards is ordered by its mutex; for programs
- * that change the state without it, the lock orders signal before wake-up too.
+ * that happened before the signal is seen without more ado, and any other may be missed. What the
+ * program guards is ordered by its mutex; for programs that change the state without it, the lock
+ * orders signal before wake-up too.
  */
 #include "sync/sema.h"
 
@@ -45,7 +46,8 @@ static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired)
     return m;
 }
 
-/* Queued, it runs or is parked: nobody has signalled it. Otherwise it has used up a signal, which goes to the next. */
+/* Queued, it runs or is parked: nobody has signalled it. Otherwise it has used up a signal, which
+ * goes to the next. */
 static void cond_abandon(Sleeper *s) {
     gort_cond *c = s->object;
     lock(lock_of(c), RANK_PRIM);

@@ -13,8 +13,9 @@
  *      reference; a child that is made later finds the mark and is cancelled by its maker.
  *   4  c takes itself off its parent's list, and its deadline off the clock.
  *   5  the children are cancelled likewise, with c's cause.
- * The children taken over wait in a list, not on the stack, so a chain of any length works. Steps 1 to 4 are one section, so a
- * goroutine whose runtime ends is stopped between two contexts only, and the end of the runtime does the rest.
+ * The children taken over wait in a list, not on the stack, so a chain of any length works. Steps 1
+ * to 4 are one section, so a goroutine whose runtime ends is stopped between two contexts only, and
+ * the end of the runtime does the rest.
  *
  * Of two calls that cancel at once, the second returns while the first is still on its way down.
  * So that nobody sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look
@@ -24,8 +25,9 @@
  * parent's list and the links (and `linked`) of the children in it.
  *
  * A deadline is a timer on the runtime's heap, or where no runtime runs on the fallback clock
- * (clock.c). It holds a reference while armed. Whoever takes the deadline off its clock has that reference:
- * disarm, expired, or at the end of a runtime moved, which takes it to the fallback clock.
+ * (clock.c). It holds a reference while armed. Whoever takes the deadline off its clock has that
+ * reference: disarm, expired, or at the end of a runtime moved, which takes it to the fallback
+ * clock.
  *
  * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; closing and receiving
  * order the rest.
@@ -40,26 +42,26 @@
 
 struct gort_ctx {
     Garbage garbage;
-    uint32_t refs;           /* atomic */
-    int32_t err;             /* atomic: the cause */
-    Lock lock;               /* RANK_CTX */
+    uint32_t refs; /* atomic */
+    int32_t err;   /* atomic: the cause */
+    Lock lock;     /* RANK_CTX */
     /* lock: */
-    bool dead;               /* no child may be linked any more */
-    bool armed;              /* the clock has a reference */
+    bool dead;  /* no child may be linked any more */
+    bool armed; /* the clock has a reference */
     gort_ctx *children;
     /* the parent's lock: */
     bool linked;
-    gort_ctx *next, *prev;   /* siblings */
+    gort_ctx *next, *prev; /* siblings */
     /* who is cancelling it: */
     gort_ctx *work;
     /* constant: */
-    gort_ctx *parent;        /* referenced; NULL: a root */
+    gort_ctx *parent; /* referenced; NULL: a root */
     gort_chan *done;
     bool valued;
     const void *key;
     void *value;
-    int64_t deadline;        /* its own or its parent's, the earlier one */
-    bool fallback;           /* lock, constant once not armed: the deadline is clock.c's */
+    int64_t deadline; /* its own or its parent's, the earlier one */
+    bool fallback;    /* lock, constant once not armed: the deadline is clock.c's */
     Timer timer;
     ClockEntry entry;
 };
@@ -142,8 +144,11 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     return armed;
 }
 
-/* Takes the deadline of c off the clock that has it. True: its reference has come back. In a section. */
-static bool disarm(gort_ctx *c) { return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer); }
+/* Takes the deadline of c off the clock that has it. True: its reference has come back. In a
+ * section. */
+static bool disarm(gort_ctx *c) {
+    return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
+}
 
 /* Steps 1 to 4, in a section; the caller has a reference, and nothing is freed here. */
 static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
@@ -181,8 +186,8 @@ void ctx_cancel_in_section(gort_ctx *c, int cause) {
     cancel_rest(&k.hook);
 }
 
-/* Cancels c and all below it, a section for each, so that a large tree keeps nobody waiting. Between two of them the runtime may end: then
- * that goes on (goexit.h). Outside of sections. */
+/* Cancels c and all below it, a section for each, so that a large tree keeps nobody waiting.
+ * Between two of them the runtime may end: then that goes on (goexit.h). Outside of sections. */
 static void cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
@@ -218,7 +223,8 @@ static void expired(gort_ctx *c) {
 static void expired_timer(M *m, void *arg, uint32_t seq) { expired(arg); }
 static void expired_entry(ClockEntry *e) { expired(container_of(e, gort_ctx, entry)); }
 
-/* The runtime has ended: the deadline goes to the fallback clock, with its reference, unless c is cancelled by now. */
+/* The runtime has ended: the deadline goes to the fallback clock, with its reference, unless c is
+ * cancelled by now. */
 static void moved(Timer *t) {
     gort_ctx *c = t->arg;
     bool start = false;
@@ -230,7 +236,8 @@ static void moved(Timer *t) {
     unlock(&c->lock);
     leave(m);
     if (!armed) unref_later(c);
-    if (start && clock_start() < 0) print_fd(2, "gort: no thread for the deadlines of contexts outside of a runtime\n");
+    if (start && clock_start() < 0)
+        print_fd(2, "gort: no thread for the deadlines of contexts outside of a runtime\n");
 }
 
 /* Arms the deadline, with a reference for the clock, unless c is cancelled by now. 0, -ENOMEM,
@@ -273,8 +280,7 @@ static gort_ctx *make(gort_ctx *parent) {
 
 /* Hangs c below its parent, where it learns of a cancellation. */
 static gort_ctx *attach(gort_ctx *c) {
-    if (c->parent != NULL && !link_child(c->parent, c))
-        cancel(c, load_acq(&c->parent->err));
+    if (c->parent != NULL && !link_child(c->parent, c)) cancel(c, load_acq(&c->parent->err));
     return c;
 }
 

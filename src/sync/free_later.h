@@ -14,7 +14,7 @@ typedef struct Garbage {
     struct Garbage *next;
     void (*destroy)(struct Garbage *);
 } Garbage;
-void garbage_leave(Garbage *g);      /* anywhere */
+void garbage_leave(Garbage *g); /* anywhere */
 void garbage_collect_slow(void);
 extern Garbage *garbage;
 /* Outside of sections. */

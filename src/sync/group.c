@@ -6,13 +6,15 @@
  * function matters: result, then the place in the limit, then the wait group; after the last
  * one gort_group_wait() may free everything, so nothing is touched any more.
  *
- * A function that calls gort_exit() has ended, with 0 (goexit.h). One whose runtime has ended, perhaps before it ran, has
- * failed with -ENOTCONN: whoever waits for the group, a plain thread then, must not take the work for done.
+ * A function that calls gort_exit() has ended, with 0 (goexit.h). One whose runtime has ended,
+ * perhaps before it ran, has failed with -ENOTCONN: whoever waits for the group, a plain thread
+ * then, must not take the work for done.
  *
- * A member that calls gort_group_go() of its own full group waits for another member to end. Once all of them wait
- * there, none will: that is fatal, whatever else the program does. `waiting` counts the members that
- * wait. Each of them has a place, and so has whoever was given one and does not yet know: so while one
- * of those that are counted has been given a place, at most limit - 1 members are there to be counted.
+ * A member that calls gort_group_go() of its own full group waits for another member to end. Once
+ * all of them wait there, none will: that is fatal, whatever else the program does. `waiting`
+ * counts the members that wait. Each of them has a place, and so has whoever was given one and does
+ * not yet know: so while one of those that are counted has been given a place, at most limit - 1
+ * members are there to be counted.
  */
 #include "sync/chan.h"
 #include "sync/ctx.h"
@@ -25,14 +27,14 @@ struct gort_group {
     gort_sem places;
     int limit;       /* <= 0: none */
     int32_t waiting; /* atomic: members that wait for a place */
-    int32_t result; /* atomic: the first negative one */
+    int32_t result;  /* atomic: the first negative one */
 };
 
 typedef struct Member {
     gort_group *group; /* NULL: it has left */
     int (*fn)(gort_ctx *, void *);
     void *arg;
-    bool waits;        /* in a section: it is counted in `waiting` */
+    bool waits; /* in a section: it is counted in `waiting` */
 } Member;
 
 EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
@@ -107,7 +109,9 @@ static Member *membership(G *gp, gort_group *g) {
 static NOINLINE M *wait_for_place(M *m, gort_group *g) {
     Member *me = membership(self(m), g);
     if (me && add_seq(&g->waiting, 1) == g->limit)
-        fatal("gort_group_go: all %d members of the group wait for a place in it (see gort_group_try_go)", g->limit);
+        fatal("gort_group_go: all %d members of the group wait for a place in it (see "
+              "gort_group_try_go)",
+              g->limit);
     if (me) me->waits = true;
     m = sem_acquire_in_section(m, &g->places, 1);
     if (me) me->waits = false;
@@ -116,7 +120,8 @@ static NOINLINE M *wait_for_place(M *m, gort_group *g) {
 }
 
 /* The caller has taken a place, in the section that ends here. */
-static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void *arg, uintptr_t pc) {
+static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void *arg,
+                        uintptr_t pc) {
     Member me = {.group = g, .fn = fn, .arg = arg};
     gort_wg_add(&g->wg, 1);
     int r = go_start(m, NULL, group_member_run, NULL, &me, sizeof me, pc);

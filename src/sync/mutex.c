@@ -29,33 +29,34 @@
  * holds WOKEN ends with LOCKED set (by itself or by another), and the unlock of that one sees
  * PARKED again.
  *
- * The uncontended lock is one bit set without a load before it, which would fetch the line twice. The
- * clock is not read: the monitor's reading will do.
+ * The uncontended lock is one bit set without a load before it, which would fetch the line twice.
+ * The clock is not read: the monitor's reading will do.
  *
  * The uncontended unlock has no locked instruction at all, which is a third of the whole:
  *
  *   owner, unlock                          contender, before it sleeps: make_slow()
  *   U1  m->unlocking = mu                  S1  set SLOW (bucket locked, like all that follows)
- *       (compiler barrier)                 S2  membarrier: every CPU that runs a thread of ours passes
+ *       (compiler barrier)                 S2 membarrier: every CPU that runs a thread of ours
+ *                                          passes
  *   U2  state == LOCKED, and nothing else?     a full barrier
  *   U3  state = 0                          S3  wait until no M's `unlocking` is this mutex
  *   U4  m->unlocking = NULL                S4  SLOW still there? else from the beginning
  *
- * U3 is a plain store and would wipe out what came after U2: a sleeper's PARKED, and with it the only
- * trace of him. So PARKED is set only where SLOW has stood since before S2. Each U2 falls before or
- * after S2 on its CPU. After: it sees SLOW, and the unlock is done by CAS. Before: its U1 is visible
- * at S3, which waits for U4; U3 is then visible at S4, SLOW is gone, and either the mutex is free or
- * somebody else has it and S1 comes again. Only S1 sets SLOW, under the bucket's lock, so the one seen
- * at S4 is the one set at S1.
+ * U3 is a plain store and would wipe out what came after U2: a sleeper's PARKED, and with it the
+ * only trace of him. So PARKED is set only where SLOW has stood since before S2. Each U2 falls
+ * before or after S2 on its CPU. After: it sees SLOW, and the unlock is done by CAS. Before: its U1
+ * is visible at S3, which waits for U4; U3 is then visible at S4, SLOW is gone, and either the
+ * mutex is free or somebody else has it and S1 comes again. Only S1 sets SLOW, under the bucket's
+ * lock, so the one seen at S4 is the one set at S1.
  *
- * Nobody is interrupted between U1 and U4 for long: the handler of preempt.c lets such a thread go on.
- * After U3 the mutex is not touched: it may be gone. SLOW counts: each unlock by CAS that finds nobody
- * else takes one off, so that a mutex that was once contended is cheap again after SLOW_UNLOCKS, and the
- * barrier, some microseconds, is spread over as many. Without membarrier, and on other processors,
- * every unlock is a CAS.
+ * Nobody is interrupted between U1 and U4 for long: the handler of preempt.c lets such a thread go
+ * on. After U3 the mutex is not touched: it may be gone. SLOW counts: each unlock by CAS that finds
+ * nobody else takes one off, so that a mutex that was once contended is cheap again after
+ * SLOW_UNLOCKS, and the barrier, some microseconds, is spread over as many. Without membarrier, and
+ * on other processors, every unlock is a CAS.
  *
- * Orders: acquire by the instruction that sets LOCKED, release by the store or CAS that clears it; a
- * hand-over is ordered by ready() and park().
+ * Orders: acquire by the instruction that sets LOCKED, release by the store or CAS that clears it;
+ * a hand-over is ordered by ready() and park().
  */
 #include "sync/mutex.h"
 #include "sched/retake.h"
@@ -77,7 +78,7 @@ enum { LOCKED = MUTEX_LOCKED, WOKEN = 2, STARVING = 4, PARKED = 8 };
 #define SLOW_ONE 0x100u
 #define SLOW (0xffffu * SLOW_ONE)
 
-static bool slow_first; /* atomic: who wants to sleep makes it slow first */
+static bool slow_first;  /* atomic: who wants to sleep makes it slow first */
 static bool plain_works; /* atomic: unlock may be plain; not before all see slow_first */
 
 /* A thread outside of the runtime may go to sleep at this moment without having seen slow_first: it
@@ -119,7 +120,7 @@ INLINE bool unlock_plainly(gort_mutex *mu, M *m) {
 }
 
 #define STARVE_AFTER (1 * GORT_MS)
-#define SPINS 4         /* rounds of spinning, as in Go */
+#define SPINS 4 /* rounds of spinning, as in Go */
 #define SPIN_PAUSES 30
 
 /* What one call to lock knows. */
@@ -127,9 +128,9 @@ typedef struct Attempt {
     gort_mutex *mu;
     int64_t deadline;
     int reason;
-    int64_t since;  /* when it first went to sleep; 0: not yet */
-    bool awoke;     /* WOKEN stands for this one */
-    bool starving;  /* has waited too long */
+    int64_t since; /* when it first went to sleep; 0: not yet */
+    bool awoke;    /* WOKEN stands for this one */
+    bool starving; /* has waited too long */
     int spins;
 } Attempt;
 
@@ -180,9 +181,12 @@ static void expire(gort_mutex *mu, Bucket *b, Sleeper *s) {
     if (!sema_has(b, mu)) and_seq(&mu->state_, ~(uint32_t)(PARKED | STARVING));
 }
 
-/* Reading the clock costs as much as a switch. The monitor's will do: it is two milliseconds late at
- * most while somebody waits for a P, and starvation begins that much later, or once too early. */
-static int64_t clock_now(void) { return likely(load_rlx(&sched.running)) ? coarse_now() : os_now(); }
+/* Reading the clock costs as much as a switch. The monitor's will do: it is two milliseconds late
+ * at most while somebody waits for a P, and starvation begins that much later, or once too
+ * early. */
+static int64_t clock_now(void) {
+    return likely(load_rlx(&sched.running)) ? coarse_now() : os_now();
+}
 
 /* Woken, and lost. Is it starving? */
 static void look_at_clock(Attempt *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
@@ -201,7 +205,8 @@ static M *look_again_later(M *m, Attempt *a) {
     return m;
 }
 
-/* It owns the mutex, or WOKEN stands for it: then it competes once more, and lets go of what it gets. */
+/* It owns the mutex, or WOKEN stands for it: then it competes once more, and lets go of what it
+ * gets. */
 static void mutex_abandon(Sleeper *s) {
     gort_mutex *mu = s->object;
     Bucket *b = sema_bucket(mu);
@@ -234,7 +239,8 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
             unlock(&b->lock);
             return look_again_later(m, a);
         }
-        if (cas_acq(&mu->state_, &old, settled(a, old | PARKED | (a->starving ? STARVING : 0)))) break;
+        if (cas_acq(&mu->state_, &old, settled(a, old | PARKED | (a->starving ? STARVING : 0))))
+            break;
     }
     sleeper_init(&s, m, a->deadline, mu, mutex_abandon);
     sema_push(b, &s, mu, a->since != 0);

@@ -19,7 +19,8 @@ void mutex_start(void); /* at the start of a runtime, behind retake_start() */
 INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     int r = 0;
     SIM_POINT();
-    if (unlikely(or_acq(&mu->state_, MUTEX_LOCKED) & MUTEX_LOCKED)) r = mutex_lock_contended(mu, deadline, reason);
+    if (unlikely(or_acq(&mu->state_, MUTEX_LOCKED) & MUTEX_LOCKED))
+        r = mutex_lock_contended(mu, deadline, reason);
     if (r == 0) tsan_acquire(mu);
     return r;
 }

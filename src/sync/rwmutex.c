@@ -32,9 +32,7 @@
 enum { WRITER = 1, HELD = 2, READER = 4 };
 
 INLINE uint32_t *word_of(gort_rwmutex *rw) { return (uint32_t *)&rw->readers_; }
-INLINE bool passed(int64_t deadline) {
-    return deadline != GORT_FOREVER && os_now() >= deadline;
-}
+INLINE bool passed(int64_t deadline) { return deadline != GORT_FOREVER && os_now() >= deadline; }
 
 /* Lets every held reader in; the caller has cleared nothing yet. WRITER goes. Bucket locked.
  * The list is to be made ready without the lock. */

@@ -5,17 +5,18 @@
  *
  *   valid      nothing is done where one case is malformed.
  *   pass       the way usually taken: look at all of them without a lock, choose one that looks
- *              ready, any with the same probability, lock that one channel and try. A case that runs
- *              does so at a moment when it was ready, so it is a choice that could have been made
- *              under all locks too. If it was not ready any more, somebody else's operation was
- *              done: look again.
+ *              ready, any with the same probability, lock that one channel and try. A case that
+ *              runs does so at a moment when it was ready, so it is a choice that could have been
+ *              made under all locks too. If it was not ready any more, somebody else's operation
+ *              was done: look again.
  *   block      only if none was ready: all locks, in the order of addresses (the one order, so two
  *              selects cannot deadlock; a channel that stands in several cases is locked once).
  *              "None is ready" must be true of one moment: a token that goes round between the
  *              channels is never overlooked, and nothing may come between the last look and the
  *              queues. So: look again under all locks. Then try and passed deadlines give up; the
  *              others
- *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. Where a channel stands in
+ *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. Where a channel
+ *                stands in
  *              several cases its Sudogs are queued in a random order, since the first one there is
  *              served. commit gives the locks back once the stack has been left (the deadline may
  *              have fired by then).
@@ -80,9 +81,9 @@ INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
     return bits;
 }
 
-/* One of those that look ready, any with the same probability; -1: none does. In a section. The cases
- * are seen in groups; the choice among the first ones is kept or replaced by one of the next group
- * as their numbers say. */
+/* One of those that look ready, any with the same probability; -1: none does. In a section. The
+ * cases are seen in groups; the choice among the first ones is kept or replaced by one of the next
+ * group as their numbers say. */
 INLINE int choose(M *m, gort_case *cases, int n) {
     int chosen = -1;
     uint32_t seen = 0, k;
@@ -99,7 +100,8 @@ INLINE int choose(M *m, gort_case *cases, int n) {
     return chosen;
 }
 
-/* In a section. The index of the case that ran, or -EAGAIN: none looked ready when it was looked at. */
+/* In a section. The index of the case that ran, or -EAGAIN: none looked ready when it was looked
+ * at. */
 INLINE int pass(M *m, gort_case *cases, int n) {
     for (int i; (i = choose(m, cases, n)) >= 0;) {
         gort_case *k = &cases[i];
@@ -115,7 +117,7 @@ INLINE int pass(M *m, gort_case *cases, int n) {
     return -EAGAIN;
 }
 
-/* ---- all locks -------------------------------------------------------------------------------- */
+/* ---- all locks ------------------------------------------------------------------------------- */
 
 static void sift(gort_chan **a, int root, int n) {
     gort_chan *c = a[root];
@@ -181,8 +183,8 @@ INLINE int look_again(M *m, Select *s, G **wake) {
     return -EAGAIN;
 }
 
-/* A channel that stands in several cases would serve the first of them, always: they are queued in any order with the
- * same probability. */
+/* A channel that stands in several cases would serve the first of them, always: they are queued in
+ * any order with the same probability. */
 static NOINLINE void shuffle(M *m, Sudog *w, int n) {
     for (int i = n - 1; i > 0; i--) {
         int at = (int)((random_next(&m->rng) >> 32) * (uint64_t)(i + 1) >> 32);
@@ -199,8 +201,13 @@ INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
     for (int i = 0; i < s->n; i++) {
         gort_case *k = &s->cases[i];
         if (k->ch == NULL) continue;
-        w[n++] = (Sudog){.g = gp, .c = k->ch, .elem = k->value, .send = k->op == GORT_SEND,
-                         .claim = true, .ticket = ticket, .index = (uint32_t)i};
+        w[n++] = (Sudog){.g = gp,
+                         .c = k->ch,
+                         .elem = k->value,
+                         .send = k->op == GORT_SEND,
+                         .claim = true,
+                         .ticket = ticket,
+                         .index = (uint32_t)i};
     }
     if (unlikely(s->nlocks < n)) shuffle(m, w, n);
     for (int i = 0; i < n; i++) {
@@ -272,7 +279,7 @@ INLINE int block(M *m, Select *s) {
     return r;
 }
 
-/* ---- the calls -------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 /* The frames of a select that has to wait, n at most SMALL. In a section, which they leave. */
 static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {

@@ -8,32 +8,31 @@
 #include "base/san.h"
 #include "sched/sched.h"
 
-
 /*
  * One wait. Lives in the frame of the waiting call; valid while it is queued, and for a timed one
  * until its owner has taken it off or found it taken off, under the lock of its queue.
  */
 typedef struct Sleeper Sleeper;
-/* The wait of a goroutine that will never run again is undone: off the queue, and what it was granted or woken for goes
- * to the next. See sleeper_abandon(). */
+/* The wait of a goroutine that will never run again is undone: off the queue, and what it was
+ * granted or woken for goes to the next. See sleeper_abandon(). */
 typedef void abandon_fn(Sleeper *s);
 struct Sleeper {
     /* the queue's lock: */
     Sleeper *next, *prev;
     bool queued;
-    bool notified;      /* cond.c: woken before it was parked */
-    bool parked;        /* cond.c */
+    bool notified; /* cond.c: woken before it was parked */
+    bool parked;   /* cond.c */
     /* constant while queued: */
-    bool timed;         /* has a deadline: a waker must claim it */
-    uint32_t ticket;    /* timed: of wait_begin() */
+    bool timed;      /* has a deadline: a waker must claim it */
+    uint32_t ticket; /* timed: of wait_begin() */
     G *gp;
-    void *object;       /* what the call waits for */
+    void *object; /* what the call waits for */
     abandon_fn *abandon;
-    const void *key;    /* the table: under which address it is queued */
-    int64_t amount;     /* sem.c: permits wanted; close.c: the descriptor */
+    const void *key; /* the table: under which address it is queued */
+    int64_t amount;  /* sem.c: permits wanted; close.c: the descriptor */
     /* Left by who took it off, read by its owner after it was woken: */
-    bool taken;         /* it was woken, and not by its deadline */
-    bool granted;       /* what it waited for is its own already */
+    bool taken;   /* it was woken, and not by its deadline */
+    bool granted; /* what it waited for is its own already */
     /* the bucket's lock, valid in the first sleeper of a key only: */
     Sleeper *last;      /* of the same key */
     Sleeper *up, *down; /* the firsts of the other keys in the bucket */
@@ -43,8 +42,9 @@ typedef struct SleepQ {
     Sleeper *first, *last;
 } SleepQ;
 
-/* Prepares a wait of the current G for object. In a section. Until sleeper_over() the G's record leads to s, so that the end
- * of a runtime can undo the wait: g->waiting is s with the lowest bit set (a channel's Sudog has it clear). */
+/* Prepares a wait of the current G for object. In a section. Until sleeper_over() the G's record
+ * leads to s, so that the end of a runtime can undo the wait: g->waiting is s with the lowest bit
+ * set (a channel's Sudog has it clear). */
 INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, abandon_fn *abandon) {
     s->gp = self(m);
     s->queued = s->notified = s->parked = s->taken = s->granted = false;
@@ -59,9 +59,9 @@ INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, aband
 INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
 
 /*
- * The runtime has ended and gp will never run again. Where it stands in a wait, that is undone as if its deadline had passed;
- * where it was woken and has not run since, what it was woken with is passed on. Before any stack is given away: the
- * object may stand on one.
+ * The runtime has ended and gp will never run again. Where it stands in a wait, that is undone as
+ * if its deadline had passed; where it was woken and has not run since, what it was woken with is
+ * passed on. Before any stack is given away: the object may stand on one.
  */
 INLINE void sleeper_abandon(G *gp) {
     if (((uintptr_t)gp->waiting & 1) == 0) return;

@@ -12,18 +12,19 @@
  * lock of the channels' rank, and goroutines and the thread both take it.
  *
  * What was installed for a signal before the first channel watched it comes back after the last
- * one: the default, the program's own handler, or the runtime's dump on SIGQUIT. Each signal takes one of the two
- * ways, and none is lost between them. counts[signo] has the bit OPEN while deliveries are counted:
+ * one: the default, the program's own handler, or the runtime's dump on SIGQUIT. Each signal takes
+ * one of the two ways, and none is lost between them. counts[signo] has the bit OPEN while
+ * deliveries are counted:
  *
  *   the last gort_signal_stop        the handler, anywhere
  *   puts back what was there         OPEN is set: count one more, by the same CAS
  *   takes the count and OPEN at      else: send the signal, with all that came with it, to this
  *   one stroke, and delivers it      thread once more, which finds what was put back
  *
- * So after gort_signal_stop has returned nothing more arrives, and what came before it is there. In a child the handler
- * finds that it is not in the process of the signal thread, and takes the second way, after it has put
- * back what was there itself: nobody takes from a channel there. (A child of vfork has our memory, and signal handlers of
- * its own.)
+ * So after gort_signal_stop has returned nothing more arrives, and what came before it is there. In
+ * a child the handler finds that it is not in the process of the signal thread, and takes the
+ * second way, after it has put back what was there itself: nobody takes from a channel there. (A
+ * child of vfork has our memory, and signal handlers of its own.)
  *
  * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
  *
@@ -69,8 +70,8 @@ bool signal_watched(int signo) {
 /* False: this signal is not counted (any more). */
 static bool count_in(int signo) {
     uint32_t n = load_rlx(&counts[signo]);
-    while (n & OPEN)
-        if (cas_seq(&counts[signo], &n, n + 1)) return true; /* pairs with xchg_acq in deliver and hook_out */
+    while (n & OPEN) /* pairs with xchg_acq in deliver and hook_out */
+        if (cas_seq(&counts[signo], &n, n + 1)) return true;
     return false;
 }
 
@@ -78,7 +79,8 @@ static bool count_in(int signo) {
 static void send_again(int signo, siginfo_t *info) {
     int pid = os_getpid();
     long r = os_sys(SYS_rt_tgsigqueueinfo, pid, os_gettid(), signo, (long)info, 0, 0);
-    if (r < 0) os_sys(SYS_kill, pid, signo, 0, 0, 0, 0); /* the queue is full: the kernel takes it without its values */
+    /* the queue is full: the kernel takes it without its values */
+    if (r < 0) os_sys(SYS_kill, pid, signo, 0, 0, 0, 0);
 }
 
 /* A signal handler: nothing but atomics, bare system calls and sigaction, errno untouched. */
@@ -198,8 +200,8 @@ static bool is_fault(int signo) {
 }
 
 static bool may_watch(int signo) {
-    return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP && signo != SIGURG &&
-           !is_fault(signo) && signo != settings.preempt_signal;
+    return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP &&
+           signo != SIGURG && !is_fault(signo) && signo != settings.preempt_signal;
 }
 
 EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
@@ -226,7 +228,8 @@ static bool unwatch(gort_chan *ch, int signo) {
 }
 
 EXPORT int gort_signal_stop(gort_chan *ints) {
-    if (in_forked_child()) return -ENOTCONN; /* where the runtime has ended: a signal is to be had back all the same */
+    /* where the runtime has ended: a signal is to be had back all the same */
+    if (in_forked_child()) return -ENOTCONN;
     if (ints == NULL) return -EINVAL;
     int n = 0;
     house_lock(&table.lock);

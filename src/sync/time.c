@@ -24,8 +24,9 @@
  *
  * fire() runs in the scheduler, where nothing may be freed: see garbage_leave().
  *
- * A runtime that ends forgets its timers: one that it takes off a heap is disarmed, and the heap's reference dropped
- * (forget). Whoever gets a timer off its heap, stop, fire or forget, has that reference; nobody else.
+ * A runtime that ends forgets its timers: one that it takes off a heap is disarmed, and the heap's
+ * reference dropped (forget). Whoever gets a timer off its heap, stop, fire or forget, has that
+ * reference; nobody else.
  *
  * TSan: arming releases, the started goroutine acquires.
  */
@@ -44,18 +45,18 @@ void __lsan_ignore_object(const void *at);
 #endif
 
 struct gort_timer {
-    Timer t;           /* the heap's while armed; else lock */
+    Timer t; /* the heap's while armed; else lock */
     Garbage garbage;
-    uint32_t refs;     /* atomic */
-    Lock lock;         /* RANK_TIMER */
+    uint32_t refs; /* atomic */
+    Lock lock;     /* RANK_TIMER */
     /* lock: */
     bool armed;
-    uint32_t seq;      /* of the latest arming */
-    int64_t period;    /* 0: one shot */
+    uint32_t seq;   /* of the latest arming */
+    int64_t period; /* 0: one shot */
     /* constant: */
     gort_fn *fn;
     void *arg;
-    gort_chan *ch;     /* instead of fn: where the time is sent; retained */
+    gort_chan *ch; /* instead of fn: where the time is sent; retained */
 };
 
 /* ---- the clock and sleeping ------------------------------------------------------------------ */

@@ -24,12 +24,12 @@
  * sequence going, being read-modify-writes.
  *
  * Once is a flag and a mutex: who finds the flag down takes the mutex and calls; everybody returns
- * only after the call has ended. It counts as done when the function ends by gort_exit() or by a C++
- * exception, too: as in Go, where a panic does, and unlike std::call_once. Where the runtime ends under it, it has not been
- * done: whoever comes next calls it again.
+ * only after the call has ended. It counts as done when the function ends by gort_exit() or by a
+ * C++ exception, too: as in Go, where a panic does, and unlike std::call_once. Where the runtime
+ * ends under it, it has not been done: whoever comes next calls it again.
  *
- * Members of a wait group, gort_wg_go's, count as ended when they end, by whatever way: a return, gort_exit(), the end of
- * their runtime, which may come before they have run at all.
+ * Members of a wait group, gort_wg_go's, count as ended when they end, by whatever way: a return,
+ * gort_exit(), the end of their runtime, which may come before they have run at all.
  */
 #include "sched/goexit.h"
 #include "sync/mutex.h"

@@ -30,7 +30,7 @@ enum {
 /* Small, since a dump may run on a small stack. */
 typedef struct Rule {
     const uint8_t *expr;
-    int32_t offset;        /* from the CFA; a register; length of an expression */
+    int32_t offset; /* from the CFA; a register; length of an expression */
     uint8_t kind;
 } Rule;
 
@@ -50,7 +50,7 @@ typedef struct Cfi {
     uint8_t encoding;
     bool signal;
     bool augmented;
-    uintptr_t start, size;   /* the code this FDE describes */
+    uintptr_t start, size; /* the code this FDE describes */
 } Cfi;
 
 /* A cursor over table bytes; what goes wrong is remembered and reads give 0. */
@@ -99,7 +99,9 @@ static int64_t sleb(Bytes *b) {
 static uintptr_t pointer(Bytes *b, uint8_t encoding) {
     uintptr_t place = (uintptr_t)b->at, v;
     switch (encoding & 0x0f) {
-    case 0x00: case 0x04: case 0x0c: v = fixed(b, 8); break;
+    case 0x00:
+    case 0x04:
+    case 0x0c: v = fixed(b, 8); break;
     case 0x02: v = fixed(b, 2); break;
     case 0x03: v = fixed(b, 4); break;
     case 0x0a: v = (uintptr_t)(int64_t)(int16_t)fixed(b, 2); break;
@@ -207,9 +209,9 @@ static bool find(uintptr_t pc, Cfi *c) {
 
 typedef struct Machine {
     Row row, initial;
-    Row saved[2];   /* remember_state: compilers nest it once at most */
+    Row saved[2]; /* remember_state: compilers nest it once at most */
     int depth;
-    uintptr_t at;   /* the code address this row begins at */
+    uintptr_t at; /* the code address this row begins at */
 } Machine;
 
 static void set_rule(Machine *k, uint64_t reg, int kind, int64_t offset) {
@@ -274,16 +276,25 @@ static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
     case 0x06: restore(k, uleb(b)); break;
     case 0x07: set_rule(k, uleb(b), RULE_UNDEFINED, 0); break;
     case 0x08: set_rule(k, uleb(b), RULE_SAME, 0); break;
-    case 0x09: reg = uleb(b); set_rule(k, reg, RULE_REGISTER, (int64_t)uleb(b)); break;
+    case 0x09:
+        reg = uleb(b);
+        set_rule(k, reg, RULE_REGISTER, (int64_t)uleb(b));
+        break;
     case 0x0a: remember(k, b, true); break;
     case 0x0b: remember(k, b, false); break;
-    case 0x0c: reg = uleb(b); set_cfa(k, reg, (int64_t)uleb(b)); break;
+    case 0x0c:
+        reg = uleb(b);
+        set_cfa(k, reg, (int64_t)uleb(b));
+        break;
     case 0x0d: set_cfa(k, uleb(b), k->row.cfa_offset); break;
     case 0x0e: set_cfa(k, k->row.cfa_reg, (int64_t)uleb(b)); break;
     case 0x0f: set_cfa_expr(k, b); break;
     case 0x10: set_expr(k, b, uleb(b), RULE_EXPR); break;
     case 0x11: set_factored(k, c, b, RULE_OFFSET, true); break;
-    case 0x12: reg = uleb(b); set_cfa(k, reg, sleb(b) * c->data_align); break;
+    case 0x12:
+        reg = uleb(b);
+        set_cfa(k, reg, sleb(b) * c->data_align);
+        break;
     case 0x13: set_cfa(k, k->row.cfa_reg, sleb(b) * c->data_align); break;
     case 0x14: set_factored(k, c, b, RULE_VAL_OFFSET, false); break;
     case 0x15: set_factored(k, c, b, RULE_VAL_OFFSET, true); break;
@@ -372,12 +383,20 @@ static void evaluate_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
     case 0x0b: push(e, (uint64_t)(int64_t)(int16_t)fixed(b, 2)); break;
     case 0x0c: push(e, fixed(b, 4)); break;
     case 0x0d: push(e, (uint64_t)(int64_t)(int32_t)fixed(b, 4)); break;
-    case 0x0e: case 0x0f: push(e, fixed(b, 8)); break;
+    case 0x0e:
+    case 0x0f: push(e, fixed(b, 8)); break;
     case 0x10: push(e, uleb(b)); break;
     case 0x11: push(e, (uint64_t)sleb(b)); break;
-    case 0x12: a = pop(e); push(e, a); push(e, a); break;
+    case 0x12:
+        a = pop(e);
+        push(e, a);
+        push(e, a);
+        break;
     case 0x13: pop(e); break;
-    case 0x23: a = pop(e); push(e, a + uleb(b)); break;
+    case 0x23:
+        a = pop(e);
+        push(e, a + uleb(b));
+        break;
     default: binary(e, op); break;
     }
 }

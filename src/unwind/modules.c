@@ -27,9 +27,9 @@
 #define MODULES 192
 
 static Module table[MODULES];
-static uint32_t used;       /* atomic: entries that are complete */
-static uint32_t walking;    /* atomic: a thread walks the loader's list */
-static int64_t walked_at;   /* atomic */
+static uint32_t used;     /* atomic: entries that are complete */
+static uint32_t walking;  /* atomic: a thread walks the loader's list */
+static int64_t walked_at; /* atomic */
 
 const char *module_name(const Module *mod) {
     const char *slash = strrchr(mod->path, '/');
@@ -47,7 +47,8 @@ static void copy_path(char *to, size_t size, const char *from) {
 static bool known(uintptr_t bias, const char *path) {
     for (uint32_t i = 0; i < load_rlx(&used); i++) {
         size_t a = strlen(table[i].path), b = strlen(path);
-        if (table[i].bias == bias && a <= b && strcmp(table[i].path, path + b - a) == 0) return true;
+        if (table[i].bias == bias && a <= b && strcmp(table[i].path, path + b - a) == 0)
+            return true;
     }
     return false;
 }

@@ -12,13 +12,13 @@ typedef struct Symbol {
 } Symbol;
 
 typedef struct Module {
-    uintptr_t bias;          /* address - virtual address in the file */
-    uintptr_t lo, hi;        /* what its segments cover */
-    uintptr_t eh_hdr;        /* .eh_frame_hdr; 0: none */
+    uintptr_t bias;   /* address - virtual address in the file */
+    uintptr_t lo, hi; /* what its segments cover */
+    uintptr_t eh_hdr; /* .eh_frame_hdr; 0: none */
     char path[232];
-    uint32_t state;          /* atomic, symbols.c: 0 not read, 1 being read, 2 ready, 3 has none */
+    uint32_t state; /* atomic, symbols.c: 0 not read, 1 being read, 2 ready, 3 has none */
     uint32_t count;
-    Symbol *symbols;         /* sorted by value */
+    Symbol *symbols; /* sorted by value */
     const char *strings;
     uint64_t strings_size;
 } Module;

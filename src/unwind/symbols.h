@@ -8,9 +8,9 @@
 #include "base/print.h"
 
 typedef struct Named {
-    const char *name;   /* NULL: unknown. Lives as long as the process */
-    uint64_t offset;    /* pc - start of the function */
-    uint64_t size;      /* of the function; 0: unknown */
+    const char *name;     /* NULL: unknown. Lives as long as the process */
+    uint64_t offset;      /* pc - start of the function */
+    uint64_t size;        /* of the function; 0: unknown */
     const Module *module; /* NULL: unknown */
 } Named;
 

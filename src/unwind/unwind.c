@@ -9,8 +9,8 @@
  * corrupted stack into a fault. Here nothing is locked, and every word of a stack is read by
  * read_memory(), where a bad address is an error: a wrong trace ends early. What must hold for a
  * step to be taken: the caller's frame lies above this one, inside the stack where its bounds are
- * known, and its pc belongs to some module or is at least not in the first page. A signal frame
- * may lead from the alternate stack to any other, so there the order starts afresh. In a program whose
+ * known, and its pc belongs to some module or is at least not in the first page. A signal frame may
+ * lead from the alternate stack to any other, so there the order starts afresh. In a program whose
  * stacks grow by segments (split.c) there is no order at all: the number of frames is the bound.
  */
 #include "unwind/unwind.h"
@@ -22,8 +22,9 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* Is there memory that may be read? Two system calls that look and do nothing: msync() wants the pages to be
- * mapped, and rt_sigprocmask() reads a mask of 8 bytes before it finds that it does not know what to do. */
+/* Is there memory that may be read? Two system calls that look and do nothing: msync() wants the
+ * pages to be mapped, and rt_sigprocmask() reads a mask of 8 bytes before it finds that it does not
+ * know what to do. */
 static bool looks_readable(uintptr_t from, size_t n) {
     const uintptr_t page = 4096;
     for (uintptr_t at = from & ~(page - 1); at < from + n; at += page)
@@ -35,7 +36,8 @@ static bool looks_readable(uintptr_t from, size_t n) {
 
 /* The kernel copies, so an address that is not mapped (or a guard) is an error, not a fault. */
 bool read_memory(uintptr_t from, void *to, size_t n) {
-    static uint32_t refused; /* a sandbox may forbid the call, an emulator not know it: then we look first */
+    /* a sandbox may forbid the call, an emulator not know it: then we look first */
+    static uint32_t refused;
     struct iovec here = {to, n}, there = {(void *)from, n};
     if (from < 4096 || from + n < from || (intptr_t)(from + n) < 0) return false;
     if (!load_rlx(&refused)) {

@@ -13,7 +13,8 @@ typedef struct Regs {
     uintptr_t reg[UNWIND_REGS];
     uint64_t known; /* bit i: reg[i] holds a value */
     bool exact;
-    uintptr_t ra_at; /* behind a step: where the return address stood; 0: unknown, or in a register */
+    /* behind a step: where the return address stood; 0: unknown, or in a register */
+    uintptr_t ra_at;
 } Regs;
 
 INLINE void regs_put(Regs *r, int reg, uintptr_t value) {
@@ -37,7 +38,8 @@ void regs_context(Regs *r, void *ucontext);
 extern bool unwind_segments;
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
 
-/* The outermost frame of code that inside() knows: where its return address stands; 0: there is none. */
+/* The outermost frame of code that inside() knows: where its return address stands; 0: there is
+ * none. */
 typedef struct Exit {
     uintptr_t at;
     uintptr_t pc;  /* of that frame */

@@ -34,7 +34,8 @@ static Object *make(size_t size) {
 
 static void drop(Object *o) {
     size_t n = o->size - sizeof *o;
-    for (size_t i = 0; i < n; i++) CHECKF(o->fill[i] == (o->size & 255), "byte %zu of %zu", i, o->size);
+    for (size_t i = 0; i < n; i++)
+        CHECKF(o->fill[i] == (o->size & 255), "byte %zu of %zu", i, o->size);
     gort_free(o);
 }
 
@@ -80,7 +81,8 @@ static void worker(void *arg) {
             held[k] = NULL;
         }
         Object *o = make(r >> 32 & 127 ? r >> 20 & 511 : r >> 20 & 8191), *in = NULL;
-        gort_case cases[2] = {gort_on_send(ring[(me + 1) % WORKERS], &o), gort_on_recv(ring[me], &in)};
+        gort_case cases[2] = {gort_on_send(ring[(me + 1) % WORKERS], &o),
+                              gort_on_recv(ring[me], &in)};
         if (gort_select(cases, 2) == 0) {
             add(&sent, 1);
         } else {

@@ -16,7 +16,7 @@ static void reset(void) {
     set(&gone, 0);
 }
 
-/* ---- what it has to say comes: no deadlock is reported before ------------------------------------ */
+/* ---- what it has to say comes: no deadlock is reported before -------------------------------- */
 
 static long sends(void *arg) {
     int v = 7;
@@ -61,7 +61,7 @@ static void test_sender(void) {
     }
 }
 
-/* ---- it ends just when the next runtime begins --------------------------------------------------- */
+/* ---- it ends just when the next runtime begins ----------------------------------------------- */
 
 static long waits(void *arg) {
     add(&inside, 1);
@@ -72,7 +72,8 @@ static long waits(void *arg) {
 static void blocks_and_waits(void *arg) { gort_blocking(waits, arg); }
 
 static int leaves_crowd(int argc, char **argv) {
-    for (int i = 0; i < CROWD; i++) CHECK_EQ(gort_go(blocks_and_waits, (void *)(intptr_t)(i * 3000)), 0);
+    for (int i = 0; i < CROWD; i++)
+        CHECK_EQ(gort_go(blocks_and_waits, (void *)(intptr_t)(i * 3000)), 0);
     wait_until(get(&inside) == CROWD);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* errno after gort_blocking is what the function left there, whatever thread the goroutine comes back on;
- * and nobody else's changes. */
+/* errno after gort_blocking is what the function left there, whatever thread the goroutine comes
+ * back on; and nobody else's changes. */
 #include "../lib/test.h"
 #include <unistd.h>
 
@@ -26,8 +26,7 @@ static void caller(void *arg) {
 static void bystander(void *arg) {
     errno = 1;
     for (int i = 0; i < 100 * ROUNDS; i++) {
-        for (volatile int k = 0; k < 1000; k++) {
-        }
+        for (volatile int k = 0; k < 1000; k++) {}
         CHECK_EQ(errno, 1);
         gort_yield();
         CHECK_EQ(errno, 1);

@@ -1,6 +1,6 @@
-/* Whole programs out of channels, as Go's own tests have them: the concurrent sieve, power series, a
- * long daisy chain, many consumers, a pipeline with selects; each computes something that is wrong if
- * one value is lost, doubled or out of order. */
+/* Whole programs out of channels, as Go's own tests have them: the concurrent sieve, power series,
+ * a long daisy chain, many consumers, a pipeline with selects; each computes something that is
+ * wrong if one value is lost, doubled or out of order. */
 #include "../lib/test.h"
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static void go(Job job) {
     CHECK_EQ(gort_go_copy(job_main, &job, sizeof job), 0);
 }
 
-/* ---- the sieve: closing from the far end, link by link ----------------------------------------- */
+/* ---- the sieve: closing from the far end, link by link --------------------------------------- */
 
 static void generate(Job *j) {
     for (int i = 2;; i++)
@@ -67,9 +67,10 @@ static void sieve(size_t capacity) {
     gort_chan_release(c);
 }
 
-/* ---- power series: streams of coefficients, sums and products of streams ------------------------ */
+/* ---- power series: streams of coefficients, sums and products of streams --------------------- */
 
-/* Coefficients are fractions modulo a prime: exact, and a stream that runs ahead cannot overflow. */
+/* Coefficients are fractions modulo a prime: exact, and a stream that runs ahead cannot
+ * overflow. */
 typedef uint64_t Num;
 #define PRIME 2147483647u
 
@@ -125,8 +126,7 @@ static void ps_split(Job *j) {
     int n = 0, at[2] = {0, 0};
     for (;;) {
         gort_case k[4] = {
-            gort_on_recv(quit, NULL),
-            gort_on_send(at[0] < n ? j->out : NULL, &held[at[0] % ROOM]),
+            gort_on_recv(quit, NULL), gort_on_send(at[0] < n ? j->out : NULL, &held[at[0] % ROOM]),
             gort_on_send(at[1] < n ? j->out2 : NULL, &held[at[1] % ROOM]),
             gort_on_recv(n < ROOM && (at[0] == n || at[1] == n) ? j->in : NULL, &held[n % ROOM])};
         int r = gort_select(k, 4);
@@ -202,7 +202,7 @@ static void power_series(void) {
     gort_chan_release(quit);
 }
 
-/* ---- chain, consumers -------------------------------------------------------------------------- */
+/* ---- chain, consumers ------------------------------------------------------------------------ */
 
 static void link_of_chain(Job *j) {
     int64_t v;
@@ -266,7 +266,7 @@ static void consumers(size_t capacity) {
     gort_chan_release(out);
 }
 
-/* ---- several senders, one select: every sender's values arrive in their order ------------------ */
+/* ---- several senders, one select: every sender's values arrive in their order ---------------- */
 
 static void counter(Job *j) {
     for (int64_t i = 0; i < j->a; i++) CHECK_EQ(gort_chan_send(j->out, &i), 0);

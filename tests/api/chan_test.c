@@ -6,7 +6,9 @@
 #include <stdbool.h>
 
 GORT_CHAN_TYPE(ints, int)
-typedef struct Wide { char bytes[100]; } Wide;
+typedef struct Wide {
+    char bytes[100];
+} Wide;
 GORT_CHAN_TYPE(wides, Wide)
 
 /* Sizes that no machine has are asked for below: NULL is the answer to be tested. */
@@ -183,7 +185,7 @@ static void veneer(void) {
     wides_release(w);
 }
 
-/* ---- two sides -------------------------------------------------------------------------------- */
+/* ---- two sides ------------------------------------------------------------------------------- */
 
 typedef struct Side {
     gort_chan *c;
@@ -241,8 +243,7 @@ static void hand_over(size_t size, bool timed, bool drop) {
         CHECK_EQ(r, 0);
         wait_until(get(&s.done));
         CHECK_EQ(s.result, 0);
-        for (size_t k = 0; k < sizeof out; k++)
-            CHECK_EQ(out[k], k < size && !drop ? i + 1 : 0xEE);
+        for (size_t k = 0; k < sizeof out; k++) CHECK_EQ(out[k], k < size && !drop ? i + 1 : 0xEE);
     }
     gort_chan_release(c);
 }

@@ -64,7 +64,7 @@ static void deadlines(void) {
     CHECK(c.head_ == NULL && c.tail_ == NULL);
 }
 
-/* ---- a signal is never used up by one that timed out ------------------------------------------ */
+/* ---- a signal is never used up by one that timed out ----------------------------------------- */
 
 typedef struct Tokens {
     gort_mutex m;

@@ -6,9 +6,14 @@
 static int finished;
 static bool lazy; /* a compact stack may have grown by a segment before this frame */
 
-typedef struct { uint32_t size; unsigned char byte[1020]; } Block;
+typedef struct {
+    uint32_t size;
+    unsigned char byte[1020];
+} Block;
 
-static unsigned char pattern(uint32_t size, uint32_t i) { return (unsigned char)(size * 31 + i * 7); }
+static unsigned char pattern(uint32_t size, uint32_t i) {
+    return (unsigned char)(size * 31 + i * 7);
+}
 
 static void check_block(void *arg) {
     Block *b = arg;
@@ -17,7 +22,8 @@ static void check_block(void *arg) {
     uintptr_t here = (uintptr_t)&n, there = (uintptr_t)b; /* near this frame: on this stack */
     if (lazy) CHECK(there > here && there < here + 64 * 1024);
     for (int round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < n; i++) CHECK_EQ(b->byte[i], (unsigned char)(pattern(n, i) + round));
+        for (uint32_t i = 0; i < n; i++)
+            CHECK_EQ(b->byte[i], (unsigned char)(pattern(n, i) + round));
         for (uint32_t i = 0; i < n; i++) b->byte[i]++; /* it may be written to */
         gort_yield();
     }

@@ -26,7 +26,7 @@ static void tree(void) {
     is_over(c, -ECANCELED);
     is_alive(a);
     is_alive(d);
-    gort_ctx_cancel(b); /* again: nothing */
+    gort_ctx_cancel(b);               /* again: nothing */
     gort_ctx *late = gort_ctx_new(b); /* below a dead one */
     is_over(late, -ECANCELED);
     gort_ctx_release(root); /* cancels, and takes nothing away from below */
@@ -127,7 +127,7 @@ static void kept_channel(void) {
     gort_chan_release(done);
 }
 
-/* ---- with goroutines -------------------------------------------------------------------------- */
+/* ---- with goroutines ------------------------------------------------------------------------- */
 
 typedef struct Scene {
     gort_ctx *c;

@@ -1,7 +1,8 @@
-/* The ends of the clock go through every call that takes a deadline or a duration: from a goroutine, from a
- * plain thread, with 1, 2,000 and 100,000 timers armed that never come, and from a plain thread without a
- * runtime. A deadline that has passed ends the call; one that never comes leaves the end to the event; and
- * after each call a near timer still fires. tests/script/deadlines.sh sees that no call of the header is missing. */
+/* The ends of the clock go through every call that takes a deadline or a duration: from a
+ * goroutine, from a plain thread, with 1, 2,000 and 100,000 timers armed that never come, and from
+ * a plain thread without a runtime. A deadline that has passed ends the call; one that never comes
+ * leaves the end to the event; and after each call a near timer still fires.
+ * tests/script/deadlines.sh sees that no call of the header is missing. */
 #include "../lib/test.h"
 
 #include <fcntl.h>
@@ -44,7 +45,10 @@ static socklen_t length(const struct sockaddr_un *at) {
 
 #define CALL(name) static int try_##name(Scene *s, int64_t t)
 CALL(gort_chan_send_until) { return gort_chan_send_until(s->full, &s->value, t); }
-CALL(gort_chan_recv_until) { int64_t v; return gort_chan_recv_until(s->empty, &v, t); }
+CALL(gort_chan_recv_until) {
+    int64_t v;
+    return gort_chan_recv_until(s->empty, &v, t);
+}
 CALL(gort_select_until) {
     int64_t v;
     gort_case cases[] = {gort_on_recv(s->empty, &v), gort_on_send(s->full, &s->value)};
@@ -73,8 +77,14 @@ CALL(gort_cond_wait_until) {
     return r;
 }
 CALL(gort_sem_acquire_until) { return gort_sem_acquire_until(&s->sem, 1, t); }
-CALL(gort_sleep_until) { gort_sleep_until(t); return -ETIMEDOUT; }
-CALL(gort_sleep) { gort_sleep(t); return -ETIMEDOUT; }
+CALL(gort_sleep_until) {
+    gort_sleep_until(t);
+    return -ETIMEDOUT;
+}
+CALL(gort_sleep) {
+    gort_sleep(t);
+    return -ETIMEDOUT;
+}
 CALL(gort_read_until) { return (int)gort_read_until(s->in[0], byte, 1, t); }
 CALL(gort_readv_until) { return (int)gort_readv_until(s->in[0], few, 1, t); }
 CALL(gort_recv_until) { return (int)gort_recv_until(s->in[0], byte, 1, 0, t); }
@@ -87,7 +97,9 @@ CALL(gort_read_full_until) { return (int)gort_read_full_until(s->in[0], byte, 4,
 CALL(gort_write_until) { return (int)gort_write_until(s->out[0], much, sizeof much, t); }
 CALL(gort_writev_until) { return (int)gort_writev_until(s->out[0], lots, 1, t); }
 CALL(gort_send_until) { return (int)gort_send_until(s->out[0], much, sizeof much, 0, t); }
-CALL(gort_sendto_until) { return (int)gort_sendto_until(s->out[0], much, sizeof much, 0, NULL, 0, t); }
+CALL(gort_sendto_until) {
+    return (int)gort_sendto_until(s->out[0], much, sizeof much, 0, NULL, 0, t);
+}
 CALL(gort_sendmsg_until) {
     struct msghdr m = {.msg_iov = lots, .msg_iovlen = 1};
     return (int)gort_sendmsg_until(s->out[0], &m, 0, t);
@@ -177,24 +189,42 @@ CALL(gort_tick) {
     return r;
 }
 
-#define ENTRY(name, ...) {#name, try_##name, __VA_ARGS__}
+#define ENTRY(name, ...) \
+    { #name, try_##name, __VA_ARGS__ }
 static const Call calls[] = {
-    ENTRY(gort_chan_send_until, DEADLINE, false), ENTRY(gort_chan_recv_until, DEADLINE, false),
-    ENTRY(gort_select_until, DEADLINE, false), ENTRY(gort_mutex_lock_until, DEADLINE, false),
-    ENTRY(gort_rwmutex_lock_until, DEADLINE, false), ENTRY(gort_rwmutex_rlock_until, DEADLINE, false),
-    ENTRY(gort_wg_wait_until, DEADLINE, false), ENTRY(gort_cond_wait_until, DEADLINE, false),
-    ENTRY(gort_sem_acquire_until, DEADLINE, false), ENTRY(gort_sleep_until, DEADLINE, true),
-    ENTRY(gort_sleep, DURATION, true), ENTRY(gort_read_until, DEADLINE, false),
-    ENTRY(gort_readv_until, DEADLINE, false), ENTRY(gort_recv_until, DEADLINE, false),
-    ENTRY(gort_recvfrom_until, DEADLINE, false), ENTRY(gort_recvmsg_until, DEADLINE, false),
-    ENTRY(gort_read_full_until, DEADLINE, false), ENTRY(gort_write_until, DEADLINE, false),
-    ENTRY(gort_writev_until, DEADLINE, false), ENTRY(gort_send_until, DEADLINE, false),
-    ENTRY(gort_sendto_until, DEADLINE, false), ENTRY(gort_sendmsg_until, DEADLINE, false),
-    ENTRY(gort_write_full_until, DEADLINE, false), ENTRY(gort_accept_until, DEADLINE, false),
-    ENTRY(gort_connect_until, DEADLINE, false), ENTRY(gort_dial, DEADLINE, false),
-    ENTRY(gort_poll, MILLISECONDS, false), ENTRY(gort_ctx_with_deadline, DEADLINE, false),
-    ENTRY(gort_timer_new, DURATION, false), ENTRY(gort_timer_reset, DURATION, false),
-    ENTRY(gort_ticker_new, DURATION, false), ENTRY(gort_after, DURATION, false), ENTRY(gort_tick, DURATION, false),
+    ENTRY(gort_chan_send_until, DEADLINE, false),
+    ENTRY(gort_chan_recv_until, DEADLINE, false),
+    ENTRY(gort_select_until, DEADLINE, false),
+    ENTRY(gort_mutex_lock_until, DEADLINE, false),
+    ENTRY(gort_rwmutex_lock_until, DEADLINE, false),
+    ENTRY(gort_rwmutex_rlock_until, DEADLINE, false),
+    ENTRY(gort_wg_wait_until, DEADLINE, false),
+    ENTRY(gort_cond_wait_until, DEADLINE, false),
+    ENTRY(gort_sem_acquire_until, DEADLINE, false),
+    ENTRY(gort_sleep_until, DEADLINE, true),
+    ENTRY(gort_sleep, DURATION, true),
+    ENTRY(gort_read_until, DEADLINE, false),
+    ENTRY(gort_readv_until, DEADLINE, false),
+    ENTRY(gort_recv_until, DEADLINE, false),
+    ENTRY(gort_recvfrom_until, DEADLINE, false),
+    ENTRY(gort_recvmsg_until, DEADLINE, false),
+    ENTRY(gort_read_full_until, DEADLINE, false),
+    ENTRY(gort_write_until, DEADLINE, false),
+    ENTRY(gort_writev_until, DEADLINE, false),
+    ENTRY(gort_send_until, DEADLINE, false),
+    ENTRY(gort_sendto_until, DEADLINE, false),
+    ENTRY(gort_sendmsg_until, DEADLINE, false),
+    ENTRY(gort_write_full_until, DEADLINE, false),
+    ENTRY(gort_accept_until, DEADLINE, false),
+    ENTRY(gort_connect_until, DEADLINE, false),
+    ENTRY(gort_dial, DEADLINE, false),
+    ENTRY(gort_poll, MILLISECONDS, false),
+    ENTRY(gort_ctx_with_deadline, DEADLINE, false),
+    ENTRY(gort_timer_new, DURATION, false),
+    ENTRY(gort_timer_reset, DURATION, false),
+    ENTRY(gort_ticker_new, DURATION, false),
+    ENTRY(gort_after, DURATION, false),
+    ENTRY(gort_tick, DURATION, false),
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
@@ -209,7 +239,8 @@ static int listener(struct sockaddr_un *at, int backlog) {
     static int number;
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     *at = (struct sockaddr_un){.sun_family = AF_UNIX};
-    snprintf(at->sun_path + 1, sizeof at->sun_path - 1, "gort-extremes-%d-%d", (int)getpid(), add(&number, 1));
+    snprintf(at->sun_path + 1, sizeof at->sun_path - 1, "gort-extremes-%d-%d", (int)getpid(),
+             add(&number, 1));
     CHECK_EQ(bind(fd, (struct sockaddr *)at, length(at)), 0);
     CHECK_EQ(listen(fd, backlog), 0);
     return fd;
@@ -312,23 +343,27 @@ static void start(bool thread, Act *act) {
 
 static bool is_past(const Call *call, int64_t value) {
     if (call->takes == DEADLINE) return value <= gort_now();
-    if (call->takes == MILLISECONDS) return value >= 0 && value <= 1; /* negative: for ever, as poll(2) */
+    /* negative: for ever, as poll(2) */
+    if (call->takes == MILLISECONDS) return value >= 0 && value <= 1;
     return value <= 1;
 }
 
-/* A sleeper stays for good, and what comes later has it as the first timer: so all that never comes is within a
- * microsecond of the end, where a sum with some slack overflows. */
+/* A sleeper stays for good, and what comes later has it as the first timer: so all that never comes
+ * is within a microsecond of the end, where a sum with some slack overflows. */
 enum { VALUES = 10 };
 static int64_t value_of(const Call *call, int i) {
-    static const int64_t ends[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, GORT_FOREVER - 100, GORT_FOREVER - 2,
-                                   GORT_FOREVER - 1, GORT_FOREVER};
-    return i < VALUES - 1 ? ends[i] : call->takes == DEADLINE ? gort_now() : GORT_FOREVER - gort_now();
+    static const int64_t ends[] = {
+        INT64_MIN,        INT64_MIN + 1,    -1,          0, 1, GORT_FOREVER - 100,
+        GORT_FOREVER - 2, GORT_FOREVER - 1, GORT_FOREVER};
+    return i < VALUES - 1            ? ends[i]
+           : call->takes == DEADLINE ? gort_now()
+                                     : GORT_FOREVER - gort_now();
 }
 
 static void fired(void *arg) { set((int *)arg, 1); }
 
-/* A plain thread arms it while every goroutine waits: whoever is in the poller must be woken for it. The
- * monitor, which looks after forgotten timers while it is awake, falls asleep meanwhile. */
+/* A plain thread arms it while every goroutine waits: whoever is in the poller must be woken for
+ * it. The monitor, which looks after forgotten timers while it is awake, falls asleep meanwhile. */
 static void near_timer_fires(int64_t ns) {
     static int flag;
     set(&flag, 0);
@@ -340,8 +375,11 @@ static void near_timer_fires(int64_t ns) {
 
 static void judge(const Act *act) {
     int r = get(&act->s->result);
-    if (act->call->endless && !act->past) CHECKF(!get(&act->s->done), "%s(%" PRId64 ") came back", act->call->name, act->value);
-    else if (act->past) CHECKF(r == -ETIMEDOUT || r == -ENOTCONN, "%s(%" PRId64 ") is %d", act->call->name, act->value, r);
+    if (act->call->endless && !act->past)
+        CHECKF(!get(&act->s->done), "%s(%" PRId64 ") came back", act->call->name, act->value);
+    else if (act->past)
+        CHECKF(r == -ETIMEDOUT || r == -ENOTCONN, "%s(%" PRId64 ") is %d", act->call->name,
+               act->value, r);
     else CHECKF(r >= 0 || r == -ENOTCONN, "%s(%" PRId64 ") is %d", act->call->name, act->value, r);
 }
 
@@ -351,7 +389,8 @@ static void all_calls(bool thread, bool runtime, int armed, int k) {
         const Call *call = &calls[i];
         int64_t value = value_of(call, k);
         act[i] = (Act){scene_new(), call, value, is_past(call, value)};
-        printf("%s(%" PRId64 "), %s, %d timers\n", call->name, value, thread ? "thread" : "goroutine", armed);
+        printf("%s(%" PRId64 "), %s, %d timers\n", call->name, value,
+               thread ? "thread" : "goroutine", armed);
         start(thread, &act[i]);
         wait_until(get(&act[i].s->entered));
         if (act[i].past) wait_until(get(&act[i].s->done));

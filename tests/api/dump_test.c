@@ -21,18 +21,54 @@ static char text[1 << 20];
 #define KEEP __attribute__((noinline)) static
 #define NO_TAIL __asm__ volatile("") /* keeps the frame of the function it ends */
 
-KEEP void w_recv(void *a) { gort_chan_recv(never, NULL); NO_TAIL; }
-KEEP void w_send(void *a) { gort_chan_send(unread, NULL); NO_TAIL; }
-KEEP void w_recv_nil(void *a) { gort_chan_recv(NULL, NULL); NO_TAIL; }
-KEEP void w_send_nil(void *a) { gort_chan_send(NULL, NULL); NO_TAIL; }
-KEEP void w_select(void *a) { gort_select_of(gort_on_recv(never, NULL), gort_on_recv(never, NULL)); NO_TAIL; }
-KEEP void w_select_none(void *a) { gort_select(NULL, 0); NO_TAIL; }
-KEEP void w_sleep(void *a) { gort_sleep(1000 * GORT_SEC); NO_TAIL; }
-KEEP void w_mutex(void *a) { gort_mutex_lock(&mu); NO_TAIL; }
-KEEP void w_rlock(void *a) { gort_rwmutex_rlock(&rw); NO_TAIL; }
-KEEP void w_wlock(void *a) { gort_rwmutex_lock(&rw); NO_TAIL; }
-KEEP void w_wg(void *a) { gort_wg_wait(&never_done); NO_TAIL; }
-KEEP void w_sem(void *a) { gort_sem_acquire(&sem, 1); NO_TAIL; }
+KEEP void w_recv(void *a) {
+    gort_chan_recv(never, NULL);
+    NO_TAIL;
+}
+KEEP void w_send(void *a) {
+    gort_chan_send(unread, NULL);
+    NO_TAIL;
+}
+KEEP void w_recv_nil(void *a) {
+    gort_chan_recv(NULL, NULL);
+    NO_TAIL;
+}
+KEEP void w_send_nil(void *a) {
+    gort_chan_send(NULL, NULL);
+    NO_TAIL;
+}
+KEEP void w_select(void *a) {
+    gort_select_of(gort_on_recv(never, NULL), gort_on_recv(never, NULL));
+    NO_TAIL;
+}
+KEEP void w_select_none(void *a) {
+    gort_select(NULL, 0);
+    NO_TAIL;
+}
+KEEP void w_sleep(void *a) {
+    gort_sleep(1000 * GORT_SEC);
+    NO_TAIL;
+}
+KEEP void w_mutex(void *a) {
+    gort_mutex_lock(&mu);
+    NO_TAIL;
+}
+KEEP void w_rlock(void *a) {
+    gort_rwmutex_rlock(&rw);
+    NO_TAIL;
+}
+KEEP void w_wlock(void *a) {
+    gort_rwmutex_lock(&rw);
+    NO_TAIL;
+}
+KEEP void w_wg(void *a) {
+    gort_wg_wait(&never_done);
+    NO_TAIL;
+}
+KEEP void w_sem(void *a) {
+    gort_sem_acquire(&sem, 1);
+    NO_TAIL;
+}
 KEEP void w_cond(void *a) {
     gort_mutex_lock(&cond_mu);
     gort_cond_wait(&cond, &cond_mu);
@@ -48,7 +84,10 @@ static long call(void *a) {
     set(&in_call, 1);
     return read(pipe_fd[0], &c, 1);
 }
-KEEP void w_call(void *a) { gort_blocking(call, NULL); NO_TAIL; }
+KEEP void w_call(void *a) {
+    gort_blocking(call, NULL);
+    NO_TAIL;
+}
 KEEP void w_read(void *a) {
     char c;
     set(&in_read, 1);
@@ -140,7 +179,8 @@ static void running(void) {
     if (test_procs() >= 2) wait_until(shows("w_spin", " w_spin+0x"));
     set(&stop, 1);
     const char *runner = getenv("TEST_RUNNER");
-    if ((runner && *runner) || test_valgrind()) return; /* there /proc shows the emulator's registers */
+    /* there /proc shows the emulator's registers */
+    if ((runner && *runner) || test_valgrind()) return;
     start(w_read, "w_read");
     wait_until(get(&in_read));
     wait_until(shows("w_read", "\n  0x")); /* how far up it is seen depends on how libc was built */

@@ -1,7 +1,8 @@
 // not-with: emulation
 /*
- * The EINTR that a handler of the program's causes is the program's: a call that it interrupts returns, though the thread
- * is asked to give way while the handler runs. The handler blocks every signal and computes for some slices.
+ * The EINTR that a handler of the program's causes is the program's: a call that it interrupts
+ * returns, though the thread is asked to give way while the handler runs. The handler blocks every
+ * signal and computes for some slices.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1

@@ -1,4 +1,5 @@
-/* Main may return while others wait for what stands in its own frame, or do its work: its objects are let go of as any others are. */
+/* Main may return while others wait for what stands in its own frame, or do its work: its objects
+ * are let go of as any others are. */
 #include "../lib/test.h"
 
 typedef struct Objects {
@@ -57,7 +58,8 @@ static int body(int argc, char **argv) {
             else CHECK_EQ(gort_go(waiter, &waiters[i][j]), 0);
         }
     }
-    wait_until(__atomic_load_n(&under_way, __ATOMIC_RELAXED) == 3 * KINDS - 2); /* the once's function runs in one */
+    /* the once's function runs in one */
+    wait_until(__atomic_load_n(&under_way, __ATOMIC_RELAXED) == 3 * KINDS - 2);
     return argc;
 }
 

@@ -1,4 +1,5 @@
-/* What outlives a runtime: objects, libc's locks, deadlines, plain threads. One case each; end_stress mixes them. */
+/* What outlives a runtime: objects, libc's locks, deadlines, plain threads. One case each;
+ * end_stress mixes them. */
 #include "../lib/test.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,11 +14,11 @@ static gort_wg wg;
 static int waiting, woken;
 static FILE *null;
 
-#define WAITER(name, wait)                                                                         \
-    static void name(void *arg) {                                                                  \
-        add(&waiting, 1);                                                                          \
-        wait;                                                                                      \
-        add(&woken, 1);                                                                            \
+#define WAITER(name, wait)        \
+    static void name(void *arg) { \
+        add(&waiting, 1);         \
+        wait;                     \
+        add(&woken, 1);           \
     }
 WAITER(locks, gort_mutex_lock(&mu))
 WAITER(reads, gort_rwmutex_rlock(&rw))
@@ -26,7 +27,7 @@ WAITER(acquires, gort_sem_acquire(&sem, 1))
 WAITER(waits, gort_wg_wait(&wg))
 WAITER(waits_cond, (gort_mutex_lock(&cond_mu), gort_cond_wait(&cond, &cond_mu)))
 
-/* ---- objects ------------------------------------------------------------------------------------ */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static int leaves_waiters(int argc, char **argv) {
     gort_fn *all[] = {locks, reads, writes, acquires, waits, waits_cond};
@@ -75,7 +76,7 @@ static void objects_are_free(void) {
     }
 }
 
-/* ---- libc ---------------------------------------------------------------------------------------- */
+/* ---- libc ------------------------------------------------------------------------------------ */
 
 static int printing, in_world;
 static void prints(void *arg) {
@@ -112,7 +113,7 @@ static void libc_is_free(void) {
     CHECK_EQ(in_world, 30);
 }
 
-/* ---- calls nobody announced ------------------------------------------------------------------------ */
+/* ---- calls nobody announced ------------------------------------------------------------------ */
 
 static int came_back, napping, nap[2];
 static void naps(void *arg) {
@@ -130,7 +131,7 @@ static int leaves_napper(int argc, char **argv) {
     return 0;
 }
 
-/* ---- records, deadlines, threads -------------------------------------------------------------------- */
+/* ---- records, deadlines, threads ------------------------------------------------------------- */
 
 static void locked(void *arg) {
     gort_lock_thread();
@@ -196,7 +197,7 @@ static int is_first(int argc, char **argv) {
     return 0;
 }
 
-/* ---- what was begun ------------------------------------------------------------------------------ */
+/* ---- what was begun -------------------------------------------------------------------------- */
 
 enum { KIDS = 5000 };
 static gort_ctx *root, *kids[KIDS];
@@ -221,7 +222,9 @@ static void trees_are_whole(void) {
             kid_done[i] = gort_ctx_done(kids[i]);
         }
         CHECK_EQ(gort_main(leaves_cancel, 0, NULL), 0);
-        for (int i = 0; i < KIDS; i++) CHECKF(gort_chan_try_recv(kid_done[i], NULL) == -EPIPE, "context %d of %d lives on", i, KIDS);
+        for (int i = 0; i < KIDS; i++)
+            CHECKF(gort_chan_try_recv(kid_done[i], NULL) == -EPIPE, "context %d of %d lives on", i,
+                   KIDS);
         for (int i = 0; i < KIDS; i++) gort_ctx_release(kids[i]);
         gort_ctx_release(root);
     }
@@ -314,7 +317,7 @@ static void members_have_ended(void) {
     gort_ctx_release(parent);
 }
 
-/* ---- the live page --------------------------------------------------------------------------------- */
+/* ---- the live page --------------------------------------------------------------------------- */
 
 static int descriptors(void) {
     int n = 0;

@@ -31,8 +31,7 @@ static void keeps_it_when_preempted(void *arg) {
     put_errno(mine);
     int64_t until = gort_now() + 40 * GORT_MS;
     while (gort_now() < until) {
-        for (volatile int i = 0; i < 1000000; i++) {
-        }
+        for (volatile int i = 0; i < 1000000; i++) {}
     }
     CHECK_EQ(see_errno(), mine);
     add(&finished, 1);
@@ -97,7 +96,8 @@ static int body(int argc, char **argv) {
     for (intptr_t i = 1; i <= 40; i++) CHECK_EQ(gort_go(keeps_its_errno, (void *)i), 0);
     wait_until(get(&finished) == 40);
     CHECK_EQ(see_errno(), 99);
-    for (intptr_t i = 1; i <= 6; i++) CHECK_EQ(gort_go(keeps_it_when_preempted, (void *)(100 + i)), 0);
+    for (intptr_t i = 1; i <= 6; i++)
+        CHECK_EQ(gort_go(keeps_it_when_preempted, (void *)(100 + i)), 0);
     wait_until(get(&finished) == 46);
     is_left_alone_by_failing_calls();
     survives_a_blocking_call();

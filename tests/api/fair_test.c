@@ -1,5 +1,6 @@
-/* A runnable goroutine runs, whoever else does: what has to come to its turn here would wait for ever, and the test with it, where the
- * scheduler forgets it. (Found by tests/fair, which has the bounds; this is the real runtime with real threads.) */
+/* A runnable goroutine runs, whoever else does: what has to come to its turn here would wait for
+ * ever, and the test with it, where the scheduler forgets it. (Found by tests/fair, which has the
+ * bounds; this is the real runtime with real threads.) */
 #include "../lib/test.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -56,7 +57,8 @@ static void beside_a_locked_yielder(void) {
     close(pipes[1]);
 }
 
-/* ---- one that is locked to its thread waits for a descriptor, a file, a timer, and all others do too ---- */
+/* ---- one that is locked to its thread waits for a descriptor, a file, a timer, and all others do
+ * too ---- */
 
 typedef struct Slow {
     int fd, rounds;
@@ -175,7 +177,8 @@ static void beside_a_locked_pair(void) { beside_a_pair(true); }
 
 /* An argument picks one. */
 static int body(int argc, char **argv) {
-    static void (*const all[])(void) = {beside_a_locked_yielder, all_wait, beside_any_pair, beside_a_locked_pair, beside_calls};
+    static void (*const all[])(void) = {beside_a_locked_yielder, all_wait, beside_any_pair,
+                                        beside_a_locked_pair, beside_calls};
     for (int i = 0; i < 5; i++)
         if (argc < 2 || atoi(argv[1]) == i) all[i]();
     return 0;

@@ -1,4 +1,5 @@
-/* fork while a runtime runs: in the child it does not, and every call says so and touches nothing. */
+/* fork while a runtime runs: in the child it does not, and every call says so and touches
+ * nothing. */
 #include "../lib/test.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -58,8 +59,7 @@ static void check_child(void) {
 
 static long reap(void *arg) {
     int status = -1;
-    while (waitpid(*(pid_t *)arg, &status, 0) < 0) {
-    }
+    while (waitpid(*(pid_t *)arg, &status, 0) < 0) {}
     return status;
 }
 
@@ -117,9 +117,10 @@ static int in_child_of_plain(int argc, char **argv) {
     return 31;
 }
 
-/* The threads of a runtime are detached, and may still be in their destructors when gort_main has returned. libc holds
- * its own locks over a fork, ASan does not (gcc 12): one that such a thread has at that moment, to give its cache back,
- * nobody ever unlocks in the child, whose first thread that ends spins on it. So there they are let go first. */
+/* The threads of a runtime are detached, and may still be in their destructors when gort_main has
+ * returned. libc holds its own locks over a fork, ASan does not (gcc 12): one that such a thread
+ * has at that moment, to give its cache back, nobody ever unlocks in the child, whose first thread
+ * that ends spins on it. So there they are let go first. */
 static void last_threads_go(void) {
 #ifdef __SANITIZE_ADDRESS__
     for (int n = 2; n > 1;) {

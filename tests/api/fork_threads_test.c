@@ -1,5 +1,6 @@
-/* A child that is made while no runtime runs, beside threads that use gort: they do not exist there, and its runtime waits for none of
- * them, neither at its end nor with the report of a deadlock. */
+/* A child that is made while no runtime runs, beside threads that use gort: they do not exist
+ * there, and its runtime waits for none of them, neither at its end nor with the report of a
+ * deadlock. */
 #include "../lib/test.h"
 #include <pthread.h>
 #include <signal.h>

@@ -16,9 +16,7 @@ static void mark(void *arg) {
     add(&total, 1);
 }
 
-static void wait_for(void *arg) {
-    gort_chan_recv(arg, NULL);
-}
+static void wait_for(void *arg) { gort_chan_recv(arg, NULL); }
 
 static void forever(void *arg) {
     add((int *)arg, 1);
@@ -58,9 +56,7 @@ static void *from_plain_thread(void *arg) {
     return NULL;
 }
 
-static long join(void *arg) {
-    return pthread_join(*(pthread_t *)arg, NULL);
-}
+static long join(void *arg) { return pthread_join(*(pthread_t *)arg, NULL); }
 
 static void plain_threads_may_start_them(void) {
     pthread_t t;
@@ -84,7 +80,9 @@ static int body(int argc, char **argv) {
     count_follows();
     plain_threads_may_start_them();
     set(&total, 0);
-    CHECK_EQ(gort_go_with(&(gort_attr){.name = "a name longer than thirty-one bytes, which is cut"}, mark, ran), 0);
+    CHECK_EQ(gort_go_with(&(gort_attr){.name = "a name longer than thirty-one bytes, which is cut"},
+                          mark, ran),
+             0);
     CHECK_EQ(gort_go_with(&(gort_attr){0}, mark, ran), 0);
     wait_until(get(&total) == 2);
     for (int i = 0; i < 3; i++) CHECK_EQ(gort_go(forever, &spinning), 0);

@@ -152,7 +152,8 @@ static void tries(void) {
     CHECK_EQ(s.ran, 100);
 }
 
-/* Members that start others while one of them is on its way to its end: nobody hangs, nothing is fatal. */
+/* Members that start others while one of them is on its way to its end: nobody hangs, nothing is
+ * fatal. */
 static int starts_another(gort_ctx *ctx, void *arg) {
     Fourth *f = arg;
     for (int i = 0; i < 20; i++) CHECK_EQ(gort_group_go(f->g, counts, f->s), 0);

@@ -1,5 +1,5 @@
-/* The monitor sleeps while all is idle, and comes back when somebody begins to work: whoever loops then
- * without a call is preempted, whoever blocks the thread loses its P, and the others go on. */
+/* The monitor sleeps while all is idle, and comes back when somebody begins to work: whoever loops
+ * then without a call is preempted, whoever blocks the thread loses its P, and the others go on. */
 #include "../lib/test.h"
 
 #include <unistd.h>

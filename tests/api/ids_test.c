@@ -1,11 +1,12 @@
-/* Ids count up from 1 and are never given twice in a run: also with Ps that gort_maxprocs has added,
- * which in a second run must not go on with ids of the first. */
+/* Ids count up from 1 and are never given twice in a run: also with Ps that gort_maxprocs has
+ * added, which in a second run must not go on with ids of the first. */
 #include "../lib/test.h"
 
 enum { PS = 4, MOST = 180 };
 
 static uint64_t ids[PS * MOST];
-static int on_p[PS], nids, noted, stop, running, per_p; /* per_p: more in each run, so that the ids of the last come again */
+/* per_p: more in each run, so that the ids of the last come again */
+static int on_p[PS], nids, noted, stop, running, per_p;
 
 static void note_id(void *arg) {
     ids[add(&nids, 1) - 1] = gort_id();

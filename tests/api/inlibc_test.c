@@ -1,7 +1,8 @@
 /*
- * Nobody is stopped inside libc with its locks: not under a handler of the program's on the alternate
- * stack, not in a coroutine of the program's; and who jumps out of a callback of libc's at the end of the
- * runtime runs no further. Exceptions: tests/script/throw_libc.sh. end_stress mixes them.
+ * Nobody is stopped inside libc with its locks: not under a handler of the program's on the
+ * alternate stack, not in a coroutine of the program's; and who jumps out of a callback of libc's
+ * at the end of the runtime runs no further. Exceptions: tests/script/throw_libc.sh. end_stress
+ * mixes them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -33,7 +34,7 @@ static void stop_and_print(void) {
     gort_sleep(GORT_MS);
 }
 
-/* ---- under a handler -------------------------------------------------------------------------- */
+/* ---- under a handler ------------------------------------------------------------------------- */
 
 static void handler(int signo) {
     add(&entered, 1);
@@ -71,7 +72,7 @@ static int handler_at_end(int argc, char **argv) {
     return 0;
 }
 
-/* ---- in a coroutine ----------------------------------------------------------------------------- */
+/* ---- in a coroutine -------------------------------------------------------------------------- */
 
 static ucontext_t coroutine, back;
 static char coroutine_stack[256 << 10];
@@ -102,7 +103,7 @@ static int coroutine_at_end(int argc, char **argv) {
     return 0;
 }
 
-/* ---- a jump out of a callback ------------------------------------------------------------------- */
+/* ---- a jump out of a callback ---------------------------------------------------------------- */
 
 static jmp_buf out;
 static uint64_t steps;

@@ -38,8 +38,9 @@ static void test_many(void) {
     wait_until(get(&dialled) == CONNECTIONS + ACCEPTORS);
 }
 
-/* -EMFILE is returned, the connection stays queued and is accepted later. Valgrind keeps the limit itself, with other
- * rules: it lets the kernel accept and closes what is above the limit, and the connection is gone. */
+/* -EMFILE is returned, the connection stays queued and is accepted later. Valgrind keeps the limit
+ * itself, with other rules: it lets the kernel accept and closes what is above the limit, and the
+ * connection is gone. */
 static void test_emfile(void) {
     if (test_valgrind()) return;
     static int taken[70000];

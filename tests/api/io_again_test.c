@@ -1,7 +1,8 @@
 #define _GNU_SOURCE 1
-/* What is refused for ever. Descriptors that are ready, as poll(2) has it, and give EAGAIN all the same: by a thing in the error queue, which
- * a kernel really does, or for ever, by injection. A wait with a deadline ends, one that is closed ends, and nobody
- * runs in circles meanwhile: what the waits cost is far below the time they take. */
+/* What is refused for ever. Descriptors that are ready, as poll(2) has it, and give EAGAIN all the
+ * same: by a thing in the error queue, which a kernel really does, or for ever, by injection. A
+ * wait with a deadline ends, one that is closed ends, and nobody runs in circles meanwhile: what
+ * the waits cost is far below the time they take. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -22,7 +23,8 @@ enum { READ, WRITE, ACCEPT };
 static long call(int what, int fd, int64_t deadline) {
     char c = 'x';
     if (what == ACCEPT) return gort_accept_until(fd, NULL, NULL, deadline);
-    return what == READ ? gort_read_until(fd, &c, 1, deadline) : gort_write_until(fd, &c, 1, deadline);
+    return what == READ ? gort_read_until(fd, &c, 1, deadline)
+                        : gort_write_until(fd, &c, 1, deadline);
 }
 
 static void waits_quietly(int what, int fd) {
@@ -31,14 +33,17 @@ static void waits_quietly(int what, int fd) {
     int64_t took = gort_now() - began;
     used = cpu() - used;
     CHECK_GE(took, WAIT);
-    CHECKF(used < took / 2, "call %d: %lld us of CPU in %lld us", what, (long long)used / 1000, (long long)took / 1000);
+    CHECKF(used < took / 2, "call %d: %lld us of CPU in %lld us", what, (long long)used / 1000,
+           (long long)took / 1000);
 }
 
-/* A datagram to a port that nobody has, and IP_RECVERR: after the first error, EPOLLERR and nothing to read. */
+/* A datagram to a port that nobody has, and IP_RECVERR: after the first error, EPOLLERR and nothing
+ * to read. */
 static void error_queue(void) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof to;
-    int on = 1, dead = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int on = 1, dead = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+        fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     CHECK(dead >= 0 && fd >= 0);
     CHECK_EQ(bind(dead, (void *)&to, sizeof to), 0);
     CHECK_EQ(getsockname(dead, (void *)&to, &len), 0);
@@ -73,9 +78,7 @@ static void for_ever(void) {
 }
 
 /* Closed by another one while it is told to try again and again. */
-static void reader(void *arg) {
-    CHECK_EQ(call(READ, *(int *)arg, GORT_FOREVER), -EBADF);
-}
+static void reader(void *arg) { CHECK_EQ(call(READ, *(int *)arg, GORT_FOREVER), -EBADF); }
 static void closed(void) {
     int s[2];
     gort_wg wg = {0};
@@ -88,8 +91,8 @@ static void closed(void) {
     gort_wg_wait(&wg);
 }
 
-/* A thread sleeps in the poller until a timer that is far away; another one has a timer that is not, and the
- * write that would wake the sleeper is refused. */
+/* A thread sleeps in the poller until a timer that is far away; another one has a timer that is
+ * not, and the write that would wake the sleeper is refused. */
 static int sooner(int argc, char **argv) {
     gort_timer *far = gort_timer_new(3600 * GORT_SEC, (gort_fn *)abort, NULL);
     for (int i = 0; i < 10; i++) {
@@ -126,8 +129,10 @@ static int with_faults(int argc, char **argv) {
 
 int main(void) {
     CHECK_EQ(gort_main(with_errors, 0, NULL), 0);
-    setenv("GORT_DEBUG", "sysfault=sendto:EAGAIN:1+,sysfault=recvfrom:EAGAIN:1+,sysfault=pwritev2:EAGAIN:1+,"
-                         "sysfault=preadv2:EAGAIN:1+,sysfault=accept4:ECONNABORTED:1+", 1);
+    setenv("GORT_DEBUG",
+           "sysfault=sendto:EAGAIN:1+,sysfault=recvfrom:EAGAIN:1+,sysfault=pwritev2:EAGAIN:1+,"
+           "sysfault=preadv2:EAGAIN:1+,sysfault=accept4:ECONNABORTED:1+",
+           1);
     CHECK_EQ(gort_main(with_faults, 0, NULL), 0);
     setenv("GORT_DEBUG", "sysfault=write:EIO:1+", 1);
     CHECK_EQ(gort_main(sooner, 0, NULL), 0);

@@ -1,7 +1,8 @@
 #define _GNU_SOURCE 1
 // not-with: emulation (qemu looks at pointers and TCP_INFO in its own way)
-/* A TCP listener whose queue is full: connecting waits, a deadline ends it, gort_close ends it, and room in
- * the queue ends it well. And what a close or a deadline leaves of calls that want all of their bytes. */
+/* A TCP listener whose queue is full: connecting waits, a deadline ends it, gort_close ends it, and
+ * room in the queue ends it well. And what a close or a deadline leaves of calls that want all of
+ * their bytes. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -54,7 +55,8 @@ static void test_backlog(void) {
     CHECK_EQ(getsockname(l, (void *)&where, &len), 0);
     int n = fill(l, fds), late = fresh();
     CHECK_GE(n, 1);
-    CHECK_EQ(gort_connect_until(late, (void *)&where, sizeof where, gort_now() + 20 * GORT_MS), -ETIMEDOUT);
+    CHECK_EQ(gort_connect_until(late, (void *)&where, sizeof where, gort_now() + 20 * GORT_MS),
+             -ETIMEDOUT);
     CHECK_EQ(gort_close(late), 0); /* all that it is good for now */
     static Connecting closed, waits;
     closed = (Connecting){.fd = fresh()};
@@ -149,15 +151,18 @@ static void test_deadlines(void) {
     CHECK_EQ(gort_close(fd[1]), 0);
 }
 
-/* A socket that is full, and stays so: TCP would take more as soon as the kernel has moved what it has. */
+/* A socket that is full, and stays so: TCP would take more as soon as the kernel has moved what it
+ * has. */
 static void test_full(void) {
     int fd[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
-    while (gort_write_until(fd[0], room, sizeof room, 0) > 0) {} /* one attempt each: short, then none */
+    /* one attempt each: short, then none */
+    while (gort_write_until(fd[0], room, sizeof room, 0) > 0) {}
     CHECK_EQ(gort_write_until(fd[0], room, sizeof room, 0), -ETIMEDOUT);
     CHECK_EQ(gort_write_full_until(fd[0], room, sizeof room, gort_now() + GORT_MS), -ETIMEDOUT);
     CHECK_EQ(gort_send(fd[0], room, sizeof room, MSG_DONTWAIT), -EAGAIN);
-    CHECK_EQ(gort_send_until(fd[0], room, sizeof room, MSG_DONTWAIT, gort_now() + 100 * GORT_SEC), -EAGAIN);
+    CHECK_EQ(gort_send_until(fd[0], room, sizeof room, MSG_DONTWAIT, gort_now() + 100 * GORT_SEC),
+             -EAGAIN);
     CHECK_EQ(gort_close(fd[0]), 0);
     CHECK_EQ(gort_close(fd[1]), 0);
 }

@@ -14,8 +14,7 @@ static void in_read(void *arg) {
 static void in_write(void *arg) {
     static char b[1 << 16];
     ssize_t r;
-    while ((r = gort_write(fd[0], b, sizeof b)) > 0) {
-    }
+    while ((r = gort_write(fd[0], b, sizeof b)) > 0) {}
     CHECK_EQ(r, -EBADF);
     add(&done, 1);
 }
@@ -58,8 +57,8 @@ static void test_wakes_all(void) {
     int before = count_fds();
     CHECK_EQ(pthread_create(&t[0], NULL, thread_in_read, NULL), 0);
     CHECK_EQ(pthread_create(&t[1], NULL, thread_in_poll, NULL), 0);
-    wait_until(count_io_waiters() == 12);      /* all in their calls, for the number is reused; */
-    wait_until(count_fds() == before + 2);     /* a thread in its wait has a descriptor for it */
+    wait_until(count_io_waiters() == 12);  /* all in their calls, for the number is reused; */
+    wait_until(count_fds() == before + 2); /* a thread in its wait has a descriptor for it */
     CHECK_EQ(gort_close(fd[0]), 0);
     int again = fcntl(p[0], F_DUPFD, fd[0]); /* takes the number */
     CHECK_EQ(again, fd[0]);
@@ -135,14 +134,12 @@ static void test_racing_closes(void) {
 static void busy_reader(void *arg) {
     char b[4];
     ssize_t r;
-    while ((r = gort_read(fd[0], b, sizeof b)) > 0) {
-    }
+    while ((r = gort_read(fd[0], b, sizeof b)) > 0) {}
     CHECK_EQ(r, -EBADF);
     add(&done, 1);
 }
 static void busy_writer(void *arg) {
-    while (gort_write(fd[1], "abcdefgh", 8) == 8) {
-    }
+    while (gort_write(fd[1], "abcdefgh", 8) == 8) {}
     add(&done, 1);
 }
 static void test_busy(void) {
@@ -168,8 +165,7 @@ static void test_linger(void) {
     static char b[1 << 20];
     tcp_pair(fd);
     CHECK_EQ(setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &l, sizeof l), 0);
-    while (gort_send(fd[0], b, sizeof b, MSG_DONTWAIT) > 0) {
-    }
+    while (gort_send(fd[0], b, sizeof b, MSG_DONTWAIT) > 0) {}
     set(&done, 0);
     gort_go(close_it, (void *)(intptr_t)fd[0]);
     wait_until(fcntl(fd[0], F_GETFD) < 0); /* the number is free */

@@ -58,8 +58,7 @@ static void test_write(void) {
     static char b[1 << 20];
     ssize_t n;
     CHECK_EQ(pipe(p), 0);
-    while ((n = gort_write_until(p[1], b, sizeof b, gort_now() + 5 * GORT_MS)) > 0) {
-    }
+    while ((n = gort_write_until(p[1], b, sizeof b, gort_now() + 5 * GORT_MS)) > 0) {}
     CHECK_EQ(n, -ETIMEDOUT);
     CHECK_EQ(gort_write_full_until(p[1], b, 10, 0), -ETIMEDOUT);
     CHECK_EQ(gort_read(p[0], b, sizeof b) > 0, 1);
@@ -102,7 +101,8 @@ static void test_race(void) {
     CHECK_EQ(pipe(p), 0);
     gort_go(feeder, NULL);
     while (expect < ROUNDS) {
-        ssize_t n = gort_read_until(p[0], &v, sizeof v, gort_now() + (int64_t)(expect % 50) * GORT_US);
+        ssize_t n =
+            gort_read_until(p[0], &v, sizeof v, gort_now() + (int64_t)(expect % 50) * GORT_US);
         if (n == -ETIMEDOUT) continue;
         CHECK_EQ(n, sizeof v);
         CHECK_EQ(v, expect);

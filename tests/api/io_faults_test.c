@@ -1,8 +1,9 @@
 #define _GNU_SOURCE 1
-/* Every kind of I/O once, by somebody who takes an error for an answer: closes what it has, and tries
- * again. Run as it is, it is one more test; with GORT_DEBUG=sysfault=... (tests/script/io_faults.sh) each
- * system call fails in turn with each error it can give. Whatever fails: no wake-up is lost (it ends), no
- * descriptor is left over, EINTR and EAGAIN never come out, bytes are never wrong. */
+/* Every kind of I/O once, by somebody who takes an error for an answer: closes what it has, and
+ * tries again. Run as it is, it is one more test; with GORT_DEBUG=sysfault=...
+ * (tests/script/io_faults.sh) each system call fails in turn with each error it can give. Whatever
+ * fails: no wake-up is lost (it ends), no descriptor is left over, EINTR and EAGAIN never come out,
+ * bytes are never wrong. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -20,9 +21,9 @@ static long fine(long r, const char *what, int line) {
     return r;
 }
 /* Evaluates a call; an error leaves the scene through `out`, with r as its result. */
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        if ((r = fine((call), #call, __LINE__)) < 0) goto out;                                     \
+#define TRY(call)                                              \
+    do {                                                       \
+        if ((r = fine((call), #call, __LINE__)) < 0) goto out; \
     } while (0)
 
 /* The number is gone whatever close says. */
@@ -104,7 +105,7 @@ static long names(void) {
     return r == 0 ? 0 : -EIO;
 }
 
-/* ---- pipes, events, a close under a reader ---------------------------------------------------- */
+/* ---- pipes, events, a close under a reader --------------------------------------------------- */
 
 typedef struct Ends {
     int fd[2];
@@ -218,7 +219,8 @@ out:
 static long send_fd(int to, int fd) {
     char room[CMSG_SPACE(sizeof(int))] = "";
     struct iovec v = {"f", 1};
-    struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct msghdr msg = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
     struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
@@ -230,7 +232,8 @@ static long send_fd(int to, int fd) {
 static long recv_fd(int from, int *fd) {
     char room[CMSG_SPACE(sizeof(int))] = "", text;
     struct iovec v = {&text, 1};
-    struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct msghdr msg = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
     long r = gort_recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
     if (r == 1 && CMSG_FIRSTHDR(&msg)) memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof *fd);
     return r;
@@ -256,12 +259,15 @@ out:
 }
 
 static long datagrams(void) {
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, from;
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+                       from;
     socklen_t len = sizeof in, flen = sizeof from;
     char text[16];
     long r;
-    int a = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), b = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK(a >= 0 && b >= 0 && bind(a, (void *)&in, sizeof in) == 0 && getsockname(a, (void *)&in, &len) == 0);
+    int a = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+        b = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK(a >= 0 && b >= 0 && bind(a, (void *)&in, sizeof in) == 0 &&
+          getsockname(a, (void *)&in, &len) == 0);
     TRY(gort_connect(b, (void *)&in, len));
     TRY(gort_sendto(b, "datagram", 8, 0, (void *)&in, len));
     TRY(gort_recvfrom(a, text, sizeof text, 0, (void *)&from, &flen));
@@ -328,12 +334,21 @@ out:
 static const struct {
     const char *name;
     long (*run)(void);
-} scenes[] = {{"tcp", tcp}, {"names", names}, {"pipes", pipes}, {"close_under_a_reader", close_under_a_reader},
-              {"deadline", deadline}, {"plain_thread", plain_thread}, {"polls", polls}, {"passed", passed},
-              {"datagrams", datagrams}, {"unix_socket", unix_socket}, {"files", files}};
+} scenes[] = {{"tcp", tcp},
+              {"names", names},
+              {"pipes", pipes},
+              {"close_under_a_reader", close_under_a_reader},
+              {"deadline", deadline},
+              {"plain_thread", plain_thread},
+              {"polls", polls},
+              {"passed", passed},
+              {"datagrams", datagrams},
+              {"unix_socket", unix_socket},
+              {"files", files}};
 
 static int run(int argc, char **argv) {
-    snprintf(path, sizeof path, "%s/gort-io-faults.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
+    snprintf(path, sizeof path, "%s/gort-io-faults.%d",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
     int before = count_fds();
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         long r = -1;
@@ -341,7 +356,8 @@ static int run(int argc, char **argv) {
             r = scenes[i].run();
             wait_until(gort_count() == 1);
             int now = count_fds();
-            CHECKF(now == before, "%s (%ld): %d descriptors, %d before", scenes[i].name, r, now, before);
+            CHECKF(now == before, "%s (%ld): %d descriptors, %d before", scenes[i].name, r, now,
+                   before);
         }
         CHECKF(r >= 0, "%s: %s", scenes[i].name, strerror((int)-r));
     }

@@ -116,7 +116,9 @@ static void read_line(void *arg) {
 static void test_terminal(void) {
     char b[256], name[64];
     int master = posix_openpt(O_RDWR | O_NOCTTY);
-    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof name)) return;
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+        ptsname_r(master, name, sizeof name))
+        return;
     int slave = gort_open(name, O_RDWR | O_NOCTTY, 0);
     CHECK_GE(slave, 0);
     set(&done, 0);

@@ -1,7 +1,8 @@
 #define _GNU_SOURCE 1
-/* A file closed, and its number taken by another, while a call on it is on its way into the kernel on a thread of its
- * own: it gives -EBADF, and the other file is not touched. The kernel itself holds the call there, by a seccomp filter
- * that asks us first whenever somebody writes or reads LATE bytes. */
+/* A file closed, and its number taken by another, while a call on it is on its way into the kernel
+ * on a thread of its own: it gives -EBADF, and the other file is not touched. The kernel itself
+ * holds the call there, by a seccomp filter that asks us first whenever somebody writes or reads
+ * LATE bytes. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -35,7 +36,8 @@ static void *doorkeeper(void *arg) {
         add(&arrived, 1);
         while (!get(&go_on)) sched_yield();
         struct seccomp_notif_resp out = {.id = in.id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
-        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno != ENOENT) FAILF("sending: %s", strerror(errno));
+        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno != ENOENT)
+            FAILF("sending: %s", strerror(errno));
     }
 }
 
@@ -50,7 +52,8 @@ static void install_filter(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)};
     struct sock_fprog program = {.len = sizeof f / sizeof *f, .filter = f};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) SKIP("no seccomp");
-    listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+    listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                            &program);
     if (listener < 0) SKIP("no notifications by seccomp: %s", strerror(errno));
 }
 
@@ -155,7 +158,8 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     pthread_t th;
-    for (int i = 0; i < 2; i++) snprintf(path[i], sizeof path[i], "/var/tmp/gort_late_%d_%d", (int)getpid(), i);
+    for (int i = 0; i < 2; i++)
+        snprintf(path[i], sizeof path[i], "/var/tmp/gort_late_%d_%d", (int)getpid(), i);
     install_filter();
     CHECK_EQ(pthread_create(&th, NULL, doorkeeper, NULL), 0);
     int r = gort_main(run, argc, argv);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE 1
-/* The runtime's own descriptors do not stand in the way: a program finds the lowest numbers as free as it left them, also the
- * standard ones; and where the limit leaves no others the runtime takes what there is. */
+/* The runtime's own descriptors do not stand in the way: a program finds the lowest numbers as free
+ * as it left them, also the standard ones; and where the limit leaves no others the runtime takes
+ * what there is. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 

@@ -14,8 +14,9 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-#define REFUSE(nr, error)                                                                          \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
+#define REFUSE(nr, error)                            \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 
 static void become_old(void) {
     struct sock_filter f[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -26,7 +27,8 @@ static void become_old(void) {
                               REFUSE(SYS_kcmp, EPERM),
                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {sizeof f / sizeof f[0], f};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         SKIP("no seccomp");
 }
 

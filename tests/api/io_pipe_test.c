@@ -1,4 +1,5 @@
-/* Pipes and FIFOs: bytes arrive in order, a reader and a writer block only themselves, ends show. */
+/* Pipes and FIFOs: bytes arrive in order, a reader and a writer block only themselves, ends
+ * show. */
 #include "../lib/test.h"
 
 #include <fcntl.h>

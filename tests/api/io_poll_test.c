@@ -6,7 +6,8 @@
 static int p[2], q[2], done;
 
 static void test_now(void) {
-    struct pollfd f[3] = {{.fd = p[0], .events = POLLIN}, {.fd = p[1], .events = POLLOUT}, {.fd = -1}};
+    struct pollfd f[3] = {
+        {.fd = p[0], .events = POLLIN}, {.fd = p[1], .events = POLLOUT}, {.fd = -1}};
     CHECK_EQ(gort_poll(f, 1, 0), 0);
     CHECK_EQ(gort_poll(f, 3, 0), 1);
     CHECK_EQ(f[0].revents, 0);
@@ -32,7 +33,8 @@ static void test_waits(void) {
     char b;
     for (int i = 0; i < 50; i++) {
         int *w = i % 2 ? p : q;
-        struct pollfd f[2] = {{.fd = p[0], .events = POLLIN}, {.fd = q[0], .events = POLLIN | POLLPRI}};
+        struct pollfd f[2] = {{.fd = p[0], .events = POLLIN},
+                              {.fd = q[0], .events = POLLIN | POLLPRI}};
         gort_go(writer, (void *)(intptr_t)w[1]);
         CHECK_EQ(gort_poll(f, 2, i % 3 ? -1 : 100000), 1);
         CHECK_EQ(f[0].revents, i % 2 ? POLLIN : 0);

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE 1
 // not-with: emulation (qemu looks at pointers and TCP_INFO in its own way)
-/* The calls give what their POSIX namesakes give: every call on every kind of descriptor, with lengths and
- * pointers of every sort, once by POSIX on a non-blocking descriptor and once by gort on one just like
- * it, with a deadline that has passed. EAGAIN there is ETIMEDOUT here; all else is the same: result, bytes,
- * and errno is left alone. From goroutines and from plain threads. */
+/* The calls give what their POSIX namesakes give: every call on every kind of descriptor, with
+ * lengths and pointers of every sort, once by POSIX on a non-blocking descriptor and once by gort
+ * on one just like it, with a deadline that has passed. EAGAIN there is ETIMEDOUT here; all else is
+ * the same: result, bytes, and errno is left alone. From goroutines and from plain threads. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -13,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 
-/* ---- kinds of descriptors: fd, and what must be closed with it --------------------------------- */
+/* ---- kinds of descriptors: fd, and what must be closed with it ------------------------------- */
 
 typedef struct Made {
     int fd, other;
@@ -118,17 +118,45 @@ static void minus_one(Made *m) { m->fd = -1; }
 static void very_high(Made *m) { m->fd = 1 << 30; }
 static void never_opened(Made *m) { m->fd = 900; }
 
-#define K(f) {#f, f}
+#define K(f) \
+    { #f, f }
 static const struct {
     const char *name;
     void (*make)(Made *);
-} kinds[] = {K(pipe_with_bytes), K(pipe_empty), K(pipe_for_writing), K(pipe_at_its_end), K(pipe_broken), K(stream), K(stream_empty),
-             K(packets), K(datagrams), K(stream_shut), K(stream_gone), K(tcp), K(tcp_empty), K(tcp_unconnected),
-             K(tcp_listening), K(udp_unconnected), K(file), K(file_read_only), K(file_write_only), K(file_append), K(file_path),
-             K(directory), K(event), K(event_zero), K(dev_null), K(dev_zero), K(dev_full), K(an_epoll), K(memory), K(minus_one),
-             K(very_high), K(never_opened)};
+} kinds[] = {K(pipe_with_bytes),
+             K(pipe_empty),
+             K(pipe_for_writing),
+             K(pipe_at_its_end),
+             K(pipe_broken),
+             K(stream),
+             K(stream_empty),
+             K(packets),
+             K(datagrams),
+             K(stream_shut),
+             K(stream_gone),
+             K(tcp),
+             K(tcp_empty),
+             K(tcp_unconnected),
+             K(tcp_listening),
+             K(udp_unconnected),
+             K(file),
+             K(file_read_only),
+             K(file_write_only),
+             K(file_append),
+             K(file_path),
+             K(directory),
+             K(event),
+             K(event_zero),
+             K(dev_null),
+             K(dev_zero),
+             K(dev_full),
+             K(an_epoll),
+             K(memory),
+             K(minus_one),
+             K(very_high),
+             K(never_opened)};
 
-/* ---- calls: by POSIX, and by gort with a passed deadline --------------------------------------- */
+/* ---- calls: by POSIX, and by gort with a passed deadline ------------------------------------- */
 
 typedef struct Args {
     char *buf; /* NULL: a bad pointer */
@@ -139,26 +167,36 @@ typedef long call_fn(int fd, Args *a, int gort);
 static long posix(long r) { return r < 0 ? -errno : r; }
 #define BOTH(p, g) (gort ? (long)(g) : posix(p))
 
-static long c_read(int fd, Args *a, int gort) { return BOTH(read(fd, a->buf, a->n), gort_read_until(fd, a->buf, a->n, 0)); }
-static long c_write(int fd, Args *a, int gort) { return BOTH(write(fd, a->buf, a->n), gort_write_until(fd, a->buf, a->n, 0)); }
-static long c_recv(int fd, Args *a, int gort) { return BOTH(recv(fd, a->buf, a->n, 0), gort_recv_until(fd, a->buf, a->n, 0, 0)); }
+static long c_read(int fd, Args *a, int gort) {
+    return BOTH(read(fd, a->buf, a->n), gort_read_until(fd, a->buf, a->n, 0));
+}
+static long c_write(int fd, Args *a, int gort) {
+    return BOTH(write(fd, a->buf, a->n), gort_write_until(fd, a->buf, a->n, 0));
+}
+static long c_recv(int fd, Args *a, int gort) {
+    return BOTH(recv(fd, a->buf, a->n, 0), gort_recv_until(fd, a->buf, a->n, 0, 0));
+}
 static long c_peek(int fd, Args *a, int gort) {
     return BOTH(recv(fd, a->buf, a->n, MSG_PEEK), gort_recv_until(fd, a->buf, a->n, MSG_PEEK, 0));
 }
 static long c_trunc(int fd, Args *a, int gort) {
     return BOTH(recv(fd, a->buf, a->n, MSG_TRUNC), gort_recv_until(fd, a->buf, a->n, MSG_TRUNC, 0));
 }
-static long c_send(int fd, Args *a, int gort) { return BOTH(send(fd, a->buf, a->n, 0), gort_send_until(fd, a->buf, a->n, 0, 0)); }
+static long c_send(int fd, Args *a, int gort) {
+    return BOTH(send(fd, a->buf, a->n, 0), gort_send_until(fd, a->buf, a->n, 0, 0));
+}
 static long c_oob(int fd, Args *a, int gort) {
     return BOTH(recv(fd, a->buf, a->n, MSG_OOB), gort_recv_until(fd, a->buf, a->n, MSG_OOB, 0));
 }
 static long c_recvfrom(int fd, Args *a, int gort) {
     struct sockaddr_storage ss;
     socklen_t len = sizeof ss;
-    return BOTH(recvfrom(fd, a->buf, a->n, 0, (void *)&ss, &len), gort_recvfrom_until(fd, a->buf, a->n, 0, (void *)&ss, &len, 0));
+    return BOTH(recvfrom(fd, a->buf, a->n, 0, (void *)&ss, &len),
+                gort_recvfrom_until(fd, a->buf, a->n, 0, (void *)&ss, &len, 0));
 }
 static long c_sendto(int fd, Args *a, int gort) { /* nobody there */
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in in = {
+        .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     return BOTH(sendto(fd, a->buf, a->n, 0, (void *)&in, sizeof in),
                 gort_sendto_until(fd, a->buf, a->n, 0, (void *)&in, sizeof in, 0));
 }
@@ -170,8 +208,12 @@ static long c_writev(int fd, Args *a, int gort) {
     struct iovec v[2] = {{a->buf, a->n / 2}, {a->buf ? a->buf + a->n / 2 : NULL, a->n - a->n / 2}};
     return BOTH(writev(fd, v, 2), gort_writev_until(fd, v, 2, 0));
 }
-static long c_readv_none(int fd, Args *a, int gort) { return BOTH(readv(fd, NULL, 0), gort_readv_until(fd, NULL, 0, 0)); }
-static long c_writev_none(int fd, Args *a, int gort) { return BOTH(writev(fd, NULL, 0), gort_writev_until(fd, NULL, 0, 0)); }
+static long c_readv_none(int fd, Args *a, int gort) {
+    return BOTH(readv(fd, NULL, 0), gort_readv_until(fd, NULL, 0, 0));
+}
+static long c_writev_none(int fd, Args *a, int gort) {
+    return BOTH(writev(fd, NULL, 0), gort_writev_until(fd, NULL, 0, 0));
+}
 static long c_readv_bad(int fd, Args *a, int gort) {
     static struct iovec many[1025];
     return BOTH(readv(fd, many, 1025), gort_readv_until(fd, many, 1025, 0));
@@ -196,35 +238,71 @@ static long c_sendmsg(int fd, Args *a, int gort) {
     struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
     return BOTH(sendmsg(fd, &m, 0), gort_sendmsg_until(fd, &m, 0, 0));
 }
-static long c_accept(int fd, Args *a, int gort) { return BOTH(accept(fd, NULL, NULL), gort_accept_until(fd, NULL, NULL, 0)); }
+static long c_accept(int fd, Args *a, int gort) {
+    return BOTH(accept(fd, NULL, NULL), gort_accept_until(fd, NULL, NULL, 0));
+}
 static long c_connect_bad(int fd, Args *a, int gort) { /* too short an address */
     struct sockaddr_in in = {.sin_family = AF_INET};
     return BOTH(connect(fd, (void *)&in, 1), gort_connect_until(fd, (void *)&in, 1, 0));
 }
-static long c_pread(int fd, Args *a, int gort) { return BOTH(pread(fd, a->buf, a->n, 2), gort_pread(fd, a->buf, a->n, 2)); }
-static long c_pread_end(int fd, Args *a, int gort) { return BOTH(pread(fd, a->buf, a->n, 1 << 20), gort_pread(fd, a->buf, a->n, 1 << 20)); }
-static long c_pread_far(int fd, Args *a, int gort) { return BOTH(pread(fd, a->buf, a->n, INT64_MAX), gort_pread(fd, a->buf, a->n, INT64_MAX)); }
-static long c_pread_negative(int fd, Args *a, int gort) { return BOTH(pread(fd, a->buf, a->n, -1), gort_pread(fd, a->buf, a->n, -1)); }
-static long c_pwrite(int fd, Args *a, int gort) { return BOTH(pwrite(fd, a->buf, a->n, 2), gort_pwrite(fd, a->buf, a->n, 2)); }
-static long c_pwrite_negative(int fd, Args *a, int gort) { return BOTH(pwrite(fd, a->buf, a->n, -7), gort_pwrite(fd, a->buf, a->n, -7)); }
+static long c_pread(int fd, Args *a, int gort) {
+    return BOTH(pread(fd, a->buf, a->n, 2), gort_pread(fd, a->buf, a->n, 2));
+}
+static long c_pread_end(int fd, Args *a, int gort) {
+    return BOTH(pread(fd, a->buf, a->n, 1 << 20), gort_pread(fd, a->buf, a->n, 1 << 20));
+}
+static long c_pread_far(int fd, Args *a, int gort) {
+    return BOTH(pread(fd, a->buf, a->n, INT64_MAX), gort_pread(fd, a->buf, a->n, INT64_MAX));
+}
+static long c_pread_negative(int fd, Args *a, int gort) {
+    return BOTH(pread(fd, a->buf, a->n, -1), gort_pread(fd, a->buf, a->n, -1));
+}
+static long c_pwrite(int fd, Args *a, int gort) {
+    return BOTH(pwrite(fd, a->buf, a->n, 2), gort_pwrite(fd, a->buf, a->n, 2));
+}
+static long c_pwrite_negative(int fd, Args *a, int gort) {
+    return BOTH(pwrite(fd, a->buf, a->n, -7), gort_pwrite(fd, a->buf, a->n, -7));
+}
 static long c_fsync(int fd, Args *a, int gort) { return BOTH(fsync(fd), gort_fsync(fd)); }
 static long c_close(int fd, Args *a, int gort) { return BOTH(close(fd), gort_close(fd)); }
 
 static const struct {
     const char *name;
     call_fn *call;
-} calls[] = {{"read", c_read}, {"write", c_write}, {"recv", c_recv}, {"recv PEEK", c_peek}, {"recv TRUNC", c_trunc}, {"recv OOB", c_oob},
-             {"send", c_send}, {"recvfrom", c_recvfrom}, {"sendto", c_sendto}, {"readv", c_readv}, {"writev", c_writev},
-             {"readv of none", c_readv_none}, {"writev of none", c_writev_none}, {"readv of too many", c_readv_bad},
-             {"writev of -1", c_writev_negative}, {"writev of most", c_writev_most}, {"recvmsg", c_recvmsg},
-             {"sendmsg", c_sendmsg}, {"accept", c_accept}, {"connect, short", c_connect_bad}, {"pread", c_pread},
-             {"pread behind", c_pread_end}, {"pread far", c_pread_far}, {"pread at -1", c_pread_negative}, {"pwrite", c_pwrite},
-             {"pwrite at -7", c_pwrite_negative}, {"fsync", c_fsync}, {"close", c_close}};
+} calls[] = {{"read", c_read},
+             {"write", c_write},
+             {"recv", c_recv},
+             {"recv PEEK", c_peek},
+             {"recv TRUNC", c_trunc},
+             {"recv OOB", c_oob},
+             {"send", c_send},
+             {"recvfrom", c_recvfrom},
+             {"sendto", c_sendto},
+             {"readv", c_readv},
+             {"writev", c_writev},
+             {"readv of none", c_readv_none},
+             {"writev of none", c_writev_none},
+             {"readv of too many", c_readv_bad},
+             {"writev of -1", c_writev_negative},
+             {"writev of most", c_writev_most},
+             {"recvmsg", c_recvmsg},
+             {"sendmsg", c_sendmsg},
+             {"accept", c_accept},
+             {"connect, short", c_connect_bad},
+             {"pread", c_pread},
+             {"pread behind", c_pread_end},
+             {"pread far", c_pread_far},
+             {"pread at -1", c_pread_negative},
+             {"pwrite", c_pwrite},
+             {"pwrite at -7", c_pwrite_negative},
+             {"fsync", c_fsync},
+             {"close", c_close}};
 
 /* ---- both, compared -------------------------------------------------------------------------- */
 
 enum { ROOM = 70000 };
-static const long lengths[] = {0, 1, 4, 8, 512, ROOM, -1 /* more than there can be */, -2 /* a bad pointer */};
+static const long lengths[] = {0, 1, 4, 8, 512, ROOM, -1 /* more than there can be */,
+                               -2 /* a bad pointer */};
 
 static long one(int kind, int call, long length, int gort, char *bytes) {
     Made m = {.fd = -1, .other = -1};
@@ -237,23 +315,29 @@ static long one(int kind, int call, long length, int gort, char *bytes) {
     errno = 4321;
     long r = calls[call].call(m.fd, &a, gort);
     if (gort) CHECK_EQ(errno, 4321);
-    if (calls[call].call != c_close && m.fd >= 0 && m.fd < 900) CHECK_EQ(gort ? gort_close(m.fd) : close(m.fd), 0);
+    if (calls[call].call != c_close && m.fd >= 0 && m.fd < 900)
+        CHECK_EQ(gort ? gort_close(m.fd) : close(m.fd), 0);
     if (m.other >= 0) close(m.other);
     if (m.path[0]) unlink(m.path);
     return r;
 }
 
 /* More than there is memory is sent up to where the memory ends, wherever that is. */
-static int sends(call_fn *f) { return f == c_send || f == c_sendto || f == c_sendmsg || f == c_writev; }
+static int sends(call_fn *f) {
+    return f == c_send || f == c_sendto || f == c_sendmsg || f == c_writev;
+}
 
 static void compare(int kind, int call, long length, char *by_posix, char *by_gort) {
     if (length == -1 && sends(calls[call].call)) return;
     if (length == ROOM && kinds[kind].make == dev_zero) return; /* a signal makes it a short read */
-    if (length < 0 && test_valgrind()) return; /* memory that is not there, on purpose: memcheck says so, rightly */
+    /* memory that is not there, on purpose: memcheck says so, rightly */
+    if (length < 0 && test_valgrind()) return;
     long p = one(kind, call, length, 0, by_posix), g = one(kind, call, length, 1, by_gort);
     if (p == -EAGAIN) p = -ETIMEDOUT;
-    CHECKF(p == g, "%s on %s, length %ld: posix %ld, gort %ld", calls[call].name, kinds[kind].name, length, p, g);
-    CHECKF(memcmp(by_posix, by_gort, ROOM) == 0, "%s on %s, length %ld: other bytes", calls[call].name, kinds[kind].name, length);
+    CHECKF(p == g, "%s on %s, length %ld: posix %ld, gort %ld", calls[call].name, kinds[kind].name,
+           length, p, g);
+    CHECKF(memcmp(by_posix, by_gort, ROOM) == 0, "%s on %s, length %ld: other bytes",
+           calls[call].name, kinds[kind].name, length);
 }
 
 static int all(void) {
@@ -262,7 +346,8 @@ static int all(void) {
     CHECK(bytes != NULL);
     for (int k = 0; k < (int)(sizeof kinds / sizeof *kinds); k++)
         for (int c = 0; c < (int)(sizeof calls / sizeof *calls); c++)
-            for (int l = 0; l < (int)(sizeof lengths / sizeof *lengths); l++) compare(k, c, lengths[l], bytes, bytes + ROOM), n++;
+            for (int l = 0; l < (int)(sizeof lengths / sizeof *lengths); l++)
+                compare(k, c, lengths[l], bytes, bytes + ROOM), n++;
     free(bytes);
     return n;
 }

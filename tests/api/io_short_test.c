@@ -1,7 +1,8 @@
 #define _GNU_SOURCE 1
-/* The short way of reads and writes (src/io/fastsocket.c), where it is left: a number that is no socket any more, plain
- * threads, lengths that are none, a write that does not fit, a close in the middle of one, several readers of one
- * edge. Each has been a socket before that the poller knows, or it would not be the short way. */
+/* The short way of reads and writes (src/io/fastsocket.c), where it is left: a number that is no
+ * socket any more, plain threads, lengths that are none, a write that does not fit, a close in the
+ * middle of one, several readers of one edge. Each has been a socket before that the poller knows,
+ * or it would not be the short way. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -58,7 +59,8 @@ static void test_lengths(void) {
     known_pair(true);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         size_t n = odd[i];
-        if (n != 0 && test_valgrind()) break; /* more than there is memory, on purpose: memcheck says so, rightly */
+        /* more than there is memory, on purpose: memcheck says so, rightly */
+        if (n != 0 && test_valgrind()) break;
         CHECK_EQ(gort_read(s[0], b, n), gort_read_until(s[0], b, n, GORT_FOREVER));
         CHECK_EQ(gort_write(s[0], b, n), gort_write_until(s[0], b, n, GORT_FOREVER));
         CHECK_EQ(gort_write_full(s[0], b, n), gort_write_full_until(s[0], b, n, GORT_FOREVER));

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE 1
-/* A write to a broken pipe or connection is -EPIPE and never a signal. A program that is started has the signal as it was before. */
+/* A write to a broken pipe or connection is -EPIPE and never a signal. A program that is started
+ * has the signal as it was before. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -10,7 +11,8 @@
 static int caught;
 static void on_pipe(int signo) { caught++; }
 
-/* What the parent only ignores is ignored by every program it starts: a filter in a pipeline would never end. */
+/* What the parent only ignores is ignored by every program it starts: a filter in a pipeline would
+ * never end. */
 static void started_takes_it(bool as_it_was) {
     char *args[] = {(char *)"sh", (char *)"-c", (char *)"kill -PIPE $$; exit 7", NULL};
     pid_t pid;
@@ -45,8 +47,7 @@ static int run(int argc, char **argv) {
     tcp_pair(p);
     reset_peer(p[0]);
     ssize_t r;
-    while ((r = gort_write(p[1], b, 3)) >= 0) {
-    }
+    while ((r = gort_write(p[1], b, 3)) >= 0) {}
     CHECK(r == -ECONNRESET || r == -EPIPE);
     CHECK_EQ(gort_write(p[1], b, 3), -EPIPE);
     CHECK_EQ(gort_close(p[1]), 0);

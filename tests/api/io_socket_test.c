@@ -108,7 +108,8 @@ static void test_refused(void) {
     CHECK_EQ(gort_close(l), 0);
     CHECK_EQ(gort_dial(addr, GORT_FOREVER), -ECONNREFUSED);
     int s = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(strrchr(addr, ':') + 1)),
+    struct sockaddr_in in = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)atoi(strrchr(addr, ':') + 1)),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     CHECK_EQ(gort_connect(s, (void *)&in, sizeof in), -ECONNREFUSED);
     CHECK_EQ(gort_close(s), 0);

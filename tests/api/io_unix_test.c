@@ -14,7 +14,8 @@ static void send_fd(int s, int fd) {
         char room[CMSG_SPACE(sizeof(int))];
     } control = {0};
     struct iovec v = {(void *)"f", 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(c), &fd, sizeof fd);
@@ -29,7 +30,8 @@ static int recv_fd(int s) {
     char b[10];
     int fd;
     struct iovec v = {b, sizeof b};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     CHECK_EQ(gort_recvmsg(s, &m, MSG_CMSG_CLOEXEC), 1);
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     CHECK(c && c->cmsg_type == SCM_RIGHTS);
@@ -127,9 +129,9 @@ static void test_datagrams(void) {
     gort_go(slow_receiver, (void *)(intptr_t)r);
     for (int i = 0; i < 3000; i++) CHECK_EQ(gort_sendto(s, "abc", 3, 0, (void *)&to, sizeof to), 3);
     wait_until(get(&done));
-    while (gort_sendto(s, "abc", 3, MSG_DONTWAIT, (void *)&to, sizeof to) == 3) {
-    }
-    CHECK_EQ(gort_sendto_until(s, "abc", 3, 0, (void *)&to, sizeof to, gort_now() + 5 * GORT_MS), -ETIMEDOUT);
+    while (gort_sendto(s, "abc", 3, MSG_DONTWAIT, (void *)&to, sizeof to) == 3) {}
+    CHECK_EQ(gort_sendto_until(s, "abc", 3, 0, (void *)&to, sizeof to, gort_now() + 5 * GORT_MS),
+             -ETIMEDOUT);
     gort_close(r), gort_close(s);
     unlink(path);
 }

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
-/* A ring that was to be had at the start and takes nothing later: now and then, or for good, or since the program
- * forbade itself the call. What is not taken is done on a thread: every operation ends, with the right
- * bytes, and so does the runtime. */
+/* A ring that was to be had at the start and takes nothing later: now and then, or for good, or
+ * since the program forbade itself the call. What is not taken is done on a thread: every operation
+ * ends, with the right bytes, and so does the runtime. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -80,12 +80,14 @@ static void with(const char *rules) {
 int main(void) {
     /* What is in the page cache needs no ring, unless it is said not to be. */
 #define UNCACHED ",sysfault=preadv2:EAGAIN:1+"
-    static const char *const errors[] = {"EBUSY", "EAGAIN", "EINTR", "ENOMEM", "EPERM", "ENXIO", "EINVAL"};
+    static const char *const errors[] = {"EBUSY", "EAGAIN", "EINTR", "ENOMEM",
+                                         "EPERM", "ENXIO",  "EINVAL"};
     char rules[128];
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         snprintf(rules, sizeof rules, "sysfault=io_uring_enter:%s:1+" UNCACHED, errors[i]);
         with(rules);
-        snprintf(rules, sizeof rules, "sysfault=io_uring_enter:%s:1/2:%d" UNCACHED, errors[i], (int)i);
+        snprintf(rules, sizeof rules, "sysfault=io_uring_enter:%s:1/2:%d" UNCACHED, errors[i],
+                 (int)i);
         with(rules);
     }
     setenv("GORT_DEBUG", "sysfault=preadv2:EAGAIN:1+", 1);

@@ -1,7 +1,8 @@
 #define _GNU_SOURCE 1
-/* The kernel cancels what a thread has handed to the io_uring when that thread ends. Nobody asked for it: whoever
- * waits for a file gets the file's answer, never -ECANCELED. Threads end with goroutines that are locked to them, and a
- * plain thread hands entries over when it closes a descriptor. */
+/* The kernel cancels what a thread has handed to the io_uring when that thread ends. Nobody asked
+ * for it: whoever waits for a file gets the file's answer, never -ECANCELED. Threads end with
+ * goroutines that are locked to them, and a plain thread hands entries over when it closes a
+ * descriptor. */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -47,7 +48,8 @@ static void *closes(void *arg) {
 
 static int run(int argc, char **argv) {
     char path[128];
-    snprintf(path, sizeof path, "%s/gort-uring.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    snprintf(path, sizeof path, "%s/gort-uring.XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     CHECK(mkdtemp(path) != NULL);
     for (int i = 0; i < FILES; i++) {
         char name[160];

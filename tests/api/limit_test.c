@@ -1,6 +1,6 @@
 /*
- * The limit on descriptors is the program's: a runtime leaves it as it is, and every kind of child has the
- * program's. Only where a call of ours meets it, it is raised as far as it goes.
+ * The limit on descriptors is the program's: a runtime leaves it as it is, and every kind of child
+ * has the program's. Only where a call of ours meets it, it is raised as far as it goes.
  */
 #include "../lib/test.h"
 

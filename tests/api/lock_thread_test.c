@@ -1,4 +1,5 @@
-/* gort_lock_thread: the goroutine keeps its thread, the thread runs nothing else, and ends with it. */
+/* gort_lock_thread: the goroutine keeps its thread, the thread runs nothing else, and ends with
+ * it. */
 #include "../lib/test.h"
 #include <signal.h>
 #include <sys/syscall.h>

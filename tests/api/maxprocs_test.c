@@ -8,8 +8,7 @@ static void busy(void *arg) {
     while (!get(&stop)) {
         int id = gort_pin();
         int now = add(&inside, 1);
-        for (volatile int i = 0; i < 200; i++) {
-        }
+        for (volatile int i = 0; i < 200; i++) {}
         if (now > get(&most)) set(&most, now);
         if (id > get(&highest)) set(&highest, id);
         add(&inside, -1);

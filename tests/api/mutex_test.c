@@ -24,7 +24,7 @@ static void tries_and_deadlines(void) {
 typedef struct Shared {
     gort_mutex m;
     gort_wg wg;
-    long plain; /* m */
+    long plain;  /* m */
     long locked; /* atomic */
     int inside;
     int timeouts;

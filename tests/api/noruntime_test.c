@@ -1,4 +1,5 @@
-/* Without a runtime: what needs a goroutine says so, everything else works between plain threads. */
+/* Without a runtime: what needs a goroutine says so, everything else works between plain
+ * threads. */
 #include "../lib/test.h"
 #include <pthread.h>
 #include <signal.h>

@@ -31,8 +31,8 @@ static bool in_order(void) {
 static void lifo_slot_then_fifo(void) {
     int right = 0, rounds = 0;
     for (; rounds < 2000 && right < 50; rounds++) right += in_order();
-    CHECKF(right == 50, "5 1 2 3 4 only %d times in %d; last: %d %d %d %d %d", right, rounds, sequence[0],
-           sequence[1], sequence[2], sequence[3], sequence[4]);
+    CHECKF(right == 50, "5 1 2 3 4 only %d times in %d; last: %d %d %d %d %d", right, rounds,
+           sequence[0], sequence[1], sequence[2], sequence[3], sequence[4]);
 }
 
 /* ---- a pair that keeps waking each other starves nobody ------------------------------------- */

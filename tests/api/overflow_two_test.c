@@ -1,6 +1,6 @@
 // not-with: emulation
-/* Two goroutines overflow their stacks at the same moment: one report, whole, and the end by SIGSEGV. And with SIGQUIT on top of it, which has a
- * report of its own: whoever is first. */
+/* Two goroutines overflow their stacks at the same moment: one report, whole, and the end by
+ * SIGSEGV. And with SIGQUIT on top of it, which has a report of its own: whoever is first. */
 #include "../lib/test.h"
 
 #include <pthread.h>
@@ -69,7 +69,8 @@ static void one_round(const char *self, const char *quit) {
     close(p[0]);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECKF(count(text, "goroutine 1 [") == 1, "the report is not whole, or not alone:\n%s", text);
-    CHECKF(count(text, "gort: fatal: ") + count(text, "SIGQUIT: quit") == 1, "two reports:\n%s", text);
+    CHECKF(count(text, "gort: fatal: ") + count(text, "SIGQUIT: quit") == 1, "two reports:\n%s",
+           text);
     if (quit) return;
     CHECKF(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "status %x: %s", status, text);
     CHECK(strncmp(text, "gort: fatal: goroutine ", 23) == 0 && strstr(text, ": stack overflow ("));

@@ -1,8 +1,12 @@
-/* gort_pin: the P's number, exclusive use of what belongs to that P, no preemption, what is allowed. */
+/* gort_pin: the P's number, exclusive use of what belongs to that P, no preemption, what is
+ * allowed. */
 #include "../lib/test.h"
 
 enum { WORKERS = 8, ROUNDS = 2000 };
-static struct { long n; char pad[56]; } per_p[1024];
+static struct {
+    long n;
+    char pad[56];
+} per_p[1024];
 static int finished, flag;
 
 /* A load and a store with a long window between them: only safe if nobody else runs on this P. */
@@ -12,8 +16,7 @@ static void count_on_my_p(void *arg) {
         CHECK_GE(id, 0);
         CHECK_LT(id, gort_maxprocs(0));
         long n = get(&per_p[id].n);
-        for (volatile int k = 0; k < 50; k++) {
-        }
+        for (volatile int k = 0; k < 50; k++) {}
         CHECK_EQ(gort_pin(), id); /* nests, and stays */
         gort_unpin();
         set(&per_p[id].n, n + 1);
@@ -47,8 +50,7 @@ static void is_not_preempted(void) {
 static void and_is_otherwise(void) {
     set(&flag, 0);
     CHECK_EQ(gort_go(raise_flag, NULL), 0);
-    while (!get(&flag)) {
-    }
+    while (!get(&flag)) {}
 }
 
 static void allowed_while_pinned(void) {

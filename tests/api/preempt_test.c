@@ -74,8 +74,9 @@ static void keeps_errno(void *arg) {
     gort_wg_done(&wg);
 }
 
-/* Each kind on more goroutines than Ps, until it has been stopped that often. Under valgrind once: the threads that
- * compute there stand in a queue for its only lock, to the monitor they sleep, and a sleeper gets no signal. */
+/* Each kind on more goroutines than Ps, until it has been stopped that often. Under valgrind once:
+ * the threads that compute there stand in a queue for its only lock, to the monitor they sleep, and
+ * a sleeper gets no signal. */
 static void until_preempted(gort_fn *fn, uint64_t times) {
     if (test_valgrind()) times = 1;
     int n = gort_maxprocs(0) + 2;

@@ -40,7 +40,7 @@ static void main_goes_on(gort_fn *fn) {
     gort_wg_wait(&wg);
 }
 
-/* ---- a pthread mutex held over a sleep: those who want it sleep too ---------------------------- */
+/* ---- a pthread mutex held over a sleep: those who want it sleep too -------------------------- */
 
 static void holder(void *arg) {
     char c;
@@ -70,7 +70,7 @@ static void mutexes(void) {
     gort_wg_wait(&wg);
 }
 
-/* ---- no EINTR beside goroutines that are preempted all the time -------------------------------- */
+/* ---- no EINTR beside goroutines that are preempted all the time ------------------------------ */
 
 TEST_UNUSED static void hog(void *arg) {
     while (!stop) continue;

@@ -115,7 +115,7 @@ static void fair(int n, bool buffered_only) {
     for (int i = 0; i < n; i++) gort_chan_release(c[i]);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 typedef struct Call {
     gort_case *k;
@@ -210,8 +210,9 @@ static void duplicates(void) {
     gort_chan_release(d);
 }
 
-/* A select that waits, all of its cases on one channel: any of them is served, not always the first. (With one P it waits whenever
- * the other one comes; where it does not, the choice is made among those that are ready.) */
+/* A select that waits, all of its cases on one channel: any of them is served, not always the
+ * first. (With one P it waits whenever the other one comes; where it does not, the choice is made
+ * among those that are ready.) */
 typedef struct Same {
     gort_chan *c;
     int n, rounds, entered;
@@ -263,7 +264,8 @@ static void selfish(void *arg) {
         gort_case k[2] = {gort_on_send(s->c, &out), gort_on_recv(s->c, &in)};
         int r = gort_select(k, 2);
         if (k[r].result == -EPIPE) break;
-        if (r == 1 && gort_chan_cap(s->c) == 0) CHECKF(in == 1 - s->me, "%d received from %d", s->me, in);
+        if (r == 1 && gort_chan_cap(s->c) == 0)
+            CHECKF(in == 1 - s->me, "%d received from %d", s->me, in);
     }
     /* The other may be in the middle of a wait: an end to it. */
     (void)gort_chan_close(s->c);

@@ -104,7 +104,7 @@ static void head_gives_up(void) {
     CHECK(s.s.permits_ == 0 && s.s.head_ == NULL);
 }
 
-/* ---- conservation ----------------------------------------------------------------------------- */
+/* ---- conservation ---------------------------------------------------------------------------- */
 
 typedef struct Bank {
     gort_sem s;

@@ -1,4 +1,5 @@
-/* A signal that is watched when the runtime ends is given back afterwards: gort_signal_stop works without one. */
+/* A signal that is watched when the runtime ends is given back afterwards: gort_signal_stop works
+ * without one. */
 #include "../lib/test.h"
 
 #include <signal.h>

@@ -1,6 +1,7 @@
-/* Channels come and go while signals arrive: each is delivered to the channel or to what was installed before, none is
- * lost and none comes twice. Signals of the queued kind, so that the kernel merges none. And in a child there is nobody to
- * take from the channel: a signal takes the program's way there. */
+/* Channels come and go while signals arrive: each is delivered to the channel or to what was
+ * installed before, none is lost and none comes twice. Signals of the queued kind, so that the
+ * kernel merges none. And in a child there is nobody to take from the channel: a signal takes the
+ * program's way there. */
 #include "../lib/test.h"
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +20,8 @@ static void handler(int signo, siginfo_t *info, void *context) {
 static void *sender(void *arg) {
     union sigval v = {.sival_int = 4711};
     while (get(&sent) < SENT) {
-        if (sigqueue(getpid(), SIGRTMIN + 3, v) == 0) add(&sent, 1); /* else the kernel's queue is full */
+        /* else the kernel's queue is full */
+        if (sigqueue(getpid(), SIGRTMIN + 3, v) == 0) add(&sent, 1);
         else sched_yield();
     }
     return NULL;
@@ -48,7 +50,8 @@ static void none_is_lost(void) {
     }
     pthread_join(thread, NULL);
     wait_until(get(&by_handler) + by_channel >= SENT);
-    printf("%d rounds: %d by the channel, %d by the handler\n", rounds, by_channel, get(&by_handler));
+    printf("%d rounds: %d by the channel, %d by the handler\n", rounds, by_channel,
+           get(&by_handler));
     CHECK_EQ(get(&by_handler) + by_channel, SENT);
     CHECK_EQ(get(&with_value), get(&by_handler)); /* with all that was sent along */
     CHECK(by_channel > 0);
@@ -57,8 +60,7 @@ static void none_is_lost(void) {
 
 static long reap(void *arg) {
     int status = -1;
-    while (waitpid(*(pid_t *)arg, &status, 0) < 0) {
-    }
+    while (waitpid(*(pid_t *)arg, &status, 0) < 0) {}
     return status;
 }
 

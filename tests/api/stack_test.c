@@ -53,7 +53,8 @@ static void run_with(size_t stack_size, size_t used) {
 }
 
 static void sizes(void) {
-    static const size_t invalid[] = {((size_t)1 << 30) + 1, (size_t)1 << 40, SIZE_MAX, SIZE_MAX - 4095};
+    static const size_t invalid[] = {((size_t)1 << 30) + 1, (size_t)1 << 40, SIZE_MAX,
+                                     SIZE_MAX - 4095};
     run_with(0, 200 * KB);
     run_with(1, 8 * KB); /* counts as 16 KB */
     run_with(16 * KB, 8 * KB);
@@ -75,7 +76,8 @@ static int body(int argc, char **argv) {
     for (uintptr_t i = 0; i < 500; i++) CHECK_EQ(gort_go(keeps_its_own, (void *)(i << 20)), 0);
     wait_until(get(&finished) == 750);
     wait_until(gort_count() == 1);
-    for (int i = 0; i < 2000; i++) run_with((size_t)(i % 7) * 20 * KB, 8 * KB); /* reused, never mixed up */
+    /* reused, never mixed up */
+    for (int i = 0; i < 2000; i++) run_with((size_t)(i % 7) * 20 * KB, 8 * KB);
     return 0;
 }
 

@@ -14,8 +14,7 @@ static void waits(void *arg) { gort_chan_recv(arg, NULL); }
 static void sleeps(void *arg) { gort_sleep(3600 * GORT_SEC); }
 static void spins(void *arg) {
     add(&spinning, 1);
-    while (!get(&stop)) {
-    }
+    while (!get(&stop)) {}
 }
 static void churn(void *arg) {
     while (!get(&stop)) gort_yield();
@@ -77,15 +76,15 @@ static void decisions_are_counted(void) {
     gort_maxprocs(procs);
 }
 
-/* Pinned, main keeps its P, and what it starts stays in that P's own queue: only a thief can run it. */
+/* Pinned, main keeps its P, and what it starts stays in that P's own queue: only a thief can run
+ * it. */
 static void steals_are_counted(void) {
     if (gort_maxprocs(0) < 2) return;
     set(&counted, 0);
     CHECK_GE(gort_pin(), 0);
     gort_stats a = now();
     for (int i = 0; i < 10; i++) CHECK_EQ(gort_go(counts, NULL), 0);
-    while (get(&counted) == 0) {
-    }
+    while (get(&counted) == 0) {}
     gort_stats s = now();
     gort_unpin();
     CHECK_GT(s.steals, a.steals);

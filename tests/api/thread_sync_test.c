@@ -15,8 +15,8 @@ typedef struct Shared {
     gort_ctx *ctx;
     int once_calls, inside, readers;
     int64_t out;
-    long by_mutex, by_writer; /* plain, guarded */
-    long timeouts, locks;     /* atomic */
+    long by_mutex, by_writer;  /* plain, guarded */
+    long timeouts, locks;      /* atomic */
     int tokens, taken, closed; /* m */
 } Shared;
 

@@ -135,7 +135,7 @@ static void reset_races(void) {
     gort_timer_free(r.t);
 }
 
-/* ---- free from its own function, and while it runs -------------------------------------------- */
+/* ---- free from its own function, and while it runs ------------------------------------------- */
 
 typedef struct Self {
     gort_chan *handle; /* of gort_timer * */
@@ -176,7 +176,7 @@ static void freeing(void) {
     gort_chan_release(s.handle);
 }
 
-/* ---- tickers ---------------------------------------------------------------------------------- */
+/* ---- tickers --------------------------------------------------------------------------------- */
 
 static void tickers(void) {
     int n = 0;
@@ -206,7 +206,7 @@ static void tickers(void) {
     CHECK(gort_ticker_new(1, NULL, NULL) == NULL);
 }
 
-/* ---- channels --------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 static void after_and_tick(void) {
     int64_t now = gort_now(), t = 0, before;
@@ -251,7 +251,7 @@ static void after_and_tick(void) {
     CHECK(gort_tick(-1, &owner) == NULL);
 }
 
-/* ---- order ------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 typedef struct Line {
     gort_wg wg;

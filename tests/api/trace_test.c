@@ -75,15 +75,16 @@ static uint64_t sum(const char *text, const char *name) {
 static uint64_t count_of(const char *text, const char *what) {
     uint64_t n = 0;
     size_t length = strlen(what);
-    for (const char *s = text; *s; s++) /* not strstr: sanitizers measure the whole rest each time */
+    /* not strstr: sanitizers measure the whole rest each time */
+    for (const char *s = text; *s; s++)
         if (*s == what[0] && strncmp(s, what, length) == 0) n++;
     return n;
 }
 
-#define BETWEEN(name, field)                                                                       \
-    do {                                                                                           \
-        CHECK_GE(sum(text, name), inner1.field - inner0.field);                                    \
-        CHECK_LE(sum(text, name), outer1.field - outer0.field);                                    \
+#define BETWEEN(name, field)                                    \
+    do {                                                        \
+        CHECK_GE(sum(text, name), inner1.field - inner0.field); \
+        CHECK_LE(sum(text, name), outer1.field - outer0.field); \
     } while (0)
 
 static void one_trace(void) {

@@ -89,8 +89,8 @@ static __attribute__((noinline)) void one_life(int i) {
     CHECK_EQ(gort_go(done_late, &wg), 0);
     int r;
     if (i % 3 == 0) gort_wg_wait(&wg);
-    else
-        do r = gort_wg_wait_until(&wg, gort_now() + 10 * GORT_US);
+    else do
+            r = gort_wg_wait_until(&wg, gort_now() + 10 * GORT_US);
         while (r == -ETIMEDOUT);
     CHECK_EQ(wg.state_ >> 32, 0);
     memset((void *)&wg, 0x5a, sizeof wg);

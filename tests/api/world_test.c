@@ -1,5 +1,6 @@
 #define _GNU_SOURCE 1
-/* gort_stop_world: nothing else runs, callers take turns, blocking calls and plain threads go on. */
+/* gort_stop_world: nothing else runs, callers take turns, blocking calls and plain threads go
+ * on. */
 #include "../lib/test.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,8 +11,8 @@ enum { SPINNERS = 3, STOPPERS = 4, TURNS = 25 };
 static uint64_t spins[SPINNERS], yields, beats;
 static int started, stop;
 
-/* TSan's own locks put threads to sleep anywhere, and such a thread runs on to its next call. A stop waits for one
- * that is pinned: so there it spins from pin to pin. */
+/* TSan's own locks put threads to sleep anywhere, and such a thread runs on to its next call. A
+ * stop waits for one that is pinned: so there it spins from pin to pin. */
 static void spin(void *arg) {
     add(&started, 1);
     while (!get(&stop)) {
@@ -59,8 +60,9 @@ static void nothing_else_runs(void) {
     wait_until(get(&yields) > y); /* and it runs again */
 }
 
-/* A thread that sleeps in a call that nobody announced loses its P to the stop, and runs on when the call returns:
- * until its next call into gort or, where it only computes, until the monitor comes by. */
+/* A thread that sleeps in a call that nobody announced loses its P to the stop, and runs on when
+ * the call returns: until its next call into gort or, where it only computes, until the monitor
+ * comes by. */
 static int pipe_ends[2], reading, comes_back, its_thread;
 static uint64_t computed;
 static void reads_and_computes(void *arg) {
@@ -90,7 +92,8 @@ static bool stopped_while_it_reads(void) {
     gort_yield();
     gort_stop_world();
     uint64_t before = get(&computed), n;
-    CHECK_EQ(write(pipe_ends[1], "", 1), 1); /* from here on it runs, until it is stopped: else the runner's time limit */
+    /* from here on it runs, until it is stopped: else the runner's time limit */
+    CHECK_EQ(write(pipe_ends[1], "", 1), 1);
     do {
         n = get(&computed);
         usleep(2000); /* not pass(): it shall have a CPU */
@@ -159,7 +162,8 @@ static void *beat(void *arg) {
     return NULL;
 }
 
-/* computes: it does not sleep in there. An announced call then has its P until somebody takes it. */
+/* computes: it does not sleep in there. An announced call then has its P until somebody takes
+ * it. */
 static void calls_do_not_count(gort_fn *fn, int computes) {
     set(&gate, 0), set(&inside, 0), set(&returned, 0), set(&resumed, 0);
     set(&busy, computes);

@@ -1,4 +1,5 @@
-/* gort_yield: others run before the caller does again, which waits at the tail of the global queue. */
+/* gort_yield: others run before the caller does again, which waits at the tail of the global
+ * queue. */
 #include "../lib/test.h"
 #include <pthread.h>
 
@@ -28,7 +29,8 @@ static void lets_a_new_one_run(void) {
         int yields = 0;
         while (!get(&ran)) {
             gort_yield();
-            /* the 61st round and the end of a slice may bring the caller back first, not again and again */
+            /* the 61st round and the end of a slice may bring the caller back first, not again and
+             * again */
             CHECK_LE(++yields, 50);
         }
     }
@@ -64,8 +66,8 @@ static void waits_for_it(void *arg) {
     while (!get(&stop)) gort_yield();
 }
 
-/* More are started than a local queue holds, and the one that all the others wait for is among those that
- * did not fit: it has its turn although there is always somebody who has yielded. */
+/* More are started than a local queue holds, and the one that all the others wait for is among
+ * those that did not fit: it has its turn although there is always somebody who has yielded. */
 static void nobody_is_passed_over(void) {
     set(&stop, 0);
     for (int i = 0; i < 700; i++) CHECK_EQ(gort_go(i == 10 ? releases : waits_for_it, NULL), 0);

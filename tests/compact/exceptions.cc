@@ -1,4 +1,5 @@
-// Exceptions across segments: every destructor runs, the stack can be used as before, and nothing is left.
+// Exceptions across segments: every destructor runs, the stack can be used as before, and nothing
+// is left.
 #include <gort.h>
 
 #include <cstdio>
@@ -6,12 +7,12 @@
 #include <stdexcept>
 #include <string>
 
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "%s:%d: CHECK failed: %s\n", __FILE__, __LINE__, #cond);               \
-            abort();                                                                               \
-        }                                                                                          \
+#define CHECK(cond)                                                                  \
+    do {                                                                             \
+        if (!(cond)) {                                                               \
+            fprintf(stderr, "%s:%d: CHECK failed: %s\n", __FILE__, __LINE__, #cond); \
+            abort();                                                                 \
+        }                                                                            \
     } while (0)
 
 static gort_wg wg;
@@ -42,9 +43,7 @@ static void catches(void *) {
         std::string what;
         try {
             throws(10 + 7 * i, &ended);
-        } catch (const std::exception &e) {
-            what = e.what();
-        }
+        } catch (const std::exception &e) { what = e.what(); }
         CHECK(what == "from below" && ended == 11 + 7 * i);
         CHECK(down(50) == 50);
         gort_yield();

@@ -2,9 +2,9 @@
  * What code on a growing stack may do. Built with -fsplit-stack; argv[1] is the form of the stacks
  * that the linker leads to: 1 hybrid, 2 compact.
  *
- * Every part runs at many depths, so that each of its calls falls on the end of a segment once. For that
- * nothing on the way down may call libc, which would put it on a segment of 64 KB: so what is wrong is
- * counted, and looked at in the end.
+ * Every part runs at many depths, so that each of its calls falls on the end of a segment once. For
+ * that nothing on the way down may call libc, which would put it on a segment of 64 KB: so what is
+ * wrong is counted, and looked at in the end.
  */
 #include "../lib/test.h"
 
@@ -37,12 +37,14 @@ static NOINLINE void at_depths(int n, void (*fn)(void)) {
     HOLDS(step[0] == 1);
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
-static NOINLINE double mixed(int a, double b, long c, float d, long e, long f, long g, double h, long i, char j) {
+static NOINLINE double mixed(int a, double b, long c, float d, long e, long f, long g, double h,
+                             long i, char j) {
     volatile char frame[40];
     frame[0] = 1;
-    return a + b + (double)c + (double)d + (double)e + (double)f + (double)g + h + (double)i + j + frame[0];
+    return a + b + (double)c + (double)d + (double)e + (double)f + (double)g + h + (double)i + j +
+           frame[0];
 }
 
 static NOINLINE double variadic(int n, ...) {
@@ -65,8 +67,8 @@ static NOINLINE Large by_value(Large a, int k, double d, Large b) {
 
 static Large one, two, three;
 
-/* Frames that are not checked, and wider than a step of at_depths: at some depth the end of a segment falls
- * into them, and what they call is what crosses. */
+/* Frames that are not checked, and wider than a step of at_depths: at some depth the end of a
+ * segment falls into them, and what they call is what crosses. */
 static NOINLINE int call_mixed(void) {
     volatile char frame[140];
     frame[0] = 1;
@@ -81,11 +83,13 @@ static NOINLINE int call_variadic(void) {
 
 static NOINLINE void call_by_value(void) { three = by_value(one, 3, 1.5, two); }
 
-/* Calls libc, so it may be sent to a large segment; where there is room already it goes on in place, with
- * a copy of its arguments. */
-static __attribute__((noipa)) long to_libc(int a, int b, int c, int d, int e, int f, long g, Large large, long h) {
+/* Calls libc, so it may be sent to a large segment; where there is room already it goes on in
+ * place, with a copy of its arguments. */
+static __attribute__((noipa)) long to_libc(int a, int b, int c, int d, int e, int f, long g,
+                                           Large large, long h) {
     char text[200];
-    snprintf(text, sizeof text, "%d %d %d %d %d %d %ld %ld %ld %ld", a, b, c, d, e, f, g, large.v[0], large.v[69], h);
+    snprintf(text, sizeof text, "%d %d %d %d %d %d %ld %ld %ld %ld", a, b, c, d, e, f, g,
+             large.v[0], large.v[69], h);
     return strcmp(text, "1 2 3 4 5 6 7 8 9 10") == 0 ? (long)strlen(text) : 0;
 }
 
@@ -116,7 +120,7 @@ static void arguments(void) {
     for (int i = 0; i < 70; i++) HOLDS(three.v[i] == 7 * i + 1);
 }
 
-/* ---- arrays of variable size --------------------------------------------------------------------- */
+/* ---- arrays of variable size ----------------------------------------------------------------- */
 
 static NOINLINE void fill(char *p, int n, int with) { memset(p, with, (size_t)n); }
 
@@ -162,7 +166,7 @@ static NOINLINE void large_in_a_loop(void) {
     CHECK_LT(rss_kb() - before, 64 << 10);
 }
 
-/* ---- leaving without a return -------------------------------------------------------------------- */
+/* ---- leaving without a return ---------------------------------------------------------------- */
 
 static jmp_buf back;
 
@@ -197,7 +201,7 @@ static void exits_deep(void *arg) {
     if (down(10) == 10) at_depths(100, gort_exit);
 }
 
-/* ---- libc, signals -------------------------------------------------------------------------------- */
+/* ---- libc, signals --------------------------------------------------------------------------- */
 
 static int by_value_int(const void *a, const void *b) {
     volatile char frame[100];
@@ -247,7 +251,7 @@ static void signals(void) {
     gort_unlock_thread();
 }
 
-/* ---- depth, and after ----------------------------------------------------------------------------- */
+/* ---- depth, and after ------------------------------------------------------------------------ */
 
 typedef struct Part {
     int depths;
@@ -262,7 +266,8 @@ static void in_parts(void *arg) {
 
 static void deep(void) { HOLDS(down(50000) == 50000); } /* about 12 MB */
 
-static Part parts[] = {{120, arguments}, {60, arrays}, {60, jumps}, {40, libc}, {0, large_in_a_loop}, {0, signals}, {0, deep}, {60, arguments_in_place}};
+static Part parts[] = {{120, arguments},     {60, arrays}, {60, jumps}, {40, libc},
+                       {0, large_in_a_loop}, {0, signals}, {0, deep},   {60, arguments_in_place}};
 #define PARTS ((int)(sizeof parts / sizeof parts[0]))
 
 static void keeps(void *arg) { /* its registers and frames over parking at every depth */
@@ -270,7 +275,7 @@ static void keeps(void *arg) { /* its registers and frames over parking at every
     gort_wg_done(&wg);
 }
 
-/* ---- the prologue is where it is asked to yield ---------------------------------------------------- */
+/* ---- the prologue is where it is asked to yield ---------------------------------------------- */
 
 static int stop;
 

@@ -1,6 +1,7 @@
 /*
- * Compact stacks under a limit on address space: gort_go refuses what could not run, with -ENOMEM, and what it accepts runs; three
- * times, so that what was promised is seen to come back. The argument: stack_mode that is expected.
+ * Compact stacks under a limit on address space: gort_go refuses what could not run, with -ENOMEM,
+ * and what it accepts runs; three times, so that what was promised is seen to come back. The
+ * argument: stack_mode that is expected.
  */
 #include "../lib/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * Code with checks and code without in one program: this file is built with -fsplit-stack, mix_plain.c
- * without. Calls go both ways, and goroutines start in both.
+ * Code with checks and code without in one program: this file is built with -fsplit-stack,
+ * mix_plain.c without. Calls go both ways, and goroutines start in both.
  */
 #include "../lib/test.h"
 #include "mix.h"
@@ -16,8 +16,8 @@ long checked_sum(long depth, long (*next)(long)) {
 
 static void compact(void *arg) {
     for (int depth = 0; depth < 60; depth++) {
-        CHECK_EQ(plain_use(20000), 20000);          /* 20 KB without a check */
-        CHECK_EQ(plain_calls_back(depth), depth);   /* and back into checked code */
+        CHECK_EQ(plain_use(20000), 20000);              /* 20 KB without a check */
+        CHECK_EQ(plain_calls_back(depth), depth);       /* and back into checked code */
         CHECK_EQ(checked_sum(depth, plain_use), depth); /* through a pointer the linker sees */
         gort_yield();
     }

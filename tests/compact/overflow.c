@@ -1,4 +1,5 @@
-/* Recursion without an end: the limit, then the report. GORT_DEBUG=maxstack= is set by the runner. */
+/* Recursion without an end: the limit, then the report. GORT_DEBUG=maxstack= is set by the
+ * runner. */
 #include "../lib/test.h"
 
 static volatile long stop_at = -1;

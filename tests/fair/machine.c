@@ -1,17 +1,19 @@
 /*
- * A machine in one thread, in virtual time. It takes the place of os_linux.c and of libc's threads, and the
- * library runs on it as it is, object by object: init.c, find.c, wake.c, the monitor, the maker, preemption by signal,
- * retake, stop-the-world. So what the scheduler does at 1 to 4 Ps, with threads that overtake each other, goes the same way every
- * time for a seed, and how long somebody waits is known to the nanosecond, however loaded the real machine is.
+ * A machine in one thread, in virtual time. It takes the place of os_linux.c and of libc's threads,
+ * and the library runs on it as it is, object by object: init.c, find.c, wake.c, the monitor, the
+ * maker, preemption by signal, retake, stop-the-world. So what the scheduler does at 1 to 4 Ps,
+ * with threads that overtake each other, goes the same way every time for a seed, and how long
+ * somebody waits is known to the nanosecond, however loaded the real machine is.
  *
- * A thread is a coroutine with a point in time at which it goes on. The earliest one runs, until its time has passed that
- * of another. Time passes at points: every call of the operating system, and the functions of the library that the linker
- * wraps (POINTS in fair.mk). Each takes between 20 and 200 ns, now and then some microseconds, and rarely as long as the kernel may put a
- * thread aside; how rarely, and how long a thread takes to wake up, is the weather, drawn from the seed. Every thread has a
- * CPU of its own.
+ * A thread is a coroutine with a point in time at which it goes on. The earliest one runs, until
+ * its time has passed that of another. Time passes at points: every call of the operating system,
+ * and the functions of the library that the linker wraps (POINTS in fair.mk). Each takes between 20
+ * and 200 ns, now and then some microseconds, and rarely as long as the kernel may put a thread
+ * aside; how rarely, and how long a thread takes to wake up, is the weather, drawn from the seed.
+ * Every thread has a CPU of its own.
  *
- * What is real: memory, descriptors (pipes, epoll without waiting), the table of signal handlers. A thread that waits in the
- * poller looks again whenever somebody pokes.
+ * What is real: memory, descriptors (pipes, epoll without waiting), the table of signal handlers. A
+ * thread that waits in the poller looks again whenever somebody pokes.
  */
 #include "machine.h"
 #include "arch.h"
@@ -38,19 +40,19 @@ typedef struct Thread {
     void *(*fn)(void *);
     void *arg;
     bool used, done;
-    bool asleep;     /* in the kernel */
+    bool asleep; /* in the kernel */
     bool polls, alarm;
-    bool computing;  /* since `began`; a signal ends it */
+    bool computing; /* since `began`; a signal ends it */
     uint32_t *futex;
-    int64_t at;      /* when it goes on */
+    int64_t at; /* when it goes on */
     int64_t cpu, began;
-    int signo;       /* to be delivered */
+    int signo; /* to be delivered */
 } Thread;
 
 static Thread threads[THREADS];
 static int nthreads;
 static Thread *self;
-static int64_t others_at;  /* when the first of the others goes on */
+static int64_t others_at; /* when the first of the others goes on */
 static int64_t watched_at;
 static uint64_t chance;
 static struct {
@@ -62,7 +64,7 @@ static int64_t alarm_when = GORT_FOREVER;
 uint64_t machine_draw(uint64_t n) { return (random_next(&chance) >> 16) % n; }
 int64_t machine_now(void) { return self->at; }
 
-/* ---- threads and time ------------------------------------------------------------------------- */
+/* ---- threads and time ------------------------------------------------------------------------ */
 
 static NOINLINE void switch_to(Thread *next) {
     Thread *me = self;
@@ -150,8 +152,12 @@ static Thread *spawn(void *(*fn)(void *), void *arg) {
         machine_tell_and_fail();
     }
     if (i == nthreads) nthreads++;
-    if (stacks[i] == NULL) stacks[i] = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    threads[i] = (Thread){.used = true, .fn = fn, .arg = arg, .at = self->at + 5 * GORT_US + (int64_t)machine_draw(50 * GORT_US)};
+    if (stacks[i] == NULL)
+        stacks[i] = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    threads[i] = (Thread){.used = true,
+                          .fn = fn,
+                          .arg = arg,
+                          .at = self->at + 5 * GORT_US + (int64_t)machine_draw(50 * GORT_US)};
     threads[i].sp = arch_first_frame(stacks[i] + STACK, thread_entry, &threads[i]);
     others_at = 0; /* look anew */
     return &threads[i];
@@ -172,7 +178,8 @@ void machine_begin(uint64_t seed) {
     others_at = GORT_FOREVER;
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *arg) {
     pass(10 * GORT_US);
     *thread = (pthread_t)spawn(fn, arg);
     return 0;
@@ -183,7 +190,7 @@ int __wrap_pthread_join(pthread_t thread, void **result) {
 }
 int __wrap_pthread_detach(pthread_t thread) { return 0; }
 
-/* ---- signals ---------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static void deliver(void) {
     static ucontext_t context;
@@ -217,7 +224,7 @@ void machine_sleep(int64_t ns) {
     point();
 }
 
-/* ---- what os.h asks for ----------------------------------------------------------------------- */
+/* ---- what os.h asks for ---------------------------------------------------------------------- */
 
 int64_t os_now(void) {
     point();
@@ -329,18 +336,22 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
     if (nr == SYS_sigaltstack) return 0;
     if (nr == SYS_epoll_pwait2) {
         struct timespec *ts = (struct timespec *)d;
-        return wait_for_events(a, b, c, ts ? self->at + ts->tv_sec * GORT_SEC + ts->tv_nsec : GORT_FOREVER);
+        return wait_for_events(a, b, c,
+                               ts ? self->at + ts->tv_sec * GORT_SEC + ts->tv_nsec : GORT_FOREVER);
     }
     long r = arch_sys6(nr, a, b, c, d, e, f);
     if (nr == SYS_write || nr == SYS_epoll_ctl) machine_poke();
     return r;
 }
-long os_write(int fd, const void *buf, size_t n) { return os_sys(SYS_write, fd, (long)buf, (long)n, 0, 0, 0); }
+long os_write(int fd, const void *buf, size_t n) {
+    return os_sys(SYS_write, fd, (long)buf, (long)n, 0, 0, 0);
+}
 int os_fd_away(int fd) { return fd; }
 int os_getpid(void) { return 1; }
 
 void *os_map(size_t size, bool stack) {
-    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 void os_unmap(void *at, size_t size) { munmap(at, size); }
@@ -352,28 +363,28 @@ int os_no_huge(void *at, size_t size) { return 0; }
 int os_huge(void *at, size_t size) { return 0; }
 int os_dump(void *at, size_t size, bool yes) { return 0; }
 
-/* ---- points between two steps of the library --------------------------------------------------- */
+/* ---- points between two steps of the library ------------------------------------------------- */
 
-#define POINT(type, name, params, args)                                                            \
-    type __real_##name params;                                                                     \
-    type __wrap_##name params;                                                                     \
-    type __wrap_##name params {                                                                    \
-        point();                                                                                   \
-        return __real_##name args;                                                                 \
+#define POINT(type, name, params, args) \
+    type __real_##name params;          \
+    type __wrap_##name params;          \
+    type __wrap_##name params {         \
+        point();                        \
+        return __real_##name args;      \
     }
-POINT(void, handoff_p, (M *m, P *p), (m, p))
-POINT(void, give_p, (M *m, P *p, bool spinning), (m, p, spinning))
-POINT(void, wakep, (M *m), (m))
-POINT(void, wake_after_submit, (M *m), (m))
-POINT(void, m_stop, (M *m), (m))
-POINT(void, home_send, (M *m, G *gp), (m, gp))
-POINT(G *, home_wait, (M *m), (m))
-POINT(P *, idle_p_take, (P *wanted), (wanted))
-POINT(void, global_put, (G *gp), (gp))
-POINT(void, ready, (M *m, G *gp), (m, gp))
-POINT(M *, block_begin, (M *m), (m))
-POINT(M *, block_end, (M *m), (m))
-POINT(void *, park_begin, (M *m, Lock *l, int reason), (m, l, reason))
+POINT(void, handoff_p, (M * m, P *p), (m, p))
+POINT(void, give_p, (M * m, P *p, bool spinning), (m, p, spinning))
+POINT(void, wakep, (M * m), (m))
+POINT(void, wake_after_submit, (M * m), (m))
+POINT(void, m_stop, (M * m), (m))
+POINT(void, home_send, (M * m, G *gp), (m, gp))
+POINT(G *, home_wait, (M * m), (m))
+POINT(P *, idle_p_take, (P * wanted), (wanted))
+POINT(void, global_put, (G * gp), (gp))
+POINT(void, ready, (M * m, G *gp), (m, gp))
+POINT(M *, block_begin, (M * m), (m))
+POINT(M *, block_end, (M * m), (m))
+POINT(void *, park_begin, (M * m, Lock *l, int reason), (m, l, reason))
 
 /* FAIR_LOG: what each search found. */
 G *__real_find_runnable(M *m);
@@ -387,27 +398,33 @@ G *__wrap_find_runnable(M *m) {
     uint32_t over = p->slice_over, look = p->look, queue = p->tail - p->head;
     bool passed = p->passed_over, slot = p->runnext != NULL;
     G *gp = __real_find_runnable(m);
-    printf("%9ld us M%u P%u slice over %u look %u passed over %d slot %d queue %u global %u -> %ld%s\n", (long)((self->at - BEGIN) / GORT_US),
-           m->id, p->id, over, look, passed, slot, queue, global_count(), gp ? (long)gp->id : -1L, m->inherit ? " inherits" : "");
+    printf("%9ld us M%u P%u slice over %u look %u passed over %d slot %d queue %u global %u -> "
+           "%ld%s\n",
+           (long)((self->at - BEGIN) / GORT_US), m->id, p->id, over, look, passed, slot, queue,
+           global_count(), gp ? (long)gp->id : -1L, m->inherit ? " inherits" : "");
     return gp;
 }
 
-/* ---- when something is wrong -------------------------------------------------------------------- */
+/* ---- when something is wrong ----------------------------------------------------------------- */
 
 _Noreturn void machine_tell_and_fail(void) {
-    printf("  procs %u, idle %u, searchers %u, taken %u, in calls %u, poll waiters %u, polled at %ld us, global %u, pool %u of %u\n",
-           sched.procs, sched.npidle, sched.spinning, sched.taken, sched.in_syscall, sched.poll_waiters,
-           sched.polled_at ? (long)((sched.polled_at - BEGIN) / GORT_US) : 0L, global_count(), sched.idle_m_count, sched.m_count);
+    printf("  procs %u, idle %u, searchers %u, taken %u, in calls %u, poll waiters %u, polled at "
+           "%ld us, global %u, pool %u of %u\n",
+           sched.procs, sched.npidle, sched.spinning, sched.taken, sched.in_syscall,
+           sched.poll_waiters, sched.polled_at ? (long)((sched.polled_at - BEGIN) / GORT_US) : 0L,
+           global_count(), sched.idle_m_count, sched.m_count);
     for (uint32_t i = 0; i < sched.procs; i++) {
         P *p = sched.ps[i];
-        printf("  P%u status %u M %ld queue %u slot %d timer in %ld us\n", p->id, p->status, p->m ? (long)p->m->id : -1L,
-               p->tail - p->head, p->runnext != NULL,
-               p->timers.first == GORT_FOREVER ? -1L : (long)((p->timers.first - self->at) / GORT_US));
+        printf("  P%u status %u M %ld queue %u slot %d timer in %ld us\n", p->id, p->status,
+               p->m ? (long)p->m->id : -1L, p->tail - p->head, p->runnext != NULL,
+               p->timers.first == GORT_FOREVER ? -1L
+                                               : (long)((p->timers.first - self->at) / GORT_US));
     }
     for (M *m = sched.all_ms; m; m = m->all)
         if (m->alive && !m->plain)
-            printf("  M%u P %ld goroutine %lu%s%s%s, %u wait for it, attn %u\n", m->id, m->p ? (long)m->p->id : -1L,
-                   m->curg ? (unsigned long)m->curg->id : 0, m->lockedg ? " locked" : "", m->in_handler ? " in the handler" : "",
+            printf("  M%u P %ld goroutine %lu%s%s%s, %u wait for it, attn %u\n", m->id,
+                   m->p ? (long)m->p->id : -1L, m->curg ? (unsigned long)m->curg->id : 0,
+                   m->lockedg ? " locked" : "", m->in_handler ? " in the handler" : "",
                    m->in_poll ? " in the poller" : "", m->soft.count, m->attn);
     fflush(stdout);
     _exit(1);

@@ -1,19 +1,24 @@
 /*
- * Fairness: "a runnable goroutine runs after at most the slices of those before it; nothing makes it start again at the end
- * of the line". A generator of mixes of goroutines on the machine of machine.c, and a watch over each one's wait while it
- * is runnable.
+ * Fairness: "a runnable goroutine runs after at most the slices of those before it; nothing makes
+ * it start again at the end of the line". A generator of mixes of goroutines on the machine of
+ * machine.c, and a watch over each one's wait while it is runnable.
  *
- *   fair SEED [COUNT]   COUNT mixes from SEED on (1); exit status 1 at the first that breaks the rule. The same seed goes the same way
- *                       every time. FAIR_KINDS=yielder,reader: only these; FAIR_TELL=1: each mix and its longest waits
+ *   fair SEED [COUNT]   COUNT mixes from SEED on (1); exit status 1 at the first that breaks the
+ *                       rule. The same seed goes the same way every time.
+ *                       FAIR_KINDS=yielder,reader: only these; FAIR_TELL=1: each mix and its
+ *                       longest waits
  *
- * An actor is a goroutine of a kind (see `kinds`) with lengths of time of its own; any may be locked to its thread. Each
- * knows the moment from which it could run: it yields, its timer is due, its byte is written, its partner sends, its call is
- * over, the handler has interrupted it. From then until it runs it waits. (Two who meet over a channel or a mutex wait for each other in
- * between; that is not counted.) The bound for one: the pieces of all others, a piece being how long an actor runs before it
- * gives way, a slice at most; three times, since those that events wake come in between again and again, as is
- * their right; and a few slices for the monitor, which sees the end of a slice late, and for threads that have to wake up.
+ * An actor is a goroutine of a kind (see `kinds`) with lengths of time of its own; any may be
+ * locked to its thread. Each knows the moment from which it could run: it yields, its timer is due,
+ * its byte is written, its partner sends, its call is over, the handler has interrupted it. From
+ * then until it runs it waits. (Two who meet over a channel or a mutex wait for each other in
+ * between; that is not counted.) The bound for one: the pieces of all others, a piece being how
+ * long an actor runs before it gives way, a slice at most; three times, since those that events
+ * wake come in between again and again, as is their right; and a few slices for the monitor, which
+ * sees the end of a slice late, and for threads that have to wake up.
  *
- * So a finding is one of: an actor over its bound, nobody awake any more, a select that never takes one of its cases.
+ * So a finding is one of: an actor over its bound, nobody awake any more, a select that never takes
+ * one of its cases.
  */
 #include "machine.h"
 #include "sched/preferred.h"
@@ -28,7 +33,8 @@
 
 #define DURATION (1000 * GORT_MS)
 #define LATE (15 * GORT_MS) /* a slice as the monitor sees it */
-#define SOFT_LATE (400 * GORT_MS) /* a thread that is not to be had is waited for, and then given up (preferred.c) */
+/* a thread that is not to be had is waited for, and then given up (preferred.c) */
+#define SOFT_LATE (400 * GORT_MS)
 enum { ACTORS = 24, CHILDREN = 700, CASES = 4 };
 
 typedef struct Actor {
@@ -36,7 +42,7 @@ typedef struct Actor {
     bool locked, soft;   /* to its thread */
     int64_t runs, waits; /* its lengths of time */
     int64_t piece;
-    int64_t since;       /* it could run since then; 0: it runs, or waits for something */
+    int64_t since; /* it could run since then; 0: it runs, or waits for something */
     int64_t worst;
     uint64_t rounds;
     uint64_t rng;
@@ -83,7 +89,7 @@ void machine_interrupted(bool begins) {
         if (actors[i].gp == gp) (begins ? could_run : runs)(&actors[i]);
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------ */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static void loop(Actor *a) {
     for (;;) machine_compute(GORT_SEC);
@@ -277,14 +283,16 @@ static void chooser(Actor *a) {
     gort_case cases[CASES];
     int n = 2 + (int)draw(a, CASES - 1);
     uint64_t rounds = 0;
-    for (int i = 0; i < n; i++) cases[i] = (gort_case){.op = GORT_SEND, .ch = a->chan, .value = &value[i]};
+    for (int i = 0; i < n; i++)
+        cases[i] = (gort_case){.op = GORT_SEND, .ch = a->chan, .value = &value[i]};
     for (;; rounds++) {
         a->enters = true;
         a->took[gort_select(cases, n)]++;
         computes(a);
         for (int i = 0; rounds >= 60 && i < n; i++) {
             if (a->took[i]) continue;
-            printf("seed %lu: a select that waited with %d sends on one channel %lu times never took case %d\n",
+            printf("seed %lu: a select that waited with %d sends on one channel %lu times never "
+                   "took case %d\n",
                    (unsigned long)seed, n, (unsigned long)rounds, i);
             machine_tell_and_fail();
         }
@@ -318,7 +326,8 @@ static const struct Kind {
     {"reader", reader, 0, 500 * GORT_US, 100 * GORT_US, 30 * GORT_MS, false, false, false, 4},
     {"announced", announced, 0, 500 * GORT_US, 3000, 30 * GORT_MS, false, false, true, 2},
     {"blocker", blocker, 0, 500 * GORT_US, 3000, 30 * GORT_MS, false, false, false, 2},
-    {"unannounced", unannounced, 0, 500 * GORT_US, 10 * GORT_US, 30 * GORT_MS, false, false, true, 2},
+    {"unannounced", unannounced, 0, 500 * GORT_US, 10 * GORT_US, 30 * GORT_MS, false, false, true,
+     2},
     {"silent", silent, 0, 500 * GORT_US, 10 * GORT_US, 30 * GORT_MS, false, false, true, 2},
     {"guest", guest, 0, 500 * GORT_US, 100 * GORT_US, 30 * GORT_MS, false, false, false, 2},
     {"worker", worker, 1000, 2 * GORT_MS, 0, 0, false, false, true, 3},
@@ -331,7 +340,7 @@ static const struct Kind {
     {"chosen", chosen, 0, 0, 100 * GORT_US, 5 * GORT_MS, false, false, false, 0},
 };
 
-/* ---- a mix ------------------------------------------------------------------------------------ */
+/* ---- a mix ----------------------------------------------------------------------------------- */
 
 /* Of all orders of magnitude alike. */
 static int64_t between(int64_t least, int64_t most) {
@@ -344,11 +353,14 @@ static int64_t between(int64_t least, int64_t most) {
 
 static Actor *add(const struct Kind *k) {
     Actor *a = &actors[nactors++];
-    *a = (Actor){.kind = k, .locked = machine_draw(4) == 0, .soft = machine_draw(8) == 0 || k->body == guest};
+    *a = (Actor){.kind = k,
+                 .locked = machine_draw(4) == 0,
+                 .soft = machine_draw(8) == 0 || k->body == guest};
     a->rng = machine_draw(UINT64_MAX >> 20) | 1;
     a->runs = between(k->runs_least, k->runs_most);
     a->waits = between(k->waits_least, k->waits_most);
-    if (a->waits && a->runs > a->waits / 4) a->runs = a->waits / 4; /* what events wake leaves time to the others */
+    /* what events wake leaves time to the others */
+    if (a->waits && a->runs > a->waits / 4) a->runs = a->waits / 4;
     a->piece = a->runs * 3 / 2 + 20 * GORT_US;
     if (a->piece > LATE || k->whole) a->piece = LATE;
     if (k->body == player) a->piece = LATE / 2; /* both in one slice */
@@ -390,8 +402,8 @@ static void compose(void) {
     for (int i = 0; i < nactors; i++)
         if (actors[i].kind->body == spawner) pieces += CHILDREN / 2 * 15 * GORT_US;
     bound = 3 * pieces + 4 * LATE;
-    /* What was started last comes first; when the oldest have waited for 100 ms every second batch is
-     * theirs (globalq.c); and every 61st round is somebody else's. */
+    /* What was started last comes first; when the oldest have waited for 100 ms every second batch
+     * is theirs (globalq.c); and every 61st round is somebody else's. */
     child_bound = 100 * GORT_MS + (2 * CHILDREN / 60 + 2) * (pieces + LATE);
 }
 
@@ -404,12 +416,17 @@ static void actor_main(void *arg) {
 }
 
 static void tell(int64_t now) {
-    printf("seed %lu, %s Ps, bound %ld us\n", (unsigned long)seed, getenv("GORT_MAXPROCS"), (long)(bound / GORT_US));
+    printf("seed %lu, %s Ps, bound %ld us\n", (unsigned long)seed, getenv("GORT_MAXPROCS"),
+           (long)(bound / GORT_US));
     for (int i = 0; i < nactors; i++) {
         Actor *a = &actors[i];
-        printf("  %2lu %-16s%s runs %ld us, waits %ld us; %lu rounds, waited %ld us at most", a->gp ? (unsigned long)a->gp->id : 0,
-               a->kind->name, a->locked ? "locked" : a->soft ? "soft  " : "      ", (long)(a->runs / GORT_US), (long)(a->waits / GORT_US),
-               (unsigned long)a->rounds, (long)(a->worst / GORT_US));
+        printf("  %2lu %-16s%s runs %ld us, waits %ld us; %lu rounds, waited %ld us at most",
+               a->gp ? (unsigned long)a->gp->id : 0, a->kind->name,
+               a->locked ? "locked"
+               : a->soft ? "soft  "
+                         : "      ",
+               (long)(a->runs / GORT_US), (long)(a->waits / GORT_US), (unsigned long)a->rounds,
+               (long)(a->worst / GORT_US));
         if (a->since) printf(", and %ld us now", (long)((now - a->since) / GORT_US));
         printf("\n");
     }
@@ -423,22 +440,26 @@ static void over(const char *who, int64_t since, int64_t now) {
 }
 
 static int64_t bound_of(const Actor *a) {
-    if (a->kind->body == timed || a->gp == NULL) return child_bound; /* its timer starts a goroutine, or it is one that has not begun */
+    /* its timer starts a goroutine, or it is one that has not begun */
+    if (a->kind->body == timed || a->gp == NULL) return child_bound;
     return bound + (a->soft ? SOFT_LATE : 0);
 }
 
 void machine_watch(int64_t now) {
     if (bound == 0 || nactors == 0) return;
     for (int i = 0; i < nactors; i++)
-        if (actors[i].since && now - actors[i].since > bound_of(&actors[i])) over(actors[i].kind->name, actors[i].since, now);
+        if (actors[i].since && now - actors[i].since > bound_of(&actors[i]))
+            over(actors[i].kind->name, actors[i].since, now);
     for (int i = 0; i < CHILDREN; i++)
-        if (child_since[i] && now - child_since[i] > child_bound) over("a child", child_since[i], now);
+        if (child_since[i] && now - child_since[i] > child_bound)
+            over("a child", child_since[i], now);
     if (now - began < DURATION) return;
     if (getenv("FAIR_TELL")) {
         int64_t worst = 0;
         for (int i = 0; i < nactors; i++) worst = actors[i].worst > worst ? actors[i].worst : worst;
         tell(now);
-        printf("  worst %ld us is %ld%% of the bound\n", (long)(worst / GORT_US), (long)(worst * 100 / bound));
+        printf("  worst %ld us is %ld%% of the bound\n", (long)(worst / GORT_US),
+               (long)(worst * 100 / bound));
     }
     fflush(stdout);
     _exit(0);
@@ -475,16 +496,19 @@ static int one(uint64_t which) {
     int status = 0;
     waitpid(pid, &status, 0);
     if (status == 0) return 0;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 1) printf("seed %lu ends with status %#x\n", (unsigned long)which, (unsigned)status);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
+        printf("seed %lu ends with status %#x\n", (unsigned long)which, (unsigned)status);
     return 1;
 }
 
 int main(int argc, char **argv) {
-    if (personality(0xffffffff) != (ADDR_NO_RANDOMIZE | personality(0xffffffff))) { /* addresses are part of the state */
+    /* addresses are part of the state */
+    if (personality(0xffffffff) != (ADDR_NO_RANDOMIZE | personality(0xffffffff))) {
         personality(ADDR_NO_RANDOMIZE | (unsigned long)personality(0xffffffff));
         execv("/proc/self/exe", argv);
     }
-    uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 1, n = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 1,
+             n = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     int wrong = 0;
     for (uint64_t i = 0; i < n; i++) {
         int r = one(first + i);

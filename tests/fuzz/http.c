@@ -14,10 +14,12 @@ static void must(bool ok) {
 }
 
 static void look_at_params(const Request *r) {
-    static const char *const names[] = {"id", "filter", "seconds", "token", "format", "limit", "minutes", "debug", ""};
+    static const char *const names[] = {"id",    "filter",  "seconds", "token", "format",
+                                        "limit", "minutes", "debug",   ""};
     for (size_t i = 0; i < count_of(names); i++) {
         char small[8], large[1100];
-        bool a = http_param(r, names[i], small, sizeof small), b = http_param(r, names[i], large, sizeof large);
+        bool a = http_param(r, names[i], small, sizeof small),
+             b = http_param(r, names[i], large, sizeof large);
         must(!a || (b && strcmp(small, large) == 0)); /* what fits in little is the same in much */
         if (b) must(memchr(large, 0, sizeof large) != NULL);
         http_number(r, names[i], 3);

@@ -1,6 +1,6 @@
-/* Many megabytes (the argument) through 1,000 goroutines whose only roots are their stacks: lists are
- * built, carried over parks, sleeps, threads and collections, and checked. Nothing live is freed, and
- * the heap stays small. */
+/* Many megabytes (the argument) through 1,000 goroutines whose only roots are their stacks: lists
+ * are built, carried over parks, sleeps, threads and collections, and checked. Nothing live is
+ * freed, and the heap stays small. */
 #include <gc.h>
 #include "../lib/test.h"
 
@@ -12,11 +12,13 @@ typedef struct Node {
     char fill[48];
 } Node;
 
-static uint64_t rounds;   /* of each goroutine */
+static uint64_t rounds; /* of each goroutine */
 static gort_chan *meet;
 static gort_mutex table;
 
-static uint64_t expected(uint64_t owner, uint64_t i) { return (owner << 32 | i) * 0x9E3779B97F4A7C15u; }
+static uint64_t expected(uint64_t owner, uint64_t i) {
+    return (owner << 32 | i) * 0x9E3779B97F4A7C15u;
+}
 
 __attribute__((noinline)) static Node *build(uint64_t owner) {
     Node *list = NULL;
@@ -32,7 +34,8 @@ __attribute__((noinline)) static Node *build(uint64_t owner) {
 
 __attribute__((noinline)) static void verify(Node *list, uint64_t owner) {
     for (uint64_t i = LENGTH; i-- > 0; list = list->next)
-        CHECKF(list && list->check == expected(owner, i), "node %d of goroutine %d", (int)i, (int)owner);
+        CHECKF(list && list->check == expected(owner, i), "node %d of goroutine %d", (int)i,
+               (int)owner);
     CHECK(list == NULL);
 }
 

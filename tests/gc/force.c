@@ -1,5 +1,5 @@
-/* The monitor has a collection made when none has happened for a while (GORT_DEBUG=forcegc), also in a
- * program that sleeps, and none where nothing was allocated. A deadlock is still found. */
+/* The monitor has a collection made when none has happened for a while (GORT_DEBUG=forcegc), also
+ * in a program that sleeps, and none where nothing was allocated. A deadlock is still found. */
 #include <gc.h>
 #include "../lib/test.h"
 

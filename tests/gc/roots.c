@@ -1,6 +1,6 @@
 /* The collector finds everything that goroutines hold: on parked and running stacks, in registers,
- * in arguments of those that have not run, in channels, timers, contexts and small objects; and frees
- * what nobody holds. Objects count themselves when they are finalized. */
+ * in arguments of those that have not run, in channels, timers, contexts and small objects; and
+ * frees what nobody holds. Objects count themselves when they are finalized. */
 #define GC_THREADS 1 /* plain threads are made known by the collector's own pthread_create */
 #include <gc.h>
 #include "../lib/test.h"
@@ -63,7 +63,7 @@ static void collect(void) {
     }
 }
 
-/* ---- parked -------------------------------------------------------------------------------------- */
+/* ---- parked ---------------------------------------------------------------------------------- */
 
 static gort_chan *gate, *told;
 
@@ -81,7 +81,9 @@ static void stacks(void) {
     told = gort_chan_new(0, PARKED);
     gort_attr big = {"big", 1 << 20};
     for (uintptr_t i = 0; i < PARKED; i++)
-        CHECK_EQ(i % 5 ? gort_go(parked, (void *)(i + 1)) : gort_go_with(&big, parked, (void *)(i + 1)), 0);
+        CHECK_EQ(i % 5 ? gort_go(parked, (void *)(i + 1))
+                       : gort_go_with(&big, parked, (void *)(i + 1)),
+                 0);
     for (int i = 0; i < PARKED; i++) gort_chan_recv(told, NULL);
     collect();
     gort_chan_close(gate);
@@ -90,10 +92,20 @@ static void stacks(void) {
     gort_chan_release(told);
 }
 
-/* ---- elsewhere ----------------------------------------------------------------------------------- */
+/* ---- elsewhere ------------------------------------------------------------------------------- */
 
-enum { RUN = 300, IN_CALL = 301, ARG = 310, COPY = 311, SMALL_CHAN = 320, LARGE_CHAN = 321, TIMER = 330,
-       VALUE = 331, OBJECT = 332, BIG_OBJECT = 333 };
+enum {
+    RUN = 300,
+    IN_CALL = 301,
+    ARG = 310,
+    COPY = 311,
+    SMALL_CHAN = 320,
+    LARGE_CHAN = 321,
+    TIMER = 330,
+    VALUE = 331,
+    OBJECT = 332,
+    BIG_OBJECT = 333
+};
 
 static int spinning, enough, done;
 
@@ -145,8 +157,8 @@ static void on_timer(void *arg) {
     add(&done, 1);
 }
 
-__attribute__((noinline)) static void fill(gort_chan *small, gort_chan *large, gort_ctx **ctx, void ***object,
-                                           void ***big, gort_timer **timer) {
+__attribute__((noinline)) static void fill(gort_chan *small, gort_chan *large, gort_ctx **ctx,
+                                           void ***object, void ***big, gort_timer **timer) {
     Box *b = box(SMALL_CHAN);
     CHECK_EQ(gort_chan_send(small, &b), 0);
     Box *many[100] = {box(LARGE_CHAN)};
@@ -167,7 +179,8 @@ __attribute__((noinline)) static void start_two(void) {
 }
 
 static void objects(void) {
-    gort_chan *small = gort_chan_new(sizeof(Box *), 4), *large = gort_chan_new(100 * sizeof(Box *), 30);
+    gort_chan *small = gort_chan_new(sizeof(Box *), 4),
+              *large = gort_chan_new(100 * sizeof(Box *), 30);
     gort_ctx *ctx;
     gort_timer *timer;
     void **object, **big;
@@ -195,7 +208,7 @@ static void objects(void) {
     gort_free(big);
 }
 
-/* ---- garbage ------------------------------------------------------------------------------------- */
+/* ---- garbage --------------------------------------------------------------------------------- */
 
 static void drops(void *arg) {
     uint64_t first = 1000 + 10 * (uint64_t)(uintptr_t)arg;
@@ -215,11 +228,12 @@ static void nobody_holds(void) {
     for (uintptr_t i = 0; i < DROPPED / 10; i++) CHECK_EQ(gort_wg_go(&wg, drops, (void *)i), 0);
     gort_wg_wait(&wg);
     for (int i = 0; i < 50 && get(&total) - before < DROPPED * 9 / 10; i++) collect();
-    CHECK_GE(get(&total) - before, DROPPED * 9 / 10); /* conservative: a few may be taken for used */
+    /* conservative: a few may be taken for used */
+    CHECK_GE(get(&total) - before, DROPPED * 9 / 10);
     for (int i = 0; i < IDS; i++) CHECK_LE(finalized[run][i], 1);
 }
 
-/* ---- plain threads ------------------------------------------------------------------------------- */
+/* ---- plain threads --------------------------------------------------------------------------- */
 
 static gort_chan *to_thread;
 static void *plain(void *arg) {

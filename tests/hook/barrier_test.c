@@ -1,7 +1,8 @@
 /*
- * Barriers: goroutines wait without a thread, beside plain threads in the same one; exactly one of each round is the serial one;
- * a barrier may be destroyed, and its memory be another's, as soon as one has come back; process-shared ones are libc's. And spin locks,
- * which are nobody's but the program's: with one P, a goroutine that is preempted while it holds one goes on.
+ * Barriers: goroutines wait without a thread, beside plain threads in the same one; exactly one of
+ * each round is the serial one; a barrier may be destroyed, and its memory be another's, as soon as
+ * one has come back; process-shared ones are libc's. And spin locks, which are nobody's but the
+ * program's: with one P, a goroutine that is preempted while it holds one goes on.
  */
 #include "hook.h"
 #include <sys/mman.h>
@@ -38,7 +39,8 @@ static void test_crowd(void) {
     gort_wg_add(&wg, CROWD);
     for (int i = 0; i < CROWD; i++) CHECK_EQ(gort_go(goes_round, NULL), 0);
     wait_for_waiting("semacquire", CROWD); /* all of them, and no thread for any */
-    CHECK_LE(threads(), before + CROWD / 10); /* a few: on a busy machine some are preempted on their way */
+    /* a few: on a busy machine some are preempted on their way */
+    CHECK_LE(threads(), before + CROWD / 10);
     CHECK_EQ(pthread_barrier_destroy(&all), EBUSY);
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t[i], NULL, thread_goes_round, NULL), 0);
     gort_wg_wait(&wg);
@@ -47,14 +49,14 @@ static void test_crowd(void) {
     CHECK_EQ(pthread_barrier_destroy(&all), 0);
 }
 
-/* ---- destroyed at once ------------------------------------------------------------------------ */
+/* ---- destroyed at once ----------------------------------------------------------------------- */
 
 #define FEW 3
 #define TIMES 300
 static void *meets(void *barrier) {
     if (pthread_barrier_wait(barrier) == 0) return NULL;
-    CHECK_EQ(pthread_barrier_destroy(barrier), 0);     /* the others may not have come back */
-    CHECK_EQ(mprotect(barrier, 4096, PROT_NONE), 0);   /* nobody looks at it any more */
+    CHECK_EQ(pthread_barrier_destroy(barrier), 0);   /* the others may not have come back */
+    CHECK_EQ(mprotect(barrier, 4096, PROT_NONE), 0); /* nobody looks at it any more */
     return NULL;
 }
 static void goroutine_meets(void *arg) {
@@ -62,7 +64,8 @@ static void goroutine_meets(void *arg) {
     gort_wg_done(&wg);
 }
 static void test_destroy(void) {
-    char *memory = mmap(NULL, TIMES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, TIMES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED);
     for (int i = 0; i < TIMES; i++) {
         pthread_barrier_t *m = (void *)(memory + i * 4096);
@@ -77,7 +80,7 @@ static void test_destroy(void) {
     munmap(memory, TIMES * 4096);
 }
 
-/* ---- more than it counts, one, none, shared ----------------------------------------------------- */
+/* ---- more than it counts, one, none, shared -------------------------------------------------- */
 
 static int tickets, firsts;
 static void passes(void *arg) {
@@ -101,7 +104,8 @@ static void test_edges(void) {
 }
 static void test_shared(void) {
     pthread_barrierattr_t attr;
-    pthread_barrier_t *b = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrier_t *b =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK_EQ(pthread_barrierattr_init(&attr), 0);
     CHECK_EQ(pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED), 0);
     memset(b, 0xff, sizeof *b);
@@ -117,7 +121,7 @@ static void test_shared(void) {
     munmap(b, 4096);
 }
 
-/* ---- spin locks -------------------------------------------------------------------------------- */
+/* ---- spin locks ------------------------------------------------------------------------------ */
 
 static pthread_spinlock_t spin;
 static int turns;

@@ -1,6 +1,7 @@
 /*
- * A function of gort_blocking that is left behind by its runtime: what it has stays its own, between two runtimes and beside the
- * goroutines of the next one, which have the same numbers as those of the last.
+ * A function of gort_blocking that is left behind by its runtime: what it has stays its own,
+ * between two runtimes and beside the goroutines of the next one, which have the same numbers as
+ * those of the last.
  */
 #include "hook.h"
 
@@ -20,7 +21,7 @@ static void finish(void) {
     wait_until(get(&gone));
 }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static pthread_key_t key, late;
 static char mine, other;
@@ -98,7 +99,8 @@ static int beside_values(int argc, char **argv) {
 }
 static void test_keys(void) {
     CHECK_EQ(pthread_key_create(&key, NULL), 0);
-    for (int i = 0; i < 40; i++) CHECK_EQ(pthread_key_create(&late, NULL), 0); /* another block of the table */
+    /* another block of the table */
+    for (int i = 0; i < 40; i++) CHECK_EQ(pthread_key_create(&late, NULL), 0);
     gort_main(leaves_values, 0, NULL);
     looked(5);
     forked();
@@ -108,7 +110,7 @@ static void test_keys(void) {
     finish();
 }
 
-/* ---- locks ------------------------------------------------------------------------------------- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t recursive, checked;
 static pthread_rwlock_t rw;

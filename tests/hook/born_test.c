@@ -1,8 +1,9 @@
 /*
- * What the hook remembers of a descriptor from its beginning (src/hook/create.c): socket, socketpair, pipe,
- * pipe2, eventfd, open, dup; O_NONBLOCK as it is set and taken; connect. Where a guess was right a
- * call parks or answers as it should, and where it was wrong (a FIFO, O_NONBLOCK taken behind the
- * hook's back, a backlog that is full) everybody else goes on, and the result is right.
+ * What the hook remembers of a descriptor from its beginning (src/hook/create.c): socket,
+ * socketpair, pipe, pipe2, eventfd, open, dup; O_NONBLOCK as it is set and taken; connect. Where a
+ * guess was right a call parks or answers as it should, and where it was wrong (a FIFO, O_NONBLOCK
+ * taken behind the hook's back, a backlog that is full) everybody else goes on, and the result is
+ * right.
  */
 #include "hook.h"
 #include <sys/eventfd.h>
@@ -35,7 +36,10 @@ static void waits_without_a_thread(void) {
     set(&got, 0);
     for (int i = 0; i < MANY; i++) {
         int *e = ends[i];
-        CHECK_EQ(i % 3 == 0 ? pipe(e) : i % 3 == 1 ? pipe2(e, O_CLOEXEC) : socketpair(AF_UNIX, SOCK_STREAM, 0, e), 0);
+        CHECK_EQ(i % 3 == 0   ? pipe(e)
+                 : i % 3 == 1 ? pipe2(e, O_CLOEXEC)
+                              : socketpair(AF_UNIX, SOCK_STREAM, 0, e),
+                 0);
         CHECK_EQ(fcntl(e[0], F_GETFL) & O_NONBLOCK, 0);
         CHECK_EQ(!!(fcntl(e[0], F_GETFD) & FD_CLOEXEC), i % 3 == 1);
         if (i % 2) {
@@ -120,7 +124,8 @@ static void full_counter(void) {
     CHECK_EQ(close(counter), 0);
 }
 
-/* What open gave is taken for a file; FIFOs are not, and their readers end up waiting as they should. */
+/* What open gave is taken for a file; FIFOs are not, and their readers end up waiting as they
+ * should. */
 static void fifos(void) {
     char dir[] = "/tmp/gort-born.XXXXXX", path[64];
     int fd[FEW];
@@ -172,8 +177,8 @@ static void connecter(void *arg) {
     add(&got, 1);
 }
 
-/* Their backlog is full: some threads may wait, everybody comes through. (Of TCP a server may forget who
- * was one too many, which then waits for ever, goroutine or not.) */
+/* Their backlog is full: some threads may wait, everybody comes through. (Of TCP a server may
+ * forget who was one too many, which then waits for ever, goroutine or not.) */
 static void full_backlog(void) {
     int listener = listen_on(AF_UNIX, 1);
     set(&got, 0);
@@ -222,7 +227,8 @@ static void connect_nonblocking(void) {
     CHECK_EQ(errno, EAGAIN);
     CHECK_EQ(close(fd) | close(listener), 0);
     fd = socket(AF_INET, SOCK_DGRAM, 0);
-    struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = 9, .sin_addr.s_addr = htonl(0x7f000002)};
+    struct sockaddr_in far = {
+        .sin_family = AF_INET, .sin_port = 9, .sin_addr.s_addr = htonl(0x7f000002)};
     CHECK_EQ(connect(fd, (struct sockaddr *)&far, sizeof far), 0);
     CHECK_EQ(close(fd), 0);
     CHECK_FAILS(connect(-1, (struct sockaddr *)&far, sizeof far), EBADF);

@@ -1,4 +1,5 @@
-/* C11's threads.h on goroutines: hundreds wait without a thread each, recursive mutexes belong to the goroutine. */
+/* C11's threads.h on goroutines: hundreds wait without a thread each, recursive mutexes belong to
+ * the goroutine. */
 #include "hook.h"
 #include <threads.h>
 

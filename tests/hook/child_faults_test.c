@@ -1,7 +1,8 @@
 /*
- * What ends a program with words, in a child: SIGQUIT, a stack overflow, a misuse. The child ends as any other would, by the default action
- * or with the line alone (and status 2 where it shares the memory); it does not list its parent's goroutines. And the parent, which shared its memory with some of
- * them, can still say its own last words.
+ * What ends a program with words, in a child: SIGQUIT, a stack overflow, a misuse. The child ends
+ * as any other would, by the default action or with the line alone (and status 2 where it shares
+ * the memory); it does not list its parent's goroutines. And the parent, which shared its memory
+ * with some of them, can still say its own last words.
  */
 #include "hook.h"
 #include <sys/syscall.h>
@@ -62,10 +63,10 @@ static int parent(int argc, char **argv) {
             int status;
             pid_t pid = start(kind, faults[i].fn);
             CHECK_GT(pid, 0);
-            while (syscall(SYS_wait4, pid, &status, 0, NULL) < 0) {
-            }
+            while (syscall(SYS_wait4, pid, &status, 0, NULL) < 0) {}
             if ((status & ~0x80) != faults[i].status[kind])
-                fprintf(stderr, "wrong: %s in a child (%s): status 0x%x\n", faults[i].name, kinds[kind], status);
+                fprintf(stderr, "wrong: %s in a child (%s): status 0x%x\n", faults[i].name,
+                        kinds[kind], status);
         }
     }
     misuses();
@@ -92,10 +93,12 @@ int main(int argc, char **argv) {
         _exit(gort_main(parent, argc, argv));
     }
     close(ends[1]);
-    for (ssize_t r; n < sizeof text - 1 && (r = read(ends[0], text + n, sizeof text - 1 - n)) > 0;) n += (size_t)r;
+    for (ssize_t r; n < sizeof text - 1 && (r = read(ends[0], text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)r;
     CHECK_EQ(waitpid(pid, &status, 0), pid);
-    bool good = count(text, "wrong: ") == 0 && count(text, "goroutine 1 [") == 1 && count(text, "stack overflow (") == KINDS &&
-                WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+    bool good = count(text, "wrong: ") == 0 && count(text, "goroutine 1 [") == 1 &&
+                count(text, "stack overflow (") == KINDS && WIFSIGNALED(status) &&
+                WTERMSIG(status) == SIGABRT;
     if (!good) fprintf(stderr, "status 0x%x\n%s", status, text);
     return !good;
 }

@@ -1,5 +1,6 @@
 /*
- * A child of vfork that has a child of vfork and is killed meanwhile: the parent goes on as if nothing had been, a thread that runs goroutines.
+ * A child of vfork that has a child of vfork and is killed meanwhile: the parent goes on as if
+ * nothing had been, a thread that runs goroutines.
  */
 #include "hook.h"
 #include <sys/syscall.h>
@@ -14,7 +15,10 @@ static void reads(void *arg) {
 #ifdef __x86_64__
 /* Without a stack, since the parent goes on with it. */
 static inline __attribute__((always_inline, noreturn)) void kill_and_exit(long pid) {
-    __asm__ volatile("syscall\n\tmovl %1, %%eax\n\txorl %%edi, %%edi\n\tsyscall" ::"a"((long)SYS_kill), "i"(SYS_exit), "D"(pid), "S"((long)SIGKILL) : "rcx", "r11", "memory");
+    __asm__ volatile(
+        "syscall\n\tmovl %1, %%eax\n\txorl %%edi, %%edi\n\tsyscall" ::"a"((long)SYS_kill),
+        "i"(SYS_exit), "D"(pid), "S"((long)SIGKILL)
+        : "rcx", "r11", "memory");
     __builtin_unreachable();
 }
 

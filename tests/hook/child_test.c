@@ -1,10 +1,11 @@
 /*
- * Every hooked function, called in every kind of child of a goroutine's thread and of a plain one, while goroutines run: fork, _Fork
- * (no handlers of pthread_atfork), a bare clone, vfork and clone(CLONE_VM | CLONE_VFORK), which share the parent's memory,
- * and a vfork that no function of libc made. The child comes to its end, none of the parent's goroutines runs in it, and
- * the parent finds its descriptors as it left them: whoever waits on a number that the child has closed or replaced
- * still gets what comes, and nothing is noted about a number of the child's. tests/script/child.sh sees that no name is
- * forgotten here, and where the hook's notes are.
+ * Every hooked function, called in every kind of child of a goroutine's thread and of a plain one,
+ * while goroutines run: fork, _Fork (no handlers of pthread_atfork), a bare clone, vfork and
+ * clone(CLONE_VM | CLONE_VFORK), which share the parent's memory, and a vfork that no function of
+ * libc made. The child comes to its end, none of the parent's goroutines runs in it, and the parent
+ * finds its descriptors as it left them: whoever waits on a number that the child has closed or
+ * replaced still gets what comes, and nothing is noted about a number of the child's.
+ * tests/script/child.sh sees that no name is forgotten here, and where the hook's notes are.
  */
 #include "hook.h"
 #include <link.h>
@@ -24,7 +25,7 @@
 
 static struct Shared { /* between parent and child, whatever the kind */
     int ran_in_child, parent;
-} *shared;
+} * shared;
 
 static int feed[2], quiet[2], pair[2], listener, file, epoll_fd, parked[2], stop, beats, got;
 static char buf[64];
@@ -32,8 +33,16 @@ static struct sockaddr_un at;
 static socklen_t at_size;
 static struct iovec iov = {buf, 1};
 static struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-/* One bucket of the hook's queue: 256 words. The first is waited for by a goroutine, the others are the child's. */
-static union { _Alignas(2048) char room[2048]; sem_t sem; pthread_mutex_t mutex; pthread_cond_t cond; pthread_rwlock_t rwlock; pthread_once_t once; } same[10];
+/* One bucket of the hook's queue: 256 words. The first is waited for by a goroutine, the others are
+ * the child's. */
+static union {
+    _Alignas(2048) char room[2048];
+    sem_t sem;
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    pthread_rwlock_t rwlock;
+    pthread_once_t once;
+} same[10];
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t held_rw = PTHREAD_RWLOCK_INITIALIZER;
 
@@ -72,7 +81,8 @@ ssize_t __read_chk(int fd, void *to, size_t n, size_t size);
 ssize_t __recv_chk(int fd, void *to, size_t n, size_t size, int flags);
 ssize_t __recvfrom_chk(int fd, void *to, size_t n, size_t size, int flags, void *sa, void *len);
 int __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t size);
-int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *ts, const sigset_t *mask, size_t size);
+int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *ts, const sigset_t *mask,
+                size_t size);
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 
@@ -81,70 +91,98 @@ int __open64_2(const char *path, int flags);
 
 static void on_usr2(int signo) {}
 
-#define CALLS(X)                                                                                                      \
-    X(read, read(feed[0], buf, 1)) X(readv, readv(feed[0], &iov, 1)) X(__read_chk, __read_chk(feed[0], buf, 1, 64)) \
-    X(write, write(pair[1], "x", 1)) X(writev, writev(pair[1], &iov, 1))                                              \
-    X(recv, recv(pair[0], buf, 1, 0)) X(recvfrom, recvfrom(pair[0], buf, 1, 0, NULL, NULL))                           \
-    X(recvmsg, recvmsg(pair[0], &msg, 0)) X(__recv_chk, __recv_chk(pair[0], buf, 1, 64, 0))                           \
-    X(__recvfrom_chk, __recvfrom_chk(pair[0], buf, 1, 64, 0, NULL, NULL))                                             \
-    X(send, send(pair[1], "x", 1, 0)) X(sendto, sendto(pair[1], "x", 1, 0, NULL, 0)) X(sendmsg, sendmsg(pair[1], &msg, 0)) \
-    X(accept, accept(listener, NULL, NULL)) X(accept4, accept4(listener, NULL, NULL, 0))                              \
-    X(connect, connect(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&at, at_size))                                        \
-    X(poll, poll(poll_quiet(), 1, 1)) X(__poll_chk, __poll_chk(poll_quiet(), 1, 1, 64))                               \
-    X(ppoll, ppoll(poll_quiet(), 1, &ms1, NULL)) X(__ppoll_chk, __ppoll_chk(poll_quiet(), 1, &ms1, &empty_mask, 64))  \
-    X(select, select(quiet[0] + 1, set_of(quiet[0]), NULL, NULL, &tv1))                                               \
-    X(pselect, pselect(quiet[0] + 1, set_of(quiet[0]), NULL, NULL, &ms1, NULL))                                       \
-    X(epoll_wait, epoll_wait(epoll_fd, &event, 1, 1)) X(epoll_pwait, epoll_pwait(epoll_fd, &event, 1, 1, &empty_mask)) \
-    X(sched_yield, sched_yield()) X(thrd_yield, (thrd_yield(), 0))                                                    \
-    X(sleep, (int)sleep(0)) X(usleep, usleep(1000)) X(nanosleep, nanosleep(&ms1, NULL))                               \
-    X(clock_nanosleep, clock_nanosleep(CLOCK_MONOTONIC, 0, &ms1, NULL))                                               \
-    X(getaddrinfo, getaddrinfo("127.0.0.1", NULL, &numeric, &found))                                                  \
-    X(gethostbyname_r, gethostbyname_r("127.0.0.1", &host, room, sizeof room, &host_found, &error))                   \
-    X(socket, again(socket(AF_UNIX, SOCK_DGRAM, 0))) X(socketpair, again(socketpair(AF_UNIX, SOCK_STREAM, 0, fds)))   \
-    X(pipe, again(pipe(fds))) X(pipe2, again(pipe2(fds, O_NONBLOCK))) X(eventfd, again(eventfd(0, 0)))                \
-    X(close, close(parked[0]) + close(feed[0]) + close(pair[0]) + close(listener))                                    \
-    X(dup, again(dup(file))) X(dup2, dup2(file, parked[0]) + dup2(file, feed[0]) + dup2(pair[0], 1))                  \
-    X(dup3, dup3(file, parked[0], O_CLOEXEC)) X(fcntl, again(fcntl(file, F_DUPFD, 0)))                                \
-    X(fcntl64, again(fcntl64(file, F_DUPFD_CLOEXEC, 0)) + fcntl64(again(open("/dev/null", O_RDWR)), F_SETFL, O_NONBLOCK)) \
-    X(sigaction, sigaction(SIGUSR2, &(struct sigaction){.sa_handler = on_usr2}, NULL))                                \
-    X(signal, signal(SIGUSR2, on_usr2) == SIG_ERR) X(__sysv_signal, __sysv_signal(SIGUSR2, on_usr2) == SIG_ERR)       \
-    X(open, again(open("/dev/null", O_RDWR))) X(open64, again(open64("/dev/null", O_RDWR)))                           \
-    X(__open_2, again(__open_2("/dev/null", O_RDONLY))) X(__open64_2, again(__open64_2("/dev/null", O_RDONLY)))       \
-    X(fsync, fsync(file)) X(fdatasync, fdatasync(file)) X(flock, flock(file, LOCK_SH))                                \
-    X(waitpid, (int)waitpid(-1, &error, 0)) X(system, system("exit 0"))                                               \
-    X(pthread_mutex_lock, pthread_mutex_lock(&same[1].mutex)) X(pthread_mutex_unlock, pthread_mutex_unlock(&same[1].mutex)) \
-    X(pthread_mutex_trylock, pthread_mutex_trylock(&held))                                                            \
-    X(pthread_mutex_timedlock, pthread_mutex_timedlock(&held, soon(CLOCK_REALTIME)))                                  \
-    X(pthread_mutex_clocklock, pthread_mutex_clocklock(&held, CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC)))                \
-    X(pthread_rwlock_rdlock, pthread_rwlock_rdlock(&same[2].rwlock)) X(pthread_rwlock_wrlock, pthread_rwlock_wrlock(&same[3].rwlock)) \
-    X(pthread_rwlock_timedrdlock, pthread_rwlock_timedrdlock(&held_rw, soon(CLOCK_REALTIME)))                         \
-    X(pthread_rwlock_timedwrlock, pthread_rwlock_timedwrlock(&held_rw, soon(CLOCK_REALTIME)))                         \
-    X(pthread_rwlock_clockrdlock, pthread_rwlock_clockrdlock(&held_rw, CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC)))       \
-    X(pthread_rwlock_clockwrlock, pthread_rwlock_clockwrlock(&held_rw, CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC)))       \
-    X(pthread_rwlock_unlock, pthread_rwlock_rdlock(&same[4].rwlock) + pthread_rwlock_unlock(&same[4].rwlock))         \
-    X(pthread_cond_timedwait, pthread_cond_timedwait(&same[5].cond, &same[6].mutex, soon(CLOCK_REALTIME)))            \
-    X(pthread_cond_clockwait, pthread_cond_clockwait(&same[5].cond, &same[6].mutex, CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC))) \
-    X(pthread_cond_signal, pthread_cond_signal(&same[5].cond)) X(pthread_cond_broadcast, pthread_cond_broadcast(&same[5].cond)) \
-    X(sem_wait, sem_wait(&same[7].sem)) X(sem_timedwait, sem_timedwait(&same[8].sem, soon(CLOCK_REALTIME)))           \
-    X(sem_clockwait, sem_clockwait(&same[8].sem, CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC))) X(sem_post, sem_post(&same[9].sem)) \
-    X(pthread_barrier_init, barrier_of_one()) X(pthread_barrier_wait, barrier_of_one())                               \
-    X(pthread_barrier_destroy, barrier_of_one())                                                                      \
-    X(pthread_once, pthread_once(&once, nothing)) X(pthread_join, pthread_join(pthread_self(), NULL))                 \
-    X(pthread_key_create, pthread_key_create(&key, NULL)) X(pthread_key_delete, pthread_key_delete(key))              \
-    X(pthread_getspecific, pthread_getspecific(key) != NULL) X(pthread_setspecific, pthread_setspecific(key, buf))    \
-    X(pthread_rwlock_trywrlock, pthread_rwlock_trywrlock(&same[3].rwlock))                                            \
-    X(fclose, again(fclose(fopen("/dev/null", "r")))) X(close_range, close_range((unsigned)parked[0], ~0u, 0))        \
-    X(closefrom, (closefrom(parked[0]), 0))                                                                           \
-    X(freopen, again(freopen("/dev/null", "r", fopen("/dev/zero", "r")) == NULL))                                     \
-    X(freopen64, again(freopen64("/dev/null", "r", fopen("/dev/zero", "r")) == NULL))                                 \
-    X(syscall, (int)syscall(SYS_futex, same + 9, FUTEX_WAIT, 0, &ms1) + (int)syscall(SYS_futex, same, FUTEX_WAKE, 1)) \
-    X(mtx_lock, mtx_lock((mtx_t *)&same[1].mutex)) X(mtx_unlock, mtx_unlock((mtx_t *)&same[1].mutex))                 \
-    X(mtx_trylock, mtx_trylock((mtx_t *)&held)) X(mtx_timedlock, mtx_timedlock((mtx_t *)&held, soon(CLOCK_REALTIME))) \
-    X(cnd_timedwait, cnd_timedwait((cnd_t *)&same[5].cond, (mtx_t *)&same[6].mutex, soon(CLOCK_REALTIME)))            \
-    X(cnd_signal, cnd_signal((cnd_t *)&same[5].cond)) X(cnd_broadcast, cnd_broadcast((cnd_t *)&same[5].cond))         \
-    X(call_once, (call_once((once_flag *)&once, nothing), 0)) X(thrd_join, thrd_join(thrd_current(), NULL))           \
-    X(thrd_sleep, thrd_sleep(&ms1, NULL)) X(tss_create, tss_create(&key, NULL)) X(tss_delete, (tss_delete(key), 0))   \
+/* clang-format off */
+#define CALLS(X) \
+    X(read, read(feed[0], buf, 1)) X(readv, readv(feed[0], &iov, 1)) \
+    X(__read_chk, __read_chk(feed[0], buf, 1, 64)) X(write, write(pair[1], "x", 1)) \
+    X(writev, writev(pair[1], &iov, 1)) X(recv, recv(pair[0], buf, 1, 0)) \
+    X(recvfrom, recvfrom(pair[0], buf, 1, 0, NULL, NULL)) X(recvmsg, recvmsg(pair[0], &msg, 0)) \
+    X(__recv_chk, __recv_chk(pair[0], buf, 1, 64, 0)) \
+    X(__recvfrom_chk, __recvfrom_chk(pair[0], buf, 1, 64, 0, NULL, NULL)) \
+    X(send, send(pair[1], "x", 1, 0)) X(sendto, sendto(pair[1], "x", 1, 0, NULL, 0)) \
+    X(sendmsg, sendmsg(pair[1], &msg, 0)) X(accept, accept(listener, NULL, NULL)) \
+    X(accept4, accept4(listener, NULL, NULL, 0)) \
+    X(connect, connect(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&at, at_size)) \
+    X(poll, poll(poll_quiet(), 1, 1)) X(__poll_chk, __poll_chk(poll_quiet(), 1, 1, 64)) \
+    X(ppoll, ppoll(poll_quiet(), 1, &ms1, NULL)) \
+    X(__ppoll_chk, __ppoll_chk(poll_quiet(), 1, &ms1, &empty_mask, 64)) \
+    X(select, select(quiet[0] + 1, set_of(quiet[0]), NULL, NULL, &tv1)) \
+    X(pselect, pselect(quiet[0] + 1, set_of(quiet[0]), NULL, NULL, &ms1, NULL)) \
+    X(epoll_wait, epoll_wait(epoll_fd, &event, 1, 1)) \
+    X(epoll_pwait, epoll_pwait(epoll_fd, &event, 1, 1, &empty_mask)) \
+    X(sched_yield, sched_yield()) X(thrd_yield, (thrd_yield(), 0)) X(sleep, (int)sleep(0)) \
+    X(usleep, usleep(1000)) X(nanosleep, nanosleep(&ms1, NULL)) \
+    X(clock_nanosleep, clock_nanosleep(CLOCK_MONOTONIC, 0, &ms1, NULL)) \
+    X(getaddrinfo, getaddrinfo("127.0.0.1", NULL, &numeric, &found)) \
+    X(gethostbyname_r, gethostbyname_r("127.0.0.1", &host, room, sizeof room, &host_found, \
+        &error)) X(socket, again(socket(AF_UNIX, SOCK_DGRAM, 0))) \
+    X(socketpair, again(socketpair(AF_UNIX, SOCK_STREAM, 0, fds))) X(pipe, again(pipe(fds))) \
+    X(pipe2, again(pipe2(fds, O_NONBLOCK))) X(eventfd, again(eventfd(0, 0))) \
+    X(close, close(parked[0]) + close(feed[0]) + close(pair[0]) + close(listener)) \
+    X(dup, again(dup(file))) \
+    X(dup2, dup2(file, parked[0]) + dup2(file, feed[0]) + dup2(pair[0], 1)) \
+    X(dup3, dup3(file, parked[0], O_CLOEXEC)) X(fcntl, again(fcntl(file, F_DUPFD, 0))) \
+    X(fcntl64, again(fcntl64(file, F_DUPFD_CLOEXEC, 0)) + fcntl64(again(open("/dev/null", \
+        O_RDWR)), F_SETFL, O_NONBLOCK)) \
+    X(sigaction, sigaction(SIGUSR2, &(struct sigaction){.sa_handler = on_usr2}, NULL)) \
+    X(signal, signal(SIGUSR2, on_usr2) == SIG_ERR) \
+    X(__sysv_signal, __sysv_signal(SIGUSR2, on_usr2) == SIG_ERR) \
+    X(open, again(open("/dev/null", O_RDWR))) X(open64, again(open64("/dev/null", O_RDWR))) \
+    X(__open_2, again(__open_2("/dev/null", O_RDONLY))) \
+    X(__open64_2, again(__open64_2("/dev/null", O_RDONLY))) X(fsync, fsync(file)) \
+    X(fdatasync, fdatasync(file)) X(flock, flock(file, LOCK_SH)) \
+    X(waitpid, (int)waitpid(-1, &error, 0)) X(system, system("exit 0")) \
+    X(pthread_mutex_lock, pthread_mutex_lock(&same[1].mutex)) \
+    X(pthread_mutex_unlock, pthread_mutex_unlock(&same[1].mutex)) \
+    X(pthread_mutex_trylock, pthread_mutex_trylock(&held)) \
+    X(pthread_mutex_timedlock, pthread_mutex_timedlock(&held, soon(CLOCK_REALTIME))) \
+    X(pthread_mutex_clocklock, pthread_mutex_clocklock(&held, CLOCK_MONOTONIC, \
+        soon(CLOCK_MONOTONIC))) X(pthread_rwlock_rdlock, pthread_rwlock_rdlock(&same[2].rwlock)) \
+    X(pthread_rwlock_wrlock, pthread_rwlock_wrlock(&same[3].rwlock)) \
+    X(pthread_rwlock_timedrdlock, pthread_rwlock_timedrdlock(&held_rw, soon(CLOCK_REALTIME))) \
+    X(pthread_rwlock_timedwrlock, pthread_rwlock_timedwrlock(&held_rw, soon(CLOCK_REALTIME))) \
+    X(pthread_rwlock_clockrdlock, pthread_rwlock_clockrdlock(&held_rw, CLOCK_MONOTONIC, \
+        soon(CLOCK_MONOTONIC))) \
+    X(pthread_rwlock_clockwrlock, pthread_rwlock_clockwrlock(&held_rw, CLOCK_MONOTONIC, \
+        soon(CLOCK_MONOTONIC))) \
+    X(pthread_rwlock_unlock, pthread_rwlock_rdlock(&same[4].rwlock) + \
+        pthread_rwlock_unlock(&same[4].rwlock)) \
+    X(pthread_cond_timedwait, pthread_cond_timedwait(&same[5].cond, &same[6].mutex, \
+        soon(CLOCK_REALTIME))) \
+    X(pthread_cond_clockwait, pthread_cond_clockwait(&same[5].cond, &same[6].mutex, \
+        CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC))) \
+    X(pthread_cond_signal, pthread_cond_signal(&same[5].cond)) \
+    X(pthread_cond_broadcast, pthread_cond_broadcast(&same[5].cond)) \
+    X(sem_wait, sem_wait(&same[7].sem)) \
+    X(sem_timedwait, sem_timedwait(&same[8].sem, soon(CLOCK_REALTIME))) \
+    X(sem_clockwait, sem_clockwait(&same[8].sem, CLOCK_MONOTONIC, soon(CLOCK_MONOTONIC))) \
+    X(sem_post, sem_post(&same[9].sem)) X(pthread_barrier_init, barrier_of_one()) \
+    X(pthread_barrier_wait, barrier_of_one()) X(pthread_barrier_destroy, barrier_of_one()) \
+    X(pthread_once, pthread_once(&once, nothing)) \
+    X(pthread_join, pthread_join(pthread_self(), NULL)) \
+    X(pthread_key_create, pthread_key_create(&key, NULL)) \
+    X(pthread_key_delete, pthread_key_delete(key)) \
+    X(pthread_getspecific, pthread_getspecific(key) != NULL) \
+    X(pthread_setspecific, pthread_setspecific(key, buf)) \
+    X(pthread_rwlock_trywrlock, pthread_rwlock_trywrlock(&same[3].rwlock)) \
+    X(fclose, again(fclose(fopen("/dev/null", "r")))) \
+    X(close_range, close_range((unsigned)parked[0], ~0u, 0)) \
+    X(closefrom, (closefrom(parked[0]), 0)) \
+    X(freopen, again(freopen("/dev/null", "r", fopen("/dev/zero", "r")) == NULL)) \
+    X(freopen64, again(freopen64("/dev/null", "r", fopen("/dev/zero", "r")) == NULL)) \
+    X(syscall, (int)syscall(SYS_futex, same + 9, FUTEX_WAIT, 0, &ms1) + (int)syscall(SYS_futex, \
+        same, FUTEX_WAKE, 1)) X(mtx_lock, mtx_lock((mtx_t *)&same[1].mutex)) \
+    X(mtx_unlock, mtx_unlock((mtx_t *)&same[1].mutex)) \
+    X(mtx_trylock, mtx_trylock((mtx_t *)&held)) \
+    X(mtx_timedlock, mtx_timedlock((mtx_t *)&held, soon(CLOCK_REALTIME))) \
+    X(cnd_timedwait, cnd_timedwait((cnd_t *)&same[5].cond, (mtx_t *)&same[6].mutex, \
+        soon(CLOCK_REALTIME))) X(cnd_signal, cnd_signal((cnd_t *)&same[5].cond)) \
+    X(cnd_broadcast, cnd_broadcast((cnd_t *)&same[5].cond)) \
+    X(call_once, (call_once((once_flag *)&once, nothing), 0)) \
+    X(thrd_join, thrd_join(thrd_current(), NULL)) X(thrd_sleep, thrd_sleep(&ms1, NULL)) \
+    X(tss_create, tss_create(&key, NULL)) X(tss_delete, (tss_delete(key), 0)) \
     X(tss_get, tss_get(key) != NULL) X(tss_set, tss_set(key, buf))
+/* clang-format on */
 
 static char room[1024];
 static int barrier_of_one(void) {
@@ -153,7 +191,8 @@ static int barrier_of_one(void) {
     return made * 100 + waited * 10 + pthread_barrier_destroy(&b);
 }
 static pthread_once_t once;
-#define FUNCTION(name, call) static void call_##name(void) { (void)!(call); }
+#define FUNCTION(name, call) \
+    static void call_##name(void) { (void)!(call); }
 CALLS(FUNCTION)
 #define ENTRY(name, call) {#name, call_##name},
 static const struct Call {
@@ -184,7 +223,9 @@ static __attribute__((noinline)) pid_t start(int kind, void (*fn)(void)) {
     case BARE_FORK: pid = _Fork ? _Fork() : fork(); break;
     case BARE_CLONE: pid = (pid_t)bare(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L); break;
     case VFORK: pid = vfork(); break;
-    case CLONE: return clone(child_of_clone, clone_stack + sizeof clone_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)fn);
+    case CLONE:
+        return clone(child_of_clone, clone_stack + sizeof clone_stack,
+                     CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)fn);
 #ifdef __x86_64__
     default: {
         long r;
@@ -220,8 +261,8 @@ static void find_notes(void) {
     notes_before = malloc(notes_size);
 }
 
-/* A vfork that nobody has told the hook of may change hints, which cost a look; not what the runtime knows of a number (the
- * first of 32 bytes). */
+/* A vfork that nobody has told the hook of may change hints, which cost a look; not what the
+ * runtime knows of a number (the first of 32 bytes). */
 static bool notes_same(int kind) {
     for (size_t i = 0; notes && i < notes_size; i += kind == BARE_VFORK ? 32 : 1)
         if (notes[i] != notes_before[i]) return false;
@@ -278,14 +319,14 @@ static void *run_case(void *arg) {
     Case *c = arg;
     pid_t pid = start(c->kind, c->call->fn);
     CHECK_GT(pid, 0);
-    while (bare(SYS_wait4, pid, &c->status, 0, NULL) < 0) {
-    }
+    while (bare(SYS_wait4, pid, &c->status, 0, NULL) < 0) {}
     return NULL;
 }
 
 static int bad;
 static void wrong(const Case *c, bool plain, const char *what) {
-    printf("%s in a child (%s) of a %s: %s, status 0x%x\n", c->call->name, kinds[c->kind], plain ? "plain thread" : "goroutine", what, c->status);
+    printf("%s in a child (%s) of a %s: %s, status 0x%x\n", c->call->name, kinds[c->kind],
+           plain ? "plain thread" : "goroutine", what, c->status);
     bad++;
 }
 
@@ -294,7 +335,8 @@ static void try_one(int kind, const struct Call *call, bool plain) {
     int before = get(&got), beat_before;
     once = (pthread_once_t)PTHREAD_ONCE_INIT;
     pthread_mutex_init(&same[1].mutex, NULL);
-    if (call->fn == call_pthread_mutex_unlock || call->fn == call_mtx_unlock) pthread_mutex_lock(&same[1].mutex);
+    if (call->fn == call_pthread_mutex_unlock || call->fn == call_mtx_unlock)
+        pthread_mutex_lock(&same[1].mutex);
     for (int i = 2; i <= 4; i++) pthread_rwlock_init(&same[i].rwlock, NULL);
     pthread_mutex_init(&same[6].mutex, NULL);
     pthread_mutex_lock(&same[6].mutex);
@@ -310,7 +352,8 @@ static void try_one(int kind, const struct Call *call, bool plain) {
     }
     if (!notes_same(kind)) wrong(&c, plain, "it has left notes with the parent");
     if (shared->ran_in_child) wrong(&c, plain, "a goroutine ran in it");
-    else if (WIFSIGNALED(c.status)) wrong(&c, plain, WTERMSIG(c.status) == SIGALRM ? "it hung" : "it died");
+    else if (WIFSIGNALED(c.status))
+        wrong(&c, plain, WTERMSIG(c.status) == SIGALRM ? "it hung" : "it died");
     else if (WEXITSTATUS(c.status) != 0) wrong(&c, plain, "it failed");
     shared->ran_in_child = 0;
     beat_before = get(&beats);
@@ -318,7 +361,8 @@ static void try_one(int kind, const struct Call *call, bool plain) {
     CHECK_EQ(write(parked[1], "x", 1), 1);     /* and whoever waited still gets what comes */
     wait_until(get(&got) != before);
     if (get(&got) != before + 1) wrong(&c, plain, "who waited got an error"), exit(1);
-    wait_until(waiting_for("IO wait") >= 1); /* by then it has put right what a bare vfork may have left at its number */
+    /* by then it has put right what a bare vfork may have left at its number */
+    wait_until(waiting_for("IO wait") >= 1);
     if (call->fn == call_pthread_key_delete || call->fn == call_tss_delete) return;
     pthread_key_delete(key);
 }
@@ -331,7 +375,8 @@ static int body(int argc, char **argv) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     CHECK_GE(listener = socket(AF_UNIX, SOCK_STREAM, 0), 0);
     at.sun_family = AF_UNIX;
-    at_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)sprintf(at.sun_path + 1, "gort-child-%d", getpid()));
+    at_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                          (size_t)sprintf(at.sun_path + 1, "gort-child-%d", getpid()));
     CHECK_EQ(bind(listener, (void *)&at, at_size), 0);
     CHECK_EQ(listen(listener, 128), 0);
     CHECK_GE(file = open("/tmp", O_TMPFILE | O_RDWR, 0600), 0);
@@ -349,7 +394,8 @@ static int body(int argc, char **argv) {
     wait_until(waiting_for("IO wait") >= 1);
     const char *only = getenv("CHILD_CALL");
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        for (int kind = 0; kind < KINDS && (only == NULL || strcmp(only, calls[i].name) == 0); kind++)
+        for (int kind = 0; kind < KINDS && (only == NULL || strcmp(only, calls[i].name) == 0);
+             kind++)
             for (int plain = 0; plain < 2; plain++) try_one(kind, &calls[i], plain);
     set(&stop, 1);
     CHECK_EQ(write(parked[1], "e", 1), 1);

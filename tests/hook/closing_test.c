@@ -1,7 +1,8 @@
 /*
- * A call that begins in the middle of a close, when the number has its next life already and its last file still: all that it moves goes to
- * one file. A close that takes long, fclose with a megabyte to write to a socket that nobody empties; and every close by every
- * write, held before and after the kernel's close. (tests/model/life.c has every order of their steps.)
+ * A call that begins in the middle of a close, when the number has its next life already and its
+ * last file still: all that it moves goes to one file. A close that takes long, fclose with a
+ * megabyte to write to a socket that nobody empties; and every close by every write, held before
+ * and after the kernel's close. (tests/model/life.c has every order of their steps.)
  */
 #include "hook.h"
 #include <linux/filter.h>
@@ -31,7 +32,7 @@ static void make_message(void) {
     message[0] = 'B';
 }
 
-/* ---- a close that takes long -------------------------------------------------------------------- */
+/* ---- a close that takes long ----------------------------------------------------------------- */
 
 static FILE *file;
 static int stranger, closed, over, held, go_on, begun;
@@ -80,16 +81,17 @@ static void in_a_close(void) {
     for (; !get(&begun); gort_yield()) drain(e[1]); /* a part is there */
     set(&go_on, 1);
     for (; !get(&over) || !get(&closed); gort_yield()) drain(e[1]);
-    if (pread(stranger, &first, 1, 0) == 1) CHECK_EQ(first, 'B'); /* the whole call went there: it began later */
+    /* the whole call went there: it began later */
+    if (pread(stranger, &first, 1, 0) == 1) CHECK_EQ(first, 'B');
     RAW(close, NUMBER), RAW(close, stranger), RAW(close, e[1]);
     CHECK_EQ(pthread_join(t, NULL), 0);
     free(lines), free(room);
 }
 
-/* ---- a close that is held -------------------------------------------------------------------------- */
+/* ---- a close that is held -------------------------------------------------------------------- */
 
-/* In the thread that closes, the kernel's close of the number is a signal (seccomp): its handler stops there, then closes, gives the number
- * to the next file, and stops again. */
+/* In the thread that closes, the kernel's close of the number is a signal (seccomp): its handler
+ * stops there, then closes, gives the number to the next file, and stops again. */
 static int at_close, next_file, close_it, come_back;
 
 #ifdef __x86_64__
@@ -171,7 +173,8 @@ static void begin(pthread_t *closer, long how, bool known) {
     wait_until(get(&at_close) == 1);
 }
 
-/* Until a part is there; or it waits. On a thread without a P: the thread that closes may hold a lock of the runtime's. */
+/* Until a part is there; or it waits. On a thread without a P: the thread that closes may hold a
+ * lock of the runtime's. */
 static long watch(void *peer) {
     for (int i = 0; i < 50 && !get(&begun) && !get(&over); i++) drain(*(int *)peer), usleep(1000);
     set(&close_it, 1), set(&come_back, 1);
@@ -190,12 +193,14 @@ static void before(long closer, long writer, bool known) {
     gort_blocking(watch, &peer);
     CHECK_EQ(pthread_join(t, NULL), 0);
     for (; !get(&over); gort_yield()) drain(peer);
-    if (pread(next_file, &first, 1, 0) == 1 && first != 'B') FAILF("the rest of a message: %d, closer %ld, writer %ld, known %d, moved %zd", first, closer, writer, known, moved);
+    if (pread(next_file, &first, 1, 0) == 1 && first != 'B')
+        FAILF("the rest of a message: %d, closer %ld, writer %ld, known %d, moved %zd", first,
+              closer, writer, known, moved);
     RAW(close, NUMBER), RAW(close, next_file), RAW(close, peer);
 }
 
-/* It begins after that, on the number's next file, while the thread that closes has not come back. Where the hook has seen that the number was
- * given anew, all of it is written. */
+/* It begins after that, on the number's next file, while the thread that closes has not come back.
+ * Where the hook has seen that the number was given anew, all of it is written. */
 static void after_it(long closer, long writer, bool seen) {
     pthread_t t;
     int peer = stream(NUMBER), next = stream(PEER);
@@ -228,7 +233,8 @@ static int run(int argc, char **argv) {
     CHECK_EQ(sigaction(SIGSYS, &sa, NULL), 0);
     for (long closer = 0; closer < CLOSERS; closer++)
         for (long writer = 0; writer < WRITERS; writer++)
-            for (int known = closer == GORT_CLOSE; known < 2; known++) before(closer, writer, known);
+            for (int known = closer == GORT_CLOSE; known < 2; known++)
+                before(closer, writer, known);
     for (long writer = 0; writer < WRITERS; writer++)
         for (int seen = 0; seen < 2; seen++) after_it(CLOSE, writer, seen);
     return 0;

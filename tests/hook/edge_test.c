@@ -1,6 +1,7 @@
 /*
- * The edges of the hook: descriptors that change while somebody waits on them, children of fork and vfork, places where a
- * goroutine cannot park, errno over calls that wait and succeed, threads that are cancelled or gone.
+ * The edges of the hook: descriptors that change while somebody waits on them, children of fork and
+ * vfork, places where a goroutine cannot park, errno over calls that wait and succeed, threads that
+ * are cancelled or gone.
  */
 #include "hook.h"
 #include <semaphore.h>
@@ -21,7 +22,8 @@ static void start_reader(void) {
     wait_for_waiting("IO wait", 1);
 }
 
-/* A child of vfork has descriptors of its own, and our memory: what it closes is not closed here. */
+/* A child of vfork has descriptors of its own, and our memory: what it closes is not closed
+ * here. */
 static void vfork_closes(void) {
     int status;
     CHECK_EQ(pipe(p), 0);
@@ -42,7 +44,8 @@ static void vfork_closes(void) {
     CHECK_EQ(close(p[0]) | close(p[1]), 0);
 }
 
-/* The number becomes another file under who waits: as if it were closed. The next one waits on the new file. */
+/* The number becomes another file under who waits: as if it were closed. The next one waits on the
+ * new file. */
 static void replaced(void) {
     CHECK_EQ(pipe(p), 0);
     CHECK_EQ(pipe(q), 0);
@@ -57,15 +60,15 @@ static void replaced(void) {
     CHECK_EQ(close(p[0]) | close(p[1]) | close(q[0]) | close(q[1]), 0);
 }
 
-static void writer(void *arg) {
-    CHECK_EQ(write(p[1], "x", 1), 1);
-}
+static void writer(void *arg) { CHECK_EQ(write(p[1], "x", 1), 1); }
 
 /* One number twice, none at all, and one that is negative. */
 static void poll_odd(void) {
     CHECK_EQ(pipe(p), 0);
-    struct pollfd f[4] = {{.fd = p[0], .events = POLLIN}, {.fd = -1, .events = POLLIN, .revents = 7},
-                          {.fd = p[0], .events = POLLIN}, {.fd = -p[0], .events = POLLOUT, .revents = 7}};
+    struct pollfd f[4] = {{.fd = p[0], .events = POLLIN},
+                          {.fd = -1, .events = POLLIN, .revents = 7},
+                          {.fd = p[0], .events = POLLIN},
+                          {.fd = -p[0], .events = POLLOUT, .revents = 7}};
     CHECK_EQ(gort_go(writer, NULL), 0);
     CHECK_EQ(poll(f, 4, -1), 2);
     CHECK_EQ(f[0].revents, POLLIN);
@@ -153,16 +156,14 @@ static void forked(void) {
 
 /* ---- errno ---------------------------------------------------------------------------------- */
 
-#define KEEPS(call)                                                                                \
-    do {                                                                                           \
-        errno = 4711;                                                                              \
-        CHECK((call) >= 0);                                                                        \
-        CHECK_EQ(errno, 4711);                                                                     \
+#define KEEPS(call)            \
+    do {                       \
+        errno = 4711;          \
+        CHECK((call) >= 0);    \
+        CHECK_EQ(errno, 4711); \
     } while (0)
 
-static void poster(void *arg) {
-    CHECK_EQ(sem_post(&sem), 0);
-}
+static void poster(void *arg) { CHECK_EQ(sem_post(&sem), 0); }
 
 static void errno_stays(void) {
     char c;

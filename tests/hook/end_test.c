@@ -1,5 +1,6 @@
 /*
- * The end of a runtime while its goroutines are in hooked calls: what libc's objects have of them is taken back, and no descriptor stays.
+ * The end of a runtime while its goroutines are in hooked calls: what libc's objects have of them
+ * is taken back, and no descriptor stays.
  */
 #include "hook.h"
 #include <linux/futex.h>
@@ -8,7 +9,7 @@ static int came;
 
 static void start(void (*fn)(void *)) { CHECK_EQ(gort_go(fn, NULL), 0); }
 
-/* ---- a barrier that one waits in ------------------------------------------------------------------ */
+/* ---- a barrier that one waits in ------------------------------------------------------------- */
 
 static pthread_barrier_t pair;
 
@@ -54,7 +55,8 @@ static int third(int argc, char **argv) {
     wait_for_waiting("semacquire", 1);
     if (argc == 0) CHECK_EQ(pthread_create(t, NULL, thread_meets, NULL), 0);
     if (argc == 1) start(meets);
-    if (argc == 0) wait_until(((volatile uint32_t *)(void *)&pair)[0] == 2); /* arrived: barrier.c */
+    /* arrived: barrier.c */
+    if (argc == 0) wait_until(((volatile uint32_t *)(void *)&pair)[0] == 2);
     else wait_until(get(&came) == 3);
     return 0;
 }
@@ -69,7 +71,7 @@ static void test_barrier_beside(void) {
     CHECK_EQ(pthread_barrier_destroy(&pair), 0);
 }
 
-/* ---- a once whose routine is under way -------------------------------------------------------------- */
+/* ---- a once whose routine is under way ------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int ran;
@@ -110,7 +112,11 @@ static int two_call(int argc, char **argv) {
 static int one_exits(int argc, char **argv) {
     exits = true;
     start(calls);
-    { gort_stats st; do gort_yield(), gort_stats_read(&st); while (st.goroutines > 1); };
+    {
+        gort_stats st;
+        do gort_yield(), gort_stats_read(&st);
+        while (st.goroutines > 1);
+    };
     exits = false;
     return two_call(argc, argv);
 }
@@ -146,7 +152,7 @@ static void test_once_in_child(void) {
     CHECK_EQ(status, 0);
 }
 
-/* ---- descriptors ----------------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static int open_files(void) {
     int n = 0;
@@ -178,7 +184,8 @@ static void test_waitpid(void) {
     CHECK_EQ(waitpid(child, NULL, 0), child);
 }
 
-/* Who waits for a shared futex asks for the maps of the process after 31 ms; these are many, and so are those who ask. */
+/* Who waits for a shared futex asks for the maps of the process after 31 ms; these are many, and so
+ * are those who ask. */
 static uint32_t words[100];
 static void waits_shared(void *word) { syscall(SYS_futex, word, FUTEX_WAIT, 0, NULL, NULL, 0); }
 static int many_ask(int argc, char **argv) {
@@ -189,7 +196,8 @@ static int many_ask(int argc, char **argv) {
 }
 static void test_maps(void) {
     for (int i = 0; i < 300; i++)
-        CHECK(mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+        CHECK(mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
     check_files(many_ask, 10);
 }
 

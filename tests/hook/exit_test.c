@@ -1,5 +1,6 @@
-/* What the runtime keeps under a pthread key stays with its thread when a goroutine waits in a hooked call and takes the
- * program's own keys along: pthread_exit is still found, by the thread on which it waits. */
+/* What the runtime keeps under a pthread key stays with its thread when a goroutine waits in a
+ * hooked call and takes the program's own keys along: pthread_exit is still found, by the thread on
+ * which it waits. */
 #include "hook.h"
 
 static int ends[2];

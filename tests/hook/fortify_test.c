@@ -33,7 +33,8 @@ static int run(int argc, char **argv) {
     wait_for_waiting("IO wait", 5);
     for (int i = 0; i < 5; i++) CHECK_EQ(write(pairs[i][1], "x", 1), 1);
     wait_until(get(&done) == 5);
-    int a = __open_2("/dev/null", O_RDONLY), b = __open64_2("/dev/null", O_RDONLY), c = open64("/dev/null", O_RDONLY);
+    int a = __open_2("/dev/null", O_RDONLY), b = __open64_2("/dev/null", O_RDONLY),
+        c = open64("/dev/null", O_RDONLY);
     char one;
     CHECK(a >= 0 && b >= 0 && c >= 0);
     CHECK_EQ(read(a, &one, 1), 0);

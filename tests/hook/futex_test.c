@@ -1,4 +1,5 @@
-/* The futex system call of a goroutine: it parks, is woken from any thread, and answers as the kernel. */
+/* The futex system call of a goroutine: it parks, is woken from any thread, and answers as the
+ * kernel. */
 #include "hook.h"
 #include <limits.h>
 #include <linux/futex.h>
@@ -8,10 +9,13 @@ enum { CROWD = 300 };
 static uint32_t word, other;
 static int done, woken;
 
-static long futex(uint32_t *w, int op, uint32_t value, const struct timespec *ts, uint32_t *w2, uint32_t value3) {
+static long futex(uint32_t *w, int op, uint32_t value, const struct timespec *ts, uint32_t *w2,
+                  uint32_t value3) {
     return syscall(SYS_futex, w, op, value, ts, w2, value3);
 }
-static long wait_private(uint32_t value) { return futex(&word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0); }
+static long wait_private(uint32_t value) {
+    return futex(&word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
 static long wake(int n) { return futex(&word, FUTEX_WAKE_PRIVATE, (uint32_t)n, NULL, NULL, 0); }
 
 static void waiter(void *arg) {
@@ -91,13 +95,16 @@ static void requeue(void) {
     set(&other, 0);
     for (int i = 0; i < 5; i++) CHECK_EQ(gort_go(one_wait, NULL), 0);
     wait_for_waiting("semacquire", 5);
-    CHECK_FAILS(syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE_PRIVATE, 1, INT_MAX, &other, 1), EAGAIN);
+    CHECK_FAILS(syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE_PRIVATE, 1, INT_MAX, &other, 1),
+                EAGAIN);
     CHECK_EQ(get(&woken), 0);
     CHECK_EQ(syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE_PRIVATE, 1, INT_MAX, &other, 0), 5);
     wait_until(get(&woken) == 5);
     CHECK_EQ(gort_go(one_wait, NULL), 0);
     wait_for_waiting("semacquire", 1);
-    CHECK_EQ(syscall(SYS_futex, &other, FUTEX_WAKE_OP_PRIVATE, 1, 1, &word, FUTEX_OP(FUTEX_OP_SET, 7, FUTEX_OP_CMP_EQ, 0)), 1);
+    CHECK_EQ(syscall(SYS_futex, &other, FUTEX_WAKE_OP_PRIVATE, 1, 1, &word,
+                     FUTEX_OP(FUTEX_OP_SET, 7, FUTEX_OP_CMP_EQ, 0)),
+             1);
     wait_until(get(&woken) == 6);
     CHECK_EQ(get(&word), 7);
     set(&word, 0);
@@ -121,12 +128,15 @@ static void times(void) {
     CHECK_FAILS(futex(&word, FUTEX_WAIT_PRIVATE, 0, &bad, NULL, 0), EINVAL);
     CHECK_FAILS(futex(&word, FUTEX_WAIT_PRIVATE, 0, &before, NULL, 0), EINVAL);
     CHECK_FAILS(futex(&word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0), EAGAIN);
-    CHECK_FAILS(futex((uint32_t *)((char *)&word + 1), FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0), EINVAL);
+    CHECK_FAILS(futex((uint32_t *)((char *)&word + 1), FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0),
+                EINVAL);
     CHECK_FAILS(futex(NULL, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0), EFAULT);
     ts = in_ms(CLOCK_MONOTONIC, 2);
     CHECK_FAILS(futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &ts, NULL, UINT32_MAX), ETIMEDOUT);
     ts = in_ms(CLOCK_REALTIME, 2);
-    CHECK_FAILS(futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0, &ts, NULL, UINT32_MAX), ETIMEDOUT);
+    CHECK_FAILS(
+        futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0, &ts, NULL, UINT32_MAX),
+        ETIMEDOUT);
     ts = in_ms(CLOCK_MONOTONIC, -2);
     CHECK_FAILS(futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &ts, NULL, UINT32_MAX), ETIMEDOUT);
 }
@@ -144,7 +154,8 @@ static void *shared_waker(void *arg) {
     return NULL;
 }
 
-/* Without FUTEX_PRIVATE_FLAG: woken from here, soon and late; and by another process that changes the word. */
+/* Without FUTEX_PRIVATE_FLAG: woken from here, soon and late; and by another process that changes
+ * the word. */
 static void shared(void) {
     pthread_t waker;
     int status;
@@ -161,7 +172,8 @@ static void shared(void) {
     CHECK_EQ(gort_go(shared_wait, common), 0);
     wait_for_waiting("semacquire", 1);
     gort_sleep(60 * GORT_MS);
-    for (int i = 0; i < 200; i++) { /* the word as it was, while they look now and then whether another process has changed it */
+    /* the word as it was, while they look now and then whether another process has changed it */
+    for (int i = 0; i < 200; i++) {
         CHECK_EQ(gort_go(shared_wait, common), 0);
         wait_for_waiting("semacquire", 2);
         if (i % 8 == 0) gort_sleep(i % 5 * GORT_MS);
@@ -191,7 +203,8 @@ static void *short_life(void *arg) {
 }
 
 static void joins(void *arg) {
-    while (get(&alive) != 0) CHECK(futex(&alive, FUTEX_WAIT, 1, NULL, NULL, 0) == 0 || errno == EAGAIN);
+    while (get(&alive) != 0)
+        CHECK(futex(&alive, FUTEX_WAIT, 1, NULL, NULL, 0) == 0 || errno == EAGAIN);
     add(&woken, 1);
 }
 
@@ -218,7 +231,8 @@ static void others(void) {
     CHECK_FAILS(syscall(SYS_close, -1), EBADF);
     CHECK_EQ(syscall(SYS_process_vm_readv, getpid(), &to, 1UL, &from, 1UL, 0UL), 3);
     CHECK_EQ(memcmp(to.iov_base, "abc", 3), 0);
-    CHECK_FAILS(syscall(SYS_process_vm_readv, getpid(), &to, 1UL, &from, 1UL, 1UL), EINVAL); /* the sixth */
+    /* the sixth */
+    CHECK_FAILS(syscall(SYS_process_vm_readv, getpid(), &to, 1UL, &from, 1UL, 1UL), EINVAL);
     CHECK_EQ(pipe(fds), 0);
     CHECK_EQ(syscall(SYS_write, fds[1], text, 3UL), 3);
     close(fds[0]), close(fds[1]);
@@ -228,7 +242,8 @@ static void others(void) {
 static void player(void *arg) {
     uint32_t me = (uint32_t)(uintptr_t)arg;
     for (int i = 0; i < 5000; i++) {
-        while (get(&word) != me) CHECK(futex(&word, FUTEX_WAIT_PRIVATE, 1 - me, NULL, NULL, 0) == 0 || errno == EAGAIN);
+        while (get(&word) != me)
+            CHECK(futex(&word, FUTEX_WAIT_PRIVATE, 1 - me, NULL, NULL, 0) == 0 || errno == EAGAIN);
         set(&word, 1 - me);
         wake(1);
     }

@@ -1,6 +1,7 @@
 /*
- * A handler on an alternate stack that the program has brought itself (sigaltstack) never parks: the next signal would run on
- * that stack. Its thread waits, as in libc, and runs nobody else. A coroutine's stack is no such stack: it parks.
+ * A handler on an alternate stack that the program has brought itself (sigaltstack) never parks:
+ * the next signal would run on that stack. Its thread waits, as in libc, and runs nobody else. A
+ * coroutine's stack is no such stack: it parks.
  */
 #include "hook.h"
 #include <semaphore.h>
@@ -60,7 +61,8 @@ static void other(void *arg) {
         int tid = get(&inside);
         if (tid == 0 || get(&handled) == done) continue;
         CHECK_NE((int)syscall(SYS_gettid), tid);
-        if (i == ROUNDS / 2) syscall(SYS_tgkill, getpid(), tid, SIGURG); /* as a preemption: what it interrupts is made again */
+        /* as a preemption: what it interrupts is made again */
+        if (i == ROUNDS / 2) syscall(SYS_tgkill, getpid(), tid, SIGURG);
         if (++i < ROUNDS) continue;
         i = 0;
         done = get(&handled);

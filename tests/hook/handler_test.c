@@ -1,9 +1,10 @@
 /*
- * Every hooked function that POSIX lets a signal handler call, called from one that interrupts goroutines and plain
- * threads at any point of the same calls, of the hook's queues and of the runtime; on the alternate stack and on the
- * interrupted one; and the wake-up of a futex. Everybody goes on, and no permit of a semaphore and no wake-up is lost. Nor does a
- * handler come into malloc, whose locks its own thread may hold: not on a thread that gort sees for the first time there, and not in a
- * program with so many keys that libc allocates a thread's values.
+ * Every hooked function that POSIX lets a signal handler call, called from one that interrupts
+ * goroutines and plain threads at any point of the same calls, of the hook's queues and of the
+ * runtime; on the alternate stack and on the interrupted one; and the wake-up of a futex. Everybody
+ * goes on, and no permit of a semaphore and no wake-up is lost. Nor does a handler come into
+ * malloc, whose locks its own thread may hold: not on a thread that gort sees for the first time
+ * there, and not in a program with so many keys that libc allocates a thread's values.
  */
 #include "hook.h"
 #include <dirent.h>
@@ -17,7 +18,8 @@
 #include <time.h>
 
 static sem_t ball[2], posts, from_threads;
-static int stop, rounds, plain_rounds, fresh_threads, epoll_fd, runs, posted, taken, zero, null, pipes[2], pair[2], listener;
+static int stop, rounds, plain_rounds, fresh_threads, epoll_fd, runs, posted, taken, zero, null,
+    pipes[2], pair[2], listener;
 static struct sockaddr_in at;
 static int word, seen_word;
 
@@ -31,7 +33,7 @@ static fd_set *set_of(fd_set *s, int fd) {
     return s;
 }
 
-/* ---- malloc, which tells ---------------------------------------------------------------------- */
+/* ---- malloc, which tells --------------------------------------------------------------------- */
 
 static __thread int in_handler;
 static const char *allocates; /* the call in whose handler it was */
@@ -48,11 +50,12 @@ void *calloc(size_t n, size_t size) { return tell(), __libc_calloc(n, size); }
 void *realloc(void *at, size_t n) { return tell(), __libc_realloc(at, n); }
 void free(void *at) { tell(), __libc_free(at); }
 
-/* ---- the calls -------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 pid_t _Fork(void) __attribute__((weak)); /* glibc 2.34 */
 static void await(pid_t pid) {
-    if (pid > 0) while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+    if (pid > 0)
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
 }
 static void end_child(pid_t pid) {
     if (pid == 0) _exit(sem_post(&posts)); /* of a copy */
@@ -69,34 +72,42 @@ static void two(int r, int fds[2]) {
     if (r == 0) close(fds[0]), close(fds[1]);
 }
 
-#define CALLS(X)                                                                                                  \
-    X(syscall, int s = get(&seen_word);                                                                           \
-      if (__sync_bool_compare_and_swap(&word, s, s + 1)) syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1))        \
-    X(sem_post, add(&posted, 1); sem_post(&posts))                                                                \
-    X(read, (void)!read(zero, &c, 1)) X(write, (void)!write(null, &c, 1))                                         \
-    X(close, close(-1)) X(open, shut(open("/dev/null", O_RDONLY))) X(dup, shut(dup(zero))) X(dup2, dup2(zero, zero)) \
-    X(fcntl, fcntl(zero, F_GETFL)) X(fsync, fsync(null)) X(fdatasync, fdatasync(null))                            \
-    X(pipe, int fds[2]; two(pipe(fds), fds)) X(socketpair, int fds[2]; two(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), fds)) \
-    X(socket, shut(socket(AF_UNIX, SOCK_STREAM, 0)))                                                              \
-    X(accept, accept(listener, NULL, NULL)) X(connect, int fd = socket(AF_INET, SOCK_DGRAM, 0); connect(fd, (void *)&at, sizeof at); shut(fd)) \
-    X(poll, struct pollfd p = {.fd = pipes[0], .events = POLLIN}; poll(&p, 1, 1))                                 \
-    X(select, fd_set s; struct timeval tv = {0, 50}; select(pipes[0] + 1, set_of(&s, pipes[0]), NULL, NULL, &tv)) \
-    X(pselect, fd_set s; pselect(pipes[0] + 1, set_of(&s, pipes[0]), NULL, NULL, &us50, NULL))                    \
-    X(recv, recv(pair[0], &c, 1, MSG_DONTWAIT)) X(recvfrom, recvfrom(pair[0], &c, 1, MSG_DONTWAIT, NULL, NULL))   \
-    X(recvmsg, recvmsg(pair[0], &msg, MSG_DONTWAIT)) X(send, send(pair[1], &c, 1, MSG_DONTWAIT))                  \
-    X(sendto, sendto(pair[1], &c, 1, MSG_DONTWAIT, NULL, 0)) X(sendmsg, sendmsg(pair[1], &msg, MSG_DONTWAIT))     \
-    X(sleep, sleep(0)) X(nanosleep, nanosleep(&us50, NULL)) X(waitpid, waitpid(-1, NULL, WNOHANG))               \
-    X(accept4, accept4(listener, NULL, NULL, 0)) X(dup3, shut(dup3(zero, own_number(), 0)))                         \
-    X(pipe2, int fds[2]; two(pipe2(fds, O_NONBLOCK), fds)) X(eventfd, shut(eventfd(0, 0)))                          \
-    X(ppoll, struct pollfd p = {.fd = pipes[0], .events = POLLIN}; ppoll(&p, 1, &us50, NULL))                       \
-    X(readv, (void)!readv(zero, &iov, 1)) X(writev, (void)!writev(null, &iov, 1))                                  \
-    X(epoll_wait, struct epoll_event e; epoll_wait(epoll_fd, &e, 1, 0)) X(usleep, usleep(20))                       \
-    X(clock_nanosleep, clock_nanosleep(CLOCK_MONOTONIC, 0, &us50, NULL))                                            \
-    X(_Fork, if (_Fork && rarely()) end_child(_Fork()))                                                             \
-    X(vfork, if (rarely()) { pid_t pid = vfork(); if (pid == 0) _exit(0); await(pid); })                            \
-    X(posix_spawn, if (rarely()) { pid_t pid; if (posix_spawn(&pid, "/bin/true", NULL, NULL, no_args, NULL) == 0) await(pid); })
+/* clang-format off */
+#define CALLS(X) \
+    X(syscall, int s = get(&seen_word); if (__sync_bool_compare_and_swap(&word, s, s + 1)) \
+        syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1)) \
+    X(sem_post, add(&posted, 1); sem_post(&posts)) X(read, (void)!read(zero, &c, 1)) \
+    X(write, (void)!write(null, &c, 1)) X(close, close(-1)) \
+    X(open, shut(open("/dev/null", O_RDONLY))) X(dup, shut(dup(zero))) X(dup2, dup2(zero, zero)) \
+    X(fcntl, fcntl(zero, F_GETFL)) X(fsync, fsync(null)) X(fdatasync, fdatasync(null)) \
+    X(pipe, int fds[2]; two(pipe(fds), fds)) \
+    X(socketpair, int fds[2]; two(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), fds)) \
+    X(socket, shut(socket(AF_UNIX, SOCK_STREAM, 0))) X(accept, accept(listener, NULL, NULL)) \
+    X(connect, int fd = socket(AF_INET, SOCK_DGRAM, 0); connect(fd, (void *)&at, sizeof at); \
+        shut(fd)) X(poll, struct pollfd p = {.fd = pipes[0], .events = POLLIN}; poll(&p, 1, 1)) \
+    X(select, fd_set s; struct timeval tv = {0, 50}; select(pipes[0] + 1, set_of(&s, pipes[0]), \
+        NULL, NULL, &tv)) \
+    X(pselect, fd_set s; pselect(pipes[0] + 1, set_of(&s, pipes[0]), NULL, NULL, &us50, NULL)) \
+    X(recv, recv(pair[0], &c, 1, MSG_DONTWAIT)) \
+    X(recvfrom, recvfrom(pair[0], &c, 1, MSG_DONTWAIT, NULL, NULL)) \
+    X(recvmsg, recvmsg(pair[0], &msg, MSG_DONTWAIT)) X(send, send(pair[1], &c, 1, MSG_DONTWAIT)) \
+    X(sendto, sendto(pair[1], &c, 1, MSG_DONTWAIT, NULL, 0)) \
+    X(sendmsg, sendmsg(pair[1], &msg, MSG_DONTWAIT)) X(sleep, sleep(0)) \
+    X(nanosleep, nanosleep(&us50, NULL)) X(waitpid, waitpid(-1, NULL, WNOHANG)) \
+    X(accept4, accept4(listener, NULL, NULL, 0)) X(dup3, shut(dup3(zero, own_number(), 0))) \
+    X(pipe2, int fds[2]; two(pipe2(fds, O_NONBLOCK), fds)) X(eventfd, shut(eventfd(0, 0))) \
+    X(ppoll, struct pollfd p = {.fd = pipes[0], .events = POLLIN}; ppoll(&p, 1, &us50, NULL)) \
+    X(readv, (void)!readv(zero, &iov, 1)) X(writev, (void)!writev(null, &iov, 1)) \
+    X(epoll_wait, struct epoll_event e; epoll_wait(epoll_fd, &e, 1, 0)) X(usleep, usleep(20)) \
+    X(clock_nanosleep, clock_nanosleep(CLOCK_MONOTONIC, 0, &us50, NULL)) \
+    X(_Fork, if (_Fork && rarely()) end_child(_Fork())) \
+    X(vfork, if (rarely()) { pid_t pid = vfork(); if (pid == 0) _exit(0); await(pid); }) \
+    X(posix_spawn, if (rarely()) { pid_t pid; if (posix_spawn(&pid, "/bin/true", NULL, NULL, \
+        no_args, NULL) == 0) await(pid); })
+/* clang-format on */
 
-#define FUNCTION(name, ...) static void call_##name(void) { __VA_ARGS__; }
+#define FUNCTION(name, ...) \
+    static void call_##name(void) { __VA_ARGS__; }
 CALLS(FUNCTION)
 #define ENTRY(name, ...) {#name, call_##name},
 static const struct {
@@ -136,7 +147,8 @@ static void taker(void *arg) {
         add(&taken, 1);
     }
 }
-static void sleeper(void *arg) { /* each value has one waker, and nobody looks: a wake-up that is lost is lost */
+/* each value has one waker, and nobody looks: a wake-up that is lost is lost */
+static void sleeper(void *arg) {
     for (uint32_t seen = 0; !get(&stop); set(&seen_word, (int)seen)) {
         syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, NULL);
         seen = (uint32_t)get(&word);
@@ -172,8 +184,9 @@ static void served(void *arg) {
 
 /* ---- the one who interrupts ----------------------------------------------------------------- */
 
-/* A thread that finds the next signal due whenever a handler returns never comes to anything else, and some handlers wait for
- * a millisecond. So now and then there is a pause in which the last two of each thread end. */
+/* A thread that finds the next signal due whenever a handler returns never comes to anything else,
+ * and some handlers wait for a millisecond. So now and then there is a pause in which the last two
+ * of each thread end. */
 static void *sender(void *arg) {
     struct timespec pause = {0, 5000000};
     int self = (int)syscall(SYS_gettid);
@@ -217,13 +230,17 @@ static int run(int argc, char **argv) {
     CHECK_EQ(pthread_create(&threads[2], NULL, sender, NULL), 0);
     CHECK_EQ(pthread_create(&threads[3], NULL, fresh_ones, NULL), 0);
     for (int stack = 0; stack < 2; stack++) {
-        struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_RESTART | (stack ? SA_ONSTACK : 0)};
+        struct sigaction sa = {.sa_handler = handler,
+                               .sa_flags = SA_RESTART | (stack ? SA_ONSTACK : 0)};
         CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-            int before = get(&runs), round = get(&rounds), others = get(&plain_rounds), first = get(&fresh_threads);
+            int before = get(&runs), round = get(&rounds), others = get(&plain_rounds),
+                first = get(&fresh_threads);
             set(&now, (int)i);
-            wait_until(get(&runs) - before >= each && get(&rounds) > round && get(&plain_rounds) > others && get(&fresh_threads) > first + 1);
-            if (__atomic_load_n(&allocates, __ATOMIC_RELAXED)) printf("%s allocates in a handler\n", allocates), exit(1);
+            wait_until(get(&runs) - before >= each && get(&rounds) > round &&
+                       get(&plain_rounds) > others && get(&fresh_threads) > first + 1);
+            if (__atomic_load_n(&allocates, __ATOMIC_RELAXED))
+                printf("%s allocates in a handler\n", allocates), exit(1);
         }
     }
     set(&now, 2);

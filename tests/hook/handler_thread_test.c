@@ -1,6 +1,7 @@
 /*
- * A handler without SA_ONSTACK that waits returns on the thread that it has interrupted: every thread keeps the alternate stack and the signal
- * mask that it had, while goroutines move at every switch. The program sees its handlers with the flags that it gave.
+ * A handler without SA_ONSTACK that waits returns on the thread that it has interrupted: every
+ * thread keeps the alternate stack and the signal mask that it had, while goroutines move at every
+ * switch. The program sees its handlers with the flags that it gave.
  */
 #include "hook.h"
 #include <semaphore.h>
@@ -39,7 +40,9 @@ static void check_thread(void) {
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
     gort_unpin();
     void *was = NULL;
-    if (!__atomic_compare_exchange_n(&stacks[tid], &was, ss.ss_sp, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) CHECK_EQ((intptr_t)ss.ss_sp, (intptr_t)was);
+    if (!__atomic_compare_exchange_n(&stacks[tid], &was, ss.ss_sp, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        CHECK_EQ((intptr_t)ss.ss_sp, (intptr_t)was);
     for (int i = 0; i < THREADS; i++) CHECK_EQ(i != tid && get(&stacks[i]) == ss.ss_sp, 0);
     CHECK_EQ(sigismember(&mask, SIGUSR1), 0);
     add(&checked, 1);

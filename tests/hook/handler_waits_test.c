@@ -1,7 +1,7 @@
 /*
- * A handler of the program's that waits in a hooked call, on the interrupted stack, has interrupted a goroutine on its way
- * into such a call, out of it, or anywhere else. Both come back to the thread they left, and nobody is sent to a thread
- * that does not wait for him.
+ * A handler of the program's that waits in a hooked call, on the interrupted stack, has interrupted
+ * a goroutine on its way into such a call, out of it, or anywhere else. Both come back to the
+ * thread they left, and nobody is sent to a thread that does not wait for him.
  */
 #include "hook.h"
 

@@ -2,8 +2,9 @@
  * A goroutine comes back from a hooked call on the thread it left; unless that thread is stuck.
  *
  * On a machine that is busy with other things a thread may be out of reach for long, and then the
- * home is given up, by right. So the first part asks for one clean round out of as many as it takes, with guests on several threads: without homes, hundreds of returns to the right
- * one by chance do not happen.
+ * home is given up, by right. So the first part asks for one clean round out of as many as it
+ * takes, with guests on several threads: without homes, hundreds of returns to the right one by
+ * chance do not happen.
  */
 #include "hook.h"
 
@@ -12,7 +13,7 @@
 static int pairs[GUESTS][2], done, moved, tids[GUESTS];
 static __thread int local;
 
-static int __attribute__((noinline)) *local_at(void) {
+static int __attribute__((noinline)) * local_at(void) {
     __asm__ volatile("");
     return &local;
 }
@@ -25,8 +26,7 @@ static void echo(void *arg) {
 
 /* Long enough for others to be stolen, so that several threads have guests. */
 static void spin(void) {
-    for (int64_t from = gort_now(); gort_now() - from < 100 * GORT_US;) {
-    }
+    for (int64_t from = gort_now(); gort_now() - from < 100 * GORT_US;) {}
 }
 
 static int most_on_one(void) {
@@ -102,9 +102,9 @@ static void stuck(void) {
     } while (get(&stuck_tid) != get(&guest_tid) && test_procs() == 1);
 }
 
-/* Goroutines that compute for a while between their calls: they are preempted, and their threads wait in the handler with
- * guests of their own. That must not cost the guests their home: every third call went astray then. On a busy
- * machine one may for other reasons. */
+/* Goroutines that compute for a while between their calls: they are preempted, and their threads
+ * wait in the handler with guests of their own. That must not cost the guests their home: every
+ * third call went astray then. On a busy machine one may for other reasons. */
 enum { WORKERS = 20, TURNS = 3, CALLS_ASTRAY = WORKERS * TURNS / 10 };
 
 /* No call of gort's: it is preempted by signal. */
@@ -119,8 +119,7 @@ static void worker(void *arg) {
         int tid = (int)syscall(SYS_gettid);
         usleep(100);
         if (syscall(SYS_gettid) != tid) add(&moved, 1);
-        for (int64_t from = clock_now(); clock_now() - from < 15 * GORT_MS;) {
-        }
+        for (int64_t from = clock_now(); clock_now() - from < 15 * GORT_MS;) {}
     }
     add(&done, 1);
 }

@@ -40,17 +40,17 @@ TEST_UNUSED static void check_hooked(void) {
 }
 
 /* The call failed with that errno. */
-#define CHECK_FAILS(call, e)                                                                       \
-    do {                                                                                           \
-        errno = 0;                                                                                 \
-        CHECK_EQ((call), -1);                                                                      \
-        CHECK_EQ(errno, (e));                                                                      \
+#define CHECK_FAILS(call, e)  \
+    do {                      \
+        errno = 0;            \
+        CHECK_EQ((call), -1); \
+        CHECK_EQ(errno, (e)); \
     } while (0)
 
-#define HOOK_MAIN(fn)                                                                              \
-    int main(int argc, char **argv) {                                                              \
-        check_hooked();                                                                            \
-        return gort_main(fn, argc, argv);                                                          \
+#define HOOK_MAIN(fn)                     \
+    int main(int argc, char **argv) {     \
+        check_hooked();                   \
+        return gort_main(fn, argc, argv); \
     }
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Calls that were expected not to wait, and are made as they are (src/hook/optimistic.c): when one waits after all it ends with EBADF as
- * soon as its number is closed, whether its thread sleeps in the kernel still or it waits as a goroutine by then. What it waited
- * on is gone: a listener refuses, a pipe has no reader.
+ * Calls that were expected not to wait, and are made as they are (src/hook/optimistic.c): when one
+ * waits after all it ends with EBADF as soon as its number is closed, whether its thread sleeps in
+ * the kernel still or it waits as a goroutine by then. What it waited on is gone: a listener
+ * refuses, a pipe has no reader.
  */
 #include "hook.h"
 #include <sys/eventfd.h>
@@ -22,7 +23,7 @@ typedef struct Waiter {
     void (*after)(struct Waiter *w); /* the number is closed; NULL: nothing to see */
 } Waiter;
 
-/* ---- calls --------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static long c_read(Waiter *w) {
     char b[16];
@@ -42,7 +43,7 @@ static long c_writev(Waiter *w) {
 static long c_accept(Waiter *w) { return accept(w->fd, NULL, NULL); }
 static long c_connect(Waiter *w) { return connect(w->fd, (void *)&name, name_len); }
 
-/* ---- on what ------------------------------------------------------------------------------------- */
+/* ---- on what --------------------------------------------------------------------------------- */
 
 static int tcp(void) {
     int s = socket(AF_INET, SOCK_STREAM, 0);
@@ -53,7 +54,8 @@ static void listener(Waiter *w) {
     socklen_t n = sizeof at;
     at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     w->fd = tcp();
-    CHECK(bind(w->fd, (void *)&at, n) == 0 && listen(w->fd, 100) == 0 && getsockname(w->fd, (void *)&at, &n) == 0);
+    CHECK(bind(w->fd, (void *)&at, n) == 0 && listen(w->fd, 100) == 0 &&
+          getsockname(w->fd, (void *)&at, &n) == 0);
     for (int i = 0; i < WARM; i++) {
         int s = tcp(), c;
         CHECK_EQ(connect(s, (void *)&at, n), 0);
@@ -130,7 +132,8 @@ static void nonblocking_once(Waiter *w) { /* O_NONBLOCK, which a child has taken
 }
 static void crowded(Waiter *w) { /* a peer's backlog is full */
     name = (struct sockaddr_un){.sun_family = AF_UNIX};
-    name_len = (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)snprintf(name.sun_path + 1, 64, "gort-hot-close-%d", getpid()));
+    name_len = (socklen_t)(sizeof(sa_family_t) + 1 +
+                           (size_t)snprintf(name.sun_path + 1, 64, "gort-hot-close-%d", getpid()));
     CHECK_GE(w->peer = socket(AF_UNIX, SOCK_STREAM, 0), 0);
     CHECK(bind(w->peer, (void *)&name, name_len) == 0 && listen(w->peer, 0) == 0);
     for (int s;;) {
@@ -142,7 +145,7 @@ static void crowded(Waiter *w) { /* a peer's backlog is full */
     CHECK_GE(w->fd = socket(AF_UNIX, SOCK_STREAM, 0), 0);
 }
 
-/* ---- the scene ----------------------------------------------------------------------------------- */
+/* ---- the scene ------------------------------------------------------------------------------- */
 
 static void caller(void *arg) {
     Waiter *w = arg;

@@ -1,5 +1,5 @@
-/* Pipes that never made anybody wait are read by read(2) itself (src/hook/optimistic.c): when one blocks after
- * all, everybody else goes on, few threads wait, and what arrives is right. */
+/* Pipes that never made anybody wait are read by read(2) itself (src/hook/optimistic.c): when one
+ * blocks after all, everybody else goes on, few threads wait, and what arrives is right. */
 #include "hook.h"
 
 enum { PIPES = 20, CALLS = 6000 };
@@ -69,8 +69,9 @@ static void open_hot(int i) {
     make_hot(ends[i]);
 }
 
-/* True: the reader slept in read(2), and the monitor has taken the only P from its thread, or told it to leave the call. On a busy machine
- * a read that took long for another reason may have ended the streak: then it parks. */
+/* True: the reader slept in read(2), and the monitor has taken the only P from its thread, or told
+ * it to leave the call. On a busy machine a read that took long for another reason may have ended
+ * the streak: then it parks. */
 static bool one_blocks(void) {
     uint64_t taken = retakes(), told = roused();
     int first = 0;
@@ -80,7 +81,8 @@ static bool one_blocks(void) {
     if (test_procs() == 1) wait_until(retakes() > taken || waiting_for("IO wait") >= 1);
     bool slept = retakes() > taken;
     for (int i = 0; i < 100; i++) gort_yield();
-    if (slept) CHECK_EQ(syscall(SYS_tgkill, getpid(), get(&reader_tid), SIGUSR1), 0); /* a goroutine's call is not interrupted */
+    /* a goroutine's call is not interrupted */
+    if (slept) CHECK_EQ(syscall(SYS_tgkill, getpid(), get(&reader_tid), SIGUSR1), 0);
     wait_for_waiting("IO wait", 1);
     slept |= roused() > told;
     CHECK_EQ(write(ends[0][1], &first, sizeof first), sizeof first);

@@ -1,8 +1,8 @@
 /*
- * What is kept under a pthread key is the goroutine's (src/hook/threadkeys.c): it is there after every wait, on whatever
- * thread, for as many keys as there are; the next goroutine finds nothing of it, and its destructor runs when the
- * goroutine ends, on the goroutine itself, never inside another's call. Threads have their own. A forked child has those of
- * the goroutine that forked.
+ * What is kept under a pthread key is the goroutine's (src/hook/threadkeys.c): it is there after
+ * every wait, on whatever thread, for as many keys as there are; the next goroutine finds nothing
+ * of it, and its destructor runs when the goroutine ends, on the goroutine itself, never inside
+ * another's call. Threads have their own. A forked child has those of the goroutine that forked.
  */
 #include "hook.h"
 #include <limits.h>
@@ -48,12 +48,12 @@ static Value *mine(int k, int i) {
     return v;
 }
 
-#define STILL_MINE(i)                                                                              \
-    for (int k_ = 0; k_ < VALUES; k_++) {                                                          \
-        Value *v_ = pthread_getspecific(keys[k_]);                                                 \
-        CHECK(v_ == values[k_]);                                                                   \
-        CHECK_EQ(v_->owner, i);                                                                    \
-        CHECK_EQ(v_->alive, 1);                                                                    \
+#define STILL_MINE(i)                              \
+    for (int k_ = 0; k_ < VALUES; k_++) {          \
+        Value *v_ = pthread_getspecific(keys[k_]); \
+        CHECK(v_ == values[k_]);                   \
+        CHECK_EQ(v_->owner, i);                    \
+        CHECK_EQ(v_->alive, 1);                    \
     }
 
 static void init(void) {
@@ -126,7 +126,7 @@ static void left_by_once(void) {
     CHECK(found_by_once);
 }
 
-/* ---- as many keys as there are ---------------------------------------------------------------- */
+/* ---- as many keys as there are --------------------------------------------------------------- */
 
 static void all_keys(void) {
     static pthread_key_t many[PTHREAD_KEYS_MAX];
@@ -140,10 +140,11 @@ static void all_keys(void) {
     CHECK_EQ(pthread_key_create(&many[0], NULL), 0); /* the number of one that was deleted */
     CHECK(pthread_getspecific(many[0]) == NULL);
     CHECK_EQ(pthread_key_delete(many[0]), 0);
-    CHECK(pthread_setspecific(PTHREAD_KEYS_MAX, &n) == EINVAL && pthread_getspecific(PTHREAD_KEYS_MAX) == NULL);
+    CHECK(pthread_setspecific(PTHREAD_KEYS_MAX, &n) == EINVAL &&
+          pthread_getspecific(PTHREAD_KEYS_MAX) == NULL);
 }
 
-/* ---- destructors ------------------------------------------------------------------------------ */
+/* ---- destructors ----------------------------------------------------------------------------- */
 
 static pthread_key_t again, other;
 static int rounds, order;
@@ -195,7 +196,10 @@ static void forks(void) {
     int status;
     CHECK_EQ(pthread_setspecific(deleted, &status), 0);
     pid_t pid = fork();
-    if (pid == 0) _exit(pthread_getspecific(deleted) == &status && pthread_setspecific(deleted, NULL) == 0 ? 0 : 1);
+    if (pid == 0)
+        _exit(pthread_getspecific(deleted) == &status && pthread_setspecific(deleted, NULL) == 0
+                  ? 0
+                  : 1);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
 }

@@ -1,8 +1,9 @@
 /*
- * Locks against the same locks: actors do what a generator says, one step at a time, once as plain threads and
- * once as goroutines, and every answer has to be the same. The locks are mutexes of every combination of type,
- * protocol, robustness and sharing, C11's, rwlocks, semaphores, spin locks, and conditions with any of the mutexes. A step never waits for
- * another actor: what would is given a deadline that has passed, so the answer says it. Between steps the actors wait for
+ * Locks against the same locks: actors do what a generator says, one step at a time, once as plain
+ * threads and once as goroutines, and every answer has to be the same. The locks are mutexes of
+ * every combination of type, protocol, robustness and sharing, C11's, rwlocks, semaphores, spin
+ * locks, and conditions with any of the mutexes. A step never waits for another actor: what would
+ * is given a deadline that has passed, so the answer says it. Between steps the actors wait for
  * their turn in a channel, in a pipe or asleep, so that goroutines share threads and change them.
  *
  * Then all at once: who is in the lock is counted while its holder sleeps.
@@ -16,12 +17,40 @@
 
 enum { ACTORS = 5, MUTEXES = 4, STEPS = 150, HELD_MOST = 3 };
 
-enum { LOCK, TRYLOCK, TIMEDLOCK, CLOCKLOCK, UNLOCK, CONSISTENT, COND, C11_LOCK, C11_TRYLOCK, C11_TIMEDLOCK, C11_UNLOCK,
-       RDLOCK, TRYRDLOCK, TIMEDRDLOCK, WRLOCK, TRYWRLOCK, TIMEDWRLOCK, RWUNLOCK, SEM_TRY, SEM_TIMED, SEM_POST,
-       SPIN_TRY, SPIN_UNLOCK, SLEEP, DIE, OPS };
-static const char *const op_names[] = {"lock", "trylock", "timedlock", "clocklock", "unlock", "consistent", "cond_timedwait",
-    "mtx_lock", "mtx_trylock", "mtx_timedlock", "mtx_unlock", "rdlock", "tryrdlock", "timedrdlock", "wrlock", "trywrlock",
-    "timedwrlock", "rwunlock", "sem_trywait", "sem_timedwait", "sem_post", "spin_trylock", "spin_unlock", "sleep", "die"};
+enum {
+    LOCK,
+    TRYLOCK,
+    TIMEDLOCK,
+    CLOCKLOCK,
+    UNLOCK,
+    CONSISTENT,
+    COND,
+    C11_LOCK,
+    C11_TRYLOCK,
+    C11_TIMEDLOCK,
+    C11_UNLOCK,
+    RDLOCK,
+    TRYRDLOCK,
+    TIMEDRDLOCK,
+    WRLOCK,
+    TRYWRLOCK,
+    TIMEDWRLOCK,
+    RWUNLOCK,
+    SEM_TRY,
+    SEM_TIMED,
+    SEM_POST,
+    SPIN_TRY,
+    SPIN_UNLOCK,
+    SLEEP,
+    DIE,
+    OPS
+};
+static const char *const op_names[] = {
+    "lock",       "trylock",        "timedlock",   "clocklock",   "unlock",
+    "consistent", "cond_timedwait", "mtx_lock",    "mtx_trylock", "mtx_timedlock",
+    "mtx_unlock", "rdlock",         "tryrdlock",   "timedrdlock", "wrlock",
+    "trywrlock",  "timedwrlock",    "rwunlock",    "sem_trywait", "sem_timedwait",
+    "sem_post",   "spin_trylock",   "spin_unlock", "sleep",       "die"};
 
 typedef struct Kind {
     int type, protocol, robust, shared;
@@ -65,9 +94,11 @@ static uint32_t pick(uint32_t n) {
     return (uint32_t)((rng * 0x9E3779B97F4A7C15ULL) >> 33) % n;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-static pthread_mutex_t *mutex_at(int i) { return world->kind[i].c11 ? (pthread_mutex_t *)&world->c11[i] : &world->mutex[i]; }
+static pthread_mutex_t *mutex_at(int i) {
+    return world->kind[i].c11 ? (pthread_mutex_t *)&world->c11[i] : &world->mutex[i];
+}
 
 static int result_or_errno(int r) { return r == 0 ? 0 : errno; }
 
@@ -142,14 +173,17 @@ static int tell_to(Actor *a, Step s) {
     return r;
 }
 
-/* ---- which steps ------------------------------------------------------------------------------ */
+/* ---- which steps ----------------------------------------------------------------------------- */
 
-static bool has_owner(const Kind *k) { return k->type == PTHREAD_MUTEX_RECURSIVE || k->type == PTHREAD_MUTEX_ERRORCHECK || k->robust; }
+static bool has_owner(const Kind *k) {
+    return k->type == PTHREAD_MUTEX_RECURSIVE || k->type == PTHREAD_MUTEX_ERRORCHECK || k->robust;
+}
 
 static bool may_lock(int i, int who) { /* it answers at once */
     const Kind *k = &world->kind[i];
     if (world->owner[i] < 0) return true;
-    return world->owner[i] == who && (k->type == PTHREAD_MUTEX_RECURSIVE || k->type == PTHREAD_MUTEX_ERRORCHECK);
+    return world->owner[i] == who &&
+           (k->type == PTHREAD_MUTEX_RECURSIVE || k->type == PTHREAD_MUTEX_ERRORCHECK);
 }
 
 static bool all_robust(int who) {
@@ -163,18 +197,26 @@ static bool allowed(Step s, int who) {
     int i = s.what;
     bool mine = world->owner[i] == who, c11 = world->kind[i].c11;
     bool own_recursive = mine && world->kind[i].type == PTHREAD_MUTEX_RECURSIVE;
-    if (own_recursive && world->count[i] >= HELD_MOST && s.op < COND && s.op != UNLOCK) return false;
-    if (world->lost[i] && s.op <= COND) return false; /* glibc 2.36 then crashes in the list of robust ones */
+    if (own_recursive && world->count[i] >= HELD_MOST && s.op < COND && s.op != UNLOCK)
+        return false;
+    /* glibc 2.36 then crashes in the list of robust ones */
+    if (world->lost[i] && s.op <= COND) return false;
     switch (s.op) {
     case LOCK: return !c11 && may_lock(i, who);
-    case TRYLOCK: case TIMEDLOCK: case CLOCKLOCK: return !c11;
+    case TRYLOCK:
+    case TIMEDLOCK:
+    case CLOCKLOCK: return !c11;
     case UNLOCK: return !c11 && (mine || has_owner(&world->kind[i]));
     case CONSISTENT: return !c11 && mine && world->kind[i].robust && world->inconsistent[i];
     case COND: return !c11 && mine && world->count[i] == 1 && !world->inconsistent[i];
     case C11_LOCK: return c11 && may_lock(i, who) && world->count[i] < HELD_MOST;
-    case C11_TRYLOCK: case C11_TIMEDLOCK: return c11 && world->count[i] < HELD_MOST;
+    case C11_TRYLOCK:
+    case C11_TIMEDLOCK: return c11 && world->count[i] < HELD_MOST;
     case C11_UNLOCK: return c11 && (mine || world->kind[i].type == PTHREAD_MUTEX_RECURSIVE);
-    case RDLOCK: case TIMEDRDLOCK: case WRLOCK: case TIMEDWRLOCK: {
+    case RDLOCK:
+    case TIMEDRDLOCK:
+    case WRLOCK:
+    case TIMEDWRLOCK: {
         int readers = 0;
         for (int k = 0; k < ACTORS; k++) readers += world->readers[k];
         if (world->writer == who) return true; /* EDEADLK */
@@ -200,19 +242,37 @@ static void locked(int i, int who, int r) {
 static void learn(Step s, int who, int r) {
     int i = s.what;
     switch (s.op) {
-    case LOCK: case TRYLOCK: case TIMEDLOCK: case CLOCKLOCK: locked(i, who, r); break;
-    case C11_LOCK: case C11_TRYLOCK: case C11_TIMEDLOCK: locked(i, who, r == thrd_success ? 0 : EBUSY); break;
-    case UNLOCK: case C11_UNLOCK:
-        if (r == ENOTRECOVERABLE && world->owner[i] == who) r = 0; /* one level of an inconsistent recursive one, in glibc */
+    case LOCK:
+    case TRYLOCK:
+    case TIMEDLOCK:
+    case CLOCKLOCK: locked(i, who, r); break;
+    case C11_LOCK:
+    case C11_TRYLOCK:
+    case C11_TIMEDLOCK: locked(i, who, r == thrd_success ? 0 : EBUSY); break;
+    case UNLOCK:
+    case C11_UNLOCK:
+        /* one level of an inconsistent recursive one, in glibc */
+        if (r == ENOTRECOVERABLE && world->owner[i] == who) r = 0;
         if (r != 0 || --world->count[i] > 0) break;
         world->owner[i] = -1;
         world->lost[i] |= world->inconsistent[i];
         break;
     case CONSISTENT: world->inconsistent[i] &= r != 0; break;
-    case RDLOCK: case TRYRDLOCK: case TIMEDRDLOCK: world->readers[who] += r == 0; break;
-    case WRLOCK: case TRYWRLOCK: case TIMEDWRLOCK: if (r == 0) world->writer = who; break;
-    case RWUNLOCK: if (world->writer == who) world->writer = -1; else world->readers[who]--; break;
-    case SPIN_TRY: if (r == 0) world->spinner = who; break;
+    case RDLOCK:
+    case TRYRDLOCK:
+    case TIMEDRDLOCK: world->readers[who] += r == 0; break;
+    case WRLOCK:
+    case TRYWRLOCK:
+    case TIMEDWRLOCK:
+        if (r == 0) world->writer = who;
+        break;
+    case RWUNLOCK:
+        if (world->writer == who) world->writer = -1;
+        else world->readers[who]--;
+        break;
+    case SPIN_TRY:
+        if (r == 0) world->spinner = who;
+        break;
     case SPIN_UNLOCK: world->spinner = -1; break;
     }
 }
@@ -232,32 +292,43 @@ static void died(int who) {
     begin_actor(a);
 }
 
-/* ---- a world ---------------------------------------------------------------------------------- */
+/* ---- a world --------------------------------------------------------------------------------- */
 
 static void make_mutex(int i) {
-    static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_ADAPTIVE_NP};
+    static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
+                                PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_ADAPTIVE_NP};
     Kind *k = &world->kind[i];
     pthread_mutexattr_t a;
-    *k = (Kind){types[pick(4)], pick(2) ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_NONE, (int)pick(2), (int)pick(2), pick(5) == 0};
+    *k = (Kind){types[pick(4)], pick(2) ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_NONE, (int)pick(2),
+                (int)pick(2), pick(5) == 0};
     if (k->c11) {
         *k = (Kind){.type = pick(2) ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL, .c11 = true};
-        CHECK_EQ(mtx_init(&world->c11[i], mtx_timed | (k->type == PTHREAD_MUTEX_RECURSIVE ? mtx_recursive : 0)), thrd_success);
+        CHECK_EQ(mtx_init(&world->c11[i],
+                          mtx_timed | (k->type == PTHREAD_MUTEX_RECURSIVE ? mtx_recursive : 0)),
+                 thrd_success);
         return;
     }
     pthread_mutexattr_init(&a);
     pthread_mutexattr_settype(&a, k->type);
     CHECK_EQ(pthread_mutexattr_setprotocol(&a, k->protocol), 0);
-    CHECK_EQ(pthread_mutexattr_setrobust(&a, k->robust ? PTHREAD_MUTEX_ROBUST : PTHREAD_MUTEX_STALLED), 0);
+    CHECK_EQ(
+        pthread_mutexattr_setrobust(&a, k->robust ? PTHREAD_MUTEX_ROBUST : PTHREAD_MUTEX_STALLED),
+        0);
     CHECK_EQ(pthread_mutexattr_setpshared(&a, k->shared), 0);
     CHECK_EQ(pthread_mutex_init(&world->mutex[i], &a), 0);
-    if (tell) printf("mutex %d: type %d protocol %d robust %d shared %d\n", i, k->type, k->protocol, k->robust, k->shared);
+    if (tell)
+        printf("mutex %d: type %d protocol %d robust %d shared %d\n", i, k->type, k->protocol,
+               k->robust, k->shared);
 }
 
 static void begin_world(bool goroutines) {
     pthread_rwlockattr_t ra;
     pthread_condattr_t ca;
     world = calloc(1, sizeof *world);
-    *world = (World){.writer = -1, .spinner = -1, .goroutines = goroutines, .answers = gort_chan_new(sizeof(int), 0)};
+    *world = (World){.writer = -1,
+                     .spinner = -1,
+                     .goroutines = goroutines,
+                     .answers = gort_chan_new(sizeof(int), 0)};
     for (int i = 0; i < MUTEXES; i++) {
         world->owner[i] = -1;
         make_mutex(i);
@@ -287,7 +358,8 @@ static void release_all(int who) {
             CHECK(r == 0 || r == ENOTRECOVERABLE);
             learn(s, who, r);
         }
-    while (world->writer == who || world->readers[who]) learn((Step){RWUNLOCK, 0}, who, tell_to(&world->actor[who], (Step){RWUNLOCK, 0}));
+    while (world->writer == who || world->readers[who])
+        learn((Step){RWUNLOCK, 0}, who, tell_to(&world->actor[who], (Step){RWUNLOCK, 0}));
 }
 
 static void end_world(void) {
@@ -303,7 +375,8 @@ static void end_world(void) {
     free(world);
 }
 
-/* The same steps in both worlds: they are drawn by what the first one's answers say, and the second one's are the same. */
+/* The same steps in both worlds: they are drawn by what the first one's answers say, and the second
+ * one's are the same. */
 static void play(uint64_t seed, bool goroutines, int *answers) {
     rng = seed * 2 + 1;
     for (int i = 0; i < 8; i++) pick(2);
@@ -314,11 +387,16 @@ static void play(uint64_t seed, bool goroutines, int *answers) {
         do s = (Step){(int)pick(OPS), (int)pick(MUTEXES)};
         while (!allowed(s, who) || (s.op == DIE && pick(3)));
         int r = tell_to(&world->actor[who], s);
-        if (tell) printf("%s %d: actor %d %s %d -> %d (%s)\n", goroutines ? "goroutines" : "threads", i, who, op_names[s.op], s.what, r, strerror(r));
+        if (tell)
+            printf("%s %d: actor %d %s %d -> %d (%s)\n", goroutines ? "goroutines" : "threads", i,
+                   who, op_names[s.op], s.what, r, strerror(r));
         if (goroutines && answers[i] != r) {
             Kind *k = &world->kind[s.what];
-            fprintf(stderr, "seed %lu, step %d: actor %d %s %d (type %d protocol %d robust %d shared %d c11 %d): %d, and %d of threads\n",
-                    (unsigned long)seed, i, who, op_names[s.op], s.what, k->type, k->protocol, k->robust, k->shared, k->c11, r, answers[i]);
+            fprintf(stderr,
+                    "seed %lu, step %d: actor %d %s %d (type %d protocol %d robust %d shared %d "
+                    "c11 %d): %d, and %d of threads\n",
+                    (unsigned long)seed, i, who, op_names[s.op], s.what, k->type, k->protocol,
+                    k->robust, k->shared, k->c11, r, answers[i]);
             exit(1);
         }
         answers[i] = r;
@@ -328,7 +406,7 @@ static void play(uint64_t seed, bool goroutines, int *answers) {
     end_world();
 }
 
-/* ---- all at once ------------------------------------------------------------------------------ */
+/* ---- all at once ----------------------------------------------------------------------------- */
 
 enum { CROWD = 12, TURNS = 6 };
 static pthread_mutex_t common;

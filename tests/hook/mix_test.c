@@ -10,14 +10,12 @@
 static int pairs[PAIRS][2], done;
 
 static void spin(int64_t ns) {
-    for (int64_t from = gort_now(); gort_now() - from < ns;) {
-    }
+    for (int64_t from = gort_now(); gort_now() - from < ns;) {}
 }
 
 /* A loop that calls nothing: only a signal stops it. */
 static void compute(void) {
-    for (volatile long i = 0; i < 20000000; i++) {
-    }
+    for (volatile long i = 0; i < 20000000; i++) {}
 }
 
 static long nap(void *arg) {

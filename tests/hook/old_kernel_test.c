@@ -1,6 +1,6 @@
-/* Where the kernel has no preadv2 and pwritev2 at all (a filter takes them away): hooked reads and writes on pipes
- * are asked by poll first. A goroutine waits and no thread does, a large write is not cut short, and a pipe that
- * the program has made O_NONBLOCK answers at once. */
+/* Where the kernel has no preadv2 and pwritev2 at all (a filter takes them away): hooked reads and
+ * writes on pipes are asked by poll first. A goroutine waits and no thread does, a large write is
+ * not cut short, and a pipe that the program has made O_NONBLOCK answers at once. */
 #include "hook.h"
 
 #include <linux/filter.h>
@@ -8,14 +8,17 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-#define REFUSE(nr)                                                                                 \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)
+#define REFUSE(nr)                                   \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)
 
 static void become_old(void) {
-    struct sock_filter f[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), REFUSE(SYS_preadv2),
-                              REFUSE(SYS_pwritev2), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_filter f[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                              REFUSE(SYS_preadv2), REFUSE(SYS_pwritev2),
+                              BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {sizeof f / sizeof f[0], f};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         SKIP("no seccomp");
 }
 

@@ -1,7 +1,8 @@
 /*
- * Pipes and eventfds that the hook knows from both ends (src/hook/fdhints.h): a read or write that finds something is the
- * plain call, one that does not waits as a goroutine. Where bytes come or go behind the hook's back (a
- * child, a plain thread, a copy of the number) everybody else goes on, and what arrives is right.
+ * Pipes and eventfds that the hook knows from both ends (src/hook/fdhints.h): a read or write that
+ * finds something is the plain call, one that does not waits as a goroutine. Where bytes come or go
+ * behind the hook's back (a child, a plain thread, a copy of the number) everybody else goes on,
+ * and what arrives is right.
  */
 #include "hook.h"
 #include <sys/eventfd.h>
@@ -49,7 +50,8 @@ static void silent(void) {
         use(i, 300);
     }
     for (int i = 0; i < PIPES; i++) start_reader(i);
-    wait_for_waiting("IO wait", PIPES - 2 * test_procs() - 4); /* a thread may have been held up for another reason */
+    /* a thread may have been held up for another reason */
+    wait_for_waiting("IO wait", PIPES - 2 * test_procs() - 4);
     CHECK_LT(threads(), 2 * test_procs() + 14);
     for (int i = 0; i < PIPES; i++) feed(i);
     wait_until(get(&got) == PIPES);
@@ -132,7 +134,8 @@ static void small_pipe(void) {
 
 static int copies[2];
 
-/* Behind the hook's back what was written is read: the reader may take a thread, and waits for what comes. */
+/* Behind the hook's back what was written is read: the reader may take a thread, and waits for what
+ * comes. */
 static void taken_by_copy(void) {
     int value;
     CHECK_EQ(pipe(ends[0]), 0);
@@ -221,7 +224,8 @@ static void expect(uint64_t n) {
     CHECK_EQ(value, n);
 }
 
-/* Two that were written are read as one; of a semaphore as two. What is read waits afterwards, without a thread. */
+/* Two that were written are read as one; of a semaphore as two. What is read waits afterwards,
+ * without a thread. */
 static void counters(int flags) {
     set(&got, 0);
     CHECK_GE(counter = eventfd(flags & EFD_SEMAPHORE ? 1 : 3, flags), 0);

@@ -46,7 +46,9 @@ static void waiter(void *arg) {
 /* A signal of the program's, every 20 us: a poll that does not wait is EINTR for it, too. */
 static void on_tick(int sig) {}
 static timer_t ticks(void) {
-    struct sigevent to = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2, ._sigev_un._tid = (int)syscall(SYS_gettid)};
+    struct sigevent to = {.sigev_notify = SIGEV_THREAD_ID,
+                          .sigev_signo = SIGUSR2,
+                          ._sigev_un._tid = (int)syscall(SYS_gettid)};
     struct itimerspec often = {{0, 20000}, {0, 20000}};
     timer_t t;
     CHECK_EQ(timer_create(CLOCK_MONOTONIC, &to, &t), 0);
@@ -121,7 +123,8 @@ static int run(int argc, char **argv) {
     CHECK_EQ(f.revents, POLLNVAL);
     FD_ZERO(&set);
     FD_SET(1000, &set);
-    CHECK_EQ(dup2(p[0], 1000), 1000); /* the kernel's table is that large now: before, it would not have looked there */
+    /* the kernel's table is that large now: before, it would not have looked there */
+    CHECK_EQ(dup2(p[0], 1000), 1000);
     CHECK_EQ(close(1000), 0);
     CHECK_FAILS(select(1001, &set, NULL, NULL, NULL), EBADF);
     CHECK_FAILS(epoll_wait(p[0], &(struct epoll_event){0}, 1, -1), EINVAL);

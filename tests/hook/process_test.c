@@ -42,7 +42,10 @@ static void children(void) {
 }
 
 static void names(void) {
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *res;
+    struct addrinfo hints = {.ai_family = AF_INET,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICHOST},
+                    *res;
     CHECK_EQ(getaddrinfo("127.0.0.1", "80", &hints, &res), 0);
     CHECK_EQ(((struct sockaddr_in *)(void *)res->ai_addr)->sin_port, htons(80));
     freeaddrinfo(res);

@@ -2,19 +2,24 @@
  * Numbers that change hands under a call that waits. A searcher: scenes drawn by seed, each of
  *
  *   a call      every hooked one that waits on a descriptor, and every gort_ one
- *   on          a pipe, a FIFO, sockets of several sorts, a terminal, an eventfd, on which it has to wait; warm, after hundreds
- *               of calls that had nothing to wait for, or with bytes and room that others took (src/hook/optimistic.c)
- *   a closer    close, dup2, dup3, fclose, freopen, close_range, closefrom, gort_close; on a goroutine, on a plain thread,
- *               inside gort_blocking; once the caller waits, or as soon as it has moved a byte
- *   a stranger  a file of any kind that gets the number at once, with something to be read, and room
+ *   on          a pipe, a FIFO, sockets of several sorts, a terminal, an eventfd, on which it has
+ *               to wait; warm, after hundreds of calls that had nothing to wait for, or with bytes
+ *               and room that others took (src/hook/optimistic.c)
+ *   a closer    close, dup2, dup3, fclose, freopen, close_range, closefrom, gort_close; on a
+ *               goroutine, on a plain thread, inside gort_blocking; once the caller waits, or as
+ *               soon as it has moved a byte
+ *   a stranger  a file of any kind that gets the number at once, with something to be read, and
+ *               room
  *
- * Then the old file, which a second number may keep open, is made ready too. The call has to return, and the stranger
- * must be as it was: nothing read, nothing written, no connection made or taken, no event consumed, its flags the same.
+ * Then the old file, which a second number may keep open, is made ready too. The call has to
+ * return, and the stranger must be as it was: nothing read, nothing written, no connection made or
+ * taken, no event consumed, its flags the same.
  *
- * (Left out: ppoll and pselect with a signal mask. They are the kernel's own, on a thread, and poll(2) looks the number up
- * anew whenever it is woken.)
+ * (Left out: ppoll and pselect with a signal mask. They are the kernel's own, on a thread, and
+ * poll(2) looks the number up anew whenever it is woken.)
  *
- * REUSE_SEED=n begins there, REUSE_SCENES=n of them; REUSE_ALL=1 goes on after a finding, and lists them.
+ * REUSE_SEED=n begins there, REUSE_SCENES=n of them; REUSE_ALL=1 goes on after a finding, and lists
+ * them.
  */
 #include "hook.h"
 #include <pty.h>
@@ -78,11 +83,19 @@ static void raw_drain(int fd) {
 static struct sockaddr_un unix_name(const char *what, int serial, socklen_t *len) {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     *len = (socklen_t)(sizeof(sa_family_t) + 1 +
-                       (size_t)snprintf(un.sun_path + 1, sizeof un.sun_path - 1, "gort-%s-%d-%d", what, getpid(), serial));
+                       (size_t)snprintf(un.sun_path + 1, sizeof un.sun_path - 1, "gort-%s-%d-%d",
+                                        what, getpid(), serial));
     return un;
 }
 
-enum { WAITS_TO_READ, WAITS_TO_WRITE, WAITS_TO_ACCEPT, WAITS_FOR_PEER, WAITS_TO_CONNECT, WAITS_FOR_EVENT };
+enum {
+    WAITS_TO_READ,
+    WAITS_TO_WRITE,
+    WAITS_TO_ACCEPT,
+    WAITS_FOR_PEER,
+    WAITS_TO_CONNECT,
+    WAITS_FOR_EVENT
+};
 typedef struct Subject {
     const char *kind, *warm;
     int fd, peer, inner, serial;
@@ -95,7 +108,8 @@ static void tcp_pair_of(int s[2]) {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof in;
     int l = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(l >= 0 && bind(l, (void *)&in, len) == 0 && listen(l, 1) == 0 && getsockname(l, (void *)&in, &len) == 0);
+    CHECK(l >= 0 && bind(l, (void *)&in, len) == 0 && listen(l, 1) == 0 &&
+          getsockname(l, (void *)&in, &len) == 0);
     s[0] = socket(AF_INET, SOCK_STREAM, 0);
     CHECK_EQ(connect(s[0], (void *)&in, len), 0);
     CHECK_GE(s[1] = accept(l, NULL, NULL), 0);
@@ -282,9 +296,20 @@ static void make_ready(Subject *s, int waits) {
 
 /* ---- strangers ------------------------------------------------------------------------------- */
 
-enum { PIPE_WITH_BYTES, PIPE_WITH_ROOM, STREAM, DATAGRAM, REGULAR, LISTENER, UNCONNECTED, EPOLL, STRANGERS };
-static const char *const stranger_names[] = {"a pipe with bytes", "a pipe with room", "a stream", "a datagram socket",
-                                             "a file", "a listener", "an unconnected socket", "an epoll"};
+enum {
+    PIPE_WITH_BYTES,
+    PIPE_WITH_ROOM,
+    STREAM,
+    DATAGRAM,
+    REGULAR,
+    LISTENER,
+    UNCONNECTED,
+    EPOLL,
+    STRANGERS
+};
+static const char *const stranger_names[] = {
+    "a pipe with bytes", "a pipe with room",      "a stream", "a datagram socket", "a file",
+    "a listener",        "an unconnected socket", "an epoll"};
 typedef struct Stranger {
     int kind, fd, peer, inner, flags;
 } Stranger;
@@ -317,7 +342,8 @@ static void make_stranger(Stranger *s, int kind) {
         e[0] = epoll_create1(0);
         CHECK_EQ(epoll_ctl(e[0], EPOLL_CTL_ADD, s->inner, &ev), 0);
     }
-    if (kind == PIPE_WITH_BYTES || kind == STREAM || kind == DATAGRAM) CHECK_EQ(syscall(SYS_write, e[1], SOME, 8), 8);
+    if (kind == PIPE_WITH_BYTES || kind == STREAM || kind == DATAGRAM)
+        CHECK_EQ(syscall(SYS_write, e[1], SOME, 8), 8);
     s->fd = e[kind == PIPE_WITH_ROOM], s->peer = e[kind != PIPE_WITH_ROOM];
     raw_move(&s->fd, HIGH);
     if (s->peer >= 0) raw_move(&s->peer, HIGH);
@@ -338,7 +364,9 @@ static bool intact(const Stranger *s) {
     case PIPE_WITH_ROOM: return unread(s->peer) == 0;
     case STREAM:
     case DATAGRAM: return unread(s->fd) == 8 && unread(s->peer) == 0;
-    case REGULAR: return lseek(s->fd, 0, SEEK_CUR) == 0 && pread(s->fd, b, 16, 0) == 8 && memcmp(b, SOME, 8) == 0;
+    case REGULAR:
+        return lseek(s->fd, 0, SEEK_CUR) == 0 && pread(s->fd, b, 16, 0) == 8 &&
+               memcmp(b, SOME, 8) == 0;
     case LISTENER: return RAW(ppoll, &p, 1, &none, NULL, 0) == 1;
     case UNCONNECTED: return getpeername(s->fd, (void *)&un, &len) == -1 && errno == ENOTCONN;
     default: return RAW(epoll_pwait, s->fd, &ev, 1, 0, NULL, 8) == 1;
@@ -354,18 +382,22 @@ typedef struct Caller {
     char *buf;
 } Caller;
 typedef long call_fn(Caller *c);
-#define CALL(name, expr)                                                                           \
-    static long name(Caller *c) {                                                                  \
-        int fd = c->s.fd;                                                                          \
-        char *buf = c->buf;                                                                        \
-        struct iovec two[2] = {{buf, LONG / 2}, {buf + LONG / 2, LONG / 2}}, small[2] = {{buf, 3}, {buf + 3, 5}}; \
-        struct msghdr in = {.msg_iov = small, .msg_iovlen = 2}, out = {.msg_iov = two, .msg_iovlen = 2};  \
-        struct msghdr to = {.msg_iov = small, .msg_iovlen = 2, .msg_name = &c->s.un, .msg_namelen = c->s.len}; \
-        struct pollfd p = {.fd = fd, .events = POLLIN};                                            \
-        struct epoll_event ev[4];                                                                  \
-        struct sockaddr *sa = (void *)&c->s.un;                                                    \
-        (void)fd, (void)two, (void)small, (void)in, (void)out, (void)to, (void)p, (void)ev, (void)sa, (void)buf; \
-        return (expr);                                                                             \
+#define CALL(name, expr)                                                                       \
+    static long name(Caller *c) {                                                              \
+        int fd = c->s.fd;                                                                      \
+        char *buf = c->buf;                                                                    \
+        struct iovec two[2] = {{buf, LONG / 2}, {buf + LONG / 2, LONG / 2}},                   \
+                     small[2] = {{buf, 3}, {buf + 3, 5}};                                      \
+        struct msghdr in = {.msg_iov = small, .msg_iovlen = 2},                                \
+                      out = {.msg_iov = two, .msg_iovlen = 2};                                 \
+        struct msghdr to = {                                                                   \
+            .msg_iov = small, .msg_iovlen = 2, .msg_name = &c->s.un, .msg_namelen = c->s.len}; \
+        struct pollfd p = {.fd = fd, .events = POLLIN};                                        \
+        struct epoll_event ev[4];                                                              \
+        struct sockaddr *sa = (void *)&c->s.un;                                                \
+        (void)fd, (void)two, (void)small, (void)in, (void)out, (void)to, (void)p, (void)ev,    \
+            (void)sa, (void)buf;                                                               \
+        return (expr);                                                                         \
     }
 static long select_on(int fd, bool with_p) {
     static fd_set sets[16]; /* one at a time waits here */
@@ -373,7 +405,8 @@ static long select_on(int fd, bool with_p) {
     if (fd >= FD_SETSIZE) return -1;
     FD_ZERO(r);
     FD_SET(fd, r);
-    return with_p ? pselect(fd + 1, r, NULL, NULL, NULL, NULL) : select(fd + 1, r, NULL, NULL, NULL);
+    return with_p ? pselect(fd + 1, r, NULL, NULL, NULL, NULL)
+                  : select(fd + 1, r, NULL, NULL, NULL);
 }
 static sigset_t no_signals;
 CALL(c_read, read(fd, buf, 8))
@@ -415,25 +448,49 @@ CALL(g_connect, gort_connect(fd, sa, c->s.len))
 CALL(g_poll, gort_poll(&p, 1, -1))
 
 enum { SOCKETS = 1, POLLS = 2, ON_THREAD = 4, PARTIAL = 8, FEW = 16 };
-#define C(f, waits, flags) {#f, f, waits, flags}
+#define C(f, waits, flags) \
+    { #f, f, waits, flags }
 static const struct {
     const char *name;
     call_fn *call;
     int waits, flags;
-} calls[] = {
-    C(c_read, WAITS_TO_READ, 0), C(c_readv, WAITS_TO_READ, 0), C(c_recv, WAITS_TO_READ, SOCKETS),
-    C(c_recvfrom, WAITS_TO_READ, SOCKETS), C(c_recvmsg, WAITS_TO_READ, SOCKETS),
-    C(c_recv_all, WAITS_TO_READ, SOCKETS), C(c_recvmsg_all, WAITS_TO_READ, SOCKETS),
-    C(c_write, WAITS_TO_WRITE, PARTIAL), C(c_write_few, WAITS_TO_WRITE, FEW), C(c_writev, WAITS_TO_WRITE, PARTIAL), C(c_send, WAITS_TO_WRITE, SOCKETS | PARTIAL),
-    C(c_sendmsg, WAITS_TO_WRITE, SOCKETS | PARTIAL), C(c_sendto, WAITS_FOR_PEER, 0), C(c_sendmsg_to, WAITS_FOR_PEER, 0),
-    C(c_accept, WAITS_TO_ACCEPT, 0), C(c_accept4, WAITS_TO_ACCEPT, 0), C(c_connect, WAITS_TO_CONNECT, 0),
-    C(c_poll, WAITS_TO_READ, POLLS), C(c_ppoll, WAITS_TO_READ, POLLS),
-    C(c_select, WAITS_TO_READ, POLLS), C(c_pselect, WAITS_TO_READ, POLLS), C(c_epoll_wait, WAITS_FOR_EVENT, 0),
-    C(c_epoll_pwait, WAITS_FOR_EVENT, 0), C(c_epoll_masked, WAITS_FOR_EVENT, ON_THREAD), C(g_read, WAITS_TO_READ, 0),
-    C(g_readv, WAITS_TO_READ, 0), C(g_read_full, WAITS_TO_READ, 0), C(g_recv, WAITS_TO_READ, SOCKETS),
-    C(g_recv_all, WAITS_TO_READ, SOCKETS), C(g_recvfrom, WAITS_TO_READ, SOCKETS), C(g_recvmsg, WAITS_TO_READ, SOCKETS),
-    C(g_write_full, WAITS_TO_WRITE, PARTIAL), C(g_sendto, WAITS_FOR_PEER, 0), C(g_sendmsg_to, WAITS_FOR_PEER, 0),
-    C(g_accept, WAITS_TO_ACCEPT, 0), C(g_connect, WAITS_TO_CONNECT, 0), C(g_poll, WAITS_TO_READ, POLLS)};
+} calls[] = {C(c_read, WAITS_TO_READ, 0),
+             C(c_readv, WAITS_TO_READ, 0),
+             C(c_recv, WAITS_TO_READ, SOCKETS),
+             C(c_recvfrom, WAITS_TO_READ, SOCKETS),
+             C(c_recvmsg, WAITS_TO_READ, SOCKETS),
+             C(c_recv_all, WAITS_TO_READ, SOCKETS),
+             C(c_recvmsg_all, WAITS_TO_READ, SOCKETS),
+             C(c_write, WAITS_TO_WRITE, PARTIAL),
+             C(c_write_few, WAITS_TO_WRITE, FEW),
+             C(c_writev, WAITS_TO_WRITE, PARTIAL),
+             C(c_send, WAITS_TO_WRITE, SOCKETS | PARTIAL),
+             C(c_sendmsg, WAITS_TO_WRITE, SOCKETS | PARTIAL),
+             C(c_sendto, WAITS_FOR_PEER, 0),
+             C(c_sendmsg_to, WAITS_FOR_PEER, 0),
+             C(c_accept, WAITS_TO_ACCEPT, 0),
+             C(c_accept4, WAITS_TO_ACCEPT, 0),
+             C(c_connect, WAITS_TO_CONNECT, 0),
+             C(c_poll, WAITS_TO_READ, POLLS),
+             C(c_ppoll, WAITS_TO_READ, POLLS),
+             C(c_select, WAITS_TO_READ, POLLS),
+             C(c_pselect, WAITS_TO_READ, POLLS),
+             C(c_epoll_wait, WAITS_FOR_EVENT, 0),
+             C(c_epoll_pwait, WAITS_FOR_EVENT, 0),
+             C(c_epoll_masked, WAITS_FOR_EVENT, ON_THREAD),
+             C(g_read, WAITS_TO_READ, 0),
+             C(g_readv, WAITS_TO_READ, 0),
+             C(g_read_full, WAITS_TO_READ, 0),
+             C(g_recv, WAITS_TO_READ, SOCKETS),
+             C(g_recv_all, WAITS_TO_READ, SOCKETS),
+             C(g_recvfrom, WAITS_TO_READ, SOCKETS),
+             C(g_recvmsg, WAITS_TO_READ, SOCKETS),
+             C(g_write_full, WAITS_TO_WRITE, PARTIAL),
+             C(g_sendto, WAITS_FOR_PEER, 0),
+             C(g_sendmsg_to, WAITS_FOR_PEER, 0),
+             C(g_accept, WAITS_TO_ACCEPT, 0),
+             C(g_connect, WAITS_TO_CONNECT, 0),
+             C(g_poll, WAITS_TO_READ, POLLS)};
 #define CALLS ((int)(sizeof calls / sizeof *calls))
 
 static void caller_run(void *arg) {
@@ -449,7 +506,8 @@ static void caller_run(void *arg) {
 /* ---- closers --------------------------------------------------------------------------------- */
 
 enum { CLOSE, DUP2, DUP3, FCLOSE, FREOPEN, CLOSE_RANGE, CLOSEFROM, GORT_CLOSE, CLOSERS };
-static const char *const closer_names[] = {"close", "dup2", "dup3", "fclose", "freopen", "close_range", "closefrom", "gort_close"};
+static const char *const closer_names[] = {"close",   "dup2",        "dup3",      "fclose",
+                                           "freopen", "close_range", "closefrom", "gort_close"};
 enum { GOROUTINE, THREAD, IN_BLOCKING, PLACES };
 static const char *const place_names[] = {"", " on a plain thread", " in gort_blocking"};
 typedef struct Closing {
@@ -458,7 +516,8 @@ typedef struct Closing {
     const Stranger *s;
 } Closing;
 
-/* The number is the stranger's afterwards; or somebody holds it: .number says what the stranger got. */
+/* The number is the stranger's afterwards; or somebody holds it: .number says what the stranger
+ * got. */
 static long close_and_reuse(void *arg) {
     Closing *c = arg;
     switch (c->how) {
@@ -467,7 +526,8 @@ static long close_and_reuse(void *arg) {
     case DUP3: c->number = dup3(c->s->fd, c->fd, O_CLOEXEC); return 0;
     case FCLOSE: fclose(c->file); break;
     case FREOPEN:
-        CHECK((c->file = c->fd % 2 ? freopen("/dev/null", "r+", c->file) : freopen64("/dev/null", "r+", c->file)) != NULL);
+        CHECK((c->file = c->fd % 2 ? freopen("/dev/null", "r+", c->file)
+                                   : freopen64("/dev/null", "r+", c->file)) != NULL);
         c->number = RAW(dup3, c->s->fd, c->fd, 0);
         return 0;
     case CLOSE_RANGE: CHECK_EQ(close_range((unsigned)c->fd, (unsigned)c->fd, 0), 0); break;
@@ -532,7 +592,8 @@ static bool returned(Caller *c, int waits, bool ready) {
 }
 
 static void finding(const char *what, uint64_t seed, const Caller *c) {
-    printf("%s: seed %" PRIu64 ": %s (result %ld, errno %d)\n", what, seed, text, c->result, c->err);
+    printf("%s: seed %" PRIu64 ": %s (result %ld, errno %d)\n", what, seed, text, c->result,
+           c->err);
     fflush(stdout);
     findings++;
     if (getenv("REUSE_ALL") == NULL) _Exit(1);
@@ -542,8 +603,10 @@ static void judge(uint64_t seed, Caller *c, int waits, const Stranger *s, bool p
     bool over = returned(c, waits, ready);
     if (!over) finding("it does not return", seed, c);
     if (!intact(s)) finding("a stranger was touched", seed, c);
-    if (over && polls && !ready && c->result > 0) finding("a stranger's readiness was told", seed, c);
-    if (over && c->err != 0 && c->err != EBADF && c->err != EPIPE && c->err != ECONNRESET && c->err != EIO)
+    if (over && polls && !ready && c->result > 0)
+        finding("a stranger's readiness was told", seed, c);
+    if (over && c->err != 0 && c->err != EBADF && c->err != EPIPE && c->err != ECONNRESET &&
+        c->err != EIO)
         finding("an odd error", seed, c);
 }
 
@@ -553,7 +616,8 @@ static void scene(uint64_t seed) {
     for (int i = 0; i < 4; i++) test_random(&rng);
     int call = (int)(seed % CALLS), flags = calls[call].flags, waits = calls[call].waits;
     int how = (int)pick(CLOSERS), place = (int)pick(3) == 0 ? 1 + (int)pick(2) : GOROUTINE;
-    bool keep = pick(2), eager = (flags & PARTIAL) && pick(2), ready = pick(2) || (flags & ON_THREAD) != 0;
+    bool keep = pick(2), eager = (flags & PARTIAL) && pick(2),
+         ready = pick(2) || (flags & ON_THREAD) != 0;
     if (how == GORT_CLOSE && place == IN_BLOCKING) place = GOROUTINE; /* it may wait */
     make_stranger(&s, (int)pick(STRANGERS));
     Caller *c = calloc(1, sizeof *c);
@@ -566,10 +630,11 @@ static void scene(uint64_t seed) {
     Closing k = {.how = how, .fd = c->s.fd, .s = &s};
     int kept = keep ? RAW(fcntl, c->s.fd, F_DUPFD_CLOEXEC, HIGH) : -1;
     static const char *const modes[] = {"r+", "r", "w"};
-    for (int i = 0; i < 3 && (how == FCLOSE || how == FREOPEN) && k.file == NULL; i++) k.file = fdopen(c->s.fd, modes[i]);
-    snprintf(text, sizeof text, "%s on %s %d%s%s, %s%s, then %s%s%s", calls[call].name, c->s.kind, c->s.fd, c->s.warm,
-             eager ? ", eager" : "", closer_names[how], place_names[place], stranger_names[s.kind], keep ? ", kept" : "",
-             ready ? ", ready" : "");
+    for (int i = 0; i < 3 && (how == FCLOSE || how == FREOPEN) && k.file == NULL; i++)
+        k.file = fdopen(c->s.fd, modes[i]);
+    snprintf(text, sizeof text, "%s on %s %d%s%s, %s%s, then %s%s%s", calls[call].name, c->s.kind,
+             c->s.fd, c->s.warm, eager ? ", eager" : "", closer_names[how], place_names[place],
+             stranger_names[s.kind], keep ? ", kept" : "", ready ? ", ready" : "");
     CHECK_EQ(gort_go(caller_run, c), 0);
     until_it_waits(c, call, eager);
     close_at(&k, place);
@@ -586,7 +651,8 @@ static void scene(uint64_t seed) {
 
 static int run(int argc, char **argv) {
     const char *from = getenv("REUSE_SEED"), *many = getenv("REUSE_SCENES");
-    uint64_t first = from ? strtoull(from, NULL, 0) : 1, n = many ? strtoull(many, NULL, 0) : 6 * CALLS;
+    uint64_t first = from ? strtoull(from, NULL, 0) : 1,
+             n = many ? strtoull(many, NULL, 0) : 6 * CALLS;
     for (uint64_t i = first; i < first + n; i++) scene(i);
     if (findings) FAILF("%d findings", findings);
     return 0;

@@ -1,9 +1,10 @@
 /*
- * The hooked calls give what libc's give. A searcher: by seed a descriptor of some kind, with something in it, and a
- * call with arguments from the edges (nothing to move, no pieces, too many, bad pointers, odd flags, numbers that are not open,
- * sets that end where a page does); once by libc's own function on a plain thread, once by the hook's on a goroutine, on
- * another descriptor just like it. Result, errno, every byte of the memory handed in, and what is left in the descriptor
- * must be the same.
+ * The hooked calls give what libc's give. A searcher: by seed a descriptor of some kind, with
+ * something in it, and a call with arguments from the edges (nothing to move, no pieces, too many,
+ * bad pointers, odd flags, numbers that are not open, sets that end where a page does); once by
+ * libc's own function on a plain thread, once by the hook's on a goroutine, on another descriptor
+ * just like it. Result, errno, every byte of the memory handed in, and what is left in the
+ * descriptor must be the same.
  *
  * SAME_SEED=n begins there, SAME_CASES=n of them; SAME_ALL=1 goes on after a finding.
  */
@@ -17,13 +18,29 @@
 
 static uint64_t rng;
 static uint32_t pick(uint32_t n) { return (uint32_t)(test_random(&rng) >> 33) % n; }
-#define ONE_OF(...) ((const long[]){__VA_ARGS__}[pick(sizeof(const long[]){__VA_ARGS__} / sizeof(long))])
+#define ONE_OF(...) \
+    ((const long[]){__VA_ARGS__}[pick(sizeof(const long[]){__VA_ARGS__} / sizeof(long))])
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-enum { PIPE_READ, PIPE_WRITE, STREAM, PACKETS, DATAGRAMS, REGULAR, EVENT, NULL_DEVICE, ZERO_DEVICE, LISTENER, EPOLL, NOT_OPEN, KINDS };
-static const char *const kind_names[] = {"pipe", "pipe, writing", "stream", "packets", "datagrams", "file", "eventfd", "/dev/null",
-                                         "/dev/zero", "listener", "epoll", "not open"};
+enum {
+    PIPE_READ,
+    PIPE_WRITE,
+    STREAM,
+    PACKETS,
+    DATAGRAMS,
+    REGULAR,
+    EVENT,
+    NULL_DEVICE,
+    ZERO_DEVICE,
+    LISTENER,
+    EPOLL,
+    NOT_OPEN,
+    KINDS
+};
+static const char *const kind_names[] = {"pipe",      "pipe, writing", "stream",  "packets",
+                                         "datagrams", "file",          "eventfd", "/dev/null",
+                                         "/dev/zero", "listener",      "epoll",   "not open"};
 typedef struct Made {
     int kind, fd, peer, third;
 } Made;
@@ -56,7 +73,8 @@ static void make(Made *m, int kind, bool nonblock) {
     case ZERO_DEVICE: CHECK_GE(e[0] = open("/dev/zero", O_RDWR), 0); break;
     case LISTENER:
         CHECK_GE(e[0] = socket(AF_INET, SOCK_STREAM, 0), 0);
-        CHECK(bind(e[0], (void *)&in, len) == 0 && listen(e[0], 4) == 0 && getsockname(e[0], (void *)&in, &len) == 0);
+        CHECK(bind(e[0], (void *)&in, len) == 0 && listen(e[0], 4) == 0 &&
+              getsockname(e[0], (void *)&in, &len) == 0);
         CHECK_GE(e[1] = socket(AF_INET, SOCK_STREAM, 0), 0);
         CHECK_EQ(connect(e[1], (void *)&in, len), 0);
         break;
@@ -95,19 +113,47 @@ static long rest_of(const Made *m) {
         struct pollfd p = {.fd = m->fd, .events = POLLIN};
         return syscall(SYS_poll, &p, 1, 0) * 100 + p.revents;
     }
-    while ((n = (int)syscall(SYS_recvfrom, m->fd, b, sizeof b, MSG_DONTWAIT, NULL, NULL)) >= 0 && k++ < 5) sum = sum * 31 + n + 1;
+    while ((n = (int)syscall(SYS_recvfrom, m->fd, b, sizeof b, MSG_DONTWAIT, NULL, NULL)) >= 0 &&
+           k++ < 5)
+        sum = sum * 31 + n + 1;
     if (m->kind < STREAM) ioctl(m->fd, FIONREAD, &n), sum = n + 7;
-    for (k = 0; m->kind >= STREAM && (n = (int)syscall(SYS_recvfrom, m->peer, b, sizeof b, MSG_DONTWAIT, NULL, NULL)) >= 0 && k++ < 5;)
+    for (k = 0;
+         m->kind >= STREAM &&
+         (n = (int)syscall(SYS_recvfrom, m->peer, b, sizeof b, MSG_DONTWAIT, NULL, NULL)) >= 0 &&
+         k++ < 5;)
         sum = sum * 37 + n + 1;
     return sum;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-enum { READ, WRITE, READV, WRITEV, RECV, SEND, RECVFROM, SENDTO, RECVMSG, SENDMSG, ACCEPT, POLL, PPOLL, SELECT, PSELECT, EPOLL_WAIT,
-       DUP2, DUP3, FSYNC, FLOCK, CALLS };
-static const char *const call_names[] = {"read", "write", "readv", "writev", "recv", "send", "recvfrom", "sendto", "recvmsg", "sendmsg",
-                                         "accept", "poll", "ppoll", "select", "pselect", "epoll_wait", "dup2", "dup3", "fsync", "flock"};
+enum {
+    READ,
+    WRITE,
+    READV,
+    WRITEV,
+    RECV,
+    SEND,
+    RECVFROM,
+    SENDTO,
+    RECVMSG,
+    SENDMSG,
+    ACCEPT,
+    POLL,
+    PPOLL,
+    SELECT,
+    PSELECT,
+    EPOLL_WAIT,
+    DUP2,
+    DUP3,
+    FSYNC,
+    FLOCK,
+    CALLS
+};
+static const char *const call_names[] = {"read",       "write",    "readv",  "writev",  "recv",
+                                         "send",       "recvfrom", "sendto", "recvmsg", "sendmsg",
+                                         "accept",     "poll",     "ppoll",  "select",  "pselect",
+                                         "epoll_wait", "dup2",     "dup3",   "fsync",   "flock"};
 #define MEMORY 16384
 typedef struct Args {
     int call, fd;
@@ -118,7 +164,8 @@ typedef struct Args {
 
 /* libc's own, or the hook's. */
 static void *libc;
-#define DO(name, ...) (own ? ((__typeof__(&name))dlsym(libc, #name))(__VA_ARGS__) : name(__VA_ARGS__))
+#define DO(name, ...) \
+    (own ? ((__typeof__(&name))dlsym(libc, #name))(__VA_ARGS__) : name(__VA_ARGS__))
 
 static long one(const Args *a, bool own, int *err) {
     char *b = a->memory, *buf = a->null ? NULL : b + 1024;
@@ -132,8 +179,11 @@ static long one(const Args *a, bool own, int *err) {
     struct timespec ts = {a->timeout, a->nsec};
     struct timeval tv = {a->timeout, a->nsec / 1000};
     long r;
-    for (int i = 0; i < 3; i++) iov[i] = (struct iovec){b + 2048 + 128 * i, (size_t)(a->n >> (2 * i) & 3) * (i == 2 ? 5 : 1)};
-    *msg = (struct msghdr){.msg_iov = iov, .msg_iovlen = (size_t)(a->count < 0 || a->count > 3 ? 0 : a->count)};
+    for (int i = 0; i < 3; i++)
+        iov[i] =
+            (struct iovec){b + 2048 + 128 * i, (size_t)(a->n >> (2 * i) & 3) * (i == 2 ? 5 : 1)};
+    *msg = (struct msghdr){.msg_iov = iov,
+                           .msg_iovlen = (size_t)(a->count < 0 || a->count > 3 ? 0 : a->count)};
     *len = a->odd ? 16 : 0;
     p[0] = (struct pollfd){.fd = a->fd, .events = (short)(a->n & 0x47)};
     p[1] = (struct pollfd){.fd = a->odd ? -1 : a->fd, .events = POLLIN, .revents = 77};
@@ -145,22 +195,34 @@ static long one(const Args *a, bool own, int *err) {
     case WRITEV: r = DO(writev, a->fd, a->null ? NULL : iov, (int)a->count); break;
     case RECV: r = DO(recv, a->fd, buf, (size_t)a->n, (int)a->flags); break;
     case SEND: r = DO(send, a->fd, buf, (size_t)a->n, (int)a->flags); break;
-    case RECVFROM: r = DO(recvfrom, a->fd, buf, (size_t)a->n, (int)a->flags, sa, sa ? len : NULL); break;
+    case RECVFROM:
+        r = DO(recvfrom, a->fd, buf, (size_t)a->n, (int)a->flags, sa, sa ? len : NULL);
+        break;
     case SENDTO: r = DO(sendto, a->fd, buf, (size_t)a->n, (int)a->flags, sa, sa ? 16 : 0); break;
     case RECVMSG: r = DO(recvmsg, a->fd, msg, (int)a->flags); break;
     case SENDMSG: r = DO(sendmsg, a->fd, msg, (int)a->flags); break;
     case ACCEPT: r = DO(accept, a->fd, sa, sa ? len : NULL); break;
-    case POLL: r = DO(poll, a->null ? NULL : p, (nfds_t)(a->null ? 0 : a->count == 1025 ? 1 << 30 : a->count), (int)(a->timeout < 0 ? 0 : a->nsec / 1000000)); break;
+    case POLL:
+        r = DO(poll, a->null ? NULL : p,
+               (nfds_t)(a->null            ? 0
+                        : a->count == 1025 ? 1 << 30
+                                           : a->count),
+               (int)(a->timeout < 0 ? 0 : a->nsec / 1000000));
+        break;
     case PPOLL: r = DO(ppoll, p, (nfds_t)(a->count & 1) + 1, &ts, NULL); break;
     case SELECT:
     case PSELECT:
         if (a->fd >= 0 && a->fd < FD_SETSIZE && a->odd) FD_SET(a->fd, set);
         if (a->count == 1025) FD_SET(1023, set);
-        r = a->call == SELECT ? DO(select, (int)a->flags, a->n & 1 ? set : NULL, a->n & 1 ? NULL : set, NULL, &tv)
-                              : DO(pselect, (int)a->flags, set, NULL, NULL, &ts, NULL);
-        if (a->call == SELECT) r = r * 10 + (tv.tv_sec < 0) + 2 * (tv.tv_usec < 0) + 4 * (tv.tv_usec > 999999);
+        r = a->call == SELECT
+                ? DO(select, (int)a->flags, a->n & 1 ? set : NULL, a->n & 1 ? NULL : set, NULL, &tv)
+                : DO(pselect, (int)a->flags, set, NULL, NULL, &ts, NULL);
+        if (a->call == SELECT)
+            r = r * 10 + (tv.tv_sec < 0) + 2 * (tv.tv_usec < 0) + 4 * (tv.tv_usec > 999999);
         break;
-    case EPOLL_WAIT: r = DO(epoll_wait, a->fd, a->null ? NULL : ev, (int)a->count, (int)(a->nsec / 1000000)); break;
+    case EPOLL_WAIT:
+        r = DO(epoll_wait, a->fd, a->null ? NULL : ev, (int)a->count, (int)(a->nsec / 1000000));
+        break;
     case DUP2: r = DO(dup2, a->fd, a->odd ? a->fd : (int)a->flags); break;
     case DUP3: r = DO(dup3, a->fd, a->odd ? a->fd : 700, (int)a->flags); break;
     case FSYNC: r = DO(fsync, a->fd); break;
@@ -170,7 +232,7 @@ static long one(const Args *a, bool own, int *err) {
     if ((a->call == DUP2 || a->call == DUP3) && r >= 0 && r != a->fd) syscall(SYS_close, (int)r);
     if (a->call == ACCEPT && r >= 0) r = !syscall(SYS_close, (int)r);
     if (a->call == ACCEPT && sa) memset(b + 514, 0, 2); /* its peer's port */
-    p[0].fd = p[1].fd = 0; /* of two descriptors */
+    p[0].fd = p[1].fd = 0;                              /* of two descriptors */
     if (a->call == SELECT || a->call == PSELECT) {
         bool in = a->fd >= 0 && a->fd < FD_SETSIZE && FD_ISSET(a->fd, set);
         if (in) FD_CLR(a->fd, set);
@@ -183,17 +245,20 @@ static void draw(Args *a) {
     a->call = (int)pick(CALLS);
     a->n = ONE_OF(0, 0, 1, 3, 4, 5, 8, 21, 60, 63, -1);
     a->count = ONE_OF(0, 0, 1, 1, 2, 3, -1, 1025);
-    a->flags = ONE_OF(0, 0, MSG_PEEK, MSG_TRUNC, MSG_WAITALL, MSG_DONTWAIT, MSG_OOB, MSG_NOSIGNAL, MSG_WAITALL | MSG_PEEK);
+    a->flags = ONE_OF(0, 0, MSG_PEEK, MSG_TRUNC, MSG_WAITALL, MSG_DONTWAIT, MSG_OOB, MSG_NOSIGNAL,
+                      MSG_WAITALL | MSG_PEEK);
     a->null = pick(8) == 0;
     a->odd = pick(2);
     a->timeout = ONE_OF(0, 0, 0, 0, -1);
     a->nsec = ONE_OF(0, 0, 1000000, 2000000, -1000, 1000000000);
-    if (a->call == SELECT || a->call == PSELECT) a->flags = ONE_OF(-1, 0, 1, 64, 100, 700, 1024, 1025, 5000, 1 << 20, INT32_MAX);
+    if (a->call == SELECT || a->call == PSELECT)
+        a->flags = ONE_OF(-1, 0, 1, 64, 100, 700, 1024, 1025, 5000, 1 << 20, INT32_MAX);
     if (a->call == EPOLL_WAIT || a->call == POLL) a->nsec = ONE_OF(0, 1000000, 2000000);
     if (a->call == FLOCK) a->flags = ONE_OF(LOCK_SH, LOCK_EX, LOCK_UN, LOCK_SH | LOCK_NB, 0, 99);
     if (a->call == DUP2) a->flags = ONE_OF(-1, 700, 1 << 30);
     if (a->call == DUP3) a->flags = ONE_OF(0, O_CLOEXEC, 1);
-    if (a->n == -1 && a->call != READ && a->call != RECV) a->n = 2; /* a send goes on until the memory ends */
+    /* a send goes on until the memory ends */
+    if (a->n == -1 && a->call != READ && a->call != RECV) a->n = 2;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -227,7 +292,9 @@ static void compare(uint64_t seed, char *memory[2]) {
     Args a;
     draw(&a);
     if ((a.call == WRITE || a.call == SEND || a.call == SENDTO) && a.n > 60) a.n = 60;
-    if ((a.call == READV || a.call == WRITEV || a.call == RECVMSG || a.call == SENDMSG) && pick(2)) { /* nothing, where it tells */
+    /* nothing, where it tells */
+    if ((a.call == READV || a.call == WRITEV || a.call == RECVMSG || a.call == SENDMSG) &&
+        pick(2)) {
         kind = STREAM + (int)pick(3);
         if (pick(2)) a.n = 0;
     }
@@ -238,19 +305,24 @@ static void compare(uint64_t seed, char *memory[2]) {
         memset(memory[i], 0, MEMORY);
         side[i] = (Side){.a = a};
         side[i].a.fd = m.fd, side[i].a.memory = memory[i];
-        if (i == 0) CHECK(pthread_create(&t, NULL, libcs_side, &side[0]) == 0 && pthread_join(t, NULL) == 0);
+        if (i == 0)
+            CHECK(pthread_create(&t, NULL, libcs_side, &side[0]) == 0 &&
+                  pthread_join(t, NULL) == 0);
         else side[1].r = one(&side[1].a, false, &side[1].err);
         for (int k = 0; k < 3; k++) ((struct iovec *)(void *)memory[i])[k].iov_base = NULL;
         memset(memory[i] + 256, 0, offsetof(struct msghdr, msg_flags));
         side[i].rest = rest_of(&m);
         unmake(&m);
     }
-    bool same = side[0].r == side[1].r && (side[0].r >= 0 || side[0].err == side[1].err) && side[0].rest == side[1].rest &&
-                memcmp(memory[0], memory[1], MEMORY) == 0;
+    bool same = side[0].r == side[1].r && (side[0].r >= 0 || side[0].err == side[1].err) &&
+                side[0].rest == side[1].rest && memcmp(memory[0], memory[1], MEMORY) == 0;
     if (same) return;
-    printf("seed %" PRIu64 ": %s on %s%s, n %ld, count %ld, flags %ld, null %d, odd %d, time %ld %ld: libc %ld (%d, rest %ld), hook %ld (%d, rest %ld)%s\n",
-           seed, call_names[a.call], kind_names[kind], nonblock ? ", O_NONBLOCK" : "", a.n, a.count, a.flags, a.null, a.odd, a.timeout, a.nsec,
-           side[0].r, side[0].err, side[0].rest, side[1].r, side[1].err, side[1].rest, memcmp(memory[0], memory[1], MEMORY) ? ", other memory" : "");
+    printf("seed %" PRIu64 ": %s on %s%s, n %ld, count %ld, flags %ld, null %d, odd %d, time %ld "
+           "%ld: libc %ld (%d, rest %ld), hook %ld (%d, rest %ld)%s\n",
+           seed, call_names[a.call], kind_names[kind], nonblock ? ", O_NONBLOCK" : "", a.n, a.count,
+           a.flags, a.null, a.odd, a.timeout, a.nsec, side[0].r, side[0].err, side[0].rest,
+           side[1].r, side[1].err, side[1].rest,
+           memcmp(memory[0], memory[1], MEMORY) ? ", other memory" : "");
     fflush(stdout);
     findings++;
     if (getenv("SAME_ALL") == NULL) _Exit(1);

@@ -91,8 +91,7 @@ static void timeouts(void) {
     CHECK_FAILS(recv(pair[0], &c, 1, MSG_WAITALL), EAGAIN);
     short_timeout(pair[1], SO_SNDTIMEO);
     ssize_t r;
-    while ((r = send(pair[1], big, sizeof big, 0)) > 0) {
-    }
+    while ((r = send(pair[1], big, sizeof big, 0)) > 0) {}
     CHECK_EQ(r, -1);
     CHECK_EQ(errno, EAGAIN);
     CHECK_FAILS(write(pair[1], big, sizeof big), EAGAIN);

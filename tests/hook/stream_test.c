@@ -1,4 +1,5 @@
-/* read, write, readv, writev: a goroutine waits and no thread does; nothing changes for the caller. */
+/* read, write, readv, writev: a goroutine waits and no thread does; nothing changes for the
+ * caller. */
 #include "hook.h"
 
 static int ends[MANY][2];
@@ -49,7 +50,8 @@ static void big_write(int pair[2], bool vector) {
     memset(back, 0, BIG);
     set(&got, 0);
     gort_go(big_reader, pair);
-    struct iovec iov[3] = {{big, 10}, {big + 10, BIG / 2}, {big + 10 + BIG / 2, BIG - 10 - BIG / 2}};
+    struct iovec iov[3] = {
+        {big, 10}, {big + 10, BIG / 2}, {big + 10 + BIG / 2, BIG - 10 - BIG / 2}};
     CHECK_EQ(vector ? writev(pair[1], iov, 3) : write(pair[1], big, BIG), BIG);
     wait_until(get(&got) == 1);
     CHECK(memcmp(big, back, BIG) == 0);
@@ -76,8 +78,7 @@ static void nonblocking(int pair[2]) {
     CHECK_FAILS(readv(pair[0], &iov, 1), EAGAIN);
     CHECK(fcntl(pair[0], F_GETFL) & O_NONBLOCK);
     ssize_t r;
-    while ((r = write(pair[1], big, BIG)) > 0) {
-    }
+    while ((r = write(pair[1], big, BIG)) > 0) {}
     CHECK_EQ(r, -1);
     CHECK_EQ(errno, EAGAIN);
     iov = (struct iovec){big, BIG};

@@ -1,7 +1,7 @@
 /*
- * sched_yield gives way to other goroutines: two that wait for each other by looking and yielding play, on one P too, without a slice for
- * each look. And to threads: one that waits for a thread in that way does not keep it from a processor. What it has in the thread's
- * variables stays true.
+ * sched_yield gives way to other goroutines: two that wait for each other by looking and yielding
+ * play, on one P too, without a slice for each look. And to threads: one that waits for a thread in
+ * that way does not keep it from a processor. What it has in the thread's variables stays true.
  */
 #include "hook.h"
 #include <sched.h>

@@ -48,8 +48,9 @@ TEST_UNUSED static void reset_peer(int fd) { /* closes with RST */
     CHECK_EQ(gort_close(fd), 0);
 }
 
-/* The monitor looks into a file of /proc at any time, by the lowest number that is free. Around what makes a descriptor
- * whose number is to be free at some moment and then nobody else's: lower ones stay free for the monitor. */
+/* The monitor looks into a file of /proc at any time, by the lowest number that is free. Around
+ * what makes a descriptor whose number is to be free at some moment and then nobody else's: lower
+ * ones stay free for the monitor. */
 static int low_numbers[4];
 TEST_UNUSED static void hold_low_numbers(void) {
     for (int i = 0; i < 4; i++) CHECK_GE(low_numbers[i] = dup(0), 0);
@@ -58,8 +59,8 @@ TEST_UNUSED static void free_low_numbers(void) {
     for (int i = 0; i < 4; i++) CHECK_EQ(close(low_numbers[i]), 0);
 }
 
-/* Open descriptors of this process, but for files of /proc: the directory itself, and what the monitor looks into for a
- * moment, at any time. */
+/* Open descriptors of this process, but for files of /proc: the directory itself, and what the
+ * monitor looks into for a moment, at any time. */
 TEST_UNUSED static int count_fds(void) {
     DIR *d = opendir("/proc/self/fd");
     struct dirent *e;

@@ -32,44 +32,44 @@
 #endif
 
 /* Prints file:line and a message, and ends the program as failed. Any goroutine, any thread. */
-#define FAILF(...)                                                                                 \
-    do {                                                                                           \
-        fflush(stdout);                                                                            \
-        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                            \
-        fprintf(stderr, __VA_ARGS__);                                                              \
-        fprintf(stderr, "\n");                                                                     \
-        _Exit(1);                                                                                  \
+#define FAILF(...)                                      \
+    do {                                                \
+        fflush(stdout);                                 \
+        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
+        fprintf(stderr, __VA_ARGS__);                   \
+        fprintf(stderr, "\n");                          \
+        _Exit(1);                                       \
     } while (0)
 
 /* Ends the program as skipped; the reason is printed. */
-#define SKIP(...)                                                                                  \
-    do {                                                                                           \
-        printf("skipped: ");                                                                       \
-        printf(__VA_ARGS__);                                                                       \
-        printf("\n");                                                                              \
-        fflush(stdout);                                                                            \
-        _Exit(77);                                                                                 \
+#define SKIP(...)            \
+    do {                     \
+        printf("skipped: "); \
+        printf(__VA_ARGS__); \
+        printf("\n");        \
+        fflush(stdout);      \
+        _Exit(77);           \
     } while (0)
 
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (!(cond)) FAILF("CHECK failed: %s", #cond);                                             \
+#define CHECK(cond)                                    \
+    do {                                               \
+        if (!(cond)) FAILF("CHECK failed: %s", #cond); \
     } while (0)
 
 /* As CHECK, with a message of its own: CHECKF(n == 3, "n is %d", n). */
-#define CHECKF(cond, ...)                                                                          \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "CHECK failed: %s\n", #cond);                                          \
-            FAILF(__VA_ARGS__);                                                                    \
-        }                                                                                          \
+#define CHECKF(cond, ...)                                 \
+    do {                                                  \
+        if (!(cond)) {                                    \
+            fprintf(stderr, "CHECK failed: %s\n", #cond); \
+            FAILF(__VA_ARGS__);                           \
+        }                                                 \
     } while (0)
 
 /* Integers: both values are shown. Each side is evaluated once. */
-#define TEST_COMPARE_(a, op, b)                                                                    \
-    do {                                                                                           \
-        long long a_ = (long long)(a), b_ = (long long)(b);                                        \
-        if (!(a_ op b_)) FAILF("%s %s %s does not hold: %lld, %lld", #a, #op, #b, a_, b_);         \
+#define TEST_COMPARE_(a, op, b)                                                            \
+    do {                                                                                   \
+        long long a_ = (long long)(a), b_ = (long long)(b);                                \
+        if (!(a_ op b_)) FAILF("%s %s %s does not hold: %lld, %lld", #a, #op, #b, a_, b_); \
     } while (0)
 #define CHECK_EQ(a, b) TEST_COMPARE_(a, ==, b)
 #define CHECK_NE(a, b) TEST_COMPARE_(a, !=, b)
@@ -78,10 +78,10 @@
 #define CHECK_GT(a, b) TEST_COMPARE_(a, >, b)
 #define CHECK_LT(a, b) TEST_COMPARE_(a, <, b)
 
-#define CHECK_STR(a, b)                                                                            \
-    do {                                                                                           \
-        const char *a_ = (a), *b_ = (b);                                                           \
-        if (strcmp(a_, b_) != 0) FAILF("%s is \"%s\", not \"%s\"", #a, a_, b_);                    \
+#define CHECK_STR(a, b)                                                         \
+    do {                                                                        \
+        const char *a_ = (a), *b_ = (b);                                        \
+        if (strcmp(a_, b_) != 0) FAILF("%s is \"%s\", not \"%s\"", #a, a_, b_); \
     } while (0)
 
 /* One step of waiting. A goroutine lets others run, then naps so that a machine with few cores is
@@ -94,9 +94,9 @@ TEST_UNUSED static void test_pause(unsigned round) {
 }
 
 /* Waits until the condition holds. What it reads must be atomic or guarded. */
-#define wait_until(cond)                                                                           \
-    do {                                                                                           \
-        for (unsigned round_ = 0; !(cond); round_++) test_pause(round_);                           \
+#define wait_until(cond)                                                 \
+    do {                                                                 \
+        for (unsigned round_ = 0; !(cond); round_++) test_pause(round_); \
     } while (0)
 
 /* The memory orders tests need, short enough to be read: everything sequentially consistent. */
@@ -104,8 +104,8 @@ TEST_UNUSED static void test_pause(unsigned round) {
 #define set(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST) /* the new value */
 
-/* In a simulation (make test-seeds): what plain threads do, and what is done without a runtime, is not
- * simulated and is left out. */
+/* In a simulation (make test-seeds): what plain threads do, and what is done without a runtime, is
+ * not simulated and is left out. */
 TEST_UNUSED static bool test_simulated(void) {
     const char *s = getenv("GORT_SIM");
     return s && *s;
@@ -137,7 +137,8 @@ TEST_UNUSED static uint64_t stress_seed(void) {
     const char *s = getenv("STRESS_SEED");
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t seed = s ? strtoull(s, NULL, 0) : (uint64_t)now.tv_sec * 1000003u + (uint64_t)now.tv_nsec;
+    uint64_t seed =
+        s ? strtoull(s, NULL, 0) : (uint64_t)now.tv_sec * 1000003u + (uint64_t)now.tv_nsec;
     if (seed == 0) seed = 1;
     printf("STRESS_SEED=%" PRIu64 "\n", seed);
     fflush(stdout);

@@ -1,4 +1,5 @@
-/* c-ares: hundreds of resolvers, each with a channel of its own, and a server of names that is a goroutine. */
+/* c-ares: hundreds of resolvers, each with a channel of its own, and a server of names that is a
+ * goroutine. */
 #include "crowd.h"
 #include <ares.h>
 #include <arpa/inet.h>
@@ -23,7 +24,22 @@ static void answer(void *arg) {
     q->text[2] |= 0x80, q->text[7] = 1; /* an answer, with one record */
     q->text[10] = q->text[11] = 0;      /* and nothing else: EDNS is left out */
     size_t end = 12 + strlen((char *)q->text + 12) + 5;
-    unsigned char record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 0, (unsigned char)(number >> 8), (unsigned char)number};
+    unsigned char record[] = {0xc0,
+                              12,
+                              0,
+                              1,
+                              0,
+                              1,
+                              0,
+                              0,
+                              0,
+                              60,
+                              0,
+                              4,
+                              10,
+                              0,
+                              (unsigned char)(number >> 8),
+                              (unsigned char)number};
     memcpy(q->text + end, record, sizeof record);
     sendto(q->fd, q->text, end + sizeof record, 0, (struct sockaddr *)&q->from, sizeof q->from);
     free(q);
@@ -60,10 +76,12 @@ static void wait_for_it(ares_channel channel) {
     int bits = ares_getsock(channel, fds, ARES_GETSOCK_MAXNUM), n = 0;
     for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++)
         if (ARES_GETSOCK_READABLE(bits, i) || ARES_GETSOCK_WRITABLE(bits, i))
-            p[n++] = (struct pollfd){fds[i], (short)(POLLIN | (ARES_GETSOCK_WRITABLE(bits, i) ? POLLOUT : 0)), 0};
+            p[n++] = (struct pollfd){
+                fds[i], (short)(POLLIN | (ARES_GETSOCK_WRITABLE(bits, i) ? POLLOUT : 0)), 0};
     poll(p, (nfds_t)n, (int)(t->tv_sec * 1000 + t->tv_usec / 1000));
     for (int i = 0; i < n; i++)
-        ares_process_fd(channel, p[i].revents & ~POLLOUT ? p[i].fd : ARES_SOCKET_BAD, p[i].revents & POLLOUT ? p[i].fd : ARES_SOCKET_BAD);
+        ares_process_fd(channel, p[i].revents & ~POLLOUT ? p[i].fd : ARES_SOCKET_BAD,
+                        p[i].revents & POLLOUT ? p[i].fd : ARES_SOCKET_BAD);
     if (n == 0) ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 
@@ -88,7 +106,8 @@ static int run(int argc, char **argv) {
     socklen_t len = sizeof at;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), large = 4 << 20;
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &large, sizeof large);
-    CHECK(bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+    CHECK(bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
+          getsockname(fd, (struct sockaddr *)&at, &len) == 0);
     port = ntohs(at.sin_port);
     CHECK(gort_go(serve, (void *)(intptr_t)fd) == 0);
     crowd("c-ares", look_up);

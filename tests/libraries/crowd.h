@@ -1,6 +1,7 @@
 /*
- * A library that never heard of goroutines, used by hundreds of them at once: all complete, with right results, and the
- * number of threads stays small. For C and C++. CROWD in the environment is another number than 500.
+ * A library that never heard of goroutines, used by hundreds of them at once: all complete, with
+ * right results, and the number of threads stays small. For C and C++. CROWD in the environment is
+ * another number than 500.
  */
 #ifndef CROWD_H
 #define CROWD_H
@@ -16,16 +17,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (cond) break;                                                                           \
-        fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #cond);                  \
-        _exit(1);                                                                                  \
+#define CHECK(cond)                                                               \
+    do {                                                                          \
+        if (cond) break;                                                          \
+        fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #cond); \
+        _exit(1);                                                                 \
     } while (0)
 #define CROWD_UNUSED __attribute__((unused))
 
-/* So many beyond those that the library had before. A goroutine that is preempted keeps its thread, so beside much else on
- * the machine there are more. */
+/* So many beyond those that the library had before. A goroutine that is preempted keeps its thread,
+ * so beside much else on the machine there are more. */
 static int crowd_threads(void) {
     const char *n = getenv("CROWD_THREADS");
     return n ? atoi(n) : 60;

@@ -1,4 +1,5 @@
-/* libcurl with OpenSSL: hundreds of https transfers. Arguments: "serve" key certificate (prints its address), or the address. */
+/* libcurl with OpenSSL: hundreds of https transfers. Arguments: "serve" key certificate (prints its
+ * address), or the address. */
 #include "crowd.h"
 #include <curl/curl.h>
 #include <errno.h>
@@ -26,7 +27,9 @@ static void answer(void *arg) {
         sscanf(in, "GET /%d", &n);
         gort_sleep(20 * GORT_MS);
         int len = snprintf(body, sizeof body, "number %d", n);
-        len = snprintf(out, sizeof out, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len, body);
+        len = snprintf(out, sizeof out,
+                       "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len,
+                       body);
         SSL_write(s, out, len);
         SSL_shutdown(s);
     }

@@ -1,4 +1,5 @@
-// C++20: semaphores, latches, barriers and atomic waits are futexes; futures, conditions, static initialisers, call_once.
+// C++20: semaphores, latches, barriers and atomic waits are futexes; futures, conditions, static
+// initialisers, call_once.
 #include "crowd.h"
 
 #include <atomic>
@@ -81,9 +82,7 @@ static void statics(int) {
         try {
             CHECK(sometimes() == 3);
             return;
-        } catch (const std::runtime_error &e) {
-            CHECK(std::string(e.what()) == "not yet");
-        }
+        } catch (const std::runtime_error &e) { CHECK(std::string(e.what()) == "not yet"); }
     }
 }
 
@@ -95,10 +94,15 @@ static void futures(int i) {
     CHECK(f.wait_for(10us) == std::future_status::timeout);
     promise.set_value(i);
     CHECK(f.get() == i);
-    if (i % 50 == 0) CHECK(std::async(std::launch::async, [i] { std::this_thread::sleep_for(1ms); return i * 2; }).get() == i * 2);
+    if (i % 50 == 0)
+        CHECK(std::async(std::launch::async, [i] {
+                  std::this_thread::sleep_for(1ms);
+                  return i * 2;
+              }).get() == i * 2);
 }
 
-// The library hands the function over in a variable of the thread: each has its own, also after a wait for one that throws.
+// The library hands the function over in a variable of the thread: each has its own, also after a
+// wait for one that throws.
 static std::once_flag shared_once;
 static int tried, ran_by = -1;
 static void onces(int i) {

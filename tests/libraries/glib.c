@@ -1,4 +1,5 @@
-/* GLib's locks wait by the futex system call; its threads' data are pthread keys. Each lock is held over a sleep. */
+/* GLib's locks wait by the futex system call; its threads' data are pthread keys. Each lock is held
+ * over a sleep. */
 #include "crowd.h"
 #include <glib.h>
 
@@ -41,8 +42,7 @@ static void turns(int i) {
     turn++;
     g_cond_broadcast(&changed);
     gint64 until = g_get_monotonic_time() + 100;
-    while (g_cond_wait_until(&changed, &mutex, until)) {
-    }
+    while (g_cond_wait_until(&changed, &mutex, until)) {}
     g_mutex_unlock(&mutex);
 }
 
@@ -51,7 +51,9 @@ static void push(void *arg) {
 }
 
 static int sum;
-static void pop(int i) { __atomic_fetch_add(&sum, (int)(intptr_t)g_async_queue_pop(queue), __ATOMIC_SEQ_CST); }
+static void pop(int i) {
+    __atomic_fetch_add(&sum, (int)(intptr_t)g_async_queue_pop(queue), __ATOMIC_SEQ_CST);
+}
 
 static gboolean tick(gpointer arg) {
     int *left = arg;

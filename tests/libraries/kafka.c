@@ -1,4 +1,5 @@
-/* librdkafka with the broker that it plays itself: hundreds produce with one client, and ask for the ends of the log. */
+/* librdkafka with the broker that it plays itself: hundreds produce with one client, and ask for
+ * the ends of the log. */
 #include "crowd.h"
 #include <librdkafka/rdkafka.h>
 
@@ -16,18 +17,22 @@ static void produce(int i) {
     int done = 0;
     int64_t low = -1, high = -1;
     int n = snprintf(text, sizeof text, "number %d", i);
-    rd_kafka_resp_err_t r = rd_kafka_producev(client, RD_KAFKA_V_TOPIC("crowd"), RD_KAFKA_V_PARTITION(i % 4), RD_KAFKA_V_VALUE(text, (size_t)n),
-                                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_OPAQUE(&done), RD_KAFKA_V_END);
+    rd_kafka_resp_err_t r = rd_kafka_producev(
+        client, RD_KAFKA_V_TOPIC("crowd"), RD_KAFKA_V_PARTITION(i % 4),
+        RD_KAFKA_V_VALUE(text, (size_t)n), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+        RD_KAFKA_V_OPAQUE(&done), RD_KAFKA_V_END);
     CHECK(r == RD_KAFKA_RESP_ERR_NO_ERROR);
     while (!__atomic_load_n(&done, __ATOMIC_SEQ_CST)) rd_kafka_poll(client, 5);
-    CHECK(rd_kafka_query_watermark_offsets(client, "crowd", i % 4, &low, &high, 60000) == RD_KAFKA_RESP_ERR_NO_ERROR);
+    CHECK(rd_kafka_query_watermark_offsets(client, "crowd", i % 4, &low, &high, 60000) ==
+          RD_KAFKA_RESP_ERR_NO_ERROR);
     CHECK(low == 0 && high >= 1);
 }
 
 static int run(int argc, char **argv) {
     char why[512];
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    CHECK(rd_kafka_conf_set(conf, "test.mock.num.brokers", "3", why, sizeof why) == RD_KAFKA_CONF_OK);
+    CHECK(rd_kafka_conf_set(conf, "test.mock.num.brokers", "3", why, sizeof why) ==
+          RD_KAFKA_CONF_OK);
     rd_kafka_conf_set_dr_msg_cb(conf, report);
     client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     CHECK(client != NULL);

@@ -1,4 +1,5 @@
-/* MariaDB's client library: hundreds of connections, each in a statement that takes a while. Argument: the port. */
+/* MariaDB's client library: hundreds of connections, each in a statement that takes a while.
+ * Argument: the port. */
 #include "crowd.h"
 #include <mysql.h>
 
@@ -8,7 +9,8 @@ static void ask(int i) {
     char text[64];
     mysql_thread_init();
     MYSQL *db = mysql_init(NULL);
-    if (!mysql_real_connect(db, "127.0.0.1", "root", "", NULL, port, NULL, 0)) fprintf(stderr, "%s\n", mysql_error(db));
+    if (!mysql_real_connect(db, "127.0.0.1", "root", "", NULL, port, NULL, 0))
+        fprintf(stderr, "%s\n", mysql_error(db));
     CHECK(mysql_ping(db) == 0);
     snprintf(text, sizeof text, "select sleep(0.05), %d", i);
     CHECK(mysql_query(db, text) == 0);

@@ -1,5 +1,6 @@
-/* OpenMP keeps the thread's team in __thread variables, over waits by a system call of its own: a goroutine that uses it is
- * locked to its thread. Then it is as a thread's, and its threads are the library's. */
+/* OpenMP keeps the thread's team in __thread variables, over waits by a system call of its own: a
+ * goroutine that uses it is locked to its thread. Then it is as a thread's, and its threads are the
+ * library's. */
 #include "crowd.h"
 #include <omp.h>
 

@@ -1,4 +1,5 @@
-/* libssh2: hundreds of sessions with one server, as far as its key and the ways to log in. Argument: the port. */
+/* libssh2: hundreds of sessions with one server, as far as its key and the ways to log in.
+ * Argument: the port. */
 #include "crowd.h"
 #include <arpa/inet.h>
 #include <libssh2.h>
@@ -9,7 +10,9 @@ static char first[32];
 static int known;
 
 static void meet(int i) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(connect(fd, (struct sockaddr *)&at, sizeof at) == 0);
     LIBSSH2_SESSION *s = libssh2_session_init();

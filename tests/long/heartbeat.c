@@ -1,9 +1,11 @@
 /*
- * 64 goroutines read and fsync files at one P; a goroutine that sleeps 1 ms at a time tells how late it
- * comes back. Beside it a plain thread, which has nothing to do with the runtime, does the same: how late
- * that is is the machine's doing, by others who work there and by the kernel's own threads for the files.
- * Prints the lateness of both at p50, p99 and its maximum in microseconds, and how many file operations
- * were made meanwhile; the status is 1 if the goroutine's p99 is more than 5 ms above the thread's.
+ * 64 goroutines read and fsync files at one P; a goroutine that sleeps 1 ms at a time tells how
+ *    late it
+ * comes back. Beside it a plain thread, which has nothing to do with the runtime, does the same:
+ * how late that is is the machine's doing, by others who work there and by the kernel's own threads
+ * for the files. Prints the lateness of both at p50, p99 and its maximum in microseconds, and how
+ * many file operations were made meanwhile; the status is 1 if the goroutine's p99 is more than 5
+ * ms above the thread's.
  *
  *     heartbeat DIRECTORY [SECONDS]
  */
@@ -31,7 +33,8 @@ static void must(int ok, const char *what, long r) {
     _exit(2);
 }
 
-/* Writes a block, fsyncs, drops it from the cache so that the read goes to the disk, reads another. */
+/* Writes a block, fsyncs, drops it from the cache so that the read goes to the disk, reads
+ * another. */
 static void work(void *arg) {
     int k = (int)(intptr_t)arg;
     char path[256], buf[BLOCK];
@@ -40,13 +43,16 @@ static void work(void *arg) {
     int fd = gort_open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     must(fd >= 0, path, fd);
     unlink(path);
-    for (int i = 0; i < BLOCKS; i++) must(gort_pwrite(fd, buf, BLOCK, (off_t)i * BLOCK) == BLOCK, "pwrite", -5);
+    for (int i = 0; i < BLOCKS; i++)
+        must(gort_pwrite(fd, buf, BLOCK, (off_t)i * BLOCK) == BLOCK, "pwrite", -5);
     for (unsigned i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
         off_t at = (off_t)(i * 7 % BLOCKS) * BLOCK;
         must(gort_pwrite(fd, buf, BLOCK, at) == BLOCK, "pwrite", -5);
         must(gort_fsync(fd) == 0, "fsync", -5);
         posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        must(gort_pread(fd, buf, BLOCK, (off_t)(i * 13 % BLOCKS) * BLOCK) == BLOCK && buf[0] == (char)k, "pread", -5);
+        must(gort_pread(fd, buf, BLOCK, (off_t)(i * 13 % BLOCKS) * BLOCK) == BLOCK &&
+                 buf[0] == (char)k,
+             "pread", -5);
         __atomic_add_fetch(&ops, 3, __ATOMIC_RELAXED);
     }
     gort_close(fd);
@@ -83,7 +89,8 @@ static int64_t tell(const char *who, Beats *b) {
     qsort(b->late, b->n, sizeof *b->late, compare);
     int64_t p99 = b->late[b->n * 99 / 100];
     printf("%s: %zu beats, late p50 %lld us, p99 %lld us, most %lld us; ", who, b->n,
-           (long long)b->late[b->n / 2] / 1000, (long long)p99 / 1000, (long long)b->late[b->n - 1] / 1000);
+           (long long)b->late[b->n / 2] / 1000, (long long)p99 / 1000,
+           (long long)b->late[b->n - 1] / 1000);
     return p99;
 }
 
@@ -93,7 +100,8 @@ static int run(int argc, char **argv) {
     pthread_t thread;
     dir = argv[1];
     gort_maxprocs(1);
-    for (int i = 0; i < WORKERS; i++) must(gort_wg_go(&wg, work, (void *)(intptr_t)i) == 0, "go", -12);
+    for (int i = 0; i < WORKERS; i++)
+        must(gort_wg_go(&wg, work, (void *)(intptr_t)i) == 0, "go", -12);
     gort_sleep(200 * GORT_MS); /* the files are written */
     must(pthread_create(&thread, NULL, beats_thread, NULL) == 0, "pthread_create", -11);
     must(gort_wg_go(&wg, beats, NULL) == 0, "go", -12);

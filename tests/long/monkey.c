@@ -1,11 +1,13 @@
 /*
- * monkey SEED program [argument...]: runs it and holds single threads of it for a while, again and again, wherever they
- * happen to be: what a loaded machine does to a thread once in hours, some thousand times a second.
+ * monkey SEED program [argument...]: runs it and holds single threads of it for a while, again and
+ * again, wherever they happen to be: what a loaded machine does to a thread once in hours, some
+ * thousand times a second.
  *
- * It is a tracer (ptrace(2)), so a thread stops between any two instructions, in a system call or out of it, while
- * the others go on. Most are let go soon; one in eight stays for some milliseconds, long enough for the
- * others to do whatever they can do without it. Signals are passed on. Its exit status is the program's. When it is killed,
- * the program goes on alone: a debugger can look at what hangs.
+ * It is a tracer (ptrace(2)), so a thread stops between any two instructions, in a system call or
+ * out of it, while the others go on. Most are let go soon; one in eight stays for some
+ * milliseconds, long enough for the others to do whatever they can do without it. Signals are
+ * passed on. Its exit status is the program's. When it is killed, the program goes on alone: a
+ * debugger can look at what hangs.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -73,7 +75,8 @@ static bool heard(pid_t tid, int s, pid_t leader, int *status) {
         *status = WIFEXITED(s) ? WEXITSTATUS(s) : 128 + WTERMSIG(s);
         return tid == leader;
     }
-    if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) ptrace(PTRACE_LISTEN, tid, NULL, NULL); /* stopped by SIGSTOP */
+    /* stopped by SIGSTOP */
+    if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) ptrace(PTRACE_LISTEN, tid, NULL, NULL);
     else if (event == PTRACE_EVENT_STOP && i >= 0) hold(i); /* asked to, or newly born */
     else go_on(tid, event || sig == SIGTRAP ? 0 : sig);
     return false;
@@ -90,7 +93,8 @@ static void let_go(void) {
 
 static void stop_one(void) {
     int i = (int)draw((uint32_t)nthreads);
-    if (threads[i].state == FREE && ptrace(PTRACE_INTERRUPT, threads[i].tid, NULL, NULL) == 0) threads[i].state = ASKED;
+    if (threads[i].state == FREE && ptrace(PTRACE_INTERRUPT, threads[i].tid, NULL, NULL) == 0)
+        threads[i].state = ASKED;
 }
 
 static int watch(pid_t leader) {

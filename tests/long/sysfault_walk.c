@@ -1,7 +1,7 @@
 /*
- * A little of everything the library asks the system for, for tests/long/sysfault.sh, which lets each of these calls
- * fail in turn. Any call here may report an error, and then the program goes on without it; what may not
- * happen is a crash, a hang, or something that is left over at the end.
+ * A little of everything the library asks the system for, for tests/long/sysfault.sh, which lets
+ * each of these calls fail in turn. Any call here may report an error, and then the program goes on
+ * without it; what may not happen is a crash, a hang, or something that is left over at the end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -30,7 +30,7 @@ static int descriptors(void) {
     return n;
 }
 
-/* ---- goroutines, stacks, threads --------------------------------------------------------------- */
+/* ---- goroutines, stacks, threads ------------------------------------------------------------- */
 
 static void sleeps(void *arg) { gort_sleep(GORT_MS); }
 static long naps(void *arg) { return usleep(1000); }
@@ -57,7 +57,8 @@ static void goroutines(void) {
         if (r < 0) gort_wg_done(&wg);
     }
     gort_wg_wait(&wg);
-    gort_timer *far = gort_timer_new(3600 * GORT_SEC, sleeps, NULL); /* a thread sleeps in the poller for long */
+    /* a thread sleeps in the poller for long */
+    gort_timer *far = gort_timer_new(3600 * GORT_SEC, sleeps, NULL);
     for (int64_t i = 0, end = gort_now() + GORT_MS; i < 3; i++, end = gort_now() + GORT_MS) {
         while (gort_now() < end) continue;
         gort_sleep(GORT_MS);
@@ -68,7 +69,7 @@ static void goroutines(void) {
     gort_start_world();
 }
 
-/* ---- channels, timers, contexts ------------------------------------------------------------------ */
+/* ---- channels, timers, contexts -------------------------------------------------------------- */
 
 static void fires(void *arg) {}
 static int member(gort_ctx *ctx, void *arg) { return 0; }
@@ -108,12 +109,13 @@ static void objects(void) {
     gort_chan_release(c);
 }
 
-/* ---- descriptors ----------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static void echo(void *arg) {
     int fd = (int)(intptr_t)arg;
     char c;
-    while (gort_read_until(fd, &c, 1, gort_now() + 2 * GORT_SEC) == 1 && gort_write(fd, &c, 1) == 1) {}
+    while (gort_read_until(fd, &c, 1, gort_now() + 2 * GORT_SEC) == 1 &&
+           gort_write(fd, &c, 1) == 1) {}
     gort_close(fd);
 }
 static void accepts(void *arg) {
@@ -127,7 +129,8 @@ static void network(void) {
     int listener = gort_listen("127.0.0.1:0", 8);
     say("listen", listener);
     if (listener < 0) return;
-    if (gort_local_addr(listener, where, sizeof where) >= 0 && gort_wg_go(&wg, accepts, (void *)(intptr_t)listener) == 0) {
+    if (gort_local_addr(listener, where, sizeof where) >= 0 &&
+        gort_wg_go(&wg, accepts, (void *)(intptr_t)listener) == 0) {
         int fd = gort_dial(where, gort_now() + GORT_SEC);
         say("dial", fd);
         if (fd >= 0) {
@@ -166,7 +169,7 @@ static void others(void) {
     unlink(path);
 }
 
-/* ---- looking inside --------------------------------------------------------------------------------- */
+/* ---- looking inside -------------------------------------------------------------------------- */
 
 static void inside(void) {
     gort_stats s;
@@ -185,7 +188,8 @@ static int app(int argc, char **argv) {
     network();
     others();
     inside();
-    for (int i = 0; i < 2000 && gort_count() > 1; i++) gort_sleep(GORT_MS); /* a timer's goroutine on its way */
+    /* a timer's goroutine on its way */
+    for (int i = 0; i < 2000 && gort_count() > 1; i++) gort_sleep(GORT_MS);
     if (gort_count() > 1) {
         fprintf(stderr, "%d goroutines are left\n", gort_count());
         gort_dump(2);

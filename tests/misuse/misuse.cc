@@ -1,18 +1,21 @@
 /*
  * A generator of misuse.
  *
- *     misuse                      every state that forbids something × every call, left properly; every state × every way out
+ *     misuse                      every state that forbids something × every call, left properly;
+ *                                 every state × every way out
  *     misuse outs                 the second half of these
  *     misuse all [SEED [N]]       states × calls × ways out; with a seed: N of them at random
  *     misuse run STATE CALL OUT   one of them, in this process
  *
- * A subject (a goroutine, or a plain thread) gets into a state, makes a call there and goes out in some way. Each
- * combination is a process of its own with a watchdog, and has to end in an allowed way: it works, and the
- * runtime is healthy afterwards; or there is one line `gort: fatal: ` that names the subject, and abort. A
- * hang, a crash without that line, and the blame on another goroutine are findings. Bystanders block, compute and
- * yield meanwhile: what a subject leaves behind on a thread meets them.
+ * A subject (a goroutine, or a plain thread) gets into a state, makes a call there and goes out in
+ * some way. Each combination is a process of its own with a watchdog, and has to end in an allowed
+ * way: it works, and the runtime is healthy afterwards; or there is one line `gort: fatal: ` that
+ * names the subject, and abort. A hang, a crash without that line, and the blame on another
+ * goroutine are findings. Bystanders block, compute and yield meanwhile: what a subject leaves
+ * behind on a thread meets them.
  *
- * CALLS is a list of the header's functions (tests/script/misuse.sh): one that the table below does not know is a finding.
+ * CALLS is a list of the header's functions (tests/script/misuse.sh): one that the table below does
+ * not know is a finding.
  */
 #include <gort.h>
 
@@ -33,7 +36,7 @@ static const char *const header[] = {
 #include CALLS
 };
 
-/* ---- what a call may wait for; a helper brings it about ---------------------------------------- */
+/* ---- what a call may wait for; a helper brings it about -------------------------------------- */
 
 static gort_chan *empty_chan, *full_chan, *spare_chan;
 static gort_mutex held, cond_mu, free_mu;
@@ -82,7 +85,8 @@ static void prepare() {
     gort_sem_release(&some_sem, 100);
     pool = gort_pool_new(make, free, nullptr);
     ctx = gort_ctx_new(nullptr);
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, in_fd) || socketpair(AF_UNIX, SOCK_STREAM, 0, out_fd)) abort();
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, in_fd) || socketpair(AF_UNIX, SOCK_STREAM, 0, out_fd))
+        abort();
     fcntl(out_fd[0], F_SETFL, O_NONBLOCK);
     while (write(out_fd[0], much, sizeof much) > 0) {}
     quiet = listen_at(&quiet_at, "q", 5);
@@ -128,19 +132,38 @@ static void help(void *) {
     }
 }
 
-/* ---- calls -------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-enum State { PLAIN, PINNED, WORLD, LOCKED, SYSCALL, BLOCKING, ONCE, MEMBER, TIMER, HANDLER, HOLDING, THREAD,
-             THREAD_BLOCKING, THREAD_ONCE, ALONE, STATES };
-static const char *const state_names[] = {"plain", "pinned", "world", "locked", "syscall", "blocking", "once", "member",
-                                          "timer", "handler", "holding", "thread", "thread-blocking", "thread-once", "alone"};
+enum State {
+    PLAIN,
+    PINNED,
+    WORLD,
+    LOCKED,
+    SYSCALL,
+    BLOCKING,
+    ONCE,
+    MEMBER,
+    TIMER,
+    HANDLER,
+    HOLDING,
+    THREAD,
+    THREAD_BLOCKING,
+    THREAD_ONCE,
+    ALONE,
+    STATES
+};
+static const char *const state_names[] = {
+    "plain", "pinned",  "world",   "locked", "syscall",         "blocking",    "once", "member",
+    "timer", "handler", "holding", "thread", "thread-blocking", "thread-once", "alone"};
 enum Out { CLEAN, RETURN, EXIT, THROW, CAUGHT, PTHREAD_EXIT, OUTS };
-static const char *const out_names[] = {"clean", "return", "exit", "throw", "caught", "pthread_exit"};
+static const char *const out_names[] = {"clean", "return", "exit",
+                                        "throw", "caught", "pthread_exit"};
 
 static bool is_thread(State s) { return s >= THREAD; }
 static bool forbids(State s) { return s == PINNED || s == WORLD || s == SYSCALL || s == BLOCKING; }
 
-/* What a call may do: come back; wait, which some states forbid; either. The rest is said by name in allowed(). */
+/* What a call may do: come back; wait, which some states forbid; either. The rest is said by name
+ * in allowed(). */
 enum Kind { QUICK, WAITS, EITHER, OTHER };
 struct Call {
     const char *name;
@@ -148,12 +171,16 @@ struct Call {
     void (*fn)(State s);
 };
 
-#define C(kind, name, ...) {#name, kind, [](State s) { (void)s; __VA_ARGS__; }}
+#define C(kind, name, ...)                         \
+    {                                              \
+#name, kind, [](State s) { (void)s; __VA_ARGS__; } \
+    }
 static const Call calls[] = {
     {"none", QUICK, [](State) {}},
     C(QUICK, gort_errno_location, *gort_errno_location() = 0),
 #ifndef OLD
-    C(QUICK, gort_nopreempt_range, gort_nopreempt_range(buf, buf + 1, 1); gort_nopreempt_range(buf, buf + 1, 0)),
+    C(QUICK, gort_nopreempt_range, gort_nopreempt_range(buf, buf + 1, 1);
+      gort_nopreempt_range(buf, buf + 1, 0)),
 #endif
     C(QUICK, gort_main, if (s != ALONE) gort_main([](int, char **) { return 0; }, 0, nullptr)),
     C(QUICK, gort_go, gort_go(nothing, nullptr)),
@@ -186,8 +213,10 @@ static const Call calls[] = {
     C(QUICK, gort_chan_len, gort_chan_len(spare_chan)),
     C(QUICK, gort_chan_cap, gort_chan_cap(spare_chan)),
     C(WAITS, gort_select, gort_case k = {GORT_RECV, empty_chan, &value, 0}; gort_select(&k, 1)),
-    C(WAITS, gort_select_until, gort_case k = {GORT_RECV, empty_chan, &value, 0}; gort_select_until(&k, 1, far_away)),
-    C(QUICK, gort_try_select, gort_case k = {GORT_RECV, empty_chan, &value, 0}; gort_try_select(&k, 1)),
+    C(WAITS, gort_select_until, gort_case k = {GORT_RECV, empty_chan, &value, 0};
+      gort_select_until(&k, 1, far_away)),
+    C(QUICK, gort_try_select, gort_case k = {GORT_RECV, empty_chan, &value, 0};
+      gort_try_select(&k, 1)),
     C(WAITS, gort_mutex_lock, gort_mutex_lock(&held)),
     C(WAITS, gort_mutex_lock_until, gort_mutex_lock_until(&held, far_away)),
     C(QUICK, gort_mutex_try_lock, gort_mutex_try_lock(&held)),
@@ -206,9 +235,10 @@ static const Call calls[] = {
     C(WAITS, gort_wg_wait_until, gort_wg_wait_until(&busy_wg, far_away)),
     C(QUICK, gort_wg_go, gort_wg_go(&spare_wg, nothing, nullptr)),
     C(QUICK, gort_once_do, gort_once o = {}; gort_once_do(&o, nothing, nullptr)),
-    C(WAITS, gort_cond_wait, gort_mutex_lock(&cond_mu); gort_cond_wait(&cond, &cond_mu); gort_mutex_unlock(&cond_mu)),
-    C(WAITS, gort_cond_wait_until, gort_mutex_lock(&cond_mu); gort_cond_wait_until(&cond, &cond_mu, far_away);
+    C(WAITS, gort_cond_wait, gort_mutex_lock(&cond_mu); gort_cond_wait(&cond, &cond_mu);
       gort_mutex_unlock(&cond_mu)),
+    C(WAITS, gort_cond_wait_until, gort_mutex_lock(&cond_mu);
+      gort_cond_wait_until(&cond, &cond_mu, far_away); gort_mutex_unlock(&cond_mu)),
     C(QUICK, gort_cond_signal, gort_cond_signal(&cond)),
     C(QUICK, gort_cond_broadcast, gort_cond_broadcast(&cond)),
     C(WAITS, gort_sem_acquire, gort_sem_acquire(&none_sem, 1)),
@@ -226,15 +256,20 @@ static const Call calls[] = {
     C(WAITS, gort_sleep_until, gort_sleep_until(gort_now() + GORT_MS)),
     C(QUICK, gort_timer_new, gort_timer_new(GORT_MS, nothing, nullptr)),
     C(QUICK, gort_ticker_new, gort_timer_free(gort_ticker_new(GORT_MS, nothing, nullptr))),
-    C(QUICK, gort_timer_stop, gort_timer *t = gort_timer_new(GORT_SEC, nothing, nullptr); if (t) gort_timer_stop(t)),
-    C(QUICK, gort_timer_reset, gort_timer *t = gort_timer_new(GORT_SEC, nothing, nullptr); if (t) gort_timer_reset(t, 1)),
+    C(QUICK, gort_timer_stop, gort_timer *t = gort_timer_new(GORT_SEC, nothing, nullptr);
+      if (t) gort_timer_stop(t)),
+    C(QUICK, gort_timer_reset, gort_timer *t = gort_timer_new(GORT_SEC, nothing, nullptr);
+      if (t) gort_timer_reset(t, 1)),
     C(QUICK, gort_timer_free, gort_timer_free(gort_timer_new(GORT_SEC, nothing, nullptr))),
     C(QUICK, gort_after, gort_chan_release(gort_after(GORT_MS))),
-    C(QUICK, gort_tick, gort_timer *t = nullptr; gort_chan_release(gort_tick(GORT_SEC, &t)); gort_timer_free(t)),
+    C(QUICK, gort_tick, gort_timer *t = nullptr; gort_chan_release(gort_tick(GORT_SEC, &t));
+      gort_timer_free(t)),
     C(EITHER, gort_signal_notify, gort_signal_notify(spare_chan, SIGUSR2)),
-    C(EITHER, gort_signal_stop, gort_signal_notify(spare_chan, SIGUSR2); gort_signal_stop(spare_chan)),
+    C(EITHER, gort_signal_stop, gort_signal_notify(spare_chan, SIGUSR2);
+      gort_signal_stop(spare_chan)),
     C(QUICK, gort_ctx_new, gort_ctx_release(gort_ctx_new(ctx))),
-    C(QUICK, gort_ctx_with_deadline, gort_ctx_release(gort_ctx_with_deadline(ctx, gort_now() + GORT_SEC))),
+    C(QUICK, gort_ctx_with_deadline,
+      gort_ctx_release(gort_ctx_with_deadline(ctx, gort_now() + GORT_SEC))),
     C(QUICK, gort_ctx_with_value, gort_ctx_release(gort_ctx_with_value(ctx, buf, buf))),
     C(QUICK, gort_ctx_value, gort_ctx_value(ctx, buf)),
     C(QUICK, gort_ctx_cancel, gort_ctx_cancel(ctx)),
@@ -246,7 +281,8 @@ static const Call calls[] = {
 #ifndef OLD
     C(QUICK, gort_group_try_go, gort_group_try_go(gort_group_new(ctx, 2), member, nullptr)),
 #endif
-    C(EITHER, gort_group_wait, gort_group *g = gort_group_new(ctx, 2); gort_group_go(g, member, nullptr); gort_group_wait(g)),
+    C(EITHER, gort_group_wait, gort_group *g = gort_group_new(ctx, 2);
+      gort_group_go(g, member, nullptr); gort_group_wait(g)),
     C(WAITS, gort_read, gort_read(in_fd[0], buf, 1)),
     C(WAITS, gort_read_until, gort_read_until(in_fd[0], buf, 1, far_away)),
     C(WAITS, gort_write, gort_write(out_fd[0], much, 10)),
@@ -260,29 +296,35 @@ static const Call calls[] = {
     C(WAITS, gort_send, gort_send(out_fd[0], much, 10, 0)),
     C(WAITS, gort_send_until, gort_send_until(out_fd[0], much, 10, 0, far_away)),
     C(WAITS, gort_recvfrom, gort_recvfrom(in_fd[0], buf, 1, 0, nullptr, nullptr)),
-    C(WAITS, gort_recvfrom_until, gort_recvfrom_until(in_fd[0], buf, 1, 0, nullptr, nullptr, far_away)),
+    C(WAITS, gort_recvfrom_until,
+      gort_recvfrom_until(in_fd[0], buf, 1, 0, nullptr, nullptr, far_away)),
     C(WAITS, gort_sendto, gort_sendto(out_fd[0], much, 10, 0, nullptr, 0)),
     C(WAITS, gort_sendto_until, gort_sendto_until(out_fd[0], much, 10, 0, nullptr, 0, far_away)),
     C(WAITS, gort_recvmsg, msghdr m = message(few); gort_recvmsg(in_fd[0], &m, 0)),
-    C(WAITS, gort_recvmsg_until, msghdr m = message(few); gort_recvmsg_until(in_fd[0], &m, 0, far_away)),
+    C(WAITS, gort_recvmsg_until, msghdr m = message(few);
+      gort_recvmsg_until(in_fd[0], &m, 0, far_away)),
     C(WAITS, gort_sendmsg, msghdr m = message(lots); gort_sendmsg(out_fd[0], &m, 0)),
-    C(WAITS, gort_sendmsg_until, msghdr m = message(lots); gort_sendmsg_until(out_fd[0], &m, 0, far_away)),
+    C(WAITS, gort_sendmsg_until, msghdr m = message(lots);
+      gort_sendmsg_until(out_fd[0], &m, 0, far_away)),
     C(WAITS, gort_read_full, gort_read_full(in_fd[0], buf, 8)),
     C(WAITS, gort_read_full_until, gort_read_full_until(in_fd[0], buf, 8, far_away)),
     C(WAITS, gort_write_full, gort_write_full(out_fd[0], much, 100)),
     C(WAITS, gort_write_full_until, gort_write_full_until(out_fd[0], much, 100, far_away)),
     C(WAITS, gort_accept, gort_accept(quiet, nullptr, nullptr)),
     C(WAITS, gort_accept_until, gort_accept_until(quiet, nullptr, nullptr, far_away)),
-    C(WAITS, gort_connect, gort_connect(socket(AF_UNIX, SOCK_STREAM, 0), (sockaddr *)&crowded_at, sizeof crowded_at)),
-    C(WAITS, gort_connect_until, gort_connect_until(socket(AF_UNIX, SOCK_STREAM, 0), (sockaddr *)&crowded_at,
-                                                    sizeof crowded_at, far_away)),
+    C(WAITS, gort_connect,
+      gort_connect(socket(AF_UNIX, SOCK_STREAM, 0), (sockaddr *)&crowded_at, sizeof crowded_at)),
+    C(WAITS, gort_connect_until,
+      gort_connect_until(socket(AF_UNIX, SOCK_STREAM, 0), (sockaddr *)&crowded_at,
+                         sizeof crowded_at, far_away)),
     C(WAITS, gort_poll, pollfd p = {}; p.fd = in_fd[0]; p.events = POLLIN; gort_poll(&p, 1, -1)),
     C(QUICK, gort_close, gort_close(dup(in_fd[0]))),
     C(EITHER, gort_open, gort_close(gort_open("/dev/null", O_RDONLY, 0))),
     C(EITHER, gort_pread, gort_pread(file_fd, buf, 8, 0)),
     C(EITHER, gort_pwrite, gort_pwrite(file_fd, buf, 8, 0)),
     C(EITHER, gort_fsync, gort_fsync(file_fd)),
-    C(EITHER, gort_getaddrinfo, addrinfo *r = nullptr; if (gort_getaddrinfo("127.0.0.1", "80", nullptr, &r) == 0) freeaddrinfo(r)),
+    C(EITHER, gort_getaddrinfo, addrinfo *r = nullptr;
+      if (gort_getaddrinfo("127.0.0.1", "80", nullptr, &r) == 0) freeaddrinfo(r)),
     C(EITHER, gort_listen, gort_close(gort_listen("127.0.0.1:0", 5))),
     C(EITHER, gort_dial, gort_close(gort_dial("unix:@gort-misuse-nobody", far_away))),
     C(QUICK, gort_local_addr, gort_local_addr(in_fd[0], buf, sizeof buf)),
@@ -300,7 +342,7 @@ static const Call *call_named(const char *name) {
     return nullptr;
 }
 
-/* ---- one combination, in this process ---------------------------------------------------------- */
+/* ---- one combination, in this process -------------------------------------------------------- */
 
 static State state;
 static const Call *call;
@@ -358,7 +400,10 @@ static bool inside() {
     case BLOCKING:
     case THREAD_BLOCKING: gort_blocking([](void *) { return (long)act(); }, nullptr); return true;
     case ONCE:
-    case THREAD_ONCE: gort_once_do(&one_once, [](void *) { act(); }, nullptr); return true;
+    case THREAD_ONCE:
+        gort_once_do(
+            &one_once, [](void *) { act(); }, nullptr);
+        return true;
     case HANDLER: raise(SIGUSR1); return true;
     default: return act();
     }
@@ -401,7 +446,8 @@ static void beat(void *arg) { /* one sleeps, one yields, one computes */
         __atomic_add_fetch(&beats[i], 1, __ATOMIC_SEQ_CST);
         if (i == 0) gort_sleep(200 * GORT_US);
         else if (i == 1) gort_yield(), gort_sleep(50 * GORT_US);
-        else for (volatile int k = 0; k < 2000000 && !over(&stop_bystanders); k++) {}
+        else
+            for (volatile int k = 0; k < 2000000 && !over(&stop_bystanders); k++) {}
         if (i == 2) gort_sleep(GORT_MS);
     }
 }
@@ -414,7 +460,8 @@ static void healthy() {
     int before[3];
     for (int i = 0; i < 3; i++) before[i] = __atomic_load_n(&beats[i], __ATOMIC_SEQ_CST);
     for (int i = 0; i < 3; i++)
-        while (__atomic_load_n(&beats[i], __ATOMIC_SEQ_CST) < before[i] + 2) gort_sleep(100 * GORT_US);
+        while (__atomic_load_n(&beats[i], __ATOMIC_SEQ_CST) < before[i] + 2)
+            gort_sleep(100 * GORT_US);
     gort_go(set_flag, &ran);
     while (!over(&ran)) gort_yield();
     for (int i = 0; i < 2; i++) {
@@ -424,7 +471,8 @@ static void healthy() {
         gort_pin();
         gort_unpin();
     }
-    if (state == ONCE || state == THREAD_ONCE) gort_once_do(&one_once, nothing, nullptr); /* it is done: at once */
+    /* it is done: at once */
+    if (state == ONCE || state == THREAD_ONCE) gort_once_do(&one_once, nothing, nullptr);
 }
 
 static int scene(int, char **) {
@@ -439,12 +487,14 @@ static int scene(int, char **) {
     else if (is_thread(state)) pthread_create(&thread, nullptr, subject_thread, nullptr);
     else gort_go(subject, nullptr);
     if (is_thread(state)) { /* joined by somebody who may block the thread */
-        gort_blocking([](void *t) { return (long)pthread_join(*(pthread_t *)t, nullptr); }, &thread);
+        gort_blocking([](void *t) { return (long)pthread_join(*(pthread_t *)t, nullptr); },
+                      &thread);
     } else if (state == MEMBER) {
         gort_group_wait(group);
     } else {
         gort_sleep(GORT_MS);
-        while (!over(&subject_ended) && !(out == EXIT || !strcmp(call->name, "gort_exit"))) gort_sleep(GORT_MS);
+        while (!over(&subject_ended) && !(out == EXIT || !strcmp(call->name, "gort_exit")))
+            gort_sleep(GORT_MS);
     }
     (void)others;
     gort_sleep(2 * GORT_MS);
@@ -467,7 +517,13 @@ static int run_one(const char *s, const char *c, const char *o) {
     if (state == ALONE) {
         prepare();
         pthread_t thread, helper;
-        pthread_create(&helper, nullptr, [](void *) -> void * { help(nullptr); return nullptr; }, nullptr);
+        pthread_create(
+            &helper, nullptr,
+            [](void *) -> void * {
+                help(nullptr);
+                return nullptr;
+            },
+            nullptr);
         pthread_create(&thread, nullptr, subject_thread, nullptr);
         pthread_join(thread, nullptr);
         tell(&stop_helping);
@@ -479,17 +535,18 @@ static int run_one(const char *s, const char *c, const char *o) {
     return 0;
 }
 
-/* ---- what is allowed ---------------------------------------------------------------------------- */
+/* ---- what is allowed ------------------------------------------------------------------------- */
 
 enum { WORKS = 1, FATAL = 2, TERMINATES = 4 };
 
-/* A handler may interrupt anything, and a goroutine that waits or gives way in one returns from the signal on another
- * thread, whose mask and alternate stack the kernel then overwrites: gort(7) allows these alone, and nothing can be
- * said of the others. */
+/* A handler may interrupt anything, and a goroutine that waits or gives way in one returns from the
+ * signal on another thread, whose mask and alternate stack the kernel then overwrites: gort(7)
+ * allows these alone, and nothing can be said of the others. */
 static bool undefined(State s, const Call *c, Out o) {
     std::string n = c->name;
     if (s != HANDLER) return false;
-    return (o != CLEAN && o != RETURN) || (n != "none" && n != "gort_now" && n != "gort_id" && n != "gort_errno_location");
+    return (o != CLEAN && o != RETURN) ||
+           (n != "none" && n != "gort_now" && n != "gort_id" && n != "gort_errno_location");
 }
 
 static int allowed_call(State s, const Call *c) {
@@ -525,11 +582,12 @@ static int allowed(State s, const Call *c, Out o) {
     int by_call = allowed_call(s, c);
     if (!(by_call & WORKS) || strcmp(c->name, "gort_exit") == 0) return by_call;
     int by_out = allowed_out(s, o);
-    /* What a call has undone, the way out need not answer for; a lock that it added ends with the goroutine. */
+    /* What a call has undone, the way out need not answer for; a lock that it added ends with the
+     * goroutine. */
     return by_call == WORKS ? by_out : by_out | FATAL;
 }
 
-/* ---- all of them -------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 struct Job {
     State s;
@@ -577,28 +635,35 @@ static unsigned long blamed(const std::string &err, const std::string &line) {
 }
 
 static void judge(Job *j, int status) {
-    std::string o = text_of(j->stdout_fd), e = text_of(j->stderr_fd), what, fatal = first_line(e, "gort: fatal: ");
+    std::string o = text_of(j->stdout_fd), e = text_of(j->stderr_fd), what,
+                fatal = first_line(e, "gort: fatal: ");
     unsigned long id = o.compare(0, 8, "subject ") == 0 ? strtoul(o.c_str() + 8, nullptr, 10) : 0;
     int may = allowed(j->s, j->c, j->o), did = 0;
     bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && o.find("came back\n") != std::string::npos) did = WORKS;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && o.find("came back\n") != std::string::npos)
+        did = WORKS;
     else if (aborted && fatal != "") did = FATAL;
     else if (aborted && e.find("terminate called") != std::string::npos) did = TERMINATES;
     if (did == WORKS) what = "works";
     else if (did == FATAL) what = fatal;
     else if (did == TERMINATES) what = "terminate";
-    else if (WIFEXITED(status)) what = WEXITSTATUS(status) == 99 ? "HANGS" : "exit status " + std::to_string(WEXITSTATUS(status));
+    else if (WIFEXITED(status))
+        what = WEXITSTATUS(status) == 99 ? "HANGS"
+                                         : "exit status " + std::to_string(WEXITSTATUS(status));
     else what = "signal " + std::to_string(WTERMSIG(status)) + " without a word; " + fatal;
     bool wrong = (did & may) == 0;
     if (did == FATAL && !is_thread(j->s) && blamed(e, fatal) != id) {
         wrong = true;
-        what += " [the subject is goroutine " + std::to_string(id) + ", blamed is " + std::to_string(blamed(e, fatal)) + "]";
+        what += " [the subject is goroutine " + std::to_string(id) + ", blamed is " +
+                std::to_string(blamed(e, fatal)) + "]";
     }
     if (wrong) {
         findings++;
-        printf("FOUND  %s %s %s: %s\n", state_names[j->s], j->c->name, out_names[j->o], what.c_str());
+        printf("FOUND  %s %s %s: %s\n", state_names[j->s], j->c->name, out_names[j->o],
+               what.c_str());
     } else if (getenv("VERBOSE")) {
-        printf("ok     %s %s %s: %s\n", state_names[j->s], j->c->name, out_names[j->o], what.c_str());
+        printf("ok     %s %s %s: %s\n", state_names[j->s], j->c->name, out_names[j->o],
+               what.c_str());
     }
     done_jobs++;
 }
@@ -628,20 +693,26 @@ int main(int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0);
     setenv("GORT_MAXPROCS", "2", 0);
     for (const char *name : header)
-        if (call_named(name) == nullptr) printf("FOUND  the table does not know %s\n", name), findings++;
+        if (call_named(name) == nullptr)
+            printf("FOUND  the table does not know %s\n", name), findings++;
     std::vector<Job> jobs;
     for (int s = 0; s < STATES; s++)
         for (const Call &c : calls)
             for (int o = 0; o < OUTS; o++) {
-                if ((s == ALONE && strcmp(c.name, "gort_main") == 0) || undefined((State)s, &c, (Out)o)) continue;
-                if (!all && (o != CLEAN || outs || !forbids((State)s)) && strcmp(c.name, "none") != 0) continue;
+                if ((s == ALONE && strcmp(c.name, "gort_main") == 0) ||
+                    undefined((State)s, &c, (Out)o))
+                    continue;
+                if (!all && (o != CLEAN || outs || !forbids((State)s)) &&
+                    strcmp(c.name, "none") != 0)
+                    continue;
                 jobs.push_back({(State)s, &c, (Out)o, 0, -1, -1});
             }
     if (all && argc > 2) { /* some, by a seed */
         unsigned seed = (unsigned)atoi(argv[2]);
         size_t n = argc > 3 ? (size_t)atoi(argv[3]) : 500;
         printf("seed %u\n", seed);
-        for (size_t i = jobs.size(); i > 1; i--) std::swap(jobs[i - 1], jobs[(size_t)rand_r(&seed) % i]);
+        for (size_t i = jobs.size(); i > 1; i--)
+            std::swap(jobs[i - 1], jobs[(size_t)rand_r(&seed) % i]);
         if (jobs.size() > n) jobs.resize(n);
     }
     run_all(jobs);

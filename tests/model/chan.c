@@ -1,24 +1,26 @@
 /*
- * Channels and select (src/sync/chan.c, src/sync/chan.h, src/sync/select.c, as they stand, over src/sched/sched.c): senders, receivers,
- * closers and selects, with deadlines and without, in every order of their steps.
+ * Channels and select (src/sync/chan.c, src/sync/chan.h, src/sync/select.c, as they stand, over
+ * src/sched/sched.c): senders, receivers, closers and selects, with deadlines and without, in every
+ * order of their steps.
  *
  * What has to hold: nothing sent is lost or received twice; close wakes everybody who waits; a
- * select does one of its cases, and the wait of a call is ended once, by a partner, by close or by the deadline; what a
- * partner was told agrees with what the call says; nobody is left behind in a queue, and nobody waits for ever
- * where somebody could have gone on; a channel is freed once, when nobody will touch it any more. And a try that
- * says "would block" is right about one moment.
+ * select does one of its cases, and the wait of a call is ended once, by a partner, by close or by
+ * the deadline; what a partner was told agrees with what the call says; nobody is left behind in a
+ * queue, and nobody waits for ever where somebody could have gone on; a channel is freed once, when
+ * nobody will touch it any more. And a try that says "would block" is right about one moment.
  *
- * Each scene is two or three goroutines (house.h) with one or two operations each; more of the same meets
- * nothing new, since all that passes between them is a queue under a lock and a claim. A select
- * draws its lot both ways. Time is a thread of its own, which lets a deadline pass at any moment after
- * it was armed; the heap itself is timer.c's matter.
+ * Each scene is two or three goroutines (house.h) with one or two operations each; more of the same
+ * meets nothing new, since all that passes between them is a queue under a lock and a claim. A
+ * select draws its lot both ways. Time is a thread of its own, which lets a deadline pass at any
+ * moment after it was armed; the heap itself is timer.c's matter.
  *
  * Not modelled: machines weaker than x86, selects of more than two cases, the end of a runtime.
  */
 #include "house.h"
 
 #undef random_next
-static uint64_t drawn(uint64_t *state) { return mc_pick(2) ? UINT64_MAX : 0; } /* the first or the last of those that are ready */
+/* the first or the last of those that are ready */
+static uint64_t drawn(uint64_t *state) { return mc_pick(2) ? UINT64_MAX : 0; }
 #define random_next drawn
 
 #define gone chan_gone
@@ -30,12 +32,12 @@ static uint64_t drawn(uint64_t *state) { return mc_pick(2) ? UINT64_MAX : 0; } /
 /* ---- memory ---- */
 
 enum { CHANS = 2, SOON = 5 /* a deadline: the clock stands at 0 */ };
-static struct Room {
-    char at[sizeof(gort_chan) + 64] ALIGNED(CACHE_LINE);
-} rooms[CHANS];
+static struct Room { char at[sizeof(gort_chan) + 64] ALIGNED(CACHE_LINE); } rooms[CHANS];
 static int used, freed[CHANS];
 
-void *quiet_alloc(size_t size) { return used < CHANS && size <= sizeof rooms[0] ? &rooms[used++] : NULL; }
+void *quiet_alloc(size_t size) {
+    return used < CHANS && size <= sizeof rooms[0] ? &rooms[used++] : NULL;
+}
 void quiet_free(void *at) {
     memset(at, 0xee, sizeof rooms[0]);
     freed[(struct Room *)at - rooms]++;
@@ -68,7 +70,8 @@ static bool time_matters(void *arg) {
 }
 static void time_passes(void) {
     for (;;) {
-        mc_wait(time_matters, NULL); /* goes on at any moment when one is armed, also never before it is deleted */
+        /* goes on at any moment when one is armed, also never before it is deleted */
+        mc_wait(time_matters, NULL);
         int i = 0;
         while (i < MS && armed[i] == NULL) i++;
         if (i == MS) return;
@@ -87,7 +90,7 @@ static const struct Scene {
     int capacity_a, capacity_b; /* -1: there is none */
     bool timed, threads, spare; /* a deadline; the first two are plain threads; add_spare() */
     void (*before)(void);
-} *scene;
+} * scene;
 static gort_chan *a, *b;
 static long got[MS][3];
 static int result[MS][3], index_of[MS][3];
@@ -96,24 +99,29 @@ enum { UNUSED = 99 };
 
 static void do_send(gort_chan *c, int k, long value, int64_t deadline) {
     int i = ME;
-    result[i][k] = deadline == GORT_FOREVER ? gort_chan_send(c, &value) : gort_chan_send_until(c, &value, deadline);
+    result[i][k] = deadline == GORT_FOREVER ? gort_chan_send(c, &value)
+                                            : gort_chan_send_until(c, &value, deadline);
     scribble();
 }
 static void do_recv(gort_chan *c, int k, int64_t deadline) {
     int i = ME;
     long value = -1;
-    result[i][k] = deadline == GORT_FOREVER ? gort_chan_recv(c, &value) : gort_chan_recv_until(c, &value, deadline);
+    result[i][k] = deadline == GORT_FOREVER ? gort_chan_recv(c, &value)
+                                            : gort_chan_recv_until(c, &value, deadline);
     got[i][k] = value;
     scribble();
 }
 static void do_select(gort_case *cases, int n, int k, int64_t deadline) {
     int i = ME;
-    index_of[i][k] = deadline == GORT_FOREVER ? gort_select(cases, n) : gort_select_until(cases, n, deadline);
+    index_of[i][k] =
+        deadline == GORT_FOREVER ? gort_select(cases, n) : gort_select_until(cases, n, deadline);
     if (index_of[i][k] >= 0) result[i][k] = cases[index_of[i][k]].result;
     scribble();
 }
-#define RECV(c, v) {.op = GORT_RECV, .ch = (c), .value = (v)}
-#define SEND(c, v) {.op = GORT_SEND, .ch = (c), .value = (v)}
+#define RECV(c, v) \
+    { .op = GORT_RECV, .ch = (c), .value = (v) }
+#define SEND(c, v) \
+    { .op = GORT_SEND, .ch = (c), .value = (v) }
 
 static void sends_1(void) { do_send(a, 0, 1, GORT_FOREVER); }
 static void sends_2(void) { do_send(a, 0, 2, GORT_FOREVER); }
@@ -153,7 +161,8 @@ static void senders_learn(void) {
     int arrived = (result[2][0] == 0) + (result[2][2] == 0);
     MUST(result[2][1] == 0 && result[2][0] == 0);
     for (int i = 0; i < 2; i++) {
-        bool here = (result[2][0] == 0 && got[2][0] == i + 1) || (result[2][2] == 0 && got[2][2] == i + 1);
+        bool here =
+            (result[2][0] == 0 && got[2][0] == i + 1) || (result[2][2] == 0 && got[2][2] == i + 1);
         MUST(result[i][0] == (here ? 0 : -EPIPE));
     }
     MUST((result[0][0] == 0) + (result[1][0] == 0) == arrived);
@@ -202,7 +211,8 @@ static void select_other_way(void) {
 }
 static void one_exchange(void) {
     MUST(result[0][0] == 0 && result[1][0] == 0 && index_of[0][0] == 1 - index_of[1][0]);
-    MUST(index_of[0][0] == 0 ? got[1][0] == 1 && got[0][0] == -1 : got[0][0] == 2 && got[1][0] == -1);
+    MUST(index_of[0][0] == 0 ? got[1][0] == 1 && got[0][0] == -1
+                             : got[0][0] == 2 && got[1][0] == -1);
 }
 
 /* Into b before out of a: one of them is always there. */
@@ -240,11 +250,14 @@ static void both_agree(void) {
 /* A receiver that gives up must not take the wake-up of the one behind it with it. */
 static void one_of_two(void) {
     MUST(result[2][0] == 0 && result[1][0] == 0 + (result[0][0] == 0 ? -EPIPE : 0));
-    MUST(result[0][0] == 0 ? got[0][0] == 1 : result[0][0] == -EPIPE || (result[0][0] == -ETIMEDOUT && got[0][0] == -1));
+    MUST(result[0][0] == 0
+             ? got[0][0] == 1
+             : result[0][0] == -EPIPE || (result[0][0] == -ETIMEDOUT && got[0][0] == -1));
     MUST(result[1][0] == 0 ? got[1][0] == 1 : got[1][0] == 0);
 }
 
-/* A worker offers its result, and looks for the end; the taker releases both channels, which the worker still waits on. */
+/* A worker offers its result, and looks for the end; the taker releases both channels, which the
+ * worker still waits on. */
 static void offers(void) {
     long one = 1;
     gort_case cases[] = {SEND(a, &one), RECV(b, NULL)};
@@ -258,7 +271,8 @@ static void takes_and_releases(void) {
 }
 static void offer_taken(void) { MUST(index_of[0][0] == 0 && result[0][0] == 0 && got[1][0] == 1); }
 
-/* The same against a deadline, with a reference each: whoever loses touches nothing, and the last one frees. */
+/* The same against a deadline, with a reference each: whoever loses touches nothing, and the last
+ * one frees. */
 static void a_reference_each(void) {
     gort_chan_retain(a);
     gort_chan_retain(b);
@@ -283,7 +297,8 @@ static void takes_or_not(void) {
 static void taken_or_late(void) {
     a = b = NULL;
     bool taken = result[1][0] == 0;
-    MUST(taken ? index_of[0][0] == 0 && result[0][0] == 0 && got[1][0] == 1 : index_of[0][0] == -ETIMEDOUT && got[1][0] == -1);
+    MUST(taken ? index_of[0][0] == 0 && result[0][0] == 0 && got[1][0] == 1
+               : index_of[0][0] == -ETIMEDOUT && got[1][0] == -1);
 }
 
 /* An old deadline, that comes too late for its own wait, must not end the next one. */
@@ -302,33 +317,170 @@ static void sends_to_both(void) {
 static void each_in_turn(void) {
     MUST(result[1][0] == 0 && result[1][1] == 0 && result[0][1] == 0);
     if (result[0][0] == 0) MUST(got[0][0] == 1 && index_of[0][1] == 1 && got[0][1] == 2);
-    else MUST(result[0][0] == -ETIMEDOUT && index_of[0][1] == 0 && got[0][1] == 1 && got[0][2] == 2);
+    else
+        MUST(result[0][0] == -ETIMEDOUT && index_of[0][1] == 0 && got[0][1] == 1 && got[0][2] == 2);
 }
 
 static const struct Scene scenes[] = {
-    {"two send, one receives", {sends_1, sends_2, receives_twice}, all_arrive, 0, -1, 0, 0, 0, NULL},
-    {"the same with a buffer", {sends_1, sends_2, receives_twice}, all_arrive, 1, -1, 0, 0, 0, NULL},
-    {"one stays in the buffer", {sends_1, sends_2, receives}, all_but_one_arrive, 1, -1, 0, 0, 0, NULL},
+    {"two send, one receives",
+     {sends_1, sends_2, receives_twice},
+     all_arrive,
+     0,
+     -1,
+     0,
+     0,
+     0,
+     NULL},
+    {"the same with a buffer",
+     {sends_1, sends_2, receives_twice},
+     all_arrive,
+     1,
+     -1,
+     0,
+     0,
+     0,
+     NULL},
+    {"one stays in the buffer",
+     {sends_1, sends_2, receives},
+     all_but_one_arrive,
+     1,
+     -1,
+     0,
+     0,
+     0,
+     NULL},
     {"two threads send", {sends_1, sends_2, receives_twice}, all_arrive, 0, -1, 0, 1, 0, NULL},
     {"one runs elsewhere", {sends_1, receives, NULL}, arrives, 0, -1, 0, 0, 1, NULL},
-    {"close with receivers", {receives, receives, sends_and_closes}, one_gets_it, 0, -1, 0, 0, 0, NULL},
-    {"the same with a buffer", {receives, receives, sends_and_closes}, one_gets_it, 1, -1, 0, 0, 0, NULL},
-    {"close with senders", {sends_1, sends_2, receives_and_closes}, senders_learn, 0, -1, 0, 0, 0, NULL},
-    {"the same with a buffer", {sends_1, sends_2, receives_and_closes}, senders_learn, 1, -1, 0, 0, 0, NULL},
-    {"close with a select", {selects_to_close, receives, closes}, all_see_the_end, 0, 0, 0, 0, 0, NULL},
+    {"close with receivers",
+     {receives, receives, sends_and_closes},
+     one_gets_it,
+     0,
+     -1,
+     0,
+     0,
+     0,
+     NULL},
+    {"the same with a buffer",
+     {receives, receives, sends_and_closes},
+     one_gets_it,
+     1,
+     -1,
+     0,
+     0,
+     0,
+     NULL},
+    {"close with senders",
+     {sends_1, sends_2, receives_and_closes},
+     senders_learn,
+     0,
+     -1,
+     0,
+     0,
+     0,
+     NULL},
+    {"the same with a buffer",
+     {sends_1, sends_2, receives_and_closes},
+     senders_learn,
+     1,
+     -1,
+     0,
+     0,
+     0,
+     NULL},
+    {"close with a select",
+     {selects_to_close, receives, closes},
+     all_see_the_end,
+     0,
+     0,
+     0,
+     0,
+     0,
+     NULL},
     {"select of two", {sends_1, sends_to_b, selects_twice}, each_case_once, 0, 0, 0, 0, 0, NULL},
-    {"the same with buffers", {sends_1, sends_to_b, selects_twice}, each_case_once, 1, 1, 0, 0, 0, NULL},
-    {"select against select", {select_one_way, select_other_way, NULL}, one_exchange, 0, 0, 0, 0, 1, NULL},
-    {"the same from threads", {select_one_way, select_other_way, NULL}, one_exchange, 0, 0, 0, 1, 0, NULL},
-    {"a token that goes round", {tries_both, moves_a_token, NULL}, never_overlooked, 1, 1, 0, 0, 0, fills_a},
-    {"a deadline and a try", {receives_soon, tries_to_send, NULL}, both_agree, 0, -1, 1, 0, 1, NULL},
+    {"the same with buffers",
+     {sends_1, sends_to_b, selects_twice},
+     each_case_once,
+     1,
+     1,
+     0,
+     0,
+     0,
+     NULL},
+    {"select against select",
+     {select_one_way, select_other_way, NULL},
+     one_exchange,
+     0,
+     0,
+     0,
+     0,
+     1,
+     NULL},
+    {"the same from threads",
+     {select_one_way, select_other_way, NULL},
+     one_exchange,
+     0,
+     0,
+     0,
+     1,
+     0,
+     NULL},
+    {"a token that goes round",
+     {tries_both, moves_a_token, NULL},
+     never_overlooked,
+     1,
+     1,
+     0,
+     0,
+     0,
+     fills_a},
+    {"a deadline and a try",
+     {receives_soon, tries_to_send, NULL},
+     both_agree,
+     0,
+     -1,
+     1,
+     0,
+     1,
+     NULL},
     {"a NULL channel", {waits_in_vain, NULL, NULL}, time_went_by, 0, -1, 1, 0, 1, NULL},
     {"two deadlines", {receives_soon, sends_soon, NULL}, both_agree, 0, -1, 1, 0, 0, NULL},
-    {"two deadlines of threads", {receives_soon, sends_soon, NULL}, both_agree, 0, -1, 1, 1, 0, NULL},
-    {"a deadline before another", {receives_soon, receives, sends_and_closes}, one_of_two, 0, -1, 1, 0, 0, NULL},
+    {"two deadlines of threads",
+     {receives_soon, sends_soon, NULL},
+     both_agree,
+     0,
+     -1,
+     1,
+     1,
+     0,
+     NULL},
+    {"a deadline before another",
+     {receives_soon, receives, sends_and_closes},
+     one_of_two,
+     0,
+     -1,
+     1,
+     0,
+     0,
+     NULL},
     {"an old deadline", {waits_again, sends_to_both, NULL}, each_in_turn, 0, 0, 1, 0, 0, NULL},
-    {"released under a select", {offers, takes_and_releases, NULL}, offer_taken, 0, 0, 0, 0, 1, NULL},
-    {"a select with a deadline", {offers_soon, takes_or_not, NULL}, taken_or_late, 0, 0, 1, 0, 1, a_reference_each},
+    {"released under a select",
+     {offers, takes_and_releases, NULL},
+     offer_taken,
+     0,
+     0,
+     0,
+     0,
+     1,
+     NULL},
+    {"a select with a deadline",
+     {offers_soon, takes_or_not, NULL},
+     taken_or_late,
+     0,
+     0,
+     1,
+     0,
+     1,
+     a_reference_each},
 };
 
 static void model_reset(void) {
@@ -357,7 +509,8 @@ static void model_reset(void) {
 }
 
 static void nothing_left(gort_chan *c) {
-    MUST(c->lock.word == 0 && c->recvq.first == NULL && c->recvq.last == NULL && c->sendq.first == NULL && c->sendq.last == NULL);
+    MUST(c->lock.word == 0 && c->recvq.first == NULL && c->recvq.last == NULL &&
+         c->sendq.first == NULL && c->sendq.last == NULL);
     MUST(c->pins == 0 && c->refs == 1 && c->count <= c->capacity);
 }
 
@@ -365,7 +518,8 @@ static void model_end(void) {
     scene->holds();
     if (a) nothing_left(a);
     if (b) nothing_left(b);
-    for (int i = 0; i < used; i++) MUST(freed[i] == (&rooms[i] != (void *)a && &rooms[i] != (void *)b));
+    for (int i = 0; i < used; i++)
+        MUST(freed[i] == (&rooms[i] != (void *)a && &rooms[i] != (void *)b));
     for (int i = 0; i < MS; i++) MUST(armed[i] == NULL);
 }
 

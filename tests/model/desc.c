@@ -1,10 +1,14 @@
 /*
- * A poller that sleeps: nothing that is left for it waits until the next event (src/sched/netpoll.c, src/os/linux/uring.c, src/os/linux/netpoll_epoll.c's way to
- * break it off). The kernel's side: a poller that sleeps without a limit wakes only if it is broken off.
+ * A poller that sleeps: nothing that is left for it waits until the next event
+ * (src/sched/netpoll.c, src/os/linux/uring.c, src/os/linux/netpoll_epoll.c's way to break it off).
+ * The kernel's side: a poller that sleeps without a limit wakes only if it is broken off.
  *
- *   - a descriptor that was marked as trusted: while the mark is there the poller does not sleep without a limit;
- *   - an entry in the io_uring: it is handed over by whoever put it, or by the poller before it sleeps;
- *   - a break that is not sent since one is on its way: who is woken by that one sees what the other was about.
+ *   - a descriptor that was marked as trusted: while the mark is there the poller does not sleep
+ *     without a limit;
+ *   - an entry in the io_uring: it is handed over by whoever put it, or by the poller before it
+ *     sleeps;
+ *   - a break that is not sent since one is on its way: who is woken by that one sees what the
+ *     other was about.
  */
 #include "model.h"
 
@@ -109,7 +113,8 @@ static void model_reset(void) {
     desc_table[0] = &chunk;
     chunks_end = 1;
     ring.fd = 1;
-    ring.sq_head = &rings.head, ring.sq_tail = &rings.tail, ring.sq_array = rings.array, ring.sqes = rings.sqes;
+    ring.sq_head = &rings.head, ring.sq_tail = &rings.tail, ring.sq_array = rings.array,
+    ring.sqes = rings.sqes;
     ring.cq_head = &rings.cq_head, ring.cq_tail = &rings.cq_tail, ring.sq_mask = ring.cq_mask = 3;
     ring.submitted_at = 1; /* this tick's: entries may wait for company */
     sched.coarse = 1;
@@ -118,7 +123,8 @@ static void model_reset(void) {
     suspects = blocking = distrust = uring_pending = uring_standing = 0;
     passed_at = -GORT_SEC;
     pass_lock.word = 0;
-    if (scene->other == passes) chunk.mark[0] = 1; /* it moves on to 2, and is left; suspects is 0 at that moment */
+    /* it moves on to 2, and is left; suspects is 0 at that moment */
+    if (scene->other == passes) chunk.mark[0] = 1;
     if (scene->poller == passes) suspects = 1;
     broken = asked_for = armed = scene->broken;
     breakfd = 1;

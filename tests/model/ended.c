@@ -1,6 +1,7 @@
 /*
- * The end of a trace and of a profile: who is about to write announces itself and looks whether it is still on; who ends it says so and waits for
- * those who are at it (src/sched/trace.c, src/debug/trace_session.c, src/debug/profile.c). Nobody writes once the end has returned.
+ * The end of a trace and of a profile: who is about to write announces itself and looks whether it
+ * is still on; who ends it says so and waits for those who are at it (src/sched/trace.c,
+ * src/debug/trace_session.c, src/debug/profile.c). Nobody writes once the end has returned.
  */
 #include "model.h"
 

@@ -1,6 +1,7 @@
 /*
- * The end of a runtime and a thread that comes back from the kernel at that moment (src/api/init.c's send_away, src/sched/syscall.c): it sees EXIT and
- * does nothing but go, or it is waited for. One that was left behind never goes on.
+ * The end of a runtime and a thread that comes back from the kernel at that moment
+ * (src/api/init.c's send_away, src/sched/syscall.c): it sees EXIT and does nothing but go, or it is
+ * waited for. One that was left behind never goes on.
  */
 #define MODEL_BARRIER 1
 #include "model.h"

@@ -1,11 +1,15 @@
 /*
- * A goroutine that waits for a lock of libc's (src/hook/waitqueue.c): it queues, tries a last time and sleeps; who releases by libc's function looks at the queue
- * afterwards (src/hook/hook_internal.h). The lock is free and somebody sleeps: never. libc's release is a read-modify-write.
+ * A goroutine that waits for a lock of libc's (src/hook/waitqueue.c): it queues, tries a last time
+ * and sleeps; who releases by libc's function looks at the queue afterwards
+ * (src/hook/hook_internal.h). The lock is free and somebody sleeps: never. libc's release is a
+ * read-modify-write.
  *
- * And one that waits for a futex (src/hook/futex.c): it queues, reads the word and sleeps; who has changed the word, by a plain store, makes the system call.
+ * And one that waits for a futex (src/hook/futex.c): it queues, reads the word and sleeps; who has
+ * changed the word, by a plain store, makes the system call.
  *
- * And who releases in a signal handler that has interrupted the runtime: it may take no lock, and leaves the wake-up to the monitor (owed, and what sysmon_ask
- * does: tests/model/idle.c). While the handler runs its thread may hold the bucket's lock.
+ * And who releases in a signal handler that has interrupted the runtime: it may take no lock, and
+ * leaves the wake-up to the monitor (owed, and what sysmon_ask does: tests/model/idle.c). While the
+ * handler runs its thread may hold the bucket's lock.
  */
 #include "model.h"
 
@@ -51,8 +55,17 @@ static uint32_t asked;
 static bool is_asked(void *arg) { return asked != 0; }
 static void owes(void) { xchg_seq(&asked, 1); }
 static const HookCore the_core = {
-    .in_child = no_child, .life = life, .enter = enters, .leave = leaves, .enter_anywhere = enters_anywhere, .leave_anywhere = leaves, .owe = owes,
-    .lock = locks, .unlock = unlocks, .ready = makes_ready, .park_until = parks,
+    .in_child = no_child,
+    .life = life,
+    .enter = enters,
+    .leave = leaves,
+    .enter_anywhere = enters_anywhere,
+    .leave_anywhere = leaves,
+    .owe = owes,
+    .lock = locks,
+    .unlock = unlocks,
+    .ready = makes_ready,
+    .park_until = parks,
 };
 const HookCore *core = &the_core;
 
@@ -66,7 +79,8 @@ static void releases(void) {
     released(&held, false);
 }
 
-/* One after the other: it waits by itself now and then (wait_for), so its deadline is far away here. */
+/* One after the other: it waits by itself now and then (wait_for), so its deadline is far away
+ * here. */
 static void waits_for_post(void) {
     tries_last();
     if (got) sleeper_cancel(&w);
@@ -91,13 +105,17 @@ static void monitors(void) {
     }
 }
 
-static void waits_for_word(void) { got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE}, GORT_FOREVER) <= 0; }
+static void waits_for_word(void) {
+    got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE}, GORT_FOREVER) <= 0;
+}
 static void changes_word(void) {
     store_rlx(&word, 1);
     futex(&(Futex){.word = &word, .op = FUTEX_WAKE_PRIVATE, .value = 1});
 }
 static void waits_twice(void) {
-    for (long i = 0; i < 2; i++) got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE, .value = i}, GORT_FOREVER) <= 0;
+    for (long i = 0; i < 2; i++)
+        got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE, .value = i},
+                      GORT_FOREVER) <= 0;
 }
 static void changes_word_twice(void) {
     for (uint32_t i = 1; i <= 2; i++) {

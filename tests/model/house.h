@@ -1,13 +1,15 @@
 /*
- * Goroutines under the checker: each thread of the checker is an M with a P of its own, which runs one goroutine, on
- * a stack of its own, by the library's own sched.c: park, ready, deadlines, the switch and what is done
- * behind it are the real ones. The run queues are not there (they are ring.c's matter): an M belongs to
- * its goroutine (m->lockedg), and waits on g0 until that one is runnable again; a spare M, where there is one, takes
- * any, so that a goroutine may run on while the thread it left is still busy behind the switch.
+ * Goroutines under the checker: each thread of the checker is an M with a P of its own, which runs
+ * one goroutine, on a stack of its own, by the library's own sched.c: park, ready, deadlines, the
+ * switch and what is done behind it are the real ones. The run queues are not there (they are
+ * ring.c's matter): an M belongs to its goroutine (m->lockedg), and waits on g0 until that one is
+ * runnable again; a spare M, where there is one, takes any, so that a goroutine may run on while
+ * the thread it left is still busy behind the switch.
  *
- * Found out here, whatever the model: a goroutine that is made ready before it has left its stack (law 2), or twice;
- * whatever check() and the lock ranks say, since the code is compiled as in a debug build; memory of a channel or
- * a timer used after it was freed, which holds nonsense then; and frames used after their call has returned (scribble).
+ * Found out here, whatever the model: a goroutine that is made ready before it has left its stack
+ * (law 2), or twice; whatever check() and the lock ranks say, since the code is compiled as in a
+ * debug build; memory of a channel or a timer used after it was freed, which holds nonsense then;
+ * and frames used after their call has returned (scribble).
  */
 #ifndef HOUSE_H
 #define HOUSE_H
@@ -82,7 +84,8 @@ int64_t os_now(void) { return 0; }
 void os_yield(void) {}
 void os_nap(int64_t ns) {}
 void m_leave_runtime(M *m) {}
-void wake_after_submit(M *m) { /* who has yielded is in the global queue, and its stack is left: it is found */
+/* who has yielded is in the global queue, and its stack is left: it is found */
+void wake_after_submit(M *m) {
     lock(&sched.lock, RANK_SCHED);
     for (G *gp; (gp = glist_pop(&sched.global)) != NULL;) runq_push(NULL, gp);
     unlock(&sched.lock);
@@ -144,7 +147,8 @@ G *home_wait(M *m) {
 
 static void (*bodies[MS])(void);
 
-/* Overwrites what the call just made has left below: whoever still has a pointer there is in for nonsense. */
+/* Overwrites what the call just made has left below: whoever still has a pointer there is in for
+ * nonsense. */
 static NOINLINE void scribble(void) {
     volatile char below[800];
     for (size_t i = 0; i < sizeof below; i++) below[i] = 0x55;
@@ -183,11 +187,12 @@ static void add_goroutine(void (*body)(void)) {
     mc_spawn_on(thread_of_goroutine, &m->g0sp);
 }
 
-/* A thread that runs whoever is runnable, so that a goroutine may go on while the thread it left is still busy with
- * what it had to do behind the switch. */
+/* A thread that runs whoever is runnable, so that a goroutine may go on while the thread it left is
+ * still busy with what it had to do behind the switch. */
 static void add_spare(void) {
     int i = mc_count;
-    ms[i] = (M){.locks = 1, .id = (uint32_t)i, .errno_at = &errnos[i], .lockedg = &spare, .p = &ps[i]};
+    ms[i] =
+        (M){.locks = 1, .id = (uint32_t)i, .errno_at = &errnos[i], .lockedg = &spare, .p = &ps[i]};
     ps[i] = (P){.status = P_RUNNING, .m = &ms[i]};
     mc_spawn_on(thread_of_goroutine, &ms[i].g0sp);
 }
@@ -196,7 +201,11 @@ static void add_spare(void) {
 static void add_thread(void (*body)(void), bool plain) {
     int i = mc_count;
     gs[i] = (G){.flags = GF_THREAD};
-    ms[i] = (M){.locks = plain ? 0 : 1, .errno_at = &errnos[i], .plain = plain, .curg = plain ? &gs[i] : NULL, .p = plain ? NULL : &ps[i]};
+    ms[i] = (M){.locks = plain ? 0 : 1,
+                .errno_at = &errnos[i],
+                .plain = plain,
+                .curg = plain ? &gs[i] : NULL,
+                .p = plain ? NULL : &ps[i]};
     ps[i] = (P){.status = P_RUNNING, .m = &ms[i]};
     bodies[i] = body;
     mc_spawn(body);

@@ -1,13 +1,17 @@
 /*
- * Somebody is awake for work, and the monitor beside a busy P; and a deadlock is reported (src/sched/wake.c, src/sched/find.c, src/sched/fastpath.h, src/sched/slotwatch.c,
- * src/sched/sysmon.c's deep sleep, src/sched/deadlock.c). The scheduler itself (whole.h): two Ms, one or two Ps, a monitor, a plain thread.
+ * Somebody is awake for work, and the monitor beside a busy P; and a deadlock is reported
+ * (src/sched/wake.c, src/sched/find.c, src/sched/fastpath.h, src/sched/slotwatch.c,
+ * src/sched/sysmon.c's deep sleep, src/sched/deadlock.c). The scheduler itself (whole.h): two Ms,
+ * one or two Ps, a monitor, a plain thread.
  *
  * What has to hold when nothing moves any more:
- *   - no goroutine is in a queue while a P is idle: whoever submitted it woke somebody, or who gave up saw it;
+ *   - no goroutine is in a queue while a P is idle: whoever submitted it woke somebody, or who gave
+ *     up saw it;
  *   - the monitor does not sleep without a limit while a P is in use;
  *   - where all goroutines are blocked for good, that was reported.
  *
- * Goroutines that run compute for ever, so that nobody but an idle P's thread comes for the others. A thief's random numbers are 0 and 1.
+ * Goroutines that run compute for ever, so that nobody but an idle P's thread comes for the others.
+ * A thief's random numbers are 0 and 1.
  */
 #ifndef PS_IN_USE
 #define PS_IN_USE 2
@@ -142,15 +146,17 @@ static void ends_watch(void) { end_watch(getm(), &all_ps[0]); }
 
 static const struct Scene {
     const char *name;
-    int in_use;               /* so many Ps have a thread; the others are idle, and their Ms in the pool */
-    void (*first)(void);      /* runs on the first P */
-    void (*queued)(void);     /* is in its ring, and its M looks for it */
-    void (*plain)(void);      /* a thread without a P */
+    /* so many Ps have a thread; the others are idle, and their Ms in the pool */
+    int in_use;
+    void (*first)(void);  /* runs on the first P */
+    void (*queued)(void); /* is in its ring, and its M looks for it */
+    void (*plain)(void);  /* a thread without a P */
     void (*monitor)(void);
-    bool kicks, watched, searches; /* somebody is in the slot; it is watched; the first M counts as a searcher */
-    bool dies;                /* a deadlock */
-    uint32_t lasting;         /* waiters in the poller, which keep it from one */
-    bool large;               /* with the argument "all" only, or as the SCENE */
+    /* somebody is in the slot; it is watched; the first M counts as a searcher */
+    bool kicks, watched, searches;
+    bool dies;        /* a deadlock */
+    uint32_t lasting; /* waiters in the poller, which keep it from one */
+    bool large;       /* with the argument "all" only, or as the SCENE */
 } scenes[] = {
 #if PS_IN_USE == 2
     {"into the slot", 2, to_slot, NULL, NULL, NULL, 0, 0, 0, 0, 1, 0},
@@ -158,16 +164,23 @@ static const struct Scene {
     {"into the slot, and somebody is pushed out", 2, to_slot, NULL, NULL, NULL, 1, 0, 0, 0, 1, 0},
     {"into the ring", 2, to_ring, NULL, NULL, NULL, 0, 0, 0, 0, 1, 0},
     {"from a thread", 2, computes, NULL, to_global, NULL, 0, 0, 0, 0, 1, 0},
-    {"from a thread, and the last searcher finds another", 2, NULL, computes, to_global, NULL, 0, 0, 1, 0, 1, MODEL_WEAK},
-    {"into a watched slot, and the watch ends", 2, to_slot_straight, NULL, NULL, ends_watch, 0, 1, 0, 0, 1, MODEL_WEAK},
-    {"into the ring by what the last searcher found, and a P loses its thread", 1, NULL, to_ring, hands_off, NULL, 0, 0, 1, 0, 0, 0},
+    {"from a thread, and the last searcher finds another", 2, NULL, computes, to_global, NULL, 0, 0,
+     1, 0, 1, MODEL_WEAK},
+    {"into a watched slot, and the watch ends", 2, to_slot_straight, NULL, NULL, ends_watch, 0, 1,
+     0, 0, 1, MODEL_WEAK},
+    {"into the ring by what the last searcher found, and a P loses its thread", 1, NULL, to_ring,
+     hands_off, NULL, 0, 0, 1, 0, 0, 0},
 #else
-    {"a P is taken, and the monitor goes to sleep", 0, NULL, NULL, to_global, sleeps_once, 0, 0, 0, 0, 1, 0},
+    {"a P is taken, and the monitor goes to sleep", 0, NULL, NULL, to_global, sleeps_once, 0, 0, 0,
+     0, 1, 0},
     {"a deadlock", 1, ends, NULL, NULL, sleeps, 0, 0, 0, 1, 0, 0},
-    /* Too large to be gone through: for its mutant only (mutants_idle.sh). That it holds is not shown; the next one is its last step. */
+    /* Too large to be gone through: for its mutant only (mutants_idle.sh). That it holds is not
+     * shown; the next one is its last step. */
     {"a deadlock, and one comes out of the poller", 1, ends, NULL, NULL, sleeps, 0, 0, 0, 1, 1, 1},
-    {"a deadlock, and what kept it off is counted down", 0, NULL, NULL, counts_down, sleeps, 0, 0, 0, 1, 1, 0},
-    {"a handler leaves something to the monitor, which goes to sleep", 0, NULL, NULL, asks, sleeps, 0, 0, 0, 0, 1, 0},
+    {"a deadlock, and what kept it off is counted down", 0, NULL, NULL, counts_down, sleeps, 0, 0,
+     0, 1, 1, 0},
+    {"a handler leaves something to the monitor, which goes to sleep", 0, NULL, NULL, asks, sleeps,
+     0, 0, 0, 0, 1, 0},
 #endif
 };
 static const struct Scene *scene;
@@ -220,7 +233,8 @@ static void model_reset(void) {
 static void model_end(void) {
     MUST(reported == scene->dies);
     if (scene->dies) return;
-    for (int i = 0; i < PS; i++) MUST(sched.npidle == 0 || (all_ps[i].runnext == NULL && all_ps[i].head == all_ps[i].tail));
+    for (int i = 0; i < PS; i++)
+        MUST(sched.npidle == 0 || (all_ps[i].runnext == NULL && all_ps[i].head == all_ps[i].tail));
     MUST(sched.npidle == 0 || sched.global.count == 0);
     if (scene->plain == asks) MUST(paid);
     else MUST(scene->kicks || (begun & 2));
@@ -231,7 +245,8 @@ static void model_end(void) {
 static uint64_t model_hash(uint64_t h) {
     h = mix(mix(mix(mix(whole_hash(h), (uint64_t)alarm_at), reported), alarm_word), in_poller);
     h = mix(mix(mix(h, signalled), paid), WORD(mon.work));
-    h = mix(mix(mix(mix(h, sysmon_sleeps), mon.alarm_lock.word), (uint64_t)mon.patience), sched.poll_waiters);
+    h = mix(mix(mix(mix(h, sysmon_sleeps), mon.alarm_lock.word), (uint64_t)mon.patience),
+            sched.poll_waiters);
     for (int i = 0; i < PS; i++) h = mix(h, all_ps[i].watch);
     return h;
 }

@@ -1,19 +1,27 @@
 /*
- * A number that is closed while a call that has moved a part goes on with it: the rest goes to the same file, or nowhere. The real code of
- * both sides: hookio.c's move, wait.c's Calls, close.c, hook/close_dup.c's close and dup2, hook/fdhints.h. Under libgort-hook.so: a close that finds
- * the number not `used` is a bare system call, which waits for nobody.
+ * A number that is closed while a call that has moved a part goes on with it: the rest goes to the
+ * same file, or nowhere. The real code of both sides: hookio.c's move, wait.c's Calls, close.c,
+ * hook/close_dup.c's close and dup2, hook/fdhints.h. Under libgort-hook.so: a close that finds the
+ * number not `used` is a bare system call, which waits for nobody.
  *
- * The kernel's side is a word: which file the number is. With the close it is another's at once, and that one does not know of
- * the hook. The close may begin at any moment, and so may the calls: before it, in its middle (behind its new life, before the kernel's
- * close; behind that, before it says so), after it.
+ * The kernel's side is a word: which file the number is. With the close it is another's at once,
+ * and that one does not know of the hook. The close may begin at any moment, and so may the calls:
+ * before it, in its middle (behind its new life, before the kernel's close; behind that, before it
+ * says so), after it.
  *
- * That the number is being closed may last longer than a call waits for it: life_awaited gives up or not.
+ * That the number is being closed may last longer than a call waits for it: life_awaited gives up
+ * or not.
  */
 #define MODEL_RESUMES 1
 #define MODEL_AFTER 0
 #define GORT_NO_PROBES 1
 #include "model.h"
-#define __atomic_fetch_add(at, n, order) ({ uint64_t was_ = add_seq(at, n) - (n); was_; }) /* fdcall.h's and wait.c's own */
+/* fdcall.h's and wait.c's own */
+#define __atomic_fetch_add(at, n, order)      \
+    ({                                        \
+        uint64_t was_ = add_seq(at, n) - (n); \
+        was_;                                 \
+    })
 
 #include "runtime.h"
 #include "hook/hook_internal.h"
@@ -23,7 +31,8 @@
 #undef libc
 #define libc(name) libc_##name
 #undef sys
-#define sys(nr, a, b, c, d, e, f) os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define sys(nr, a, b, c, d, e, f) \
+    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define close hook_close
 long os_sys(long nr, long a, long b, long c, long d, long e, long f);
 static int libc_close(int fd);
@@ -60,7 +69,8 @@ static M ms[THREADS];
 static G gs[THREADS];
 static int errnos[THREADS];
 static Desc desc;
-static uint32_t file, first; /* the number's, and where the first part went; 0: it has not yet been written */
+/* the number's, and where the first part went; 0: it has not yet been written */
+static uint32_t file, first;
 static char bytes[2];
 
 struct Split split;
@@ -94,7 +104,8 @@ void desc_let_go(Desc *d, int fd) {}
 int64_t os_now(void) { return 0; }
 long failed(long r) { return -1; }
 static int may_close(void) { return CLOSE_NOW; }
-static const HookCore the_core = {.may_close = may_close, .life_awaited = life_awaited, .replace = desc_replace};
+static const HookCore the_core = {
+    .may_close = may_close, .life_awaited = life_awaited, .replace = desc_replace};
 const HookCore *core = &the_core;
 
 /* ---- the kernel's ---- */
@@ -123,7 +134,8 @@ static void rests(void) {
 long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
     if (nr == SYS_ppoll) rests();
     if (nr == SYS_dup3) libc_close((int)b);
-    return nr == SYS_fcntl && b != F_GETFD ? -EMFILE : 0; /* no number for a placeholder or a duplicate */
+    /* no number for a placeholder or a duplicate */
+    return nr == SYS_fcntl && b != F_GETFD ? -EMFILE : 0;
 }
 static bool none_inside(void *arg) { return (desc.state & DESC_REFS) == 0; }
 void os_yield(void) {
@@ -136,7 +148,12 @@ void os_yield(void) {
 static void writes(void) { /* stream.c: two bytes, of which the first call takes one */
     struct iovec iov = {bytes, 2};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    HookMove v = {.fd = NUMBER, .msg = &msg, .done = 1, .flags = -1, .deadline = GORT_FOREVER, .life = life_of(NUMBER)};
+    HookMove v = {.fd = NUMBER,
+                  .msg = &msg,
+                  .done = 1,
+                  .flags = -1,
+                  .deadline = GORT_FOREVER,
+                  .life = life_of(NUMBER)};
     first = load_rlx(&file);
     hook_move(&v);
 }
@@ -163,7 +180,8 @@ static const struct Scene {
 } scenes[] = {
     {"closed while a write goes on", writes, closes, NULL, false, true},
     {"likewise, on a number that had no call before", writes, closes, NULL, false, false},
-    {"likewise, and another call makes the number known", writes, closes, begins_to_wait, false, true},
+    {"likewise, and another call makes the number known", writes, closes, begins_to_wait, false,
+     true},
     {"likewise, of a number that the runtime knows", writes, closes, NULL, true, true},
     {"likewise, by dup2", writes, replaces, NULL, false, true},
     {"likewise, by dup2, known", writes, replaces, NULL, true, true},
@@ -191,7 +209,9 @@ static void model_reset(void) {
     mc_spawn(scene->closer);
     if (scene->third) mc_spawn(scene->third);
 }
-static void model_end(void) { MUST((desc.state & (DESC_REFS | DESC_CLOSING | DESC_GIVING)) == 0 && ms[0].locks == 0); }
+static void model_end(void) {
+    MUST((desc.state & (DESC_REFS | DESC_CLOSING | DESC_GIVING)) == 0 && ms[0].locks == 0);
+}
 static uint64_t model_hash(uint64_t h) {
     h = mix(mix(MIX(mix(h, desc.state), fd_hints[NUMBER]), file), first);
     return mix(h, ms[0].locks);

@@ -2,38 +2,41 @@
  * An exhaustive checker of interleavings. It takes the place of atomic.h, so the library's own code
  * is compiled against it: every atomic operation is a point where another thread may go on.
  *
- * Threads are coroutines, switched by the library's own arch_switch. A run is a list of choices; after
- * each run the last choice that has an alternative takes it and the run is repeated up to there, until
- * none has one left.
+ * Threads are coroutines, switched by the library's own arch_switch. A run is a list of choices;
+ * after each run the last choice that has an alternative takes it and the run is repeated up to
+ * there, until none has one left.
  *
  * Memory is x86's (TSO): a store goes into the thread's buffer, and reaching memory is an action of
- * its own, which may come any time later; exchanges and full fences empty the buffer first. So a missing
- * store-load fence is seen. Reorderings that only weaker machines do are not. A thread sees its own
- * stores, also by plain loads: while it runs, its buffer lies over memory. Plain stores reach memory at
- * once, which is no matter for what a lock guards; the few plain words that others look at without one
- * (m->locks) are named by mc_watch(), and stores to them are seen at the next point and buffered as well.
+ * its own, which may come any time later; exchanges and full fences empty the buffer first. So a
+ * missing store-load fence is seen. Reorderings that only weaker machines do are not. A thread sees
+ * its own stores, also by plain loads: while it runs, its buffer lies over memory. Plain stores
+ * reach memory at once, which is no matter for what a lock guards; the few plain words that others
+ * look at without one (m->locks) are named by mc_watch(), and stores to them are seen at the next
+ * point and buffered as well.
  *
- * MODEL_WEAK is ARM's side of it, as far as the pairs need it: a read-modify-write is no fence. It reads and writes in one
- * step as far as its own place is concerned, which nobody else may write until then; but its store waits in the buffer like
- * any other, while later loads go on. So do those of the seq_cst kind, but that a later seq_cst operation waits for them.
- * A full fence alone empties the buffer. Where two threads' buffers wait for each other the order they stand for is impossible, and the run
- * is dropped. With MODEL_WEAK=2 stores arrive in any order, but for a release, which comes after all before it. Loads are done in their order,
- * on either machine: that an acquire is missing is not seen.
+ * MODEL_WEAK is ARM's side of it, as far as the pairs need it: a read-modify-write is no fence. It
+ * reads and writes in one step as far as its own place is concerned, which nobody else may write
+ * until then; but its store waits in the buffer like any other, while later loads go on. So do
+ * those of the seq_cst kind, but that a later seq_cst operation waits for them. A full fence alone
+ * empties the buffer. Where two threads' buffers wait for each other the order they stand for is
+ * impossible, and the run is dropped. With MODEL_WEAK=2 stores arrive in any order, but for a
+ * release, which comes after all before it. Loads are done in their order, on either machine: that
+ * an acquire is missing is not seen.
  *
- * Threads wait by mc_wait(): while what they wait for is not so, they are no choice. Where nothing can
- * happen any more and somebody still waits, that is a deadlock, and wrong. A lock that is held is such a
- * wait (lock_slow below), so nothing spins. Chance is mc_pick(): each number is tried.
+ * Threads wait by mc_wait(): while what they wait for is not so, they are no choice. Where nothing
+ * can happen any more and somebody still waits, that is a deadlock, and wrong. A lock that is held
+ * is such a wait (lock_slow below), so nothing spins. Chance is mc_pick(): each number is tried.
  *
- * The state is all memory: what the model names in model_hash(), the buffers, and the stacks from where
- * they are in use, registers included, since a switch saves them there. A state seen before is not
- * followed again.
+ * The state is all memory: what the model names in model_hash(), the buffers, and the stacks from
+ * where they are in use, registers included, since a switch saves them there. A state seen before
+ * is not followed again.
  *
- * A store that goes into the buffer is no point, since nobody sees it yet; that it arrives is one. (But
- * for membarrier, which makes those arrive that are there: MODEL_BARRIER.)
+ * A store that goes into the buffer is no point, since nobody sees it yet; that it arrives is one.
+ * (But for membarrier, which makes those arrive that are there: MODEL_BARRIER.)
  *
- * A place that only one thread ever uses, or that nobody writes, is no point: what comes between makes
- * no difference. Which these are is found out: a run that sees a second thread come to a place marks it,
- * and all begins anew with it marked.
+ * A place that only one thread ever uses, or that nobody writes, is no point: what comes between
+ * makes no difference. Which these are is found out: a run that sees a second thread come to a
+ * place marks it, and all begins anew with it marked.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -53,16 +56,23 @@
 #ifndef MODEL_BUFFER
 #define MODEL_BUFFER (MODEL_WEAK ? 4 : 8)
 #endif
-enum { MC_THREADS = 5, MC_BUFFER = MODEL_BUFFER, MC_DEPTH = 4000, MC_STACK = 32 << 10, MC_STACKS = 10, MC_WATCHED = 12 };
+enum {
+    MC_THREADS = 5,
+    MC_BUFFER = MODEL_BUFFER,
+    MC_DEPTH = 4000,
+    MC_STACK = 32 << 10,
+    MC_STACKS = 10,
+    MC_WATCHED = 12
+};
 
 typedef struct McThread {
     void *sp;
     void (*fn)(void);
-    bool done, daemon; /* daemon: it may wait for ever */
+    bool done, daemon;     /* daemon: it may wait for ever */
     bool (*until)(void *); /* it waits for this */
     void *arg;
     int options, option; /* of mc_pick() */
-    int op;                /* what it does next: MC_..., and with what */
+    int op;              /* what it does next: MC_..., and with what */
     void *at;
     size_t size;
     uint64_t expect, value, found;
@@ -97,7 +107,8 @@ static void model_resumes(int i); /* thread i goes on: its thread-locals */
 #endif
 
 static uint64_t mix(uint64_t h, uint64_t v) {
-    h = (h ^ (v + 0x9E3779B97F4A7C15u)) * 0xBF58476D1CE4E5B9u; /* without the sum, 1 and 1 would give 0: no change */
+    /* without the sum, 1 and 1 would give 0: no change */
+    h = (h ^ (v + 0x9E3779B97F4A7C15u)) * 0xBF58476D1CE4E5B9u;
     return h ^ h >> 29;
 }
 static uint64_t mix_bytes(uint64_t h, const void *at, size_t n) {
@@ -114,17 +125,18 @@ static uint64_t mix_bytes(uint64_t h, const void *at, size_t n) {
 #define MIX(h, x) mix_bytes((h), &(x), sizeof(x))
 
 static _Noreturn void wrong(const char *why);
-#define MUST(cond)                                                                                 \
-    do {                                                                                           \
-        if (!(cond)) wrong(#cond);                                                                 \
+#define MUST(cond)                 \
+    do {                           \
+        if (!(cond)) wrong(#cond); \
     } while (0)
 
-/* ---- stacks ----------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 static struct {
     char *lo, *hi, *low_water;
-    char *begin;  /* the state is what lies below */
-    void **saved; /* where the context is found while no thread is on it; NULL: nowhere, then it is dead */
+    char *begin; /* the state is what lies below */
+    /* where the context is found while no thread is on it; NULL: nowhere, then it is dead */
+    void **saved;
 } mc_stacks[MC_STACKS];
 static int mc_nstacks;
 static char mc_memory[MC_STACKS][MC_STACK] ALIGNED(64);
@@ -134,8 +146,11 @@ static char *mc_stack(void **saved) {
     int i = mc_nstacks++;
     if (i == MC_STACKS) wrong("too many stacks");
     char *lo = mc_memory[i], *hi = lo + MC_STACK;
-    if (mc_stacks[i].low_water) memset(mc_stacks[i].low_water, 0, (size_t)(hi - mc_stacks[i].low_water)); /* the last run's */
-    mc_stacks[i].lo = lo, mc_stacks[i].hi = mc_stacks[i].low_water = mc_stacks[i].begin = hi, mc_stacks[i].saved = saved;
+    /* the last run's */
+    if (mc_stacks[i].low_water)
+        memset(mc_stacks[i].low_water, 0, (size_t)(hi - mc_stacks[i].low_water));
+    mc_stacks[i].lo = lo, mc_stacks[i].hi = mc_stacks[i].low_water = mc_stacks[i].begin = hi,
+    mc_stacks[i].saved = saved;
     return hi;
 }
 
@@ -158,18 +173,35 @@ static uint64_t mc_hash_stacks(uint64_t h) {
         char *lo = mc_stacks[i].lo, *hi = mc_stacks[i].hi, *sp = NULL;
         if (mc_stacks[i].saved) sp = *mc_stacks[i].saved;
         for (int k = 0; k < mc_count; k++)
-            if (!mc_threads[k].done && (char *)mc_threads[k].sp >= lo && (char *)mc_threads[k].sp < hi) sp = mc_threads[k].sp;
+            if (!mc_threads[k].done && (char *)mc_threads[k].sp >= lo &&
+                (char *)mc_threads[k].sp < hi)
+                sp = mc_threads[k].sp;
         h = mix(h, WORD(sp));
-        if (sp >= lo && sp < mc_stacks[i].begin) h = mix_bytes(h, sp, (size_t)(mc_stacks[i].begin - sp));
+        if (sp >= lo && sp < mc_stacks[i].begin)
+            h = mix_bytes(h, sp, (size_t)(mc_stacks[i].begin - sp));
     }
     return h;
 }
 
-/* What a thread may do. They are done on the checker's stack, as far as anybody else can see them: what they would leave
- * behind below the thread's frames would be different states that are none. */
-enum { MC_NOTHING, MC_LOAD, MC_STORE, MC_FENCE, MC_CAS, MC_XCHG, MC_ADD, MC_OR, MC_AND, MC_SEQ = 16, MC_REL = 32, MC_HOLDS = 64 };
+/* What a thread may do. They are done on the checker's stack, as far as anybody else can see them:
+ * what they would leave behind below the thread's frames would be different states that are
+ * none. */
+enum {
+    MC_NOTHING,
+    MC_LOAD,
+    MC_STORE,
+    MC_FENCE,
+    MC_CAS,
+    MC_XCHG,
+    MC_ADD,
+    MC_OR,
+    MC_AND,
+    MC_SEQ = 16,
+    MC_REL = 32,
+    MC_HOLDS = 64
+};
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static struct {
     void *at;
@@ -194,7 +226,8 @@ static bool mc_shared(const void *at, bool write) {
     mc_places[i].at = (void *)at;
     if (write) mc_places[i].writers |= me;
     else mc_places[i].readers |= me;
-    if (!before && mc_places[i].writers && mc_several(mc_places[i].readers | mc_places[i].writers)) mc_anew = true;
+    if (!before && mc_places[i].writers && mc_several(mc_places[i].readers | mc_places[i].writers))
+        mc_anew = true;
     return before;
 }
 
@@ -225,7 +258,8 @@ static void mc_arrives(McThread *t, int i) { /* t does not run */
 static bool mc_held(const McThread *t, const void *at) {
     for (int k = 0; MODEL_WEAK && k < mc_count; k++)
         for (int i = 0; &mc_threads[k] != t && i < mc_threads[k].pending; i++)
-            if (mc_threads[k].buffer[i].at == at && (mc_threads[k].buffer[i].kind & MC_HOLDS)) return true;
+            if (mc_threads[k].buffer[i].at == at && (mc_threads[k].buffer[i].kind & MC_HOLDS))
+                return true;
     return false;
 }
 
@@ -239,7 +273,8 @@ static bool mc_may_arrive(const McThread *t, int i) {
     return true;
 }
 
-/* How many of its stores have to be in memory before t does op: all for a fence; for the seq_cst kind, up to the last such. */
+/* How many of its stores have to be in memory before t does op: all for a fence; for the seq_cst
+ * kind, up to the last such. */
 static int mc_before(const McThread *t, int op) {
     if (!MODEL_WEAK) return (op & 15) >= MC_FENCE ? t->pending : 0;
     if ((op & 15) == MC_FENCE) return t->pending;
@@ -259,7 +294,8 @@ static bool mc_op_is_possible(const McThread *t) {
     if (!MODEL_WEAK) return true;
     for (int i = mc_before(t, t->op); i-- > 0;)
         if (mc_held(t, t->buffer[i].at)) return false;
-    if ((t->op & 15) == MC_CAS && mc_sees(t) != t->expect) return true; /* it fails, and writes nothing */
+    /* it fails, and writes nothing */
+    if ((t->op & 15) == MC_CAS && mc_sees(t) != t->expect) return true;
     return (t->op & 15) <= MC_FENCE || !mc_held(t, t->at);
 }
 
@@ -279,7 +315,8 @@ static void mc_buffer(void *at, size_t size, uint64_t under, int kind) {
 static void mc_catch_plain(void) {
     for (int i = 0; i < mc_nwatched; i++) {
         uint64_t now = mc_word(mc_watched[i].at, mc_watched[i].size);
-        if (now != mc_watched[i].was) mc_buffer(mc_watched[i].at, mc_watched[i].size, mc_watched[i].was, 0);
+        if (now != mc_watched[i].was)
+            mc_buffer(mc_watched[i].at, mc_watched[i].size, mc_watched[i].was, 0);
         mc_watched[i].was = now;
     }
     McThread *t = mc_running;
@@ -292,7 +329,8 @@ static void mc_catch_plain(void) {
 }
 
 static void mc_look_at_watched(void) {
-    for (int i = 0; i < mc_nwatched; i++) mc_watched[i].was = mc_word(mc_watched[i].at, mc_watched[i].size);
+    for (int i = 0; i < mc_nwatched; i++)
+        mc_watched[i].was = mc_word(mc_watched[i].at, mc_watched[i].size);
 }
 static bool mc_stored_plainly(void) {
     for (int i = 0; i < mc_nwatched; i++)
@@ -301,7 +339,8 @@ static bool mc_stored_plainly(void) {
 }
 
 static void mc_hide(McThread *t) {
-    for (int i = t->pending; i-- > 0;) memcpy(t->buffer[i].at, &t->buffer[i].under, t->buffer[i].size);
+    for (int i = t->pending; i-- > 0;)
+        memcpy(t->buffer[i].at, &t->buffer[i].under, t->buffer[i].size);
 }
 static void mc_show(McThread *t) {
     for (int i = 0; i < t->pending; i++) {
@@ -311,7 +350,7 @@ static void mc_show(McThread *t) {
     mc_look_at_watched();
 }
 
-/* ---- operations ------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static uint64_t mc_changed_to(int op, uint64_t found, uint64_t v) {
     return op == MC_ADD ? found + v : op == MC_OR ? found | v : op == MC_AND ? found & v : v;
@@ -326,8 +365,10 @@ static void mc_put(void *at, size_t size, uint64_t v) {
 /* The thread's operation, while its buffer lies over memory. What it found. */
 static uint64_t mc_do(int kind, void *at, size_t size, uint64_t expect, uint64_t v, bool shared) {
     int op = kind & 15;
-    bool waits = mc_running && (shared || !MODEL_WEAK); /* what is nobody else's takes no room, and need not be in order */
-    for (int n = waits ? mc_before(mc_running, kind) : 0; n > 0; n--) mc_drop(mc_running, 0); /* it is in memory */
+    /* what is nobody else's takes no room, and need not be in order */
+    bool waits = mc_running && (shared || !MODEL_WEAK);
+    /* it is in memory */
+    for (int n = waits ? mc_before(mc_running, kind) : 0; n > 0; n--) mc_drop(mc_running, 0);
     if (op == MC_NOTHING || op == MC_FENCE) return 0;
     uint64_t found = mc_word(at, size);
     if (op == MC_LOAD || (op == MC_CAS && found != expect)) return found;
@@ -338,7 +379,8 @@ static uint64_t mc_do(int kind, void *at, size_t size, uint64_t expect, uint64_t
 }
 
 /* Another thread may go on here; then op is done. */
-static __attribute__((noinline)) uint64_t mc_point(int op, void *at, size_t size, uint64_t expect, uint64_t v) {
+static __attribute__((noinline)) uint64_t mc_point(int op, void *at, size_t size, uint64_t expect,
+                                                   uint64_t v) {
     McThread *t = mc_running;
     t->op = op, t->at = at, t->size = size, t->expect = expect, t->value = v;
     arch_switch(&t->sp, mc_checker);
@@ -348,12 +390,12 @@ static __attribute__((noinline)) uint64_t mc_point(int op, void *at, size_t size
 /* A condition of a debug build looks on, and is no step. */
 static int mc_quiet;
 #undef check
-#define check(cond)                                                                                \
-    do {                                                                                           \
-        mc_quiet++;                                                                                \
-        bool holds_ = (cond);                                                                      \
-        mc_quiet--;                                                                                \
-        if (!holds_) wrong(__FILE__ ": invariant broken: " #cond);                                 \
+#define check(cond)                                                \
+    do {                                                           \
+        mc_quiet++;                                                \
+        bool holds_ = (cond);                                      \
+        mc_quiet--;                                                \
+        if (!holds_) wrong(__FILE__ ": invariant broken: " #cond); \
     } while (0)
 
 /* Nobody would notice: no point. */
@@ -367,12 +409,15 @@ static __attribute__((noinline)) bool mc_private(int op, const void *at) {
 /* What the checker has left below the thread's frames, where the next one may have a gap. */
 static __attribute__((noinline)) void mc_wipe(void) {
     volatile uint64_t below[32];
-    for (size_t i = 0; i < count_of(below); i++) below[i] = 0x5555555555555555u; /* who still has a pointer there is in for nonsense */
+    /* who still has a pointer there is in for nonsense */
+    for (size_t i = 0; i < count_of(below); i++) below[i] = 0x5555555555555555u;
 }
 
-static __attribute__((noinline)) uint64_t mc_op(int op, const void *at, size_t size, uint64_t expect, uint64_t v) {
+static __attribute__((noinline)) uint64_t mc_op(int op, const void *at, size_t size,
+                                                uint64_t expect, uint64_t v) {
     bool private = mc_private(op, at);
-    bool buffered = !private && (op & 15) == MC_STORE && !MODEL_BARRIER && mc_running->pending < MC_BUFFER / 2;
+    bool buffered =
+        !private && (op & 15) == MC_STORE && !MODEL_BARRIER && mc_running->pending < MC_BUFFER / 2;
     if (buffered) mc_catch_plain(); /* in their order */
     uint64_t found = private || buffered ? mc_do(op, (void *)at, size, expect, v, buffered) : 0;
     mc_wipe();
@@ -391,12 +436,21 @@ static bool mc_cas(int op, void *at, size_t size, void *expect, uint64_t v) {
     return false;
 }
 
-#define mc_on(op, p, v) ({ __typeof__(*(p)) found_ = (__typeof__(*(p)))mc_op((op), (p), sizeof *(p), 0, WORD(v)); found_; })
+#define mc_on(op, p, v)                                                                        \
+    ({                                                                                         \
+        __typeof__(*(p)) found_ = (__typeof__(*(p)))mc_op((op), (p), sizeof *(p), 0, WORD(v)); \
+        found_;                                                                                \
+    })
 #define load_rlx(p) mc_on(MC_LOAD, p, 0)
 #define load_acq load_rlx
 #define load_seq(p) mc_on(MC_LOAD | MC_SEQ, p, 0)
 #define store_rlx(p, v) ((void)mc_on(MC_STORE, p, v))
-#define store_rel(p, v) ({ (void)mc_on(MC_STORE | MC_REL, p, v); mc_after(p); }) /* what comes next may come when others have seen it */
+/* what comes next may come when others have seen it */
+#define store_rel(p, v)                       \
+    ({                                        \
+        (void)mc_on(MC_STORE | MC_REL, p, v); \
+        mc_after(p);                          \
+    })
 #if MODEL_WEAK
 #define store_seq(p, v) ((void)mc_on(MC_STORE | MC_SEQ | MC_REL, p, v))
 #define fence_after_rmw() fence_full()
@@ -411,7 +465,11 @@ static bool mc_cas(int op, void *at, size_t size, void *expect, uint64_t v) {
 #define cas_rel cas_acq_rel
 #define cas_acq cas_acq_rel
 #define cas_seq(p, e, v) mc_cas(MC_CAS | MC_SEQ, (p), sizeof *(p), (e), WORD(v))
-#define mc_add(op, p, v, sign) ({ __typeof__(*(p)) sum_ = mc_on(op, p, sign (int64_t)(v)) sign (v); sum_; })
+#define mc_add(op, p, v, sign)                                          \
+    ({                                                                  \
+        __typeof__(*(p)) sum_ = mc_on(op, p, sign(int64_t)(v)) sign(v); \
+        sum_;                                                           \
+    })
 #define add_seq(p, v) mc_add(MC_ADD | MC_SEQ, p, v, +)
 #define sub_seq(p, v) mc_add(MC_ADD | MC_SEQ, p, v, -)
 #define add_rlx(p, v) mc_add(MC_ADD, p, v, +)
@@ -420,13 +478,14 @@ static bool mc_cas(int op, void *at, size_t size, void *expect, uint64_t v) {
 #define or_seq(p, v) mc_on(MC_OR | MC_SEQ, p, v)
 #define and_seq(p, v) mc_on(MC_AND | MC_SEQ, p, v)
 #define fence_full() ((void)mc_op(MC_FENCE, NULL, 0, 0, 0))
-#define fence_compiler() (MODEL_BARRIER && mc_running && !mc_quiet ? (void)mc_point(MC_NOTHING, NULL, 0, 0, 0) : (void)0)
+#define fence_compiler() \
+    (MODEL_BARRIER && mc_running && !mc_quiet ? (void)mc_point(MC_NOTHING, NULL, 0, 0, 0) : (void)0)
 #define bump(p, n) ((void)(*(p) += (n))) /* counters, which decide nothing */
 
-/* ---- waiting and chance ----------------------------------------------------------------------- */
+/* ---- waiting and chance ---------------------------------------------------------------------- */
 
-/* The running thread waits until what `until` says; that looks at memory, and changes nothing. Places that are else written
- * by one thread only have to be named first, by mc_looks_at(). */
+/* The running thread waits until what `until` says; that looks at memory, and changes nothing.
+ * Places that are else written by one thread only have to be named first, by mc_looks_at(). */
 static __attribute__((noinline)) void mc_looks_at(const void *at) {
     mc_shared(at, false);
     mc_wipe();
@@ -454,8 +513,8 @@ void lock_slow(struct Lock *l) {
     mc_put(l, 4, 1); /* nobody comes between: there is no point */
 }
 
-/* The kernel's side of a futex: who sleeps is woken, not by the change of the word. Nobody is woken without
- * reason, and where time passes (mc_time_passes) a deadline may pass any time. */
+/* The kernel's side of a futex: who sleeps is woken, not by the change of the word. Nobody is woken
+ * without reason, and where time passes (mc_time_passes) a deadline may pass any time. */
 static bool mc_time_passes;
 static void *mc_asleep[MC_THREADS];
 static bool mc_woken(void *slot) { return *(void **)slot == NULL; }
@@ -492,11 +551,9 @@ int os_membarrier(void) {
     return 0;
 }
 
-/* ---- the search ------------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
-static struct {
-    int chosen, n;
-} mc_choices[MC_DEPTH];
+static struct { int chosen, n; } mc_choices[MC_DEPTH];
 static int mc_depth, mc_replay;
 static uint64_t mc_runs, mc_states, *mc_visited, mc_visited_size = 1 << 24, mc_used;
 static uint64_t mc_generation; /* states of an earlier one are others */
@@ -507,8 +564,9 @@ static char mc_trail[MC_DEPTH]; /* 1..: that thread went on; a..: its oldest sto
  * is only more states.) */
 INLINE void mc_forget_registers(void) {
 #ifdef __x86_64__
-    __asm__ volatile("xorl %%ebx, %%ebx; xorl %%r12d, %%r12d; xorl %%r13d, %%r13d; xorl %%r14d, %%r14d; xorl %%r15d, %%r15d"
-                     ::: "rbx", "r12", "r13", "r14", "r15", "cc");
+    __asm__ volatile("xorl %%ebx, %%ebx; xorl %%r12d, %%r12d; xorl %%r13d, %%r13d; xorl %%r14d, "
+                     "%%r14d; xorl %%r15d, %%r15d" ::
+                         : "rbx", "r12", "r13", "r14", "r15", "cc");
 #endif
 }
 
@@ -525,10 +583,13 @@ static void mc_thread_body(void *thread) {
     mc_begin(thread);
 }
 
-static uint64_t mc_told; /* the number of the run that is told, by MODEL_RUN=n in the environment; from 1 */
+/* the number of the run that is told, by MODEL_RUN=n in the environment; from 1 */
+static uint64_t mc_told;
 static void mc_tell(McThread *t) {
-    static const char *const names[] = {"goes on", "load", "store", "fence", "cas", "exchange", "add", "or", "and"};
-    fprintf(stderr, "%d %-8s %p %#llx -> %#llx\n", (int)(t - mc_threads) + 1, names[t->op & 15], t->at, (unsigned long long)t->value, (unsigned long long)t->found);
+    static const char *const names[] = {"goes on",  "load", "store", "fence", "cas",
+                                        "exchange", "add",  "or",    "and"};
+    fprintf(stderr, "%d %-8s %p %#llx -> %#llx\n", (int)(t - mc_threads) + 1, names[t->op & 15],
+            t->at, (unsigned long long)t->value, (unsigned long long)t->found);
 }
 
 /* t does what it had come to, and goes on to its next point. */
@@ -582,8 +643,10 @@ static bool mc_seen_before(void) {
     for (int i = 0; i < mc_count; i++) {
         McThread *t = &mc_threads[i];
         h = mix(mix(mix(mix(h, t->done), WORD(t->until)), WORD(t->arg)), WORD(mc_asleep[i]));
-        h = mix(mix(mix(mix(h, (uint64_t)t->op), WORD(t->at)), t->expect), t->value); /* the stack need not know them */
-        for (int k = 0; k < t->pending; k++) h = mix(mix(mix(h, WORD(t->buffer[k].at)), t->buffer[k].value), t->buffer[k].kind);
+        /* the stack need not know them */
+        h = mix(mix(mix(mix(h, (uint64_t)t->op), WORD(t->at)), t->expect), t->value);
+        for (int k = 0; k < t->pending; k++)
+            h = mix(mix(mix(h, WORD(t->buffer[k].at)), t->buffer[k].value), t->buffer[k].kind);
         h = mix(h, 77 + (uint64_t)t->options);
     }
     if (h == 0) h = 1;
@@ -600,7 +663,9 @@ static bool mc_seen_before(void) {
     }
 }
 
-static bool mc_can_go_on(McThread *t) { return !t->done && (t->until == NULL || t->until(t->arg)) && mc_op_is_possible(t); }
+static bool mc_can_go_on(McThread *t) {
+    return !t->done && (t->until == NULL || t->until(t->arg)) && mc_op_is_possible(t);
+}
 
 /* The k-th thing that can happen now; how many there are when k is -1. */
 static int mc_act(int k) {
@@ -666,7 +731,8 @@ static bool mc_next_run(void) {
         mc_generation++;
         return true;
     }
-    while (mc_depth > 0 && mc_choices[mc_depth - 1].chosen + 1 == mc_choices[mc_depth - 1].n) mc_depth--;
+    while (mc_depth > 0 && mc_choices[mc_depth - 1].chosen + 1 == mc_choices[mc_depth - 1].n)
+        mc_depth--;
     if (mc_depth > 0) mc_choices[mc_depth - 1].chosen++;
     mc_replay = mc_depth;
     return mc_depth > 0;
@@ -682,7 +748,8 @@ static int model_main(const char *name) {
     if (mc_visited == NULL) mc_visited = calloc(mc_visited_size, sizeof *mc_visited);
     if (mc_visited == NULL) return 2;
     if (getenv("MODEL_RUN")) mc_told = strtoull(getenv("MODEL_RUN"), NULL, 0);
-    stack_t other = {.ss_sp = malloc(65536), .ss_size = 65536}; /* the thread's own may be what is broken */
+    /* the thread's own may be what is broken */
+    stack_t other = {.ss_sp = malloc(65536), .ss_size = 65536};
     sigaltstack(&other, NULL);
     struct sigaction sa = {.sa_handler = mc_crashed, .sa_flags = SA_ONSTACK};
     sigaction(SIGSEGV, &sa, NULL);
@@ -700,7 +767,8 @@ static int model_main(const char *name) {
         mc_one_run();
         mc_runs++;
     } while (mc_next_run());
-    printf("%s: %llu states, %llu runs, nothing wrong\n", name, (unsigned long long)mc_states, (unsigned long long)mc_runs);
+    printf("%s: %llu states, %llu runs, nothing wrong\n", name, (unsigned long long)mc_states,
+           (unsigned long long)mc_runs);
     fflush(stdout);
     return 0;
 }

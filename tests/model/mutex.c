@@ -1,17 +1,20 @@
 /*
- * The mutex (src/sync/mutex.c, src/sync/mutex.h, src/sync/sema.c, as they stand, over src/sched/sched.c): how it is locked, slept for,
- * woken for, handed over and freed, in every order of the steps, with the unlock that is a plain store.
+ * The mutex (src/sync/mutex.c, src/sync/mutex.h, src/sync/sema.c, as they stand, over
+ * src/sched/sched.c): how it is locked, slept for, woken for, handed over and freed, in every order
+ * of the steps, with the unlock that is a plain store.
  *
- * What has to hold: one owner at a time; everybody gets it in the end, which is wrong as soon as the mark of a sleeper is
- * wiped out; nobody is left in the table; and whoever has it last may destroy it: nothing is read or
- * written there after its unlock.
+ * What has to hold: one owner at a time; everybody gets it in the end, which is wrong as soon as
+ * the mark of a sleeper is wiped out; nobody is left in the table; and whoever has it last may
+ * destroy it: nothing is read or written there after its unlock.
  *
- * The count of careful unlocks is one or two here (SLOW_UNLOCKS), so a mutex goes from plain to careful and back within
- * a scene. membarrier makes the stores of all threads arrive (model.h). Time is what the clock is asked for: in the
- * scene of the starving, a waiter finds at any moment that it has waited too long.
+ * The count of careful unlocks is one or two here (SLOW_UNLOCKS), so a mutex goes from plain to
+ * careful and back within a scene. membarrier makes the stores of all threads arrive (model.h).
+ * Time is what the clock is asked for: in the scene of the starving, a waiter finds at any moment
+ * that it has waited too long.
  *
- * Not modelled: deadlines (their claim is chan.c's matter, as it is the same), signals between the steps of a
- * thread: the handler lets a thread go on that is about to free a mutex, so they are as if they came later.
+ * Not modelled: deadlines (their claim is chan.c's matter, as it is the same), signals between the
+ * steps of a thread: the handler lets a thread go on that is about to free a mutex, so they are as
+ * if they came later.
  */
 #ifndef SLOW_UNLOCKS
 #define SLOW_UNLOCKS 1u
@@ -45,7 +48,7 @@ static const struct Scene {
     const char *name;
     void (*bodies[3])(void);
     bool threads, spare, spins, late, starts_slow;
-} *scene;
+} * scene;
 
 static struct {
     gort_mutex mu;
@@ -81,7 +84,8 @@ static void twice(void) {
     once();
 }
 static void tries(void) {
-    if (gort_mutex_try_lock(&it.mu) != 0) gort_mutex_lock(&it.mu); /* it was not free: like the others */
+    /* it was not free: like the others */
+    if (gort_mutex_try_lock(&it.mu) != 0) gort_mutex_lock(&it.mu);
     has_it();
 }
 

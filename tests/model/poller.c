@@ -1,17 +1,20 @@
 /*
- * Somebody is awake for the earliest timer: timer_add() and wake_for_timer() (src/sched/timer.c, src/sched/wake.c) against the threads that find
- * nothing to do and go to sleep, one in the poller until the next timer, the others in the pool (src/sched/find.c). The
- * scheduler itself (whole.h), with one or two Ps, and plain threads or a goroutine that arm timers.
+ * Somebody is awake for the earliest timer: timer_add() and wake_for_timer() (src/sched/timer.c,
+ * src/sched/wake.c) against the threads that find nothing to do and go to sleep, one in the poller
+ * until the next timer, the others in the pool (src/sched/find.c). The scheduler itself (whole.h),
+ * with one or two Ps, and plain threads or a goroutine that arm timers.
  *
- * When nothing moves any more, a thread waits in the poller, and not for longer than the earliest timer of all heaps. That is
- * the Dekker pair of poll_until and the first timer, its neighbours (a poller that is just coming or going, a thread that finds
- * the place taken), and the submit and give-up pair, where the timer is what was submitted.
+ * When nothing moves any more, a thread waits in the poller, and not for longer than the earliest
+ * timer of all heaps. That is the Dekker pair of poll_until and the first timer, its neighbours (a
+ * poller that is just coming or going, a thread that finds the place taken), and the submit and
+ * give-up pair, where the timer is what was submitted.
  *
- * And for a descriptor: a goroutine that is locked to its thread waits for one, so its P is left without a thread while the last
- * searcher gives up (handoff_p's look_out). When nothing moves any more, a thread waits in the poller.
+ * And for a descriptor: a goroutine that is locked to its thread waits for one, so its P is left
+ * without a thread while the last searcher gives up (handoff_p's look_out). When nothing moves any
+ * more, a thread waits in the poller.
  *
- * The clock stands at 1, the timers are due at 3 to 10: none fires. The kernel's side is a flag: netpoll_break() ends the wait
- * that is under way, or the next one.
+ * The clock stands at 1, the timers are due at 3 to 10: none fires. The kernel's side is a flag:
+ * netpoll_break() ends the wait that is under way, or the next one.
  */
 #ifndef PS_IN_USE
 #define PS_IN_USE 1
@@ -59,10 +62,10 @@ static void waits_locked(void) {
 
 static const struct Scene {
     const char *name;
-    bool before;      /* one is armed for 10 already */
+    bool before;                          /* one is armed for 10 already */
     void (*first)(void), (*second)(void); /* plain threads */
     void (*goroutine)(void);              /* on the last P */
-    bool large;       /* with the argument "all" only, or as the SCENE */
+    bool large;                           /* with the argument "all" only, or as the SCENE */
 } scenes[] = {
 #if PS_IN_USE == 1
     {"an earlier one comes", true, arms_5, NULL, NULL, false},
@@ -81,11 +84,15 @@ static TimerSlot places[PS][4];
 static void heap_reset(int i) {
     memset(nodes[i], 0, sizeof nodes[i]);
     for (uint32_t k = 0; k < 4; k++) places[i][k] = (TimerSlot){.place = k + 1};
-    all_ps[i].timers = (TimerHeap){.first = GORT_FOREVER, .at = nodes[i], .slots = places[i], .capacity = 4};
+    all_ps[i].timers =
+        (TimerHeap){.first = GORT_FOREVER, .at = nodes[i], .slots = places[i], .capacity = 4};
 }
 
 static bool is_begun(void) { return begun != 0; }
-static bool gives_up(void) { return (mc_threads[0].op & 15) == MC_XCHG && mc_threads[0].at == &sched.lock; } /* it has searched in vain */
+/* it has searched in vain */
+static bool gives_up(void) {
+    return (mc_threads[0].op & 15) == MC_XCHG && mc_threads[0].at == &sched.lock;
+}
 static void model_reset(void) {
     whole_reset();
     broken_off = 0;
@@ -111,7 +118,8 @@ static void model_reset(void) {
     if (scene->first) mc_spawn(scene->first);
     if (scene->second) mc_spawn(scene->second);
     if (scene->goroutine == waits_locked) mc_advance(PS - 1, is_begun), mc_advance(0, gives_up);
-    else if (PS > 1) mc_advance(scene->goroutine ? 0 : 1, NULL); /* sleeps already, in the poller or in the pool */
+    /* sleeps already, in the poller or in the pool */
+    else if (PS > 1) mc_advance(scene->goroutine ? 0 : 1, NULL);
 }
 
 static void model_end(void) {
@@ -122,7 +130,8 @@ static void model_end(void) {
 
 static uint64_t model_hash(uint64_t h) {
     h = MIX(MIX(MIX(whole_hash(h), nodes), places), timers);
-    return mix(mix(mix(mix(h, broken_off), (uint64_t)polling), (uint64_t)polling_until), sched.poll_waiters);
+    return mix(mix(mix(mix(h, broken_off), (uint64_t)polling), (uint64_t)polling_until),
+               sched.poll_waiters);
 }
 
 int main(int argc, char **argv) {

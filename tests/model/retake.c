@@ -1,21 +1,24 @@
 /*
- * A P is taken from its thread: the announced call and the monitor's hand-over, the silent retake, preemption by flag and
- * by signal (src/sched/retake.c, src/sched/syscall.c, src/sched/preempt.c, src/sched/sysmon.c's look at a P), and all that gives the P
- * a thread and the goroutine a P again. All as they stand; it is the scheduler itself (whole.h), with one P.
+ * A P is taken from its thread: the announced call and the monitor's hand-over, the silent retake,
+ * preemption by flag and by signal (src/sched/retake.c, src/sched/syscall.c, src/sched/preempt.c,
+ * src/sched/sysmon.c's look at a P), and all that gives the P a thread and the goroutine a P again.
+ * All as they stand; it is the scheduler itself (whole.h), with one P.
  *
- * Two Ms: one runs a goroutine that enters a call, or only goes in and out of sections, or computes; the other waits in the
- * pool. A monitor looks at the P. In some scenes a second goroutine waits in the P's queue. What has to hold:
- * a P has one owner whenever somebody is in a section (enter() and leave() check it, and so do the goroutines here), no
- * goroutine runs twice or is lost, all come to their end, and in the end the P is idle, in one place, with no
- * request, count or PENDING left behind.
+ * Two Ms: one runs a goroutine that enters a call, or only goes in and out of sections, or
+ * computes; the other waits in the pool. A monitor looks at the P. In some scenes a second
+ * goroutine waits in the P's queue. What has to hold: a P has one owner whenever somebody is in a
+ * section (enter() and leave() check it, and so do the goroutines here), no goroutine runs twice or
+ * is lost, all come to their end, and in the end the P is idle, in one place, with no request,
+ * count or PENDING left behind.
  *
- * Sections begin by a plain store to m->locks and a plain load behind it; the store waits in the thread's
- * buffer like any other (mc_watch), and membarrier empties the buffers of all. So the barrier left out is found, and so is each
- * step of the protocol. A signal arrives where a goroutine says so (computes()), in a section
- * and outside.
+ * Sections begin by a plain store to m->locks and a plain load behind it; the store waits in the
+ * thread's buffer like any other (mc_watch), and membarrier empties the buffers of all. So the
+ * barrier left out is found, and so is each step of the protocol. A signal arrives where a
+ * goroutine says so (computes()), in a section and outside.
  *
- * Not modelled: what tells the monitor that a thread sleeps (its clock, /proc): the takes here come at any time, as under
- * GORT_DEBUG=retake=hammer; stop-the-world; a maker that is slow: a P that waits for a thread gets the next that is idle.
+ * Not modelled: what tells the monitor that a thread sleeps (its clock, /proc): the takes here come
+ * at any time, as under GORT_DEBUG=retake=hammer; stop-the-world; a maker that is slow: a P that
+ * waits for a thread gets the next that is idle.
  */
 #define MODEL_BARRIER 1
 enum { MS = 2, PS = 1, GS = 2, MONITOR = MS };
@@ -62,7 +65,8 @@ static void blocking_call(void) {
     section();
 }
 
-/* Back from one call, and gone into the next, which lasts: the P is idle, is not, and is again, with nobody to come for it. */
+/* Back from one call, and gone into the next, which lasts: the P is idle, is not, and is again,
+ * with nobody to come for it. */
 static bool in_call_now;
 static bool is_in_call(void) { return in_call_now; }
 static bool first_has_p(void) { return ms[0].p != NULL; }
@@ -158,13 +162,16 @@ static void does_nothing(void) {}
 static const struct Scene {
     const char *name;
     void (*first)(void), (*second)(void), (*monitor)(void);
-    bool large;            /* with the argument "all" only */
-    void (*submits)(void); /* a thread brings the second one, when the first is in its call, which lasts; NULL: it is queued from the beginning */
+    bool large; /* with the argument "all" only */
+    /* a thread brings the second one, when the first is in its call, which lasts; NULL: it is
+     * queued from the beginning */
+    void (*submits)(void);
 } scenes[] = {
     {"preempted by flag", two_sections, section, preempts, false, NULL},
     {"preempted by signal", computes_and_enters, section, preempts, false, NULL},
     {"a call that hands off at once", blocking_call, section, does_nothing, true, NULL},
-    {"one submits, one wakes for nothing", calls_that_last, does_nothing, wakes_for_nothing, false, submits},
+    {"one submits, one wakes for nothing", calls_that_last, does_nothing, wakes_for_nothing, false,
+     submits},
     {"silent", section, NULL, hammers, false, NULL},
     {"an announced call, somebody waits", announced_call, section, looks_at_p, false, NULL},
     {"an announced call, hammered", announced_call, NULL, hammers, true, NULL},
@@ -197,7 +204,7 @@ static void model_reset(void) {
     for (int i = 0; i < MS; i++) add_m(i);
     mc_spawn(monitor);
     if (scene->submits) mc_spawn(scene->submits);
-    mc_advance(1, NULL);         /* in the pool */
+    mc_advance(1, NULL);                                       /* in the pool */
     mc_advance(0, scene->submits ? is_in_call : first_begins); /* the goroutine's first step */
     if (scene->submits) {
         mc_advance(1, NULL);               /* the P came to it, and is idle */
@@ -208,10 +215,14 @@ static void model_reset(void) {
 
 static void model_end(void) {
     MUST(ended[0] == !scene->submits && ended[1] == (scene->second != NULL));
-    MUST(sched.idle_ps == &the_p && sched.npidle == 1 && the_p.link == NULL && the_p.m == NULL && the_p.status == P_IDLE);
-    MUST(pending == NULL && ms[0].nextp == NULL && ms[1].nextp == NULL && ms[0].p == NULL && ms[1].p == NULL);
-    MUST(sched.taken == 0 && sched.in_syscall == (scene->submits != NULL) && sched.spinning == 0 && sched.global.count == 0);
-    for (int i = 0; i < MS; i++) MUST(!(ms[i].attn & (ATTN_PENDING | ATTN_TAKEN)) && ms[i].locks == 1);
+    MUST(sched.idle_ps == &the_p && sched.npidle == 1 && the_p.link == NULL && the_p.m == NULL &&
+         the_p.status == P_IDLE);
+    MUST(pending == NULL && ms[0].nextp == NULL && ms[1].nextp == NULL && ms[0].p == NULL &&
+         ms[1].p == NULL);
+    MUST(sched.taken == 0 && sched.in_syscall == (scene->submits != NULL) && sched.spinning == 0 &&
+         sched.global.count == 0);
+    for (int i = 0; i < MS; i++)
+        MUST(!(ms[i].attn & (ATTN_PENDING | ATTN_TAKEN)) && ms[i].locks == 1);
 }
 
 static uint64_t model_hash(uint64_t h) {

@@ -1,7 +1,7 @@
 /*
- * The run queue of a P (src/sched/runq.h, src/sched/runq.c, as they stand), with a ring of 4: an owner that
- * pushes, overflows, uses the slot and pops, against one thief; or one that pushes and pops less, against
- * two (THIEVES=2). Each G is found exactly once at the end.
+ * The run queue of a P (src/sched/runq.h, src/sched/runq.c, as they stand), with a ring of 4: an
+ * owner that pushes, overflows, uses the slot and pops, against one thief; or one that pushes and
+ * pops less, against two (THIEVES=2). Each G is found exactly once at the end.
  */
 #include "model.h"
 

@@ -1,13 +1,15 @@
 /*
- * The end of a runtime and the sections of threads that it does not stop: plain ones, and those inside a blocking call (src/api/init.c's stop,
- * await_sections and take_back; src/sched/sched.c, src/sched/go.c, src/sched/preempt.c's leave_slow). A section sees that the runtime has ended and does nothing for it, or
- * the end waits for it:
+ * The end of a runtime and the sections of threads that it does not stop: plain ones, and those
+ * inside a blocking call (src/api/init.c's stop, await_sections and take_back; src/sched/sched.c,
+ * src/sched/go.c, src/sched/preempt.c's leave_slow). A section sees that the runtime has ended and
+ * does nothing for it, or the end waits for it:
  *
  *   - none submits or takes a record when the first wait for sections is over;
  *   - none knows a goroutine that was taken back.
  *
- * On the way send_away() has a membarrier of its own. That await_sections() does not live on that one is shown by the scenes without it. With
- * NO_MEMBARRIER a pause stands in for either, in which what was stored arrives.
+ * On the way send_away() has a membarrier of its own. That await_sections() does not live on that
+ * one is shown by the scenes without it. With NO_MEMBARRIER a pause stands in for either, in which
+ * what was stored arrives.
  */
 #define MODEL_BARRIER 1
 #define MODEL_RESUMES 1
@@ -224,7 +226,8 @@ static const struct Scene {
     {"a thread that has slept makes one ready", slept, ends, false},
     {"a thread that has slept starts a goroutine", slept_and_starts, ends, false},
     {"a thread starts a goroutine, await_sections alone", starts, ends_alone, false},
-    {"a thread that has slept starts a goroutine, await_sections alone", slept_and_starts, ends_alone, false},
+    {"a thread that has slept starts a goroutine, await_sections alone", slept_and_starts,
+     ends_alone, false},
     {"inside a blocking call one is started", starts, ends, true},
     {"inside a blocking call one is made ready", makes_ready, ends, true},
 };
@@ -236,9 +239,11 @@ static void model_resumes(int i) { tls_m = &ms[i]; }
 static void model_reset(void) {
     memset(&sched, 0, offsetof(Sched, ps));
     memset(gs, 0, sizeof gs);
-    for (int i = 0; i < 2; i++) ms[i] = (M){.alive = 1, .plain = true, .errno_at = &errnos[i], .tid = i};
+    for (int i = 0; i < 2; i++)
+        ms[i] = (M){.alive = 1, .plain = true, .errno_at = &errnos[i], .tid = i};
     gs[0] = (G){.id = 2, .status = G_WAITING};
-    gs[1] = (G){.flags = GF_THREAD, .futex = scene->section == slept || scene->section == slept_and_starts};
+    gs[1] = (G){.flags = GF_THREAD,
+                .futex = scene->section == slept || scene->section == slept_and_starts};
     ms[0].curg = &gs[1];
     if (scene->blocking) {
         gs[1] = (G){.id = 1, .status = G_SYSCALL, .m = &ms[0], .stack = &stack};

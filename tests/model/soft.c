@@ -1,5 +1,6 @@
 /*
- * A goroutine is sent home (src/sched/preferred.c) while its home goes to sleep in the poller (src/sched/find.c): the home sees it on its list, or is broken off.
+ * A goroutine is sent home (src/sched/preferred.c) while its home goes to sleep in the poller
+ * (src/sched/find.c): the home sees it on its list, or is broken off.
  */
 enum { MS = 2, PS = 1, GS = 1 };
 #define MODEL_SOFT 1

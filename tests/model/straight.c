@@ -1,12 +1,15 @@
 /*
- * From goroutine to goroutine without g0: the plain cases of park, ready and yield (src/sched/fastpath.h, src/sched/sched.c) beside a second
- * thread, which takes what it finds. Channels (src/sync/chan.c) over the scheduler itself (whole.h), two Ms with a P each.
+ * From goroutine to goroutine without g0: the plain cases of park, ready and yield
+ * (src/sched/fastpath.h, src/sched/sched.c) beside a second thread, which takes what it finds.
+ * Channels (src/sync/chan.c) over the scheduler itself (whole.h), two Ms with a P each.
  *
- * What has to hold: nobody goes on before it has left its stack, however late the thread it left comes to what it has to do
- * behind the switch; who is next is run by its own P or by a thief, not by both; all come to their end, and what was sent
- * arrives; in the end both Ps are idle and nothing is queued.
+ * What has to hold: nobody goes on before it has left its stack, however late the thread it left
+ * comes to what it has to do behind the switch; who is next is run by its own P or by a thief, not
+ * by both; all come to their end, and what was sent arrives; in the end both Ps are idle and
+ * nothing is queued.
  *
- * Not modelled: a third thread; a P that is taken away meanwhile (retake.c); what a channel itself has to hold (chan.c).
+ * Not modelled: a third thread; a P that is taken away meanwhile (retake.c); what a channel itself
+ * has to hold (chan.c).
  */
 enum { MS = 2, PS = 2, GS = 4 };
 #include "whole.h"
@@ -26,11 +29,11 @@ bool thread_asleep(M *m, int64_t cpu) { return false; }
 void thread_seen(M *m, int64_t cpu) {}
 
 enum { CHANS = 2 };
-static struct Room {
-    char at[sizeof(gort_chan) + 64] ALIGNED(CACHE_LINE);
-} rooms[CHANS];
+static struct Room { char at[sizeof(gort_chan) + 64] ALIGNED(CACHE_LINE); } rooms[CHANS];
 static int used;
-void *quiet_alloc(size_t size) { return used < CHANS && size <= sizeof rooms[0] ? &rooms[used++] : NULL; }
+void *quiet_alloc(size_t size) {
+    return used < CHANS && size <= sizeof rooms[0] ? &rooms[used++] : NULL;
+}
 void quiet_free(void *at) { wrong("a channel is freed"); }
 
 /* ---- scenes ---- */
@@ -39,7 +42,8 @@ static gort_chan *a, *b;
 static long got;
 static int finished, all;
 
-/* The last one does not come back: a thread that ends one, and then finds nothing, is another model's matter (poller.c, submit.c). */
+/* The last one does not come back: a thread that ends one, and then finds nothing, is another
+ * model's matter (poller.c, submit.c). */
 static bool never(void *arg) { return false; }
 static void finishes(void) {
     MUST(++finished <= all);
@@ -89,9 +93,10 @@ static const struct Scene {
     const char *name;
     void (*runs)(void), (*next)(void); /* on the first P: one runs, the next is in the slot */
     void (*third)(void);               /* in the first P's ring */
-    void (*elsewhere)(void);           /* on the second P; NULL: it has none, and its thread looks for one */
-    bool global;                       /* the next is in the global queue instead */
-    bool large;                        /* with the argument "all" only */
+    /* on the second P; NULL: it has none, and its thread looks for one */
+    void (*elsewhere)(void);
+    bool global; /* the next is in the global queue instead */
+    bool large;  /* with the argument "all" only */
 } scenes[] = {
     {"woken from elsewhere", receives, computes, NULL, sends, false, false},
     {"woken from elsewhere, a sender", sends, computes, NULL, receives, false, true},
@@ -127,7 +132,8 @@ static void model_reset(void) {
     if (scene->third) runq_push(&all_ps[0], &gs[2]);
     if (scene->elsewhere) ms[1].nextg = &gs[3];
     for (int i = 0; i < MS; i++) add_m(i);
-    for (int i = 0; i < GS; i++) mc_watch(&gs[i].sp); /* saved by a plain store: who goes on too early finds the old one */
+    /* saved by a plain store: who goes on too early finds the old one */
+    for (int i = 0; i < GS; i++) mc_watch(&gs[i].sp);
     mc_advance(0, first_begins); /* the goroutine's first step */
     if (scene->elsewhere) mc_advance(1, other_begins);
 }
@@ -138,7 +144,9 @@ static void model_end(void) {
     for (int i = 0; i < used; i++) MUST(((gort_chan *)(void *)&rooms[i])->lock.word == 0);
 }
 
-static uint64_t model_hash(uint64_t h) { return mix(mix(MIX(whole_hash(h), rooms), (uint64_t)got), (uint64_t)finished); }
+static uint64_t model_hash(uint64_t h) {
+    return mix(mix(MIX(whole_hash(h), rooms), (uint64_t)got), (uint64_t)finished);
+}
 
 int main(int argc, char **argv) {
     for (size_t i = 0; i < count_of(scenes); i++) {

@@ -1,10 +1,11 @@
 /*
- * Submit and give up (src/sched/wake.c, src/sched/find.c), the protocol step by step on the real ring: a thread that makes a G ready and wakes
- * somebody only if nobody searches, against a searcher that gives its P up. Afterwards either the searcher
- * has the G, or it was woken; never is the G left in the queue while the other sleeps.
+ * Submit and give up (src/sched/wake.c, src/sched/find.c), the protocol step by step on the real
+ * ring: a thread that makes a G ready and wakes somebody only if nobody searches, against a
+ * searcher that gives its P up. Afterwards either the searcher has the G, or it was woken; never is
+ * the G left in the queue while the other sleeps.
  *
- * BYSTANDER: the submitter is itself the last searcher, which has just found what it runs, and the other one
- * gives its P up without having searched where enough others did.
+ * BYSTANDER: the submitter is itself the last searcher, which has just found what it runs, and the
+ * other one gives its P up without having searched where enough others did.
  */
 #include "model.h"
 
@@ -33,7 +34,8 @@ int64_t os_now(void) { return 0; }
 /* ready_tail() and wake_after_submit(): publish, fence, read the number of searchers. */
 static void submitter(void) {
 #ifdef BYSTANDER
-    if (sub_seq(&sched.spinning, 1) == 0 && load_rlx(&sched.npidle) != 0) store_rlx(&woken, 1); /* stop_searching() */
+    /* stop_searching() */
+    if (sub_seq(&sched.spinning, 1) == 0 && load_rlx(&sched.npidle) != 0) store_rlx(&woken, 1);
 #endif
     runq_push(&ps[0], &gs[0]);
     submit_fence();

@@ -1,15 +1,16 @@
 /*
- * Timers (src/sched/timer.c, src/sync/time.c, as they stand): started, stopped, reset and freed by one or two threads while another one, a P's,
- * fires what is due.
+ * Timers (src/sched/timer.c, src/sync/time.c, as they stand): started, stopped, reset and freed by
+ * one or two threads while another one, a P's, fires what is due.
  *
- * What has to hold: a timer that was armed is either stopped (or reset) by somebody who was told so, or its function is
- * started, never both and never neither; once stop has said 1 nothing starts any more; the object is given
- * back once, after the last who knows it; a Timer on a stack is known to nobody once timer_del() has returned; one that
- * moves to another heap while it is deleted is in one of them or in none; the heap stays a heap, and says
- * when its first is due.
+ * What has to hold: a timer that was armed is either stopped (or reset) by somebody who was told
+ * so, or its function is started, never both and never neither; once stop has said 1 nothing starts
+ * any more; the object is given back once, after the last who knows it; a Timer on a stack is known
+ * to nobody once timer_del() has returned; one that moves to another heap while it is deleted is in
+ * one of them or in none; the heap stays a heap, and says when its first is due.
  *
- * The heap has four places, or one, and there is no memory for more: what finds none is chained. Time: the threads of the program live at 0, what they arm is due
- * at 5, and the P's thread fires at 10, at any moment. That somebody is awake by then is poller.c's matter.
+ * The heap has four places, or one, and there is no memory for more: what finds none is chained.
+ * Time: the threads of the program live at 0, what they arm is due at 5, and the P's thread fires
+ * at 10, at any moment. That somebody is awake by then is poller.c's matter.
  */
 #include "house.h"
 
@@ -29,9 +30,7 @@ gort_chan *gort_chan_retain(gort_chan *c) { return c; }
 void gort_chan_release(gort_chan *c) {}
 int gort_chan_try_send(gort_chan *c, const void *value) { return 0; }
 
-static struct Object {
-    char at[sizeof(gort_timer)] ALIGNED(CACHE_LINE);
-} object;
+static struct Object { char at[sizeof(gort_timer)] ALIGNED(CACHE_LINE); } object;
 static int made, freed;
 void *quiet_alloc(size_t size) { return made++ == 0 && size <= sizeof object ? &object : NULL; }
 void quiet_free(void *at) {
@@ -42,15 +41,17 @@ void quiet_free(void *at) {
 static const struct Scene {
     const char *name;
     void (*first)(void), (*second)(void), (*firing)(void);
-    bool object, ticker, moving, for_good, full; /* for_good: once stopped, nobody arms it again; full: the heap has one place */
-} *scene;
+    /* for_good: once stopped, nobody arms it again; full: the heap has one place */
+    bool object, ticker, moving, for_good, full;
+} * scene;
 static gort_timer *t;
 static int started, told, armings, stopped; /* stopped: nothing may start any more */
 static int fired[2];                        /* Timers on stacks */
 static int deleted[2];
 
 static void program(void *arg) {}
-int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size, uintptr_t pc) {
+int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
+             uintptr_t pc) {
     MUST(fn == program && arg == &started && !stopped);
     started++;
     return 0;
@@ -138,7 +139,8 @@ static const struct Scene scenes[] = {
     {"two stop it", stops, stops, fires, true, false, false, true, false},
     {"reset while it fires", resets, NULL, fires_twice, true, false, false, false, false},
     {"put off while it fires", puts_off, NULL, fires_twice, true, false, false, false, false},
-    {"reset by one, stopped by another", resets, stops, fires_twice, true, false, false, false, false},
+    {"reset by one, stopped by another", resets, stops, fires_twice, true, false, false, false,
+     false},
     {"reset by both", resets, resets, fires, true, false, false, false, false},
     {"reset and stopped", resets_and_stops, NULL, fires_twice, true, false, false, false, false},
     {"freed while it fires", frees, NULL, fires, true, false, false, false, false},
@@ -148,7 +150,8 @@ static const struct Scene scenes[] = {
     {"a deadline", waits_first, NULL, fires, false, false, false, false, false},
     {"two deadlines", waits_first, waits_second, fires, false, false, false, false, false},
     {"deleted while it moves", deletes, moves, fires, false, false, true, false, false},
-    {"two deadlines, one place", waits_first, waits_second, fires, false, false, false, false, true},
+    {"two deadlines, one place", waits_first, waits_second, fires, false, false, false, false,
+     true},
     {"a place gets free", deletes, waits_second, fires, false, false, true, false, true},
 };
 
@@ -157,8 +160,10 @@ static void heap_reset(int i) {
     memset(nodes[i], 0, sizeof nodes[i]);
     memset(slots_of[i], 0, sizeof slots_of[i]);
     for (uint32_t k = 0; k < PLACES; k++) slots_of[i][k].place = k + 1;
-    *h = (TimerHeap){.first = GORT_FOREVER, .at = nodes[i], .slots = slots_of[i],
-                       .capacity = scene->full ? 1 : PLACES};
+    *h = (TimerHeap){.first = GORT_FOREVER,
+                     .at = nodes[i],
+                     .slots = slots_of[i],
+                     .capacity = scene->full ? 1 : PLACES};
 }
 
 static void model_reset(void) {
@@ -180,13 +185,15 @@ static void model_reset(void) {
         empty[i] = ps[i].timers;
     }
     add_thread(scene->first, true);
-    if (scene->second) add_thread(scene->second, scene->second != moves); /* the world's hand has a P */
+    /* the world's hand has a P */
+    if (scene->second) add_thread(scene->second, scene->second != moves);
     add_thread(scene->firing, false);
     for (int i = 0; i < HEAPS; i++) ps[i].timers = empty[i];
     tls_m = &ms[0];
     if (scene->object) {
         armings = 1;
-        t = scene->ticker ? gort_ticker_new(DUE, program, &started) : gort_timer_new(DUE, program, &started);
+        t = scene->ticker ? gort_ticker_new(DUE, program, &started)
+                          : gort_timer_new(DUE, program, &started);
     }
     moving = (Timer){.when = DUE, .fn = on_time, .arg = &fired[0], .seq = 7};
     ms[0].locks = 1;
@@ -198,7 +205,8 @@ static void heap_is_right(TimerHeap *h) {
     MUST(h->lock.word == 0 && h->first == (h->count ? h->at[0].when : GORT_FOREVER));
     MUST(h->chain == NULL || h->count == h->capacity);
     for (Timer *c = h->chain; c; c = c->next)
-        MUST(c->heap == h && h->at[0].when <= c->when && (c->next == NULL || c->when <= c->next->when));
+        MUST(c->heap == h && h->at[0].when <= c->when &&
+             (c->next == NULL || c->when <= c->next->when));
     for (uint32_t i = 0; i < h->count; i++) {
         MUST(h->slots[h->at[i].slot].place == i && h->slots[h->at[i].slot].timer->heap == h);
         MUST(i == 0 || h->at[(i - 1) / 4].when <= h->at[i].when);
@@ -211,7 +219,8 @@ static void model_end(void) {
         tls_m = &ms[0];
         ms[0].locks = 1;
         for (int i = 0; i < HEAPS; i++) fires_at(&ms[0], &ps[i].timers, LATER);
-        MUST(fired[0] + deleted[0] == 1 && fired[1] + deleted[1] == (scene->second == waits_second));
+        MUST(fired[0] + deleted[0] == 1 &&
+             fired[1] + deleted[1] == (scene->second == waits_second));
         return;
     }
     tls_m = &ms[0];
@@ -219,9 +228,11 @@ static void model_end(void) {
     ps[0].m = &ms[0];
     ms[0].locks = 1;
     int before = started;
-    for (int i = 0; i < HEAPS; i++) fires_at(&ms[0], &ps[i].timers, LATER); /* what is still armed */
+    /* what is still armed */
+    for (int i = 0; i < HEAPS; i++) fires_at(&ms[0], &ps[i].timers, LATER);
     MUST(t != NULL || started == before);
-    if (!scene->ticker && scene->first != frees) MUST(told + started + (int)ps[0].timers.count == armings);
+    if (!scene->ticker && scene->first != frees)
+        MUST(told + started + (int)ps[0].timers.count == armings);
     if (scene->ticker && told) MUST(ps[0].timers.count == 0);
     ms[0].locks = 0;
     ms[0].p = NULL;

@@ -1,6 +1,7 @@
 /*
- * The page that gort-top reads (src/debug/top.c): a sequence lock. A reader that finds the same even number before and after has figures of one moment.
- * The reader is gort-top's, another process: here its loads are done in order. Needs MODEL_WEAK=2: x86 keeps stores in order anyway.
+ * The page that gort-top reads (src/debug/top.c): a sequence lock. A reader that finds the same
+ * even number before and after has figures of one moment. The reader is gort-top's, another
+ * process: here its loads are done in order. Needs MODEL_WEAK=2: x86 keeps stores in order anyway.
  */
 #include "model.h"
 
@@ -44,6 +45,8 @@ static void model_reset(void) {
 }
 static void model_end(void) { MUST(the_page.seq == 4 && the_page.figures.switches == 2); }
 static uint64_t model_hash(uint64_t h) {
-    return mix(mix(mix(mix(h, the_page.seq), (uint64_t)the_page.figures.goroutines), (uint64_t)the_page.figures.switches), moment);
+    return mix(mix(mix(mix(h, the_page.seq), (uint64_t)the_page.figures.goroutines),
+                   (uint64_t)the_page.figures.switches),
+               moment);
 }
 int main(void) { return model_main("the page of gort-top"); }

@@ -1,7 +1,8 @@
 /*
- * The end of a watch (src/sched/slotwatch.c): the monitor, against a submission to the slot that calls nobody while it sees the slot watched, and
- * against a searcher that passes it by for the same reason and gives its P up. Afterwards the G in the slot was found, or
- * somebody was called for it.
+ * The end of a watch (src/sched/slotwatch.c): the monitor, against a submission to the slot that
+ * calls nobody while it sees the slot watched, and against a searcher that passes it by for the
+ * same reason and gives its P up. Afterwards the G in the slot was found, or somebody was called
+ * for it.
  */
 #include "model.h"
 

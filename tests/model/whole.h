@@ -1,8 +1,9 @@
 /*
- * The scheduler itself under the checker: src/sched/sched.c, find.c, wake.c, bound.c, runq.c, timer.c, lock.c, and what takes a P
- * away: retake.c, preempt.c, syscall.c, sysmon.c. Each thread of the checker but the last ones is an M in schedule_loop();
- * goroutines have stacks of their own and run wherever they are found. What is left out (the maker, the
- * world, soft homes, simulation, traces) is never reached, or does nothing.
+ * The scheduler itself under the checker: src/sched/sched.c, find.c, wake.c, bound.c, runq.c,
+ * timer.c, lock.c, and what takes a P away: retake.c, preempt.c, syscall.c, sysmon.c. Each thread
+ * of the checker but the last ones is an M in schedule_loop(); goroutines have stacks of their own
+ * and run wherever they are found. What is left out (the maker, the world, soft homes, simulation,
+ * traces) is never reached, or does nothing.
  *
  * The model gives MS, PS and GS (how many there are), netpoll() and netpoll_break().
  */
@@ -180,7 +181,12 @@ static void whole_reset(void) {
         all_ps[i].status = P_RUNNING;
     }
     for (int i = 0; i < MC_THREADS; i++)
-        ms[i] = (M){.locks = 1, .id = (uint32_t)i, .tid = i, .errno_at = &errnos[i], .alive = 1, .plain = i >= MS};
+        ms[i] = (M){.locks = 1,
+                    .id = (uint32_t)i,
+                    .tid = i,
+                    .errno_at = &errnos[i],
+                    .alive = 1,
+                    .plain = i >= MS};
     mon.m = &ms[MC_THREADS - 1];
 }
 
@@ -221,7 +227,8 @@ static uint64_t whole_hash(uint64_t h) {
         M *m = &ms[i];
         h = mix_bytes(h, m, offsetof(M, note) + sizeof m->note);
         h = mix(mix(mix(mix(h, WORD(m->nextp)), WORD(m->nextg)), WORD(m->oldp)), m->syscalltick);
-        h = mix_bytes(mix(mix(mix(h, WORD(m->link)), m->in_poll), m->nheld), m->held, m->nheld * sizeof m->held[0]);
+        h = mix_bytes(mix(mix(mix(h, WORD(m->link)), m->in_poll), m->nheld), m->held,
+                      m->nheld * sizeof m->held[0]);
     }
     for (int i = 0; i < GS; i++) {
         G *gp = &gs[i];
@@ -230,13 +237,16 @@ static uint64_t whole_hash(uint64_t h) {
     }
     for (int i = 0; i < PS; i++) {
         P *p = &all_ps[i];
-        for (uint32_t k = p->head; k != p->tail; k++) h = mix(h, WORD(p->ring[k % RING])); /* not how often it went round */
+        /* not how often it went round */
+        for (uint32_t k = p->head; k != p->tail; k++) h = mix(h, WORD(p->ring[k % RING]));
         h = mix(mix(mix(mix(h, p->tail - p->head), WORD(p->runnext)), p->slice_over), p->look);
         h = mix(mix(mix(mix(h, p->passed_over), WORD(p->m)), p->status), WORD(p->link));
         h = MIX(h, p->timers);
     }
-    h = mix(mix(mix(mix(h, sched.lock.word), WORD(sched.idle_ps)), WORD(sched.idle_ms)), sched.idle_m_count);
-    h = MIX(mix(mix(mix(mix(h, sched.npidle), sched.spinning), sched.in_syscall), sched.taken), sched.global);
+    h = mix(mix(mix(mix(h, sched.lock.word), WORD(sched.idle_ps)), WORD(sched.idle_ms)),
+            sched.idle_m_count);
+    h = MIX(mix(mix(mix(mix(h, sched.npidle), sched.spinning), sched.in_syscall), sched.taken),
+            sched.global);
     h = mix(mix(h, (uint64_t)sched.polled_at), (uint64_t)sched.poll_until);
     return mix(mix(mix(MIX(h, turn), WORD(pending)), pending_searches), (uint64_t)begun);
 }

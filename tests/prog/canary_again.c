@@ -1,4 +1,5 @@
-// A stack that has only a canary has it again after its memory was given back: an overflow is still found.
+// A stack that has only a canary has it again after its memory was given back: an overflow is still
+// found.
 // status: abort
 // stderr: gort: warning: the kernel makes no guard region
 // stderr: gort: fatal: stack overflow found by its canary

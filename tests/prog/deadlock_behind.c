@@ -1,7 +1,8 @@
 // status: 2
 // stderr: the function came back
 // stderr: gort: fatal: all goroutines are asleep - deadlock!
-/* A function that an earlier runtime has left behind holds the verdict back, as a plain thread does; it comes once that thread is gone. */
+/* A function that an earlier runtime has left behind holds the verdict back, as a plain thread
+ * does; it comes once that thread is gone. */
 #include "../lib/test.h"
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 // status: 2
 // stderr: gort: fatal: all goroutines are asleep - deadlock!
-/* The library's own thread for deadlines without a runtime is no reason to hope: its only one was taken back. */
+/* The library's own thread for deadlines without a runtime is no reason to hope: its only one was
+ * taken back. */
 #include "../lib/test.h"
 
 static int body(int argc, char **argv) {

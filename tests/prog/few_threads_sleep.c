@@ -1,8 +1,8 @@
 // env: GORT_DEBUG=sysfault=clone:EAGAIN:5+
 // procs: 1 2
 // stdout: all have slept
-/* No thread can be made any more, and all that there are belong to goroutines that sleep. They wake up, in time, and the others get
- * their turn. */
+/* No thread can be made any more, and all that there are belong to goroutines that sleep. They wake
+ * up, in time, and the others get their turn. */
 #include "../lib/test.h"
 
 static void sleeper(void *arg) {

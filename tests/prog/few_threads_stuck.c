@@ -2,7 +2,8 @@
 // procs: 2
 // status: abort
 // stderr: gort: fatal: no thread runs goroutines
-/* All threads that there may be are locked to goroutines that wait for one that has none to run on. */
+/* All threads that there may be are locked to goroutines that wait for one that has none to run
+ * on. */
 #include "../lib/test.h"
 
 enum { THREADS = 3 };

@@ -1,6 +1,6 @@
 // env: GORT_DEBUG=leak=100ms
 // status: 0
-// stderr: 7  chan receive, 
+// stderr: 7  chan receive,
 // stderr:  with stuck
 // stderr: goroutines blocked for more than 100ms
 /* Goroutines that wait for ever are reported by the monitor, grouped by where they were started,

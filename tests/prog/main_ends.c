@@ -9,8 +9,7 @@
 static int there;
 static void loop(void *arg) {
     add(&there, 1);
-    for (;;) {
-    }
+    for (;;) {}
 }
 static void sleeps(void *arg) {
     add(&there, 1);

@@ -1,6 +1,7 @@
 // status: abort
 // stderr: gort: fatal: gort_group_go: all 2 members of the group wait for a place in it
-/* Misuse is loud: every member of a full group starts another. Others run on, so no deadlock would be reported. */
+/* Misuse is loud: every member of a full group starts another. Others run on, so no deadlock would
+ * be reported. */
 #include "../lib/test.h"
 
 static gort_group *group;

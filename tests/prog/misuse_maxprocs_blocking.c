@@ -1,7 +1,8 @@
 // status: abort
 // stderr: gort: fatal: gort_maxprocs inside a blocking call (goroutine 1)
 // stdout: asked
-/* Setting the number of Ps inside a blocking call is fatal, also where it is the number there is. Asking is not. */
+/* Setting the number of Ps inside a blocking call is fatal, also where it is the number there is.
+ * Asking is not. */
 #include "../lib/test.h"
 
 static long inside(void *arg) {

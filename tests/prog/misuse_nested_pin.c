@@ -1,5 +1,5 @@
 // status: abort
-// stderr: gort: fatal: 
+// stderr: gort: fatal:
 // stderr: goroutine 1 [running
 /* Misuse is loud: an inner unpin does not end the outer pin. */
 #include "../lib/test.h"

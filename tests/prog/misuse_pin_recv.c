@@ -1,5 +1,5 @@
 // status: abort
-// stderr: gort: fatal: 
+// stderr: gort: fatal:
 // stderr: goroutine 1 [running
 /* Misuse is loud: blocking while pinned. */
 #include "../lib/test.h"

@@ -1,5 +1,5 @@
 // status: abort
-// stderr: gort: fatal: 
+// stderr: gort: fatal:
 // procs: none
 /* Misuse is loud from any thread, also with no runtime at all. */
 #include "../lib/test.h"

@@ -1,4 +1,5 @@
-/* A deadline that was set before the runtime began is still to come: no deadlock, and it ends the wait. */
+/* A deadline that was set before the runtime began is still to come: no deadlock, and it ends the
+ * wait. */
 #include "../lib/test.h"
 
 static gort_ctx *ctx;

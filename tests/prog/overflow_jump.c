@@ -1,4 +1,5 @@
-// A frame larger than a page, of code without -fstack-clash-protection, steps into the guard and not over it.
+// A frame larger than a page, of code without -fstack-clash-protection, steps into the guard and
+// not over it.
 // status: segv
 // stderr: stack overflow (
 // no-stderr: neighbour was written to

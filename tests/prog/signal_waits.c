@@ -1,8 +1,8 @@
 // status: 0
 // not-with: emulation thread valgrind
-/* (TSan starts a thread of its own in the child of a fork; with a thread it does not know the runtime calls nothing dead.
- * Valgrind itself has handlers for all signals from the start.)
- * A program that waits for a signal is not dead; after the stop, one that waits is. */
+/* (TSan starts a thread of its own in the child of a fork; with a thread it does not know the
+ * runtime calls nothing dead. Valgrind itself has handlers for all signals from the start.) A
+ * program that waits for a signal is not dead; after the stop, one that waits is. */
 #include "../lib/test.h"
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // stdout: created by ring+0x0 (timer_creator) with ring
-/* No call starts the goroutine of a timer: a dump names the timer's function as its creator, and not
- * the function that stands before it. */
+/* No call starts the goroutine of a timer: a dump names the timer's function as its creator, and
+ * not the function that stands before it. */
 #include "../lib/test.h"
 
 static gort_chan *rung;

@@ -1,6 +1,7 @@
 /*
- * Every public call, once, with arguments that are right: for scarce.c, which takes away what they need. `make test`
- * compares the names with include/gort.h: a new call that is not here fails it (tests/script/scarce.sh).
+ * Every public call, once, with arguments that are right: for scarce.c, which takes away what they
+ * need. `make test` compares the names with include/gort.h: a new call that is not here fails it
+ * (tests/script/scarce.sh).
  *
  * V is for calls without a result. A result is judged: not below -4095, which no errno is.
  */
@@ -323,11 +324,12 @@ static long traces(void) {
     V(gort_region_end, gort_region_end("r"))                                                       \
     X(gort_debug_listen, gort_debug_listen(had.addr)) /* taken: a page would wait for ever */
 
-#define X_FN(name, expr) static long call_##name(void) { return (long)(expr); }
-#define V_FN(name, expr)                                                                           \
-    static long call_##name(void) {                                                                \
-        (void)(expr);                                                                              \
-        return 0;                                                                                  \
+#define X_FN(name, expr) \
+    static long call_##name(void) { return (long)(expr); }
+#define V_FN(name, expr)            \
+    static long call_##name(void) { \
+        (void)(expr);               \
+        return 0;                   \
     }
 EVERY_CALL(X_FN, V_FN)
 
@@ -336,7 +338,6 @@ static const struct {
     long (*fn)(void);
 } every_call[] = {
 #define ENTRY(name, expr) {#name, call_##name},
-    EVERY_CALL(ENTRY, ENTRY)
-};
+    EVERY_CALL(ENTRY, ENTRY)};
 
 #endif

@@ -1,24 +1,29 @@
 /*
- * Running out: the searcher. Each case takes something away, before gort_main (early:) or while a runtime runs
- * (late:), and one program then asks what has to hold on whatever is missing:
+ * Running out: the searcher. Each case takes something away, before gort_main (early:) or while a
+ * runtime runs (late:), and one program then asks what has to hold on whatever is missing:
  *
  *   beat     a timer goes off                          io       a waiting reader is woken
  *   preempt  endless loops on every P are interrupted  many     what gort_go accepts, runs
- *   retake   an unannounced call that sleeps in the kernel on every P keeps nobody from running, and gives no EINTR
- *   locked   goroutines that sleep, locked to their threads, wake up: as many as there are threads, and more
+ *   retake   an unannounced call that sleeps in the kernel on every P keeps nobody from running,
+ *            and gives no EINTR
+ *   locked   goroutines that sleep, locked to their threads, wake up: as many as there are threads,
+ *            and more
  *   calls    every public call returns or fails with an errno (calls.h)
- *   number   a descriptor nobody has used yet is used: what need not wait works, what must wait says so; it closes
+ *   number   a descriptor nobody has used yet is used: what need not wait works, what must wait
+ *            says so; it closes
  *   clock    two thousand goroutines that wait with a deadline wait that long
- *   idle     an idle program uses no CPU               dead     a deadlock is reported, with status 2
+ *   idle     an idle program uses no CPU dead a deadlock is reported, with status 2
  *
- * A case is good if all of it holds; if gort_main refuses with an errno; or if the runtime has said which
- * guarantee is gone ("gort: warning: "; where a system call is refused, "gort: fatal: cannot"). All else is a finding. What a warning does not
- * excuse: an answer that is not true (number, clock), sleepers that stay asleep (locked).
+ * A case is good if all of it holds; if gort_main refuses with an errno; or if the runtime has said
+ * which guarantee is gone ("gort: warning: "; where a system call is refused, "gort: fatal:
+ * cannot"). All else is a finding. What a warning does not excuse: an answer that is not true
+ * (number, clock), sleepers that stay asleep (locked).
  *
  *   scarce [-v] [-p procs] CASE...       CASE: [early:|late:]WHAT[=N]
  *     nofile=N   at most N descriptors          full       all descriptors are in use
- *     closefrom  all from 3 on are closed       closehigh  all from 64 on; the program's own are below
- *     reuse      closehigh, and the numbers are files, pipes, timers and epoll sets of the program then
+ *     closefrom  all from 3 on are closed closehigh all from 64 on; the program's own are below
+ *     reuse      closehigh, and the numbers are files, pipes, timers and epoll sets of the program
+ *                then
  *     as=N data=N  N MB more than now           stack=N nproc=N
  *     noproc     /proc is empty (root)          sys=NR/ERRNO  seccomp refuses this system call
  *   scarce -n    the names of the calls it knows
@@ -55,12 +60,14 @@
 #define LOW 64 /* the program's own descriptors are below */
 
 enum { BEGIN, NUMBER, CLOCK, BEAT, LOCKED, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
-static const char *const stage_name[STAGES] = {"begin", "number", "clock", "beat", "locked", "preempt", "retake", "io", "many", "calls", "idle", "dead"};
+static const char *const stage_name[STAGES] = {"begin",  "number",  "clock",  "beat",
+                                               "locked", "preempt", "retake", "io",
+                                               "many",   "calls",   "idle",   "dead"};
 
 static struct Shared {
     int stage, untrue;
     char detail[160];
-} *shared;
+} * shared;
 static const char *limit;
 static long refused_with; /* sys=NR/ERRNO: -errno */
 static int procs = 1;
@@ -81,7 +88,7 @@ static void wrong(const char *format, ...) {
 /* Likewise, and no warning makes it good. */
 #define untrue(...) (set(&shared->untrue, 1), wrong(__VA_ARGS__))
 
-/* ---- taking away ------------------------------------------------------------------------------------- */
+/* ---- taking away ----------------------------------------------------------------------------- */
 
 static long number_of(const char *what) {
     const char *eq = strchr(what, '=');
@@ -97,7 +104,8 @@ static void set_limit(int which, rlim_t n) {
     if (setrlimit(which, &lim) != 0) wrong("setrlimit: %d", errno);
 }
 
-static rlim_t mapped(void) { /* bytes of address space, or of private writable memory: an upper bound of both */
+/* bytes of address space, or of private writable memory: an upper bound of both */
+static rlim_t mapped(void) {
     char text[256] = "";
     FILE *f = fopen("/proc/self/statm", "r");
     if (f == NULL || fgets(text, sizeof text, f) == NULL) wrong("no statm");
@@ -116,7 +124,8 @@ static void refuse(const char *what) {
     };
     struct sock_fprog prog = {4, code};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog) != 0) _exit(77);
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog) != 0)
+        _exit(77);
 }
 
 static void no_proc(void) {
@@ -128,7 +137,9 @@ static void no_proc(void) {
 /* Nobody else's threads count against it. */
 static void few_threads(long n) {
     uid_t nobody = 200000 + (uid_t)getpid() % 100000;
-    if (geteuid() != 0 || setresgid(nobody, nobody, nobody) != 0 || setresuid(nobody, nobody, nobody) != 0) _exit(77);
+    if (geteuid() != 0 || setresgid(nobody, nobody, nobody) != 0 ||
+        setresuid(nobody, nobody, nobody) != 0)
+        _exit(77);
     set_limit(RLIMIT_NPROC, (rlim_t)n);
 }
 
@@ -146,7 +157,8 @@ static int stranger[2] = {-1, -1};
 static void reuse_numbers(void) {
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), ep = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event always = {.events = EPOLLOUT, .data.u64 = 0x123456789};
-    if (pipe2(stranger, O_CLOEXEC | O_NONBLOCK) != 0 || timer < 0 || ep < 0) wrong("pipe2: %d", errno);
+    if (pipe2(stranger, O_CLOEXEC | O_NONBLOCK) != 0 || timer < 0 || ep < 0)
+        wrong("pipe2: %d", errno);
     epoll_ctl(ep, EPOLL_CTL_ADD, stranger[1], &always);
     static int turn;
     const int kinds[] = {stranger[1], had.file, ep, timer};
@@ -171,7 +183,7 @@ static void take_away(const char *what) {
     else if (!is(what, "none")) wrong("unknown case");
 }
 
-/* ---- the questions --------------------------------------------------------------------------------------- */
+/* ---- the questions --------------------------------------------------------------------------- */
 
 static void stage(int which) { set(&shared->stage, which); }
 
@@ -234,7 +246,8 @@ static void retake(void) {
     if (read(had.pipe[0], &c, 1) != 1) short_itself(errno);
 }
 
-/* Threads that belong to sleepers are free again when these have slept, though no others can be had. */
+/* Threads that belong to sleepers are free again when these have slept, though no others can be
+ * had. */
 static int slept;
 static void sleeps_locked(void *arg) {
     gort_lock_thread();
@@ -290,8 +303,10 @@ static void number(void) {
     char c;
     if (far_pipe[1] < 0) return;
     struct pollfd f = {.fd = far_pipe[0], .events = POLLIN};
-    far_is("a read that must wait", gort_read_until(far_pipe[0], &c, 1, gort_now() + GORT_MS), -ENOMEM, -ETIMEDOUT);
-    far_is("a read that may not wait", gort_read_until(far_pipe[0], &c, 1, 0), -ETIMEDOUT, -ETIMEDOUT);
+    far_is("a read that must wait", gort_read_until(far_pipe[0], &c, 1, gort_now() + GORT_MS),
+           -ENOMEM, -ETIMEDOUT);
+    far_is("a read that may not wait", gort_read_until(far_pipe[0], &c, 1, 0), -ETIMEDOUT,
+           -ETIMEDOUT);
     far_is("a poll that must wait", gort_poll(&f, 1, 1), -ENOMEM, 0);
     far_is("a poll that may not wait", gort_poll(&f, 1, 0), 0, 0);
     far_is("a write", gort_write(far_pipe[1], "x", 1), 1, 1);
@@ -324,7 +339,9 @@ static void waits_a_while(void *arg) {
     if (kind == 2) r = gort_sem_acquire_until(&none, 1, until);
     if (kind == 3) gort_wg_add(&never[i], 1), r = gort_wg_wait_until(&never[i], until);
     if (kind == 4) gort_sleep(until - gort_now());
-    if (r != -ETIMEDOUT || gort_now() < until) untrue("a wait of kind %d gave %ld, %ld us early", kind, r, (long)(until - gort_now()) / 1000);
+    if (r != -ETIMEDOUT || gort_now() < until)
+        untrue("a wait of kind %d gave %ld, %ld us early", kind, r,
+               (long)(until - gort_now()) / 1000);
     add(&waited, 1);
 }
 static void crowd_begin(void) {
@@ -381,8 +398,11 @@ static void idle(void) {
     gort_sleep(20 * GORT_MS);
     int64_t before = cpu_of_process(), began = gort_now();
     gort_sleep(250 * GORT_MS);
-    int64_t used = cpu_of_process() - before, took = gort_now() - began; /* on a busy machine it is longer */
-    if (used > took * 2 / 5) wrong("an idle program used %ld ms of CPU in %ld", (long)(used / GORT_MS), (long)(took / GORT_MS));
+    /* on a busy machine it is longer */
+    int64_t used = cpu_of_process() - before, took = gort_now() - began;
+    if (used > took * 2 / 5)
+        wrong("an idle program used %ld ms of CPU in %ld", (long)(used / GORT_MS),
+              (long)(took / GORT_MS));
 }
 
 static int app(int argc, char **argv) {
@@ -415,7 +435,8 @@ static int app(int argc, char **argv) {
     stage(CALLS), calls();
     stage(IDLE), idle();
     char c;
-    if (stranger[0] >= 0 && read(stranger[0], &c, 1) > 0) wrong("bytes of the runtime went to a file of the program");
+    if (stranger[0] >= 0 && read(stranger[0], &c, 1) > 0)
+        wrong("bytes of the runtime went to a file of the program");
     stage(DEAD);
     unlink(had.path);
     static gort_wg never; /* a wait that takes no memory */
@@ -424,7 +445,7 @@ static int app(int argc, char **argv) {
     return 0;
 }
 
-/* ---- one case --------------------------------------------------------------------------------------------- */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 static int one_case(const char *which, int err) {
     limit = which;
@@ -455,7 +476,9 @@ static bool has(FILE *f, const char *text) {
 static int wait_for(pid_t pid, int *status, FILE *err) {
     for (int i = 0; i < LIMIT_S * 200; i++) {
         if (waitpid(pid, status, WNOHANG) == pid) return 0;
-        if (i % 20 == 19 && get(&shared->stage) == DEAD && has(err, "gort: warning: all goroutines are asleep")) break;
+        if (i % 20 == 19 && get(&shared->stage) == DEAD &&
+            has(err, "gort: warning: all goroutines are asleep"))
+            break;
         usleep(5000);
     }
     kill(pid, SIGQUIT);
@@ -470,13 +493,16 @@ static bool judge(const char *which, int hung, int status, FILE *err) {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     const char *at = stage_name[shared->stage];
     bool refused = strstr(which, ":sys=") != NULL; /* nothing else may end a program once it runs */
-    bool said = has(err, "gort: warning: ") || (refused && has(err, "gort: fatal: ") && has(err, "cannot"));
+    bool said =
+        has(err, "gort: warning: ") || (refused && has(err, "gort: fatal: ") && has(err, "cannot"));
     if (!refused && shared->stage == BEGIN) said = false; /* gort_main returns an errno instead */
     if (!hung && code == 77) return snprintf(verdict, sizeof verdict, "left out here"), true;
-    if (!hung && code == 10) return snprintf(verdict, sizeof verdict, "refused: %s", shared->detail), true;
-    if (!hung && code == 2 && shared->stage == DEAD && has(err, "deadlock!")) return snprintf(verdict, sizeof verdict, "holds"), true;
-    snprintf(verdict, sizeof verdict, "%s at %s%s%s (status %d)", hung ? "HANGS" : "FAILS", at, shared->detail[0] ? ": " : "",
-             shared->detail, code);
+    if (!hung && code == 10)
+        return snprintf(verdict, sizeof verdict, "refused: %s", shared->detail), true;
+    if (!hung && code == 2 && shared->stage == DEAD && has(err, "deadlock!"))
+        return snprintf(verdict, sizeof verdict, "holds"), true;
+    snprintf(verdict, sizeof verdict, "%s at %s%s%s (status %d)", hung ? "HANGS" : "FAILS", at,
+             shared->detail[0] ? ": " : "", shared->detail, code);
     if (shared->untrue || (hung && shared->stage == LOCKED)) return false;
     if (said) memcpy(verdict, "says ", 5);
     return said;
@@ -491,7 +517,8 @@ static bool try_case(const char *which) {
     if (pid == 0) _exit(one_case(which, fileno(err)));
     int hung = wait_for(pid, &status, err);
     bool good = judge(which, hung, status, err);
-    if (!good || verbose) printf("%s %s (%d Ps): %s\n", good ? "ok   " : "WRONG", which, procs, verdict);
+    if (!good || verbose)
+        printf("%s %s (%d Ps): %s\n", good ? "ok   " : "WRONG", which, procs, verdict);
     if (!good) show(err, NULL);
     else if (verbose) show(err, "gort: ");
     fclose(err);
@@ -504,7 +531,8 @@ int main(int argc, char **argv) {
         if (argv[i][1] == 'v') verbose = true;
         if (argv[i][1] == 'p') procs = atoi(argv[++i]);
         if (argv[i][1] == 'n') {
-            for (size_t k = 0; k < sizeof every_call / sizeof every_call[0]; k++) puts(every_call[k].name);
+            for (size_t k = 0; k < sizeof every_call / sizeof every_call[0]; k++)
+                puts(every_call[k].name);
             return 0;
         }
     }

@@ -1,5 +1,6 @@
-/* libcurl in goroutines, against an HTTP server of goroutines in another process. Arguments: "serve"
- * (prints its address), or the address, an https address of another server, the pid of the first. */
+/* libcurl in goroutines, against an HTTP server of goroutines in another process. Arguments:
+ * "serve" (prints its address), or the address, an https address of another server, the pid of the
+ * first. */
 #include "server.h"
 #include <curl/curl.h>
 #include <netinet/in.h>
@@ -18,7 +19,8 @@ static void answer(void *arg) {
         if (n >= 0) gort_sleep(200 * GORT_MS);
         else if (!half) gort_sleep(100 * GORT_SEC); /* a server that does not answer */
         int len = snprintf(body, sizeof body, "number %d", n);
-        len = snprintf(out, sizeof out, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+        len = snprintf(out, sizeof out,
+                       "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
                        half ? len + 100 : len, body);
         gort_write_full(fd, out, (size_t)len);
     }
@@ -93,7 +95,8 @@ static void until_killed(void *arg) {
     Body b;
     snprintf(url, sizeof url, "%s/never", base);
     CURLcode r = fetch(url, 100000, &b);
-    CHECKF(r == CURLE_GOT_NOTHING || r == CURLE_RECV_ERROR || r == CURLE_COULDNT_CONNECT, "%s", curl_easy_strerror(r));
+    CHECKF(r == CURLE_GOT_NOTHING || r == CURLE_RECV_ERROR || r == CURLE_COULDNT_CONNECT, "%s",
+           curl_easy_strerror(r));
     add(&ended, 1);
 }
 

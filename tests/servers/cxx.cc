@@ -1,4 +1,5 @@
-// The C++ library in goroutines: its mutexes, conditions, once, threads, futures and exceptions, each
+// The C++ library in goroutines: its mutexes, conditions, once, threads, futures and exceptions,
+// each
 // of them held over a sleep, so that others of the same thread come by meanwhile.
 #include <gort.h>
 
@@ -100,7 +101,8 @@ static void threads() {
     }
 }
 
-// Many goroutines of one thread are inside of a catch, and leave it in another order than they came.
+// Many goroutines of one thread are inside of a catch, and leave it in another order than they
+// came.
 static void exceptions(int i) {
     try {
         try {
@@ -120,7 +122,8 @@ static void exceptions(int i) {
     CHECK(std::current_exception() == nullptr);
 }
 
-// A routine that throws has not been: the next one runs it. (By pthread_once: std::call_once keeps its function in a __thread variable.)
+// A routine that throws has not been: the next one runs it. (By pthread_once: std::call_once keeps
+// its function in a __thread variable.)
 static void fails_at_first() {
     std::this_thread::sleep_for(1ms);
     if (tries++ < 3) throw 1;
@@ -134,9 +137,7 @@ static void one(void *arg) {
     });
     try {
         pthread_once(&fails, fails_at_first);
-    } catch (int) {
-        caught++;
-    }
+    } catch (int) { caught++; }
     locks(i);
     conditions(i);
     if (i % 20 == 0) threads();

@@ -1,8 +1,8 @@
 /*
  * OpenSSL's queue of errors is a thread's; with the hook it is the goroutine's over every call that
- * waits. Each goroutine leaves an error of its own there, waits in many ways with others on the same
- * threads, and finds that one and no other. Half of them get it from OpenSSL itself: a handshake
- * over a blocking socket, with a peer that does not speak TLS.
+ * waits. Each goroutine leaves an error of its own there, waits in many ways with others on the
+ * same threads, and finds that one and no other. Half of them get it from OpenSSL itself: a
+ * handshake over a blocking socket, with a peer that does not speak TLS.
  */
 #include "server.h"
 
@@ -34,9 +34,7 @@ static void wait_somehow(int i, int *pair) {
         usleep(20);
         pthread_mutex_unlock(&mutex);
         break;
-    default:
-        CHECK_EQ(recv(pair[0], &c, 1, MSG_PEEK), 1);
-        usleep(10);
+    default: CHECK_EQ(recv(pair[0], &c, 1, MSG_PEEK), 1); usleep(10);
     }
 }
 

@@ -1,4 +1,5 @@
-/* libpq in goroutines. Arguments: a conninfo string; the pid of the server, to be killed at the end. */
+/* libpq in goroutines. Arguments: a conninfo string; the pid of the server, to be killed at the
+ * end. */
 #include "server.h"
 #include <libpq-fe.h>
 
@@ -45,7 +46,8 @@ static void thousand(void) {
     int64_t ns = timed_goroutines(1000, client);
     gort_stats s;
     gort_stats_read(&s);
-    printf("a thousand clients, fifty connections: %d ms, %d threads\n", (int)(ns / GORT_MS), (int)s.threads);
+    printf("a thousand clients, fifty connections: %d ms, %d threads\n", (int)(ns / GORT_MS),
+           (int)s.threads);
     CHECK_EQ(get(&answered), 1000);
     CHECK_LT(s.threads, quick() ? 100 : 20);
 }
@@ -75,7 +77,8 @@ static void errors(void) {
     CHECK(strstr(PQerrorMessage(none), "refused") != NULL);
     PQfinish(none);
     char at[64];
-    snprintf(at, sizeof at, "host=127.0.0.1 port=%d connect_timeout=2 sslmode=disable", silent_port());
+    snprintf(at, sizeof at, "host=127.0.0.1 port=%d connect_timeout=2 sslmode=disable",
+             silent_port());
     none = PQconnectdb(at);
     CHECK_EQ(PQstatus(none), CONNECTION_BAD);
     CHECKF(strstr(PQerrorMessage(none), "timeout expired") != NULL, "%s", PQerrorMessage(none));

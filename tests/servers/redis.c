@@ -46,7 +46,8 @@ static void get_loop(void *arg) {
 static double cpu(void) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* In turns, the best of three each. Beside other load 64 threads get a larger share of the machine
@@ -61,8 +62,10 @@ static void throughput(void) {
         if (b - a < gcpu) gcpu = b - a;
         if (c - b < tcpu) tcpu = c - b;
     }
-    printf("64 clients: %.0f requests/s in goroutines, %.0f in threads: %.2f; CPU a request %.1f and %.1f us\n",
-           64 * ROUNDS / gs, 64 * ROUNDS / ts, ts / gs, gcpu / 64 / ROUNDS * 1e6, tcpu / 64 / ROUNDS * 1e6);
+    printf("64 clients: %.0f requests/s in goroutines, %.0f in threads: %.2f; CPU a request %.1f "
+           "and %.1f us\n",
+           64 * ROUNDS / gs, 64 * ROUNDS / ts, ts / gs, gcpu / 64 / ROUNDS * 1e6,
+           tcpu / 64 / ROUNDS * 1e6);
     if (getenv("STRICT")) CHECKF(ts / gs >= 0.85, "slower than threads");
 }
 
@@ -92,7 +95,8 @@ static void errors(void) {
     CHECK_EQ(kill(pid, SIGKILL), 0);
     wait_until(get(&killed) == 19);
     wait_until(refused()); /* its connections are gone a little before its socket */
-    redisContext *c = redisConnectWithTimeout("127.0.0.1", silent_port(), tv); /* the kernel accepts it */
+    /* the kernel accepts it */
+    redisContext *c = redisConnectWithTimeout("127.0.0.1", silent_port(), tv);
     CHECK(c && !c->err);
     CHECK_EQ(redisSetTimeout(c, tv), REDIS_OK);
     CHECK(redisCommand(c, "PING") == NULL);

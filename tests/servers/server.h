@@ -80,7 +80,8 @@ TEST_UNUSED static int64_t timed_threads(int n, void (*fn)(void *)) {
     pthread_t t[256];
     timed_fn = fn;
     int64_t from = gort_now();
-    for (intptr_t i = 0; i < n; i++) CHECK_EQ(pthread_create(&t[i], NULL, timed_main, (void *)i), 0);
+    for (intptr_t i = 0; i < n; i++)
+        CHECK_EQ(pthread_create(&t[i], NULL, timed_main, (void *)i), 0);
     for (int i = 0; i < n; i++) pthread_join(t[i], NULL);
     return gort_now() - from;
 }

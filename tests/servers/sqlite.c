@@ -46,8 +46,10 @@ static void sharer(void *arg) { CHECK_EQ(number(db[0], "select nap(1)"), 1); }
 /* A call that is interrupted by another goroutine; a file that cannot be opened. */
 static int interrupted;
 static void until_interrupted(void *arg) {
-    int r = sqlite3_exec(db[2], "with recursive n(i) as (select 1 union all select i + nap(1) from n) select sum(i) from n",
-                         NULL, NULL, NULL);
+    int r = sqlite3_exec(
+        db[2],
+        "with recursive n(i) as (select 1 union all select i + nap(1) from n) select sum(i) from n",
+        NULL, NULL, NULL);
     CHECK_EQ(r, SQLITE_INTERRUPT);
     set(&interrupted, 1);
 }

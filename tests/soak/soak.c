@@ -1,16 +1,17 @@
 /*
- * Everything at once, for a long time: `make soak MINUTES=n`, which also stops and continues the process and
- * runs it at 1, 2 and 16 Ps (tests/soak/run).
+ * Everything at once, for a long time: `make soak MINUTES=n`, which also stops and continues the
+ * process and runs it at 1, 2 and 16 Ps (tests/soak/run).
  *
  *   soak SECONDS [SEED]
  *
- * A watcher sees every ten seconds that each part has done something (one that stands still while the process has
- * used a minute of CPU is a hang: all goroutines are shown), and that memory and descriptors stay where they were after the first minute. Time in which
- * the process was stopped does not count: the watcher notices that it has slept too long itself.
+ * A watcher sees every ten seconds that each part has done something (one that stands still while
+ * the process has used a minute of CPU is a hang: all goroutines are shown), and that memory and
+ * descriptors stay where they were after the first minute. Time in which the process was stopped
+ * does not count: the watcher notices that it has slept too long itself.
  *
- * Clock jumps. The library asks CLOCK_MONOTONIC, which jumps for a process only by being stopped: that is what the
- * STOP and CONT are. The wall clock jumps here, by hours to and fro: clock_gettime below is the one
- * that the library, linked into this program, calls.
+ * Clock jumps. The library asks CLOCK_MONOTONIC, which jumps for a process only by being stopped:
+ * that is what the STOP and CONT are. The wall clock jumps here, by hours to and fro: clock_gettime
+ * below is the one that the library, linked into this program, calls.
  */
 #define _GNU_SOURCE
 #include "soak.h"
@@ -20,7 +21,8 @@
 #include <unistd.h>
 
 #define LOOK (10 * GORT_SEC)
-#define STUCK_CPU (60 * GORT_SEC)  /* of the process: on a machine that is busy otherwise, minutes may pass */
+/* of the process: on a machine that is busy otherwise, minutes may pass */
+#define STUCK_CPU (60 * GORT_SEC)
 #define STUCK_WALL (900 * GORT_SEC)
 
 uint32_t soak_stop;
@@ -28,7 +30,8 @@ static int64_t wall_offset; /* atomic, ns */
 
 int clock_gettime(clockid_t clock, struct timespec *ts) {
     int r = (int)syscall(SYS_clock_gettime, clock, ts);
-    if (r == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) ts->tv_sec += get(&wall_offset) / GORT_SEC;
+    if (r == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        ts->tv_sec += get(&wall_offset) / GORT_SEC;
     return r;
 }
 
@@ -90,8 +93,8 @@ static void all_move(int64_t now) {
 static void say(int64_t since, long rss, int fds) {
     gort_stats s;
     gort_stats_read(&s);
-    printf("%5" PRId64 " s  %ld MB  %d descriptors  %d goroutines  %d threads ", since / GORT_SEC, rss / 1024, fds,
-           (int)s.goroutines, (int)s.threads);
+    printf("%5" PRId64 " s  %ld MB  %d descriptors  %d goroutines  %d threads ", since / GORT_SEC,
+           rss / 1024, fds, (int)s.goroutines, (int)s.threads);
     for (int i = 0; i < nparts; i++) printf(" %s %" PRIu64, parts[i]->name, get(&parts[i]->rounds));
     printf("\n");
     fflush(stdout);
@@ -120,7 +123,8 @@ static void watch(int64_t seconds) {
             if (fds > most_fds) most_fds = fds;
             continue;
         }
-        CHECKF(rss < 2 * most_rss + (64 << 10), "%ld KB resident, %ld in the first minute", rss, most_rss);
+        CHECKF(rss < 2 * most_rss + (64 << 10), "%ld KB resident, %ld in the first minute", rss,
+               most_rss);
         CHECKF(fds < 2 * most_fds + 64, "%d descriptors, %d in the first minute", fds, most_fds);
     }
 }

@@ -1,5 +1,6 @@
 /*
- * The soak's descriptors: connections that come and go, pairs that stay, readers that are closed on, files.
+ * The soak's descriptors: connections that come and go, pairs that stay, readers that are closed
+ * on, files.
  */
 #define _GNU_SOURCE
 #include "soak.h"
@@ -9,19 +10,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- a server and its clients --------------------------------------------------------------------- */
+/* ---- a server and its clients ---------------------------------------------------------------- */
 
 static void serve(void *arg) {
     int fd = (int)(intptr_t)arg;
     char buf[512];
-    for (ssize_t n; (n = gort_read(fd, buf, sizeof buf)) > 0;) CHECK_EQ(gort_write_full(fd, buf, (size_t)n), n);
+    for (ssize_t n; (n = gort_read(fd, buf, sizeof buf)) > 0;)
+        CHECK_EQ(gort_write_full(fd, buf, (size_t)n), n);
     gort_close(fd);
 }
 
 static void accepts(void *arg) {
     int listener = (int)(intptr_t)arg, fd;
     gort_wg wg = {0};
-    while ((fd = gort_accept(listener, NULL, NULL)) >= 0) CHECK_EQ(gort_wg_go(&wg, serve, (void *)(intptr_t)fd), 0);
+    while ((fd = gort_accept(listener, NULL, NULL)) >= 0)
+        CHECK_EQ(gort_wg_go(&wg, serve, (void *)(intptr_t)fd), 0);
     CHECK_EQ(fd, -EBADF);
     gort_wg_wait(&wg);
 }
@@ -46,7 +49,8 @@ static void client(void *arg) {
             CHECK(memcmp(in, out, size) == 0);
         }
         CHECK_EQ(gort_close(fd), 0);
-        gort_sleep((int64_t)(test_random(&me->seed) % 30) * GORT_MS); /* ports in TIME_WAIT are finite */
+        /* ports in TIME_WAIT are finite */
+        gort_sleep((int64_t)(test_random(&me->seed) % 30) * GORT_MS);
         soak_round(me->part);
     }
 }
@@ -68,7 +72,7 @@ static void tcp_run(Part *part, uint64_t seed) {
     gort_wg_wait(&server);
 }
 
-/* ---- pairs: deadlines, and a close under a reader --------------------------------------------------- */
+/* ---- pairs: deadlines, and a close under a reader -------------------------------------------- */
 
 typedef struct Reader {
     int fd;
@@ -92,7 +96,9 @@ static void pairs_run(Part *part, uint64_t seed) {
         int s[2];
         char c = 'x';
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s), 0);
-        CHECK_EQ(gort_read_until(s[0], &c, 1, gort_now() + (int64_t)(test_random(&seed) % 2000) * GORT_US), -ETIMEDOUT);
+        CHECK_EQ(gort_read_until(s[0], &c, 1,
+                                 gort_now() + (int64_t)(test_random(&seed) % 2000) * GORT_US),
+                 -ETIMEDOUT);
         Reader r = {s[0], 0};
         gort_wg wg = {0};
         CHECK_EQ(gort_wg_go(&wg, reads, &r), 0);
@@ -109,7 +115,7 @@ static void pairs_run(Part *part, uint64_t seed) {
     }
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void files_run(Part *part, uint64_t seed) {
     char path[] = "/tmp/gort-soak-XXXXXX";
@@ -129,4 +135,7 @@ static void files_run(Part *part, uint64_t seed) {
     CHECK_EQ(gort_close(fd), 0);
 }
 
-Part soak_io[] = {{"tcp", tcp_run, NULL, 0, 0, 0, 0}, {"pairs", pairs_run, NULL, 0, 0, 0, 0}, {"files", files_run, NULL, 0, 0, 0, 0}, {0}};
+Part soak_io[] = {{"tcp", tcp_run, NULL, 0, 0, 0, 0},
+                  {"pairs", pairs_run, NULL, 0, 0, 0, 0},
+                  {"files", files_run, NULL, 0, 0, 0, 0},
+                  {0}};

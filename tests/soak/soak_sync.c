@@ -1,9 +1,10 @@
 /*
- * The soak's channels, selects, timers, locks, contexts and groups. Each keeps books of what it moves.
+ * The soak's channels, selects, timers, locks, contexts and groups. Each keeps books of what it
+ * moves.
  */
 #include "soak.h"
 
-/* ---- tokens that go round over channels and selects -------------------------------------------- */
+/* ---- tokens that go round over channels and selects ------------------------------------------ */
 
 enum { RING = 8, TOKENS_ROUND = 12 };
 static gort_chan *ring[RING];
@@ -15,15 +16,18 @@ typedef struct Passer {
     uint64_t seed;
 } Passer;
 
-/* Takes a token from its channel, or the one before, and passes it on; a deadline only makes it look again. */
+/* Takes a token from its channel, or the one before, and passes it on; a deadline only makes it
+ * look again. */
 static void passer(void *arg) {
     Passer *p = arg;
     uint64_t rng = p->seed;
     while (!soak_over()) {
         uint64_t token, r = test_random(&rng);
-        gort_case take[2] = {gort_on_recv(ring[p->at], &token), gort_on_recv(ring[(p->at + 1) % RING], &token)};
+        gort_case take[2] = {gort_on_recv(ring[p->at], &token),
+                             gort_on_recv(ring[(p->at + 1) % RING], &token)};
         int64_t deadline = gort_now() + (int64_t)(r % 5) * GORT_MS;
-        int got = r % 3 == 0 ? gort_chan_recv_until(ring[p->at], &token, deadline) : gort_select_until(take, 2, deadline);
+        int got = r % 3 == 0 ? gort_chan_recv_until(ring[p->at], &token, deadline)
+                             : gort_select_until(take, 2, deadline);
         if (got == -ETIMEDOUT) continue;
         CHECK_GE(got, 0);
         gort_chan *a = ring[(p->at + 2) % RING], *b = ring[(p->at + 3) % RING];
@@ -37,7 +41,8 @@ static void passer(void *arg) {
 static void tokens_run(Part *part, uint64_t seed) {
     gort_wg wg = {0};
     Passer p[2 * RING];
-    for (int i = 0; i < RING; i++) ring[i] = gort_chan_new(sizeof(uint64_t), TOKENS_ROUND); /* room: nobody is stuck at the end */
+    /* room: nobody is stuck at the end */
+    for (int i = 0; i < RING; i++) ring[i] = gort_chan_new(sizeof(uint64_t), TOKENS_ROUND);
     for (uint64_t t = 1; t <= TOKENS_ROUND; t++) {
         token_sum += t;
         CHECK_EQ(gort_chan_send(ring[t % RING], &t), 0);
@@ -59,12 +64,13 @@ static void tokens_check(Part *part) {
     CHECK_EQ(sum, token_sum);
 }
 
-/* ---- unbuffered, with a close at the end of each run -------------------------------------------- */
+/* ---- unbuffered, with a close at the end of each run ----------------------------------------- */
 
 static void sends_until_closed(void *arg) {
     gort_chan **c = arg;
     int v = 1;
-    while (gort_chan_send(c[0], &v) == 0) CHECK_EQ(gort_chan_send(c[1], &v), 0); /* counted by the reader */
+    /* counted by the reader */
+    while (gort_chan_send(c[0], &v) == 0) CHECK_EQ(gort_chan_send(c[1], &v), 0);
 }
 
 static void closing_run(Part *part, uint64_t seed) {
@@ -83,7 +89,7 @@ static void closing_run(Part *part, uint64_t seed) {
     }
 }
 
-/* ---- timers -------------------------------------------------------------------------------------- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 static uint64_t fired;
 static void fires(void *arg) { add(&fired, 1); }
@@ -103,7 +109,8 @@ static void timers_run(Part *part, uint64_t seed) {
         CHECK_GE(gort_now(), before + ns);
         for (int i = 0; i < N; i++) {
             if (i % 4 == 0) {
-                if (gort_timer_reset(t[i], GORT_US) == 0) armed++; /* had fired: once more; else the same one */
+                /* had fired: once more; else the same one */
+                if (gort_timer_reset(t[i], GORT_US) == 0) armed++;
             } else if (gort_timer_stop(t[i])) {
                 stopped++;
             }
@@ -117,7 +124,7 @@ static void timers_run(Part *part, uint64_t seed) {
     }
 }
 
-/* ---- locks ---------------------------------------------------------------------------------------- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 static gort_mutex mutex;
 static gort_rwmutex rw;
@@ -131,7 +138,8 @@ static void lock_user(void *arg) {
     while (!soak_over()) {
         uint64_t r = test_random(&me->seed);
         if (r % 4 == 0) {
-            if (gort_mutex_lock_until(&mutex, gort_now() + (int64_t)(r >> 8) % GORT_MS) != 0) continue;
+            if (gort_mutex_lock_until(&mutex, gort_now() + (int64_t)(r >> 8) % GORT_MS) != 0)
+                continue;
         } else {
             gort_mutex_lock(&mutex);
         }
@@ -164,7 +172,8 @@ static void cond_user(void *arg) {
     uint64_t last = 0;
     while (!soak_over()) {
         gort_mutex_lock(&mutex);
-        for (int r = 0; turns == last && r == 0;) r = gort_cond_wait_until(&cond, &mutex, gort_now() + 5 * GORT_MS);
+        for (int r = 0; turns == last && r == 0;)
+            r = gort_cond_wait_until(&cond, &mutex, gort_now() + 5 * GORT_MS);
         last = turns;
         gort_mutex_unlock(&mutex);
     }
@@ -188,7 +197,7 @@ static void locks_check(Part *part) {
     CHECK_EQ(gort_sem_try_acquire(&sem, 4), 0);
 }
 
-/* ---- contexts and groups -------------------------------------------------------------------------- */
+/* ---- contexts and groups --------------------------------------------------------------------- */
 
 static int member(gort_ctx *ctx, void *arg) {
     uint64_t r = (uint64_t)(uintptr_t)arg;
@@ -202,10 +211,12 @@ static int member(gort_ctx *ctx, void *arg) {
 static void groups_run(Part *part, uint64_t seed) {
     while (!soak_over()) {
         gort_ctx *top = gort_ctx_new(NULL);
-        gort_ctx *timed = gort_ctx_with_deadline(top, gort_now() + (int64_t)(test_random(&seed) % 3000) * GORT_US);
+        gort_ctx *timed = gort_ctx_with_deadline(
+            top, gort_now() + (int64_t)(test_random(&seed) % 3000) * GORT_US);
         CHECK(top && timed);
         gort_group *g = gort_group_new(timed, 6);
-        for (int i = 0; i < 12; i++) CHECK_EQ(gort_group_go(g, member, (void *)(uintptr_t)(test_random(&seed) >> 8)), 0);
+        for (int i = 0; i < 12; i++)
+            CHECK_EQ(gort_group_go(g, member, (void *)(uintptr_t)(test_random(&seed) >> 8)), 0);
         if (test_random(&seed) % 3 == 0) gort_ctx_cancel(top);
         int r = gort_group_wait(g);
         CHECK(r == 0 || r == -EIO || r == -ECANCELED || r == -ETIMEDOUT);
@@ -215,9 +226,7 @@ static void groups_run(Part *part, uint64_t seed) {
     }
 }
 
-Part soak_sync[] = {{"tokens", tokens_run, tokens_check, 0, 0, 0, 0},
-                    {"close", closing_run, NULL, 0, 0, 0, 0},
-                    {"timers", timers_run, NULL, 0, 0, 0, 0},
-                    {"locks", locks_run, locks_check, 0, 0, 0, 0},
-                    {"groups", groups_run, NULL, 0, 0, 0, 0},
-                    {0}};
+Part soak_sync[] = {
+    {"tokens", tokens_run, tokens_check, 0, 0, 0, 0}, {"close", closing_run, NULL, 0, 0, 0, 0},
+    {"timers", timers_run, NULL, 0, 0, 0, 0},         {"locks", locks_run, locks_check, 0, 0, 0, 0},
+    {"groups", groups_run, NULL, 0, 0, 0, 0},         {0}};

@@ -1,6 +1,6 @@
 /*
- * The soak's load on the scheduler itself: goroutines by the thousand, loops without a call, blocking calls of each kind,
- * Ps that come and go, stops of the world, plain threads, signals.
+ * The soak's load on the scheduler itself: goroutines by the thousand, loops without a call,
+ * blocking calls of each kind, Ps that come and go, stops of the world, plain threads, signals.
  */
 #define _GNU_SOURCE
 #include "soak.h"
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* ---- spawn ---------------------------------------------------------------------------------------- */
+/* ---- spawn ----------------------------------------------------------------------------------- */
 
 static uint64_t spawned, ran;
 static void child(void *arg) {
@@ -39,7 +39,7 @@ static void spawn_run(Part *part, uint64_t seed) {
     }
 }
 
-/* ---- loops that make no call ----------------------------------------------------------------------- */
+/* ---- loops that make no call ----------------------------------------------------------------- */
 
 static void loop(void *arg) {
     struct timespec t; /* thread time: so much work, however slow the machine */
@@ -63,7 +63,7 @@ static void loops_run(Part *part, uint64_t seed) {
     }
 }
 
-/* ---- blocking -------------------------------------------------------------------------------------- */
+/* ---- blocking -------------------------------------------------------------------------------- */
 
 static long naps(void *arg) {
     usleep((useconds_t)(uintptr_t)arg);
@@ -88,7 +88,7 @@ static void blocking_run(Part *part, uint64_t seed) {
     }
 }
 
-/* ---- Ps, worlds ------------------------------------------------------------------------------------- */
+/* ---- Ps, worlds ------------------------------------------------------------------------------ */
 
 static void procs_run(Part *part, uint64_t seed) {
     int given = gort_maxprocs(0);
@@ -104,7 +104,7 @@ static void procs_run(Part *part, uint64_t seed) {
     gort_maxprocs(given);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 typedef struct Exchange {
     gort_chan *to, *from;
@@ -129,7 +129,8 @@ static long joins(void *arg) {
 
 static void threads_run(Part *part, uint64_t seed) {
     while (!soak_over()) {
-        Exchange x = {gort_chan_new(sizeof(int), 0), gort_chan_new(sizeof(int), 0), (int)(test_random(&seed) % 100)};
+        Exchange x = {gort_chan_new(sizeof(int), 0), gort_chan_new(sizeof(int), 0),
+                      (int)(test_random(&seed) % 100)};
         pthread_t t;
         CHECK_EQ(pthread_create(&t, NULL, thread, &x), 0);
         for (int i = 0, v; i < x.n; i++) {
@@ -145,7 +146,7 @@ static void threads_run(Part *part, uint64_t seed) {
     }
 }
 
-/* ---- signals ------------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static void signals_run(Part *part, uint64_t seed) {
     gort_chan *c = gort_chan_new(sizeof(int), 4);
@@ -162,7 +163,10 @@ static void signals_run(Part *part, uint64_t seed) {
     gort_chan_release(c);
 }
 
-Part soak_world[] = {{"spawn", spawn_run, NULL, 0, 0, 0, 0},       {"loops", loops_run, NULL, 0, 0, 0, 0},
-                     {"blocking", blocking_run, NULL, 0, 0, 0, 0}, {"procs", procs_run, NULL, 0, 0, 0, 0},
-                     {"threads", threads_run, NULL, 0, 0, 0, 0},   {"signals", signals_run, NULL, 0, 0, 0, 0},
+Part soak_world[] = {{"spawn", spawn_run, NULL, 0, 0, 0, 0},
+                     {"loops", loops_run, NULL, 0, 0, 0, 0},
+                     {"blocking", blocking_run, NULL, 0, 0, 0, 0},
+                     {"procs", procs_run, NULL, 0, 0, 0, 0},
+                     {"threads", threads_run, NULL, 0, 0, 0, 0},
+                     {"signals", signals_run, NULL, 0, 0, 0, 0},
                      {0}};

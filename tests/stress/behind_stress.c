@@ -1,16 +1,22 @@
 /*
  * Functions that outlive their runtime: behind_stress [seconds [seed]]
  *
- * gort_go(3): a function under way in gort_blocking when gort_main returns may finish on its thread. A round is a runtime. Its
- * goroutines take random steps, and many of the steps are functions of gort_blocking, or calls between gort_enter_syscall and
- * gort_exit_syscall, that take such steps themselves and are left behind when the round ends, at a random moment. They go on
- * between the rounds and beside the goroutines of the next ones, and what they have has to stay theirs:
- *   - a value under a pthread key is what its goroutine has put there, and nobody else finds it, a forked child neither (HOOKED);
- *   - who has a lock has it alone, whichever runtime the others are of; and a lock that one died with stays locked (HOOKED, and gort_mutex);
+ * gort_go(3): a function under way in gort_blocking when gort_main returns may finish on its
+ * thread. A round is a runtime. Its goroutines take random steps, and many of the steps are
+ * functions of gort_blocking, or calls between gort_enter_syscall and gort_exit_syscall, that take
+ * such steps themselves and are left behind when the round ends, at a random moment. They go on
+ * between the rounds and beside the goroutines of the next ones, and what they have has to stay
+ * theirs:
+ *   - a value under a pthread key is what its goroutine has put there, and nobody else finds it, a
+ *     forked child neither (HOOKED);
+ *   - who has a lock has it alone, whichever runtime the others are of; and a lock that one died
+ *     with stays locked (HOOKED, and gort_mutex);
  *   - memory of the program's changes only by the program;
- *   - one who waits for what a function promised to send gets it, and no deadlock is reported meanwhile. So there are no plain
- *     threads here, which would keep the report away: end_stress.c has those.
- * With -DHOOKED it is linked with the hook (tests/script/behind.sh). A hang is told by the time limit of whoever runs this.
+ *   - one who waits for what a function promised to send gets it, and no deadlock is reported
+ *     meanwhile. So there are no plain threads here, which would keep the report away: end_stress.c
+ *     has those.
+ * With -DHOOKED it is linked with the hook (tests/script/behind.sh). A hang is told by the time
+ * limit of whoever runs this.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -52,21 +58,26 @@ static int outlived;       /* of these, how many were so when their round had en
 
 static uint64_t draw(Actor *a) { return test_random(&a->seed) >> 4; }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static pthread_key_t keys[KEYS];
 
-static void *value_of(Actor *a, unsigned k) { return (void *)(uintptr_t)(a->serial << 16 | (draw(a) & 0xff) << 8 | k); }
+static void *value_of(Actor *a, unsigned k) {
+    return (void *)(uintptr_t)(a->serial << 16 | (draw(a) & 0xff) << 8 | k);
+}
 
 static void ends(void *value) {
-    CHECKF(((uintptr_t)value & 0xff) < KEYS && (uintptr_t)value >> 16 <= get(&serials), "a destructor gets %p", value);
+    CHECKF(((uintptr_t)value & 0xff) < KEYS && (uintptr_t)value >> 16 <= get(&serials),
+           "a destructor gets %p", value);
 }
 
 static void look_at_keys(Actor *a) {
     for (unsigned k = 0; k < KEYS; k++) {
         void *found = pthread_getspecific(keys[k]);
-        CHECKF(found == a->values[k], "actor %" PRIu64 " of round %d finds %p under key %u in round %d, and has put %p there", a->serial,
-               a->round, found, k, get(&round_no), a->values[k]);
+        CHECKF(found == a->values[k],
+               "actor %" PRIu64
+               " of round %d finds %p under key %u in round %d, and has put %p there",
+               a->serial, a->round, found, k, get(&round_no), a->values[k]);
     }
 }
 
@@ -91,7 +102,7 @@ static void with_child(Actor *a, uint64_t r) {
     CHECK_EQ(status, 0);
 }
 
-/* ---- locks ------------------------------------------------------------------------------------ */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 typedef struct Held {
     enum { RECURSIVE, CHECKED, COMMON, READWRITE, GORT, KINDS } kind;
@@ -119,7 +130,8 @@ static Held *held_new(int i) {
 
 static int held_try(Held *l) {
     if (l->kind == GORT) return -gort_mutex_try_lock(&l->mu);
-    return l->kind == READWRITE ? pthread_rwlock_trywrlock(&l->rw) : pthread_mutex_trylock(&l->mutex);
+    return l->kind == READWRITE ? pthread_rwlock_trywrlock(&l->rw)
+                                : pthread_mutex_trylock(&l->mutex);
 }
 
 static int held_release(Held *l) {
@@ -129,7 +141,8 @@ static int held_release(Held *l) {
 
 /* It is not the caller's. Only where libc knows owners does it tell. */
 static void not_mine(Held *l) {
-    if (l->kind == RECURSIVE || l->kind == CHECKED) CHECK_EQ(pthread_mutex_unlock(&l->mutex), EPERM);
+    if (l->kind == RECURSIVE || l->kind == CHECKED)
+        CHECK_EQ(pthread_mutex_unlock(&l->mutex), EPERM);
     if (l->kind != READWRITE) return;
     int e = pthread_rwlock_tryrdlock(&l->rw);
     if (e == 0) e = pthread_rwlock_unlock(&l->rw) == 0 ? EBUSY : -1;
@@ -139,7 +152,8 @@ static void not_mine(Held *l) {
 /* It is the caller's already. */
 static void again_mine(Held *l) {
     int e = held_try(l);
-    CHECKF(e == (l->kind == RECURSIVE ? 0 : EBUSY), "trylock by the holder, kind %d: %d", (int)l->kind, e);
+    CHECKF(e == (l->kind == RECURSIVE ? 0 : EBUSY), "trylock by the holder, kind %d: %d",
+           (int)l->kind, e);
     if (l->kind == RECURSIVE) CHECK_EQ(held_release(l), 0);
     if (l->kind == CHECKED) CHECK_EQ(pthread_mutex_lock(&l->mutex), EDEADLK);
     if (l->kind == READWRITE) CHECK_EQ(pthread_rwlock_rdlock(&l->rw), EDEADLK);
@@ -161,18 +175,21 @@ static void with_lock(Actor *a, uint64_t r) {
         return;
     }
     uint64_t other = get(&l->holder);
-    CHECKF(other == 0, "actor %" PRIu64 " of round %d gets a lock of kind %d that actor %" PRIu64 " has", a->serial, a->round, (int)l->kind,
-           other);
+    CHECKF(other == 0,
+           "actor %" PRIu64 " of round %d gets a lock of kind %d that actor %" PRIu64 " has",
+           a->serial, a->round, (int)l->kind, other);
     set(&l->holder, a->serial);
     if (l->kind != GORT && l->kind != COMMON) again_mine(l);
     dawdle(a, r >> 8);
     other = get(&l->holder);
-    CHECKF(other == a->serial, "actor %" PRIu64 " has a lock of kind %d together with actor %" PRIu64, a->serial, (int)l->kind, other);
+    CHECKF(other == a->serial,
+           "actor %" PRIu64 " has a lock of kind %d together with actor %" PRIu64, a->serial,
+           (int)l->kind, other);
     set(&l->holder, 0);
     CHECK_EQ(held_release(l), 0);
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 typedef struct Thing {
     size_t size;
@@ -192,8 +209,10 @@ static Thing *thing_new(uint64_t r) {
 
 static void thing_over(Thing *t) {
     if (t == NULL) return;
-    CHECKF(t->size >= 16 && t->size < 1016, "an object of the program's has become %zu bytes long", t->size);
-    for (size_t i = 0; i < t->size; i++) CHECKF(t->bytes[i] == t->fill, "byte %zu of the program's memory has changed", i);
+    CHECKF(t->size >= 16 && t->size < 1016, "an object of the program's has become %zu bytes long",
+           t->size);
+    for (size_t i = 0; i < t->size; i++)
+        CHECKF(t->bytes[i] == t->fill, "byte %zu of the program's memory has changed", i);
     gort_free(t);
 }
 
@@ -201,7 +220,7 @@ static void with_memory(Actor *a, uint64_t r) {
     thing_over(__atomic_exchange_n(&things[r % THINGS], thing_new(r >> 8), __ATOMIC_SEQ_CST));
 }
 
-/* ---- what the runtime has, from whichever round the caller is ----------------------------------- */
+/* ---- what the runtime has, from whichever round the caller is -------------------------------- */
 
 static gort_chan *chan;
 static gort_sem sem;
@@ -219,10 +238,13 @@ static void with_runtime(Actor *a, uint64_t r) {
     case 3: gort_cond_broadcast(&cond); break;
     case 4: gort_sem_release(&sem, 1); break;
     case 5: e = gort_sem_try_acquire(&sem, 1); break;
-    case 6: gort_timer_free(gort_timer_new((int64_t)(r >> 8) % 200 * GORT_US, nothing, NULL)); break;
+    case 6:
+        gort_timer_free(gort_timer_new((int64_t)(r >> 8) % 200 * GORT_US, nothing, NULL));
+        break;
     case 7: gort_count(); break;
     }
-    CHECKF(e == 0 || e == -EAGAIN || e == -EBUSY || e == -ENOTCONN || e == -ENOMEM, "case %d: %d", (int)(r % 8), e);
+    CHECKF(e == 0 || e == -EAGAIN || e == -EBUSY || e == -ENOTCONN || e == -ENOMEM, "case %d: %d",
+           (int)(r % 8), e);
     CHECK(v & 1);
 }
 
@@ -230,7 +252,8 @@ static void with_runtime(Actor *a, uint64_t r) {
 static void waits(Actor *a, uint64_t r) {
     static gort_mutex mu;
     uint64_t v = r | 1;
-    int64_t until = r & 8 && !a->main ? GORT_FOREVER : gort_now() + (int64_t)(r >> 8) % 500 * GORT_US;
+    int64_t until =
+        r & 8 && !a->main ? GORT_FOREVER : gort_now() + (int64_t)(r >> 8) % 500 * GORT_US;
     if (a->away) return;
     if (r % 4 == 0) gort_chan_send_until(chan, &v, until);
     if (r % 4 == 1) gort_chan_recv_until(chan, &v, until);
@@ -242,7 +265,7 @@ static void waits(Actor *a, uint64_t r) {
     CHECK(v & 1);
 }
 
-/* ---- promises --------------------------------------------------------------------------------- */
+/* ---- promises -------------------------------------------------------------------------------- */
 
 enum { BY_CHAN, BY_SEM, BY_POST, WAYS };
 static int promised[WAYS]; /* under way, or sent and not yet taken */
@@ -273,10 +296,11 @@ static void await(int way) {
     add(&promised[way], -1);
 }
 
-/* ---- actors ----------------------------------------------------------------------------------- */
+/* ---- actors ---------------------------------------------------------------------------------- */
 
 typedef void doing(Actor *a, uint64_t r);
-static doing *const doings[] = {with_keys, with_lock, with_memory, with_runtime, with_child, with_keys, with_lock, waits};
+static doing *const doings[] = {with_keys,  with_lock, with_memory, with_runtime,
+                                with_child, with_keys, with_lock,   waits};
 enum { DOINGS = sizeof doings / sizeof doings[0] };
 
 static void step(Actor *a) {
@@ -320,7 +344,8 @@ static void still(Actor *a) {
 }
 
 static void acts(void *arg) {
-    Actor a = {.serial = add(&serials, 1), .seed = (uint64_t)(uintptr_t)arg, .round = get(&round_no)};
+    Actor a = {
+        .serial = add(&serials, 1), .seed = (uint64_t)(uintptr_t)arg, .round = get(&round_no)};
     if (IS_HOOKED) look_at_keys(&a);
     for (unsigned n = 1 + (unsigned)(draw(&a) % 200); n > 0; n--) {
         uint64_t r = draw(&a);
@@ -331,12 +356,16 @@ static void acts(void *arg) {
     }
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 static int body(int argc, char **argv) {
-    Actor a = {.serial = add(&serials, 1), .seed = (uint64_t)(uintptr_t)argv, .round = get(&round_no), .main = true};
+    Actor a = {.serial = add(&serials, 1),
+               .seed = (uint64_t)(uintptr_t)argv,
+               .round = get(&round_no),
+               .main = true};
     uint64_t r = draw(&a);
-    for (int n = r & 1 ? (int)((r >> 8) % MOST) : 0; n > 0; n--) gort_go(acts, (void *)(uintptr_t)(draw(&a) | 1));
+    for (int n = r & 1 ? (int)((r >> 8) % MOST) : 0; n > 0; n--)
+        gort_go(acts, (void *)(uintptr_t)(draw(&a) | 1));
     if (r & 2) await((int)((r >> 16) % WAYS));
     if (IS_HOOKED) look_at_keys(&a);
     for (int n = (int)((r >> 24) % 4); n > 0; n--) step(&a);
@@ -345,7 +374,8 @@ static int body(int argc, char **argv) {
     return 0;
 }
 
-/* What nobody who lives is in any more is replaced for the next rounds, and some of what somebody is in. */
+/* What nobody who lives is in any more is replaced for the next rounds, and some of what somebody
+ * is in. */
 static void new_locks(uint64_t r) {
     for (int i = 0; i < LOCKS; i++)
         if (r >> i & 1) set(&locks[i], held_new((int)(r >> (8 + 3 * i) & 7) + i));
@@ -380,6 +410,7 @@ int main(int argc, char **argv) {
     while (gort_now() < until) one_round(&seed);
     wait_until(get(&away) == 0);
     for (int i = 0; i < THINGS; i++) thing_over(things[i]);
-    printf("%" PRIu64 " runtimes, %" PRIu64 " steps, %d functions outlived theirs\n", rounds, get(&steps), get(&outlived));
+    printf("%" PRIu64 " runtimes, %" PRIu64 " steps, %d functions outlived theirs\n", rounds,
+           get(&steps), get(&outlived));
     return 0;
 }

@@ -8,8 +8,8 @@
  * Conservation. A value carries its sender, the slot of its channel and a number that counts up for
  * each pair of them; a send that did not happen does not use its number up. Then
  *   - not reordered: each receiver sees rising numbers from each sender on each slot;
- *   - neither lost nor doubled: at the end, for each pair, as many were received as the number says,
- *     and the sums of their hashes agree;
+ *   - neither lost nor doubled: at the end, for each pair, as many were received as the number
+ *     says, and the sums of their hashes agree;
  *   - not torn: the rest of the value is a function of its first word;
  *   - not touched: a receive that failed with -EAGAIN or -ETIMEDOUT left the memory alone, one that
  *     failed with -EPIPE zeroed it.
@@ -19,11 +19,19 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { GOROUTINES = 64, THREADS = 4, WORKERS = GOROUTINES + THREADS, SLOTS = 12, WORDS = 8, BIG = 24 };
+enum {
+    GOROUTINES = 64,
+    THREADS = 4,
+    WORKERS = GOROUTINES + THREADS,
+    SLOTS = 12,
+    WORDS = 8,
+    BIG = 24
+};
 
 static const struct {
     size_t words, capacity;
-} shape[SLOTS] = {{1, 0}, {1, 0}, {2, 0}, {3, 0}, {8, 0}, {1, 1}, {1, 2}, {2, 3}, {3, 1}, {1, 50}, {8, 7}, {2, 300}};
+} shape[SLOTS] = {{1, 0}, {1, 0}, {2, 0}, {3, 0},  {8, 0}, {1, 1},
+                  {1, 2}, {2, 3}, {3, 1}, {1, 50}, {8, 7}, {2, 300}};
 
 #define BLANK 0xABABABABABABABABu
 
@@ -58,7 +66,7 @@ static uint64_t hash(uint64_t x) {
     return x ^ x >> 32;
 }
 
-/* ---- slots -------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static gort_chan *fetch(int slot) {
     pthread_mutex_lock(&slots[slot].lock);
@@ -73,7 +81,7 @@ static gort_chan *make(int slot) {
     return c;
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void fill(Value *v, Worker *w, int slot) {
     v->w[0] = (uint64_t)w->id << 56 | (uint64_t)slot << 48 | (w->sent[slot] + 1);
@@ -93,11 +101,14 @@ static bool all(const Value *v, size_t words, uint64_t what) {
 static void received(Worker *w, const Value *v, int slot) {
     uint64_t first = v->w[0], number = first & 0xFFFFFFFFFFFFu;
     unsigned from = (unsigned)(first >> 56), on = (unsigned)(first >> 48) & 255;
-    CHECKF(from < WORKERS && on == (unsigned)slot, "slot %d: a value that nobody sent: %" PRIx64, slot, first);
+    CHECKF(from < WORKERS && on == (unsigned)slot, "slot %d: a value that nobody sent: %" PRIx64,
+           slot, first);
     for (size_t i = 1; i < shape[slot].words; i++)
-        CHECKF(v->w[i] == hash(first + i), "slot %d: torn value %" PRIx64 ", word %zu", slot, first, i);
+        CHECKF(v->w[i] == hash(first + i), "slot %d: torn value %" PRIx64 ", word %zu", slot, first,
+               i);
     Count *c = &w->got[from][slot];
-    CHECKF(number > c->last, "slot %d: %u's number %" PRIu64 " after %" PRIu64, slot, from, number, c->last);
+    CHECKF(number > c->last, "slot %d: %u's number %" PRIu64 " after %" PRIu64, slot, from, number,
+           c->last);
     c->last = number;
     c->n++;
     c->sum += hash(first);
@@ -111,7 +122,7 @@ static void account_recv(Worker *w, int r, const Value *v, int slot) {
     if (shape[slot].words < WORDS) CHECK(v->w[shape[slot].words] == BLANK);
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static int64_t some_deadline(uint64_t x) {
     if (x % 16 == 0) return GORT_FOREVER;
@@ -132,7 +143,8 @@ static void one(Worker *w, uint64_t x) {
         r = send ? gort_chan_send_until(c, &v, some_deadline(x >> 24))
                  : gort_chan_recv_until(c, &v, some_deadline(x >> 24));
     else r = send ? gort_chan_try_send(c, &v) : gort_chan_try_recv(c, &v);
-    CHECK(r == 0 || r == -EPIPE || (r == -ETIMEDOUT && how > 0 && how < 4) || (r == -EAGAIN && how >= 4));
+    CHECK(r == 0 || r == -EPIPE || (r == -ETIMEDOUT && how > 0 && how < 4) ||
+          (r == -EAGAIN && how >= 4));
     if (r == -ETIMEDOUT) __atomic_fetch_add(&expired, 1, __ATOMIC_RELAXED);
     if (!send) account_recv(w, r, &v, slot);
     else if (r == 0) w->sent[slot]++;
@@ -156,7 +168,9 @@ static void choose(Worker *w, uint64_t x) {
     }
     unsigned how = (unsigned)(x >> 16) % 4;
     if (how == 0) r = gort_try_select(k, n);
-    else r = gort_select_until(k, n, how == 1 ? gort_now() + 100 * GORT_US : some_deadline(x >> 24 | 1));
+    else
+        r = gort_select_until(k, n,
+                              how == 1 ? gort_now() + 100 * GORT_US : some_deadline(x >> 24 | 1));
     CHECK((r >= 0 && r < n) || r == (how == 0 ? -EAGAIN : -ETIMEDOUT));
     for (int i = 0; i < n; i++) {
         if (i != r) CHECK_EQ(k[i].result, 1);
@@ -209,7 +223,7 @@ static void *thread(void *arg) {
     return NULL;
 }
 
-/* ---- the books ---------------------------------------------------------------------------------- */
+/* ---- the books ------------------------------------------------------------------------------- */
 
 static uint64_t total_ops(void) {
     uint64_t n = 0;
@@ -224,9 +238,11 @@ static uint64_t balance(int from, int slot) {
         sum += workers[i]->got[from][slot].sum;
     }
     uint64_t sent = workers[from]->sent[slot];
-    for (uint64_t k = 1; k <= sent; k++) want += hash((uint64_t)from << 56 | (uint64_t)slot << 48 | k);
-    CHECKF(n == sent && sum == want, "slot %d: worker %d sent %" PRIu64 ", received were %" PRIu64 "%s", slot, from,
-           sent, n, sum == want ? "" : ", and not the same");
+    for (uint64_t k = 1; k <= sent; k++)
+        want += hash((uint64_t)from << 56 | (uint64_t)slot << 48 | k);
+    CHECKF(n == sent && sum == want,
+           "slot %d: worker %d sent %" PRIu64 ", received were %" PRIu64 "%s", slot, from, sent, n,
+           sum == want ? "" : ", and not the same");
     return n;
 }
 
@@ -272,8 +288,8 @@ static int main_goroutine(int argc, char **argv) {
         gort_chan_release(slots[slot].c);
         for (int from = 0; from < WORKERS; from++) values += balance(from, slot);
     }
-    printf("%" PRIu64 " operations, %" PRIu64 " values, %" PRIu64 " expired, %" PRIu64 " closes\n", total_ops(),
-           values, expired, closes);
+    printf("%" PRIu64 " operations, %" PRIu64 " values, %" PRIu64 " expired, %" PRIu64 " closes\n",
+           total_ops(), values, expired, closes);
     CHECK_GT(values, 0);
     return 0;
 }

@@ -1,18 +1,23 @@
 /*
  * Runtimes that end at any moment: end_stress [seconds [seed]]
  *
- * A round is a runtime. Goroutines do random things with objects that live through all rounds, plain threads do the same at
- * the same time and go on when the runtime ends, and the main goroutine returns after a random while, whatever the others are
- * in: a wait, a call of libc, a loop, a blocking call. Then the plain threads are held between two of their calls, and it is
+ * A round is a runtime. Goroutines do random things with objects that live through all rounds,
+ * plain threads do the same at the same time and go on when the runtime ends, and the main
+ * goroutine returns after a random while, whatever the others are in: a wait, a call of libc, a
+ * loop, a blocking call. Then the plain threads are held between two of their calls, and it is
  * looked at what the rule says (docs/INVARIANTS.md, "The end of a runtime"):
  *   - no goroutine of the round runs any more: each looks at every step whether its round is over;
- *   - nothing points into it: no object has a waiter left, and whatever a dead goroutine held can be released for it;
- *   - no lock of libc or of the library is held: printing, allocating, the loader and the calls with locks of their own return;
- *   - what a goroutine had begun and a call of ours promised to bring to its end has come to it: a tree of contexts is cancelled as
- *     a whole or not at all, a once is free again or done, members of wait groups and groups count as ended;
+ *   - nothing points into it: no object has a waiter left, and whatever a dead goroutine held can
+ *     be released for it;
+ *   - no lock of libc or of the library is held: printing, allocating, the loader and the calls
+ *     with locks of their own return;
+ *   - what a goroutine had begun and a call of ours promised to bring to its end has come to it: a
+ *     tree of contexts is cancelled as a whole or not at all, a once is free again or done, members
+ *     of wait groups and groups count as ended;
  *   - deadlines of contexts come;
  *   - neither descriptors, nor threads, nor mapped memory grow from runtime to runtime (growth.h).
- * A hang is told by the time limit of whoever runs this, memory that was used after its end by ASan.
+ * A hang is told by the time limit of whoever runs this, memory that was used after its end by
+ * ASan.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -35,19 +40,22 @@
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
-enum { KIN = 4, LEAVES = 100, CALLERS = 3, THREADS = CALLERS + 1, MOST = 24 }; /* the last thread reads the live page */
+/* the last thread reads the live page */
+enum { KIN = 4, LEAVES = 100, CALLERS = 3, THREADS = CALLERS + 1, MOST = 24 };
 
 static gort_mutex mutexes[KIN];
 static gort_rwmutex rwmutexes[KIN];
 static gort_cond conds[KIN];
-static gort_mutex cond_mutexes[2][KIN]; /* a plain thread has to lock its own again, which no goroutine may die with */
+/* a plain thread has to lock its own again, which no goroutine may die with */
+static gort_mutex cond_mutexes[2][KIN];
 static gort_sem sems[KIN];
 static gort_wg wgs[KIN];
 static gort_chan *chans[KIN];
 static gort_pool *pool;
 static gort_ctx *ctx;
 static gort_ctx *trees[KIN], *leaves[KIN][LEAVES];
-static gort_chan *tree_done[KIN], *leaf_done[KIN][LEAVES]; /* a look at these alone does not help a cancellation on its way */
+/* a look at these alone does not help a cancellation on its way */
+static gort_chan *tree_done[KIN], *leaf_done[KIN][LEAVES];
 static gort_once onces[KIN];
 static int once_begun[KIN];
 static gort_timer *timers[KIN];
@@ -55,24 +63,30 @@ static int page_port; /* of the page that is served now; 0: none */
 static int pipes[KIN][2];
 static FILE *null;
 
-static int round_no, over;           /* the runtime that runs; the last one that has ended */
+static int round_no, over;   /* the runtime that runs; the last one that has ended */
 static int hold, held, quit; /* plain threads */
 static uint64_t steps, rounds;
 
-/* ---- what both do ------------------------------------------------------------------------------ */
+/* ---- what both do ---------------------------------------------------------------------------- */
 
 /* Of a goroutine: the round it was started in; 0: a plain thread. */
 static void still_in(int mine, const char *where) {
-#ifdef __SANITIZE_THREAD__ /* there one that slept in a call nobody announced, or in a lock of TSan's, comes as far as its next call (init.c) */
+/* there one that slept in a call nobody announced, or in a lock of TSan's, comes as far as its next
+ * call (init.c) */
+#ifdef __SANITIZE_THREAD__
     if (mine && mine <= get(&over)) gort_yield();
 #endif
-    CHECKF(mine == 0 || mine > get(&over), "a goroutine of round %d runs after its end, in %s", mine, where);
+    CHECKF(mine == 0 || mine > get(&over), "a goroutine of round %d runs after its end, in %s",
+           mine, where);
 }
 #define still(mine) still_in((mine), __func__)
 
 static int64_t soon(uint64_t r) { return gort_now() + (int64_t)(r % 300) * GORT_US; }
-/* A goroutine may wait for ever: somebody else, or the end, sees to it. A plain thread comes back. */
-static int64_t deadline(int mine, uint64_t r) { return mine && r % 3 == 0 ? GORT_FOREVER : soon(r); }
+/* A goroutine may wait for ever: somebody else, or the end, sees to it. A plain thread comes
+ * back. */
+static int64_t deadline(int mine, uint64_t r) {
+    return mine && r % 3 == 0 ? GORT_FOREVER : soon(r);
+}
 
 static void with_mutex(int mine, uint64_t r) {
     gort_mutex *mu = &mutexes[r % KIN];
@@ -118,7 +132,8 @@ static void with_sem(int mine, uint64_t r) {
 }
 
 static bool crowded(void) { return gort_count() > 300; }
-static void nothing(void *arg) { still(get(&round_no)); } /* whoever started it: of a plain thread the round may have changed */
+/* whoever started it: of a plain thread the round may have changed */
+static void nothing(void *arg) { still(get(&round_no)); }
 
 /* What a function of a wait group, a group or a once is in when the end comes. */
 static void dawdles(int mine, uint64_t r) {
@@ -131,11 +146,12 @@ static void dawdles(int mine, uint64_t r) {
 
 static void wg_member(void *arg) { dawdles(get(&round_no), (uint64_t)(uintptr_t)arg); }
 
-/* The counters are raised by gort_wg_go alone: so whatever happens to its goroutines they come to 0. A plain thread may wait for
- * ever for that. */
+/* The counters are raised by gort_wg_go alone: so whatever happens to its goroutines they come to
+ * 0. A plain thread may wait for ever for that. */
 static void with_wg(int mine, uint64_t r) {
     gort_wg *wg = &wgs[r % KIN];
-    int e = (r & 32) && !crowded() ? gort_wg_go(wg, wg_member, (void *)(uintptr_t)(r >> 12 & 0xfff)) : 0;
+    int e = (r & 32) && !crowded() ? gort_wg_go(wg, wg_member, (void *)(uintptr_t)(r >> 12 & 0xfff))
+                                   : 0;
     CHECKF(e == 0 || e == -ENOMEM || e == -ENOTCONN, "gort_wg_go: %d", e);
     gort_wg_wait_until(wg, r & 64 ? GORT_FOREVER : soon(r >> 8));
     still(mine);
@@ -251,9 +267,11 @@ static void with_ctx(int mine, uint64_t r) {
     still(mine);
 }
 
-/* Calls that open a socket and fail: nobody is told its number, so nobody but the end can close it. */
+/* Calls that open a socket and fail: nobody is told its number, so nobody but the end can close
+ * it. */
 static void with_sockets(int mine, uint64_t r) {
-    int e = r & 32 ? gort_dial(r & 64 ? "127.0.0.1:1" : "unix:/nowhere/x", soon(r >> 8)) : gort_listen("unix:/nowhere/x", 1);
+    int e = r & 32 ? gort_dial(r & 64 ? "127.0.0.1:1" : "unix:/nowhere/x", soon(r >> 8))
+                   : gort_listen("unix:/nowhere/x", 1);
     CHECKF(e < 0, "a socket at an address that is none: %d", e);
     still(mine);
 }
@@ -304,10 +322,13 @@ typedef struct Kinds {
     doing *drawn[24];
     unsigned n;
 } Kinds;
-#define KIND(fn) {#fn, fn}
-static Kinds both = {.all = {KIND(with_mutex), KIND(with_rwmutex), KIND(with_cond), KIND(with_sem), KIND(with_wg), KIND(with_chan),
-                             KIND(with_select), KIND(with_time), KIND(with_ctx), KIND(with_descriptors), KIND(with_sockets), KIND(with_house),
-                             KIND(with_goroutines), KIND(with_tree), KIND(with_once), KIND(with_group), KIND(with_shared_group),
+#define KIND(fn) \
+    { #fn, fn }
+static Kinds both = {.all = {KIND(with_mutex), KIND(with_rwmutex), KIND(with_cond), KIND(with_sem),
+                             KIND(with_wg), KIND(with_chan), KIND(with_select), KIND(with_time),
+                             KIND(with_ctx), KIND(with_descriptors), KIND(with_sockets),
+                             KIND(with_house), KIND(with_goroutines), KIND(with_tree),
+                             KIND(with_once), KIND(with_group), KIND(with_shared_group),
                              KIND(with_old_timer), KIND(with_inspection)}};
 
 static bool is_wanted(const char *name) {
@@ -324,9 +345,10 @@ static void draw_from(Kinds *k) {
         if (is_wanted(k->all[i].name)) k->drawn[k->n++] = k->all[i].fn;
 }
 
-/* ---- what only goroutines do -------------------------------------------------------------------- */
+/* ---- what only goroutines do ----------------------------------------------------------------- */
 
-/* The text of its error is the thread's: for TSan, who frees it races with who wrote it, another goroutine. */
+/* The text of its error is the thread's: for TSan, who frees it races with who wrote it, another
+ * goroutine. */
 static void in_loader(void) {
 #ifndef __SANITIZE_THREAD__
     dlsym(RTLD_DEFAULT, "no_such_name");
@@ -335,7 +357,9 @@ static void in_loader(void) {
 
 static void in_libc(int mine, uint64_t r) {
     for (unsigned i = 0; i < r % 400; i++) {
-#ifndef __SANITIZE_THREAD__ /* one that sleeps for the lock of `null` comes back after the end, and TSan is not told what it did before (init.c) */
+/* one that sleeps for the lock of `null` comes back after the end, and TSan is not told what it did
+ * before (init.c) */
+#ifndef __SANITIZE_THREAD__
         fprintf(null, "%d %s %g\n", (int)i, "a line", 1.5 * i);
 #endif
         void *p = malloc(1 + r % 3000);
@@ -391,14 +415,16 @@ static void stops_world(int mine, uint64_t r) {
     gort_start_world();
 }
 
-#if !defined __SANITIZE_THREAD__ && !defined __SANITIZE_ADDRESS__ /* which know nothing of jumps between stacks */
+#if !defined __SANITIZE_THREAD__ && \
+    !defined __SANITIZE_ADDRESS__ /* which know nothing of jumps between stacks */
 #define JUMPS 1
 #else
 #define JUMPS 0
 #endif
 
-/* A function that libc calls: it computes, prints, sleeps, and leaves by a return or by a jump. Whoever unwinds from there, as an
- * exception does, has to come to the goroutine's first function, whatever stands in the way out of libc. */
+/* A function that libc calls: it computes, prints, sleeps, and leaves by a return or by a jump.
+ * Whoever unwinds from there, as an exception does, has to come to the goroutine's first function,
+ * whatever stands in the way out of libc. */
 typedef struct Callback {
     jmp_buf out;
     int mine;
@@ -440,7 +466,9 @@ static void in_callback(int mine, uint64_t r) {
 /* A coroutine of the program's, on a stack of the program's. */
 enum { COROUTINES = 64, REST = 20 };
 typedef struct Coroutine {
-    int taken, mine; /* by round: one that was left behind in the kernel leaves libc on this stack, so it rests for some rounds */
+    /* by round: one that was left behind in the kernel leaves libc on this stack, so it rests for
+     * some rounds */
+    int taken, mine;
     uint64_t r;
     ucontext_t self, back;
     char stack[64 << 10] __attribute__((aligned(16)));
@@ -457,7 +485,9 @@ static void in_coroutine(int mine, uint64_t r) {
     Coroutine *co = &coroutines[i];
     int by = get(&co->taken);
     if (!JUMPS || (by && by + REST > mine)) return;
-    if (!__atomic_compare_exchange_n(&co->taken, &by, mine, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
+    if (!__atomic_compare_exchange_n(&co->taken, &by, mine, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return;
     co->mine = mine;
     co->r = r >> 8;
     getcontext(&co->self);
@@ -469,11 +499,12 @@ static void in_coroutine(int mine, uint64_t r) {
     set(&co->taken, 0);
 }
 
-/* A handler of the program's interrupts whatever the thread is in that runs this. On the alternate stack, where it has one. */
+/* A handler of the program's interrupts whatever the thread is in that runs this. On the alternate
+ * stack, where it has one. */
 static int poked;
 static void handler(int signo) {
     for (int i = 0; i < 200; i++) getppid(); /* moments in libc of its own */
-#ifndef __SANITIZE_THREAD__ /* there it comes back (init.c) */
+#ifndef __SANITIZE_THREAD__                  /* there it comes back (init.c) */
     if (get(&poked) & 1) usleep(300);
 #endif
 }
@@ -492,8 +523,9 @@ static void *pokes(void *arg) {
     return NULL;
 }
 
-static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call), KIND(locked), KIND(stops_world),
-                              KIND(in_callback), KIND(in_coroutine), KIND(interrupted)}};
+static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call),
+                              KIND(locked), KIND(stops_world), KIND(in_callback),
+                              KIND(in_coroutine), KIND(interrupted)}};
 
 static void start_one(void *arg) {
     int mine = get(&round_no);
@@ -507,7 +539,7 @@ static void start_one(void *arg) {
     }
 }
 
-/* ---- plain threads ----------------------------------------------------------------------------- */
+/* ---- plain threads --------------------------------------------------------------------------- */
 
 static void held_here(void) {
     if (!get(&hold)) return;
@@ -529,16 +561,25 @@ static void *plain_thread(void *arg) {
 
 /* One request to the live page, whose answer is read for a while. */
 static void read_page(uint64_t r) {
-    static const char *const paths[] = {"events", "trace?seconds=1&token=t", "debug/pprof/profile?seconds=1&token=t", "goroutines",
-                                        "metrics", "debug/pprof/block?seconds=1&token=t", "leaks", "debug/pprof/created"};
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)get(&page_port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    static const char *const paths[] = {"events",
+                                        "trace?seconds=1&token=t",
+                                        "debug/pprof/profile?seconds=1&token=t",
+                                        "goroutines",
+                                        "metrics",
+                                        "debug/pprof/block?seconds=1&token=t",
+                                        "leaks",
+                                        "debug/pprof/created"};
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)get(&page_port)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct timeval patience = {0, 1000 + (int)(r >> 8) % 20000};
     char buf[2000];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_GE(fd, 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (at.sin_port != 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0) {
-        int n = snprintf(buf, sizeof buf, "GET /%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", paths[r % 8], (int)ntohs(at.sin_port));
+        int n = snprintf(buf, sizeof buf, "GET /%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n",
+                         paths[r % 8], (int)ntohs(at.sin_port));
         if (send(fd, buf, (size_t)n, MSG_NOSIGNAL) == n)
             for (int i = 0; i < 3 && read(fd, buf, sizeof buf) > 0; i++) continue;
     } else {
@@ -553,7 +594,7 @@ static void *client(void *arg) {
     return NULL;
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------ */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 static int free_port(void) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -581,10 +622,10 @@ static int body(int argc, char **argv) {
     if (r >> 32 & 1) open_page();
     for (int i = 0; i < n; i++) gort_go(start_one, (void *)(uintptr_t)(test_random(&seed) | 1));
     switch ((r >> 8) % 4) {
-        case 0: break;
-        case 1: gort_yield(); break;
-        case 2: gort_sleep((int64_t)((r >> 16) % 300) * GORT_US); break;
-        default: gort_sleep((int64_t)((r >> 16) % 15000) * GORT_US); break;
+    case 0: break;
+    case 1: gort_yield(); break;
+    case 2: gort_sleep((int64_t)((r >> 16) % 300) * GORT_US); break;
+    default: gort_sleep((int64_t)((r >> 16) % 15000) * GORT_US); break;
     }
     return 0;
 }
@@ -615,7 +656,8 @@ static void everything_at_rest(void) {
         CHECKF(sems[i].permits_ <= 6, "a semaphore has %lld permits", (long long)sems[i].permits_);
         sems[i].permits_ = 6;
         CHECKF(wgs[i].waiters_ == NULL, "somebody waits for a wait group after the end");
-        CHECKF(wgs[i].state_ >> 32 == 0, "%d goroutines of a wait group after the end", (int)(wgs[i].state_ >> 32));
+        CHECKF(wgs[i].state_ >> 32 == 0, "%d goroutines of a wait group after the end",
+               (int)(wgs[i].state_ >> 32));
         while (gort_chan_try_recv(chans[i], &v) == 0) continue;
         gort_chan_release(chans[i]); /* fatal where somebody waits */
         chans[i] = gort_chan_new(sizeof(uint64_t), (size_t)i);
@@ -639,12 +681,14 @@ static void trees_are_whole(void) {
     for (int i = 0; i < KIN; i++) {
         int want = gort_chan_try_recv(tree_done[i], NULL), open = 0;
         for (int k = 0; k < LEAVES; k++) open += gort_chan_try_recv(leaf_done[i][k], NULL) != want;
-        CHECKF(open == 0, "%d of %d contexts of a tree that is %s are not", open, LEAVES, want == -EPIPE ? "cancelled" : "alive");
+        CHECKF(open == 0, "%d of %d contexts of a tree that is %s are not", open, LEAVES,
+               want == -EPIPE ? "cancelled" : "alive");
     }
     new_trees();
 }
 
-/* Done, or free; then it runs. Its function may have come to its end before: there is a moment between that and "done". */
+/* Done, or free; then it runs. Its function may have come to its end before: there is a moment
+ * between that and "done". */
 static void onces_are_free(void) {
     for (int i = 0; i < KIN; i++) {
         bool done = onces[i].done_;
@@ -666,8 +710,8 @@ static void new_group(void) {
     set(&shared, gort_group_new(NULL, 5));
 }
 
-/* A trace that a goroutine has begun is the program's, and can be ended; then there can be another. A start or a stop that was under way, as
- * a function of gort_blocking, may still finish. */
+/* A trace that a goroutine has begun is the program's, and can be ended; then there can be another.
+ * A start or a stop that was under way, as a function of gort_blocking, may still finish. */
 static bool trace_begins(void) {
     int e = gort_trace_stop();
     CHECKF(e == 0 || e == -EINVAL, "gort_trace_stop after the end: %d", e);
@@ -713,7 +757,8 @@ static void one_round(uint64_t *seed) {
     new_group();
     gort_ctx_release(ctx);
     ctx = gort_ctx_new(NULL);
-    growth_look(&growth, 1 + THREADS + 1 + 2, ours); /* the poker, and the library's for signals and deadlines */
+    /* the poker, and the library's for signals and deadlines */
+    growth_look(&growth, 1 + THREADS + 1 + 2, ours);
     set(&hold, 0);
     wait_until(get(&held) == 0);
     rounds++;
@@ -748,7 +793,9 @@ int main(int argc, char **argv) {
     CHECK_EQ(sigaction(SIGUSR2, &sa, NULL), 0);
     CHECK_EQ(pthread_create(&poker, NULL, pokes, NULL), 0);
     for (int i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, i < CALLERS ? plain_thread : client, (void *)(uintptr_t)(test_random(&seed) | 1)), 0);
+        CHECK_EQ(pthread_create(&threads[i], NULL, i < CALLERS ? plain_thread : client,
+                                (void *)(uintptr_t)(test_random(&seed) | 1)),
+                 0);
     int64_t until = gort_now() + stress_seconds() * GORT_SEC;
     while (gort_now() < until) one_round(&seed);
     set(&quit, 1);

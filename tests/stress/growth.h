@@ -1,8 +1,10 @@
 /*
- * Does a program that starts one runtime after the other grow? Descriptors, threads and mapped memory, as the kernel counts them.
+ * Does a program that starts one runtime after the other grow? Descriptors, threads and mapped
+ * memory, as the kernel counts them.
  *
- * A goroutine that is stopped for good takes what it had made with it: a few hundred bytes, and descriptors of its own. These
- * are the program's, and the caller says which they are (mine). All others are the library's, and none may stay.
+ * A goroutine that is stopped for good takes what it had made with it: a few hundred bytes, and
+ * descriptors of its own. These are the program's, and the caller says which they are (mine). All
+ * others are the library's, and none may stay.
  */
 #ifndef GORT_GROWTH_H
 #define GORT_GROWTH_H
@@ -19,7 +21,8 @@
 #define GROWTH_MEMORY 1
 #endif
 #define STACKS_MOST ((uint64_t)4 << 30)
-enum { GROWTH_WARM = 40, GROWTH_ROOM = 24 << 20, GROWTH_EACH = 96 << 10 }; /* runtimes; bytes; bytes a runtime */
+/* runtimes; bytes; bytes a runtime */
+enum { GROWTH_WARM = 40, GROWTH_ROOM = 24 << 20, GROWTH_EACH = 96 << 10 };
 
 typedef struct Growth {
     int rounds, descriptors, threads;
@@ -66,7 +69,8 @@ static bool settles(int *count, int limit, const char *path, bool (*mine)(int)) 
     return *count <= limit;
 }
 
-/* Between two runtimes, while nobody else opens or starts anything. `threads`: as many as there may be. */
+/* Between two runtimes, while nobody else opens or starts anything. `threads`: as many as there may
+ * be. */
 TEST_UNUSED static void growth_look(Growth *g, int threads, bool (*mine)(int)) {
     int n;
     if (g->rounds++ == 0) g->descriptors = entries("/proc/self/fd", mine);
@@ -74,15 +78,17 @@ TEST_UNUSED static void growth_look(Growth *g, int threads, bool (*mine)(int)) {
         tell_descriptors();
         FAILF("runtime %d leaves %d descriptors, the first left %d", g->rounds, n, g->descriptors);
     }
-    CHECKF(settles(&n, threads, "/proc/self/task", NULL), "runtime %d leaves %d threads of %d", g->rounds, n, threads);
+    CHECKF(settles(&n, threads, "/proc/self/task", NULL), "runtime %d leaves %d threads of %d",
+           g->rounds, n, threads);
     gort_stats s;
     gort_stats_read(&s); /* address space for stacks comes by the gigabyte, and stays */
-    CHECKF(s.stack_bytes_reserved <= STACKS_MOST, "runtime %d: %" PRIu64 " MB reserved for stacks", g->rounds, s.stack_bytes_reserved >> 20);
+    CHECKF(s.stack_bytes_reserved <= STACKS_MOST, "runtime %d: %" PRIu64 " MB reserved for stacks",
+           g->rounds, s.stack_bytes_reserved >> 20);
     long bytes = GROWTH_MEMORY ? mapped() - (long)s.stack_bytes_reserved : 0;
     if (g->rounds <= GROWTH_WARM) g->bytes = bytes;
     long limit = g->bytes + GROWTH_ROOM + (long)g->rounds * GROWTH_EACH;
-    CHECKF(bytes <= limit, "%ld MB are mapped after runtime %d, %ld MB after the first %d", bytes >> 20, g->rounds, g->bytes >> 20,
-           GROWTH_WARM);
+    CHECKF(bytes <= limit, "%ld MB are mapped after runtime %d, %ld MB after the first %d",
+           bytes >> 20, g->rounds, g->bytes >> 20, GROWTH_WARM);
 }
 
 #endif

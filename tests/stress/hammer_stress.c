@@ -39,7 +39,9 @@ static void receiver(void *arg) {
         gort_mutex_lock(&mutex);
         CHECK_EQ(inside, 0);
         inside = 1;
-        gort_pin(); /* under the hammer and TSan a thread without a P runs on in a stopped world to its next call */
+        /* under the hammer and TSan a thread without a P runs on in a stopped world to its next
+         * call */
+        gort_pin();
         __atomic_store_n(&guarded, guarded + 1, __ATOMIC_RELAXED);
         gort_unpin();
         compute();
@@ -99,8 +101,9 @@ static int body(int argc, char **argv) {
     CHECK_EQ((uint64_t)guarded, total);
     gort_stats s;
     gort_stats_read(&s);
-    printf("%" PRIu64 " messages, %" PRIu64 " retakes, %" PRIu64 " preemptions, %" PRIu64 " switches\n", total, s.retakes,
-           s.preemptions, s.switches);
+    printf("%" PRIu64 " messages, %" PRIu64 " retakes, %" PRIu64 " preemptions, %" PRIu64
+           " switches\n",
+           total, s.retakes, s.preemptions, s.switches);
     return 0;
 }
 

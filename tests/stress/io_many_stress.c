@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
 /* Many connections held open, a tenth of them busy: every byte comes back, a few threads do it, and
- * nothing is left over: no descriptor, no goroutine, no allocation, and the memory of their stacks is
- * given back. The client is a process of its own; IO_MANY sets the number (1000). */
+ * nothing is left over: no descriptor, no goroutine, no allocation, and the memory of their stacks
+ * is given back. The client is a process of its own; IO_MANY sets the number (1000). */
 #include "../lib/test.h"
 #include "../lib/io_net.h"
 
@@ -14,10 +14,11 @@
 #define MESSAGE 64
 static int many = 1000, open_now, most_threads;
 
-/* ---- the client: one thread, blocking calls ---------------------------------------------------- */
+/* ---- the client: one thread, blocking calls -------------------------------------------------- */
 
 static int connect_to(uint16_t port) {
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in in = {
+        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0 || connect(fd, (void *)&in, sizeof in) < 0) _exit(3);
     return fd;
@@ -52,7 +53,8 @@ static void serve(void *arg) {
     int fd = (int)(intptr_t)arg;
     char buf[MESSAGE];
     ssize_t n;
-    while ((n = gort_read(fd, buf, sizeof buf)) > 0) CHECK_EQ(gort_write_full(fd, buf, (size_t)n), n);
+    while ((n = gort_read(fd, buf, sizeof buf)) > 0)
+        CHECK_EQ(gort_write_full(fd, buf, (size_t)n), n);
     CHECK_EQ(n, 0);
     CHECK_EQ(gort_close(fd), 0);
     add(&open_now, -1);
@@ -105,13 +107,16 @@ static int run(int argc, char **argv) {
         long now = rss_kb();
         if (now > rss_most) rss_most = now;
     }
-    gort_stats_read(&s); /* a goroutine preempted by signal keeps its thread: rare, and not meant here */
+    /* a goroutine preempted by signal keeps its thread: rare, and not meant here */
+    gort_stats_read(&s);
     CHECK_LE(most_threads, gort_maxprocs(0) + 8 + (int)s.preemptions);
     CHECK_EQ(gort_close(l), 0);
     wait_until(gort_count() == 1);
     CHECK_EQ(count_fds(), before);
-    CHECK_LE(allocated(), allocated_before + 65536); /* of threads: seven bytes a connection at most */
-    if (many >= 5000 && !SANITIZED) wait_until(rss_kb() <= rss_before + (rss_most - rss_before) / 2);
+    /* of threads: seven bytes a connection at most */
+    CHECK_LE(allocated(), allocated_before + 65536);
+    if (many >= 5000 && !SANITIZED)
+        wait_until(rss_kb() <= rss_before + (rss_most - rss_before) / 2);
     printf("memory: %ld kB before, %ld kB at most, %ld kB after\n", rss_before, rss_most, rss_kb());
     return 0;
 }

@@ -28,7 +28,8 @@ static int64_t rounds, expired;
 
 static bool locked(gort_mutex *mu, uint64_t how) {
     if (how % 8 == 0) return gort_mutex_try_lock(mu) == 0;
-    if (how % 8 == 1) return gort_mutex_lock_until(mu, gort_now() + (int64_t)(how % 50) * GORT_US) == 0;
+    if (how % 8 == 1)
+        return gort_mutex_lock_until(mu, gort_now() + (int64_t)(how % 50) * GORT_US) == 0;
     gort_mutex_lock(mu);
     return true;
 }
@@ -77,7 +78,8 @@ static void round_of(int n) {
     }
     workers = n + THREADS;
     set(&done, 0);
-    for (int i = 0; i < THREADS; i++) CHECK_EQ(pthread_create(&t[i], NULL, thread, (void *)(intptr_t)(100 + i)), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&t[i], NULL, thread, (void *)(intptr_t)(100 + i)), 0);
     for (int i = 0; i < n; i++) CHECK_EQ(gort_go(work, (void *)(intptr_t)i), 0);
     wait_until(get(&done) == workers);
     for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
@@ -88,7 +90,8 @@ static int body(int argc, char **argv) {
     int64_t until = gort_now() + stress_seconds() * GORT_SEC;
     do round_of(2 + (int)(get(&rounds) % 6));
     while (gort_now() < until);
-    printf("%" PRId64 " mutexes, %" PRId64 " attempts given up\n", get(&rounds) * ROW, get(&expired));
+    printf("%" PRId64 " mutexes, %" PRId64 " attempts given up\n", get(&rounds) * ROW,
+           get(&expired));
     return 0;
 }
 

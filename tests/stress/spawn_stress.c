@@ -2,10 +2,11 @@
  * Goroutines begin and end in every way there is: spawn_stress [seconds [seed]]
  *
  * Waves of trees: a goroutine starts up to three others by a way drawn from its seed, some yield,
- * sleep, lock their thread or end by gort_exit from within calls. Plain threads start some too. Another
- * goroutine changes the number of Ps and stops the world all the while. Each goroutine holds a
- * token (stress.h), so that none is lost and none runs twice. The runtime is started anew several
- * times. What a goroutine finds on its stack (its copy, its name's room) is checked at its end.
+ * sleep, lock their thread or end by gort_exit from within calls. Plain threads start some too.
+ * Another goroutine changes the number of Ps and stops the world all the while. Each goroutine
+ * holds a token (stress.h), so that none is lost and none runs twice. The runtime is started anew
+ * several times. What a goroutine finds on its stack (its copy, its name's room) is checked at its
+ * end.
  */
 #include "stress.h"
 
@@ -23,7 +24,8 @@ static uint64_t total, base_seed;
 
 static void start(uint64_t *seed, int depth);
 
-static void (*volatile leave_it)(void) = gort_exit; /* the compiler need not know that it ends here */
+/* the compiler need not know that it ends here */
+static void (*volatile leave_it)(void) = gort_exit;
 
 static int deep_exit(int n, Job *j) {
     volatile char room[200];
@@ -79,12 +81,13 @@ static void start(uint64_t *seed, int depth) {
     Job *heap = malloc(sizeof j);
     CHECK(heap != NULL);
     *heap = j;
-    gort_attr attr = {way % 8 == 1 ? "a name of its own" : NULL, way % 32 == 5 ? (size_t)(way >> 8) % 300000 : 0};
+    gort_attr attr = {way % 8 == 1 ? "a name of its own" : NULL,
+                      way % 32 == 5 ? (size_t)(way >> 8) % 300000 : 0};
     if (way % 4 == 1) CHECK_EQ(gort_go_with(&attr, live_and_free, heap), 0);
     else CHECK_EQ(gort_go(live_and_free, heap), 0);
 }
 
-/* ---- what happens meanwhile --------------------------------------------------------------------- */
+/* ---- what happens meanwhile ------------------------------------------------------------------ */
 
 static void churn(void *arg) {
     uint64_t seed = base_seed ^ 77;
@@ -94,8 +97,10 @@ static void churn(void *arg) {
         if (r % 2) {
             gort_stop_world();
             uint32_t before = get(&token_ended);
-            for (volatile int i = (int)((r >> 8) % 200000); i > 0; i--) continue; /* a thread wakes in 50 us */
-            CHECK_EQ(get(&token_ended), before); /* plain threads end none, goroutines only pinned */
+            /* a thread wakes in 50 us */
+            for (volatile int i = (int)((r >> 8) % 200000); i > 0; i--) continue;
+            /* plain threads end none, goroutines only pinned */
+            CHECK_EQ(get(&token_ended), before);
             gort_start_world();
         } else {
             CHECK_GE(gort_maxprocs(1 + (int)((r >> 8) % (uint64_t)(procs + 2))), 1);
@@ -119,7 +124,8 @@ static void *plain_thread(void *arg) {
 static void wave(uint64_t *seed) {
     pthread_t threads[THREADS];
     set(&threads_stop, 0);
-    for (int i = 0; i < THREADS; i++) CHECK_EQ(pthread_create(&threads[i], NULL, plain_thread, (void *)(intptr_t)(i + 1)), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, plain_thread, (void *)(intptr_t)(i + 1)), 0);
     int roots = (int)(test_random(seed) % 600) / STRESS_SLOW + 1;
     for (int i = 0; i < roots; i++) start(seed, DEPTH);
     set(&threads_stop, 1);

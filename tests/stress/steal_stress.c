@@ -2,16 +2,16 @@
  * Work that only others can do: steal_stress [seconds [seed]]
  *
  * A pinned goroutine starts a burst and stays on its P, pinned, until all of it has run. So every
- * goroutine of the burst, the one in the LIFO slot included, must be found by another P: stolen from the ring, or taken
- * from the global queue when the burst overflowed the ring (more than 256). A wake-up that is lost, between
- * the submit of the burst and a thread that gives up searching, leaves them there, and the
- * runner's limit shows it. With a single P there are no others: the burst runs after unpinning.
- * Each goroutine of a burst has a token and may start one more, on the thief's own ring.
+ * goroutine of the burst, the one in the LIFO slot included, must be found by another P: stolen
+ * from the ring, or taken from the global queue when the burst overflowed the ring (more than 256).
+ * A wake-up that is lost, between the submit of the burst and a thread that gives up searching,
+ * leaves them there, and the runner's limit shows it. With a single P there are no others: the
+ * burst runs after unpinning. Each goroutine of a burst has a token and may start one more, on the
+ * thief's own ring.
  */
 #include "stress.h"
 
 static uint64_t base_seed, total;
-
 
 static void run_item(void *arg) {
     uint64_t packed = (uint64_t)(uintptr_t)arg, seed = packed >> 20;
@@ -20,7 +20,8 @@ static void run_item(void *arg) {
     for (volatile uint64_t i = 0; i < seed % 64; i++) continue;
     if (seed % 4 == 0) {
         int child = token_draw();
-        if (child >= 0) CHECK_EQ(gort_go(run_item, (void *)(uintptr_t)((seed | 1) << 20 | (uint64_t)child)), 0);
+        if (child >= 0)
+            CHECK_EQ(gort_go(run_item, (void *)(uintptr_t)((seed | 1) << 20 | (uint64_t)child)), 0);
     }
     if (seed % 16 == 2) gort_yield();
     token_end(token);
@@ -60,8 +61,8 @@ static int body(int argc, char **argv) {
     gort_stats_read(&s);
     if (procs > 1) CHECK_GT(s.steals, 0);
     CHECK_GE(s.stolen, s.steals);
-    printf("%" PRIu64 " goroutines, %" PRIu64 " steals of %" PRIu64 ", %" PRIu64 " overflows\n", total, s.steals,
-           s.stolen, s.overflows);
+    printf("%" PRIu64 " goroutines, %" PRIu64 " steals of %" PRIu64 ", %" PRIu64 " overflows\n",
+           total, s.steals, s.stolen, s.overflows);
     return 0;
 }
 

@@ -45,16 +45,19 @@ TEST_UNUSED static int token_draw(void) {
 TEST_UNUSED static void token_run(int t) {
     uint64_t id = gort_id(), before = 0;
     CHECKF(id != 0, "token %d runs outside a goroutine", t);
-    CHECKF(__atomic_compare_exchange_n(&token_id[t], &before, id, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST),
+    CHECKF(__atomic_compare_exchange_n(&token_id[t], &before, id, 0, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST),
            "token %d runs in goroutine %" PRIu64 " and ran in %" PRIu64 " before", t, id, before);
 }
 
-/* The last thing. Pinned: a thread that sleeps in the kernel between two calls of ours, over a page fault or in a lock of
- * TSan's, may lose its P to a stop of the world and then runs on to its next call (stopworld.c). One that is pinned is waited
- * for, so whoever has stopped the world may rely on it that none ends. */
+/* The last thing. Pinned: a thread that sleeps in the kernel between two calls of ours, over a page
+ * fault or in a lock of TSan's, may lose its P to a stop of the world and then runs on to its next
+ * call (stopworld.c). One that is pinned is waited for, so whoever has stopped the world may rely
+ * on it that none ends. */
 TEST_UNUSED static void token_end(int t) {
-    CHECKF(get(&token_id[t]) == gort_id(), "token %d began in goroutine %" PRIu64 " and ends in %" PRIu64, t,
-           get(&token_id[t]), gort_id());
+    CHECKF(get(&token_id[t]) == gort_id(),
+           "token %d began in goroutine %" PRIu64 " and ends in %" PRIu64, t, get(&token_id[t]),
+           gort_id());
     gort_pin();
     add(&token_ended, 1);
     gort_unpin();

@@ -3,9 +3,10 @@
  *
  * Each counts its turns; between two turns it yields, sleeps, passes a message, waits for a mutex,
  * or spins until it is preempted. Turns come in rounds: nobody may be more than one round ahead, so
- * one that is lost or starved stops all of them, and the runner's limit shows the dump. While a goroutine has its
- * turn it holds its own flag: another thread that resumes it at the same time finds the flag taken.
- * errno must follow the goroutine, and stay on its thread what is locked to it.
+ * one that is lost or starved stops all of them, and the runner's limit shows the dump. While a
+ * goroutine has its turn it holds its own flag: another thread that resumes it at the same time
+ * finds the flag taken. errno must follow the goroutine, and stay on its thread what is locked to
+ * it.
  */
 #include "stress.h"
 
@@ -32,7 +33,8 @@ OUT_OF_SIGHT static void set_errno(int e) { errno = e; }
 OUT_OF_SIGHT static int get_errno(void) { return errno; }
 
 static void begin_turn(Worker *w) {
-    CHECKF(__atomic_exchange_n(&w->running, 1, __ATOMIC_SEQ_CST) == 0, "worker %d runs twice at once", w->index);
+    CHECKF(__atomic_exchange_n(&w->running, 1, __ATOMIC_SEQ_CST) == 0,
+           "worker %d runs twice at once", w->index);
 }
 static void end_turn(Worker *w) { set(&w->running, 0); }
 
@@ -59,7 +61,8 @@ static void give_way(Worker *w) {
     }
     case 3: {
         int v = w->index; /* whoever of the pair is there: capacity 1, so nobody waits for ever */
-        if (gort_chan_try_send(pair[w->index / 2], &v) != 0) gort_chan_try_recv(pair[w->index / 2], &v);
+        if (gort_chan_try_send(pair[w->index / 2], &v) != 0)
+            gort_chan_try_recv(pair[w->index / 2], &v);
         CHECK_EQ(v / 2, w->index / 2);
         break;
     }

@@ -37,7 +37,8 @@ static void places(void) {
         central_put_one(cls, f);
     }
     int local;
-    CHECK(span_of(NULL) == NULL && span_of(&local) == NULL && span_of((void *)~(uintptr_t)0) == NULL);
+    CHECK(span_of(NULL) == NULL && span_of(&local) == NULL &&
+          span_of((void *)~(uintptr_t)0) == NULL);
 }
 
 static int by_address(const void *a, const void *b) {

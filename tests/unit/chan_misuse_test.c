@@ -1,6 +1,6 @@
-/* Misuse of channels is loud, from goroutines and plain threads, and says what it was; in a child of
- * fork every call says that there is no runtime, and touches nothing. White box only to know when
- * somebody waits. */
+/* Misuse of channels is loud, from goroutines and plain threads, and says what it was; in a child
+ * of fork every call says that there is no runtime, and touches nothing. White box only to know
+ * when somebody waits. */
 #include "sync/chan.h"
 #include "../lib/test.h"
 
@@ -12,7 +12,7 @@
 
 static gort_chan *c, *d;
 
-/* ---- the crimes --------------------------------------------------------------------------------- */
+/* ---- the crimes ------------------------------------------------------------------------------ */
 
 enum { RECV, SEND, TIMED, SELECT, SELECT_TIMED, KINDS };
 static int kind;
@@ -53,7 +53,7 @@ static int release_too_often(int argc, char **argv) {
 
 static int close_null(int argc, char **argv) { return gort_chan_close(NULL); }
 
-/* ---- the courts --------------------------------------------------------------------------------- */
+/* ---- the courts ------------------------------------------------------------------------------ */
 
 static void in_child(int (*crime)(int, char **), bool runtime, int err) {
     struct rlimit none = {0, 0};
@@ -87,7 +87,7 @@ static void must_abort(int (*crime)(int, char **), bool runtime, const char *wor
     CHECKF(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "%s: status %x", word, status);
 }
 
-/* ---- a child of fork ---------------------------------------------------------------------------- */
+/* ---- a child of fork ------------------------------------------------------------------------- */
 
 static void forked_calls(void) {
     int v = 5;

@@ -33,7 +33,7 @@ INSIDE static void check_clean(gort_chan *c) {
 
 static int64_t late(void) { return gort_now() + 600 * GORT_SEC; }
 
-/* ---- first come first served -------------------------------------------------------------------- */
+/* ---- first come first served ----------------------------------------------------------------- */
 
 enum { PLAIN, TIMED, SELECT, SELECT_TIMED, SELECT_TWICE, KINDS };
 
@@ -56,7 +56,8 @@ static int by_select(Wait *w) {
 static void waiter(void *arg) {
     Wait *w = arg;
     if (w->kind >= SELECT) w->result = by_select(w);
-    else if (w->kind == TIMED && w->send) w->result = gort_chan_send_until(w->c, &w->value, w->deadline);
+    else if (w->kind == TIMED && w->send)
+        w->result = gort_chan_send_until(w->c, &w->value, w->deadline);
     else if (w->kind == TIMED) w->result = gort_chan_recv_until(w->c, &w->value, w->deadline);
     else w->result = w->send ? gort_chan_send(w->c, &w->value) : gort_chan_recv(w->c, &w->value);
     set(&w->done, 1);
@@ -116,8 +117,8 @@ static void some_give_up(bool send) {
     for (int i = 0; i < N; i++) {
         bool quits = i % 3 == 1;
         /* Far enough to be queued in nearly every run; one that was late anyway just timed out. */
-        w[i] = (Wait){c, other, send, quits ? (i % 2 ? TIMED : SELECT_TIMED) : PLAIN, i, 1, 0,
-                      gort_now() + 5 * GORT_MS};
+        w[i] = (Wait){c, other, send, quits ? (i % 2 ? TIMED : SELECT_TIMED) : PLAIN,
+                      i, 1,     0,    gort_now() + 5 * GORT_MS};
         start(&w[i], i);
         wait_until(queued(c, send, &w[i].value) == 1 || get(&w[i].done));
     }
@@ -141,7 +142,7 @@ static void some_give_up(bool send) {
     gort_chan_release(other);
 }
 
-/* ---- nothing is left behind --------------------------------------------------------------------- */
+/* ---- nothing is left behind ------------------------------------------------------------------ */
 
 typedef struct Quitter {
     gort_chan *a, *b;
@@ -178,7 +179,7 @@ static void nothing_left(void) {
     gort_chan_release(b);
 }
 
-/* ---- a runtime that ends ------------------------------------------------------------------------ */
+/* ---- a runtime that ends --------------------------------------------------------------------- */
 
 static gort_chan *kept, *kept_other;
 static Wait *kept_waits[2];

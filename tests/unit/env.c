@@ -52,9 +52,10 @@ static void maxprocs(void) {
 }
 
 static void debug_names(void) {
-    read_with("GORT_DEBUG", "schedtrace=1000,scheddetail=1,asyncpreemptoff=1,maxthreads=50,stack=64k,"
-                            "migrate=1,stall=200,signal=usr2,retake=hammer,break=3,uring=0,"
-                            "flight=5000,leak=10,maxstack=1m,fault=17");
+    read_with("GORT_DEBUG",
+              "schedtrace=1000,scheddetail=1,asyncpreemptoff=1,maxthreads=50,stack=64k,"
+              "migrate=1,stall=200,signal=usr2,retake=hammer,break=3,uring=0,"
+              "flight=5000,leak=10,maxstack=1m,fault=17");
     CHECK_STR(said, "");
     CHECK_EQ(settings.schedtrace, 1000);
     CHECK(settings.scheddetail && settings.asyncpreemptoff && settings.migrate && !settings.uring);

@@ -24,15 +24,18 @@ static int status(const char *text) {
 static void good(void) {
     Request r;
     char v[64];
-    static const char text[] = "GET /goroutines?id=7&filter=chan+receive%21&x HTTP/1.1\r\nHost: [::1]:80\r\n"
-                               "Accept: text/html, application/json\r\nAuthorization: Bearer s3cret\r\n\r\n";
-    for (size_t n = 0; n < sizeof text - 1; n++) CHECK_EQ(parse(text, n, &r), 0); /* not all there yet */
+    static const char text[] =
+        "GET /goroutines?id=7&filter=chan+receive%21&x HTTP/1.1\r\nHost: [::1]:80\r\n"
+        "Accept: text/html, application/json\r\nAuthorization: Bearer s3cret\r\n\r\n";
+    /* not all there yet */
+    for (size_t n = 0; n < sizeof text - 1; n++) CHECK_EQ(parse(text, n, &r), 0);
     CHECK_EQ(parse(text, sizeof text - 1, &r), 200);
     CHECK_STR(r.path, "/goroutines");
     CHECK_STR(r.host, "[::1]:80");
     CHECK_STR(r.token, "s3cret");
     CHECK(r.wants_json && !r.head);
-    CHECK(http_number(&r, "id", 3) == 7 && http_number(&r, "no", 3) == 3 && http_number(&r, "x", 3) == 3);
+    CHECK(http_number(&r, "id", 3) == 7 && http_number(&r, "no", 3) == 3 &&
+          http_number(&r, "x", 3) == 3);
     CHECK(http_param(&r, "filter", v, sizeof v));
     CHECK_STR(v, "chan receive!");
     CHECK_EQ(parse("HEAD / HTTP/1.0\n\n", 17, &r), 200);
@@ -56,7 +59,8 @@ static void bad(void) {
     CHECK_EQ(status("GET / HTTP/1.1\r\nno colon\r\n\r\n"), 400);
     CHECK_EQ(status("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"), 413);
     CHECK_EQ(status("GET / HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n"), 400);
-    CHECK_EQ(status("GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\nsec-fetch-site: none\r\n\r\n"), 400);
+    CHECK_EQ(status("GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\nsec-fetch-site: none\r\n\r\n"),
+             400);
     CHECK_EQ(status("GET / HTTP/1.1\r\nOrigin:\r\n\r\n"), 400);
     CHECK_EQ(status("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 413);
     memset(large, 'a', sizeof large);
@@ -73,7 +77,8 @@ static uint64_t draw(uint64_t n) {
 }
 
 static size_t breed(char *buf, size_t n) {
-    static const char *const bits[] = {"\r\n", "\n\n", "%", "%0", "?", "&", "=", ":", " ", "Host:", "\t", "HTTP/1.1"};
+    static const char *const bits[] = {"\r\n", "\n\n", "%", "%0",    "?",  "&",
+                                       "=",    ":",    " ", "Host:", "\t", "HTTP/1.1"};
     for (uint64_t k = draw(6) + 1; k-- > 0 && n > 0;) {
         size_t at = draw(n);
         switch (draw(4)) {
@@ -100,8 +105,9 @@ static size_t breed(char *buf, size_t n) {
 }
 
 static void garbage(void) {
-    static const char seed[] = "GET /goroutines?id=7&filter=a+b%21&token=abc HTTP/1.1\r\nHost: localhost:80\r\n"
-                               "Accept: application/json\r\nAuthorization: Bearer x\r\n\r\n";
+    static const char seed[] =
+        "GET /goroutines?id=7&filter=a+b%21&token=abc HTTP/1.1\r\nHost: localhost:80\r\n"
+        "Accept: application/json\r\nAuthorization: Bearer x\r\n\r\n";
     static char buf[HTTP_HEAD];
     const char *seconds = getenv("HTTP_SECONDS");
     int64_t until = seconds ? gort_now() + atoi(seconds) * GORT_SEC : 0;

@@ -1,5 +1,6 @@
-/* A P that has waited long for the maker goes to a goroutine whose thread waits, wherever that one stands: in the global queue,
- * in the queue of this P, in that or the slot of another P without a thread. */
+/* A P that has waited long for the maker goes to a goroutine whose thread waits, wherever that one
+ * stands: in the global queue, in the queue of this P, in that or the slot of another P without a
+ * thread. */
 #include "sched/bound.h"
 #include "sched/threadmaker.h"
 #include "sched/runq.h"
@@ -14,7 +15,8 @@ static P ps[PS];
 static M self, home;
 static G homed, others[PS][OTHERS];
 
-/* The goroutine stands in the queue of ps[i], or in the global one (PS), behind others; or in a slot. */
+/* The goroutine stands in the queue of ps[i], or in the global one (PS), behind others; or in a
+ * slot. */
 INSIDE static void stands_at(int i) {
     bool spinning;
     memset(ps, 0, sizeof ps);

@@ -6,11 +6,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#define SAYS(text, ...)                                                                            \
-    do {                                                                                           \
-        char buf_[256];                                                                            \
-        CHECK_EQ(print_buf(buf_, sizeof buf_, __VA_ARGS__), strlen(text));                         \
-        CHECK_STR(buf_, text);                                                                     \
+#define SAYS(text, ...)                                                    \
+    do {                                                                   \
+        char buf_[256];                                                    \
+        CHECK_EQ(print_buf(buf_, sizeof buf_, __VA_ARGS__), strlen(text)); \
+        CHECK_STR(buf_, text);                                             \
     } while (0)
 
 static void conversions(void) {

@@ -22,13 +22,15 @@ static bool has_version_1(void) {
     char line[512];
     bool found = false;
     FILE *f = fopen("/proc/self/cgroup", "r");
-    while (f && fgets(line, sizeof line, f)) found |= strstr(line, ":cpu,") || strstr(line, ":cpu:") || strstr(line, ",cpu:");
+    while (f && fgets(line, sizeof line, f))
+        found |= strstr(line, ":cpu,") || strstr(line, ":cpu:") || strstr(line, ",cpu:");
     if (f) fclose(f);
     return found;
 }
 
 int main(void) {
-    snprintf(root, sizeof root, "%s/gort-quota-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    snprintf(root, sizeof root, "%s/gort-quota-XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     CHECK(mkdtemp(root) != NULL);
     os_cgroup_root(root);
     CHECK_EQ(os_cpu_quota(), 0); /* nothing there: no limit */

@@ -118,7 +118,7 @@ INSIDE static void drained(void) {
     CHECK(runq_empty(p));
 }
 
-/* ---- with thieves ------------------------------------------------------------------------------- */
+/* ---- with thieves ---------------------------------------------------------------------------- */
 
 static int stop, round_now;
 static uint32_t seen[MANY], consumed;
@@ -127,8 +127,8 @@ static uint64_t stolen;
 INSIDE static void consume(G *gp) {
     size_t i = (size_t)(gp - gs);
     CHECK(i < MANY);
-    CHECKF(add(&seen[i], 1) == (uint32_t)get(&round_now), "G %zu is seen %u times in round %d", i, seen[i],
-           round_now);
+    CHECKF(add(&seen[i], 1) == (uint32_t)get(&round_now), "G %zu is seen %u times in round %d", i,
+           seen[i], round_now);
     add(&consumed, 1);
 }
 
@@ -179,7 +179,8 @@ static void each_seen_once(void) {
     uint64_t seed = 4711;
     for (int i = 0; i <= THIEVES; i++) fresh(&ps[i], UINT32_MAX - 1000u * (uint32_t)i);
     set(&round_now, 1);
-    for (int i = 0; i < THIEVES; i++) CHECK_EQ(pthread_create(&threads[i], NULL, thief, &ps[i + 1]), 0);
+    for (int i = 0; i < THIEVES; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, thief, &ps[i + 1]), 0);
     for (int r = 1; r <= ROUNDS || get(&stolen) == 0; r++) {
         set(&round_now, r);
         own(&ps[0], &seed);
@@ -200,7 +201,7 @@ INSIDE static void *mover(void *arg) {
         if (kicked) CHECK(runq_push(p, kicked));
         CHECK(runnext_take(p, &gs[1])); /* 0 in the ring */
         CHECK(runnext_swap(p, &gs[1]) == NULL);
-        CHECK(runq_pop(p) == &gs[0]); /* 1 in the slot */
+        CHECK(runq_pop(p) == &gs[0]);             /* 1 in the slot */
         CHECK(runnext_swap(p, &gs[0]) == &gs[1]); /* 0 in the slot */
     }
     return NULL;
@@ -219,7 +220,8 @@ INSIDE static void never_overlooked(void) {
 
 int main(void) {
     static const uint32_t starts[] = {0, 1, 255, 1000, UINT32_MAX - 100};
-    for (uint32_t procs = 1; procs <= 2; procs++) { /* alone, and with the instructions for thieves */
+    /* alone, and with the instructions for thieves */
+    for (uint32_t procs = 1; procs <= 2; procs++) {
         store_rlx(&sched.procs, procs);
         for (size_t i = 0; i < count_of(starts); i++) {
             first_in_first_out(starts[i]);

@@ -59,7 +59,8 @@ static void places(void) {
     }
 }
 
-/* The first chunks page by page; later ones a step at a time, which is seen before all is touched. */
+/* The first chunks page by page; later ones a step at a time, which is seen before all is
+ * touched. */
 static bool populates; /* Linux 5.14 */
 static bool can_populate(void) {
     void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -81,7 +82,7 @@ static void steps(void) {
 static void settles(void) {
     bool huge = access("/sys/kernel/mm/transparent_hugepage", F_OK) == 0;
     CHECK(!flag(5, "hg"));
-    CHECK(slots_scavenge());  /* all has just moved */
+    CHECK(slots_scavenge()); /* all has just moved */
     CHECK(!flag(5, "hg"));
     CHECK(!slots_scavenge()); /* and now nothing has */
     if (huge) CHECK(flag(5, "hg") && flag(6, "hg"));
@@ -90,7 +91,8 @@ static void settles(void) {
     CHECK_GE(resident(5), PAGES - 1);
 }
 
-/* Half of a chunk is freed: its pages go, nobody else's do, and no huge page may bring them back. */
+/* Half of a chunk is freed: its pages go, nobody else's do, and no huge page may bring them
+ * back. */
 static void drains(void) {
     void **half = slot + 5 * PER_CHUNK, *kept = half[PER_CHUNK - 1];
     slot_free(0, half, PER_CHUNK / 2);

@@ -55,9 +55,11 @@ INSIDE static void apart(void) {
         CHECK_EQ(stack_span(s) + sizeof *s, STACK_USABLE);
         CHECK(s->guard == GUARD_NEAR || s->guard == GUARD_WIDE);
         CHECK((char *)stack_top(s) <= (char *)s && (uintptr_t)stack_top(s) % 64 == 0);
-        if (i > 0) CHECK((char *)stacks[i - 1] + sizeof *s <= s->lo - s->guard); /* no overlap, a guard between */
+        /* no overlap, a guard between */
+        if (i > 0) CHECK((char *)stacks[i - 1] + sizeof *s <= s->lo - s->guard);
         if (i > 0 && s->guard == stacks[i - 1]->guard)
-            CHECK_EQ(((uintptr_t)s->lo - (uintptr_t)stacks[i - 1]->lo) % (STACK_USABLE + s->guard), 0);
+            CHECK_EQ(((uintptr_t)s->lo - (uintptr_t)stacks[i - 1]->lo) % (STACK_USABLE + s->guard),
+                     0);
         colours |= 1u << (uint32_t)(((uintptr_t)s - (uintptr_t)stack_top(s)) / 64);
         stack_check(s);
     }
@@ -75,7 +77,8 @@ INSIDE static void guarded(void) {
         if (!stacks[i]->canary) {
             CHECK(kind != 3 || stack_guard_kind() == 3);
             CHECK(!readable(lo - 1));
-            for (size_t k = 4096; k <= guard; k += guard / 7 & ~(size_t)4095) CHECK(!readable(lo - k));
+            for (size_t k = 4096; k <= guard; k += guard / 7 & ~(size_t)4095)
+                CHECK(!readable(lo - k));
             CHECK(!readable(lo - guard));
         }
         CHECK(stack_guard_hit(stacks[i], (uintptr_t)lo - 1));

@@ -24,11 +24,26 @@ static long eventfd_made(void) {
 }
 
 static void values(void) {
-    static const char *const good[] = {"mmap:ENOMEM:1", "any:any:1/50", "any:any:1/50:7", "alloc:any:3+", "clone:11:2",
-                                       "count", "log"};
-    static const char *const bad[] = {"", ":", "mmap", "mmap:ENOMEM", "mmap:ENOMEM:", "mmap:ENOMEM:0", "mmap:E:1", "mmap:0:1",
-                                      "mmap:4096:1", "nothing:EIO:1", "mmap:EIO:1x", "mmap:EIO:1/", "mmap:EIO:1/0",
-                                      "mmap:EIO:1/5:", "mmap:EIO:1/5:x", "mmap:EIO:99999999999999999999", "mmap:EIO:+"};
+    static const char *const good[] = {
+        "mmap:ENOMEM:1", "any:any:1/50", "any:any:1/50:7", "alloc:any:3+", "clone:11:2",
+        "count",         "log"};
+    static const char *const bad[] = {"",
+                                      ":",
+                                      "mmap",
+                                      "mmap:ENOMEM",
+                                      "mmap:ENOMEM:",
+                                      "mmap:ENOMEM:0",
+                                      "mmap:E:1",
+                                      "mmap:0:1",
+                                      "mmap:4096:1",
+                                      "nothing:EIO:1",
+                                      "mmap:EIO:1x",
+                                      "mmap:EIO:1/",
+                                      "mmap:EIO:1/0",
+                                      "mmap:EIO:1/5:",
+                                      "mmap:EIO:1/5:x",
+                                      "mmap:EIO:99999999999999999999",
+                                      "mmap:EIO:+"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) CHECK(rule(good[i]));
     CHECK(sysfault_on);
     sysfault_clear();

@@ -108,7 +108,8 @@ static void moved_and_cleared(void) {
     CHECK_EQ(timers_first(), GORT_FOREVER);
 }
 
-/* Without memory the arrays stay as they are: what has no place is chained. Then there is some again. */
+/* Without memory the arrays stay as they are: what has no place is chained. Then there is some
+ * again. */
 static void without_memory(void) {
     struct rlimit had, none;
     CHECK_EQ(getrlimit(RLIMIT_AS, &had), 0);
@@ -141,7 +142,7 @@ static void at_the_end_of_time(void) {
     timers_clear(&ps[0].timers);
 }
 
-/* ---- several threads ---------------------------------------------------------------------------- */
+/* ---- several threads ------------------------------------------------------------------------- */
 
 static uint32_t fired[TIMERS], deleted[TIMERS], armings[TIMERS];
 static int stop;
@@ -179,7 +180,8 @@ INSIDE static void *armer(void *arg) {
 static void once_each(void) {
     pthread_t t[4];
     memset(timers, 0, sizeof timers);
-    for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t[i], NULL, armer, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(pthread_create(&t[i], NULL, armer, (void *)(intptr_t)i), 0);
     for (int i = 2; i < 4; i++) CHECK_EQ(pthread_create(&t[i], NULL, taker, NULL), 0);
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_join(t[i], NULL), 0);
     set(&stop, 1);

@@ -1,5 +1,6 @@
-/* The monitor writes figures for gort-top before it sleeps, whether somebody looks or not. For nobody it does not read the
- * executable's symbols: they take a descriptor, which programs that count theirs would see, and the monitor's time. */
+/* The monitor writes figures for gort-top before it sleeps, whether somebody looks or not. For
+ * nobody it does not read the executable's symbols: they take a descriptor, which programs that
+ * count theirs would see, and the monitor's time. */
 #include "unwind/modules.h"
 #include "os/os.h"
 #include "debug/top_page.h"

@@ -1,6 +1,7 @@
 // not-with: emulation
-/* Traps that were jumped over leave their records behind (inlibc.c). There are only so many: they are swept, and a world that stops
- * beside a goroutine inside libc goes on being told where that one leaves. */
+/* Traps that were jumped over leave their records behind (inlibc.c). There are only so many: they
+ * are swept, and a world that stops beside a goroutine inside libc goes on being told where that
+ * one leaves. */
 #include "runtime.h"
 #include "../lib/test.h"
 

@@ -37,10 +37,10 @@ static void show(void) {
     out_flush(&o);
 }
 
-#define CHECK_FRAME(name)                                                                          \
-    do {                                                                                           \
-        if (!has_frame(name)) show();                                                              \
-        CHECKF(has_frame(name), "no frame of %s", name);                                           \
+#define CHECK_FRAME(name)                                \
+    do {                                                 \
+        if (!has_frame(name)) show();                    \
+        CHECKF(has_frame(name), "no frame of %s", name); \
     } while (0)
 
 static __attribute__((noinline)) void take(void) {
@@ -137,16 +137,17 @@ static void garbage(void) {
         for (int i = 0; i < 512; i++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             unsigned pick = (unsigned)(x >> 60);
-            words[i] = pick < 6   ? (uintptr_t)plain_frames + (x & 0xfff)
+            words[i] = pick < 6    ? (uintptr_t)plain_frames + (x & 0xfff)
                        : pick < 11 ? (uintptr_t)&words[x & 511]
                        : pick < 12 ? hole + (x & 4088)
                        : pick < 13 ? (uintptr_t)memcpy + (x & 0xffff)
                                    : x;
         }
         Regs r;
-        regs_at(&r, (uintptr_t)plain_frames + (x & 0xfff), (uintptr_t)words, (uintptr_t)&words[x & 255]);
-        int n = unwind(&r, round & 1 ? (uintptr_t)words : 0, round & 1 ? (uintptr_t)(words + 512) : 0,
-                       pcs, 64);
+        regs_at(&r, (uintptr_t)plain_frames + (x & 0xfff), (uintptr_t)words,
+                (uintptr_t)&words[x & 255]);
+        int n = unwind(&r, round & 1 ? (uintptr_t)words : 0,
+                       round & 1 ? (uintptr_t)(words + 512) : 0, pcs, 64);
         CHECK(n >= 1 && n <= 64);
     }
 }
@@ -160,7 +161,8 @@ static void names(void) {
     uintptr_t bad;
     CHECK(!read_memory(8, &bad, sizeof bad));
     CHECK(!read_memory((uintptr_t)-16, &bad, 64));
-    CHECK(!read_memory((uintptr_t)-16, &bad, 8)); /* nobody's memory, though it does not wrap around */
+    /* nobody's memory, though it does not wrap around */
+    CHECK(!read_memory((uintptr_t)-16, &bad, 8));
 }
 
 int main(void) {

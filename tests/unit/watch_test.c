@@ -1,12 +1,12 @@
-/* Slots that are watched instead of announced: when a watch begins and ends, and that who stands in a watched slot is
- * come for while the one that put it there does not let go of its P. */
+/* Slots that are watched instead of announced: when a watch begins and ends, and that who stands in
+ * a watched slot is come for while the one that put it there does not let go of its P. */
 #include "sched/slotwatch.h"
 #include "sync/chan.h"
 #include "../lib/test.h"
 
 #define INSIDE __attribute__((noinline, no_sanitize("thread")))
 
-/* ---- the decision, on a P made by hand ---------------------------------------------------------- */
+/* ---- the decision, on a P made by hand ------------------------------------------------------- */
 
 enum { SPAN = GORT_MS };
 static P fake;
@@ -59,7 +59,7 @@ INSIDE static void decides(void) {
     sched.procs = sched.npidle = sched.spinning = 0;
 }
 
-/* ---- nobody is left standing --------------------------------------------------------------------- */
+/* ---- nobody is left standing ----------------------------------------------------------------- */
 
 typedef struct Pair {
     gort_chan *c;

@@ -9,7 +9,8 @@
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
  * context, from sp upwards: fpcr, x18 | x19 … x28 | x29, x30 | d8 … d15 */
 void arch_switch(void **save, void *to);
-/* The floating-point environment that a first frame has, for a goroutine that begins without a switch. */
+/* The floating-point environment that a first frame has, for a goroutine that begins without a
+ * switch. */
 static inline void arch_fp_default(void) {
     uint64_t fpcr;
     __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
@@ -26,12 +27,13 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 
 static inline void arch_pause(void) { __asm__ volatile("isb" ::: "memory"); }
 
-/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next instructions. */
-#define ARCH_STORE_SP(at)                                                                          \
-    do {                                                                                           \
-        uintptr_t sp_;                                                                             \
-        __asm__ volatile("mov %0, sp" : "=r"(sp_));                                                  \
-        __atomic_store_n(&(at), sp_, __ATOMIC_RELAXED);                                            \
+/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next
+ * instructions. */
+#define ARCH_STORE_SP(at)                               \
+    do {                                                \
+        uintptr_t sp_;                                  \
+        __asm__ volatile("mov %0, sp" : "=r"(sp_));     \
+        __atomic_store_n(&(at), sp_, __ATOMIC_RELAXED); \
     } while (0)
 
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
@@ -51,35 +53,36 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 
 /* A thread-local word, read anew each time: compilers keep the address of a thread-local over
  * calls, which is wrong as soon as a goroutine changes threads (DESIGN 3). */
-#define ARCH_TLS_READ(name)                                                                        \
-    ({                                                                                             \
-        void *value_, *base_;                                                                      \
-        __asm__ volatile("mrs %1, tpidr_el0\n\t"                                                    \
-                         "adrp %0, :gottprel:" #name "\n\t"                                         \
-                         "ldr %0, [%0, #:gottprel_lo12:" #name "]\n\t"                               \
-                         "ldr %0, [%1, %0]"                                                        \
-                         : "=&r"(value_), "=&r"(base_));                                           \
-        value_;                                                                                    \
+#define ARCH_TLS_READ(name)                                            \
+    ({                                                                 \
+        void *value_, *base_;                                          \
+        __asm__ volatile("mrs %1, tpidr_el0\n\t"                       \
+                         "adrp %0, :gottprel:" #name "\n\t"            \
+                         "ldr %0, [%0, #:gottprel_lo12:" #name "]\n\t" \
+                         "ldr %0, [%1, %0]"                            \
+                         : "=&r"(value_), "=&r"(base_));               \
+        value_;                                                        \
     })
 /* The thread pointer, and what stands at that distance from it: thread-locals of another module. */
-#define ARCH_THREAD_POINTER()                                                                      \
-    ({                                                                                             \
-        char *value_;                                                                              \
-        __asm__ volatile("mrs %0, tpidr_el0" : "=r"(value_));                                      \
-        value_;                                                                                    \
+#define ARCH_THREAD_POINTER()                                 \
+    ({                                                        \
+        char *value_;                                         \
+        __asm__ volatile("mrs %0, tpidr_el0" : "=r"(value_)); \
+        value_;                                               \
     })
-#define ARCH_TLS_AT(offset)                                                                        \
-    ({                                                                                             \
-        void *value_;                                                                              \
-        __asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(value_) : "r"(offset));    \
-        value_;                                                                                    \
+#define ARCH_TLS_AT(offset)                                                                      \
+    ({                                                                                           \
+        void *value_;                                                                            \
+        __asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(value_) : "r"(offset)); \
+        value_;                                                                                  \
     })
 
 uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
-void arch_end_call(void *ucontext); /* it stands at a system call, to be made (again): that gives -EINTR instead */
+/* it stands at a system call, to be made (again): that gives -EINTR instead */
+void arch_end_call(void *ucontext);
 
 /* The caller's frame pointer and the return address stand at the frame's address. */
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }

@@ -15,7 +15,7 @@ static void branch(Insn *i, uintptr_t at, uint32_t w, int low, int bits) {
 }
 
 static void branches_and_system(Insn *i, uintptr_t at, uint32_t w) {
-    unsigned kind = field(w, 21, 4); /* of a jump through a register */
+    unsigned kind = field(w, 21, 4);      /* of a jump through a register */
     if ((w & 0xfc000000) == 0x14000000) { /* b: what stands behind it is reached from elsewhere */
         branch(i, at, w, 0, 26);
         i->opaque = true;
@@ -33,7 +33,8 @@ static void branches_and_system(Insn *i, uintptr_t at, uint32_t w) {
 
 /* Whatever may be written: both of a pair, a base that is moved on, a status. */
 static uint32_t memory_writes(uint32_t w) {
-    return 1u << field(w, 0, 5) | 1u << field(w, 5, 5) | 1u << field(w, 10, 5) | 1u << field(w, 16, 5);
+    return 1u << field(w, 0, 5) | 1u << field(w, 5, 5) | 1u << field(w, 10, 5) |
+           1u << field(w, 16, 5);
 }
 
 static Insn decode(uintptr_t at) {
@@ -63,7 +64,9 @@ void arch_repair_eintr(void *uc) {
     uint32_t w;
     Copy c;
     if ((long)mc->regs[X0] != -EINTR || mc->regs[X8] == SYS_close) return;
-    if (!read_memory(call, &w, sizeof w) || w != 0xd4000001 || !first_argument(call, X0, &c)) return; /* svc #0 */
+    /* svc #0 */
+    if (!read_memory(call, &w, sizeof w) || w != 0xd4000001 || !first_argument(call, X0, &c))
+        return;
     v = c.from == XZR ? 0 : mc->regs[c.from];
     mc->regs[X0] = c.narrow ? (uint32_t)v : v;
     mc->pc = call;

@@ -14,7 +14,8 @@
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
  * context, from sp upwards: fcsr, ra | s0 ... s11 | fs0 ... fs11 */
 void arch_switch(void **save, void *to);
-/* The floating-point environment that a first frame has, for a goroutine that begins without a switch. */
+/* The floating-point environment that a first frame has, for a goroutine that begins without a
+ * switch. */
 static inline void arch_fp_default(void) {
     uint64_t fcsr;
     __asm__ volatile("frcsr %0" : "=r"(fcsr));
@@ -32,12 +33,13 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }
 
-/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next instructions. */
-#define ARCH_STORE_SP(at)                                                                          \
-    do {                                                                                           \
-        uintptr_t sp_;                                                                             \
-        __asm__ volatile("mv %0, sp" : "=r"(sp_));                                                  \
-        __atomic_store_n(&(at), sp_, __ATOMIC_RELAXED);                                            \
+/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next
+ * instructions. */
+#define ARCH_STORE_SP(at)                               \
+    do {                                                \
+        uintptr_t sp_;                                  \
+        __asm__ volatile("mv %0, sp" : "=r"(sp_));      \
+        __atomic_store_n(&(at), sp_, __ATOMIC_RELAXED); \
     } while (0)
 
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
@@ -57,34 +59,35 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 
 /* A thread-local word, read anew each time: compilers keep the address of a thread-local over
  * calls, which is wrong as soon as a goroutine changes threads (DESIGN 3). */
-#define ARCH_TLS_READ(name)                                                                        \
-    ({                                                                                             \
-        void *value_;                                                                              \
-        __asm__ volatile("la.tls.ie %0, " #name "\n\t"                                             \
-                         "add %0, %0, tp\n\t"                                                      \
-                         "ld %0, 0(%0)"                                                            \
-                         : "=&r"(value_));                                                         \
-        value_;                                                                                    \
+#define ARCH_TLS_READ(name)                            \
+    ({                                                 \
+        void *value_;                                  \
+        __asm__ volatile("la.tls.ie %0, " #name "\n\t" \
+                         "add %0, %0, tp\n\t"          \
+                         "ld %0, 0(%0)"                \
+                         : "=&r"(value_));             \
+        value_;                                        \
     })
 /* The thread pointer, and what stands at that distance from it: thread-locals of another module. */
-#define ARCH_THREAD_POINTER()                                                                      \
-    ({                                                                                             \
-        char *value_;                                                                              \
-        __asm__ volatile("mv %0, tp" : "=r"(value_));                                              \
-        value_;                                                                                    \
+#define ARCH_THREAD_POINTER()                         \
+    ({                                                \
+        char *value_;                                 \
+        __asm__ volatile("mv %0, tp" : "=r"(value_)); \
+        value_;                                       \
     })
-#define ARCH_TLS_AT(offset)                                                                        \
-    ({                                                                                             \
-        void *value_;                                                                              \
-        __asm__ volatile("add %0, tp, %1\n\tld %0, 0(%0)" : "=&r"(value_) : "r"(offset));          \
-        value_;                                                                                    \
+#define ARCH_TLS_AT(offset)                                                               \
+    ({                                                                                    \
+        void *value_;                                                                     \
+        __asm__ volatile("add %0, tp, %1\n\tld %0, 0(%0)" : "=&r"(value_) : "r"(offset)); \
+        value_;                                                                           \
     })
 
 uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
-void arch_end_call(void *ucontext); /* it stands at a system call, to be made (again): that gives -EINTR instead */
+/* it stands at a system call, to be made (again): that gives -EINTR instead */
+void arch_end_call(void *ucontext);
 
 /* The caller's frame pointer and the return address stand below the frame's address. */
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame - 2; }

@@ -17,10 +17,14 @@ static void jump_register(Insn *i, unsigned rd, unsigned rs) {
 }
 
 static int64_t branch_offset(uint32_t w) {
-    return sign(field(w, 31, 1) << 12 | field(w, 7, 1) << 11 | field(w, 25, 6) << 5 | field(w, 8, 4) << 1, 13);
+    return sign(field(w, 31, 1) << 12 | field(w, 7, 1) << 11 | field(w, 25, 6) << 5 |
+                    field(w, 8, 4) << 1,
+                13);
 }
 static int64_t jal_offset(uint32_t w) {
-    return sign(field(w, 31, 1) << 20 | field(w, 12, 8) << 12 | field(w, 20, 1) << 11 | field(w, 21, 10) << 1, 21);
+    return sign(field(w, 31, 1) << 20 | field(w, 12, 8) << 12 | field(w, 20, 1) << 11 |
+                    field(w, 21, 10) << 1,
+                21);
 }
 
 static void decode4(Insn *i, uintptr_t at, uint32_t w) {
@@ -36,10 +40,18 @@ static void decode4(Insn *i, uintptr_t at, uint32_t w) {
         i->writes = 1u << rd;
         if ((w & 0xfff07fff) == 0x513) i->copy_of = (int)rs1; /* addi a0, rs1, 0 */
         break;
-    case 0x03: case 0x17: case 0x1b: case 0x2f: case 0x33: case 0x37: case 0x3b: case 0x53:
-        i->writes = 1u << rd;
-        break;
-    case 0x07: case 0x0f: case 0x23: case 0x27: break; /* fl*, fence, s*, fs* */
+    case 0x03:
+    case 0x17:
+    case 0x1b:
+    case 0x2f:
+    case 0x33:
+    case 0x37:
+    case 0x3b:
+    case 0x53: i->writes = 1u << rd; break;
+    case 0x07:
+    case 0x0f:
+    case 0x23:
+    case 0x27: break; /* fl*, fence, s*, fs* */
     default: i->opaque = true; break;
     }
 }
@@ -48,14 +60,19 @@ static void decode_quadrant1(Insn *i, uintptr_t at, uint32_t w) {
     switch (field(w, 13, 3)) {
     case 4: i->writes = 1u << (8 + field(w, 7, 3)); break;
     case 5: /* c.j */
-        i->target = at + (uint64_t)sign(field(w, 12, 1) << 11 | field(w, 11, 1) << 4 | field(w, 9, 2) << 8 |
-                                        field(w, 8, 1) << 10 | field(w, 7, 1) << 6 | field(w, 6, 1) << 7 |
-                                        field(w, 3, 3) << 1 | field(w, 2, 1) << 5, 12);
+        i->target =
+            at + (uint64_t)sign(field(w, 12, 1) << 11 | field(w, 11, 1) << 4 | field(w, 9, 2) << 8 |
+                                    field(w, 8, 1) << 10 | field(w, 7, 1) << 6 |
+                                    field(w, 6, 1) << 7 | field(w, 3, 3) << 1 | field(w, 2, 1) << 5,
+                                12);
         i->opaque = true;
         break;
-    case 6: case 7: /* c.beqz, c.bnez */
-        i->target = at + (uint64_t)sign(field(w, 12, 1) << 8 | field(w, 10, 2) << 3 | field(w, 5, 2) << 6 |
-                                        field(w, 3, 2) << 1 | field(w, 2, 1) << 5, 9);
+    case 6:
+    case 7: /* c.beqz, c.bnez */
+        i->target =
+            at + (uint64_t)sign(field(w, 12, 1) << 8 | field(w, 10, 2) << 3 | field(w, 5, 2) << 6 |
+                                    field(w, 3, 2) << 1 | field(w, 2, 1) << 5,
+                                9);
         break;
     default: i->writes = 1u << field(w, 7, 5); break;
     }
@@ -65,7 +82,9 @@ static void decode_quadrant2(Insn *i, uint32_t w) {
     unsigned rd = field(w, 7, 5), rs2 = field(w, 2, 5);
     bool upper = field(w, 12, 1);
     switch (field(w, 13, 3)) {
-    case 0: case 2: case 3: i->writes = 1u << rd; break;
+    case 0:
+    case 2:
+    case 3: i->writes = 1u << rd; break;
     case 4:
         if (rs2 == 0) {
             jump_register(i, upper ? RA : 0, rd); /* c.jr, c.jalr, c.ebreak */
@@ -107,7 +126,8 @@ void arch_repair_eintr(void *uc) {
     uint32_t w;
     Copy c;
     if ((long)mc->__gregs[A0] != -EINTR || mc->__gregs[A7] == SYS_close) return;
-    if (!read_memory(call, &w, sizeof w) || w != 0x73 || !first_argument(call, A0, &c)) return; /* ecall */
+    /* ecall */
+    if (!read_memory(call, &w, sizeof w) || w != 0x73 || !first_argument(call, A0, &c)) return;
     mc->__gregs[A0] = c.from == 0 ? 0 : mc->__gregs[c.from];
     mc->__gregs[0] = call;
 }

@@ -34,7 +34,8 @@ void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
 void regs_frame(Regs *r, uintptr_t fp) {
     uintptr_t at[2];
     *r = (Regs){.known = 0};
-    if (read_memory((uintptr_t)arch_frame_record((void *)fp), at, sizeof at)) regs_at(r, at[1], fp, at[0]);
+    if (read_memory((uintptr_t)arch_frame_record((void *)fp), at, sizeof at))
+        regs_at(r, at[1], fp, at[0]);
 }
 
 /* A context's first word is the pc, where x0 would stand. */
@@ -47,14 +48,15 @@ static void regs_words(Regs *r, const unsigned long *gregs) {
 
 void regs_context(Regs *r, void *uc) { regs_words(r, ((ucontext_t *)uc)->uc_mcontext.__gregs); }
 
-/* The kernel's code that a handler returns to, `li a7, 139 (rt_sigreturn); ecall`, has no tables. Its
- * sp points to what the kernel has pushed: a siginfo of 128 bytes, then the context. */
+/* The kernel's code that a handler returns to, `li a7, 139 (rt_sigreturn); ecall`, has no tables.
+ * Its sp points to what the kernel has pushed: a siginfo of 128 bytes, then the context. */
 bool regs_trampoline(Regs *r) {
     static const uint32_t code[2] = {0x08b00893, 0x00000073};
     uint32_t at[2];
     unsigned long gregs[32];
     uintptr_t context = r->reg[UNWIND_SP] + 128;
-    if (!read_memory(r->reg[UNWIND_RA], at, sizeof at) || memcmp(at, code, sizeof at) != 0) return false;
+    if (!read_memory(r->reg[UNWIND_RA], at, sizeof at) || memcmp(at, code, sizeof at) != 0)
+        return false;
     if (!(r->known >> UNWIND_SP & 1) ||
         !read_memory(context + offsetof(ucontext_t, uc_mcontext), gregs, sizeof gregs))
         return false;

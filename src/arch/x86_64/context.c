@@ -11,13 +11,19 @@ void arch_entry(void);
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
     uintptr_t *sp = (uintptr_t *)((uintptr_t)top & ~(uintptr_t)15);
     *--sp = (uintptr_t)arg;
-    *--sp = (uintptr_t)entry;      /* arch_entry begins with sp here */
-    *--sp = 0;                     /* rbp: the end of a chain of frame pointers */
-    *--sp = (uintptr_t)arch_entry; /* where it goes on */
+    *--sp = (uintptr_t)entry;                 /* arch_entry begins with sp here */
+    *--sp = 0;                                /* rbp: the end of a chain of frame pointers */
+    *--sp = (uintptr_t)arch_entry;            /* where it goes on */
     *--sp = 0x1f80 | (uintptr_t)0x037f << 32; /* mxcsr, x87 control word: the defaults */
     return sp;
 }
 
-uintptr_t arch_context_pc(void *uc) { return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP]; }
-uintptr_t arch_context_sp(void *uc) { return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RSP]; }
-uintptr_t arch_context_fp(void *uc) { return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RBP]; }
+uintptr_t arch_context_pc(void *uc) {
+    return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP];
+}
+uintptr_t arch_context_sp(void *uc) {
+    return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RSP];
+}
+uintptr_t arch_context_fp(void *uc) {
+    return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RBP];
+}

@@ -20,8 +20,8 @@ static int load_length(const unsigned char *at) {
     return from_stack && !into_rax ? rex + 4 : 0;
 }
 
-/* `mov $nr, %eax`, and nothing but arguments that are loaded from the stack up to `call`. With a REX prefix whose B is set it would be
- * r8d that is loaded. */
+/* `mov $nr, %eax`, and nothing but arguments that are loaded from the stack up to `call`. With a
+ * REX prefix whose B is set it would be r8d that is loaded. */
 static bool loads_number(const unsigned char *at, const unsigned char *call) {
     if (at[0] != 0xb8 || (at[-1] & 0xf1) == 0x41 || at[3] != 0 || at[4] != 0) return false;
     int n = 1;
@@ -30,11 +30,13 @@ static bool loads_number(const unsigned char *at, const unsigned char *call) {
 }
 
 /*
- * Whose EINTR is it? If a handler of the program's has interrupted the call and returned just now, with our signal due behind it, the EINTR is
- * the program's. Then what the kernel kept for that handler still stands below the stack pointer, with these registers in it (ours is on
- * another stack; where ours stands right below, on a stack of the program's, it has overwritten what was there). It may stand there for
- * longer, and a later EINTR at the same place be given to a program that knows them. A handler on the alternate stack leaves no trace: there
- * it is up to the sender, who looks at the thread's mask (preempt_m).
+ * Whose EINTR is it? If a handler of the program's has interrupted the call and returned just now,
+ * with our signal due behind it, the EINTR is the program's. Then what the kernel kept for that
+ * handler still stands below the stack pointer, with these registers in it (ours is on another
+ * stack; where ours stands right below, on a stack of the program's, it has overwritten what was
+ * there). It may stand there for longer, and a later EINTR at the same place be given to a program
+ * that knows them. A handler on the alternate stack leaves no trace: there it is up to the sender,
+ * who looks at the thread's mask (preempt_m).
  */
 #define RED_ZONE 128
 #define SIGNAL_FRAME_MOST (16 << 10) /* bytes, with all that xsave writes */
@@ -43,15 +45,19 @@ static bool handler_returned(const greg_t *r) {
     enum { OVERLAP = REG_RIP - REG_RAX };
     uintptr_t top = ((uintptr_t)r[REG_RSP] & ~(uintptr_t)7) - RED_ZONE;
     if (top - (uintptr_t)r < SIGNAL_FRAME_MOST) return false;
-    for (uintptr_t at = top - sizeof w; at > top - SIGNAL_FRAME_MOST; at -= sizeof w - OVERLAP * sizeof w[0]) {
+    for (uintptr_t at = top - sizeof w; at > top - SIGNAL_FRAME_MOST;
+         at -= sizeof w - OVERLAP * sizeof w[0]) {
         if (!read_memory(at, w, sizeof w)) return false;
         for (size_t i = OVERLAP; i < sizeof w / sizeof w[0]; i++)
-            if (w[i] == r[REG_RIP] && w[i - (REG_RIP - REG_RSP)] == r[REG_RSP] && w[i - OVERLAP] == -EINTR) return true;
+            if (w[i] == r[REG_RIP] && w[i - (REG_RIP - REG_RSP)] == r[REG_RSP] &&
+                w[i - OVERLAP] == -EINTR)
+                return true;
     }
     return false;
 }
 
-/* The number of the call has to come from the code: rax is the result, rcx and r11 are the kernel's. */
+/* The number of the call has to come from the code: rax is the result, rcx and r11 are the
+ * kernel's. */
 #define LOADS_MOST 15 /* bytes */
 void arch_repair_eintr(void *uc) {
     greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
@@ -62,7 +68,8 @@ void arch_repair_eintr(void *uc) {
         if (--at < call - 5 - LOADS_MOST) return;
     int nr;
     memcpy(&nr, at + 1, sizeof nr);
-    if (nr == SYS_close || handler_returned(r)) return; /* the descriptor is gone, its number may be another's by now */
+    /* the descriptor is gone, its number may be another's by now */
+    if (nr == SYS_close || handler_returned(r)) return;
     r[REG_RIP] = (greg_t)at;
 }
 

@@ -13,7 +13,8 @@ enum { RBP = 6, RSP = 7, RIP = 16 };
 void regs_saved(Regs *r, void *sp) {
     uintptr_t at[3];
     *r = (Regs){.known = 0};
-    if (read_memory((uintptr_t)sp, at, sizeof at)) regs_at(r, at[1], (uintptr_t)sp + sizeof at, at[2]);
+    if (read_memory((uintptr_t)sp, at, sizeof at))
+        regs_at(r, at[1], (uintptr_t)sp + sizeof at, at[2]);
 }
 
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {

@@ -31,13 +31,13 @@
  *
  * Which segment is the current one is decided by the stack pointer (slot_at); the chain in the
  * Stack record is needed to give them back. The segment that was left last is kept by the thread as
- * `hot`: a call in a loop that crosses the boundary again, at the same stack pointer, finds it by three
- * comparisons. Behind it the thread keeps one of each size up to 1 MB. Of larger ones the goroutine
- * keeps the last, until it shrinks further.
+ * `hot`: a call in a loop that crosses the boundary again, at the same stack pointer, finds it by
+ * three comparisons. Behind it the thread keeps one of each size up to 1 MB. Of larger ones the
+ * goroutine keeps the last, until it shrinks further.
  *
  * No lock: the record belongs to the goroutine, the cache to its thread. A signal handler of the
- * program that interrupts this runs on the alternate stack, case 1, and touches nothing. The runtime's
- * own stops the thread, and nobody else runs on it meanwhile.
+ * program that interrupts this runs on the alternate stack, case 1, and touches nothing. The
+ * runtime's own stops the thread, and nobody else runs on it meanwhile.
  *
  * This file is compiled without vector registers: they hold arguments and results. What needs more
  * (memory, sleep, reports) goes through slow(), which saves them all and runs on g0's stack.
@@ -58,14 +58,18 @@ static size_t lazy_reserve(Stack *s) {
 }
 
 static uintptr_t guard_of_first(Stack *s) {
-    return (uintptr_t)s->lo + (likely(s->custom == STACK_COMPACT) ? split.reserve : lazy_reserve(s));
+    return (uintptr_t)s->lo +
+           (likely(s->custom == STACK_COMPACT) ? split.reserve : lazy_reserve(s));
 }
 
-static uintptr_t guard_of_top(Stack *s) { return s->seg ? s->seg->lo + split.reserve : guard_of_first(s); }
+static uintptr_t guard_of_top(Stack *s) {
+    return s->seg ? s->seg->lo + split.reserve : guard_of_first(s);
+}
 
 NOINLINE void split_resume(G *gp) {
     int cls;
-    uintptr_t lo = slot_at(arch_sp(), &cls); /* most wait on a compact stack, and this touches no memory */
+    /* most wait on a compact stack, and this touches no memory */
+    uintptr_t lo = slot_at(arch_sp(), &cls);
     arch_guard_set(lo ? lo + split.reserve : gp->stack ? guard_of_first(gp->stack) : 0);
 }
 
@@ -96,7 +100,8 @@ static NOINLINE void pop(M *m, Stack *s) {
     else put_aside(m, s, seg);
 }
 
-/* Gives back the segments that were left without a return. False: sp is on none of this goroutine's. */
+/* Gives back the segments that were left without a return. False: sp is on none of this
+ * goroutine's. */
 static NOINLINE bool settle(M *m, Stack *s, uintptr_t sp) {
     Segment *seg = s->seg;
     while (seg && sp - seg->lo > (uintptr_t)seg - seg->lo) seg = seg->prev;
@@ -141,15 +146,17 @@ static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes
     return (uintptr_t)to;
 }
 
-/* 0: on the old stack, with a copy of the arguments. Their place is where we return to: __morestack makes it
- * once we have. */
+/* 0: on the old stack, with a copy of the arguments. Their place is where we return to: __morestack
+ * makes it once we have. */
 static uintptr_t in_place(const uintptr_t *fp, size_t bytes) {
     return bytes == 0 ? (uintptr_t)(fp - 9) & ~(uintptr_t)15 : 0;
 }
 
 static uintptr_t grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) {
     int least = slot_class(need + bytes + split.reserve + sizeof(Segment) + 16);
-    int cls = s->seg ? (int)s->seg->cls : s->custom == STACK_COMPACT ? 0 : slot_class(stack_span(s));
+    int cls = s->seg                       ? (int)s->seg->cls
+              : s->custom == STACK_COMPACT ? 0
+                                           : slot_class(stack_span(s));
     Segment *seg = take(m, s, least < 0 || least > cls ? least : cls + 1);
     seg->prev = s->seg;
     seg->tag = (uintptr_t)(fp + 2);
@@ -179,25 +186,27 @@ static NOINLINE uintptr_t grow_slow(size_t frame, size_t bytes, uintptr_t *fp, s
     if (m == NULL || m->curg == NULL || (s = m->curg->stack) == NULL) return in_place(fp, bytes);
     if (!on_top(s, sp) && !settle(m, s, sp)) {
         int cls;
-        if (slot_at(sp, &cls) != 0) slow(m, SLOW_BELOW, s, 0); /* on a neighbour's: never comes back */
+        /* on a neighbour's: never comes back */
+        if (slot_at(sp, &cls) != 0) slow(m, SLOW_BELOW, s, 0);
         return in_place(fp, bytes);
     }
     if (load_rlx(&m->attn) != 0) preempted(m, s, fp);
     uintptr_t lo = top_lo(s), guard = guard_of_top(s);
-    bool fits = libc ? sp - lo >= frame + bytes + libc : sp >= guard + (frame < RESERVE_FRAME ? 0 : frame);
+    bool fits =
+        libc ? sp - lo >= frame + bytes + libc : sp >= guard + (frame < RESERVE_FRAME ? 0 : frame);
     if (!fits) return grow(m, s, fp, frame + libc, bytes);
     arch_guard_set(guard);
     return in_place(fp, bytes);
 }
 
-/* The new stack pointer. `frame`: what the function needs, `libc`: what code it calls needs that has
- * no checks. On the goroutine's stack, below its guard. First the case that has just been: the same
- * place on the same stack, grown by the same segment, as it was left. */
+/* The new stack pointer. `frame`: what the function needs, `libc`: what code it calls needs that
+ * has no checks. On the goroutine's stack, below its guard. First the case that has just been: the
+ * same place on the same stack, grown by the same segment, as it was left. */
 EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
     M *m = getm();
     Segment *hot;
-    if (unlikely(m == NULL || (hot = m->hot) == NULL || hot->tag != (uintptr_t)(fp + 2) || bytes != 0 ||
-                 frame + libc > hot->room || load_rlx(&m->attn) != 0))
+    if (unlikely(m == NULL || (hot = m->hot) == NULL || hot->tag != (uintptr_t)(fp + 2) ||
+                 bytes != 0 || frame + libc > hot->room || load_rlx(&m->attn) != 0))
         return grow_slow(frame, bytes, fp, libc);
     Stack *s = m->curg->stack;
     if (unlikely(s->seg != hot->prev || s->kept != NULL)) return grow_slow(frame, bytes, fp, libc);
@@ -232,13 +241,13 @@ EXPORT void gort_split_shrink(Segment *seg) {
     arch_guard_set(seg->below);
 }
 
-/* ---- arrays of a size known at run time ------------------------------------------------------- */
+/* ---- arrays of a size known at run time ------------------------------------------------------ */
 
 #define OUTGOING 2048 /* arguments that the function may place below its array */
 
-/* n bytes that did not fit above the guard, for the function whose stack pointer is sp. On a foreign
- * stack, which nobody watches, the stack pointer moves. Otherwise it moves by 16, as a mark: an array
- * lives as long as the stack pointer is below the place it was made at. */
+/* n bytes that did not fit above the guard, for the function whose stack pointer is sp. On a
+ * foreign stack, which nobody watches, the stack pointer moves. Otherwise it moves by 16, as a
+ * mark: an array lives as long as the stack pointer is below the place it was made at. */
 EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
     M *m = getm();
     Stack *s = m && m->curg ? m->curg->stack : NULL;

@@ -9,16 +9,17 @@
 #include "mem/stack.h"
 
 enum {
-    SPLIT_OFF,    /* the program has no such code: all of this is one test of a word in a switch */
-    SPLIT_HYBRID, /* it has, but its linker knows nothing of it: lazy stacks, which grow all the same */
-    SPLIT_TRUE    /* the linker sends code without checks to larger segments: compact stacks */
+    SPLIT_OFF, /* the program has no such code: all of this is one test of a word in a switch */
+    /* it has, but its linker knows nothing of it: lazy stacks, which grow all the same */
+    SPLIT_HYBRID,
+    SPLIT_TRUE /* the linker sends code without checks to larger segments: compact stacks */
 };
 
 extern struct Split {
     uint32_t mode;
-    uint32_t linked;   /* the program contains libgort_split.a */
-    bool rewritten;    /* its linker has rewritten callers of code without checks */
-    size_t reserve;    /* between a segment's end and its guard */
+    uint32_t linked;            /* the program contains libgort_split.a */
+    bool rewritten;             /* its linker has rewritten callers of code without checks */
+    size_t reserve;             /* between a segment's end and its guard */
     uintptr_t code_lo, code_hi; /* __morestack: frames above it are on another segment */
 } split;
 
@@ -44,12 +45,13 @@ struct Segment {
     uint32_t magic;
 } ALIGNED(16);
 
-int split_begin(void);          /* at every start of a runtime: decides the mode; 0 or -errno */
-void split_thread_begin(M *m);  /* own thread */
+int split_begin(void);         /* at every start of a runtime: decides the mode; 0 or -errno */
+void split_thread_begin(M *m); /* own thread */
 void split_thread_end(M *m);
-void split_release(M *m, Stack *s); /* nobody runs on s any more: gives its segments back. In a section */
-void split_poison(M *m);        /* monitor: m's next prologue comes to split.c */
-uint64_t split_segments(void);  /* that goroutines hold now */
+/* nobody runs on s any more: gives its segments back. In a section */
+void split_release(M *m, Stack *s);
+void split_poison(M *m);       /* monitor: m's next prologue comes to split.c */
+uint64_t split_segments(void); /* that goroutines hold now */
 /* The goroutine's function checks its stack: it may start on a compact one. `copy` is what it is
  * given where it is one of ours that calls the program's (goexit.h). */
 bool split_starts(gort_fn *fn, const void *copy);

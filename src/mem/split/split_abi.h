@@ -1,5 +1,6 @@
 /*
- * Between libgort_split.a and the library: who calls what is told in split.c. Nobody else's business.
+ * Between libgort_split.a and the library: who calls what is told in split.c. Nobody else's
+ * business.
  */
 #ifndef SPLIT_ABI_H
 #define SPLIT_ABI_H

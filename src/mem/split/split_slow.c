@@ -1,7 +1,7 @@
 /*
  * The slow half of split.c: memory, the limit, the request of the monitor, and the decision which
- * mode a program gets. Everything that slow() runs is on g0's stack, with the vector registers saved,
- * in a section.
+ * mode a program gets. Everything that slow() runs is on g0's stack, with the vector registers
+ * saved, in a section.
  */
 #include "mem/split/split_slow.h"
 #include "gc/boehm.h"
@@ -106,8 +106,10 @@ static long run(void *arg) {
     case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
     case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
     case SLOW_BELOW:
-        overflow(j->m, j->s, "beyond its end: arguments by value that no check counts, see -maccumulate-outgoing-args, or "
-                             "unchecked code called by a pointer");
+        overflow(j->m, j->s,
+                 "beyond its end: arguments by value that no check counts, see "
+                 "-maccumulate-outgoing-args, or "
+                 "unchecked code called by a pointer");
     case SLOW_PREEMPT: preempt_in_prologue(j->m); break;
     default: fatal("the record of a stack segment was overwritten");
     }
@@ -125,7 +127,8 @@ uintptr_t slow(M *m, int what, Stack *s, uintptr_t with) {
     run(&j);
 #endif
     fence_compiler();
-    store_rel(&m->locks, before); /* as leave(); a request that comes now is found by the next call */
+    /* as leave(); a request that comes now is found by the next call */
+    store_rel(&m->locks, before);
     return j.result;
 }
 
@@ -184,7 +187,8 @@ static bool checks_stack(const unsigned char *code) {
     static const unsigned char lea[] = {0x4c, 0x8d, 0x9c, 0x24};
     static const unsigned char large[] = {0x64, 0x4c, 0x3b, 0x1c, 0x25, 0x70, 0, 0, 0};
     if (memcmp(code, endbr, sizeof endbr) == 0) code += sizeof endbr;
-    if (memcmp(code, small, sizeof small) == 0 || memcmp(code, always, sizeof always) == 0) return true;
+    if (memcmp(code, small, sizeof small) == 0 || memcmp(code, always, sizeof always) == 0)
+        return true;
     return memcmp(code, lea, sizeof lea) == 0 && memcmp(code + 8, large, sizeof large) == 0;
 }
 
@@ -196,15 +200,18 @@ bool split_starts(gort_fn *fn, const void *copy) {
     return checks_stack((const unsigned char *)fn);
 }
 
-/* Called by libgort_split.a before main. `probe` is a function with a check that calls one without. */
+/* Called by libgort_split.a before main. `probe` is a function with a check that calls one
+ * without. */
 EXPORT void gort_split_linked(const void *morestack, const void *end, const void *probe) {
     split.linked = 1;
     split.code_lo = (uintptr_t)morestack;
     split.code_hi = (uintptr_t)end;
-    split.rewritten = *(const unsigned char *)probe == 0xf9; /* stc: it always calls __morestack_non_split */
+    /* stc: it always calls __morestack_non_split */
+    split.rewritten = *(const unsigned char *)probe == 0xf9;
 }
 
-/* A handler needs more than a compact stack has: to the alternate stack with it (split/signals.c). */
+/* A handler needs more than a compact stack has: to the alternate stack with it
+ * (split/signals.c). */
 static void handlers_on_alt_stack(void) {
     struct sigaction sa;
     for (int signo = 1; signo < NSIG; signo++) {
@@ -216,8 +223,10 @@ static void handlers_on_alt_stack(void) {
 }
 
 int split_begin(void) {
-    /* A sanitizer, valgrind and a collector have to know every stack; injected faults need room of their own. */
-    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on) return 0;
+    /* A sanitizer, valgrind and a collector have to know every stack; injected faults need room of
+     * their own. */
+    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on)
+        return 0;
     if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
     split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
     unwind_segments = true;

@@ -14,7 +14,7 @@ enum {
     SLOW_BLOCKS,      /* those made in the segment at `with` go */
     SLOW_DEAD_BLOCKS, /* those that were made at or below the stack pointer `with` are dead */
     SLOW_PREEMPT,
-    SLOW_BELOW,       /* the stack pointer is below the end of the stack */
+    SLOW_BELOW, /* the stack pointer is below the end of the stack */
     SLOW_BROKEN
 };
 

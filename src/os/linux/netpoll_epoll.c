@@ -6,22 +6,24 @@
  * anew what is ready; modifying an unknown one adds it. So kpoll_add() needs not know which it is,
  * and a number that was closed and reused behind our back is put right by it.
  *
- * Break. An eventfd that nobody writes to, and that is asked for what it always is, writable. `broken` is
- * set by the first break and cleared by the poll that consumes it, so that further breaks cost
- * one load. Only a blocking poll consumes it: a non-blocking one, by another thread, would take it away
- * from the sleeper it was meant for, who is woken by the kernel but may not have run yet. The
- * order matters: the poll stops asking and then clears `broken`; a break in between finds it set, does
- * nothing, and that is right, since the poller is awake and looks at everything before it sleeps again.
+ * Break. An eventfd that nobody writes to, and that is asked for what it always is, writable.
+ * `broken` is set by the first break and cleared by the poll that consumes it, so that further
+ * breaks cost one load. Only a blocking poll consumes it: a non-blocking one, by another thread,
+ * would take it away from the sleeper it was meant for, who is woken by the kernel but may not have
+ * run yet. The order matters: the poll stops asking and then clears `broken`; a break in between
+ * finds it set, does nothing, and that is right, since the poller is awake and looks at everything
+ * before it sleeps again.
  *
- * Our own numbers may be closed behind our back: closefrom(3) in a program that has just begun to serve, a loop
- * over all numbers. And they may be somebody else's by then. So nothing is ever written to one
- * of them or read from it, and whatever an epoll set is told names a second one: the kernel
- * knows the pair "this set holds this file under this number", and answers EBADF, EINVAL or ENOENT
- * where either has changed. That is the witness. It is asked after any error, and by the
- * monitor before it sleeps deeply. If it fails, both are made anew (`remake`), and netpoll() registers
- * whoever waits there (netpoll.c, `anew`). A thread that sleeps in the lost set still holds it, and no break
- * reaches it there: it gets the preemption signal, which no epoll wait survives. A lost number is
- * not closed: it may be a stranger's. Where no new ones are to be had the program ends, and says so.
+ * Our own numbers may be closed behind our back: closefrom(3) in a program that has just begun to
+ * serve, a loop over all numbers. And they may be somebody else's by then. So nothing is ever
+ * written to one of them or read from it, and whatever an epoll set is told names a second one: the
+ * kernel knows the pair "this set holds this file under this number", and answers EBADF, EINVAL or
+ * ENOENT where either has changed. That is the witness. It is asked after any error, and by the
+ * monitor before it sleeps deeply. If it fails, both are made anew (`remake`), and netpoll()
+ * registers whoever waits there (netpoll.c, `anew`). A thread that sleeps in the lost set still
+ * holds it, and no break reaches it there: it gets the preemption signal, which no epoll wait
+ * survives. A lost number is not closed: it may be a stranger's. Where no new ones are to be had
+ * the program ends, and says so.
  *
  * Bare system calls only: it runs on g0 and in the monitor.
  */
@@ -40,7 +42,8 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
-#define BATCH 32 /* few enough that what the kernel touched is in the cache still when it is read and answered */
+/* few enough that what the kernel touched is in the cache still when it is read and answered */
+#define BATCH 32
 #define WANTED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
 
 static int epfd = -1;      /* atomic; break_lock to write */
@@ -59,10 +62,12 @@ static int control(int op, int fd, uint32_t events, uint64_t data) {
     return (int)os_sys(SYS_epoll_ctl, load_rlx(&epfd), op, fd, (long)&ev, 0, 0);
 }
 
-/* ---- our own descriptors ----------------------------------------------------------------------- */
+/* ---- our own descriptors --------------------------------------------------------------------- */
 
 /* What the kernel answers where one of the two is not what it was. */
-static bool means_lost(int r) { return r == -EBADF || r == -EINVAL || r == -ENOENT || r == -EPERM || r == -ELOOP; }
+static bool means_lost(int r) {
+    return r == -EBADF || r == -EINVAL || r == -ENOENT || r == -EPERM || r == -ELOOP;
+}
 
 /* break_lock. */
 static int ask_break_locked(bool arm) {
@@ -108,15 +113,20 @@ void kpoll_close(void) {
     unlock(&break_lock);
 }
 
-/* A thread that sleeps in the lost set. One that is on its way there with the old number finds it closed. */
+/* A thread that sleeps in the lost set. One that is on its way there with the old number finds it
+ * closed. */
 static void call_sleepers(void) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        if (load_acq(&m->alive) && load_rlx(&m->in_poll)) os_tgkill(m->tid, settings.preempt_signal);
+        if (load_acq(&m->alive) && load_rlx(&m->in_poll))
+            os_tgkill(m->tid, settings.preempt_signal);
 }
 
 static void remake_locked(void) {
     int r = open_locked();
-    if (r < 0) fatal("the program has closed descriptors of the runtime, and cannot make new ones: error %d", -r);
+    if (r < 0)
+        fatal(
+            "the program has closed descriptors of the runtime, and cannot make new ones: error %d",
+            -r);
     store_rlx(&source_fd, -1);
     add_rlx(&sched.remade, 1);
     netpoll_anew();
@@ -147,7 +157,7 @@ int kpoll_source(int fd, void (*source)(GList *list)) {
     return 0;
 }
 
-/* ---- the program's ------------------------------------------------------------------------------- */
+/* ---- the program's --------------------------------------------------------------------------- */
 
 static int add_or_modify(int fd, uint32_t seq, bool known) {
     uint64_t data = data_of(fd, seq);
@@ -175,7 +185,8 @@ void kpoll_break(void) {
     lock(&break_lock, RANK_LEAF);
     int r = breakfd >= 0 ? ask_break_locked(true) : 0;
     if (means_lost(r)) remake_locked(); /* which wakes the sleeper, too */
-    for (int tries = 0; r < 0 && tries < 20; tries++) r = ask_break_locked(true); /* or the sleeper is lost */
+    /* or the sleeper is lost */
+    for (int tries = 0; r < 0 && tries < 20; tries++) r = ask_break_locked(true);
     store_seq(&broken, armed);
     unlock(&break_lock);
 }
@@ -185,16 +196,19 @@ static void consume_break(void) {
     for (int tries = 0; armed && tries < 10; tries++) ask_break_locked(false);
     unlock(&break_lock);
     xchg_seq(&broken, 0);
-    fence_after_rmw(); /* pairs with the breaker's: it sees 0, and breaks, or we see what it is about */
+    /* pairs with the breaker's: it sees 0, and breaks, or we see what it is about */
+    fence_after_rmw();
 }
 
 /* Until the deadline, or in whole milliseconds, rounded up, on an older kernel. */
 static int wait_events(struct epoll_event *ev, int64_t deadline) {
-    if (deadline == 0) return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, 0, 0, 0);
+    if (deadline == 0)
+        return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, 0, 0, 0);
     int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, os_now());
     if (!load_rlx(&no_pwait2)) {
         struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
-        int n = (int)os_sys(SYS_epoll_pwait2, load_rlx(&epfd), (long)ev, BATCH, left < 0 ? 0 : (long)&ts, 0, 0);
+        int n = (int)os_sys(SYS_epoll_pwait2, load_rlx(&epfd), (long)ev, BATCH,
+                            left < 0 ? 0 : (long)&ts, 0, 0);
         if (n != -ENOSYS && n != -EPERM) return n;
         store_rlx(&no_pwait2, 1);
     }
@@ -213,7 +227,8 @@ static uint32_t what_of(uint32_t events) {
 
 static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32); }
 
-/* The number is not ours any more, or was not a moment ago; else the kernel does not let us wait. */
+/* The number is not ours any more, or was not a moment ago; else the kernel does not let us
+ * wait. */
 static NOINLINE void wait_failed(int error) {
     if (kpoll_check() || means_lost(error)) return;
     fatal("cannot wait for descriptors: epoll_pwait(2) gives error %d", -error);

@@ -27,7 +27,7 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
-#define FD_AWAY 1010 /* below the usual limit of 1024, above what most programs have */
+#define FD_AWAY 1010    /* below the usual limit of 1024, above what most programs have */
 #define FD_AWAY_LOW 100 /* where there are fewer */
 #define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
@@ -43,7 +43,7 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
     if (unlikely(sysfault_on)) return sys_with_faults(nr, a, b, c, d, e, f);
     return arch_sys6(nr, a, b, c, d, e, f);
 }
-#define sys(nr, a, b, c, d, e, f)                                                                  \
+#define sys(nr, a, b, c, d, e, f) \
     os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 int64_t os_now(void) {
@@ -69,7 +69,8 @@ int64_t os_thread_cpu(int clock) {
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
 
-#define REFUSED_NAP (500 * GORT_US) /* a filter does not let futex(2) through: nobody is woken, who waits looks now and then */
+/* a filter does not let futex(2) through: nobody is woken, who waits looks now and then */
+#define REFUSED_NAP (500 * GORT_US)
 
 static bool refused(long r) { return r == -ENOSYS || r == -EPERM; }
 
@@ -82,9 +83,10 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
         ts.tv_nsec = deadline % GORT_SEC;
         until = &ts;
     }
-    /* WAIT_BITSET takes an absolute monotonic deadline; -EINTR and -EAGAIN are the caller's loop. */
-    long r = sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
-                 FUTEX_BITSET_MATCH_ANY);
+    /* WAIT_BITSET takes an absolute monotonic deadline; -EINTR and -EAGAIN are the caller's
+     * loop. */
+    long r =
+        sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
     if (unlikely(refused(r))) os_nap(REFUSED_NAP); /* the caller looks again */
     return r == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
@@ -121,7 +123,8 @@ bool os_alarm_wait(int fd, int signo) {
     sigfillset(&mask);
     sigdelset(&mask, signo);
     long r = sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
-    if (r == -EINVAL) os_nap(GORT_MS); /* a limit of no descriptors at all: for as long as it lasts */
+    /* a limit of no descriptors at all: for as long as it lasts */
+    if (r == -EINVAL) os_nap(GORT_MS);
     return r >= 0 || r == -EINTR || r == -EINVAL;
 }
 
@@ -139,7 +142,9 @@ static bool limited(int which) {
 bool os_space_limited(void) { return limited(RLIMIT_AS) || limited(RLIMIT_DATA); }
 
 void os_unmap(void *at, size_t size) { sys(SYS_munmap, at, size, 0, 0, 0, 0); }
-int os_protect_none(void *at, size_t size) { return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0); }
+int os_protect_none(void *at, size_t size) {
+    return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0);
+}
 
 /* An emulator that takes every advice it does not know for done (qemu's) would leave stacks without
  * a guard, so the first one is tried: a name that begins there must be unreadable. */
@@ -150,17 +155,26 @@ int os_guard_install(void *at, size_t size) {
     static bool tried; /* relaxed: to try twice does no harm */
     long r = sys(SYS_madvise, at, size, MADV_GUARD_INSTALL, 0, 0, 0);
     if (r < 0 || __atomic_load_n(&tried, __ATOMIC_RELAXED)) return (int)r;
-    if (!valgrind_runs() && !guard_holds(at)) return -EINVAL; /* valgrind would read the name itself */
+    /* valgrind would read the name itself */
+    if (!valgrind_runs() && !guard_holds(at)) return -EINVAL;
     __atomic_store_n(&tried, true, __ATOMIC_RELAXED);
     return 0;
 }
-int os_discard(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0); }
-void os_populate(void *at, size_t size) { sys(SYS_madvise, at, size, MADV_POPULATE_WRITE, 0, 0, 0); }
-int os_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_HUGEPAGE, 0, 0, 0); }
+int os_discard(void *at, size_t size) {
+    return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0);
+}
+void os_populate(void *at, size_t size) {
+    sys(SYS_madvise, at, size, MADV_POPULATE_WRITE, 0, 0, 0);
+}
+int os_huge(void *at, size_t size) {
+    return (int)sys(SYS_madvise, at, size, MADV_HUGEPAGE, 0, 0, 0);
+}
 int os_dump(void *at, size_t size, bool yes) {
     return (int)sys(SYS_madvise, at, size, yes ? MADV_DODUMP : MADV_DONTDUMP, 0, 0, 0);
 }
-int os_no_huge(void *at, size_t size) { return (int)sys(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); }
+int os_no_huge(void *at, size_t size) {
+    return (int)sys(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0);
+}
 
 int os_gettid(void) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
 int os_getpid(void) { return (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0); }
@@ -175,7 +189,9 @@ void os_nap(int64_t ns) {
 int os_membarrier_register(void) {
     return (int)sys(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
 }
-int os_membarrier(void) { return (int)sys(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0); }
+int os_membarrier(void) {
+    return (int)sys(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+}
 
 long os_write(int fd, const void *buf, size_t n) { return sys(SYS_write, fd, buf, n, 0, 0, 0); }
 
@@ -307,8 +323,9 @@ int os_cpu_quota(void) {
 
 char os_thread_state(int tid) {
     char path[64], text[256];
-    append(append_int(append(path, path + sizeof path, "/proc/self/task/"), path + sizeof path, tid),
-           path + sizeof path, "/stat");
+    append(
+        append_int(append(path, path + sizeof path, "/proc/self/task/"), path + sizeof path, tid),
+        path + sizeof path, "/stat");
     if (read_small(path, text, sizeof text) <= 0) return 0;
     char *paren = strrchr(text, ')'); /* the name may hold anything */
     return paren && paren[1] == ' ' ? paren[2] : 0;
@@ -324,7 +341,8 @@ static long stat_field(const char *text, int n) {
 bool os_thread_blocks(int tid, int signo) {
     char path[64], text[512], *end = path + sizeof path;
     append(append_int(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
-    if (signo > 31 || read_small(path, text, sizeof text) <= 0) return false; /* the file has no more of them */
+    /* the file has no more of them */
+    if (signo > 31 || read_small(path, text, sizeof text) <= 0) return false;
     return stat_field(text, 32) >> (signo - 1) & 1;
 }
 
@@ -360,7 +378,8 @@ int os_io_workers(void) {
     };
     char buf[2048] ALIGNED(8);
     int n = 0;
-    long got, fd = sys(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    long got, fd = sys(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                       0, 0, 0);
     if (fd < 0) return -1;
     while ((got = sys(SYS_getdents64, fd, buf, sizeof buf, 0, 0, 0)) > 0)
         for (long at = 0; at < got; at += ((struct Entry *)(void *)(buf + at))->length)

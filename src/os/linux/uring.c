@@ -3,7 +3,8 @@
  *
  * Submission. A goroutine puts its entry into the ring and parks; that is no system call. Entries
  * are handed to the kernel by
- *   - netpoll(), whenever it is called, and before it sleeps (so an idle runtime waits for nothing),
+ *   - netpoll(), whenever it is called, and before it sleeps (so an idle runtime waits for
+ *     nothing),
  *   - the goroutine itself, where a poller already sleeps, where BATCH entries have gathered, or
  *     where none has been handed over since the last tick of the coarse clock: a busy runtime
  *     polls rarely, and an entry must not wait for that.
@@ -13,21 +14,23 @@
  *
  * Refusal. io_uring_enter may fail: no memory in the kernel just now (EAGAIN), no room for what has
  * completed (EBUSY), or for ever, since a program may forbid itself the call by a filter after its
- * start (EPERM). Nothing is tried twice: whatever the kernel has not taken is withdrawn from
- * the ring with -EAGAIN, and its caller takes a thread, as where there is no ring. For a while
- * after that, and for good after an error that will not pass, uring_run() says no at once. `handing` is
- * held over the system call, so that the tail may be set back to the kernel's head: nobody else
- * is just submitting what lies between. The goroutines wait in `refused` for the next netpoll(), which
+ * start (EPERM). Nothing is tried twice: whatever the kernel has not taken is withdrawn from the
+ * ring with -EAGAIN, and its caller takes a thread, as where there is no ring. For a while after
+ * that, and for good after an error that will not pass, uring_run() says no at once. `handing` is
+ * held over the system call, so that the tail may be set back to the kernel's head: nobody else is
+ * just submitting what lies between. The goroutines wait in `refused` for the next netpoll(), which
  * is a party to the Dekker pair as above: `uring_pending` counts one for them.
  *
- * Cancellation. A request belongs to the thread that has handed it over, and when that one ends the kernel
- * cancels what it has not begun. Threads do end: with a goroutine that is locked to one, and plain ones that
- * have called gort_close. Nobody has asked for it, and nothing of the request was done: its caller takes a
- * thread, as after a refusal (file.c). So any thread may hand over, and none has to stay for it.
+ * Cancellation. A request belongs to the thread that has handed it over, and when that one ends the
+ * kernel cancels what it has not begun. Threads do end: with a goroutine that is locked to one, and
+ * plain ones that have called gort_close. Nobody has asked for it, and nothing of the request was
+ * done: its caller takes a thread, as after a refusal (file.c). So any thread may hand over, and
+ * none has to stay for it.
  *
- * Completion. The ring's descriptor is a source of the poller. An entry's user data is the operation on
- * the waiter's stack. The ring's lock is held from putting the entry until its goroutine has left its
- * stack, and for collecting and withdrawing: no goroutine is made ready that has not parked.
+ * Completion. The ring's descriptor is a source of the poller. An entry's user data is the
+ * operation on the waiter's stack. The ring's lock is held from putting the entry until its
+ * goroutine has left its stack, and for collecting and withdrawing: no goroutine is made ready that
+ * has not parked.
  *
  * Operations under way never exceed the completion ring, so it cannot overflow: beyond that
  * uring_run() says no, and the caller takes a thread.
@@ -38,9 +41,10 @@
  * meets the next owner of its number. It asks `uring_standing`, which goes down after the system
  * call: `uring_pending` is 0 already while somebody else is on his way into the kernel.
  *
- * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring itself, so what the kernel
- * has taken is done and is seen; but nobody is told, so netpoll() looks every millisecond while something is
- * under way, and nothing more is put: from then on files take threads.
+ * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring
+ * itself, so what the kernel has taken is done and is seen; but nobody is told, so netpoll() looks
+ * every millisecond while something is under way, and nothing more is put: from then on files take
+ * threads.
  *
  * The kernel writes into stacks. uring_stop() therefore waits for all that is under way before
  * the stacks go; a file operation ends in its own time.
@@ -66,7 +70,7 @@ uint32_t uring_pending, uring_standing, uring_gone;
 static struct {
     Lock handing; /* RANK_PRIM: over io_uring_enter, and against unmapping */
     Lock lock;    /* RANK_CTX: put, collect, withdraw */
-    int fd;    /* -1: none */
+    int fd;       /* -1: none */
     uint32_t *sq_head, *sq_tail, *sq_array, *cq_head, *cq_tail; /* shared with the kernel */
     uint32_t sq_mask, cq_mask, cq_entries;
     uint32_t under_way; /* lock */
@@ -81,11 +85,13 @@ static struct {
 
 static long enter_ring(uint32_t submit, uint32_t want) {
     if (unlikely(load_rlx(&uring_gone))) return -EBADF;
-    return os_sys(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0, 0);
+    return os_sys(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0,
+                  0);
 }
 
 static void *map_ring(int fd, size_t size, uint64_t at) {
-    long r = os_sys(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (long)at);
+    long r = os_sys(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+                    (long)at);
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
@@ -96,7 +102,8 @@ static void unmap_ring(bool registered) {
     if (ring.sqes) os_unmap(ring.sqes, ring.sqes_size);
     ring.map = NULL;
     ring.sqes = NULL;
-    if (!load_rlx(&uring_gone) && (!registered || kpoll_ours(ring.fd))) os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
+    if (!load_rlx(&uring_gone) && (!registered || kpoll_ours(ring.fd)))
+        os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
     store_rel(&ring.fd, -1);
     unlock(&ring.handing);
 }
@@ -124,10 +131,13 @@ static bool map_rings(struct io_uring_params *p) {
 /* Does this kernel know what we use? */
 static bool probe(int fd) {
     enum { OPS = IORING_OP_WRITE + 1 };
-    uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) / 8] = {0};
+    uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) /
+                  8] = {0};
     struct io_uring_probe *p = (void *)room;
-    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)p, OPS, 0, 0) < 0) return false;
-    return p->last_op >= IORING_OP_WRITE && (p->ops[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
+    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)p, OPS, 0, 0) < 0)
+        return false;
+    return p->last_op >= IORING_OP_WRITE &&
+           (p->ops[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
            (p->ops[IORING_OP_WRITE].flags & IO_URING_OP_SUPPORTED) &&
            (p->ops[IORING_OP_FSYNC].flags & IO_URING_OP_SUPPORTED);
 }
@@ -267,7 +277,9 @@ static void commit_put(M *m, void *arg) {
 }
 
 bool uring_run(M **m, UringOp *op) {
-    if (load_acq(&ring.fd) < 0 || load_rlx(&uring_gone) || unlikely(coarse_now() < load_rlx(&ring.refused_until))) return false;
+    if (load_acq(&ring.fd) < 0 || load_rlx(&uring_gone) ||
+        unlikely(coarse_now() < load_rlx(&ring.refused_until)))
+        return false;
     lock(&ring.lock, RANK_CTX);
     if (full_locked()) {
         unlock(&ring.lock);
