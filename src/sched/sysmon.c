@@ -88,15 +88,20 @@ static struct {
     int64_t next_slice_end; /* of a P that others wait for */
 } mon;
 
-/* False: there is no alarm. */
-static bool set_alarm(int64_t when) {
+/* Any thread. -ENODEV: there is no alarm. */
+static int alarm_set(int64_t when) {
     lock(&mon.alarm_lock, RANK_LEAF);
-    bool there = mon.alarm >= 0;
-    int r = there ? os_alarm_set(mon.alarm, when) : 0;
+    int r = mon.alarm >= 0 ? os_alarm_set(mon.alarm, when) : -ENODEV;
     unlock(&mon.alarm_lock);
-    /* closed behind our back: it may sleep on it */
-    if (unlikely(r < 0)) os_tgkill(mon.m->tid, settings.preempt_signal);
-    return there;
+    return r;
+}
+
+/* A thread that is not the monitor. False: there is no alarm. One that cannot be set was closed
+ * behind our back, or the kernel refuses the call: the monitor may sleep on it. */
+static bool set_alarm(int64_t when) {
+    int r = alarm_set(when);
+    if (unlikely(r < 0 && r != -ENODEV)) os_tgkill(mon.m->tid, settings.preempt_signal);
+    return r != -ENODEV;
 }
 
 void sysmon_wake(void) {
@@ -331,6 +336,11 @@ static void look_after_descriptors(void) {
     open_alarm();
 }
 
+/* The monitor, before it sleeps. Where the alarm cannot be set the note will do. */
+static void sleep_until(int64_t until) {
+    if (unlikely(alarm_set(until) < 0)) give_up_alarm();
+}
+
 static void housekeeping(int64_t now) {
     follow_quota(now);
     if (now - mon.scavenged >= GORT_SEC) {
@@ -377,7 +387,7 @@ static bool sleep_deeply(int64_t now) {
     if (collect_due() < until) until = collect_due();
     look_after_descriptors();
     note_clear(&mon.note);
-    set_alarm(until); /* before we say so */
+    sleep_until(until); /* before we say so */
     store_rlx(&sysmon_sleeps, 1);
     fence_full(); /* pairs with sysmon_uncount, sysmon_ask and sysmon_stop */
     if (nothing_to_look_at()) {
@@ -385,7 +395,7 @@ static bool sleep_deeply(int64_t now) {
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
             if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
             int64_t then = time_after(now, mon.patience);
-            if (then < until) set_alarm(until = then);
+            if (then < until) sleep_until(until = then);
         } else {
             mon.patience = 0;
         }
