@@ -604,6 +604,14 @@ static void execute(M *m, G *gp) {
 
 void m_begin_with(M *m, P *p) { m_acquire_p(m, p); }
 
+/* On g0: the M ends, its runtime is over or it is not needed. */
+static void m_leave_runtime(M *m) {
+    soft_close(m);
+    if (m->p == NULL) return;
+    P *p = m_release_p(m);
+    if (load_rlx(&sched.running) && m->epoch == load_rlx(&sched.epoch)) handoff_p(m, p);
+}
+
 void schedule_loop(M *m) {
     for (;;) {
         check(m->curg == NULL && m->locks == 1);
