@@ -11,6 +11,7 @@
 #include "base/upstairs.h"
 #include "sched/g.h"
 #include "sched/threadmaker.h"
+#include "sched/wake.h"
 #include "sched/preempt.h"
 #include "base/san.h"
 #include "sched/sched.h"
@@ -129,19 +130,15 @@ static void *thread_main(void *arg) {
     M *m = arg;
     thread_begin(m);
     preempt_unmask();
-    if (collect_on) { /* before it has a P */
-        upstairs.collect_thread_begin(m);
-        maker_greet(m);
-    }
+    if (collect_on) upstairs.collect_thread_begin(m); /* may wait: before it has a P */
     /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under
      * the lock: if it is seen running, the end of it sees `alive`, set above, and sends this one
      * away. */
     lock(&sched.lock, RANK_SCHED);
     m->dying = !sched.running || sched.epoch != m->epoch;
+    P *p = m->dying ? NULL : maker_arrived_locked(&m->spinning);
     unlock(&sched.lock);
-    P *p = m->nextp;
-    m->nextp = NULL;
-    if (p && !m->dying) m_begin_with(m, p);
+    if (p) m_acquire_p(m, p);
     schedule_loop(m);
     if (collect_on) upstairs.collect_thread_end(m); /* takes the collector's signals */
     preempt_mask(); /* no signal may find this thread without a record */

@@ -616,8 +616,6 @@ static void execute(M *m, G *gp) {
     finish_switch(m);
 }
 
-void m_begin_with(M *m, P *p) { m_acquire_p(m, p); }
-
 /* On g0: the M ends, its runtime is over or it is not needed. */
 static void m_leave_runtime(M *m) {
     soft_close(m);

@@ -221,7 +221,7 @@ static void made(void) {
     unlock(&sched.lock);
     if (p) {
         m->spinning = spinning;
-        m_begin_with(m, p);
+        m_acquire_p(m, p);
     }
     schedule_loop(m);
 }
