@@ -101,7 +101,7 @@ static int make_nonblocking(int fd) {
 }
 
 /* What poll(2) says now: 0, events, or -errno. */
-static long poll_now(int fd, short events) {
+static long fd_poll_now(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
     struct timespec none = {0, 0};
     long r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
@@ -136,7 +136,7 @@ static long rw_plain(Call *c) {
 /* poll(2) says that the call will not block; should it do so all the same, a thread is blocked
  * and not the others. */
 static long rw_inherited(Call *c) {
-    long r = poll_now(c->fd, c->dir == DIR_READ ? POLLIN : POLLOUT);
+    long r = fd_poll_now(c->fd, c->dir == DIR_READ ? POLLIN : POLLOUT);
     if (r <= 0) return r < 0 ? r : -EAGAIN;
     size_t all = c->n;
     if (c->dir == DIR_WRITE && !vector(c) && all > SHARED_WRITE) c->n = SHARED_WRITE;
@@ -180,7 +180,7 @@ static long rw_look(Call *c) {
 }
 
 /* Nothing to move, or more than there is memory, or pieces that cannot be. */
-static bool is_odd(Call *c) {
+static bool rw_is_odd(Call *c) {
     if (!vector(c)) return c->n == 0 || (ssize_t)c->n < 0;
     const struct iovec *v = c->buf;
     if (c->n > MOST_PIECES || (v == NULL && c->n > 0)) return true;
@@ -203,7 +203,7 @@ static long rw_odd(Call *c) {
 
 static long read_or_write(Call *c) {
     long r;
-    if (unlikely(is_odd(c))) return rw_odd(c);
+    if (unlikely(rw_is_odd(c))) return rw_odd(c);
     switch (load_rlx(&c->d->mode[c->dir])) {
     case MODE_SOCKET:
         r = rw_socket(c);
@@ -229,7 +229,7 @@ long try_peek_all(Call *c) {
                   c->sa, c->salen);
     c->offset = r;
     c->pace = r > 0;
-    if (r <= 0 || (size_t)r == c->n || poll_now(c->fd, POLLRDHUP) != 0) return r;
+    if (r <= 0 || (size_t)r == c->n || fd_poll_now(c->fd, POLLRDHUP) != 0) return r;
     return -EAGAIN;
 }
 

@@ -63,7 +63,7 @@ static bool closes_fast(Desc *d, int fd) {
 }
 
 /* Step 1. 0, or -EBADF: somebody else is closing it, or has. */
-static int retire(Desc *d, uint32_t seq, GList *woken) {
+static int desc_retire(Desc *d, uint32_t seq, GList *woken) {
     int r = -EBADF;
     lock(&d->lock, RANK_POLL);
     if (desc_seq(d) == seq && !(load_rlx(&d->state) & DESC_CLOSING)) {
@@ -87,7 +87,7 @@ static void giving_ends(Desc *d, int fd, uint32_t life) {
     desc_note_over(fd, life);
     sub_seq(&d->state, DESC_GIVING);
 }
-static int give_away(Desc *d, int fd) {
+static int number_give_away(Desc *d, int fd) {
     uint32_t life = giving_begins(d, fd);
     int r = close_number(fd);
     giving_ends(d, fd, life);
@@ -102,7 +102,7 @@ static void close_abandon(Sleeper *s) {
     lock(&d->lock, RANK_POLL);
     d->closer = NULL;
     if (!calls_asleep(d)) {
-        if (s->amount >= 0) give_away(d, (int)s->amount);
+        if (s->amount >= 0) number_give_away(d, (int)s->amount);
         else add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
     }
     unlock(&d->lock);
@@ -155,7 +155,7 @@ static int close_or_hold(Desc *d, int fd, int place) {
                 sys6(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0 &&
                 sys6(SYS_dup3, place, fd, O_CLOEXEC, 0, 0, 0) >= 0;
     store_rlx(&d->held, hold);
-    if (likely(!hold)) return give_away(d, fd);
+    if (likely(!hold)) return number_give_away(d, fd);
     desc_note_over(fd, desc_note_end(fd)); /* on the placeholder no call does anything */
     return 0;
 }
@@ -179,7 +179,7 @@ static int spare_of(Desc *d, int fd, GList *woken) {
 }
 
 /* Step 3. */
-static int give_back(Desc *d, int fd, int place) {
+static int number_give_back(Desc *d, int fd, int place) {
     lock(&d->lock, RANK_POLL);
     forget_locked(d, fd);
     int r = close_or_hold(d, fd, place);
@@ -189,7 +189,7 @@ static int give_back(Desc *d, int fd, int place) {
 }
 
 /* Step 3, with another file in its place. */
-static int give_to(Desc *d, int fd, int from, int flags) {
+static int number_give_to(Desc *d, int fd, int from, int flags) {
     lock(&d->lock, RANK_POLL);
     forget_locked(d, fd);
     uint32_t life = giving_begins(d, fd);
@@ -255,11 +255,11 @@ EXPORT int gort_close(int fd) {
     uint32_t seq = desc_seq(d); /* first of all */
     tsan_release(&io_order);
     M *m = enter();
-    int r = retire(d, seq, &woken);
+    int r = desc_retire(d, seq, &woken);
     if (r == 0) {
         m = wait_for_calls(m, d, fd, &place);
         spare = spare_of(d, fd, &woken);
-        r = give_back(d, fd, place);
+        r = number_give_back(d, fd, place);
         wake_list(m, &woken);
     }
     int late = close_slowly(m, spare);
@@ -269,8 +269,8 @@ EXPORT int gort_close(int fd) {
 /* ---- the hook's ------------------------------------------------------------------------------ */
 
 /* Steps 1 and 2 without a placeholder. */
-static int retire_all(M **m, Desc *d, GList *woken) {
-    int r = retire(d, desc_seq(d), woken);
+static int desc_retire_all(M **m, Desc *d, GList *woken) {
+    int r = desc_retire(d, desc_seq(d), woken);
     if (r < 0) return r;
     *m = wait_until_none(*m, d, -1, calls_inside);
     *m = wait_until_none(*m, d, -1, calls_asleep);
@@ -293,10 +293,10 @@ int desc_replace(int from, int fd, int flags) {
     if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : replace_apart(from, fd, flags);
     tsan_release(&io_order);
     M *m = enter();
-    r = retire_all(&m, d, &woken);
+    r = desc_retire_all(&m, d, &woken);
     if (r == 0) {
         spare = spare_of(d, fd, &woken);
-        r = give_to(d, fd, from, flags);
+        r = number_give_to(d, fd, from, flags);
         wake_list(m, &woken);
     }
     close_slowly(m, spare);
@@ -308,7 +308,7 @@ int desc_shut(int fd) {
     Desc *d = desc_of(fd);
     if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : 0; /* nobody waits there */
     M *m = enter();
-    int r = retire_all(&m, d, &woken);
+    int r = desc_retire_all(&m, d, &woken);
     if (r == 0) {
         if (load_rlx(&uring_standing)) uring_submit(&woken);
         lock(&d->lock, RANK_POLL);

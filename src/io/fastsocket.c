@@ -86,7 +86,7 @@ INLINE int wait_to_read(M **m, int fd, Desc *d, uint32_t seq, uint32_t edges, bo
 }
 
 /* One attempt; -EBADF: closed since the call began. */
-INLINE long ask(M *m, int fd, void *buf, size_t n, Desc *d, uint32_t seq, uint32_t *edges) {
+INLINE long socket_ask(M *m, int fd, void *buf, size_t n, Desc *d, uint32_t seq, uint32_t *edges) {
     if (unlikely(!desc_ref(m, d, seq))) return -EBADF;
     *edges = load_acq(&d->edges[DIR_READ]); /* before the call: step 1 of netpoll.c */
     long r = sys_here(SYS_recvfrom, fd, buf, n, MSG_DONTWAIT);
@@ -94,7 +94,7 @@ INLINE long ask(M *m, int fd, void *buf, size_t n, Desc *d, uint32_t seq, uint32
     return r;
 }
 
-INLINE long read_socket(int fd, void *buf, size_t n, attempt_fn *attempt) {
+INLINE long socket_read(int fd, void *buf, size_t n, attempt_fn *attempt) {
     Desc *d = desc_at(fd);
     if (unlikely(d == NULL || load_rlx(&d->mode[DIR_READ]) != MODE_SOCKET ||
                  !load_rlx(&d->registered) || load_rlx(&d->hung) || odd(n) || in_forked_child()))
@@ -105,7 +105,7 @@ INLINE long read_socket(int fd, void *buf, size_t n, attempt_fn *attempt) {
     bool drained = desc_drained(d, &edges), waited = false;
     long r = -EAGAIN;
     while (likely(found == READ_AGAIN)) {
-        if (!drained) r = ask(m, fd, buf, n, d, seq, &edges);
+        if (!drained) r = socket_ask(m, fd, buf, n, d, seq, &edges);
         if (r != -EAGAIN && likely(r != -EINTR)) break;
         if (r == -EAGAIN) found = wait_to_read(&m, fd, d, seq, edges, waited);
         expect_next(m);
@@ -123,17 +123,17 @@ INLINE long read_socket(int fd, void *buf, size_t n, attempt_fn *attempt) {
     return r;
 }
 
-EXPORT ssize_t gort_read(int fd, void *buf, size_t n) { return read_socket(fd, buf, n, try_read); }
+EXPORT ssize_t gort_read(int fd, void *buf, size_t n) { return socket_read(fd, buf, n, try_read); }
 
 EXPORT ssize_t gort_recv(int fd, void *buf, size_t n, int flags) {
     if (unlikely(flags != 0)) return gort_recv_until(fd, buf, n, flags, GORT_FOREVER);
-    return read_socket(fd, buf, n, try_recv);
+    return socket_read(fd, buf, n, try_recv);
 }
 
 /* ---- a write --------------------------------------------------------------------------------- */
 
 /* The attempt. -EAGAIN: the general way, with *life. */
-INLINE long write_socket(int fd, const void *buf, size_t n, uint64_t *life) {
+INLINE long socket_write(int fd, const void *buf, size_t n, uint64_t *life) {
     Desc *d = desc_at(fd);
     *life = NO_LIFE;
     if (unlikely(d == NULL || load_rlx(&d->mode[DIR_WRITE]) != MODE_SOCKET || odd(n) ||
@@ -156,7 +156,7 @@ INLINE long write_socket(int fd, const void *buf, size_t n, uint64_t *life) {
 
 EXPORT ssize_t gort_write(int fd, const void *buf, size_t n) {
     uint64_t life;
-    long r = write_socket(fd, buf, n, &life);
+    long r = socket_write(fd, buf, n, &life);
     return likely(r != -EAGAIN) ? r : write_slowly(fd, buf, n, try_write, life);
 }
 
@@ -164,7 +164,7 @@ EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
     uint64_t life;
     if (unlikely((flags & ~MSG_NOSIGNAL) != 0))
         return gort_send_until(fd, buf, n, flags, GORT_FOREVER);
-    long r = write_socket(fd, buf, n, &life);
+    long r = socket_write(fd, buf, n, &life);
     return likely(r != -EAGAIN) ? r : write_slowly(fd, buf, n, try_send, life);
 }
 
@@ -183,7 +183,7 @@ static NOINLINE ssize_t write_rest(int fd, const char *buf, size_t n, size_t don
 
 EXPORT ssize_t gort_write_full(int fd, const void *buf, size_t n) {
     uint64_t life;
-    long r = write_socket(fd, buf, n, &life);
+    long r = socket_write(fd, buf, n, &life);
     if (likely(r > 0 && (size_t)r == n) || (r < 0 && r != -EAGAIN)) return r;
     return write_rest(fd, buf, n, r < 0 ? 0 : (size_t)r, life);
 }

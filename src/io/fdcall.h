@@ -48,7 +48,7 @@ struct Call {
  * ends the section. */
 long call_run(Call *c, int64_t deadline);
 /* One attempt. */
-long call_once(Call *c);
+long call_nowait(Call *c);
 /* Until c->n bytes have been moved (posix.c): c->n, or -errno; -ENODATA: the end came before. */
 ssize_t move_all(Call *c, int64_t deadline);
 

@@ -100,7 +100,7 @@ static long slowly(Call *c, int op) {
 
 /* A cached beginning is there: the rest from the disk, so that a read is short at the end of a
  * file only. */
-static long read_on(Call *c, long got) {
+static long file_read_rest(Call *c, long got) {
     c->buf = (char *)c->buf + got;
     c->n -= (size_t)got;
     if (c->offset >= 0) c->offset += got;
@@ -112,20 +112,20 @@ long file_run(Call *c, int op) {
     if (op != FILE_READ) return slowly(c, op);
     long r = read_cached(c);
     if (r == -EAGAIN) return slowly(c, op);
-    if (r > 0 && !is_vector(c) && (size_t)r < c->n && c->n <= AT_MOST) return read_on(c, r);
+    if (r > 0 && !is_vector(c) && (size_t)r < c->n && c->n <= AT_MOST) return file_read_rest(c, r);
     return r;
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
 /* Nothing to move, or more than there is memory: the kernel has its say, and does not wait. */
-static bool is_odd(Call *c) { return unlikely(c->n == 0 || (ssize_t)c->n < 0); }
+static bool file_is_odd(Call *c) { return unlikely(c->n == 0 || (ssize_t)c->n < 0); }
 
 static long try_pread(Call *c) {
-    return is_odd(c) ? sleep_in_kernel(c, FILE_READ) : file_run(c, FILE_READ);
+    return file_is_odd(c) ? sleep_in_kernel(c, FILE_READ) : file_run(c, FILE_READ);
 }
 static long try_pwrite(Call *c) {
-    return is_odd(c) ? sleep_in_kernel(c, FILE_WRITE) : file_run(c, FILE_WRITE);
+    return file_is_odd(c) ? sleep_in_kernel(c, FILE_WRITE) : file_run(c, FILE_WRITE);
 }
 static long try_fsync(Call *c) { return file_run(c, FILE_FSYNC); }
 
@@ -168,23 +168,23 @@ EXPORT int gort_open(const char *path, int flags, mode_t mode) {
     return (int)r;
 }
 
-typedef struct Lookup {
+typedef struct InfoLookup {
     const char *node, *service;
     const struct addrinfo *hints;
     struct addrinfo **res;
-} Lookup;
+} InfoLookup;
 
-static long lookup(void *arg) {
-    Lookup *l = arg;
+static long info_lookup(void *arg) {
+    InfoLookup *l = arg;
     return getaddrinfo(l->node, l->service, l->hints, l->res);
 }
 
 EXPORT int gort_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                             struct addrinfo **res) {
     if (in_forked_child()) return -ENOTCONN;
-    Lookup l = {node, service, hints, res};
+    InfoLookup l = {node, service, hints, res};
     int saved = *gort_errno_location();
-    long r = gort_blocking(lookup, &l);
+    long r = gort_blocking(info_lookup, &l);
     *gort_errno_location() = saved;
     return (int)r;
 }

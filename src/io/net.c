@@ -88,12 +88,12 @@ static int socket_drop(Socket *s, int result) {
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-typedef struct Lookup {
+typedef struct HostLookup {
     gort_chan *done; /* of int: the code of getaddrinfo */
     uint32_t refs;   /* atomic */
     struct addrinfo *found;
     char host[HOST_MOST + 1];
-} Lookup;
+} HostLookup;
 
 static int error_of(int code) {
     switch (code) {
@@ -111,7 +111,7 @@ static int lookup_now(const char *host, struct addrinfo **found) {
     return gort_getaddrinfo(host, NULL, &hints, found);
 }
 
-static void lookup_drop(Lookup *l) {
+static void lookup_drop(HostLookup *l) {
     if (sub_seq(&l->refs, 1) > 0) return;
     if (l->found) freeaddrinfo(l->found);
     gort_chan_release(l->done);
@@ -119,7 +119,7 @@ static void lookup_drop(Lookup *l) {
 }
 
 static void lookup_run(void *arg) {
-    Lookup *l = arg;
+    HostLookup *l = arg;
     int code = lookup_now(l->host, &l->found);
     if (code != 0) l->found = NULL;
     gort_chan_send(l->done, &code);
@@ -131,7 +131,7 @@ static void *lookup_thread(void *arg) {
     return NULL;
 }
 
-static int lookup_elsewhere(Lookup *l) {
+static int lookup_elsewhere(HostLookup *l) {
     pthread_t thread;
     if (gort_go(lookup_run, l) == 0) return 0;
     int r = thread_create(&thread, NULL, lookup_thread, l);
@@ -145,7 +145,7 @@ static int lookup_until(const char *host, struct addrinfo **found, int64_t deadl
     if (deadline == GORT_FOREVER) return error_of(lookup_now(host, found));
     if (deadline <= os_now()) return -ETIMEDOUT;
     int code = -ETIMEDOUT;
-    Lookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
+    HostLookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
     if (l == NULL) return -ENOMEM;
     l->done = gort_chan_new(sizeof(int), 1);
     l->refs = 2;
@@ -193,7 +193,7 @@ static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool
     return r;
 }
 
-static int listen_everywhere(Addr *a, int backlog) {
+static int listen_everywhere(NetAddr *a, int backlog) {
     addr_any(a, AF_INET6, false, a->port);
     int r = listen_at(&a->sa, a->len, backlog, true);
     if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL) return r;
@@ -201,7 +201,7 @@ static int listen_everywhere(Addr *a, int backlog) {
     return listen_at(&a->sa, a->len, backlog, false);
 }
 
-static int listen_name(Addr *a, int backlog) {
+static int listen_name(NetAddr *a, int backlog) {
     struct addrinfo *found, *i;
     int r = lookup_until(a->host, &found, GORT_FOREVER), first = 0;
     if (r < 0) return r;
@@ -216,7 +216,7 @@ static int listen_name(Addr *a, int backlog) {
 }
 
 /* Nobody listens on the socket file. */
-static bool stale(const Addr *a) {
+static bool stale(const NetAddr *a) {
     struct stat st;
     if (sys6(SYS_newfstatat, AT_FDCWD, a->un.sun_path, &st, AT_SYMLINK_NOFOLLOW, 0, 0) < 0)
         return false;
@@ -228,7 +228,7 @@ static bool stale(const Addr *a) {
     return socket_drop(&s, r) == -ECONNREFUSED;
 }
 
-static int listen_unix(const Addr *a, int backlog) {
+static int listen_unix(const NetAddr *a, int backlog) {
     static HouseLock one_at_a_time;
     Socket s;
     int fd = socket_new(&s, AF_UNIX);
@@ -244,7 +244,7 @@ static int listen_unix(const Addr *a, int backlog) {
 }
 
 EXPORT int gort_listen(const char *addr, int backlog) {
-    Addr a;
+    NetAddr a;
     if (in_forked_child()) return -ENOTCONN;
     int saved = *gort_errno_location();
     int r = addr_parse(addr, &a);
@@ -294,7 +294,7 @@ static int64_t share_of(int64_t deadline, int left) {
     return time_after(now, share);
 }
 
-static int dial_name(const Addr *a, int64_t deadline) {
+static int dial_name(const NetAddr *a, int64_t deadline) {
     struct addrinfo *found, *i;
     int r = lookup_until(a->host, &found, deadline), first = 0, left = 0;
     if (r < 0) return r;
@@ -309,7 +309,7 @@ static int dial_name(const Addr *a, int64_t deadline) {
     return r >= 0 ? r : first ? first : -ENOENT;
 }
 
-static int dial_loopback(Addr *a, int64_t deadline) {
+static int dial_loopback(NetAddr *a, int64_t deadline) {
     addr_any(a, AF_INET, true, a->port);
     int r = dial_at(&a->sa, a->len, share_of(deadline, 2));
     if (r >= 0) return r;
@@ -319,7 +319,7 @@ static int dial_loopback(Addr *a, int64_t deadline) {
 }
 
 EXPORT int gort_dial(const char *addr, int64_t deadline) {
-    Addr a;
+    NetAddr a;
     if (in_forked_child()) return -ENOTCONN;
     int saved = *gort_errno_location();
     int r = addr_parse(addr, &a);
@@ -332,7 +332,7 @@ EXPORT int gort_dial(const char *addr, int64_t deadline) {
 }
 
 EXPORT int gort_local_addr(int fd, char *buf, size_t size) {
-    Addr a = {.len = sizeof a.any};
+    NetAddr a = {.len = sizeof a.any};
     if (in_forked_child()) return -ENOTCONN;
     int r = (int)sys6(SYS_getsockname, fd, &a.any, &a.len, 0, 0, 0);
     if (r < 0) return r;

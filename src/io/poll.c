@@ -21,6 +21,7 @@
  */
 #include "io/fdcall.h"
 #include "base/sysfault.h"
+#include "sync/sema.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -32,18 +33,18 @@
 #define PACE (10 * GORT_MS)
 
 /* One descriptor of a gort_poll, with a waiter for either direction. */
-typedef struct Watch {
+typedef struct PollWatch {
     Desc *d;
     uint32_t seq;
     uint32_t life; /* under the hook: of the number, when the call began; 0: it was being closed */
     uint32_t edges[DIRS];
     Waiter w[DIRS];
-} Watch;
+} PollWatch;
 
 typedef struct Poll {
     struct pollfd *fds;
     nfds_t n;
-    Watch *watch;
+    PollWatch *watch;
     PollGroup group;
     M *m;
     bool pace;
@@ -57,15 +58,15 @@ static bool wants(const struct pollfd *p, int dir) {
     return (p->events & read) || !(p->events & write);
 }
 
-static int ask(Poll *p) {
+static int poll_ask(Poll *p) {
     static const struct timespec now = {0, 0};
     struct timespec ts = now; /* the kernel writes what is left */
     return (int)sys6(SYS_ppoll, p->fds, p->n, &ts, NULL, 0, 0);
 }
 
-static void sample(Poll *p) {
+static void poll_sample(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++) {
-        Watch *k = &p->watch[i];
+        PollWatch *k = &p->watch[i];
         k->w[DIR_READ].linked = k->w[DIR_WRITE].linked = false;
         if (k->d == NULL) continue;
         for (int dir = 0; dir < DIRS; dir++) k->edges[dir] = load_acq(&k->d->edges[dir]);
@@ -75,13 +76,13 @@ static void sample(Poll *p) {
 /* Under the hook: closed since the call began, without the entry's knowledge. */
 static bool watch_is_over(const Poll *p, nfds_t i) {
     DescNote *note = desc_note_of(p->fds[i].fd);
-    const Watch *k = &p->watch[i];
+    const PollWatch *k = &p->watch[i];
     return unlikely(note != NULL) && k->d && k->life != 0 && !note_known(note, k->life);
 }
 
 /* Puts the watch into its entry. 0; 1: something has happened since it was sampled; -EBADF. */
 static int link_watch(Poll *p, nfds_t i, int wake_fd) {
-    Watch *k = &p->watch[i];
+    PollWatch *k = &p->watch[i];
     Desc *d = k->d;
     int r = 0;
     lock(&d->lock, RANK_POLL);
@@ -111,7 +112,7 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
 static int unlink_all(Poll *p, bool thread) {
     int r = 0;
     for (nfds_t i = 0; i < p->n; i++) {
-        Watch *k = &p->watch[i];
+        PollWatch *k = &p->watch[i];
         if (k->d == NULL) continue;
         lock(&k->d->lock, RANK_POLL);
         for (int dir = 0; dir < DIRS; dir++)
@@ -124,7 +125,7 @@ static int unlink_all(Poll *p, bool thread) {
 }
 
 /* The stack is left: from here on a hit readies us; one that came before, we do ourselves. */
-static void commit_poll(M *m, void *arg) {
+static void poll_commit(M *m, void *arg) {
     PollGroup *g = arg;
     G *gp = g->gp;
     uint32_t ticket = g->ticket, arming = GROUP_ARMING;
@@ -135,7 +136,7 @@ static void commit_poll(M *m, void *arg) {
 }
 
 /* 0: ask again; -EBADF; -ETIMEDOUT. */
-static int wait_poll(Poll *p, int64_t deadline) {
+static int poll_wait_parked(Poll *p, int64_t deadline) {
     bool timed_out = false;
     int r = 0;
     p->group.gp = self(p->m);
@@ -147,7 +148,7 @@ static int wait_poll(Poll *p, int64_t deadline) {
     if (r == 0) {
         int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
         add_seq(&sched.poll_waiters, 1);
-        p->m = park_commit_until(p->m, commit_poll, &p->group, WAIT_IO,
+        p->m = park_commit_until(p->m, poll_commit, &p->group, WAIT_IO,
                                  soon < deadline ? soon : deadline, p->group.ticket, &timed_out);
         if (timed_out) sub_seq(&sched.poll_waiters, 1);
     }
@@ -156,7 +157,7 @@ static int wait_poll(Poll *p, int64_t deadline) {
 }
 
 /* A plain thread sleeps in the kernel, one more descriptor in its set. */
-static int wait_thread(Poll *p, int64_t deadline) {
+static int poll_wait_thread(Poll *p, int64_t deadline) {
     struct pollfd *set = sysfault_alloc() ? NULL : malloc((p->n + 1) * sizeof *set);
     if (set == NULL) return -ENOMEM;
     int wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0), r = 0;
@@ -195,15 +196,15 @@ static bool cannot_wait(const Poll *p) {
     return false;
 }
 
-static int run(Poll *p, int64_t deadline) {
+static int poll_run(Poll *p, int64_t deadline) {
     for (;;) {
-        sample(p);
-        int r = ask(p);
+        poll_sample(p);
+        int r = poll_ask(p);
         if (r == -EINTR) continue;
         if (r > 0 && closed_since(p)) return -EBADF;
-        if (r != 0 || (deadline != GORT_FOREVER && deadline <= os_now())) return r;
+        if (r != 0 || is_past(deadline)) return r;
         if (cannot_wait(p)) return -ENOMEM;
-        r = is_goroutine(p->m) ? wait_poll(p, deadline) : wait_thread(p, deadline);
+        r = is_goroutine(p->m) ? poll_wait_parked(p, deadline) : poll_wait_thread(p, deadline);
         if (r < 0) return r;
     }
 }
@@ -216,7 +217,7 @@ static void note_lives(Poll *p) {
     }
 }
 
-static int begin(Poll *p, int64_t deadline) {
+static int poll_begin(Poll *p, int64_t deadline) {
     note_lives(p);
     p->m = enter();
     for (nfds_t i = 0; i < p->n; i++) {
@@ -224,35 +225,35 @@ static int begin(Poll *p, int64_t deadline) {
         p->watch[i].d = d;
         p->watch[i].seq = d ? desc_seq(d) : 0;
     }
-    int r = run(p, deadline);
+    int r = poll_run(p, deadline);
     if (r > 0) tsan_acquire(&io_order);
     leave(p->m);
     return r;
 }
 
-static int64_t deadline_of(int timeout_ms) {
+static int64_t poll_timeout_at(int timeout_ms) {
     return timeout_ms < 0    ? GORT_FOREVER
            : timeout_ms == 0 ? 0
                              : time_after(os_now(), timeout_ms * GORT_MS);
 }
 
 int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
-    Watch few[FEW];
+    PollWatch few[FEW];
     Poll p = {.fds = fds, .n = n, .watch = few};
     if (n > 1 << 24) return -EINVAL;
     if (n > 0 && fds == NULL) return -EFAULT;
     if (n > FEW) {
         int saved = *gort_errno_location();
-        p.watch = sysfault_alloc() ? NULL : malloc(n * sizeof(Watch));
+        p.watch = sysfault_alloc() ? NULL : malloc(n * sizeof(PollWatch));
         *gort_errno_location() = saved;
         if (p.watch == NULL) return -ENOMEM;
     }
-    int r = begin(&p, deadline);
+    int r = poll_begin(&p, deadline);
     if (p.watch != few) free(p.watch);
     return r;
 }
 
 EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
     if (in_forked_child()) return -ENOTCONN;
-    return poll_until(fds, n, deadline_of(timeout_ms));
+    return poll_until(fds, n, poll_timeout_at(timeout_ms));
 }

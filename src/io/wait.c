@@ -30,6 +30,7 @@
  */
 #include "api/hookcalls.h"
 #include "io/fdcall.h"
+#include "sync/sema.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -110,7 +111,7 @@ static int64_t sooner(Call *c, int64_t deadline) {
 }
 
 /* A waiter whose deadline has claimed it takes itself off. */
-static int withdraw(Call *c, Waiter *w) {
+static int call_withdraw(Call *c, Waiter *w) {
     lock(&c->d->lock, RANK_POLL);
     if (w->linked) waiter_unlink(&c->d->q[c->dir], w);
     unlock(&c->d->lock);
@@ -119,7 +120,7 @@ static int withdraw(Call *c, Waiter *w) {
 }
 
 /* 0: try again; -EBADF, -ETIMEDOUT. */
-static int wait_goroutine(Call *c, int64_t deadline) {
+static int call_wait_parked(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w;
     int settled;
@@ -136,7 +137,7 @@ static int wait_goroutine(Call *c, int64_t deadline) {
     if (likely(deadline == GORT_FOREVER)) c->m = park(c->m, &d->lock, WAIT_IO);
     else c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
     expect_next(c->m);
-    return timed_out ? withdraw(c, &w) : w.result;
+    return timed_out ? call_withdraw(c, &w) : w.result;
 }
 
 /* Without an eventfd (no descriptors left) the thread looks for itself now and then. */
@@ -163,7 +164,7 @@ static bool lies(Call *c) {
     return sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0) > 0;
 }
 
-static NOINLINE int wait_thread(Call *c, int64_t deadline) {
+static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w = {.wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0)};
     lock(&d->lock, RANK_POLL);
@@ -196,7 +197,7 @@ NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
 
 /* A goroutine that may park does; where that cannot be (pinned, in a handler) it is the thread that
  * rests. */
-static void rest(int64_t ns) {
+static void life_pause(int64_t ns) {
     M *m = getm();
     struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
     if (m != NULL && !m->plain && may_park(m, (uintptr_t)__builtin_frame_address(0)))
@@ -215,7 +216,7 @@ NOINLINE uint32_t life_awaited(int fd) {
     if (load_rlx(&note->life) == 0) first_life(note);
     uint32_t life = note_life(note);
     for (int64_t pause = PAUSE_FIRST; life == 0 && pause <= PAUSE_MOST; pause *= 2) {
-        rest(pause);
+        life_pause(pause);
         life = note_life(note);
     }
     return life;
@@ -276,7 +277,7 @@ static long call_end(Call *c, long r) {
 /* The wait between two attempts; the count of calls is given back meanwhile. 0: try again. */
 static int call_wait(Call *c, int64_t deadline) {
     call_unref(c);
-    int r = is_goroutine(c->m) ? wait_goroutine(c, deadline) : wait_thread(c, deadline);
+    int r = is_goroutine(c->m) ? call_wait_parked(c, deadline) : call_wait_thread(c, deadline);
     if (r != -EBADF && call_ref(c)) {
         if (likely(same_life(c))) return 0;
         call_unref(c);
@@ -285,7 +286,7 @@ static int call_wait(Call *c, int64_t deadline) {
     return -EBADF;
 }
 
-static long attempt(Call *c) {
+static long call_attempt(Call *c) {
     long r;
     c->edges = load_acq(&c->d->edges[c->dir]); /* before the call: step 1 of netpoll.c */
     if (c->dir == DIR_WRITE) tsan_release(&io_order);
@@ -302,14 +303,12 @@ static NOINLINE long call_apart(Call *c) {
     Desc own = {0};
     c->d = &own;
     int r = call_begin_at(c);
-    return r < 0 ? r : call_end(c, attempt(c));
+    return r < 0 ? r : call_end(c, call_attempt(c));
 }
-
-static bool passed(int64_t deadline) { return deadline != GORT_FOREVER && deadline <= os_now(); }
 
 static NOINLINE long call_run_apart(Call *c, int64_t deadline) {
     long r = call_apart(c);
-    return r != -EAGAIN ? r : passed(deadline) ? -ETIMEDOUT : -ENOMEM;
+    return r != -EAGAIN ? r : is_past(deadline) ? -ETIMEDOUT : -ENOMEM;
 }
 
 long call_run(Call *c, int64_t deadline) {
@@ -317,22 +316,22 @@ long call_run(Call *c, int64_t deadline) {
     if (unlikely(r < 0)) return r == -ENOMEM ? call_run_apart(c, deadline) : r;
     if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges))
         r = -EAGAIN;
-    else r = attempt(c);
+    else r = call_attempt(c);
     while (unlikely(r == -EAGAIN)) {
-        if (passed(deadline)) {
+        if (is_past(deadline)) {
             r = -ETIMEDOUT;
             break;
         }
         if (c->vain < UINT8_MAX) c->vain++;
         r = call_wait(c, deadline);
         if (r < 0) return r;
-        r = attempt(c);
+        r = call_attempt(c);
     }
     return call_end(c, r);
 }
 
-long call_once(Call *c) {
+long call_nowait(Call *c) {
     long r = call_begin(c);
     if (unlikely(r < 0)) return r == -ENOMEM ? call_apart(c) : r;
-    return call_end(c, attempt(c));
+    return call_end(c, call_attempt(c));
 }

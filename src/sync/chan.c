@@ -64,9 +64,9 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-NOINLINE void copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
+NOINLINE void value_copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 
-NOINLINE void zero(void *to, size_t n) {
+NOINLINE void value_zero(void *to, size_t n) {
     if (n) memset(to, 0, n);
 }
 
@@ -178,21 +178,21 @@ INLINE int wait_nil_for(M *m, int reason, int64_t deadline) {
 }
 
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
-INLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
+INLINE int chan_wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     G *gp = self(m);
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
     gp->waiting = &w;
-    wait_on(c, &w);
+    chan_enqueue(c, &w);
     returns_apart(m);
     m = park_straight(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
     gp->waiting = NULL;
-    int r = waited(&w);
+    int r = sudog_result(&w);
     leave(m);
     return r;
 }
 
 /* As wait_plain; a deadline may end it. */
-static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
+static NOINLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     if (deadline <= os_now()) {
         unlock(&c->lock);
         leave(m);
@@ -202,17 +202,17 @@ static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send, .claim = true};
     w.ticket = wait_begin(gp);
     gp->waiting = &w;
-    wait_on(c, &w);
+    chan_enqueue(c, &w);
     bool timed_out = false, dead = false;
     m = park_until(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV, deadline, w.ticket,
                    &timed_out);
     gp->waiting = NULL;
     int r = -ETIMEDOUT;
     if (!timed_out) {
-        r = waited(&w);
+        r = sudog_result(&w);
     } else {
         lock(&c->lock, RANK_PRIM);
-        dead = give_up(c, &w);
+        dead = sudog_give_up(c, &w);
         unlock(&c->lock);
     }
     leave(m);
@@ -222,23 +222,23 @@ static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_
 
 /* Backtraces show these in the place of the public call. */
 static RETURNS_APART int send_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_send.waits");
-static int send_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, true); }
+static int send_waits(M *m, gort_chan *c, void *elem) { return chan_wait_plain(m, c, elem, true); }
 static RETURNS_APART int recv_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_recv.waits");
-static int recv_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, false); }
+static int recv_waits(M *m, gort_chan *c, void *elem) { return chan_wait_plain(m, c, elem, false); }
 
 /* c->lock, in a section; the attempt has failed. */
-INLINE int wait_for(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
+INLINE int chan_wait(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     if (deadline == GORT_FOREVER) return send ? send_waits(m, c, elem) : recv_waits(m, c, elem);
-    return wait_until(m, c, elem, send, deadline);
+    return chan_wait_until(m, c, elem, send, deadline);
 }
 
 /* One waiter of a G that will not run again. True: free its channel. */
-static bool abandon(Sudog *w) {
+static bool sudog_abandon(Sudog *w) {
     gort_chan *c = w->c;
     bool last = false;
     if (w->state == W_TAKEN) return false; /* has no claim on the channel: it may be gone */
     lock(&c->lock, RANK_PRIM);
-    if (w->claim && w->state != W_TAKEN) last = give_up(c, w);
+    if (w->claim && w->state != W_TAKEN) last = sudog_give_up(c, w);
     else if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);
     unlock(&c->lock);
     return last;
@@ -250,7 +250,7 @@ void chan_abandon(G *gp) {
     M *m = enter();
     for (Sudog *w = first, *next; w; w = next) {
         next = w->link;
-        if (abandon(w)) w->c->next_dead = dead, dead = w->c;
+        if (sudog_abandon(w)) w->c->next_dead = dead, dead = w->c;
     }
     gp->waiting = NULL;
     leave(m);
@@ -276,7 +276,7 @@ INLINE int send_until(gort_chan *c, const void *value, int64_t deadline) {
     lock(&c->lock, RANK_PRIM);
     int r = send_locked(c, value, &wake);
     if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
-    return wait_for(m, c, (void *)value, true, deadline);
+    return chan_wait(m, c, (void *)value, true, deadline);
 }
 
 INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
@@ -287,7 +287,7 @@ INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
     lock(&c->lock, RANK_PRIM);
     int r = recv_locked(c, value, &wake);
     if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
-    return wait_for(m, c, value, false, deadline);
+    return chan_wait(m, c, value, false, deadline);
 }
 
 EXPORT int gort_chan_send(gort_chan *c, const void *value) {
@@ -345,7 +345,7 @@ EXPORT int gort_chan_try_recv(gort_chan *c, void *value) {
 static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
     for (Sudog *w; (w = dequeue(c, q)) != NULL;) {
         tsan_acquire(w);
-        if (!w->send && w->elem) zero(w->elem, c->elem_size);
+        if (!w->send && w->elem) value_zero(w->elem, c->elem_size);
         tsan_release(w);
         glist_push(list, w->g);
     }

@@ -85,15 +85,15 @@ INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->wa
 
 void chan_free_list(gort_chan *dead); /* through next_dead */
 
-NOINLINE void copy_long(void *to, const void *from, size_t n);
-NOINLINE void zero(void *to, size_t n);
+NOINLINE void value_copy_long(void *to, const void *from, size_t n);
+NOINLINE void value_zero(void *to, size_t n);
 
 /* The usual sizes without a call. */
-INLINE void copy(void *to, const void *from, size_t n) {
+INLINE void value_copy(void *to, const void *from, size_t n) {
     if (likely(n == 8)) __builtin_memcpy(to, from, 8);
     else if (n == 4) __builtin_memcpy(to, from, 4);
     else if (n == 16) __builtin_memcpy(to, from, 16);
-    else if (n != 0) copy_long(to, from, n);
+    else if (n != 0) value_copy_long(to, from, n);
 }
 
 /* c->lock. At the tail: first come first served. */
@@ -159,7 +159,7 @@ INLINE size_t tail(gort_chan *c) {
 }
 
 /* c->lock. w's value has been copied. */
-INLINE void hand_over(Sudog *w, G **wake) {
+INLINE void sudog_hand_over(Sudog *w, G **wake) {
     w->ok = true;
     *wake = w->g;
 }
@@ -172,14 +172,14 @@ INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
         Sudog *w = dequeue(c, &c->recvq);
         if (likely(w != NULL)) {
             TSAN_TELL(channel_send, c, value, w);
-            if (likely(w->elem != NULL)) copy(w->elem, value, c->elem_size);
-            hand_over(w, wake);
+            if (likely(w->elem != NULL)) value_copy(w->elem, value, c->elem_size);
+            sudog_hand_over(w, wake);
             return 0;
         }
     }
     if (c->count == c->capacity) return -EAGAIN;
     TSAN_TELL(channel_send, c, value, NULL);
-    copy(slot(c, tail(c)), value, c->elem_size);
+    value_copy(slot(c, tail(c)), value, c->elem_size);
     store_rlx(&c->count, c->count + 1);
     return 0;
 }
@@ -187,7 +187,7 @@ INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
 /* c->lock, count > 0. The oldest element leaves, and the longest blocked sender's enters. */
 INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
     char *at = slot(c, c->head);
-    if (likely(value != NULL)) copy(value, at, c->elem_size);
+    if (likely(value != NULL)) value_copy(value, at, c->elem_size);
     if (++c->head == c->capacity) c->head = 0;
     Sudog *w = c->sendq.first ? dequeue(c, &c->sendq) : NULL;
     if (likely(w == NULL)) {
@@ -195,8 +195,9 @@ INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
         return;
     }
     tsan_release(w);
-    copy(at, w->elem, c->elem_size); /* the buffer was full: the place just left is its tail */
-    hand_over(w, wake);
+    value_copy(at, w->elem,
+               c->elem_size); /* the buffer was full: the place just left is its tail */
+    sudog_hand_over(w, wake);
 }
 
 /* c->lock. As send_locked. */
@@ -210,14 +211,14 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
         Sudog *w = dequeue(c, &c->sendq);
         if (likely(w != NULL)) {
             TSAN_TELL(channel_recv, c, value, w);
-            if (likely(value != NULL)) copy(value, w->elem, c->elem_size);
-            hand_over(w, wake);
+            if (likely(value != NULL)) value_copy(value, w->elem, c->elem_size);
+            sudog_hand_over(w, wake);
             return 0;
         }
     }
     if (likely(!c->closed)) return -EAGAIN;
     TSAN_TELL(channel_recv, c, value, NULL);
-    if (value) zero(value, c->elem_size);
+    if (value) value_zero(value, c->elem_size);
     return -EPIPE;
 }
 
@@ -239,7 +240,7 @@ INLINE bool looks_ready(gort_chan *c, bool send) {
 }
 
 /* c->lock. Puts w, filled in by the caller, on its queue. */
-INLINE void wait_on(gort_chan *c, Sudog *w) {
+INLINE void chan_enqueue(gort_chan *c, Sudog *w) {
     check(!c->closed);
     if (w->claim) c->pins++;
     TSAN_TELL(channel_wait, c, w);
@@ -247,14 +248,14 @@ INLINE void wait_on(gort_chan *c, Sudog *w) {
 }
 
 /* After w's owner was resumed by who dequeued w: its result. The channel may be gone. */
-INLINE int waited(Sudog *w) {
+INLINE int sudog_result(Sudog *w) {
     tsan_acquire(w);
     return w->ok ? 0 : -EPIPE;
 }
 
 /* c->lock. The owner of the claimable waiter w, that somebody or something else has ended, takes
  * it off. True: nobody knows c any more, the caller frees it outside of the section. */
-INLINE bool give_up(gort_chan *c, Sudog *w) {
+INLINE bool sudog_give_up(gort_chan *c, Sudog *w) {
     check(w->state != W_TAKEN);
     if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);
     return --c->pins == 0 && c->refs == 0;

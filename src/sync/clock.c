@@ -34,7 +34,7 @@ static struct {
     uint32_t changes; /* atomic: the futex */
 } clock_;
 
-static void insert(ClockEntry *e) {
+static void clock_insert(ClockEntry *e) {
     ClockEntry *after = clock_.last;
     while (after != NULL && after->when > e->when) after = after->prev;
     e->prev = after;
@@ -46,7 +46,7 @@ static void insert(ClockEntry *e) {
     e->queued = true;
 }
 
-static void remove_entry(ClockEntry *e) {
+static void clock_remove(ClockEntry *e) {
     if (e->prev) e->prev->next = e->next;
     else clock_.first = e->next;
     if (e->next) e->next->prev = e->prev;
@@ -58,7 +58,7 @@ bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *)) {
     e->when = when;
     e->fn = fn;
     lock(&clock_.lock, RANK_TIMERS);
-    insert(e);
+    clock_insert(e);
     bool wake = clock_.first == e;
     bool start = !clock_.running || clock_.pid != os_getpid();
     clock_.running = true;
@@ -75,7 +75,7 @@ bool clock_del(ClockEntry *e) {
     M *m = enter();
     lock(&clock_.lock, RANK_TIMERS);
     bool was = e->queued;
-    if (was) remove_entry(e);
+    if (was) clock_remove(e);
     unlock(&clock_.lock);
     leave(m);
     return was; /* the thread wakes up for nothing at worst, and ends if that was the last */
@@ -90,7 +90,7 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     *seen = load_rlx(&clock_.changes);
     *until = e ? e->when : 0;
     if (e == NULL) clock_.running = false;
-    else if (e->when <= now) remove_entry(e);
+    else if (e->when <= now) clock_remove(e);
     else e = NULL;
     unlock(&clock_.lock);
     leave(m);

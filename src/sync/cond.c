@@ -24,25 +24,25 @@
  */
 #include "sync/sema.h"
 
-INLINE Lock *lock_of(gort_cond *c) { return (Lock *)(void *)&c->lock_; }
-INLINE SleepQ *queue_of(gort_cond *c) { return (SleepQ *)(void *)&c->head_; }
+INLINE Lock *cond_lock(gort_cond *c) { return (Lock *)(void *)&c->lock_; }
+INLINE SleepQ *cond_queue(gort_cond *c) { return (SleepQ *)(void *)&c->head_; }
 _Static_assert(offsetof(gort_cond, tail_) == offsetof(gort_cond, head_) + sizeof(void *), "SleepQ");
 
 /* Step 3. Returns with s off the queue; *expired: not by a signal. */
 static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired) {
-    lock(lock_of(c), RANK_PRIM);
+    lock(cond_lock(c), RANK_PRIM);
     if (!s->notified) {
-        *expired = deadline != GORT_FOREVER && os_now() >= deadline;
+        *expired = is_past(deadline);
         if (!*expired) {
             if (s->timed) s->ticket = wait_begin(s->gp); /* unlocking may have opened others */
             s->parked = true;
-            m = sleeper_park(m, s, lock_of(c), WAIT_COND, deadline, expired);
+            m = sleeper_park(m, s, cond_lock(c), WAIT_COND, deadline, expired);
             if (!*expired) return m;
-            lock(lock_of(c), RANK_PRIM);
+            lock(cond_lock(c), RANK_PRIM);
         }
-        if (s->queued) sleepq_remove(queue_of(c), s);
+        if (s->queued) sleepq_remove(cond_queue(c), s);
     }
-    unlock(lock_of(c));
+    unlock(cond_lock(c));
     return m;
 }
 
@@ -50,21 +50,21 @@ static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired)
  * goes to the next. */
 static void cond_abandon(Sleeper *s) {
     gort_cond *c = s->object;
-    lock(lock_of(c), RANK_PRIM);
+    lock(cond_lock(c), RANK_PRIM);
     bool queued = s->queued;
-    if (queued) sleepq_remove(queue_of(c), s);
-    unlock(lock_of(c));
+    if (queued) sleepq_remove(cond_queue(c), s);
+    unlock(cond_lock(c));
     if (!queued && (s->notified || s->taken)) gort_cond_signal(c);
 }
 
-static int wait_on(gort_cond *c, gort_mutex *mu, int64_t deadline) {
+static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     Sleeper s;
     bool expired = false;
     M *m = enter();
     sleeper_init(&s, m, deadline, c, cond_abandon);
-    lock(lock_of(c), RANK_PRIM);
-    sleepq_push(queue_of(c), &s);
-    unlock(lock_of(c));
+    lock(cond_lock(c), RANK_PRIM);
+    sleepq_push(cond_queue(c), &s);
+    unlock(cond_lock(c));
     leave(m);
     gort_mutex_unlock(mu);
     m = enter();
@@ -78,12 +78,12 @@ static int wait_on(gort_cond *c, gort_mutex *mu, int64_t deadline) {
 
 EXPORT void gort_cond_wait(gort_cond *c, gort_mutex *mu) {
     if (in_forked_child()) return;
-    wait_on(c, mu, GORT_FOREVER);
+    cond_wait(c, mu, GORT_FOREVER);
 }
 
 EXPORT int gort_cond_wait_until(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    return wait_on(c, mu, deadline);
+    return cond_wait(c, mu, deadline);
 }
 
 static bool nobody_waits(gort_cond *c) {
@@ -95,7 +95,7 @@ static bool nobody_waits(gort_cond *c) {
 /* Takes s, the head, off. Its G if it is to be made ready; NULL: it runs still and sees the mark,
  * or (*expired) its deadline was faster. Locked. */
 static G *notify(gort_cond *c, Sleeper *s, bool *expired) {
-    sleepq_remove(queue_of(c), s);
+    sleepq_remove(cond_queue(c), s);
     *expired = false;
     if (!s->parked) {
         s->notified = true;
@@ -112,9 +112,9 @@ EXPORT void gort_cond_signal(gort_cond *c) {
     Sleeper *s;
     bool expired = true;
     M *m = enter();
-    lock(lock_of(c), RANK_PRIM);
-    while (expired && (s = queue_of(c)->first) != NULL) gp = notify(c, s, &expired);
-    unlock(lock_of(c));
+    lock(cond_lock(c), RANK_PRIM);
+    while (expired && (s = cond_queue(c)->first) != NULL) gp = notify(c, s, &expired);
+    unlock(cond_lock(c));
     if (gp != NULL) ready(m, gp);
     leave(m);
 }
@@ -126,12 +126,12 @@ EXPORT void gort_cond_broadcast(gort_cond *c) {
     Sleeper *s;
     bool expired;
     M *m = enter();
-    lock(lock_of(c), RANK_PRIM);
-    while ((s = queue_of(c)->first) != NULL) {
+    lock(cond_lock(c), RANK_PRIM);
+    while ((s = cond_queue(c)->first) != NULL) {
         G *gp = notify(c, s, &expired);
         if (gp != NULL) glist_push(&list, gp);
     }
-    unlock(lock_of(c));
+    unlock(cond_lock(c));
     if (list.count) ready_list(m, &list);
     leave(m);
 }

@@ -69,7 +69,7 @@ struct gort_ctx {
 /* ---- references ------------------------------------------------------------------------------ */
 
 /* The last reference is gone; takes the chain of parents with it as far as that is the last. */
-static void destroy(Garbage *g) {
+static void ctx_destroy(Garbage *g) {
     gort_ctx *c = container_of(g, gort_ctx, garbage);
     while (c != NULL) {
         gort_ctx *parent = c->parent;
@@ -81,13 +81,13 @@ static void destroy(Garbage *g) {
     }
 }
 
-static void unref(gort_ctx *c) {
+static void ctx_unref(gort_ctx *c) {
     tsan_release(c);
-    if (sub_seq(&c->refs, 1) == 0) destroy(&c->garbage);
+    if (sub_seq(&c->refs, 1) == 0) ctx_destroy(&c->garbage);
 }
 
 /* Likewise, where nothing may be freed: in the scheduler. */
-static void unref_later(gort_ctx *c) {
+static void ctx_unref_later(gort_ctx *c) {
     tsan_release(c);
     if (sub_seq(&c->refs, 1) == 0) garbage_leave(&c->garbage);
 }
@@ -146,7 +146,7 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
 
 /* Takes the deadline of c off the clock that has it. True: its reference has come back. In a
  * section. */
-static bool disarm(gort_ctx *c) {
+static bool ctx_disarm(gort_ctx *c) {
     return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
 }
 
@@ -155,9 +155,9 @@ static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
     gort_chan_close(c->done);
-    bool back = kill_node(c, work) && disarm(c);
+    bool back = kill_node(c, work) && ctx_disarm(c);
     unlink_child(c);
-    if (back) unref_later(c);
+    if (back) ctx_unref_later(c);
 }
 
 /* A cancellation on its way down. */
@@ -172,7 +172,7 @@ static void cancel_next(Cancel *k) {
     gort_ctx *c = k->work;
     k->work = c->work;
     cancel_node(c, k->cause, &k->work);
-    unref_later(c);
+    ctx_unref_later(c);
 }
 
 static void cancel_rest(ExitHook *h) {
@@ -188,7 +188,7 @@ void ctx_cancel_in_section(gort_ctx *c, int cause) {
 
 /* Cancels c and all below it, a section for each, so that a large tree keeps nobody waiting.
  * Between two of them the runtime may end: then that goes on (goexit.h). Outside of sections. */
-static void cancel(gort_ctx *c, int cause) {
+static void ctx_cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
     cancel_node(c, cause, &k.work);
@@ -210,22 +210,22 @@ static void cancel(gort_ctx *c, int cause) {
 
 /* The clock's reference comes with it. armed is cleared first, so that cancel() leaves that
  * reference alone; where cancel() was faster it has seen that the clock had let go of it. */
-static void expired(gort_ctx *c) {
+static void ctx_expired(gort_ctx *c) {
     M *m = enter();
     lock(&c->lock, RANK_CTX);
     c->armed = false;
     unlock(&c->lock);
     ctx_cancel_in_section(c, -ETIMEDOUT);
-    unref_later(c);
+    ctx_unref_later(c);
     leave(m);
 }
 
-static void expired_timer(M *m, void *arg, uint32_t seq) { expired(arg); }
-static void expired_entry(ClockEntry *e) { expired(container_of(e, gort_ctx, entry)); }
+static void expired_timer(M *m, void *arg, uint32_t seq) { ctx_expired(arg); }
+static void expired_entry(ClockEntry *e) { ctx_expired(container_of(e, gort_ctx, entry)); }
 
 /* The runtime has ended: the deadline goes to the fallback clock, with its reference, unless c is
  * cancelled by now. */
-static void moved(Timer *t) {
+static void ctx_moved(Timer *t) {
     gort_ctx *c = t->arg;
     bool start = false;
     M *m = enter();
@@ -235,20 +235,20 @@ static void moved(Timer *t) {
     if (armed) start = clock_add(&c->entry, c->deadline, expired_entry);
     unlock(&c->lock);
     leave(m);
-    if (!armed) unref_later(c);
+    if (!armed) ctx_unref_later(c);
     if (start && clock_start() < 0)
         print_fd(2, "gort: no thread for the deadlines of contexts outside of a runtime\n");
 }
 
 /* Arms the deadline, with a reference for the clock, unless c is cancelled by now. 0, -ENOMEM,
  * -EAGAIN: no thread for the fallback clock. */
-static int arm(gort_ctx *c) {
+static int ctx_arm(gort_ctx *c) {
     int r = 0;
     bool start = false;
     M *m = enter();
     lock(&c->lock, RANK_CTX);
     if (!c->dead) {
-        c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c, .forget = moved};
+        c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c, .forget = ctx_moved};
         r = runtime_running() ? timer_add(m, &c->timer) : -ENOTCONN;
         c->fallback = r == -ENOTCONN;
         if (c->fallback) start = clock_add(&c->entry, c->deadline, expired_entry), r = 0;
@@ -263,7 +263,7 @@ static int arm(gort_ctx *c) {
 /* ---- the interface --------------------------------------------------------------------------- */
 
 /* A node that nobody knows yet. */
-static gort_ctx *make(gort_ctx *parent) {
+static gort_ctx *ctx_make(gort_ctx *parent) {
     gort_ctx *c = quiet_alloc(sizeof *c);
     gort_chan *done = gort_chan_new(0, 0);
     if (c == NULL || done == NULL) {
@@ -272,48 +272,48 @@ static gort_ctx *make(gort_ctx *parent) {
         return NULL;
     }
     *c = (gort_ctx){.refs = 1, .done = done, .parent = parent};
-    c->garbage.destroy = destroy;
+    c->garbage.destroy = ctx_destroy;
     c->deadline = parent != NULL ? parent->deadline : GORT_FOREVER;
     if (parent != NULL) add_rlx(&parent->refs, 1);
     return c;
 }
 
 /* Hangs c below its parent, where it learns of a cancellation. */
-static gort_ctx *attach(gort_ctx *c) {
-    if (c->parent != NULL && !link_child(c->parent, c)) cancel(c, load_acq(&c->parent->err));
+static gort_ctx *ctx_attach(gort_ctx *c) {
+    if (c->parent != NULL && !link_child(c->parent, c)) ctx_cancel(c, load_acq(&c->parent->err));
     return c;
 }
 
 EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) {
     if (in_forked_child()) return NULL;
     garbage_collect();
-    gort_ctx *c = make(parent);
-    return c != NULL ? attach(c) : NULL;
+    gort_ctx *c = ctx_make(parent);
+    return c != NULL ? ctx_attach(c) : NULL;
 }
 
 EXPORT gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value) {
     if (in_forked_child()) return NULL;
     garbage_collect();
-    gort_ctx *c = make(parent);
+    gort_ctx *c = ctx_make(parent);
     if (c == NULL) return NULL;
     c->valued = true;
     c->key = key;
     c->value = value;
-    return attach(c);
+    return ctx_attach(c);
 }
 
 EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
     if (in_forked_child()) return NULL;
     garbage_collect();
-    gort_ctx *c = make(parent);
+    gort_ctx *c = ctx_make(parent);
     if (c == NULL) return NULL;
     bool own = deadline < c->deadline; /* else the parent's comes first and is enough */
     if (own) c->deadline = deadline;
-    attach(c);
+    ctx_attach(c);
     if (!own || load_acq(&c->err) != 0) return c;
     if (deadline <= os_now()) {
-        cancel(c, -ETIMEDOUT);
-    } else if (arm(c) < 0) {
+        ctx_cancel(c, -ETIMEDOUT);
+    } else if (ctx_arm(c) < 0) {
         gort_ctx_release(c);
         return NULL;
     }
@@ -331,36 +331,36 @@ EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
 EXPORT void gort_ctx_cancel(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
     leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    cancel(c, -ECANCELED);
+    ctx_cancel(c, -ECANCELED);
     garbage_collect();
 }
 
 /* The cause of c, which may still be on its way: helps it down to c, channel included. */
-static int settle(gort_ctx *c) {
+static int ctx_settle(gort_ctx *c) {
     int cause = 0;
     for (gort_ctx *up = c; up != NULL && cause == 0; up = up->parent) cause = load_acq(&up->err);
     if (likely(cause == 0)) return 0;
-    cancel(c, cause);
+    ctx_cancel(c, cause);
     gort_chan_close(c->done); /* who set the cause may not have come to it yet */
     return load_acq(&c->err);
 }
 
 EXPORT gort_chan *gort_ctx_done(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return NULL;
-    settle(c);
+    ctx_settle(c);
     return c->done;
 }
 
 EXPORT int gort_ctx_err(gort_ctx *c) {
     if (in_forked_child()) return -ENOTCONN;
     poll_attention();
-    return c != NULL ? settle(c) : 0;
+    return c != NULL ? ctx_settle(c) : 0;
 }
 
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
     leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    cancel(c, -ECANCELED);
-    unref(c);
+    ctx_cancel(c, -ECANCELED);
+    ctx_unref(c);
     garbage_collect();
 }

@@ -20,7 +20,7 @@ static struct {
     HouseLock *first; /* lock; never taken off */
 } houses;
 
-static void enlist(HouseLock *h) {
+static void house_enlist(HouseLock *h) {
     lock(&houses.lock, RANK_LEAF);
     if (!h->listed) {
         h->listed = true;
@@ -33,7 +33,7 @@ static void enlist(HouseLock *h) {
 void house_lock(HouseLock *h) {
     M *m = mutex_lock_in_section(enter(), &h->mu);
     h->owner = self(m);
-    enlist(h);
+    house_enlist(h);
     leave(m);
 }
 

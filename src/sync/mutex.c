@@ -124,7 +124,7 @@ INLINE bool unlock_plainly(gort_mutex *mu, M *m) {
 #define SPIN_PAUSES 30
 
 /* What one call to lock knows. */
-typedef struct Attempt {
+typedef struct LockTry {
     gort_mutex *mu;
     int64_t deadline;
     int reason;
@@ -132,11 +132,11 @@ typedef struct Attempt {
     bool awoke;    /* WOKEN stands for this one */
     bool starving; /* has waited too long */
     int spins;
-} Attempt;
+} LockTry;
 
 /* Spinning can help only if the owner runs at this moment on another CPU, and if it keeps nobody
  * from running here. In a section. */
-static bool can_spin(M *m, const Attempt *a) {
+static bool can_spin(M *m, const LockTry *a) {
     if (a->spins >= SPINS) return false;
     if (m->plain) return true;
     uint32_t procs = load_rlx(&sched.procs);
@@ -146,7 +146,7 @@ static bool can_spin(M *m, const Attempt *a) {
 }
 
 /* One round; tells unlock that it need not wake a sleeper. */
-static void spin(Attempt *a, uint32_t old) {
+static void mutex_spin(LockTry *a, uint32_t old) {
     a->spins++;
     if (!a->awoke && (old & (WOKEN | PARKED)) == PARKED)
         a->awoke = cas_acq(&a->mu->state_, &old, old | WOKEN);
@@ -154,12 +154,12 @@ static void spin(Attempt *a, uint32_t old) {
 }
 
 /* The state after the wish of this attempt was fulfilled: WOKEN no longer stands for it. */
-INLINE uint32_t settled(const Attempt *a, uint32_t state) {
+INLINE uint32_t settled(const LockTry *a, uint32_t state) {
     return a->awoke ? state & ~(uint32_t)WOKEN : state;
 }
 
 /* Takes the mutex if it is free, as long as it is free. */
-static bool take(Attempt *a, uint32_t *old) {
+static bool mutex_take(LockTry *a, uint32_t *old) {
     *old = load_rlx(&a->mu->state_);
     while (!(*old & LOCKED))
         if (cas_acq(&a->mu->state_, old, settled(a, *old | LOCKED))) return true;
@@ -167,16 +167,16 @@ static bool take(Attempt *a, uint32_t *old) {
 }
 
 /* The deadline has passed: gives up, or gets it after all at this very moment. */
-static bool give_up(Attempt *a) {
+static bool mutex_give_up(LockTry *a) {
     uint32_t old;
     for (;;) {
-        if (take(a, &old)) return false;
+        if (mutex_take(a, &old)) return false;
         if (!a->awoke || cas_acq(&a->mu->state_, &old, settled(a, old))) return true;
     }
 }
 
 /* Queued for nothing: takes s off, and the mark if it was the last. Bucket locked. */
-static void expire(gort_mutex *mu, Bucket *b, Sleeper *s) {
+static void mutex_expire(gort_mutex *mu, SemaBucket *b, Sleeper *s) {
     if (s->queued) sema_remove(b, s);
     if (!sema_has(b, mu)) and_seq(&mu->state_, ~(uint32_t)(PARKED | STARVING));
 }
@@ -189,15 +189,15 @@ static int64_t clock_now(void) {
 }
 
 /* Woken, and lost. Is it starving? */
-static void look_at_clock(Attempt *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
+static void look_at_clock(LockTry *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
 
 /* An owner by hand-over: leaves starvation mode if it need not be. */
-static void received(Attempt *a) {
+static void received(LockTry *a) {
     if (clock_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
 }
 
 /* The kernel has taken membarrier away from us (a filter that came late): nobody can sleep here. */
-static M *look_again_later(M *m, Attempt *a) {
+static M *look_again_later(M *m, LockTry *a) {
     if (a->awoke) and_seq(&a->mu->state_, ~(uint32_t)WOKEN); /* who yields may never come back */
     a->awoke = false;
     if (may_yield(m)) return yield(m);
@@ -209,22 +209,22 @@ static M *look_again_later(M *m, Attempt *a) {
  * gets. */
 static void mutex_abandon(Sleeper *s) {
     gort_mutex *mu = s->object;
-    Bucket *b = sema_bucket(mu);
+    SemaBucket *b = sema_bucket(mu);
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued;
-    if (queued) expire(mu, b, s);
+    if (queued) mutex_expire(mu, b, s);
     unlock(&b->lock);
-    Attempt a = {.mu = mu, .awoke = true};
-    if (!queued && s->taken && (s->granted || !give_up(&a))) gort_mutex_unlock(mu);
+    LockTry a = {.mu = mu, .awoke = true};
+    if (!queued && s->taken && (s->granted || !mutex_give_up(&a))) gort_mutex_unlock(mu);
 }
 
 /*
  * Sleeps until woken, handed the mutex (*owner) or timed out (*expired). Returns at once where the
  * mutex is found free.
  */
-static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
+static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
     gort_mutex *mu = a->mu;
-    Bucket *b = sema_bucket(mu);
+    SemaBucket *b = sema_bucket(mu);
     Sleeper s;
     *owner = *expired = false;
     lock(&b->lock, RANK_PRIM);
@@ -250,7 +250,7 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
     sleeper_over(&s);
     if (*expired) {
         lock(&b->lock, RANK_PRIM);
-        expire(mu, b, &s);
+        mutex_expire(mu, b, &s);
         unlock(&b->lock);
         return m;
     }
@@ -261,17 +261,17 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
 
 /* In a section of depth 1. *r: 0, or -ETIMEDOUT. */
 static M *lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int *r) {
-    Attempt a = {.mu = mu, .deadline = deadline, .reason = reason};
+    LockTry a = {.mu = mu, .deadline = deadline, .reason = reason};
     bool owner = false, expired = false;
     uint32_t old;
     *r = 0;
-    while (!take(&a, &old)) {
-        if (expired || (deadline != GORT_FOREVER && os_now() >= deadline)) {
-            *r = give_up(&a) ? -ETIMEDOUT : 0;
+    while (!mutex_take(&a, &old)) {
+        if (expired || is_past(deadline)) {
+            *r = mutex_give_up(&a) ? -ETIMEDOUT : 0;
             break;
         }
         if (!(old & STARVING) && a.since == 0 && can_spin(m, &a)) {
-            spin(&a, old);
+            mutex_spin(&a, old);
             continue;
         }
         if (a.since != 0 && !a.starving) look_at_clock(&a);
@@ -305,7 +305,7 @@ INLINE bool wakes_nobody(uint32_t state) {
  * The release of a mutex on which somebody may sleep: under the bucket's lock, one CAS. Returns
  * who is to be made ready, or NULL.
  */
-static Sleeper *release_locked(gort_mutex *mu, Bucket *b) {
+static Sleeper *release_locked(gort_mutex *mu, SemaBucket *b) {
     bool more;
     uint32_t old = load_rlx(&mu->state_), next;
     while (wakes_nobody(old)) /* they have expired meanwhile, or one is awake */
@@ -326,7 +326,7 @@ INLINE uint32_t freed(uint32_t state) {
     return (state & ~(uint32_t)LOCKED) - (alone ? SLOW_ONE : 0);
 }
 
-static NOINLINE void unlock_contended(gort_mutex *mu) {
+static NOINLINE void mutex_unlock_contended(gort_mutex *mu) {
     uint32_t old = load_rlx(&mu->state_);
     while (wakes_nobody(old)) {
         if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
@@ -337,7 +337,7 @@ static NOINLINE void unlock_contended(gort_mutex *mu) {
     }
     if (in_forked_child()) return;
     if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
-    Bucket *b = sema_bucket(mu);
+    SemaBucket *b = sema_bucket(mu);
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
     Sleeper *s = release_locked(mu, b);
@@ -360,9 +360,9 @@ EXPORT int gort_mutex_lock_until(gort_mutex *mu, int64_t deadline) {
 
 EXPORT int gort_mutex_try_lock(gort_mutex *mu) {
     if (in_forked_child()) return -ENOTCONN;
-    Attempt a = {.mu = mu};
+    LockTry a = {.mu = mu};
     uint32_t old;
-    if (!take(&a, &old)) return -EBUSY;
+    if (!mutex_take(&a, &old)) return -EBUSY;
     tsan_acquire(mu);
     return 0;
 }
@@ -370,6 +370,6 @@ EXPORT int gort_mutex_try_lock(gort_mutex *mu) {
 EXPORT void gort_mutex_unlock(gort_mutex *mu) {
     tsan_release(mu);
     M *m = getm();
-    if (unlikely(!unlock_plainly(mu, m))) unlock_contended(mu);
+    if (unlikely(!unlock_plainly(mu, m))) mutex_unlock_contended(mu);
     else if (unlikely(load_rlx(&m->attn) != 0)) poll_attention();
 }

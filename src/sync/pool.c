@@ -32,12 +32,12 @@ typedef struct Magazine {
     void *objects[ROUNDS];
 } Magazine;
 
-typedef struct Cache {
+typedef struct PoolCache {
     Magazine *loaded, *spare; /* the holder of the P, in a section; NULL: none yet */
-} ALIGNED(CACHE_LINE) Cache;
+} ALIGNED(CACHE_LINE) PoolCache;
 
 typedef struct CacheGroup {
-    Cache caches[GROUP];
+    PoolCache caches[GROUP];
 } CacheGroup;
 
 struct gort_pool {
@@ -85,7 +85,7 @@ EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *obj
 }
 
 /* The cache of m's P. NULL: it has no P, or (*missing) the group is not there yet. */
-INLINE Cache *cache_of(M *m, gort_pool *pool, uint32_t *missing) {
+INLINE PoolCache *pool_cache(M *m, gort_pool *pool, uint32_t *missing) {
     *missing = MAX_PROCS;
     if (m->p == NULL) return NULL;
     uint32_t id = m->p->id;
@@ -152,7 +152,7 @@ static void drop_all(gort_pool *pool, Magazine *list) {
     }
 }
 
-static void trim(gort_pool *pool) {
+static void pool_trim(gort_pool *pool) {
     int64_t now = os_now();
     if (now - load_rlx(&pool->trimmed) < TRIM_EVERY) return;
     M *m = enter();
@@ -163,14 +163,14 @@ static void trim(gort_pool *pool) {
 
 /* ---- get ------------------------------------------------------------------------------------ */
 
-INLINE void swap(Cache *c) {
+INLINE void swap(PoolCache *c) {
     Magazine *mag = c->loaded;
     c->loaded = c->spare;
     c->spare = mag;
 }
 
 /* An object from the cache of a P, refilled from the depot. */
-static void *cache_get(gort_pool *pool, Cache *c) {
+static void *cache_get(gort_pool *pool, PoolCache *c) {
     if (c->loaded == NULL || c->loaded->count == 0) {
         swap(c);
         if (c->loaded == NULL || c->loaded->count == 0) {
@@ -204,7 +204,7 @@ EXPORT void *gort_pool_get(gort_pool *pool) {
     void *object = NULL;
     if (unlikely(in_forked_child())) return NULL;
     M *m = enter();
-    Cache *c = cache_of(m, pool, &missing);
+    PoolCache *c = pool_cache(m, pool, &missing);
     if (likely(c != NULL)) object = cache_get(pool, c);
     if (object == NULL && (load_rlx(&pool->partial) || load_rlx(&pool->full)))
         object = shared_get(pool);
@@ -229,7 +229,8 @@ static Magazine *get_empty(gort_pool *pool, Magazine *back, Magazine **fresh) {
 }
 
 /* False: an empty magazine is needed. *exchanged: the depot was visited. */
-static bool cache_put(gort_pool *pool, Cache *c, void *object, Magazine **fresh, bool *exchanged) {
+static bool cache_put(gort_pool *pool, PoolCache *c, void *object, Magazine **fresh,
+                      bool *exchanged) {
     if (!has_room(c->loaded)) {
         if (has_room(c->spare)) {
             swap(c);
@@ -276,7 +277,7 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
     tsan_release(pool);
     while (!done && memory) {
         M *m = enter();
-        Cache *c = cache_of(m, pool, &missing);
+        PoolCache *c = pool_cache(m, pool, &missing);
         if (likely(c != NULL)) done = cache_put(pool, c, object, &fresh, &exchanged);
         else if (missing == MAX_PROCS) done = shared_put(pool, object, &fresh);
         leave(m);
@@ -286,7 +287,7 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
     }
     if (!done && pool->drop != NULL) pool->drop(object);
     if (unlikely(fresh != NULL)) quiet_free(fresh);
-    if (unlikely(exchanged)) trim(pool);
+    if (unlikely(exchanged)) pool_trim(pool);
 }
 
 /* Nobody else may use the pool any more. */

@@ -41,6 +41,7 @@
  * Departure from Go, which locks all channels at once even if the first is ready: the pass above.
  */
 #include "sync/chan.h"
+#include "sync/sema.h"
 
 #define SMALL 16
 #define MAX_CASES 65536
@@ -55,7 +56,7 @@ typedef struct Select {
     int nlocks;
 } Select;
 
-static bool valid(const gort_case *cases, int n) {
+static bool cases_valid(const gort_case *cases, int n) {
     unsigned bad = 0;
     if (unlikely(n < 0 || n > MAX_CASES || (cases == NULL && n > 0))) return false;
     for (int i = 0; i < n; i++) bad |= (unsigned)cases[i].op - GORT_RECV > 1u;
@@ -102,7 +103,7 @@ INLINE int choose(M *m, gort_case *cases, int n) {
 
 /* In a section. The index of the case that ran, or -EAGAIN: none looked ready when it was looked
  * at. */
-INLINE int pass(M *m, gort_case *cases, int n) {
+INLINE int select_pass(M *m, gort_case *cases, int n) {
     for (int i; (i = choose(m, cases, n)) >= 0;) {
         gort_case *k = &cases[i];
         G *wake = NULL;
@@ -119,7 +120,7 @@ INLINE int pass(M *m, gort_case *cases, int n) {
 
 /* ---- all locks ------------------------------------------------------------------------------- */
 
-static void sift(gort_chan **a, int root, int n) {
+static void sift_locks(gort_chan **a, int root, int n) {
     gort_chan *c = a[root];
     for (int child; (child = 2 * root + 1) < n; root = child) {
         if (child + 1 < n && a[child] < a[child + 1]) child++;
@@ -129,18 +130,18 @@ static void sift(gort_chan **a, int root, int n) {
     a[root] = c;
 }
 
-static NOINLINE void heap_sort(gort_chan **a, int n) {
-    for (int i = n / 2; i-- > 0;) sift(a, i, n);
+static NOINLINE void heap_sort_locks(gort_chan **a, int n) {
+    for (int i = n / 2; i-- > 0;) sift_locks(a, i, n);
     for (int i = n - 1; i > 0; i--) {
         gort_chan *c = a[0];
         a[0] = a[i];
         a[i] = c;
-        sift(a, 0, i);
+        sift_locks(a, 0, i);
     }
 }
 
 /* By address: a few by insertion, many by heap, which needs no memory and has no bad case. */
-INLINE void sort(gort_chan **a, int n) {
+INLINE void sort_locks(gort_chan **a, int n) {
     if (n <= SMALL) {
         for (int i = 1, j; i < n; i++) {
             gort_chan *c = a[i];
@@ -149,14 +150,14 @@ INLINE void sort(gort_chan **a, int n) {
         }
         return;
     }
-    heap_sort(a, n);
+    heap_sort_locks(a, n);
 }
 
 INLINE void lock_all(Select *s) {
     int n = 0, unique = 0;
     for (int i = 0; i < s->n; i++)
         if (s->cases[i].ch) s->locks[n++] = s->cases[i].ch;
-    sort(s->locks, n);
+    sort_locks(s->locks, n);
     for (int i = 0; i < n; i++)
         if (i == 0 || s->locks[i] != s->locks[i - 1]) s->locks[unique++] = s->locks[i];
     s->nlocks = unique;
@@ -169,11 +170,11 @@ static void unlock_all(Select *s) {
     for (int i = s->nlocks; i-- > 0;) unlock(&locks[i]->lock);
 }
 
-static void commit(M *m, void *arg) { unlock_all(arg); }
+static void unlock_commit(M *m, void *arg) { unlock_all(arg); }
 
 /* All locks. The index of the case that ran, or -EAGAIN. What looked ready and was not had waiters
  * whose wait was over; the attempt has dropped them. */
-INLINE int look_again(M *m, Select *s, G **wake) {
+INLINE int select_under_locks(M *m, Select *s, G **wake) {
     for (int i; (i = choose(m, s->cases, s->n)) >= 0;) {
         int r = run_locked(&s->cases[i], wake);
         if (unlikely(r == -EAGAIN)) continue;
@@ -211,7 +212,7 @@ INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
     }
     if (unlikely(s->nlocks < n)) shuffle(m, w, n);
     for (int i = 0; i < n; i++) {
-        wait_on(w[i].c, &w[i]);
+        chan_enqueue(w[i].c, &w[i]);
         if (i > 0) w[i - 1].link = &w[i];
     }
     if (n > 0) w->allocated = s->n > SMALL;
@@ -224,7 +225,7 @@ INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
         if (w == won) continue;
         gort_chan *c = w->c;
         lock(&c->lock, RANK_PRIM);
-        bool last = give_up(c, w);
+        bool last = sudog_give_up(c, w);
         unlock(&c->lock);
         if (last) c->next_dead = *dead, *dead = c;
     }
@@ -238,7 +239,7 @@ INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
     bool timed_out = false;
     int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
     if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &timed_out);
-    else m = park_commit_until(m, commit, s, reason, s->deadline, ticket, &timed_out);
+    else m = park_commit_until(m, unlock_commit, s, reason, s->deadline, ticket, &timed_out);
     *won = timed_out ? NULL : gp->param;
     return m;
 }
@@ -255,19 +256,19 @@ INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     gp->waiting = NULL;
     *result = -ETIMEDOUT;
     if (won) {
-        s->cases[won->index].result = waited(won);
+        s->cases[won->index].result = sudog_result(won);
         *result = (int)won->index;
     }
     return m;
 }
 
 /* In a section, which it leaves. */
-INLINE int block(M *m, Select *s) {
+INLINE int select_block(M *m, Select *s) {
     G *wake = NULL;
     gort_chan *dead = NULL;
     lock_all(s);
-    int r = look_again(m, s, &wake);
-    if (r != -EAGAIN || (s->deadline != GORT_FOREVER && s->deadline <= os_now())) {
+    int r = select_under_locks(m, s, &wake);
+    if (r != -EAGAIN || is_past(s->deadline)) {
         unlock_all(s);
         if (wake) ready(m, wake);
         if (r == -EAGAIN && s->deadline != TRY) r = -ETIMEDOUT;
@@ -287,7 +288,7 @@ static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
     gort_chan *locks[2];
     Sudog waiters[2];
     Select s = {cases, 2, deadline, locks, waiters, 0};
-    return block(m, &s);
+    return select_block(m, &s);
 }
 
 static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
@@ -295,7 +296,7 @@ static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t dead
     gort_chan *locks[n + 1]; /* n may be 0, an array not */
     Sudog waiters[n + 1];
     Select s = {cases, n, deadline, locks, waiters, 0};
-    return block(m, &s);
+    return select_block(m, &s);
 }
 
 /* Without a channel there is nothing to wait on, and no memory is needed. */
@@ -311,8 +312,8 @@ static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
     if (waiters == NULL) return -ENOMEM;
     Select s = {cases, n, deadline, (gort_chan **)(waiters + n), waiters, 0};
     M *m = enter();
-    int r = pass(m, cases, n);
-    if (r == -EAGAIN) r = block(m, &s);
+    int r = select_pass(m, cases, n);
+    if (r == -EAGAIN) r = select_block(m, &s);
     else leave(m);
     quiet_free(waiters);
     return r;
@@ -320,30 +321,30 @@ static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
 
 INLINE int select_two(gort_case *cases, int64_t deadline) {
     M *m = enter();
-    int r = pass(m, cases, 2);
+    int r = select_pass(m, cases, 2);
     if (r == -EAGAIN) return block_two(m, cases, deadline);
     leave(m);
     return r;
 }
 
-INLINE int select_until(gort_case *cases, int n, int64_t deadline) {
+INLINE int select_cases(gort_case *cases, int n, int64_t deadline) {
     if (unlikely(in_forked_child())) return -ENOTCONN;
-    if (unlikely(!valid(cases, n))) return -EINVAL;
+    if (unlikely(!cases_valid(cases, n))) return -EINVAL;
     if (likely(n == 2)) return select_two(cases, deadline);
     if (unlikely(n > SMALL)) return select_large(cases, n, deadline);
     M *m = enter();
-    int r = pass(m, cases, n);
+    int r = select_pass(m, cases, n);
     /* With one case, "it does not look ready" is already true of one moment. */
     if (r == -EAGAIN && !(deadline == TRY && n <= 1)) return block_small(m, cases, n, deadline);
     leave(m);
     return r;
 }
 
-EXPORT int gort_select(gort_case *cases, int n) { return select_until(cases, n, GORT_FOREVER); }
+EXPORT int gort_select(gort_case *cases, int n) { return select_cases(cases, n, GORT_FOREVER); }
 
 EXPORT int gort_select_until(gort_case *cases, int n, int64_t deadline) {
     if (deadline == TRY) deadline++; /* a point in the past like any other */
-    return select_until(cases, n, deadline);
+    return select_cases(cases, n, deadline);
 }
 
-EXPORT int gort_try_select(gort_case *cases, int n) { return select_until(cases, n, TRY); }
+EXPORT int gort_try_select(gort_case *cases, int n) { return select_cases(cases, n, TRY); }

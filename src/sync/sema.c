@@ -44,17 +44,17 @@
  */
 #include "sync/sema.h"
 
-Bucket sema_table[SEMA_BUCKETS];
+SemaBucket sema_table[SEMA_BUCKETS];
 
 /* The first sleeper of key, or NULL. */
-static Sleeper *find(Bucket *b, const void *key) {
+static Sleeper *sema_find(SemaBucket *b, const void *key) {
     Sleeper *s = b->firsts;
     while (s != NULL && s->key != key) s = s->down;
     return s;
 }
 
 /* Puts s where old stood among the firsts, or in front of them all. */
-static void link_first(Bucket *b, Sleeper *s, Sleeper *old) {
+static void link_first(SemaBucket *b, Sleeper *s, Sleeper *old) {
     if (old != NULL) {
         s->up = old->up;
         s->down = old->down;
@@ -67,15 +67,15 @@ static void link_first(Bucket *b, Sleeper *s, Sleeper *old) {
     if (s->down) s->down->up = s;
 }
 
-static void unlink_first(Bucket *b, Sleeper *s) {
+static void unlink_first(SemaBucket *b, Sleeper *s) {
     if (s->up) s->up->down = s->down;
     else b->firsts = s->down;
     if (s->down) s->down->up = s->up;
 }
 
 /* Queues s for key: at the end, or in front where it has waited before. */
-void sema_push(Bucket *b, Sleeper *s, const void *key, bool front) {
-    Sleeper *first = find(b, key);
+void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front) {
+    Sleeper *first = sema_find(b, key);
     s->key = key;
     s->queued = true;
     s->next = s->prev = NULL;
@@ -96,7 +96,7 @@ void sema_push(Bucket *b, Sleeper *s, const void *key, bool front) {
 }
 
 /* Takes the first sleeper of a key off. */
-static void remove_first(Bucket *b, Sleeper *s) {
+static void remove_first(SemaBucket *b, Sleeper *s) {
     Sleeper *next = s->next;
     if (next == NULL) {
         unlink_first(b, s);
@@ -109,24 +109,24 @@ static void remove_first(Bucket *b, Sleeper *s) {
     b->count--;
 }
 
-void sema_remove(Bucket *b, Sleeper *s) {
+void sema_remove(SemaBucket *b, Sleeper *s) {
     if (s->prev == NULL) {
         remove_first(b, s);
         return;
     }
     s->prev->next = s->next;
     if (s->next) s->next->prev = s->prev;
-    else find(b, s->key)->last = s->prev;
+    else sema_find(b, s->key)->last = s->prev;
     s->queued = false;
     b->count--;
 }
 
-bool sema_has(Bucket *b, const void *key) { return find(b, key) != NULL; }
+bool sema_has(SemaBucket *b, const void *key) { return sema_find(b, key) != NULL; }
 
 /* Takes off the first sleeper of key that can still be woken; the caller readies it. NULL: there
  * was none. *more: others wait behind it (perhaps expired ones, who will see to that). */
-Sleeper *sema_pop(Bucket *b, const void *key, bool *more) {
-    Sleeper *s = find(b, key);
+Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more) {
+    Sleeper *s = sema_find(b, key);
     while (s != NULL) {
         Sleeper *next = s->next;
         remove_first(b, s);
@@ -140,8 +140,8 @@ Sleeper *sema_pop(Bucket *b, const void *key, bool *more) {
     return NULL;
 }
 
-void sema_pop_all(Bucket *b, const void *key, GList *list) {
-    Sleeper *s = find(b, key);
+void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
+    Sleeper *s = sema_find(b, key);
     if (s == NULL) return;
     unlink_first(b, s);
     while (s != NULL) {

@@ -38,6 +38,8 @@ struct Sleeper {
     Sleeper *up, *down; /* the firsts of the other keys in the bucket */
 };
 
+INLINE bool is_past(int64_t deadline) { return deadline != GORT_FOREVER && deadline <= os_now(); }
+
 typedef struct SleepQ {
     Sleeper *first, *last;
 } SleepQ;
@@ -106,26 +108,26 @@ INLINE void sleepq_remove(SleepQ *q, Sleeper *s) {
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-typedef struct Bucket {
+typedef struct SemaBucket {
     Lock lock;       /* RANK_PRIM */
     uint32_t count;  /* lock: sleepers in it */
     Sleeper *firsts; /* lock: the first sleeper of each key */
-} ALIGNED(CACHE_LINE) Bucket;
+} ALIGNED(CACHE_LINE) SemaBucket;
 
 #define SEMA_BUCKETS 251
-extern Bucket sema_table[SEMA_BUCKETS];
+extern SemaBucket sema_table[SEMA_BUCKETS];
 
-INLINE Bucket *sema_bucket(const void *object) {
+INLINE SemaBucket *sema_bucket(const void *object) {
     return &sema_table[((uintptr_t)object >> 3) % SEMA_BUCKETS];
 }
 
 /* All with the bucket's lock held. */
-void sema_push(Bucket *b, Sleeper *s, const void *key, bool front);
-Sleeper *sema_pop(Bucket *b, const void *key, bool *more);
-void sema_remove(Bucket *b, Sleeper *s);
-bool sema_has(Bucket *b, const void *key);
+void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front);
+Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more);
+void sema_remove(SemaBucket *b, Sleeper *s);
+bool sema_has(SemaBucket *b, const void *key);
 /* Takes off everybody who waits for key; the list is to be made ready without the lock. */
-void sema_pop_all(Bucket *b, const void *key, GList *list);
+void sema_pop_all(SemaBucket *b, const void *key, GList *list);
 
 /* Sleepers in the whole table; a hint while others work. */
 uint64_t sema_sleepers(void);
@@ -139,7 +141,7 @@ INLINE bool may_yield(M *m) {
 }
 
 /* The G that runs here, for code of its own that is in no section. */
-INLINE G *current(void) {
+INLINE G *current_g(void) {
     M *m = enter();
     G *gp = self(m);
     leave(m);

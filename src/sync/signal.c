@@ -46,15 +46,15 @@
 #define SIGNALS 65 /* 1 to 64 */
 #define OPEN ((uint32_t)1 << 31)
 
-typedef struct Watch {
-    struct Watch *next;
+typedef struct SignalWatch {
+    struct SignalWatch *next;
     gort_chan *ch; /* retained */
-} Watch;
+} SignalWatch;
 
 static struct {
     HouseLock lock;
     /* lock: */
-    Watch *watches[SIGNALS];
+    SignalWatch *watches[SIGNALS];
     struct sigaction before[SIGNALS]; /* valid while watched */
     int pid;                          /* of the process that has the thread; 0: none yet */
 } table;
@@ -84,7 +84,7 @@ static void send_again(int signo, siginfo_t *info) {
 }
 
 /* A signal handler: nothing but atomics, bare system calls and sigaction, errno untouched. */
-static void on_signal(int signo, siginfo_t *info, void *context) {
+static void count_signal(int signo, siginfo_t *info, void *context) {
     bool child = table.pid != os_getpid();
     if (child) {
         int saved = errno;
@@ -102,7 +102,7 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
 /* Offers n deliveries to everybody who watches. table.lock held. */
 static void offer(int signo, uint32_t n) {
     for (; n > 0; n--)
-        for (Watch *w = table.watches[signo]; w != NULL; w = w->next)
+        for (SignalWatch *w = table.watches[signo]; w != NULL; w = w->next)
             gort_chan_try_send(w->ch, &signo);
 }
 
@@ -148,7 +148,7 @@ static NOINLINE int start_thread(void) {
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
     struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
-    sa.sa_sigaction = on_signal;
+    sa.sa_sigaction = count_signal;
     sigfillset(&sa.sa_mask);
     store_rlx(&counts[signo], OPEN); /* before a handler can run */
     int r = sigaction_at_once(signo, &sa, &table.before[signo]);
@@ -165,19 +165,19 @@ static void hook_out(int signo) {
     offer(signo, xchg_acq(&counts[signo], 0) & ~OPEN);
 }
 
-static Watch **find(int signo, gort_chan *ch) {
-    Watch **at = &table.watches[signo];
+static SignalWatch **watch_find(int signo, gort_chan *ch) {
+    SignalWatch **at = &table.watches[signo];
     while (*at != NULL && (*at)->ch != ch) at = &(*at)->next;
     return at;
 }
 
 /* table.lock held. */
 static int watch(gort_chan *ch, int signo) {
-    Watch **at = find(signo, ch);
+    SignalWatch **at = watch_find(signo, ch);
     if (*at != NULL) return 0; /* it does already */
-    Watch *w = quiet_alloc(sizeof *w);
+    SignalWatch *w = quiet_alloc(sizeof *w);
     if (w == NULL) return -ENOMEM;
-    *w = (Watch){.ch = ch};
+    *w = (SignalWatch){.ch = ch};
     int r = start_thread();
     M *m = enter(); /* in one section: a runtime that ends stops nobody half-way */
     if (r == 0) {
@@ -215,7 +215,7 @@ EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
 
 /* Takes ch off one signal. True: it was on. table.lock held. */
 static bool unwatch(gort_chan *ch, int signo) {
-    Watch **at = find(signo, ch), *w = *at;
+    SignalWatch **at = watch_find(signo, ch), *w = *at;
     if (w == NULL) return false;
     M *m = enter(); /* as in watch() */
     if (table.watches[signo] == w && w->next == NULL) hook_out(signo);
