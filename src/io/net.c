@@ -3,16 +3,16 @@
  *
  * Looking a name up may take as long as a name server does, and the deadline of a dial covers it.
  * getaddrinfo(3) cannot be interrupted, so with a deadline it runs elsewhere (a goroutine, or a
- * thread where there is no runtime) and its result comes over a channel; who gives up leaves the
- * last reference to the other side.
+ * thread where there is no runtime) and its result comes over a channel; a caller that gives up
+ * leaves the last reference to the lookup.
  *
  * Addresses of a name are tried in turn, each with a fair part of the time that is left, as Go
- * does, so that one that swallows packets does not use up the others' time; the first error is
- * the one returned.
+ * does, so that one that swallows packets does not use up the others' time; the first error is the
+ * one returned.
  *
- * A unix socket file outlives its listener. One that nobody listens on (connect says
- * ECONNREFUSED) is replaced; a live one, and any other file, is left alone. A mutex keeps two
- * listeners of this process from replacing each other's between bind and listen.
+ * A unix socket file outlives its listener. One without a listener (connect says ECONNREFUSED) is
+ * replaced; a live one, and any other file, is left alone. A house lock keeps two listeners of this
+ * process from replacing each other's between bind and listen.
  *
  * Only the resolver and snprintf come from libc here, outside of sections; errno is put back.
  */
@@ -28,7 +28,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <fcntl.h>
 
 #define LEAST_SHARE (2 * GORT_SEC) /* what an address gets, if there is that much */
@@ -38,14 +37,15 @@ static int set_int(int fd, int level, int option, int value) {
     return (int)sys6(SYS_setsockopt, fd, level, option, &value, sizeof value, 0);
 }
 
-/* A socket whose number nobody has been told yet: the end of the runtime closes it (goexit.h). */
+/* A socket whose number the program does not know yet: the end of the runtime closes it
+ * (goexit.h). */
 typedef struct Socket {
     ExitHook hook;
     int fd;
 } Socket;
 
-/* Nobody else knows the number, so nobody waits or calls: it needs not be gort_close, which takes
- * several sections. In a section. */
+/* No other goroutine knows the number, so none waits or calls: gort_close, which takes several
+ * sections, is not needed. In a section. */
 static void socket_close(ExitHook *h) {
     int fd = container_of(h, Socket, hook)->fd;
     desc_born(fd);
@@ -70,7 +70,7 @@ static int socket_new(Socket *s, int family) {
     return s->fd;
 }
 
-/* It is the caller's. */
+/* The number is the caller's. */
 static int socket_give(Socket *s) {
     M *m = enter();
     exit_hook_pop(self(m), &s->hook);
@@ -175,8 +175,8 @@ static bool port_is_zero(const struct sockaddr *sa) {
                : false;
 }
 
-/* With port 0 and SO_REUSEADDR two may be given the same port, and the second listen fails: once
- * more. */
+/* With port 0 and SO_REUSEADDR two sockets may be given the same port, and the second listen fails:
+ * then once more. */
 static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
     int r = -EADDRINUSE;
     for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {
@@ -215,7 +215,7 @@ static int listen_name(NetAddr *a, int backlog) {
     return r >= 0 ? r : first ? first : -ENOENT;
 }
 
-/* Nobody listens on the socket file. */
+/* The socket file has no listener. */
 static bool stale(const NetAddr *a) {
     struct stat st;
     if (sys6(SYS_newfstatat, AT_FDCWD, a->un.sun_path, &st, AT_SYMLINK_NOFOLLOW, 0, 0) < 0)

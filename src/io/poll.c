@@ -7,15 +7,14 @@
  * is lost.
  *
  * Several entries, one wait. Their locks cannot all be held until the stack is left (there may be
- * thousands), so a waiter may be hit before its goroutine has parked. That is what PollGroup.state
- * is for: ARMING while linking; the commit, run once the stack is left, turns it into PARKED. A
- * hit exchanges HIT in: if it found PARKED it goes on to claim the goroutine; if ARMING, the
- * commit finds HIT and readies the goroutine itself. Exactly one of them does.
+ * thousands), so a waiter may be hit before its goroutine has parked. PollGroup.state is ARMING
+ * while linking; poll_commit, run once the stack is left, turns it into PARKED. A hit exchanges HIT
+ * in: if it found PARKED it goes on to claim the goroutine; if ARMING, poll_commit finds HIT and
+ * readies the goroutine itself.
  *
- * A descriptor that cannot be polled by the kernel's poller (a regular file: always ready) never
- * gets here, since the first asking finds it ready. One that it refuses for another reason makes
- * the wait a paced one, 10 ms at most. Priority and hang-up conditions are reported as edges of
- * the reading direction.
+ * A regular file never gets here: the first asking finds it ready. A descriptor that the poller
+ * refuses for another reason makes the wait a paced one. Priority and hang-up conditions are
+ * reported as edges of the reading direction.
  *
  * A plain thread uses poll(2) itself, with an eventfd beside the descriptors for gort_close.
  */
@@ -23,14 +22,9 @@
 #include "base/sysfault.h"
 #include "sync/sema.h"
 
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #define FEW 4
-#define PACE (10 * GORT_MS)
 
 /* One descriptor of a gort_poll, with a waiter for either direction. */
 typedef struct PollWatch {
@@ -86,9 +80,7 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     Desc *d = k->d;
     int r = 0;
     lock(&d->lock, RANK_POLL);
-    uint64_t state = load_acq(&d->state);
-    if ((state & DESC_CLOSING) || (uint32_t)(state >> 32) != k->seq || watch_is_over(p, i))
-        r = -EBADF;
+    if (!desc_lives(d, k->seq) || watch_is_over(p, i)) r = -EBADF;
     for (int dir = 0; dir < DIRS && r == 0 && wake_fd < 0; dir++)
         if (wants(&p->fds[i], dir) && load_rlx(&d->edges[dir]) != k->edges[dir]) r = 1;
     if (r == 0 && wake_fd < 0 && desc_register(d, p->fds[i].fd) < 0) p->pace = true;
@@ -124,7 +116,8 @@ static int unlink_all(Poll *p, bool thread) {
     return r;
 }
 
-/* The stack is left: from here on a hit readies us; one that came before, we do ourselves. */
+/* The stack is left: from here on a hit readies the goroutine; after one that came before, this
+ * does. */
 static void poll_commit(M *m, void *arg) {
     PollGroup *g = arg;
     G *gp = g->gp;
@@ -160,28 +153,20 @@ static int poll_wait_parked(Poll *p, int64_t deadline) {
 static int poll_wait_thread(Poll *p, int64_t deadline) {
     struct pollfd *set = sysfault_alloc() ? NULL : malloc((p->n + 1) * sizeof *set);
     if (set == NULL) return -ENOMEM;
-    int wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0), r = 0;
+    int wake_fd = wake_fd_new(), r = 0;
     for (nfds_t i = 0; i < p->n; i++) set[i] = p->fds[i];
     set[p->n] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
     p->pace = wake_fd < 0;
     for (nfds_t i = 0; i < p->n && r == 0 && wake_fd >= 0; i++)
         if (p->watch[i].d) r = link_watch(p, i, wake_fd);
-    if (r == 0) {
-        int64_t left = deadline == GORT_FOREVER ? PACE : time_left(deadline, os_now());
-        if (p->pace && left > PACE) left = PACE;
-        struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
-        bool forever = deadline == GORT_FOREVER && !p->pace;
-        store_rlx(&p->m->rest, p->m->locks);
-        sys6(SYS_ppoll, set, p->n + 1, forever ? NULL : &ts, NULL, 0, 0);
-        section_resumes(p->m);
-    }
+    if (r == 0) thread_ppoll(p->m, set, p->n + 1, deadline, p->pace);
     int closed = unlink_all(p, true);
     if (wake_fd >= 0) sys6(SYS_close, wake_fd, 0, 0, 0, 0, 0);
     free(set);
     return closed ? closed : r < 0 ? r : 0;
 }
 
-/* One of them was closed since the call began: what was asked may be its number's next owner. */
+/* One of them was closed since the call began: the answer may be of its number's next owner. */
 static bool closed_since(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
         if (p->watch[i].d && (desc_seq(p->watch[i].d) != p->watch[i].seq || watch_is_over(p, i)))
@@ -189,7 +174,7 @@ static bool closed_since(Poll *p) {
     return false;
 }
 
-/* No memory for the entry of one: neither an event nor a close would find us. */
+/* No memory for the entry of one: neither an event nor a close would find a waiter. */
 static bool cannot_wait(const Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
         if (unlikely(p->fds[i].fd >= 0 && p->watch[i].d == NULL)) return true;

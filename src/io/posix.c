@@ -11,9 +11,6 @@
  */
 #include "io/fdcall.h"
 
-#include <limits.h>
-#include <sys/syscall.h>
-
 static long run_flagged(Call *c, int64_t deadline) {
     return c->flags & MSG_DONTWAIT ? call_nowait(c) : call_run(c, deadline);
 }
@@ -21,17 +18,12 @@ static long run_flagged(Call *c, int64_t deadline) {
 /* ---- read, write ---------------------------------------------------------------------------- */
 
 EXPORT ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_read,
-              .fd = fd,
-              .dir = DIR_READ,
-              .plain = (ssize_t)n > 0,
-              .buf = buf,
-              .n = n};
+    Call c = rw_call(try_read, fd, DIR_READ, buf, n);
     return call_run(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n};
+    Call c = rw_call(try_write, fd, DIR_WRITE, buf, n);
     return call_run(&c, deadline);
 }
 
@@ -52,7 +44,7 @@ EXPORT ssize_t gort_writev_until(int fd, const struct iovec *iov, int n, int64_t
     return vector_until(fd, DIR_WRITE, iov, n, deadline);
 }
 
-/* One Call over all of it, so that a close in between is seen. */
+/* One Call over all of it, so that it sees a close in between. */
 ssize_t move_all(Call *c, int64_t deadline) {
     size_t n = c->n;
     if (n > SSIZE_MAX) return -EINVAL;
@@ -69,12 +61,12 @@ ssize_t move_all(Call *c, int64_t deadline) {
 }
 
 EXPORT ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = true, .buf = buf, .n = n};
+    Call c = rw_call(try_read, fd, DIR_READ, buf, n);
     return move_all(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n};
+    Call c = rw_call(try_write, fd, DIR_WRITE, buf, n);
     return move_all(&c, deadline);
 }
 
