@@ -1,6 +1,6 @@
 /*
  * Channels, as select.c and the rooms that own channels (timers, signals, contexts) see them. The
- * protocol is told in chan.c.
+ * protocol is in chan.c.
  */
 #ifndef CHAN_H
 #define CHAN_H
@@ -11,8 +11,8 @@
 
 /*
  * One wait on one channel (Go's name for it). It lives in the frame of the waiting call (a large
- * select: in its scratch memory) and is valid while queued, and for a claimable wait until its
- * owner has taken it off or found it taken off.
+ * select: in its scratch memory). It is valid while queued; a claimable one until its owner has
+ * taken it off or found it taken off.
  */
 enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
 
@@ -24,7 +24,7 @@ typedef struct Sudog {
     bool claim;     /* a deadline or another case may end the wait too: claim it first */
     bool send;      /* on c->sendq */
     bool allocated; /* the first of a large select: its memory is quiet_alloc's */
-    /* Set by who dequeued it, before ready(): */
+    /* Set by the dequeuer, before ready(): */
     bool ok;         /* the value was handed over; else the channel was closed */
     uint32_t ticket; /* claim: of wait_begin() */
     G *g;
@@ -55,7 +55,7 @@ struct gort_chan {
     size_t head;                 /* where the oldest element is */
     uint32_t refs;               /* the program's references */
     uint32_t pins;               /* claimable waiters whose owner will come back to this channel */
-    struct gort_chan *next_dead; /* no reference and no pin left: list of what is to be freed */
+    struct gort_chan *next_dead; /* no reference and no pin left: to be freed */
     char buffer[] ALIGNED(16);
 } ALIGNED(CACHE_LINE);
 _Static_assert(offsetof(struct gort_chan, head) == CACHE_LINE, "the hot fields are one line");
@@ -68,16 +68,15 @@ int chan_try_recv(M *m, gort_chan *c, void *value);
 /* 0, -EPIPE: was closed already. */
 int chan_close(M *m, gort_chan *c);
 void chan_retain(gort_chan *c);
-/* Drops a reference. True: it was the last, and the caller is to chan_free(c) once it has left
- * the section. Fatal if somebody waits. */
+/* Drops a reference. True: it was the last, and the caller calls chan_free(c) once it has left the
+ * section. Fatal if a goroutine waits. */
 bool chan_drop(gort_chan *c);
 /* Outside of sections. */
 void chan_free(gort_chan *c);
 
-/* The runtime has ended and gp, which was in a channel operation or a select, will never run
- * again: takes its waiters off, so that a channel that outlives the runtime does not point into
- * its stack. For each G with chan_waits(gp); outside of sections, before its stack is given
- * away. */
+/* The runtime has ended and gp, with chan_waits(gp), will never run again: takes its waiters off,
+ * so that a channel that outlives the runtime does not point into its stack. Outside of sections,
+ * before that stack is given away. */
 void chan_abandon(G *gp);
 INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->waiting & 1) == 0; }
 
@@ -116,10 +115,10 @@ INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
 }
 
 /*
- * c->lock. The longest waiter whose wait was still open and is now ours to end: the caller copies,
- * sets ok, unlocks and readies w->g. NULL: nobody waits any more. A waiter whose claim fails has
- * been ended by its deadline or by another case; it is dropped, and its owner, who still holds a
- * pin, finds that it was.
+ * c->lock. The longest waiter whose wait was still open, which is the caller's to end: it copies,
+ * sets ok, unlocks and readies w->g. NULL: no waiter is left. A waiter whose claim fails was ended
+ * by its deadline or by another case; it is dropped, and its owner, which still holds a pin, finds
+ * that it was.
  */
 INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
@@ -142,9 +141,9 @@ INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
 /*
  * What TSan is told. The library is not instrumented, so these are all it knows of a channel; it
  * shows their names. Senders and receivers have a sync object each: a send publishes to the
- * receivers and learns of what they did before, not of the other senders, or else a race between
- * two senders would be hidden. A hand-over to somebody who waits goes through its Sudog (w; NULL:
- * the buffer). The values themselves are reported as read by send and written by recv. In chan.c.
+ * receivers and learns what they did before, not what other senders did, which would hide a race
+ * between two senders. A hand-over to a waiter goes through its Sudog (w; NULL: the buffer). Values
+ * are reported as read by send and written by recv.
  */
 void channel_send(gort_chan *c, const void *value, Sudog *w);
 void channel_recv(gort_chan *c, void *value, Sudog *w);
@@ -223,12 +222,11 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
 }
 
 /*
- * Without the lock: false means that at one moment during the call the operation would have
- * blocked; true means: lock and look. The argument: whether a receiver would block is decided by
- * one word (count where there is a buffer, since senders wait only while it is full; the head of
- * sendq where there is none) and by closed. closed never goes back to 0, so if it is 0 when it is
- * read last, it was 0 when the first word was read, and that is the moment. The acquire keeps the
- * order of the two loads. Likewise for senders.
+ * Without the lock. False: at one moment during the call the operation would have blocked. True:
+ * lock and look. One word decides whether a receiver would block (count where there is a buffer,
+ * since senders wait only while it is full; the head of sendq where there is none), and closed.
+ * closed never goes back to 0: if it is 0 when it is read last, it was 0 when the first word was
+ * read, and that is the moment. The acquire keeps the order of the two loads. Likewise for senders.
  */
 INLINE bool looks_ready(gort_chan *c, bool send) {
     /* No branch: which case of a select is ready is what a processor cannot predict. */
@@ -247,14 +245,14 @@ INLINE void chan_enqueue(gort_chan *c, Sudog *w) {
     enqueue(w->send ? &c->sendq : &c->recvq, w);
 }
 
-/* After w's owner was resumed by who dequeued w: its result. The channel may be gone. */
+/* After the dequeuer of w has resumed its owner: its result. The channel may be gone. */
 INLINE int sudog_result(Sudog *w) {
     tsan_acquire(w);
     return w->ok ? 0 : -EPIPE;
 }
 
-/* c->lock. The owner of the claimable waiter w, that somebody or something else has ended, takes
- * it off. True: nobody knows c any more, the caller frees it outside of the section. */
+/* c->lock. The owner of the claimable waiter w, which a deadline or another case has ended, takes
+ * it off. True: c has no user left, and the caller frees it outside of the section. */
 INLINE bool sudog_give_up(gort_chan *c, Sudog *w) {
     check(w->state != W_TAKEN);
     if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);

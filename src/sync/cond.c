@@ -1,8 +1,8 @@
 /*
  * The condition variable.
  *
- * A wait has to be in the queue before it unlocks the mutex, or a signal sent right after that
- * unlock would find nobody; and it can park only after it has unlocked. In between it is queued
+ * A waiter has to be in the queue before it unlocks the mutex, or a signal sent right after that
+ * unlock would find no waiter; and it can park only after it has unlocked. In between it is queued
  * but runs: a signal that finds it in this state marks it as notified instead of making it ready,
  * and the waiter looks at the mark before it parks. So:
  *
@@ -12,15 +12,15 @@
  *   4  lock the mutex
  *
  * A signal takes the head of the queue, which is the longest waiter. A waiter whose deadline has
- * claimed it first is dropped, and the signal goes on to the next: it is never used up by one that
- * timed out. There are no spurious wake-ups: only a signal or a deadline ends step 3.
+ * claimed it first is dropped, and the signal goes on to the next: one that timed out never uses it
+ * up. There are no spurious wake-ups: only a signal or a deadline ends step 3.
  *
- * Nobody touches the condition after a waiter was made ready, so the waiter may free it.
+ * A signaller does not touch the condition after it has made a waiter ready, so the waiter may free
+ * it.
  *
- * Everything is guarded by c's lock. Signals look at the head of the queue without it first: a wait
- * that happened before the signal is seen without more ado, and any other may be missed. What the
- * program guards is ordered by its mutex; for programs that change the state without it, the lock
- * orders signal before wake-up too.
+ * c's lock guards everything. Signals look at the head of the queue without it first: they see a
+ * wait that happened before the signal, and may miss any other. The program's mutex orders what it
+ * guards; for programs that change the state without it, the lock orders signal before wake-up too.
  */
 #include "sync/sema.h"
 
@@ -46,8 +46,7 @@ static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired)
     return m;
 }
 
-/* Queued, it runs or is parked: nobody has signalled it. Otherwise it has used up a signal, which
- * goes to the next. */
+/* Queued, it was not signalled. Otherwise it has used up a signal, which goes to the next. */
 static void cond_abandon(Sleeper *s) {
     gort_cond *c = s->object;
     lock(cond_lock(c), RANK_PRIM);
@@ -92,7 +91,7 @@ static bool nobody_waits(gort_cond *c) {
     return true;
 }
 
-/* Takes s, the head, off. Its G if it is to be made ready; NULL: it runs still and sees the mark,
+/* Takes s, the head, off. Its G if it is to be made ready; NULL: it still runs and sees the mark,
  * or (*expired) its deadline was faster. Locked. */
 static G *notify(gort_cond *c, Sleeper *s, bool *expired) {
     sleepq_remove(cond_queue(c), s);

@@ -3,18 +3,16 @@
  *
  * Made of the rooms below: a wait group for the end, a context for the cancellation, a semaphore
  * for the limit. The first negative result is kept by a CAS from 0. The order at the end of a
- * function matters: result, then the place in the limit, then the wait group; after the last
- * one gort_group_wait() may free everything, so nothing is touched any more.
+ * function matters: result, then the place in the limit, then the wait group; after that
+ * gort_group_wait() may free everything.
  *
  * A function that calls gort_exit() has ended, with 0 (goexit.h). One whose runtime has ended,
- * perhaps before it ran, has failed with -ENOTCONN: whoever waits for the group, a plain thread
- * then, must not take the work for done.
+ * perhaps before it ran, has failed with -ENOTCONN: the work was not done.
  *
  * A member that calls gort_group_go() of its own full group waits for another member to end. Once
- * all of them wait there, none will: that is fatal, whatever else the program does. `waiting`
- * counts the members that wait. Each of them has a place, and so has whoever was given one and does
- * not yet know: so while one of those that are counted has been given a place, at most limit - 1
- * members are there to be counted.
+ * all of them wait there, none will: that is fatal. `waiting` counts the members that wait. Each of
+ * them has a place, and so has a member that was given one and does not yet know: so while one of
+ * the counted has been given a place, at most limit - 1 members are there to be counted.
  */
 #include "sync/chan.h"
 #include "sync/ctx.h"
@@ -57,7 +55,7 @@ static void leave_group(gort_group *g) {
     gort_wg_done(&g->wg);
 }
 
-/* In one section: the end of a runtime finds it a member or not (group_member_abandon). */
+/* In one section: the end of a runtime finds a member or none (group_member_abandon). */
 static void group_member_leaves(ExitHook *h) {
     GroupMember *me = h->object;
     gort_group *g = me->group;
@@ -74,7 +72,7 @@ static bool group_fails(gort_group *g, int result) {
     return cas_acq_rel(&g->result, &none, result);
 }
 
-/* Its work was not done: whoever waits for the group is told. */
+/* Its work was not done: gort_group_wait() says so. */
 void group_member_abandon(void *arg) {
     GroupMember *me = arg;
     gort_group *g = me->group;

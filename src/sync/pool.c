@@ -1,23 +1,23 @@
 /*
  * The pool: sync.Pool for C.
  *
- * Each P has a cache of its own that needs no atomics: only the holder of the P touches it, in a
- * section. Objects are kept in magazines of 31 pointers. A cache has two of them, `loaded` and
- * `spare`: put fills and get empties the loaded one, and they are swapped when that does not work;
- * so a cache that swings around a boundary does not go to the depot for every object. Only when
+ * Each P has a cache that needs no atomics: only the holder of the P touches it, in a section.
+ * Objects are kept in magazines of 31 pointers. A cache has two of them, `loaded` and `spare`: put
+ * fills and get empties the loaded one, and they are swapped when that does not work. Only when
  * both are full (or both empty) one is exchanged with the depot, a list under a lock shared by all
  * Ps and by threads that have no P. (The design is Bonwick's.)
  *
+ * It cannot stand on the caches of alloc.c: those link free objects through their first words and
+ * sort them by size, while what a pool keeps is the program's, from any allocator, and stays as it
+ * was put.
+ *
  * Go's collector empties its pools. There is none here, so the depot measures what it needs: it
- * remembers the smallest stock of full magazines since the last look, and every two seconds, at
- * the next exchange, drops half of what was never touched. What a P caches itself is bounded.
+ * remembers the smallest stock of full magazines since the last look, and every two seconds, at the
+ * next exchange, drops half of what was never touched. What a P caches itself is bounded.
  *
  * The caches are indexed by P in two steps and made on demand, outside of sections since that
- * mallocs; they stay when gort_maxprocs() or the end of a runtime takes the P away, and whoever
- * holds a P of that number next goes on with them. Order between two holders of a P is made by the
- * way a P changes hands.
- *
- * The program's make and drop are called with nothing held.
+ * allocates. They stay when gort_maxprocs() or the end of a runtime takes the P away, and the next
+ * holder of a P of that number goes on with them; the way a P changes hands orders the two.
  */
 #include "sync/chan.h"
 #include "sync/sema.h"
@@ -290,7 +290,7 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
     if (unlikely(exchanged)) pool_trim(pool);
 }
 
-/* Nobody else may use the pool any more. */
+/* No other thread may use the pool any more. */
 EXPORT void gort_pool_free(gort_pool *pool) {
     if (pool == NULL || in_forked_child()) return;
     tsan_acquire(pool);

@@ -1,10 +1,10 @@
 /*
  * The reader/writer mutex, with Go's order of service.
  *
- * Writers exclude one another by an ordinary mutex (w_), so at most one of them at a time has to
- * do with the readers. That one announces itself, which holds back new readers, and waits for the
- * readers that are in to leave. When it unlocks, every reader that came meanwhile is let in at
- * once, and only then the next writer can announce itself: neither side starves the other.
+ * Writers exclude one another by an ordinary mutex (w_), so one of them at a time deals with the
+ * readers. It announces itself, which holds back new readers, and waits for those that are in to
+ * leave. When it unlocks, every reader that came meanwhile is let in at once, and only then the
+ * next writer can announce itself: neither side starves the other.
  *
  * The word (readers_):
  *
@@ -12,16 +12,15 @@
  *   HELD      readers sleep in the table under &reader_sema_; only together with WRITER
  *   READER    times the number of readers that are in
  *
- * Go adds readers to the word first and asks afterwards, so that its readers use one fetch-add.
- * A deadline then has to undo what a writer may just be granting. Here a reader gets in by a CAS
- * that succeeds only if no writer is there; everything that concerns sleepers, readers or the
- * announced writer, happens under the bucket's lock (sema.c) and by direct hand-over: readers are
- * counted in by the writer that lets them in, and the last reader makes the announced writer the
- * owner simply by leaving: WRITER is set already. Both queues are in the bucket of the rwmutex, so
- * one lock covers them.
+ * Go adds a reader to the word first and asks afterwards; a deadline then has to undo what a writer
+ * may just be granting. Here a reader gets in by a CAS that succeeds only if no writer is there.
+ * All that concerns sleepers happens under the bucket's lock (sema.c) and by direct hand-over: the
+ * writer that lets readers in counts them in, and the last reader makes the announced writer the
+ * owner by leaving, since WRITER is set already. Both queues are in one bucket, that of the
+ * rwmutex.
  *
- * Who leaves touches nothing of the rwmutex after the CAS by which it leaves, but for a writer its
- * w_, which is part of having it locked. So it may be freed by who is sure to be the last.
+ * A goroutine that leaves touches nothing after the CAS by which it leaves, but for a writer its
+ * w_, which is part of having it locked. So the last user may free it.
  *
  * Orders: a reader's CAS in (acquire) pairs with the writer's CAS out (release); a writer's CAS in
  * (acquire) with the readers' CASes out (release), which form a release sequence on the word.
@@ -33,8 +32,8 @@ enum { WRITER = 1, HELD = 2, READER = 4 };
 
 INLINE uint32_t *rw_word(gort_rwmutex *rw) { return (uint32_t *)&rw->readers_; }
 
-/* Lets every held reader in; the caller has cleared nothing yet. WRITER goes. Bucket locked.
- * The list is to be made ready without the lock. */
+/* Lets every held reader in, and clears WRITER and HELD. Bucket locked. The list is to be made
+ * ready without the lock. */
 static void admit_readers(gort_rwmutex *rw, SemaBucket *b, GList *list) {
     sema_pop_all(b, &rw->reader_sema_, list);
     uint32_t old = load_rlx(rw_word(rw)), next;
@@ -51,13 +50,13 @@ INLINE bool reader_enter(gort_rwmutex *rw, uint32_t *old) {
     return false;
 }
 
-/* The reader s, queued for nothing: takes it off, and the mark with the last. Bucket locked. */
+/* The reader s has waited in vain: takes it off, and HELD with the last. Bucket locked. */
 static void reader_expire(gort_rwmutex *rw, SemaBucket *b, Sleeper *s) {
     if (s->queued) sema_remove(b, s);
     if (!sema_has(b, &rw->reader_sema_)) and_seq(rw_word(rw), ~(uint32_t)HELD);
 }
 
-/* Not queued any more, it has been counted in, unless its deadline was faster. */
+/* No longer queued, it was counted in, unless its deadline was faster. */
 static void reader_abandon(Sleeper *s) {
     gort_rwmutex *rw = s->object;
     SemaBucket *b = sema_bucket(rw);
@@ -121,8 +120,8 @@ EXPORT int gort_rwmutex_try_rlock(gort_rwmutex *rw) {
     return 0;
 }
 
-/* The last reader may be leaving while a writer is announced: under the bucket's lock, so that
- * the writer cannot expire, go and be replaced by another in between. */
+/* The last reader may be leaving while a writer is announced: under the bucket's lock, so that the
+ * writer cannot expire, go and be replaced by another in between. */
 static NOINLINE void runlock_contended(gort_rwmutex *rw) {
     if (in_forked_child()) return;
     SemaBucket *b = sema_bucket(rw);
@@ -135,7 +134,8 @@ static NOINLINE void runlock_contended(gort_rwmutex *rw) {
         if (old < READER) fatal("runlock of unlocked rwmutex");
     } while (!cas_acq_rel(rw_word(rw), &old, old - READER));
     if ((old & WRITER) && old < 2 * READER) s = sema_pop(b, &rw->writer_sema_, &more);
-    G *gp = s != NULL ? s->gp : NULL; /* none: it has just expired, and finds that it owns it */
+    /* none: the writer has just expired, and finds itself the owner */
+    G *gp = s != NULL ? s->gp : NULL;
     unlock(&b->lock);
     if (gp != NULL) ready(m, gp);
     leave(m);
@@ -156,7 +156,7 @@ EXPORT void gort_rwmutex_runlock(gort_rwmutex *rw) {
 /* ---- writers -------------------------------------------------------------------------------- */
 
 /* The announced writer, queued as s, has run out of time. True: it owns the rwmutex all the same,
- * as the last reader has left. Else it withdraws, and lets in whom it has held back. */
+ * as the last reader has left. Else it withdraws, and lets in the readers it has held back. */
 static bool writer_expire(gort_rwmutex *rw, M *m, SemaBucket *b, Sleeper *s) {
     GList list = {0};
     lock(&b->lock, RANK_PRIM);
@@ -168,7 +168,7 @@ static bool writer_expire(gort_rwmutex *rw, M *m, SemaBucket *b, Sleeper *s) {
     return owner;
 }
 
-/* It holds w_. Owner or withdrawn, that goes too. */
+/* It holds w_, which goes too. */
 static void writer_abandon(Sleeper *s) {
     gort_rwmutex *rw = s->object;
     bool owner = !s->queued;

@@ -3,42 +3,34 @@
  *
  * In phases, each a function:
  *
- *   valid      nothing is done where one case is malformed.
- *   pass       the way usually taken: look at all of them without a lock, choose one that looks
- *              ready, any with the same probability, lock that one channel and try. A case that
- *              runs does so at a moment when it was ready, so it is a choice that could have been
- *              made under all locks too. If it was not ready any more, somebody else's operation
- *              was done: look again.
- *   block      only if none was ready: all locks, in the order of addresses (the one order, so two
- *              selects cannot deadlock; a channel that stands in several cases is locked once).
- *              "None is ready" must be true of one moment: a token that goes round between the
- *              channels is never overlooked, and nothing may come between the last look and the
- *              queues. So: look again under all locks. Then try and passed deadlines give up; the
- *              others
- *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. Where a channel
- *                stands in
- *              several cases its Sudogs are queued in a random order, since the first one there is
- *              served. commit gives the locks back once the stack has been left (the deadline may
- *              have fired by then).
- *   retract    who won the claim has dequeued its own Sudog and left it in g->param (a deadline
- *              leaves nothing). The others are taken off, one lock at a time.
+ *   cases_valid   nothing is done where one case is malformed.
+ *   select_pass   the usual way: look at all cases without a lock, choose one that looks ready,
+ *                 each with the same probability, lock that one channel and try. If it was not
+ *                 ready any more, another operation was done there: look again.
+ *   select_block  only if none was ready: all locks, by address (so two selects cannot deadlock),
+ *                 each channel once. "None is ready" must be true of one moment, and nothing may
+ *                 come between the last look and the queues: look again under all locks. A try or a
+ *                 passed deadline then gives up.
+ *   wait_on_all   put a Sudog on each channel, all with the same ticket, and park. The Sudogs of a
+ *                 channel of several cases are queued in a random order, since the first is served.
+ *                 unlock_commit gives the locks back once the stack has been left.
+ *   retract       the winner of the claim has dequeued its own Sudog and left it in g->param (a
+ *                 deadline leaves nothing). The others are taken off, one lock at a time.
  *
- * The frame may go when retract is done, and commit, which may still run on another thread at that
- * time, reads the list of locks from it. It is safe: retract locks each channel except the
- * winner's, and the winner had locked that one; so each lock of the list has been given back by
- * commit, and after the last one it reads nothing.
+ * The frame may go when retract is done, while unlock_commit, on another thread, reads the list of
+ * locks from it. It is safe: retract locks each channel except the winner's, and the winner had
+ * locked that; so unlock_commit has given back each lock of the list, and reads nothing after the
+ * last.
  *
  * A case may name the same channel as another, also for the other direction: the select's own
  * Sudogs never meet, since it looks before it queues them, and later their claims are used up
  * together.
  *
- * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in
- * a select must stay small; above that one allocation, made before the section begins.
+ * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in a
+ * select must stay small; above that one allocation, made before the section begins. Two cases, the
+ * usual select, have a copy of the blocking way in which the compiler knows the number.
  *
- * Two cases, the usual select (a channel and a context's end), have a copy of the blocking way with
- * the number known to the compiler: the loops go away.
- *
- * Departure from Go, which locks all channels at once even if the first is ready: the pass above.
+ * Departure from Go, which locks all channels at once even if the first is ready: select_pass.
  */
 #include "sync/chan.h"
 #include "sync/sema.h"
@@ -82,9 +74,9 @@ INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
     return bits;
 }
 
-/* One of those that look ready, any with the same probability; -1: none does. In a section. The
- * cases are seen in groups; the choice among the first ones is kept or replaced by one of the next
- * group as their numbers say. */
+/* One of those that look ready, each with the same probability; -1: none does. In a section. The
+ * cases are seen in groups of 32; a group's choice replaces the choice before it with the
+ * probability that the numbers seen so far say. */
 INLINE int choose(M *m, gort_case *cases, int n) {
     int chosen = -1;
     uint32_t seen = 0, k;
@@ -172,8 +164,8 @@ static void unlock_all(Select *s) {
 
 static void unlock_commit(M *m, void *arg) { unlock_all(arg); }
 
-/* All locks. The index of the case that ran, or -EAGAIN. What looked ready and was not had waiters
- * whose wait was over; the attempt has dropped them. */
+/* All locks. The index of the case that ran, or -EAGAIN. A case that looked ready and was not had
+ * waiters whose wait was over; the attempt has dropped them. */
 INLINE int select_under_locks(M *m, Select *s, G **wake) {
     for (int i; (i = choose(m, s->cases, s->n)) >= 0;) {
         int r = run_locked(&s->cases[i], wake);
@@ -184,8 +176,7 @@ INLINE int select_under_locks(M *m, Select *s, G **wake) {
     return -EAGAIN;
 }
 
-/* A channel that stands in several cases would serve the first of them, always: they are queued in
- * any order with the same probability. */
+/* A channel of several cases would always serve the first: they are queued in a random order. */
 static NOINLINE void shuffle(M *m, Sudog *w, int n) {
     for (int i = n - 1; i > 0; i--) {
         int at = (int)((random_next(&m->rng) >> 32) * (uint64_t)(i + 1) >> 32);
@@ -231,9 +222,9 @@ INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
     }
 }
 
-/* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel there is
- * nothing to give back, and nothing that would hold up a deadline's wake-up until commit is done
- * with the frame: then no commit. */
+/* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel no lock
+ * is to be given back, and none holds up a deadline's wake-up until the commit is done with the
+ * frame: then no commit. */
 INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
     G *gp = self(m);
     bool timed_out = false;

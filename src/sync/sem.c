@@ -1,19 +1,19 @@
 /*
  * The counting semaphore, strictly first come first served.
  *
- * An acquire that finds somebody waiting queues up behind, even if there are permits enough for
- * it, and a release gives to the head of the queue, never past it: a large request at the head is
- * not starved by small ones. Permits are handed over by whoever frees them: a waiter that was
- * taken off the queue owns its permits, and need not look again.
+ * An acquire that finds a waiter queues up behind it, even if there are permits enough, and a
+ * release gives to the head of the queue, never past it: small requests do not starve a large one
+ * at the head. The releaser hands permits over: a waiter that was taken off the queue owns its
+ * permits, and need not look again.
  *
- * A waiter that expires takes itself off; if it was the head, those behind it may fit now and are
- * served by it. One that was served at the same moment has its permits and returns 0.
+ * A waiter that expires takes itself off; if it was the head, it serves those behind it that fit
+ * now. One that was served at the same moment has its permits and returns 0.
  *
  *   Invariant (lock held, on unlock): the queue is empty, or permits < amount of its head, where
  *   the head's deadline has not yet taken effect.
  *
- * Nobody touches the semaphore after a waiter was made ready, so the waiter may free it. Lock and
- * unlock order a release before the acquires it serves.
+ * A releaser does not touch the semaphore after it has made a waiter ready, so the waiter may free
+ * it. Lock and unlock order a release before the acquires it serves.
  */
 #include "sync/sema.h"
 
@@ -21,7 +21,7 @@ INLINE Lock *sem_lock(gort_sem *s) { return (Lock *)(void *)&s->lock_; }
 INLINE SleepQ *sem_queue(gort_sem *s) { return (SleepQ *)(void *)&s->head_; }
 _Static_assert(offsetof(gort_sem, tail_) == offsetof(gort_sem, head_) + sizeof(void *), "SleepQ");
 
-/* Takes n permits if nobody waits and they are there. Locked. */
+/* Takes n permits if there is no waiter and they are there. Locked. */
 static bool sem_take(gort_sem *sem, int64_t n) {
     if (sem_queue(sem)->first != NULL || sem->permits_ < n) return false;
     sem->permits_ -= n;
@@ -54,7 +54,7 @@ static void sem_expire(gort_sem *sem, M *m, Sleeper *s) {
     sem_wake(m, &list);
 }
 
-/* Not queued any more, it has its permits, unless its deadline was faster. */
+/* No longer queued, it has its permits, unless its deadline was faster. */
 static void sem_abandon(Sleeper *s) {
     gort_sem *sem = s->object;
     M *m = enter();

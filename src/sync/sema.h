@@ -9,12 +9,12 @@
 #include "sched/sched.h"
 
 /*
- * One wait. Lives in the frame of the waiting call; valid while it is queued, and for a timed one
- * until its owner has taken it off or found it taken off, under the lock of its queue.
+ * One wait. Lives in the frame of the waiting call; valid while it is queued, a timed one until its
+ * owner has taken it off or found it taken off, under the lock of its queue.
  */
 typedef struct Sleeper Sleeper;
-/* The wait of a goroutine that will never run again is undone: off the queue, and what it was
- * granted or woken for goes to the next. See sleeper_abandon(). */
+/* Undoes the wait of a goroutine that will never run again: off the queue, and what it was granted
+ * or woken for goes to the next. See sleeper_abandon(). */
 typedef void abandon_fn(Sleeper *s);
 struct Sleeper {
     /* the queue's lock: */
@@ -30,7 +30,7 @@ struct Sleeper {
     abandon_fn *abandon;
     const void *key; /* the table: under which address it is queued */
     int64_t amount;  /* sem.c: permits wanted; close.c: the descriptor */
-    /* Left by who took it off, read by its owner after it was woken: */
+    /* Left by the waker that took it off, read by its owner after that: */
     bool taken;   /* it was woken, and not by its deadline */
     bool granted; /* what it waited for is its own already */
     /* the bucket's lock, valid in the first sleeper of a key only: */
@@ -60,11 +60,9 @@ INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, aband
 /* The G knows how its wait has ended. In the section in which it found out. */
 INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
 
-/*
- * The runtime has ended and gp will never run again. Where it stands in a wait, that is undone as
- * if its deadline had passed; where it was woken and has not run since, what it was woken with is
- * passed on. Before any stack is given away: the object may stand on one.
- */
+/* The runtime has ended and gp will never run again. A wait of it is undone as if its deadline had
+ * passed; where it was woken and has not run since, what it was woken with is passed on. Before any
+ * stack is given away: the object may stand on one. */
 INLINE void sleeper_abandon(G *gp) {
     if (((uintptr_t)gp->waiting & 1) == 0) return;
     Sleeper *s = (Sleeper *)((char *)gp->waiting - 1);
@@ -72,8 +70,7 @@ INLINE void sleeper_abandon(G *gp) {
     s->abandon(s);
 }
 
-/* True: the caller, who took s off its queue, is the one that wakes it. False: its deadline was
- * faster; it needs no more attention. */
+/* By the waker that took s off its queue. False: the deadline was faster, and s needs no waking. */
 INLINE bool sleeper_claim(Sleeper *s) {
     s->taken = !s->timed || wait_claim(s->gp, s->ticket);
     return s->taken;
@@ -126,7 +123,7 @@ void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front);
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more);
 void sema_remove(SemaBucket *b, Sleeper *s);
 bool sema_has(SemaBucket *b, const void *key);
-/* Takes off everybody who waits for key; the list is to be made ready without the lock. */
+/* Takes off all sleepers of key; the list is to be made ready without the lock. */
 void sema_pop_all(SemaBucket *b, const void *key, GList *list);
 
 /* Sleepers in the whole table; a hint while others work. */
@@ -140,7 +137,7 @@ INLINE bool may_yield(M *m) {
     return m->locks == 1 && m->pins == 0 && !m->plain && !m->world && m->curg != NULL;
 }
 
-/* The G that runs here, for code of its own that is in no section. */
+/* The G that runs here; outside of sections. */
 INLINE G *current_g(void) {
     M *m = enter();
     G *gp = self(m);
@@ -148,7 +145,7 @@ INLINE G *current_g(void) {
     return gp;
 }
 
-/* A call that took no section still is a point where the monitor's wish is granted. */
+/* A call without a section still is a point where the monitor's wish is granted. */
 INLINE void poll_attention(void) {
     M *m = getm();
     if (m != NULL && unlikely(load_rlx(&m->attn) != 0) && m->locks == 0) leave(enter());

@@ -4,32 +4,33 @@
  * A wait group is a word and a list of waiters:
  *
  *   63       32 31          1 0
- *   | counter  | generation  |P|      P: somebody is in the list
+ *   | counter  | generation  |P|      P: the list is not empty
  *
  * The list hangs in the wait group itself, under the lock of the bucket its address falls into
- * (sema.c): fork-join programs have a hundred thousand wait groups waited for at once, too many
- * for a table of keys.
+ * (sema.c): fork-join programs wait for a hundred thousand wait groups at once, too many for a
+ * table of keys.
  *
  * The add that brings the counter to 0 ends the generation: in one CAS the counter is 0, the
- * generation is the next, P is clear. After it the wait group is not touched any more, since a
- * waiter that sees 0 may free it at once. So where P is set, that add takes the lock first and the
- * list off, then does its CAS, and wakes what it holds. If the CAS finds the counter raised
- * meanwhile, the list goes back. A waiter whose generation has ended returns, also if the counter
- * has been raised again meanwhile, as in Go.
+ * generation is the next, P is clear. After it the wait group is not touched, since a waiter that
+ * sees
+ * 0 may free it at once. So where P is set, that add first takes the lock and the list, then does
+ *   its
+ * CAS, and wakes the list. If the CAS finds the counter raised meanwhile, the list goes back. A
+ * waiter whose generation has ended returns, also if the counter has been raised again, as in Go.
  *
  * No wake-up is lost: P is set under the lock together with queueing, by a CAS that fails if the
  * counter is 0; the last done sees P and takes the lock.
  *
- * Orders: done is a release, wait an acquire on the same word; adds in between keep the release
- * sequence going, being read-modify-writes.
+ * Orders: done is a release, wait an acquire on the same word; adds in between, being
+ * read-modify-writes, keep the release sequence going.
  *
- * Once is a flag and a mutex: who finds the flag down takes the mutex and calls; everybody returns
- * only after the call has ended. It counts as done when the function ends by gort_exit() or by a
- * C++ exception, too: as in Go, where a panic does, and unlike std::call_once. Where the runtime
- * ends under it, it has not been done: whoever comes next calls it again.
+ * Once is a flag and a mutex: a caller that finds the flag down takes the mutex and calls; every
+ * caller returns only after the call has ended. It counts as done also when the function ends by
+ * gort_exit() or by a C++ exception: as in Go, where a panic does, and unlike std::call_once. Where
+ * the runtime ends under it, it has not been done: the next caller calls it again.
  *
- * Members of a wait group, gort_wg_go's, count as ended when they end, by whatever way: a return,
- * gort_exit(), the end of their runtime, which may come before they have run at all.
+ * Members of a wait group, gort_wg_go's, count as ended however they end: by a return, by
+ * gort_exit(), with their runtime, which may end before they have run at all.
  */
 #include "sched/goexit.h"
 #include "sync/mutex.h"
@@ -53,7 +54,7 @@ static uint64_t added(uint64_t old, int n) {
     return counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
 }
 
-/* The counter comes to 0 and somebody waits: see the essay. */
+/* The counter comes to 0 and P is set: see the essay. */
 static NOINLINE void end_generation(gort_wg *wg, int n) {
     GList list = {0};
     SemaBucket *b = sema_bucket(wg);
@@ -114,8 +115,8 @@ static void wg_enlist(gort_wg *wg, Sleeper *s) {
     s->queued = true;
 }
 
-/* The deadline has passed: takes s off, and the mark with the last. False: the generation has
- * ended at this moment. */
+/* The deadline has passed: takes s off, and P with the last. False: the generation has ended at
+ * this moment. */
 static bool wg_expire(gort_wg *wg, SemaBucket *b, Sleeper *s) {
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued; /* else the generation has ended, and wg may be gone */
@@ -129,7 +130,7 @@ static bool wg_expire(gort_wg *wg, SemaBucket *b, Sleeper *s) {
     return queued;
 }
 
-/* Not in the list, its generation has ended, and wg may be gone. */
+/* Where it is not in the list, its generation has ended, and wg may be gone. */
 static void wg_abandon(Sleeper *s) { wg_expire(s->object, sema_bucket(s->object), s); }
 
 static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
@@ -176,7 +177,7 @@ typedef struct WgMember {
     void *arg;
 } WgMember;
 
-/* In one section: the end of a runtime finds it a member or not (wg_member_abandon). */
+/* In one section: the end of a runtime finds a member or none (wg_member_abandon). */
 static void wg_member_ends(ExitHook *h) {
     WgMember *me = h->object;
     gort_wg *wg = me->wg;
@@ -229,7 +230,7 @@ static void once_done(ExitHook *h) {
     leave(m);
 }
 
-/* Its function will not end: the next one runs it. */
+/* Its function will not end: the next caller runs it. */
 static void once_undone(ExitHook *h) { gort_mutex_unlock(&((gort_once *)h->object)->m_); }
 
 typedef struct Init {

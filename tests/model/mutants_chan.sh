@@ -20,7 +20,7 @@ mutant chan 'the other cases stay queued' sync/select.c 's/^    retract(first, w
 mutant chan 'the winner is withdrawn too' sync/select.c 's/if (w == won) continue;//'
 mutant chan 'withdrawn without the locks' sync/select.c '/^INLINE void retract/,/^}/{s/^        lock(&c->lock, RANK_PRIM);//;s/^        unlock(&c->lock);//}'
 mutant chan 'locks in the order of the cases' sync/select.c 's/^    sort_locks(s->locks, n);//'
-mutant chan 'all unlocked before it parks' sync/select.c 's/else m = park_commit_until(m, commit, s, reason\(.*\)/else { unlock_all(s); m = park_until(m, NULL, reason\1 }/'
+mutant chan 'all unlocked before it parks' sync/select.c 's/else m = park_commit_until(m, unlock_commit, s, reason\(.*\)/else { unlock_all(s); m = park_until(m, NULL, reason\1 }/'
 mutant chan 'the frame is read after the last unlock' sync/select.c 's/for (int i = s->nlocks; i-- > 0;) unlock(&locks\[i\]->lock);/for (int i = 0; i < s->nlocks; i++) unlock(\&s->locks[i]->lock);/'
 mutant chan 'park unlocks at once' sched/sched.c '/^void \*park_begin/,/^}/s/m->unlock = l;/if (l) unlock(l);/'
 mutant chan 'park commits at once' sched/sched.c '/^void \*park_commit_begin/,/^}/{s/m->commit = commit;/commit(m, arg);/;s/m->commit_arg = arg;//}'
