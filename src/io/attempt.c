@@ -105,8 +105,7 @@ static long rw_socket(Call *c) {
     return sys6(c->dir == DIR_WRITE ? SYS_sendmsg : SYS_recvmsg, c->fd, &msg, flags, 0, 0, 0);
 }
 
-/* poll(2) says that the call will not block; should it do so all the same, a thread is blocked
- * and not the others. */
+/* poll(2) says that the call will not block; should it do so, it blocks this thread only. */
 static long rw_inherited(Call *c) {
     long r = fd_poll_now(c->fd, poll_events(c->dir));
     if (r <= 0) return r < 0 ? r : -EAGAIN;
@@ -165,7 +164,6 @@ static long rw_odd(Call *c) {
 
 static long read_or_write(Call *c) {
     long r;
-    c->offset = -1; /* the descriptor's own position */
     if (unlikely(rw_is_odd(c))) return rw_odd(c);
     switch (load_rlx(&c->d->mode[c->dir])) {
     case MODE_SOCKET:
@@ -175,7 +173,7 @@ static long read_or_write(Call *c) {
         break;
     case MODE_NOWAIT:
         r = file_call_nowait(c, c->dir);
-        if (likely(r >= 0 || !nowait_refused(r))) return r;
+        if (likely(!nowait_refused(r))) return r;
         break;
     }
     return rw_look(c);

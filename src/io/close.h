@@ -5,7 +5,7 @@
 #ifndef CLOSE_H
 #define CLOSE_H
 
-/* dup3(2) onto a number that is open; -EBADF also where another call is closing it. Outside of
+/* dup3(2) onto an open number; -EBADF also where another call is closing it. Outside of
  * sections. */
 int desc_replace(int from, int fd, int flags);
 

@@ -42,7 +42,7 @@ struct Call {
     size_t n;
     struct sockaddr *sa;
     socklen_t *salen;
-    int64_t offset; /* files: -1 for the descriptor's own position */
+    int64_t offset; /* FILE_AT: in the file */
     /* wait.c's: */
     M *m;
     Desc *d;
@@ -52,7 +52,6 @@ struct Call {
     int64_t pause;  /* paced: how long the next pause is */
 };
 
-/* A read or a write of n bytes. */
 INLINE Call rw_call(attempt_fn *attempt, int fd, int dir, const void *buf, size_t n) {
     return (Call){.attempt = attempt,
                   .fd = fd,
@@ -65,8 +64,7 @@ INLINE Call rw_call(attempt_fn *attempt, int fd, int dir, const void *buf, size_
 /* No bytes, or more than there is memory: the kernel answers such a call, and does not wait. */
 INLINE bool odd_length(size_t n) { return n - 1 >= SSIZE_MAX; }
 
-/* Makes the attempt until it gives something other than -EAGAIN, and waits in between. Begins and
- * ends the section. */
+/* Attempts and waits until there is something other than -EAGAIN. Begins and ends the section. */
 long call_run(Call *c, int64_t deadline);
 long call_nowait(Call *c); /* one attempt */
 /* Until c->n bytes have been moved (posix.c): c->n, or -errno; -ENODATA: the end came before. */
@@ -141,10 +139,9 @@ INLINE bool desc_drained(Desc *d, uint32_t *edges) {
     return word == drained_word(*edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
 }
 
-/* Before a call that keeps the kernel busy. The next goroutine of this P has been away for long:
- * fetches the lines of its stack that a parked read uses, and the program's buffer above it. A
- * hint: it may run elsewhere by now, or be gone; its record is a G all the same (g.c), and a
- * prefetch does not fault. */
+/* Before a call that keeps the kernel busy: fetches the lines of the next goroutine's stack that a
+ * parked read uses, and the program's buffer above it. A hint: it may run elsewhere by now, or be
+ * gone; its record is a G all the same (g.c), and a prefetch does not fault. */
 INLINE void expect_next(M *m) {
     P *p = m->p;
     if (unlikely(p == NULL)) return; /* inside a blocking call */
@@ -169,7 +166,7 @@ void wake_list(M *m, GList *list);
 
 INLINE short poll_events(int dir) { return dir == DIR_READ ? POLLIN : POLLOUT; }
 
-/* What poll(2) says of fd now: 0, events, or -errno. */
+/* poll(2) now: 0, events, or -errno. */
 INLINE long fd_poll_now(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
     struct timespec none = {0, 0};
@@ -202,9 +199,9 @@ int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
     try_peek_all, try_accept, try_connect;
 
-/* file.c: c->buf, c->n, c->offset; an iovec where c->flags says so. */
+/* file.c. Without FILE_AT, at the descriptor's own position; with FILE_VECTOR c->buf is an iovec. */
 enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };
-enum { FILE_VECTOR = 1 };
+enum { FILE_VECTOR = 1, FILE_AT = 2 }; /* in c->flags */
 INLINE bool is_vector(const Call *c) { return c->flags & FILE_VECTOR; }
 long file_run(Call *c, int op);         /* never -EAGAIN */
 long file_sleep(Call *c, int op);       /* the plain call, with the P handed off */

@@ -28,16 +28,19 @@
 #endif
 #define AT_MOST 0x7ffff000 /* what one read(2) moves */
 
+static bool at_offset(const Call *c) { return c->flags & FILE_AT; }
+
 long file_call_nowait(Call *c, int op) {
     struct iovec one = {c->buf, c->n};
     return sys6(op == FILE_WRITE ? SYS_pwritev2 : SYS_preadv2, c->fd, is_vector(c) ? c->buf : &one,
-                is_vector(c) ? c->n : 1, c->offset, c->offset < 0 ? -1 : 0, RWF_NOWAIT);
+                is_vector(c) ? c->n : 1, at_offset(c) ? c->offset : -1, at_offset(c) ? 0 : -1,
+                RWF_NOWAIT);
 }
 
 long file_call(Call *c, int op) {
     static const int at_position[2][2] = {{SYS_read, SYS_write}, {SYS_readv, SYS_writev}};
     if (op == FILE_FSYNC) return sys6(SYS_fsync, c->fd, 0, 0, 0, 0, 0);
-    if (c->offset < 0) return sys6(at_position[is_vector(c)][op], c->fd, c->buf, c->n, 0, 0, 0);
+    if (!at_offset(c)) return sys6(at_position[is_vector(c)][op], c->fd, c->buf, c->n, 0, 0, 0);
     return sys6(op == FILE_READ ? SYS_pread64 : SYS_pwrite64, c->fd, c->buf, c->n, c->offset, 0, 0);
 }
 
@@ -68,7 +71,7 @@ static bool undone(long result) {
 
 static bool through_uring(Call *c, int op, long *result) {
     static const int opcode[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
-    if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && c->offset < 0)) return false;
+    if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && !at_offset(c))) return false;
     if (op != FILE_FSYNC && !has_offsets(c->fd)) return false;
     UringOp u = {.opcode = opcode[op],
                  .fd = c->fd,
@@ -91,12 +94,11 @@ static long slowly(Call *c, int op) {
     return through_uring(c, op, &r) ? r : file_sleep(c, op);
 }
 
-/* A cached beginning is there: the rest from the disk, so that a read is short at the end of a
- * file only. */
+/* The rest from the disk behind a cached beginning: a read is short at the end of a file only. */
 static long file_read_rest(Call *c, long got) {
     c->buf = (char *)c->buf + got;
     c->n -= (size_t)got;
-    if (c->offset >= 0) c->offset += got;
+    c->offset += got;
     long r = slowly(c, FILE_READ);
     return r < 0 ? got : got + r;
 }
@@ -116,22 +118,24 @@ static long try_at_offset(Call *c) {
 }
 static long try_fsync(Call *c) { return file_run(c, FILE_FSYNC); }
 
-EXPORT ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset) {
-    if (offset < 0) return -EINVAL;
-    Call c = {
-        .attempt = try_at_offset, .fd = fd, .dir = DIR_READ, .buf = buf, .n = n, .offset = offset};
-    return call_run(&c, GORT_FOREVER);
-}
-
-EXPORT ssize_t gort_pwrite(int fd, const void *buf, size_t n, off_t offset) {
+static ssize_t run_at_offset(int fd, int dir, const void *buf, size_t n, off_t offset) {
     if (offset < 0) return -EINVAL;
     Call c = {.attempt = try_at_offset,
               .fd = fd,
-              .dir = DIR_WRITE,
+              .dir = (uint8_t)dir,
+              .flags = FILE_AT,
               .buf = (void *)buf,
               .n = n,
               .offset = offset};
     return call_run(&c, GORT_FOREVER);
+}
+
+EXPORT ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset) {
+    return run_at_offset(fd, DIR_READ, buf, n, offset);
+}
+
+EXPORT ssize_t gort_pwrite(int fd, const void *buf, size_t n, off_t offset) {
+    return run_at_offset(fd, DIR_WRITE, buf, n, offset);
 }
 
 EXPORT int gort_fsync(int fd) {

@@ -37,8 +37,7 @@ static int set_int(int fd, int level, int option, int value) {
     return (int)sys6(SYS_setsockopt, fd, level, option, &value, sizeof value, 0);
 }
 
-/* A socket whose number the program does not know yet: the end of the runtime closes it
- * (goexit.h). */
+/* A socket whose number is still ours: the end of the runtime closes it (goexit.h). */
 typedef struct Socket {
     ExitHook hook;
     int fd;
@@ -175,8 +174,7 @@ static bool port_is_zero(const struct sockaddr *sa) {
                : false;
 }
 
-/* With port 0 and SO_REUSEADDR two sockets may be given the same port, and the second listen fails:
- * then once more. */
+/* With port 0 and SO_REUSEADDR two sockets may get the same port, and the second listen fails. */
 static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
     int r = -EADDRINUSE;
     for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {
@@ -261,8 +259,7 @@ out:
 
 /* ---- dialling ------------------------------------------------------------------------------- */
 
-/* A connect to an unused port of this machine may be given that very port as its own, and so
- * reach itself. */
+/* A connect to an unused port of this machine may get that very port as its own. */
 static bool reached_itself(int fd) {
     struct sockaddr_storage here = {0}, there = {0};
     socklen_t n = sizeof here, k = sizeof there;

@@ -116,8 +116,7 @@ static int unlink_all(Poll *p, bool thread) {
     return r;
 }
 
-/* The stack is left: from here on a hit readies the goroutine; after one that came before, this
- * does. */
+/* The stack is left: from here on a hit readies the goroutine. After an earlier one this does. */
 static void poll_commit(M *m, void *arg) {
     PollGroup *g = arg;
     G *gp = g->gp;
@@ -149,7 +148,6 @@ static int poll_wait_parked(Poll *p, int64_t deadline) {
     return closed ? closed : r < 0 ? r : 0;
 }
 
-/* A plain thread sleeps in the kernel, one more descriptor in its set. */
 static int poll_wait_thread(Poll *p, int64_t deadline) {
     struct pollfd *set = sysfault_alloc() ? NULL : malloc((p->n + 1) * sizeof *set);
     if (set == NULL) return -ENOMEM;

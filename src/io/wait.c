@@ -99,7 +99,6 @@ static int64_t sooner(Call *c, int64_t deadline) {
     return then < deadline ? then : deadline;
 }
 
-/* A waiter whose deadline has claimed it takes itself off. */
 static int call_withdraw(Call *c, Waiter *w) {
     lock(&c->d->lock, RANK_POLL);
     if (w->linked) waiter_unlink(&c->d->q[c->dir], w);
@@ -177,8 +176,7 @@ static void life_pause(int64_t ns) {
     else sys6(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
 }
 
-/* The number was not closed yet, and no call has begun on it: a close that comes between takes
- * 2. */
+/* No close and no call has used the number yet. A close that comes between takes 2. */
 static void first_life(DescNote *note) {
     uint32_t none = 0;
     cas_seq(&note->life, &none, 1);
@@ -270,8 +268,7 @@ static long call_attempt(Call *c) {
     return r;
 }
 
-/* No memory for the entry: one attempt, with an entry of its own. No event and no close would find
- * a waiter there, so there is no wait. */
+/* No memory for the entry: one attempt, with an entry of its own, in which nothing can wait. */
 static NOINLINE long call_apart(Call *c) {
     Desc own = {0};
     c->d = &own;

@@ -51,8 +51,6 @@
 
 #define gone() unlikely(in_forked_child())
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
 NOINLINE void value_copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 
 NOINLINE void value_zero(void *to, size_t n) {
@@ -180,7 +178,7 @@ INLINE int chan_wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     return r;
 }
 
-/* As wait_plain; a deadline may end it. */
+/* As chan_wait_plain; a deadline may end it. */
 static NOINLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     if (deadline <= os_now()) {
         unlock(&c->lock);
@@ -330,7 +328,6 @@ EXPORT int gort_chan_try_recv(gort_chan *c, void *value) {
     return r;
 }
 
-/* Takes all waiters off q, in order. */
 static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
     for (Sudog *w; (w = dequeue(c, q)) != NULL;) {
         tsan_acquire(w);

@@ -9,11 +9,9 @@
 #include "base/san.h"
 #include "sched/sched.h"
 
-/*
- * One wait on one channel (Go's name for it). It lives in the frame of the waiting call (a large
- * select: in its scratch memory). It is valid while queued; a claimable one until its owner has
- * taken it off or found it taken off.
- */
+/* One wait on one channel (Go's name for it), in the frame of the waiting call (a large select: in
+ * its scratch memory). Valid while queued; a claimable one until its owner has taken it off or
+ * found it taken off. */
 enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
 
 typedef struct Sudog {
@@ -87,7 +85,6 @@ void chan_free_list(gort_chan *dead); /* through next_dead */
 NOINLINE void value_copy_long(void *to, const void *from, size_t n);
 NOINLINE void value_zero(void *to, size_t n);
 
-/* The usual sizes without a call. */
 INLINE void value_copy(void *to, const void *from, size_t n) {
     if (likely(n == 8)) __builtin_memcpy(to, from, 8);
     else if (n == 4) __builtin_memcpy(to, from, 4);
@@ -114,12 +111,9 @@ INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
     w->state = W_DROPPED;
 }
 
-/*
- * c->lock. The longest waiter whose wait was still open, which is the caller's to end: it copies,
- * sets ok, unlocks and readies w->g. NULL: no waiter is left. A waiter whose claim fails was ended
- * by its deadline or by another case; it is dropped, and its owner, which still holds a pin, finds
- * that it was.
- */
+/* c->lock. The longest waiter whose wait was still open, which is the caller's to end: it copies,
+ * sets ok, unlocks and readies w->g. NULL: none is left. A waiter whose claim fails was ended by
+ * its deadline or by another case; it is dropped, which its owner, with its pin, finds. */
 INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
         Sudog *w = q->first, *next;
@@ -138,13 +132,10 @@ INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     }
 }
 
-/*
- * What TSan is told. The library is not instrumented, so these are all it knows of a channel; it
- * shows their names. Senders and receivers have a sync object each: a send publishes to the
- * receivers and learns what they did before, not what other senders did, which would hide a race
- * between two senders. A hand-over to a waiter goes through its Sudog (w; NULL: the buffer). Values
- * are reported as read by send and written by recv.
- */
+/* What TSan is told; it shows these names. Senders and receivers have a sync object each: a send
+ * publishes to the receivers and learns what they did before, not what other senders did, which
+ * would hide a race between two senders. A hand-over to a waiter goes through its Sudog (w; NULL:
+ * the buffer). Values are reported as read by send and written by recv. */
 void channel_send(gort_chan *c, const void *value, Sudog *w);
 void channel_recv(gort_chan *c, void *value, Sudog *w);
 void channel_wait(gort_chan *c, Sudog *w);
@@ -157,7 +148,6 @@ INLINE size_t tail(gort_chan *c) {
     return c->count < room ? c->head + c->count : c->count - room;
 }
 
-/* c->lock. w's value has been copied. */
 INLINE void sudog_hand_over(Sudog *w, G **wake) {
     w->ok = true;
     *wake = w->g;
@@ -221,13 +211,12 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
     return -EPIPE;
 }
 
-/*
- * Without the lock. False: at one moment during the call the operation would have blocked. True:
+/* Without the lock. False: at one moment during the call the operation would have blocked. True:
  * lock and look. One word decides whether a receiver would block (count where there is a buffer,
  * since senders wait only while it is full; the head of sendq where there is none), and closed.
  * closed never goes back to 0: if it is 0 when it is read last, it was 0 when the first word was
- * read, and that is the moment. The acquire keeps the order of the two loads. Likewise for senders.
- */
+ * read, and that is the moment. The acquire keeps the order of the two loads. Likewise for
+ * senders. */
 INLINE bool looks_ready(gort_chan *c, bool send) {
     /* No branch: which case of a select is ready is what a processor cannot predict. */
     size_t idle = send ? c->capacity : 0;
@@ -237,7 +226,6 @@ INLINE bool looks_ready(gort_chan *c, bool send) {
     return room | partner | (load_rlx(&c->closed) != 0);
 }
 
-/* c->lock. Puts w, filled in by the caller, on its queue. */
 INLINE void chan_enqueue(gort_chan *c, Sudog *w) {
     check(!c->closed);
     if (w->claim) c->pins++;

@@ -131,8 +131,7 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     return armed;
 }
 
-/* Takes the deadline of c off the clock that has it. True: its reference has come back. In a
- * section. */
+/* Takes the deadline off its clock. True: its reference has come back. In a section. */
 static bool ctx_disarm(gort_ctx *c) {
     return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
 }
@@ -147,7 +146,6 @@ static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     if (back) refs_drop_later(&c->refs);
 }
 
-/* A cancellation on its way down. */
 typedef struct Cancel {
     ExitHook hook;
     int cause;
@@ -174,8 +172,7 @@ void ctx_cancel_in_section(gort_ctx *c, int cause) {
 }
 
 /* Cancels c and all below it, a section for each, so that a large tree keeps no other goroutine
- * waiting. If the runtime ends between two of them, it does the rest (goexit.h). Outside of
- * sections. */
+ * waiting. Between two of them the runtime may end, and does the rest. Outside of sections. */
 static void ctx_cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
@@ -250,7 +247,6 @@ static int ctx_arm(gort_ctx *c) {
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-/* A node without a link to it. */
 static gort_ctx *ctx_make(gort_ctx *parent) {
     gort_ctx *c = quiet_alloc(sizeof *c);
     gort_chan *done = gort_chan_new(0, 0);
@@ -307,7 +303,6 @@ EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
     return c;
 }
 
-/* The nearest value of that key, from c upwards. */
 EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
     if (in_forked_child()) return NULL;
     for (; c != NULL; c = c->parent)

@@ -66,7 +66,6 @@ static void group_member_leaves(ExitHook *h) {
     leave(m);
 }
 
-/* True for the first. */
 static bool group_fails(gort_group *g, int result) {
     int32_t none = 0;
     return cas_acq_rel(&g->result, &none, result);

@@ -32,8 +32,7 @@ enum { WRITER = 1, HELD = 2, READER = 4 };
 
 INLINE uint32_t *rw_word(gort_rwmutex *rw) { return (uint32_t *)&rw->readers_; }
 
-/* Lets every held reader in, and clears WRITER and HELD. Bucket locked. The list is to be made
- * ready without the lock. */
+/* Lets every held reader in; the caller readies the list without the lock. Bucket locked. */
 static void admit_readers(gort_rwmutex *rw, SemaBucket *b, GList *list) {
     sema_pop_all(b, &rw->reader_sema_, list);
     uint32_t old = load_rlx(rw_word(rw)), next;

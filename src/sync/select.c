@@ -55,7 +55,6 @@ static bool cases_valid(const gort_case *cases, int n) {
     return !bad;
 }
 
-/* ch->lock. */
 INLINE int run_locked(gort_case *k, G **wake) {
     if (k->op == GORT_SEND) return send_locked(k->ch, k->value, wake);
     return recv_locked(k->ch, k->value, wake);
@@ -74,9 +73,9 @@ INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
     return bits;
 }
 
-/* One of those that look ready, each with the same probability; -1: none does. In a section. The
- * cases are seen in groups of 32; a group's choice replaces the choice before it with the
- * probability that the numbers seen so far say. */
+/* One of those that look ready, each with the same probability; -1: none does. In a section. Of
+ * each
+ * 32 cases one may replace the choice so far, with the probability of their part in those seen. */
 INLINE int choose(M *m, gort_case *cases, int n) {
     int chosen = -1;
     uint32_t seen = 0, k;
@@ -93,8 +92,7 @@ INLINE int choose(M *m, gort_case *cases, int n) {
     return chosen;
 }
 
-/* In a section. The index of the case that ran, or -EAGAIN: none looked ready when it was looked
- * at. */
+/* In a section. The index of the case that ran, or -EAGAIN: none looked ready. */
 INLINE int select_pass(M *m, gort_case *cases, int n) {
     for (int i; (i = choose(m, cases, n)) >= 0;) {
         gort_case *k = &cases[i];
@@ -222,9 +220,8 @@ INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
     }
 }
 
-/* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel no lock
- * is to be given back, and none holds up a deadline's wake-up until the commit is done with the
- * frame: then no commit. */
+/* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel there is
+ * no commit: no lock would hold up a deadline's wake-up until it is done with the frame. */
 INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
     G *gp = self(m);
     bool timed_out = false;
@@ -235,7 +232,6 @@ INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
     return m;
 }
 
-/* All locks, in a section, nothing was ready. */
 INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     G *gp = self(m);
     Sudog *won;

@@ -28,8 +28,7 @@ static bool sem_take(gort_sem *sem, int64_t n) {
     return true;
 }
 
-/* Serves the queue from its head as far as the permits go. Locked; the list is to be made ready
- * without the lock. */
+/* Serves the queue from its head; the caller readies the list without the lock. Locked. */
 static void sem_serve(gort_sem *sem, GList *list) {
     Sleeper *s;
     while ((s = sem_queue(sem)->first) != NULL && s->amount <= sem->permits_) {

@@ -41,7 +41,6 @@
 
 SemaBucket sema_table[SEMA_BUCKETS];
 
-/* The first sleeper of key, or NULL. */
 static Sleeper *sema_find(SemaBucket *b, const void *key) {
     Sleeper *s = b->firsts;
     while (s != NULL && s->key != key) s = s->down;
@@ -90,7 +89,6 @@ void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front) {
     }
 }
 
-/* Takes the first sleeper of a key off. */
 static void remove_first(SemaBucket *b, Sleeper *s) {
     Sleeper *next = s->next;
     if (next == NULL) {

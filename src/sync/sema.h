@@ -8,10 +8,8 @@
 #include "base/san.h"
 #include "sched/sched.h"
 
-/*
- * One wait. Lives in the frame of the waiting call; valid while it is queued, a timed one until its
- * owner has taken it off or found it taken off, under the lock of its queue.
- */
+/* One wait, in the frame of the waiting call. Valid while it is queued, a timed one until its owner
+ * has taken it off or found it taken off, under the lock of its queue. */
 typedef struct Sleeper Sleeper;
 /* Undoes the wait of a goroutine that will never run again: off the queue, and what it was granted
  * or woken for goes to the next. See sleeper_abandon(). */
@@ -76,8 +74,7 @@ INLINE bool sleeper_claim(Sleeper *s) {
     return s->taken;
 }
 
-/* Parks the current G, queued as s under l, until it is woken or the deadline has passed. Unlocks
- * l. After a timeout the caller takes s off. */
+/* Parks the current G, queued as s under l; unlocks l. After a timeout the caller takes s off. */
 INLINE M *sleeper_park(M *m, Sleeper *s, Lock *l, int reason, int64_t deadline, bool *timed_out) {
     *timed_out = false;
     if (!s->timed) return park(m, l, reason);
@@ -123,11 +120,10 @@ void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front);
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more);
 void sema_remove(SemaBucket *b, Sleeper *s);
 bool sema_has(SemaBucket *b, const void *key);
-/* Takes off all sleepers of key; the list is to be made ready without the lock. */
+/* All sleepers of key; the caller readies the list without the lock. */
 void sema_pop_all(SemaBucket *b, const void *key, GList *list);
 
-/* Sleepers in the whole table; a hint while others work. */
-uint64_t sema_sleepers(void);
+uint64_t sema_sleepers(void); /* in the whole table: a hint */
 
 /* sem.c: n permits. In a section of depth 1; returns in it, with them. */
 M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);

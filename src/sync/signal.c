@@ -102,7 +102,7 @@ static void offer(int signo, uint32_t n) {
             gort_chan_try_send(w->ch, &signo);
 }
 
-/* Passes on what was counted. table.lock held, watched. */
+/* table.lock held, watched. */
 static void deliver(int signo) { offer(signo, xchg_acq(&counts[signo], OPEN) & ~OPEN); }
 
 static void signal_main(void) {

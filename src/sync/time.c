@@ -60,7 +60,6 @@ struct gort_timer {
 
 EXPORT int64_t gort_now(void) { return os_now(); }
 
-/* Lets other goroutines run. */
 static void sleep_yield(void) {
     M *m = enter();
     if (m->plain) os_yield();

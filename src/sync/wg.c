@@ -96,7 +96,7 @@ EXPORT void gort_wg_add(gort_wg *wg, int n) {
 
 EXPORT void gort_wg_done(gort_wg *wg) { gort_wg_add(wg, -1); }
 
-/* Marks wg as slept on unless the generation has ended. */
+/* Sets P unless the generation has ended. */
 static bool wg_mark(gort_wg *wg, uint32_t generation) {
     uint64_t old = load_acq(&wg->state_);
     do {
@@ -115,8 +115,8 @@ static void wg_enlist(gort_wg *wg, Sleeper *s) {
     s->queued = true;
 }
 
-/* The deadline has passed: takes s off, and P with the last. False: the generation has ended at
- * this moment. */
+/* The deadline has passed: takes s off, and P with the last. False: the generation has just
+ * ended. */
 static bool wg_expire(gort_wg *wg, SemaBucket *b, Sleeper *s) {
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued; /* else the generation has ended, and wg may be gone */
