@@ -199,7 +199,7 @@ int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
     try_peek_all, try_accept, try_connect;
 
-/* file.c. Without FILE_AT, at the descriptor's own position; with FILE_VECTOR c->buf is an iovec. */
+/* file.c. Without FILE_AT at the descriptor's own position; with FILE_VECTOR c->buf is an iovec. */
 enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };
 enum { FILE_VECTOR = 1, FILE_AT = 2 }; /* in c->flags */
 INLINE bool is_vector(const Call *c) { return c->flags & FILE_VECTOR; }
