@@ -41,19 +41,13 @@ static int libc_dup3(int fd, int to, int flags) { return -1; }
 static int libc_dup(int fd) { return -1; }
 static int libc_fcntl(int fd, int command, ...) { return -1; }
 #include <hook/close_dup.c>
-#undef PAUSE_FIRST
-#undef PAUSE_MOST
 #include <api/hookio.c>
 #undef sys
+#define Sleeper CoreSleeper /* the hook has others of this name */
 #include <io/wait.c>
 #undef close
-#define Sleeper CoreSleeper /* the hook has others of these names */
-#define Bucket CoreBucket
-#define current core_current
 #include <io/close.c>
 #undef Sleeper
-#undef Bucket
-#undef current
 
 Sched sched;
 Settings settings;
