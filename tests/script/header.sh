@@ -5,7 +5,9 @@ cat >"$WORK/c.c" <<'END'
 #include "gort.h"
 GORT_CHAN_TYPE(ints, int)
 int use(ints *c);
-int use(ints *c) { return gort_select_of(gort_on_recv(ints_chan(c), 0)) + errno; }
+int use(ints *c) {
+    return gort_select_of(gort_on_recv(ints_chan(c), 0)) + errno;
+}
 END
 cat >"$WORK/cxx.cc" <<'END'
 #include "gort.h"
