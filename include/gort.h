@@ -55,7 +55,11 @@ extern "C" {
 
 struct addrinfo; /* hidden by <netdb.h> in strict ISO modes */
 
+/* The version of this header, as text and as major * 10000 + minor * 100 + patch; and the number of
+ * the library that is linked. */
 #define GORT_VERSION "0.1.0"
+#define GORT_VERSION_NUM 100
+int gort_version(void);
 
 /* Units of time, and the deadline that never passes. */
 #define GORT_US ((int64_t)1000)

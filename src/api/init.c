@@ -476,3 +476,5 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     store_seq(&run.busy, 0);
     return r;
 }
+
+EXPORT int gort_version(void) { return GORT_VERSION_NUM; }

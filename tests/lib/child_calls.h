@@ -52,7 +52,8 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
 
 /* clang-format off */
 #define CALLS(X) \
-    X(gort_errno_location, (void)gort_errno_location()) X(gort_main, gort_main(no_main, 0, NULL)) \
+    X(gort_version, gort_version()) X(gort_errno_location, (void)gort_errno_location()) \
+    X(gort_main, gort_main(no_main, 0, NULL)) \
     X(gort_go, gort_go(nothing, NULL)) X(gort_go_with, gort_go_with(NULL, nothing, NULL)) \
     X(gort_go_copy, gort_go_copy(nothing, buf, 8)) X(gort_yield, gort_yield()) \
     X(gort_id, gort_id()) X(gort_exit, gort_exit()) X(gort_count, gort_count()) \

@@ -280,6 +280,7 @@ static const Call calls[] = {
     C(QUICK, gort_group_go, gort_group_go(gort_group_new(ctx, 2), member, nullptr)),
 #ifndef OLD
     C(QUICK, gort_group_try_go, gort_group_try_go(gort_group_new(ctx, 2), member, nullptr)),
+    C(QUICK, gort_version, gort_version()),
 #endif
     C(EITHER, gort_group_wait, gort_group *g = gort_group_new(ctx, 2);
       gort_group_go(g, member, nullptr); gort_group_wait(g)),

@@ -207,6 +207,7 @@ static long traces(void) {
     V(gort_exit_syscall, gort_exit_syscall())                                                      \
     X(gort_blocking, gort_blocking(nap, NULL))                                                     \
     V(gort_errno_location, gort_errno_location())                                                  \
+    X(gort_version, gort_version())                                                                \
     X(gort_chan_new, with_chan(d_len))                                                             \
     X(gort_chan_retain, with_chan(d_retain))                                                       \
     X(gort_chan_release, with_chan(d_len))                                                         \

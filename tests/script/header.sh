@@ -8,6 +8,9 @@ int use(ints *c);
 int use(ints *c) {
     return gort_select_of(gort_on_recv(ints_chan(c), 0)) + errno;
 }
+#if GORT_VERSION_NUM < 100
+#error "GORT_VERSION_NUM"
+#endif
 END
 cat >"$WORK/cxx.cc" <<'END'
 #include "gort.h"
@@ -16,7 +19,7 @@ GORT_CHAN_TYPE(ints, int)
 int use(ints *c);
 int use(ints *c) {
     gort_case cases[1] = {{GORT_RECV, ints_chan(c), nullptr, 0}};
-    return gort_select(cases, 1) + ints_send(c, 1) + errno;
+    return gort_select(cases, 1) + ints_send(c, 1) + errno + gort_version();
 }
 END
 strict='-Wall -Wextra -Werror -Wshadow -pedantic -Iinclude -fsyntax-only'
