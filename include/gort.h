@@ -516,7 +516,7 @@ int gort_local_addr(int fd, char *buf, size_t size);
 
 /* ---- Looking inside ------------------------------------------------------------------------ */
 
-/* The figures of the runtime. Counters never go back. */
+/* The figures of the runtime. Later versions add fields at the end. Counters never go back. */
 typedef struct gort_stats {
     uint64_t goroutines;           /* that exist now */
     uint64_t goroutines_created;   /* so far */
@@ -556,8 +556,15 @@ typedef struct gort_stats {
     uint64_t descriptors_remade;
 } gort_stats;
 
-/* Writes a consistent snapshot. Cheap. runtime/metrics.Read. */
-void gort_stats_read(gort_stats *);
+/* Writes a consistent snapshot into the first size bytes and no further, whatever this library
+ * knows; fields that it does not know are 0. Cheap. */
+void gort_stats_read_sized(gort_stats *, size_t size);
+/* The same for the whole of the caller's gort_stats. runtime/metrics.Read. */
+#ifndef GORT_INSIDE_
+GORT_INLINE void gort_stats_read(gort_stats *stats) { gort_stats_read_sized(stats, sizeof *stats); }
+#else
+void gort_stats_read(gort_stats *); /* for callers without this header: as of version 0.1 */
+#endif
 
 /* Writes every goroutine, with its state and backtrace, to fd. Blocks the thread if writing does.
  * runtime.Stack. */

@@ -158,6 +158,7 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
     X(gort_getaddrinfo, gort_getaddrinfo("127.0.0.1", NULL, NULL, &found)) \
     X(gort_listen, gort_listen("127.0.0.1:0", 1)) X(gort_dial, gort_dial("127.0.0.1:1", SOON)) \
     X(gort_local_addr, gort_local_addr(sockets[0], buf, sizeof buf)) \
+    X(gort_stats_read_sized, gort_stats_read_sized(&stats, sizeof stats)) \
     X(gort_stats_read, gort_stats_read(&stats)) X(gort_dump, gort_dump(null_fd)) \
     X(gort_trace_start, gort_trace_start("/dev/null")) X(gort_trace_stop, gort_trace_stop()) \
     X(gort_region_begin, gort_region_begin("a")) X(gort_region_end, gort_region_end("a")) \

@@ -281,6 +281,7 @@ static const Call calls[] = {
 #ifndef OLD
     C(QUICK, gort_group_try_go, gort_group_try_go(gort_group_new(ctx, 2), member, nullptr)),
     C(QUICK, gort_version, gort_version()),
+    C(QUICK, gort_stats_read_sized, gort_stats st; gort_stats_read_sized(&st, sizeof st)),
 #endif
     C(EITHER, gort_group_wait, gort_group *g = gort_group_new(ctx, 2);
       gort_group_go(g, member, nullptr); gort_group_wait(g)),

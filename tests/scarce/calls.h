@@ -318,6 +318,7 @@ static long traces(void) {
     X(gort_dial, closed(gort_dial(had.addr, gort_now() + GORT_SEC)))                               \
     X(gort_local_addr, gort_local_addr(had.listener, c_buf, sizeof c_buf))                         \
     V(gort_stats_read, gort_stats_read(&(gort_stats){0}))                                          \
+    V(gort_stats_read_sized, gort_stats_read_sized(&(gort_stats){0}, 8))                           \
     V(gort_dump, gort_dump(had.file))                                                              \
     X(gort_trace_start, traces())                                                                  \
     X(gort_trace_stop, traces())                                                                   \

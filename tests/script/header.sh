@@ -6,6 +6,9 @@ cat >"$WORK/c.c" <<'END'
 GORT_CHAN_TYPE(ints, int)
 int use(ints *c);
 int use(ints *c) {
+    gort_stats s;
+    void (*read)(gort_stats *) = gort_stats_read;
+    read(&s);
     return gort_select_of(gort_on_recv(ints_chan(c), 0)) + errno;
 }
 #if GORT_VERSION_NUM < 100
@@ -18,6 +21,8 @@ cat >"$WORK/cxx.cc" <<'END'
 GORT_CHAN_TYPE(ints, int)
 int use(ints *c);
 int use(ints *c) {
+    gort_stats s;
+    gort_stats_read(&s);
     gort_case cases[1] = {{GORT_RECV, ints_chan(c), nullptr, 0}};
     return gort_select(cases, 1) + ints_send(c, 1) + errno + gort_version();
 }
