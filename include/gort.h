@@ -210,24 +210,47 @@ int gort_select(gort_case *cases, int n);
 int gort_select_until(gort_case *cases, int n, int64_t deadline);
 int gort_try_select(gort_case *cases, int n);
 
-/* For C: a case, and a select over the cases listed. */
+/* For C: a case, and a select over the cases listed. The index alone does not tell whether the
+ * channel was closed; the forms with `result` write the result of the case that ran to *result
+ * (an int *), and nothing where none ran. */
 #ifndef __cplusplus
 #define gort_on_recv(chan, ptr) ((gort_case){GORT_RECV, (chan), (void *)(ptr), 0})
 #define gort_on_send(chan, ptr) ((gort_case){GORT_SEND, (chan), (void *)(ptr), 0})
-#define gort_select_of(...)                 \
-    gort_select((gort_case[]){__VA_ARGS__}, \
-                (int)(sizeof((gort_case[]){__VA_ARGS__}) / sizeof(gort_case)))
+#define gort_select_of(...) gort_select(GORT_CASES_(__VA_ARGS__))
+#define gort_try_select_of(...) gort_try_select(GORT_CASES_(__VA_ARGS__))
+#define gort_select_until_of(deadline, ...) gort_select_until(GORT_CASES_(__VA_ARGS__), (deadline))
+#define gort_select_result_of(result, ...) \
+    gort_select_result_((result), GORT_CASES_(__VA_ARGS__), GORT_FOREVER)
+#define gort_try_select_result_of(result, ...) \
+    gort_try_select_result_((result), GORT_CASES_(__VA_ARGS__))
+#define gort_select_until_result_of(deadline, result, ...) \
+    gort_select_result_((result), GORT_CASES_(__VA_ARGS__), (deadline))
+
+#define GORT_CASES_(...) \
+    (gort_case[]){__VA_ARGS__}, (int)(sizeof((gort_case[]){__VA_ARGS__}) / sizeof(gort_case))
+GORT_INLINE int gort_select_result_(int *result, gort_case *cases, int n, int64_t deadline) {
+    int i = gort_select_until(cases, n, deadline);
+    if (i >= 0) *result = cases[i].result;
+    return i;
+}
+GORT_INLINE int gort_try_select_result_(int *result, gort_case *cases, int n) {
+    int i = gort_try_select(cases, n);
+    if (i >= 0) *result = cases[i].result;
+    return i;
+}
 #endif
 
 /* A typed veneer at file scope, without a semicolon: `GORT_CHAN_TYPE(ints, int)` gives the type
- * `ints` and ints_new(cap), ints_send(c, v), ints_recv(c, &v) and so on as above, and
- * ints_chan(c), the gort_chan for select. */
+ * `ints` and ints_new(cap), ints_send(c, v), ints_recv(c, &v) and so on as above; ints_on_recv(c,
+ * &v) and ints_on_send(c, &v) are cases, and ints_chan(c) is the gort_chan. */
 #ifdef __cplusplus
 #define GORT_AS_CHAN_(c) (reinterpret_cast<gort_chan *>(c))
 #define GORT_FROM_CHAN_(name, c) (reinterpret_cast<name *>(c))
+#define GORT_VALUE_(v) (const_cast<void *>(static_cast<const void *>(v)))
 #else
 #define GORT_AS_CHAN_(c) ((gort_chan *)(c))
 #define GORT_FROM_CHAN_(name, c) ((name *)(c))
+#define GORT_VALUE_(v) ((void *)(uintptr_t)(v))
 #endif
 #define GORT_CHAN_TYPE(name, T)                                                                \
     typedef struct name name;                                                                  \
@@ -255,7 +278,15 @@ int gort_try_select(gort_case *cases, int n);
     }                                                                                          \
     GORT_INLINE int name##_close(name *c) { return gort_chan_close(GORT_AS_CHAN_(c)); }        \
     GORT_INLINE size_t name##_len(name *c) { return gort_chan_len(GORT_AS_CHAN_(c)); }         \
-    GORT_INLINE size_t name##_cap(name *c) { return gort_chan_cap(GORT_AS_CHAN_(c)); }
+    GORT_INLINE size_t name##_cap(name *c) { return gort_chan_cap(GORT_AS_CHAN_(c)); }         \
+    GORT_INLINE gort_case name##_on_recv(name *c, T *v) {                                      \
+        gort_case one = {GORT_RECV, GORT_AS_CHAN_(c), v, 0};                                   \
+        return one;                                                                            \
+    }                                                                                          \
+    GORT_INLINE gort_case name##_on_send(name *c, T const *v) {                                \
+        gort_case one = {GORT_SEND, GORT_AS_CHAN_(c), GORT_VALUE_(v), 0};                      \
+        return one;                                                                            \
+    }
 
 /* ---- Synchronisation: structs that are valid when zeroed ----------------------------------- */
 
