@@ -518,8 +518,9 @@ int gort_accept_until(int fd, struct sockaddr *sa, socklen_t *len, int64_t deadl
 int gort_connect(int fd, const struct sockaddr *sa, socklen_t len);
 int gort_connect_until(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline);
 /* poll(2): the number of descriptors with events, 0 after timeout_ms (< 0: never). Blocks until
- * then. */
+ * then. gort_poll_until returns -ETIMEDOUT instead of 0; every revents is 0 then, too. */
 int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int gort_poll_until(struct pollfd *fds, nfds_t n, int64_t deadline);
 /* Closes fd; every call that waits on it returns -EBADF. */
 int gort_close(int fd);
 
@@ -539,7 +540,8 @@ int gort_getaddrinfo(const char *node, const char *service, const struct addrinf
  * up. net.Listen. */
 int gort_listen(const char *addr, int backlog);
 /* A connected socket, TCP_NODELAY set. Blocks until then; the deadline covers the name's resolution
- * and all of its addresses. net.Dialer.Dial. */
+ * and all of its addresses. gort_dial is its older name, without the suffix. net.Dialer.Dial. */
+int gort_dial_until(const char *addr, int64_t deadline);
 int gort_dial(const char *addr, int64_t deadline);
 /* Writes the socket's own address, as above, with its port: 0, -ENOSPC: size is too small.
  * Conn.LocalAddr, Listener.Addr. */
