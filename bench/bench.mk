@@ -68,7 +68,8 @@ bench-trace: $(BENCH)/trace_cost
 bench-go:
 	$(Q)mkdir -p $(BENCH)
 	$(Q)if command -v $(GO) >/dev/null; then cd bench/go && \
-	    GOCACHE="$${GOCACHE:-$(abspath $(BENCH))/gocache}" $(GO) build -buildvcs=false -o $(abspath $(BENCH))/gobench . ; \
+	    GOCACHE="$${GOCACHE:-$(abspath $(BENCH))/gocache}" \
+	    $(GO) build -buildvcs=false -o $(abspath $(BENCH))/gobench . ; \
 	else echo '  no go on the PATH: without its columns'; rm -f $(BENCH)/gobench; fi
 bench-peers:
 	$(Q)mkdir -p $(BENCH)

@@ -1,5 +1,5 @@
-// The Go twin of bench/bench.c. It defines the workloads: their names, their default counts and what
-// the clock covers.
+// The Go twin of bench/bench.c. It defines the workloads: their names, their default counts and
+// what the clock covers.
 //
 //	gobench NAME [N]                 prints lines `name value unit`; N replaces the default count
 //	gobench all                      every workload in turn, but for preempt
@@ -463,7 +463,8 @@ func serveEcho(addr string) {
 	})
 }
 
-var answer = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!")
+var answer = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" +
+	"Content-Length: 13\r\n\r\nHello, World!")
 
 func serveHTTP(addr string) {
 	serve(addr, func(c net.Conn) {

@@ -17,8 +17,10 @@ int use(ints *c) {
     void (*read)(gort_stats *) = gort_stats_read;
     read(&s);
     return gort_select_of(gort_on_recv(ints_chan(c), 0), ints_on_send(c, &v)) + errno +
-           gort_try_select_of(ints_on_recv(c, &v)) + gort_select_until_of(gort_now(), ints_on_recv(c, &v)) +
-           gort_select_result_of(&r, ints_on_recv(c, &v)) + gort_try_select_result_of(&r, ints_on_recv(c, 0)) +
+           gort_try_select_of(ints_on_recv(c, &v)) +
+           gort_select_until_of(gort_now(), ints_on_recv(c, &v)) +
+           gort_select_result_of(&r, ints_on_recv(c, &v)) +
+           gort_try_select_result_of(&r, ints_on_recv(c, 0)) +
            gort_select_until_result_of(GORT_FOREVER, &r, ints_on_recv(c, &v), ints_on_send(c, &v));
 }
 #if GORT_VERSION_NUM < 100
@@ -37,7 +39,8 @@ int use(ints *c) {
     const int v = 1;
     gort_stats s;
     gort_stats_read(&s);
-    gort_case cases[3] = {{GORT_RECV, ints_chan(c), nullptr, 0}, ints_on_recv(c, nullptr), ints_on_send(c, &v)};
+    gort_case cases[3] = {{GORT_RECV, ints_chan(c), nullptr, 0}, ints_on_recv(c, nullptr),
+                          ints_on_send(c, &v)};
     return gort_select(cases, 3) + ints_send(c, 1) + errno + gort_version();
 }
 END
