@@ -464,3 +464,5 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     store_seq(&sched.busy, 0);
     return r;
 }
+
+EXPORT int gort_version(void) { return GORT_VERSION_NUM; }

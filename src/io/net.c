@@ -315,7 +315,7 @@ static int dial_loopback(NetAddr *a, int64_t deadline) {
     return second >= 0 ? second : r;
 }
 
-EXPORT int gort_dial(const char *addr, int64_t deadline) {
+EXPORT int gort_dial_until(const char *addr, int64_t deadline) {
     NetAddr a;
     if (in_forked_child()) return -ENOTCONN;
     int saved = *gort_errno_location();
@@ -327,6 +327,8 @@ EXPORT int gort_dial(const char *addr, int64_t deadline) {
     *gort_errno_location() = saved;
     return r;
 }
+
+EXPORT int gort_dial(const char *addr, int64_t deadline) { return gort_dial_until(addr, deadline); }
 
 EXPORT int gort_local_addr(int fd, char *buf, size_t size) {
     NetAddr a = {.len = sizeof a.any};

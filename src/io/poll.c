@@ -240,3 +240,9 @@ EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
     if (in_forked_child()) return -ENOTCONN;
     return poll_until(fds, n, poll_timeout_at(timeout_ms));
 }
+
+EXPORT int gort_poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
+    int r = poll_until(fds, n, deadline);
+    return r == 0 ? -ETIMEDOUT : r;
+}

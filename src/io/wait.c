@@ -27,6 +27,7 @@
  */
 #include "io/fdcall.h"
 #include "sched/outside.h"
+#include "sync/sema.h"
 
 #define PACE_FIRST (50 * GORT_US)
 #define CREDIT 8 /* so often a call believes what it is told */
