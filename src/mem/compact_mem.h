@@ -2,8 +2,8 @@
  * Memory of compact stacks: slots of fixed sizes at addresses that tell their size. See
  * compact_mem.c.
  */
-#ifndef SLOTS_H
-#define SLOTS_H
+#ifndef COMPACT_MEM_H
+#define COMPACT_MEM_H
 
 #include "runtime.h"
 

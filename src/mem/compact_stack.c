@@ -43,7 +43,7 @@ static int take_slots(void **slot) {
 }
 
 /* Fills p's cache with fresh ones. */
-static NOINLINE void refill(P *p) {
+static NOINLINE void compact_refill(P *p) {
     void *slot[BATCH];
     int n = take_slots(slot);
     if (n == 0) fatal("no address space for a compact stack");
@@ -59,14 +59,14 @@ static NOINLINE void refill(P *p) {
 
 Stack *compact_get(M *m) {
     P *p = m->p;
-    if (unlikely(p->small == NULL)) refill(p);
+    if (unlikely(p->small == NULL)) compact_refill(p);
     Stack *s = p->small;
     p->small = s->next;
     p->nsmall--;
     return s;
 }
 
-static void free_list(Stack *s) {
+static void compact_free_list(Stack *s) {
     void *slot[BATCH];
     while (s) {
         int n = 0;
@@ -88,13 +88,13 @@ void compact_put(M *m, Stack *s) {
     if (likely(++p->nsmall <= STACK_CACHE)) return;
     Stack *keep = p->small; /* the warmer half */
     for (int i = 1; i < STACK_CACHE / 2; i++) keep = keep->next;
-    free_list(keep->next);
+    compact_free_list(keep->next);
     keep->next = NULL;
     p->nsmall = STACK_CACHE / 2;
 }
 
 void compact_flush(P *p) {
-    free_list(p->small);
+    compact_free_list(p->small);
     p->small = NULL;
     p->nsmall = 0;
 }

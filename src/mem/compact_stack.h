@@ -2,8 +2,8 @@
  * Compact stacks: 1.5 KB side by side, for goroutines whose code checks its stack. See
  * compact_stack.c.
  */
-#ifndef COMPACT_H
-#define COMPACT_H
+#ifndef COMPACT_STACK_H
+#define COMPACT_STACK_H
 
 #include "mem/stack.h"
 

@@ -40,27 +40,27 @@ typedef struct Bin {
     uint32_t n; /* on list */
 } Bin;
 
-typedef struct Cache {
+typedef struct AllocCache {
     Bin bins[SIZE_CLASSES];
-} Cache;
+} AllocCache;
 
-#define MARK ((uintptr_t)0x9E3779B97F4A7C15ULL)
-INLINE uintptr_t free_mark(const Free *f) { return (uintptr_t)f ^ MARK; }
+#define FREE_MARK ((uintptr_t)0x9E3779B97F4A7C15ULL)
+INLINE uintptr_t free_mark(const Free *f) { return (uintptr_t)f ^ FREE_MARK; }
 
 /* ---- the cache of a P; its holder, in a section ---------------------------------------------- */
 
-static NOINLINE Cache *cache_make(P *p) {
-    Cache *c = os_map(sizeof *c, false);
+static NOINLINE AllocCache *alloc_cache_make(P *p) {
+    AllocCache *c = os_map(sizeof *c, false);
     p->cache[0] = c;
     return c;
 }
 
-INLINE Cache *cache_of(P *p) {
-    Cache *c = p->cache[0];
-    return likely(c != NULL) ? c : cache_make(p);
+INLINE AllocCache *alloc_cache(P *p) {
+    AllocCache *c = p->cache[0];
+    return likely(c != NULL) ? c : alloc_cache_make(p);
 }
 
-static NOINLINE bool refill(Bin *b, uint32_t cls) {
+static NOINLINE bool bin_refill(Bin *b, uint32_t cls) {
     if (b->spare != NULL) {
         b->list = b->spare;
         b->spare = NULL;
@@ -71,41 +71,41 @@ static NOINLINE bool refill(Bin *b, uint32_t cls) {
     return b->n > 0;
 }
 
-static NOINLINE void make_room(Bin *b, uint32_t cls) {
+static NOINLINE void bin_make_room(Bin *b, uint32_t cls) {
     if (b->spare != NULL) central_put(cls, b->spare);
     b->spare = b->list;
     b->list = NULL;
     b->n = 0;
 }
 
-INLINE Free *take(M *m, uint32_t cls) {
+INLINE Free *alloc_take(M *m, uint32_t cls) {
     P *p = m->p;
-    Cache *c;
-    if (unlikely(p == NULL) || unlikely((c = cache_of(p)) == NULL)) return central_get_one(cls);
+    AllocCache *c;
+    if (unlikely(p == NULL) || unlikely((c = alloc_cache(p)) == NULL)) return central_get_one(cls);
     Bin *b = &c->bins[cls];
-    if (unlikely(b->list == NULL) && !refill(b, cls)) return NULL;
+    if (unlikely(b->list == NULL) && !bin_refill(b, cls)) return NULL;
     Free *f = b->list;
     b->list = f->next;
     b->n--;
     return f;
 }
 
-INLINE void give(M *m, uint32_t cls, Free *f) {
+INLINE void alloc_give(M *m, uint32_t cls, Free *f) {
     P *p = m->p;
-    Cache *c;
-    if (unlikely(p == NULL) || unlikely((c = cache_of(p)) == NULL)) {
+    AllocCache *c;
+    if (unlikely(p == NULL) || unlikely((c = alloc_cache(p)) == NULL)) {
         central_put_one(cls, f);
         return;
     }
     Bin *b = &c->bins[cls];
-    if (unlikely(b->n == class_batch[cls])) make_room(b, cls);
+    if (unlikely(b->n == class_batch[cls])) bin_make_room(b, cls);
     f->next = b->list;
     b->list = f;
     b->n++;
 }
 
 void alloc_flush(P *p) {
-    Cache *c = p->cache[0];
+    AllocCache *c = p->cache[0];
     for (uint32_t cls = 0; c != NULL && cls < SIZE_CLASSES; cls++) {
         Bin *b = &c->bins[cls];
         central_put_some(cls, b->list);
@@ -147,9 +147,9 @@ static NOINLINE void libc_free(void *at) {
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-static void *small(size_t size) {
+static void *small_alloc(size_t size) {
     M *m = enter();
-    Free *f = take(m, size_class(size));
+    Free *f = alloc_take(m, size_class(size));
     if (likely(f != NULL)) {
         f->mark = 0;
         count(m, allocs, 1);
@@ -161,7 +161,7 @@ static void *small(size_t size) {
 EXPORT void *gort_alloc(size_t size) {
     CHILD_RETURNS(NULL);
     if (sysfault_alloc()) return NULL;
-    void *at = likely(size <= SMALL_MAX) ? small(size) : NULL;
+    void *at = likely(size <= SMALL_MAX) ? small_alloc(size) : NULL;
     return likely(at != NULL) ? at : libc_malloc(size);
 }
 
@@ -174,7 +174,7 @@ INLINE void small_free(Span *s, void *at) {
     if (unlikely(f->mark == free_mark(f))) freed_twice(at);
     M *m = enter();
     f->mark = free_mark(f);
-    give(m, cls, f);
+    alloc_give(m, cls, f);
     count(m, frees, 1);
     leave(m);
 }
@@ -189,7 +189,7 @@ EXPORT void gort_free(void *at) {
 void *quiet_alloc(size_t size) {
     if (sysfault_alloc()) return NULL;
     void *at = likely(size <= SMALL_MAX)
-                   ? small((size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1))
+                   ? small_alloc((size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1))
                    : NULL;
     return likely(at != NULL) ? at : libc_alloc(size);
 }
@@ -203,18 +203,18 @@ void quiet_free(void *at) {
 /* ---- fork ------------------------------------------------------------------------------------ */
 
 /* Not enter(): the thread that forks must not be another one behind it. */
-static void before_fork(void) {
+static void alloc_before_fork(void) {
     M *m = getm();
     if (m) m->locks++;
     span_fork(true);
 }
 
-static void after_fork(void) {
+static void alloc_after_fork(void) {
     M *m = getm();
     span_fork(false);
     if (m) m->locks--;
 }
 
 __attribute__((constructor)) static void watch_fork(void) {
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(alloc_before_fork, alloc_after_fork, alloc_after_fork);
 }

@@ -28,14 +28,14 @@ enum {
 };
 
 /* Small, since a dump may run on a small stack. */
-typedef struct Rule {
+typedef struct RegRule {
     const uint8_t *expr;
     int32_t offset; /* from the CFA; a register; length of an expression */
     uint8_t kind;
-} Rule;
+} RegRule;
 
 typedef struct Row {
-    Rule reg[UNWIND_REGS];
+    RegRule reg[UNWIND_REGS];
     const uint8_t *cfa_expr; /* NULL: cfa_reg + cfa_offset */
     uint32_t cfa_length;
     uint32_t cfa_reg;
@@ -118,7 +118,7 @@ static uintptr_t pointer(Bytes *b, uint8_t encoding) {
 /* ---- finding -------------------------------------------------------------------------------- */
 
 /* The body of the entry at `at`: after its length. */
-static bool entry(const uint8_t *at, Bytes *b) {
+static bool cfi_entry(const uint8_t *at, Bytes *b) {
     uint32_t length;
     memcpy(&length, at, 4);
     if (length == 0 || length == 0xffffffff || length > 1 << 20) return false;
@@ -167,7 +167,7 @@ static bool parse_augmentation(Cfi *c, Bytes *b, const char *text) {
 
 static bool parse_cie(Cfi *c, const uint8_t *at) {
     Bytes b;
-    if (!entry(at, &b) || fixed(&b, 4) != 0) return false;
+    if (!cfi_entry(at, &b) || fixed(&b, 4) != 0) return false;
     uint64_t version = fixed(&b, 1);
     const char *text = (const char *)b.at;
     while (fixed(&b, 1) != 0) {}
@@ -182,7 +182,7 @@ static bool parse_cie(Cfi *c, const uint8_t *at) {
 
 static bool parse_fde(Cfi *c, const uint8_t *at) {
     Bytes b;
-    if (!entry(at, &b)) return false;
+    if (!cfi_entry(at, &b)) return false;
     const uint8_t *place = b.at;
     uint32_t back = (uint32_t)fixed(&b, 4);
     if (back == 0 || !parse_cie(c, place - back)) return false;
@@ -198,7 +198,7 @@ static bool parse_fde(Cfi *c, const uint8_t *at) {
     return !b.bad;
 }
 
-static bool find(uintptr_t pc, Cfi *c) {
+static bool cfi_find(uintptr_t pc, Cfi *c) {
     Module *mod = module_of(pc);
     const uint8_t *fde = mod ? find_fde(mod, pc) : NULL;
     *c = (Cfi){.encoding = 0};
@@ -216,7 +216,7 @@ typedef struct Machine {
 
 static void set_rule(Machine *k, uint64_t reg, int kind, int64_t offset) {
     if (reg < UNWIND_REGS)
-        k->row.reg[reg] = (Rule){.kind = (uint8_t)kind, .offset = (int32_t)offset};
+        k->row.reg[reg] = (RegRule){.kind = (uint8_t)kind, .offset = (int32_t)offset};
 }
 
 static void set_expr(Machine *k, Bytes *b, uint64_t reg, int kind) {
@@ -226,7 +226,8 @@ static void set_expr(Machine *k, Bytes *b, uint64_t reg, int kind) {
         return;
     }
     if (reg < UNWIND_REGS)
-        k->row.reg[reg] = (Rule){.kind = (uint8_t)kind, .expr = b->at, .offset = (int32_t)length};
+        k->row.reg[reg] =
+            (RegRule){.kind = (uint8_t)kind, .expr = b->at, .offset = (int32_t)length};
     b->at += length;
 }
 
@@ -251,9 +252,9 @@ static void restore(Machine *k, uint64_t reg) {
     if (reg < UNWIND_REGS) k->row.reg[reg] = k->initial.reg[reg];
 }
 
-static void remember(Machine *k, Bytes *b, bool push) {
-    if (push && k->depth < 2) k->saved[k->depth++] = k->row;
-    else if (!push && k->depth > 0) k->row = k->saved[--k->depth];
+static void remember(Machine *k, Bytes *b, bool save) {
+    if (save && k->depth < 2) k->saved[k->depth++] = k->row;
+    else if (!save && k->depth > 0) k->row = k->saved[--k->depth];
     else b->bad = true;
 }
 
@@ -306,7 +307,7 @@ static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
 }
 
 /* Runs a program until its row is the one for pc. */
-static bool run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *end, uintptr_t pc) {
+static bool cfi_run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *end, uintptr_t pc) {
     Bytes b = {at, end, false};
     while (b.at < b.end && !b.bad) {
         unsigned op = (unsigned)fixed(&b, 1), low = op & 0x3f;
@@ -329,99 +330,99 @@ typedef struct Eval {
     bool bad;
 } Eval;
 
-static void push(Eval *e, uint64_t v) {
+static void eval_push(Eval *e, uint64_t v) {
     if (e->n == 16) e->bad = true;
     else e->stack[e->n++] = v;
 }
-static uint64_t pop(Eval *e) {
+static uint64_t eval_pop(Eval *e) {
     if (e->n == 0) return e->bad = true, 0;
     return e->stack[--e->n];
 }
 
-static void push_reg(Eval *e, const Regs *r, unsigned reg, int64_t offset) {
+static void eval_push_reg(Eval *e, const Regs *r, unsigned reg, int64_t offset) {
     if (reg >= UNWIND_REGS || !(r->known >> reg & 1)) e->bad = true;
-    else push(e, r->reg[reg] + (uint64_t)offset);
+    else eval_push(e, r->reg[reg] + (uint64_t)offset);
 }
 
-static void deref(Eval *e) {
+static void eval_deref(Eval *e) {
     uint64_t v = 0;
-    if (!read_memory(pop(e), &v, sizeof v)) e->bad = true;
-    push(e, v);
+    if (!read_memory(eval_pop(e), &v, sizeof v)) e->bad = true;
+    eval_push(e, v);
 }
 
-static void binary(Eval *e, unsigned op) {
-    uint64_t b = pop(e), a = pop(e);
+static void eval_binary(Eval *e, unsigned op) {
+    uint64_t b = eval_pop(e), a = eval_pop(e);
     switch (op) {
-    case 0x1a: push(e, a & b); break;
-    case 0x1c: push(e, a - b); break;
-    case 0x1e: push(e, a * b); break;
-    case 0x21: push(e, a | b); break;
-    case 0x22: push(e, a + b); break;
-    case 0x24: push(e, b < 64 ? a << b : 0); break;
-    case 0x25: push(e, b < 64 ? a >> b : 0); break;
-    case 0x27: push(e, a ^ b); break;
-    case 0x29: push(e, a == b); break;
-    case 0x2a: push(e, (int64_t)a >= (int64_t)b); break;
-    case 0x2b: push(e, (int64_t)a > (int64_t)b); break;
-    case 0x2c: push(e, (int64_t)a <= (int64_t)b); break;
-    case 0x2d: push(e, (int64_t)a < (int64_t)b); break;
-    case 0x2e: push(e, a != b); break;
+    case 0x1a: eval_push(e, a & b); break;
+    case 0x1c: eval_push(e, a - b); break;
+    case 0x1e: eval_push(e, a * b); break;
+    case 0x21: eval_push(e, a | b); break;
+    case 0x22: eval_push(e, a + b); break;
+    case 0x24: eval_push(e, b < 64 ? a << b : 0); break;
+    case 0x25: eval_push(e, b < 64 ? a >> b : 0); break;
+    case 0x27: eval_push(e, a ^ b); break;
+    case 0x29: eval_push(e, a == b); break;
+    case 0x2a: eval_push(e, (int64_t)a >= (int64_t)b); break;
+    case 0x2b: eval_push(e, (int64_t)a > (int64_t)b); break;
+    case 0x2c: eval_push(e, (int64_t)a <= (int64_t)b); break;
+    case 0x2d: eval_push(e, (int64_t)a < (int64_t)b); break;
+    case 0x2e: eval_push(e, a != b); break;
     default: e->bad = true; break;
     }
 }
 
-static void evaluate_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
+static void eval_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
     uint64_t a;
-    if (op >= 0x30 && op <= 0x4f) return push(e, op - 0x30);
-    if (op >= 0x50 && op <= 0x6f) return push_reg(e, r, op - 0x50, 0);
-    if (op >= 0x70 && op <= 0x8f) return push_reg(e, r, op - 0x70, sleb(b));
+    if (op >= 0x30 && op <= 0x4f) return eval_push(e, op - 0x30);
+    if (op >= 0x50 && op <= 0x6f) return eval_push_reg(e, r, op - 0x50, 0);
+    if (op >= 0x70 && op <= 0x8f) return eval_push_reg(e, r, op - 0x70, sleb(b));
     switch (op) {
-    case 0x06: deref(e); break;
-    case 0x08: push(e, fixed(b, 1)); break;
-    case 0x09: push(e, (uint64_t)(int64_t)(int8_t)fixed(b, 1)); break;
-    case 0x0a: push(e, fixed(b, 2)); break;
-    case 0x0b: push(e, (uint64_t)(int64_t)(int16_t)fixed(b, 2)); break;
-    case 0x0c: push(e, fixed(b, 4)); break;
-    case 0x0d: push(e, (uint64_t)(int64_t)(int32_t)fixed(b, 4)); break;
+    case 0x06: eval_deref(e); break;
+    case 0x08: eval_push(e, fixed(b, 1)); break;
+    case 0x09: eval_push(e, (uint64_t)(int64_t)(int8_t)fixed(b, 1)); break;
+    case 0x0a: eval_push(e, fixed(b, 2)); break;
+    case 0x0b: eval_push(e, (uint64_t)(int64_t)(int16_t)fixed(b, 2)); break;
+    case 0x0c: eval_push(e, fixed(b, 4)); break;
+    case 0x0d: eval_push(e, (uint64_t)(int64_t)(int32_t)fixed(b, 4)); break;
     case 0x0e:
-    case 0x0f: push(e, fixed(b, 8)); break;
-    case 0x10: push(e, uleb(b)); break;
-    case 0x11: push(e, (uint64_t)sleb(b)); break;
+    case 0x0f: eval_push(e, fixed(b, 8)); break;
+    case 0x10: eval_push(e, uleb(b)); break;
+    case 0x11: eval_push(e, (uint64_t)sleb(b)); break;
     case 0x12:
-        a = pop(e);
-        push(e, a);
-        push(e, a);
+        a = eval_pop(e);
+        eval_push(e, a);
+        eval_push(e, a);
         break;
-    case 0x13: pop(e); break;
+    case 0x13: eval_pop(e); break;
     case 0x23:
-        a = pop(e);
-        push(e, a + uleb(b));
+        a = eval_pop(e);
+        eval_push(e, a + uleb(b));
         break;
-    default: binary(e, op); break;
+    default: eval_binary(e, op); break;
     }
 }
 
-static bool evaluate(const uint8_t *at, uint32_t length, const Regs *r, const uint64_t *first,
-                     uintptr_t *value) {
+static bool eval(const uint8_t *at, uint32_t length, const Regs *r, const uint64_t *first,
+                 uintptr_t *value) {
     Bytes b = {at, at + length, false};
     Eval e = {.n = 0};
-    if (first) push(&e, *first);
-    while (b.at < b.end && !b.bad && !e.bad) evaluate_one(&e, &b, r, (unsigned)fixed(&b, 1));
-    *value = pop(&e);
+    if (first) eval_push(&e, *first);
+    while (b.at < b.end && !b.bad && !e.bad) eval_one(&e, &b, r, (unsigned)fixed(&b, 1));
+    *value = eval_pop(&e);
     return !b.bad && !e.bad;
 }
 
 /* ---- applying a row -------------------------------------------------------------------------- */
 
 static bool cfa_of(const Row *row, const Regs *r, uintptr_t *cfa) {
-    if (row->cfa_expr) return evaluate(row->cfa_expr, row->cfa_length, r, NULL, cfa);
+    if (row->cfa_expr) return eval(row->cfa_expr, row->cfa_length, r, NULL, cfa);
     if (row->cfa_reg >= UNWIND_REGS || !(r->known >> row->cfa_reg & 1)) return false;
     *cfa = r->reg[row->cfa_reg] + (uintptr_t)row->cfa_offset;
     return true;
 }
 
 /* The caller's value of one register. False: unknown. */
-static bool recover(const Rule *rule, const Regs *r, int reg, uint64_t cfa, uintptr_t *value) {
+static bool recover(const RegRule *rule, const Regs *r, int reg, uint64_t cfa, uintptr_t *value) {
     uintptr_t at = cfa + (uint64_t)(int64_t)rule->offset;
     switch (rule->kind) {
     case RULE_SAME: *value = r->reg[reg]; return r->known >> reg & 1;
@@ -432,9 +433,9 @@ static bool recover(const Rule *rule, const Regs *r, int reg, uint64_t cfa, uint
         *value = r->reg[rule->offset];
         return true;
     case RULE_EXPR:
-        return evaluate(rule->expr, (uint32_t)rule->offset, r, &cfa, &at) &&
+        return eval(rule->expr, (uint32_t)rule->offset, r, &cfa, &at) &&
                read_memory(at, value, sizeof *value);
-    case RULE_VAL_EXPR: return evaluate(rule->expr, (uint32_t)rule->offset, r, &cfa, value);
+    case RULE_VAL_EXPR: return eval(rule->expr, (uint32_t)rule->offset, r, &cfa, value);
     default: return false;
     }
 }
@@ -443,18 +444,18 @@ static bool recover(const Rule *rule, const Regs *r, int reg, uint64_t cfa, uint
  * there does "the same" mean something. */
 static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t cfa,
                            uintptr_t *pc) {
-    const Rule *rule = &row->reg[c->ra];
+    const RegRule *rule = &row->reg[c->ra];
     if (rule->kind == RULE_SAME && (c->ra == UNWIND_RA || !r->exact)) return false;
     return recover(rule, r, (int)c->ra, cfa, pc);
 }
 
-static int apply(const Cfi *c, const Row *row, Regs *r) {
+static int cfi_apply(const Cfi *c, const Row *row, Regs *r) {
     Regs caller = {.known = 0};
     uintptr_t cfa, v;
     if (row->reg[c->ra].kind == RULE_UNDEFINED) return 0; /* marked as the outermost frame */
     if (!cfa_of(row, r, &cfa)) return -1;
     for (int i = 0; i < UNWIND_REGS; i++) {
-        const Rule *rule = &row->reg[i];
+        const RegRule *rule = &row->reg[i];
         bool scratch = rule->kind == RULE_SAME && !c->signal && !(UNWIND_KEPT >> i & 1);
         if (scratch || !recover(rule, r, i, cfa, &v)) continue;
         caller.reg[i] = v;
@@ -465,7 +466,7 @@ static int apply(const Cfi *c, const Row *row, Regs *r) {
         caller.known |= (uint64_t)1 << UNWIND_SP;
     }
     if (!return_address(c, row, r, cfa, &v)) return -1;
-    const Rule *ra = &row->reg[c->ra];
+    const RegRule *ra = &row->reg[c->ra];
     caller.ra_at = ra->kind == RULE_OFFSET ? cfa + (uintptr_t)(intptr_t)ra->offset : 0;
     caller.reg[UNWIND_RA] = UNWIND_STRIP(v);
     caller.known |= (uint64_t)1 << UNWIND_RA;
@@ -478,19 +479,19 @@ int cfi_step(Regs *r, bool *signal) {
     uintptr_t pc = r->reg[UNWIND_RA] - (r->exact ? 0 : 1);
     Cfi c;
     Machine k = {.depth = 0};
-    if (!find(pc, &c) && (r->exact || !find(++pc, &c) || !c.signal)) return -1;
+    if (!cfi_find(pc, &c) && (r->exact || !cfi_find(++pc, &c) || !c.signal)) return -1;
     k.at = 0;
-    if (!run(&k, &c, c.cie_at, c.cie_end, UINTPTR_MAX)) return -1;
+    if (!cfi_run(&k, &c, c.cie_at, c.cie_end, UINTPTR_MAX)) return -1;
     k.initial = k.row;
     k.at = c.start;
-    if (!run(&k, &c, c.fde_at, c.fde_end, pc)) return -1;
+    if (!cfi_run(&k, &c, c.fde_at, c.fde_end, pc)) return -1;
     *signal = c.signal;
-    return apply(&c, &k.row, r);
+    return cfi_apply(&c, &k.row, r);
 }
 
 bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
     Cfi c;
-    if (!find(pc, &c)) return false;
+    if (!cfi_find(pc, &c)) return false;
     *start = c.start;
     *size = c.size;
     return true;

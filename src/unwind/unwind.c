@@ -56,21 +56,21 @@ static bool has(const Regs *r, int reg) { return r->known >> reg & 1; }
 bool unwind_segments;
 
 /* By the chain of frame pointers: the caller's at fp, the return address above it. */
-static int fp_step(Regs *r) {
+static int unwind_fp_step(Regs *r) {
     uintptr_t fp = r->reg[UNWIND_FP];
     if (!has(r, UNWIND_FP) || fp < r->reg[UNWIND_SP] || fp % sizeof fp != 0) return 0;
     regs_frame(r, fp);
     return has(r, UNWIND_RA) && module_of(r->reg[UNWIND_RA]) ? 1 : 0;
 }
 
-static int step(Regs *r, bool *signal) {
+static int unwind_step(Regs *r, bool *signal) {
     Regs before = *r;
     *signal = false;
     int got = cfi_step(r, signal);
     if (got >= 0) return got;
     *r = before;
     if (UNWIND_TRAMPOLINE(r)) return *signal = true, 1;
-    return fp_step(r);
+    return unwind_fp_step(r);
 }
 
 static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t lo, uintptr_t hi) {
@@ -91,7 +91,7 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
         Regs before = r;
         bool signal;
         pcs[n++] = r.reg[UNWIND_RA];
-        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        if (unwind_step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
         r.exact = signal;
     }
     return n;
@@ -107,7 +107,7 @@ Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(ui
     for (int n = 0; n < DEEP; n++) {
         Regs before = r;
         bool signal;
-        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        if (unwind_step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
         r.exact = signal;
         bool now = inside(r.reg[UNWIND_RA] - !signal);
         if (was && !now && !signal && r.ra_at) /* a handler's trampoline does not return */

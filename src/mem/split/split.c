@@ -48,7 +48,7 @@
 
 struct Split split;
 
-#define MAGIC 0x7365676du
+#define SEGMENT_MAGIC 0x7365676du
 
 /* ---- the guard ------------------------------------------------------------------------------ */
 
@@ -82,31 +82,31 @@ static uintptr_t top_hi(Stack *s) { return s->seg ? (uintptr_t)s->seg : (uintptr
 static bool on_top(Stack *s, uintptr_t sp) { return sp - top_lo(s) <= top_hi(s) - top_lo(s); }
 
 /* The segment is in nobody's hands: to the thread's cache, or away. */
-static NOINLINE void put_aside(M *m, Stack *s, Segment *seg) {
+static NOINLINE void segment_put_aside(M *m, Stack *s, Segment *seg) {
     if (seg->cls <= SLOT_SMALL && m->segs[seg->cls] == NULL) m->segs[seg->cls] = seg;
-    else slow(m, SLOW_GIVE, s, (uintptr_t)seg);
+    else split_slow(m, SLOW_GIVE, s, (uintptr_t)seg);
 }
 
-static NOINLINE void pop(M *m, Stack *s) {
+static NOINLINE void segment_pop(M *m, Stack *s) {
     Segment *seg = s->seg;
-    if (seg->magic != MAGIC) slow(m, SLOW_BROKEN, s, 0);
+    if (seg->magic != SEGMENT_MAGIC) split_slow(m, SLOW_BROKEN, s, 0);
     s->seg = seg->prev;
     m->segments--;
-    if (s->blocks) slow(m, SLOW_BLOCKS, s, seg->lo);
-    if (s->kept) slow(m, SLOW_UNKEEP, s, 0);
-    if (m->hot) put_aside(m, s, m->hot);
+    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, seg->lo);
+    if (s->kept) split_slow(m, SLOW_UNKEEP, s, 0);
+    if (m->hot) segment_put_aside(m, s, m->hot);
     m->hot = NULL;
     if (seg->cls <= SLOT_SMALL) m->hot = seg;
-    else put_aside(m, s, seg);
+    else segment_put_aside(m, s, seg);
 }
 
 /* Gives back the segments that were left without a return. False: sp is on none of this
  * goroutine's. */
-static NOINLINE bool settle(M *m, Stack *s, uintptr_t sp) {
+static NOINLINE bool segment_settle(M *m, Stack *s, uintptr_t sp) {
     Segment *seg = s->seg;
     while (seg && sp - seg->lo > (uintptr_t)seg - seg->lo) seg = seg->prev;
     if (seg == NULL && sp - (uintptr_t)s->lo > stack_span(s)) return false;
-    while (s->seg != seg) pop(m, s);
+    while (s->seg != seg) segment_pop(m, s);
     return true;
 }
 
@@ -117,7 +117,7 @@ static bool within_limit(Stack *s, int cls) {
 }
 
 /* A free segment of the class. The limit, and no memory: does not come back. */
-static Segment *take(M *m, Stack *s, int cls) {
+static Segment *segment_take(M *m, Stack *s, int cls) {
     Segment **from = NULL;
     if (cls >= 0 && within_limit(s, cls)) {
         if (m->hot && (int)m->hot->cls == cls) from = &m->hot;
@@ -126,7 +126,7 @@ static Segment *take(M *m, Stack *s, int cls) {
     } else {
         cls = -1;
     }
-    if (from == NULL) return (Segment *)slow(m, SLOW_TAKE, s, (uintptr_t)cls);
+    if (from == NULL) return (Segment *)split_slow(m, SLOW_TAKE, s, (uintptr_t)cls);
     Segment *seg = *from;
     *from = NULL;
     return seg;
@@ -152,17 +152,17 @@ static uintptr_t in_place(const uintptr_t *fp, size_t bytes) {
     return bytes == 0 ? (uintptr_t)(fp - 9) & ~(uintptr_t)15 : 0;
 }
 
-static uintptr_t grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) {
+static uintptr_t segment_grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) {
     int least = slot_class(need + bytes + split.reserve + sizeof(Segment) + 16);
     int cls = s->seg                       ? (int)s->seg->cls
               : s->custom == STACK_COMPACT ? 0
                                            : slot_class(stack_span(s));
-    Segment *seg = take(m, s, least < 0 || least > cls ? least : cls + 1);
+    Segment *seg = segment_take(m, s, least < 0 || least > cls ? least : cls + 1);
     seg->prev = s->seg;
     seg->tag = (uintptr_t)(fp + 2);
     seg->below = guard_of_top(s);
     seg->room = slot_size((int)seg->cls) - split.reserve - sizeof(Segment) - 16;
-    seg->magic = MAGIC;
+    seg->magic = SEGMENT_MAGIC;
     s->seg = seg;
     m->segments++;
     fp[-8] = (uintptr_t)seg;
@@ -170,31 +170,31 @@ static uintptr_t grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) 
     return with_arguments((uintptr_t)seg, fp, bytes);
 }
 
-static NOINLINE void preempted(M *m, Stack *s, const uintptr_t *fp) {
+static NOINLINE void split_preempted(M *m, Stack *s, const uintptr_t *fp) {
     if (m->locks != 0) return;
     m->call[0] = fp[1];
     m->call[1] = (uintptr_t)(fp + 2);
     m->call[2] = fp[0];
-    slow(m, SLOW_PREEMPT, s, 0);
+    split_slow(m, SLOW_PREEMPT, s, 0);
 }
 
-static NOINLINE uintptr_t grow_slow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
+static NOINLINE uintptr_t split_grow_slow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
     uintptr_t sp = (uintptr_t)(fp + 2);
     M *m = getm();
     Stack *s;
     fp[-8] = 0;
     if (m == NULL || m->curg == NULL || (s = m->curg->stack) == NULL) return in_place(fp, bytes);
-    if (!on_top(s, sp) && !settle(m, s, sp)) {
+    if (!on_top(s, sp) && !segment_settle(m, s, sp)) {
         int cls;
         /* on a neighbour's: never comes back */
-        if (slot_at(sp, &cls) != 0) slow(m, SLOW_BELOW, s, 0);
+        if (slot_at(sp, &cls) != 0) split_slow(m, SLOW_BELOW, s, 0);
         return in_place(fp, bytes);
     }
-    if (load_rlx(&m->attn) != 0) preempted(m, s, fp);
+    if (load_rlx(&m->attn) != 0) split_preempted(m, s, fp);
     uintptr_t lo = top_lo(s), guard = guard_of_top(s);
     bool fits =
         libc ? sp - lo >= frame + bytes + libc : sp >= guard + (frame < RESERVE_FRAME ? 0 : frame);
-    if (!fits) return grow(m, s, fp, frame + libc, bytes);
+    if (!fits) return segment_grow(m, s, fp, frame + libc, bytes);
     arch_guard_set(guard);
     return in_place(fp, bytes);
 }
@@ -207,9 +207,10 @@ EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size
     Segment *hot;
     if (unlikely(m == NULL || (hot = m->hot) == NULL || hot->tag != (uintptr_t)(fp + 2) ||
                  bytes != 0 || frame + libc > hot->room || load_rlx(&m->attn) != 0))
-        return grow_slow(frame, bytes, fp, libc);
+        return split_grow_slow(frame, bytes, fp, libc);
     Stack *s = m->curg->stack;
-    if (unlikely(s->seg != hot->prev || s->kept != NULL)) return grow_slow(frame, bytes, fp, libc);
+    if (unlikely(s->seg != hot->prev || s->kept != NULL))
+        return split_grow_slow(frame, bytes, fp, libc);
     m->hot = NULL;
     s->seg = hot;
     m->segments++;
@@ -218,11 +219,12 @@ EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size
     return (uintptr_t)hot;
 }
 
-static NOINLINE void shrink_slow(M *m, Stack *s, Segment *seg) {
+static NOINLINE void split_shrink_slow(M *m, Stack *s, Segment *seg) {
     Segment *at = s->seg;
     while (at && at != seg) at = at->prev;
-    while (at && s->seg != seg) pop(m, s); /* left by a longjmp that stayed on this segment */
-    if (at) pop(m, s);
+    while (at && s->seg != seg)
+        segment_pop(m, s); /* left by a longjmp that stayed on this segment */
+    if (at) segment_pop(m, s);
     arch_guard_set(load_rlx(&m->attn) & ATTN_PREEMPT ? GUARD_POISON : guard_of_top(s));
 }
 
@@ -230,9 +232,10 @@ static NOINLINE void shrink_slow(M *m, Stack *s, Segment *seg) {
 EXPORT void gort_split_shrink(Segment *seg) {
     M *m = getm();
     Stack *s = m->curg->stack;
-    if (unlikely(s->seg != seg || m->hot != NULL || s->blocks != NULL || seg->magic != MAGIC ||
-                 seg->cls > SLOT_SMALL || s->kept != NULL || load_rlx(&m->attn) != 0)) {
-        shrink_slow(m, s, seg);
+    if (unlikely(s->seg != seg || m->hot != NULL || s->blocks != NULL ||
+                 seg->magic != SEGMENT_MAGIC || seg->cls > SLOT_SMALL || s->kept != NULL ||
+                 load_rlx(&m->attn) != 0)) {
+        split_shrink_slow(m, s, seg);
         return;
     }
     s->seg = seg->prev;
@@ -252,12 +255,13 @@ EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
     M *m = getm();
     Stack *s = m && m->curg ? m->curg->stack : NULL;
     n = ROUND16(n);
-    if (s == NULL || (!on_top(s, sp) && !settle(m, s, sp))) return (Space){sp - n, n + OUTGOING};
+    if (s == NULL || (!on_top(s, sp) && !segment_settle(m, s, sp)))
+        return (Space){sp - n, n + OUTGOING};
     uintptr_t guard = guard_of_top(s);
-    if (s->blocks) slow(m, SLOW_DEAD_BLOCKS, s, sp);
-    Segment *b = (Segment *)slow(m, SLOW_SPACE, s, n);
+    if (s->blocks) split_slow(m, SLOW_DEAD_BLOCKS, s, sp);
+    Segment *b = (Segment *)split_slow(m, SLOW_SPACE, s, n);
     bool room = sp - 16 >= guard - RESERVE_FRAME - RESERVE_SLACK;
-    b->magic = MAGIC;
+    b->magic = SEGMENT_MAGIC;
     b->tag = room ? sp : sp + 8; /* without the mark it may live while the stack pointer is here */
     b->prev = s->blocks;
     s->blocks = b;

@@ -19,6 +19,6 @@ enum {
 };
 
 /* On the goroutine's own thread and stack, in a section or not. */
-uintptr_t slow(M *m, int what, Stack *s, uintptr_t with);
+uintptr_t split_slow(M *m, int what, Stack *s, uintptr_t with);
 
 #endif
