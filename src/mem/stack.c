@@ -1,42 +1,44 @@
 /*
  * Stacks.
  *
- * C code holds pointers into its stack, so a stack never moves. Each is cut from slabs mapped
- * MAP_NORESERVE, and the kernel commits pages as they are touched: growth without copying. 208 KB
- * and a guard of 28 put nearly nine stacks under one page of page tables, which is what a parked
- * goroutine costs beside its one page of stack.
+ * C code holds pointers into its stack, so a stack never moves. Stacks are cut from slabs mapped
+ * MAP_NORESERVE, and the kernel commits pages as they are touched: a stack grows without copying.
+ * 208 KB and a guard of 28 put nearly nine stacks under one page of page tables. That ninth and one
+ * page of stack are what a parked goroutine costs.
  *
  *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec |
- *               …
  *                       ^lo                             top ^
  *
- * Guards. MADV_GUARD_INSTALL does not split the mapping. Where the kernel has none, mprotect is
- * used up to a budget below vm.max_map_count, and beyond it a canary word at the low end is looked
- * at when the goroutine ends; gort_stats says which. A batch of fresh stacks gets its guards in one
- * system call where process_madvise takes it.
+ * Guards. MADV_GUARD_INSTALL does not split the mapping; where process_madvise takes it, one system
+ * call installs the guards of a batch of fresh stacks. On older kernels mprotect is used up to a
+ * budget below vm.max_map_count. Beyond it a stack has a canary word at its low end, which is
+ * checked when the goroutine ends. gort_stats says which kind is in use.
  *
- * How large a guard. A frame that is larger, and is not written to from its top, steps over it into
- * the next stack. Code built with -fstack-clash-protection touches every page, and one would do; a
- * library built without it has 28 KB, and more where it can be had: address space is plenty, but
- * tops of stacks that lie far apart need a page of page tables for each. A megabyte for all would
- * be 6.6 KB for each of a million goroutines instead of 4.6. So the first slab, which is all that
- * most programs use, has guards of a megabyte (some 800 stacks, 2 MB of page tables if all are in
- * use), and so have stacks of a size of their own from 256 KB on; where address space is limited,
- * none has. What jumps further still is found out when a signal or a wait meets it on a stack that
- * is not its own (stack_jumped).
+ * Size of a guard. A larger frame that is not written to from its top steps over the guard into the
+ * next stack. Code built with -fstack-clash-protection touches every page, and one page would do.
+ * For other libraries a guard has 28 KB, and a megabyte where that is cheap: tops of stacks that
+ * lie far apart need a page of page tables each, which would make a million goroutines cost 6.6 KB
+ * each instead of 4.6. So the first slab, which is all that most programs use, has guards of a
+ * megabyte (some 800 stacks; 2 MB of page tables if all are in use), and so have stacks of a custom
+ * size from 256 KB on. Where address space is limited, none has. A frame that steps even further is
+ * detected when a signal or a wait finds the goroutine on another one's stack (stack_jumped).
  *
- * Where a free stack is:
+ * A free stack is in one of three places:
  *   1. the cache of a P: warm, no lock;
- *   2. the common list: memory still there, last-in first-out;
- *   3. a bit in its slab: the memory was given back. The record is gone with it, so everything
- *      about such a stack is derived from its place.
- * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark), so
- * that a steady load keeps its stacks and a peak is given back within a few seconds.
+ *   2. the common list: still with its memory, last-in first-out;
+ *   3. a bit in its slab: its memory went back to the system. The record is gone with it, so
+ *      everything about such a stack follows from its place.
+ * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark): a
+ * steady load keeps its stacks, and a peak is given back within a few seconds.
  *
- * Credits. A goroutine gets its stack when it first runs, but failing then would be too late.
- * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped.
- * What a P keeps in its cache no other P can use, so that is promised, too: a P keeps STACK_CACHE
- * stacks if there is address space for so many more, and none where it is short (`tight`).
+ * Credits. A goroutine gets its stack when it first runs, which is too late to fail. So gort_go
+ * takes a credit:
+ *
+ *     credits of Ps and Gs + places in the caches of the Ps = promised <= capacity
+ *
+ * where capacity counts the stacks that have address space. Cached stacks are promised because no
+ * other P can use them: a P keeps STACK_CACHE stacks if there is address space for so many more,
+ * and none where it is short (`tight`).
  */
 #include "mem/stack.h"
 #include "base/san.h"
@@ -49,9 +51,8 @@
 #define PAGE ((size_t)4096)
 #define SLAB_MAX ((size_t)1 << 30)
 #define SLAB_STACKS (SLAB_MAX / STACK_STRIDE)
-/* the first one: stacks a megabyte apart need a page of page tables for two */
-#define SLAB_WIDE ((size_t)160 << 20)
-#define CUSTOM_LARGE ((size_t)256 << 10) /* a stack of a size of its own, with a wide guard */
+#define SLAB_WIDE ((size_t)160 << 20)    /* the first one */
+#define CUSTOM_LARGE ((size_t)256 << 10) /* custom stacks from this size on have a wide guard */
 #define MAX_SLABS 4096
 #define BATCH 32
 #define MPROTECT_BUDGET 15000 /* each splits the mapping twice: below vm.max_map_count = 65530 */
@@ -70,23 +71,22 @@ typedef struct Slab {
     uint32_t fresh; /* never used from here on */
     uint32_t cold;  /* bits set */
     uint64_t cold_bits[(SLAB_STACKS + 63) / 64];
-    /* without a guard region: a canary, as long as there is memory */
-    uint64_t bare_bits[(SLAB_STACKS + 63) / 64];
+    uint64_t bare_bits[(SLAB_STACKS + 63) / 64]; /* has no guard, but a canary while in memory */
 } Slab;
 
 static struct {
     Lock lock;
     /* lock: */
     Stack *hot;         /* the common list */
-    uint64_t nhot, low; /* its length, and the least since the monitor looked */
+    uint64_t nhot, low; /* its length, and the least since the monitor last looked */
     Slab *slabs[MAX_SLABS];
     uint32_t nslabs;
     uint32_t search;     /* slabs below this one have nothing cold or fresh */
     uint64_t capacity;   /* stacks that have address space, */
     uint64_t bytes;      /*   and how much of it */
-    uint64_t promised;   /* credits given out to Ps and Gs, and places in the caches of the Ps */
-    bool tight;          /* no slab of full size was to be had */
-    int guard;           /* read without it as a hint */
+    uint64_t promised;   /* credits of Ps and Gs, and places in the caches of the Ps */
+    bool tight;          /* the address space had no room for a slab of full size */
+    int guard;           /* GUARD_...; read without the lock as a hint */
     uint32_t protected_; /* mprotect guards so far */
     bool vectors_fail;
     /* atomic: */
@@ -105,7 +105,7 @@ static bool map_slab(Slab *slab, size_t size, size_t guard) {
     return true;
 }
 
-/* A slab of at most SLAB_MAX; smaller ones where the address space is limited. Under the lock. */
+/* Maps a slab of up to SLAB_MAX bytes, less where the address space is limited. Under the lock. */
 static bool add_slab(void) {
     if (stackpool.nslabs == MAX_SLABS) return false;
     Slab *slab = os_map(sizeof *slab, false);
@@ -156,14 +156,14 @@ static Stack *record_init(Slab *slab, uint32_t i) {
 }
 
 /* Places of stacks without memory. They are taken under the lock and touched outside of it: a first
- * touch is a page fault, and the other Ps would spin for as long as a batch of them takes. */
+ * touch is a page fault, and other Ps would spin for as long as a batch of faults takes. */
 typedef struct Places {
     Slab *slab;
     uint32_t from, n;
-    bool cold; /* one that was used before: giving its memory back left the guard alone */
+    bool cold; /* a single stack that was used before, and still has its guard */
 } Places;
 
-/* Under the lock. False: all are in use. */
+/* Under the lock. False: all places are in use. */
 static bool take_places(uint32_t want, Places *at) {
     for (; stackpool.search < stackpool.nslabs; stackpool.search++) {
         Slab *slab = stackpool.slabs[stackpool.search];
@@ -193,7 +193,7 @@ static void set_canary(Stack *s) {
     *(uint64_t *)(void *)s->lo = CANARY;
 }
 
-/* Under the lock; stacks that nobody uses yet. */
+/* Under the lock, of a stack that nobody uses yet. */
 static void guard_one(Slab *slab, Stack *s) {
     char *at = s->lo - s->guard;
     if (stackpool.guard == GUARD_UNKNOWN || stackpool.guard == GUARD_MADVISE) {
@@ -235,8 +235,7 @@ static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
 
 bool stack_guard_hit(Stack *s, uintptr_t addr) {
     uintptr_t lo = (uintptr_t)s->lo;
-    /* its neighbour is there; split.c watches the end */
-    if (s->custom == STACK_COMPACT) return false;
+    if (s->custom == STACK_COMPACT) return false; /* its neighbour is there; split.c checks */
     return addr < lo && addr >= lo - s->guard;
 }
 
@@ -247,7 +246,7 @@ bool stack_jumped(Stack *s, uintptr_t sp) {
 }
 
 void stack_jump_found(G *gp, uintptr_t sp) {
-    if (!stack_jumped(gp->stack, sp)) return; /* one of the program's own making, or a segment */
+    if (!stack_jumped(gp->stack, sp)) return; /* a stack that the program made, or a segment */
     fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; "
           "build with -fstack-clash-protection",
           (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)sp);
@@ -296,13 +295,14 @@ void stack_credit_return(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* A bit of a place that is in our hands: nobody else writes it, but a neighbour may, in the same
- * word. */
+/* The caller owns the place, so nobody writes its bit; a neighbour's bit in the same word may
+ * change. */
 static bool is_bare(Slab *slab, uint32_t i) {
     return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1;
 }
 
-/* Records and guards for them, in front of list. The canary of a cold one went with its memory. */
+/* Writes records and guards for the places and puts them in front of list. A cold stack's canary
+ * went with its memory. */
 static Stack *furnish(const Places *at, Stack *list) {
     Stack *bare[BATCH];
     for (uint32_t i = 0; i < at->n; i++) {
@@ -316,7 +316,7 @@ static Stack *furnish(const Places *at, Stack *list) {
     return list;
 }
 
-/* Under the lock: may the P keep stacks? */
+/* Under the lock: lets the P keep stacks if there is address space for them. */
 static void let_keep(P *p) {
     if (p->stacks_most > 0 || stackpool.tight) return;
     while (stackpool.promised + STACK_CACHE > stackpool.capacity)
@@ -325,8 +325,8 @@ static void let_keep(P *p) {
     p->stacks_most = STACK_CACHE;
 }
 
-/* Up to BATCH stacks, one where p keeps none: from the common list, else, as each first touch
- * costs, few fresh ones. */
+/* Up to BATCH stacks, or one if p keeps none: from the common list, else from places without
+ * memory. */
 static NOINLINE Stack *stack_take_common(P *p, uint32_t *got) {
     Stack *list = NULL;
     Places at = {0};
@@ -376,7 +376,7 @@ static void stack_put_common(Stack *list, uint32_t n) {
     unlock(&stackpool.lock);
 }
 
-/* The warmer half of what it may keep; the rest to the common list. */
+/* The P keeps the warmer half of what it may; the rest goes to the common list. */
 static NOINLINE void keep_half(P *p) {
     uint32_t n = p->stacks_most / 2, k = 0;
     Stack **end = &p->stacks;
@@ -409,8 +409,8 @@ void stack_flush(P *p) {
     p->credits = p->stacks_most = 0;
 }
 
-/* There is no call for it: but TSan forgets what a mapping replaces, if it sees the mapping made,
- * so this is libc's mmap. */
+/* TSan has no call for this, but forgets what a new mapping replaces if it sees the mmap: hence
+ * libc's. */
 void stack_forget_slow(Stack *s) {
     Stack keep = *s;
     size_t size = (size_t)((char *)(s + 1) - s->lo);
@@ -465,7 +465,7 @@ static Slab *slab_of(Stack *s) {
     return NULL;
 }
 
-/* Takes the memory of up to BATCH stacks away; they are on no list meanwhile. */
+/* Gives the memory of up to BATCH stacks back; they are on no list meanwhile. */
 static void discard_batch(Stack **s, int n) {
     struct iovec iov[BATCH];
     for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_USABLE};

@@ -1,30 +1,29 @@
 /*
  * gort_alloc and gort_free: small objects from the cache of a P.
  *
- * Every P has two lists of free objects per size class: the one in use, of at most a batch, and a
- * spare that is a whole batch or nothing. Taking and giving are a few plain instructions on the
- * list in use, since only the holder of a P touches its cache, in a section. An empty list is
- * replaced by the spare, else by a batch from the central list; a full one becomes the spare, and
- * the spare before it goes to the central list. So a program that swings around a boundary does
- * not visit the central list for every object, and a batch changes hands whole (span.c).
+ * Every P has two lists of free objects per size class: the list in use, of at most a batch, and a
+ * spare that is a whole batch or empty. Only the P's holder touches its cache, in a section, so
+ * taking and giving are a few plain instructions. An empty list is replaced by the spare, else by a
+ * batch from the central list. A full list becomes the spare, and the previous spare goes to the
+ * central list. So a program that swings around a boundary does not visit the central list for
+ * every object, and a batch changes hands whole (span.c).
  *
- * An object may be freed anywhere: on another P, in a plain thread, after its runtime has ended.
- * It goes to the cache of whoever frees it. Callers without a P take and give single objects at
- * the central list.
+ * An object may be freed anywhere: on another P, in a plain thread, after its runtime has ended. It
+ * goes to the cache of the P that frees it. Callers without a P take and give single objects at the
+ * central list.
  *
- * What is larger than SMALL_MAX comes from malloc, outside of the section; gort_free tells by the
- * address. Where a sanitizer or valgrind watches, everything does, so that they see a use after
- * free, a leak, a race as what it is: the central lists then never give anything, the caches stay
- * empty, and the slow path is the only one. The same happens where no region can be mapped.
+ * An object larger than SMALL_MAX comes from malloc, outside of the section; gort_free tells it by
+ * its address. With a collector (boehm.c) it comes from the collector, which must scan it. Where a
+ * sanitizer or valgrind watches, every object comes from malloc, so that it sees each use after
+ * free, leak and race: the central lists give nothing, and the caches stay empty. The same happens
+ * where no region can be mapped.
  *
- * With a collector (boehm.c) what is large comes from it, since it has to be looked into.
+ * Two kinds of misuse are detected, because that is cheap: freeing an address inside a region at
+ * which no object begins, and freeing an object that is free already. A free object carries a mark
+ * in its second word that depends on its address; giving the object out clears it. A program's own
+ * data equals the mark with a probability of 2^-64.
  *
- * Misuse is found out where it is cheap: an address inside a region at which no object begins, and
- * an object that is on a free list already. A free object carries a mark in its second word that
- * depends on its address and is taken off when it is given out; a program's own data equals it
- * with a probability of 2^-64.
- *
- * The runtime's rooms use it through quiet_alloc: channels, timers, contexts, groups, pools.
+ * The runtime's rooms (channels, timers, contexts, groups, pools) use quiet_alloc.
  */
 #include "sched/alloc.h"
 #include "base/upstairs.h"
@@ -114,22 +113,23 @@ void alloc_flush(P *p) {
     }
 }
 
-/* ---- libc's, outside of sections. Never inlined: a compiler that has seen errno before a park
- * would use the old thread's after it.
- * ---------------------------------------------------------- */
+/* ---- libc's heap, outside of sections -------------------------------------------------------- */
+
+/* Never inlined: a compiler that has seen errno's address before a park would use the old thread's
+ * after it. */
 
 static NOINLINE void *libc_alloc(size_t size) {
     int saved = errno;
     void *at = collect_on ? upstairs.collect_alloc(size) : NULL;
     if (at == NULL)
         at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
-    /* clang believes that an allocation leaves errno alone, and drops the store */
+    /* clang assumes that an allocation leaves errno alone, and drops the store */
     fence_compiler();
     errno = saved;
     return at;
 }
 
-static NOINLINE void *libc_malloc(size_t size) { /* exact, for who watches the ends of objects */
+static NOINLINE void *libc_malloc(size_t size) { /* exact: sanitizers watch the ends of objects */
     int saved = errno;
     void *at = collect_on ? upstairs.collect_alloc(size) : NULL;
     if (at == NULL) at = malloc(size);
@@ -181,7 +181,7 @@ INLINE void small_free(Span *s, void *at) {
 
 EXPORT void gort_free(void *at) {
     CHILD_RETURNS();
-    Span *s = span_of(at); /* NULL is nobody's: free() takes it */
+    Span *s = span_of(at); /* NULL is in no span: free() takes it */
     if (likely(s != NULL)) small_free(s, at);
     else libc_free(at);
 }
@@ -202,7 +202,8 @@ void quiet_free(void *at) {
 
 /* ---- fork ------------------------------------------------------------------------------------ */
 
-/* Not enter(): the thread that forks must not be another one behind it. */
+/* Not enter(), which may move the goroutine: the thread that forks must be the one that comes
+ * back. */
 static void alloc_before_fork(void) {
     M *m = getm();
     if (m) m->locks++;
