@@ -6,30 +6,29 @@
  *     | class 0: 1.5 KB | class 1: 2 KB | class 2: 4 KB | ... | class 19: 512 MB | ... 8 GB |
  *     ^slots.base                                                    addresses grow this way
  *
- * Three things follow from the order, and nothing else is needed for them:
+ * Three things follow from this order:
  *
- *   - the slot that holds a stack pointer is found by arithmetic (slot_at): no table, no lock, no
- *     load; so a switch knows the guard of the stack it comes to, and a longjmp or an exception
- *     that leaves segments needs no landing pad to say where it arrived;
- *   - a goroutine's segments double, so a deeper one lies at a higher address. Whoever jumps
- *     outwards over segments leaves the guard of a deeper one behind: above his stack pointer, so
- *     that the very next prologue fails its check and comes to split.c, which sets it right;
- *   - stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
+ *   - Arithmetic alone finds the slot that holds a stack pointer (slot_at): no table, no lock, no
+ *     load. So a switch knows the guard of the stack it comes to, and a longjmp or an exception
+ *     that leaves segments needs no landing pad to say where it arrived.
+ *   - A goroutine's segments double, so a deeper one lies at a higher address. Code that jumps
+ *     outwards over segments still has the guard of a deeper one, which lies above its stack
+ *     pointer. So its very next prologue fails its check and comes to split.c, which corrects the
+ *     guard.
+ *   - Stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
  *
- * Books are kept outside of the memory they are about: a chunk has a bit per free slot, so the
- * pages of free slots can be given back at any time and nothing is lost with them. A class above 64
- * KB has one slot per chunk.
+ * The records are outside of the memory they describe: a chunk has a bit per free slot, so the
+ * pages of free slots can be given back at any time. A class above 64 KB has one slot per chunk.
  *
- * Free slots are taken from the chunk at the head of its class's list, and a chunk gets to the head
- * when the first slot of a full one is freed: nearly full chunks fill up, nearly empty ones drain.
- * The monitor gives back the free pages of chunks that nobody touched since it last looked.
+ * Slots are taken from the chunk at the head of the class's list. A chunk gets to the head when the
+ * first slot of a full chunk is freed: nearly full chunks fill up, nearly empty ones drain. The
+ * monitor gives back the free pages of chunks that nobody touched since it last looked.
  *
  * A chunk that fills gets its memory in steps of STEP bytes ahead of the slots
- * (MADV_POPULATE_WRITE: one call instead of 32 faults), in small pages; a huge page is asked for
- * only when it is full and nobody has moved in it since the monitor last looked. Asking at once was
- * tried: a machine that lends its free memory to others has its large blocks taken away first, and
- * touching one again costs ten times what it saves (creating a million: 3.7 us each, and 0.7 by
- * steps).
+ * (MADV_POPULATE_WRITE: one call instead of 32 faults), in small pages. It becomes a huge page only
+ * when it is full and no slot has changed since the monitor last looked. A virtual machine that
+ * lends free memory to others loses its large blocks first, and touching one again costs ten times
+ * what a huge page saves.
  */
 #include "mem/compact_mem.h"
 #include "os/os.h"
@@ -39,7 +38,7 @@
 #define PAGE ((size_t)4096)
 #define SHARED_CLASS 6 /* up to 64 KB: several slots in a chunk */
 #define WORDS 22       /* 1365 bits */
-#define PLAIN_CHUNKS 4 /* the first ones page by page: a few goroutines should not cost 2 MB */
+#define PLAIN_CHUNKS 4 /* the first ones fill page by page: few goroutines must not cost 2 MB */
 #define STEP ((uint32_t)128 << 10)
 #define NONE UINT32_MAX
 #define SHIFT_FULL 38 /* 180 million first stacks: as good as no bound */
@@ -47,17 +46,17 @@
 typedef struct SlotChunk {
     uint64_t bits[WORDS]; /* 1: free */
     uint32_t next;        /* list of chunks with free slots */
-    uint32_t filled;      /* bytes from its beginning that were given memory in steps */
+    uint32_t filled;      /* bytes from its beginning that got memory in steps */
     uint16_t free;
     bool listed;
     bool warm;  /* free slots may have memory */
-    bool moved; /* something was taken or freed since the monitor looked */
-    bool huge;  /* the kernel may make it one page */
+    bool moved; /* a slot was taken or freed since the monitor last looked */
+    bool huge;  /* the monitor's alone: the kernel may make it one page */
 } SlotChunk;
 
 typedef struct SlotClass {
     size_t size, chunk;
-    uint32_t per_chunk, made, most; /* chunks in use so far, and possible */
+    uint32_t per_chunk, made, most; /* slots in a chunk; chunks ever used, and possible */
     uint32_t list;                  /* head; NONE */
     SlotChunk *chunks;
 } SlotClass;
@@ -77,7 +76,7 @@ static bool reserve(unsigned shift) {
     char *at = os_map(span + SLOT_CHUNK, true);
     if (at == NULL) return false;
     os_no_huge(at, span + SLOT_CHUNK);
-    os_dump(at, span + SLOT_CHUNK, false); /* the kernel would walk through all of it */
+    os_dump(at, span + SLOT_CHUNK, false); /* a core dump would walk through all of it */
     slots.base = ((uintptr_t)at + SLOT_CHUNK - 1) & ~(SLOT_CHUNK - 1);
     slots.span = span;
     slots.shift = shift;
@@ -97,7 +96,7 @@ static bool class_init(int c) {
 
 bool slots_reserve(void) {
     if (slots.base) return true;
-    /* where the address space is limited: less */
+    /* less where the address space is limited */
     for (unsigned shift = SHIFT_FULL; shift >= 26; shift -= 4)
         if (reserve(shift)) break;
     if (slots.base == 0) return false;
@@ -136,11 +135,11 @@ static uint32_t first_bit(SlotChunk *c) {
 }
 
 /* Under the lock. NULL: the class is used up. *step: where memory is wanted next. One thread learns
- * of it, and gets it outside of the lock; whoever takes a neighbouring slot in between pays for its
- * page by itself. */
+ * of it and populates it outside of the lock; a thread that takes a neighbouring slot meanwhile
+ * faults its page in. */
 static void *slot_take_locked(int cls, char **step) {
     SlotClass *k = &slotpool.of[cls];
-    while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds its free ones */
+    while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds them */
         k->chunks[k->list].listed = false;
         k->list = k->chunks[k->list].next;
     }
@@ -204,7 +203,7 @@ void slot_free(int cls, void **slot, int n) {
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* The pages that lie wholly in a run of free slots. */
+/* Gives back the pages that lie wholly in a run of free slots. */
 static void discard_run(char *from, char *to) {
     uintptr_t lo = ((uintptr_t)from + PAGE - 1) & ~(PAGE - 1), hi = (uintptr_t)to & ~(PAGE - 1);
     if (hi > lo) os_discard((void *)lo, hi - lo);
@@ -225,7 +224,7 @@ static void discard_free(SlotClass *k, char *at, const uint64_t *bits) {
 }
 
 /* Takes the free slots of a quiet chunk out of circulation, gives their pages back outside of the
- * lock, and puts them in again. */
+ * lock, and returns the slots. */
 static void scavenge_chunk(int cls, uint32_t i) {
     SlotClass *k = &slotpool.of[cls];
     SlotChunk *c = &k->chunks[i];
@@ -248,14 +247,14 @@ static void scavenge_chunk(int cls, uint32_t i) {
         c->bits[w] |= held[w];
         c->free = (uint16_t)(c->free + __builtin_popcountll(held[w]));
     }
-    /* what is below the first free slot has memory */
+    /* the steps begin anew, and do nothing below the first free slot: there is memory */
     if (cls == 0 && i >= PLAIN_CHUNKS) c->filled = 0;
     list_chunk(k, i);
     unlock(&slotpool.lock);
 }
 
-/* A full chunk of first stacks in which nobody came or went since the last look may be one page.
- * True: look again. `huge` is the monitor's alone. */
+/* Makes a full chunk of first stacks one huge page if no slot has changed since the last look.
+ * True: look again. */
 static bool settle_chunk(uint32_t i) {
     SlotChunk *c = &slotpool.of[0].chunks[i];
     lock(&slotpool.lock, RANK_STACK);

@@ -1,7 +1,6 @@
 /*
- * The slow half of split.c: memory, the limit, the request of the monitor, and the decision which
- * mode a program gets. Everything that slow() runs is on g0's stack, with the vector registers
- * saved, in a section.
+ * The slow half of split.c: memory, the limit, the monitor's request, and which mode a program
+ * gets. What split_slow() runs is on g0's stack, with the vector registers saved, in a section.
  */
 #include "mem/split/split_slow.h"
 #include "base/fatal.h"
@@ -28,7 +27,7 @@ static void segment_free(Segment *seg) {
     slot_free((int)seg->cls, &slot, 1);
 }
 
-/* As a fault in the guard of a lazy stack: one line, the dump, SIGSEGV. */
+/* Ends like a fault in the guard of a lazy stack: one line, the dump, SIGSEGV. */
 static NORETURN void split_overflow(M *m, Stack *s, const char *why) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
     size_t bytes = s->custom == STACK_COMPACT ? SLOT_BASE : stack_span(s);
@@ -125,7 +124,7 @@ uintptr_t split_slow(M *m, int what, Stack *s, uintptr_t with) {
     split_job(&j);
 #endif
     fence_compiler();
-    /* as leave(); a request that comes now is found by the next call */
+    /* as leave() does; the next call finds a request that comes now */
     store_rel(&m->locks, before);
     return j.result;
 }
@@ -143,8 +142,8 @@ void split_release(M *m, Stack *s) {
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* A poisoned word lies in the thread's own control block: it must not be written when the thread is
- * gone. */
+/* The guard lies in the thread's own control block: the lock keeps the monitor from writing to it
+ * after the thread has ended. */
 static Lock poison_lock;
 
 void split_thread_begin(M *m) { m->guard_at = arch_guard_at(); }
@@ -177,7 +176,7 @@ uint64_t split_segments(void) {
 
 /* ---- which mode ------------------------------------------------------------------------------ */
 
-/* What the compiler puts at the beginning of a function, and what gold and lld make of it. */
+/* Recognises the prologues of the compiler, and what gold and lld make of them. */
 static bool checks_stack(const unsigned char *code) {
     static const unsigned char endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
     static const unsigned char small[] = {0x64, 0x48, 0x3b, 0x24, 0x25, 0x70, 0, 0, 0};
@@ -204,12 +203,11 @@ EXPORT void gort_split_linked(const void *morestack, const void *end, const void
     split.linked = 1;
     split.code_lo = (uintptr_t)morestack;
     split.code_hi = (uintptr_t)end;
-    /* stc: it always calls __morestack_non_split */
+    /* stc: the linker has made it call __morestack_non_split always */
     split.rewritten = *(const unsigned char *)probe == 0xf9;
 }
 
-/* A handler needs more than a compact stack has: to the alternate stack with it
- * (split/signals.c). */
+/* A handler needs more than a compact stack has (program/signals.c). */
 static void handlers_on_alt_stack(void) {
     struct sigaction sa;
     for (int signo = 1; signo < NSIG; signo++) {
@@ -223,8 +221,7 @@ static void handlers_on_alt_stack(void) {
 static long with_room(M *m, long (*fn)(void *), void *arg) { return call_with_room(m, fn, arg); }
 
 int split_begin(void) {
-    /* A sanitizer, valgrind and a collector have to know every stack; injected faults need room of
-     * their own. */
+    /* Sanitizers, valgrind and a collector must know every stack; injected faults need room. */
     if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on)
         return 0;
     if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
