@@ -2,17 +2,16 @@
  * One frame outwards by the compiler's own tables: .eh_frame, found through the sorted index in
  * .eh_frame_hdr, which every linker writes and which is part of the loaded image.
  *
- * A table describes, for each range of code, where the caller's frame (the CFA) is and where each
- * register of the caller was saved, as a program for a small machine: "advance to this pc, from
- * here on the CFA is rsp+16, rbp is saved at CFA-16". The program of the common part (CIE) runs
- * first, then that of the function (FDE) up to the pc asked for; the row that stands then is
- * applied. Compilers use expressions in a few places only (linker stubs, realigned stacks, the
- * trampoline of a signal handler), so a small evaluator is enough.
+ * For each range of code a table says where the caller's frame (the CFA) is and where each register
+ * of the caller was saved, as a program for a small machine: "advance to this pc, from here on the
+ * CFA is rsp+16, rbp is saved at CFA-16". The program of the common part (CIE) runs first, then
+ * that of the function (FDE) up to the pc; the row it has reached is applied. Compilers use
+ * expressions in a few places only (linker stubs, realigned stacks, the trampoline of a signal
+ * handler), so a small evaluator is enough.
  *
- * Tables are read directly, after one checked read has shown that the module is still there.
- * They are trusted as far as the program that was built with them; lengths are checked all the
- * same. Stacks are read by read_memory() only. Anything that is not understood gives -1, and
- * the caller falls back to frame pointers.
+ * Tables are read directly, after one checked read has shown that the module is still mapped. They
+ * are trusted like the program that was built with them, but lengths are checked. Stacks are read
+ * by read_memory() only. Anything unknown gives -1, and the caller falls back to frame pointers.
  */
 #include "unwind/modules.h"
 #include "unwind/unwind.h"
@@ -27,7 +26,7 @@ enum {
     RULE_VAL_EXPR
 };
 
-/* Small, since a dump may run on a small stack. */
+/* Kept small: a dump may run on a small stack. */
 typedef struct RegRule {
     const uint8_t *expr;
     int32_t offset; /* from the CFA; a register; length of an expression */
@@ -53,7 +52,7 @@ typedef struct Cfi {
     uintptr_t start, size; /* the code this FDE describes */
 } Cfi;
 
-/* A cursor over table bytes; what goes wrong is remembered and reads give 0. */
+/* A cursor over table bytes. A read past the end sets `bad` and gives 0. */
 typedef struct Bytes {
     const uint8_t *at, *end;
     bool bad;
@@ -117,7 +116,7 @@ static uintptr_t pointer(Bytes *b, uint8_t encoding) {
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* The body of the entry at `at`: after its length. */
+/* The body of the entry at `at`, behind its length. */
 static bool cfi_entry(const uint8_t *at, Bytes *b) {
     uint32_t length;
     memcpy(&length, at, 4);
@@ -131,7 +130,7 @@ static const uint8_t *find_fde(const Module *mod, uintptr_t pc) {
     uint8_t head[12];
     uintptr_t hdr = mod->eh_hdr;
     if (hdr == 0) return NULL;
-    if (mod == module_at(0)) memcpy(head, (void *)hdr, sizeof head); /* the executable stays */
+    if (mod == module_at(0)) memcpy(head, (void *)hdr, sizeof head); /* never unmapped */
     else if (!read_memory(hdr, head, sizeof head)) return NULL;
     if (head[0] != 1 || head[1] != 0x1b || head[2] != 0x03 || head[3] != 0x3b) return NULL;
     uint32_t n, lo = 0, hi;
@@ -264,7 +263,7 @@ static void set_factored(Machine *k, const Cfi *c, Bytes *b, int kind, bool is_s
     set_rule(k, reg, kind, factor * c->data_align);
 }
 
-/* The instructions with their operands after the opcode. */
+/* The instructions whose operands follow the opcode. */
 static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
     uint64_t reg;
     switch (op) {
@@ -317,7 +316,7 @@ static bool cfi_run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *
         case 3: restore(k, low); break;
         default: extended(k, c, &b, op); break;
         }
-        if (k->at > pc) break; /* an advance past pc: the row that stands is the one */
+        if (k->at > pc) break; /* an advance past pc: this is the row for pc */
     }
     return !b.bad;
 }
@@ -440,8 +439,8 @@ static bool recover(const RegRule *rule, const Regs *r, int reg, uint64_t cfa, u
     }
 }
 
-/* In memory, or, in the innermost frame of a processor with a link register, still in that: only
- * there does "the same" mean something. */
+/* The return address is in memory, or, in the innermost frame on a processor with a link register,
+ * still there: only then may its rule be "the same". */
 static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t cfa,
                            uintptr_t *pc) {
     const RegRule *rule = &row->reg[c->ra];
@@ -474,7 +473,7 @@ static int cfi_apply(const Cfi *c, const Row *row, Regs *r) {
     return 1;
 }
 
-/* A return address stands after the call, perhaps in the next function already: look one back. */
+/* A return address points behind the call, perhaps into the next function: look one byte back. */
 int cfi_step(Regs *r, bool *signal) {
     uintptr_t pc = r->reg[UNWIND_RA] - (r->exact ? 0 : 1);
     Cfi c;

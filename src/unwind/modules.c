@@ -1,16 +1,16 @@
 /*
  * Which file does an address belong to?
  *
- * libc can say (dladdr, dl_iterate_phdr), but takes the loader's lock for it, and a dump may be
- * asked of a thread that was interrupted inside dlopen. So the list is read from where debuggers
- * read it: the executable's program headers (from the auxiliary vector), its dynamic section, and
- * from there the loader's own chain of link maps. Everything is read with read_memory(), so a
- * library that goes away at this moment ends the walk and does no harm.
+ * libc can say (dladdr, dl_iterate_phdr), but takes the loader's lock, and a dump may interrupt a
+ * thread inside dlopen. So the list is read from where debuggers read it: the executable's program
+ * headers (from the auxiliary vector), its dynamic section, and from there the loader's chain of
+ * link maps. Everything is read with read_memory(), so a library that goes away meanwhile only ends
+ * the walk.
  *
- * Modules are kept in a table that only grows; readers need no lock. A library that was closed
- * leaves its entry, and newer entries are looked at first, so that the address range it had can
- * be taken by another. The walk is made when an address is found nowhere, at most ten times a
- * second, by one thread at a time; others do with what is there.
+ * Modules are kept in a table that only grows; readers need no lock. A closed library leaves its
+ * entry; newer entries are examined first, so that another library may take over its addresses. A
+ * thread walks the list when an address is found nowhere: at most ten times a second, one thread at
+ * a time. Other threads use the table as it is.
  */
 #include "unwind/modules.h"
 #include "base/atomic.h"
@@ -40,7 +40,7 @@ Module *module_at(uint32_t index) { return index < load_acq(&used) ? &table[inde
 
 static void copy_path(char *to, size_t size, const char *from) {
     size_t n = strlen(from);
-    if (n >= size) from += n - size + 1; /* the end says more */
+    if (n >= size) from += n - size + 1; /* the end tells more than the beginning */
     memcpy(to, from, strlen(from) + 1);
 }
 
@@ -53,7 +53,7 @@ static bool module_known(uintptr_t bias, const char *path) {
     return false;
 }
 
-/* Program headers at `at` in memory, for a file loaded with `bias`. */
+/* Adds a file loaded with `bias`, whose program headers are at `at`. */
 static void module_add(uintptr_t bias, uintptr_t at, uint32_t count, const char *path) {
     uint32_t n = load_rlx(&used);
     if (n == MODULES || module_known(bias, path)) return;
@@ -72,7 +72,7 @@ static void module_add(uintptr_t bias, uintptr_t at, uint32_t count, const char 
     store_rel(&used, n + 1); /* pairs with module_at: the entry is complete before it is seen */
 }
 
-/* A file whose ELF header is mapped at `at`. */
+/* Adds a file whose ELF header is mapped at `at`. */
 static void module_add_mapped(uintptr_t bias, uintptr_t at, const char *path) {
     Elf64_Ehdr eh;
     if (!read_memory(at, &eh, sizeof eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0) return;
@@ -105,7 +105,7 @@ static uintptr_t link_maps(uintptr_t dynamic) {
     return 0;
 }
 
-/* A string of unknown length: read to the end of its page, then on. */
+/* Copies a string of unknown length, byte by byte. */
 static bool read_string(uintptr_t at, char *buf, size_t size) {
     for (size_t n = 0; n < size; n++) {
         if (!read_memory(at + n, buf + n, 1)) return false;

@@ -1,17 +1,16 @@
 /*
  * Names for addresses.
  *
- * backtrace_symbols and dladdr allocate, take the loader's lock and know exported names only;
- * a dump is wanted with static functions too, and in a signal handler. So the symbol table is
- * read from the file itself, with bare system calls: .symtab if the file has one, else .dynsym.
- * It is read into memory of its own rather than mapped: a file that is replaced while the program
- * runs must not turn a dump into a SIGBUS. What is read is checked against the file's own sizes;
- * a broken file gives no names.
+ * backtrace_symbols and dladdr allocate, take the loader's lock and know exported names only; a
+ * dump runs in signal handlers and names static functions too. So the symbol table is read from the
+ * file itself, with bare system calls: .symtab if the file has one, else .dynsym. It is copied into
+ * memory rather than mapped: a file that is overwritten while the program runs must not turn a dump
+ * into a SIGBUS. What is read is checked against the file's own sizes; a broken file gives no
+ * names.
  *
- * The table of a module is read once, on the first address looked up in it, by the thread that
- * wins the CAS on module->state; a thread (or a handler on the same thread) that comes meanwhile
- * prints the bare address. The release store of state 2 publishes the table; it never changes
- * again.
+ * The first address looked up in a module makes the thread that wins the CAS on its state read the
+ * table. A thread (or a handler on the same thread) that comes meanwhile prints the bare address.
+ * The release store of READY publishes the table, which never changes again.
  */
 #include "unwind/symbols.h"
 #include "base/atomic.h"
@@ -81,7 +80,7 @@ static void symbols_sift(Symbol *a, uint32_t root, uint32_t n) {
     a[root] = moving;
 }
 
-/* Heap sort: in place, no recursion, no bad case. */
+/* Heap sort: in place, no recursion, no quadratic case. */
 static void symbols_sort(Symbol *a, uint32_t n) {
     for (uint32_t i = n / 2; i-- > 0;) symbols_sift(a, i, n);
     for (uint32_t i = n; i-- > 1;) {
@@ -92,7 +91,7 @@ static void symbols_sort(Symbol *a, uint32_t n) {
     }
 }
 
-/* `$x` and the like mark code and data on some machines; they are no names. */
+/* On some machines `$x` and the like mark code and data; they are not names. */
 static bool symbol_is_function(const Elf64_Sym *s, const char *strings, uint64_t strings_size) {
     int type = ELF64_ST_TYPE(s->st_info);
     return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
@@ -136,7 +135,7 @@ static bool read_symbols(Module *mod, int fd) {
     return ok;
 }
 
-/* The executable is opened through /proc: its file may have been replaced meanwhile. */
+/* The executable is opened through /proc, as its file may have been replaced. */
 static int open_module(const Module *mod) {
     const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -149,7 +148,7 @@ static bool read_module(Module *mod) {
     return ok;
 }
 
-/* Whoever reads is not to be stopped for good meanwhile: nobody else would. */
+/* The reader must not be stopped for good meanwhile: no other thread would finish the table. */
 static bool ensure_symbols(Module *mod) {
     uint32_t state = load_acq(&mod->state);
     if (state == UNREAD) {
@@ -181,8 +180,8 @@ Named symbol_of(uintptr_t pc) {
     n.offset = pc - mod->bias;
     if (!ensure_symbols(mod)) return n;
     const Symbol *s = symbol_search(mod, pc - mod->bias);
-    /* Several names may stand at one address, the one with a size last or not: take any that
-     * covers pc. A name without a size (assembler) covers up to the next one. */
+    /* Several names may stand at one address, with and without a size, in any order: take any that
+     * covers pc. A name without a size (assembler) extends to the next one. */
     for (int back = 0; s && back < 8 && s >= mod->symbols; back++, s--) {
         uint64_t offset = pc - mod->bias - s->value;
         if (s->size ? offset >= s->size : back > 0) continue;
