@@ -9,7 +9,7 @@
 enum { RBP = 6, RSP = 7, RIP = 16 };
 
 /* The layout is arch_switch's: control words, where it goes on, rbp. The other registers are in the
- * frame of the function that switched, as its table tells. */
+ * frame of the function that switched; its table tells where. */
 void regs_saved(Regs *r, void *sp) {
     uintptr_t at[3];
     *r = (Regs){.known = 0};

@@ -1,26 +1,26 @@
 /*
  * __morestack: a prologue that finds no room calls it. See split.c for the protocol.
  *
- * At the call, r10 is the size of the function's frame and r11 that of its stack arguments; rdi, rsi,
- * rdx, rcx, r8, r9, rax (the static chain, and the count of vector arguments) and the vector registers
- * hold arguments. The frame of __morestack:
+ * At the call, r10 is the size of the function's frame and r11 that of its stack arguments; rdi,
+ * rsi, rdx, rcx, r8, r9, rax (the static chain, and the count of vector arguments) and the vector
+ * registers hold arguments. The frame of __morestack:
  *
  *     rbp + 24   stack arguments of the function
  *     rbp + 16   its return address
  *     rbp +  8   return onto the `ret` behind the call
- *     rbp        the caller's rbp                       a vararg function finds its arguments by rbp
+ *     rbp        the caller's rbp                    a vararg function finds its arguments by rbp
  *     rbp -  8   rax   rbp - 16  rdi   rbp - 24  rsi   rbp - 32  rdx
  *     rbp - 40   rcx   rbp - 48  r8    rbp - 56  r9
  *     rbp - 64   the segment that was taken, or 0: for gort_split_shrink
  *     rbp - 72   the size of the stack arguments
  *
- * Debuggers and the unwinder of C++ go by the name and the frame description: they accept a caller's
- * frame below its callee's from __morestack only. The description says that the function's caller
- * called __morestack. By its return address the function did, from a prologue that no table of landing
- * pads covers, and an exception would end the program there.
+ * Debuggers and the unwinder of C++ go by the name and the frame description: they accept a
+ * caller's frame below its callee's from __morestack only. The description says that the function's
+ * caller called __morestack. By its return address the function did, from a prologue that no table
+ * of landing pads covers, and an exception would end the program there.
  *
- * This object has both notes: it takes care of its stack, so the linker need not send its callers to a
- * large one; and it has functions without a check.
+ * This object has both notes: it takes care of its stack, so the linker need not send its callers
+ * to a large one; and it has functions without a check.
  */
 #define LIBC_ROOM 32768
 
@@ -137,8 +137,8 @@ __morestack_allocate_stack_space:
         .cfi_endproc
         .size   __morestack_allocate_stack_space, .-__morestack_allocate_stack_space
 
-/* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would set
- * the guard of every thread. The runtime sets the guard of its own threads; others need none. */
+/* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would
+ * set the guard of every thread. The runtime sets that of its own threads; others need none. */
         .globl  __wrap_pthread_create
         .hidden __wrap_pthread_create
         .type   __wrap_pthread_create, @function
@@ -147,8 +147,8 @@ __wrap_pthread_create:
         jmp     *__real_pthread_create@GOTPCREL(%rip)
         .size   __wrap_pthread_create, .-__wrap_pthread_create
 
-/* A function with a check that calls one without, as the compiler writes it: gort_split_linked looks
- * at what the linker has made of it. */
+/* A function with a check that calls one without, as the compiler writes it: gort_split_linked
+ * looks at what the linker has made of it. */
         .globl  gort_split_probe
         .hidden gort_split_probe
         .type   gort_split_probe, @function
