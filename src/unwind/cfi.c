@@ -94,6 +94,16 @@ static int64_t sleb(Bytes *b) {
     return (int64_t)v;
 }
 
+/* A block of bytes behind its length; NULL, and `bad`: it does not fit. */
+static const uint8_t *cfi_block(Bytes *b, uint32_t *length) {
+    uint64_t n = uleb(b);
+    if (b->bad || n > (uint64_t)(b->end - b->at)) return b->bad = true, NULL;
+    const uint8_t *at = b->at;
+    b->at += n;
+    *length = (uint32_t)n;
+    return at;
+}
+
 /* A pointer in one of DWARF's encodings; relative ones are relative to their own place. */
 static uintptr_t pointer(Bytes *b, uint8_t encoding) {
     uintptr_t place = (uintptr_t)b->at, v;
@@ -145,23 +155,23 @@ static const uint8_t *find_fde(const Module *mod, uintptr_t pc) {
 }
 
 static bool parse_augmentation(Cfi *c, Bytes *b, const char *text) {
+    uint32_t length;
     if (*text == 0) return true;
     if (*text++ != 'z') return false;
-    uint64_t length = uleb(b);
-    if (b->bad || length > (uint64_t)(b->end - b->at)) return false;
-    const uint8_t *after = b->at + length;
+    const uint8_t *data = cfi_block(b, &length);
+    if (data == NULL) return false;
+    Bytes in = {data, data + length, false};
     c->augmented = true;
     for (; *text; text++) {
-        if (*text == 'R') c->encoding = (uint8_t)fixed(b, 1);
-        else if (*text == 'L') fixed(b, 1);
+        if (*text == 'R') c->encoding = (uint8_t)fixed(&in, 1);
+        else if (*text == 'L') fixed(&in, 1);
         else if (*text == 'S') c->signal = true;
         else if (*text == 'P') {
-            uint8_t enc = (uint8_t)fixed(b, 1);
-            pointer(b, enc & 0x7f);
+            uint8_t enc = (uint8_t)fixed(&in, 1);
+            pointer(&in, enc & 0x7f);
         } else if (*text != 'B') break; /* unknown: the length takes us over it */
     }
-    b->at = after;
-    return true;
+    return !in.bad;
 }
 
 static bool parse_cie(Cfi *c, const uint8_t *at) {
@@ -183,15 +193,11 @@ static bool parse_fde(Cfi *c, const uint8_t *at) {
     Bytes b;
     if (!cfi_entry(at, &b)) return false;
     const uint8_t *place = b.at;
-    uint32_t back = (uint32_t)fixed(&b, 4);
+    uint32_t back = (uint32_t)fixed(&b, 4), length;
     if (back == 0 || !parse_cie(c, place - back)) return false;
     c->start = pointer(&b, c->encoding);
     c->size = pointer(&b, c->encoding & 0x0f);
-    if (c->augmented) {
-        uint64_t length = uleb(&b);
-        if (b.bad || length > (uint64_t)(b.end - b.at)) return false;
-        b.at += length;
-    }
+    if (c->augmented && cfi_block(&b, &length) == NULL) return false;
     c->fde_at = b.at;
     c->fde_end = b.end;
     return !b.bad;
@@ -219,26 +225,18 @@ static void set_rule(Machine *k, uint64_t reg, int kind, int64_t offset) {
 }
 
 static void set_expr(Machine *k, Bytes *b, uint64_t reg, int kind) {
-    uint64_t length = uleb(b);
-    if (b->bad || length > (uint64_t)(b->end - b->at)) {
-        b->bad = true;
-        return;
-    }
-    if (reg < UNWIND_REGS)
-        k->row.reg[reg] =
-            (RegRule){.kind = (uint8_t)kind, .expr = b->at, .offset = (int32_t)length};
-    b->at += length;
+    uint32_t length;
+    const uint8_t *expr = cfi_block(b, &length);
+    if (expr && reg < UNWIND_REGS)
+        k->row.reg[reg] = (RegRule){.kind = (uint8_t)kind, .expr = expr, .offset = (int32_t)length};
 }
 
 static void set_cfa_expr(Machine *k, Bytes *b) {
-    uint64_t length = uleb(b);
-    if (b->bad || length > (uint64_t)(b->end - b->at)) {
-        b->bad = true;
-        return;
-    }
-    k->row.cfa_expr = b->at;
-    k->row.cfa_length = (uint32_t)length;
-    b->at += length;
+    uint32_t length;
+    const uint8_t *expr = cfi_block(b, &length);
+    if (expr == NULL) return;
+    k->row.cfa_expr = expr;
+    k->row.cfa_length = length;
 }
 
 static void set_cfa(Machine *k, uint64_t reg, int64_t offset) {
