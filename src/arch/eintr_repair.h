@@ -4,26 +4,22 @@
  * The preemption signal can land just as a thread goes to sleep in poll() or nanosleep(), and such
  * calls return EINTR whatever SA_RESTART says. The program did not ask for the signal, so the
  * handler sends the thread back to the instruction that enters the kernel. On x86-64 that is all.
- * Here the result replaces the first argument in its register, and a signal's context does not
- * keep the argument.
+ * Here the result has replaced the first argument in its register and in the signal's context.
  *
- * The code does. A function that makes a sleeping system call keeps its arguments over what it does
- * before (glibc's cancellation), so its last write to the register is a copy from one that still
- * holds the argument:
+ * The code still has it. A function that makes a sleeping system call keeps its arguments over what
+ * it does before (glibc's cancellation), so its last write to the register is a copy:
  *
  *      mov  x0, x21         mv   a0, s0
  *      mov  x2, x22         li   a4, 8
  *      mov  x8, #73         li   a7, 73
  *      svc  #0              ecall
  *
- * The repair decodes the function from its first instruction up to the call. (The unwind tables or
- * the symbols give the first one; on riscv64 instructions have two lengths, so decoding cannot
- * start elsewhere.) It takes the last copy into the register, provided that nothing after it writes
- * either register. A second pass over the whole function checks that no branch leads between the
- * copy and the call: then the copy would prove nothing. An unknown function, an unknown instruction
- * or an indirect jump leaves the EINTR as it is: a wrong argument would be far worse.
- *
- * close() is never made again: the descriptor is gone, and its number may already be reused.
+ * The repair decodes the function up to the call and takes the last copy into the register,
+ * provided that nothing after it writes either register. (It must start at the first instruction,
+ * which unwind tables or symbols tell: on riscv64 instructions have two lengths.) A second pass
+ * checks that no branch of the function leads between the copy and the call. An unknown function,
+ * an unknown instruction or an indirect jump leaves the EINTR as it is: a wrong argument would be
+ * far worse. close() is never made again: its descriptor may already be reused.
  *
  * Each port that needs it includes this file once and defines insn_decode().
  */

@@ -8,27 +8,25 @@
  *
  * Three things follow from this order:
  *
- *   - Arithmetic alone finds the slot that holds a stack pointer (slot_at): no table, no lock, no
- *     load. So a switch knows the guard of the stack it comes to, and a longjmp or an exception
- *     that leaves segments needs no landing pad to say where it arrived.
+ *   - Arithmetic alone finds the slot that holds a stack pointer (slot_at). So a switch knows the
+ *     guard of the stack it comes to without a load, and a longjmp or an exception that leaves
+ *     segments needs no landing pad to say where it arrived.
  *   - A goroutine's segments double, so a deeper one lies at a higher address. Code that jumps
- *     outwards over segments still has the guard of a deeper one, which lies above its stack
- *     pointer. So its very next prologue fails its check and comes to split.c, which corrects the
- *     guard.
+ *     outwards over segments still has the guard of a deeper one, above its stack pointer. So its
+ *     next prologue fails its check, and split.c corrects the guard.
  *   - Stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
  *
  * The records are outside of the memory they describe: a chunk has a bit per free slot, so the
  * pages of free slots can be given back at any time. A class above 64 KB has one slot per chunk.
  *
- * Slots are taken from the chunk at the head of the class's list. A chunk gets to the head when the
- * first slot of a full chunk is freed: nearly full chunks fill up, nearly empty ones drain. The
- * monitor gives back the free pages of chunks that nobody touched since it last looked.
+ * Slots are taken from the chunk at the head of the class's list. A full chunk gets to the head
+ * when one of its slots is freed: nearly full chunks fill up, nearly empty ones drain. The monitor
+ * gives back the free pages of chunks that nobody touched since it last looked.
  *
  * A chunk that fills gets its memory in steps of STEP bytes ahead of the slots
  * (MADV_POPULATE_WRITE: one call instead of 32 faults), in small pages. It becomes a huge page only
- * when it is full and no slot has changed since the monitor last looked. A virtual machine that
- * lends free memory to others loses its large blocks first, and touching one again costs ten times
- * what a huge page saves.
+ * when it is full and quiet: a virtual machine that lends free memory to others loses its large
+ * blocks first, and touching one again costs ten times what a huge page saves.
  */
 #include "mem/compact_mem.h"
 #include "os/os.h"

@@ -10,8 +10,8 @@
  * see, overwrites the record of the stack below; its magic word tells when that goroutine ends.
  *
  * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy stacks. Where the
- * range is short, gort_go must refuse what could not run. Then the goroutines on compact stacks are
- * counted, and no P keeps any, so that each free one is there for all.
+ * range is short, gort_go must refuse what could not run: the goroutines on compact stacks are
+ * counted, and no P keeps any free one.
  */
 #include "mem/compact_stack.h"
 #include "os/os.h"

@@ -1,27 +1,24 @@
 /*
  * Where small objects come from.
  *
- * Memory is mapped in regions of 256 MB, aligned to their size and never unmapped; the kernel
- * commits what is touched. A table with a byte for each possible region tells in one load whether
- * an address is ours. A region is cut into spans of 64 KB. Its first spans hold the records of all
- * of them: records lie close together, and a span can be given back whole.
+ * Memory is mapped in regions of 256 MB, aligned to their size and never unmapped. A table with a
+ * byte for each possible region tells in one load whether an address is ours. A region is cut into
+ * spans of 64 KB. Its first spans hold the records of all of them, so a span can be given back
+ * whole.
  *
  * A span serves one size class. Objects are carved off it in order; freed ones go to the span's own
  * list, last-in first-out. A class lists its spans that have free objects. A span whose objects are
  * all free goes to the pool, where any class may take it; if none does for a second, its pages go
  * back to the system (span_scavenge).
  *
- * Sorting an object back into its span touches the span's record. In front of that every class
- * keeps a few batches: lists of exactly class_batch objects that Ps put and get whole, with two
- * stores under the lock. So an object made on one P and freed on another travels from cache to
- * batch to cache. The monitor sorts back batches that lay untouched for a second.
+ * Sorting an object back touches its span's record. So every class also keeps a few batches: lists
+ * of exactly class_batch objects that Ps put and get whole, with two stores under the lock. The
+ * monitor sorts back batches that lay untouched for a second. Callers without a P (plain threads,
+ * blocking calls) share one loose list per class.
  *
- * Callers without a P (plain threads, blocking calls) share one loose list per class.
- *
- * Locks: a class's lock (RANK_STACK), below it the pool's (RANK_LEAF). Each is held for a batch's
- * worth of work at most; only the mapping of a region, once in 256 MB, takes longer. Nothing here
- * calls libc. A thread that forks takes all of them first, so that the child of a process in which
- * no runtime ran has an intact heap.
+ * Locks: a class's lock (RANK_STACK), below it the pool's (RANK_LEAF), each held for a batch's
+ * worth of work at most, except to map a region. Nothing here calls libc. A thread that forks takes
+ * all locks first, so that the child of a process in which no runtime ran has an intact heap.
  *
  * Order: an object passes from the thread that frees it to the one that gets it next through a
  * class's lock, or within the cache of a P, whose holders are ordered by the P's change of hands.

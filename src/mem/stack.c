@@ -3,31 +3,28 @@
  *
  * C code holds pointers into its stack, so a stack never moves. Stacks are cut from slabs mapped
  * MAP_NORESERVE, and the kernel commits pages as they are touched: a stack grows without copying.
- * 208 KB and a guard of 28 put nearly nine stacks under one page of page tables. That ninth and one
- * page of stack are what a parked goroutine costs.
+ * 208 KB and a guard of 28 put nearly nine stacks under one page of page tables; with its share of
+ * that and one page of stack, a parked goroutine costs 4.6 KB.
  *
  *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec |
  *                       ^lo                             top ^
  *
- * Guards. MADV_GUARD_INSTALL does not split the mapping; where process_madvise takes it, one system
- * call installs the guards of a batch of fresh stacks. On older kernels mprotect is used up to a
- * budget below vm.max_map_count. Beyond it a stack has a canary word at its low end, which is
- * checked when the goroutine ends. gort_stats says which kind is in use.
+ * Guards. MADV_GUARD_INSTALL does not split the mapping, and process_madvise guards a batch in one
+ * call. On older kernels mprotect is used up to a budget below vm.max_map_count. Beyond it a stack
+ * has a canary word at its low end, checked when the goroutine ends. gort_stats says which.
  *
  * Size of a guard. A larger frame that is not written to from its top steps over the guard into the
- * next stack. Code built with -fstack-clash-protection touches every page, and one page would do.
- * For other libraries a guard has 28 KB, and a megabyte where that is cheap: tops of stacks that
- * lie far apart need a page of page tables each, which would make a million goroutines cost 6.6 KB
- * each instead of 4.6. So the first slab, which is all that most programs use, has guards of a
- * megabyte (some 800 stacks; 2 MB of page tables if all are in use), and so have stacks of a custom
- * size from 256 KB on. Where address space is limited, none has. A frame that steps even further is
- * detected when a signal or a wait finds the goroutine on another one's stack (stack_jumped).
+ * next stack. Code built with -fstack-clash-protection touches every page. For other code a guard
+ * has 28 KB, and a megabyte where that is cheap: stacks far apart need more page tables, 6.6 KB for
+ * each of a million goroutines. So only the first slab, which is all that most programs use, has
+ * guards of a megabyte (some 800 stacks, 2 MB of page tables), and stacks of a custom size from
+ * 256 KB on; none has where address space is limited. A frame that steps even further is detected
+ * when a signal or a wait finds the goroutine on another one's stack (stack_jumped).
  *
  * A free stack is in one of three places:
  *   1. the cache of a P: warm, no lock;
  *   2. the common list: still with its memory, last-in first-out;
- *   3. a bit in its slab: its memory went back to the system. The record is gone with it, so
- *      everything about such a stack follows from its place.
+ *   3. a bit in its slab: its memory went back to the system, and the record with it.
  * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark): a
  * steady load keeps its stacks, and a peak is given back within a few seconds.
  *
@@ -36,9 +33,8 @@
  *
  *     credits of Ps and Gs + places in the caches of the Ps = promised <= capacity
  *
- * where capacity counts the stacks that have address space. Cached stacks are promised because no
- * other P can use them: a P keeps STACK_CACHE stacks if there is address space for so many more,
- * and none where it is short (`tight`).
+ * where capacity counts the stacks that have address space. No P can use what another has cached:
+ * a P keeps STACK_CACHE stacks if there is address space for as many more, else none (`tight`).
  */
 #include "mem/stack.h"
 #include "base/san.h"
@@ -295,14 +291,12 @@ void stack_credit_return(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* The caller owns the place, so nobody writes its bit; a neighbour's bit in the same word may
- * change. */
+/* The caller owns the place, so its bit is stable; a neighbour's in the same word may change. */
 static bool is_bare(Slab *slab, uint32_t i) {
     return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1;
 }
 
-/* Writes records and guards for the places and puts them in front of list. A cold stack's canary
- * went with its memory. */
+/* Gives places their records and guards, in front of list. A canary went with the cold memory. */
 static Stack *furnish(const Places *at, Stack *list) {
     Stack *bare[BATCH];
     for (uint32_t i = 0; i < at->n; i++) {
@@ -325,8 +319,7 @@ static void let_keep(P *p) {
     p->stacks_most = STACK_CACHE;
 }
 
-/* Up to BATCH stacks, or one if p keeps none: from the common list, else from places without
- * memory. */
+/* Up to BATCH stacks, or one if p keeps none: from the common list, else without memory yet. */
 static NOINLINE Stack *stack_take_common(P *p, uint32_t *got) {
     Stack *list = NULL;
     Places at = {0};
@@ -409,8 +402,7 @@ void stack_flush(P *p) {
     p->credits = p->stacks_most = 0;
 }
 
-/* TSan has no call for this, but forgets what a new mapping replaces if it sees the mmap: hence
- * libc's. */
+/* TSan has no call for this, but forgets what a mapping replaces if it sees libc's mmap. */
 void stack_forget_slow(Stack *s) {
     Stack keep = *s;
     size_t size = (size_t)((char *)(s + 1) - s->lo);

@@ -5,25 +5,20 @@
  * spare that is a whole batch or empty. Only the P's holder touches its cache, in a section, so
  * taking and giving are a few plain instructions. An empty list is replaced by the spare, else by a
  * batch from the central list. A full list becomes the spare, and the previous spare goes to the
- * central list. So a program that swings around a boundary does not visit the central list for
- * every object, and a batch changes hands whole (span.c).
+ * central list. So a program that swings around a boundary rarely visits the central list.
  *
  * An object may be freed anywhere: on another P, in a plain thread, after its runtime has ended. It
- * goes to the cache of the P that frees it. Callers without a P take and give single objects at the
- * central list.
+ * goes to the cache of the P that frees it. Callers without a P use the central list.
  *
- * An object larger than SMALL_MAX comes from malloc, outside of the section; gort_free tells it by
- * its address. With a collector (boehm.c) it comes from the collector, which must scan it. Where a
- * sanitizer or valgrind watches, every object comes from malloc, so that it sees each use after
- * free, leak and race: the central lists give nothing, and the caches stay empty. The same happens
- * where no region can be mapped.
+ * An object larger than SMALL_MAX comes from malloc, or from the collector (boehm.c), which must
+ * scan it, outside of the section; gort_free tells it by its address. Where a sanitizer or valgrind
+ * watches, every object does, so that it sees each use after free, leak and race: the central lists
+ * give nothing, and the caches stay empty. The same happens where no region can be mapped.
  *
- * Two kinds of misuse are detected, because that is cheap: freeing an address inside a region at
- * which no object begins, and freeing an object that is free already. A free object carries a mark
- * in its second word that depends on its address; giving the object out clears it. A program's own
- * data equals the mark with a probability of 2^-64.
- *
- * The runtime's rooms (channels, timers, contexts, groups, pools) use quiet_alloc.
+ * Cheap checks detect two kinds of misuse: freeing an address inside a region at which no object
+ * begins, and freeing a free object. That carries a mark in its second word, which depends on its
+ * address and is cleared when the object is given out; a program's own data equals it with a
+ * probability of 2^-64.
  */
 #include "sched/alloc.h"
 #include "base/upstairs.h"

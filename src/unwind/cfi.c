@@ -5,13 +5,12 @@
  * For each range of code a table says where the caller's frame (the CFA) is and where each register
  * of the caller was saved, as a program for a small machine: "advance to this pc, from here on the
  * CFA is rsp+16, rbp is saved at CFA-16". The program of the common part (CIE) runs first, then
- * that of the function (FDE) up to the pc; the row it has reached is applied. Compilers use
- * expressions in a few places only (linker stubs, realigned stacks, the trampoline of a signal
- * handler), so a small evaluator is enough.
+ * that of the function (FDE) up to the pc; the row it has reached is applied. Expressions are rare
+ * (linker stubs, realigned stacks, the trampoline of a signal handler): the evaluator is small.
  *
  * Tables are read directly, after one checked read has shown that the module is still mapped. They
- * are trusted like the program that was built with them, but lengths are checked. Stacks are read
- * by read_memory() only. Anything unknown gives -1, and the caller falls back to frame pointers.
+ * are trusted like the program itself, but lengths are checked. Stacks are read by read_memory()
+ * only. Anything unknown gives -1, and the caller falls back to frame pointers.
  */
 #include "unwind/modules.h"
 #include "unwind/unwind.h"
@@ -437,8 +436,7 @@ static bool recover(const RegRule *rule, const Regs *r, int reg, uint64_t cfa, u
     }
 }
 
-/* The return address is in memory, or, in the innermost frame on a processor with a link register,
- * still there: only then may its rule be "the same". */
+/* Its rule may be "the same" only in the innermost frame, on a processor with a link register. */
 static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t cfa,
                            uintptr_t *pc) {
     const RegRule *rule = &row->reg[c->ra];

@@ -1,16 +1,15 @@
 /*
  * Which file does an address belong to?
  *
- * libc can say (dladdr, dl_iterate_phdr), but takes the loader's lock, and a dump may interrupt a
- * thread inside dlopen. So the list is read from where debuggers read it: the executable's program
- * headers (from the auxiliary vector), its dynamic section, and from there the loader's chain of
- * link maps. Everything is read with read_memory(), so a library that goes away meanwhile only ends
- * the walk.
+ * dladdr and dl_iterate_phdr take the loader's lock, and a dump may interrupt a thread inside
+ * dlopen. So the list is read from where debuggers read it: the executable's program headers (from
+ * the auxiliary vector), its dynamic section, and from there the loader's chain of link maps. All
+ * is read with read_memory(), so a library that goes away meanwhile only ends the walk.
  *
- * Modules are kept in a table that only grows; readers need no lock. A closed library leaves its
- * entry; newer entries are examined first, so that another library may take over its addresses. A
- * thread walks the list when an address is found nowhere: at most ten times a second, one thread at
- * a time. Other threads use the table as it is.
+ * The table of modules only grows; readers need no lock. A closed library leaves its entry; newer
+ * entries are examined first, so another library may take over its addresses. A thread walks the
+ * list when an address is found nowhere: at most ten times a second, one thread at a time. Others
+ * use the table as it is.
  */
 #include "unwind/modules.h"
 #include "base/atomic.h"

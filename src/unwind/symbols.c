@@ -3,14 +3,13 @@
  *
  * backtrace_symbols and dladdr allocate, take the loader's lock and know exported names only; a
  * dump runs in signal handlers and names static functions too. So the symbol table is read from the
- * file itself, with bare system calls: .symtab if the file has one, else .dynsym. It is copied into
- * memory rather than mapped: a file that is overwritten while the program runs must not turn a dump
- * into a SIGBUS. What is read is checked against the file's own sizes; a broken file gives no
- * names.
+ * file itself, with bare system calls: .symtab if there is one, else .dynsym. It is copied rather
+ * than mapped: a file that is overwritten while the program runs must not turn a dump into a
+ * SIGBUS. What is read is checked against the file's own sizes; a broken file gives no names.
  *
- * The first address looked up in a module makes the thread that wins the CAS on its state read the
- * table. A thread (or a handler on the same thread) that comes meanwhile prints the bare address.
- * The release store of READY publishes the table, which never changes again.
+ * The first lookup in a module reads its table, on the thread that wins the CAS on its state. A
+ * thread (or a handler on the same thread) that comes meanwhile prints the bare address. The
+ * release store of READY publishes the table, which never changes again.
  */
 #include "unwind/symbols.h"
 #include "base/atomic.h"

@@ -1,17 +1,16 @@
 /*
  * Backtraces of any stack: parked goroutines, the current one, an interrupted one.
  *
- * There are two ways outwards from a frame. The compiler's unwind tables (cfi.c) are exact and need
- * no frame pointers, so code built with plain -O2 has full traces. Where a module has no tables (an
- * assembler file, generated code), the chain of frame pointers is followed if it makes sense.
+ * The compiler's unwind tables (cfi.c) are exact and need no frame pointers, so code built with
+ * plain -O2 has full traces. Where a module has no tables (an assembler file, generated code), the
+ * chain of frame pointers is followed if it makes sense.
  *
- * libgcc's unwinder uses tables too, but takes the loader's lock, may allocate, and follows a
- * corrupted stack into a fault. This one takes no lock and reads every word of a stack by
- * read_memory(), where a bad address is an error: a wrong trace ends early. A step is taken only if
- * the caller's frame lies above this one, inside the stack where its bounds are known, and its pc
- * is not in the first page. A signal frame may lead from the alternate stack to any other, so the
- * order starts afresh there. In a program whose stacks grow by segments (split.c) there is no
- * order: only the number of frames bounds the trace.
+ * libgcc's unwinder takes the loader's lock, may allocate, and follows a corrupted stack into a
+ * fault. This one takes no lock and reads every word of a stack by read_memory(), so a wrong trace
+ * only ends early. A step is taken only if the caller's frame lies above this one, inside the stack
+ * where its bounds are known, and its pc is not in the first page. A signal frame may lead from the
+ * alternate stack to any other, so the order starts afresh there. In a program whose stacks grow by
+ * segments (split.c) there is no order: only the number of frames bounds the trace.
  */
 #include "unwind/unwind.h"
 #include "base/atomic.h"

@@ -19,20 +19,20 @@
  * calls, which does not know of a change of stacks: behind a switch each return up the other
  * goroutine's chain mispredicts, at 4 ns each, unless the goroutine that left was in the same
  * functions. With the switch inline in the public call there is one such return, into the program
- * (see ARCH_RETURNS_APART). A jump through memory is predicted by what happened before, and what
+ * (see ARCH_RETURNS_APART). The jump through memory is predicted by what happened before, and what
  * happens around a switch repeats. A mutex handed over among eight goroutines takes 37 ns so, and
- * 63 with the switch at the bottom of four calls. Everything is clobbered, so the compiler keeps
- * what it needs in the frame; only rbp, which cannot be declared clobbered, is saved here.
+ * 63 with the switch at the bottom of four calls. The compiler keeps what it needs in the frame;
+ * only rbp, which cannot be declared clobbered, is saved here.
  *
  * The context lies below the stack pointer, in the red zone, so that the unwind tables of the
  * function around it are true before the switch, where a saved context goes on, and after. (The
  * library is compiled with -mno-red-zone: its functions keep nothing there.)
  *
- * The floating-point environment travels with the goroutine as <fenv.h> knows it. All of fenv sets
- * the x87 control word and MXCSR alike. Reading the former costs half a nanosecond, the latter
- * four, more than the rest of the switch. So the x87 word is the witness: while it has its default
- * value MXCSR is taken to have its default too, and both are loaded only where the two sides
- * differ. A setting of MXCSR alone (flush-to-zero intrinsics) belongs to the thread.
+ * The floating-point environment of <fenv.h> travels with the goroutine. fenv sets the x87 control
+ * word and MXCSR alike; reading the former costs half a nanosecond, the latter four, more than the
+ * rest of the switch. So the x87 word is the witness: while it has its default value MXCSR is taken
+ * to have its own, and both are loaded only where the two sides differ. A setting of MXCSR alone
+ * (flush-to-zero intrinsics) belongs to the thread.
  */
 static inline __attribute__((always_inline)) void arch_switch(void **save, void *to) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -94,18 +94,15 @@ long arch_call_on(void *top, long (*fn)(void *), void *arg);
 long arch_call_guarded(long (*fn)(void *), void *arg);
 
 /*
- * The return into the program behind a switch: on top of the processor's stack of calls is the
- * place from which the goroutine that left was called. If this goroutine was called from the same
- * place, as where many run the same code, the prediction is right, and so is everything below it.
- * If not, a jump is better: jumps are predicted by what happened before (12 ns less for a round
- * trip over a channel between two functions). But a jump leaves the entry on top of the processor's
- * stack, so a jump in every case would make the returns around the call miss: 34 ns a hop instead
- * of 19.
+ * The return into the program behind a switch: the processor predicts the place from which the
+ * goroutine that left was called. Where many run the same code that is right, and so is everything
+ * below it on its stack of calls. Else a jump is better, which is predicted by what happened before
+ * (12 ns less for a round trip over a channel between two functions). But a jump leaves the entry
+ * on that stack: jumping always makes the returns around the call miss, 34 ns a hop instead of 19.
  *
- * So a function that waits, marked ARCH_RETURNS_APART, notes in m->left_at where it will return to
- * before it leaves, and returns through a thunk (return_thunk.S) that compares its return address
- * with what the goroutine before has left there. The mark is for the tail of a public call that
- * has to wait.
+ * So a function that waits, marked ARCH_RETURNS_APART, notes its return address in m->left_at
+ * before it leaves, and returns through a thunk (return_thunk.S) that compares its own with what
+ * the goroutine before has left there. It is the tail of a public call that has to wait.
  */
 #if defined(__has_attribute) && !defined(__CET__) && \
     !defined(ARCH_RETURNS_APART) /* CET forbids it, and the jump */

@@ -1,6 +1,5 @@
 /*
- * x86-64: the EINTR repair. The handler sends a thread whose system call our signal has interrupted
- * back to make the call again.
+ * x86-64: the EINTR repair. A thread whose system call our signal has interrupted makes it again.
  */
 #define _GNU_SOURCE 1 /* the names of registers in a ucontext */
 #include "arch.h"
@@ -31,13 +30,12 @@ static bool loads_number(const unsigned char *at, const unsigned char *call) {
 }
 
 /*
- * Whose EINTR is it? If a handler of the program has interrupted the call and just returned, and
- * our signal was due behind it, the EINTR is the program's. Then the frame that the kernel made for
- * that handler still lies below the stack pointer, with these registers in it. (Our own frame is on
- * another stack; if it is right below, on a stack of the program's, it has overwritten the other.)
- * The frame may lie there for longer, so a later EINTR at the same place may go to the program,
- * which handles them anyway. A handler on the alternate stack leaves no trace: there the sender
- * looks at the thread's mask (preempt_m).
+ * Whose EINTR is it? If a handler of the program has interrupted the call and just returned, with
+ * our signal due behind it, the EINTR is the program's. Then the kernel's frame for that handler
+ * still lies below the stack pointer, with these registers in it. (Ours is on another stack, or has
+ * overwritten it.) It may lie there for longer, and a later EINTR go to a program that knows them.
+ * A handler on the alternate stack leaves no trace: there the sender looks at the thread's mask
+ * (preempt_m).
  */
 #define RED_ZONE 128
 #define SIGNAL_FRAME_MOST (16 << 10) /* bytes, with all that xsave writes */

@@ -20,28 +20,25 @@
  * A check fails for one of these reasons, examined in this order:
  *   1. The thread runs no goroutine, or its goroutine is on a foreign stack (a signal's alternate
  *      stack, a context of the program's): the function goes on in place, unchecked.
- *   2. A longjmp or an exception has left the segment that the guard belongs to: the segments above
- *      the stack pointer are given back (segment_settle). The order of addresses makes the check
- *      fail then (compact_mem.c).
+ *   2. A longjmp or an exception has left the segment that the guard belongs to (compact_mem.c):
+ *      the segments above the stack pointer are given back (segment_settle).
  *   3. The guard is poison: the monitor wants the processor (preempt.c). The thread stops in the
- *      prologue as in a signal handler. It keeps its goroutine, so thread-locals and thread-level
+ *      prologue and keeps its goroutine, as in a signal handler, so thread-locals and thread-level
  *      locks of the program stay valid over every call.
  *   4. There is no room: the goroutine gets a segment at least twice as large as the current one.
- * After 1 to 3 the function goes on in place if it fits.
+ * After 2 and 3 the function goes on in place if it fits.
  *
  * The stack pointer tells which segment is the current one (slot_at); the chain in the Stack record
- * serves to give segments back. The thread keeps the segment that was left last as `hot`: a call in
- * a loop that crosses the boundary again, at the same stack pointer, finds it by a few comparisons.
- * Behind it the thread keeps one segment of each size up to 1 MB. Of larger ones the goroutine
- * keeps the last, until it shrinks further.
+ * serves to give segments back. The thread keeps the segment that was left last as `hot`, for a
+ * loop that crosses the boundary again at the same stack pointer, and behind it one segment of each
+ * size up to 1 MB. Of larger ones the goroutine keeps the last, until it shrinks further.
  *
  * There is no lock: the record belongs to the goroutine, the cache to its thread. A signal handler
  * of the program runs on the alternate stack, case 1, and touches nothing here. The runtime's own
  * handler stops the thread, and nothing else runs on it meanwhile.
  *
  * This file is compiled without vector registers: they hold arguments and results. Work that needs
- * them or more stack (memory, sleep, reports) goes through split_slow(), which saves them all and
- * runs on g0's stack.
+ * more (memory, sleep, reports) goes through split_slow(), which saves them and runs on g0's stack.
  */
 #include "mem/split/split.h"
 #include "mem/split/split_abi.h"
