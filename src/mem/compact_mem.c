@@ -132,9 +132,8 @@ static uint32_t first_bit(SlotChunk *c) {
     return w * 64 + (uint32_t)__builtin_ctzll(c->bits[w]);
 }
 
-/* Under the lock. NULL: the class is used up. *step: where memory is wanted next. One thread learns
- * of it and populates it outside of the lock; a thread that takes a neighbouring slot meanwhile
- * faults its page in. */
+/* Under the lock. NULL: the class is used up. *step: where the caller is to populate memory, outside
+ * of the lock; a thread that takes a neighbouring slot meanwhile faults its page in. */
 static void *slot_take_locked(int cls, char **step) {
     SlotClass *k = &slotpool.of[cls];
     while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds them */
@@ -221,8 +220,7 @@ static void discard_free(SlotClass *k, char *at, const uint64_t *bits) {
     }
 }
 
-/* Takes the free slots of a quiet chunk out of circulation, gives their pages back outside of the
- * lock, and returns the slots. */
+/* Holds the free slots of a quiet chunk while it gives their pages back outside of the lock. */
 static void scavenge_chunk(int cls, uint32_t i) {
     SlotClass *k = &slotpool.of[cls];
     SlotChunk *c = &k->chunks[i];
@@ -251,8 +249,7 @@ static void scavenge_chunk(int cls, uint32_t i) {
     unlock(&slotpool.lock);
 }
 
-/* Makes a full chunk of first stacks one huge page if no slot has changed since the last look.
- * True: look again. */
+/* Makes a full and quiet chunk of first stacks one huge page. True: look again. */
 static bool settle_chunk(uint32_t i) {
     SlotChunk *c = &slotpool.of[0].chunks[i];
     lock(&slotpool.lock, RANK_STACK);

@@ -29,8 +29,7 @@ INLINE int slot_class(size_t bytes) {
     return c < slots.classes ? c : -1;
 }
 
-/* The slot that holds the address, by arithmetic alone: its lowest byte and its class.
- * 0: the address is not in the range. */
+/* The lowest byte and the class of the slot that holds the address; 0: not in the range. */
 INLINE uintptr_t slot_at(uintptr_t at, int *cls) {
     uintptr_t off = at - slots.base;
     if (off >= slots.span) return 0;
@@ -42,8 +41,7 @@ INLINE uintptr_t slot_at(uintptr_t at, int *cls) {
 }
 
 bool slots_reserve(void); /* once; false: no address space, or not on this machine */
-/* Gets up to n slots of a class: how many. Their contents are undefined. In a section, with no lock
- * above RANK_STACK. */
+/* Gets up to n slots (undefined contents): how many. In a section, no lock above RANK_STACK. */
 int slot_alloc(int cls, void **slot, int n);
 void slot_free(int cls, void **slot, int n);
 /* The monitor gives memory of slots that were free for a while back. True: more is to come. */

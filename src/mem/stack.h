@@ -66,8 +66,7 @@ void stack_record(Stack *s, char *lo, int kind); /* writes a fresh record */
 Stack *stack_custom(size_t size);                /* NULL: no memory. Maps: not in a section */
 void stack_custom_free(Stack *s);
 
-/* Where the first frame goes: below the record, coloured so that the tops of many stacks fall into
- * different cache sets. */
+/* Where the first frame goes: below the record, coloured to spread tops over cache sets. */
 INLINE void *stack_top(Stack *s) { return (char *)s - (size_t)(s->index & 15) * 64; }
 INLINE size_t stack_span(Stack *s) { return (size_t)((char *)s - s->lo); }
 
@@ -78,8 +77,7 @@ void stack_forget_slow(Stack *s);
 
 /* The address lies in the guard below s (or, without guards, just below its end). */
 bool stack_guard_hit(Stack *s, uintptr_t addr);
-/* The stack pointer of s's goroutine lies on another goroutine's stack: a frame larger than the
- * guard has stepped over it. Takes no lock. */
+/* sp, of s's goroutine, is on another stack: a frame stepped over the guard. Takes no lock. */
 bool stack_jumped(Stack *s, uintptr_t sp);
 void stack_jump_found(G *gp, uintptr_t sp);
 /* Fatal if the goroutine's stack pointer is on another stack. Called wherever a G is met anyway. */

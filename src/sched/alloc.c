@@ -110,8 +110,7 @@ void alloc_flush(P *p) {
 
 /* ---- libc's heap, outside of sections -------------------------------------------------------- */
 
-/* Never inlined: a compiler that has seen errno's address before a park would use the old thread's
- * after it. */
+/* Never inlined: a compiler would keep errno's address over a park to another thread. */
 
 static NOINLINE void *libc_alloc(size_t size) {
     int saved = errno;
@@ -197,8 +196,7 @@ void quiet_free(void *at) {
 
 /* ---- fork ------------------------------------------------------------------------------------ */
 
-/* Not enter(), which may move the goroutine: the thread that forks must be the one that comes
- * back. */
+/* Not enter(), which may change the thread: this one forks. */
 static void alloc_before_fork(void) {
     M *m = getm();
     if (m) m->locks++;

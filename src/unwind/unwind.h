@@ -7,8 +7,7 @@
 #include "base/base.h"
 #include "unwind_arch.h"
 
-/* Where a backtrace starts. `exact`: pc is the instruction itself (interrupted by a signal), not
- * a return address. */
+/* A frame. `exact`: its pc was interrupted by a signal; else it is a return address. */
 typedef struct Regs {
     uintptr_t reg[UNWIND_REGS];
     uint64_t known; /* bit i: reg[i] holds a value */

@@ -9,8 +9,7 @@
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
  * context, from sp upwards: fpcr, x18 | x19 … x28 | x29, x30 | d8 … d15 */
 void arch_switch(void **save, void *to);
-/* Sets the floating-point environment of a first frame, for a goroutine that begins without a
- * switch. */
+/* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline void arch_fp_default(void) {
     uint64_t fpcr;
     __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
@@ -27,8 +26,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 
 static inline void arch_pause(void) { __asm__ volatile("isb" ::: "memory"); }
 
-/* Stores the stack pointer, as arch_context_sp() gives it to a handler that interrupts the next
- * instructions. */
+/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
 #define ARCH_STORE_SP(at)                               \
     do {                                                \
         uintptr_t sp_;                                  \

@@ -14,8 +14,7 @@
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
  * context, from sp upwards: fcsr, ra | s0 ... s11 | fs0 ... fs11 */
 void arch_switch(void **save, void *to);
-/* Sets the floating-point environment of a first frame, for a goroutine that begins without a
- * switch. */
+/* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline void arch_fp_default(void) {
     uint64_t fcsr;
     __asm__ volatile("frcsr %0" : "=r"(fcsr));
@@ -33,8 +32,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }
 
-/* Stores the stack pointer, as arch_context_sp() gives it to a handler that interrupts the next
- * instructions. */
+/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
 #define ARCH_STORE_SP(at)                               \
     do {                                                \
         uintptr_t sp_;                                  \

@@ -73,8 +73,7 @@ static inline __attribute__((always_inline)) void arch_switch(void **save, void 
     );
 }
 
-/* Sets the floating-point environment of a first frame, for a goroutine that begins without a
- * switch. The witness is the same. */
+/* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline __attribute__((always_inline)) void arch_fp_default(void) {
     uint16_t cw;
     __asm__ volatile("fnstcw %0" : "=m"(cw));
@@ -115,8 +114,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 #endif
 static inline void arch_pause(void) { __builtin_ia32_pause(); }
 
-/* Stores the stack pointer, as arch_context_sp() gives it to a handler that interrupts the next
- * instructions. */
+/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
 #define ARCH_STORE_SP(at) __asm__ volatile("movq %%rsp, %0" : "=m"(at))
 
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {

@@ -20,8 +20,7 @@ static int load_length(const unsigned char *at) {
     return from_stack && !into_rax ? rex + 4 : 0;
 }
 
-/* `mov $nr, %eax`, and from there to `call` only loads of arguments from the stack. (A REX prefix
- * with B set would make it a load of r8d.) */
+/* `mov $nr, %eax` (not r8d: no REX.B), and up to `call` only loads from the stack. */
 static bool loads_number(const unsigned char *at, const unsigned char *call) {
     if (at[0] != 0xb8 || (at[-1] & 0xf1) == 0x41 || at[3] != 0 || at[4] != 0) return false;
     int n = 1;
@@ -55,8 +54,7 @@ static bool handler_returned(const greg_t *r) {
     return false;
 }
 
-/* The number of the call must come from the code: rax holds the result, rcx and r11 are the
- * kernel's. */
+/* The number of the call must come from the code: rax holds the result. */
 #define LOADS_MOST 15 /* bytes */
 void arch_repair_eintr(void *uc) {
     greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;

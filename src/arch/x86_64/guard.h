@@ -25,8 +25,7 @@ static inline uintptr_t arch_sp(void) {
     return sp;
 }
 
-/* arch_call_on that preserves every vector register: for a call in the middle of a prologue, where
- * they hold arguments. */
+/* arch_call_on that preserves every vector register: in a prologue they hold arguments. */
 long arch_call_saving(void *top, long (*fn)(void *), void *arg);
 
 #endif

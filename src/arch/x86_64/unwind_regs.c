@@ -24,8 +24,7 @@ void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
     regs_put(r, RBP, fp);
 }
 
-/* A function with a frame pointer: caller's rbp at fp, return address above it. Its other
- * registers are unknown. */
+/* The caller's rbp is at fp, the return address above it; other registers are unknown. */
 void regs_frame(Regs *r, uintptr_t fp) {
     uintptr_t at[2];
     *r = (Regs){.known = 0};

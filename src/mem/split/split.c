@@ -98,8 +98,7 @@ static NOINLINE void segment_pop(M *m, Stack *s) {
     else segment_put_aside(m, s, seg);
 }
 
-/* Gives back the segments that were left without a return. False: sp is on none of the
- * goroutine's stacks. */
+/* Gives back segments left without a return. False: sp is on no stack of the goroutine's. */
 static NOINLINE bool segment_settle(M *m, Stack *s, uintptr_t sp) {
     Segment *seg = s->seg;
     while (seg && sp - seg->lo > (uintptr_t)seg - seg->lo) seg = seg->prev;
@@ -144,8 +143,7 @@ static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes
     return (uintptr_t)to;
 }
 
-/* The stack pointer for going on in place. 0: __morestack copies the stack arguments below its
- * frame, where ours still stands. */
+/* In place. 0: __morestack copies the arguments below its frame, where ours still stands. */
 static uintptr_t in_place(const uintptr_t *fp, size_t bytes) {
     return bytes == 0 ? (uintptr_t)(fp - 9) & ~(uintptr_t)15 : 0;
 }

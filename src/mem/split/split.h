@@ -61,8 +61,7 @@ INLINE void guard_restore(G *gp) {
     if (unlikely(split.mode != SPLIT_OFF)) split_resume(gp);
 }
 
-/* Runs fn(arg) on g0's stack if the caller's is compact, too small for large frames. In a section;
- * fn does not switch. */
+/* Runs fn(arg) on g0's stack if the caller's is compact. In a section; fn does not switch. */
 INLINE long call_with_room(M *m, long (*fn)(void *), void *arg) {
     int cls;
     if (likely(split.mode != SPLIT_TRUE) || m == NULL || m->curg == NULL || m->g0sp == NULL ||

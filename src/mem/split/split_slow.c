@@ -142,8 +142,7 @@ void split_release(M *m, Stack *s) {
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* The guard lies in the thread's own control block: the lock keeps the monitor from writing to it
- * after the thread has ended. */
+/* The guard lies in the thread's control block: the monitor must not write to a dead one. */
 static Lock poison_lock;
 
 void split_thread_begin(M *m) { m->guard_at = arch_guard_at(); }
@@ -197,8 +196,7 @@ bool split_starts(gort_fn *fn, const void *copy) {
     return checks_stack((const unsigned char *)fn);
 }
 
-/* Called by libgort_split.a before main. `probe` is a function with a check that calls one
- * without. */
+/* Called before main. `probe` is a function with a check that calls one without. */
 EXPORT void gort_split_linked(const void *morestack, const void *end, const void *probe) {
     split.linked = 1;
     split.code_lo = (uintptr_t)morestack;
