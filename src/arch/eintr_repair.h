@@ -1,57 +1,53 @@
 /*
- * Making an interrupted system call again, where the kernel has lost its first argument.
+ * Making an interrupted system call again, where the kernel has overwritten its first argument.
  *
  * The preemption signal can land just as a thread goes to sleep in poll() or nanosleep(), and such
  * calls return EINTR whatever SA_RESTART says. The program did not ask for the signal, so the
- * handler repairs it (PREEMPTION.md, rule 2): it sends the thread back to the instruction that
- * enters the kernel. On x86-64 that is all. Here the result has replaced the first argument in its
- * register, and a signal's context does not keep it.
+ * handler sends the thread back to the instruction that enters the kernel. On x86-64 that is all.
+ * Here the result has replaced the first argument in its register and in the signal's context.
  *
- * But the code does. A function that makes a system call that may sleep has to keep its arguments
- * over what it does before (glibc's cancellation), so the last thing it does to the register is a
- * copy from one where the argument still stands:
+ * The code still has it. A function that makes a sleeping system call keeps its arguments over what
+ * it does before (glibc's cancellation), so its last write to the register is a copy:
  *
  *      mov  x0, x21         mv   a0, s0
  *      mov  x2, x22         li   a4, 8
  *      mov  x8, #73         li   a7, 73
  *      svc  #0              ecall
  *
- * So the function is decoded from its first instruction (the unwind tables know it, or the symbols,
- * and it has to be the first one: on riscv64 instructions have two lengths) up to the call, and the
- * last copy into the register is taken, provided that nothing after it writes either register. A
- * second pass over the whole function sees that no branch leads between the copy and the call,
- * since then the copy would tell nothing. Whatever is not understood, an indirect jump or a
- * function nobody knows, leaves the EINTR as it is: a wrong argument would be far worse.
+ * The repair decodes the function up to the call and takes the last copy into the register,
+ * provided that nothing after it writes either register. (It must start at the first instruction,
+ * which unwind tables or symbols tell: on riscv64 instructions have two lengths.) A second pass
+ * checks that no branch of the function leads between the copy and the call. An unknown function,
+ * an unknown instruction or an indirect jump leaves the EINTR as it is: a wrong argument would be
+ * far worse. close() is never made again: its descriptor may already be reused.
  *
- * close() is never made again: the descriptor is gone, and its number may be another's by now.
- *
- * Included once per architecture, which gives decode().
+ * Each port that needs it includes this file once and defines insn_decode().
  */
-#ifndef AGAIN_H
-#define AGAIN_H
+#ifndef EINTR_REPAIR_H
+#define EINTR_REPAIR_H
 
 #include "unwind/symbols.h"
 #include "unwind/unwind.h"
 
 #include <sys/syscall.h>
 
-/* What the repair has to know of an instruction. */
+/* What the repair needs to know of an instruction. */
 typedef struct Insn {
     unsigned length;
     uint32_t writes; /* general registers it may write, a bit each */
-    /* it is a copy of this register into that of the first argument; -1: it is not */
+    /* copies this register into the first argument's; -1: it does not */
     int copy_of;
-    bool narrow;      /* of its lower 32 bits */
-    bool opaque;      /* calls, system calls, what is not known: nothing is known after it */
-    bool indirect;    /* jumps to where a register says */
+    bool narrow;      /* the copy is of the lower 32 bits */
+    bool opaque;      /* a call, a system call, an unknown one: nothing is known after it */
+    bool indirect;    /* jumps through a register */
     uintptr_t target; /* of a branch; 0: none */
 } Insn;
 
-static Insn decode(uintptr_t at);
+static Insn insn_decode(uintptr_t at);
 
-/* For decoders: bits of an instruction, and a number of so many bits as a signed one. */
-static uint32_t field(uint32_t w, int at, int bits) { return w >> at & ((1u << bits) - 1); }
-static int64_t sign(uint64_t v, int bits) { return (int64_t)(v << (64 - bits)) >> (64 - bits); }
+/* For decoders: n bits of w from bit `at` on, and an n-bit number sign-extended. */
+static uint32_t bits(uint32_t w, int at, int n) { return w >> at & ((1u << n) - 1); }
+static int64_t sign(uint64_t v, int n) { return (int64_t)(v << (64 - n)) >> (64 - n); }
 
 typedef struct Copy {
     uintptr_t at; /* 0: there is none */
@@ -59,12 +55,12 @@ typedef struct Copy {
     bool narrow;
 } Copy;
 
-/* The copy that stands when the call at `call` is reached in a straight line. */
+/* The copy in force when straight-line execution from `start` reaches the call. */
 static Copy last_copy(uintptr_t start, uintptr_t call, int first) {
     Copy c = {0};
     uintptr_t at = start;
     while (at < call) {
-        Insn i = decode(at);
+        Insn i = insn_decode(at);
         if (i.copy_of >= 0) c = (Copy){at, i.copy_of, i.narrow};
         else if (c.at &&
                  (i.opaque || i.indirect || (i.writes >> first & 1) || (i.writes >> c.from & 1)))
@@ -74,10 +70,10 @@ static Copy last_copy(uintptr_t start, uintptr_t call, int first) {
     return at == call ? c : (Copy){0};
 }
 
-/* No branch of the function leads behind the copy and before the kernel's entry. */
+/* No branch of the function leads between the copy and the call. */
 static bool straight(uintptr_t start, uintptr_t end, uintptr_t copy, uintptr_t call) {
     for (uintptr_t at = start; at < end;) {
-        Insn i = decode(at);
+        Insn i = insn_decode(at);
         if (i.indirect || (i.target > copy && i.target <= call)) return false;
         at += i.length;
     }
@@ -92,7 +88,7 @@ static bool function_of(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
     return n.name && n.size;
 }
 
-/* Which register still holds the first argument of the system call made at `call`. */
+/* Finds the register that still holds the first argument of the system call at `call`. */
 static bool first_argument(uintptr_t call, int first, Copy *c) {
     uintptr_t start, size;
     if (!function_of(call, &start, &size)) return false;

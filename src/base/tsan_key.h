@@ -1,16 +1,17 @@
 /*
- * A question that is answered once, when the library is loaded, and asked on the fastest paths: is
- * the program watched by ThreadSanitizer? The library as it is installed is compiled without it,
- * and has to tell it of goroutines and their order all the same (san.h), since a user's program
- * compiled with -fsanitize=thread is linked with nothing else.
+ * Does ThreadSanitizer watch the program? The question is answered once, when the library is
+ * loaded, and asked on the fastest paths. The installed library is compiled without TSan but must
+ * tell it of goroutines and their order (san.h), since a user's program compiled with
+ * -fsanitize=thread is linked with the same library.
  *
- * A load and a branch would cost something at every switch and every lock. So the question is a
- * no-op of five bytes whose place is written down in a section, and which becomes a jump to the
- * answer "yes" where the answer is yes (tsan_key.c), as the kernel does for its trace points. Where
- * there is no such code, on other processors, it is a load and a branch.
+ * On x86-64 the question is a no-op of five bytes whose place is recorded in a section. Where TSan
+ * is there, tsan_key.c overwrites each with a jump to the answer "yes", as the kernel does for its
+ * trace points. Elsewhere it is a load of a flag and a branch. On x86-64 that was measured to cost
+ * 3 of 41 instructions and 0.7 of 3.8 ns for an uncontended lock and unlock of a mutex, and 4 of
+ * 632 and 2.7 of 55 ns for a select.
  */
-#ifndef KEY_H
-#define KEY_H
+#ifndef TSAN_KEY_H
+#define TSAN_KEY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,30 +6,27 @@
  *     | class 0: 1.5 KB | class 1: 2 KB | class 2: 4 KB | ... | class 19: 512 MB | ... 8 GB |
  *     ^slots.base                                                    addresses grow this way
  *
- * Three things follow from the order, and nothing else is needed for them:
+ * Three things follow from this order:
  *
- *   - the slot that holds a stack pointer is found by arithmetic (slot_at): no table, no lock, no
- *     load; so a switch knows the guard of the stack it comes to, and a longjmp or an exception
- *     that leaves segments needs no landing pad to say where it arrived;
- *   - a goroutine's segments double, so a deeper one lies at a higher address. Whoever jumps
- *     outwards over segments leaves the guard of a deeper one behind: above his stack pointer, so
- *     that the very next prologue fails its check and comes to split.c, which sets it right;
- *   - stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
+ *   - Arithmetic alone finds the slot that holds a stack pointer (slot_at). So a switch knows the
+ *     guard of the stack it comes to without a load, and a longjmp or an exception that leaves
+ *     segments needs no landing pad to say where it arrived.
+ *   - A goroutine's segments double, so a deeper one lies at a higher address. Code that jumps
+ *     outwards over segments still has the guard of a deeper one, above its stack pointer. So its
+ *     next prologue fails its check, and split.c corrects the guard.
+ *   - Stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
  *
- * Books are kept outside of the memory they are about: a chunk has a bit per free slot, so the
- * pages of free slots can be given back at any time and nothing is lost with them. A class above 64
- * KB has one slot per chunk.
+ * The records are outside of the memory they describe: a chunk has a bit per free slot, so the
+ * pages of free slots can be given back at any time. A class above 64 KB has one slot per chunk.
  *
- * Free slots are taken from the chunk at the head of its class's list, and a chunk gets to the head
- * when the first slot of a full one is freed: nearly full chunks fill up, nearly empty ones drain.
- * The monitor gives back the free pages of chunks that nobody touched since it last looked.
+ * Slots are taken from the chunk at the head of the class's list. A full chunk gets to the head
+ * when one of its slots is freed: nearly full chunks fill up, nearly empty ones drain. The monitor
+ * gives back the free pages of chunks that nobody touched since it last looked.
  *
  * A chunk that fills gets its memory in steps of STEP bytes ahead of the slots
- * (MADV_POPULATE_WRITE: one call instead of 32 faults), in small pages; a huge page is asked for
- * only when it is full and nobody has moved in it since the monitor last looked. Asking at once was
- * tried: a machine that lends its free memory to others has its large blocks taken away first, and
- * touching one again costs ten times what it saves (creating a million: 3.7 us each, and 0.7 by
- * steps).
+ * (MADV_POPULATE_WRITE: one call instead of 32 faults), in small pages. It becomes a huge page only
+ * when it is full and quiet: a virtual machine that lends free memory to others loses its large
+ * blocks first, and touching one again costs ten times what a huge page saves.
  */
 #include "mem/compact_mem.h"
 #include "os/os.h"
@@ -39,36 +36,36 @@
 #define PAGE ((size_t)4096)
 #define SHARED_CLASS 6 /* up to 64 KB: several slots in a chunk */
 #define WORDS 22       /* 1365 bits */
-#define PLAIN_CHUNKS 4 /* the first ones page by page: a few goroutines should not cost 2 MB */
+#define PLAIN_CHUNKS 4 /* the first ones fill page by page: few goroutines must not cost 2 MB */
 #define STEP ((uint32_t)128 << 10)
 #define NONE UINT32_MAX
 #define SHIFT_FULL 38 /* 180 million first stacks: as good as no bound */
 
-typedef struct Chunk {
+typedef struct SlotChunk {
     uint64_t bits[WORDS]; /* 1: free */
     uint32_t next;        /* list of chunks with free slots */
-    uint32_t filled;      /* bytes from its beginning that were given memory in steps */
+    uint32_t filled;      /* bytes from its beginning that got memory in steps */
     uint16_t free;
     bool listed;
     bool warm;  /* free slots may have memory */
-    bool moved; /* something was taken or freed since the monitor looked */
-    bool huge;  /* the kernel may make it one page */
-} Chunk;
+    bool moved; /* a slot was taken or freed since the monitor last looked */
+    bool huge;  /* the monitor's alone: the kernel may make it one page */
+} SlotChunk;
 
-typedef struct Class {
+typedef struct SlotClass {
     size_t size, chunk;
-    uint32_t per_chunk, made, most; /* chunks in use so far, and possible */
+    uint32_t per_chunk, made, most; /* slots in a chunk; chunks ever used, and possible */
     uint32_t list;                  /* head; NONE */
-    Chunk *chunks;
-} Class;
+    SlotChunk *chunks;
+} SlotClass;
 
 struct Slots slots;
 
 static struct {
     Lock lock;
     /* lock: */
-    Class of[SLOT_CLASSES];
-} room;
+    SlotClass of[SLOT_CLASSES];
+} slotpool;
 
 /* ---- the range ------------------------------------------------------------------------------- */
 
@@ -77,7 +74,7 @@ static bool reserve(unsigned shift) {
     char *at = os_map(span + SLOT_CHUNK, true);
     if (at == NULL) return false;
     os_no_huge(at, span + SLOT_CHUNK);
-    os_dump(at, span + SLOT_CHUNK, false); /* the kernel would walk through all of it */
+    os_dump(at, span + SLOT_CHUNK, false); /* a core dump would walk through all of it */
     slots.base = ((uintptr_t)at + SLOT_CHUNK - 1) & ~(SLOT_CHUNK - 1);
     slots.span = span;
     slots.shift = shift;
@@ -85,19 +82,19 @@ static bool reserve(unsigned shift) {
 }
 
 static bool class_init(int c) {
-    Class *k = &room.of[c];
+    SlotClass *k = &slotpool.of[c];
     k->size = slot_size(c);
     k->chunk = c <= SHARED_CLASS ? SLOT_CHUNK : k->size;
     k->per_chunk = (uint32_t)(k->chunk / k->size);
     k->most = (uint32_t)(((size_t)1 << slots.shift) / k->chunk);
     k->list = NONE;
-    k->chunks = k->most ? os_map(k->most * sizeof(Chunk), false) : NULL;
+    k->chunks = k->most ? os_map(k->most * sizeof(SlotChunk), false) : NULL;
     return k->chunks != NULL;
 }
 
 bool slots_reserve(void) {
     if (slots.base) return true;
-    /* where the address space is limited: less */
+    /* less where the address space is limited */
     for (unsigned shift = SHIFT_FULL; shift >= 26; shift -= 4)
         if (reserve(shift)) break;
     if (slots.base == 0) return false;
@@ -109,16 +106,16 @@ bool slots_reserve(void) {
 }
 
 static char *chunk_at(int cls, uint32_t i) {
-    return (char *)slots.base + ((size_t)cls << slots.shift) + (size_t)i * room.of[cls].chunk;
+    return (char *)slots.base + ((size_t)cls << slots.shift) + (size_t)i * slotpool.of[cls].chunk;
 }
 
 /* ---- taking and giving ----------------------------------------------------------------------- */
 
 /* Under the lock. */
 static bool new_chunk(int cls) {
-    Class *k = &room.of[cls];
+    SlotClass *k = &slotpool.of[cls];
     if (k->made == k->most) return false;
-    Chunk *c = &k->chunks[k->made];
+    SlotChunk *c = &k->chunks[k->made];
     for (uint32_t i = 0; i < k->per_chunk; i++) c->bits[i / 64] |= 1ULL << i % 64;
     c->free = (uint16_t)k->per_chunk;
     c->next = k->list;
@@ -129,24 +126,23 @@ static bool new_chunk(int cls) {
     return true;
 }
 
-static uint32_t first_bit(Chunk *c) {
+static uint32_t first_bit(SlotChunk *c) {
     uint32_t w = 0;
     while (c->bits[w] == 0) w++;
     return w * 64 + (uint32_t)__builtin_ctzll(c->bits[w]);
 }
 
-/* Under the lock. NULL: the class is used up. *step: where memory is wanted next. One thread learns
- * of it, and gets it outside of the lock; whoever takes a neighbouring slot in between pays for its
- * page by itself. */
-static void *take_locked(int cls, char **step) {
-    Class *k = &room.of[cls];
-    while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds its free ones */
+/* Under the lock. NULL: the class is used up. *step: where the caller is to populate memory, outside
+ * of the lock; a thread that takes a neighbouring slot meanwhile faults its page in. */
+static void *slot_take_locked(int cls, char **step) {
+    SlotClass *k = &slotpool.of[cls];
+    while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds them */
         k->chunks[k->list].listed = false;
         k->list = k->chunks[k->list].next;
     }
     if (k->list == NONE && !new_chunk(cls)) return NULL;
     uint32_t i = k->list;
-    Chunk *c = &k->chunks[i];
+    SlotChunk *c = &k->chunks[i];
     uint32_t bit = first_bit(c);
     c->bits[bit / 64] &= ~(1ULL << bit % 64);
     c->warm = c->moved = true;
@@ -164,16 +160,16 @@ static void *take_locked(int cls, char **step) {
 int slot_alloc(int cls, void **slot, int n) {
     int got = 0;
     char *step = NULL;
-    lock(&room.lock, RANK_STACK);
-    while (got < n && (slot[got] = take_locked(cls, &step)) != NULL) got++;
-    unlock(&room.lock);
+    lock(&slotpool.lock, RANK_STACK);
+    while (got < n && (slot[got] = slot_take_locked(cls, &step)) != NULL) got++;
+    unlock(&slotpool.lock);
     if (step) os_populate(step, STEP);
     return got;
 }
 
 /* Under the lock. */
-static void list_chunk(Class *k, uint32_t i) {
-    Chunk *c = &k->chunks[i];
+static void list_chunk(SlotClass *k, uint32_t i) {
+    SlotChunk *c = &k->chunks[i];
     if (c->listed || c->free == 0) return;
     c->listed = true;
     c->next = k->list;
@@ -181,11 +177,11 @@ static void list_chunk(Class *k, uint32_t i) {
 }
 
 /* Under the lock. */
-static void give_locked(int cls, void *slot) {
-    Class *k = &room.of[cls];
+static void slot_give_locked(int cls, void *slot) {
+    SlotClass *k = &slotpool.of[cls];
     size_t off = (uintptr_t)slot - slots.base - ((size_t)cls << slots.shift);
     uint32_t i = (uint32_t)(off / k->chunk), bit = (uint32_t)(off % k->chunk / k->size);
-    Chunk *c = &k->chunks[i];
+    SlotChunk *c = &k->chunks[i];
     check((c->bits[bit / 64] >> bit % 64 & 1) == 0);
     c->bits[bit / 64] |= 1ULL << bit % 64;
     c->free++;
@@ -196,21 +192,21 @@ static void give_locked(int cls, void *slot) {
 
 void slot_free(int cls, void **slot, int n) {
     if (cls > SLOT_SMALL)
-        for (int i = 0; i < n; i++) os_discard(slot[i], room.of[cls].size);
-    lock(&room.lock, RANK_STACK);
-    for (int i = 0; i < n; i++) give_locked(cls, slot[i]);
-    unlock(&room.lock);
+        for (int i = 0; i < n; i++) os_discard(slot[i], slotpool.of[cls].size);
+    lock(&slotpool.lock, RANK_STACK);
+    for (int i = 0; i < n; i++) slot_give_locked(cls, slot[i]);
+    unlock(&slotpool.lock);
 }
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* The pages that lie wholly in a run of free slots. */
+/* Gives back the pages that lie wholly in a run of free slots. */
 static void discard_run(char *from, char *to) {
     uintptr_t lo = ((uintptr_t)from + PAGE - 1) & ~(PAGE - 1), hi = (uintptr_t)to & ~(PAGE - 1);
     if (hi > lo) os_discard((void *)lo, hi - lo);
 }
 
-static void discard_free(Class *k, char *at, const uint64_t *bits) {
+static void discard_free(SlotClass *k, char *at, const uint64_t *bits) {
     uint32_t run = 0;
     for (uint32_t i = 0; i <= k->per_chunk; i++) {
         bool free = i < k->per_chunk && (bits[i / 64] >> i % 64 & 1);
@@ -224,13 +220,12 @@ static void discard_free(Class *k, char *at, const uint64_t *bits) {
     }
 }
 
-/* Takes the free slots of a quiet chunk out of circulation, gives their pages back outside of the
- * lock, and puts them in again. */
+/* Holds the free slots of a quiet chunk while it gives their pages back outside of the lock. */
 static void scavenge_chunk(int cls, uint32_t i) {
-    Class *k = &room.of[cls];
-    Chunk *c = &k->chunks[i];
+    SlotClass *k = &slotpool.of[cls];
+    SlotChunk *c = &k->chunks[i];
     uint64_t held[WORDS];
-    lock(&room.lock, RANK_STACK);
+    lock(&slotpool.lock, RANK_STACK);
     bool quiet = c->warm && !c->moved && c->free >= k->per_chunk / 4;
     c->moved = false;
     if (quiet) {
@@ -238,30 +233,29 @@ static void scavenge_chunk(int cls, uint32_t i) {
         c->free = 0;
         c->warm = false;
     }
-    unlock(&room.lock);
+    unlock(&slotpool.lock);
     if (!quiet) return;
     if (c->huge) os_no_huge(chunk_at(cls, i), SLOT_CHUNK); /* or the kernel fills the holes again */
     c->huge = false;
     discard_free(k, chunk_at(cls, i), held);
-    lock(&room.lock, RANK_STACK);
+    lock(&slotpool.lock, RANK_STACK);
     for (int w = 0; w < WORDS; w++) {
         c->bits[w] |= held[w];
         c->free = (uint16_t)(c->free + __builtin_popcountll(held[w]));
     }
-    /* what is below the first free slot has memory */
+    /* the steps begin anew, and do nothing below the first free slot: there is memory */
     if (cls == 0 && i >= PLAIN_CHUNKS) c->filled = 0;
     list_chunk(k, i);
-    unlock(&room.lock);
+    unlock(&slotpool.lock);
 }
 
-/* A full chunk of first stacks in which nobody came or went since the last look may be one page.
- * True: look again. `huge` is the monitor's alone. */
+/* Makes a full and quiet chunk of first stacks one huge page. True: look again. */
 static bool settle_chunk(uint32_t i) {
-    Chunk *c = &room.of[0].chunks[i];
-    lock(&room.lock, RANK_STACK);
+    SlotChunk *c = &slotpool.of[0].chunks[i];
+    lock(&slotpool.lock, RANK_STACK);
     bool settled = c->free == 0 && !c->moved, moved = c->moved;
     c->moved = false;
-    unlock(&room.lock);
+    unlock(&slotpool.lock);
     if (settled) {
         os_huge(chunk_at(0, i), SLOT_CHUNK);
         c->huge = true;
@@ -272,9 +266,9 @@ static bool settle_chunk(uint32_t i) {
 bool slots_scavenge(void) {
     bool more = false;
     for (int cls = 0; cls < slots.classes; cls++) {
-        Class *k = &room.of[cls];
+        SlotClass *k = &slotpool.of[cls];
         for (uint32_t i = 0; i < load_rlx(&k->made); i++) {
-            Chunk *c = &k->chunks[i];
+            SlotChunk *c = &k->chunks[i];
             if (cls == 0 && i >= PLAIN_CHUNKS && !c->huge && load_rlx(&c->free) == 0)
                 more |= settle_chunk(i);
             if (load_rlx(&c->free) < k->per_chunk / 4 || !load_rlx(&c->warm)) continue;
@@ -287,19 +281,19 @@ bool slots_scavenge(void) {
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-uint64_t slots_first(void) { return (uint64_t)room.of[0].most * room.of[0].per_chunk; }
+uint64_t slots_first(void) { return (uint64_t)slotpool.of[0].most * slotpool.of[0].per_chunk; }
 
 uint64_t slots_mapped(void) {
     uint64_t bytes = 0;
     for (int cls = 0; cls < slots.classes; cls++)
-        bytes += (uint64_t)load_rlx(&room.of[cls].made) * room.of[cls].chunk;
+        bytes += (uint64_t)load_rlx(&slotpool.of[cls].made) * slotpool.of[cls].chunk;
     return bytes;
 }
 
 uint64_t slots_free_bytes(void) {
     uint64_t bytes = 0;
     for (int cls = 0; cls < slots.classes; cls++) {
-        Class *k = &room.of[cls];
+        SlotClass *k = &slotpool.of[cls];
         for (uint32_t i = 0; i < load_rlx(&k->made); i++)
             if (load_rlx(&k->chunks[i].warm)) bytes += load_rlx(&k->chunks[i].free) * k->size;
     }

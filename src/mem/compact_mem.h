@@ -1,26 +1,23 @@
 /*
- * Memory of compact stacks: slots of fixed sizes at addresses that tell their size. See
- * compact_mem.c.
+ * Memory of compact stacks: slots of fixed sizes at addresses that tell their size
+ * (compact_mem.c).
  */
-#ifndef SLOTS_H
-#define SLOTS_H
+#ifndef COMPACT_MEM_H
+#define COMPACT_MEM_H
 
 #include "runtime.h"
 
-/* class 0: where a compact goroutine starts, its record included */
-#define SLOT_BASE ((size_t)1536)
+#define SLOT_BASE ((size_t)1536) /* class 0: a compact goroutine's first stack with its record */
 #define SLOT_CHUNK ((size_t)2 << 20)
 #define SLOT_CLASSES 24 /* class c > 0: 1 KB << c, so 2 KB to 8 GB */
-/* classes up to this one (1 MB) may stay cached with their memory */
-#define SLOT_SMALL 10
+#define SLOT_SMALL 10   /* free slots up to this class (1 MB) may keep their memory */
 
 extern struct Slots {
     uintptr_t base; /* of the reserved range; 0: there is none */
     size_t span;    /* of all classes together */
     unsigned shift; /* each class has 1 << shift bytes of address space */
     int classes;
-    /* less address space than was asked for: first stacks are counted (compact_stack.h) */
-    bool scarce;
+    bool scarce; /* less address space than asked for: stacks are counted (compact_stack.h) */
 } slots;
 
 INLINE size_t slot_size(int cls) { return cls == 0 ? SLOT_BASE : (size_t)1024 << cls; }
@@ -32,8 +29,7 @@ INLINE int slot_class(size_t bytes) {
     return c < slots.classes ? c : -1;
 }
 
-/* The slot that holds the address, by arithmetic alone: its lowest byte and its class.
- * 0: the address is not in the range. */
+/* The lowest byte and the class of the slot that holds the address; 0: not in the range. */
 INLINE uintptr_t slot_at(uintptr_t at, int *cls) {
     uintptr_t off = at - slots.base;
     if (off >= slots.span) return 0;
@@ -45,15 +41,13 @@ INLINE uintptr_t slot_at(uintptr_t at, int *cls) {
 }
 
 bool slots_reserve(void); /* once; false: no address space, or not on this machine */
-/* Up to n slots of a class: how many. What is in them is undefined. In a section, holding no lock
- * above RANK_STACK. */
+/* Gets up to n slots (undefined contents): how many. In a section, no lock above RANK_STACK. */
 int slot_alloc(int cls, void **slot, int n);
 void slot_free(int cls, void **slot, int n);
-/* Monitor: memory of slots that were free for a while goes back. True: there is more to come. */
+/* The monitor gives memory of slots that were free for a while back. True: more is to come. */
 bool slots_scavenge(void);
-uint64_t slots_first(void);  /* how many slots of class 0 there can be */
-uint64_t slots_mapped(void); /* bytes of chunks ever used */
-/* bytes of free slots in them that still have their memory, about */
-uint64_t slots_free_bytes(void);
+uint64_t slots_first(void);      /* how many slots of class 0 there can be */
+uint64_t slots_mapped(void);     /* bytes of chunks ever used */
+uint64_t slots_free_bytes(void); /* bytes of free slots that still have their memory, about */
 
 #endif

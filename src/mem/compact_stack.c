@@ -1,27 +1,25 @@
 /*
- * Compact stacks. A slot of class 0 (compact_mem.c) with the same record at its top as any other
- * stack:
+ * Compact stacks. Each is a slot of class 0 (compact_mem.c) with the same record at its top as any
+ * other stack:
  *
  *     | reserve | ....................... frames <- | record |
  *     ^lo       ^guard                         top ^          1536 bytes
  *
- * There is no guard page: every function checks, and what does not check is sent to a larger
- * segment by the linker (split.c). Whatever slips through both, a call by a pointer that came from
- * data the linker did not see, runs into the record below, and its magic word tells when that
- * goroutine ends.
+ * There is no guard page: every function checks, and the linker sends calls of code without checks
+ * to a larger segment (split.c). A call that slips through both, by a pointer the linker did not
+ * see, overwrites the record of the stack below; its magic word tells when that goroutine ends.
  *
- * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy ones. Where address
- * space is limited and the range short, gort_go has to refuse what could not run: then the
- * goroutines on compact stacks are counted, and no P keeps any, so that each free one is there for
- * all.
+ * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy stacks. Where the
+ * range is short, gort_go must refuse what could not run: the goroutines on compact stacks are
+ * counted, and no P keeps any free one.
  */
 #include "mem/compact_stack.h"
 #include "os/os.h"
 #include "mem/compact_mem.h"
 
-#define BATCH 16 /* slots taken and given at a time; on a compact stack: few */
+#define BATCH 16 /* slots taken and given at a time: few, since the array is on a compact stack */
 
-static uint64_t credits; /* atomic: given out, where they are needed */
+static uint64_t credits; /* atomic: given out, where they are counted */
 
 bool compact_credit_take(void) {
     if (likely(!slots.scarce)) return true;
@@ -34,20 +32,20 @@ void compact_credit_give(void) {
     if (unlikely(slots.scarce)) sub_rlx(&credits, 1);
 }
 
-/* Up to BATCH; only one where they are counted, and then there is one: if not now, the monitor has
- * just taken the free ones to give their pages back, and brings them again. */
+/* Up to BATCH slots. Where stacks are counted: one, which exists, because the caller holds a
+ * credit. If none is free now, the monitor holds the free ones while it gives their pages back. */
 static int take_slots(void **slot) {
     if (likely(!slots.scarce)) return slot_alloc(0, slot, BATCH);
     while (slot_alloc(0, slot, 1) == 0) os_yield();
     return 1;
 }
 
-/* Fills p's cache with fresh ones. */
-static NOINLINE void refill(P *p) {
+/* Fills p's cache with fresh stacks. */
+static NOINLINE void compact_refill(P *p) {
     void *slot[BATCH];
     int n = take_slots(slot);
     if (n == 0) fatal("no address space for a compact stack");
-    while (n-- > 0) { /* the first, with the lowest address, on top */
+    while (n-- > 0) { /* the first slot, with the lowest address, ends on top */
         char *lo = slot[n];
         Stack *s = (Stack *)(void *)(lo + SLOT_BASE - sizeof(Stack));
         stack_record(s, lo, STACK_COMPACT);
@@ -59,14 +57,14 @@ static NOINLINE void refill(P *p) {
 
 Stack *compact_get(M *m) {
     P *p = m->p;
-    if (unlikely(p->small == NULL)) refill(p);
+    if (unlikely(p->small == NULL)) compact_refill(p);
     Stack *s = p->small;
     p->small = s->next;
     p->nsmall--;
     return s;
 }
 
-static void free_list(Stack *s) {
+static void compact_free_list(Stack *s) {
     void *slot[BATCH];
     while (s) {
         int n = 0;
@@ -88,13 +86,13 @@ void compact_put(M *m, Stack *s) {
     if (likely(++p->nsmall <= STACK_CACHE)) return;
     Stack *keep = p->small; /* the warmer half */
     for (int i = 1; i < STACK_CACHE / 2; i++) keep = keep->next;
-    free_list(keep->next);
+    compact_free_list(keep->next);
     keep->next = NULL;
     p->nsmall = STACK_CACHE / 2;
 }
 
 void compact_flush(P *p) {
-    free_list(p->small);
+    compact_free_list(p->small);
     p->small = NULL;
     p->nsmall = 0;
 }

@@ -1,31 +1,28 @@
 /*
  * Where small objects come from.
  *
- * Memory is mapped in regions of 256 MB, aligned to their size and never given up, of which the
- * kernel commits what is touched. A table with a byte for each possible region tells in one load
- * whether an address is ours. A region is cut into spans of 64 KB; its first spans hold the records
- * of all of them, so that records lie close together and a span can be given back whole.
+ * Memory is mapped in regions of 256 MB, aligned to their size and never unmapped. A table with a
+ * byte for each possible region tells in one load whether an address is ours. A region is cut into
+ * spans of 64 KB. Its first spans hold the records of all of them, so a span can be given back
+ * whole.
  *
- * A span serves one size class. Objects are carved off it in order, and once freed they hang in the
- * span's own list, last-in first-out. A class knows its spans that have something to give; a span
- * all of whose objects are free goes to the pool, where any class may take it, and from there, if
- * nobody does for a second, its pages go back to the system (span_scavenge).
+ * A span serves one size class. Objects are carved off it in order; freed ones go to the span's own
+ * list, last-in first-out. A class lists its spans that have free objects. A span whose objects are
+ * all free goes to the pool, where any class may take it; if none does for a second, its pages go
+ * back to the system (span_scavenge).
  *
- * Sorting objects back into their spans touches a record for each, so in front of that every class
- * keeps a few batches: lists of exactly class_batch objects that Ps give and take whole, two
- * stores under the lock. An object that is made on one P and freed on another travels so: cache,
- * batch, cache. Batches that lay untouched for a second are sorted back by the monitor.
+ * Sorting an object back touches its span's record. So every class also keeps a few batches: lists
+ * of exactly class_batch objects that Ps put and get whole, with two stores under the lock. The
+ * monitor sorts back batches that lay untouched for a second. Callers without a P (plain threads,
+ * blocking calls) share one loose list per class.
  *
- * Callers without a P (plain threads, blocking calls) have one loose list per class among them.
+ * Locks: a class's lock (RANK_STACK), below it the pool's (RANK_LEAF), each held for a batch's
+ * worth of work at most, except to map a region. Nothing here calls libc. A thread that forks takes
+ * all locks first, so that the child of a process in which no runtime ran has an intact heap.
  *
- * Locks: a class's lock (RANK_STACK), below it the pool's (RANK_LEAF). Both are held for a few
- * instructions, for a batch's worth at most; mapping a region happens under the pool's, once in
- * 256 MB. Nothing here calls libc. A thread that forks takes all of them first, so that a child
- * of a process in which no runtime ran can go on with a whole heap.
- *
- * Order: an object passes from who frees it to who gets it next through a class's lock, or within
- * the cache of a P, whose holders are ordered by the way a P changes hands. The byte in the table
- * is stored before the first object of a region is given out.
+ * Order: an object passes from the thread that frees it to the one that gets it next through a
+ * class's lock, or within the cache of a P, whose holders are ordered by the P's change of hands.
+ * A region's byte in the table is stored before its first object is given out.
  */
 #include "mem/span.h"
 #include "base/san.h"
@@ -46,7 +43,7 @@ typedef struct Central {
     Lock lock;
     Span *spans;
     Free *loose;                    /* for callers without a P */
-    uint32_t nloose, nbatches, low; /* low: the fewest batches since the last scavenge */
+    uint32_t nloose, nbatches, low; /* low: fewest batches since the last scavenge */
     Free *batches[BATCHES];
 } ALIGNED(CACHE_LINE) Central;
 
@@ -54,13 +51,12 @@ static Central central[SIZE_CLASSES];
 static struct {
     Lock lock;
     /* lock: */
-    Span *free;          /* spans nobody uses, which have their pages; */
-    uint32_t nfree, low; /*   how many, and the fewest since the last scavenge */
-    Span *bare;          /* likewise, without pages */
-    /* atomic: the newest one; the first record of each names the one before */
-    char *region;
-    uint32_t cut;  /* spans of it that were ever used */
-    uint64_t used; /* atomic for readers: spans in use */
+    Span *free;          /* unused spans that have their pages; */
+    uint32_t nfree, low; /*   how many, and fewest since the last scavenge */
+    Span *bare;          /* unused spans without pages */
+    char *region;        /* atomic: the newest; its first record's `next` is the one before */
+    uint32_t cut;        /* spans of it that were ever used */
+    uint64_t used;       /* atomic for readers: spans in use */
 } pool;
 uint8_t span_regions[REGION_TABLE];
 
@@ -88,7 +84,7 @@ static bool add_region(void) {
         return false;
     }
     os_no_huge(region, REGION_BYTES);
-    store_rlx(&span_regions[i], 1); /* published by the class's lock with the first object */
+    store_rlx(&span_regions[i], 1); /* the class's lock publishes it with the first object */
     ((Span *)(void *)region)->next = (Span *)(void *)pool.region;
     store_rel(&pool.region, region); /* pairs with each_span */
     pool.cut = RECORD_SPANS;
@@ -110,7 +106,7 @@ static Span *take_span(void) {
     return s;
 }
 
-/* A span for a class; its lock is held. */
+/* A span for a class, whose lock is held. */
 static Span *span_new(uint32_t cls) {
     lock(&pool.lock, RANK_LEAF);
     Span *s = take_span();
@@ -168,7 +164,7 @@ static Free *take_object(Span *s) {
     return f;
 }
 
-/* Up to n objects. */
+/* Up to n objects: how many. */
 static uint32_t gather(uint32_t cls, uint32_t n, Free **list) {
     Central *c = &central[cls];
     Free **end = list;
@@ -189,7 +185,7 @@ static uint32_t gather(uint32_t cls, uint32_t n, Free **list) {
     return got;
 }
 
-/* Back to its span. A span of which everything is free is kept only if it is the class's last. */
+/* Back to its span. A span whose objects are all free stays only if it is the class's last. */
 static void sort_back(Central *c, Free *f) {
     Span *s = record_of(f);
     f->next = s->free;
@@ -273,8 +269,8 @@ void central_put_one(uint32_t cls, Free *f) {
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* Half of the batches nobody has needed for a second, and then the loose ones. How many are
- * left. */
+/* Sorts back half of the batches that nobody needed for a second; once none is left, the loose
+ * objects. Returns how many batches are left. */
 static uint32_t sort_idle(Central *c) {
     if (load_rlx(&c->nbatches) == 0 && load_rlx(&c->nloose) == 0) return 0;
     lock(&c->lock, RANK_STACK);
@@ -336,7 +332,7 @@ void each_span(void (*fn)(void *lo, void *hi)) {
     }
 }
 
-/* ---- who watches ----------------------------------------------------------------------------- */
+/* ---- sanitizers ------------------------------------------------------------------------------ */
 
 /* A program with a sanitizer may be linked with a library without. */
 extern void __asan_init(void) __attribute__((weak));
@@ -347,7 +343,7 @@ bool span_malloc_instead(void) {
 #if defined(GORT_ASAN) || defined(GORT_TSAN)
     return true;
 #else
-    static uint8_t known; /* atomic: 1: no, 2: yes; found out twice does no harm */
+    static uint8_t known; /* atomic: 0: not asked yet, 1: no, 2: yes */
     uint8_t k = load_rlx(&known);
     if (unlikely(k == 0)) {
         k = __asan_init || __tsan_init || __lsan_init || valgrind_runs() ? 2 : 1;

@@ -1,6 +1,6 @@
 /*
- * Memory of small objects: size classes and the central lists. See span.c; the caches of the Ps
- * and the calls of programs are in alloc.c.
+ * Memory of small objects: size classes and the central lists (span.c). The caches of the Ps and
+ * the public calls are in alloc.c.
  */
 #ifndef SPAN_H
 #define SPAN_H
@@ -11,13 +11,13 @@
 #define SIZE_CLASSES 26
 #define REGION_SHIFT 28 /* 256 MB, aligned to their size */
 #define SPAN_SHIFT 16
-#define ADDRESS_BITS 47 /* a region that lies higher is not used */
+#define ADDRESS_BITS 47 /* a region above this is not used */
 
 extern const uint16_t class_bytes[SIZE_CLASSES];
 extern const uint8_t class_batch[SIZE_CLASSES]; /* objects that move at a time */
 
-/* Steps of 16 up to 128, of 64 up to 512, then four per doubling: so an object of more than 112
- * bytes lies on a cache line. */
+/* Steps of 16 up to 128, of 64 up to 512, then four per doubling. An object of more than 112 bytes
+ * therefore starts on a cache line. */
 INLINE uint32_t size_class(size_t size) {
     if (size <= 128) return size == 0 ? 0 : (uint32_t)(size - 1) >> 4;
     if (size <= 512) return 8 + ((uint32_t)(size - 129) >> 6);
@@ -28,7 +28,7 @@ INLINE uint32_t size_class(size_t size) {
 /* A free object. */
 typedef struct Free {
     struct Free *next;
-    uintptr_t mark; /* free_mark(): an object that is freed again is found out (alloc.c) */
+    uintptr_t mark; /* free_mark(): detects a double free (alloc.c) */
 } Free;
 
 typedef struct Span Span;
@@ -38,16 +38,16 @@ struct Span {
     uint32_t bytes;   /* of an object */
     uint64_t inverse; /* 2^32 / bytes, rounded up: offset * inverse >> 32 is the index */
     /* the class's lock: */
-    uint32_t capacity, carved, nfree; /* objects in all, begun, and on `free` */
+    uint32_t capacity, carved, nfree; /* objects that fit, ever given out, on `free` */
     bool listed;
     Free *free;
-    Span *next, *prev; /* the class's spans with something to give; in the pool: next */
+    Span *next, *prev; /* the class's spans with free objects; in the pool: next only */
 } ALIGNED(CACHE_LINE);
 
 #define REGION_BYTES ((size_t)1 << REGION_SHIFT)
 #define SPAN_BYTES ((size_t)1 << SPAN_SHIFT)
 #define REGION_TABLE ((size_t)1 << (ADDRESS_BITS - REGION_SHIFT))
-extern uint8_t span_regions[REGION_TABLE]; /* atomic: a region begins there */
+extern uint8_t span_regions[REGION_TABLE]; /* atomic: 1: this region is ours */
 NORETURN void span_misused(const void *at);
 
 INLINE char *region_of(const void *at) { return (char *)((uintptr_t)at & ~(REGION_BYTES - 1)); }
@@ -60,7 +60,7 @@ INLINE Span *span_of(const void *at) {
     size_t i = (uintptr_t)at >> REGION_SHIFT;
     return i < REGION_TABLE && load_rlx(&span_regions[i]) ? record_of(at) : NULL;
 }
-/* The class of an object of ours; fatal where no object begins. */
+/* The class of the object at `at`, which lies in s; fatal if no object begins there. */
 INLINE uint32_t span_class_checked(Span *s, const void *at) {
     uint32_t cls = load_rlx(&s->cls), offset = (uint32_t)((uintptr_t)at & (SPAN_BYTES - 1));
     uint32_t index = (uint32_t)(offset * s->inverse >> 32);
@@ -69,21 +69,21 @@ INLINE uint32_t span_class_checked(Span *s, const void *at) {
 }
 
 /* All in a section. */
-uint32_t central_get(uint32_t cls, Free **list); /* up to a batch; how many: 0, no memory */
+uint32_t central_get(uint32_t cls, Free **list); /* up to a batch: how many; 0: no memory */
 void central_put(uint32_t cls, Free *batch);     /* exactly a batch */
 void central_put_some(uint32_t cls, Free *list); /* any number */
 Free *central_get_one(uint32_t cls);             /* for callers without a P */
 void central_put_one(uint32_t cls, Free *f);
 
-/* The monitor, once a second: what was not needed since the last call goes back to the system.
- * How much may still go; 0: nothing. */
+/* The monitor calls it once a second: what nobody needed since the last call goes back to the
+ * system. Returns how many batches and spans may still go. */
 uint64_t span_scavenge(void);
 uint64_t span_bytes_used(void); /* of spans that hold objects */
-uint64_t span_bytes_idle(void); /* of free ones that still have their pages */
-/* Calls fn for the carved part of every span in use; nothing is locked. */
+uint64_t span_bytes_idle(void); /* of free spans that still have their pages */
+/* Calls fn for the carved part of every span in use. Takes no lock. */
 void each_span(void (*fn)(void *lo, void *hi));
 
-/* True: sanitizers or valgrind watch this process, and have to see each object come and go. */
+/* True: a sanitizer or valgrind watches this process and must see each object come and go. */
 bool span_malloc_instead(void);
 void span_fork(bool before);
 

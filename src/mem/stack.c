@@ -1,42 +1,40 @@
 /*
  * Stacks.
  *
- * C code holds pointers into its stack, so a stack never moves. Each is cut from slabs mapped
- * MAP_NORESERVE, and the kernel commits pages as they are touched: growth without copying. 208 KB
- * and a guard of 28 put nearly nine stacks under one page of page tables, which is what a parked
- * goroutine costs beside its one page of stack.
+ * C code holds pointers into its stack, so a stack never moves. Stacks are cut from slabs mapped
+ * MAP_NORESERVE, and the kernel commits pages as they are touched: a stack grows without copying.
+ * 208 KB and a guard of 28 put nearly nine stacks under one page of page tables; with its share of
+ * that and one page of stack, a parked goroutine costs 4.6 KB.
  *
  *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec |
- *               …
  *                       ^lo                             top ^
  *
- * Guards. MADV_GUARD_INSTALL does not split the mapping. Where the kernel has none, mprotect is
- * used up to a budget below vm.max_map_count, and beyond it a canary word at the low end is looked
- * at when the goroutine ends; gort_stats says which. A batch of fresh stacks gets its guards in one
- * system call where process_madvise takes it.
+ * Guards. MADV_GUARD_INSTALL does not split the mapping, and process_madvise guards a batch in one
+ * call. On older kernels mprotect is used up to a budget below vm.max_map_count. Beyond it a stack
+ * has a canary word at its low end, checked when the goroutine ends. gort_stats says which.
  *
- * How large a guard. A frame that is larger, and is not written to from its top, steps over it into
- * the next stack. Code built with -fstack-clash-protection touches every page, and one would do; a
- * library built without it has 28 KB, and more where it can be had: address space is plenty, but
- * tops of stacks that lie far apart need a page of page tables for each. A megabyte for all would
- * be 6.6 KB for each of a million goroutines instead of 4.6. So the first slab, which is all that
- * most programs use, has guards of a megabyte (some 800 stacks, 2 MB of page tables if all are in
- * use), and so have stacks of a size of their own from 256 KB on; where address space is limited,
- * none has. What jumps further still is found out when a signal or a wait meets it on a stack that
- * is not its own (stack_jumped).
+ * Size of a guard. A larger frame that is not written to from its top steps over the guard into the
+ * next stack. Code built with -fstack-clash-protection touches every page. For other code a guard
+ * has 28 KB, and a megabyte where that is cheap: stacks far apart need more page tables, 6.6 KB for
+ * each of a million goroutines. So only the first slab, which is all that most programs use, has
+ * guards of a megabyte (some 800 stacks, 2 MB of page tables), and stacks of a custom size from
+ * 256 KB on; none has where address space is limited. A frame that steps even further is detected
+ * when a signal or a wait finds the goroutine on another one's stack (stack_jumped).
  *
- * Where a free stack is:
+ * A free stack is in one of three places:
  *   1. the cache of a P: warm, no lock;
- *   2. the common list: memory still there, last-in first-out;
- *   3. a bit in its slab: the memory was given back. The record is gone with it, so everything
- *      about such a stack is derived from its place.
- * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark), so
- * that a steady load keeps its stacks and a peak is given back within a few seconds.
+ *   2. the common list: still with its memory, last-in first-out;
+ *   3. a bit in its slab: its memory went back to the system, and the record with it.
+ * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark): a
+ * steady load keeps its stacks, and a peak is given back within a few seconds.
  *
- * Credits. A goroutine gets its stack when it first runs, but failing then would be too late.
- * gort_go takes a credit; credits given out never exceed the stacks whose address space is mapped.
- * What a P keeps in its cache no other P can use, so that is promised, too: a P keeps STACK_CACHE
- * stacks if there is address space for so many more, and none where it is short (`tight`).
+ * Credits. A goroutine gets its stack when it first runs, which is too late to fail. So gort_go
+ * takes a credit:
+ *
+ *     credits of Ps and Gs + places in the caches of the Ps = promised <= capacity
+ *
+ * where capacity counts the stacks that have address space. No P can use what another has cached:
+ * a P keeps STACK_CACHE stacks if there is address space for as many more, else none (`tight`).
  */
 #include "mem/stack.h"
 #include "base/san.h"
@@ -49,14 +47,13 @@
 #define PAGE ((size_t)4096)
 #define SLAB_MAX ((size_t)1 << 30)
 #define SLAB_STACKS (SLAB_MAX / STACK_STRIDE)
-/* the first one: stacks a megabyte apart need a page of page tables for two */
-#define SLAB_WIDE ((size_t)160 << 20)
-#define LARGE ((size_t)256 << 10) /* a stack of a size of its own, with a wide guard */
+#define SLAB_WIDE ((size_t)160 << 20)    /* the first one */
+#define CUSTOM_LARGE ((size_t)256 << 10) /* custom stacks from this size on have a wide guard */
 #define MAX_SLABS 4096
 #define BATCH 32
 #define MPROTECT_BUDGET 15000 /* each splits the mapping twice: below vm.max_map_count = 65530 */
 #define CANARY 0x676f72742d656e64ULL
-#define MAGIC 0x7374616b7265636fULL
+#define STACK_MAGIC 0x7374616b7265636fULL
 #define MADV_GUARD_INSTALL_ 102
 #define MADV_DONTNEED_ 4
 #define PIDFD_SELF_ (-10000)
@@ -70,28 +67,27 @@ typedef struct Slab {
     uint32_t fresh; /* never used from here on */
     uint32_t cold;  /* bits set */
     uint64_t cold_bits[(SLAB_STACKS + 63) / 64];
-    /* without a guard region: a canary, as long as there is memory */
-    uint64_t bare_bits[(SLAB_STACKS + 63) / 64];
+    uint64_t bare_bits[(SLAB_STACKS + 63) / 64]; /* has no guard, but a canary while in memory */
 } Slab;
 
 static struct {
     Lock lock;
     /* lock: */
     Stack *hot;         /* the common list */
-    uint64_t nhot, low; /* its length, and the least since the monitor looked */
+    uint64_t nhot, low; /* its length, and the least since the monitor last looked */
     Slab *slabs[MAX_SLABS];
     uint32_t nslabs;
     uint32_t search;     /* slabs below this one have nothing cold or fresh */
     uint64_t capacity;   /* stacks that have address space, */
     uint64_t bytes;      /*   and how much of it */
-    uint64_t promised;   /* credits given out to Ps and Gs, and places in the caches of the Ps */
-    bool tight;          /* no slab of full size was to be had */
-    int guard;           /* read without it as a hint */
+    uint64_t promised;   /* credits of Ps and Gs, and places in the caches of the Ps */
+    bool tight;          /* the address space had no room for a slab of full size */
+    int guard;           /* GUARD_...; read without the lock as a hint */
     uint32_t protected_; /* mprotect guards so far */
     bool vectors_fail;
     /* atomic: */
     uint64_t custom_bytes;
-} room;
+} stackpool;
 
 /* ---- slabs ---------------------------------------------------------------------------------- */
 
@@ -105,22 +101,22 @@ static bool map_slab(Slab *slab, size_t size, size_t guard) {
     return true;
 }
 
-/* A slab of at most SLAB_MAX; smaller ones where the address space is limited. Under the lock. */
+/* Maps a slab of up to SLAB_MAX bytes, less where the address space is limited. Under the lock. */
 static bool add_slab(void) {
-    if (room.nslabs == MAX_SLABS) return false;
+    if (stackpool.nslabs == MAX_SLABS) return false;
     Slab *slab = os_map(sizeof *slab, false);
     if (slab == NULL) return false;
-    size_t guard = room.nslabs > 0 || os_space_limited() ? GUARD_NEAR : GUARD_WIDE;
+    size_t guard = stackpool.nslabs > 0 || os_space_limited() ? GUARD_NEAR : GUARD_WIDE;
     for (size_t size = guard == GUARD_WIDE ? SLAB_WIDE : SLAB_MAX; size >= 4 * STACK_STRIDE;
          size /= 4, guard = GUARD_NEAR) {
         if (!map_slab(slab, size, guard)) {
-            room.tight = true;
+            stackpool.tight = true;
             continue;
         }
-        room.slabs[room.nslabs] = slab;
-        store_rel(&room.nslabs, room.nslabs + 1); /* pairs with stack_at */
-        room.capacity += slab->count;
-        room.bytes += slab->count * slab->stride;
+        stackpool.slabs[stackpool.nslabs] = slab;
+        store_rel(&stackpool.nslabs, stackpool.nslabs + 1); /* pairs with stack_at */
+        stackpool.capacity += slab->count;
+        stackpool.bytes += slab->count * slab->stride;
         return true;
     }
     os_unmap(slab, sizeof *slab);
@@ -137,7 +133,7 @@ void stack_record(Stack *s, char *lo, int kind) {
     s->custom = (uint16_t)kind;
     s->canary = 0;
     s->guard = 0;
-    s->magic = MAGIC;
+    s->magic = STACK_MAGIC;
     s->live = 0;
     s->san_fiber = NULL;
     s->seg = s->kept = s->blocks = NULL;
@@ -156,17 +152,17 @@ static Stack *record_init(Slab *slab, uint32_t i) {
 }
 
 /* Places of stacks without memory. They are taken under the lock and touched outside of it: a first
- * touch is a page fault, and the other Ps would spin for as long as a batch of them takes. */
+ * touch is a page fault, and other Ps would spin for as long as a batch of faults takes. */
 typedef struct Places {
     Slab *slab;
     uint32_t from, n;
-    bool cold; /* one that was used before: giving its memory back left the guard alone */
+    bool cold; /* a single stack that was used before, and still has its guard */
 } Places;
 
-/* Under the lock. False: all are in use. */
+/* Under the lock. False: all places are in use. */
 static bool take_places(uint32_t want, Places *at) {
-    for (; room.search < room.nslabs; room.search++) {
-        Slab *slab = room.slabs[room.search];
+    for (; stackpool.search < stackpool.nslabs; stackpool.search++) {
+        Slab *slab = stackpool.slabs[stackpool.search];
         if (slab->cold > 0)
             for (uint32_t w = 0; w < count_of(slab->cold_bits); w++) {
                 if (slab->cold_bits[w] == 0) continue;
@@ -193,49 +189,49 @@ static void set_canary(Stack *s) {
     *(uint64_t *)(void *)s->lo = CANARY;
 }
 
-/* Under the lock; stacks that nobody uses yet. */
+/* Under the lock, of a stack that nobody uses yet. */
 static void guard_one(Slab *slab, Stack *s) {
     char *at = s->lo - s->guard;
-    if (room.guard == GUARD_UNKNOWN || room.guard == GUARD_MADVISE) {
+    if (stackpool.guard == GUARD_UNKNOWN || stackpool.guard == GUARD_MADVISE) {
         if (os_guard_install(at, s->guard) == 0) {
-            room.guard = GUARD_MADVISE;
+            stackpool.guard = GUARD_MADVISE;
             return;
         }
-        if (room.guard == GUARD_UNKNOWN) room.guard = GUARD_MPROTECT;
+        if (stackpool.guard == GUARD_UNKNOWN) stackpool.guard = GUARD_MPROTECT;
     }
-    if (room.protected_ < MPROTECT_BUDGET && os_protect_none(at, s->guard) == 0) {
-        room.protected_++;
+    if (stackpool.protected_ < MPROTECT_BUDGET && os_protect_none(at, s->guard) == 0) {
+        stackpool.protected_++;
         return;
     }
-    if (room.guard != GUARD_CANARY)
+    if (stackpool.guard != GUARD_CANARY)
         warn_once(WARN_GUARD, "the kernel makes no guard region (before Linux 6.13: "
                               "vm.max_map_count is reached): an overflow of "
                               "some stacks is found by a canary, when their goroutine ends");
-    room.guard = GUARD_CANARY;
+    stackpool.guard = GUARD_CANARY;
     uint64_t *word = &slab->bare_bits[s->index / 64];
     store_rlx(word, *word | 1ULL << s->index % 64);
     set_canary(s);
 }
 
 static void guard_batch(Slab *slab, Stack **s, uint32_t n) {
-    if (n > 1 && load_rlx(&room.guard) == GUARD_MADVISE && !load_rlx(&room.vectors_fail)) {
+    if (n > 1 && load_rlx(&stackpool.guard) == GUARD_MADVISE &&
+        !load_rlx(&stackpool.vectors_fail)) {
         struct iovec iov[BATCH];
         for (uint32_t i = 0; i < n; i++)
             iov[i] = (struct iovec){s[i]->lo - slab->guard, slab->guard};
         long done =
             os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_GUARD_INSTALL_, 0, 0);
         if (done == (long)(n * slab->guard)) return;
-        store_rlx(&room.vectors_fail, true);
+        store_rlx(&stackpool.vectors_fail, true);
     }
-    lock(&room.lock, RANK_STACK);
+    lock(&stackpool.lock, RANK_STACK);
     for (uint32_t i = 0; i < n; i++) guard_one(slab, s[i]);
-    unlock(&room.lock);
+    unlock(&stackpool.lock);
 }
 
 bool stack_guard_hit(Stack *s, uintptr_t addr) {
     uintptr_t lo = (uintptr_t)s->lo;
-    /* its neighbour is there; split.c watches the end */
-    if (s->custom == STACK_COMPACT) return false;
+    if (s->custom == STACK_COMPACT) return false; /* its neighbour is there; split.c checks */
     return addr < lo && addr >= lo - s->guard;
 }
 
@@ -246,62 +242,61 @@ bool stack_jumped(Stack *s, uintptr_t sp) {
 }
 
 void stack_jump_found(G *gp, uintptr_t sp) {
-    if (!stack_jumped(gp->stack, sp)) return; /* one of the program's own making, or a segment */
+    if (!stack_jumped(gp->stack, sp)) return; /* a stack that the program made, or a segment */
     fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; "
           "build with -fstack-clash-protection",
           (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)sp);
 }
 
 void stack_check(Stack *s) {
-    if (unlikely(s->magic != MAGIC)) fatal("the record of a stack was overwritten");
+    if (unlikely(s->magic != STACK_MAGIC)) fatal("the record of a stack was overwritten");
     if (unlikely(s->canary) && *(uint64_t *)(void *)s->lo != CANARY)
         fatal("stack overflow found by its canary");
 }
 
 /* ---- credits -------------------------------------------------------------------------------- */
 
-static bool promise(uint32_t n) {
+static bool stack_promise(uint32_t n) {
     bool ok = true;
-    lock(&room.lock, RANK_STACK);
-    while (ok && room.promised + n > room.capacity) ok = add_slab();
-    if (ok) room.promised += n;
-    unlock(&room.lock);
+    lock(&stackpool.lock, RANK_STACK);
+    while (ok && stackpool.promised + n > stackpool.capacity) ok = add_slab();
+    if (ok) stackpool.promised += n;
+    unlock(&stackpool.lock);
     return ok;
 }
 
-static void unpromise(uint32_t n) {
-    lock(&room.lock, RANK_STACK);
-    room.promised -= n;
-    unlock(&room.lock);
+static void stack_unpromise(uint32_t n) {
+    lock(&stackpool.lock, RANK_STACK);
+    stackpool.promised -= n;
+    unlock(&stackpool.lock);
 }
 
 bool stack_credit_fetch(M *m) {
     P *p = m->p;
-    if (p == NULL) return promise(1);
-    if (promise(BATCH)) p->credits = BATCH - 1;
-    else if (!promise(1)) return false;
+    if (p == NULL) return stack_promise(1);
+    if (stack_promise(BATCH)) p->credits = BATCH - 1;
+    else if (!stack_promise(1)) return false;
     return true;
 }
 
 void stack_credit_return(M *m) {
     P *p = m->p;
     if (p == NULL) {
-        unpromise(1);
+        stack_unpromise(1);
     } else {
         p->credits -= CREDITS_PLENTY / 2 - 1;
-        unpromise(CREDITS_PLENTY / 2);
+        stack_unpromise(CREDITS_PLENTY / 2);
     }
 }
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* A bit of a place that is in our hands: nobody else writes it, but a neighbour may, in the same
- * word. */
+/* The caller owns the place, so its bit is stable; a neighbour's in the same word may change. */
 static bool is_bare(Slab *slab, uint32_t i) {
     return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1;
 }
 
-/* Records and guards for them, in front of list. The canary of a cold one went with its memory. */
+/* Gives places their records and guards, in front of list. A canary went with the cold memory. */
 static Stack *furnish(const Places *at, Stack *list) {
     Stack *bare[BATCH];
     for (uint32_t i = 0; i < at->n; i++) {
@@ -315,35 +310,34 @@ static Stack *furnish(const Places *at, Stack *list) {
     return list;
 }
 
-/* Under the lock: may the P keep stacks? */
+/* Under the lock: lets the P keep stacks if there is address space for them. */
 static void let_keep(P *p) {
-    if (p->stacks_most > 0 || room.tight) return;
-    while (room.promised + STACK_CACHE > room.capacity)
-        if (!add_slab() || room.tight) return;
-    room.promised += STACK_CACHE;
+    if (p->stacks_most > 0 || stackpool.tight) return;
+    while (stackpool.promised + STACK_CACHE > stackpool.capacity)
+        if (!add_slab() || stackpool.tight) return;
+    stackpool.promised += STACK_CACHE;
     p->stacks_most = STACK_CACHE;
 }
 
-/* Up to BATCH stacks, one where p keeps none: from the common list, else, as each first touch
- * costs, few fresh ones. */
-static NOINLINE Stack *take_common(P *p, uint32_t *got) {
+/* Up to BATCH stacks, or one if p keeps none: from the common list, else without memory yet. */
+static NOINLINE Stack *stack_take_common(P *p, uint32_t *got) {
     Stack *list = NULL;
     Places at = {0};
     *got = 0;
-    lock(&room.lock, RANK_STACK);
+    lock(&stackpool.lock, RANK_STACK);
     let_keep(p);
     uint32_t want = p->stacks_most ? BATCH : 1;
-    while (*got < want && room.hot) {
-        Stack *s = room.hot;
-        room.hot = s->next;
-        room.nhot--;
+    while (*got < want && stackpool.hot) {
+        Stack *s = stackpool.hot;
+        stackpool.hot = s->next;
+        stackpool.nhot--;
         s->next = list;
         list = s;
         ++*got;
     }
-    if (room.nhot < room.low) room.low = room.nhot;
+    if (stackpool.nhot < stackpool.low) stackpool.low = stackpool.nhot;
     while (*got == 0 && !take_places(want, &at) && add_slab()) {}
-    unlock(&room.lock);
+    unlock(&stackpool.lock);
     if (at.n > 0) list = furnish(&at, list);
     *got += at.n;
     return list;
@@ -353,7 +347,7 @@ Stack *stack_get(M *m) {
     P *p = m->p;
     if (unlikely(p->stacks == NULL)) {
         uint32_t got;
-        p->stacks = take_common(p, &got);
+        p->stacks = stack_take_common(p, &got);
         p->nstacks = got;
         if (p->stacks == NULL) fatal("no stack in spite of a credit");
     }
@@ -363,26 +357,26 @@ Stack *stack_get(M *m) {
     return s;
 }
 
-static void put_common(Stack *list, uint32_t n) {
-    lock(&room.lock, RANK_STACK);
+static void stack_put_common(Stack *list, uint32_t n) {
+    lock(&stackpool.lock, RANK_STACK);
     while (list) {
         Stack *s = list;
         list = s->next;
-        s->next = room.hot;
-        room.hot = s;
+        s->next = stackpool.hot;
+        stackpool.hot = s;
     }
-    room.nhot += n;
-    unlock(&room.lock);
+    stackpool.nhot += n;
+    unlock(&stackpool.lock);
 }
 
-/* The warmer half of what it may keep; the rest to the common list. */
+/* The P keeps the warmer half of what it may; the rest goes to the common list. */
 static NOINLINE void keep_half(P *p) {
     uint32_t n = p->stacks_most / 2, k = 0;
     Stack **end = &p->stacks;
     for (; k < n; k++) end = &(*end)->next;
     Stack *rest = *end;
     *end = NULL;
-    put_common(rest, p->nstacks - n);
+    stack_put_common(rest, p->nstacks - n);
     p->nstacks = n;
 }
 
@@ -392,7 +386,7 @@ void stack_put(M *m, Stack *s) {
     asan_forget(s->lo, stack_span(s));
     if (unlikely(p == NULL)) {
         s->next = NULL;
-        put_common(s, 1);
+        stack_put_common(s, 1);
         return;
     }
     s->next = p->stacks;
@@ -401,15 +395,14 @@ void stack_put(M *m, Stack *s) {
 }
 
 void stack_flush(P *p) {
-    put_common(p->stacks, p->nstacks);
+    stack_put_common(p->stacks, p->nstacks);
     p->stacks = NULL;
     p->nstacks = 0;
-    if (p->credits + p->stacks_most) unpromise(p->credits + p->stacks_most);
+    if (p->credits + p->stacks_most) stack_unpromise(p->credits + p->stacks_most);
     p->credits = p->stacks_most = 0;
 }
 
-/* There is no call for it: but TSan forgets what a mapping replaces, if it sees the mapping made,
- * so this is libc's mmap. */
+/* TSan has no call for this, but forgets what a mapping replaces if it sees libc's mmap. */
 void stack_forget_slow(Stack *s) {
     Stack keep = *s;
     size_t size = (size_t)((char *)(s + 1) - s->lo);
@@ -432,7 +425,7 @@ static char *map_custom(size_t size, size_t guard) {
 }
 
 Stack *stack_custom(size_t size) {
-    size_t guard = size >= LARGE ? GUARD_WIDE : GUARD_NEAR;
+    size_t guard = size >= CUSTOM_LARGE ? GUARD_WIDE : GUARD_NEAR;
     size = ((size + PAGE - 1) & ~(PAGE - 1)) + PAGE; /* record and colour */
     char *base = map_custom(size, guard);
     if (base == NULL) base = map_custom(size, guard = GUARD_NEAR);
@@ -441,7 +434,7 @@ Stack *stack_custom(size_t size) {
     stack_record(s, base + guard, STACK_CUSTOM);
     s->size = guard + size;
     s->guard = guard;
-    add_rlx(&room.custom_bytes, s->size);
+    add_rlx(&stackpool.custom_bytes, s->size);
     valgrind_stack_register(s->lo, s + 1);
     return s;
 }
@@ -449,22 +442,22 @@ Stack *stack_custom(size_t size) {
 void stack_custom_free(Stack *s) {
     stack_check(s);
     asan_forget(s->lo, stack_span(s));
-    sub_rlx(&room.custom_bytes, s->size);
+    sub_rlx(&stackpool.custom_bytes, s->size);
     os_unmap(s->lo - s->guard, s->size);
 }
 
 /* ---- giving back ---------------------------------------------------------------------------- */
 
 static Slab *slab_of(Stack *s) {
-    for (uint32_t i = 0; i < room.nslabs; i++) {
-        Slab *slab = room.slabs[i];
+    for (uint32_t i = 0; i < stackpool.nslabs; i++) {
+        Slab *slab = stackpool.slabs[i];
         if ((char *)s > slab->base && (char *)s < slab->base + slab->count * slab->stride)
             return slab;
     }
     return NULL;
 }
 
-/* Takes the memory of up to BATCH stacks away; they are on no list meanwhile. */
+/* Gives the memory of up to BATCH stacks back; they are on no list meanwhile. */
 static void discard_batch(Stack **s, int n) {
     struct iovec iov[BATCH];
     for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_USABLE};
@@ -475,46 +468,46 @@ static void discard_batch(Stack **s, int n) {
 }
 
 uint64_t stack_scavenge(void) {
-    lock(&room.lock, RANK_STACK);
-    uint64_t spare = room.low;
-    unlock(&room.lock);
+    lock(&stackpool.lock, RANK_STACK);
+    uint64_t spare = stackpool.low;
+    unlock(&stackpool.lock);
     while (spare > 0) {
         Stack *batch[BATCH];
         Slab *slab[BATCH];
         uint32_t index[BATCH];
         int n = 0;
-        lock(&room.lock, RANK_STACK);
-        while (n < BATCH && spare > 0 && room.hot) {
-            batch[n] = room.hot;
-            slab[n] = slab_of(room.hot);
-            index[n] = room.hot->index;
-            room.hot = room.hot->next;
-            room.nhot--;
+        lock(&stackpool.lock, RANK_STACK);
+        while (n < BATCH && spare > 0 && stackpool.hot) {
+            batch[n] = stackpool.hot;
+            slab[n] = slab_of(stackpool.hot);
+            index[n] = stackpool.hot->index;
+            stackpool.hot = stackpool.hot->next;
+            stackpool.nhot--;
             spare--;
             n++;
         }
-        unlock(&room.lock);
+        unlock(&stackpool.lock);
         if (n == 0) break;
         discard_batch(batch, n);
-        lock(&room.lock, RANK_STACK);
+        lock(&stackpool.lock, RANK_STACK);
         for (int i = 0; i < n; i++) {
             slab[i]->cold_bits[index[i] / 64] |= 1ULL << index[i] % 64;
             slab[i]->cold++;
         }
-        room.search = 0;
-        unlock(&room.lock);
+        stackpool.search = 0;
+        unlock(&stackpool.lock);
     }
-    lock(&room.lock, RANK_STACK);
-    room.low = room.nhot;
-    uint64_t left = room.nhot;
-    unlock(&room.lock);
+    lock(&stackpool.lock, RANK_STACK);
+    stackpool.low = stackpool.nhot;
+    uint64_t left = stackpool.nhot;
+    unlock(&stackpool.lock);
     return left;
 }
 
 Stack *stack_at(uintptr_t addr) {
-    uint32_t n = load_acq(&room.nslabs);
+    uint32_t n = load_acq(&stackpool.nslabs);
     for (uint32_t i = 0; i < n; i++) {
-        Slab *slab = room.slabs[i];
+        Slab *slab = stackpool.slabs[i];
         uintptr_t offset = addr - (uintptr_t)slab->base;
         if (offset < slab->count * slab->stride)
             return record_at(slab, (uint32_t)(offset / slab->stride));
@@ -523,20 +516,22 @@ Stack *stack_at(uintptr_t addr) {
 }
 
 uint64_t stack_reserved(void) {
-    lock(&room.lock, RANK_STACK);
-    uint64_t bytes = room.bytes;
-    unlock(&room.lock);
-    return bytes + load_rlx(&room.custom_bytes);
+    lock(&stackpool.lock, RANK_STACK);
+    uint64_t bytes = stackpool.bytes;
+    unlock(&stackpool.lock);
+    return bytes + load_rlx(&stackpool.custom_bytes);
 }
 
 /* Idle stacks that keep at least their top page. */
 uint64_t stack_cached(void) {
-    lock(&room.lock, RANK_STACK);
-    uint64_t n = room.nhot;
-    unlock(&room.lock);
+    lock(&stackpool.lock, RANK_STACK);
+    uint64_t n = stackpool.nhot;
+    unlock(&stackpool.lock);
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
         if (sched.ps[i]) n += load_rlx(&sched.ps[i]->nstacks);
     return n * PAGE;
 }
 
-int stack_guard_kind(void) { return room.guard == GUARD_UNKNOWN ? GUARD_MADVISE : room.guard; }
+int stack_guard_kind(void) {
+    return stackpool.guard == GUARD_UNKNOWN ? GUARD_MADVISE : stackpool.guard;
+}

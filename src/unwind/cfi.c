@@ -2,17 +2,15 @@
  * One frame outwards by the compiler's own tables: .eh_frame, found through the sorted index in
  * .eh_frame_hdr, which every linker writes and which is part of the loaded image.
  *
- * A table describes, for each range of code, where the caller's frame (the CFA) is and where each
- * register of the caller was saved, as a program for a small machine: "advance to this pc, from
- * here on the CFA is rsp+16, rbp is saved at CFA-16". The program of the common part (CIE) runs
- * first, then that of the function (FDE) up to the pc asked for; the row that stands then is
- * applied. Compilers use expressions in a few places only (linker stubs, realigned stacks, the
- * trampoline of a signal handler), so a small evaluator is enough.
+ * For each range of code a table says where the caller's frame (the CFA) is and where each register
+ * of the caller was saved, as a program for a small machine: "advance to this pc, from here on the
+ * CFA is rsp+16, rbp is saved at CFA-16". The program of the common part (CIE) runs first, then
+ * that of the function (FDE) up to the pc; the row it has reached is applied. Expressions are rare
+ * (linker stubs, realigned stacks, the trampoline of a signal handler): the evaluator is small.
  *
- * Tables are read directly, after one checked read has shown that the module is still there.
- * They are trusted as far as the program that was built with them; lengths are checked all the
- * same. Stacks are read by read_memory() only. Anything that is not understood gives -1, and
- * the caller falls back to frame pointers.
+ * Tables are read directly, after one checked read has shown that the module is still mapped. They
+ * are trusted like the program itself, but lengths are checked. Stacks are read by read_memory()
+ * only. Anything unknown gives -1, and the caller falls back to frame pointers.
  */
 #include "unwind/modules.h"
 #include "unwind/unwind.h"
@@ -27,15 +25,15 @@ enum {
     RULE_VAL_EXPR
 };
 
-/* Small, since a dump may run on a small stack. */
-typedef struct Rule {
+/* Kept small: a dump may run on a small stack. */
+typedef struct RegRule {
     const uint8_t *expr;
     int32_t offset; /* from the CFA; a register; length of an expression */
     uint8_t kind;
-} Rule;
+} RegRule;
 
 typedef struct Row {
-    Rule reg[UNWIND_REGS];
+    RegRule reg[UNWIND_REGS];
     const uint8_t *cfa_expr; /* NULL: cfa_reg + cfa_offset */
     uint32_t cfa_length;
     uint32_t cfa_reg;
@@ -53,7 +51,7 @@ typedef struct Cfi {
     uintptr_t start, size; /* the code this FDE describes */
 } Cfi;
 
-/* A cursor over table bytes; what goes wrong is remembered and reads give 0. */
+/* A cursor over table bytes. A read past the end sets `bad` and gives 0. */
 typedef struct Bytes {
     const uint8_t *at, *end;
     bool bad;
@@ -95,6 +93,16 @@ static int64_t sleb(Bytes *b) {
     return (int64_t)v;
 }
 
+/* A block of bytes behind its length; NULL, and `bad`: it does not fit. */
+static const uint8_t *cfi_block(Bytes *b, uint32_t *length) {
+    uint64_t n = uleb(b);
+    if (b->bad || n > (uint64_t)(b->end - b->at)) return b->bad = true, NULL;
+    const uint8_t *at = b->at;
+    b->at += n;
+    *length = (uint32_t)n;
+    return at;
+}
+
 /* A pointer in one of DWARF's encodings; relative ones are relative to their own place. */
 static uintptr_t pointer(Bytes *b, uint8_t encoding) {
     uintptr_t place = (uintptr_t)b->at, v;
@@ -117,8 +125,8 @@ static uintptr_t pointer(Bytes *b, uint8_t encoding) {
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* The body of the entry at `at`: after its length. */
-static bool entry(const uint8_t *at, Bytes *b) {
+/* The body of the entry at `at`, behind its length. */
+static bool cfi_entry(const uint8_t *at, Bytes *b) {
     uint32_t length;
     memcpy(&length, at, 4);
     if (length == 0 || length == 0xffffffff || length > 1 << 20) return false;
@@ -131,7 +139,7 @@ static const uint8_t *find_fde(const Module *mod, uintptr_t pc) {
     uint8_t head[12];
     uintptr_t hdr = mod->eh_hdr;
     if (hdr == 0) return NULL;
-    if (mod == module_at(0)) memcpy(head, (void *)hdr, sizeof head); /* the executable stays */
+    if (mod == module_at(0)) memcpy(head, (void *)hdr, sizeof head); /* never unmapped */
     else if (!read_memory(hdr, head, sizeof head)) return NULL;
     if (head[0] != 1 || head[1] != 0x1b || head[2] != 0x03 || head[3] != 0x3b) return NULL;
     uint32_t n, lo = 0, hi;
@@ -146,28 +154,28 @@ static const uint8_t *find_fde(const Module *mod, uintptr_t pc) {
 }
 
 static bool parse_augmentation(Cfi *c, Bytes *b, const char *text) {
+    uint32_t length;
     if (*text == 0) return true;
     if (*text++ != 'z') return false;
-    uint64_t length = uleb(b);
-    if (b->bad || length > (uint64_t)(b->end - b->at)) return false;
-    const uint8_t *after = b->at + length;
+    const uint8_t *data = cfi_block(b, &length);
+    if (data == NULL) return false;
+    Bytes in = {data, data + length, false};
     c->augmented = true;
     for (; *text; text++) {
-        if (*text == 'R') c->encoding = (uint8_t)fixed(b, 1);
-        else if (*text == 'L') fixed(b, 1);
+        if (*text == 'R') c->encoding = (uint8_t)fixed(&in, 1);
+        else if (*text == 'L') fixed(&in, 1);
         else if (*text == 'S') c->signal = true;
         else if (*text == 'P') {
-            uint8_t enc = (uint8_t)fixed(b, 1);
-            pointer(b, enc & 0x7f);
+            uint8_t enc = (uint8_t)fixed(&in, 1);
+            pointer(&in, enc & 0x7f);
         } else if (*text != 'B') break; /* unknown: the length takes us over it */
     }
-    b->at = after;
-    return true;
+    return !in.bad;
 }
 
 static bool parse_cie(Cfi *c, const uint8_t *at) {
     Bytes b;
-    if (!entry(at, &b) || fixed(&b, 4) != 0) return false;
+    if (!cfi_entry(at, &b) || fixed(&b, 4) != 0) return false;
     uint64_t version = fixed(&b, 1);
     const char *text = (const char *)b.at;
     while (fixed(&b, 1) != 0) {}
@@ -182,23 +190,19 @@ static bool parse_cie(Cfi *c, const uint8_t *at) {
 
 static bool parse_fde(Cfi *c, const uint8_t *at) {
     Bytes b;
-    if (!entry(at, &b)) return false;
+    if (!cfi_entry(at, &b)) return false;
     const uint8_t *place = b.at;
-    uint32_t back = (uint32_t)fixed(&b, 4);
+    uint32_t back = (uint32_t)fixed(&b, 4), length;
     if (back == 0 || !parse_cie(c, place - back)) return false;
     c->start = pointer(&b, c->encoding);
     c->size = pointer(&b, c->encoding & 0x0f);
-    if (c->augmented) {
-        uint64_t length = uleb(&b);
-        if (b.bad || length > (uint64_t)(b.end - b.at)) return false;
-        b.at += length;
-    }
+    if (c->augmented && cfi_block(&b, &length) == NULL) return false;
     c->fde_at = b.at;
     c->fde_end = b.end;
     return !b.bad;
 }
 
-static bool find(uintptr_t pc, Cfi *c) {
+static bool cfi_find(uintptr_t pc, Cfi *c) {
     Module *mod = module_of(pc);
     const uint8_t *fde = mod ? find_fde(mod, pc) : NULL;
     *c = (Cfi){.encoding = 0};
@@ -216,29 +220,22 @@ typedef struct Machine {
 
 static void set_rule(Machine *k, uint64_t reg, int kind, int64_t offset) {
     if (reg < UNWIND_REGS)
-        k->row.reg[reg] = (Rule){.kind = (uint8_t)kind, .offset = (int32_t)offset};
+        k->row.reg[reg] = (RegRule){.kind = (uint8_t)kind, .offset = (int32_t)offset};
 }
 
 static void set_expr(Machine *k, Bytes *b, uint64_t reg, int kind) {
-    uint64_t length = uleb(b);
-    if (b->bad || length > (uint64_t)(b->end - b->at)) {
-        b->bad = true;
-        return;
-    }
-    if (reg < UNWIND_REGS)
-        k->row.reg[reg] = (Rule){.kind = (uint8_t)kind, .expr = b->at, .offset = (int32_t)length};
-    b->at += length;
+    uint32_t length;
+    const uint8_t *expr = cfi_block(b, &length);
+    if (expr && reg < UNWIND_REGS)
+        k->row.reg[reg] = (RegRule){.kind = (uint8_t)kind, .expr = expr, .offset = (int32_t)length};
 }
 
 static void set_cfa_expr(Machine *k, Bytes *b) {
-    uint64_t length = uleb(b);
-    if (b->bad || length > (uint64_t)(b->end - b->at)) {
-        b->bad = true;
-        return;
-    }
-    k->row.cfa_expr = b->at;
-    k->row.cfa_length = (uint32_t)length;
-    b->at += length;
+    uint32_t length;
+    const uint8_t *expr = cfi_block(b, &length);
+    if (expr == NULL) return;
+    k->row.cfa_expr = expr;
+    k->row.cfa_length = length;
 }
 
 static void set_cfa(Machine *k, uint64_t reg, int64_t offset) {
@@ -251,9 +248,9 @@ static void restore(Machine *k, uint64_t reg) {
     if (reg < UNWIND_REGS) k->row.reg[reg] = k->initial.reg[reg];
 }
 
-static void remember(Machine *k, Bytes *b, bool push) {
-    if (push && k->depth < 2) k->saved[k->depth++] = k->row;
-    else if (!push && k->depth > 0) k->row = k->saved[--k->depth];
+static void remember(Machine *k, Bytes *b, bool save) {
+    if (save && k->depth < 2) k->saved[k->depth++] = k->row;
+    else if (!save && k->depth > 0) k->row = k->saved[--k->depth];
     else b->bad = true;
 }
 
@@ -263,7 +260,7 @@ static void set_factored(Machine *k, const Cfi *c, Bytes *b, int kind, bool is_s
     set_rule(k, reg, kind, factor * c->data_align);
 }
 
-/* The instructions with their operands after the opcode. */
+/* The instructions whose operands follow the opcode. */
 static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
     uint64_t reg;
     switch (op) {
@@ -306,7 +303,7 @@ static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
 }
 
 /* Runs a program until its row is the one for pc. */
-static bool run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *end, uintptr_t pc) {
+static bool cfi_run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *end, uintptr_t pc) {
     Bytes b = {at, end, false};
     while (b.at < b.end && !b.bad) {
         unsigned op = (unsigned)fixed(&b, 1), low = op & 0x3f;
@@ -316,7 +313,7 @@ static bool run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *end,
         case 3: restore(k, low); break;
         default: extended(k, c, &b, op); break;
         }
-        if (k->at > pc) break; /* an advance past pc: the row that stands is the one */
+        if (k->at > pc) break; /* an advance past pc: this is the row for pc */
     }
     return !b.bad;
 }
@@ -329,99 +326,99 @@ typedef struct Eval {
     bool bad;
 } Eval;
 
-static void push(Eval *e, uint64_t v) {
+static void eval_push(Eval *e, uint64_t v) {
     if (e->n == 16) e->bad = true;
     else e->stack[e->n++] = v;
 }
-static uint64_t pop(Eval *e) {
+static uint64_t eval_pop(Eval *e) {
     if (e->n == 0) return e->bad = true, 0;
     return e->stack[--e->n];
 }
 
-static void push_reg(Eval *e, const Regs *r, unsigned reg, int64_t offset) {
+static void eval_push_reg(Eval *e, const Regs *r, unsigned reg, int64_t offset) {
     if (reg >= UNWIND_REGS || !(r->known >> reg & 1)) e->bad = true;
-    else push(e, r->reg[reg] + (uint64_t)offset);
+    else eval_push(e, r->reg[reg] + (uint64_t)offset);
 }
 
-static void deref(Eval *e) {
+static void eval_deref(Eval *e) {
     uint64_t v = 0;
-    if (!read_memory(pop(e), &v, sizeof v)) e->bad = true;
-    push(e, v);
+    if (!read_memory(eval_pop(e), &v, sizeof v)) e->bad = true;
+    eval_push(e, v);
 }
 
-static void binary(Eval *e, unsigned op) {
-    uint64_t b = pop(e), a = pop(e);
+static void eval_binary(Eval *e, unsigned op) {
+    uint64_t b = eval_pop(e), a = eval_pop(e);
     switch (op) {
-    case 0x1a: push(e, a & b); break;
-    case 0x1c: push(e, a - b); break;
-    case 0x1e: push(e, a * b); break;
-    case 0x21: push(e, a | b); break;
-    case 0x22: push(e, a + b); break;
-    case 0x24: push(e, b < 64 ? a << b : 0); break;
-    case 0x25: push(e, b < 64 ? a >> b : 0); break;
-    case 0x27: push(e, a ^ b); break;
-    case 0x29: push(e, a == b); break;
-    case 0x2a: push(e, (int64_t)a >= (int64_t)b); break;
-    case 0x2b: push(e, (int64_t)a > (int64_t)b); break;
-    case 0x2c: push(e, (int64_t)a <= (int64_t)b); break;
-    case 0x2d: push(e, (int64_t)a < (int64_t)b); break;
-    case 0x2e: push(e, a != b); break;
+    case 0x1a: eval_push(e, a & b); break;
+    case 0x1c: eval_push(e, a - b); break;
+    case 0x1e: eval_push(e, a * b); break;
+    case 0x21: eval_push(e, a | b); break;
+    case 0x22: eval_push(e, a + b); break;
+    case 0x24: eval_push(e, b < 64 ? a << b : 0); break;
+    case 0x25: eval_push(e, b < 64 ? a >> b : 0); break;
+    case 0x27: eval_push(e, a ^ b); break;
+    case 0x29: eval_push(e, a == b); break;
+    case 0x2a: eval_push(e, (int64_t)a >= (int64_t)b); break;
+    case 0x2b: eval_push(e, (int64_t)a > (int64_t)b); break;
+    case 0x2c: eval_push(e, (int64_t)a <= (int64_t)b); break;
+    case 0x2d: eval_push(e, (int64_t)a < (int64_t)b); break;
+    case 0x2e: eval_push(e, a != b); break;
     default: e->bad = true; break;
     }
 }
 
-static void evaluate_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
+static void eval_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
     uint64_t a;
-    if (op >= 0x30 && op <= 0x4f) return push(e, op - 0x30);
-    if (op >= 0x50 && op <= 0x6f) return push_reg(e, r, op - 0x50, 0);
-    if (op >= 0x70 && op <= 0x8f) return push_reg(e, r, op - 0x70, sleb(b));
+    if (op >= 0x30 && op <= 0x4f) return eval_push(e, op - 0x30);
+    if (op >= 0x50 && op <= 0x6f) return eval_push_reg(e, r, op - 0x50, 0);
+    if (op >= 0x70 && op <= 0x8f) return eval_push_reg(e, r, op - 0x70, sleb(b));
     switch (op) {
-    case 0x06: deref(e); break;
-    case 0x08: push(e, fixed(b, 1)); break;
-    case 0x09: push(e, (uint64_t)(int64_t)(int8_t)fixed(b, 1)); break;
-    case 0x0a: push(e, fixed(b, 2)); break;
-    case 0x0b: push(e, (uint64_t)(int64_t)(int16_t)fixed(b, 2)); break;
-    case 0x0c: push(e, fixed(b, 4)); break;
-    case 0x0d: push(e, (uint64_t)(int64_t)(int32_t)fixed(b, 4)); break;
+    case 0x06: eval_deref(e); break;
+    case 0x08: eval_push(e, fixed(b, 1)); break;
+    case 0x09: eval_push(e, (uint64_t)(int64_t)(int8_t)fixed(b, 1)); break;
+    case 0x0a: eval_push(e, fixed(b, 2)); break;
+    case 0x0b: eval_push(e, (uint64_t)(int64_t)(int16_t)fixed(b, 2)); break;
+    case 0x0c: eval_push(e, fixed(b, 4)); break;
+    case 0x0d: eval_push(e, (uint64_t)(int64_t)(int32_t)fixed(b, 4)); break;
     case 0x0e:
-    case 0x0f: push(e, fixed(b, 8)); break;
-    case 0x10: push(e, uleb(b)); break;
-    case 0x11: push(e, (uint64_t)sleb(b)); break;
+    case 0x0f: eval_push(e, fixed(b, 8)); break;
+    case 0x10: eval_push(e, uleb(b)); break;
+    case 0x11: eval_push(e, (uint64_t)sleb(b)); break;
     case 0x12:
-        a = pop(e);
-        push(e, a);
-        push(e, a);
+        a = eval_pop(e);
+        eval_push(e, a);
+        eval_push(e, a);
         break;
-    case 0x13: pop(e); break;
+    case 0x13: eval_pop(e); break;
     case 0x23:
-        a = pop(e);
-        push(e, a + uleb(b));
+        a = eval_pop(e);
+        eval_push(e, a + uleb(b));
         break;
-    default: binary(e, op); break;
+    default: eval_binary(e, op); break;
     }
 }
 
-static bool evaluate(const uint8_t *at, uint32_t length, const Regs *r, const uint64_t *first,
-                     uintptr_t *value) {
+static bool eval(const uint8_t *at, uint32_t length, const Regs *r, const uint64_t *first,
+                 uintptr_t *value) {
     Bytes b = {at, at + length, false};
     Eval e = {.n = 0};
-    if (first) push(&e, *first);
-    while (b.at < b.end && !b.bad && !e.bad) evaluate_one(&e, &b, r, (unsigned)fixed(&b, 1));
-    *value = pop(&e);
+    if (first) eval_push(&e, *first);
+    while (b.at < b.end && !b.bad && !e.bad) eval_one(&e, &b, r, (unsigned)fixed(&b, 1));
+    *value = eval_pop(&e);
     return !b.bad && !e.bad;
 }
 
 /* ---- applying a row -------------------------------------------------------------------------- */
 
 static bool cfa_of(const Row *row, const Regs *r, uintptr_t *cfa) {
-    if (row->cfa_expr) return evaluate(row->cfa_expr, row->cfa_length, r, NULL, cfa);
+    if (row->cfa_expr) return eval(row->cfa_expr, row->cfa_length, r, NULL, cfa);
     if (row->cfa_reg >= UNWIND_REGS || !(r->known >> row->cfa_reg & 1)) return false;
     *cfa = r->reg[row->cfa_reg] + (uintptr_t)row->cfa_offset;
     return true;
 }
 
 /* The caller's value of one register. False: unknown. */
-static bool recover(const Rule *rule, const Regs *r, int reg, uint64_t cfa, uintptr_t *value) {
+static bool recover(const RegRule *rule, const Regs *r, int reg, uint64_t cfa, uintptr_t *value) {
     uintptr_t at = cfa + (uint64_t)(int64_t)rule->offset;
     switch (rule->kind) {
     case RULE_SAME: *value = r->reg[reg]; return r->known >> reg & 1;
@@ -432,29 +429,28 @@ static bool recover(const Rule *rule, const Regs *r, int reg, uint64_t cfa, uint
         *value = r->reg[rule->offset];
         return true;
     case RULE_EXPR:
-        return evaluate(rule->expr, (uint32_t)rule->offset, r, &cfa, &at) &&
+        return eval(rule->expr, (uint32_t)rule->offset, r, &cfa, &at) &&
                read_memory(at, value, sizeof *value);
-    case RULE_VAL_EXPR: return evaluate(rule->expr, (uint32_t)rule->offset, r, &cfa, value);
+    case RULE_VAL_EXPR: return eval(rule->expr, (uint32_t)rule->offset, r, &cfa, value);
     default: return false;
     }
 }
 
-/* In memory, or, in the innermost frame of a processor with a link register, still in that: only
- * there does "the same" mean something. */
+/* Its rule may be "the same" only in the innermost frame, on a processor with a link register. */
 static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t cfa,
                            uintptr_t *pc) {
-    const Rule *rule = &row->reg[c->ra];
+    const RegRule *rule = &row->reg[c->ra];
     if (rule->kind == RULE_SAME && (c->ra == UNWIND_RA || !r->exact)) return false;
     return recover(rule, r, (int)c->ra, cfa, pc);
 }
 
-static int apply(const Cfi *c, const Row *row, Regs *r) {
+static int cfi_apply(const Cfi *c, const Row *row, Regs *r) {
     Regs caller = {.known = 0};
     uintptr_t cfa, v;
     if (row->reg[c->ra].kind == RULE_UNDEFINED) return 0; /* marked as the outermost frame */
     if (!cfa_of(row, r, &cfa)) return -1;
     for (int i = 0; i < UNWIND_REGS; i++) {
-        const Rule *rule = &row->reg[i];
+        const RegRule *rule = &row->reg[i];
         bool scratch = rule->kind == RULE_SAME && !c->signal && !(UNWIND_KEPT >> i & 1);
         if (scratch || !recover(rule, r, i, cfa, &v)) continue;
         caller.reg[i] = v;
@@ -465,7 +461,7 @@ static int apply(const Cfi *c, const Row *row, Regs *r) {
         caller.known |= (uint64_t)1 << UNWIND_SP;
     }
     if (!return_address(c, row, r, cfa, &v)) return -1;
-    const Rule *ra = &row->reg[c->ra];
+    const RegRule *ra = &row->reg[c->ra];
     caller.ra_at = ra->kind == RULE_OFFSET ? cfa + (uintptr_t)(intptr_t)ra->offset : 0;
     caller.reg[UNWIND_RA] = UNWIND_STRIP(v);
     caller.known |= (uint64_t)1 << UNWIND_RA;
@@ -473,24 +469,24 @@ static int apply(const Cfi *c, const Row *row, Regs *r) {
     return 1;
 }
 
-/* A return address stands after the call, perhaps in the next function already: look one back. */
+/* A return address points behind the call, perhaps into the next function: look one byte back. */
 int cfi_step(Regs *r, bool *signal) {
     uintptr_t pc = r->reg[UNWIND_RA] - (r->exact ? 0 : 1);
     Cfi c;
     Machine k = {.depth = 0};
-    if (!find(pc, &c) && (r->exact || !find(++pc, &c) || !c.signal)) return -1;
+    if (!cfi_find(pc, &c) && (r->exact || !cfi_find(++pc, &c) || !c.signal)) return -1;
     k.at = 0;
-    if (!run(&k, &c, c.cie_at, c.cie_end, UINTPTR_MAX)) return -1;
+    if (!cfi_run(&k, &c, c.cie_at, c.cie_end, UINTPTR_MAX)) return -1;
     k.initial = k.row;
     k.at = c.start;
-    if (!run(&k, &c, c.fde_at, c.fde_end, pc)) return -1;
+    if (!cfi_run(&k, &c, c.fde_at, c.fde_end, pc)) return -1;
     *signal = c.signal;
-    return apply(&c, &k.row, r);
+    return cfi_apply(&c, &k.row, r);
 }
 
 bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
     Cfi c;
-    if (!find(pc, &c)) return false;
+    if (!cfi_find(pc, &c)) return false;
     *start = c.start;
     *size = c.size;
     return true;

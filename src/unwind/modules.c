@@ -1,16 +1,15 @@
 /*
  * Which file does an address belong to?
  *
- * libc can say (dladdr, dl_iterate_phdr), but takes the loader's lock for it, and a dump may be
- * asked of a thread that was interrupted inside dlopen. So the list is read from where debuggers
- * read it: the executable's program headers (from the auxiliary vector), its dynamic section, and
- * from there the loader's own chain of link maps. Everything is read with read_memory(), so a
- * library that goes away at this moment ends the walk and does no harm.
+ * dladdr and dl_iterate_phdr take the loader's lock, and a dump may interrupt a thread inside
+ * dlopen. So the list is read from where debuggers read it: the executable's program headers (from
+ * the auxiliary vector), its dynamic section, and from there the loader's chain of link maps. All
+ * is read with read_memory(), so a library that goes away meanwhile only ends the walk.
  *
- * Modules are kept in a table that only grows; readers need no lock. A library that was closed
- * leaves its entry, and newer entries are looked at first, so that the address range it had can
- * be taken by another. The walk is made when an address is found nowhere, at most ten times a
- * second, by one thread at a time; others do with what is there.
+ * The table of modules only grows; readers need no lock. A closed library leaves its entry; newer
+ * entries are examined first, so another library may take over its addresses. A thread walks the
+ * list when an address is found nowhere: at most ten times a second, one thread at a time. Others
+ * use the table as it is.
  */
 #include "unwind/modules.h"
 #include "base/atomic.h"
@@ -40,11 +39,11 @@ Module *module_at(uint32_t index) { return index < load_acq(&used) ? &table[inde
 
 static void copy_path(char *to, size_t size, const char *from) {
     size_t n = strlen(from);
-    if (n >= size) from += n - size + 1; /* the end says more */
+    if (n >= size) from += n - size + 1; /* the end tells more than the beginning */
     memcpy(to, from, strlen(from) + 1);
 }
 
-static bool known(uintptr_t bias, const char *path) {
+static bool module_known(uintptr_t bias, const char *path) {
     for (uint32_t i = 0; i < load_rlx(&used); i++) {
         size_t a = strlen(table[i].path), b = strlen(path);
         if (table[i].bias == bias && a <= b && strcmp(table[i].path, path + b - a) == 0)
@@ -53,10 +52,10 @@ static bool known(uintptr_t bias, const char *path) {
     return false;
 }
 
-/* Program headers at `at` in memory, for a file loaded with `bias`. */
-static void add(uintptr_t bias, uintptr_t at, uint32_t count, const char *path) {
+/* Adds a file loaded with `bias`, whose program headers are at `at`. */
+static void module_add(uintptr_t bias, uintptr_t at, uint32_t count, const char *path) {
     uint32_t n = load_rlx(&used);
-    if (n == MODULES || known(bias, path)) return;
+    if (n == MODULES || module_known(bias, path)) return;
     Module *mod = &table[n];
     *mod = (Module){.bias = bias, .lo = UINTPTR_MAX};
     for (uint32_t i = 0; i < count && i < 64; i++) {
@@ -72,11 +71,11 @@ static void add(uintptr_t bias, uintptr_t at, uint32_t count, const char *path) 
     store_rel(&used, n + 1); /* pairs with module_at: the entry is complete before it is seen */
 }
 
-/* A file whose ELF header is mapped at `at`. */
-static void add_mapped(uintptr_t bias, uintptr_t at, const char *path) {
+/* Adds a file whose ELF header is mapped at `at`. */
+static void module_add_mapped(uintptr_t bias, uintptr_t at, const char *path) {
     Elf64_Ehdr eh;
     if (!read_memory(at, &eh, sizeof eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0) return;
-    if (eh.e_phentsize == sizeof(Elf64_Phdr)) add(bias, at + eh.e_phoff, eh.e_phnum, path);
+    if (eh.e_phentsize == sizeof(Elf64_Phdr)) module_add(bias, at + eh.e_phoff, eh.e_phnum, path);
 }
 
 static uintptr_t bias_of_executable(uintptr_t phdr, uint32_t count, uintptr_t *dynamic) {
@@ -105,7 +104,7 @@ static uintptr_t link_maps(uintptr_t dynamic) {
     return 0;
 }
 
-/* A string of unknown length: read to the end of its page, then on. */
+/* Copies a string of unknown length, byte by byte. */
 static bool read_string(uintptr_t at, char *buf, size_t size) {
     for (size_t n = 0; n < size; n++) {
         if (!read_memory(at + n, buf + n, 1)) return false;
@@ -114,7 +113,7 @@ static bool read_string(uintptr_t at, char *buf, size_t size) {
     return false;
 }
 
-static void walk(void) {
+static void modules_walk(void) {
     char path[512];
     int err = errno;
     uintptr_t phdr = getauxval(AT_PHDR), dynamic = 0, vdso = getauxval(AT_SYSINFO_EHDR);
@@ -125,39 +124,39 @@ static void walk(void) {
         long n = os_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
                         sizeof path - 1, 0, 0);
         path[n > 0 ? n : 0] = 0;
-        add(bias, phdr, count, n > 0 ? path : "main");
-        if (vdso) add_mapped(vdso, vdso, "[vdso]");
+        module_add(bias, phdr, count, n > 0 ? path : "main");
+        if (vdso) module_add_mapped(vdso, vdso, "[vdso]");
     }
     uintptr_t at = link_maps(dynamic);
     for (int i = 0; at && i < 4 * MODULES; i++) {
         struct link_map lm;
         if (!read_memory(at, &lm, sizeof lm)) return;
         if (read_string((uintptr_t)lm.l_name, path, sizeof path) && path[0] == '/')
-            add_mapped(lm.l_addr, lm.l_addr, path);
+            module_add_mapped(lm.l_addr, lm.l_addr, path);
         at = (uintptr_t)lm.l_next;
     }
 }
 
-static void refresh(void) {
+static void modules_refresh(void) {
     int64_t now = os_now(), last = load_rlx(&walked_at);
     if (last && now - last < GORT_SEC / 10) return;
     if (xchg_acq(&walking, 1)) return;
-    walk();
+    modules_walk();
     store_rlx(&walked_at, now);
     store_rel(&walking, 0);
 }
 
-static Module *find(uintptr_t pc) {
+static Module *module_find(uintptr_t pc) {
     for (uint32_t i = load_acq(&used); i-- > 0;)
         if (pc >= table[i].lo && pc < table[i].hi) return &table[i];
     return NULL;
 }
 
 Module *module_of(uintptr_t pc) {
-    Module *mod = find(pc);
+    Module *mod = module_find(pc);
     if (mod == NULL && pc >= 4096) {
-        refresh();
-        mod = find(pc);
+        modules_refresh();
+        mod = module_find(pc);
     }
     return mod;
 }

@@ -13,7 +13,7 @@ typedef struct Symbol {
 
 typedef struct Module {
     uintptr_t bias;   /* address - virtual address in the file */
-    uintptr_t lo, hi; /* what its segments cover */
+    uintptr_t lo, hi; /* the addresses that its segments cover */
     uintptr_t eh_hdr; /* .eh_frame_hdr; 0: none */
     char path[232];
     uint32_t state; /* atomic, symbols.c: 0 not read, 1 being read, 2 ready, 3 has none */
@@ -25,8 +25,7 @@ typedef struct Module {
 
 /* The module that pc lies in; NULL: none is known. Any thread, in a handler. */
 Module *module_of(uintptr_t pc);
-Module *module_at(uint32_t index); /* enumerates; NULL: no more */
-/* The last part of its path. */
-const char *module_name(const Module *mod);
+Module *module_at(uint32_t index);          /* enumerates; NULL: no more. 0: the executable */
+const char *module_name(const Module *mod); /* the last part of its path */
 
 #endif

@@ -1,17 +1,15 @@
 /*
  * Names for addresses.
  *
- * backtrace_symbols and dladdr allocate, take the loader's lock and know exported names only;
- * a dump is wanted with static functions too, and in a signal handler. So the symbol table is
- * read from the file itself, with bare system calls: .symtab if the file has one, else .dynsym.
- * It is read into memory of its own rather than mapped: a file that is replaced while the program
- * runs must not turn a dump into a SIGBUS. What is read is checked against the file's own sizes;
- * a broken file gives no names.
+ * backtrace_symbols and dladdr allocate, take the loader's lock and know exported names only; a
+ * dump runs in signal handlers and names static functions too. So the symbol table is read from the
+ * file itself, with bare system calls: .symtab if there is one, else .dynsym. It is copied rather
+ * than mapped: a file that is overwritten while the program runs must not turn a dump into a
+ * SIGBUS. What is read is checked against the file's own sizes; a broken file gives no names.
  *
- * The table of a module is read once, on the first address looked up in it, by the thread that
- * wins the CAS on module->state; a thread (or a handler on the same thread) that comes meanwhile
- * prints the bare address. The release store of state 2 publishes the table; it never changes
- * again.
+ * The first lookup in a module reads its table, on the thread that wins the CAS on its state. A
+ * thread (or a handler on the same thread) that comes meanwhile prints the bare address. The
+ * release store of READY publishes the table, which never changes again.
  */
 #include "unwind/symbols.h"
 #include "base/atomic.h"
@@ -68,7 +66,7 @@ static bool find_tables(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings) {
 
 /* ---- the sorted table ------------------------------------------------------------------------ */
 
-static void sift(Symbol *a, uint32_t root, uint32_t n) {
+static void symbols_sift(Symbol *a, uint32_t root, uint32_t n) {
     Symbol moving = a[root];
     for (;;) {
         uint32_t child = 2 * root + 1;
@@ -81,19 +79,19 @@ static void sift(Symbol *a, uint32_t root, uint32_t n) {
     a[root] = moving;
 }
 
-/* Heap sort: in place, no recursion, no bad case. */
-static void sort(Symbol *a, uint32_t n) {
-    for (uint32_t i = n / 2; i-- > 0;) sift(a, i, n);
+/* Heap sort: in place, no recursion, no quadratic case. */
+static void symbols_sort(Symbol *a, uint32_t n) {
+    for (uint32_t i = n / 2; i-- > 0;) symbols_sift(a, i, n);
     for (uint32_t i = n; i-- > 1;) {
         Symbol top = a[0];
         a[0] = a[i];
         a[i] = top;
-        sift(a, 0, i);
+        symbols_sift(a, 0, i);
     }
 }
 
-/* `$x` and the like mark code and data on some machines; they are no names. */
-static bool is_function(const Elf64_Sym *s, const char *strings, uint64_t strings_size) {
+/* On some machines `$x` and the like mark code and data; they are not names. */
+static bool symbol_is_function(const Elf64_Sym *s, const char *strings, uint64_t strings_size) {
     int type = ELF64_ST_TYPE(s->st_info);
     return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
            s->st_shndx != SHN_UNDEF && s->st_shndx < SHN_LORESERVE && s->st_value != 0 &&
@@ -103,7 +101,7 @@ static bool is_function(const Elf64_Sym *s, const char *strings, uint64_t string
 static uint32_t pick_functions(const Module *mod, const Elf64_Sym *from, uint64_t n, Symbol *to) {
     uint32_t k = 0;
     for (uint64_t i = 0; i < n; i++) {
-        if (!is_function(&from[i], mod->strings, mod->strings_size)) continue;
+        if (!symbol_is_function(&from[i], mod->strings, mod->strings_size)) continue;
         if (to) {
             uint64_t size = from[i].st_size;
             to[k] = (Symbol){from[i].st_value, size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
@@ -114,13 +112,13 @@ static uint32_t pick_functions(const Module *mod, const Elf64_Sym *from, uint64_
     return k;
 }
 
-static bool build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
+static bool symbols_build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
     mod->count = pick_functions(mod, raw, n, NULL);
     if (mod->count == 0) return false;
     mod->symbols = os_map(mod->count * sizeof(Symbol), false);
     if (mod->symbols == NULL) return false;
     pick_functions(mod, raw, n, mod->symbols);
-    sort(mod->symbols, mod->count);
+    symbols_sort(mod->symbols, mod->count);
     return true;
 }
 
@@ -131,12 +129,12 @@ static bool read_symbols(Module *mod, int fd) {
     if (raw == NULL) return false;
     mod->strings = read_section(fd, &strings);
     mod->strings_size = strings.sh_size;
-    bool ok = mod->strings && build(mod, raw, symbols.sh_size / sizeof *raw);
+    bool ok = mod->strings && symbols_build(mod, raw, symbols.sh_size / sizeof *raw);
     os_unmap(raw, symbols.sh_size + 1);
     return ok;
 }
 
-/* The executable is opened through /proc: its file may have been replaced meanwhile. */
+/* The executable is opened through /proc, as its file may have been replaced. */
 static int open_module(const Module *mod) {
     const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -149,7 +147,7 @@ static bool read_module(Module *mod) {
     return ok;
 }
 
-/* Whoever reads is not to be stopped for good meanwhile: nobody else would. */
+/* The reader must not be stopped for good meanwhile: no other thread would finish the table. */
 static bool ensure_symbols(Module *mod) {
     uint32_t state = load_acq(&mod->state);
     if (state == UNREAD) {
@@ -164,7 +162,7 @@ static bool ensure_symbols(Module *mod) {
 }
 
 /* The last symbol at or below v. */
-static const Symbol *search(const Module *mod, uint64_t v) {
+static const Symbol *symbol_search(const Module *mod, uint64_t v) {
     uint32_t lo = 0, hi = mod->count;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -180,9 +178,9 @@ Named symbol_of(uintptr_t pc) {
     if (mod == NULL) return n;
     n.offset = pc - mod->bias;
     if (!ensure_symbols(mod)) return n;
-    const Symbol *s = search(mod, pc - mod->bias);
-    /* Several names may stand at one address, the one with a size last or not: take any that
-     * covers pc. A name without a size (assembler) covers up to the next one. */
+    const Symbol *s = symbol_search(mod, pc - mod->bias);
+    /* Several names may stand at one address, with and without a size, in any order: take any that
+     * covers pc. A name without a size (assembler) extends to the next one. */
     for (int back = 0; s && back < 8 && s >= mod->symbols; back++, s--) {
         uint64_t offset = pc - mod->bias - s->value;
         if (s->size ? offset >= s->size : back > 0) continue;

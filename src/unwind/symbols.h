@@ -14,7 +14,7 @@ typedef struct Named {
     const Module *module; /* NULL: unknown */
 } Named;
 
-/* Any thread, in a handler; takes no lock. The first call for a module reads its symbols. */
+/* Any thread, in a handler; takes no lock. The first call for a module reads its symbol table. */
 Named symbol_of(uintptr_t pc);
 /* Prints `name+0x12 (module)`, `(module+0x1234)` where only the module is known, or `?`. */
 void symbol_print(Out *o, uintptr_t pc);

@@ -1,17 +1,16 @@
 /*
  * Backtraces of any stack: parked goroutines, the current one, an interrupted one.
  *
- * Two ways outwards from a frame. The compiler's unwind tables (cfi.c) are exact and need no
- * frame pointers, so code built with plain -O2 has full traces. Where a module has no tables (an
- * assembler file, generated code), the chain of frame pointers is followed if it makes sense.
+ * The compiler's unwind tables (cfi.c) are exact and need no frame pointers, so code built with
+ * plain -O2 has full traces. Where a module has no tables (an assembler file, generated code), the
+ * chain of frame pointers is followed if it makes sense.
  *
- * libgcc's unwinder does the first too, but takes the loader's lock, may allocate, and follows a
- * corrupted stack into a fault. Here nothing is locked, and every word of a stack is read by
- * read_memory(), where a bad address is an error: a wrong trace ends early. What must hold for a
- * step to be taken: the caller's frame lies above this one, inside the stack where its bounds are
- * known, and its pc belongs to some module or is at least not in the first page. A signal frame may
- * lead from the alternate stack to any other, so there the order starts afresh. In a program whose
- * stacks grow by segments (split.c) there is no order at all: the number of frames is the bound.
+ * libgcc's unwinder takes the loader's lock, may allocate, and follows a corrupted stack into a
+ * fault. This one takes no lock and reads every word of a stack by read_memory(), so a wrong trace
+ * only ends early. A step is taken only if the caller's frame lies above this one, inside the stack
+ * where its bounds are known, and its pc is not in the first page. A signal frame may lead from the
+ * alternate stack to any other, so the order starts afresh there. In a program whose stacks grow by
+ * segments (split.c) there is no order: only the number of frames bounds the trace.
  */
 #include "unwind/unwind.h"
 #include "base/atomic.h"
@@ -55,22 +54,22 @@ static bool has(const Regs *r, int reg) { return r->known >> reg & 1; }
 
 bool unwind_segments;
 
-/* By the chain of frame pointers: the caller's at fp, the return address above it. */
-static int fp_step(Regs *r) {
+/* One frame outwards by the chain of frame pointers. */
+static int unwind_fp_step(Regs *r) {
     uintptr_t fp = r->reg[UNWIND_FP];
     if (!has(r, UNWIND_FP) || fp < r->reg[UNWIND_SP] || fp % sizeof fp != 0) return 0;
     regs_frame(r, fp);
     return has(r, UNWIND_RA) && module_of(r->reg[UNWIND_RA]) ? 1 : 0;
 }
 
-static int step(Regs *r, bool *signal) {
+static int unwind_step(Regs *r, bool *signal) {
     Regs before = *r;
     *signal = false;
     int got = cfi_step(r, signal);
     if (got >= 0) return got;
     *r = before;
     if (UNWIND_TRAMPOLINE(r)) return *signal = true, 1;
-    return fp_step(r);
+    return unwind_fp_step(r);
 }
 
 static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t lo, uintptr_t hi) {
@@ -91,13 +90,13 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
         Regs before = r;
         bool signal;
         pcs[n++] = r.reg[UNWIND_RA];
-        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        if (unwind_step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
         r.exact = signal;
     }
     return n;
 }
 
-#define DEEP 512 /* frames; what is deeper is not looked at */
+#define DEEP 512 /* frames; deeper ones are not examined */
 
 Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc)) {
     Regs r = *from;
@@ -107,7 +106,7 @@ Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(ui
     for (int n = 0; n < DEEP; n++) {
         Regs before = r;
         bool signal;
-        if (step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
+        if (unwind_step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
         r.exact = signal;
         bool now = inside(r.reg[UNWIND_RA] - !signal);
         if (was && !now && !signal && r.ra_at) /* a handler's trampoline does not return */

@@ -7,14 +7,12 @@
 #include "base/base.h"
 #include "unwind_arch.h"
 
-/* Where a backtrace starts. `exact`: pc is the instruction itself (interrupted by a signal), not
- * a return address. */
+/* A frame. `exact`: its pc was interrupted by a signal; else it is a return address. */
 typedef struct Regs {
     uintptr_t reg[UNWIND_REGS];
     uint64_t known; /* bit i: reg[i] holds a value */
     bool exact;
-    /* behind a step: where the return address stood; 0: unknown, or in a register */
-    uintptr_t ra_at;
+    uintptr_t ra_at; /* after a step: where the return address was; 0: unknown or a register */
 } Regs;
 
 INLINE void regs_put(Regs *r, int reg, uintptr_t value) {
@@ -22,37 +20,33 @@ INLINE void regs_put(Regs *r, int reg, uintptr_t value) {
     r->known |= (uint64_t)1 << reg;
 }
 
-/* The start of a backtrace: of a context saved by arch_switch, of the caller of the function that
- * stands at frame pointer fp, of a place known by three values, and of a signal's context. */
-void regs_saved(Regs *r, void *sp);
-void regs_frame(Regs *r, uintptr_t fp);
+/* Where a backtrace starts (arch/<cpu>/unwind_regs.c). */
+void regs_saved(Regs *r, void *sp);     /* a context that arch_switch has saved */
+void regs_frame(Regs *r, uintptr_t fp); /* the caller of the function with frame pointer fp */
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp);
-void regs_context(Regs *r, void *ucontext);
+void regs_context(Regs *r, void *ucontext); /* what a signal has interrupted */
 
-/*
- * Fills pcs with the program counters from the innermost frame outwards; returns their number.
- * The stack lies in [lo, hi); 0, 0: unknown, only the order of frames is checked. Any thread, in a
- * handler, of a stack that is in use: memory is read so that a bad address only ends the trace.
- */
 /* Goroutines may grow by segments, at any address: without bounds, the order is not checked. */
 extern bool unwind_segments;
+/* Fills pcs with the program counters from the innermost frame outwards; returns their number.
+ * The stack lies in [lo, hi); 0, 0: unknown, only the order of frames is checked. Any thread, in a
+ * handler, even of a stack that is running: a bad address only ends the trace. */
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
 
-/* The outermost frame of code that inside() knows: where its return address stands; 0: there is
- * none. */
+/* The outermost frame whose code inside() accepts and whose caller's it does not. */
 typedef struct Exit {
-    uintptr_t at;
+    uintptr_t at;  /* where its return address stands; 0: there is no such frame */
     uintptr_t pc;  /* of that frame */
     bool callback; /* frames of other code lie further in */
 } Exit;
 Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc));
 
 /* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was
- * the outermost frame, -1: nothing is known about pc. *signal: the frame was a signal handler's
- * trampoline, so the caller was interrupted anywhere. */
+ * the outermost frame, -1: the tables do not know pc. *signal: the frame was a signal handler's
+ * trampoline, so the caller may have been interrupted at any instruction. */
 int cfi_step(Regs *r, bool *signal);
 
-/* The function that pc stands in, as the tables have it. False: they know none. */
+/* The function that contains pc, by the tables. False: they know none. */
 bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size);
 
 /* Copies n bytes from an address that may not be mapped. False: it is not. */

@@ -1,6 +1,6 @@
 /*
- * aarch64: the EINTR repair; arch/again.h tells how. Here are the instructions, in the groups that
- * bits 28 to 25 make.
+ * aarch64: the decoder for the EINTR repair (arch/eintr_repair.h). Instructions fall into groups by
+ * bits 28 to 25.
  */
 #include "arch.h"
 #include "arch/eintr_repair.h"
@@ -10,13 +10,13 @@
 
 enum { X0 = 0, X8 = 8, XZR = 31 };
 
-static void branch(Insn *i, uintptr_t at, uint32_t w, int low, int bits) {
-    i->target = at + (uint64_t)(sign(field(w, low, bits), bits) * 4);
+static void branch(Insn *i, uintptr_t at, uint32_t w, int low, int n) {
+    i->target = at + (uint64_t)(sign(bits(w, low, n), n) * 4);
 }
 
 static void branches_and_system(Insn *i, uintptr_t at, uint32_t w) {
-    unsigned kind = field(w, 21, 4);      /* of a jump through a register */
-    if ((w & 0xfc000000) == 0x14000000) { /* b: what stands behind it is reached from elsewhere */
+    unsigned kind = bits(w, 21, 4);       /* of a jump through a register */
+    if ((w & 0xfc000000) == 0x14000000) { /* b: the next one is reached from elsewhere */
         branch(i, at, w, 0, 26);
         i->opaque = true;
     } else if ((w & 0xff000000) == 0x54000000 || (w & 0x7e000000) == 0x34000000) { /* b.cond, cbz */
@@ -24,26 +24,25 @@ static void branches_and_system(Insn *i, uintptr_t at, uint32_t w) {
     } else if ((w & 0x7e000000) == 0x36000000) { /* tbz */
         branch(i, at, w, 5, 14);
     } else if ((w & 0xffc00000) == 0xd5000000) { /* hints, barriers, mrs */
-        i->writes = 1u << field(w, 0, 5);
+        i->writes = 1u << bits(w, 0, 5);
     } else {
         i->opaque = true; /* bl, blr, ret, svc, brk */
         i->indirect = (w & 0xfe000000) == 0xd6000000 && (kind == 0 || kind == 8);
     }
 }
 
-/* Whatever may be written: both of a pair, a base that is moved on, a status. */
+/* Every register it may write: both of a pair, an updated base, a status. */
 static uint32_t memory_writes(uint32_t w) {
-    return 1u << field(w, 0, 5) | 1u << field(w, 5, 5) | 1u << field(w, 10, 5) |
-           1u << field(w, 16, 5);
+    return 1u << bits(w, 0, 5) | 1u << bits(w, 5, 5) | 1u << bits(w, 10, 5) | 1u << bits(w, 16, 5);
 }
 
-static Insn decode(uintptr_t at) {
+static Insn insn_decode(uintptr_t at) {
     Insn i = {.length = 4, .copy_of = -1};
     uint32_t w;
     memcpy(&w, (void *)at, sizeof w);
-    unsigned group = field(w, 25, 4);
+    unsigned group = bits(w, 25, 4);
     if ((w & 0x7fe0ffff) == 0x2a0003e0) { /* mov x0, xm: orr x0, xzr, xm */
-        i.copy_of = (int)field(w, 16, 5);
+        i.copy_of = (int)bits(w, 16, 5);
         i.narrow = !(w >> 31);
         i.writes = 1u << X0;
     } else if ((group & 0xe) == 0xa) {
@@ -51,7 +50,7 @@ static Insn decode(uintptr_t at) {
     } else if ((group & 0x5) == 0x4) {
         i.writes = memory_writes(w);
     } else if ((group & 0xe) == 0x8 || (group & 0x7) == 0x5 || (group & 0x7) == 0x7) {
-        i.writes = 1u << field(w, 0, 5); /* processing: immediate, register, vector */
+        i.writes = 1u << bits(w, 0, 5); /* processing: immediate, register, vector */
     } else {
         i.opaque = true;
     }

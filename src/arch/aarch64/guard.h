@@ -1,5 +1,5 @@
 /*
- * aarch64: gcc has no -fsplit-stack here, so there is no word to set and nothing ever grows.
+ * aarch64: gcc has no -fsplit-stack here: there is no guard to set, and no stack grows by segments.
  */
 #ifndef GUARD_H
 #define GUARD_H

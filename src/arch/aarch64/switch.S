@@ -1,6 +1,6 @@
 /*
- * The context switch: x19 to x30, d8 to d15, and x18, which the platform reserves but a compiler
- * with -ffixed-x18 off may use. fpcr is compared and written only when it differs.
+ * The context switch saves x19 to x30, d8 to d15, and x18, which the platform reserves but a
+ * compiler without -ffixed-x18 may use. fpcr is written only where the two sides differ.
  */
         .text
         .globl  arch_switch

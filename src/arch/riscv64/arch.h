@@ -14,8 +14,7 @@
 /* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
  * context, from sp upwards: fcsr, ra | s0 ... s11 | fs0 ... fs11 */
 void arch_switch(void **save, void *to);
-/* The floating-point environment that a first frame has, for a goroutine that begins without a
- * switch. */
+/* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline void arch_fp_default(void) {
     uint64_t fcsr;
     __asm__ volatile("frcsr %0" : "=r"(fcsr));
@@ -23,18 +22,17 @@ static inline void arch_fp_default(void) {
 }
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
-/* fn(arg); where it does not return but is unwound, exception.c sees it. */
+/* Calls fn(arg); if an exception unwinds it, exception.c learns of it. */
 long arch_call_guarded(long (*fn)(void *), void *arg);
 
 #ifndef ARCH_RETURNS_APART
-#define ARCH_RETURNS_APART /* x86-64's matter so far */
+#define ARCH_RETURNS_APART /* of use on x86-64 only, so far */
 #endif
 
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }
 
-/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next
- * instructions. */
+/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
 #define ARCH_STORE_SP(at)                               \
     do {                                                \
         uintptr_t sp_;                                  \
@@ -57,8 +55,8 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
     return a0;
 }
 
-/* A thread-local word, read anew each time: compilers keep the address of a thread-local over
- * calls, which is wrong as soon as a goroutine changes threads (DESIGN 3). */
+/* Reads a thread-local word anew each time. Compilers keep the address of a thread-local over
+ * calls, which is wrong as soon as a goroutine changes threads. */
 #define ARCH_TLS_READ(name)                            \
     ({                                                 \
         void *value_;                                  \
@@ -68,7 +66,7 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
                          : "=&r"(value_));             \
         value_;                                        \
     })
-/* The thread pointer, and what stands at that distance from it: thread-locals of another module. */
+/* The thread pointer, and the word at an offset from it: thread-locals of another module. */
 #define ARCH_THREAD_POINTER()                         \
     ({                                                \
         char *value_;                                 \
@@ -86,7 +84,7 @@ uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
 void arch_repair_eintr(void *ucontext);
-/* it stands at a system call, to be made (again): that gives -EINTR instead */
+/* The thread is about to make a system call: it gets -EINTR instead. */
 void arch_end_call(void *ucontext);
 
 /* The caller's frame pointer and the return address stand below the frame's address. */

@@ -1,6 +1,6 @@
 /*
- * riscv64: the EINTR repair; arch/again.h tells how. Here are the instructions: of four bytes where
- * the lowest two bits are 11, of two otherwise.
+ * riscv64: the decoder for the EINTR repair (arch/eintr_repair.h). An instruction has four bytes
+ * if its lowest two bits are 11, else two.
  */
 #include "arch.h"
 #include "arch/eintr_repair.h"
@@ -10,30 +10,29 @@
 
 enum { RA = 1, T0 = 5, A0 = 10, A7 = 17 };
 
-/* Jumps through a register: rd 0 and ra (or t0, the second link register) is a return. */
+/* A jump through ra or t0 (the link registers) with rd 0 is a return. */
 static void jump_register(Insn *i, unsigned rd, unsigned rs) {
     i->opaque = true;
     i->indirect = rd == 0 && rs != RA && rs != T0;
 }
 
 static int64_t branch_offset(uint32_t w) {
-    return sign(field(w, 31, 1) << 12 | field(w, 7, 1) << 11 | field(w, 25, 6) << 5 |
-                    field(w, 8, 4) << 1,
-                13);
+    return sign(
+        bits(w, 31, 1) << 12 | bits(w, 7, 1) << 11 | bits(w, 25, 6) << 5 | bits(w, 8, 4) << 1, 13);
 }
 static int64_t jal_offset(uint32_t w) {
-    return sign(field(w, 31, 1) << 20 | field(w, 12, 8) << 12 | field(w, 20, 1) << 11 |
-                    field(w, 21, 10) << 1,
+    return sign(bits(w, 31, 1) << 20 | bits(w, 12, 8) << 12 | bits(w, 20, 1) << 11 |
+                    bits(w, 21, 10) << 1,
                 21);
 }
 
 static void decode4(Insn *i, uintptr_t at, uint32_t w) {
-    unsigned rd = field(w, 7, 5), rs1 = field(w, 15, 5);
+    unsigned rd = bits(w, 7, 5), rs1 = bits(w, 15, 5);
     switch (w & 0x7f) {
     case 0x63: i->target = at + (uint64_t)branch_offset(w); break;
     case 0x6f:
         if (rd == 0) i->target = at + (uint64_t)jal_offset(w);
-        i->opaque = true; /* a call; or what stands behind it is reached from elsewhere */
+        i->opaque = true; /* a call, or the next one is reached from elsewhere */
         break;
     case 0x67: jump_register(i, rd, rs1); break;
     case 0x13:
@@ -57,31 +56,31 @@ static void decode4(Insn *i, uintptr_t at, uint32_t w) {
 }
 
 static void decode_quadrant1(Insn *i, uintptr_t at, uint32_t w) {
-    switch (field(w, 13, 3)) {
-    case 4: i->writes = 1u << (8 + field(w, 7, 3)); break;
+    switch (bits(w, 13, 3)) {
+    case 4: i->writes = 1u << (8 + bits(w, 7, 3)); break;
     case 5: /* c.j */
         i->target =
-            at + (uint64_t)sign(field(w, 12, 1) << 11 | field(w, 11, 1) << 4 | field(w, 9, 2) << 8 |
-                                    field(w, 8, 1) << 10 | field(w, 7, 1) << 6 |
-                                    field(w, 6, 1) << 7 | field(w, 3, 3) << 1 | field(w, 2, 1) << 5,
+            at + (uint64_t)sign(bits(w, 12, 1) << 11 | bits(w, 11, 1) << 4 | bits(w, 9, 2) << 8 |
+                                    bits(w, 8, 1) << 10 | bits(w, 7, 1) << 6 | bits(w, 6, 1) << 7 |
+                                    bits(w, 3, 3) << 1 | bits(w, 2, 1) << 5,
                                 12);
         i->opaque = true;
         break;
     case 6:
     case 7: /* c.beqz, c.bnez */
         i->target =
-            at + (uint64_t)sign(field(w, 12, 1) << 8 | field(w, 10, 2) << 3 | field(w, 5, 2) << 6 |
-                                    field(w, 3, 2) << 1 | field(w, 2, 1) << 5,
+            at + (uint64_t)sign(bits(w, 12, 1) << 8 | bits(w, 10, 2) << 3 | bits(w, 5, 2) << 6 |
+                                    bits(w, 3, 2) << 1 | bits(w, 2, 1) << 5,
                                 9);
         break;
-    default: i->writes = 1u << field(w, 7, 5); break;
+    default: i->writes = 1u << bits(w, 7, 5); break;
     }
 }
 
 static void decode_quadrant2(Insn *i, uint32_t w) {
-    unsigned rd = field(w, 7, 5), rs2 = field(w, 2, 5);
-    bool upper = field(w, 12, 1);
-    switch (field(w, 13, 3)) {
+    unsigned rd = bits(w, 7, 5), rs2 = bits(w, 2, 5);
+    bool upper = bits(w, 12, 1);
+    switch (bits(w, 13, 3)) {
     case 0:
     case 2:
     case 3: i->writes = 1u << rd; break;
@@ -98,15 +97,15 @@ static void decode_quadrant2(Insn *i, uint32_t w) {
 }
 
 static void decode2(Insn *i, uintptr_t at, uint32_t w) {
-    unsigned op = field(w, 13, 3);
+    unsigned op = bits(w, 13, 3);
     if (w == 0) i->opaque = true;
     else if ((w & 3) == 1) decode_quadrant1(i, at, w);
     else if ((w & 3) == 2) decode_quadrant2(i, w);
-    else if (op == 0 || op == 2 || op == 3) i->writes = 1u << (8 + field(w, 2, 3));
+    else if (op == 0 || op == 2 || op == 3) i->writes = 1u << (8 + bits(w, 2, 3));
     else if (op == 4) i->opaque = true;
 }
 
-static Insn decode(uintptr_t at) {
+static Insn insn_decode(uintptr_t at) {
     uint16_t half[2];
     Insn i = {.copy_of = -1};
     memcpy(half, (void *)at, sizeof half[0]);

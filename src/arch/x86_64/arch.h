@@ -4,37 +4,35 @@
 #ifndef ARCH_H
 #define ARCH_H
 
-/* offset of M's left_at: see ARCH_RETURNS_APART. (return_thunk.S knows it too.) */
+/* The offset of M's left_at, for return_thunk.S: see ARCH_RETURNS_APART. */
 #define ARCH_LEFT_AT 80
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>
 
 /*
- * The context switch: *save = where this context is saved, then on at the context `to`. Comes back
- * when somebody switches to what was saved. From the saved sp upwards: mxcsr and x87 control word,
- * where it goes on, rbp.
+ * The context switch: saves this context, stores its place in *save and continues the context `to`.
+ * It returns when the saved context is switched to. That is, from its sp upwards: mxcsr and x87
+ * control word, where it goes on, rbp.
  *
- * It stands in the code of whoever switches, for the sake of prediction. Processors predict a `ret`
- * by a stack of their own of the calls made, which knows nothing of a change of stacks: behind a
- * switch each return up the other goroutine's chain mispredicts, at 4 ns each, unless the one that
- * left stood in the same functions. So there must be few returns: with the switch inline in the
- * public call there is one, into the program. A jump through memory, on the other hand, is
- * predicted by what happened before, and what happens around a switch repeats. (A mutex handed over
- * among eight goroutines: 63 ns with the switch at the bottom of four calls, 37 so.) The return
- * into the program remains: see ARCH_RETURNS_APART. The compiler keeps what it needs over the
- * switch in the frame, as everything is clobbered; so only rbp is saved here, which cannot be
- * declared so.
+ * The switch is inline for the sake of prediction. Processors predict a `ret` by their own stack of
+ * calls, which does not know of a change of stacks: behind a switch each return up the other
+ * goroutine's chain mispredicts, at 4 ns each, unless the goroutine that left was in the same
+ * functions. With the switch inline in the public call there is one such return, into the program
+ * (see ARCH_RETURNS_APART). The jump through memory is predicted by what happened before, and what
+ * happens around a switch repeats. A mutex handed over among eight goroutines takes 37 ns so, and
+ * 63 with the switch at the bottom of four calls. The compiler keeps what it needs in the frame;
+ * only rbp, which cannot be declared clobbered, is saved here.
  *
- * Everything lies below the stack pointer, in the red zone, so that the unwind tables of the
- * function around it are true before, at the point where a saved context goes on, and after. (The
- * library is compiled with -mno-red-zone: no function of it has anything there.)
+ * The context lies below the stack pointer, in the red zone, so that the unwind tables of the
+ * function around it are true before the switch, where a saved context goes on, and after. (The
+ * library is compiled with -mno-red-zone: its functions keep nothing there.)
  *
- * The floating-point environment travels with the goroutine as <fenv.h> knows it. All of fenv sets
- * the x87 control word and MXCSR alike, and reading the former costs half a nanosecond, the latter
- * four, more than the rest of the switch. So the x87 word is the witness: while it has its default
- * value MXCSR is taken to have its own, and both are loaded only where the two sides differ. What
- * sets MXCSR alone (flush-to-zero intrinsics) belongs to the thread.
+ * The floating-point environment of <fenv.h> travels with the goroutine. fenv sets the x87 control
+ * word and MXCSR alike; reading the former costs half a nanosecond, the latter four, more than the
+ * rest of the switch. So the x87 word is the witness: while it has its default value MXCSR is taken
+ * to have its own, and both are loaded only where the two sides differ. A setting of MXCSR alone
+ * (flush-to-zero intrinsics) belongs to the thread.
  */
 static inline __attribute__((always_inline)) void arch_switch(void **save, void *to) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -75,8 +73,7 @@ static inline __attribute__((always_inline)) void arch_switch(void **save, void 
     );
 }
 
-/* The floating-point environment that a first frame has, for a goroutine that begins without a
- * switch. By the same witness. */
+/* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline __attribute__((always_inline)) void arch_fp_default(void) {
     uint16_t cw;
     __asm__ volatile("fnstcw %0" : "=m"(cw));
@@ -92,23 +89,19 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 
 /* Runs fn(arg) on the stack that ends at top; comes back when fn returns. */
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
-/* fn(arg); where it does not return but is unwound, exception.c sees it. */
+/* Calls fn(arg); if an exception unwinds it, exception.c learns of it. */
 long arch_call_guarded(long (*fn)(void *), void *arg);
 
 /*
- * The last return behind a switch, into the program, has no good prediction in the processor's
- * stack of calls: on top there is where the goroutine that left was called from. If this one was
- * called from the same place, as where many run the same code, that is right, and so is everything
- * below it. If not, a jump is better, since jumps are predicted by what happened before, where not
- * too many other jumps lie between: 12 ns less for a round trip over a channel between two
- * functions. Its price is that the entry stays on top of the processor's stack, so that with a jump
- * always (tried) every return of the functions around the call misses, where it would not have: 19
- * ns a hop became 34.
+ * The return into the program behind a switch: the processor predicts the place from which the
+ * goroutine that left was called. Where many run the same code that is right, and so is everything
+ * below it on its stack of calls. Else a jump is better, which is predicted by what happened before
+ * (12 ns less for a round trip over a channel between two functions). But a jump leaves the entry
+ * on that stack: jumping always makes the returns around the call miss, 34 ns a hop instead of 19.
  *
- * So a function that waits, marked thus, notes in m->left_at where it will return to, before it
- * leaves, and returns through a thunk (return_thunk.S), which compares this with what the one
- * before has left there. It is to be the tail of the public call, and is only for the case that
- * something has to wait.
+ * So a function that waits, marked ARCH_RETURNS_APART, notes its return address in m->left_at
+ * before it leaves, and returns through a thunk (return_thunk.S) that compares its own with what
+ * the goroutine before has left there. It is the tail of a public call that has to wait.
  */
 #if defined(__has_attribute) && !defined(__CET__) && \
     !defined(ARCH_RETURNS_APART) /* CET forbids it, and the jump */
@@ -121,8 +114,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 #endif
 static inline void arch_pause(void) { __builtin_ia32_pause(); }
 
-/* The stack pointer, as arch_context_sp() gives it to a handler that interrupts the next
- * instructions. */
+/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
 #define ARCH_STORE_SP(at) __asm__ volatile("movq %%rsp, %0" : "=m"(at))
 
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
@@ -137,8 +129,8 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
     return ret;
 }
 
-/* A thread-local word, read anew each time: compilers keep the address of a thread-local over
- * calls, which is wrong as soon as a goroutine changes threads (DESIGN 3). */
+/* Reads a thread-local word anew each time. Compilers keep the address of a thread-local over
+ * calls, which is wrong as soon as a goroutine changes threads. */
 #define ARCH_TLS_READ(name)                                                         \
     ({                                                                              \
         void *value_;                                                               \
@@ -146,7 +138,7 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
                          : "=r"(value_));                                           \
         value_;                                                                     \
     })
-/* The thread pointer, and what stands at that distance from it: thread-locals of another module. */
+/* The thread pointer, and the word at an offset from it: thread-locals of another module. */
 #define ARCH_THREAD_POINTER()                               \
     ({                                                      \
         char *value_;                                       \
@@ -160,16 +152,14 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
         value_;                                                              \
     })
 
-/* The program counter and stack pointer of a signal's context, and the EINTR repair
- * (PREEMPTION.md, rule 2): if the interrupted thread has just come out of a system call with
- * -EINTR, step back so that it makes the call again. But not one that a handler of the program's
- * has caused, behind which our signal came due. */
-struct ucontext_t;
+/* Registers of a signal's context. */
 uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
+/* If our signal has interrupted a system call with -EINTR, sends the thread back to make the call
+ * again; not if a handler of the program has interrupted it. */
 void arch_repair_eintr(void *ucontext);
-/* it stands at a system call, to be made (again): that gives -EINTR instead */
+/* The thread is about to make a system call: it gets -EINTR instead. */
 void arch_end_call(void *ucontext);
 
 /* The caller's frame pointer and the return address stand at the frame's address. */

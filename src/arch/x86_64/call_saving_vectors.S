@@ -1,8 +1,8 @@
 /*
- * A call that leaves every vector register as it was. A prologue that fails its check has its
- * function's arguments in the registers, and what it calls (a page mapped, a thread put to sleep)
- * may use them all. So the whole vector state goes to the other stack, by xsave where the system
- * has turned it on: up to 2.7 KB with AVX-512, hence not on the goroutine's own.
+ * A call on another stack that preserves every vector register. A prologue that fails its check has
+ * its function's arguments in them, and the slow path behind it (mapping memory, sleeping) may use
+ * them all. The vector state, up to 2.7 KB with AVX-512, goes to the other stack: by xsave where
+ * the system has turned it on, else by fxsave.
  */
 #define COMPONENTS 0xe7 /* x87, SSE, AVX, AVX-512: not the tiles of AMX, which hold no arguments */
 
@@ -30,7 +30,7 @@ arch_call_saving:
         movl    way(%rip), %ebx
         testl   %ebx, %ebx
         jnz     5f
-        movl    $1, %eax                /* once: asking the processor is slow in a virtual machine */
+        movl    $1, %eax                /* once: cpuid is slow in a virtual machine */
         cpuid
         xorl    %ebx, %ebx
         btl     $27, %ecx               /* the system uses xsave */

@@ -1,5 +1,5 @@
 /*
- * x86-64: the EINTR repair. A system call that our signal has interrupted is made again.
+ * x86-64: the EINTR repair. A thread whose system call our signal has interrupted makes it again.
  */
 #define _GNU_SOURCE 1 /* the names of registers in a ucontext */
 #include "arch.h"
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-/* `mov disp8(%rsp), %reg`, of another register than rax: its length; 0: it is something else. */
+/* The length of a `mov disp8(%rsp), %reg`, where reg is not rax; 0: it is something else. */
 static int load_length(const unsigned char *at) {
     int rex = (at[0] & 0xf0) == 0x40;
     const unsigned char *op = at + rex;
@@ -20,8 +20,7 @@ static int load_length(const unsigned char *at) {
     return from_stack && !into_rax ? rex + 4 : 0;
 }
 
-/* `mov $nr, %eax`, and nothing but arguments that are loaded from the stack up to `call`. With a
- * REX prefix whose B is set it would be r8d that is loaded. */
+/* `mov $nr, %eax` (not r8d: no REX.B), and up to `call` only loads from the stack. */
 static bool loads_number(const unsigned char *at, const unsigned char *call) {
     if (at[0] != 0xb8 || (at[-1] & 0xf1) == 0x41 || at[3] != 0 || at[4] != 0) return false;
     int n = 1;
@@ -30,13 +29,12 @@ static bool loads_number(const unsigned char *at, const unsigned char *call) {
 }
 
 /*
- * Whose EINTR is it? If a handler of the program's has interrupted the call and returned just now,
- * with our signal due behind it, the EINTR is the program's. Then what the kernel kept for that
- * handler still stands below the stack pointer, with these registers in it (ours is on another
- * stack; where ours stands right below, on a stack of the program's, it has overwritten what was
- * there). It may stand there for longer, and a later EINTR at the same place be given to a program
- * that knows them. A handler on the alternate stack leaves no trace: there it is up to the sender,
- * who looks at the thread's mask (preempt_m).
+ * Whose EINTR is it? If a handler of the program has interrupted the call and just returned, with
+ * our signal due behind it, the EINTR is the program's. Then the kernel's frame for that handler
+ * still lies below the stack pointer, with these registers in it. (Ours is on another stack, or has
+ * overwritten it.) It may lie there for longer, and a later EINTR go to a program that knows them.
+ * A handler on the alternate stack leaves no trace: there the sender looks at the thread's mask
+ * (preempt_m).
  */
 #define RED_ZONE 128
 #define SIGNAL_FRAME_MOST (16 << 10) /* bytes, with all that xsave writes */
@@ -56,8 +54,7 @@ static bool handler_returned(const greg_t *r) {
     return false;
 }
 
-/* The number of the call has to come from the code: rax is the result, rcx and r11 are the
- * kernel's. */
+/* The number of the call must come from the code: rax holds the result. */
 #define LOADS_MOST 15 /* bytes */
 void arch_repair_eintr(void *uc) {
     greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
@@ -68,7 +65,7 @@ void arch_repair_eintr(void *uc) {
         if (--at < call - 5 - LOADS_MOST) return;
     int nr;
     memcpy(&nr, at + 1, sizeof nr);
-    /* the descriptor is gone, its number may be another's by now */
+    /* close: the descriptor is gone, and its number may already be reused */
     if (nr == SYS_close || handler_returned(r)) return;
     r[REG_RIP] = (greg_t)at;
 }

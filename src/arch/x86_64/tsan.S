@@ -1,7 +1,7 @@
 /*
- * A call that leaves every register as it was: of a function of TSan's, which is called from where
- * nothing is called otherwise (tsan_key.h). The compiler knows nothing of it, so the fast paths around do
- * not save what it would change. The function is in rax, its arguments in rdi, rsi and rdx.
+ * A call that preserves every register, for functions of TSan's (tsan_key.h). The compiler does not
+ * know of the call, so the fast paths around it save nothing for it. The function is in rax, its
+ * arguments in rdi, rsi and rdx.
  */
         .text
         .globl  tsan_call

@@ -13,34 +13,32 @@
  *         ret
  *         jmp  (back to the function)
  *
- * __morestack (split/morestack.S) saves the registers that hold arguments, asks gort_split_grow
- * for a place, calls what comes behind the `ret` there, and when that returns tells
+ * __morestack (program/morestack.S) saves the registers that hold arguments, asks gort_split_grow
+ * for a stack pointer and calls the code behind the `ret` there. When that returns, it calls
  * gort_split_shrink, goes back to the old stack and returns onto the `ret`.
  *
- * Why a check fails, in the order they are looked at:
- *   1. The thread runs no goroutine, or one that is on a stack of its own making (a signal's
- *      alternate stack, a context): it goes on in place, unchecked, as ordinary code would.
- *   2. The guard is poison: the monitor wants the processor (preempt.c). The thread stops here, in
- *      the prologue, like one stopped by a signal: it keeps its goroutine, so thread-locals and
- *      thread-level locks of the program stay valid over every call it makes.
- *   3. The guard is that of a segment which a longjmp or an exception has left: the ones above the
- *      stack pointer are given back (settle). That it fails then is the order of addresses in
- *      compact_mem.c.
- *   4. There is no room: a segment at least twice as large as the current one.
- * After 1 to 3 the function goes on in place.
+ * A check fails for one of these reasons, examined in this order:
+ *   1. The thread runs no goroutine, or its goroutine is on a foreign stack (a signal's alternate
+ *      stack, a context of the program's): the function goes on in place, unchecked.
+ *   2. A longjmp or an exception has left the segment that the guard belongs to (compact_mem.c):
+ *      the segments above the stack pointer are given back (segment_settle).
+ *   3. The guard is poison: the monitor wants the processor (preempt.c). The thread stops in the
+ *      prologue and keeps its goroutine, as in a signal handler, so thread-locals and thread-level
+ *      locks of the program stay valid over every call.
+ *   4. There is no room: the goroutine gets a segment at least twice as large as the current one.
+ * After 2 and 3 the function goes on in place if it fits.
  *
- * Which segment is the current one is decided by the stack pointer (slot_at); the chain in the
- * Stack record is needed to give them back. The segment that was left last is kept by the thread as
- * `hot`: a call in a loop that crosses the boundary again, at the same stack pointer, finds it by
- * three comparisons. Behind it the thread keeps one of each size up to 1 MB. Of larger ones the
- * goroutine keeps the last, until it shrinks further.
+ * The stack pointer tells which segment is the current one (slot_at); the chain in the Stack record
+ * serves to give segments back. The thread keeps the segment that was left last as `hot`, for a
+ * loop that crosses the boundary again at the same stack pointer, and behind it one segment of each
+ * size up to 1 MB. Of larger ones the goroutine keeps the last, until it shrinks further.
  *
- * No lock: the record belongs to the goroutine, the cache to its thread. A signal handler of the
- * program that interrupts this runs on the alternate stack, case 1, and touches nothing. The
- * runtime's own stops the thread, and nobody else runs on it meanwhile.
+ * There is no lock: the record belongs to the goroutine, the cache to its thread. A signal handler
+ * of the program runs on the alternate stack, case 1, and touches nothing here. The runtime's own
+ * handler stops the thread, and nothing else runs on it meanwhile.
  *
- * This file is compiled without vector registers: they hold arguments and results. What needs more
- * (memory, sleep, reports) goes through slow(), which saves them all and runs on g0's stack.
+ * This file is compiled without vector registers: they hold arguments and results. Work that needs
+ * more (memory, sleep, reports) goes through split_slow(), which saves them and runs on g0's stack.
  */
 #include "mem/split/split.h"
 #include "mem/split/split_abi.h"
@@ -48,7 +46,7 @@
 
 struct Split split;
 
-#define MAGIC 0x7365676du
+#define SEGMENT_MAGIC 0x7365676du
 
 /* ---- the guard ------------------------------------------------------------------------------ */
 
@@ -68,7 +66,7 @@ static uintptr_t guard_of_top(Stack *s) {
 
 NOINLINE void split_resume(G *gp) {
     int cls;
-    /* most wait on a compact stack, and this touches no memory */
+    /* most goroutines wait on a compact stack, and this touches no memory */
     uintptr_t lo = slot_at(arch_sp(), &cls);
     arch_guard_set(lo ? lo + split.reserve : gp->stack ? guard_of_first(gp->stack) : 0);
 }
@@ -81,32 +79,31 @@ static uintptr_t top_hi(Stack *s) { return s->seg ? (uintptr_t)s->seg : (uintptr
 /* sp is on the newest segment, or on the first stack if there is none. */
 static bool on_top(Stack *s, uintptr_t sp) { return sp - top_lo(s) <= top_hi(s) - top_lo(s); }
 
-/* The segment is in nobody's hands: to the thread's cache, or away. */
-static NOINLINE void put_aside(M *m, Stack *s, Segment *seg) {
+/* A segment that was left: to the thread's cache if there is a place, else away. */
+static NOINLINE void segment_put_aside(M *m, Stack *s, Segment *seg) {
     if (seg->cls <= SLOT_SMALL && m->segs[seg->cls] == NULL) m->segs[seg->cls] = seg;
-    else slow(m, SLOW_GIVE, s, (uintptr_t)seg);
+    else split_slow(m, SLOW_GIVE, s, (uintptr_t)seg);
 }
 
-static NOINLINE void pop(M *m, Stack *s) {
+static NOINLINE void segment_pop(M *m, Stack *s) {
     Segment *seg = s->seg;
-    if (seg->magic != MAGIC) slow(m, SLOW_BROKEN, s, 0);
+    if (seg->magic != SEGMENT_MAGIC) split_slow(m, SLOW_BROKEN, s, 0);
     s->seg = seg->prev;
     m->segments--;
-    if (s->blocks) slow(m, SLOW_BLOCKS, s, seg->lo);
-    if (s->kept) slow(m, SLOW_UNKEEP, s, 0);
-    if (m->hot) put_aside(m, s, m->hot);
+    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, seg->lo);
+    if (s->kept) split_slow(m, SLOW_UNKEEP, s, 0);
+    if (m->hot) segment_put_aside(m, s, m->hot);
     m->hot = NULL;
     if (seg->cls <= SLOT_SMALL) m->hot = seg;
-    else put_aside(m, s, seg);
+    else segment_put_aside(m, s, seg);
 }
 
-/* Gives back the segments that were left without a return. False: sp is on none of this
- * goroutine's. */
-static NOINLINE bool settle(M *m, Stack *s, uintptr_t sp) {
+/* Gives back segments left without a return. False: sp is on no stack of the goroutine's. */
+static NOINLINE bool segment_settle(M *m, Stack *s, uintptr_t sp) {
     Segment *seg = s->seg;
     while (seg && sp - seg->lo > (uintptr_t)seg - seg->lo) seg = seg->prev;
     if (seg == NULL && sp - (uintptr_t)s->lo > stack_span(s)) return false;
-    while (s->seg != seg) pop(m, s);
+    while (s->seg != seg) segment_pop(m, s);
     return true;
 }
 
@@ -116,8 +113,8 @@ static bool within_limit(Stack *s, int cls) {
     return sum <= settings.maxstack;
 }
 
-/* A free segment of the class. The limit, and no memory: does not come back. */
-static Segment *take(M *m, Stack *s, int cls) {
+/* A free segment of the class. At the limit, or without memory, it does not return. */
+static Segment *segment_take(M *m, Stack *s, int cls) {
     Segment **from = NULL;
     if (cls >= 0 && within_limit(s, cls)) {
         if (m->hot && (int)m->hot->cls == cls) from = &m->hot;
@@ -126,7 +123,7 @@ static Segment *take(M *m, Stack *s, int cls) {
     } else {
         cls = -1;
     }
-    if (from == NULL) return (Segment *)slow(m, SLOW_TAKE, s, (uintptr_t)cls);
+    if (from == NULL) return (Segment *)split_slow(m, SLOW_TAKE, s, (uintptr_t)cls);
     Segment *seg = *from;
     *from = NULL;
     return seg;
@@ -137,8 +134,8 @@ static Segment *take(M *m, Stack *s, int cls) {
 #define ROUND16(n) (((n) + 15) & ~(size_t)15)
 
 /* fp is __morestack's frame pointer: [0] the caller's, [1] return onto the `ret`, [2] the
- * function's return address, [3]... its stack arguments; [-1]...[-7] saved registers, [-8] what
- * gort_split_shrink gets, 0: nothing was grown; [-9] the size of the stack arguments. */
+ * function's return address, [3]... its stack arguments; [-1]...[-7] saved registers, [-8] the
+ * segment for gort_split_shrink (0: none was taken), [-9] the size of the stack arguments. */
 static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes) {
     if (likely(bytes == 0)) return top & ~(uintptr_t)15;
     uintptr_t *to = (uintptr_t *)((top & ~(uintptr_t)15) - ROUND16(bytes));
@@ -146,23 +143,22 @@ static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes
     return (uintptr_t)to;
 }
 
-/* 0: on the old stack, with a copy of the arguments. Their place is where we return to: __morestack
- * makes it once we have. */
+/* In place. 0: __morestack copies the arguments below its frame, where ours still stands. */
 static uintptr_t in_place(const uintptr_t *fp, size_t bytes) {
     return bytes == 0 ? (uintptr_t)(fp - 9) & ~(uintptr_t)15 : 0;
 }
 
-static uintptr_t grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) {
+static uintptr_t segment_grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) {
     int least = slot_class(need + bytes + split.reserve + sizeof(Segment) + 16);
     int cls = s->seg                       ? (int)s->seg->cls
               : s->custom == STACK_COMPACT ? 0
                                            : slot_class(stack_span(s));
-    Segment *seg = take(m, s, least < 0 || least > cls ? least : cls + 1);
+    Segment *seg = segment_take(m, s, least < 0 || least > cls ? least : cls + 1);
     seg->prev = s->seg;
     seg->tag = (uintptr_t)(fp + 2);
     seg->below = guard_of_top(s);
     seg->room = slot_size((int)seg->cls) - split.reserve - sizeof(Segment) - 16;
-    seg->magic = MAGIC;
+    seg->magic = SEGMENT_MAGIC;
     s->seg = seg;
     m->segments++;
     fp[-8] = (uintptr_t)seg;
@@ -170,46 +166,47 @@ static uintptr_t grow(M *m, Stack *s, uintptr_t *fp, size_t need, size_t bytes) 
     return with_arguments((uintptr_t)seg, fp, bytes);
 }
 
-static NOINLINE void preempted(M *m, Stack *s, const uintptr_t *fp) {
+static NOINLINE void split_preempted(M *m, Stack *s, const uintptr_t *fp) {
     if (m->locks != 0) return;
     m->call[0] = fp[1];
     m->call[1] = (uintptr_t)(fp + 2);
     m->call[2] = fp[0];
-    slow(m, SLOW_PREEMPT, s, 0);
+    split_slow(m, SLOW_PREEMPT, s, 0);
 }
 
-static NOINLINE uintptr_t grow_slow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
+static NOINLINE uintptr_t split_grow_slow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
     uintptr_t sp = (uintptr_t)(fp + 2);
     M *m = getm();
     Stack *s;
     fp[-8] = 0;
     if (m == NULL || m->curg == NULL || (s = m->curg->stack) == NULL) return in_place(fp, bytes);
-    if (!on_top(s, sp) && !settle(m, s, sp)) {
+    if (!on_top(s, sp) && !segment_settle(m, s, sp)) {
         int cls;
-        /* on a neighbour's: never comes back */
-        if (slot_at(sp, &cls) != 0) slow(m, SLOW_BELOW, s, 0);
+        /* on a neighbour's stack: does not return */
+        if (slot_at(sp, &cls) != 0) split_slow(m, SLOW_BELOW, s, 0);
         return in_place(fp, bytes);
     }
-    if (load_rlx(&m->attn) != 0) preempted(m, s, fp);
+    if (load_rlx(&m->attn) != 0) split_preempted(m, s, fp);
     uintptr_t lo = top_lo(s), guard = guard_of_top(s);
     bool fits =
         libc ? sp - lo >= frame + bytes + libc : sp >= guard + (frame < RESERVE_FRAME ? 0 : frame);
-    if (!fits) return grow(m, s, fp, frame + libc, bytes);
+    if (!fits) return segment_grow(m, s, fp, frame + libc, bytes);
     arch_guard_set(guard);
     return in_place(fp, bytes);
 }
 
-/* The new stack pointer. `frame`: what the function needs, `libc`: what code it calls needs that
- * has no checks. On the goroutine's stack, below its guard. First the case that has just been: the
- * same place on the same stack, grown by the same segment, as it was left. */
+/* Returns the new stack pointer. `frame` is what the function needs, `libc` what unchecked code it
+ * calls needs. Runs on the goroutine's stack, below its guard. The fast path: the same place on the
+ * same stack grows by the segment that it has just left. */
 EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
     M *m = getm();
     Segment *hot;
     if (unlikely(m == NULL || (hot = m->hot) == NULL || hot->tag != (uintptr_t)(fp + 2) ||
                  bytes != 0 || frame + libc > hot->room || load_rlx(&m->attn) != 0))
-        return grow_slow(frame, bytes, fp, libc);
+        return split_grow_slow(frame, bytes, fp, libc);
     Stack *s = m->curg->stack;
-    if (unlikely(s->seg != hot->prev || s->kept != NULL)) return grow_slow(frame, bytes, fp, libc);
+    if (unlikely(s->seg != hot->prev || s->kept != NULL))
+        return split_grow_slow(frame, bytes, fp, libc);
     m->hot = NULL;
     s->seg = hot;
     m->segments++;
@@ -218,21 +215,23 @@ EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size
     return (uintptr_t)hot;
 }
 
-static NOINLINE void shrink_slow(M *m, Stack *s, Segment *seg) {
+static NOINLINE void split_shrink_slow(M *m, Stack *s, Segment *seg) {
     Segment *at = s->seg;
     while (at && at != seg) at = at->prev;
-    while (at && s->seg != seg) pop(m, s); /* left by a longjmp that stayed on this segment */
-    if (at) pop(m, s);
+    while (at && s->seg != seg)
+        segment_pop(m, s); /* left by a longjmp that stayed on this segment */
+    if (at) segment_pop(m, s);
     arch_guard_set(load_rlx(&m->attn) & ATTN_PREEMPT ? GUARD_POISON : guard_of_top(s));
 }
 
-/* The function has returned; the caller is back on the stack it came from. */
+/* The function has returned, and __morestack is back on the stack it came from. */
 EXPORT void gort_split_shrink(Segment *seg) {
     M *m = getm();
     Stack *s = m->curg->stack;
-    if (unlikely(s->seg != seg || m->hot != NULL || s->blocks != NULL || seg->magic != MAGIC ||
-                 seg->cls > SLOT_SMALL || s->kept != NULL || load_rlx(&m->attn) != 0)) {
-        shrink_slow(m, s, seg);
+    if (unlikely(s->seg != seg || m->hot != NULL || s->blocks != NULL ||
+                 seg->magic != SEGMENT_MAGIC || seg->cls > SLOT_SMALL || s->kept != NULL ||
+                 load_rlx(&m->attn) != 0)) {
+        split_shrink_slow(m, s, seg);
         return;
     }
     s->seg = seg->prev;
@@ -245,20 +244,22 @@ EXPORT void gort_split_shrink(Segment *seg) {
 
 #define OUTGOING 2048 /* arguments that the function may place below its array */
 
-/* n bytes that did not fit above the guard, for the function whose stack pointer is sp. On a
- * foreign stack, which nobody watches, the stack pointer moves. Otherwise it moves by 16, as a
- * mark: an array lives as long as the stack pointer is below the place it was made at. */
+/* Space for n bytes that did not fit above the guard, for the function whose stack pointer is sp.
+ * On a foreign stack, which has no guard, the stack pointer moves by all of them. Otherwise the
+ * array lives in a block, and the stack pointer moves by 16 as a mark: the array is dead once the
+ * stack pointer is back at or above the place where it was made. */
 EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
     M *m = getm();
     Stack *s = m && m->curg ? m->curg->stack : NULL;
     n = ROUND16(n);
-    if (s == NULL || (!on_top(s, sp) && !settle(m, s, sp))) return (Space){sp - n, n + OUTGOING};
+    if (s == NULL || (!on_top(s, sp) && !segment_settle(m, s, sp)))
+        return (Space){sp - n, n + OUTGOING};
     uintptr_t guard = guard_of_top(s);
-    if (s->blocks) slow(m, SLOW_DEAD_BLOCKS, s, sp);
-    Segment *b = (Segment *)slow(m, SLOW_SPACE, s, n);
+    if (s->blocks) split_slow(m, SLOW_DEAD_BLOCKS, s, sp);
+    Segment *b = (Segment *)split_slow(m, SLOW_SPACE, s, n);
     bool room = sp - 16 >= guard - RESERVE_FRAME - RESERVE_SLACK;
-    b->magic = MAGIC;
-    b->tag = room ? sp : sp + 8; /* without the mark it may live while the stack pointer is here */
+    b->magic = SEGMENT_MAGIC;
+    b->tag = room ? sp : sp + 8; /* without the mark, the array lives while sp is here */
     b->prev = s->blocks;
     s->blocks = b;
     return (Space){b->lo, room ? 16 : 0};

@@ -1,6 +1,5 @@
 /*
- * Between libgort_split.a and the library: who calls what is told in split.c. Nobody else's
- * business.
+ * The calls of libgort_split.a into the library (split.c). They are for no other caller.
  */
 #ifndef SPLIT_ABI_H
 #define SPLIT_ABI_H

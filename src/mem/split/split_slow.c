@@ -1,7 +1,6 @@
 /*
- * The slow half of split.c: memory, the limit, the request of the monitor, and the decision which
- * mode a program gets. Everything that slow() runs is on g0's stack, with the vector registers
- * saved, in a section.
+ * The slow half of split.c: memory, the limit, the monitor's request, and which mode a program
+ * gets. What split_slow() runs is on g0's stack, with the vector registers saved, in a section.
  */
 #include "mem/split/split_slow.h"
 #include "base/fatal.h"
@@ -15,21 +14,21 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-typedef struct Job {
+typedef struct SplitJob {
     M *m;
     Stack *s;
     uintptr_t with, result;
     int what;
-} Job;
+} SplitJob;
 
-static void free_segment(Segment *seg) {
+static void segment_free(Segment *seg) {
     seg->magic = 0;
     void *slot = (void *)seg->lo;
     slot_free((int)seg->cls, &slot, 1);
 }
 
-/* As a fault in the guard of a lazy stack: one line, the dump, SIGSEGV. */
-static NORETURN void overflow(M *m, Stack *s, const char *why) {
+/* Ends like a fault in the guard of a lazy stack: one line, the dump, SIGSEGV. */
+static NORETURN void split_overflow(M *m, Stack *s, const char *why) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
     size_t bytes = s->custom == STACK_COMPACT ? SLOT_BASE : stack_span(s);
     for (Segment *seg = s->seg; seg; seg = seg->prev) bytes += slot_size((int)seg->cls);
@@ -40,10 +39,10 @@ static NORETURN void overflow(M *m, Stack *s, const char *why) {
     for (;;) os_nap(GORT_SEC);
 }
 
-static Segment *take_new(M *m, Stack *s, int cls) {
-    if (cls < 0) overflow(m, s, "GORT_DEBUG=maxstack= sets the limit");
+static Segment *segment_new(M *m, Stack *s, int cls) {
+    if (cls < 0) split_overflow(m, s, "GORT_DEBUG=maxstack= sets the limit");
     void *slot;
-    if (slot_alloc(cls, &slot, 1) == 0) overflow(m, s, "no address space for more");
+    if (slot_alloc(cls, &slot, 1) == 0) split_overflow(m, s, "no address space for more");
     Segment *seg = (Segment *)((char *)slot + slot_size(cls)) - 1;
     seg->cls = (uint32_t)cls;
     seg->lo = (uintptr_t)slot;
@@ -54,17 +53,17 @@ static int class_of_block(size_t bytes) {
     return bytes > settings.maxstack ? -1 : slot_class(bytes + sizeof(Segment));
 }
 
-static void unkeep(Stack *s) {
-    if (s->kept) free_segment(s->kept);
+static void segment_unkeep(Stack *s) {
+    if (s->kept) segment_free(s->kept);
     s->kept = NULL;
 }
 
-static void give(Stack *s, Segment *seg) {
+static void segment_give(Stack *s, Segment *seg) {
     if (seg->cls <= SLOT_SMALL) {
-        free_segment(seg);
+        segment_free(seg);
         return;
     }
-    unkeep(s);
+    segment_unkeep(s);
     s->kept = seg;
 }
 
@@ -77,7 +76,7 @@ static void free_blocks(Stack *s, uintptr_t lo, uintptr_t hi) {
             continue;
         }
         *at = b->prev;
-        free_segment(b);
+        segment_free(b);
     }
 }
 
@@ -94,38 +93,38 @@ static void free_dead_blocks(Stack *s, uintptr_t sp) {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static long run(void *arg) {
-    Job *j = arg;
+static long split_job(void *arg) {
+    SplitJob *j = arg;
     switch (j->what) {
-    case SLOW_TAKE: j->result = (uintptr_t)take_new(j->m, j->s, (int)j->with); break;
-    case SLOW_GIVE: give(j->s, (Segment *)j->with); break;
-    case SLOW_UNKEEP: unkeep(j->s); break;
-    case SLOW_SPACE: j->result = (uintptr_t)take_new(j->m, j->s, class_of_block(j->with)); break;
+    case SLOW_TAKE: j->result = (uintptr_t)segment_new(j->m, j->s, (int)j->with); break;
+    case SLOW_GIVE: segment_give(j->s, (Segment *)j->with); break;
+    case SLOW_UNKEEP: segment_unkeep(j->s); break;
+    case SLOW_SPACE: j->result = (uintptr_t)segment_new(j->m, j->s, class_of_block(j->with)); break;
     case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
     case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
     case SLOW_BELOW:
-        overflow(j->m, j->s,
-                 "beyond its end: arguments by value that no check counts, see "
-                 "-maccumulate-outgoing-args, or "
-                 "unchecked code called by a pointer");
+        split_overflow(j->m, j->s,
+                       "beyond its end: arguments by value that no check counts, see "
+                       "-maccumulate-outgoing-args, or "
+                       "unchecked code called by a pointer");
     case SLOW_PREEMPT: upstairs.in_prologue(j->m); break;
     default: fatal("the record of a stack segment was overwritten");
     }
     return 0;
 }
 
-uintptr_t slow(M *m, int what, Stack *s, uintptr_t with) {
-    Job j = {.m = m, .s = s, .with = with, .what = what};
+uintptr_t split_slow(M *m, int what, Stack *s, uintptr_t with) {
+    SplitJob j = {.m = m, .s = s, .with = with, .what = what};
     uint32_t before = m->locks;
     m->locks = before + 1;
     fence_compiler();
 #if ARCH_SPLITS
-    arch_call_saving(m->g0sp, run, &j);
+    arch_call_saving(m->g0sp, split_job, &j);
 #else
-    run(&j);
+    split_job(&j);
 #endif
     fence_compiler();
-    /* as leave(); a request that comes now is found by the next call */
+    /* as leave() does; the next call finds a request that comes now */
     store_rel(&m->locks, before);
     return j.result;
 }
@@ -135,16 +134,15 @@ void split_release(M *m, Stack *s) {
         Segment *seg = s->seg;
         s->seg = seg->prev;
         m->segments--;
-        free_segment(seg);
+        segment_free(seg);
     }
-    unkeep(s);
+    segment_unkeep(s);
     free_blocks(s, 0, UINTPTR_MAX);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* A poisoned word lies in the thread's own control block: it must not be written when the thread is
- * gone. */
+/* The guard lies in the thread's control block: the monitor must not write to a dead one. */
 static Lock poison_lock;
 
 void split_thread_begin(M *m) { m->guard_at = arch_guard_at(); }
@@ -154,10 +152,10 @@ void split_thread_end(M *m) {
     m->guard_at = NULL;
     unlock(&poison_lock);
     arch_guard_set(0);
-    if (m->hot) free_segment(m->hot);
+    if (m->hot) segment_free(m->hot);
     m->hot = NULL;
     for (int cls = 0; cls <= SLOT_SMALL; cls++) {
-        if (m->segs[cls]) free_segment(m->segs[cls]);
+        if (m->segs[cls]) segment_free(m->segs[cls]);
         m->segs[cls] = NULL;
     }
 }
@@ -177,7 +175,7 @@ uint64_t split_segments(void) {
 
 /* ---- which mode ------------------------------------------------------------------------------ */
 
-/* What the compiler puts at the beginning of a function, and what gold and lld make of it. */
+/* Recognises the prologues of the compiler, and what gold and lld make of them. */
 static bool checks_stack(const unsigned char *code) {
     static const unsigned char endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
     static const unsigned char small[] = {0x64, 0x48, 0x3b, 0x24, 0x25, 0x70, 0, 0, 0};
@@ -198,18 +196,16 @@ bool split_starts(gort_fn *fn, const void *copy) {
     return checks_stack((const unsigned char *)fn);
 }
 
-/* Called by libgort_split.a before main. `probe` is a function with a check that calls one
- * without. */
+/* Called before main. `probe` is a function with a check that calls one without. */
 EXPORT void gort_split_linked(const void *morestack, const void *end, const void *probe) {
     split.linked = 1;
     split.code_lo = (uintptr_t)morestack;
     split.code_hi = (uintptr_t)end;
-    /* stc: it always calls __morestack_non_split */
+    /* stc: the linker has made it call __morestack_non_split always */
     split.rewritten = *(const unsigned char *)probe == 0xf9;
 }
 
-/* A handler needs more than a compact stack has: to the alternate stack with it
- * (split/signals.c). */
+/* A handler needs more than a compact stack has (program/signals.c). */
 static void handlers_on_alt_stack(void) {
     struct sigaction sa;
     for (int signo = 1; signo < NSIG; signo++) {
@@ -223,8 +219,7 @@ static void handlers_on_alt_stack(void) {
 static long with_room(M *m, long (*fn)(void *), void *arg) { return call_with_room(m, fn, arg); }
 
 int split_begin(void) {
-    /* A sanitizer, valgrind and a collector have to know every stack; injected faults need room of
-     * their own. */
+    /* Sanitizers, valgrind and a collector must know every stack; injected faults need room. */
     if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on)
         return 0;
     if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */

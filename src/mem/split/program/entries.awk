@@ -1,10 +1,10 @@
-# Writes the entries of libgort_split.a: for each public function of the library, whose body was
-# renamed to NAME_body, one that makes sure of the stack it needs and jumps there.
+# Writes the entries of libgort_split.a. Each public function of the library, whose body is renamed
+# to NAME_body, gets an entry that ensures the stack it needs and jumps to the body.
 #
 #   awk -f entries.awk needs names >entries.S
 #
-# It is a prologue like the compiler's. `needs` counts down to the very end of the stack, the guard
-# stands above it by the reserve of split.h: hence the difference.
+# An entry is a prologue like the compiler's. `needs` counts down to the end of the stack, and the
+# guard stands above the end by RESERVE_TRUE (split.h): hence the difference.
 BEGIN { reserve = 832; print "\t.text" }
 FNR == NR {
     sub(/#.*/, "")

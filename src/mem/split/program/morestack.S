@@ -1,28 +1,40 @@
 /*
- * __morestack: where a prologue goes that finds no room. See split.c for the protocol.
+ * __morestack: a prologue that finds no room calls it. See split.c for the protocol.
  *
- * At the call, r10 is the size of the function's frame and r11 that of its stack arguments; rdi, rsi,
- * rdx, rcx, r8, r9, rax (the static chain, and the count of vector arguments) and the vector registers
- * hold arguments. The stack, from here:
+ * At the call, r10 is the size of the function's frame and r11 that of its stack arguments; rdi,
+ * rsi, rdx, rcx, r8, r9, rax (the static chain, and the count of vector arguments) and the vector
+ * registers hold arguments. The frame of __morestack:
  *
  *     rbp + 24   stack arguments of the function
  *     rbp + 16   its return address
  *     rbp +  8   return onto the `ret` behind the call
- *     rbp        the caller's rbp                       a vararg function finds its arguments by rbp
+ *     rbp        the caller's rbp                    a vararg function finds its arguments by rbp
  *     rbp -  8   rax   rbp - 16  rdi   rbp - 24  rsi   rbp - 32  rdx
  *     rbp - 40   rcx   rbp - 48  r8    rbp - 56  r9
  *     rbp - 64   the segment that was taken, or 0: for gort_split_shrink
  *     rbp - 72   the size of the stack arguments
  *
- * The name and the frame description are what debuggers and the unwinder of C++ go by: a caller's
- * frame at a lower address than its callee's is believed of __morestack only. The description says that
- * __morestack was called by the function's caller. By its return address it was called by the function,
- * from a prologue that no table of landing pads covers: an exception would end the program there.
+ * Debuggers and the unwinder of C++ go by the name and the frame description: they accept a
+ * caller's frame below its callee's from __morestack only. The description says that the function's
+ * caller called __morestack. By its return address the function did, from a prologue that no table
+ * of landing pads covers, and an exception would end the program there.
  *
- * Both notes: this object takes care of its stack, so nobody who calls it has to be sent to a large
- * one; and it has functions without a check.
+ * This object has both notes: it takes care of its stack, so the linker need not send its callers
+ * to a large one; and it has functions without a check.
  */
 #define LIBC_ROOM 32768
+
+/* Saves rcx already: it takes the room for unchecked code. */
+.macro  OPEN_FRAME
+        .cfi_def_cfa_offset 16
+        pushq   %rbp
+        .cfi_def_cfa_offset 24
+        .cfi_offset rbp, -24
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register rbp
+        subq    $72, %rsp
+        movq    %rcx, -40(%rbp)
+.endm
 
         .text
         .globl  __morestack_non_split
@@ -32,14 +44,7 @@
 /* The linker has found that the function calls code without checks. */
 __morestack_non_split:
         .cfi_startproc
-        .cfi_def_cfa_offset 16
-        pushq   %rbp
-        .cfi_def_cfa_offset 24
-        .cfi_offset rbp, -24
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register rbp
-        subq    $72, %rsp
-        movq    %rcx, -40(%rbp)
+        OPEN_FRAME
         movl    $LIBC_ROOM, %ecx
         jmp     1f
         .cfi_endproc
@@ -51,14 +56,7 @@ __morestack_non_split:
         .p2align 4
 __morestack:
         .cfi_startproc
-        .cfi_def_cfa_offset 16
-        pushq   %rbp
-        .cfi_def_cfa_offset 24
-        .cfi_offset rbp, -24
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register rbp
-        subq    $72, %rsp
-        movq    %rcx, -40(%rbp)
+        OPEN_FRAME
         xorl    %ecx, %ecx
 1:      movq    %rax, -8(%rbp)
         movq    %rdi, -16(%rbp)
@@ -91,7 +89,7 @@ __morestack:
         .cfi_def_cfa rsp, 16
         ret
         .cfi_restore_state
-/* In place, with stack arguments: a copy of them below us, where the frames of gort_split_grow were. */
+/* In place, with stack arguments: copies them below our frame, where gort_split_grow's was. */
 3:      movq    -72(%rbp), %rcx
         leaq    15(%rcx), %rax
         andq    $-16, %rax
@@ -117,8 +115,8 @@ __morestack:
         .hidden gort_split_end
 gort_split_end:
 
-/* alloca and arrays of variable size that did not fit: rdi bytes. An ordinary call, but for the
- * stack pointer, which may come back lower (gort_split_space). */
+/* Space of rdi bytes for an alloca or an array of variable size that did not fit. An ordinary call,
+ * except that the stack pointer may come back lower (gort_split_space). */
         .globl  __morestack_allocate_stack_space
         .hidden __morestack_allocate_stack_space
         .type   __morestack_allocate_stack_space, @function
@@ -139,8 +137,8 @@ __morestack_allocate_stack_space:
         .cfi_endproc
         .size   __morestack_allocate_stack_space, .-__morestack_allocate_stack_space
 
-/* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would set
- * the guard of every thread. Ours have theirs set where goroutines run; others have none. */
+/* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would
+ * set the guard of every thread. The runtime sets that of its own threads; others need none. */
         .globl  __wrap_pthread_create
         .hidden __wrap_pthread_create
         .type   __wrap_pthread_create, @function
@@ -149,8 +147,8 @@ __wrap_pthread_create:
         jmp     *__real_pthread_create@GOTPCREL(%rip)
         .size   __wrap_pthread_create, .-__wrap_pthread_create
 
-/* A function with a check that calls one without, as the compiler writes it: the library looks at
- * what the linker has made of it. */
+/* A function with a check that calls one without, as the compiler writes it: gort_split_linked
+ * looks at what the linker has made of it. */
         .globl  gort_split_probe
         .hidden gort_split_probe
         .type   gort_split_probe, @function

@@ -1,18 +1,18 @@
 /*
  * The program's signal handlers on the alternate stack.
  *
- * A handler runs on the stack of the code it interrupts unless it was installed with SA_ONSTACK,
- * and the kernel's frame alone is up to 3.3 KB: on a compact stack of 1.5 KB it would overwrite the
+ * A handler runs on the stack of the code it interrupts unless it was installed with SA_ONSTACK.
+ * The kernel's frame alone takes up to 3.3 KB: on a compact stack of 1.5 KB it would overwrite the
  * neighbours. So in a program with libgort_split.a every handler gets that flag. Threads of the
- * runtime have an alternate stack of 64 KB each; elsewhere the flag means nothing.
+ * runtime have an alternate stack of 64 KB each; on other threads the flag does nothing.
  *
- * sigaction and signal are defined here, before libc's. Handlers that were there before gort_main
- * by another way get the flag then (split_slow.c).
+ * sigaction and signal are defined here and found before libc's. Handlers installed another way
+ * before gort_main get the flag at its start (split_slow.c).
  */
 #include <signal.h>
 #include <stddef.h>
 
-/* libc's own name for it */
+/* libc's own name for sigaction */
 int __sigaction(int signo, const struct sigaction *act, struct sigaction *old);
 
 int sigaction(int signo, const struct sigaction *act, struct sigaction *old) {
