@@ -2,8 +2,8 @@
  * What libgort-hook.so (src/hook/) needs of the core. Not for programs: the two are built together
  * and the hook refuses a core of another shape.
  */
-#ifndef HOOK_H
-#define HOOK_H
+#ifndef HOOKCALLS_H
+#define HOOKCALLS_H
 
 #include "api/hookio.h"
 #include "sched/m.h"
@@ -76,7 +76,7 @@ typedef struct HookCore {
     long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                     uint32_t life);
     long (*read_other)(int fd, const struct iovec *iov, int n);
-    long (*read_on)(int fd, const struct iovec *iov, int n, uint32_t life);
+    long (*read_resume)(int fd, const struct iovec *iov, int n, uint32_t life);
     long (*write_other)(const HookMove *v, bool in_pieces);
     long (*epoll)(int fd, struct epoll_event *events, int max, int64_t deadline);
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);

@@ -153,7 +153,7 @@ static long try_nowait(Call *c) {
     return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? try_as(c) : r;
 }
 
-long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
+long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     Call c = {.attempt = try_nowait,
               .fd = fd,
               .dir = DIR_READ,

@@ -30,7 +30,7 @@ long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                   uint32_t life);
 long hook_read_other(int fd, const struct iovec *iov, int n);
-long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life);
+long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life);
 long hook_write_other(const HookMove *v, bool in_pieces);
 /* 0: the deadline has passed */
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline);

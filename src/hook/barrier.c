@@ -69,7 +69,7 @@ typedef struct Arrival {
     bool last;      /* it has completed it */
 } Arrival;
 
-static void arrive(Arrival *a) {
+static void barrier_arrive(Arrival *a) {
     Barrier *b = a->b;
     add_seq(&b->inside, 1);
     uint64_t was = load_rlx(&b->word), next;
@@ -81,59 +81,59 @@ static void arrive(Arrival *a) {
     if (a->last) sys(SYS_futex, &b->half[1], FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 /* The last look: destroy may be waiting for it. */
-static void depart(Arrival *a) { sub_seq(&a->b->inside, 1); }
+static void barrier_depart(Arrival *a) { sub_seq(&a->b->inside, 1); }
 /* Its goroutine will not come back. */
-static void take_back(ExitHook *h) {
+static void barrier_retract(ExitHook *h) {
     Arrival *a = container_of(h, Arrival, hook);
     uint64_t was = load_rlx(&a->b->word);
     while ((uint32_t)(was >> 32) == a->round && !cas_seq(&a->b->word, &was, was - 1)) {}
-    depart(a);
+    barrier_depart(a);
 }
-static bool is_over(Barrier *b, uint32_t round) { return load_acq(&b->half[1]) != round; }
+static bool round_is_over(Barrier *b, uint32_t round) { return load_acq(&b->half[1]) != round; }
 
-static void wait_parked(Barrier *b, uint32_t round) {
-    while (!is_over(b, round)) {
-        Sleeper w;
-        /* then the last look: against released(), as in wait_for */
-        sleeper_queue(&w, b, EVERY_BIT);
-        if (is_over(b, round)) sleeper_cancel(&w);
-        else sleeper_wait(&w, WAIT_SEMA, GORT_FOREVER);
+static void barrier_wait_parked(Barrier *b, uint32_t round) {
+    while (!round_is_over(b, round)) {
+        WaitEntry w;
+        /* then the last look: against released(), as in waitq_acquire */
+        waitq_join(&w, b, EVERY_BIT);
+        if (round_is_over(b, round)) waitq_leave(&w);
+        else waitq_wait(&w, WAIT_SEMA, GORT_FOREVER);
     }
 }
-static void wait_goroutine(Arrival *a) {
+static void barrier_park(Arrival *a) {
     Stay s;
     stay(&s);
     M *m = core->enter();
-    arrive(a);
+    barrier_arrive(a);
     exit_hook_push(self(m), &a->hook);
     core->leave(m);
     if (a->last) released(a->b, true);
-    else wait_parked(a->b, a->round);
+    else barrier_wait_parked(a->b, a->round);
     m = core->enter();
     exit_hook_pop(self(m), &a->hook);
-    depart(a);
+    barrier_depart(a);
     core->leave(m);
     stay_end(&s);
 }
-static void wait_thread(Arrival *a) {
-    arrive(a);
+static void barrier_sleep(Arrival *a) {
+    barrier_arrive(a);
     if (a->last) released(a->b, true);
-    while (!is_over(a->b, a->round))
+    while (!round_is_over(a->b, a->round))
         sys(SYS_futex, &a->b->half[1], FUTEX_WAIT_PRIVATE, a->round, NULL, NULL, 0);
-    depart(a);
+    barrier_depart(a);
 }
 
 HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
-    Arrival a = {.hook = {.abandon = take_back}, .b = ours(barrier)};
+    Arrival a = {.hook = {.abandon = barrier_retract}, .b = ours(barrier)};
     if (a.b == NULL) return libc(pthread_barrier_wait)(barrier);
-    if (here()) wait_goroutine(&a);
-    else wait_thread(&a);
+    if (here()) barrier_park(&a);
+    else barrier_sleep(&a);
     return a.last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void rest(void) {
+static void barrier_pause(void) {
     struct timespec ts = {0, 50 * GORT_US};
     if (!here()) {
         sys(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
@@ -149,7 +149,7 @@ HOOK int pthread_barrier_destroy(pthread_barrier_t *barrier) {
     Barrier *b = ours(barrier);
     if (b == NULL) return libc(pthread_barrier_destroy)(barrier);
     if (load_rlx(&b->half[0]) != 0) return EBUSY; /* somebody waits for others */
-    while (load_acq(&b->inside) != 0) rest();
+    while (load_acq(&b->inside) != 0) barrier_pause();
     b->mark = 0;
     return 0;
 }

@@ -13,7 +13,7 @@
 
 /* Where the runtime's locks cannot be had (a signal handler): whoever waits finds out by `life`. */
 static int close_behind(int fd) {
-    if ((unsigned)fd >= KINDS) return libc(close)(fd);
+    if ((unsigned)fd >= FD_HINTS) return libc(close)(fd);
     uint32_t life = life_ends(fd);
     int r = libc(close)(fd);
     life_over(fd, life);
@@ -25,7 +25,7 @@ COLD int close_known(int fd) {
     int how = core->may_close();
     if (how == CLOSE_BEHIND) return close_behind(fd);
     if (how != CLOSE_NOW) return libc(close)(fd);
-    if ((unsigned)fd < KINDS) hint_forget(&fd_hints[fd]);
+    if ((unsigned)fd < FD_HINTS) hint_forget(&fd_hints[fd]);
     if (!here()) return (int)returned(gort_close(fd));
     Stay s;
     stay(&s);
@@ -42,7 +42,7 @@ static COLD int close_known_since(int fd, uint32_t life) {
 /* `used` is looked at twice: a child that nobody has told us of is not to end the life of what the
  * runtime knows, and somebody may have begun to use it since. */
 HOOK int close(int fd) {
-    if (unlikely((unsigned)fd >= KINDS)) return core ? close_known(fd) : libc(close)(fd);
+    if (unlikely((unsigned)fd >= FD_HINTS)) return core ? close_known(fd) : libc(close)(fd);
     Hint *h = &fd_hints[fd];
     if (unlikely(load_rlx(&h->used))) return close_known(fd);
     M *m = runner(close);
@@ -55,7 +55,7 @@ HOOK int close(int fd) {
     return r;
 }
 
-static NOINLINE void forget(int fd) {
+static NOINLINE void forget_here(int fd) {
     M *m = here();
     if (m == NULL) return;
     Stay s;
@@ -67,7 +67,7 @@ static NOINLINE void forget(int fd) {
 COLD bool hint_stale(int fd) {
     if (elsewhere()) return false;
     life_over(fd, life_ends(fd));
-    forget(fd);
+    forget_here(fd);
     return true;
 }
 
@@ -86,16 +86,16 @@ COLD void life_begins(int fd) {
     if (life != 0 && core->may_close() != CLOSE_CHILD) life_over(fd, life);
 }
 
-COLD void settle_fresh(int fd) {
+COLD void hint_settle_fresh(int fd) {
     flags_take(fd, HINT_FRESH);
-    if (!load_rlx(&fd_hints[fd].used) && desc_known(known.descs, fd)) forget(fd);
+    if (!load_rlx(&fd_hints[fd].used) && desc_known(known.descs, fd)) forget_here(fd);
 }
 
 /* Two numbers for one pipe or eventfd: its ends no longer see all that is moved. */
 static COLD void unpair(int fd) {
-    if (kind_hint(fd, READING) >= KIND_PIPE) kind_set(fd, READING, KIND_NOWAIT);
-    if (kind_hint(fd, WRITING) >= KIND_PIPE)
-        kind_set(fd, WRITING, kind_hint(fd, WRITING) == KIND_EVENT ? KIND_PLAIN : KIND_NOWAIT);
+    if (kind_hint(fd, DIR_READ) >= KIND_PIPE) kind_set(fd, DIR_READ, KIND_NOWAIT);
+    if (kind_hint(fd, DIR_WRITE) >= KIND_PIPE)
+        kind_set(fd, DIR_WRITE, kind_hint(fd, DIR_WRITE) == KIND_EVENT ? KIND_PLAIN : KIND_NOWAIT);
     store_rlx(&fd_hints[fd].peer, 0);
 }
 
@@ -103,9 +103,9 @@ static COLD void unpair(int fd) {
 INLINE int copied(long fd, int from) {
     if (unlikely(fd < 0)) return (int)returned(fd);
     uint64_t what = 0;
-    if (likely((unsigned)from < KINDS)) {
-        if (unlikely(kind_hint(from, READING) >= KIND_PIPE ||
-                     kind_hint(from, WRITING) >= KIND_PIPE))
+    if (likely((unsigned)from < FD_HINTS)) {
+        if (unlikely(kind_hint(from, DIR_READ) >= KIND_PIPE ||
+                     kind_hint(from, DIR_WRITE) >= KIND_PIPE))
             unpair(from);
         what = load_rlx(&fd_hints[from].what) & WHAT_COPIED;
     }
@@ -127,13 +127,13 @@ static COLD int replaced(int fd, int to, int flags) {
 }
 
 static bool is_known(int fd) {
-    return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL;
+    return (unsigned)fd < FD_HINTS ? load_rlx(&fd_hints[fd].used) : core != NULL;
 }
 
 /* What the kernel has said to a dup3 onto `to`. */
 INLINE int dup_result(M *m, int fd, int to, long r) {
     if (likely(m != NULL)) return copied(r, fd);
-    if (r >= 0 && (unsigned)to < KINDS) hint_forget(&fd_hints[to]);
+    if (r >= 0 && (unsigned)to < FD_HINTS) hint_forget(&fd_hints[to]);
     return (int)returned(r);
 }
 
@@ -141,7 +141,7 @@ INLINE int dup_result(M *m, int fd, int to, long r) {
  * it, its life is over; but for a child's. */
 static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
     int how = is_known(to) ? core->may_close() : CLOSE_BEHIND;
-    if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < KINDS) life = life_ends(to);
+    if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < FD_HINTS) life = life_ends(to);
     long r = how == CLOSE_NOW ? replaced(fd, to, flags) : sys(SYS_dup3, fd, to, flags, 0, 0, 0);
     if (life != 0) life_over(to, life);
     if (how == CLOSE_NOW) return (int)r;
@@ -151,7 +151,7 @@ static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
 /* As close. */
 INLINE int dup_to(M *m, int fd, int to, int flags) {
     if (m == NULL && vforked()) return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
-    if (unlikely((unsigned)to >= KINDS || load_rlx(&fd_hints[to].used)))
+    if (unlikely((unsigned)to >= FD_HINTS || load_rlx(&fd_hints[to].used)))
         return dup_known(m, fd, to, flags, 0);
     uint32_t life = life_ends(to);
     if (unlikely(load_rlx(&fd_hints[to].used))) return dup_known(m, fd, to, flags, life);
@@ -171,24 +171,24 @@ HOOK int dup3(int fd, int to, int flags) {
     return fd == to ? libc(dup3)(fd, to, flags) : dup_to(runner(dup3), fd, to, flags);
 }
 
-typedef struct Locking {
+typedef struct FcntlLock {
     int fd, cmd;
     void *arg;
-} Locking;
+} FcntlLock;
 
-static long lock_blocking(void *arg) {
-    Locking *l = arg;
+static long fcntl_blocking(void *arg) {
+    FcntlLock *l = arg;
     return libc(fcntl)(l->fd, l->cmd, l->arg);
 }
 
-static int lock_file(int fd, int cmd, void *arg) {
-    Locking l = {fd, cmd, arg};
+static int fcntl_lock(int fd, int cmd, void *arg) {
+    FcntlLock l = {fd, cmd, arg};
     int r = libc(fcntl)(fd, cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
     if (r == 0 || (errno != EAGAIN && errno != EACCES)) return r;
     if (!here()) return libc(fcntl)(fd, cmd, arg);
     Stay s;
     stay(&s);
-    r = (int)gort_blocking(lock_blocking, &l);
+    r = (int)gort_blocking(fcntl_blocking, &l);
     stay_end(&s);
     return r;
 }
@@ -197,14 +197,14 @@ static int lock_file(int fd, int cmd, void *arg) {
  * called as it is. */
 static int flags_set(int fd, long flags, long r) {
     if (vforked()) return (int)returned(r);
-    if (unlikely(flags & O_DIRECT) && (unsigned)fd < KINDS) unpair(fd); /* a pipe of packets */
+    if (unlikely(flags & O_DIRECT) && (unsigned)fd < FD_HINTS) unpair(fd); /* a pipe of packets */
     if (r >= 0 && (flags & O_NONBLOCK)) {
         flags_add(fd, HINT_NONBLOCK);
-        for (int dir = READING; dir <= WRITING; dir++)
+        for (int dir = DIR_READ; dir <= DIR_WRITE; dir++)
             if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_PLAIN);
     } else if (r >= 0 && (flags_hint(fd) & HINT_NONBLOCK)) {
         flags_take(fd, HINT_NONBLOCK);
-        for (int dir = READING; dir <= WRITING; dir++)
+        for (int dir = DIR_READ; dir <= DIR_WRITE; dir++)
             if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_UNKNOWN);
     }
     return (int)returned(r);
@@ -220,13 +220,13 @@ HOOK int hook_fcntl(int fd, int cmd, void *arg) {
         return cmd == F_SETFL ? flags_set(fd, (long)arg, r) : (int)returned(r);
     }
     /* a page that is half read has no room */
-    if (cmd == F_SETPIPE_SZ && (unsigned)fd < KINDS && !vforked()) unpair(fd);
+    if (cmd == F_SETPIPE_SZ && (unsigned)fd < FD_HINTS && !vforked()) unpair(fd);
     if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) ||
         !runner(fcntl))
         return libc(fcntl)(fd, cmd, arg);
     if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
         return copied(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0), fd);
-    return lock_file(fd, cmd, arg);
+    return fcntl_lock(fd, cmd, arg);
 }
 _Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F_GETLK == 5 &&
                    F_SETLK == 6,

@@ -15,7 +15,7 @@ static uint32_t shut(int fd) {
     if (fd < 0 || core == NULL) return 0;
     int how = core->may_close();
     if (how == CLOSE_CHILD) return 0;
-    if ((unsigned)fd < KINDS) {
+    if ((unsigned)fd < FD_HINTS) {
         life = life_ends(fd);
         if (!load_rlx(&fd_hints[fd].used)) hint_forget(&fd_hints[fd]), how = CLOSE_BEHIND;
     }
@@ -28,7 +28,7 @@ static uint32_t shut(int fd) {
     } else {
         core->shut(fd);
     }
-    if ((unsigned)fd < KINDS) hint_forget(&fd_hints[fd]);
+    if ((unsigned)fd < FD_HINTS) hint_forget(&fd_hints[fd]);
     return life;
 }
 static void shut_ends(int fd, uint32_t life) {
@@ -80,7 +80,7 @@ static long close_each(unsigned first, unsigned last) {
     /* a child's are its own */
     if (core == NULL || core->may_close() == CLOSE_CHILD) return range(first, last);
     unsigned next = first;
-    for (unsigned fd = first; fd <= last && fd < KINDS; fd++) {
+    for (unsigned fd = first; fd <= last && fd < FD_HINTS; fd++) {
         if (!is_seen(fd)) continue;
         if (next < fd) range(next, fd - 1);
         close((int)fd);

@@ -21,9 +21,9 @@
 #define DOUBT_MOST 65536
 
 /* atomic, a hint: so many go the long way when one has waited (known.doubt: so many more) */
-static uint32_t lesson;
+static uint32_t connect_lesson;
 
-static bool near(const struct sockaddr *sa, socklen_t len) {
+static bool is_near(const struct sockaddr *sa, socklen_t len) {
     if (len < sizeof sa->sa_family) return true; /* connect(2) says what is wrong with it */
     if (sa->sa_family == AF_INET && len >= sizeof(struct sockaddr_in))
         return *(const uint8_t *)&((const struct sockaddr_in *)(const void *)sa)->sin_addr == 127;
@@ -32,7 +32,7 @@ static bool near(const struct sockaddr *sa, socklen_t len) {
     return sa->sa_family == AF_UNIX || sa->sa_family == AF_UNSPEC;
 }
 
-static bool trusted(void) {
+static bool connect_trusted(void) {
     uint32_t left = load_rlx(&known.doubt);
     if (likely(left == 0)) return true;
     store_rlx(&known.doubt, left - 1);
@@ -40,19 +40,22 @@ static bool trusted(void) {
 }
 
 /* Nothing is left of the number's last file in the runtime's table. */
-static bool fresh(int fd, int flags) { return (flags & HINT_BORN) || !desc_known(known.descs, fd); }
+static bool is_fresh(int fd, int flags) {
+    return (flags & HINT_BORN) || !desc_known(known.descs, fd);
+}
 
 /* It is not expected to wait, and may be tried. */
 static bool is_short(M *m, int fd, int flags, const struct sockaddr *sa, socklen_t len) {
-    if (sa == NULL || !fresh(fd, flags) || !chance(m)) return false;
-    if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(near(sa, len) && trusted())) return false;
+    if (sa == NULL || !is_fresh(fd, flags) || !chance(m)) return false;
+    if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(is_near(sa, len) && connect_trusted()))
+        return false;
     return known.retakes;
 }
 
-static COLD long waited(M *m, int fd, long r) {
-    uint32_t next = load_rlx(&lesson) * 2;
+static COLD long connect_slept(M *m, int fd, long r) {
+    uint32_t next = load_rlx(&connect_lesson) * 2;
     next = next < DOUBT_FIRST ? DOUBT_FIRST : next > DOUBT_MOST ? DOUBT_MOST : next;
-    store_rlx(&lesson, next);
+    store_rlx(&connect_lesson, next);
     store_rlx(&known.doubt, next);
     flags_take(fd, HINT_NONBLOCK | HINT_MESSAGES);
     if (was_taken(m)) core_pass();
@@ -69,13 +72,13 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     kind_set_both(fd, KIND_SOCKET);
     Stay s;
     stay(&s);
-    if (!fresh(fd, flags_hint(fd))) core->forget(fd);
+    if (!is_fresh(fd, flags_hint(fd))) core->forget(fd);
     return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO), life));
 }
 
 /* A call that was made as it is was interrupted: a goroutine's is not. */
 static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
-    return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)failed(-EBADF);
+    return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)errno_failed(-EBADF);
 }
 
 /* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any
@@ -84,16 +87,20 @@ static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t l
     if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len, 0);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
-    if (slept(m, looks) || r == -EINTR) r = waited(m, fd, r);
-    return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
+    if (slept(m, looks) || r == -EINTR) r = connect_slept(m, fd, r);
+    return likely(r >= 0) ? 0
+           : r == -EINTR  ? connect_again(fd, sa, len, life)
+                          : (int)errno_failed(r);
 }
 
 /* A socket of ours without connections, or with O_NONBLOCK: nothing to wait for. */
 static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
-    if (was_taken(m) || r == -EINTR) r = waited(m, fd, r);
-    return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
+    if (was_taken(m) || r == -EINTR) r = connect_slept(m, fd, r);
+    return likely(r >= 0) ? 0
+           : r == -EINTR  ? connect_again(fd, sa, len, life)
+                          : (int)errno_failed(r);
 }
 
 HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {

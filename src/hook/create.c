@@ -43,8 +43,8 @@ INLINE void pipe_born(const int fds[2], int flags) {
     int reader = fds[0], writer = fds[1];
     uint64_t what = flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
                                        : WHAT(0, KIND_NOWAIT, KIND_NOWAIT);
-    bool pair = !(flags & (O_NONBLOCK | O_DIRECT)) && reader > 0 && writer > 0 && reader < KINDS &&
-                writer < KINDS;
+    bool pair = !(flags & (O_NONBLOCK | O_DIRECT)) && reader > 0 && writer > 0 &&
+                reader < FD_HINTS && writer < FD_HINTS;
     if (likely(pair && known.retakes)) what = WHAT(0, KIND_PIPE, KIND_PIPE);
     else reader = writer = 0;
     hint_born(fds[0], what | WHAT_PEER(writer));

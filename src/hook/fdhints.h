@@ -39,8 +39,8 @@
  * birth or close. Such a child's closes count as ours where the runtime does not know the number: a
  * write that goes on at that moment ends with its part.)
  */
-#ifndef HOOK_HINTS_H
-#define HOOK_HINTS_H
+#ifndef FDHINTS_H
+#define FDHINTS_H
 
 /* From HOT on: called as it is where something is expected there. */
 enum {
@@ -53,7 +53,6 @@ enum {
     KIND_PIPE,
     KIND_EVENT
 };
-enum { READING, WRITING };
 typedef struct Hint { /* half a cache line */
     union {
         struct { /* kind and mistakes: for each direction */
@@ -82,7 +81,7 @@ enum {
     HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
     HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
     HINT_OPENED = 8,   /* by open: HOT from the start, as most files never make anybody wait */
-    HINT_FRESH = 16,   /* nobody has waited on it yet: settle() */
+    HINT_FRESH = 16,   /* nobody has waited on it yet: hint_settle() */
     HINT_ROOM = 32     /* a pipe's writer: it has not blocked for long */
 };
 /* `what` of a new number. */
@@ -91,26 +90,29 @@ enum {
 #define WHAT_PEER(fd) ((uint64_t)(fd) << 48)
 #define WHAT_COPIED (((uint64_t)1 << 48) - 1) /* all but peer */
 
-#define KINDS DESC_NOTES
-extern Hint fd_hints[KINDS];
+#define FD_HINTS DESC_NOTES
+extern Hint fd_hints[FD_HINTS];
 
 INLINE int kind_hint(int fd, int dir) {
-    return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].kind[dir]) : KIND_UNKNOWN;
+    return (unsigned)fd < FD_HINTS ? load_rlx(&fd_hints[fd].kind[dir]) : KIND_UNKNOWN;
 }
 INLINE void kind_set(int fd, int dir, int kind) {
-    if ((unsigned)fd < KINDS && load_rlx(&fd_hints[fd].kind[dir]) != kind)
+    if ((unsigned)fd < FD_HINTS && load_rlx(&fd_hints[fd].kind[dir]) != kind)
         store_rlx(&fd_hints[fd].kind[dir], (uint8_t)kind);
 }
 INLINE void kind_set_both(int fd, int kind) {
-    kind_set(fd, READING, kind);
-    kind_set(fd, WRITING, kind);
+    kind_set(fd, DIR_READ, kind);
+    kind_set(fd, DIR_WRITE, kind);
 }
-INLINE int flags_hint(int fd) { return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].flags) : 0; }
+INLINE int flags_hint(int fd) {
+    return (unsigned)fd < FD_HINTS ? load_rlx(&fd_hints[fd].flags) : 0;
+}
 INLINE void flags_add(int fd, int flags) {
-    if ((unsigned)fd < KINDS) store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags | flags));
+    if ((unsigned)fd < FD_HINTS)
+        store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags | flags));
 }
 INLINE void flags_take(int fd, int flags) {
-    if ((unsigned)fd < KINDS)
+    if ((unsigned)fd < FD_HINTS)
         store_rlx(&fd_hints[fd].flags, (uint8_t)(fd_hints[fd].flags & ~flags));
 }
 
@@ -120,12 +122,12 @@ INLINE DescNote *note_at(int fd) { return (DescNote *)(void *)&fd_hints[fd]; }
  * closed, and goes on with none. A number beyond the table is always `used`. */
 COLD uint32_t life_waits(int fd); /* until it is not being closed any more */
 INLINE uint32_t life_of(int fd) {
-    if (unlikely((unsigned)fd >= KINDS)) return 1;
+    if (unlikely((unsigned)fd >= FD_HINTS)) return 1;
     uint32_t life = note_life(note_at(fd));
     return likely(life != 0) ? life : life_waits(fd);
 }
 INLINE bool life_goes_on(int fd, uint32_t life) {
-    return (unsigned)fd >= KINDS || load_rlx(&fd_hints[fd].life) == life;
+    return (unsigned)fd >= FD_HINTS || load_rlx(&fd_hints[fd].life) == life;
 }
 /* Another number for the file of that life; -EBADF: it is over. The number may have been another's
  * at the copy, but then its life was over before. */
@@ -149,7 +151,7 @@ COLD bool hint_stale(int fd); /* false: a child's number, of which nothing is no
 /* who closed it last has not said that it is over, or it never had a life */
 COLD void life_begins(int fd);
 INLINE void hint_born(int fd, uint64_t what) {
-    if (unlikely((unsigned)fd >= KINDS)) return;
+    if (unlikely((unsigned)fd >= FD_HINTS)) return;
     Hint *h = &fd_hints[fd];
     if (unlikely(load_rlx(&h->used)) && !hint_stale(fd)) return;
     if (unlikely(load_rlx(&h->over) + 1 != load_rlx(&h->life))) life_begins(fd);
@@ -163,9 +165,9 @@ INLINE void hint_forget(Hint *h) {
 }
 /* About to park on it: what the runtime has in its table may be of a number that was closed behind
  * its back. */
-COLD void settle_fresh(int fd);
-INLINE void settle(int fd) {
-    if (flags_hint(fd) & HINT_FRESH) settle_fresh(fd);
+COLD void hint_settle_fresh(int fd);
+INLINE void hint_settle(int fd) {
+    if (flags_hint(fd) & HINT_FRESH) hint_settle_fresh(fd);
 }
 int kind_look(int fd, int dir); /* asks the kernel; -errno */
 bool waits(int fd);             /* the caller wants to wait: it has not set O_NONBLOCK */
@@ -178,7 +180,7 @@ bool waits(int fd);             /* the caller wants to wait: it has not set O_NO
 NOINLINE void hot_on(int fd, int dir);
 NOINLINE void hot_off(int fd, int dir);
 INLINE void hot_count(int fd, int dir) {
-    if ((unsigned)fd >= KINDS) return;
+    if ((unsigned)fd >= FD_HINTS) return;
     uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
     store_rlx(&fd_hints[fd].streak[dir], n);
     if (unlikely(n % HOT_AFTER == 0)) hot_on(fd, dir);
@@ -213,8 +215,8 @@ INLINE Hint *pipe_peer(int fd) {
     return peer != 0 && load_rlx(&fd_hints[peer].peer) == (uint32_t)fd ? &fd_hints[peer] : NULL;
 }
 /* Counted at each end in the word that its own tries do not use. */
-INLINE uint32_t *pipe_read(Hint *reader) { return &reader->streak[WRITING]; }
-INLINE uint32_t *pipe_written(Hint *writer) { return &writer->streak[READING]; }
+INLINE uint32_t *pipe_read(Hint *reader) { return &reader->streak[DIR_WRITE]; }
+INLINE uint32_t *pipe_written(Hint *writer) { return &writer->streak[DIR_READ]; }
 INLINE void add_plain(uint32_t *n, uint32_t more) { store_rlx(n, load_rlx(n) + more); }
 
 /* Of a kind PIPE. There are bytes: n are taken, and pipe_took() says how many it was. */
@@ -243,8 +245,10 @@ INLINE void pipe_put(int fd, long r) {
 }
 /* So much was moved (or -errno), whatever the kind. */
 INLINE void pipe_moved(int fd, int dir, long r) {
-    if (r <= 0 || (unsigned)fd >= KINDS || load_rlx(&fd_hints[fd].kind[dir]) != KIND_PIPE) return;
-    add_plain(dir == READING ? pipe_read(&fd_hints[fd]) : pipe_written(&fd_hints[fd]), (uint32_t)r);
+    if (r <= 0 || (unsigned)fd >= FD_HINTS || load_rlx(&fd_hints[fd].kind[dir]) != KIND_PIPE)
+        return;
+    add_plain(dir == DIR_READ ? pipe_read(&fd_hints[fd]) : pipe_written(&fd_hints[fd]),
+              (uint32_t)r);
 }
 /* Of a kind EVENT: it was written, and not read since. */
 INLINE bool event_take(int fd) {

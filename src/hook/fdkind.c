@@ -28,7 +28,7 @@
 
 #define MEMORY_DEVICES 1 /* their major number */
 
-Hint fd_hints[KINDS];
+Hint fd_hints[FD_HINTS];
 
 /* Only one whose counter is full makes a writer wait. */
 static bool is_eventfd(int fd) {
@@ -48,8 +48,8 @@ int kind_look(int fd, int dir) {
     bool plain = S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode) ||
                  (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEMORY_DEVICES);
     kind_set_both(fd, S_ISSOCK(st.st_mode) ? KIND_SOCKET : plain ? KIND_PLAIN : KIND_NOWAIT);
-    if ((st.st_mode & S_IFMT) == 0 && is_eventfd(fd)) kind_set(fd, WRITING, KIND_PLAIN);
-    if ((unsigned)fd < KINDS) return kind_hint(fd, dir);
+    if ((st.st_mode & S_IFMT) == 0 && is_eventfd(fd)) kind_set(fd, DIR_WRITE, KIND_PLAIN);
+    if ((unsigned)fd < FD_HINTS) return kind_hint(fd, dir);
     return S_ISSOCK(st.st_mode) ? KIND_SOCKET : plain ? KIND_PLAIN : KIND_NOWAIT;
 }
 
@@ -58,12 +58,12 @@ bool waits(int fd) {
     return flags < 0 || !(flags & O_NONBLOCK);
 }
 
-long poll_now(int fd, short events) {
+long poll_fd(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
-    return poll_many(&p, 1);
+    return poll_ready(&p, 1);
 }
 
-int64_t after(int64_t ns) {
+int64_t deadline_after(int64_t ns) {
     int64_t when = time_after(gort_now(), ns > 0 ? ns : 0);
     return when == NEVER ? GORT_FOREVER : when;
 }
@@ -74,17 +74,17 @@ int64_t socket_deadline(int fd, int option) {
     if (getsockopt(fd, SOL_SOCKET, option, &tv, &len) != 0 || (tv.tv_sec == 0 && tv.tv_usec == 0))
         return GORT_FOREVER;
     if (tv.tv_sec > GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
-    return after((int64_t)tv.tv_sec * GORT_SEC + tv.tv_usec * GORT_US);
+    return deadline_after((int64_t)tv.tv_sec * GORT_SEC + tv.tv_usec * GORT_US);
 }
 
 bool valid_time(const struct timespec *ts) { return ts->tv_nsec >= 0 && ts->tv_nsec < GORT_SEC; }
 
-int64_t deadline_of(clockid_t clock, const struct timespec *at) {
+int64_t clock_deadline(clockid_t clock, const struct timespec *at) {
     struct timespec now;
     clock_gettime(clock, &now);
     int64_t seconds = (int64_t)at->tv_sec - now.tv_sec;
     if (seconds > GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
     if (seconds < -(GORT_FOREVER / GORT_SEC / 2)) return 0;
     int64_t left = seconds * GORT_SEC + at->tv_nsec - now.tv_nsec;
-    return left <= 0 ? 0 : after(left);
+    return left <= 0 ? 0 : deadline_after(left);
 }

@@ -3,19 +3,19 @@
  */
 #include "hook/hook_internal.h"
 
-typedef struct Open {
+typedef struct OpenCall {
     const char *path;
     int flags;
     mode_t mode;
-} Open;
+} OpenCall;
 
-static long open_now(const Open *o) {
+static long open_now(const OpenCall *o) {
     return sys(SYS_openat, AT_FDCWD, o->path, o->flags, o->mode, 0, 0);
 }
 
 /* The open of a FIFO waits for the other side, a file of a network may take its time: the monitor
  * sees it. Where it cannot take the P, it is announced, which gives the P away. */
-static COLD int open_announced(const Open *o) {
+static COLD int open_announced(const OpenCall *o) {
     if (!here()) return libc(open)(o->path, o->flags, o->mode);
     Stay s;
     stay(&s);
@@ -35,7 +35,7 @@ static COLD int open_slept(long fd) {
 
 /* Most files never make anybody wait: they need not be looked at before they are read. What does
  * after all, a FIFO or a terminal, is found out (optimistic.c). */
-INLINE uint64_t guess(int flags) {
+INLINE uint64_t open_guess(int flags) {
     if (flags & O_PATH) return 0;
     return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
                               : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
@@ -45,14 +45,14 @@ INLINE uint64_t guess(int flags) {
  * needed. */
 HOOK int hook_open(const char *path, int flags, mode_t mode) __asm__("open");
 HOOK int hook_open(const char *path, int flags, mode_t mode) {
-    Open o = {path, flags, mode};
+    OpenCall o = {path, flags, mode};
     M *m = runner(open);
     if (m == NULL) return libc(open)(path, flags, mode);
     if (unlikely(!known.retakes)) return open_announced(&o);
     long fd = open_now(&o);
     if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) return open_slept(fd);
     if (unlikely(fd < 0)) return (int)returned(fd);
-    hint_born((int)fd, guess(flags));
+    hint_born((int)fd, open_guess(flags));
     return (int)fd;
 }
 
@@ -82,12 +82,12 @@ HOOK int fdatasync(int fd) {
     return r;
 }
 
-typedef struct Locking {
+typedef struct FlockCall {
     int fd, how;
-} Locking;
+} FlockCall;
 
 static long flock_blocking(void *arg) {
-    Locking *l = arg;
+    FlockCall *l = arg;
     return libc(flock)(l->fd, l->how);
 }
 
@@ -96,7 +96,7 @@ HOOK int flock(int fd, int how) {
     long r = sys(SYS_flock, fd, how | LOCK_NB, 0, 0, 0, 0);
     if (r != -EWOULDBLOCK) return (int)returned(r);
     if (!here()) return libc(flock)(fd, how);
-    Locking l = {fd, how};
+    FlockCall l = {fd, how};
     Stay s;
     stay(&s);
     r = gort_blocking(flock_blocking, &l);

@@ -14,7 +14,7 @@
  *
  * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every
  * waker that comes through syscall() finds parked goroutines, on whatever thread, in a signal
- * handler too (queue_wake_anywhere). One that makes the system call with an instruction of its own
+ * handler too (waitq_wake_anywhere). One that makes the system call with an instruction of its own
  * (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and its
  * words are its own.
  *
@@ -44,13 +44,15 @@ typedef struct Futex {
     long word2, value3;
 } Futex;
 
-static const void *queue_of(const uint32_t *word) { return (const char *)(const void *)word + 1; }
-static long command(const Futex *f) { return f->op & FUTEX_CMD_MASK; }
-static bool private(const Futex *f) { return f->op & FUTEX_PRIVATE_FLAG; }
-static long kernel(const Futex *f) {
+static const void *futex_queue(const uint32_t *word) {
+    return (const char *)(const void *)word + 1;
+}
+static long futex_command(const Futex *f) { return f->op & FUTEX_CMD_MASK; }
+static bool futex_is_private(const Futex *f) { return f->op & FUTEX_PRIVATE_FLAG; }
+static long futex_call(const Futex *f) {
     return sys(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
 }
-static long in_kernel(void *arg) { return kernel(arg); }
+static long futex_blocking(void *arg) { return futex_call(arg); }
 
 /* ---- is it shared memory? -------------------------------------------------------------------- */
 
@@ -92,134 +94,136 @@ static bool memory_is_private(const void *at) {
     M *section = core->enter();
     Maps m = {.fd =
                   (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0)};
-    bool private = m.fd >= 0 && maps_private(&m, (uintptr_t)at);
+    bool is_private = m.fd >= 0 && maps_private(&m, (uintptr_t)at);
     if (m.fd >= 0) sys(SYS_close, m.fd, 0, 0, 0, 0, 0);
     core->leave(section);
-    return private;
+    return is_private;
 }
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
 /* On a goroutine, on a thread of its own meanwhile. */
-static long hand_off(Futex *f) {
+static long futex_hand_off(Futex *f) {
     Stay s;
     stay(&s);
-    return result(&s, gort_blocking(in_kernel, f));
+    return result(&s, gort_blocking(futex_blocking, f));
 }
 
 /* The deadline of a wait; -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a
  * clock. */
-static int64_t wait_deadline(const Futex *f) {
+static int64_t futex_deadline(const Futex *f) {
     const struct timespec *ts = (const struct timespec *)f->timeout;
     if (ts == NULL) return GORT_FOREVER;
     if (ts->tv_sec < 0 || !valid_time(ts)) return -EINVAL;
-    if (command(f) == FUTEX_WAIT_BITSET)
-        return deadline_of(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
+    if (futex_command(f) == FUTEX_WAIT_BITSET)
+        return clock_deadline(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
     if (ts->tv_sec >= GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
-    return after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
+    return deadline_after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
 }
 
 /* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait.
  * The preemption signal may come before that time. */
-static long ask(const Futex *f) {
+static long futex_probe(const Futex *f) {
     struct timespec over = {0, 0};
     Futex now = *f;
     now.timeout = (long)&over;
     long r;
-    while ((r = kernel(&now)) == -EINTR) {}
+    while ((r = futex_call(&now)) == -EINTR) {}
     return r;
 }
 
-static uint32_t bits_of(const Futex *f, long with) {
-    return command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
+static uint32_t futex_bits(const Futex *f, long with) {
+    return futex_command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
 }
 
 /* Until a waker hits it, the word differs or the deadline has passed. */
-static long park_at(const Futex *f, int64_t deadline) {
-    Sleeper w;
-    sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
+static long futex_park(const Futex *f, int64_t deadline) {
+    WaitEntry w;
+    waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
     if (load_rlx(f->word) == (uint32_t)f->value)
-        return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
-    return sleeper_cancel(&w) ? 0 : -EAGAIN;
+        return waitq_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
+    return waitq_leave(&w) ? 0 : -EAGAIN;
 }
 
 #define PAUSE_PRIVATE (128 * GORT_MS) /* only the kernel changes it unseen */
 
 /* The word may change without a waker of ours. It stays queued while it looks: a waker need not
  * change the word. */
-static long park_and_look(const Futex *f, int64_t deadline) {
-    Sleeper w;
+static long futex_park_and_look(const Futex *f, int64_t deadline) {
+    WaitEntry w;
     bool same, asked = false;
     int64_t until = 0, pause = PAUSE_FIRST, most = PAUSE_MOST;
-    sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
+    waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
     while ((same = load_rlx(f->word) == (uint32_t)f->value) && until < deadline) {
-        until = after(pause);
+        until = deadline_after(pause);
         if (until > deadline) until = deadline;
-        if (sleeper_nap(&w, WAIT_SEMA, until)) return 0;
+        if (waitq_nap(&w, WAIT_SEMA, until)) return 0;
         if (pause == PAUSE_MOST && !asked) {
             asked = true;
             if (memory_is_private(f->word)) most = PAUSE_PRIVATE;
         }
         if (pause < most) pause *= 2;
     }
-    return sleeper_cancel(&w) || !same ? 0 : -ETIMEDOUT;
+    return waitq_leave(&w) || !same ? 0 : -ETIMEDOUT;
 }
 
-static long wait_here(Futex *f) {
-    int64_t deadline = wait_deadline(f);
+static long futex_wait(Futex *f) {
+    int64_t deadline = futex_deadline(f);
     if (deadline == -EINVAL) return returned(-EINVAL);
-    long r = ask(f);
+    long r = futex_probe(f);
     if (r != -ETIMEDOUT) return returned(r);
     Stay s;
     stay(&s);
-    return result(&s, private(f) ? park_at(f, deadline) : park_and_look(f, deadline));
+    return result(&s,
+                  futex_is_private(f) ? futex_park(f, deadline) : futex_park_and_look(f, deadline));
 }
 
 /* Goroutines first, and as many threads as are left of the number; even 0 means one. */
-static long wake(Futex *f) {
+static long futex_wake(Futex *f) {
     uint32_t most = f->value > 0 ? (uint32_t)f->value : 1;
-    uint32_t n = queue_wake_anywhere(queue_of(f->word), most, bits_of(f, FUTEX_WAKE_BITSET));
+    uint32_t n = waitq_wake_anywhere(futex_queue(f->word), most, futex_bits(f, FUTEX_WAKE_BITSET));
     if (n >= most) return n;
     f->value = (long)(most - n);
-    long r = kernel(f);
+    long r = futex_call(f);
     return r < 0 ? returned(r) : r + n;
 }
 
 /* The goroutines at both words, after the kernel has done it for the threads. */
-static long wake_both(Futex *f) {
-    long r = kernel(f);
+static long futex_wake_both(Futex *f) {
+    long r = futex_call(f);
     if (r < 0) return returned(r);
-    r += queue_wake_anywhere(queue_of(f->word), UINT32_MAX, EVERY_BIT);
-    if (command(f) == FUTEX_WAKE_OP)
-        r += queue_wake_anywhere(queue_of((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
+    r += waitq_wake_anywhere(futex_queue(f->word), UINT32_MAX, EVERY_BIT);
+    if (futex_command(f) == FUTEX_WAKE_OP)
+        r += waitq_wake_anywhere(futex_queue((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
     return r;
 }
 
-/* Goroutines may wait at that word. Pairs with sleeper_queue(), after which the word is read. */
-static bool somebody(const void *word) {
+/* Goroutines may wait at that word. Pairs with waitq_join(), after which the word is read. */
+static bool futex_has_waiters(const void *word) {
     fence_full();
-    return load_rlx(&bucket_of(word)->count) != 0;
+    return load_rlx(&waitq_bucket(word)->count) != 0;
 }
 
 static COLD long futex(Futex *f) {
-    switch (command(f)) {
+    switch (futex_command(f)) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
-        if (here()) return wait_here(f);
+        if (here()) return futex_wait(f);
         break;
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
     case FUTEX_WAIT_REQUEUE_PI:
-        if (here()) return hand_off(f);
+        if (here()) return futex_hand_off(f);
         break;
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:
-        if (somebody(f->word)) return wake(f);
+        if (futex_has_waiters(f->word)) return futex_wake(f);
         break;
     case FUTEX_REQUEUE:
     case FUTEX_CMP_REQUEUE:
     case FUTEX_WAKE_OP:
-        if (somebody(f->word) || somebody((void *)f->word2)) return wake_both(f);
+        if (futex_has_waiters(f->word) || futex_has_waiters((void *)f->word2))
+            return futex_wake_both(f);
         break;
     }
     return libc(syscall)(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);

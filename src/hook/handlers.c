@@ -14,48 +14,49 @@
 #include "hook/hook_internal.h"
 
 /* atomic: signals, bit n - 1, whose handler was installed without the flag */
-static uint64_t added;
+static uint64_t onstack_added;
 
-static bool is_function(const struct sigaction *act) {
+static bool is_handler(const struct sigaction *act) {
     return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
-static uint64_t bit_of(int signo) { return (uint64_t)1 << ((signo - 1) & 63); }
+static uint64_t signal_bit(int signo) { return (uint64_t)1 << ((signo - 1) & 63); }
 
-static void hide(struct sigaction *act, uint64_t before, int signo) {
-    if (act && (before & bit_of(signo)) && is_function(act)) act->sa_flags &= ~SA_ONSTACK;
+static void onstack_hide(struct sigaction *act, uint64_t before, int signo) {
+    if (act && (before & signal_bit(signo)) && is_handler(act)) act->sa_flags &= ~SA_ONSTACK;
 }
 
-static int install(int signo, const struct sigaction *act, struct sigaction *old) {
+static int handler_install(int signo, const struct sigaction *act, struct sigaction *old) {
     struct sigaction with = *act;
-    bool adds = is_function(act) && !(act->sa_flags & SA_ONSTACK);
+    bool adds = is_handler(act) && !(act->sa_flags & SA_ONSTACK);
     if (adds) with.sa_flags |= SA_ONSTACK;
     int r = libc(sigaction)(signo, &with, old);
     if (r < 0) return r;
-    uint64_t before = adds ? or_seq(&added, bit_of(signo)) : and_seq(&added, ~bit_of(signo));
-    hide(old, before, signo);
+    uint64_t before = adds ? or_seq(&onstack_added, signal_bit(signo))
+                           : and_seq(&onstack_added, ~signal_bit(signo));
+    onstack_hide(old, before, signo);
     return r;
 }
 
 HOOK int sigaction(int signo, const struct sigaction *restrict act,
                    struct sigaction *restrict old) {
-    if (act && core) return install(signo, act, old);
+    if (act && core) return handler_install(signo, act, old);
     int r = libc(sigaction)(signo, act, old);
-    if (r == 0 && act == NULL) hide(old, load_rlx(&added), signo);
+    if (r == 0 && act == NULL) onstack_hide(old, load_rlx(&onstack_added), signo);
     return r;
 }
 
 /* libc has installed it, with what siginterrupt(3) and its own name for it ask for. */
-static sighandler_t installed(int signo, sighandler_t handler, sighandler_t old) {
+static sighandler_t handler_installed(int signo, sighandler_t handler, sighandler_t old) {
     struct sigaction now;
     if (old != SIG_ERR && core && libc(sigaction)(signo, NULL, &now) == 0 &&
         now.sa_handler == handler)
-        install(signo, &now, NULL);
+        handler_install(signo, &now, NULL);
     return old;
 }
 
 HOOK sighandler_t signal(int signo, sighandler_t handler) {
-    return installed(signo, handler, libc(signal)(signo, handler));
+    return handler_installed(signo, handler, libc(signal)(signo, handler));
 }
 HOOK sighandler_t __sysv_signal(int signo, sighandler_t handler) {
-    return installed(signo, handler, libc(__sysv_signal)(signo, handler));
+    return handler_installed(signo, handler, libc(__sysv_signal)(signo, handler));
 }

@@ -26,8 +26,8 @@
  *
  * The interposed names stand in tables by family, below; libc_syms.c finds libc's own for each.
  */
-#ifndef HOOK_INSIDE_H
-#define HOOK_INSIDE_H
+#ifndef HOOK_INTERNAL_H
+#define HOOK_INTERNAL_H
 
 #include "base/base.h" /* first: it asks libc for everything */
 #include "base/deadline.h"
@@ -66,9 +66,9 @@
 /* clang-format on */
 #define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
 #define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield)
-#define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
-#define BORN_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
-#define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
+#define RESOLVER_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
+#define CREATE_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
+#define CLOSE_DUP_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
 #define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
 #define PROCESS_FAMILY(X) X(waitpid) X(system) X(clone)
@@ -85,10 +85,10 @@
     X(pthread_cond_signal) X(pthread_cond_broadcast)
 /* clang-format on */
 #define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
-#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
+#define ONCE_JOIN_FAMILY(X) X(pthread_once) X(pthread_join)
 #define BARRIER_FAMILY(X) X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy)
 /* clang-format off */
-#define KEY_FAMILY(X) \
+#define THREADKEY_FAMILY(X) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
 /* clang-format on */
 #define FUTEX_FAMILY(X) X(syscall)
@@ -97,10 +97,10 @@
 /* The conditions come last: libc_syms.c */
 /* clang-format off */
 #define EVERY_FAMILY(X) \
-    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) \
-    BORN_FAMILY(X) FD_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
-    MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X) THREAD_FAMILY(X) BARRIER_FAMILY(X) \
-    KEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
+    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) RESOLVER_FAMILY(X) \
+    CREATE_FAMILY(X) CLOSE_DUP_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
+    MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X) ONCE_JOIN_FAMILY(X) BARRIER_FAMILY(X) \
+    THREADKEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
 /* clang-format on */
 
 /* libc's own functions, each beside what its test needs. Before the loader has run our constructor
@@ -116,7 +116,7 @@ typedef struct Real {
 } ALIGNED(CACHE_LINE) Real;
 extern Real real;
 extern const HookCore *core;
-COLD void real_find(void);
+COLD void libc_find(void);
 
 /* libc's function of that name. On x86-64 it is never NULL, so that nothing has to be kept over a
  * search. */
@@ -125,7 +125,7 @@ COLD void real_find(void);
 #else
 #define libc(name)                                       \
     (*({                                                 \
-        if (unlikely(real.name.fn == NULL)) real_find(); \
+        if (unlikely(real.name.fn == NULL)) libc_find(); \
         real.name.fn;                                    \
     }))
 #endif
@@ -173,7 +173,7 @@ INLINE M *here(void) {
     return m != NULL && !elsewhere() ? m : NULL;
 }
 /* The goroutine this thread runs, wherever it is; NULL: none. */
-INLINE G *current(void) {
+INLINE G *current_g(void) {
     M *m = runner_at(known.tls);
     return m == NULL ? NULL : m->curg;
 }
@@ -207,8 +207,8 @@ NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
 COLD void set_errno(int e);
 NOINLINE int get_errno(void);
 /* -errno becomes -1 and errno. */
-COLD long failed(long r);
-INLINE long returned(long r) { return likely(r >= 0) ? r : failed(r); }
+COLD long errno_failed(long r);
+INLINE long returned(long r) { return likely(r >= 0) ? r : errno_failed(r); }
 INLINE long result(const Stay *s, long r) {
     stay_end(s);
     return returned(r);
@@ -220,7 +220,7 @@ INLINE long result(const Stay *s, long r) {
 
 /* poll(2) without waiting: a count, or -errno. A signal that is on its way makes it EINTR all the
  * same. */
-INLINE long poll_once(struct pollfd *fds, unsigned long n) {
+INLINE long poll_try(struct pollfd *fds, unsigned long n) {
 #ifdef SYS_poll
     return sys(SYS_poll, fds, n, 0, 0, 0, 0);
 #else
@@ -228,19 +228,19 @@ INLINE long poll_once(struct pollfd *fds, unsigned long n) {
     return sys(SYS_ppoll, fds, n, &none, NULL, 0, 0);
 #endif
 }
-INLINE long poll_many(struct pollfd *fds, unsigned long n) {
+INLINE long poll_ready(struct pollfd *fds, unsigned long n) {
     long r;
-    do r = poll_once(fds, n);
+    do r = poll_try(fds, n);
     while (unlikely(r == -EINTR));
     return r;
 }
-long poll_now(int fd, short events);
+long poll_fd(int fd, short events);
 COLD int close_known(int fd); /* close_dup.c: by gort_close, where that can be */
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
-int64_t after(int64_t ns); /* a deadline, from now on */
+int64_t deadline_after(int64_t ns); /* a deadline, from now on */
 /* An absolute time of that clock as a deadline. */
-int64_t deadline_of(clockid_t clock, const struct timespec *at);
+int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
 INLINE bool valid_clock(clockid_t clock) {
     return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
@@ -248,10 +248,10 @@ INLINE bool valid_clock(clockid_t clock) {
 
 /* ---- waiting for an address (waitqueue.c) ---------------------------------------------------- */
 
-typedef struct Sleeper Sleeper;
-struct Sleeper {
+typedef struct WaitEntry WaitEntry;
+struct WaitEntry {
     /* its bucket's lock: */
-    Sleeper *next, *prev;
+    WaitEntry *next, *prev;
     const void *addr;
     G *gp;
     uint32_t ticket, bits;
@@ -261,41 +261,43 @@ struct Sleeper {
 
 #define EVERY_BIT UINT32_MAX
 /* Hits by who has one of these bits count from here on. */
-void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits);
+void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
 /* Until it is hit (true) or the deadline has passed (false). It is off the queue then. */
-bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
+bool waitq_wait(WaitEntry *w, int reason, int64_t deadline);
 /* Likewise, but where the deadline has passed it is on the queue still, and hits count. */
-bool sleeper_nap(Sleeper *w, int reason, int64_t deadline);
-bool sleeper_cancel(Sleeper *w); /* true: it was hit already */
-uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
-INLINE bool queue_wake(const void *addr, bool all) {
-    return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0;
+bool waitq_nap(WaitEntry *w, int reason, int64_t deadline);
+bool waitq_leave(WaitEntry *w); /* true: it was hit already */
+uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
+INLINE bool waitq_wake(const void *addr, bool all) {
+    return waitq_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0;
 }
 /* Likewise in a signal handler, too. Where it has interrupted the runtime nobody is woken at once
  * (0): the monitor sees to it. */
-COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
-void queue_pay(M *m); /* the monitor */
+COLD uint32_t waitq_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
+void waitq_pay(M *m); /* the monitor */
 
-typedef struct Bucket {
+typedef struct WaitBucket {
     Lock lock;
     uint32_t count; /* lock; read without, after a full fence */
     uint32_t life;  /* lock: the runtime whose goroutines wait here */
     uint32_t owed;  /* atomic: the monitor is to wake all of them */
-    Sleeper *first, *last;
-} ALIGNED(CACHE_LINE) Bucket;
-#define BUCKETS 256
-extern Bucket buckets[BUCKETS];
-INLINE Bucket *bucket_of(const void *addr) { return &buckets[((uintptr_t)addr >> 3) % BUCKETS]; }
+    WaitEntry *first, *last;
+} ALIGNED(CACHE_LINE) WaitBucket;
+#define WAITQ_BUCKETS 256
+extern WaitBucket waitq_table[WAITQ_BUCKETS];
+INLINE WaitBucket *waitq_bucket(const void *addr) {
+    return &waitq_table[((uintptr_t)addr >> 3) % WAITQ_BUCKETS];
+}
 
 /* After a release by libc's function, any thread: wakes who waits here for addr. Its waiter is
  * queued before it tries a last time, and we look after we released: one of the two sees the
  * other. On x86 the release was a locked instruction, the fence. */
 INLINE bool has_waiters(const void *addr) {
     fence_after_rmw();
-    return unlikely(load_rlx(&bucket_of(addr)->count) != 0);
+    return unlikely(load_rlx(&waitq_bucket(addr)->count) != 0);
 }
 INLINE void released(const void *addr, bool all) {
-    if (has_waiters(addr)) queue_wake(addr, all);
+    if (has_waiters(addr)) waitq_wake(addr, all);
 }
 
 /* Tries until it gives something other than EBUSY or the deadline has passed (ETIMEDOUT). Hits
@@ -304,7 +306,7 @@ INLINE void released(const void *addr, bool all) {
 #define PAUSE_FIRST GORT_MS
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
-int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
+int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
 
 /* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
@@ -319,7 +321,7 @@ void values_to_thread(void *values); /* in a forked child */
  * 0: none runs here. The ids of goroutines begin at 1 in each runtime, but a lock may be held from
  * an earlier one, by a goroutine that was left behind or has died with it. So marks go on where
  * those of the last runtime ended. They come again after 2^30. */
-INLINE int mark(void) {
+INLINE int owner_mark(void) {
     M *m = runner_at(known.tls);
     G *gp = m ? m->curg : NULL;
     return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;

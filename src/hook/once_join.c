@@ -51,7 +51,7 @@ static void once_over(ExitHook *h, int state) {
     store_rel(once, state); /* pairs with the acquire of whoever finds it done */
     sys(SYS_futex, once, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
-static void once_abandon(ExitHook *h) { once_over(h, ONCE_NOT_YET); }
+static void once_undo(ExitHook *h) { once_over(h, ONCE_NOT_YET); }
 static void once_end(ExitHook *h, int state) {
     Stay s;
     stay(&s);
@@ -85,7 +85,7 @@ static int once_busy(void *once) {
     return r;
 }
 
-static long once_call(void *init) {
+static long once_run(void *init) {
     ((void (*)(void))init)();
     return 0;
 }
@@ -99,19 +99,19 @@ static void **handed_over(int which) {
 static COLD void once_wait(pthread_once_t *once) {
     void *kept[2], **at;
     for (int i = 0; i < 2; i++) kept[i] = (at = handed_over(i)) ? *at : NULL;
-    wait_for(once, once_busy, WAIT_SEMA, GORT_FOREVER);
+    waitq_acquire(once, once_busy, WAIT_SEMA, GORT_FOREVER);
     for (int i = 0; i < 2; i++)
         if ((at = handed_over(i)) != NULL) *at = kept[i];
 }
 
-static COLD void once_slow(pthread_once_t *once, void (*init)(void)) {
-    ExitHook hook = {.fn = once_fails, .abandon = once_abandon, .object = once};
+static COLD void once_enter(pthread_once_t *once, void (*init)(void)) {
+    ExitHook hook = {.fn = once_fails, .abandon = once_undo, .object = once};
     Stay s;
     stay(&s);
     bool mine;
     while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) once_wait(once);
     if (mine) {
-        core->guarded(once_call, (void *)init);
+        core->guarded(once_run, (void *)init);
         once_end(&hook, ONCE_DONE);
     }
     stay_end(&s);
@@ -120,7 +120,7 @@ static COLD void once_slow(pthread_once_t *once, void (*init)(void)) {
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (likely(load_acq(once) & ONCE_DONE)) return 0;
     if (!here()) return libc(pthread_once)(once, init);
-    once_slow(once, init);
+    once_enter(once, init);
     return 0;
 }
 

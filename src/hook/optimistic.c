@@ -30,7 +30,7 @@
  *   3  the handler ends the system call with EINTR, where the kernel would make it again
  *      (preempt_mend_call);
  *   4  the number has another life: EBADF. Else the call goes on as a goroutine's, in the life that
- *      it has begun in (read_on, write_on, accept_wait, connect_long): it sets `used` and compares
+ *      it has begun in (read_resume, write_resume, accept_wait, connect_long): it sets `used` and compares
  *      the life once more (note_known), and from then on a close finds it.
  *
  * A close before 4 is seen there, a close after it wakes the goroutine. Nothing here depends on the
@@ -52,36 +52,37 @@
 
 #define LESSONS_MOST 6 /* 4^6 * HOT_AFTER */
 
-static uint32_t lessons; /* atomic, a hint: how often a pipe, any of them, was trusted and waited */
+static uint32_t
+    hot_lessons; /* atomic, a hint: how often a pipe, any of them, was trusted and waited */
 
 NOINLINE void hot_on(int fd, int dir) {
     Hint *h = &fd_hints[fd];
-    uint32_t doubt = load_rlx(&h->mistakes[dir]) + 2 * load_rlx(&lessons);
+    uint32_t doubt = load_rlx(&h->mistakes[dir]) + 2 * load_rlx(&hot_lessons);
     if (load_rlx(&h->streak[dir]) >> doubt < HOT_AFTER || !known.retakes) return;
     uint8_t kind = load_rlx(&h->kind[dir]);
-    if (kind == KIND_PIPE && dir == WRITING) flags_add(fd, HINT_ROOM);
+    if (kind == KIND_PIPE && dir == DIR_WRITE) flags_add(fd, HINT_ROOM);
     if (kind != KIND_PLAIN && kind < KIND_PIPE) store_rlx(&h->kind[dir], KIND_HOT);
 }
 
 /* Also for a NOWAIT that has found nothing. */
 NOINLINE void hot_off(int fd, int dir) {
-    if ((unsigned)fd >= KINDS) return;
+    if ((unsigned)fd >= FD_HINTS) return;
     Hint *h = &fd_hints[fd];
     store_rlx(&h->streak[dir], 0);
-    if (dir == WRITING && (load_rlx(&h->flags) & HINT_ROOM)) flags_take(fd, HINT_ROOM);
+    if (dir == DIR_WRITE && (load_rlx(&h->flags) & HINT_ROOM)) flags_take(fd, HINT_ROOM);
     /* looked at again */
     if (load_rlx(&h->kind[dir]) == KIND_HOT) store_rlx(&h->kind[dir], KIND_UNKNOWN);
 }
 
 COLD void hot_slept(M *m, int fd, int dir) {
     bool taken = load_rlx(&m->attn) & ATTN_TAKEN;
-    Hint *h = &fd_hints[(unsigned)fd % KINDS];
+    Hint *h = &fd_hints[(unsigned)fd % FD_HINTS];
     bool paired = kind_hint(fd, dir) >= KIND_PIPE;
-    if ((unsigned)fd < KINDS &&
+    if ((unsigned)fd < FD_HINTS &&
         load_rlx(&h->mistakes[dir]) < (taken ? MISTAKES_MOST : MISTAKES_FEW))
         store_rlx(&h->mistakes[dir], (uint8_t)(h->mistakes[dir] + 1));
-    if (taken && !(flags_hint(fd) & HINT_OPENED) && load_rlx(&lessons) < LESSONS_MOST)
-        store_rlx(&lessons, load_rlx(&lessons) + 1);
+    if (taken && !(flags_hint(fd) & HINT_OPENED) && load_rlx(&hot_lessons) < LESSONS_MOST)
+        store_rlx(&hot_lessons, load_rlx(&hot_lessons) + 1);
     if (paired) kind_set(fd, dir, KIND_UNKNOWN); /* not all comes by way of us */
     hot_off(fd, dir);
     flags_take(fd, HINT_OPENED | HINT_NONBLOCK);

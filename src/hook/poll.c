@@ -9,20 +9,20 @@
 
 #define FEW 16
 
-static int64_t after_ms(int ms) { return ms < 0 ? GORT_FOREVER : after(ms * GORT_MS); }
+static int64_t after_ms(int ms) { return ms < 0 ? GORT_FOREVER : deadline_after(ms * GORT_MS); }
 
 static bool duration(const struct timespec *ts, int64_t *deadline) {
     *deadline = GORT_FOREVER;
     if (ts == NULL) return true;
     if (ts->tv_sec < 0 || !valid_time(ts)) return false;
     if (ts->tv_sec < GORT_FOREVER / GORT_SEC / 2)
-        *deadline = after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
+        *deadline = deadline_after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
     return true;
 }
 
 HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
     if (!runner(poll)) return libc(poll)(fds, n, timeout);
-    long r = poll_many(fds, n);
+    long r = poll_ready(fds, n);
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(poll)(fds, n, timeout);
     Stay s;
@@ -54,7 +54,7 @@ static long ppoll_blocking(void *arg) {
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
     if (!runner(ppoll)) return libc(ppoll)(fds, n, ts, mask);
     if (mask == NULL && (ts == NULL || (ts->tv_sec >= 0 && valid_time(ts)))) {
-        long r = poll_many(fds, n);
+        long r = poll_ready(fds, n);
         if (r != 0 || (ts && ts->tv_sec == 0 && ts->tv_nsec == 0)) return (int)returned(r);
     }
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
@@ -158,7 +158,7 @@ static nfds_t to_poll(struct pollfd *fds, const Sets *s) {
     return k;
 }
 
-static long put(unsigned long *set, int fd, bool on) {
+static long set_put(unsigned long *set, int fd, bool on) {
     if (on) set[fd / WORD] |= 1UL << fd % WORD;
     return on;
 }
@@ -169,12 +169,12 @@ static long from_poll(Sets *s, const struct pollfd *fds, nfds_t n) {
     for (nfds_t i = 0; i < n; i++) {
         short got = fds[i].revents, want = fds[i].events;
         if (want & POLLIN)
-            bits += put(s->set[READS], fds[i].fd,
-                        got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
+            bits += set_put(s->set[READS], fds[i].fd,
+                            got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
         if (want & POLLOUT)
-            bits +=
-                put(s->set[WRITES], fds[i].fd, got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
-        if (want & POLLPRI) bits += put(s->set[URGENT], fds[i].fd, got & POLLPRI);
+            bits += set_put(s->set[WRITES], fds[i].fd,
+                            got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
+        if (want & POLLPRI) bits += set_put(s->set[URGENT], fds[i].fd, got & POLLPRI);
     }
     return bits;
 }
@@ -182,7 +182,7 @@ static long from_poll(Sets *s, const struct pollfd *fds, nfds_t n) {
 /* What stands in a set behind the end of the table is not waited for. -EBADF: it is a number that
  * is not open. */
 static long leave_out(struct pollfd *fds, nfds_t n) {
-    if (poll_many(fds, n) <= 0) return 0;
+    if (poll_ready(fds, n) <= 0) return 0;
     for (nfds_t i = 0; i < n; i++) {
         if (!(fds[i].revents & POLLNVAL)) continue;
         if (in_table(fds[i].fd)) return -EBADF;
@@ -205,7 +205,7 @@ static long select_wait(Sets *s, int64_t deadline) {
     return r;
 }
 
-static long select_until(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
+static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
     Sets s;
     if (!sets_keep(&s, n, r, w, e)) return -ENOMEM;
     long done = select_now(s.n, r, w, e);
@@ -226,9 +226,9 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     if (tv) {
         if (tv->tv_sec < 0 || tv->tv_usec < 0) return (int)returned(-EINVAL);
         if (tv->tv_sec < GORT_FOREVER / GORT_SEC / 2 && tv->tv_usec < GORT_FOREVER / GORT_US / 2)
-            deadline = after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
+            deadline = deadline_after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
     }
-    long done = select_until(n, r, w, e, deadline);
+    long done = select_hooked(n, r, w, e, deadline);
     if (tv && deadline != GORT_FOREVER) { /* Linux: what is left */
         int64_t left = time_left(deadline, gort_now());
         *tv = (struct timeval){.tv_sec = left / GORT_SEC, .tv_usec = left % GORT_SEC / GORT_US};
@@ -246,7 +246,7 @@ HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict
     if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
     if (!duration(ts, &deadline)) return (int)returned(-EINVAL);
-    if (mask == NULL) return (int)returned(select_until(n, r, w, e, deadline));
+    if (mask == NULL) return (int)returned(select_hooked(n, r, w, e, deadline));
     Masked k = {.fd = n, .r = r, .w = w, .e = e, .ts = ts, .mask = mask};
     Stay s;
     stay(&s);
@@ -271,7 +271,7 @@ HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
     Stay s;
-    settle(fd);
+    hint_settle(fd);
     stay(&s);
     return (int)result(&s, core->epoll(fd, events, max, after_ms(timeout)));
 }

@@ -9,13 +9,13 @@
 
 #include <sys/syscall.h>
 
-typedef struct Child {
+typedef struct WaitChild {
     pid_t pid;
     int *status, options;
-} Child;
+} WaitChild;
 
-static long wait_blocking(void *arg) {
-    Child *c = arg;
+static long waitpid_blocking(void *arg) {
+    WaitChild *c = arg;
     return libc(waitpid)(c->pid, c->status, c->options);
 }
 
@@ -67,11 +67,11 @@ HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     pid_t r = (pid_t)sys(SYS_wait4, pid, status, options | WNOHANG, NULL, 0, 0);
     if (r != 0) return (pid_t)returned(r);
     if (!here()) return libc(waitpid)(pid, status, options);
-    Child c = {pid, status, options};
+    WaitChild c = {pid, status, options};
     Stay s;
     stay(&s);
     if (pid > 0 && options == 0 && pid_wait(pid)) r = libc(waitpid)(pid, status, WNOHANG);
-    if (r == 0) r = (pid_t)gort_blocking(wait_blocking, &c);
+    if (r == 0) r = (pid_t)gort_blocking(waitpid_blocking, &c);
     stay_end(&s);
     return r;
 }

@@ -4,21 +4,21 @@
  */
 #include "hook/hook_internal.h"
 
-typedef struct Addr {
+typedef struct AddrQuery {
     const char *node, *service;
     const struct addrinfo *hints;
     struct addrinfo **res;
-} Addr;
+} AddrQuery;
 
 static long addr_blocking(void *arg) {
-    Addr *a = arg;
+    AddrQuery *a = arg;
     return libc(getaddrinfo)(a->node, a->service, a->hints, a->res);
 }
 
 HOOK int getaddrinfo(const char *restrict node, const char *restrict service,
                      const struct addrinfo *restrict hints, struct addrinfo **restrict res) {
     if (!here()) return libc(getaddrinfo)(node, service, hints, res);
-    Addr a = {node, service, hints, res};
+    AddrQuery a = {node, service, hints, res};
     Stay s;
     stay(&s);
     int r = (int)gort_blocking(addr_blocking, &a);
@@ -26,16 +26,16 @@ HOOK int getaddrinfo(const char *restrict node, const char *restrict service,
     return r;
 }
 
-typedef struct Host {
+typedef struct HostQuery {
     const char *name;
     struct hostent *ret, **result;
     char *buf;
     size_t size;
     int *error;
-} Host;
+} HostQuery;
 
 static long host_blocking(void *arg) {
-    Host *h = arg;
+    HostQuery *h = arg;
     return libc(gethostbyname_r)(h->name, h->ret, h->buf, h->size, h->result, h->error);
 }
 
@@ -43,7 +43,7 @@ HOOK int gethostbyname_r(const char *restrict name, struct hostent *restrict ret
                          char *restrict buf, size_t size, struct hostent **restrict found,
                          int *restrict error) {
     if (!here()) return libc(gethostbyname_r)(name, ret, buf, size, found, error);
-    Host h = {name, ret, found, buf, size, error};
+    HostQuery h = {name, ret, found, buf, size, error};
     Stay s;
     stay(&s);
     int r = (int)gort_blocking(host_blocking, &h);

@@ -49,15 +49,15 @@ HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {
     return 0;
 }
 
-typedef struct Other {
+typedef struct ClockSleep {
     clockid_t clock;
     int flags;
     const struct timespec *ts;
     struct timespec *rest;
-} Other;
+} ClockSleep;
 
-static long other_clock(void *arg) {
-    Other *o = arg;
+static long clock_blocking(void *arg) {
+    ClockSleep *o = arg;
     return libc(clock_nanosleep)(o->clock, o->flags, o->ts, o->rest);
 }
 
@@ -66,10 +66,10 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
     if (!here()) return libc(clock_nanosleep)(clock, flags, ts, rest);
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
-        Other o = {clock, flags, ts, rest};
+        ClockSleep o = {clock, flags, ts, rest};
         Stay s;
         stay(&s);
-        int r = (int)gort_blocking(other_clock, &o);
+        int r = (int)gort_blocking(clock_blocking, &o);
         stay_end(&s);
         return r;
     }
@@ -80,7 +80,7 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
     Stay s;
     stay(&s);
     /* or it was set back */
-    for (int64_t until; (until = deadline_of(clock, ts)) != 0;) gort_sleep_until(until);
+    for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) gort_sleep_until(until);
     stay_end(&s);
     return 0;
 }

@@ -10,7 +10,7 @@
  */
 #include "hook/hook_internal.h"
 
-static long timed(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
+static long timeout_as_again(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
 
 /* A call with these flags never waits. */
 static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
@@ -27,10 +27,10 @@ static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct
                                   socklen_t *len) {
     if (!here()) return libc(recvfrom)(fd, buf, n, flags, sa, len);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    settle(fd);
+    hint_settle(fd);
     Stay s;
     stay(&s);
-    return result(&s, timed(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
+    return result(&s, timeout_as_again(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
 }
 
 HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
@@ -56,10 +56,10 @@ HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct so
 static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
     if (!here()) return libc(recvmsg)(fd, msg, flags);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    settle(fd);
+    hint_settle(fd);
     Stay s;
     stay(&s);
-    return result(&s, timed(gort_recvmsg_until(fd, msg, flags, deadline)));
+    return result(&s, timeout_as_again(gort_recvmsg_until(fd, msg, flags, deadline)));
 }
 
 HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
@@ -92,7 +92,7 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 static ssize_t sent(const Stay *s, long r, int flags) {
     stay_end(s);
     if (r == -EPIPE && !(flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never do */
-    return returned(timed(r));
+    return returned(timeout_as_again(r));
 }
 
 /* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of
@@ -112,7 +112,7 @@ static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
 /* `done` bytes of it are sent, in that life of the number: the rest, as one call. */
 static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, socket_deadline(fd, SO_SNDTIMEO)};
-    if (done == 0) settle(fd);
+    if (done == 0) hint_settle(fd);
     Stay s;
     stay(&s);
     return sent(&s, core->move(&v), flags);
@@ -195,21 +195,21 @@ static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int f
 /* Nothing waits there now. life: the call has begun in it, and slept; 0: it begins here. */
 static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                                 uint32_t life) {
-    hot_off(fd, READING);
+    hot_off(fd, DIR_READ);
     if (!waits(fd) || !here()) return accept_thread(fd, sa, len, flags, life);
     Stay s;
-    settle(fd);
+    hint_settle(fd);
     stay(&s);
     long r = core->accept(fd, sa, len, flags, socket_deadline(fd, SO_RCVTIMEO), life);
     stay_end(&s);
-    return accepted(timed(r), flags);
+    return accepted(timeout_as_again(r), flags);
 }
 
 /* It has slept, and a signal has ended it. */
 static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m,
                                 uint32_t life) {
     if (!life_goes_on(fd, life)) return (int)returned(-EBADF);
-    hot_slept(m, fd, READING);
+    hot_slept(m, fd, DIR_READ);
     return accept_wait(fd, sa, len, flags, life);
 }
 
@@ -218,25 +218,25 @@ INLINE int accept_now(int fd, struct sockaddr *sa, socklen_t *len, int flags, M 
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long conn = hot_call(m, SYS_accept4, fd, sa, len, flags);
     if (unlikely(conn == -EINTR)) return accept_on_again(fd, sa, len, flags, m, life);
-    hot_done(m, fd, READING, looks);
+    hot_done(m, fd, DIR_READ, looks);
     return accepted(conn, flags);
 }
 
 static NOINLINE int accept_ask(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
     if (!(flags_hint(fd) & HINT_NONBLOCK)) {
-        if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags, 0);
-        hot_count(fd, READING);
+        if (poll_fd(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags, 0);
+        hot_count(fd, DIR_READ);
     }
     return accept_now(fd, sa, len, flags, m);
 }
 
 static NOINLINE int accept_hot(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
-    return hot_now(m, fd, READING) ? accept_now(fd, sa, len, flags, m)
-                                   : accept_ask(fd, sa, len, flags, m);
+    return hot_now(m, fd, DIR_READ) ? accept_now(fd, sa, len, flags, m)
+                                    : accept_ask(fd, sa, len, flags, m);
 }
 
 INLINE int accept_on(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
-    bool hot = kind_hint(fd, READING) == KIND_HOT;
+    bool hot = kind_hint(fd, DIR_READ) == KIND_HOT;
     return hot ? accept_hot(fd, sa, len, flags, m) : accept_ask(fd, sa, len, flags, m);
 }
 

@@ -149,7 +149,7 @@ static bool destroy_round(Values *t) {
 }
 
 void values_run_out(void) {
-    Stack *s = current()->stack;
+    Stack *s = current_g()->stack;
     Values *t = s->values;
     for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_round(t); i++) {}
     s->values = NULL;

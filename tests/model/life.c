@@ -59,7 +59,7 @@ Sched sched;
 Settings settings;
 struct Process process = {1};
 bool forked_slow(void) { return false; }
-Hint fd_hints[KINDS];
+Hint fd_hints[FD_HINTS];
 DescNote *desc_notes = (DescNote *)(void *)fd_hints;
 Known known = {.tls = NO_TLS};
 Real real;
@@ -102,7 +102,7 @@ Desc *desc_of(int fd) { return &desc; }
 void desc_wake_all(Desc *d, int result, GList *list) {}
 void desc_let_go(Desc *d, int fd) {}
 int64_t os_now(void) { return 0; }
-long failed(long r) { return -1; }
+long errno_failed(long r) { return -1; }
 static int may_close(void) { return CLOSE_NOW; }
 static const HookCore the_core = {
     .may_close = may_close, .life_awaited = life_awaited, .replace = desc_replace};
