@@ -1,9 +1,9 @@
 /*
- * The core's side of the hook: one table of what libgort-hook.so may call. It is the only name
- * that leaves the library without standing in gort.h.
+ * The core's side of the hook: one table of what libgort-hook.so may call. It is the only exported
+ * name that is not in gort.h.
  *
  * The tests of a hooked call, tls_runner and may_park(), are inline on the hook's side: two calls
- * between libraries cost more than all that they look at.
+ * between libraries cost more than what they test.
  */
 #include "api/hookcalls.h"
 #include "io/close.h"
@@ -24,16 +24,15 @@ static void hook_lock(Lock *l) { lock(l, RANK_PRIM); }
 static void hook_unlock(Lock *l) { unlock(l); }
 
 /*
- * sem_post and a futex's wake may be called in a signal handler. That has interrupted its thread
- * anywhere: in a section, whose locks it would wait for without end, and whose P it must not touch;
- * or outside, on a goroutine's stack or the alternate one, which it must not leave. So: NULL in the
- * middle of a section of ours, and the monitor is asked to wake whoever waits (owe); else a section
- * that neither begins nor ends with a switch. A request to give way waits for the next call or
- * signal. The P may be gone: then there is none until the thread is back by another call, as inside
- * a blocking call.
+ * A signal handler may call sem_post and a futex's wake. It has interrupted its thread anywhere: in
+ * a section, whose locks it would wait for without end and whose P it must not touch; or outside,
+ * on a stack that it must not leave. So: NULL in the middle of a section, and the monitor is asked
+ * to wake the waiters (hook_owe); else a section that neither begins nor ends with a switch. A
+ * request to yield waits for the next call or signal. If the P is gone there is none until another
+ * call gets one, as inside a blocking call.
  *
- * While the program holds a section open itself, pinned or in gort_blocking (rest), locks is more
- * than 0 and this is no middle; nor is a plain thread's sleep.
+ * Where the program itself holds a section open, pinned or in gort_blocking (rest), locks is more
+ * than 0, but this is no middle; nor is a plain thread's sleep.
  */
 static M *hook_enter_anywhere(void) {
     M *m = getm();
@@ -105,7 +104,7 @@ void hook_forked(void) {
     gp->stack->values = NULL; /* a child of the child has them already */
 }
 
-/* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a
+/* A call that waits there, for a file that has no number any more (dup2), gets EBADF as from a
  * close. */
 static void hook_forget(int fd) {
     GList woken = {0};
@@ -122,8 +121,8 @@ static void hook_forget(int fd) {
     leave(m);
 }
 
-/* Any thread, wherever it is. CLOSE_NOW: on a goroutine that may park, inside of gort_blocking, or
- * on a plain thread. */
+/* Any thread, also in a signal handler. CLOSE_NOW: on a goroutine that may park, inside of
+ * gort_blocking, or on a plain thread. */
 static int hook_may_close(void) {
     M *m = getm();
     if (in_any_child()) return CLOSE_CHILD;

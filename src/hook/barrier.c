@@ -1,23 +1,22 @@
 /*
  * pthread_barrier_wait: a goroutine parks.
  *
- * There is no try of a barrier, so libc's cannot be waited for as its locks are (waitqueue.c). But
- * whoever uses a barrier comes through the three functions here, on whatever thread, and nothing in
- * libc does: so a barrier of one process is the hook's own, in the program's object. Goroutines
- * wait in waitqueue.c, threads by futex, for the same word. One that is process-shared is libc's,
- * and waits on a thread, as one that was made before there was a runtime library; the mark tells.
+ * A barrier cannot be tried, so libc's cannot be waited for as its locks are (waitqueue.c). But
+ * every user of a barrier comes through the three functions here, and nothing in libc does. So a
+ * barrier of one process is the hook's own, in the program's object: goroutines wait in waitqueue.c
+ * and threads by futex, for the same word. A process-shared barrier, or one that was made before
+ * the core was known, is libc's, and its users wait on a thread; `mark` tells the two apart.
  *
- * The word is {round, arrived}, changed as one: whoever completes a round begins the next in the
- * same step, also where more threads use the barrier than it counts. That one is
- * PTHREAD_BARRIER_SERIAL_THREAD; then it wakes all, by released() and a futex.
+ * The word is {round, arrived}, changed in one step: the last to arrive begins the next round with
+ * the same CAS, so that more users than the barrier counts do no harm. It gets
+ * PTHREAD_BARRIER_SERIAL_THREAD, and wakes the others by released() and a futex.
  *
- * The barrier may be destroyed, and its memory be another's, as soon as one has come back. So all
- * who are inside are counted until they have looked at it for the last time, and destroy waits for
- * them.
+ * The barrier may be destroyed, and its memory reused, as soon as one user has returned. So
+ * `inside` counts users until their last touch of the barrier, and destroy waits for them.
  *
  * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back
- * (goexit.h), so that the round needs another one, as if it had not come. Threads that wait beside
- * it wait on. One that has completed a round wakes the threads in the section in which it did so.
+ * (goexit.h), as if it had not come. Threads that wait beside it wait on. A goroutine that
+ * completes a round wakes the threads in the section in which it does so.
  */
 #include "hook/hook_internal.h"
 
@@ -38,7 +37,7 @@ _Static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t) &&
                    _Alignof(Barrier) <= _Alignof(pthread_barrier_t),
                "");
 
-static Barrier *ours(pthread_barrier_t *barrier) {
+static Barrier *barrier_ours(pthread_barrier_t *barrier) {
     Barrier *b = (Barrier *)(void *)barrier;
     return load_rlx(&b->mark) == MARK ? b : NULL;
 }
@@ -51,7 +50,7 @@ static bool is_shared(const pthread_barrierattr_t *attr) {
 
 HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier,
                               const pthread_barrierattr_t *restrict attr, unsigned count) {
-    int r = libc(pthread_barrier_init)(barrier, attr, count); /* it knows what is wrong with them */
+    int r = libc(pthread_barrier_init)(barrier, attr, count); /* it checks the arguments */
     Barrier *b = (Barrier *)(void *)barrier;
     if (r != 0) return r;
     bool own = core != NULL && !is_shared(attr);
@@ -65,8 +64,8 @@ HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier,
 typedef struct Arrival {
     ExitHook hook;
     Barrier *b;
-    uint32_t round; /* what it waits for the end of */
-    bool last;      /* it has completed it */
+    uint32_t round; /* it waits for the end of this one */
+    bool last;      /* it has completed the round */
 } Arrival;
 
 static void barrier_arrive(Arrival *a) {
@@ -80,9 +79,9 @@ static void barrier_arrive(Arrival *a) {
     a->round = (uint32_t)(was >> 32);
     if (a->last) sys(SYS_futex, &b->half[1], FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
-/* The last look: destroy may be waiting for it. */
+/* The last touch of the barrier: destroy may be waiting for it. */
 static void barrier_depart(Arrival *a) { sub_seq(&a->b->inside, 1); }
-/* Its goroutine will not come back. */
+/* The goroutine will not come back. */
 static void barrier_retract(ExitHook *h) {
     Arrival *a = container_of(h, Arrival, hook);
     uint64_t was = load_rlx(&a->b->word);
@@ -124,7 +123,7 @@ static void barrier_sleep(Arrival *a) {
 }
 
 HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
-    Arrival a = {.hook = {.abandon = barrier_retract}, .b = ours(barrier)};
+    Arrival a = {.hook = {.abandon = barrier_retract}, .b = barrier_ours(barrier)};
     if (a.b == NULL) return libc(pthread_barrier_wait)(barrier);
     if (here()) barrier_park(&a);
     else barrier_sleep(&a);
@@ -146,9 +145,9 @@ static void barrier_pause(void) {
 }
 
 HOOK int pthread_barrier_destroy(pthread_barrier_t *barrier) {
-    Barrier *b = ours(barrier);
+    Barrier *b = barrier_ours(barrier);
     if (b == NULL) return libc(pthread_barrier_destroy)(barrier);
-    if (load_rlx(&b->half[0]) != 0) return EBUSY; /* somebody waits for others */
+    if (load_rlx(&b->half[0]) != 0) return EBUSY; /* waiters are inside */
     while (load_acq(&b->inside) != 0) barrier_pause();
     b->mark = 0;
     return 0;

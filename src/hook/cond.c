@@ -1,13 +1,12 @@
 /*
  * Condition variables.
  *
- * A goroutine does not wait in libc's: it queues (waitqueue.c), unlocks the mutex, parks, and locks
- * the mutex again. A signal goes to a goroutine that waits, and to libc's waiters where there is
- * none; a broadcast to all. Queued before the mutex is unlocked, so a signal that follows a change
- * made under the mutex finds it.
+ * A goroutine does not wait in libc's: it queues itself (waitqueue.c), unlocks the mutex, parks,
+ * and locks the mutex again. It is queued before the mutex is unlocked, so a signal that follows a
+ * change made under the mutex finds it. A signal wakes one goroutine, or where none waits one of
+ * libc's waiters; a broadcast wakes all of both.
  *
- * A process-shared one is libc's, on a handed-off thread: another process knows nothing of our
- * queue.
+ * A process-shared one is libc's, on a handed-off thread: other processes do not know our queue.
  */
 #include "hook/hook_internal.h"
 
@@ -30,7 +29,7 @@ static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
         stay_end(&s);
         return r;
     }
-    s.mine |= core->stay_begin(); /* where it was the mutex that held us to this thread */
+    s.mine |= core->stay_begin(); /* the mutex may have held us to this thread */
     bool hit = waitq_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
     stay_end(&s);
@@ -51,7 +50,7 @@ static int cond_libc(const CondWait *k) {
     return libc(pthread_cond_clockwait)(k->c, k->mutex, k->clock, k->at);
 }
 
-/* libc unlocks the mutex and locks it again, as the thread. */
+/* libc unlocks the mutex and locks it again as the thread, so the thread borrows it. */
 static long cond_in_libc(void *arg) {
     CondWait *k = arg;
     M *m = runner_at(known.tls);
@@ -64,13 +63,7 @@ static long cond_in_libc(void *arg) {
     return r;
 }
 
-static int cond_on_thread(CondWait *k) {
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(cond_in_libc, k);
-    stay_end(&s);
-    return r;
-}
+static int cond_on_thread(CondWait *k) { return (int)stay_blocking(cond_in_libc, k); }
 
 HOOK int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex) {
     CondWait k = {c, mutex, NO_CLOCK, NULL};
@@ -95,8 +88,8 @@ HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *res
     return cond_is_shared(c) ? cond_on_thread(&k) : cond_park(c, mutex, clock_deadline(clock, at));
 }
 
-/* No fence: a waiter queues while it still has the mutex, and who has changed what it waits for has
- * had that since. */
+/* No fence: a waiter queues itself with the mutex held, and a signaller that has changed what it
+ * waits for has held the mutex since. */
 static bool cond_has_waiters(pthread_cond_t *c) { return load_rlx(&waitq_bucket(c)->count) != 0; }
 
 HOOK int pthread_cond_signal(pthread_cond_t *c) {

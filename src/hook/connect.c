@@ -1,13 +1,13 @@
 /*
  * connect.
  *
- * There is no flag that makes one connect non-blocking. Most do not block: a unix socket, the
- * loopback (whose handshake is over before connect(2) returns), a socket without connections, one
- * with O_NONBLOCK. Those are called as they are. Where one waits after all, its peer's backlog
- * being full, it blocks a thread: the monitor takes the P, and the next ones go the long way.
+ * No flag makes one connect non-blocking. Most do not block: to a unix socket or the loopback
+ * (whose handshake is over before connect(2) returns), of a socket without connections, with
+ * O_NONBLOCK. Those are made as they are. Where one waits after all, since its peer's backlog is
+ * full, it blocks a thread: the monitor takes the P, and the next connects go the long way.
  *
- * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and takes it back before it
- * waits: nobody else uses a socket that is not yet connected.
+ * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and clears it before it waits.
+ * No other call uses a socket that is not yet connected.
  *
  * A timeout of the socket shows as the kernel shows it: EINPROGRESS.
  */
@@ -20,7 +20,7 @@
 #define DOUBT_FIRST 64
 #define DOUBT_MOST 65536
 
-/* atomic, a hint: so many go the long way when one has waited (known.doubt: so many more) */
+/* atomic, a hint: so many go the long way after one that has waited (known.doubt: are left) */
 static uint32_t connect_lesson;
 
 static bool is_near(const struct sockaddr *sa, socklen_t len) {
@@ -39,14 +39,14 @@ static bool connect_trusted(void) {
     return false;
 }
 
-/* Nothing is left of the number's last file in the runtime's table. */
+/* The runtime's table has nothing of the number's last file. */
 static bool is_fresh(int fd, int flags) {
     return (flags & HINT_BORN) || !desc_known(known.descs, fd);
 }
 
-/* It is not expected to wait, and may be tried. */
+/* The call is not expected to wait, and may be made as it is. */
 static bool is_short(M *m, int fd, int flags, const struct sockaddr *sa, socklen_t len) {
-    if (sa == NULL || !is_fresh(fd, flags) || !chance(m)) return false;
+    if (sa == NULL || !is_fresh(fd, flags) || !hot_allowed(m)) return false;
     if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(is_near(sa, len) && connect_trusted()))
         return false;
     return known.retakes;
@@ -64,7 +64,7 @@ static COLD long connect_slept(M *m, int fd, long r) {
 
 /* ---- the long way --------------------------------------------------------------------------- */
 
-/* life: the call has begun in it, and slept; 0: it begins here. */
+/* life: of the number when the call began, and then slept; 0: the call begins here. */
 static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     if (!here()) return libc(connect)(fd, sa, len);
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
@@ -76,13 +76,13 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO), life));
 }
 
-/* A call that was made as it is was interrupted: a goroutine's is not. */
+/* A signal has ended a call that was made as it is: it goes on, as a goroutine's. */
 static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)errno_failed(-EBADF);
 }
 
-/* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any
- * other goes on, and says EALREADY. */
+/* Not expected to wait. Where a signal ends a wait, a unix socket has not begun; any other goes on,
+ * and the next connect(2) says EALREADY. */
 static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len, 0);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
@@ -93,7 +93,7 @@ static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t l
                           : (int)errno_failed(r);
 }
 
-/* A socket of ours without connections, or with O_NONBLOCK: nothing to wait for. */
+/* A socket made here without connections, or with O_NONBLOCK: nothing to wait for. */
 static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);

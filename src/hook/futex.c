@@ -1,36 +1,31 @@
 /*
  * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond,
- * C++20's semaphores, latches, barriers and atomic waits, Rust's locks all come this way; libc's
- * own locks do not.
+ * C++20's semaphores, latches, barriers and atomic waits, and Rust's locks all come this way;
+ * libc's own locks do not.
  *
- * A goroutine that would wait parks instead, in the queue of that word (waitqueue.c). The word's
- * queue has an address of its own, the word's + 1, which no pthread object has. First the kernel is
- * asked, with a time that is over: it says whether the arguments are right and the word has the
- * expected value, and a waker that comes in this moment has woken this call. Then, as in the
- * kernel, the pair:
+ * A goroutine that would wait parks in a queue (waitqueue.c) whose address is the word's + 1, which
+ * no pthread object has. First it asks the kernel, with a time that is over: the kernel checks the
+ * arguments and the word, and a waker that comes at this moment wakes that call. Then, as in the
+ * kernel, a Dekker pair:
  *
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
- *     waker    has changed the word (the program), fence, reads the bucket's count; wakes
+ *     waker    the program has changed the word, fence, reads the bucket's count, wakes
  *
  * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every
- * waker that comes through syscall() finds parked goroutines, on whatever thread, in a signal
- * handler too (waitq_wake_anywhere). One that makes the system call with an instruction of its own
- * (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and its
- * words are its own.
+ * waker that calls syscall() finds parked goroutines, also in a signal handler
+ * (waitq_wake_anywhere). Code that makes the system call by an instruction of its own (libc's
+ * locks, libgomp) finds none, and need not: it waits by the same instruction, on words of its own.
  *
- * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be changed and woken by
- * another process, and in whatever memory by the kernel: at the end of a thread
- * (CLONE_CHILD_CLEARTID, robust lists). So who waits for one looks at the word now and then, at
- * intervals that double up to 16 ms. When it has waited for long it asks whether the word's memory
- * is shared at all. Most often it is not: then only the kernel is left, and the intervals go on
- * doubling up to 128 ms, so that a crowd that waits costs little. A wake-up by another process that
- * does not change the word is lost.
+ * Another process may change and wake a shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ uses no
+ * other), and in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
+ * lists). So a waiter for one looks at the word now and then, at intervals that double up to 16 ms.
+ * Then it asks once whether the word's memory is shared at all. Most often it is not: only the
+ * kernel is left, and the intervals grow to 128 ms, so that a crowd of waiters costs little. A
+ * wake-up by another process that does not change the word is lost.
  *
- * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits on
- * a thread whose P is handed on. FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they
- * might concern: whoever waits for a futex has to expect that for nothing.
- *
- * Everything else that syscall() is called for goes to libc's with its arguments as they are.
+ * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits
+ * for them on a handed-off thread. FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they
+ * might concern: a futex's waiter has to expect a wake-up for nothing.
  */
 #include "hook/hook_internal.h"
 
@@ -40,7 +35,7 @@
 typedef struct Futex {
     uint32_t *word;
     long op, value;
-    long timeout; /* the second value, for those that have no timeout */
+    long timeout; /* or the second value, of commands without a timeout */
     long word2, value3;
 } Futex;
 
@@ -71,7 +66,7 @@ static int maps_char(Maps *m) {
     return m->at < m->n ? m->text[m->at++] : -1;
 }
 
-/* The number up to the next character that is none; that one is eaten. */
+/* The number up to the next character that is no digit, which is eaten too. */
 static uintptr_t maps_number(Maps *m) {
     uintptr_t n = 0;
     for (int c; (c = maps_char(m)) >= '0';)
@@ -89,7 +84,7 @@ static bool maps_private(Maps *m, uintptr_t at) {
     return false;
 }
 
-/* False: no, or nobody knows. In one section: the end of the runtime finds no file open. */
+/* False: no, or unknown. In one section, so that the end of the runtime finds no file open. */
 static bool memory_is_private(const void *at) {
     M *section = core->enter();
     Maps m = {.fd =
@@ -102,27 +97,21 @@ static bool memory_is_private(const void *at) {
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
-/* On a goroutine, on a thread of its own meanwhile. */
-static long futex_hand_off(Futex *f) {
-    Stay s;
-    stay(&s);
-    return result(&s, gort_blocking(futex_blocking, f));
-}
+/* On a goroutine, which waits on a handed-off thread. */
+static long futex_hand_off(Futex *f) { return returned(stay_blocking(futex_blocking, f)); }
 
 /* The deadline of a wait; -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a
  * clock. */
 static int64_t futex_deadline(const Futex *f) {
     const struct timespec *ts = (const struct timespec *)f->timeout;
-    if (ts == NULL) return GORT_FOREVER;
-    if (ts->tv_sec < 0 || !valid_time(ts)) return -EINVAL;
-    if (futex_command(f) == FUTEX_WAIT_BITSET)
-        return clock_deadline(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
-    if (ts->tv_sec >= GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
-    return deadline_after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
+    int64_t deadline;
+    if (!timeout_deadline(ts, &deadline)) return -EINVAL;
+    if (ts == NULL || futex_command(f) == FUTEX_WAIT) return deadline;
+    return clock_deadline(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
 }
 
 /* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait.
- * The preemption signal may come before that time. */
+ * The preemption signal may interrupt even that. */
 static long futex_probe(const Futex *f) {
     struct timespec over = {0, 0};
     Futex now = *f;
@@ -136,7 +125,7 @@ static uint32_t futex_bits(const Futex *f, long with) {
     return futex_command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
 }
 
-/* Until a waker hits it, the word differs or the deadline has passed. */
+/* Until a waker hits the entry, the word differs or the deadline has passed. */
 static long futex_park(const Futex *f, int64_t deadline) {
     WaitEntry w;
     waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
@@ -147,8 +136,8 @@ static long futex_park(const Futex *f, int64_t deadline) {
 
 #define PAUSE_PRIVATE (128 * GORT_MS) /* only the kernel changes it unseen */
 
-/* The word may change without a waker of ours. It stays queued while it looks: a waker need not
- * change the word. */
+/* The word may change unseen. The entry stays queued while the G looks: a waker need not change the
+ * word. */
 static long futex_park_and_look(const Futex *f, int64_t deadline) {
     WaitEntry w;
     bool same, asked = false;
@@ -178,7 +167,7 @@ static long futex_wait(Futex *f) {
                   futex_is_private(f) ? futex_park(f, deadline) : futex_park_and_look(f, deadline));
 }
 
-/* Goroutines first, and as many threads as are left of the number; even 0 means one. */
+/* Goroutines first, then threads for what is left of the number; even 0 means one. */
 static long futex_wake(Futex *f) {
     uint32_t most = f->value > 0 ? (uint32_t)f->value : 1;
     uint32_t n = waitq_wake_anywhere(futex_queue(f->word), most, futex_bits(f, FUTEX_WAKE_BITSET));
@@ -188,7 +177,7 @@ static long futex_wake(Futex *f) {
     return r < 0 ? returned(r) : r + n;
 }
 
-/* The goroutines at both words, after the kernel has done it for the threads. */
+/* The kernel does it for the threads; then all goroutines at both words are woken. */
 static long futex_wake_both(Futex *f) {
     long r = futex_call(f);
     if (r < 0) return returned(r);
@@ -198,7 +187,8 @@ static long futex_wake_both(Futex *f) {
     return r;
 }
 
-/* Goroutines may wait at that word. Pairs with waitq_join(), after which the word is read. */
+/* Goroutines may wait at that word. Pairs with waitq_join, after which the waiter reads the
+ * word. */
 static bool futex_has_waiters(const void *word) {
     fence_full();
     return load_rlx(&waitq_bucket(word)->count) != 0;
@@ -229,9 +219,8 @@ static COLD long futex(Futex *f) {
     return libc(syscall)(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
 }
 
-/* As libc's, with six arguments whether they were given or not: a variadic function's are where
- * those of any other are. It ends in a jump to libc's, so that what returns twice or on another
- * stack does so from there. */
+/* Declared with six arguments, given or not: a variadic function's come in the same registers. It
+ * ends in a jump to libc's, so that a call that returns twice or on another stack does so there. */
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
                        long f) __asm__("syscall");
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {

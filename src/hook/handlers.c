@@ -2,18 +2,17 @@
  * The program's signal handlers run on the alternate stack.
  *
  * On the stack of the goroutine that it has interrupted, a handler that waits would park with it,
- * and might go on, and return, on another thread. But the kernel keeps the thread's alternate stack
- * and its signal mask in the frame of the handler, and gives them to the thread that returns from
- * it: two threads would have one alternate stack, each overwriting what the other keeps there while
- * it waits in a preemption, and the first would run with the handler's mask for ever. On the
- * alternate stack nothing parks (may_park): what waits there waits in the kernel, and its thread
- * comes back itself.
+ * and might return on another thread. But the kernel keeps the thread's alternate stack and signal
+ * mask in the handler's frame, and gives them to the thread that returns from it: two threads would
+ * share one alternate stack, each overwriting what the other keeps there during a preemption, and
+ * the first thread would keep the handler's mask for ever. On the alternate stack nothing parks
+ * (may_park): a handler that waits waits in the kernel, and returns on its own thread.
  *
- * Threads without an alternate stack do not notice. The flag is not shown to the program.
+ * Threads without an alternate stack do not notice. The program does not see the added flag.
  */
 #include "hook/hook_internal.h"
 
-/* atomic: signals, bit n - 1, whose handler was installed without the flag */
+/* atomic: signals, bit n - 1, whose handler the program installed without SA_ONSTACK */
 static uint64_t onstack_added;
 
 static bool is_handler(const struct sigaction *act) {
@@ -45,7 +44,7 @@ HOOK int sigaction(int signo, const struct sigaction *restrict act,
     return r;
 }
 
-/* libc has installed it, with what siginterrupt(3) and its own name for it ask for. */
+/* libc has installed it, with the flags that siginterrupt(3) and the function's name imply. */
 static sighandler_t handler_installed(int signo, sighandler_t handler, sighandler_t old) {
     struct sigaction now;
     if (old != SIG_ERR && core && libc(sigaction)(signo, NULL, &now) == 0 &&

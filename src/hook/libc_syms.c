@@ -1,17 +1,17 @@
 /*
  * Finding libc's own functions, and the core.
  *
- * Both are found when the library is loaded; a call that comes earlier, from another library's
- * constructor, finds them itself. Names that libc has in several versions (the condition variables
- * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. A version that is not
- * there is an error, for which the loader calls malloc; an allocator of the program's may begin
- * then, and make locks and keys: so those come last, when everything else is found.
+ * Both are found when the library is loaded; an earlier call, from another library's constructor,
+ * finds libc's functions itself. Names that libc has in several versions (the condition variables
+ * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. For a version that is
+ * missing the loader reports an error and calls malloc. An allocator of the program's may begin
+ * then, and make locks and keys: so those names come last, when everything else is found.
  */
 #include "hook/hook_internal.h"
 
 #include <dlfcn.h>
 
-/* In the place of each function until it is found: finds them all, and goes on there with its
+/* Stands in for each function until it is found: finds them all, and jumps to libc's with the same
  * arguments. */
 #ifdef __x86_64__
 #define STUB(name)                                                                              \

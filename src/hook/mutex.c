@@ -1,30 +1,30 @@
 /*
  * Mutexes.
  *
- * The common ones have no owner that counts: a goroutine takes them as libc's trylock does, and
- * waits in waitqueue.c where that fails. The few instructions of both stand here, since another
- * call into libc would cost more than they do; the owner and the count of users are kept for
- * debuggers and pthread_mutex_destroy.
+ * COMMON ones have no owner that counts: a goroutine takes one as libc's trylock does, and waits in
+ * waitqueue.c where that fails. The few instructions of lock and unlock stand here, since another
+ * call into libc would cost more than they do. Owner and count of users are kept up for debuggers
+ * and pthread_mutex_destroy.
  *
- * Recursive and error-checking ones are owned by a thread, and two goroutines of one thread would
- * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine (MARKED): a
- * number no thread has, in the field where libc keeps the thread's. For libc it is locked by
- * somebody else, so plain threads wait as they should; nested locks and the unlock are done here,
- * on whatever thread the goroutine is by then. This is glibc's layout, part of its ABI.
+ * Recursive and error-checking ones have a thread as their owner, and two goroutines of one thread
+ * would both be let in. Where a goroutine takes one, the owner noted in it is the goroutine
+ * (MARKED): a number that no thread has (owner_mark), in the field where libc keeps the thread's.
+ * To libc another thread holds it, so plain threads wait as they should; nested locks and the
+ * unlock are done here, on any thread that the goroutine is on by then. This is glibc's layout,
+ * part of its ABI.
  *
  * Robust ones, those with a priority protocol, and process-shared ones with an owner are known to
- * the kernel or to other processes by the thread's number, and no other will do (BOUND). There the
- * thread becomes the goroutine's: while it holds one it is locked to its thread (gort_lock_thread),
- * which runs nobody else, and libc's own functions are right: owners, nesting, errors, priorities.
- * One that ends while it holds a robust one ends with its thread, and the kernel tells the next
- * (EOWNERDEAD). Who waits for one waits without a thread.
+ * the kernel or to other processes by the thread's number, and no other will do (BOUND). A
+ * goroutine that holds one is locked to its thread (gort_lock_thread), which runs no other
+ * goroutine, so libc's own functions are right: owners, nesting, errors, priorities. A goroutine
+ * that ends while it holds a robust one ends with its thread, and the kernel tells the next owner
+ * (EOWNERDEAD). A goroutine that waits for a BOUND one occupies no thread.
  */
 #include "hook/hook_internal.h"
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
 
-/* glibc's words in __kind. */
+/* glibc's bits in __kind. */
 enum { TYPE_COMMON = 0, TYPE_RECURSIVE = 1, TYPE_ERRORCHECK = 2, TYPE_MASK = 3 };
 enum {
     MUTEX_ROBUST = 16,
@@ -34,7 +34,7 @@ enum {
     MUTEX_ELISION = 256 | 512
 };
 
-enum { COMMON, MARKED, BOUND };
+enum { COMMON, MARKED, BOUND }; /* classes, see above */
 
 static int mutex_type(pthread_mutex_t *mutex) {
     return load_rlx(&mutex->__data.__kind) & TYPE_MASK;
@@ -89,8 +89,8 @@ static bool mutex_nested(pthread_mutex_t *mutex) {
     return mutex_type(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1;
 }
 
-/* As libc's lock function does it, which may wait; the goroutine is locked to its thread if it got
- * the mutex. */
+/* By a function of libc's; the goroutine stays locked to its thread if it got the mutex, but only
+ * once for nested locks. */
 typedef int lock_fn(pthread_mutex_t *mutex);
 static int mutex_take_bound(pthread_mutex_t *mutex, lock_fn *take) {
     gort_lock_thread();
@@ -107,20 +107,20 @@ static int mutex_release_bound(pthread_mutex_t *mutex) {
     return r;
 }
 
-static int libc_try(pthread_mutex_t *mutex) { return libc(pthread_mutex_trylock)(mutex); }
-static int libc_now(pthread_mutex_t *mutex) { /* unlike trylock it knows EDEADLK */
+static int mutex_libc_try(pthread_mutex_t *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+static int mutex_libc_now(pthread_mutex_t *mutex) { /* unlike trylock, it reports EDEADLK */
     struct timespec over = {0, 0};
     int r = libc(pthread_mutex_timedlock)(mutex, &over);
     return r == ETIMEDOUT ? EBUSY : r;
 }
 
-static int try_common(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
-static int try_marked(void *mutex) { return mutex_take_marked(mutex, owner_mark()); }
-static int try_bound(void *mutex) { return mutex_take_bound(mutex, libc_now); }
+static int mutex_try_common(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+static int mutex_try_marked(void *mutex) { return mutex_take_marked(mutex, owner_mark()); }
+static int mutex_try_bound(void *mutex) { return mutex_take_bound(mutex, mutex_libc_now); }
 static try_fn *const mutex_tries[] = {
-    [COMMON] = try_common, [MARKED] = try_marked, [BOUND] = try_bound};
+    [COMMON] = mutex_try_common, [MARKED] = mutex_try_marked, [BOUND] = mutex_try_bound};
 
-/* Pinned, or inside a blocking call: it cannot park. */
+/* The G is pinned, or inside a blocking call: it cannot park. */
 static int mutex_spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
     int r;
     while ((r = attempt(mutex)) == EBUSY) {
@@ -138,8 +138,8 @@ static NOINLINE int mutex_lock_owned(pthread_mutex_t *mutex, try_fn *attempt, in
                   : mutex_spin(mutex, attempt, deadline);
 }
 
-/* Neither owned nor shared, robust, of a priority, elided. */
-INLINE bool is_common(pthread_mutex_t *mutex) {
+/* Neither owned, shared, robust, elided, nor with a priority protocol. */
+INLINE bool mutex_is_common(pthread_mutex_t *mutex) {
     return likely(load_rlx(&mutex->__data.__kind) == 0);
 }
 
@@ -152,9 +152,9 @@ INLINE int mutex_take_common(M *m, pthread_mutex_t *mutex) {
     return 0;
 }
 
-/* Not common, on a goroutine: its class; else COMMON. */
+/* On a goroutine: the mutex's class; else COMMON. */
 INLINE int mutex_class_here(pthread_mutex_t *mutex) {
-    if (is_common(mutex)) return COMMON;
+    if (mutex_is_common(mutex)) return COMMON;
     return current_g() ? mutex_class(mutex) : COMMON;
 }
 
@@ -163,24 +163,23 @@ HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (unlikely(class != COMMON)) return mutex_lock_owned(mutex, mutex_tries[class], GORT_FOREVER);
     M *m = runner(pthread_mutex_lock);
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
-    int r = is_common(mutex) ? mutex_take_common(m, mutex) : try_common(mutex);
+    int r = mutex_is_common(mutex) ? mutex_take_common(m, mutex) : mutex_try_common(mutex);
     if (likely(r != EBUSY)) return r;
-    return here() ? waitq_acquire(mutex, try_common, WAIT_MUTEX, GORT_FOREVER)
+    return here() ? waitq_acquire(mutex, mutex_try_common, WAIT_MUTEX, GORT_FOREVER)
                   : libc(pthread_mutex_lock)(mutex);
 }
 
 HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     int class = mutex_class_here(mutex);
     if (likely(class == COMMON)) return libc(pthread_mutex_trylock)(mutex);
-    if (class == BOUND) return mutex_take_bound(mutex, libc_try);
-    int r = try_marked(mutex);
+    if (class == BOUND) return mutex_take_bound(mutex, mutex_libc_try);
+    int r = mutex_try_marked(mutex);
     return r == EDEADLK ? EBUSY : r;
 }
 
-/* A common one on a goroutine: taken at once, before anybody asks the kernel whether this is a
- * child. */
+/* A common one on a goroutine: tried before here(), which costs a system call. */
 static bool mutex_take_first(pthread_mutex_t *mutex) {
-    return maybe_here() && try_common(mutex) == 0;
+    return maybe_here() && mutex_try_common(mutex) == 0;
 }
 
 /* On a goroutine. */
@@ -210,7 +209,7 @@ HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t cloc
     return mutex_lock_until(mutex, class, clock, at);
 }
 
-/* One that a goroutine has not taken is libc's matter, a stranger's EPERM too. */
+/* libc unlocks what a goroutine has not taken, and reports a stranger's EPERM. */
 static NOINLINE int mutex_unlock_owned(pthread_mutex_t *mutex, int class) {
     if (class == BOUND) return mutex_release_bound(mutex);
     if (mutex_owner(mutex) == owner_mark()) return mutex_release_marked(mutex);
@@ -220,7 +219,7 @@ static NOINLINE int mutex_unlock_owned(pthread_mutex_t *mutex, int class) {
 }
 
 HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
-    if (is_common(mutex) && runner(pthread_mutex_unlock)) return mutex_release(mutex);
+    if (mutex_is_common(mutex) && runner(pthread_mutex_unlock)) return mutex_release(mutex);
     int class = mutex_class_here(mutex);
     if (unlikely(class != COMMON)) return mutex_unlock_owned(mutex, class);
     int r = libc(pthread_mutex_unlock)(mutex);

@@ -1,13 +1,11 @@
 /*
  * Children: waitpid and system.
  *
- * One child that is waited for until it ends is a descriptor (pidfd), which costs no thread; any
- * other wait is libc's on a handed-off thread. The descriptor is opened and closed in a section
- * each, between which the end of the runtime closes it (goexit.h).
+ * A wait for the end of one child parks on a descriptor (pidfd); any other wait is libc's on a
+ * handed-off thread. The descriptor is opened and closed in a section each; in between the end of
+ * the runtime closes it (goexit.h).
  */
 #include "hook/hook_internal.h"
-
-#include <sys/syscall.h>
 
 typedef struct WaitChild {
     pid_t pid;
@@ -27,7 +25,7 @@ typedef struct PidFd {
 /* In a section. */
 static void pid_close(PidFd *p) {
     M *m = core->enter();
-    m->pins++; /* here and now (close.c) */
+    m->pins++; /* it closes at once (close.c) */
     gort_close(p->fd);
     m->pins--;
     core->leave(m);
@@ -52,7 +50,7 @@ static void pid_over(PidFd *p) {
     core->leave(m);
 }
 
-/* Until it has ended. False: this kernel cannot tell. */
+/* Until the child has ended. False: this kernel has no pidfd. */
 static bool pid_wait(pid_t pid) {
     PidFd p = {.hook = {.abandon = pid_abandon}};
     if (!pid_open(&p, pid)) return false;
@@ -80,9 +78,5 @@ static long system_blocking(void *arg) { return libc(system)(arg); }
 
 HOOK int system(const char *command) {
     if (!here() || command == NULL) return libc(system)(command);
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(system_blocking, (void *)command);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(system_blocking, (void *)command);
 }

@@ -1,6 +1,6 @@
 /*
- * Names: the resolver of libc on a handed-off thread. It keeps state in thread-locals, so the
- * goroutine comes back to that same thread.
+ * Names: libc's resolver on a handed-off thread. It keeps state in thread-locals, so the goroutine
+ * comes back to the same thread.
  */
 #include "hook/hook_internal.h"
 
@@ -19,11 +19,7 @@ HOOK int getaddrinfo(const char *restrict node, const char *restrict service,
                      const struct addrinfo *restrict hints, struct addrinfo **restrict res) {
     if (!here()) return libc(getaddrinfo)(node, service, hints, res);
     AddrQuery a = {node, service, hints, res};
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(addr_blocking, &a);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(addr_blocking, &a);
 }
 
 typedef struct HostQuery {
@@ -44,9 +40,5 @@ HOOK int gethostbyname_r(const char *restrict name, struct hostent *restrict ret
                          int *restrict error) {
     if (!here()) return libc(gethostbyname_r)(name, ret, buf, size, found, error);
     HostQuery h = {name, ret, found, buf, size, error};
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(host_blocking, &h);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(host_blocking, &h);
 }

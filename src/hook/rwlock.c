@@ -1,11 +1,11 @@
 /*
  * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock may let in several readers,
- * so it wakes everybody who waits.
+ * so it wakes all waiters.
  *
  * libc notes the writer's thread in the lock, tells by it a writer's unlock from a reader's, and
  * refuses the writer a second lock (EDEADLK). Where a goroutine writes, its mark is noted instead
- * (mutex.c): a number no thread has. Its unlock puts the thread's in its place, whichever it is by
- * then, and is libc's.
+ * (mutex.c), which is no thread's number. Its unlock puts in the number of the thread that it is on
+ * by then, and calls libc's.
  */
 #include "hook/hook_internal.h"
 
@@ -13,7 +13,7 @@ static bool rwlock_is_writer(pthread_rwlock_t *lock, int me) {
     return me != 0 && load_rlx(&lock->__data.__cur_writer) == me;
 }
 
-/* Who tries and may wait: EDEADLK where it would be for itself. */
+/* For a caller that may wait: EDEADLK where it would wait for itself. */
 static int rwlock_try_read(void *object) {
     pthread_rwlock_t *lock = object;
     int r = libc(pthread_rwlock_tryrdlock)(lock);
@@ -34,7 +34,7 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
                   : libc(pthread_rwlock_rdlock)(lock);
 }
 
-/* Pinned, or inside a blocking call. */
+/* The G is pinned, or inside a blocking call. */
 static int rwlock_write_in_libc(pthread_rwlock_t *lock) {
     int me = owner_mark(), r = libc(pthread_rwlock_wrlock)(lock);
     if (r == 0 && me) store_rlx(&lock->__data.__cur_writer, me);

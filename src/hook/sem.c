@@ -3,7 +3,7 @@
  */
 #include "hook/hook_internal.h"
 
-/* As try_fn: EBUSY where it would block. */
+/* A try_fn: EBUSY where it would block. */
 static int sem_try(void *sem) {
     if (libc(sem_trywait)(sem) == 0) return 0;
     int e = get_errno();
@@ -49,7 +49,7 @@ HOOK int sem_clockwait(sem_t *restrict sem, clockid_t clock, const struct timesp
 
 HOOK int sem_post(sem_t *sem) {
     int r = libc(sem_post)(sem);
-    /* as released(): it may be a signal handler that posts */
+    /* as released(), but a signal handler may post */
     if (has_waiters(sem)) waitq_wake_anywhere(sem, 1, EVERY_BIT);
     return r;
 }

@@ -1,20 +1,16 @@
 /*
- * read, write, readv, writev on whatever the descriptor is.
+ * read, write, readv, writev on any descriptor.
  *
- * A first try that cannot block; where it would, and the caller has not set O_NONBLOCK, the
- * goroutine parks. A write that waits moves everything, as libc's does; one whose timeout passes,
- * or that meets an error, after it has moved some returns that count.
+ * First a try that cannot block; where it would, and the caller has not set O_NONBLOCK, the
+ * goroutine parks. A write that waits moves everything, as libc's does. After a timeout or an error
+ * it returns the count of what it has moved before.
  */
 #include "hook/hook_internal.h"
 
 #include <limits.h>
 #include <sys/stat.h>
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8
-#endif
-
-/* Called as it is. Where it took so long that the P is gone, the hint may have been wrong. */
+/* A PLAIN call took so long that the P is gone: the hint may be wrong. */
 static COLD void plain_slept(int fd) {
     kind_set_both(fd, KIND_UNKNOWN);
     flags_take(fd, HINT_NONBLOCK);
@@ -25,14 +21,14 @@ INLINE ssize_t plain_result(M *m, int fd, long r) {
     return returned(r);
 }
 
-/* A descriptor that is not open for it never becomes ready: the call says EBADF at once. */
+/* A descriptor not open for that direction never becomes ready: the call says EBADF at once. */
 static bool open_for(int fd, short events) {
     long mode = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_ACCMODE;
     return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
 }
 
-/* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. True:
- * it is to wait. */
+/* OTHER: poll(2) is asked; where another reader is faster, a thread blocks. True: the call is to
+ * wait. */
 static bool not_ready(int fd, short events) {
     int dir = events == POLLIN ? DIR_READ : DIR_WRITE;
     if (poll_fd(fd, events) != 0) {
@@ -40,13 +36,13 @@ static bool not_ready(int fd, short events) {
         return false;
     }
     hot_off(fd, dir);
-    return waits(fd) && open_for(fd, events) && here();
+    return caller_waits(fd) && open_for(fd, events) && here();
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* -errno; -EAGAIN: it would block; -EOPNOTSUPP: it is of another kind. */
-INLINE long stream_try_read(int fd, int kind, const struct iovec *iov, int n) {
+/* -errno; -EAGAIN: it would block; -EOPNOTSUPP: the file is of another kind. */
+INLINE long stream_try_read(int fd, FdKind kind, const struct iovec *iov, int n) {
     if (kind != KIND_SOCKET) {
         long r = sys(SYS_preadv2, fd, iov, n, -1, -1, RWF_NOWAIT);
         if (likely(r >= 0)) hot_count(fd, DIR_READ);
@@ -60,8 +56,8 @@ INLINE long stream_try_read(int fd, int kind, const struct iovec *iov, int n) {
     return unlikely(r == -ENOTSOCK) ? -EOPNOTSUPP : r;
 }
 
-static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int n) {
-    if (!waits(fd)) {
+static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, int n) {
+    if (!caller_waits(fd)) {
         set_errno(EAGAIN);
         return -1;
     }
@@ -76,22 +72,22 @@ static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int
     return result(&s, r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
-/* Where a goroutine cannot park, the thread waits, with a number of its own for the file that the
- * call has begun with: the caller's may be another's. */
-static ssize_t read_thread(int fd, const struct iovec *iov, int n, uint32_t life) {
+/* The goroutine cannot park, so its thread waits, with a number of its own for the file that the
+ * call began with: the caller's may be another file. nr: readv or writev. */
+static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life) {
     long own = own_number(fd, life);
     if (own < 0) return returned(own);
-    long r = sys(SYS_readv, own, iov, n, 0, 0, 0);
+    long r = sys(nr, own, iov, n, 0, 0, 0);
     sys(SYS_close, own, 0, 0, 0, 0, 0);
     return returned(r);
 }
 
-/* A call that was made as it is, in that life, has slept, and goes on as a goroutine's; one that a
- * signal has interrupted, too. What does not wait for anybody (a slow disk) is made again. */
+/* A call that was made as it is, in that life, has slept or was interrupted, and goes on as a
+ * goroutine's. On a file that waits for nothing (a slow disk) it is made again. */
 static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
-    int kind = kind_look(fd, DIR_READ);
+    FdKind kind = kind_look(fd, DIR_READ);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
-    if (kind == KIND_PLAIN || !here()) return read_thread(fd, iov, n, life);
+    if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_readv, fd, iov, n, life);
     hint_settle(fd);
     Stay s;
     stay(&s);
@@ -112,8 +108,8 @@ static ssize_t read_other(M *m, int fd, const struct iovec *iov, int n) {
 }
 
 static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
-    int kind = kind_look(fd, DIR_READ);
-    if (kind < 0) return returned(kind);
+    FdKind kind = kind_look(fd, DIR_READ);
+    if (kind == KIND_CLOSED) return -1;
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
     long r = stream_try_read(fd, kind, iov, n);
     if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
@@ -122,7 +118,7 @@ static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
     return read_other(m, fd, iov, n);
 }
 
-INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
+INLINE ssize_t read_any(M *m, int fd, FdKind kind, const struct iovec *iov, int n) {
     if (unlikely(kind == KIND_OTHER)) return read_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return read_look(m, fd, iov, n);
     long r = stream_try_read(fd, kind, iov, n);
@@ -131,8 +127,8 @@ INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) 
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
 }
 
-/* A call that was made as it is gave an error, or it has waited; -EINTR: a goroutine's call is not
- * interrupted. */
+/* A call that was made as it is gave an error, or has waited. -EINTR: it goes on, as a goroutine's
+ * call is not interrupted. */
 static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited,
                                uint32_t life) {
     struct iovec iov = {buf, n};
@@ -141,8 +137,8 @@ static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool w
     return r == -EINTR ? read_resume(fd, &iov, 1, life) : returned(r);
 }
 
-/* Each kind has a function of its own, and the call itself little but the choice: that takes few
- * cache lines. */
+/* Each kind has a function of its own, and read() little but the choice: that touches few cache
+ * lines. */
 static NOINLINE ssize_t read_as_plain(int fd, void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
@@ -190,9 +186,9 @@ static NOINLINE ssize_t read_as_hot(int fd, void *buf, size_t n, M *m) {
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
     M *m = runner(read);
-    /* a socket's would take a message */
+    /* 0 bytes: recvfrom would take a message */
     if (m == NULL || (ssize_t)n <= 0) return libc(read)(fd, buf, n);
-    int kind = kind_hint(fd, DIR_READ);
+    FdKind kind = kind_hint(fd, DIR_READ);
     if (kind == KIND_SOCKET) return read_as_socket(fd, buf, n, m);
     if (kind == KIND_PLAIN) return read_as_plain(fd, buf, n, m);
     if (kind == KIND_HOT) return read_as_hot(fd, buf, n, m);
@@ -200,14 +196,11 @@ HOOK ssize_t read(int fd, void *buf, size_t n) {
     return kind == KIND_EVENT ? read_as_event(fd, buf, n, m) : read_slow(fd, buf, n, m);
 }
 
-/* Nothing is to be moved, whatever that is for this file, or it is an error: libc's. (As a message
- * to a socket it would be an empty one, and take a whole one in.) */
-static size_t total(const struct iovec *iov, int n) {
-    size_t sum = 0;
-    for (int i = 0; i < n; i++) sum += iov[i].iov_len;
-    return sum;
+static COLD bool all_empty(const struct iovec *iov, int n) {
+    return iov_total(iov, (size_t)n) == 0;
 }
-static COLD bool all_empty(const struct iovec *iov, int n) { return total(iov, n) == 0; }
+/* No bytes to move, or an error: libc's call. (To a socket it would be an empty message, and a read
+ * would take a whole one.) */
 INLINE bool is_nothing(const struct iovec *iov, int n) {
     if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
     return unlikely(iov->iov_len == 0) && all_empty(iov, n);
@@ -222,7 +215,7 @@ static NOINLINE ssize_t readv_plain(M *m, int fd, const struct iovec *iov, int n
 HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
     M *m = runner(readv);
     if (m == NULL || is_nothing(iov, n)) return libc(readv)(fd, iov, n);
-    int kind = kind_hint(fd, DIR_READ);
+    FdKind kind = kind_hint(fd, DIR_READ);
     if (kind == KIND_PLAIN) return readv_plain(m, fd, iov, n);
     return read_any(m, fd, kind, iov, n);
 }
@@ -235,7 +228,7 @@ HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t size) {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-INLINE long stream_try_write(int fd, int kind, const struct iovec *iov, int n) {
+INLINE long stream_try_write(int fd, FdKind kind, const struct iovec *iov, int n) {
     if (kind != KIND_SOCKET) {
         long r = sys(SYS_pwritev2, fd, iov, n, -1, -1, RWF_NOWAIT);
         if (likely(r >= 0)) hot_count(fd, DIR_WRITE);
@@ -260,12 +253,12 @@ static long write_piece(int fd, const struct iovec *iov, size_t done) {
     return sys(SYS_write, fd, (char *)iov->iov_base + done, iov->iov_len - done, 0, 0, 0);
 }
 
-/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of
- * its own for the file: the caller's may be another's by the next call. Where there is none left,
- * that part is the result. */
+/* The goroutine cannot park, so its thread waits. A call that has moved a part goes on with a
+ * number of its own for the file: the caller's may be another file by the next call. Where there is
+ * no number left, that part is the result. */
 static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done,
                                  uint32_t life) {
-    size_t all = total(iov, n);
+    size_t all = iov_total(iov, (size_t)n);
     if (done == 0) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
     long own = own_number(fd, life);
     if (own < 0) return (ssize_t)done;
@@ -277,11 +270,11 @@ static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t 
     return (ssize_t)done;
 }
 
-/* done: moved by the first try, which began in that life; 0: it would have blocked. */
-static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done,
+/* done: moved by the first try, which began in that life; 0: the try would have blocked. */
+static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov, int n, size_t done,
                                    uint32_t life) {
     if (done > 0 && !life_goes_on(fd, life)) return (ssize_t)done;
-    if (!waits(fd)) {
+    if (!caller_waits(fd)) {
         if (done > 0) return (ssize_t)done;
         set_errno(EAGAIN);
         return -1;
@@ -296,26 +289,18 @@ static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, in
     long r = core->move(&v);
     pipe_moved(fd, DIR_WRITE, r - (ssize_t)done);
     stay_end(&s);
-    if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never do */
+    if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never raise it */
     return returned(r == -ETIMEDOUT ? -EAGAIN : r);
-}
-
-static ssize_t write_resume_thread(int fd, const struct iovec *iov, int n, uint32_t life) {
-    long own = own_number(fd, life);
-    if (own < 0) return returned(own);
-    long r = sys(SYS_writev, own, iov, n, 0, 0, 0);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
-    return returned(r);
 }
 
 /* As read_resume; nothing was written yet. */
 static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {.fd = fd, .flags = -1, .msg = &msg, .life = life, .deadline = GORT_FOREVER};
-    int kind = kind_look(fd, DIR_WRITE);
+    FdKind kind = kind_look(fd, DIR_WRITE);
     bool pipe = is_pipe(fd);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
-    if (kind == KIND_PLAIN || !here()) return write_resume_thread(fd, iov, n, life);
+    if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_writev, fd, iov, n, life);
     hint_settle(fd);
     Stay s;
     stay(&s);
@@ -326,19 +311,19 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
     return returned(r);
 }
 
-/* A pipe that polls writable takes PIECE bytes without blocking, and more it would take with a
- * thread asleep, which a signal of the runtime's may wake half-way. Whatever else comes back with a
- * part goes on with the rest: the caller's call blocks until all is written. */
+/* A pipe that polls writable takes PIECE bytes without blocking. For more a thread would sleep,
+ * which a signal of the runtime's may wake half-way: it is written in pieces. Any other file that
+ * takes a part is given the rest: the caller's call blocks until all is written. */
 static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
-    size_t all = total(iov, n);
+    size_t all = iov_total(iov, (size_t)n);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {.fd = fd, .msg = &msg};
     bool in_pieces = all > PIECE && is_pipe(fd), parks = not_ready(fd, POLLOUT);
-    if (!parks && !(in_pieces && waits(fd) && here())) {
+    if (!parks && !(in_pieces && caller_waits(fd) && here())) {
         v.life = life_of(fd);
         long r = hot_call(m, SYS_writev, fd, iov, n, 0);
         if (r == -EINTR) return write_resume(fd, iov, n, v.life);
-        if (r <= 0 || (size_t)r == all || !waits(fd) || !here()) return returned(r);
+        if (r <= 0 || (size_t)r == all || !caller_waits(fd) || !here()) return returned(r);
         v.done = (size_t)r;
     }
     Stay s;
@@ -347,30 +332,31 @@ static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
 }
 
 static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
-    int kind = kind_look(fd, DIR_WRITE);
-    if (kind < 0) return returned(kind);
+    FdKind kind = kind_look(fd, DIR_WRITE);
+    if (kind == KIND_CLOSED) return -1;
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
     uint32_t life = life_of(fd);
     long r = stream_try_write(fd, kind, iov, n);
     if (r == -EAGAIN) return write_wait(fd, kind, iov, n, 0, 0);
-    if (r >= 0 && (size_t)r < total(iov, n)) return write_wait(fd, kind, iov, n, (size_t)r, life);
+    if (r >= 0 && (size_t)r < iov_total(iov, (size_t)n))
+        return write_wait(fd, kind, iov, n, (size_t)r, life);
     if (r != -EOPNOTSUPP) return returned(r);
     kind_set(fd, DIR_WRITE, KIND_OTHER);
     return write_other(m, fd, iov, n);
 }
 
-INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
+INLINE ssize_t write_any(M *m, int fd, FdKind kind, const struct iovec *iov, int n) {
     if (unlikely(kind == KIND_OTHER)) return write_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return write_look(m, fd, iov, n);
     uint32_t life = life_of(fd);
     long r = stream_try_write(fd, kind, iov, n);
-    if (likely(r >= 0 && (size_t)r >= total(iov, n))) return r;
+    if (likely(r >= 0 && (size_t)r >= iov_total(iov, (size_t)n))) return r;
     if (r >= 0 || r == -EAGAIN) return write_wait(fd, kind, iov, n, r < 0 ? 0 : (size_t)r, life);
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
-/* It has not written all, of a call that was made as it is: a pipe has waited then, and a signal
- * came. Or it has waited. */
+/* A call that was made as it is has not written all (a pipe waited, and a signal came), or has
+ * waited. */
 static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited,
                                 uint32_t life) {
     struct iovec iov = {(void *)buf, n};
@@ -393,7 +379,7 @@ static NOINLINE ssize_t write_slow(int fd, const void *buf, size_t n, M *m) {
     return write_any(m, fd, kind_hint(fd, DIR_WRITE), &iov, 1);
 }
 
-/* A part was taken, or none: the rest is waited for. */
+/* The socket took a part, or nothing: the rest waits. */
 static NOINLINE ssize_t write_part(int fd, const void *buf, size_t n, M *m, long r, uint32_t life) {
     struct iovec iov = {(void *)buf, n};
     if (r < 0 && r != -EAGAIN) return r == -ENOTSOCK ? write_look(m, fd, &iov, 1) : returned(r);
@@ -437,7 +423,7 @@ static NOINLINE ssize_t write_as_hot(int fd, const void *buf, size_t n, M *m) {
 HOOK ssize_t write(int fd, const void *buf, size_t n) {
     M *m = runner(write);
     if (m == NULL || (ssize_t)n <= 0) return libc(write)(fd, buf, n);
-    int kind = kind_hint(fd, DIR_WRITE);
+    FdKind kind = kind_hint(fd, DIR_WRITE);
     if (kind == KIND_SOCKET) return write_as_socket(fd, buf, n, m);
     if (kind == KIND_PLAIN) return write_as_plain(fd, buf, n, m);
     if (kind == KIND_HOT) return write_as_hot(fd, buf, n, m);
@@ -454,7 +440,7 @@ static NOINLINE ssize_t writev_plain(M *m, int fd, const struct iovec *iov, int 
 HOOK ssize_t writev(int fd, const struct iovec *iov, int n) {
     M *m = runner(writev);
     if (m == NULL || is_nothing(iov, n)) return libc(writev)(fd, iov, n);
-    int kind = kind_hint(fd, DIR_WRITE);
+    FdKind kind = kind_hint(fd, DIR_WRITE);
     if (kind == KIND_PLAIN) return writev_plain(m, fd, iov, n);
     return write_any(m, fd, kind, iov, n);
 }

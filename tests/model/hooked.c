@@ -78,7 +78,7 @@ static void releases(void) {
     released(&held, false);
 }
 
-/* One after the other: it waits by itself now and then (wait_for), so its deadline is far away
+/* One after the other: it waits by itself now and then (waitq_acquire), so its deadline is far away
  * here. */
 static void waits_for_post(void) {
     tries_last();

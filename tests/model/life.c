@@ -47,13 +47,7 @@ static int libc_fcntl(int fd, int command, ...) { return -1; }
 #undef sys
 #include <io/wait.c>
 #undef close
-#define Sleeper CoreSleeper /* the hook has others of these names */
-#define Bucket CoreBucket
-#define current core_current
 #include <io/close.c>
-#undef Sleeper
-#undef Bucket
-#undef current
 
 Sched sched;
 Settings settings;
