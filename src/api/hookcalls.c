@@ -24,12 +24,11 @@ static void hook_lock(Lock *l) { lock(l, RANK_PRIM); }
 static void hook_unlock(Lock *l) { unlock(l); }
 
 /*
- * A signal handler may call sem_post and a futex's wake. It has interrupted its thread anywhere: in
- * a section, whose locks it would wait for without end and whose P it must not touch; or outside,
- * on a stack that it must not leave. So: NULL in the middle of a section, and the monitor is asked
- * to wake the waiters (hook_owe); else a section that neither begins nor ends with a switch. A
- * request to yield waits for the next call or signal. If the P is gone there is none until another
- * call gets one, as inside a blocking call.
+ * A signal handler may call sem_post and a futex's wake. It has interrupted its thread in a
+ * section, whose locks it would wait for without end and whose P it must not touch; or outside, on
+ * a stack that it must not leave. So: NULL in the middle of a section, and the monitor is asked to
+ * wake the waiters (hook_owe); else a section that neither begins nor ends with a switch. If the P
+ * is gone there is none until another call gets one.
  *
  * Where the program itself holds a section open, pinned or in gort_blocking (rest), locks is more
  * than 0, but this is no middle; nor is a plain thread's sleep.
@@ -104,8 +103,7 @@ void hook_forked(void) {
     gp->stack->values = NULL; /* a child of the child has them already */
 }
 
-/* A call that waits there, for a file that has no number any more (dup2), gets EBADF as from a
- * close. */
+/* Calls that wait there, for a file without a number (dup2), get EBADF as from a close. */
 static void hook_forget(int fd) {
     GList woken = {0};
     M *m = enter();

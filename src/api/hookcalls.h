@@ -99,9 +99,8 @@ void hook_begin(void); /* a runtime begins, with its settings known */
 /* In a child of fork, on the thread that is left: its goroutine's values become the thread's. */
 void hook_forked(void);
 
-/* On a goroutine's thread: is this an alternate stack for signals, the runtime's or the program's
- * own (sigaltstack)? The kernel knows the latter, and is asked where sp is not on the goroutine's
- * stack. */
+/* On a goroutine's thread: is this an alternate stack, the runtime's or the program's own? The
+ * kernel knows the latter, and is asked where sp is not on the goroutine's stack. */
 INLINE bool on_signal_stack(const M *m, uintptr_t sp) {
     Stack *own = m->curg->stack;
     stack_t ss = {.ss_flags = 0};

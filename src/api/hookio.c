@@ -3,17 +3,15 @@
  * that has begun on a file ends with EBADF when its number becomes another file, and never touches
  * that.
  *
- *   move         the rest of a write or send that has moved a part already. Others can see the
- *                part, so the call began before it: `life` is what the number's note said then
- *                (hook/fdhints.h)
- *   accept       no flag makes one accept non-blocking, and O_NONBLOCK is not ours to set on a
- *                socket that others may share. So poll(2) is asked, and then the call is made as an
- *                announced system call; where another thread takes the connection before, ours
- *                waits for a moment
+ *   move         the rest of a write or send. Others can see the part that is moved, so the call
+ *                began before it: `life` is what the number's note said then (hook/fdhints.h)
+ *   accept       O_NONBLOCK is not ours to set on a shared socket. So poll(2) is asked, then the
+ *                call is announced; where another thread takes the connection, ours waits for a
+ *                moment
  *   read_other,  files that cannot be tried, terminals and devices: likewise
  *   write_other
- *   read_resume  a read that the hook has made as it is, and that slept (hook/optimistic.c).
- *                accept, connect and writes go on so too: `life` says in which life they began
+ *   read_resume  a read that was made as it is, and slept (hook/optimistic.c). accept, connect and
+ *                writes go on so too: `life` says in which life they began
  *   connect      sets O_NONBLOCK for the moment of the call, which is counted meanwhile: the flags
  *                set are this socket's
  *   epoll        epoll_wait itself is the attempt
@@ -50,8 +48,7 @@ static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struc
 /* A part was moved while the number was being closed: it is unknown which file has it. */
 static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
 
-/* Where nothing is moved yet the first attempt is the caller's own call: a message goes whole, to
- * its address. */
+/* At first the attempt is the caller's own call: a message goes whole, to its address. */
 long hook_move(const HookMove *v) {
     struct iovec some[PIECES];
     struct msghdr msg = *v->msg;
@@ -94,9 +91,8 @@ static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
     return nr == SYS_accept4 ? hot_call(m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
 }
 
-/* With a number of its own for the file, taken while the entry counts the call, so that a close
- * need not wait for a call that sleeps in the kernel. Where there is no number left, it does
- * (call_doze). */
+/* With a number of its own, taken while the entry counts the call, so that a close need not wait
+ * for a call asleep in the kernel. Where there is no number left, it does (call_doze). */
 static long announced(Call *c, long nr, long a, long b, long d) {
     int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
     if (own >= 0) call_unref(c);
@@ -154,8 +150,7 @@ long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     return call_run(&c, GORT_FOREVER);
 }
 
-/* in_pieces: for a pipe, which would sleep in the middle of a larger one, where a signal of the
- * runtime's would wake it half-way. */
+/* in_pieces: a pipe would sleep in the middle, where the runtime's signal wakes it half-way. */
 long hook_write_other(const HookMove *v, bool in_pieces) {
     struct iovec some[PIECES], *iov = v->msg->msg_iov;
     size_t n = v->msg->msg_iovlen, all = iov_total(iov, n), done = v->done;
@@ -204,7 +199,6 @@ static long try_connect_as(Call *c) {
     return c->flags == UNDER_WAY ? -EAGAIN : r;
 }
 
-/* A timeout shows as the kernel shows it. */
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                   uint32_t life) {
     Call c = {.attempt = try_connect_as,

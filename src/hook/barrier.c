@@ -4,18 +4,17 @@
  * A barrier cannot be tried, so libc's cannot be waited for as its locks are (waitqueue.c). But
  * every user of a barrier comes through the three functions here, and nothing in libc does. So a
  * barrier of one process is the hook's own, in the program's object: goroutines wait in waitqueue.c
- * and threads by futex, for the same word. A process-shared barrier, or one that was made before
- * the core was known, is libc's, and its users wait on a thread; `mark` tells the two apart.
+ * and threads by futex, for the same word. A process-shared barrier, or one made before the core
+ * was known, is libc's; `mark` tells the two apart.
  *
- * The word is {round, arrived}, changed in one step: the last to arrive begins the next round with
- * the same CAS, so that more users than the barrier counts do no harm. It gets
- * PTHREAD_BARRIER_SERIAL_THREAD, and wakes the others by released() and a futex.
+ * The word is {round, arrived}: the last to arrive begins the next round with the same CAS, so that
+ * more users than the barrier counts do no harm. It gets PTHREAD_BARRIER_SERIAL_THREAD, and wakes
+ * the others.
  *
  * The barrier may be destroyed, and its memory reused, as soon as one user has returned. So
  * `inside` counts users until their last touch of the barrier, and destroy waits for them.
  *
- * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back
- * (goexit.h), as if it had not come. Threads that wait beside it wait on. A goroutine that
+ * A goroutine that still waits when its runtime ends takes its arrival back (goexit.h). One that
  * completes a round wakes the threads in the section in which it does so.
  */
 #include "hook/hook_internal.h"

@@ -19,7 +19,6 @@ static int close_behind(int fd) {
     return r;
 }
 
-/* The runtime knows the number. */
 static COLD int close_known(int fd) {
     int how = core->may_close();
     if (how == CLOSE_BEHIND) return close_behind(fd);
@@ -121,7 +120,6 @@ static bool is_known(int fd) {
     return (unsigned)fd < FD_HINTS ? load_rlx(&fd_hints[fd].used) : core != NULL;
 }
 
-/* r: the kernel's answer to a dup3 onto `to`. */
 INLINE int dup_result(M *m, int fd, int to, long r) {
     if (likely(m != NULL)) return copied(r, fd);
     if (r >= 0 && (unsigned)to < FD_HINTS) hint_forget(&fd_hints[to]);
@@ -180,8 +178,7 @@ static int fcntl_lock(int fd, int cmd, void *arg) {
     return (int)stay_blocking(fcntl_blocking, &l);
 }
 
-/* The owner has set or cleared O_NONBLOCK, on any thread. With it, all but sockets are called as
- * they are. */
+/* The owner has set or cleared O_NONBLOCK. With it, all but sockets are called as they are. */
 static int flags_set(int fd, long flags, long r) {
     if (vforked()) return (int)returned(r);
     if (unlikely(flags & O_DIRECT) && (unsigned)fd < FD_HINTS) unpair(fd); /* a pipe of packets */

@@ -50,7 +50,6 @@ HOOK int fclose(FILE *f) {
     return r;
 }
 
-/* The number becomes another file. */
 HOOK FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict f) {
     int fd;
     uint32_t life = shut_file(f, &fd);

@@ -2,11 +2,10 @@
  * Condition variables.
  *
  * A goroutine does not wait in libc's: it queues itself (waitqueue.c), unlocks the mutex, parks,
- * and locks the mutex again. It is queued before the mutex is unlocked, so a signal that follows a
- * change made under the mutex finds it. A signal wakes one goroutine, or where none waits one of
- * libc's waiters; a broadcast wakes all of both.
- *
- * A process-shared one is libc's, on a handed-off thread: other processes do not know our queue.
+ * and locks the mutex again. It is queued before the unlock, so a signal that follows a change made
+ * under the mutex finds it. A signal wakes one goroutine, or where none waits one of libc's
+ * waiters; a broadcast wakes all. A process-shared one is libc's, on a handed-off thread: other
+ * processes do not know our queue.
  */
 #include "hook/hook_internal.h"
 

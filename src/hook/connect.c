@@ -4,12 +4,11 @@
  * No flag makes one connect non-blocking. Most do not block: to a unix socket or the loopback
  * (whose handshake is over before connect(2) returns), of a socket without connections, with
  * O_NONBLOCK. Those are made as they are. Where one waits after all, since its peer's backlog is
- * full, it blocks a thread: the monitor takes the P, and the next connects go the long way.
+ * full, the monitor takes the P, and the next connects go the long way.
  *
  * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and clears it before it waits.
- * No other call uses a socket that is not yet connected.
- *
- * A timeout of the socket shows as the kernel shows it: EINPROGRESS.
+ * No other call uses a socket that is not yet connected. A timeout shows as the kernel's:
+ * EINPROGRESS.
  */
 #include "hook/hook_internal.h"
 
@@ -44,7 +43,6 @@ static bool is_fresh(int fd, int flags) {
     return (flags & HINT_BORN) || !desc_known(known.descs, fd);
 }
 
-/* The call is not expected to wait, and may be made as it is. */
 static bool is_short(M *m, int fd, int flags, const struct sockaddr *sa, socklen_t len) {
     if (sa == NULL || !is_fresh(fd, flags) || !hot_allowed(m)) return false;
     if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(is_near(sa, len) && connect_trusted()))

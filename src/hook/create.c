@@ -3,9 +3,8 @@
  * socket.c, dup in close_dup.c).
  *
  * These calls wait for nothing. They are interposed so that the first use of a number need not ask
- * the kernel, which would cost as much as the call: what kind it is (fdkind.h), whether its owner
- * set O_NONBLOCK, whether a connect can wait at all, which number is the pipe's other end. All of
- * it are hints (fdhints.h), written by one store.
+ * the kernel what it is, which would cost as much as the call. One store writes all hints
+ * (fdhints.h).
  */
 #include "hook/hook_internal.h"
 

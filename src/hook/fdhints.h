@@ -2,41 +2,37 @@
  * What the hook remembers of a descriptor. Part of hook_internal.h; fdkind.h has the kinds,
  * optimistic.c says what is HOT.
  *
- * A Hint is 25 bytes for each number, read and written by atomic loads and stores of its parts, and
- * all but `life` and `over` are hints: where one has become wrong, the kernel refuses a call, which
- * is looked at again, or a thread waits once and the monitor takes its P. So a new number costs one
- * store, and a closed one a look. O_NONBLOCK and the timeouts of a socket are never relied on: the
- * kernel is asked when a call is about to wait.
+ * A Hint is 25 bytes for each number, read and written by atomic loads and stores of its parts. All
+ * but `life` and `over` are hints: where one is wrong, the kernel refuses a call, which is looked
+ * at again, or a thread waits once and the monitor takes its P. So a new number costs one store,
+ * and a closed one a look. O_NONBLOCK and a socket's timeouts are asked of the kernel when a call
+ * is about to wait.
  *
- * Pipes and eventfds. The two ends of a pipe know each other (peer, both ways). The writing end
- * counts the bytes written, the reading end those read. While more were written than read, a read
- * does not wait; while there is room (pipe_room), a write does not. Such a call is made as it is,
- * by read(2) or write(2); any other is tried by RWF_NOWAIT, and a writer whose tries have all found
- * room is HOT then (HINT_ROOM). A call that waits after all (a child or a plain thread moves bytes
- * that the hook does not see) ends the trust in that pipe (hot_slept). A reader takes its bytes
- * before its call, so that two readers do not rely on one message. Of an eventfd, peer says that it
- * was written since it was last read.
+ * Pipes and eventfds. The two ends of a pipe know each other (peer), one counts the bytes written,
+ * the other those read. While more were written than read, a read does not wait; while there is
+ * room (pipe_room), a write does not: such a call is made as it is. Any other is tried by
+ * RWF_NOWAIT, and a writer whose tries have all found room is HOT then (HINT_ROOM). A call that
+ * waits after all (a child or a plain thread moves bytes unseen) ends the trust in that pipe
+ * (hot_slept). A reader takes its bytes before its call, so that two readers do not rely on one
+ * message. Of an eventfd, peer says that it was written since it was last read.
  *
- * Lives. `life` is no hint: it grows with every close of the number, on any thread, before the
- * kernel closes. A call that has done something that others can see (a part of a write), or has
- * slept, and goes on with the number, notes `life` before and compares it after: the same life is
- * the same file, in another the call ends with what it has. Then it sets `used`, and every later
- * close goes by way of gort_close, which waits for calls. (A call that sleeps as it was made has
- * not set it: optimistic.c.) A call that goes on stores `used`, then reads `life`; a close stores
- * `life`, then reads `used`: a Dekker pair, with a full fence in each (note_known, life_ends), or a
- * rest would go to the number's next file. A call that has done nothing and has not slept needs no
- * care: it might as well have begun later, on the number's next file.
+ * Lives. `life` grows with every close of the number, on any thread, before the kernel closes. A
+ * call that has done something visible (a part of a write), or has slept, and goes on with the
+ * number, sets `used` and compares `life` with what it was before: in another life it ends with
+ * what it has. From then on every close goes by way of gort_close, which waits for calls. (A call
+ * that sleeps as it was made has not set `used`: optimistic.c.) A close stores `life`, then reads
+ * `used`: a Dekker pair with a full fence in each (note_known, life_ends), or a rest would go to
+ * the number's next file. A call that has done nothing visible might as well have begun later.
  *
- * A number that is being closed has its next life already and its old file still. A call that
- * begins there must not take the one for the other's. `over` follows `life` when the kernel has
- * closed the number, or has given it anew (hint_born). A call that finds them apart waits before it
- * does anything (life_awaited), and then finds EBADF or the next file, as if it had come later.
- * EBADF at once would be wrong: the next owner may have the number already, while the thread that
- * closes has not come back from the kernel. A close may take long (a socket that lingers), so after
- * a while the call is made without a life, and if it moves a part, that is its result. (A thread
- * that is cancelled in close(2), or a child of vfork that is killed there, leaves the two apart, up
- * to the number's next birth or close. Closes by such a child count as ours where the runtime does
- * not know the number: a write that goes on at that moment ends with its part.)
+ * A number that is being closed has its next life already and its old file still. `over` follows
+ * `life` when the kernel has closed the number, or has given it anew (hint_born). A call that finds
+ * them apart waits before it does anything (life_awaited), and then finds EBADF or the next file.
+ * EBADF at once would be wrong: the next owner may have the number before the closing thread is
+ * back from the kernel. A close may take long (a socket that lingers), so after a while the call is
+ * made without a life, and if it moves a part, that is its result. (A thread cancelled in close(2),
+ * or a child of vfork killed there, leaves the two apart up to the number's next birth or close.
+ * Closes by such a child count as ours where the runtime does not know the number: a write that
+ * goes on at that moment ends with its part.)
  */
 #ifndef FDHINTS_H
 #define FDHINTS_H
@@ -66,7 +62,6 @@ _Static_assert(sizeof(Hint) == sizeof(DescNote) &&
                    offsetof(Hint, life) == offsetof(DescNote, life) &&
                    offsetof(Hint, over) == offsetof(DescNote, over),
                "");
-/* `what` of a new number. */
 #define WHAT(flags, reading, writing) \
     ((uint64_t)(flags) << 8 | (uint64_t)(reading) << 16 | (uint64_t)(writing) << 24)
 #define WHAT_PEER(fd) ((uint64_t)(fd) << 48)
@@ -140,13 +135,11 @@ INLINE void hint_born(int fd, uint64_t what) {
     store_rlx(&h->what, what | WHAT(HINT_FRESH, 0, 0));
     store_rlx(&h->streaks, 0);
 }
-/* The number is given back. */
 INLINE void hint_forget(Hint *h) {
     store_rlx(&h->what, 0);
     store_rlx(&h->streaks, 0);
 }
-/* Before a call parks on the number: what the runtime has in its table may be of a file that was
- * closed behind its back. */
+/* Before a call parks: the runtime may know an earlier file, closed behind its back. */
 COLD void hint_settle_fresh(int fd);
 INLINE void hint_settle(int fd) {
     if (flags_hint(fd) & HINT_FRESH) hint_settle_fresh(fd);
@@ -167,7 +160,6 @@ INLINE void hot_count(int fd, int dir) {
 }
 /* May a call that is not expected to wait be made as it is? Not while another such call sleeps. */
 INLINE bool hot_allowed(M *m) { return load_rlx(known.taken) == 0 && load_rlx(&m->attn) == 0; }
-/* HOT: is this one to be called as it is? */
 INLINE bool hot_now(M *m, int fd, int dir) {
     uint32_t n = load_rlx(&fd_hints[fd].streak[dir]) + 1;
     store_rlx(&fd_hints[fd].streak[dir], n);
@@ -209,11 +201,10 @@ INLINE bool pipe_take(int fd, size_t n) {
 INLINE void pipe_took(int fd, size_t n, long r) {
     add_plain(pipe_read(&fd_hints[fd]), (uint32_t)(r > 0 ? r : 0) - (uint32_t)n);
 }
-/* There is room for n bytes. A pipe has 16 pages. A write begins a new page unless its odd bytes
- * fit into the last, so two pages that follow each other hold more than one page together, but for
- * the first, which may be half read. PIPE_PART bytes stand in 10 pages at most, and as many more
- * need 5. The kernel makes smaller pipes for a user with very many: the first write that waits
- * shows it. */
+/* Room for n bytes. A pipe has 16 pages. A write begins a new page unless its odd bytes fit into
+ * the last, so two neighbours hold more than one page together, but for the first, which may be
+ * half read. PIPE_PART bytes stand in 10 pages at most, and as many more need 5. A user with very
+ * many pipes gets smaller ones: the first write that waits shows it. */
 INLINE bool pipe_room(int fd, size_t n) {
     Hint *reader = pipe_peer(fd);
     if (reader == NULL || n > PIPE_ALL) return false;

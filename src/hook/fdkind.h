@@ -16,9 +16,8 @@ typedef enum FdKind {
     KIND_SOCKET,      /* MSG_DONTWAIT */
     KIND_NOWAIT,      /* pipes and their like: preadv2 and pwritev2 with RWF_NOWAIT */
     KIND_OTHER,       /* terminals, devices, what an older kernel cannot try: poll(2) first */
-    /* Called as it is, since it waits for nobody: regular files, directories, the memory devices
-     * (/dev/null, zero, urandom), a write to an eventfd, what its owner made O_NONBLOCK. A slow
-     * disk is the monitor's matter, which takes the P from a thread that sleeps in the kernel. */
+    /* Called as it is, since it waits for no peer: files, directories, memory devices (/dev/null),
+     * writes to an eventfd, what is O_NONBLOCK. For a slow disk the monitor takes the P. */
     KIND_PLAIN,
     /* Called as it is where something is expected there: */
     KIND_HOT,  /* has not blocked for long (optimistic.c) */

@@ -26,7 +26,6 @@ static COLD int open_announced(const OpenCall *o) {
     return (int)result(&s, fd);
 }
 
-/* The call took so long that the P is gone. */
 static COLD int open_slept(long fd) {
     core_pass();
     if (fd >= 0) hint_born((int)fd, 0);
@@ -41,8 +40,7 @@ INLINE uint64_t open_guess(int flags) {
                               : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
 }
 
-/* Declared with three arguments, as a variadic function's come in the same registers: no prologue
- * saves more. */
+/* Three arguments, as a variadic function's come in the same registers: no longer prologue. */
 HOOK int hook_open(const char *path, int flags, mode_t mode) __asm__("open");
 HOOK int hook_open(const char *path, int flags, mode_t mode) {
     OpenCall o = {path, flags, mode};

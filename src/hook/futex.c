@@ -1,31 +1,31 @@
 /*
  * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond,
- * C++20's semaphores, latches, barriers and atomic waits, and Rust's locks all come this way;
- * libc's own locks do not.
+ * C++20's semaphores, latches, barriers and atomic waits, and Rust's locks come this way; libc's
+ * own locks do not.
  *
  * A goroutine that would wait parks in a queue (waitqueue.c) whose address is the word's + 1, which
  * no pthread object has. First it asks the kernel, with a time that is over: the kernel checks the
- * arguments and the word, and a waker that comes at this moment wakes that call. Then, as in the
- * kernel, a Dekker pair:
+ * arguments and the word, and a waker that comes at this moment wakes that call. Then a Dekker
+ * pair:
  *
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
  *     waker    the program has changed the word, fence, reads the bucket's count, wakes
  *
  * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every
- * waker that calls syscall() finds parked goroutines, also in a signal handler
- * (waitq_wake_anywhere). Code that makes the system call by an instruction of its own (libc's
- * locks, libgomp) finds none, and need not: it waits by the same instruction, on words of its own.
+ * waker that calls syscall() finds parked goroutines, also in a signal handler. Code that makes the
+ * system call by an instruction of its own (libc's locks, libgomp) waits by the same instruction,
+ * on words of its own.
  *
  * Another process may change and wake a shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ uses no
- * other), and in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
- * lists). So a waiter for one looks at the word now and then, at intervals that double up to 16 ms.
- * Then it asks once whether the word's memory is shared at all. Most often it is not: only the
- * kernel is left, and the intervals grow to 128 ms, so that a crowd of waiters costs little. A
- * wake-up by another process that does not change the word is lost.
+ * other); in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
+ * lists). So its waiter looks at the word at intervals that double up to 16 ms. Then it asks once
+ * whether the memory is shared at all. Most often only the kernel is left, and the intervals grow
+ * to 128 ms, so that a crowd costs little. A wake-up by another process that does not change the
+ * word is lost.
  *
- * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits
- * for them on a handed-off thread. FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they
- * might concern: a futex's waiter has to expect a wake-up for nothing.
+ * FUTEX_LOCK_PI belongs to a thread's number: a goroutine waits on a handed-off thread.
+ * FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they might concern: a futex's waiter has
+ * to expect that.
  */
 #include "hook/hook_internal.h"
 
@@ -97,11 +97,9 @@ static bool memory_is_private(const void *at) {
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
-/* On a goroutine, which waits on a handed-off thread. */
 static long futex_hand_off(Futex *f) { return returned(stay_blocking(futex_blocking, f)); }
 
-/* The deadline of a wait; -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a
- * clock. */
+/* Or -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a clock. */
 static int64_t futex_deadline(const Futex *f) {
     const struct timespec *ts = (const struct timespec *)f->timeout;
     int64_t deadline;
@@ -136,8 +134,7 @@ static long futex_park(const Futex *f, int64_t deadline) {
 
 #define PAUSE_PRIVATE (128 * GORT_MS) /* only the kernel changes it unseen */
 
-/* The word may change unseen. The entry stays queued while the G looks: a waker need not change the
- * word. */
+/* The word may change unseen. The entry stays queued: a waker need not change the word. */
 static long futex_park_and_look(const Futex *f, int64_t deadline) {
     WaitEntry w;
     bool same, asked = false;
@@ -187,8 +184,7 @@ static long futex_wake_both(Futex *f) {
     return r;
 }
 
-/* Goroutines may wait at that word. Pairs with waitq_join, after which the waiter reads the
- * word. */
+/* Goroutines may wait there. Pairs with waitq_join, after which the waiter reads the word. */
 static bool futex_has_waiters(const void *word) {
     fence_full();
     return load_rlx(&waitq_bucket(word)->count) != 0;

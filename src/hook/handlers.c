@@ -4,9 +4,8 @@
  * On the stack of the goroutine that it has interrupted, a handler that waits would park with it,
  * and might return on another thread. But the kernel keeps the thread's alternate stack and signal
  * mask in the handler's frame, and gives them to the thread that returns from it: two threads would
- * share one alternate stack, each overwriting what the other keeps there during a preemption, and
- * the first thread would keep the handler's mask for ever. On the alternate stack nothing parks
- * (may_park): a handler that waits waits in the kernel, and returns on its own thread.
+ * share one alternate stack, and the first would keep the handler's mask for ever. On the alternate
+ * stack nothing parks (may_park): a handler waits in the kernel, and returns on its own thread.
  *
  * Threads without an alternate stack do not notice. The program does not see the added flag.
  */

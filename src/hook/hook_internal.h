@@ -54,11 +54,10 @@
 #define HOOK EXPORT
 #define COLD __attribute__((noinline, cold))
 
-#define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
 /* clang-format off */
+#define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
 #define SOCKET_FAMILY(X) \
     X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect)
-/* clang-format on */
 #define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
 #define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield)
 #define RESOLVER_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
@@ -67,7 +66,6 @@
 #define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
 #define PROCESS_FAMILY(X) X(waitpid) X(system) X(clone)
-/* clang-format off */
 #define MUTEX_FAMILY(X) \
     X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
     X(pthread_mutex_clocklock) X(pthread_mutex_unlock)
@@ -78,19 +76,15 @@
 #define COND_FAMILY(X) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast)
-/* clang-format on */
 #define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
 #define ONCE_JOIN_FAMILY(X) X(pthread_once) X(pthread_join)
 #define BARRIER_FAMILY(X) X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy)
-/* clang-format off */
 #define THREADKEY_FAMILY(X) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
-/* clang-format on */
 #define FUTEX_FAMILY(X) X(syscall)
 #define HANDLER_FAMILY(X) X(sigaction) X(signal) X(__sysv_signal)
 
 /* The conditions come last: libc_syms.c */
-/* clang-format off */
 #define EVERY_FAMILY(X) \
     STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) RESOLVER_FAMILY(X) \
     CREATE_FAMILY(X) CLOSE_DUP_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
@@ -98,8 +92,7 @@
     THREADKEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
 /* clang-format on */
 
-/* libc's own functions, each beside what its test needs. Unknown until our constructor has run:
- * libc_syms.c. */
+/* libc's own functions, each beside what its test needs. libc_syms.c finds them. */
 typedef struct Real {
 #define FIELD(name)               \
     struct {                      \
@@ -113,8 +106,7 @@ extern Real real;
 extern const HookCore *core;
 COLD void libc_find(void);
 
-/* libc's function of that name. On x86-64 it is never NULL: a caller keeps no registers over a
- * search. */
+/* On x86-64 it is never NULL: a caller keeps no registers over a search. */
 #ifdef __x86_64__
 #define libc(name) (*real.name.fn)
 #else
@@ -211,7 +203,6 @@ INLINE long stay_blocking(long (*fn)(void *), void *arg) {
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
 COLD void set_errno(int e);
 NOINLINE int get_errno(void);
-/* -errno becomes -1 and errno. */
 COLD long errno_failed(long r);
 INLINE long returned(long r) { return likely(r >= 0) ? r : errno_failed(r); }
 INLINE long result(const Stay *s, long r) {
@@ -223,8 +214,7 @@ INLINE long result(const Stay *s, long r) {
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/* poll(2) without waiting: a count, or -errno. A signal that is on its way makes it EINTR even
- * so. */
+/* poll(2) without waiting: a count, or -errno; a signal on its way makes even that EINTR. */
 INLINE long poll_try(struct pollfd *fds, unsigned long n) {
 #ifdef SYS_poll
     return sys(SYS_poll, fds, n, 0, 0, 0, 0);
@@ -246,7 +236,6 @@ int64_t socket_deadline(int fd, int option);
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 
 int64_t deadline_after(int64_t ns); /* from now on */
-/* An absolute time of that clock as a deadline. */
 int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
 /* The deadline that a timeout sets from now on; NULL: none. False: it is no valid timeout. */
@@ -335,8 +324,7 @@ INLINE int owner_mark(void) {
     G *gp = m ? m->curg : NULL;
     return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
 }
-/* Around a function of libc's that unlocks and locks this mutex again as the thread: its owner
- * `from` becomes `to`. No other goroutine runs on the thread meanwhile. */
+/* Around a function of libc's that unlocks and locks the mutex as the thread: changes its owner. */
 void mutex_lend(pthread_mutex_t *mutex, int from, int to);
 
 #endif

@@ -2,17 +2,16 @@
  * Finding libc's own functions, and the core.
  *
  * Both are found when the library is loaded; an earlier call, from another library's constructor,
- * finds libc's functions itself. Names that libc has in several versions (the condition variables
- * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. For a version that is
- * missing the loader reports an error and calls malloc. An allocator of the program's may begin
- * then, and make locks and keys: so those names come last, when everything else is found.
+ * finds libc's functions itself. Names with several versions (the condition variables of x86-64)
+ * are asked for by version: dlsym(RTLD_NEXT) gives the oldest. For a version that is missing the
+ * loader calls malloc. An allocator of the program's may begin then, and make locks and keys: so
+ * those names come last.
  */
 #include "hook/hook_internal.h"
 
 #include <dlfcn.h>
 
-/* Stands in for each function until it is found: finds them all, and jumps to libc's with the same
- * arguments. */
+/* Stands in for a function until it is found: finds them all, and jumps to libc's. */
 #ifdef __x86_64__
 #define STUB(name)                                                                              \
     static COLD __attribute__((used)) void *found_##name(void) {                                \

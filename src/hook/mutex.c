@@ -3,22 +3,20 @@
  *
  * COMMON ones have no owner that counts: a goroutine takes one as libc's trylock does, and waits in
  * waitqueue.c where that fails. The few instructions of lock and unlock stand here, since another
- * call into libc would cost more than they do. Owner and count of users are kept up for debuggers
- * and pthread_mutex_destroy.
+ * call into libc would cost more. Owner and count of users are kept up for debuggers and
+ * pthread_mutex_destroy.
  *
  * Recursive and error-checking ones have a thread as their owner, and two goroutines of one thread
  * would both be let in. Where a goroutine takes one, the owner noted in it is the goroutine
- * (MARKED): a number that no thread has (owner_mark), in the field where libc keeps the thread's.
- * To libc another thread holds it, so plain threads wait as they should; nested locks and the
- * unlock are done here, on any thread that the goroutine is on by then. This is glibc's layout,
- * part of its ABI.
+ * (MARKED): a number that no thread has (owner_mark), in glibc's field, which is part of its ABI.
+ * To libc another thread holds it, so plain threads wait; nested locks and the unlock are done
+ * here, on any thread.
  *
  * Robust ones, those with a priority protocol, and process-shared ones with an owner are known to
- * the kernel or to other processes by the thread's number, and no other will do (BOUND). A
- * goroutine that holds one is locked to its thread (gort_lock_thread), which runs no other
- * goroutine, so libc's own functions are right: owners, nesting, errors, priorities. A goroutine
- * that ends while it holds a robust one ends with its thread, and the kernel tells the next owner
- * (EOWNERDEAD). A goroutine that waits for a BOUND one occupies no thread.
+ * the kernel or to other processes by the thread's number (BOUND). A goroutine that holds one is
+ * locked to its thread (gort_lock_thread), so libc's own functions are right: owners, nesting,
+ * errors, priorities. If it ends while it holds a robust one its thread ends too, and the kernel
+ * tells the next owner (EOWNERDEAD). A goroutine that waits for a BOUND one occupies no thread.
  */
 #include "hook/hook_internal.h"
 
@@ -89,8 +87,7 @@ static bool mutex_nested(pthread_mutex_t *mutex) {
     return mutex_type(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1;
 }
 
-/* By a function of libc's; the goroutine stays locked to its thread if it got the mutex, but only
- * once for nested locks. */
+/* The goroutine stays locked to its thread if it got the mutex; once, for nested locks. */
 typedef int lock_fn(pthread_mutex_t *mutex);
 static int mutex_take_bound(pthread_mutex_t *mutex, lock_fn *take) {
     gort_lock_thread();
@@ -143,7 +140,7 @@ INLINE bool mutex_is_common(pthread_mutex_t *mutex) {
     return likely(load_rlx(&mutex->__data.__kind) == 0);
 }
 
-/* What libc's trylock does. On a goroutine. */
+/* As libc's trylock. On a goroutine. */
 INLINE int mutex_take_common(M *m, pthread_mutex_t *mutex) {
     int none = 0;
     if (unlikely(!cas_seq(&mutex->__data.__lock, &none, 1))) return EBUSY;

@@ -2,20 +2,19 @@
  * pthread_once and pthread_join.
  *
  * An init routine may park. Another goroutine that comes meanwhile must not wait in libc, on the
- * very thread that the first one has to come back to: it parks until the routine is over. It waits
- * likewise for a routine that a plain thread runs, with a look now and then (waitqueue.c).
+ * very thread that the first one has to come back to: it parks until the routine is over, also
+ * where a plain thread runs it (waitqueue.c).
  *
  * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc's
  * values: 0, not yet; 2, done; in progress is 4 times the number of forks that led to this process,
- * plus 1. A word in progress in another process (this one was forked meanwhile) counts as not yet.
- * So a goroutine takes the word itself, in a section, and ends it in a section: to "done", or where
- * the routine does not return (an exception, gort_exit, the end of the runtime: goexit.h) back to
- * "not yet", as libc does on cancellation. The value of "in progress" is learned from libc, by a
- * once of ours.
+ * plus 1 (asked of libc, by a once of ours). A word in progress in another process (this one was
+ * forked meanwhile) counts as not yet. A goroutine takes the word in a section, and ends it in a
+ * section: to "done", or where the routine does not return (an exception, gort_exit, the end of the
+ * runtime: goexit.h) back to "not yet", as libc does on cancellation.
  *
  * libstdc++'s call_once passes its function in two variables of the thread, which the init routine
- * reads first. So nothing yields between the call and the routine. A goroutine that had to wait is
- * back on its thread, but others have run there meanwhile: it puts the two back.
+ * reads first. So nothing yields between the call and the routine. A goroutine that had to wait
+ * puts the two back, since others have run on its thread meanwhile.
  */
 #include "hook/hook_internal.h"
 

@@ -2,14 +2,13 @@
  * Calls that are expected not to wait, and are made as they are.
  *
  * A pipe is tried by preadv2 with RWF_NOWAIT, which costs the kernel 110 ns more than read(2);
- * read(2) has no such flag, and O_NONBLOCK has other owners (children share the pipe, stdio reads
- * it). So a number whose last HOT_AFTER tries have all found something is HOT: called by read(2)
- * itself. A file that open(2) gave is HOT from the start. accept, terminals and devices are the
- * same with poll(2) as the try: a socket that is HOT is a listening one. A pipe both of whose ends
- * are the hook's needs no streak (fdhints.h).
+ * O_NONBLOCK is not ours to set (children share the pipe, stdio reads it). So a number whose last
+ * HOT_AFTER tries have all found something is HOT: called by read(2) itself. What open(2) gave is
+ * HOT from the start. accept, terminals and devices are the same with poll(2) as the try. A pipe
+ * both of whose ends are the hook's needs no streak (fdhints.h).
  *
- * If a HOT call blocks after all it blocks a thread, for two looks of the monitor (40 us to 6 ms),
- * and the monitor takes the P as in any unannounced call. That cost is bounded:
+ * A HOT call that blocks after all blocks a thread, for two looks of the monitor (40 us to 6 ms),
+ * and the monitor takes the P. That cost is bounded:
  *
  *   - every HOT_CHECK-th call is a try, and a try that finds nothing ends it (hot_off);
  *   - so does a call whose P was taken, or during which the monitor has looked three times (60 us
@@ -20,7 +19,7 @@
  *   - where the monitor cannot take a P, nothing is HOT.
  *
  * Such a call has not set `used` (fdhints.h), so a close of its number does not know of it, and the
- * kernel keeps the file open while the call sleeps. It must not sleep for long:
+ * kernel keeps the file open while it sleeps. It must not sleep for long:
  *
  *   1  the call is noted in its M (hot_call), by two plain stores;
  *   2  the monitor finds the note, and the thread's CPU clock where it was at the last look: it
@@ -31,13 +30,10 @@
  *      in the life that it began in (read_resume, write_resume, accept_wait, connect_long): it sets
  *      `used` and compares the life once more (note_known), and from then on a close finds it.
  *
- * A close before 4 is seen there, a close after it wakes the goroutine. The order in which the note
- * and a close become visible does not matter: the monitor looks again for as long as the thread
- * sleeps, and does not sleep itself meanwhile, since the thread has a P, or its P was taken
- * (sched.taken). A file that answers EINTR for ever (some servers of FUSE do) is called unnoted the
- * second time.
- *
- * The same holds for connect, and for files with O_NONBLOCK, which another process may clear.
+ * The order in which the note and a close become visible does not matter: the monitor looks again
+ * for as long as the thread sleeps, which has a P or is counted in sched.taken. A file that answers
+ * EINTR for ever (some servers of FUSE do) is called unnoted the second time. The same holds for
+ * connect, and for files with O_NONBLOCK, which another process may clear.
  *
  * The hints are plain loads and stores: two goroutines on one pipe miscount, and nothing depends on
  * it.

@@ -73,10 +73,9 @@ HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, co
 
 /* ---- select --------------------------------------------------------------------------------- */
 
-/* The kernel reads a set up to n or the end of its table of descriptors, whichever comes first; the
- * memory behind may not be the caller's. So the kernel is asked first, with the caller's own sets,
- * of which a copy is kept for the wait. Where n is larger than an fd_set, table_end finds the end
- * of the table. */
+/* The kernel reads a set up to n or the end of its table of descriptors; the memory behind may not
+ * be the caller's. So the kernel is asked first, with the caller's own sets, of which a copy is
+ * kept for the wait. Where n is larger than an fd_set, table_end finds the end of the table. */
 #define WORD 64
 enum { READS, WRITES, URGENT, SETS };
 typedef struct Sets {

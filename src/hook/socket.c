@@ -1,12 +1,12 @@
 /*
  * recv and send in all their forms, and accept. (connect.c has connect.)
  *
- * No flag makes one accept non-blocking, and a listening socket is shared: O_NONBLOCK is not ours
- * to set. So accept asks poll first (hookio.c has the rest). Where another thread takes the
- * connection before, ours waits for a moment (optimistic.c), and nothing is lost. A HOT socket, or
- * one whose owner set O_NONBLOCK, is not polled.
+ * No flag makes one accept non-blocking, and O_NONBLOCK is not ours to set on a shared socket. So
+ * accept asks poll first (hookio.c has the rest), unless the socket is HOT or its owner set
+ * O_NONBLOCK. Where another thread takes the connection before, ours waits for a moment
+ * (optimistic.c).
  *
- * A timeout of the socket shows as the kernel shows it: EAGAIN.
+ * A timeout of the socket shows as the kernel's: EAGAIN.
  */
 #include "hook/hook_internal.h"
 
@@ -23,7 +23,6 @@ int64_t socket_deadline(int fd, int option) {
 
 static long timeout_as_again(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
 
-/* A call with these flags never waits. */
 static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
 
 /* r: the result of a try. Is the call to wait? */
@@ -186,8 +185,7 @@ INLINE int accepted(long conn, int flags) {
     return (int)conn;
 }
 
-/* The goroutine cannot park, so its thread waits; with a number of its own where the call began
- * earlier. */
+/* The goroutine cannot park; with a number of its own where the call began earlier. */
 static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                               uint32_t life) {
     if (life == 0) return libc(accept4)(fd, sa, len, flags);
@@ -198,8 +196,7 @@ static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int f
     return accepted(conn, flags);
 }
 
-/* No connection waits. life: of the number when the call began, and then slept; 0: it begins
- * here. */
+/* life: of the number when the call began, and then slept; 0: it begins here. */
 static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                                 uint32_t life) {
     hot_off(fd, DIR_READ);
@@ -212,7 +209,6 @@ static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int
     return accepted(timeout_as_again(r), flags);
 }
 
-/* The call has slept, and a signal has ended it. */
 static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m,
                                 uint32_t life) {
     if (!life_goes_on(fd, life)) return (int)returned(-EBADF);

@@ -27,8 +27,7 @@ static bool open_for(int fd, short events) {
     return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
 }
 
-/* OTHER: poll(2) is asked; where another reader is faster, a thread blocks. True: the call is to
- * wait. */
+/* OTHER: poll(2) is asked. True: the call is to wait. */
 static bool not_ready(int fd, short events) {
     int dir = events == POLLIN ? DIR_READ : DIR_WRITE;
     if (poll_fd(fd, events) != 0) {
@@ -127,8 +126,7 @@ INLINE ssize_t read_any(M *m, int fd, FdKind kind, const struct iovec *iov, int 
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
 }
 
-/* A call that was made as it is gave an error, or has waited. -EINTR: it goes on, as a goroutine's
- * call is not interrupted. */
+/* A call that was made as it is gave an error, or has waited. -EINTR does not come out. */
 static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited,
                                uint32_t life) {
     struct iovec iov = {buf, n};
@@ -137,8 +135,7 @@ static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool w
     return r == -EINTR ? read_resume(fd, &iov, 1, life) : returned(r);
 }
 
-/* Each kind has a function of its own, and read() little but the choice: that touches few cache
- * lines. */
+/* Each kind has a function of its own: few cache lines are touched. */
 static NOINLINE ssize_t read_as_plain(int fd, void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
@@ -199,8 +196,7 @@ HOOK ssize_t read(int fd, void *buf, size_t n) {
 static COLD bool all_empty(const struct iovec *iov, int n) {
     return iov_total(iov, (size_t)n) == 0;
 }
-/* No bytes to move, or an error: libc's call. (To a socket it would be an empty message, and a read
- * would take a whole one.) */
+/* No bytes, or an error: libc's call. (recvmsg would take a message, sendmsg send one.) */
 INLINE bool is_nothing(const struct iovec *iov, int n) {
     if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
     return unlikely(iov->iov_len == 0) && all_empty(iov, n);
@@ -247,15 +243,13 @@ static bool is_pipe(int fd) {
     return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-/* From `done` on. */
 static long write_piece(int fd, const struct iovec *iov, size_t done) {
     for (; done >= iov->iov_len; iov++) done -= iov->iov_len;
     return sys(SYS_write, fd, (char *)iov->iov_base + done, iov->iov_len - done, 0, 0, 0);
 }
 
-/* The goroutine cannot park, so its thread waits. A call that has moved a part goes on with a
- * number of its own for the file: the caller's may be another file by the next call. Where there is
- * no number left, that part is the result. */
+/* As vector_on_thread, for a call that has moved a part: without a number of its own that part is
+ * the result. */
 static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done,
                                  uint32_t life) {
     size_t all = iov_total(iov, (size_t)n);
@@ -355,8 +349,7 @@ INLINE ssize_t write_any(M *m, int fd, FdKind kind, const struct iovec *iov, int
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
-/* A call that was made as it is has not written all (a pipe waited, and a signal came), or has
- * waited. */
+/* A call that was made as it is has waited, or not written all (a signal came). */
 static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited,
                                 uint32_t life) {
     struct iovec iov = {(void *)buf, n};
@@ -379,7 +372,6 @@ static NOINLINE ssize_t write_slow(int fd, const void *buf, size_t n, M *m) {
     return write_any(m, fd, kind_hint(fd, DIR_WRITE), &iov, 1);
 }
 
-/* The socket took a part, or nothing: the rest waits. */
 static NOINLINE ssize_t write_part(int fd, const void *buf, size_t n, M *m, long r, uint32_t life) {
     struct iovec iov = {(void *)buf, n};
     if (r < 0 && r != -EAGAIN) return r == -ENOTSOCK ? write_look(m, fd, &iov, 1) : returned(r);

@@ -1,16 +1,14 @@
 /*
  * pthread keys: what libraries keep for each thread is kept for each goroutine.
  *
- * A thread runs many goroutines in the same libraries, and a goroutine may change threads. A value
- * under a key (OpenSSL's queue of errors, GLib's contexts, libcurl's state) must be found by the
- * goroutine that left it and by no other. So on a goroutine a value is the goroutine's. It begins
- * with none; when it ends its destructors run on its own stack, in rounds as POSIX has it, before
- * its end is announced. Off goroutines everything is libc's.
+ * A thread runs many goroutines in the same libraries, and a goroutine may change threads. So on a
+ * goroutine a value (OpenSSL's queue of errors, GLib's contexts) is the goroutine's. It begins with
+ * none; when it ends its destructors run on its own stack, in rounds as POSIX has it, before its
+ * end is announced. Off goroutines everything is libc's.
  *
- * The values stand in a table that hangs on the goroutine's stack record. The table and its blocks
- * of 32 are made when a value is set, so a goroutine without keys pays nothing. Only its goroutine
- * touches a table: also in a function of gort_blocking that its runtime has left behind, while
- * another runtime runs, or none.
+ * The values stand in a table that hangs on the goroutine's stack record, in blocks of 32, both
+ * made when a value is set. Only its goroutine touches a table: also in a function of gort_blocking
+ * that its runtime has left behind, while another runtime runs, or none.
  *
  * The numbers of keys are libc's. Each has a word here, odd while its values are kept here and new
  * at each creation, so that a value left under a deleted key is not found under the next key of
@@ -20,11 +18,10 @@
  * The keys of an allocator (made by the object that malloc is in, if that is not libc) remain the
  * thread's: it pairs them with __thread variables, and calls us inside malloc.
  *
- * Goroutines that still wait when their runtime ends never run again. Their values are lost, as
- * those of a process that exits, and the table is freed by go_abandon, at the end of the runtime or
- * on the thread that was left behind, when it comes back. A goroutine may be stopped for good
- * between any two of our calls, so a table is hung up whole, and taken off before it is freed. A
- * forked child goes on as the thread that it has: the values of its goroutine become libc's.
+ * Goroutines that still wait when their runtime ends lose their values, and go_abandon frees the
+ * table. A goroutine may be stopped for good between any two of our calls, so a table is hung up
+ * whole, and taken off before it is freed. In a forked child the values of its goroutine become
+ * libc's.
  */
 #include "hook/hook_internal.h"
 

@@ -8,17 +8,17 @@
  *
  * A WaitEntry lives on the waiter's stack. It is hit at most once: before it has parked, and
  * waitq_wait finds the hit, or by a claim of the park. A waker passes over an entry whose deadline
- * was faster, and hits the next.
+ * was faster.
  *
- * Goroutines that still wait when their runtime ends never run again, and their stacks are gone. A
- * bucket has the number of its runtime: the first that locks it in another one empties it.
+ * Goroutines that still wait when their runtime ends never run again, and their stacks are gone:
+ * the first that locks a bucket in another runtime empties it.
  *
  * This is not the core's table of sleepers (sync/sema.c). A release that finds its bucket's count
- * not 0 asks the kernel whether it is in a child, and takes the bucket's lock: a mutex's lock and
- * unlock cost 9 ns, and 650 ns with a stranger in the bucket. In one table every goroutine that
- * waits for a gort_mutex would be such a stranger. And the queues differ in all but the push and
- * the removal: here a waker may hit an entry that has not parked or that naps, filters by bits, and
- * the monitor empties a bucket of all addresses.
+ * not 0 asks the kernel whether it is in a child, and takes the lock: a mutex's lock and unlock
+ * cost 9 ns, and 650 ns with a stranger in the bucket, as every goroutine that waits for a
+ * gort_mutex would be in one table. And the queues share no more than a push and a removal: here a
+ * waker hits entries that have not parked or that nap, by bits, and the monitor empties whole
+ * buckets.
  */
 #include "hook/hook_internal.h"
 
