@@ -160,7 +160,7 @@ INLINE M *here(void) {
     return m != NULL && !hook_in_child() ? m : NULL;
 }
 /* The goroutine that this thread runs, also inside the runtime; NULL: none. */
-INLINE G *current_g(void) {
+INLINE G *runner_g(void) {
     M *m = runner_at(known.tls);
     return m == NULL ? NULL : m->curg;
 }

@@ -118,7 +118,7 @@ static try_fn *const mutex_tries[] = {
     [COMMON] = mutex_try_common, [MARKED] = mutex_try_marked, [BOUND] = mutex_try_bound};
 
 /* The G is pinned, or inside a blocking call: it cannot park. */
-static int mutex_spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
+static int mutex_try_spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
     int r;
     while ((r = attempt(mutex)) == EBUSY) {
         if (deadline != GORT_FOREVER && deadline <= gort_now()) return ETIMEDOUT;
@@ -132,7 +132,7 @@ static NOINLINE int mutex_lock_owned(pthread_mutex_t *mutex, try_fn *attempt, in
     int r = attempt(mutex);
     if (r != EBUSY) return r;
     return here() ? waitq_acquire(mutex, attempt, WAIT_MUTEX, deadline)
-                  : mutex_spin(mutex, attempt, deadline);
+                  : mutex_try_spin(mutex, attempt, deadline);
 }
 
 /* Neither owned, shared, robust, elided, nor with a priority protocol. */
@@ -152,7 +152,7 @@ INLINE int mutex_take_common(M *m, pthread_mutex_t *mutex) {
 /* On a goroutine: the mutex's class; else COMMON. */
 INLINE int mutex_class_here(pthread_mutex_t *mutex) {
     if (mutex_is_common(mutex)) return COMMON;
-    return current_g() ? mutex_class(mutex) : COMMON;
+    return runner_g() ? mutex_class(mutex) : COMMON;
 }
 
 HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {

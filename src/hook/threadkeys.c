@@ -144,7 +144,7 @@ static bool destroy_round(Values *t) {
 }
 
 void values_run_out(void) {
-    Stack *s = current_g()->stack;
+    Stack *s = runner_g()->stack;
     Values *t = s->values;
     for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_round(t); i++) {}
     s->values = NULL;
