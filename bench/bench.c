@@ -7,9 +7,9 @@
  *     bench scale_g | scale_p [N]       curves over goroutines and Ps (see scale.c)
  *     WORKERS=1|2                       the number of Ps
  *
- * Its twin in Go defines the workloads, their names, their default counts and what the clock
- * covers; this file says the same in C through the public header only, so that it measures what
- * a program gets and nothing a program could not write. N replaces the default count.
+ * Its twin in Go (bench/go) defines the workloads, their names, their default counts and what the
+ * clock covers; this file says the same in C through the public header only, so that it measures
+ * what a program gets and nothing a program could not write. N replaces the default count.
  *
  * Where the languages differ, the rule is: what a C programmer would naturally write, and never
  * less work than in Go. A closure that captures variables by reference becomes a struct on the

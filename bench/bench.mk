@@ -9,12 +9,11 @@
 #   make bench-build                         the programs only: $(OUT)/bench/
 #   make bench-hook [B=pipe]                 what the hook adds to each call that does not block
 #
-# The Go twin is taken from $(GOBENCH), a directory with bench.go and go.mod.
+# bench/go is the twin in Go.
 
 BENCH     := $(OUT)/bench
 BENCHLIB  := $(OUT)/libgort.a
 BENCHC     = $(CC) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Iinclude -iquote bench $(USERSAN)
-GOBENCH   ?= $(firstword $(wildcard bench/go ../shared/bench/go))
 GO        ?= go
 B         ?=
 RUNS      ?= 5
@@ -68,10 +67,10 @@ bench-trace: $(BENCH)/trace_cost
 # The comparators that may be absent: with a word, and no figure of theirs in the table.
 bench-go:
 	$(Q)mkdir -p $(BENCH)
-	$(Q)if ! command -v $(GO) >/dev/null; then echo '  no go on the PATH: without its columns'; \
-	elif [ ! -f '$(GOBENCH)/bench.go' ]; then echo '  no GOBENCH/bench.go: without Go'; \
-	else cp '$(GOBENCH)'/bench.go '$(GOBENCH)'/go.mod $(BENCH)/ && cd $(BENCH) && \
-	    GOFLAGS=-mod=mod GOCACHE="$${GOCACHE:-$$PWD/gocache}" $(GO) build -o gobench . ; fi
+	$(Q)if command -v $(GO) >/dev/null; then cd bench/go && \
+	    GOCACHE="$${GOCACHE:-$(abspath $(BENCH))/gocache}" \
+	    $(GO) build -buildvcs=false -o $(abspath $(BENCH))/gobench . ; \
+	else echo '  no go on the PATH: without its columns'; rm -f $(BENCH)/gobench; fi
 bench-peers:
 	$(Q)mkdir -p $(BENCH)
 	$(Q)if printf '#include <boost/fiber/all.hpp>\n' | $(CXX) -x c++ -fsyntax-only - 2>/dev/null; then \

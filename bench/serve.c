@@ -1,9 +1,9 @@
 /*
  * The servers that bench/load drives: an echo of what comes, and an HTTP answer of 13 bytes.
  *
- * A goroutine per connection, plain blocking calls, as its Go twin does (`echo`, `httpraw`).
- * TCP_NODELAY is set because Go's net package sets it; otherwise the comparison would be one of
- * socket options. Both servers print where they listen (port 0 is any) and run until killed.
+ * A goroutine per connection, plain blocking calls, as its Go twin does. TCP_NODELAY is set because
+ * Go's net package sets it; otherwise the comparison would be one of socket options. Both servers
+ * print where they listen (port 0 is any) and run until killed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -84,8 +84,6 @@ static void hook_attach(bool *retakes, DescNote *notes, void (*pay)(M *m)) {
     store_rlx(&desc_notes, notes);
 }
 
-void (*values_end)(void);
-void (*values_lost)(void *);
 static void (*values_forked)(void *);
 
 static void hook_attach_values(void (*end)(void), void (*lost)(void *values),

@@ -8,6 +8,7 @@
 #include "api/hookio.h"
 #include "sched/m.h"
 #include "sched/netpoll.h"
+#include "sched/outside.h"
 #include "sched/sched.h"
 #include "mem/stack.h"
 
@@ -98,29 +99,6 @@ const HookCore *gort_hook_core(void);
 void hook_begin(void); /* a runtime begins, with its settings known */
 /* In a child of fork, on the thread that is left: its goroutine's values become the thread's. */
 void hook_forked(void);
-
-/* On a goroutine's thread: is this an alternate stack, the runtime's or the program's own? The
- * kernel knows the latter, and is asked where sp is not on the goroutine's stack. */
-INLINE bool on_signal_stack(const M *m, uintptr_t sp) {
-    Stack *own = m->curg->stack;
-    stack_t ss = {.ss_flags = 0};
-    if (sp - (uintptr_t)m->altstack < ALT_STACK) return true;
-    if (likely(own != NULL && sp - (uintptr_t)own->lo < stack_span(own))) return false;
-    return arch_sys6(SYS_sigaltstack, 0, (long)&ss, 0, 0, 0, 0) == 0 && (ss.ss_flags & SS_ONSTACK);
-}
-
-/* Is this code of a goroutine, outside of the runtime, that may park? m: the thread's tls_runner,
- * not NULL; sp: any address in the current frame.
- *
- * A goroutine is outside of the runtime while locks is 0 and its status is running. It is not in a
- * section, on g0, pinned, in the preemption handler or inside a blocking call (announced or handed
- * off). On an alternate stack a signal handler of the program runs: the next signal would overwrite
- * the stack of a handler that parked. On any other stack (a coroutine's) it may park. */
-INLINE bool may_park(const M *m, uintptr_t sp) {
-    const G *gp = m->curg;
-    if (m->locks != 0 || gp == NULL || load_rlx(&gp->status) != G_RUNNING) return false;
-    return !on_signal_stack(m, sp);
-}
 
 /* The runtime's table has something about that number, or about an earlier file of it that was
  * closed behind its back. Exact for a number that only the caller uses, else a hint. */

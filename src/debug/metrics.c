@@ -21,7 +21,7 @@ static void figure(Out *o, const char *name, const char *type, const char *help,
 
 static void out_stats(Out *o) {
     gort_stats s;
-    gort_stats_read(&s);
+    gort_stats_read_sized(&s, sizeof s);
 #define GAUGE(name, field, help) figure(o, name, "gauge", help, s.field)
 #define COUNTER(name, field, help) figure(o, name "_total", "counter", help, s.field)
     GAUGE("goroutines", goroutines, "Goroutines that exist.");

@@ -184,7 +184,7 @@ static void out_ms(Out *o) {
 
 static void out_figures(Out *o) {
     gort_stats s;
-    gort_stats_read(&s);
+    gort_stats_read_sized(&s, sizeof s);
 #define FIGURE(name) out_fmt(o, ",\"" #name "\":%lu", (unsigned long)s.name)
     out_fmt(o, "{\"now\":%ld", (long)(os_now() / GORT_MS));
     FIGURE(goroutines);

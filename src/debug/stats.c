@@ -100,10 +100,8 @@ static void copy_counters(gort_stats *s, const Counters *n) {
     s->forced_collections = n->forced_collections;
 }
 
-EXPORT void gort_stats_read(gort_stats *s) {
+static void stats_fill(gort_stats *s) {
     Counters n;
-    *s = (gort_stats){0};
-    if (in_forked_child()) return;
     M *m = enter();
     counters_read(&n);
     copy_counters(s, &n);
@@ -125,4 +123,18 @@ EXPORT void gort_stats_read(gort_stats *s) {
     s->stack_segments = split_segments();
     s->descriptors_remade = load_rlx(&sched.remade);
     leave(m);
+}
+
+/* A program may be older than the library, with fewer fields, or newer, with more. */
+EXPORT void gort_stats_read_sized(gort_stats *to, size_t size) {
+    gort_stats s = {0};
+    size_t known = at_most(size, sizeof s);
+    if (!in_forked_child()) stats_fill(&s);
+    memcpy(to, &s, known);
+    memset((char *)to + known, 0, size - known);
+}
+
+/* The header has this one inline; its size never changes. */
+EXPORT void gort_stats_read(gort_stats *to) {
+    gort_stats_read_sized(to, offsetof(gort_stats, descriptors_remade) + sizeof(uint64_t));
 }

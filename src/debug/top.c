@@ -149,7 +149,7 @@ static void fill_tables(TopFigures *f, int64_t now) {
 
 static void fill(TopFigures *f, int64_t now) {
     gort_stats s;
-    gort_stats_read(&s);
+    gort_stats_read_sized(&s, sizeof s);
     f->now = now;
 #define FIGURE(name) f->name = s.name
     FIGURE(goroutines), FIGURE(goroutines_created), FIGURE(maxprocs), FIGURE(idle_procs);

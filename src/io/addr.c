@@ -24,7 +24,7 @@ static int parse_port(const char *s, uint16_t *port) {
     return 0;
 }
 
-static int parse_unix(const char *path, Addr *a) {
+static int parse_unix(const char *path, NetAddr *a) {
     size_t n = strlen(path);
     bool abstract = path[0] == '@';
     if (n == 0 || (abstract && n == 1)) return -EINVAL;
@@ -36,7 +36,7 @@ static int parse_unix(const char *path, Addr *a) {
     return 0;
 }
 
-static bool parse_v4(Addr *a) {
+static bool parse_v4(NetAddr *a) {
     struct sockaddr_in *in = (void *)&a->any;
     if (inet_pton(AF_INET, a->host, &in->sin_addr) != 1) return false;
     in->sin_family = AF_INET;
@@ -45,7 +45,7 @@ static bool parse_v4(Addr *a) {
 }
 
 /* With an interface after %, by name or number. */
-static bool parse_v6(Addr *a) {
+static bool parse_v6(NetAddr *a) {
     struct sockaddr_in6 *in = (void *)&a->any;
     char *scope = strchr(a->host, '%');
     if (scope) {
@@ -62,20 +62,20 @@ static bool parse_v6(Addr *a) {
     return true;
 }
 
-static int copy_host(Addr *a, const char *from, const char *end) {
+static int copy_host(NetAddr *a, const char *from, const char *end) {
     if (end - from > HOST_MOST) return -EINVAL;
     memcpy(a->host, from, (size_t)(end - from));
     a->host[end - from] = 0;
     return 0;
 }
 
-static int parse_bracketed(const char *text, Addr *a) {
+static int parse_bracketed(const char *text, NetAddr *a) {
     const char *end = strchr(text, ']');
     if (end == NULL || end[1] != ':' || parse_port(end + 2, &a->port) < 0) return -EINVAL;
     return copy_host(a, text + 1, end) < 0 || !parse_v6(a) ? -EINVAL : 0;
 }
 
-static int parse_host_port(const char *text, Addr *a) {
+static int parse_host_port(const char *text, NetAddr *a) {
     const char *colon = strrchr(text, ':');
     if (colon == NULL || parse_port(colon + 1, &a->port) < 0) return -EINVAL;
     if (copy_host(a, text, colon) < 0 || strchr(a->host, ':')) return -EINVAL;
@@ -85,7 +85,7 @@ static int parse_host_port(const char *text, Addr *a) {
     return 0;
 }
 
-int addr_parse(const char *text, Addr *a) {
+int addr_parse(const char *text, NetAddr *a) {
     memset(a, 0, sizeof *a);
     if (text == NULL) return -EINVAL;
     if (strncmp(text, "unix:", 5) == 0) return parse_unix(text + 5, a);
@@ -99,7 +99,7 @@ void addr_set_port(struct sockaddr *sa, uint16_t port) {
     if (sa->sa_family == AF_INET6) ((struct sockaddr_in6 *)(void *)sa)->sin6_port = htons(port);
 }
 
-void addr_any(Addr *a, int family, bool loopback, uint16_t port) {
+void addr_any(NetAddr *a, int family, bool loopback, uint16_t port) {
     memset(&a->any, 0, sizeof a->any);
     a->sa.sa_family = (sa_family_t)family;
     if (family == AF_INET) {
@@ -114,7 +114,7 @@ void addr_any(Addr *a, int family, bool loopback, uint16_t port) {
     addr_set_port(&a->sa, port);
 }
 
-static int format_unix(const Addr *a, char *buf, size_t size) {
+static int format_unix(const NetAddr *a, char *buf, size_t size) {
     size_t n = a->len > offsetof(struct sockaddr_un, sun_path)
                    ? a->len - offsetof(struct sockaddr_un, sun_path)
                    : 0;
@@ -145,7 +145,7 @@ static int format_v6(const struct sockaddr_in6 *in, char *host, size_t size) {
     return 0;
 }
 
-int addr_format(const Addr *a, char *buf, size_t size) {
+int addr_format(const NetAddr *a, char *buf, size_t size) {
     char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 4];
     uint16_t port;
     if (a->sa.sa_family == AF_UNIX) return format_unix(a, buf, size);

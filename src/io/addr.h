@@ -10,7 +10,7 @@
 
 #define HOST_MOST 255
 
-typedef struct Addr {
+typedef struct NetAddr {
     union {
         struct sockaddr sa;
         struct sockaddr_un un;
@@ -19,11 +19,11 @@ typedef struct Addr {
     socklen_t len; /* 0: host names something to be looked up, or nothing */
     uint16_t port;
     char host[HOST_MOST + 1]; /* empty: all addresses */
-} Addr;
+} NetAddr;
 
-int addr_parse(const char *text, Addr *a); /* 0, -EINVAL, -ENAMETOOLONG */
+int addr_parse(const char *text, NetAddr *a); /* 0, -EINVAL, -ENAMETOOLONG */
 void addr_set_port(struct sockaddr *sa, uint16_t port);
-void addr_any(Addr *a, int family, bool loopback, uint16_t port);
-int addr_format(const Addr *a, char *buf, size_t size); /* 0, -ENOSPC, -EAFNOSUPPORT */
+void addr_any(NetAddr *a, int family, bool loopback, uint16_t port);
+int addr_format(const NetAddr *a, char *buf, size_t size); /* 0, -ENOSPC, -EAFNOSUPPORT */
 
 #endif

@@ -8,48 +8,39 @@
  *   sockets         MSG_DONTWAIT, and MSG_NOSIGNAL on the way
  *   NOWAIT          preadv2/pwritev2 with RWF_NOWAIT: pipes, eventfds, timerfds of newer kernels
  *   the others      regular files go to file.c. What a shell may have handed to us (0, 1, 2 and
- *                   their duplicates) is asked by poll(2) first and then called on a handed-off
- *                   thread, should somebody else have been faster. The rest gets O_NONBLOCK, and
+ *                   their duplicates) is asked by poll(2) first and then called with the P handed
+ *                   off, should another process have been faster. The rest gets O_NONBLOCK, and
  *                   F_GETFL is asked each time. So do listening and connecting sockets, for which
  *                   there is no flag in the call; 170 ns beside an accept.
  *
- * `mode` remembers the first two per direction. It is a hint: a number that has become another
- * kind of file behind our back answers ENOTSOCK or EOPNOTSUPP, and is looked at again. The others
- * are looked at each time.
+ * `mode` remembers the first two per direction. It is a hint: a number that has become another kind
+ * of file behind our back answers ENOTSOCK or EOPNOTSUPP, and is looked at again.
  *
  * Drained sockets. Where a read of a TCP socket came back with less than it asked for, the queue
  * was empty at that moment; and if no edge has been reported since before that read, it is empty
- * still, as far as the poller knows. So the next read need not ask the kernel to hear EAGAIN: it
- * parks at once, and whatever came in between is an edge still to be reported, found by the
- * sample in the lock (netpoll.c, step 3). Saves one system call in three of an echo server. Three
- * things could leave something to read without a further edge: an end or error reported together
- * with the data (`hung`, set before the count of edges), urgent data (likewise), and sockets that
- * stop at a boundary (unix sockets with passed descriptors, datagrams), so it is for TCP only.
- * Only waits without a deadline: one with a deadline promises an attempt.
+ * still, as far as the poller knows. So the next read parks without asking the kernel: what came in
+ * between is an edge still to be reported, found by the sample in the lock (netpoll.c, step 3).
+ * This saves one system call in three of an echo server. Three things could leave something to read
+ * without a further edge: an end or error reported together with the data (`hung`, set before the
+ * count of edges), urgent data (likewise), and sockets that stop at a boundary (unix sockets with
+ * passed descriptors, datagrams), so it is for TCP only. Only waits without a deadline: one with a
+ * deadline promises an attempt.
  */
 #include "io/fdcall.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8
-#endif
 #define KCMP_FILE 0
 #define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
 #define MOST_ABORTED 100
 #define SHARED_WRITE 4096 /* a pipe that polls writable takes so much without blocking */
 
-static bool vector(Call *c) { return c->flags & FILE_VECTOR; }
-
 static long note_drained(Call *c, long r) {
-    if (r > 0 && (size_t)r < c->n) desc_note_drained(c->d, c->edges);
+    desc_note_drained(c->d, c->edges, r, c->n);
     return r;
 }
 
@@ -84,7 +75,7 @@ static int what_is(Call *c) {
     return S_ISFIFO(st.st_mode) ? IS_PIPE : IS_STREAM;
 }
 
-/* Perhaps shared with whoever started us: 0, 1, 2, or the same open file. */
+/* Perhaps shared with the process that started us: 0, 1, 2, or the same open file. */
 static bool inherited(int fd) {
     if (fd <= 2) return true;
     long pid = os_getpid();
@@ -100,18 +91,10 @@ static int make_nonblocking(int fd) {
     return (int)sys6(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
 }
 
-/* What poll(2) says now: 0, events, or -errno. */
-static long poll_now(int fd, short events) {
-    struct pollfd p = {.fd = fd, .events = events};
-    struct timespec none = {0, 0};
-    long r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
-    return r <= 0 ? r : p.revents;
-}
-
 /* ---- read and write on anything ------------------------------------------------------------- */
 
 static long rw_socket(Call *c) {
-    struct iovec *iov = vector(c) ? c->buf : NULL;
+    struct iovec *iov = is_vector(c) ? c->buf : NULL;
     int flags = MSG_DONTWAIT | (c->dir == DIR_WRITE ? MSG_NOSIGNAL : 0);
     if (iov == NULL) {
         if (c->dir == DIR_WRITE) return sys6(SYS_sendto, c->fd, c->buf, c->n, flags, NULL, 0);
@@ -122,33 +105,14 @@ static long rw_socket(Call *c) {
     return sys6(c->dir == DIR_WRITE ? SYS_sendmsg : SYS_recvmsg, c->fd, &msg, flags, 0, 0, 0);
 }
 
-static long rw_nowait(Call *c) {
-    struct iovec one = {c->buf, c->n};
-    return sys6(c->dir == DIR_WRITE ? SYS_pwritev2 : SYS_preadv2, c->fd, vector(c) ? c->buf : &one,
-                vector(c) ? c->n : 1, -1, -1, RWF_NOWAIT);
-}
-
-static long rw_plain(Call *c) {
-    static const int nr[2][2] = {{SYS_read, SYS_write}, {SYS_readv, SYS_writev}};
-    return sys6(nr[vector(c)][c->dir], c->fd, c->buf, c->n, 0, 0, 0);
-}
-
-/* poll(2) says that the call will not block; should it do so all the same, a thread is blocked
- * and not the others. */
+/* poll(2) says that the call will not block; should it do so, it blocks this thread only. */
 static long rw_inherited(Call *c) {
-    long r = poll_now(c->fd, c->dir == DIR_READ ? POLLIN : POLLOUT);
+    long r = fd_poll_now(c->fd, poll_events(c->dir));
     if (r <= 0) return r < 0 ? r : -EAGAIN;
     size_t all = c->n;
-    if (c->dir == DIR_WRITE && !vector(c) && all > SHARED_WRITE) c->n = SHARED_WRITE;
-    if (c->m->pins) { /* must not hand off; poll(2) has promised */
-        r = rw_plain(c);
-    } else {
-        call_doze(c);
-        c->m = block_begin(c->m);
-        r = rw_plain(c);
-        c->m = block_end(c->m);
-        call_rouse(c);
-    }
+    if (c->dir == DIR_WRITE && !is_vector(c) && all > SHARED_WRITE) c->n = SHARED_WRITE;
+    /* pinned: it must not hand off, and poll(2) has promised */
+    r = c->m->pins ? file_call(c, c->dir) : file_sleep(c, c->dir);
     c->n = all;
     return r;
 }
@@ -156,7 +120,7 @@ static long rw_inherited(Call *c) {
 static long rw_other(Call *c) {
     if (inherited(c->fd)) return rw_inherited(c);
     int r = make_nonblocking(c->fd);
-    return r < 0 ? r : rw_plain(c);
+    return r < 0 ? r : file_call(c, c->dir);
 }
 
 /* Finds out what the descriptor is, and remembers it where asking again can be spared. */
@@ -164,14 +128,11 @@ static long rw_look(Call *c) {
     int is = what_is(c);
     if (is < 0) return is;
     if (is == IS_SOCKET) return rw_socket(c);
-    if (is == IS_FILE) {
-        c->offset = -1;
-        return file_run(c, c->dir == DIR_READ ? FILE_READ : FILE_WRITE);
-    }
+    if (is == IS_FILE) return file_run(c, c->dir);
     desc_note(c->fd);
     if (load_rlx(&c->d->mode[c->dir]) == MODE_OTHER) return rw_other(c);
-    long r = rw_nowait(c);
-    if (r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM) { /* a filter may refuse the call */
+    long r = file_call_nowait(c, c->dir);
+    if (nowait_refused(r)) {
         store_rlx(&c->d->mode[c->dir], MODE_OTHER);
         return rw_other(c);
     }
@@ -180,8 +141,8 @@ static long rw_look(Call *c) {
 }
 
 /* Nothing to move, or more than there is memory, or pieces that cannot be. */
-static bool is_odd(Call *c) {
-    if (!vector(c)) return c->n == 0 || (ssize_t)c->n < 0;
+static bool rw_is_odd(Call *c) {
+    if (!is_vector(c)) return odd_length(c->n);
     const struct iovec *v = c->buf;
     if (c->n > MOST_PIECES || (v == NULL && c->n > 0)) return true;
     for (size_t i = 0; i < c->n; i++)
@@ -189,21 +150,21 @@ static bool is_odd(Call *c) {
     return true;
 }
 
-/* The kernel has its say, which differs from file to file: 0, EINVAL of an eventfd, EISDIR, ENOSPC
- * of /dev/full. The calls we make elsewhere would see none of it. An empty vector and a length that
- * is no length come to no driver at all; nor do files and pipes wait for nothing. */
+/* The kernel answers, which differs from file to file: 0, EINVAL of an eventfd, EISDIR, ENOSPC of
+ * /dev/full. The calls made elsewhere here would see none of it. An empty vector and a length that
+ * is no length reach no driver; and files and pipes do not wait where nothing is to be moved. */
 static long rw_odd(Call *c) {
-    if (vector(c) || c->n > 0) return rw_plain(c);
+    if (is_vector(c) || c->n > 0) return file_call(c, c->dir);
     int is = what_is(c);
     if (is < 0) return is;
     if (is == IS_SOCKET) return rw_socket(c);
-    if (is == IS_STREAM) return inherited(c->fd) ? rw_nowait(c) : rw_other(c);
-    return rw_plain(c);
+    if (is == IS_STREAM) return inherited(c->fd) ? file_call_nowait(c, c->dir) : rw_other(c);
+    return file_call(c, c->dir);
 }
 
 static long read_or_write(Call *c) {
     long r;
-    if (unlikely(is_odd(c))) return rw_odd(c);
+    if (unlikely(rw_is_odd(c))) return rw_odd(c);
     switch (load_rlx(&c->d->mode[c->dir])) {
     case MODE_SOCKET:
         r = rw_socket(c);
@@ -211,8 +172,8 @@ static long read_or_write(Call *c) {
         netpoll_distrust();
         break;
     case MODE_NOWAIT:
-        r = rw_nowait(c);
-        if (likely(r >= 0 || (r != -EOPNOTSUPP && r != -EPERM && r != -ENOSYS))) return r;
+        r = file_call_nowait(c, c->dir);
+        if (likely(!nowait_refused(r))) return r;
         break;
     }
     return rw_look(c);
@@ -229,7 +190,7 @@ long try_peek_all(Call *c) {
                   c->sa, c->salen);
     c->offset = r;
     c->pace = r > 0;
-    if (r <= 0 || (size_t)r == c->n || poll_now(c->fd, POLLRDHUP) != 0) return r;
+    if (r <= 0 || (size_t)r == c->n || fd_poll_now(c->fd, POLLRDHUP) != 0) return r;
     return -EAGAIN;
 }
 
@@ -260,7 +221,7 @@ long try_sendmsg(Call *c) {
 }
 
 /* Connections that are gone are swallowed, all of them, since there is one edge for what is behind
- * them; after MOST_ABORTED the next try is one of the clock. */
+ * them; after MOST_ABORTED the call is paced. */
 static long accept_next(Call *c) {
     for (int i = 0; i < MOST_ABORTED; i++) {
         long r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);

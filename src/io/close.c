@@ -1,43 +1,40 @@
 /*
- * gort_close: wakes whoever waits, and gives the number back to the kernel at a moment when no
- * call of ours can mistake its next owner for it.
+ * gort_close: wakes all waiters, and gives the number back to the kernel at a moment when no call
+ * of ours can mistake its next owner for it.
  *
  *   1. lock; the sequence goes on, DESC_CLOSING is set; all waiters are claimed with -EBADF;
  *      unlock. From here on calls give -EBADF.
  *   2. wait until no call is inside the kernel any more. These are non-blocking calls in a section,
- *      so it is short; the last one out readies us (call_unref).
+ *      so it is short; the last one out readies the closer (call_unref).
  *   3. lock; the sequence goes on once more, DESC_CLOSING becomes DESC_GIVING, and still in the
  *      lock close(2); DESC_GIVING is cleared; unlock. Then ready the waiters.
  *
  * Two closes of one descriptor: the sequence is read first of all. The loser finds DESC_CLOSING, or
- * another sequence. DESC_CLOSING is cleared before the kernel can give the number away, so the
- * next owner never meets it, however long this thread is held up after close(2); and it reads the
- * sequence after the last change.
+ * another sequence. DESC_CLOSING is cleared before the kernel can give the number away, so the next
+ * owner never meets it, and reads the sequence after the last change. The poller likewise: a waiter
+ * linked after 3 belongs to the next owner.
  *
- * A call that begins in 3 may still find the last file, though its sequence is the next one's: what
- * it goes on with would be another. So it finds DESC_GIVING, and waits for the lock before it
- * begins (desc_ref_late). For the hook, whose calls look at the number's note only, note_ends and
- * note_over stand around close(2) likewise.
+ * A call that begins in 3 may still find the last file, though its sequence is the next owner's. So
+ * it finds DESC_GIVING, and waits for the lock before it begins (desc_ref_late). For the hook,
+ * whose calls look at the number's note only, desc_note_end and desc_note_over stand around
+ * close(2).
  *
  * close(2) in a lock must be short. For sockets and pipes it is. A file that flushes, a terminal
- * that drains, a socket with SO_LINGER can take seconds: those are duplicated first, so that
- * giving up the number is short, and the duplicate is closed outside, announced as a system call.
+ * that drains, a socket with SO_LINGER can take seconds: those are duplicated first, so that giving
+ * up the number is short, and the duplicate is closed outside, announced as a system call.
  *
  * Calls that sleep in the kernel, on a disk or a terminal, are not waited for. They are counted
  * apart (call_doze), and if there are some, the number is not given back in 3: the kernel looks a
  * number up when a call begins, and one that was handed off, and has not got there yet, would find
  * its next owner's file. So the number gets a placeholder by dup3(2), which closes the file as
  * close(2) would: an O_PATH descriptor, on which every such call gives EBADF. DESC_CLOSING stays,
- * and the last one to come back gives the number free (desc_let_go). Where there is no number for a
- * placeholder left, close waits for them.
+ * and the last call to come back gives the number free (desc_let_go). Where no number is left for a
+ * placeholder, close waits for them.
  *
- * The order in 3 also serves the poller: whoever is linked after it belongs to the next owner.
- *
- * Other ends. dup2(2) onto a number ends its file as close(2) does, and puts another one in its
- * place in the same step: desc_replace() is the same three steps with dup3(2) in the third. And
- * libc closes inside of fclose(3): desc_shut() is the steps before that; a call that begins between
- * it and libc's close(2) is one that races with it. Neither can have a placeholder, so they wait
- * for calls that sleep, too. Both are libgort-hook.so's.
+ * Other ends, libgort-hook.so's. dup2(2) onto a number ends its file and puts another one in its
+ * place in one step: desc_replace() is the three steps with dup3(2) in the third. libc closes
+ * inside fclose(3): desc_shut() is the steps before that; a call that begins between it and libc's
+ * close(2) races with it. Neither can have a placeholder, so they wait for calls that sleep, too.
  */
 #include "io/close.h"
 #include "io/fdcall.h"
@@ -45,7 +42,6 @@
 #include "os/linux/uring.h"
 
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static bool lingers(int fd) {
@@ -62,8 +58,8 @@ static bool closes_fast(Desc *d, int fd) {
     return r == MODE_NOWAIT || w == MODE_NOWAIT;
 }
 
-/* Step 1. 0, or -EBADF: somebody else is closing it, or has. */
-static int retire(Desc *d, uint32_t seq, GList *woken) {
+/* Step 1. 0, or -EBADF: another call is closing it, or has. */
+static int desc_retire(Desc *d, uint32_t seq, GList *woken) {
     int r = -EBADF;
     lock(&d->lock, RANK_POLL);
     if (desc_seq(d) == seq && !(load_rlx(&d->state) & DESC_CLOSING)) {
@@ -87,32 +83,32 @@ static void giving_ends(Desc *d, int fd, uint32_t life) {
     desc_note_over(fd, life);
     sub_seq(&d->state, DESC_GIVING);
 }
-static int give_away(Desc *d, int fd) {
+static int number_give_away(Desc *d, int fd) {
     uint32_t life = giving_begins(d, fd);
     int r = close_number(fd);
     giving_ends(d, fd, life);
     return r;
 }
 
-/* The goroutine that closes will never run again: the number goes, unless a plain thread still
- * sleeps in the kernel with it. Calls inside are plain threads', and short. */
+/* The closing goroutine will never run again: the number goes, unless a plain thread still sleeps
+ * in the kernel with it. Calls inside are plain threads', and short. */
 static void close_abandon(Sleeper *s) {
     Desc *d = s->object;
     while (calls_inside(d)) os_yield();
     lock(&d->lock, RANK_POLL);
     d->closer = NULL;
     if (!calls_asleep(d)) {
-        if (s->amount >= 0) give_away(d, (int)s->amount);
+        if (s->amount >= 0) number_give_away(d, (int)s->amount);
         else add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
     }
     unlock(&d->lock);
 }
 
-/* A pinned goroutine must not park, nor one inside of a blocking call. */
+/* A pinned goroutine must not park, nor one inside a blocking call. */
 static bool cannot_park(M *m) { return m->pins || (!m->plain && in_blocking_call(m)); }
 
-/* Until there are none of them; the last one readies us. fd: what the end of a runtime closes for
- * us; -1: nothing. */
+/* Until some(d) is false; the last of the calls readies the closer. fd: what the end of a runtime
+ * closes in its place; -1: nothing. */
 static M *wait_until_none(M *m, Desc *d, int fd, bool (*some)(Desc *d)) {
     Sleeper s;
     while (some(d)) {
@@ -134,28 +130,28 @@ static M *wait_until_none(M *m, Desc *d, int fd, bool (*some)(Desc *d)) {
     return m;
 }
 
-/* Step 2. What is to stand in for the number while calls sleep; -1: nobody does. There will be no
- * more of them than there are now: who falls asleep was counted inside before. */
+/* Step 2. *place: the placeholder; -1: no call sleeps. There will be no more of them than there are
+ * now: a call that falls asleep was counted inside before. */
 static M *wait_for_calls(M *m, Desc *d, int fd, int *place) {
     m = wait_until_none(m, d, fd, calls_inside);
     *place = -1;
     if (likely(!calls_asleep(d))) return m;
     *place = (int)sys6(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0, 0, 0);
     if (*place != fd) return *place >= 0 ? m : wait_until_none(m, d, fd, calls_asleep);
-    /* it had been closed behind our back, and is to be found so */
+    /* the number had been closed behind our back, and stays closed */
     sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     *place = -1;
     return m;
 }
 
-/* Under the lock. The file goes, and the number with it unless somebody sleeps. */
+/* Under the lock. The file goes, and the number with it unless a call sleeps. */
 static int close_or_hold(Desc *d, int fd, int place) {
     bool hold = place >= 0 && calls_asleep(d) &&
                 /* or dup3 would make a number of none */
                 sys6(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0 &&
                 sys6(SYS_dup3, place, fd, O_CLOEXEC, 0, 0, 0) >= 0;
     store_rlx(&d->held, hold);
-    if (likely(!hold)) return give_away(d, fd);
+    if (likely(!hold)) return number_give_away(d, fd);
     desc_note_over(fd, desc_note_end(fd)); /* on the placeholder no call does anything */
     return 0;
 }
@@ -173,13 +169,13 @@ static void forget_locked(Desc *d, int fd) {
 
 /* Before step 3. A duplicate to be closed outside; -1: none. */
 static int spare_of(Desc *d, int fd, GList *woken) {
-    /* before the number is anybody else's: uring.c */
+    /* before the number has another owner: uring.c */
     if (load_rlx(&uring_standing)) uring_submit(woken);
     return closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
 }
 
 /* Step 3. */
-static int give_back(Desc *d, int fd, int place) {
+static int number_give_back(Desc *d, int fd, int place) {
     lock(&d->lock, RANK_POLL);
     forget_locked(d, fd);
     int r = close_or_hold(d, fd, place);
@@ -189,7 +185,7 @@ static int give_back(Desc *d, int fd, int place) {
 }
 
 /* Step 3, with another file in its place. */
-static int give_to(Desc *d, int fd, int from, int flags) {
+static int number_give_to(Desc *d, int fd, int from, int flags) {
     lock(&d->lock, RANK_POLL);
     forget_locked(d, fd);
     uint32_t life = giving_begins(d, fd);
@@ -236,7 +232,7 @@ static int close_slowly(M *m, int fd) {
     return r == -EINTR ? 0 : r;
 }
 
-/* There was no memory for an entry, so nobody waits there, and nothing is known to be forgotten. */
+/* There was no memory for an entry, so it has no waiters, and nothing to be forgotten. */
 static NOINLINE int close_apart(int fd) {
     if (desc_refusal(fd) == -EBADF) return -EBADF;
     uint32_t life = desc_note_end(fd);
@@ -255,11 +251,11 @@ EXPORT int gort_close(int fd) {
     uint32_t seq = desc_seq(d); /* first of all */
     tsan_release(&io_order);
     M *m = enter();
-    int r = retire(d, seq, &woken);
+    int r = desc_retire(d, seq, &woken);
     if (r == 0) {
         m = wait_for_calls(m, d, fd, &place);
         spare = spare_of(d, fd, &woken);
-        r = give_back(d, fd, place);
+        r = number_give_back(d, fd, place);
         wake_list(m, &woken);
     }
     int late = close_slowly(m, spare);
@@ -269,8 +265,8 @@ EXPORT int gort_close(int fd) {
 /* ---- the hook's ------------------------------------------------------------------------------ */
 
 /* Steps 1 and 2 without a placeholder. */
-static int retire_all(M **m, Desc *d, GList *woken) {
-    int r = retire(d, desc_seq(d), woken);
+static int desc_retire_all(M **m, Desc *d, GList *woken) {
+    int r = desc_retire(d, desc_seq(d), woken);
     if (r < 0) return r;
     *m = wait_until_none(*m, d, -1, calls_inside);
     *m = wait_until_none(*m, d, -1, calls_asleep);
@@ -293,10 +289,10 @@ int desc_replace(int from, int fd, int flags) {
     if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : replace_apart(from, fd, flags);
     tsan_release(&io_order);
     M *m = enter();
-    r = retire_all(&m, d, &woken);
+    r = desc_retire_all(&m, d, &woken);
     if (r == 0) {
         spare = spare_of(d, fd, &woken);
-        r = give_to(d, fd, from, flags);
+        r = number_give_to(d, fd, from, flags);
         wake_list(m, &woken);
     }
     close_slowly(m, spare);
@@ -306,9 +302,9 @@ int desc_replace(int from, int fd, int flags) {
 int desc_shut(int fd) {
     GList woken = {0};
     Desc *d = desc_of(fd);
-    if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : 0; /* nobody waits there */
+    if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : 0; /* no waiters */
     M *m = enter();
-    int r = retire_all(&m, d, &woken);
+    int r = desc_retire_all(&m, d, &woken);
     if (r == 0) {
         if (load_rlx(&uring_standing)) uring_submit(&woken);
         lock(&d->lock, RANK_POLL);

@@ -3,17 +3,26 @@
  * block), wait.c (waits and tries again), posix.c (the POSIX mirrors), file.c (what cannot be
  * polled). It lives on the caller's stack, and a parked reader is little more than this.
  */
-#ifndef IO_H
-#define IO_H
+#ifndef FDCALL_H
+#define FDCALL_H
 
 #include "sched/netpoll.h"
 #include "base/san.h"
 #include "sched/sched.h"
 
+#include <limits.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define sys6(nr, a, b, c, d, e, f) \
+    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
 typedef struct Call Call;
 
-/* One attempt: a count, or -errno; -EAGAIN: would block. In a section, the entry's count of calls
- * held; both may be given back and taken again in between (c->m changes then). */
+/* One attempt: a count, or -errno; -EAGAIN: it would block. In a section, with the entry's count of
+ * calls held; an attempt may give both back and take them again (c->m changes then). */
 typedef long attempt_fn(Call *c);
 
 struct Call {
@@ -24,9 +33,8 @@ struct Call {
     bool pace;    /* no edge will tell: try again by the clock */
     bool retried; /* it has waited: to the front of the queue */
     uint8_t vain; /* attempts so far that had to wait, up to 255 */
-    /* seq stands: a call of several runs belongs to the descriptor it began with */
-    bool begun;
-    bool adrift; /* it has no life, since its number was being closed for long: see call_note */
+    bool begun;   /* seq stands: a call of several runs belongs to the descriptor it began with */
+    bool adrift;  /* it has no life: its number was being closed for too long (call_note) */
     /* Arguments, as the attempt wants them. */
     int flags;
     socklen_t alen;
@@ -34,7 +42,7 @@ struct Call {
     size_t n;
     struct sockaddr *sa;
     socklen_t *salen;
-    int64_t offset; /* files: -1 for the descriptor's own position */
+    int64_t offset; /* FILE_AT: in the file */
     /* wait.c's: */
     M *m;
     Desc *d;
@@ -44,13 +52,25 @@ struct Call {
     int64_t pause;  /* paced: how long the next pause is */
 };
 
-/* Makes the attempt until it gives something else than -EAGAIN, waiting in between. Begins and
- * ends the section. */
+INLINE Call rw_call(attempt_fn *attempt, int fd, int dir, const void *buf, size_t n) {
+    return (Call){.attempt = attempt,
+                  .fd = fd,
+                  .dir = (uint8_t)dir,
+                  .plain = dir == DIR_READ && (ssize_t)n > 0,
+                  .buf = (void *)buf,
+                  .n = n};
+}
+
+/* No bytes, or more than there is memory: the kernel answers such a call, and does not wait. */
+INLINE bool odd_length(size_t n) { return n - 1 >= SSIZE_MAX; }
+
+/* Attempts and waits until there is something other than -EAGAIN. Begins and ends the section. */
 long call_run(Call *c, int64_t deadline);
-/* One attempt. */
-long call_once(Call *c);
+long call_nowait(Call *c); /* one attempt */
 /* Until c->n bytes have been moved (posix.c): c->n, or -errno; -ENODATA: the end came before. */
 ssize_t move_all(Call *c, int64_t deadline);
+
+/* ---- the descriptor of a call ---------------------------------------------------------------- */
 
 /* The count of calls inside the kernel, in a section. False: the descriptor was closed since its
  * sequence was seq. */
@@ -59,14 +79,14 @@ INLINE void desc_unref(M *m, Desc *d) {
     uint64_t now = sub_seq(&d->state, 1);
     if (unlikely((now & DESC_CLOSING) && !(now & DESC_REFS))) desc_wake_closer(m, d);
 }
-/* it was counted while the number was closing, or has another sequence */
+/* The call was counted while the number was closing, or the sequence is another. */
 NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq);
 INLINE bool desc_ref(M *m, Desc *d, uint32_t seq) {
     uint64_t was = __atomic_fetch_add(&d->state, 1, __ATOMIC_SEQ_CST);
     if (likely(!(was & (DESC_CLOSING | DESC_GIVING)) && (uint32_t)(was >> 32) == seq)) return true;
     return desc_ref_late(m, d, seq);
 }
-/* Likewise, without a reference; with one, or in the entry's lock, it stays true. */
+/* Likewise, without a reference. With one, or in the entry's lock, the answer true stays true. */
 INLINE bool desc_lives(Desc *d, uint32_t seq) {
     uint64_t state = load_acq(&d->state);
     return !(state & DESC_CLOSING) && (uint32_t)(state >> 32) == seq;
@@ -80,10 +100,19 @@ bool call_closed(Call *c);
 void call_doze(Call *c);
 void call_rouse(Call *c);
 
-/* A call has had something other than EAGAIN: there may be more for the next in the queue. */
+/* A call got something other than EAGAIN: there may be more for the next in the queue. */
 NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir);
 INLINE void desc_pass_on(M *m, Desc *d, int dir) {
     if (unlikely(load_rlx(&d->q[dir].head) != NULL)) desc_pass_on_slow(m, d, dir);
+}
+
+/* What a goroutine does after EAGAIN, d->lock held; `edges` was sampled before its attempt. Step 3
+ * of netpoll.c, and whether 4 can be taken. */
+enum { LOOK_RETRY, LOOK_CLOSED, LOOK_UNREPORTED /* no edge would be reported */, LOOK_PARK };
+INLINE int desc_look_locked(Desc *d, int dir, uint32_t seq, uint32_t edges) {
+    if (unlikely(!desc_lives(d, seq))) return LOOK_CLOSED;
+    if (unlikely(load_rlx(&d->edges[dir]) != edges)) return LOOK_RETRY;
+    return likely(d->registered && !d->hung) ? LOOK_PARK : LOOK_UNREPORTED;
 }
 
 /* Links w, of the current goroutine, which is going to park with d->lock. */
@@ -99,10 +128,10 @@ INLINE void desc_wait(M *m, Desc *d, int dir, Waiter *w, bool front) {
     add_seq(&sched.poll_waiters, 1);
 }
 
-/* A read that came back with less than it asked for: attempt.c, "Drained sockets". */
+/* After a read of n bytes that gave r: attempt.c, "Drained sockets". */
 INLINE uint32_t drained_word(uint32_t edges) { return edges << 1 | 1; }
-INLINE void desc_note_drained(Desc *d, uint32_t edges) {
-    if (load_rlx(&d->tcp)) store_rlx(&d->drained_at, drained_word(edges));
+INLINE void desc_note_drained(Desc *d, uint32_t edges, long r, size_t n) {
+    if (r > 0 && (size_t)r < n && load_rlx(&d->tcp)) store_rlx(&d->drained_at, drained_word(edges));
 }
 INLINE bool desc_drained(Desc *d, uint32_t *edges) {
     uint32_t word = load_rlx(&d->drained_at);
@@ -110,13 +139,12 @@ INLINE bool desc_drained(Desc *d, uint32_t *edges) {
     return word == drained_word(*edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
 }
 
-/* Before a call that keeps the kernel busy. Whoever runs after us has been away for long: fetches
- * the lines of its stack that a parked read uses, and the program's buffer above it. A hint: it may
- * be running elsewhere by now, or be gone; its record is a G all the same (g.c), and a prefetch
- * does not fault. */
+/* Before a call that keeps the kernel busy: fetches the lines of the next goroutine's stack that a
+ * parked read uses, and the program's buffer above it. A hint: it may run elsewhere by now, or be
+ * gone; its record is a G all the same (g.c), and a prefetch does not fault. */
 INLINE void expect_next(M *m) {
     P *p = m->p;
-    if (unlikely(p == NULL)) return; /* inside of a blocking call */
+    if (unlikely(p == NULL)) return; /* inside a blocking call */
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) return;
     char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
@@ -127,27 +155,59 @@ INLINE void expect_next(M *m) {
     __builtin_prefetch(sp + 4 * CACHE_LINE, 1);
 }
 
-/* For TSan: who reads has seen what was written before. Which ends belong together is the kernel's
- * knowledge, so all of them are one. */
+/* For TSan: a reader has seen what was written before. Only the kernel knows which ends belong
+ * together, so all of them are one. */
 extern char io_order;
 
 /* Readies what the poller or a close has claimed. In a section. */
 void wake_list(M *m, GList *list);
 
-#define sys6(nr, a, b, c, d, e, f) \
-    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+/* ---- poll(2) --------------------------------------------------------------------------------- */
+
+INLINE short poll_events(int dir) { return dir == DIR_READ ? POLLIN : POLLOUT; }
+
+/* poll(2) now: 0, events, or -errno. */
+INLINE long fd_poll_now(int fd, short events) {
+    struct pollfd p = {.fd = fd, .events = events};
+    struct timespec none = {0, 0};
+    long r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
+    return r <= 0 ? r : p.revents;
+}
+
+/* The eventfd by which gort_close wakes a plain thread; -errno: no number is left. */
+INLINE int wake_fd_new(void) {
+    return (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0);
+}
+
+#define PACE (10 * GORT_MS) /* the longest pause of a wait that has to look for itself */
+
+/* The plain thread of m sleeps in the kernel until the deadline at most; looks: PACE at most. */
+INLINE void thread_ppoll(M *m, struct pollfd *set, unsigned long n, int64_t deadline, bool looks) {
+    int64_t now = os_now(), left = time_left(deadline, now);
+    if (looks && left > PACE) left = PACE;
+    struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
+    bool forever = deadline == GORT_FOREVER && !looks;
+    store_rlx(&m->rest, m->locks);
+    sys6(SYS_ppoll, set, n, forever ? NULL : &ts, NULL, 0, 0);
+    section_resumes(m);
+}
 
 /* poll.c: gort_poll with a deadline. Outside of any section. */
-struct pollfd;
 int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
-/* attempt.c */
+/* attempt.c: */
 attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
     try_peek_all, try_accept, try_connect;
 
-/* file.c: c->buf, c->n, c->offset; an iovec where c->flags says so. Never -EAGAIN. */
-enum { FILE_READ, FILE_WRITE, FILE_FSYNC };
-enum { FILE_VECTOR = 1 };
-long file_run(Call *c, int op);
+/* file.c. Without FILE_AT at the descriptor's own position; with FILE_VECTOR c->buf is an iovec. */
+enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };
+enum { FILE_VECTOR = 1, FILE_AT = 2 }; /* in c->flags */
+INLINE bool is_vector(const Call *c) { return c->flags & FILE_VECTOR; }
+long file_run(Call *c, int op);         /* never -EAGAIN */
+long file_sleep(Call *c, int op);       /* the plain call, with the P handed off */
+long file_call(Call *c, int op);        /* the plain call: it may sleep */
+long file_call_nowait(Call *c, int op); /* RWF_NOWAIT: what can be had at once; -EAGAIN */
+/* Not every file knows RWF_NOWAIT, and a filter may refuse the call. */
+INLINE bool nowait_refused(long r) { return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM; }
 
 #endif

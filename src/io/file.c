@@ -2,11 +2,11 @@
  * Files that cannot be polled: regular files, directories, block devices. And what goes with them:
  * open, fsync, the resolver.
  *
- * A read first asks for what is in the page cache (RWF_NOWAIT), which needs nobody's help. What is
- * not there, every write and every fsync may sleep in the kernel for as long as a disk likes. At an
- * explicit offset they go through io_uring (uring.c), where it is to be had; else, and always where
- * the file's own position is used, on this thread with the P handed off. (io_uring does not
- * lock the position, so two readers of one descriptor would see the same bytes.)
+ * A read first asks for what is in the page cache (RWF_NOWAIT), which needs no other thread. What
+ * is not there, every write and every fsync may sleep in the kernel for as long as a disk likes. At
+ * an explicit offset they go through io_uring (uring.c), where there is one; else, and always where
+ * the file's own position is used, on this thread with the P handed off. (io_uring does not lock
+ * the position, so two readers of one descriptor would see the same bytes.)
  *
  * The entry's count of calls is not held while a thread sleeps: a close would have to wait for the
  * disk. As with plain close(2), the call then goes on with the file it had; close.c sees to it that
@@ -21,7 +21,6 @@
 #include <linux/io_uring.h>
 #include <netdb.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #ifndef RWF_NOWAIT
@@ -29,29 +28,26 @@
 #endif
 #define AT_MOST 0x7ffff000 /* what one read(2) moves */
 
-static bool is_vector(Call *c) { return c->flags & FILE_VECTOR; }
+static bool at_offset(const Call *c) { return c->flags & FILE_AT; }
 
-/* What is cached; -EAGAIN: not here, or not supported. */
-static long read_cached(Call *c) {
+long file_call_nowait(Call *c, int op) {
     struct iovec one = {c->buf, c->n};
-    long r = sys6(SYS_preadv2, c->fd, is_vector(c) ? c->buf : &one, is_vector(c) ? c->n : 1,
-                  c->offset, c->offset < 0 ? -1 : 0, RWF_NOWAIT);
-    /* a filter may refuse the call */
-    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? -EAGAIN : r;
+    return sys6(op == FILE_WRITE ? SYS_pwritev2 : SYS_preadv2, c->fd, is_vector(c) ? c->buf : &one,
+                is_vector(c) ? c->n : 1, at_offset(c) ? c->offset : -1, at_offset(c) ? 0 : -1,
+                RWF_NOWAIT);
 }
 
-static long sleep_in_kernel(Call *c, int op) {
+long file_call(Call *c, int op) {
     static const int at_position[2][2] = {{SYS_read, SYS_write}, {SYS_readv, SYS_writev}};
     if (op == FILE_FSYNC) return sys6(SYS_fsync, c->fd, 0, 0, 0, 0, 0);
-    if (c->offset < 0) return sys6(at_position[is_vector(c)][op], c->fd, c->buf, c->n, 0, 0, 0);
+    if (!at_offset(c)) return sys6(at_position[is_vector(c)][op], c->fd, c->buf, c->n, 0, 0, 0);
     return sys6(op == FILE_READ ? SYS_pread64 : SYS_pwrite64, c->fd, c->buf, c->n, c->offset, 0, 0);
 }
 
-/* The P goes to somebody else meanwhile. */
-static long on_this_thread(Call *c, int op) {
+long file_sleep(Call *c, int op) {
     call_doze(c);
     c->m = block_begin(c->m);
-    long r = sleep_in_kernel(c, op);
+    long r = file_call(c, op);
     c->m = block_end(c->m);
     call_rouse(c);
     return r;
@@ -66,16 +62,16 @@ static bool has_offsets(int fd) {
 
 static void entry_is_put(M *m, void *desc) { desc_unref(m, desc); }
 
-/* The ring has not done it, and nothing of it. -ECANCELED: the thread that handed the entry over
- * has ended since, with a goroutine that was locked to it, or a plain one out of gort_close; the
- * kernel cancels what it has not begun. */
+/* The ring has done nothing of it. -ECANCELED: the thread that handed the entry over (of a locked
+ * goroutine, or a plain one in gort_close) has ended since; the kernel cancels what it has not
+ * begun. */
 static bool undone(long result) {
     return result == -EAGAIN || result == -EINVAL || result == -EOPNOTSUPP || result == -ECANCELED;
 }
 
 static bool through_uring(Call *c, int op, long *result) {
     static const int opcode[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
-    if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && c->offset < 0)) return false;
+    if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && !at_offset(c))) return false;
     if (op != FILE_FSYNC && !has_offsets(c->fd)) return false;
     UringOp u = {.opcode = opcode[op],
                  .fd = c->fd,
@@ -84,67 +80,62 @@ static bool through_uring(Call *c, int op, long *result) {
                  .put = entry_is_put,
                  .arg = c->d};
     u.n = c->n > AT_MOST ? AT_MOST : (uint32_t)c->n;
-    if (!uring_run(&c->m, &u)) return false;
+    if (!netpoll_file(&c->m, &u)) return false;
     call_reref(c);
     *result = u.result;
     if (!undone(u.result)) return true;
-    *result = -EBADF; /* the number may be somebody else's by now */
+    *result = -EBADF; /* the number may have another owner by now */
     return call_closed(c);
 }
 
 static long slowly(Call *c, int op) {
     long r;
     desc_note(c->fd); /* a close has to know of it */
-    return through_uring(c, op, &r) ? r : on_this_thread(c, op);
+    return through_uring(c, op, &r) ? r : file_sleep(c, op);
 }
 
-/* A cached beginning is there: the rest from the disk, so that a read is short at the end of a
- * file only. */
-static long read_on(Call *c, long got) {
+/* The rest from the disk behind a cached beginning: a read is short at the end of a file only. */
+static long file_read_rest(Call *c, long got) {
     c->buf = (char *)c->buf + got;
     c->n -= (size_t)got;
-    if (c->offset >= 0) c->offset += got;
+    c->offset += got;
     long r = slowly(c, FILE_READ);
     return r < 0 ? got : got + r;
 }
 
 long file_run(Call *c, int op) {
     if (op != FILE_READ) return slowly(c, op);
-    long r = read_cached(c);
-    if (r == -EAGAIN) return slowly(c, op);
-    if (r > 0 && !is_vector(c) && (size_t)r < c->n && c->n <= AT_MOST) return read_on(c, r);
+    long r = file_call_nowait(c, op);
+    if (r == -EAGAIN || nowait_refused(r)) return slowly(c, op);
+    if (r > 0 && !is_vector(c) && (size_t)r < c->n && c->n <= AT_MOST) return file_read_rest(c, r);
     return r;
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
-/* Nothing to move, or more than there is memory: the kernel has its say, and does not wait. */
-static bool is_odd(Call *c) { return unlikely(c->n == 0 || (ssize_t)c->n < 0); }
-
-static long try_pread(Call *c) {
-    return is_odd(c) ? sleep_in_kernel(c, FILE_READ) : file_run(c, FILE_READ);
-}
-static long try_pwrite(Call *c) {
-    return is_odd(c) ? sleep_in_kernel(c, FILE_WRITE) : file_run(c, FILE_WRITE);
+static long try_at_offset(Call *c) {
+    return unlikely(odd_length(c->n)) ? file_call(c, c->dir) : file_run(c, c->dir);
 }
 static long try_fsync(Call *c) { return file_run(c, FILE_FSYNC); }
 
-EXPORT ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset) {
+static ssize_t run_at_offset(int fd, int dir, const void *buf, size_t n, off_t offset) {
     if (offset < 0) return -EINVAL;
-    Call c = {
-        .attempt = try_pread, .fd = fd, .dir = DIR_READ, .buf = buf, .n = n, .offset = offset};
-    return call_run(&c, GORT_FOREVER);
-}
-
-EXPORT ssize_t gort_pwrite(int fd, const void *buf, size_t n, off_t offset) {
-    if (offset < 0) return -EINVAL;
-    Call c = {.attempt = try_pwrite,
+    Call c = {.attempt = try_at_offset,
               .fd = fd,
-              .dir = DIR_WRITE,
+              .dir = (uint8_t)dir,
+              .flags = FILE_AT,
               .buf = (void *)buf,
               .n = n,
               .offset = offset};
     return call_run(&c, GORT_FOREVER);
+}
+
+EXPORT ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset) {
+    return run_at_offset(fd, DIR_READ, buf, n, offset);
+}
+
+EXPORT ssize_t gort_pwrite(int fd, const void *buf, size_t n, off_t offset) {
+    return run_at_offset(fd, DIR_WRITE, buf, n, offset);
 }
 
 EXPORT int gort_fsync(int fd) {
@@ -168,23 +159,23 @@ EXPORT int gort_open(const char *path, int flags, mode_t mode) {
     return (int)r;
 }
 
-typedef struct Lookup {
+typedef struct InfoLookup {
     const char *node, *service;
     const struct addrinfo *hints;
     struct addrinfo **res;
-} Lookup;
+} InfoLookup;
 
-static long lookup(void *arg) {
-    Lookup *l = arg;
+static long info_lookup(void *arg) {
+    InfoLookup *l = arg;
     return getaddrinfo(l->node, l->service, l->hints, l->res);
 }
 
 EXPORT int gort_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                             struct addrinfo **res) {
     if (in_forked_child()) return -ENOTCONN;
-    Lookup l = {node, service, hints, res};
+    InfoLookup l = {node, service, hints, res};
     int saved = *gort_errno_location();
-    long r = gort_blocking(lookup, &l);
+    long r = gort_blocking(info_lookup, &l);
     *gort_errno_location() = saved;
     return (int)r;
 }

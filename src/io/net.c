@@ -3,16 +3,16 @@
  *
  * Looking a name up may take as long as a name server does, and the deadline of a dial covers it.
  * getaddrinfo(3) cannot be interrupted, so with a deadline it runs elsewhere (a goroutine, or a
- * thread where there is no runtime) and its result comes over a channel; who gives up leaves the
- * last reference to the other side.
+ * thread where there is no runtime) and its result comes over a channel; a caller that gives up
+ * leaves the last reference to the lookup.
  *
  * Addresses of a name are tried in turn, each with a fair part of the time that is left, as Go
- * does, so that one that swallows packets does not use up the others' time; the first error is
- * the one returned.
+ * does, so that one that swallows packets does not use up the others' time; the first error is the
+ * one returned.
  *
- * A unix socket file outlives its listener. One that nobody listens on (connect says
- * ECONNREFUSED) is replaced; a live one, and any other file, is left alone. A mutex keeps two
- * listeners of this process from replacing each other's between bind and listen.
+ * A unix socket file outlives its listener. One without a listener (connect says ECONNREFUSED) is
+ * replaced; a live one, and any other file, is left alone. A house lock keeps two listeners of this
+ * process from replacing each other's between bind and listen.
  *
  * Only the resolver and snprintf come from libc here, outside of sections; errno is put back.
  */
@@ -28,7 +28,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <fcntl.h>
 
 #define LEAST_SHARE (2 * GORT_SEC) /* what an address gets, if there is that much */
@@ -38,14 +37,14 @@ static int set_int(int fd, int level, int option, int value) {
     return (int)sys6(SYS_setsockopt, fd, level, option, &value, sizeof value, 0);
 }
 
-/* A socket whose number nobody has been told yet: the end of the runtime closes it (goexit.h). */
+/* A socket whose number is still ours: the end of the runtime closes it (goexit.h). */
 typedef struct Socket {
     ExitHook hook;
     int fd;
 } Socket;
 
-/* Nobody else knows the number, so nobody waits or calls: it needs not be gort_close, which takes
- * several sections. In a section. */
+/* No other goroutine knows the number, so none waits or calls: gort_close, which takes several
+ * sections, is not needed. In a section. */
 static void socket_close(ExitHook *h) {
     int fd = container_of(h, Socket, hook)->fd;
     desc_born(fd);
@@ -70,7 +69,7 @@ static int socket_new(Socket *s, int family) {
     return s->fd;
 }
 
-/* It is the caller's. */
+/* The number is the caller's. */
 static int socket_give(Socket *s) {
     M *m = enter();
     exit_hook_pop(self(m), &s->hook);
@@ -88,12 +87,12 @@ static int socket_drop(Socket *s, int result) {
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-typedef struct Lookup {
+typedef struct HostLookup {
     gort_chan *done; /* of int: the code of getaddrinfo */
     uint32_t refs;   /* atomic */
     struct addrinfo *found;
     char host[HOST_MOST + 1];
-} Lookup;
+} HostLookup;
 
 static int error_of(int code) {
     switch (code) {
@@ -111,7 +110,7 @@ static int lookup_now(const char *host, struct addrinfo **found) {
     return gort_getaddrinfo(host, NULL, &hints, found);
 }
 
-static void lookup_drop(Lookup *l) {
+static void lookup_drop(HostLookup *l) {
     if (sub_seq(&l->refs, 1) > 0) return;
     if (l->found) freeaddrinfo(l->found);
     gort_chan_release(l->done);
@@ -119,7 +118,7 @@ static void lookup_drop(Lookup *l) {
 }
 
 static void lookup_run(void *arg) {
-    Lookup *l = arg;
+    HostLookup *l = arg;
     int code = lookup_now(l->host, &l->found);
     if (code != 0) l->found = NULL;
     gort_chan_send(l->done, &code);
@@ -131,7 +130,7 @@ static void *lookup_thread(void *arg) {
     return NULL;
 }
 
-static int lookup_elsewhere(Lookup *l) {
+static int lookup_elsewhere(HostLookup *l) {
     pthread_t thread;
     if (gort_go(lookup_run, l) == 0) return 0;
     int r = thread_create(&thread, NULL, lookup_thread, l);
@@ -145,7 +144,7 @@ static int lookup_until(const char *host, struct addrinfo **found, int64_t deadl
     if (deadline == GORT_FOREVER) return error_of(lookup_now(host, found));
     if (deadline <= os_now()) return -ETIMEDOUT;
     int code = -ETIMEDOUT;
-    Lookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
+    HostLookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
     if (l == NULL) return -ENOMEM;
     l->done = gort_chan_new(sizeof(int), 1);
     l->refs = 2;
@@ -175,8 +174,7 @@ static bool port_is_zero(const struct sockaddr *sa) {
                : false;
 }
 
-/* With port 0 and SO_REUSEADDR two may be given the same port, and the second listen fails: once
- * more. */
+/* With port 0 and SO_REUSEADDR two sockets may get the same port, and the second listen fails. */
 static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
     int r = -EADDRINUSE;
     for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {
@@ -193,7 +191,7 @@ static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool
     return r;
 }
 
-static int listen_everywhere(Addr *a, int backlog) {
+static int listen_everywhere(NetAddr *a, int backlog) {
     addr_any(a, AF_INET6, false, a->port);
     int r = listen_at(&a->sa, a->len, backlog, true);
     if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL) return r;
@@ -201,7 +199,7 @@ static int listen_everywhere(Addr *a, int backlog) {
     return listen_at(&a->sa, a->len, backlog, false);
 }
 
-static int listen_name(Addr *a, int backlog) {
+static int listen_name(NetAddr *a, int backlog) {
     struct addrinfo *found, *i;
     int r = lookup_until(a->host, &found, GORT_FOREVER), first = 0;
     if (r < 0) return r;
@@ -215,8 +213,8 @@ static int listen_name(Addr *a, int backlog) {
     return r >= 0 ? r : first ? first : -ENOENT;
 }
 
-/* Nobody listens on the socket file. */
-static bool stale(const Addr *a) {
+/* The socket file has no listener. */
+static bool stale(const NetAddr *a) {
     struct stat st;
     if (sys6(SYS_newfstatat, AT_FDCWD, a->un.sun_path, &st, AT_SYMLINK_NOFOLLOW, 0, 0) < 0)
         return false;
@@ -228,7 +226,7 @@ static bool stale(const Addr *a) {
     return socket_drop(&s, r) == -ECONNREFUSED;
 }
 
-static int listen_unix(const Addr *a, int backlog) {
+static int listen_unix(const NetAddr *a, int backlog) {
     static HouseLock one_at_a_time;
     Socket s;
     int fd = socket_new(&s, AF_UNIX);
@@ -244,7 +242,7 @@ static int listen_unix(const Addr *a, int backlog) {
 }
 
 EXPORT int gort_listen(const char *addr, int backlog) {
-    Addr a;
+    NetAddr a;
     if (in_forked_child()) return -ENOTCONN;
     int saved = *gort_errno_location();
     int r = addr_parse(addr, &a);
@@ -261,8 +259,7 @@ out:
 
 /* ---- dialling ------------------------------------------------------------------------------- */
 
-/* A connect to an unused port of this machine may be given that very port as its own, and so
- * reach itself. */
+/* A connect to an unused port of this machine may get that very port as its own. */
 static bool reached_itself(int fd) {
     struct sockaddr_storage here = {0}, there = {0};
     socklen_t n = sizeof here, k = sizeof there;
@@ -294,7 +291,7 @@ static int64_t share_of(int64_t deadline, int left) {
     return time_after(now, share);
 }
 
-static int dial_name(const Addr *a, int64_t deadline) {
+static int dial_name(const NetAddr *a, int64_t deadline) {
     struct addrinfo *found, *i;
     int r = lookup_until(a->host, &found, deadline), first = 0, left = 0;
     if (r < 0) return r;
@@ -309,7 +306,7 @@ static int dial_name(const Addr *a, int64_t deadline) {
     return r >= 0 ? r : first ? first : -ENOENT;
 }
 
-static int dial_loopback(Addr *a, int64_t deadline) {
+static int dial_loopback(NetAddr *a, int64_t deadline) {
     addr_any(a, AF_INET, true, a->port);
     int r = dial_at(&a->sa, a->len, share_of(deadline, 2));
     if (r >= 0) return r;
@@ -318,8 +315,8 @@ static int dial_loopback(Addr *a, int64_t deadline) {
     return second >= 0 ? second : r;
 }
 
-EXPORT int gort_dial(const char *addr, int64_t deadline) {
-    Addr a;
+EXPORT int gort_dial_until(const char *addr, int64_t deadline) {
+    NetAddr a;
     if (in_forked_child()) return -ENOTCONN;
     int saved = *gort_errno_location();
     int r = addr_parse(addr, &a);
@@ -331,8 +328,10 @@ EXPORT int gort_dial(const char *addr, int64_t deadline) {
     return r;
 }
 
+EXPORT int gort_dial(const char *addr, int64_t deadline) { return gort_dial_until(addr, deadline); }
+
 EXPORT int gort_local_addr(int fd, char *buf, size_t size) {
-    Addr a = {.len = sizeof a.any};
+    NetAddr a = {.len = sizeof a.any};
     if (in_forked_child()) return -ENOTCONN;
     int r = (int)sys6(SYS_getsockname, fd, &a.any, &a.len, 0, 0, 0);
     if (r < 0) return r;

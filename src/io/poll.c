@@ -7,43 +7,38 @@
  * is lost.
  *
  * Several entries, one wait. Their locks cannot all be held until the stack is left (there may be
- * thousands), so a waiter may be hit before its goroutine has parked. That is what PollGroup.state
- * is for: ARMING while linking; the commit, run once the stack is left, turns it into PARKED. A
- * hit exchanges HIT in: if it found PARKED it goes on to claim the goroutine; if ARMING, the
- * commit finds HIT and readies the goroutine itself. Exactly one of them does.
+ * thousands), so a waiter may be hit before its goroutine has parked. PollGroup.state is ARMING
+ * while linking; poll_commit, run once the stack is left, turns it into PARKED. A hit exchanges HIT
+ * in: if it found PARKED it goes on to claim the goroutine; if ARMING, poll_commit finds HIT and
+ * readies the goroutine itself.
  *
- * A descriptor that cannot be polled by the kernel's poller (a regular file: always ready) never
- * gets here, since the first asking finds it ready. One that it refuses for another reason makes
- * the wait a paced one, 10 ms at most. Priority and hang-up conditions are reported as edges of
- * the reading direction.
+ * A regular file never gets here: the first asking finds it ready. A descriptor that the poller
+ * refuses for another reason makes the wait a paced one. Priority and hang-up conditions are
+ * reported as edges of the reading direction.
  *
  * A plain thread uses poll(2) itself, with an eventfd beside the descriptors for gort_close.
  */
 #include "io/fdcall.h"
 #include "base/sysfault.h"
+#include "sync/sema.h"
 
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #define FEW 4
-#define PACE (10 * GORT_MS)
 
 /* One descriptor of a gort_poll, with a waiter for either direction. */
-typedef struct Watch {
+typedef struct PollWatch {
     Desc *d;
     uint32_t seq;
     uint32_t life; /* under the hook: of the number, when the call began; 0: it was being closed */
     uint32_t edges[DIRS];
     Waiter w[DIRS];
-} Watch;
+} PollWatch;
 
 typedef struct Poll {
     struct pollfd *fds;
     nfds_t n;
-    Watch *watch;
+    PollWatch *watch;
     PollGroup group;
     M *m;
     bool pace;
@@ -57,15 +52,15 @@ static bool wants(const struct pollfd *p, int dir) {
     return (p->events & read) || !(p->events & write);
 }
 
-static int ask(Poll *p) {
+static int poll_ask(Poll *p) {
     static const struct timespec now = {0, 0};
     struct timespec ts = now; /* the kernel writes what is left */
     return (int)sys6(SYS_ppoll, p->fds, p->n, &ts, NULL, 0, 0);
 }
 
-static void sample(Poll *p) {
+static void poll_sample(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++) {
-        Watch *k = &p->watch[i];
+        PollWatch *k = &p->watch[i];
         k->w[DIR_READ].linked = k->w[DIR_WRITE].linked = false;
         if (k->d == NULL) continue;
         for (int dir = 0; dir < DIRS; dir++) k->edges[dir] = load_acq(&k->d->edges[dir]);
@@ -75,19 +70,17 @@ static void sample(Poll *p) {
 /* Under the hook: closed since the call began, without the entry's knowledge. */
 static bool watch_is_over(const Poll *p, nfds_t i) {
     DescNote *note = desc_note_of(p->fds[i].fd);
-    const Watch *k = &p->watch[i];
+    const PollWatch *k = &p->watch[i];
     return unlikely(note != NULL) && k->d && k->life != 0 && !note_known(note, k->life);
 }
 
 /* Puts the watch into its entry. 0; 1: something has happened since it was sampled; -EBADF. */
 static int link_watch(Poll *p, nfds_t i, int wake_fd) {
-    Watch *k = &p->watch[i];
+    PollWatch *k = &p->watch[i];
     Desc *d = k->d;
     int r = 0;
     lock(&d->lock, RANK_POLL);
-    uint64_t state = load_acq(&d->state);
-    if ((state & DESC_CLOSING) || (uint32_t)(state >> 32) != k->seq || watch_is_over(p, i))
-        r = -EBADF;
+    if (!desc_lives(d, k->seq) || watch_is_over(p, i)) r = -EBADF;
     for (int dir = 0; dir < DIRS && r == 0 && wake_fd < 0; dir++)
         if (wants(&p->fds[i], dir) && load_rlx(&d->edges[dir]) != k->edges[dir]) r = 1;
     if (r == 0 && wake_fd < 0 && desc_register(d, p->fds[i].fd) < 0) p->pace = true;
@@ -111,7 +104,7 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
 static int unlink_all(Poll *p, bool thread) {
     int r = 0;
     for (nfds_t i = 0; i < p->n; i++) {
-        Watch *k = &p->watch[i];
+        PollWatch *k = &p->watch[i];
         if (k->d == NULL) continue;
         lock(&k->d->lock, RANK_POLL);
         for (int dir = 0; dir < DIRS; dir++)
@@ -123,8 +116,8 @@ static int unlink_all(Poll *p, bool thread) {
     return r;
 }
 
-/* The stack is left: from here on a hit readies us; one that came before, we do ourselves. */
-static void commit_poll(M *m, void *arg) {
+/* The stack is left: from here on a hit readies the goroutine. After an earlier one this does. */
+static void poll_commit(M *m, void *arg) {
     PollGroup *g = arg;
     G *gp = g->gp;
     uint32_t ticket = g->ticket, arming = GROUP_ARMING;
@@ -135,7 +128,7 @@ static void commit_poll(M *m, void *arg) {
 }
 
 /* 0: ask again; -EBADF; -ETIMEDOUT. */
-static int wait_poll(Poll *p, int64_t deadline) {
+static int poll_wait_parked(Poll *p, int64_t deadline) {
     bool timed_out = false;
     int r = 0;
     p->group.gp = self(p->m);
@@ -147,7 +140,7 @@ static int wait_poll(Poll *p, int64_t deadline) {
     if (r == 0) {
         int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
         add_seq(&sched.poll_waiters, 1);
-        p->m = park_commit_until(p->m, commit_poll, &p->group, WAIT_IO,
+        p->m = park_commit_until(p->m, poll_commit, &p->group, WAIT_IO,
                                  soon < deadline ? soon : deadline, p->group.ticket, &timed_out);
         if (timed_out) sub_seq(&sched.poll_waiters, 1);
     }
@@ -155,32 +148,23 @@ static int wait_poll(Poll *p, int64_t deadline) {
     return closed ? closed : r < 0 ? r : 0;
 }
 
-/* A plain thread sleeps in the kernel, one more descriptor in its set. */
-static int wait_thread(Poll *p, int64_t deadline) {
+static int poll_wait_thread(Poll *p, int64_t deadline) {
     struct pollfd *set = sysfault_alloc() ? NULL : malloc((p->n + 1) * sizeof *set);
     if (set == NULL) return -ENOMEM;
-    int wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0), r = 0;
+    int wake_fd = wake_fd_new(), r = 0;
     for (nfds_t i = 0; i < p->n; i++) set[i] = p->fds[i];
     set[p->n] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
     p->pace = wake_fd < 0;
     for (nfds_t i = 0; i < p->n && r == 0 && wake_fd >= 0; i++)
         if (p->watch[i].d) r = link_watch(p, i, wake_fd);
-    if (r == 0) {
-        int64_t left = deadline == GORT_FOREVER ? PACE : time_left(deadline, os_now());
-        if (p->pace && left > PACE) left = PACE;
-        struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
-        bool forever = deadline == GORT_FOREVER && !p->pace;
-        store_rlx(&p->m->rest, p->m->locks);
-        sys6(SYS_ppoll, set, p->n + 1, forever ? NULL : &ts, NULL, 0, 0);
-        section_resumes(p->m);
-    }
+    if (r == 0) thread_ppoll(p->m, set, p->n + 1, deadline, p->pace);
     int closed = unlink_all(p, true);
     if (wake_fd >= 0) sys6(SYS_close, wake_fd, 0, 0, 0, 0, 0);
     free(set);
     return closed ? closed : r < 0 ? r : 0;
 }
 
-/* One of them was closed since the call began: what was asked may be its number's next owner. */
+/* One of them was closed since the call began: the answer may be of its number's next owner. */
 static bool closed_since(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
         if (p->watch[i].d && (desc_seq(p->watch[i].d) != p->watch[i].seq || watch_is_over(p, i)))
@@ -188,22 +172,22 @@ static bool closed_since(Poll *p) {
     return false;
 }
 
-/* No memory for the entry of one: neither an event nor a close would find us. */
+/* No memory for the entry of one: neither an event nor a close would find a waiter. */
 static bool cannot_wait(const Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
         if (unlikely(p->fds[i].fd >= 0 && p->watch[i].d == NULL)) return true;
     return false;
 }
 
-static int run(Poll *p, int64_t deadline) {
+static int poll_run(Poll *p, int64_t deadline) {
     for (;;) {
-        sample(p);
-        int r = ask(p);
+        poll_sample(p);
+        int r = poll_ask(p);
         if (r == -EINTR) continue;
         if (r > 0 && closed_since(p)) return -EBADF;
-        if (r != 0 || (deadline != GORT_FOREVER && deadline <= os_now())) return r;
+        if (r != 0 || is_past(deadline)) return r;
         if (cannot_wait(p)) return -ENOMEM;
-        r = is_goroutine(p->m) ? wait_poll(p, deadline) : wait_thread(p, deadline);
+        r = is_goroutine(p->m) ? poll_wait_parked(p, deadline) : poll_wait_thread(p, deadline);
         if (r < 0) return r;
     }
 }
@@ -216,7 +200,7 @@ static void note_lives(Poll *p) {
     }
 }
 
-static int begin(Poll *p, int64_t deadline) {
+static int poll_begin(Poll *p, int64_t deadline) {
     note_lives(p);
     p->m = enter();
     for (nfds_t i = 0; i < p->n; i++) {
@@ -224,35 +208,41 @@ static int begin(Poll *p, int64_t deadline) {
         p->watch[i].d = d;
         p->watch[i].seq = d ? desc_seq(d) : 0;
     }
-    int r = run(p, deadline);
+    int r = poll_run(p, deadline);
     if (r > 0) tsan_acquire(&io_order);
     leave(p->m);
     return r;
 }
 
-static int64_t deadline_of(int timeout_ms) {
+static int64_t poll_timeout_at(int timeout_ms) {
     return timeout_ms < 0    ? GORT_FOREVER
            : timeout_ms == 0 ? 0
                              : time_after(os_now(), timeout_ms * GORT_MS);
 }
 
 int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
-    Watch few[FEW];
+    PollWatch few[FEW];
     Poll p = {.fds = fds, .n = n, .watch = few};
     if (n > 1 << 24) return -EINVAL;
     if (n > 0 && fds == NULL) return -EFAULT;
     if (n > FEW) {
         int saved = *gort_errno_location();
-        p.watch = sysfault_alloc() ? NULL : malloc(n * sizeof(Watch));
+        p.watch = sysfault_alloc() ? NULL : malloc(n * sizeof(PollWatch));
         *gort_errno_location() = saved;
         if (p.watch == NULL) return -ENOMEM;
     }
-    int r = begin(&p, deadline);
+    int r = poll_begin(&p, deadline);
     if (p.watch != few) free(p.watch);
     return r;
 }
 
 EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
     if (in_forked_child()) return -ENOTCONN;
-    return poll_until(fds, n, deadline_of(timeout_ms));
+    return poll_until(fds, n, poll_timeout_at(timeout_ms));
+}
+
+EXPORT int gort_poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
+    int r = poll_until(fds, n, deadline);
+    return r == 0 ? -ETIMEDOUT : r;
 }

@@ -11,27 +11,19 @@
  */
 #include "io/fdcall.h"
 
-#include <limits.h>
-#include <sys/syscall.h>
-
-static long run(Call *c, int64_t deadline) {
-    return c->flags & MSG_DONTWAIT ? call_once(c) : call_run(c, deadline);
+static long run_flagged(Call *c, int64_t deadline) {
+    return c->flags & MSG_DONTWAIT ? call_nowait(c) : call_run(c, deadline);
 }
 
 /* ---- read, write ---------------------------------------------------------------------------- */
 
 EXPORT ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_read,
-              .fd = fd,
-              .dir = DIR_READ,
-              .plain = (ssize_t)n > 0,
-              .buf = buf,
-              .n = n};
+    Call c = rw_call(try_read, fd, DIR_READ, buf, n);
     return call_run(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n};
+    Call c = rw_call(try_write, fd, DIR_WRITE, buf, n);
     return call_run(&c, deadline);
 }
 
@@ -52,7 +44,7 @@ EXPORT ssize_t gort_writev_until(int fd, const struct iovec *iov, int n, int64_t
     return vector_until(fd, DIR_WRITE, iov, n, deadline);
 }
 
-/* One Call over all of it, so that a close in between is seen. */
+/* One Call over all of it, so that it sees a close in between. */
 ssize_t move_all(Call *c, int64_t deadline) {
     size_t n = c->n;
     if (n > SSIZE_MAX) return -EINVAL;
@@ -69,12 +61,12 @@ ssize_t move_all(Call *c, int64_t deadline) {
 }
 
 EXPORT ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_read, .fd = fd, .dir = DIR_READ, .plain = true, .buf = buf, .n = n};
+    Call c = rw_call(try_read, fd, DIR_READ, buf, n);
     return move_all(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = {.attempt = try_write, .fd = fd, .dir = DIR_WRITE, .buf = (void *)buf, .n = n};
+    Call c = rw_call(try_write, fd, DIR_WRITE, buf, n);
     return move_all(&c, deadline);
 }
 
@@ -137,7 +129,7 @@ EXPORT ssize_t gort_recvfrom_until(int fd, void *buf, size_t n, int flags, struc
     bool all = waits_for_all(fd, flags);
     if (all && (flags & MSG_PEEK)) return peek_all(fd, buf, n, flags, sa, len, deadline);
     Call c = recv_call(fd, buf, n, flags, sa, len);
-    ssize_t r = run(&c, deadline);
+    ssize_t r = run_flagged(&c, deadline);
     return r > 0 && all ? recv_rest(&c, buf, n, (size_t)r, deadline) : r;
 }
 
@@ -159,7 +151,7 @@ EXPORT ssize_t gort_sendto_until(int fd, const void *buf, size_t n, int flags,
               .n = n,
               .sa = (struct sockaddr *)sa,
               .alen = len};
-    return run(&c, deadline);
+    return run_flagged(&c, deadline);
 }
 
 EXPORT ssize_t gort_send_until(int fd, const void *buf, size_t n, int flags, int64_t deadline) {
@@ -185,14 +177,14 @@ static ssize_t recvmsg_rest(Call *c, struct msghdr *msg, ssize_t got, int64_t de
 EXPORT ssize_t gort_recvmsg_until(int fd, struct msghdr *msg, int flags, int64_t deadline) {
     bool all = !(flags & MSG_PEEK) && waits_for_all(fd, flags);
     Call c = {.attempt = try_recvmsg, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = msg};
-    ssize_t r = run(&c, deadline);
+    ssize_t r = run_flagged(&c, deadline);
     return r > 0 && all ? recvmsg_rest(&c, msg, r, deadline) : r;
 }
 
 EXPORT ssize_t gort_sendmsg_until(int fd, const struct msghdr *msg, int flags, int64_t deadline) {
     Call c = {
         .attempt = try_sendmsg, .fd = fd, .dir = DIR_WRITE, .flags = flags, .buf = (void *)msg};
-    return run(&c, deadline);
+    return run_flagged(&c, deadline);
 }
 
 EXPORT int gort_accept_until(int fd, struct sockaddr *sa, socklen_t *len, int64_t deadline) {

@@ -1,44 +1,36 @@
 /*
  * A call on a descriptor: try, wait, try again.
  *
- * The protocol that loses no wake-up is netpoll.c's; this room is the waiter's side of it.
+ * The protocol that loses no wake-up is netpoll.c's; this room is the waiter's side of it. While a
+ * call is inside the kernel the entry counts it (call_ref), in the section, so that gort_close can
+ * wait for it; the count is given back before any wait.
  *
  * Goroutines park in the entry's queue. Plain threads, with or without a runtime, sleep in ppoll(2)
- * on the descriptor itself and on an eventfd of their own, which gort_close writes to. It is made
- * for the one wait and closed after it: a thread that blocks in the kernel anyway does not mind,
- * and nothing is left behind when a thread ends.
+ * on the descriptor itself and on an eventfd made for the one wait, which gort_close writes to.
  *
  * Some waits have no edge at the end: a unix connect to a full backlog, a datagram to an
  * unconnected peer whose queue is full, a device that epoll refuses. Those calls are paced: they
  * wait in the queue all the same, so that gort_close finds them, but with a short deadline that
- * doubles up to 10 ms.
+ * doubles up to PACE.
  *
  * And some descriptors say that they are ready and are not: a socket with something in its error
- * queue is "in error" until somebody fetches that, and a read of it has to wait all the same.
- * Whoever believed it would run in circles; so a call that was told so a few times in vain is paced
- * too. A goroutine meets it where the descriptor has hung, since it is registered anew for each
- * wait then; a thread in poll(2), where it asks whether this is so or others were faster.
+ * queue is "in error" until the program fetches that, and a read of it has to wait all the same. A
+ * call that was told so CREDIT times in vain is paced too, or it would run in circles. A goroutine
+ * meets it where the descriptor has hung, since it is registered anew for each wait then; a thread
+ * in poll(2), where it asks whether this is so or another reader was faster.
  *
  * After a deadline has passed one more attempt is made: what has arrived by then is returned even
- * where nobody had the time to poll.
+ * where no thread had the time to poll.
  *
  * Where the table of entries cannot grow, a call that need not wait is made all the same
  * (call_apart), and one that must gives -ENOMEM.
- *
- * While a call is inside the kernel the entry counts it (call_ref), in the section, so that
- * gort_close can wait for it; it is given back before any wait.
  */
-#include "api/hookcalls.h"
 #include "io/fdcall.h"
+#include "sched/outside.h"
+#include "sync/sema.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <time.h>
-
-#define PAUSE_FIRST (50 * GORT_US)
-#define PAUSE_MOST (10 * GORT_MS) /* 13 ms in all: life_awaited */
-#define CREDIT 8                  /* so often a call believes what it is told */
+#define PACE_FIRST (50 * GORT_US)
+#define CREDIT 8 /* so often a call believes what it is told */
 
 char io_order;
 
@@ -57,7 +49,7 @@ NOINLINE void desc_wake_closer(M *m, Desc *d) {
     if (gp) ready(m, gp);
 }
 
-/* While close(2) is under way nobody begins: the file may be the last one still. */
+/* While close(2) is under way no call begins: the file may still be the last owner's. */
 NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq) {
     desc_unref(m, d);
     if (!(load_acq(&d->state) & DESC_GIVING) && !desc_lives(d, seq)) return false;
@@ -78,10 +70,6 @@ bool call_closed(Call *c) { return !desc_lives(c->d, c->seq); }
  * device that cannot be polled, no memory) makes the call a paced one. */
 static int report_locked(Call *c) {
     Desc *d = c->d;
-    if (likely(d->registered && !d->hung)) {
-        desc_trust(d, c->fd);
-        return 0;
-    }
     if (d->registered && c->vain > CREDIT) {
         c->pace = true;
         return 0;
@@ -94,23 +82,24 @@ static int report_locked(Call *c) {
 
 /* True: the wait is over before it began, with *result. */
 static bool settled_locked(Call *c, int *result) {
+    int look = desc_look_locked(c->d, c->dir, c->seq, c->edges);
     *result = 0;
-    if (call_closed(c)) *result = -EBADF;
+    if (look == LOOK_CLOSED) *result = -EBADF;
     else if (c->pace) return false;
-    else if (load_rlx(&c->d->edges[c->dir]) == c->edges) *result = report_locked(c);
-    else return true;
+    else if (look == LOOK_RETRY) return true;
+    else if (look == LOOK_PARK) desc_trust(c->d, c->fd);
+    else *result = report_locked(c);
     return *result < 0;
 }
 
 static int64_t sooner(Call *c, int64_t deadline) {
     if (!c->pace) return deadline;
-    c->pause = c->pause == 0 ? PAUSE_FIRST : c->pause * 2 > PAUSE_MOST ? PAUSE_MOST : c->pause * 2;
+    c->pause = c->pause == 0 ? PACE_FIRST : c->pause * 2 > PACE ? PACE : c->pause * 2;
     int64_t then = time_after(os_now(), c->pause);
     return then < deadline ? then : deadline;
 }
 
-/* A waiter whose deadline has claimed it takes itself off. */
-static int withdraw(Call *c, Waiter *w) {
+static int call_withdraw(Call *c, Waiter *w) {
     lock(&c->d->lock, RANK_POLL);
     if (w->linked) waiter_unlink(&c->d->q[c->dir], w);
     unlock(&c->d->lock);
@@ -119,7 +108,7 @@ static int withdraw(Call *c, Waiter *w) {
 }
 
 /* 0: try again; -EBADF, -ETIMEDOUT. */
-static int wait_goroutine(Call *c, int64_t deadline) {
+static int call_wait_parked(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w;
     int settled;
@@ -136,36 +125,22 @@ static int wait_goroutine(Call *c, int64_t deadline) {
     if (likely(deadline == GORT_FOREVER)) c->m = park(c->m, &d->lock, WAIT_IO);
     else c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
     expect_next(c->m);
-    return timed_out ? withdraw(c, &w) : w.result;
+    return timed_out ? call_withdraw(c, &w) : w.result;
 }
 
-/* Without an eventfd (no descriptors left) the thread looks for itself now and then. */
+/* Without an eventfd (no number is left) the thread looks for itself now and then. */
 static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
-    struct pollfd p[2] = {
-        {.fd = c->pace ? -1 : c->fd, .events = c->dir == DIR_READ ? POLLIN : POLLOUT},
-        {.fd = wake_fd, .events = POLLIN}};
-    struct timespec ts, *left = NULL;
-    int64_t now = os_now();
-    if (wake_fd < 0 && time_left(deadline, now) > PAUSE_MOST)
-        deadline = time_after(now, PAUSE_MOST);
-    if (deadline != GORT_FOREVER) {
-        int64_t ns = time_left(deadline, now);
-        ts = (struct timespec){ns / GORT_SEC, ns % GORT_SEC};
-        left = &ts;
-    }
-    sys6(SYS_ppoll, p, 2, left, NULL, 0, 0);
+    struct pollfd p[2] = {{.fd = c->pace ? -1 : c->fd, .events = poll_events(c->dir)},
+                          {.fd = wake_fd, .events = POLLIN}};
+    thread_ppoll(c->m, p, 2, deadline, wake_fd < 0);
 }
 
 /* Ready, says poll(2), and the call had to wait a moment ago. */
-static bool lies(Call *c) {
-    struct pollfd p = {.fd = c->fd, .events = c->dir == DIR_READ ? POLLIN : POLLOUT};
-    struct timespec none = {0, 0};
-    return sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0) > 0;
-}
+static bool lies(Call *c) { return fd_poll_now(c->fd, poll_events(c->dir)) > 0; }
 
-static NOINLINE int wait_thread(Call *c, int64_t deadline) {
+static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
-    Waiter w = {.wake_fd = (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0)};
+    Waiter w = {.wake_fd = wake_fd_new()};
     lock(&d->lock, RANK_POLL);
     bool closed = call_closed(c);
     if (!closed) waiter_link(&d->threads, &w, false);
@@ -173,9 +148,7 @@ static NOINLINE int wait_thread(Call *c, int64_t deadline) {
     unlock(&d->lock);
     if (!closed) {
         if (c->vain > CREDIT && lies(c)) c->pace = true;
-        store_rlx(&c->m->rest, c->m->locks);
         thread_poll(c, w.wake_fd, sooner(c, deadline));
-        section_resumes(c->m);
         lock(&d->lock, RANK_POLL);
         if (w.linked) waiter_unlink(&d->threads, &w);
         unlock(&d->lock);
@@ -194,9 +167,8 @@ NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
 
 /* ---- lives ----------------------------------------------------------------------------------- */
 
-/* A goroutine that may park does; where that cannot be (pinned, in a handler) it is the thread that
- * rests. */
-static void rest(int64_t ns) {
+/* A goroutine that may park does; else (pinned, in a handler) the thread sleeps. */
+static void life_pause(int64_t ns) {
     M *m = getm();
     struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
     if (m != NULL && !m->plain && may_park(m, (uintptr_t)__builtin_frame_address(0)))
@@ -204,7 +176,7 @@ static void rest(int64_t ns) {
     else sys6(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
 }
 
-/* Nobody has closed the number yet, nor begun a call on it: a close that comes between takes 2. */
+/* No close and no call has used the number yet. A close that comes between takes 2. */
 static void first_life(DescNote *note) {
     uint32_t none = 0;
     cas_seq(&note->life, &none, 1);
@@ -214,16 +186,16 @@ NOINLINE uint32_t life_awaited(int fd) {
     DescNote *note = desc_note_of(fd);
     if (load_rlx(&note->life) == 0) first_life(note);
     uint32_t life = note_life(note);
-    for (int64_t pause = PAUSE_FIRST; life == 0 && pause <= PAUSE_MOST; pause *= 2) {
-        rest(pause);
+    for (int64_t pause = PACE_FIRST; life == 0 && pause <= PACE; pause *= 2) {
+        life_pause(pause);
         life = note_life(note);
     }
     return life;
 }
 
-/* The life of the number, under the hook. Where none can be had for long, the call is adrift: each
- * of its attempts may be the first, on whatever the number is by then, and once one has moved
- * something there is no other. */
+/* The life of the number, under the hook. Where none can be had in 13 ms (life_awaited), the call
+ * is adrift: each of its attempts may be the first, on whatever the number is by then, and once one
+ * has moved something there is no other. */
 static NOINLINE bool call_note(Call *c, DescNote *note) {
     if (c->adrift) return false;
     c->life = note_life(note);
@@ -232,8 +204,8 @@ static NOINLINE bool call_note(Call *c, DescNote *note) {
     return true;
 }
 
-/* Closed where the runtime's locks could not be had, or before the entry was asked for its
- * sequence: the hook's table knows. */
+/* The hook's table knows of a close that could not take the runtime's locks, or that came before
+ * the entry was asked for its sequence. */
 static bool same_life(Call *c) {
     DescNote *note = desc_note_of(c->fd);
     if (likely(note == NULL)) return true;
@@ -276,7 +248,7 @@ static long call_end(Call *c, long r) {
 /* The wait between two attempts; the count of calls is given back meanwhile. 0: try again. */
 static int call_wait(Call *c, int64_t deadline) {
     call_unref(c);
-    int r = is_goroutine(c->m) ? wait_goroutine(c, deadline) : wait_thread(c, deadline);
+    int r = is_goroutine(c->m) ? call_wait_parked(c, deadline) : call_wait_thread(c, deadline);
     if (r != -EBADF && call_ref(c)) {
         if (likely(same_life(c))) return 0;
         call_unref(c);
@@ -285,7 +257,7 @@ static int call_wait(Call *c, int64_t deadline) {
     return -EBADF;
 }
 
-static long attempt(Call *c) {
+static long call_attempt(Call *c) {
     long r;
     c->edges = load_acq(&c->d->edges[c->dir]); /* before the call: step 1 of netpoll.c */
     if (c->dir == DIR_WRITE) tsan_release(&io_order);
@@ -296,20 +268,17 @@ static long attempt(Call *c) {
     return r;
 }
 
-/* No memory for the entry: one attempt, with an entry that nobody else knows. No event and no close
- * would find a waiter there, so there is no wait. */
+/* No memory for the entry: one attempt, with an entry of its own, in which nothing can wait. */
 static NOINLINE long call_apart(Call *c) {
     Desc own = {0};
     c->d = &own;
     int r = call_begin_at(c);
-    return r < 0 ? r : call_end(c, attempt(c));
+    return r < 0 ? r : call_end(c, call_attempt(c));
 }
-
-static bool passed(int64_t deadline) { return deadline != GORT_FOREVER && deadline <= os_now(); }
 
 static NOINLINE long call_run_apart(Call *c, int64_t deadline) {
     long r = call_apart(c);
-    return r != -EAGAIN ? r : passed(deadline) ? -ETIMEDOUT : -ENOMEM;
+    return r != -EAGAIN ? r : is_past(deadline) ? -ETIMEDOUT : -ENOMEM;
 }
 
 long call_run(Call *c, int64_t deadline) {
@@ -317,22 +286,22 @@ long call_run(Call *c, int64_t deadline) {
     if (unlikely(r < 0)) return r == -ENOMEM ? call_run_apart(c, deadline) : r;
     if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges))
         r = -EAGAIN;
-    else r = attempt(c);
+    else r = call_attempt(c);
     while (unlikely(r == -EAGAIN)) {
-        if (passed(deadline)) {
+        if (is_past(deadline)) {
             r = -ETIMEDOUT;
             break;
         }
         if (c->vain < UINT8_MAX) c->vain++;
         r = call_wait(c, deadline);
         if (r < 0) return r;
-        r = attempt(c);
+        r = call_attempt(c);
     }
     return call_end(c, r);
 }
 
-long call_once(Call *c) {
+long call_nowait(Call *c) {
     long r = call_begin(c);
     if (unlikely(r < 0)) return r == -ENOMEM ? call_apart(c) : r;
-    return call_end(c, attempt(c));
+    return call_end(c, call_attempt(c));
 }

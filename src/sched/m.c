@@ -8,9 +8,10 @@
  * it ends.
  */
 #include "sched/m.h"
-#include "gc/boehm.h"
+#include "base/upstairs.h"
 #include "sched/g.h"
 #include "sched/threadmaker.h"
+#include "sched/wake.h"
 #include "sched/preempt.h"
 #include "base/san.h"
 #include "sched/sched.h"
@@ -129,22 +130,18 @@ static void *thread_main(void *arg) {
     M *m = arg;
     thread_begin(m);
     preempt_unmask();
-    if (collect_on) { /* before it has a P */
-        collect_thread_begin(m);
-        maker_greet(m);
-    }
+    if (collect_on) upstairs.collect_thread_begin(m); /* may wait: before it has a P */
     /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under
      * the lock: if it is seen running, the end of it sees `alive`, set above, and sends this one
      * away. */
     lock(&sched.lock, RANK_SCHED);
     m->dying = !sched.running || sched.epoch != m->epoch;
+    P *p = m->dying ? NULL : maker_arrived_locked(&m->spinning);
     unlock(&sched.lock);
-    P *p = m->nextp;
-    m->nextp = NULL;
-    if (p && !m->dying) m_begin_with(m, p);
+    if (p) m_acquire_p(m, p);
     schedule_loop(m);
-    if (collect_on) collect_thread_end(m); /* takes the collector's signals */
-    preempt_mask();                        /* no signal may find this thread without a record */
+    if (collect_on) upstairs.collect_thread_end(m); /* takes the collector's signals */
+    preempt_mask(); /* no signal may find this thread without a record */
     drop_alt_stack();
     m->locks++;
     split_thread_end(m);

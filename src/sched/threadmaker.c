@@ -6,19 +6,21 @@
  * on the list here and wake the maker, which holds nothing. Whoever becomes idle meanwhile takes
  * the P from the list (wake.c), so the list never waits for the maker alone.
  *
- * With a collector (boehm.c) a new thread first makes itself known to it, which may wait for a
- * goroutine that needs a P. So the P stays on the list meanwhile, the maker waits for the thread,
- * and only then gives it what is still on the list.
+ * So the P stays on the list while its thread is being made, where a stop of the world finds it: a
+ * stopper that waited for a P in the maker's hands would wait for ever, since the holder of malloc's
+ * lock goes on only when all have stopped (stopworld.c). A new thread takes what is on the list when
+ * it arrives, and goes to the pool where that is nothing. `coming` counts those that are on their
+ * way, so that one is made for each P.
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
  * until a thread is free. Where not even the first of the runtime is granted, nothing has run:
- * gort_main takes everything back and returns the error (main_refused). Where there were some the
+ * gort_main takes everything back and returns the error (maker.refused). Where there were some the
  * maker sees to the timers of the P meanwhile: threads that are locked to sleepers are free again
  * one day. Where no goroutine has run for ten seconds, and no thread can come back from anywhere,
  * it says so: a program that waits for ever without a word helps nobody.
  */
 #include "sched/threadmaker.h"
-#include "gc/boehm.h"
+#include "base/upstairs.h"
 #include "sched/deadlock.h"
 #include "sched/schedule.h"
 #include "sched/m.h"
@@ -33,14 +35,16 @@
 
 static struct {
     pthread_t thread;
-    Note note, greeted;
+    Note note;
     bool stop;
     bool made; /* the maker's: there has been a thread */
+    void (*refused)(int error);
     /* sched.lock: */
     /* Ps that wait for a thread, through link; NULL is read without the lock */
     P *pending;
     uint32_t spinning; /* how many of them count as searchers */
     uint32_t spares;   /* threads wanted for the pool */
+    uint32_t coming;   /* threads that were made, or are being made, and have not arrived */
 } maker;
 
 static void append_locked(P *p, bool spinning) {
@@ -75,21 +79,31 @@ void maker_want_spare_locked(void) {
     note_wake(&maker.note);
 }
 
-/* Takes what is wanted: a P, or NULL with *spare set. False: nothing is, or the bound is
- * reached. */
-static bool next_order(P **p, bool *spinning) {
+static uint32_t count_pending_locked(void) {
+    uint32_t n = 0;
+    for (P *p = maker.pending; p; p = p->link) n++;
+    return n;
+}
+
+/* True: a thread is to be made, for a P or the pool, and counts as coming. False: none is wanted, or
+ * the bound is reached. */
+static bool next_order(void) {
     lock(&sched.lock, RANK_SCHED);
     bool room = sched.m_count < (uint32_t)settings.maxthreads;
-    *p = room && !collect_on ? maker_take_pending_locked(spinning) : NULL;
-    bool any = *p != NULL || (collect_on && room && maker.pending);
+    bool any = room && count_pending_locked() > maker.coming;
     if (!any && maker.spares > 0) {
         maker.spares = 0;
-        any = room && sched.idle_m_count < SPARES &&
+        any = room && sched.idle_m_count + maker.coming < SPARES &&
               sched.m_count + 1 < (uint32_t)settings.maxthreads;
     }
-    if (any) sched.m_count++;
+    if (any) sched.m_count++, maker.coming++;
     unlock(&sched.lock);
     return any;
+}
+
+P *maker_arrived_locked(bool *spinning) {
+    maker.coming--;
+    return maker_take_pending_locked(spinning);
 }
 
 /* p was off the list for a moment, and no thread came of it. To one that went to the pool in this
@@ -105,26 +119,11 @@ static void put_back(P *p, bool spinning) {
 }
 
 /* The thread could not be made. */
-static void take_back(P *p, bool spinning) {
+static void take_back_order(void) {
     lock(&sched.lock, RANK_SCHED);
     sched.m_count--;
+    maker.coming--;
     unlock(&sched.lock);
-    if (p) put_back(p, spinning);
-}
-
-void maker_greet(M *m) {
-    note_wake(&maker.greeted);
-    note_sleep(&m->note);
-}
-
-static void welcome(M *m) {
-    bool spinning = false;
-    note_sleep(&maker.greeted);
-    lock(&sched.lock, RANK_SCHED);
-    m->nextp = maker_take_pending_locked(&spinning);
-    m->spinning = m->nextp && spinning;
-    unlock(&sched.lock);
-    note_wake(&m->note);
 }
 
 #define PATIENCE (10 * GORT_SEC)
@@ -192,22 +191,15 @@ static void *maker_main(void *arg) {
         tls_m = own;
     }
     while (!load_acq(&maker.stop)) {
-        P *p;
-        bool spinning = false;
         int refused = 0;
-        if (load_acq(&maker.stop)) break;
-        while (next_order(&p, &spinning)) {
+        while (next_order()) {
             M *m = m_record();
-            if (m) {
-                m->nextp = p;
-                m->spinning = p && spinning;
-            }
             int r = m ? m_spawn(m) : -ENOMEM;
             if (r != 0) {
                 if (m) m_record_free(m);
-                take_back(p, spinning);
+                take_back_order();
                 if (!maker.made) {
-                    main_refused(r);
+                    maker.refused(r);
                     goto over;
                 }
                 warn_once(WARN_THREADS,
@@ -219,7 +211,6 @@ static void *maker_main(void *arg) {
                 break;
             }
             maker.made = true;
-            if (collect_on) welcome(m);
         }
         if (maker_has_pending() && own) {
             give_up_some_day(&stuck_since, &switches, refused);
@@ -234,11 +225,12 @@ over:
     return NULL;
 }
 
-int maker_start(void) {
+int maker_start(void (*refused)(int error)) {
+    maker.refused = refused;
     sigset_t all, old;
     maker.stop = maker.made = false;
     maker.pending = NULL;
-    maker.spinning = maker.spares = 0;
+    maker.spinning = maker.spares = maker.coming = 0;
     note_clear(&maker.note);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -2,31 +2,25 @@
  * Channels.
  *
  * The goal: an operation that need not wait is a section, one lock, one copy, one unlock; one that
- * finds its partner waiting copies straight into the partner's memory and makes it ready. There is
- * no second copy, no allocation, no clock and no list of free waiters: a Sudog stands in the frame
- * of the call that waits.
+ * finds its partner waiting copies straight into the partner's memory and makes it ready. A Sudog
+ * stands in the frame of the call that waits: no allocation, no list of free waiters, no clock.
  *
- * The protocol. Everything of a channel is guarded by its lock.
+ * The protocol. The channel's lock guards everything of it.
  *
  *   1. One attempt under the lock (send_locked, recv_locked): a waiting partner first, then the
  *      buffer, then closed. If it worked: unlock, ready() the partner, done. After the unlock the
- *      channel is not touched again, since the partner (or any other thread that saw the effect)
- *      may release it: this is what allows `recv(c); release(c)` against a sender that holds no
- *      reference of its own. For the same reason the woken side of a plain wait does not touch the
- *      channel either: all it needs was left in its Sudog.
+ *      channel is not touched again, since any thread that saw the effect may release it. For the
+ *      same reason the woken side of a plain wait finds all it needs in its Sudog.
  *   2. It would block: put a Sudog at the tail of the queue and park. park() gives the lock back
- *      only when the stack has been left, so nobody finds the Sudog before its G can be readied.
- *   3. Whoever dequeues a Sudog owns the wake-up.
+ *      only when the stack has been left, so a dequeuer finds no Sudog whose G cannot be readied.
+ *   3. The dequeuer of a Sudog owns the wake-up.
  *
- * Claims. A plain wait has exactly one end: to be dequeued under the lock; it needs no claim. A
- * wait with a deadline, and each wait of a select, may also be ended by somebody who does not hold
- * this lock (the timer; another channel). These go by one ticket per call (sched.h): the dequeuer
- * claims before it copies, and when the claim fails it drops the Sudog and tries the next. Thus
- *   - the value goes to exactly one taker: it is copied after a claim that only one can win;
- *   - a call that has timed out has touched no memory: nobody copies without the claim;
- *   - no wake-up is lost: a dequeuer that fails goes on to the next waiter or the buffer, in the
- *     same critical section, so it is as if the dead Sudog had never been there;
- *   - FIFO: dead Sudogs are only skipped, live ones are never overtaken.
+ * Claims. A plain wait has one end, to be dequeued under the lock, and needs no claim. A wait with
+ * a deadline, and each wait of a select, may also be ended without this lock (by the timer; by
+ * another channel). These go by one ticket per call (sched.h): the dequeuer claims before it
+ * copies, and when the claim fails it drops the Sudog and tries the next, or the buffer, in the
+ * same critical section. So the value goes to exactly one taker, a call that has timed out has
+ * touched no memory, no wake-up is lost, and live Sudogs are served in their order.
  *
  * Invariants, at each unlock ("live" is queued and not yet claimed):
  *   closed                          =>  recvq and sendq are empty
@@ -36,23 +30,18 @@
  *   pins  ==  claimable Sudogs that were not dequeued with success and whose owner has not yet
  *             been back
  *
- * Lifetime. refs counts the program's references. A claimable Sudog has a pin on the channel
- * until it is dequeued with success or its owner has taken it off, since the owner will lock the
- * channel once more, at a time when the program may rightly have released it: a worker in `select
- * { send result; recv quit }` whose result was taken is still queued on quit for a moment, while
- * the taker closes shop. A channel is freed when both are 0. Both change under the lock only, so
- * there is nothing to argue about orders; pins cost no atomic, the lock is held anyway where they
- * change. A release that finds a live Sudog is misuse and loud.
+ * Lifetime. refs counts the program's references. A claimable Sudog has a pin on the channel until
+ * it is dequeued with success or its owner has taken it off: the owner locks the channel once more,
+ * when the program may rightly have released it (a select whose other case won). A channel is freed
+ * when both are 0. A release that finds a live Sudog is misuse and fatal.
  *
- * Orders. The lock's acquire and release order everything but looks_ready(), which is explained
- * there, and the contents of a Sudog after the wake-up, which ready() and park() order.
+ * Orders. The lock orders everything but looks_ready() (see there) and the contents of a Sudog
+ * after the wake-up, which ready() and park() order.
  *
- * Departures from Go: deadlines are part of the operation, where Go needs a select on a timer; a
- * send on a closed channel is -EPIPE, not a panic; the last reference frees, there is no collector.
+ * Departures from Go: deadlines are part of the operation; a send on a closed channel is -EPIPE,
+ * not a panic; the last reference frees.
  *
- * In a child of fork nothing may be touched (gone()). The test is one load of a flag that
- * never changes in a normal process; it stands first in each call, since even a send that would
- * not block must fail there.
+ * In a child of fork nothing may be touched: each call begins with gone(), one load.
  */
 #include "sync/chan.h"
 #include "sched/fastpath.h"
@@ -62,11 +51,9 @@
 
 #define gone() unlikely(in_forked_child())
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+NOINLINE void value_copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 
-NOINLINE void copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
-
-NOINLINE void zero(void *to, size_t n) {
+NOINLINE void value_zero(void *to, size_t n) {
     if (n) memset(to, 0, n);
 }
 
@@ -121,7 +108,7 @@ void chan_retain(gort_chan *c) {
     unlock(&c->lock);
 }
 
-/* c->lock. Does somebody wait whose wait nothing has ended yet? */
+/* c->lock. Is there a waiter whose wait nothing has ended yet? */
 static bool has_live(const WaitQ *q) {
     for (const Sudog *w = q->first; w; w = w->next)
         if (!w->claim || load_acq(&w->g->ticket) == w->ticket) return true;
@@ -169,7 +156,7 @@ static NOINLINE int wait_nil_until(M *m, int reason, int64_t deadline) {
 }
 
 static NORETURN NOINLINE void wait_nil(M *m, int reason) {
-    for (;;) m = park(m, NULL, reason); /* nobody has reason to ready it */
+    for (;;) m = park(m, NULL, reason); /* nothing readies it */
 }
 
 INLINE int wait_nil_for(M *m, int reason, int64_t deadline) {
@@ -178,21 +165,21 @@ INLINE int wait_nil_for(M *m, int reason, int64_t deadline) {
 }
 
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
-INLINE int wait_plain(M *m, gort_chan *c, void *elem, bool send) {
+INLINE int chan_wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     G *gp = self(m);
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
     gp->waiting = &w;
-    wait_on(c, &w);
+    chan_enqueue(c, &w);
     returns_apart(m);
     m = park_straight(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
     gp->waiting = NULL;
-    int r = waited(&w);
+    int r = sudog_result(&w);
     leave(m);
     return r;
 }
 
-/* As wait_plain; a deadline may end it. */
-static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
+/* As chan_wait_plain; a deadline may end it. */
+static NOINLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     if (deadline <= os_now()) {
         unlock(&c->lock);
         leave(m);
@@ -202,17 +189,17 @@ static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send, .claim = true};
     w.ticket = wait_begin(gp);
     gp->waiting = &w;
-    wait_on(c, &w);
+    chan_enqueue(c, &w);
     bool timed_out = false, dead = false;
     m = park_until(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV, deadline, w.ticket,
                    &timed_out);
     gp->waiting = NULL;
     int r = -ETIMEDOUT;
     if (!timed_out) {
-        r = waited(&w);
+        r = sudog_result(&w);
     } else {
         lock(&c->lock, RANK_PRIM);
-        dead = give_up(c, &w);
+        dead = sudog_give_up(c, &w);
         unlock(&c->lock);
     }
     leave(m);
@@ -222,23 +209,23 @@ static NOINLINE int wait_until(M *m, gort_chan *c, void *elem, bool send, int64_
 
 /* Backtraces show these in the place of the public call. */
 static RETURNS_APART int send_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_send.waits");
-static int send_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, true); }
+static int send_waits(M *m, gort_chan *c, void *elem) { return chan_wait_plain(m, c, elem, true); }
 static RETURNS_APART int recv_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_recv.waits");
-static int recv_waits(M *m, gort_chan *c, void *elem) { return wait_plain(m, c, elem, false); }
+static int recv_waits(M *m, gort_chan *c, void *elem) { return chan_wait_plain(m, c, elem, false); }
 
 /* c->lock, in a section; the attempt has failed. */
-INLINE int wait_for(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
+INLINE int chan_wait(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     if (deadline == GORT_FOREVER) return send ? send_waits(m, c, elem) : recv_waits(m, c, elem);
-    return wait_until(m, c, elem, send, deadline);
+    return chan_wait_until(m, c, elem, send, deadline);
 }
 
 /* One waiter of a G that will not run again. True: free its channel. */
-static bool abandon(Sudog *w) {
+static bool sudog_abandon(Sudog *w) {
     gort_chan *c = w->c;
     bool last = false;
-    if (w->state == W_TAKEN) return false; /* has no claim on the channel: it may be gone */
+    if (w->state == W_TAKEN) return false; /* no pin: the channel may be gone */
     lock(&c->lock, RANK_PRIM);
-    if (w->claim && w->state != W_TAKEN) last = give_up(c, w);
+    if (w->claim && w->state != W_TAKEN) last = sudog_give_up(c, w);
     else if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);
     unlock(&c->lock);
     return last;
@@ -250,7 +237,7 @@ void chan_abandon(G *gp) {
     M *m = enter();
     for (Sudog *w = first, *next; w; w = next) {
         next = w->link;
-        if (abandon(w)) w->c->next_dead = dead, dead = w->c;
+        if (sudog_abandon(w)) w->c->next_dead = dead, dead = w->c;
     }
     gp->waiting = NULL;
     leave(m);
@@ -276,7 +263,7 @@ INLINE int send_until(gort_chan *c, const void *value, int64_t deadline) {
     lock(&c->lock, RANK_PRIM);
     int r = send_locked(c, value, &wake);
     if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
-    return wait_for(m, c, (void *)value, true, deadline);
+    return chan_wait(m, c, (void *)value, true, deadline);
 }
 
 INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
@@ -287,7 +274,7 @@ INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
     lock(&c->lock, RANK_PRIM);
     int r = recv_locked(c, value, &wake);
     if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
-    return wait_for(m, c, value, false, deadline);
+    return chan_wait(m, c, value, false, deadline);
 }
 
 EXPORT int gort_chan_send(gort_chan *c, const void *value) {
@@ -341,11 +328,10 @@ EXPORT int gort_chan_try_recv(gort_chan *c, void *value) {
     return r;
 }
 
-/* Takes everybody off q, in order. */
 static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
     for (Sudog *w; (w = dequeue(c, q)) != NULL;) {
         tsan_acquire(w);
-        if (!w->send && w->elem) zero(w->elem, c->elem_size);
+        if (!w->send && w->elem) value_zero(w->elem, c->elem_size);
         tsan_release(w);
         glist_push(list, w->g);
     }

@@ -1,19 +1,17 @@
 /*
  * Channels, as select.c and the rooms that own channels (timers, signals, contexts) see them. The
- * protocol is told in chan.c.
+ * protocol is in chan.c.
  */
 #ifndef CHAN_H
 #define CHAN_H
 
-#include "mem/alloc.h"
+#include "sched/alloc.h"
 #include "base/san.h"
 #include "sched/sched.h"
 
-/*
- * One wait on one channel (Go's name for it). It lives in the frame of the waiting call (a large
- * select: in its scratch memory) and is valid while queued, and for a claimable wait until its
- * owner has taken it off or found it taken off.
- */
+/* One wait on one channel (Go's name for it), in the frame of the waiting call (a large select: in
+ * its scratch memory). Valid while queued; a claimable one until its owner has taken it off or
+ * found it taken off. */
 enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
 
 typedef struct Sudog {
@@ -24,7 +22,7 @@ typedef struct Sudog {
     bool claim;     /* a deadline or another case may end the wait too: claim it first */
     bool send;      /* on c->sendq */
     bool allocated; /* the first of a large select: its memory is quiet_alloc's */
-    /* Set by who dequeued it, before ready(): */
+    /* Set by the dequeuer, before ready(): */
     bool ok;         /* the value was handed over; else the channel was closed */
     uint32_t ticket; /* claim: of wait_begin() */
     G *g;
@@ -55,7 +53,7 @@ struct gort_chan {
     size_t head;                 /* where the oldest element is */
     uint32_t refs;               /* the program's references */
     uint32_t pins;               /* claimable waiters whose owner will come back to this channel */
-    struct gort_chan *next_dead; /* no reference and no pin left: list of what is to be freed */
+    struct gort_chan *next_dead; /* no reference and no pin left: to be freed */
     char buffer[] ALIGNED(16);
 } ALIGNED(CACHE_LINE);
 _Static_assert(offsetof(struct gort_chan, head) == CACHE_LINE, "the hot fields are one line");
@@ -68,16 +66,15 @@ int chan_try_recv(M *m, gort_chan *c, void *value);
 /* 0, -EPIPE: was closed already. */
 int chan_close(M *m, gort_chan *c);
 void chan_retain(gort_chan *c);
-/* Drops a reference. True: it was the last, and the caller is to chan_free(c) once it has left
- * the section. Fatal if somebody waits. */
+/* Drops a reference. True: it was the last, and the caller calls chan_free(c) once it has left the
+ * section. Fatal if a goroutine waits. */
 bool chan_drop(gort_chan *c);
 /* Outside of sections. */
 void chan_free(gort_chan *c);
 
-/* The runtime has ended and gp, which was in a channel operation or a select, will never run
- * again: takes its waiters off, so that a channel that outlives the runtime does not point into
- * its stack. For each G with chan_waits(gp); outside of sections, before its stack is given
- * away. */
+/* The runtime has ended and gp, with chan_waits(gp), will never run again: takes its waiters off,
+ * so that a channel that outlives the runtime does not point into its stack. Outside of sections,
+ * before that stack is given away. */
 void chan_abandon(G *gp);
 INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->waiting & 1) == 0; }
 
@@ -85,15 +82,14 @@ INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->wa
 
 void chan_free_list(gort_chan *dead); /* through next_dead */
 
-NOINLINE void copy_long(void *to, const void *from, size_t n);
-NOINLINE void zero(void *to, size_t n);
+NOINLINE void value_copy_long(void *to, const void *from, size_t n);
+NOINLINE void value_zero(void *to, size_t n);
 
-/* The usual sizes without a call. */
-INLINE void copy(void *to, const void *from, size_t n) {
+INLINE void value_copy(void *to, const void *from, size_t n) {
     if (likely(n == 8)) __builtin_memcpy(to, from, 8);
     else if (n == 4) __builtin_memcpy(to, from, 4);
     else if (n == 16) __builtin_memcpy(to, from, 16);
-    else if (n != 0) copy_long(to, from, n);
+    else if (n != 0) value_copy_long(to, from, n);
 }
 
 /* c->lock. At the tail: first come first served. */
@@ -115,12 +111,9 @@ INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
     w->state = W_DROPPED;
 }
 
-/*
- * c->lock. The longest waiter whose wait was still open and is now ours to end: the caller copies,
- * sets ok, unlocks and readies w->g. NULL: nobody waits any more. A waiter whose claim fails has
- * been ended by its deadline or by another case; it is dropped, and its owner, who still holds a
- * pin, finds that it was.
- */
+/* c->lock. The longest waiter whose wait was still open, which is the caller's to end: it copies,
+ * sets ok, unlocks and readies w->g. NULL: none is left. A waiter whose claim fails was ended by
+ * its deadline or by another case; it is dropped, which its owner, with its pin, finds. */
 INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
         Sudog *w = q->first, *next;
@@ -139,13 +132,10 @@ INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     }
 }
 
-/*
- * What TSan is told. The library is not instrumented, so these are all it knows of a channel; it
- * shows their names. Senders and receivers have a sync object each: a send publishes to the
- * receivers and learns of what they did before, not of the other senders, or else a race between
- * two senders would be hidden. A hand-over to somebody who waits goes through its Sudog (w; NULL:
- * the buffer). The values themselves are reported as read by send and written by recv. In chan.c.
- */
+/* What TSan is told; it shows these names. Senders and receivers have a sync object each: a send
+ * publishes to the receivers and learns what they did before, not what other senders did, which
+ * would hide a race between two senders. A hand-over to a waiter goes through its Sudog (w; NULL:
+ * the buffer). Values are reported as read by send and written by recv. */
 void channel_send(gort_chan *c, const void *value, Sudog *w);
 void channel_recv(gort_chan *c, void *value, Sudog *w);
 void channel_wait(gort_chan *c, Sudog *w);
@@ -158,8 +148,7 @@ INLINE size_t tail(gort_chan *c) {
     return c->count < room ? c->head + c->count : c->count - room;
 }
 
-/* c->lock. w's value has been copied. */
-INLINE void hand_over(Sudog *w, G **wake) {
+INLINE void sudog_hand_over(Sudog *w, G **wake) {
     w->ok = true;
     *wake = w->g;
 }
@@ -172,14 +161,14 @@ INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
         Sudog *w = dequeue(c, &c->recvq);
         if (likely(w != NULL)) {
             TSAN_TELL(channel_send, c, value, w);
-            if (likely(w->elem != NULL)) copy(w->elem, value, c->elem_size);
-            hand_over(w, wake);
+            if (likely(w->elem != NULL)) value_copy(w->elem, value, c->elem_size);
+            sudog_hand_over(w, wake);
             return 0;
         }
     }
     if (c->count == c->capacity) return -EAGAIN;
     TSAN_TELL(channel_send, c, value, NULL);
-    copy(slot(c, tail(c)), value, c->elem_size);
+    value_copy(slot(c, tail(c)), value, c->elem_size);
     store_rlx(&c->count, c->count + 1);
     return 0;
 }
@@ -187,7 +176,7 @@ INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
 /* c->lock, count > 0. The oldest element leaves, and the longest blocked sender's enters. */
 INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
     char *at = slot(c, c->head);
-    if (likely(value != NULL)) copy(value, at, c->elem_size);
+    if (likely(value != NULL)) value_copy(value, at, c->elem_size);
     if (++c->head == c->capacity) c->head = 0;
     Sudog *w = c->sendq.first ? dequeue(c, &c->sendq) : NULL;
     if (likely(w == NULL)) {
@@ -195,8 +184,9 @@ INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
         return;
     }
     tsan_release(w);
-    copy(at, w->elem, c->elem_size); /* the buffer was full: the place just left is its tail */
-    hand_over(w, wake);
+    value_copy(at, w->elem,
+               c->elem_size); /* the buffer was full: the place just left is its tail */
+    sudog_hand_over(w, wake);
 }
 
 /* c->lock. As send_locked. */
@@ -210,25 +200,23 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
         Sudog *w = dequeue(c, &c->sendq);
         if (likely(w != NULL)) {
             TSAN_TELL(channel_recv, c, value, w);
-            if (likely(value != NULL)) copy(value, w->elem, c->elem_size);
-            hand_over(w, wake);
+            if (likely(value != NULL)) value_copy(value, w->elem, c->elem_size);
+            sudog_hand_over(w, wake);
             return 0;
         }
     }
     if (likely(!c->closed)) return -EAGAIN;
     TSAN_TELL(channel_recv, c, value, NULL);
-    if (value) zero(value, c->elem_size);
+    if (value) value_zero(value, c->elem_size);
     return -EPIPE;
 }
 
-/*
- * Without the lock: false means that at one moment during the call the operation would have
- * blocked; true means: lock and look. The argument: whether a receiver would block is decided by
- * one word (count where there is a buffer, since senders wait only while it is full; the head of
- * sendq where there is none) and by closed. closed never goes back to 0, so if it is 0 when it is
- * read last, it was 0 when the first word was read, and that is the moment. The acquire keeps the
- * order of the two loads. Likewise for senders.
- */
+/* Without the lock. False: at one moment during the call the operation would have blocked. True:
+ * lock and look. One word decides whether a receiver would block (count where there is a buffer,
+ * since senders wait only while it is full; the head of sendq where there is none), and closed.
+ * closed never goes back to 0: if it is 0 when it is read last, it was 0 when the first word was
+ * read, and that is the moment. The acquire keeps the order of the two loads. Likewise for
+ * senders. */
 INLINE bool looks_ready(gort_chan *c, bool send) {
     /* No branch: which case of a select is ready is what a processor cannot predict. */
     size_t idle = send ? c->capacity : 0;
@@ -238,23 +226,22 @@ INLINE bool looks_ready(gort_chan *c, bool send) {
     return room | partner | (load_rlx(&c->closed) != 0);
 }
 
-/* c->lock. Puts w, filled in by the caller, on its queue. */
-INLINE void wait_on(gort_chan *c, Sudog *w) {
+INLINE void chan_enqueue(gort_chan *c, Sudog *w) {
     check(!c->closed);
     if (w->claim) c->pins++;
     TSAN_TELL(channel_wait, c, w);
     enqueue(w->send ? &c->sendq : &c->recvq, w);
 }
 
-/* After w's owner was resumed by who dequeued w: its result. The channel may be gone. */
-INLINE int waited(Sudog *w) {
+/* After the dequeuer of w has resumed its owner: its result. The channel may be gone. */
+INLINE int sudog_result(Sudog *w) {
     tsan_acquire(w);
     return w->ok ? 0 : -EPIPE;
 }
 
-/* c->lock. The owner of the claimable waiter w, that somebody or something else has ended, takes
- * it off. True: nobody knows c any more, the caller frees it outside of the section. */
-INLINE bool give_up(gort_chan *c, Sudog *w) {
+/* c->lock. The owner of the claimable waiter w, which a deadline or another case has ended, takes
+ * it off. True: c has no user left, and the caller frees it outside of the section. */
+INLINE bool sudog_give_up(gort_chan *c, Sudog *w) {
     check(w->state != W_TAKEN);
     if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);
     return --c->pins == 0 && c->refs == 0;

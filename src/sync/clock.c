@@ -1,29 +1,25 @@
 /*
- * The fallback clock: contexts with a deadline work between plain threads with no runtime, and
- * there are no heaps then. So a plain thread is started for the first such deadline; it sleeps to
- * the earliest one, calls what is due, and ends when there is none left, or is idle until the time
- * of one that was taken back: it is one of the runtime's own threads, and no reason to hope for an
- * end of a deadlock. Calls with a deadline need none of this: their own thread sleeps no longer
- * than that (park_until).
+ * The fallback clock: deadlines of contexts where no runtime runs.
  *
- * The deadlines stand in a sorted list. It is searched from its end, since a later deadline is
- * usually set later; it is a fallback, and small.
+ * A context works between plain threads, too, and outlives its runtime. Its channel must be closed
+ * at the deadline, when no call looks at the time and neither monitor nor heap is there: that takes
+ * a thread. (Calls with a deadline need none: their own thread sleeps no longer than that,
+ * park_until.) It is started for the first such deadline, sleeps to the earliest one, calls what is
+ * due, and ends when none is left; for one that was taken back it may wake in vain. See
+ * ownthread.c.
  *
- * The thread sleeps on a futex word that counts changes: it reads the word under the lock, looks
- * at the head, and sleeps unless the word has changed since. A change that matters (a new head)
- * adds one and wakes it.
+ * The deadlines stand in a sorted list, which is searched from its end, since a later deadline is
+ * usually set later.
+ *
+ * The thread sleeps on a futex word that counts changes: it reads the word under the lock, looks at
+ * the head, and sleeps unless the word has changed since. A new head adds one and wakes it.
  *
  * In the child of a fork there is no such thread: the process id tells, and the next deadline
  * starts one.
  */
 #include "sync/clock.h"
-#include "sched/sched.h"
 #include "sync/free_later.h"
-#include "sched/m.h"
-#include "base/sysfault.h"
-
-#include <pthread.h>
-#include <signal.h>
+#include "sync/ownthread.h"
 
 static struct {
     Lock lock; /* RANK_TIMERS */
@@ -34,7 +30,7 @@ static struct {
     uint32_t changes; /* atomic: the futex */
 } clock_;
 
-static void insert(ClockEntry *e) {
+static void clock_insert(ClockEntry *e) {
     ClockEntry *after = clock_.last;
     while (after != NULL && after->when > e->when) after = after->prev;
     e->prev = after;
@@ -46,7 +42,7 @@ static void insert(ClockEntry *e) {
     e->queued = true;
 }
 
-static void remove_entry(ClockEntry *e) {
+static void clock_remove(ClockEntry *e) {
     if (e->prev) e->prev->next = e->next;
     else clock_.first = e->next;
     if (e->next) e->next->prev = e->prev;
@@ -58,7 +54,7 @@ bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *)) {
     e->when = when;
     e->fn = fn;
     lock(&clock_.lock, RANK_TIMERS);
-    insert(e);
+    clock_insert(e);
     bool wake = clock_.first == e;
     bool start = !clock_.running || clock_.pid != os_getpid();
     clock_.running = true;
@@ -75,7 +71,7 @@ bool clock_del(ClockEntry *e) {
     M *m = enter();
     lock(&clock_.lock, RANK_TIMERS);
     bool was = e->queued;
-    if (was) remove_entry(e);
+    if (was) clock_remove(e);
     unlock(&clock_.lock);
     leave(m);
     return was; /* the thread wakes up for nothing at worst, and ends if that was the last */
@@ -90,7 +86,7 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     *seen = load_rlx(&clock_.changes);
     *until = e ? e->when : 0;
     if (e == NULL) clock_.running = false;
-    else if (e->when <= now) remove_entry(e);
+    else if (e->when <= now) clock_remove(e);
     else e = NULL;
     unlock(&clock_.lock);
     leave(m);
@@ -102,10 +98,9 @@ bool clock_armed(void) {
     return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid();
 }
 
-static void *clock_main(void *unused) {
+static void clock_main(void) {
     int64_t until;
     uint32_t seen;
-    m_is_ours();
     for (;;) {
         ClockEntry *e = next_due(&until, &seen);
         if (e != NULL) e->fn(e);
@@ -113,26 +108,10 @@ static void *clock_main(void *unused) {
         else os_futex_wait(&clock_.changes, seen, until);
         garbage_collect();
     }
-    sub_rlx(&sched.threads, 1);
-    return NULL;
 }
 
 int clock_start(void) {
-    int saved = errno;
-    sigset_t all, old;
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's threads' business */
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    add_rlx(&sched.threads, 1);
-    int r = thread_create(&thread, &attr, clock_main, NULL);
-    if (r != 0) sub_rlx(&sched.threads, 1);
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    errno = saved;
-    if (r == 0) return 0;
+    if (own_thread_start(clock_main, NULL) == 0) return 0;
     M *m = enter();
     lock(&clock_.lock, RANK_TIMERS);
     clock_.running = false;

@@ -1,8 +1,8 @@
 /*
  * The condition variable.
  *
- * A wait has to be in the queue before it unlocks the mutex, or a signal sent right after that
- * unlock would find nobody; and it can park only after it has unlocked. In between it is queued
+ * A waiter has to be in the queue before it unlocks the mutex, or a signal sent right after that
+ * unlock would find no waiter; and it can park only after it has unlocked. In between it is queued
  * but runs: a signal that finds it in this state marks it as notified instead of making it ready,
  * and the waiter looks at the mark before it parks. So:
  *
@@ -12,59 +12,58 @@
  *   4  lock the mutex
  *
  * A signal takes the head of the queue, which is the longest waiter. A waiter whose deadline has
- * claimed it first is dropped, and the signal goes on to the next: it is never used up by one that
- * timed out. There are no spurious wake-ups: only a signal or a deadline ends step 3.
+ * claimed it first is dropped, and the signal goes on to the next: one that timed out never uses it
+ * up. There are no spurious wake-ups: only a signal or a deadline ends step 3.
  *
- * Nobody touches the condition after a waiter was made ready, so the waiter may free it.
+ * A signaller does not touch the condition after it has made a waiter ready, so the waiter may free
+ * it.
  *
- * Everything is guarded by c's lock. Signals look at the head of the queue without it first: a wait
- * that happened before the signal is seen without more ado, and any other may be missed. What the
- * program guards is ordered by its mutex; for programs that change the state without it, the lock
- * orders signal before wake-up too.
+ * c's lock guards everything. Signals look at the head of the queue without it first: they see a
+ * wait that happened before the signal, and may miss any other. The program's mutex orders what it
+ * guards; for programs that change the state without it, the lock orders signal before wake-up too.
  */
 #include "sync/sema.h"
 
-INLINE Lock *lock_of(gort_cond *c) { return (Lock *)(void *)&c->lock_; }
-INLINE SleepQ *queue_of(gort_cond *c) { return (SleepQ *)(void *)&c->head_; }
+INLINE Lock *cond_lock(gort_cond *c) { return (Lock *)(void *)&c->lock_; }
+INLINE SleepQ *cond_queue(gort_cond *c) { return (SleepQ *)(void *)&c->head_; }
 _Static_assert(offsetof(gort_cond, tail_) == offsetof(gort_cond, head_) + sizeof(void *), "SleepQ");
 
 /* Step 3. Returns with s off the queue; *expired: not by a signal. */
 static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired) {
-    lock(lock_of(c), RANK_PRIM);
+    lock(cond_lock(c), RANK_PRIM);
     if (!s->notified) {
-        *expired = deadline != GORT_FOREVER && os_now() >= deadline;
+        *expired = is_past(deadline);
         if (!*expired) {
             if (s->timed) s->ticket = wait_begin(s->gp); /* unlocking may have opened others */
             s->parked = true;
-            m = sleeper_park(m, s, lock_of(c), WAIT_COND, deadline, expired);
+            m = sleeper_park(m, s, cond_lock(c), WAIT_COND, deadline, expired);
             if (!*expired) return m;
-            lock(lock_of(c), RANK_PRIM);
+            lock(cond_lock(c), RANK_PRIM);
         }
-        if (s->queued) sleepq_remove(queue_of(c), s);
+        if (s->queued) sleepq_remove(cond_queue(c), s);
     }
-    unlock(lock_of(c));
+    unlock(cond_lock(c));
     return m;
 }
 
-/* Queued, it runs or is parked: nobody has signalled it. Otherwise it has used up a signal, which
- * goes to the next. */
+/* Queued, it was not signalled. Otherwise it has used up a signal, which goes to the next. */
 static void cond_abandon(Sleeper *s) {
     gort_cond *c = s->object;
-    lock(lock_of(c), RANK_PRIM);
+    lock(cond_lock(c), RANK_PRIM);
     bool queued = s->queued;
-    if (queued) sleepq_remove(queue_of(c), s);
-    unlock(lock_of(c));
+    if (queued) sleepq_remove(cond_queue(c), s);
+    unlock(cond_lock(c));
     if (!queued && (s->notified || s->taken)) gort_cond_signal(c);
 }
 
-static int wait_on(gort_cond *c, gort_mutex *mu, int64_t deadline) {
+static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     Sleeper s;
     bool expired = false;
     M *m = enter();
     sleeper_init(&s, m, deadline, c, cond_abandon);
-    lock(lock_of(c), RANK_PRIM);
-    sleepq_push(queue_of(c), &s);
-    unlock(lock_of(c));
+    lock(cond_lock(c), RANK_PRIM);
+    sleepq_push(cond_queue(c), &s);
+    unlock(cond_lock(c));
     leave(m);
     gort_mutex_unlock(mu);
     m = enter();
@@ -78,12 +77,12 @@ static int wait_on(gort_cond *c, gort_mutex *mu, int64_t deadline) {
 
 EXPORT void gort_cond_wait(gort_cond *c, gort_mutex *mu) {
     if (in_forked_child()) return;
-    wait_on(c, mu, GORT_FOREVER);
+    cond_wait(c, mu, GORT_FOREVER);
 }
 
 EXPORT int gort_cond_wait_until(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    return wait_on(c, mu, deadline);
+    return cond_wait(c, mu, deadline);
 }
 
 static bool nobody_waits(gort_cond *c) {
@@ -92,10 +91,10 @@ static bool nobody_waits(gort_cond *c) {
     return true;
 }
 
-/* Takes s, the head, off. Its G if it is to be made ready; NULL: it runs still and sees the mark,
+/* Takes s, the head, off. Its G if it is to be made ready; NULL: it still runs and sees the mark,
  * or (*expired) its deadline was faster. Locked. */
 static G *notify(gort_cond *c, Sleeper *s, bool *expired) {
-    sleepq_remove(queue_of(c), s);
+    sleepq_remove(cond_queue(c), s);
     *expired = false;
     if (!s->parked) {
         s->notified = true;
@@ -112,9 +111,9 @@ EXPORT void gort_cond_signal(gort_cond *c) {
     Sleeper *s;
     bool expired = true;
     M *m = enter();
-    lock(lock_of(c), RANK_PRIM);
-    while (expired && (s = queue_of(c)->first) != NULL) gp = notify(c, s, &expired);
-    unlock(lock_of(c));
+    lock(cond_lock(c), RANK_PRIM);
+    while (expired && (s = cond_queue(c)->first) != NULL) gp = notify(c, s, &expired);
+    unlock(cond_lock(c));
     if (gp != NULL) ready(m, gp);
     leave(m);
 }
@@ -126,12 +125,12 @@ EXPORT void gort_cond_broadcast(gort_cond *c) {
     Sleeper *s;
     bool expired;
     M *m = enter();
-    lock(lock_of(c), RANK_PRIM);
-    while ((s = queue_of(c)->first) != NULL) {
+    lock(cond_lock(c), RANK_PRIM);
+    while ((s = cond_queue(c)->first) != NULL) {
         G *gp = notify(c, s, &expired);
         if (gp != NULL) glist_push(&list, gp);
     }
-    unlock(lock_of(c));
+    unlock(cond_lock(c));
     if (list.count) ready_list(m, &list);
     leave(m);
 }

@@ -1,32 +1,32 @@
 /*
  * Contexts: a tree of cancellations, with deadlines and values.
  *
- * Every context is a node of its own, those made for a value too: it has a channel that is closed
- * on cancellation, a cause (0 while it lives), and a list of children. A child holds a reference
- * to its parent, for values, as long as it exists; a parent knows its children only while they are
- * not cancelled, without a reference: a child takes itself off before it goes.
+ * Every context is a node, those made for a value too: it has a channel that is closed on
+ * cancellation, a cause (0 while it lives), and a list of children. A child holds a reference to
+ * its parent, for values, as long as it exists; a parent knows its children only while they are not
+ * cancelled, without a reference: a child takes itself off before it goes.
  *
  * Cancelling c:
- *   1  the cause is set by a CAS from 0. Who loses it is done: the first cause counts.
- *   2  the channel is closed. So whoever is woken by it finds the cause.
+ *   1  the cause is set by a CAS from 0: the first cause counts, and a loser is done.
+ *   2  the channel is closed. So a receiver that it wakes finds the cause.
  *   3  under c's lock, c is marked as dead and its children are taken over, each with a
- *      reference; a child that is made later finds the mark and is cancelled by its maker.
+ *      reference; a child that is made later finds the mark, and its maker cancels it.
  *   4  c takes itself off its parent's list, and its deadline off the clock.
  *   5  the children are cancelled likewise, with c's cause.
- * The children taken over wait in a list, not on the stack, so a chain of any length works. Steps 1
- * to 4 are one section, so a goroutine whose runtime ends is stopped between two contexts only, and
- * the end of the runtime does the rest.
+ * The children taken over wait in a list, so a chain of any length works. Steps 1 to 4 are one
+ * section, so a goroutine whose runtime ends is stopped between two contexts only, and the end of
+ * the runtime does the rest.
  *
- * Of two calls that cancel at once, the second returns while the first is still on its way down.
- * So that nobody sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look
- * upwards too, and where they find a cause that has not come down yet they carry it themselves.
+ * Of two calls that cancel at once, the second returns while the first is still on its way down. So
+ * that no caller sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look
+ * upwards too, and carry a cause that has not come down yet themselves.
  *
- * No two locks are held at once. A context is linked by its `up` lock: parent->lock guards the
- * parent's list and the links (and `linked`) of the children in it.
+ * No two locks are held at once. A parent's lock guards its list, and the links of the children in
+ * it.
  *
  * A deadline is a timer on the runtime's heap, or where no runtime runs on the fallback clock
- * (clock.c). It holds a reference while armed. Whoever takes the deadline off its clock has that
- * reference: disarm, expired, or at the end of a runtime moved, which takes it to the fallback
+ * (clock.c). It holds a reference while armed, which goes to the function that takes it off its
+ * clock: ctx_disarm, ctx_expired, or at the end of a runtime ctx_moved, which takes it to the other
  * clock.
  *
  * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; closing and receiving
@@ -41,10 +41,9 @@
 #include "base/print.h"
 
 struct gort_ctx {
-    Garbage garbage;
-    uint32_t refs; /* atomic */
-    int32_t err;   /* atomic: the cause */
-    Lock lock;     /* RANK_CTX */
+    Refs refs;
+    int32_t err; /* atomic: the cause */
+    Lock lock;   /* RANK_CTX */
     /* lock: */
     bool dead;  /* no child may be linked any more */
     bool armed; /* the clock has a reference */
@@ -52,7 +51,7 @@ struct gort_ctx {
     /* the parent's lock: */
     bool linked;
     gort_ctx *next, *prev; /* siblings */
-    /* who is cancelling it: */
+    /* the one that cancels it: */
     gort_ctx *work;
     /* constant: */
     gort_ctx *parent; /* referenced; NULL: a root */
@@ -68,28 +67,16 @@ struct gort_ctx {
 
 /* ---- references ------------------------------------------------------------------------------ */
 
-/* The last reference is gone; takes the chain of parents with it as far as that is the last. */
-static void destroy(Garbage *g) {
-    gort_ctx *c = container_of(g, gort_ctx, garbage);
+/* Frees c, and its parents as far as c had their last reference. */
+static void ctx_destroy(Refs *r) {
+    gort_ctx *c = container_of(r, gort_ctx, refs);
     while (c != NULL) {
         gort_ctx *parent = c->parent;
-        tsan_acquire(c); /* all that others did before they dropped it */
-        if (parent != NULL) tsan_release(parent);
+        tsan_acquire(&c->refs);
         gort_chan_release(c->done);
         quiet_free(c);
-        c = parent != NULL && sub_seq(&parent->refs, 1) == 0 ? parent : NULL;
+        c = parent != NULL && refs_last(&parent->refs) ? parent : NULL;
     }
-}
-
-static void unref(gort_ctx *c) {
-    tsan_release(c);
-    if (sub_seq(&c->refs, 1) == 0) destroy(&c->garbage);
-}
-
-/* Likewise, where nothing may be freed: in the scheduler. */
-static void unref_later(gort_ctx *c) {
-    tsan_release(c);
-    if (sub_seq(&c->refs, 1) == 0) garbage_leave(&c->garbage);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -126,7 +113,7 @@ static void unlink_child(gort_ctx *c) {
 }
 
 /* Marks c as dead and puts its children onto the list of work, each with a reference. True: a
- * deadline was armed, and is for the caller to take back. In a section. */
+ * deadline was armed, and the caller takes it back. In a section. */
 static bool kill_node(gort_ctx *c, gort_ctx **work) {
     lock(&c->lock, RANK_CTX);
     c->dead = true;
@@ -135,7 +122,7 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     for (gort_ctx *child = c->children, *next; child != NULL; child = next) {
         next = child->next;
         child->linked = false;
-        add_rlx(&child->refs, 1);
+        add_rlx(&child->refs.count, 1);
         child->work = *work;
         *work = child;
     }
@@ -144,9 +131,8 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     return armed;
 }
 
-/* Takes the deadline of c off the clock that has it. True: its reference has come back. In a
- * section. */
-static bool disarm(gort_ctx *c) {
+/* Takes the deadline off its clock. True: its reference has come back. In a section. */
+static bool ctx_disarm(gort_ctx *c) {
     return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
 }
 
@@ -155,12 +141,11 @@ static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
     gort_chan_close(c->done);
-    bool back = kill_node(c, work) && disarm(c);
+    bool back = kill_node(c, work) && ctx_disarm(c);
     unlink_child(c);
-    if (back) unref_later(c);
+    if (back) refs_drop_later(&c->refs);
 }
 
-/* A cancellation on its way down. */
 typedef struct Cancel {
     ExitHook hook;
     int cause;
@@ -172,7 +157,7 @@ static void cancel_next(Cancel *k) {
     gort_ctx *c = k->work;
     k->work = c->work;
     cancel_node(c, k->cause, &k->work);
-    unref_later(c);
+    refs_drop_later(&c->refs);
 }
 
 static void cancel_rest(ExitHook *h) {
@@ -186,9 +171,9 @@ void ctx_cancel_in_section(gort_ctx *c, int cause) {
     cancel_rest(&k.hook);
 }
 
-/* Cancels c and all below it, a section for each, so that a large tree keeps nobody waiting.
- * Between two of them the runtime may end: then that goes on (goexit.h). Outside of sections. */
-static void cancel(gort_ctx *c, int cause) {
+/* Cancels c and all below it, a section for each, so that a large tree keeps no other goroutine
+ * waiting. Between two of them the runtime may end, and does the rest. Outside of sections. */
+static void ctx_cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
     cancel_node(c, cause, &k.work);
@@ -208,24 +193,24 @@ static void cancel(gort_ctx *c, int cause) {
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
-/* The clock's reference comes with it. armed is cleared first, so that cancel() leaves that
- * reference alone; where cancel() was faster it has seen that the clock had let go of it. */
-static void expired(gort_ctx *c) {
+/* The clock's reference comes with it. armed is cleared first, so that a canceller leaves that
+ * reference alone; a faster one has seen that the clock had let go of it. */
+static void ctx_expired(gort_ctx *c) {
     M *m = enter();
     lock(&c->lock, RANK_CTX);
     c->armed = false;
     unlock(&c->lock);
     ctx_cancel_in_section(c, -ETIMEDOUT);
-    unref_later(c);
+    refs_drop_later(&c->refs);
     leave(m);
 }
 
-static void expired_timer(M *m, void *arg, uint32_t seq) { expired(arg); }
-static void expired_entry(ClockEntry *e) { expired(container_of(e, gort_ctx, entry)); }
+static void expired_timer(M *m, void *arg, uint32_t seq) { ctx_expired(arg); }
+static void expired_entry(ClockEntry *e) { ctx_expired(container_of(e, gort_ctx, entry)); }
 
 /* The runtime has ended: the deadline goes to the fallback clock, with its reference, unless c is
  * cancelled by now. */
-static void moved(Timer *t) {
+static void ctx_moved(Timer *t) {
     gort_ctx *c = t->arg;
     bool start = false;
     M *m = enter();
@@ -235,25 +220,25 @@ static void moved(Timer *t) {
     if (armed) start = clock_add(&c->entry, c->deadline, expired_entry);
     unlock(&c->lock);
     leave(m);
-    if (!armed) unref_later(c);
+    if (!armed) refs_drop_later(&c->refs);
     if (start && clock_start() < 0)
         print_fd(2, "gort: no thread for the deadlines of contexts outside of a runtime\n");
 }
 
 /* Arms the deadline, with a reference for the clock, unless c is cancelled by now. 0, -ENOMEM,
  * -EAGAIN: no thread for the fallback clock. */
-static int arm(gort_ctx *c) {
+static int ctx_arm(gort_ctx *c) {
     int r = 0;
     bool start = false;
     M *m = enter();
     lock(&c->lock, RANK_CTX);
     if (!c->dead) {
-        c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c, .forget = moved};
+        c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c, .forget = ctx_moved};
         r = runtime_running() ? timer_add(m, &c->timer) : -ENOTCONN;
         c->fallback = r == -ENOTCONN;
         if (c->fallback) start = clock_add(&c->entry, c->deadline, expired_entry), r = 0;
         c->armed = r == 0;
-        if (c->armed) add_rlx(&c->refs, 1);
+        if (c->armed) add_rlx(&c->refs.count, 1);
     }
     unlock(&c->lock);
     leave(m);
@@ -262,8 +247,7 @@ static int arm(gort_ctx *c) {
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-/* A node that nobody knows yet. */
-static gort_ctx *make(gort_ctx *parent) {
+static gort_ctx *ctx_make(gort_ctx *parent) {
     gort_ctx *c = quiet_alloc(sizeof *c);
     gort_chan *done = gort_chan_new(0, 0);
     if (c == NULL || done == NULL) {
@@ -271,56 +255,54 @@ static gort_ctx *make(gort_ctx *parent) {
         gort_chan_release(done);
         return NULL;
     }
-    *c = (gort_ctx){.refs = 1, .done = done, .parent = parent};
-    c->garbage.destroy = destroy;
+    *c = (gort_ctx){.refs = {.count = 1, .destroy = ctx_destroy}, .done = done, .parent = parent};
     c->deadline = parent != NULL ? parent->deadline : GORT_FOREVER;
-    if (parent != NULL) add_rlx(&parent->refs, 1);
+    if (parent != NULL) add_rlx(&parent->refs.count, 1);
     return c;
 }
 
 /* Hangs c below its parent, where it learns of a cancellation. */
-static gort_ctx *attach(gort_ctx *c) {
-    if (c->parent != NULL && !link_child(c->parent, c)) cancel(c, load_acq(&c->parent->err));
+static gort_ctx *ctx_attach(gort_ctx *c) {
+    if (c->parent != NULL && !link_child(c->parent, c)) ctx_cancel(c, load_acq(&c->parent->err));
     return c;
 }
 
 EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) {
     if (in_forked_child()) return NULL;
     garbage_collect();
-    gort_ctx *c = make(parent);
-    return c != NULL ? attach(c) : NULL;
+    gort_ctx *c = ctx_make(parent);
+    return c != NULL ? ctx_attach(c) : NULL;
 }
 
 EXPORT gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value) {
     if (in_forked_child()) return NULL;
     garbage_collect();
-    gort_ctx *c = make(parent);
+    gort_ctx *c = ctx_make(parent);
     if (c == NULL) return NULL;
     c->valued = true;
     c->key = key;
     c->value = value;
-    return attach(c);
+    return ctx_attach(c);
 }
 
 EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
     if (in_forked_child()) return NULL;
     garbage_collect();
-    gort_ctx *c = make(parent);
+    gort_ctx *c = ctx_make(parent);
     if (c == NULL) return NULL;
     bool own = deadline < c->deadline; /* else the parent's comes first and is enough */
     if (own) c->deadline = deadline;
-    attach(c);
+    ctx_attach(c);
     if (!own || load_acq(&c->err) != 0) return c;
     if (deadline <= os_now()) {
-        cancel(c, -ETIMEDOUT);
-    } else if (arm(c) < 0) {
+        ctx_cancel(c, -ETIMEDOUT);
+    } else if (ctx_arm(c) < 0) {
         gort_ctx_release(c);
         return NULL;
     }
     return c;
 }
 
-/* The nearest value of that key, from c upwards. */
 EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
     if (in_forked_child()) return NULL;
     for (; c != NULL; c = c->parent)
@@ -331,36 +313,36 @@ EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
 EXPORT void gort_ctx_cancel(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
     leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    cancel(c, -ECANCELED);
+    ctx_cancel(c, -ECANCELED);
     garbage_collect();
 }
 
 /* The cause of c, which may still be on its way: helps it down to c, channel included. */
-static int settle(gort_ctx *c) {
+static int ctx_settle(gort_ctx *c) {
     int cause = 0;
     for (gort_ctx *up = c; up != NULL && cause == 0; up = up->parent) cause = load_acq(&up->err);
     if (likely(cause == 0)) return 0;
-    cancel(c, cause);
-    gort_chan_close(c->done); /* who set the cause may not have come to it yet */
+    ctx_cancel(c, cause);
+    gort_chan_close(c->done); /* the one that set the cause may not have come to it yet */
     return load_acq(&c->err);
 }
 
 EXPORT gort_chan *gort_ctx_done(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return NULL;
-    settle(c);
+    ctx_settle(c);
     return c->done;
 }
 
 EXPORT int gort_ctx_err(gort_ctx *c) {
     if (in_forked_child()) return -ENOTCONN;
     poll_attention();
-    return c != NULL ? settle(c) : 0;
+    return c != NULL ? ctx_settle(c) : 0;
 }
 
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
     leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    cancel(c, -ECANCELED);
-    unref(c);
+    ctx_cancel(c, -ECANCELED);
+    refs_drop(&c->refs);
     garbage_collect();
 }

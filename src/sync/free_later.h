@@ -1,25 +1,43 @@
 /*
- * Memory that is given back later. See time.c.
+ * Counted objects, and how they are freed where nothing may be freed.
+ *
+ * The last user of a timer or a context may be a timer's function. That runs in the scheduler, in
+ * which nothing is given back to malloc, so it leaves the object on a list (`garbage`), and the
+ * next caller that may free comes by and does it. The list is in time.c.
  */
-#ifndef GARBAGE_H
-#define GARBAGE_H
+#ifndef FREE_LATER_H
+#define FREE_LATER_H
 
+#include "base/san.h"
 #include "sched/sched.h"
 
-/*
- * Objects whose last user was a timer's function. That runs in the scheduler, where nothing may be
- * given back to malloc, so it leaves them here; the next caller that may comes by and does it.
- */
-typedef struct Garbage {
-    struct Garbage *next;
-    void (*destroy)(struct Garbage *);
-} Garbage;
-void garbage_leave(Garbage *g); /* anywhere */
+typedef struct Refs {
+    uint32_t count;    /* atomic */
+    struct Refs *next; /* on the list */
+    /* Outside of sections. Acquires for TSan what others did before they dropped the object. */
+    void (*destroy)(struct Refs *);
+} Refs;
+
+extern Refs *garbage;
+void garbage_leave(Refs *r); /* anywhere */
 void garbage_collect_slow(void);
-extern Garbage *garbage;
 /* Outside of sections. */
 INLINE void garbage_collect(void) {
     if (unlikely(load_rlx(&garbage) != NULL)) garbage_collect_slow();
+}
+
+/* Drops a reference. True: it was the last, and the object is the caller's. */
+INLINE bool refs_last(Refs *r) {
+    tsan_release(r);
+    return sub_seq(&r->count, 1) == 0;
+}
+/* Outside of sections. */
+INLINE void refs_drop(Refs *r) {
+    if (refs_last(r)) r->destroy(r);
+}
+/* Anywhere. */
+INLINE void refs_drop_later(Refs *r) {
+    if (refs_last(r)) garbage_leave(r);
 }
 
 #endif

@@ -3,18 +3,16 @@
  *
  * Made of the rooms below: a wait group for the end, a context for the cancellation, a semaphore
  * for the limit. The first negative result is kept by a CAS from 0. The order at the end of a
- * function matters: result, then the place in the limit, then the wait group; after the last
- * one gort_group_wait() may free everything, so nothing is touched any more.
+ * function matters: result, then the place in the limit, then the wait group; after that
+ * gort_group_wait() may free everything.
  *
  * A function that calls gort_exit() has ended, with 0 (goexit.h). One whose runtime has ended,
- * perhaps before it ran, has failed with -ENOTCONN: whoever waits for the group, a plain thread
- * then, must not take the work for done.
+ * perhaps before it ran, has failed with -ENOTCONN: the work was not done.
  *
  * A member that calls gort_group_go() of its own full group waits for another member to end. Once
- * all of them wait there, none will: that is fatal, whatever else the program does. `waiting`
- * counts the members that wait. Each of them has a place, and so has whoever was given one and does
- * not yet know: so while one of those that are counted has been given a place, at most limit - 1
- * members are there to be counted.
+ * all of them wait there, none will: that is fatal. `waiting` counts the members that wait. Each of
+ * them has a place, and so has a member that was given one and does not yet know: so while one of
+ * the counted has been given a place, at most limit - 1 members are there to be counted.
  */
 #include "sync/chan.h"
 #include "sync/ctx.h"
@@ -30,12 +28,12 @@ struct gort_group {
     int32_t result;  /* atomic: the first negative one */
 };
 
-typedef struct Member {
+typedef struct GroupMember {
     gort_group *group; /* NULL: it has left */
     int (*fn)(gort_ctx *, void *);
     void *arg;
     bool waits; /* in a section: it is counted in `waiting` */
-} Member;
+} GroupMember;
 
 EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
     if (in_forked_child()) return NULL;
@@ -57,9 +55,9 @@ static void leave_group(gort_group *g) {
     gort_wg_done(&g->wg);
 }
 
-/* In one section: the end of a runtime finds it a member or not (group_member_abandon). */
-static void member_leaves(ExitHook *h) {
-    Member *me = h->object;
+/* In one section: the end of a runtime finds a member or none (group_member_abandon). */
+static void group_member_leaves(ExitHook *h) {
+    GroupMember *me = h->object;
     gort_group *g = me->group;
     M *m = enter();
     exit_hook_pop(self(m), h);
@@ -68,46 +66,46 @@ static void member_leaves(ExitHook *h) {
     leave(m);
 }
 
-/* True for the first. */
-static bool failed(gort_group *g, int result) {
+static bool group_fails(gort_group *g, int result) {
     int32_t none = 0;
     return cas_acq_rel(&g->result, &none, result);
 }
 
-/* Its work was not done: whoever waits for the group is told. */
+/* Its work was not done: gort_group_wait() says so. */
 void group_member_abandon(void *arg) {
-    Member *me = arg;
+    GroupMember *me = arg;
     gort_group *g = me->group;
     if (g == NULL) return;
     if (me->waits) sub_seq(&g->waiting, 1);
-    if (failed(g, -ENOTCONN)) ctx_cancel_in_section(g->ctx, -ECANCELED);
+    if (group_fails(g, -ENOTCONN)) ctx_cancel_in_section(g->ctx, -ECANCELED);
     leave_group(g);
 }
 
 /* A goroutine's function; arg is its own copy. */
 void group_member_run(void *arg) {
-    Member *me = arg;
+    GroupMember *me = arg;
     gort_group *g = me->group;
-    ExitHook hook = {.fn = member_leaves, .object = me};
+    ExitHook hook = {.fn = group_member_leaves, .object = me};
     M *m = enter();
     exit_hook_push(self(m), &hook);
     leave(m);
     int result = me->fn(g->ctx, me->arg);
-    values_over(current());
-    if (result < 0 && failed(g, result)) gort_ctx_cancel(g->ctx);
-    member_leaves(&hook);
+    values_over(current_g());
+    if (result < 0 && group_fails(g, result)) gort_ctx_cancel(g->ctx);
+    group_member_leaves(&hook);
 }
 
 /* The goroutine's membership in g, where it is inside a function of it. */
-static Member *membership(G *gp, gort_group *g) {
+static GroupMember *membership(G *gp, gort_group *g) {
     for (ExitHook *h = gp->spare; h; h = h->next)
-        if (h->fn == member_leaves && ((Member *)h->object)->group == g) return h->object;
+        if (h->fn == group_member_leaves && ((GroupMember *)h->object)->group == g)
+            return h->object;
     return NULL;
 }
 
 /* In a section of depth 1, which goes on. */
 static NOINLINE M *wait_for_place(M *m, gort_group *g) {
-    Member *me = membership(self(m), g);
+    GroupMember *me = membership(self(m), g);
     if (me && add_seq(&g->waiting, 1) == g->limit)
         fatal("gort_group_go: all %d members of the group wait for a place in it (see "
               "gort_group_try_go)",
@@ -122,7 +120,7 @@ static NOINLINE M *wait_for_place(M *m, gort_group *g) {
 /* The caller has taken a place, in the section that ends here. */
 static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void *arg,
                         uintptr_t pc) {
-    Member me = {.group = g, .fn = fn, .arg = arg};
+    GroupMember me = {.group = g, .fn = fn, .arg = arg};
     gort_wg_add(&g->wg, 1);
     int r = go_start(m, NULL, group_member_run, NULL, &me, sizeof me, pc);
     if (r < 0) leave_group(g);

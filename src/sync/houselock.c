@@ -1,10 +1,10 @@
 /*
  * Locks of the library's own that a goroutine may hold while it waits.
  *
- * A gort_mutex does for them, but one held by a goroutine of an ended runtime would never be free
- * again, and the next gort_signal_notify or gort_listen would wait for ever. So each knows its
- * owner and stands in a list, and the end of a runtime releases those of goroutines; plain threads
- * keep theirs.
+ * A gort_mutex would do, but one held by a goroutine of an ended runtime would never be free again,
+ * and the next gort_signal_notify or gort_listen would wait for ever. So each knows its owner and
+ * stands in a list, and the end of a runtime releases those of goroutines; plain threads keep
+ * theirs.
  *
  * The owner is noted in the section in which the mutex is taken. A goroutine is stopped for good
  * between two sections only, so it never has the one without the other.
@@ -20,7 +20,7 @@ static struct {
     HouseLock *first; /* lock; never taken off */
 } houses;
 
-static void enlist(HouseLock *h) {
+static void house_enlist(HouseLock *h) {
     lock(&houses.lock, RANK_LEAF);
     if (!h->listed) {
         h->listed = true;
@@ -33,7 +33,7 @@ static void enlist(HouseLock *h) {
 void house_lock(HouseLock *h) {
     M *m = mutex_lock_in_section(enter(), &h->mu);
     h->owner = self(m);
-    enlist(h);
+    house_enlist(h);
     leave(m);
 }
 

@@ -1,59 +1,55 @@
 /*
  * The mutex: Go's, with its two modes.
  *
- * Normal mode: who unlocks wakes the longest waiter but does not hand over; the woken one competes
- * with whoever runs already, and those have the advantage of a CPU. That is what makes a mutex
- * fast: a goroutine may lock and unlock many times in its slice although others wait. A woken
- * waiter that loses goes back to the *front* of the queue.
+ * Normal mode: the unlocker wakes the longest waiter but does not hand over; the woken one competes
+ * with goroutines that run already. That is what makes a mutex fast: a goroutine may lock and
+ * unlock many times in its slice although others wait. A woken waiter that loses goes back to the
+ * *front* of the queue.
  *
- * Starvation mode: once a waiter has waited 1 ms, it switches the mutex to this mode. Now unlock
- * hands ownership straight to the head of the queue and yields its slice to it, and new arrivals
- * do not compete, they queue up. A waiter that becomes owner switches back if it is the last in
- * the queue or has waited less than 1 ms.
+ * Starvation mode: a waiter that has waited 1 ms switches to it. Now unlock hands ownership
+ * straight to the head of the queue and yields its slice to it, and new arrivals queue up without
+ * competing. A waiter that becomes owner switches back if it is the last in the queue or has waited
+ * less than 1 ms.
  *
  * The word:
  *
- *   LOCKED     somebody owns it
+ *   LOCKED     it has an owner
  *   WOKEN      a waiter is awake and will compete (or a newcomer spins): unlock need not wake
- *              another. Whoever it stands for clears it, in the CAS by which it gets the lock,
- *              goes (back) to sleep, or gives up.
+ *              another. The one it stands for clears it, in the CAS by which it gets the lock, goes
+ *              (back) to sleep, or gives up.
  *   STARVING   starvation mode; implies LOCKED and PARKED
- *   PARKED     somebody sleeps in the table (sema.c) under this address
+ *   PARKED     a sleeper stands in the table (sema.c) under this address
+ *   SLOW       above them, a count: see below
  *
- * Go counts the waiters in the word; one bit is enough since the queue itself is looked at under
- * the bucket's lock. PARKED changes under that lock only, and so does the release of a mutex that
- * has sleepers to be woken. Hence after the CAS that frees it nobody touches a mutex again: who
- * gets it may unlock and free it.
+ * PARKED changes under the bucket's lock only, and so does the release of a mutex that has sleepers
+ * to be woken. Hence no thread touches a mutex after the CAS that frees it: the next owner may
+ * unlock and free it. (Go counts the waiters in the word; here the queue is looked at under the
+ * lock.)
  *
- * Nothing is lost: LOCKED is cleared while PARKED is set only if WOKEN is or becomes set; whoever
- * holds WOKEN ends with LOCKED set (by itself or by another), and the unlock of that one sees
+ * Nothing is lost: LOCKED is cleared while PARKED is set only if WOKEN is or becomes set; the
+ * holder of WOKEN ends with LOCKED set (by itself or by another), and that owner's unlock sees
  * PARKED again.
  *
  * The uncontended lock is one bit set without a load before it, which would fetch the line twice.
- * The clock is not read: the monitor's reading will do.
- *
  * The uncontended unlock has no locked instruction at all, which is a third of the whole:
  *
  *   owner, unlock                          contender, before it sleeps: make_slow()
  *   U1  m->unlocking = mu                  S1  set SLOW (bucket locked, like all that follows)
- *       (compiler barrier)                 S2 membarrier: every CPU that runs a thread of ours
- *                                          passes
- *   U2  state == LOCKED, and nothing else?     a full barrier
+ *       (compiler barrier)                 S2  membarrier: every CPU that runs a thread of ours
+ *   U2  state == LOCKED, and nothing else?     passes a full barrier
  *   U3  state = 0                          S3  wait until no M's `unlocking` is this mutex
  *   U4  m->unlocking = NULL                S4  SLOW still there? else from the beginning
  *
- * U3 is a plain store and would wipe out what came after U2: a sleeper's PARKED, and with it the
- * only trace of him. So PARKED is set only where SLOW has stood since before S2. Each U2 falls
- * before or after S2 on its CPU. After: it sees SLOW, and the unlock is done by CAS. Before: its U1
- * is visible at S3, which waits for U4; U3 is then visible at S4, SLOW is gone, and either the
- * mutex is free or somebody else has it and S1 comes again. Only S1 sets SLOW, under the bucket's
- * lock, so the one seen at S4 is the one set at S1.
+ * U3 is a plain store and would wipe out what came after U2: a sleeper's PARKED, its only trace. So
+ * PARKED is set only where SLOW has stood since before S2. Each U2 falls before or after S2 on its
+ * CPU. After: it sees SLOW, and the unlock is done by CAS. Before: its U1 is visible at S3, which
+ * waits for U4; U3 is then visible at S4, SLOW is gone, and either the mutex is free or another
+ * owner has it and S1 comes again. Only S1 sets SLOW, so the SLOW seen at S4 is the one set at S1.
  *
- * Nobody is interrupted between U1 and U4 for long: the handler of preempt.c lets such a thread go
- * on. After U3 the mutex is not touched: it may be gone. SLOW counts: each unlock by CAS that finds
- * nobody else takes one off, so that a mutex that was once contended is cheap again after
- * SLOW_UNLOCKS, and the barrier, some microseconds, is spread over as many. Without membarrier, and
- * on other processors, every unlock is a CAS.
+ * No thread stays between U1 and U4 for long: the handler of preempt.c lets it go on. SLOW counts:
+ * each unlock by CAS that finds nothing else but LOCKED takes one off, so that a mutex that was
+ * once contended is cheap again after SLOW_UNLOCKS, and the barrier, some microseconds, is spread
+ * over as many. Without membarrier, and on other processors, every unlock is a CAS.
  *
  * Orders: acquire by the instruction that sets LOCKED, release by the store or CAS that clears it;
  * a hand-over is ordered by ready() and park().
@@ -78,11 +74,11 @@ enum { LOCKED = MUTEX_LOCKED, WOKEN = 2, STARVING = 4, PARKED = 8 };
 #define SLOW_ONE 0x100u
 #define SLOW (0xffffu * SLOW_ONE)
 
-static bool slow_first;  /* atomic: who wants to sleep makes it slow first */
+static bool slow_first;  /* atomic: a waiter makes it slow before it sleeps */
 static bool plain_works; /* atomic: unlock may be plain; not before all see slow_first */
 
-/* A thread outside of the runtime may go to sleep at this moment without having seen slow_first: it
- * does so under the lock of a bucket. */
+/* A plain thread may be going to sleep without having seen slow_first: that is under the lock of a
+ * bucket, so each of them is taken once. */
 void mutex_start(void) {
     if (!PLAIN_UNLOCK || !retake_works || load_rlx(&plain_works)) return;
     store_rlx(&slow_first, true);
@@ -93,11 +89,11 @@ void mutex_start(void) {
     store_rel(&plain_works, true);
 }
 
-/* S1 to S3, with the bucket's lock. False: no barrier is to be had (any more). */
+/* S1 to S3, with the bucket's lock. False: there is no barrier (any more). */
 static bool make_slow(gort_mutex *mu) {
     or_seq(&mu->state_, SLOW_UNLOCKS * SLOW_ONE);
     if (os_membarrier() != 0) {
-        and_seq(&mu->state_, ~SLOW); /* it means more than we know */
+        and_seq(&mu->state_, ~SLOW); /* it promises what S2 has not done */
         return false;
     }
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
@@ -124,19 +120,19 @@ INLINE bool unlock_plainly(gort_mutex *mu, M *m) {
 #define SPIN_PAUSES 30
 
 /* What one call to lock knows. */
-typedef struct Attempt {
+typedef struct LockTry {
     gort_mutex *mu;
     int64_t deadline;
     int reason;
     int64_t since; /* when it first went to sleep; 0: not yet */
-    bool awoke;    /* WOKEN stands for this one */
+    bool awoke;    /* WOKEN stands for it */
     bool starving; /* has waited too long */
     int spins;
-} Attempt;
+} LockTry;
 
-/* Spinning can help only if the owner runs at this moment on another CPU, and if it keeps nobody
- * from running here. In a section. */
-static bool can_spin(M *m, const Attempt *a) {
+/* Spinning can help only if the owner runs at this moment on another CPU, and if it keeps no other
+ * goroutine from running here. In a section. */
+static bool can_spin(M *m, const LockTry *a) {
     if (a->spins >= SPINS) return false;
     if (m->plain) return true;
     uint32_t procs = load_rlx(&sched.procs);
@@ -145,21 +141,21 @@ static bool can_spin(M *m, const Attempt *a) {
            load_rlx(&m->p->runnext) == NULL;
 }
 
-/* One round; tells unlock that it need not wake a sleeper. */
-static void spin(Attempt *a, uint32_t old) {
+/* One round; WOKEN tells unlock that it need not wake a sleeper. */
+static void mutex_spin(LockTry *a, uint32_t old) {
     a->spins++;
     if (!a->awoke && (old & (WOKEN | PARKED)) == PARKED)
         a->awoke = cas_acq(&a->mu->state_, &old, old | WOKEN);
     for (int i = 0; i < SPIN_PAUSES; i++) arch_pause();
 }
 
-/* The state after the wish of this attempt was fulfilled: WOKEN no longer stands for it. */
-INLINE uint32_t settled(const Attempt *a, uint32_t state) {
+/* The state in which WOKEN no longer stands for this attempt. */
+INLINE uint32_t settled(const LockTry *a, uint32_t state) {
     return a->awoke ? state & ~(uint32_t)WOKEN : state;
 }
 
 /* Takes the mutex if it is free, as long as it is free. */
-static bool take(Attempt *a, uint32_t *old) {
+static bool mutex_take(LockTry *a, uint32_t *old) {
     *old = load_rlx(&a->mu->state_);
     while (!(*old & LOCKED))
         if (cas_acq(&a->mu->state_, old, settled(a, *old | LOCKED))) return true;
@@ -167,64 +163,64 @@ static bool take(Attempt *a, uint32_t *old) {
 }
 
 /* The deadline has passed: gives up, or gets it after all at this very moment. */
-static bool give_up(Attempt *a) {
+static bool mutex_give_up(LockTry *a) {
     uint32_t old;
     for (;;) {
-        if (take(a, &old)) return false;
+        if (mutex_take(a, &old)) return false;
         if (!a->awoke || cas_acq(&a->mu->state_, &old, settled(a, old))) return true;
     }
 }
 
-/* Queued for nothing: takes s off, and the mark if it was the last. Bucket locked. */
-static void expire(gort_mutex *mu, Bucket *b, Sleeper *s) {
+/* s has waited in vain: takes it off, and PARKED with the last. Bucket locked. */
+static void mutex_expire(gort_mutex *mu, SemaBucket *b, Sleeper *s) {
     if (s->queued) sema_remove(b, s);
     if (!sema_has(b, mu)) and_seq(&mu->state_, ~(uint32_t)(PARKED | STARVING));
 }
 
-/* Reading the clock costs as much as a switch. The monitor's will do: it is two milliseconds late
- * at most while somebody waits for a P, and starvation begins that much later, or once too
- * early. */
+/* Reading the clock costs as much as a switch. The monitor's reading is two milliseconds late at
+ * most while a goroutine waits for a P; starvation begins that much later, or once too early. */
 static int64_t clock_now(void) {
     return likely(load_rlx(&sched.running)) ? coarse_now() : os_now();
 }
 
 /* Woken, and lost. Is it starving? */
-static void look_at_clock(Attempt *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
+static void look_at_clock(LockTry *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
 
 /* An owner by hand-over: leaves starvation mode if it need not be. */
-static void received(Attempt *a) {
+static void received(LockTry *a) {
     if (clock_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
 }
 
-/* The kernel has taken membarrier away from us (a filter that came late): nobody can sleep here. */
-static M *look_again_later(M *m, Attempt *a) {
-    if (a->awoke) and_seq(&a->mu->state_, ~(uint32_t)WOKEN); /* who yields may never come back */
+/* The kernel has taken membarrier away (a filter that came late): no waiter can sleep here. */
+static M *look_again_later(M *m, LockTry *a) {
+    /* after the yield it may never run again */
+    if (a->awoke) and_seq(&a->mu->state_, ~(uint32_t)WOKEN);
     a->awoke = false;
     if (may_yield(m)) return yield(m);
     os_nap(50 * GORT_US);
     return m;
 }
 
-/* It owns the mutex, or WOKEN stands for it: then it competes once more, and lets go of what it
- * gets. */
+/* Woken, it owns the mutex, or WOKEN stands for it: then it competes once more. What it has or gets
+ * it unlocks. */
 static void mutex_abandon(Sleeper *s) {
     gort_mutex *mu = s->object;
-    Bucket *b = sema_bucket(mu);
+    SemaBucket *b = sema_bucket(mu);
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued;
-    if (queued) expire(mu, b, s);
+    if (queued) mutex_expire(mu, b, s);
     unlock(&b->lock);
-    Attempt a = {.mu = mu, .awoke = true};
-    if (!queued && s->taken && (s->granted || !give_up(&a))) gort_mutex_unlock(mu);
+    LockTry a = {.mu = mu, .awoke = true};
+    if (!queued && s->taken && (s->granted || !mutex_give_up(&a))) gort_mutex_unlock(mu);
 }
 
 /*
  * Sleeps until woken, handed the mutex (*owner) or timed out (*expired). Returns at once where the
  * mutex is found free.
  */
-static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
+static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
     gort_mutex *mu = a->mu;
-    Bucket *b = sema_bucket(mu);
+    SemaBucket *b = sema_bucket(mu);
     Sleeper s;
     *owner = *expired = false;
     lock(&b->lock, RANK_PRIM);
@@ -250,28 +246,28 @@ static M *sleep_once(M *m, Attempt *a, bool *owner, bool *expired) {
     sleeper_over(&s);
     if (*expired) {
         lock(&b->lock, RANK_PRIM);
-        expire(mu, b, &s);
+        mutex_expire(mu, b, &s);
         unlock(&b->lock);
         return m;
     }
     *owner = s.granted;
-    a->awoke = !s.granted; /* who woke it without a hand-over has set WOKEN for it */
+    a->awoke = !s.granted; /* without a hand-over the waker has set WOKEN for it */
     return m;
 }
 
 /* In a section of depth 1. *r: 0, or -ETIMEDOUT. */
 static M *lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int *r) {
-    Attempt a = {.mu = mu, .deadline = deadline, .reason = reason};
+    LockTry a = {.mu = mu, .deadline = deadline, .reason = reason};
     bool owner = false, expired = false;
     uint32_t old;
     *r = 0;
-    while (!take(&a, &old)) {
-        if (expired || (deadline != GORT_FOREVER && os_now() >= deadline)) {
-            *r = give_up(&a) ? -ETIMEDOUT : 0;
+    while (!mutex_take(&a, &old)) {
+        if (expired || is_past(deadline)) {
+            *r = mutex_give_up(&a) ? -ETIMEDOUT : 0;
             break;
         }
         if (!(old & STARVING) && a.since == 0 && can_spin(m, &a)) {
-            spin(&a, old);
+            mutex_spin(&a, old);
             continue;
         }
         if (a.since != 0 && !a.starving) look_at_clock(&a);
@@ -301,11 +297,9 @@ INLINE bool wakes_nobody(uint32_t state) {
     return !(state & PARKED) || (state & (WOKEN | STARVING)) == WOKEN;
 }
 
-/*
- * The release of a mutex on which somebody may sleep: under the bucket's lock, one CAS. Returns
- * who is to be made ready, or NULL.
- */
-static Sleeper *release_locked(gort_mutex *mu, Bucket *b) {
+/* The release of a mutex that may have sleepers: under the bucket's lock, one CAS. The one to be
+ * made ready, or NULL. */
+static Sleeper *release_locked(gort_mutex *mu, SemaBucket *b) {
     bool more;
     uint32_t old = load_rlx(&mu->state_), next;
     while (wakes_nobody(old)) /* they have expired meanwhile, or one is awake */
@@ -320,13 +314,13 @@ static Sleeper *release_locked(gort_mutex *mu, Bucket *b) {
     return s;
 }
 
-/* Free again, and one step nearer to plain unlocks where nobody else is about. */
+/* Free again, and one step nearer to plain unlocks where no other bit is set. */
 INLINE uint32_t freed(uint32_t state) {
     bool alone = (state & SLOW) != 0 && (state & (PARKED | WOKEN | STARVING)) == 0;
     return (state & ~(uint32_t)LOCKED) - (alone ? SLOW_ONE : 0);
 }
 
-static NOINLINE void unlock_contended(gort_mutex *mu) {
+static NOINLINE void mutex_unlock_contended(gort_mutex *mu) {
     uint32_t old = load_rlx(&mu->state_);
     while (wakes_nobody(old)) {
         if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
@@ -337,7 +331,7 @@ static NOINLINE void unlock_contended(gort_mutex *mu) {
     }
     if (in_forked_child()) return;
     if (!(old & LOCKED)) fatal("unlock of unlocked mutex");
-    Bucket *b = sema_bucket(mu);
+    SemaBucket *b = sema_bucket(mu);
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
     Sleeper *s = release_locked(mu, b);
@@ -360,9 +354,9 @@ EXPORT int gort_mutex_lock_until(gort_mutex *mu, int64_t deadline) {
 
 EXPORT int gort_mutex_try_lock(gort_mutex *mu) {
     if (in_forked_child()) return -ENOTCONN;
-    Attempt a = {.mu = mu};
+    LockTry a = {.mu = mu};
     uint32_t old;
-    if (!take(&a, &old)) return -EBUSY;
+    if (!mutex_take(&a, &old)) return -EBUSY;
     tsan_acquire(mu);
     return 0;
 }
@@ -370,6 +364,6 @@ EXPORT int gort_mutex_try_lock(gort_mutex *mu) {
 EXPORT void gort_mutex_unlock(gort_mutex *mu) {
     tsan_release(mu);
     M *m = getm();
-    if (unlikely(!unlock_plainly(mu, m))) unlock_contended(mu);
+    if (unlikely(!unlock_plainly(mu, m))) mutex_unlock_contended(mu);
     else if (unlikely(load_rlx(&m->attn) != 0)) poll_attention();
 }

@@ -1,5 +1,5 @@
 /*
- * The mutex as the rwmutex uses it: with a wait reason of its own. See mutex.c.
+ * The mutex as the rwmutex, once and house locks use it. See mutex.c.
  */
 #ifndef MUTEX_H
 #define MUTEX_H
@@ -14,8 +14,8 @@ void mutex_start(void); /* at the start of a runtime, behind retake_start() */
 
 #define MUTEX_LOCKED 1u /* see mutex.c */
 
-/* One instruction: sets LOCKED and tells whether it was; the other bits, which are of those who
- * sleep, stay as they are. A mutex in starvation mode is always locked. */
+/* One instruction: sets LOCKED and tells whether it was set; the sleepers' bits stay as they are. A
+ * mutex in starvation mode is always locked. */
 INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     int r = 0;
     SIM_POINT();

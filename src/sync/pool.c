@@ -1,23 +1,23 @@
 /*
  * The pool: sync.Pool for C.
  *
- * Each P has a cache of its own that needs no atomics: only the holder of the P touches it, in a
- * section. Objects are kept in magazines of 31 pointers. A cache has two of them, `loaded` and
- * `spare`: put fills and get empties the loaded one, and they are swapped when that does not work;
- * so a cache that swings around a boundary does not go to the depot for every object. Only when
+ * Each P has a cache that needs no atomics: only the holder of the P touches it, in a section.
+ * Objects are kept in magazines of 31 pointers. A cache has two of them, `loaded` and `spare`: put
+ * fills and get empties the loaded one, and they are swapped when that does not work. Only when
  * both are full (or both empty) one is exchanged with the depot, a list under a lock shared by all
  * Ps and by threads that have no P. (The design is Bonwick's.)
  *
+ * It cannot stand on the caches of alloc.c: those link free objects through their first words and
+ * sort them by size, while what a pool keeps is the program's, from any allocator, and stays as it
+ * was put.
+ *
  * Go's collector empties its pools. There is none here, so the depot measures what it needs: it
- * remembers the smallest stock of full magazines since the last look, and every two seconds, at
- * the next exchange, drops half of what was never touched. What a P caches itself is bounded.
+ * remembers the smallest stock of full magazines since the last look, and every two seconds, at the
+ * next exchange, drops half of what was never touched. What a P caches itself is bounded.
  *
  * The caches are indexed by P in two steps and made on demand, outside of sections since that
- * mallocs; they stay when gort_maxprocs() or the end of a runtime takes the P away, and whoever
- * holds a P of that number next goes on with them. Order between two holders of a P is made by the
- * way a P changes hands.
- *
- * The program's make and drop are called with nothing held.
+ * allocates. They stay when gort_maxprocs() or the end of a runtime takes the P away, and the next
+ * holder of a P of that number goes on with them; the way a P changes hands orders the two.
  */
 #include "sync/chan.h"
 #include "sync/sema.h"
@@ -32,12 +32,12 @@ typedef struct Magazine {
     void *objects[ROUNDS];
 } Magazine;
 
-typedef struct Cache {
+typedef struct PoolCache {
     Magazine *loaded, *spare; /* the holder of the P, in a section; NULL: none yet */
-} ALIGNED(CACHE_LINE) Cache;
+} ALIGNED(CACHE_LINE) PoolCache;
 
 typedef struct CacheGroup {
-    Cache caches[GROUP];
+    PoolCache caches[GROUP];
 } CacheGroup;
 
 struct gort_pool {
@@ -85,7 +85,7 @@ EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *obj
 }
 
 /* The cache of m's P. NULL: it has no P, or (*missing) the group is not there yet. */
-INLINE Cache *cache_of(M *m, gort_pool *pool, uint32_t *missing) {
+INLINE PoolCache *pool_cache(M *m, gort_pool *pool, uint32_t *missing) {
     *missing = MAX_PROCS;
     if (m->p == NULL) return NULL;
     uint32_t id = m->p->id;
@@ -152,7 +152,7 @@ static void drop_all(gort_pool *pool, Magazine *list) {
     }
 }
 
-static void trim(gort_pool *pool) {
+static void pool_trim(gort_pool *pool) {
     int64_t now = os_now();
     if (now - load_rlx(&pool->trimmed) < TRIM_EVERY) return;
     M *m = enter();
@@ -163,14 +163,14 @@ static void trim(gort_pool *pool) {
 
 /* ---- get ------------------------------------------------------------------------------------ */
 
-INLINE void swap(Cache *c) {
+INLINE void swap(PoolCache *c) {
     Magazine *mag = c->loaded;
     c->loaded = c->spare;
     c->spare = mag;
 }
 
 /* An object from the cache of a P, refilled from the depot. */
-static void *cache_get(gort_pool *pool, Cache *c) {
+static void *cache_get(gort_pool *pool, PoolCache *c) {
     if (c->loaded == NULL || c->loaded->count == 0) {
         swap(c);
         if (c->loaded == NULL || c->loaded->count == 0) {
@@ -204,7 +204,7 @@ EXPORT void *gort_pool_get(gort_pool *pool) {
     void *object = NULL;
     if (unlikely(in_forked_child())) return NULL;
     M *m = enter();
-    Cache *c = cache_of(m, pool, &missing);
+    PoolCache *c = pool_cache(m, pool, &missing);
     if (likely(c != NULL)) object = cache_get(pool, c);
     if (object == NULL && (load_rlx(&pool->partial) || load_rlx(&pool->full)))
         object = shared_get(pool);
@@ -229,7 +229,8 @@ static Magazine *get_empty(gort_pool *pool, Magazine *back, Magazine **fresh) {
 }
 
 /* False: an empty magazine is needed. *exchanged: the depot was visited. */
-static bool cache_put(gort_pool *pool, Cache *c, void *object, Magazine **fresh, bool *exchanged) {
+static bool cache_put(gort_pool *pool, PoolCache *c, void *object, Magazine **fresh,
+                      bool *exchanged) {
     if (!has_room(c->loaded)) {
         if (has_room(c->spare)) {
             swap(c);
@@ -276,7 +277,7 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
     tsan_release(pool);
     while (!done && memory) {
         M *m = enter();
-        Cache *c = cache_of(m, pool, &missing);
+        PoolCache *c = pool_cache(m, pool, &missing);
         if (likely(c != NULL)) done = cache_put(pool, c, object, &fresh, &exchanged);
         else if (missing == MAX_PROCS) done = shared_put(pool, object, &fresh);
         leave(m);
@@ -286,10 +287,10 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
     }
     if (!done && pool->drop != NULL) pool->drop(object);
     if (unlikely(fresh != NULL)) quiet_free(fresh);
-    if (unlikely(exchanged)) trim(pool);
+    if (unlikely(exchanged)) pool_trim(pool);
 }
 
-/* Nobody else may use the pool any more. */
+/* No other thread may use the pool any more. */
 EXPORT void gort_pool_free(gort_pool *pool) {
     if (pool == NULL || in_forked_child()) return;
     tsan_acquire(pool);

@@ -1,10 +1,10 @@
 /*
  * The reader/writer mutex, with Go's order of service.
  *
- * Writers exclude one another by an ordinary mutex (w_), so at most one of them at a time has to
- * do with the readers. That one announces itself, which holds back new readers, and waits for the
- * readers that are in to leave. When it unlocks, every reader that came meanwhile is let in at
- * once, and only then the next writer can announce itself: neither side starves the other.
+ * Writers exclude one another by an ordinary mutex (w_), so one of them at a time deals with the
+ * readers. It announces itself, which holds back new readers, and waits for those that are in to
+ * leave. When it unlocks, every reader that came meanwhile is let in at once, and only then the
+ * next writer can announce itself: neither side starves the other.
  *
  * The word (readers_):
  *
@@ -12,16 +12,15 @@
  *   HELD      readers sleep in the table under &reader_sema_; only together with WRITER
  *   READER    times the number of readers that are in
  *
- * Go adds readers to the word first and asks afterwards, so that its readers use one fetch-add.
- * A deadline then has to undo what a writer may just be granting. Here a reader gets in by a CAS
- * that succeeds only if no writer is there; everything that concerns sleepers, readers or the
- * announced writer, happens under the bucket's lock (sema.c) and by direct hand-over: readers are
- * counted in by the writer that lets them in, and the last reader makes the announced writer the
- * owner simply by leaving: WRITER is set already. Both queues are in the bucket of the rwmutex, so
- * one lock covers them.
+ * Go adds a reader to the word first and asks afterwards; a deadline then has to undo what a writer
+ * may just be granting. Here a reader gets in by a CAS that succeeds only if no writer is there.
+ * All that concerns sleepers happens under the bucket's lock (sema.c) and by direct hand-over: the
+ * writer that lets readers in counts them in, and the last reader makes the announced writer the
+ * owner by leaving, since WRITER is set already. Both queues are in one bucket, that of the
+ * rwmutex.
  *
- * Who leaves touches nothing of the rwmutex after the CAS by which it leaves, but for a writer its
- * w_, which is part of having it locked. So it may be freed by who is sure to be the last.
+ * A goroutine that leaves touches nothing after the CAS by which it leaves, but for a writer its
+ * w_, which is part of having it locked. So the last user may free it.
  *
  * Orders: a reader's CAS in (acquire) pairs with the writer's CAS out (release); a writer's CAS in
  * (acquire) with the readers' CASes out (release), which form a release sequence on the word.
@@ -31,16 +30,14 @@
 
 enum { WRITER = 1, HELD = 2, READER = 4 };
 
-INLINE uint32_t *word_of(gort_rwmutex *rw) { return (uint32_t *)&rw->readers_; }
-INLINE bool passed(int64_t deadline) { return deadline != GORT_FOREVER && os_now() >= deadline; }
+INLINE uint32_t *rw_word(gort_rwmutex *rw) { return (uint32_t *)&rw->readers_; }
 
-/* Lets every held reader in; the caller has cleared nothing yet. WRITER goes. Bucket locked.
- * The list is to be made ready without the lock. */
-static void admit_readers(gort_rwmutex *rw, Bucket *b, GList *list) {
+/* Lets every held reader in; the caller readies the list without the lock. Bucket locked. */
+static void admit_readers(gort_rwmutex *rw, SemaBucket *b, GList *list) {
     sema_pop_all(b, &rw->reader_sema_, list);
-    uint32_t old = load_rlx(word_of(rw)), next;
+    uint32_t old = load_rlx(rw_word(rw)), next;
     do next = (old & ~(uint32_t)(WRITER | HELD)) + list->count * READER;
-    while (!cas_rel(word_of(rw), &old, next));
+    while (!cas_rel(rw_word(rw), &old, next));
 }
 
 /* ---- readers -------------------------------------------------------------------------------- */
@@ -48,20 +45,20 @@ static void admit_readers(gort_rwmutex *rw, Bucket *b, GList *list) {
 /* Gets in unless a writer is there. *old: what was found, or a guess. */
 INLINE bool reader_enter(gort_rwmutex *rw, uint32_t *old) {
     while (!(*old & WRITER))
-        if (cas_acq(word_of(rw), old, *old + READER)) return true;
+        if (cas_acq(rw_word(rw), old, *old + READER)) return true;
     return false;
 }
 
-/* The reader s, queued for nothing: takes it off, and the mark with the last. Bucket locked. */
-static void reader_expire(gort_rwmutex *rw, Bucket *b, Sleeper *s) {
+/* The reader s has waited in vain: takes it off, and HELD with the last. Bucket locked. */
+static void reader_expire(gort_rwmutex *rw, SemaBucket *b, Sleeper *s) {
     if (s->queued) sema_remove(b, s);
-    if (!sema_has(b, &rw->reader_sema_)) and_seq(word_of(rw), ~(uint32_t)HELD);
+    if (!sema_has(b, &rw->reader_sema_)) and_seq(rw_word(rw), ~(uint32_t)HELD);
 }
 
-/* Not queued any more, it has been counted in, unless its deadline was faster. */
+/* No longer queued, it was counted in, unless its deadline was faster. */
 static void reader_abandon(Sleeper *s) {
     gort_rwmutex *rw = s->object;
-    Bucket *b = sema_bucket(rw);
+    SemaBucket *b = sema_bucket(rw);
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued;
     if (queued) reader_expire(rw, b, s);
@@ -71,20 +68,20 @@ static void reader_abandon(Sleeper *s) {
 
 static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    if (passed(deadline)) return -ETIMEDOUT;
-    Bucket *b = sema_bucket(rw);
+    if (is_past(deadline)) return -ETIMEDOUT;
+    SemaBucket *b = sema_bucket(rw);
     bool timed_out = false;
     Sleeper s;
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
-    uint32_t old = load_rlx(word_of(rw));
+    uint32_t old = load_rlx(rw_word(rw));
     do {
         if (reader_enter(rw, &old)) {
             unlock(&b->lock);
             leave(m);
             return 0;
         }
-    } while (!cas_acq(word_of(rw), &old, old | HELD));
+    } while (!cas_acq(rw_word(rw), &old, old | HELD));
     sleeper_init(&s, m, deadline, rw, reader_abandon);
     sema_push(b, &s, &rw->reader_sema_, false);
     m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_R, deadline, &timed_out);
@@ -122,21 +119,22 @@ EXPORT int gort_rwmutex_try_rlock(gort_rwmutex *rw) {
     return 0;
 }
 
-/* The last reader may be leaving while a writer is announced: under the bucket's lock, so that
- * the writer cannot expire, go and be replaced by another in between. */
+/* The last reader may be leaving while a writer is announced: under the bucket's lock, so that the
+ * writer cannot expire, go and be replaced by another in between. */
 static NOINLINE void runlock_contended(gort_rwmutex *rw) {
     if (in_forked_child()) return;
-    Bucket *b = sema_bucket(rw);
+    SemaBucket *b = sema_bucket(rw);
     bool more;
     Sleeper *s = NULL;
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
-    uint32_t old = load_rlx(word_of(rw));
+    uint32_t old = load_rlx(rw_word(rw));
     do {
         if (old < READER) fatal("runlock of unlocked rwmutex");
-    } while (!cas_acq_rel(word_of(rw), &old, old - READER));
+    } while (!cas_acq_rel(rw_word(rw), &old, old - READER));
     if ((old & WRITER) && old < 2 * READER) s = sema_pop(b, &rw->writer_sema_, &more);
-    G *gp = s != NULL ? s->gp : NULL; /* none: it has just expired, and finds that it owns it */
+    /* none: the writer has just expired, and finds itself the owner */
+    G *gp = s != NULL ? s->gp : NULL;
     unlock(&b->lock);
     if (gp != NULL) ready(m, gp);
     leave(m);
@@ -146,7 +144,7 @@ EXPORT void gort_rwmutex_runlock(gort_rwmutex *rw) {
     tsan_release(&rw->writer_sema_);
     uint32_t old = READER;
     while (!(old & WRITER) && old >= READER) {
-        if (cas_rel(word_of(rw), &old, old - READER)) {
+        if (cas_rel(rw_word(rw), &old, old - READER)) {
             poll_attention();
             return;
         }
@@ -157,19 +155,19 @@ EXPORT void gort_rwmutex_runlock(gort_rwmutex *rw) {
 /* ---- writers -------------------------------------------------------------------------------- */
 
 /* The announced writer, queued as s, has run out of time. True: it owns the rwmutex all the same,
- * as the last reader has left. Else it withdraws, and lets in whom it has held back. */
-static bool writer_expire(gort_rwmutex *rw, M *m, Bucket *b, Sleeper *s) {
+ * as the last reader has left. Else it withdraws, and lets in the readers it has held back. */
+static bool writer_expire(gort_rwmutex *rw, M *m, SemaBucket *b, Sleeper *s) {
     GList list = {0};
     lock(&b->lock, RANK_PRIM);
     if (s->queued) sema_remove(b, s);
-    bool owner = load_acq(word_of(rw)) < READER; /* pairs with the readers' release */
+    bool owner = load_acq(rw_word(rw)) < READER; /* pairs with the readers' release */
     if (!owner) admit_readers(rw, b, &list);
     unlock(&b->lock);
     if (list.count) ready_list(m, &list);
     return owner;
 }
 
-/* It holds w_. Owner or withdrawn, that goes too. */
+/* It holds w_, which goes too. */
 static void writer_abandon(Sleeper *s) {
     gort_rwmutex *rw = s->object;
     bool owner = !s->queued;
@@ -185,14 +183,14 @@ static void writer_abandon(Sleeper *s) {
 /* Holding w_, with readers in: announces, and waits for them to leave. */
 static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    if (passed(deadline)) return -ETIMEDOUT;
-    Bucket *b = sema_bucket(rw);
+    if (is_past(deadline)) return -ETIMEDOUT;
+    SemaBucket *b = sema_bucket(rw);
     bool timed_out = false;
     Sleeper s;
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
-    uint32_t old = load_rlx(word_of(rw));
-    while (!cas_acq(word_of(rw), &old, old | WRITER)) {}
+    uint32_t old = load_rlx(rw_word(rw));
+    while (!cas_acq(rw_word(rw), &old, old | WRITER)) {}
     if (old < READER) {
         unlock(&b->lock); /* they have left */
     } else {
@@ -210,7 +208,7 @@ static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
 INLINE int writer_enter(gort_rwmutex *rw, int64_t deadline) {
     uint32_t old = 0;
     int r = 0;
-    if (unlikely(!cas_acq(word_of(rw), &old, WRITER))) r = writer_wait(rw, deadline);
+    if (unlikely(!cas_acq(rw_word(rw), &old, WRITER))) r = writer_wait(rw, deadline);
     if (r < 0) {
         gort_mutex_unlock(&rw->w_);
     } else {
@@ -232,11 +230,11 @@ EXPORT int gort_rwmutex_lock_until(gort_rwmutex *rw, int64_t deadline) {
 }
 
 EXPORT int gort_rwmutex_try_lock(gort_rwmutex *rw) {
-    if (load_rlx(word_of(rw)) != 0) return in_forked_child() ? -ENOTCONN : -EBUSY;
+    if (load_rlx(rw_word(rw)) != 0) return in_forked_child() ? -ENOTCONN : -EBUSY;
     int r = gort_mutex_try_lock(&rw->w_);
     if (r < 0) return r;
     uint32_t old = 0;
-    if (!cas_acq(word_of(rw), &old, WRITER)) {
+    if (!cas_acq(rw_word(rw), &old, WRITER)) {
         gort_mutex_unlock(&rw->w_);
         return -EBUSY;
     }
@@ -245,11 +243,11 @@ EXPORT int gort_rwmutex_try_lock(gort_rwmutex *rw) {
     return 0;
 }
 
-static NOINLINE void unlock_contended(gort_rwmutex *rw, uint32_t old) {
+static NOINLINE void rwmutex_unlock_contended(gort_rwmutex *rw, uint32_t old) {
     if (in_forked_child()) return;
     if (!(old & WRITER) || old >= READER) fatal("unlock of unlocked rwmutex");
     GList list = {0};
-    Bucket *b = sema_bucket(rw);
+    SemaBucket *b = sema_bucket(rw);
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
     admit_readers(rw, b, &list);
@@ -261,6 +259,6 @@ static NOINLINE void unlock_contended(gort_rwmutex *rw, uint32_t old) {
 EXPORT void gort_rwmutex_unlock(gort_rwmutex *rw) {
     uint32_t old = WRITER;
     tsan_release(&rw->reader_sema_);
-    if (unlikely(!cas_rel(word_of(rw), &old, 0))) unlock_contended(rw, old);
+    if (unlikely(!cas_rel(rw_word(rw), &old, 0))) rwmutex_unlock_contended(rw, old);
     gort_mutex_unlock(&rw->w_);
 }

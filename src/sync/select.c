@@ -3,44 +3,37 @@
  *
  * In phases, each a function:
  *
- *   valid      nothing is done where one case is malformed.
- *   pass       the way usually taken: look at all of them without a lock, choose one that looks
- *              ready, any with the same probability, lock that one channel and try. A case that
- *              runs does so at a moment when it was ready, so it is a choice that could have been
- *              made under all locks too. If it was not ready any more, somebody else's operation
- *              was done: look again.
- *   block      only if none was ready: all locks, in the order of addresses (the one order, so two
- *              selects cannot deadlock; a channel that stands in several cases is locked once).
- *              "None is ready" must be true of one moment: a token that goes round between the
- *              channels is never overlooked, and nothing may come between the last look and the
- *              queues. So: look again under all locks. Then try and passed deadlines give up; the
- *              others
- *   wait_on_all  put a Sudog on each channel, all with the same ticket, and park. Where a channel
- *                stands in
- *              several cases its Sudogs are queued in a random order, since the first one there is
- *              served. commit gives the locks back once the stack has been left (the deadline may
- *              have fired by then).
- *   retract    who won the claim has dequeued its own Sudog and left it in g->param (a deadline
- *              leaves nothing). The others are taken off, one lock at a time.
+ *   cases_valid   nothing is done where one case is malformed.
+ *   select_pass   the usual way: look at all cases without a lock, choose one that looks ready,
+ *                 each with the same probability, lock that one channel and try. If it was not
+ *                 ready any more, another operation was done there: look again.
+ *   select_block  only if none was ready: all locks, by address (so two selects cannot deadlock),
+ *                 each channel once. "None is ready" must be true of one moment, and nothing may
+ *                 come between the last look and the queues: look again under all locks. A try or a
+ *                 passed deadline then gives up.
+ *   wait_on_all   put a Sudog on each channel, all with the same ticket, and park. The Sudogs of a
+ *                 channel of several cases are queued in a random order, since the first is served.
+ *                 unlock_commit gives the locks back once the stack has been left.
+ *   retract       the winner of the claim has dequeued its own Sudog and left it in g->param (a
+ *                 deadline leaves nothing). The others are taken off, one lock at a time.
  *
- * The frame may go when retract is done, and commit, which may still run on another thread at that
- * time, reads the list of locks from it. It is safe: retract locks each channel except the
- * winner's, and the winner had locked that one; so each lock of the list has been given back by
- * commit, and after the last one it reads nothing.
+ * The frame may go when retract is done, while unlock_commit, on another thread, reads the list of
+ * locks from it. It is safe: retract locks each channel except the winner's, and the winner had
+ * locked that; so unlock_commit has given back each lock of the list, and reads nothing after the
+ * last.
  *
  * A case may name the same channel as another, also for the other direction: the select's own
  * Sudogs never meet, since it looks before it queues them, and later their claims are used up
  * together.
  *
- * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in
- * a select must stay small; above that one allocation, made before the section begins.
+ * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in a
+ * select must stay small; above that one allocation, made before the section begins. Two cases, the
+ * usual select, have a copy of the blocking way in which the compiler knows the number.
  *
- * Two cases, the usual select (a channel and a context's end), have a copy of the blocking way with
- * the number known to the compiler: the loops go away.
- *
- * Departure from Go, which locks all channels at once even if the first is ready: the pass above.
+ * Departure from Go, which locks all channels at once even if the first is ready: select_pass.
  */
 #include "sync/chan.h"
+#include "sync/sema.h"
 
 #define SMALL 16
 #define MAX_CASES 65536
@@ -55,14 +48,13 @@ typedef struct Select {
     int nlocks;
 } Select;
 
-static bool valid(const gort_case *cases, int n) {
+static bool cases_valid(const gort_case *cases, int n) {
     unsigned bad = 0;
     if (unlikely(n < 0 || n > MAX_CASES || (cases == NULL && n > 0))) return false;
     for (int i = 0; i < n; i++) bad |= (unsigned)cases[i].op - GORT_RECV > 1u;
     return !bad;
 }
 
-/* ch->lock. */
 INLINE int run_locked(gort_case *k, G **wake) {
     if (k->op == GORT_SEND) return send_locked(k->ch, k->value, wake);
     return recv_locked(k->ch, k->value, wake);
@@ -81,9 +73,9 @@ INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
     return bits;
 }
 
-/* One of those that look ready, any with the same probability; -1: none does. In a section. The
- * cases are seen in groups; the choice among the first ones is kept or replaced by one of the next
- * group as their numbers say. */
+/* One of those that look ready, each with the same probability; -1: none does. In a section. Of
+ * each
+ * 32 cases one may replace the choice so far, with the probability of their part in those seen. */
 INLINE int choose(M *m, gort_case *cases, int n) {
     int chosen = -1;
     uint32_t seen = 0, k;
@@ -100,9 +92,8 @@ INLINE int choose(M *m, gort_case *cases, int n) {
     return chosen;
 }
 
-/* In a section. The index of the case that ran, or -EAGAIN: none looked ready when it was looked
- * at. */
-INLINE int pass(M *m, gort_case *cases, int n) {
+/* In a section. The index of the case that ran, or -EAGAIN: none looked ready. */
+INLINE int select_pass(M *m, gort_case *cases, int n) {
     for (int i; (i = choose(m, cases, n)) >= 0;) {
         gort_case *k = &cases[i];
         G *wake = NULL;
@@ -119,7 +110,7 @@ INLINE int pass(M *m, gort_case *cases, int n) {
 
 /* ---- all locks ------------------------------------------------------------------------------- */
 
-static void sift(gort_chan **a, int root, int n) {
+static void sift_locks(gort_chan **a, int root, int n) {
     gort_chan *c = a[root];
     for (int child; (child = 2 * root + 1) < n; root = child) {
         if (child + 1 < n && a[child] < a[child + 1]) child++;
@@ -129,18 +120,18 @@ static void sift(gort_chan **a, int root, int n) {
     a[root] = c;
 }
 
-static NOINLINE void heap_sort(gort_chan **a, int n) {
-    for (int i = n / 2; i-- > 0;) sift(a, i, n);
+static NOINLINE void heap_sort_locks(gort_chan **a, int n) {
+    for (int i = n / 2; i-- > 0;) sift_locks(a, i, n);
     for (int i = n - 1; i > 0; i--) {
         gort_chan *c = a[0];
         a[0] = a[i];
         a[i] = c;
-        sift(a, 0, i);
+        sift_locks(a, 0, i);
     }
 }
 
 /* By address: a few by insertion, many by heap, which needs no memory and has no bad case. */
-INLINE void sort(gort_chan **a, int n) {
+INLINE void sort_locks(gort_chan **a, int n) {
     if (n <= SMALL) {
         for (int i = 1, j; i < n; i++) {
             gort_chan *c = a[i];
@@ -149,14 +140,14 @@ INLINE void sort(gort_chan **a, int n) {
         }
         return;
     }
-    heap_sort(a, n);
+    heap_sort_locks(a, n);
 }
 
 INLINE void lock_all(Select *s) {
     int n = 0, unique = 0;
     for (int i = 0; i < s->n; i++)
         if (s->cases[i].ch) s->locks[n++] = s->cases[i].ch;
-    sort(s->locks, n);
+    sort_locks(s->locks, n);
     for (int i = 0; i < n; i++)
         if (i == 0 || s->locks[i] != s->locks[i - 1]) s->locks[unique++] = s->locks[i];
     s->nlocks = unique;
@@ -169,11 +160,11 @@ static void unlock_all(Select *s) {
     for (int i = s->nlocks; i-- > 0;) unlock(&locks[i]->lock);
 }
 
-static void commit(M *m, void *arg) { unlock_all(arg); }
+static void unlock_commit(M *m, void *arg) { unlock_all(arg); }
 
-/* All locks. The index of the case that ran, or -EAGAIN. What looked ready and was not had waiters
- * whose wait was over; the attempt has dropped them. */
-INLINE int look_again(M *m, Select *s, G **wake) {
+/* All locks. The index of the case that ran, or -EAGAIN. A case that looked ready and was not had
+ * waiters whose wait was over; the attempt has dropped them. */
+INLINE int select_under_locks(M *m, Select *s, G **wake) {
     for (int i; (i = choose(m, s->cases, s->n)) >= 0;) {
         int r = run_locked(&s->cases[i], wake);
         if (unlikely(r == -EAGAIN)) continue;
@@ -183,8 +174,7 @@ INLINE int look_again(M *m, Select *s, G **wake) {
     return -EAGAIN;
 }
 
-/* A channel that stands in several cases would serve the first of them, always: they are queued in
- * any order with the same probability. */
+/* A channel of several cases would always serve the first: they are queued in a random order. */
 static NOINLINE void shuffle(M *m, Sudog *w, int n) {
     for (int i = n - 1; i > 0; i--) {
         int at = (int)((random_next(&m->rng) >> 32) * (uint64_t)(i + 1) >> 32);
@@ -211,7 +201,7 @@ INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
     }
     if (unlikely(s->nlocks < n)) shuffle(m, w, n);
     for (int i = 0; i < n; i++) {
-        wait_on(w[i].c, &w[i]);
+        chan_enqueue(w[i].c, &w[i]);
         if (i > 0) w[i - 1].link = &w[i];
     }
     if (n > 0) w->allocated = s->n > SMALL;
@@ -224,26 +214,24 @@ INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
         if (w == won) continue;
         gort_chan *c = w->c;
         lock(&c->lock, RANK_PRIM);
-        bool last = give_up(c, w);
+        bool last = sudog_give_up(c, w);
         unlock(&c->lock);
         if (last) c->next_dead = *dead, *dead = c;
     }
 }
 
 /* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel there is
- * nothing to give back, and nothing that would hold up a deadline's wake-up until commit is done
- * with the frame: then no commit. */
+ * no commit: no lock would hold up a deadline's wake-up until it is done with the frame. */
 INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
     G *gp = self(m);
     bool timed_out = false;
     int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
     if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &timed_out);
-    else m = park_commit_until(m, commit, s, reason, s->deadline, ticket, &timed_out);
+    else m = park_commit_until(m, unlock_commit, s, reason, s->deadline, ticket, &timed_out);
     *won = timed_out ? NULL : gp->param;
     return m;
 }
 
-/* All locks, in a section, nothing was ready. */
 INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     G *gp = self(m);
     Sudog *won;
@@ -255,19 +243,19 @@ INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     gp->waiting = NULL;
     *result = -ETIMEDOUT;
     if (won) {
-        s->cases[won->index].result = waited(won);
+        s->cases[won->index].result = sudog_result(won);
         *result = (int)won->index;
     }
     return m;
 }
 
 /* In a section, which it leaves. */
-INLINE int block(M *m, Select *s) {
+INLINE int select_block(M *m, Select *s) {
     G *wake = NULL;
     gort_chan *dead = NULL;
     lock_all(s);
-    int r = look_again(m, s, &wake);
-    if (r != -EAGAIN || (s->deadline != GORT_FOREVER && s->deadline <= os_now())) {
+    int r = select_under_locks(m, s, &wake);
+    if (r != -EAGAIN || is_past(s->deadline)) {
         unlock_all(s);
         if (wake) ready(m, wake);
         if (r == -EAGAIN && s->deadline != TRY) r = -ETIMEDOUT;
@@ -287,7 +275,7 @@ static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
     gort_chan *locks[2];
     Sudog waiters[2];
     Select s = {cases, 2, deadline, locks, waiters, 0};
-    return block(m, &s);
+    return select_block(m, &s);
 }
 
 static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
@@ -295,7 +283,7 @@ static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t dead
     gort_chan *locks[n + 1]; /* n may be 0, an array not */
     Sudog waiters[n + 1];
     Select s = {cases, n, deadline, locks, waiters, 0};
-    return block(m, &s);
+    return select_block(m, &s);
 }
 
 /* Without a channel there is nothing to wait on, and no memory is needed. */
@@ -311,8 +299,8 @@ static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
     if (waiters == NULL) return -ENOMEM;
     Select s = {cases, n, deadline, (gort_chan **)(waiters + n), waiters, 0};
     M *m = enter();
-    int r = pass(m, cases, n);
-    if (r == -EAGAIN) r = block(m, &s);
+    int r = select_pass(m, cases, n);
+    if (r == -EAGAIN) r = select_block(m, &s);
     else leave(m);
     quiet_free(waiters);
     return r;
@@ -320,30 +308,30 @@ static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
 
 INLINE int select_two(gort_case *cases, int64_t deadline) {
     M *m = enter();
-    int r = pass(m, cases, 2);
+    int r = select_pass(m, cases, 2);
     if (r == -EAGAIN) return block_two(m, cases, deadline);
     leave(m);
     return r;
 }
 
-INLINE int select_until(gort_case *cases, int n, int64_t deadline) {
+INLINE int select_cases(gort_case *cases, int n, int64_t deadline) {
     if (unlikely(in_forked_child())) return -ENOTCONN;
-    if (unlikely(!valid(cases, n))) return -EINVAL;
+    if (unlikely(!cases_valid(cases, n))) return -EINVAL;
     if (likely(n == 2)) return select_two(cases, deadline);
     if (unlikely(n > SMALL)) return select_large(cases, n, deadline);
     M *m = enter();
-    int r = pass(m, cases, n);
+    int r = select_pass(m, cases, n);
     /* With one case, "it does not look ready" is already true of one moment. */
     if (r == -EAGAIN && !(deadline == TRY && n <= 1)) return block_small(m, cases, n, deadline);
     leave(m);
     return r;
 }
 
-EXPORT int gort_select(gort_case *cases, int n) { return select_until(cases, n, GORT_FOREVER); }
+EXPORT int gort_select(gort_case *cases, int n) { return select_cases(cases, n, GORT_FOREVER); }
 
 EXPORT int gort_select_until(gort_case *cases, int n, int64_t deadline) {
     if (deadline == TRY) deadline++; /* a point in the past like any other */
-    return select_until(cases, n, deadline);
+    return select_cases(cases, n, deadline);
 }
 
-EXPORT int gort_try_select(gort_case *cases, int n) { return select_until(cases, n, TRY); }
+EXPORT int gort_try_select(gort_case *cases, int n) { return select_cases(cases, n, TRY); }

@@ -1,67 +1,66 @@
 /*
  * The counting semaphore, strictly first come first served.
  *
- * An acquire that finds somebody waiting queues up behind, even if there are permits enough for
- * it, and a release gives to the head of the queue, never past it: a large request at the head is
- * not starved by small ones. Permits are handed over by whoever frees them: a waiter that was
- * taken off the queue owns its permits, and need not look again.
+ * An acquire that finds a waiter queues up behind it, even if there are permits enough, and a
+ * release gives to the head of the queue, never past it: small requests do not starve a large one
+ * at the head. The releaser hands permits over: a waiter that was taken off the queue owns its
+ * permits, and need not look again.
  *
- * A waiter that expires takes itself off; if it was the head, those behind it may fit now and are
- * served by it. One that was served at the same moment has its permits and returns 0.
+ * A waiter that expires takes itself off; if it was the head, it serves those behind it that fit
+ * now. One that was served at the same moment has its permits and returns 0.
  *
  *   Invariant (lock held, on unlock): the queue is empty, or permits < amount of its head, where
  *   the head's deadline has not yet taken effect.
  *
- * Nobody touches the semaphore after a waiter was made ready, so the waiter may free it. Lock and
- * unlock order a release before the acquires it serves.
+ * A releaser does not touch the semaphore after it has made a waiter ready, so the waiter may free
+ * it. Lock and unlock order a release before the acquires it serves.
  */
 #include "sync/sema.h"
 
-INLINE Lock *lock_of(gort_sem *s) { return (Lock *)(void *)&s->lock_; }
-INLINE SleepQ *queue_of(gort_sem *s) { return (SleepQ *)(void *)&s->head_; }
+INLINE Lock *sem_lock(gort_sem *s) { return (Lock *)(void *)&s->lock_; }
+INLINE SleepQ *sem_queue(gort_sem *s) { return (SleepQ *)(void *)&s->head_; }
 _Static_assert(offsetof(gort_sem, tail_) == offsetof(gort_sem, head_) + sizeof(void *), "SleepQ");
 
-/* Takes n permits if nobody waits and they are there. Locked. */
-static bool take(gort_sem *sem, int64_t n) {
-    if (queue_of(sem)->first != NULL || sem->permits_ < n) return false;
+/* Takes n permits if there is no waiter and they are there. Locked. */
+static bool sem_take(gort_sem *sem, int64_t n) {
+    if (sem_queue(sem)->first != NULL || sem->permits_ < n) return false;
     sem->permits_ -= n;
     return true;
 }
 
-/* Serves the queue from its head as far as the permits go. Locked; the list is to be made ready
- * without the lock. */
-static void serve(gort_sem *sem, GList *list) {
+/* Serves the queue from its head; the caller readies the list without the lock. Locked. */
+static void sem_serve(gort_sem *sem, GList *list) {
     Sleeper *s;
-    while ((s = queue_of(sem)->first) != NULL && s->amount <= sem->permits_) {
-        sleepq_remove(queue_of(sem), s);
+    while ((s = sem_queue(sem)->first) != NULL && s->amount <= sem->permits_) {
+        sleepq_remove(sem_queue(sem), s);
         if (!sleeper_claim(s)) continue;
         sem->permits_ -= s->amount;
         glist_push(list, s->gp);
     }
 }
 
-INLINE void wake(M *m, GList *list) {
+INLINE void sem_wake(M *m, GList *list) {
     if (list->count == 1) ready(m, list->head);
     else if (list->count > 1) ready_list(m, list);
 }
 
-static void expire(gort_sem *sem, M *m, Sleeper *s) {
+static void sem_expire(gort_sem *sem, M *m, Sleeper *s) {
     GList list = {0};
-    lock(lock_of(sem), RANK_PRIM);
-    if (s->queued) sleepq_remove(queue_of(sem), s);
-    serve(sem, &list);
-    unlock(lock_of(sem));
-    wake(m, &list);
+    lock(sem_lock(sem), RANK_PRIM);
+    if (s->queued) sleepq_remove(sem_queue(sem), s);
+    sem_serve(sem, &list);
+    unlock(sem_lock(sem));
+    sem_wake(m, &list);
 }
 
-/* Not queued any more, it has its permits, unless its deadline was faster. */
+/* No longer queued, it has its permits, unless its deadline was faster. */
 static void sem_abandon(Sleeper *s) {
     gort_sem *sem = s->object;
     M *m = enter();
-    lock(lock_of(sem), RANK_PRIM);
+    lock(sem_lock(sem), RANK_PRIM);
     bool queued = s->queued;
-    unlock(lock_of(sem));
-    if (queued) expire(sem, m, s);
+    unlock(sem_lock(sem));
+    if (queued) sem_expire(sem, m, s);
     else if (s->taken) gort_sem_release(sem, s->amount);
     leave(m);
 }
@@ -69,19 +68,19 @@ static void sem_abandon(Sleeper *s) {
 static M *acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out) {
     Sleeper s;
     *timed_out = false;
-    lock(lock_of(sem), RANK_PRIM);
-    if (take(sem, n)) {
-        unlock(lock_of(sem));
-    } else if (deadline != GORT_FOREVER && os_now() >= deadline) {
-        unlock(lock_of(sem));
+    lock(sem_lock(sem), RANK_PRIM);
+    if (sem_take(sem, n)) {
+        unlock(sem_lock(sem));
+    } else if (is_past(deadline)) {
+        unlock(sem_lock(sem));
         *timed_out = true;
     } else {
         sleeper_init(&s, m, deadline, sem, sem_abandon);
         s.amount = n;
-        sleepq_push(queue_of(sem), &s);
-        m = sleeper_park(m, &s, lock_of(sem), WAIT_SEMA, deadline, timed_out);
+        sleepq_push(sem_queue(sem), &s);
+        m = sleeper_park(m, &s, sem_lock(sem), WAIT_SEMA, deadline, timed_out);
         sleeper_over(&s);
-        if (*timed_out) expire(sem, m, &s);
+        if (*timed_out) sem_expire(sem, m, &s);
     }
     if (!*timed_out) tsan_acquire(sem);
     return m;
@@ -113,9 +112,9 @@ EXPORT int gort_sem_try_acquire(gort_sem *sem, int64_t n) {
     if (in_forked_child()) return -ENOTCONN;
     if (n < 0) fatal("acquire of a negative number of permits");
     M *m = enter();
-    lock(lock_of(sem), RANK_PRIM);
-    bool taken = take(sem, n);
-    unlock(lock_of(sem));
+    lock(sem_lock(sem), RANK_PRIM);
+    bool taken = sem_take(sem, n);
+    unlock(sem_lock(sem));
     leave(m);
     if (taken) tsan_acquire(sem);
     return taken ? 0 : -EBUSY;
@@ -127,11 +126,11 @@ EXPORT void gort_sem_release(gort_sem *sem, int64_t n) {
     GList list = {0};
     tsan_release(sem);
     M *m = enter();
-    lock(lock_of(sem), RANK_PRIM);
+    lock(sem_lock(sem), RANK_PRIM);
     if (sem->permits_ > INT64_MAX - n) fatal("semaphore overflows");
     sem->permits_ += n;
-    serve(sem, &list);
-    unlock(lock_of(sem));
-    wake(m, &list);
+    sem_serve(sem, &list);
+    unlock(sem_lock(sem));
+    sem_wake(m, &list);
     leave(m);
 }

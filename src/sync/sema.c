@@ -1,60 +1,54 @@
 /*
  * The table of sleepers.
  *
- * A mutex is 8 bytes and a wait group 16: there is no room for a queue in them, and a million of
- * them must not cost a million queues. So who has to wait for one queues up in a table keyed by
- * the object's address: 251 buckets, a cache line each, with a lock of their own. 251 is a prime,
- * so that objects laid out in an array spread over all of them.
+ * A mutex is 8 bytes and a wait group 16: they have no room for a queue. So a waiter queues up in a
+ * table keyed by the object's address: 251 buckets, a cache line each, with a lock of their own.
+ * 251 is a prime, so that objects laid out in an array spread over all of them.
  *
  * In a bucket, the sleepers of one key form a FIFO; the first of each FIFO stand in a second list
  * ("firsts"), and the first sleeper carries the FIFO's tail. Ten thousand goroutines that wait for
- * one object are thus one step for a neighbour that happens to share the bucket. (Go keeps a
- * treap of keys per bucket; a list of keys with the newest in front has served: there are few
- * contended objects per bucket at a time, and a contended one is a recent one.)
+ * one object are thus one step for a neighbour that shares the bucket. (Go keeps a treap of keys;
+ * few objects of a bucket are contended at a time, and a contended one is recent: the newest is in
+ * front.)
  *
- * It departs from Go in one point. Go's semaphore counts: a release adds one, wakes a sleeper, and
- * the sleeper takes the one if it is still there. Here nothing is counted in the table. Objects
- * keep their own state, and change it *under the bucket's lock* whenever somebody sleeps or has to
- * be woken (as parking_lot and Linux's futexes do). The reason is deadlines: a sleeper that gives
- * up takes itself off and mends the object's state in one step, so there is no token under way
- * that nobody wants, and none to pass on. It also means that a releaser never touches the object
- * after the moment that lets others have it; so the last user of an object may free it at once.
+ * Departure from Go, whose semaphore counts. Here objects keep their own state, and change it
+ * *under the bucket's lock* whenever a goroutine sleeps or is to be woken (as parking_lot and
+ * Linux's futexes do). The reason is deadlines: a sleeper that gives up takes itself off and mends
+ * the object's state in one step, so no token is under way that has no taker. Also, a releaser
+ * never touches the object after the moment that lets others have it; so the last user of an object
+ * may free it at once.
  *
  * The protocol, for an object O in bucket b:
  *
- *   sleep   lock b; look at O again and mark it "somebody sleeps" in one CAS; sema_push; park,
- *           which unlocks b once the stack is left.
- *   wake    O says somebody sleeps: lock b; sema_pop; change O by one CAS (free, or handed over
- *           to who was popped; the mark cleared if that was the last); unlock b; ready().
+ *   sleep   lock b; look at O again and mark it as slept on in one CAS; sema_push; park, which
+ *           unlocks b once the stack is left.
+ *   wake    O is marked: lock b; sema_pop; change O by one CAS (free, or handed over to the popped
+ *           sleeper; the mark cleared if that was the last); unlock b; ready().
  *   expire  the deadline has claimed the wait: lock b; take oneself off if still queued; clear the
  *           mark if that was the last; unlock b.
  *
  * No wake-up is lost: a sleeper marks O and is queued under one hold of b, and a waker that sees
- * the mark takes b. No wake-up is wasted: a popper that fails to claim a sleeper, since the
- * deadline got it first, drops it and takes the next; a sleeper that was claimed by a popper is
- * not timed out, it has been woken or owns O.
+ * the mark takes b. None is wasted: a popper that fails to claim a sleeper drops it and takes the
+ * next.
  *
  * Lifetime: a Sleeper is in the frame of its wait. A popper is done with it before ready(). One
- * whose deadline has passed cannot leave its frame before it has had the bucket's lock, so a
- * popper that holds the lock may look at it.
+ * whose deadline has passed cannot leave its frame before it has had the bucket's lock.
  *
  * Orders: b's lock orders everything here. What the object protects is ordered by the object's own
- * word (release by the unlocker's CAS, acquire by the locker's), or where ownership is handed
- * over, by ready() and park().
+ * word, or where ownership is handed over, by ready() and park().
  */
 #include "sync/sema.h"
 
-Bucket sema_table[SEMA_BUCKETS];
+SemaBucket sema_table[SEMA_BUCKETS];
 
-/* The first sleeper of key, or NULL. */
-static Sleeper *find(Bucket *b, const void *key) {
+static Sleeper *sema_find(SemaBucket *b, const void *key) {
     Sleeper *s = b->firsts;
     while (s != NULL && s->key != key) s = s->down;
     return s;
 }
 
 /* Puts s where old stood among the firsts, or in front of them all. */
-static void link_first(Bucket *b, Sleeper *s, Sleeper *old) {
+static void link_first(SemaBucket *b, Sleeper *s, Sleeper *old) {
     if (old != NULL) {
         s->up = old->up;
         s->down = old->down;
@@ -67,15 +61,15 @@ static void link_first(Bucket *b, Sleeper *s, Sleeper *old) {
     if (s->down) s->down->up = s;
 }
 
-static void unlink_first(Bucket *b, Sleeper *s) {
+static void unlink_first(SemaBucket *b, Sleeper *s) {
     if (s->up) s->up->down = s->down;
     else b->firsts = s->down;
     if (s->down) s->down->up = s->up;
 }
 
 /* Queues s for key: at the end, or in front where it has waited before. */
-void sema_push(Bucket *b, Sleeper *s, const void *key, bool front) {
-    Sleeper *first = find(b, key);
+void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front) {
+    Sleeper *first = sema_find(b, key);
     s->key = key;
     s->queued = true;
     s->next = s->prev = NULL;
@@ -95,8 +89,7 @@ void sema_push(Bucket *b, Sleeper *s, const void *key, bool front) {
     }
 }
 
-/* Takes the first sleeper of a key off. */
-static void remove_first(Bucket *b, Sleeper *s) {
+static void remove_first(SemaBucket *b, Sleeper *s) {
     Sleeper *next = s->next;
     if (next == NULL) {
         unlink_first(b, s);
@@ -109,24 +102,24 @@ static void remove_first(Bucket *b, Sleeper *s) {
     b->count--;
 }
 
-void sema_remove(Bucket *b, Sleeper *s) {
+void sema_remove(SemaBucket *b, Sleeper *s) {
     if (s->prev == NULL) {
         remove_first(b, s);
         return;
     }
     s->prev->next = s->next;
     if (s->next) s->next->prev = s->prev;
-    else find(b, s->key)->last = s->prev;
+    else sema_find(b, s->key)->last = s->prev;
     s->queued = false;
     b->count--;
 }
 
-bool sema_has(Bucket *b, const void *key) { return find(b, key) != NULL; }
+bool sema_has(SemaBucket *b, const void *key) { return sema_find(b, key) != NULL; }
 
 /* Takes off the first sleeper of key that can still be woken; the caller readies it. NULL: there
- * was none. *more: others wait behind it (perhaps expired ones, who will see to that). */
-Sleeper *sema_pop(Bucket *b, const void *key, bool *more) {
-    Sleeper *s = find(b, key);
+ * was none. *more: others wait behind it (perhaps expired ones, which take themselves off). */
+Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more) {
+    Sleeper *s = sema_find(b, key);
     while (s != NULL) {
         Sleeper *next = s->next;
         remove_first(b, s);
@@ -140,8 +133,8 @@ Sleeper *sema_pop(Bucket *b, const void *key, bool *more) {
     return NULL;
 }
 
-void sema_pop_all(Bucket *b, const void *key, GList *list) {
-    Sleeper *s = find(b, key);
+void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
+    Sleeper *s = sema_find(b, key);
     if (s == NULL) return;
     unlink_first(b, s);
     while (s != NULL) {

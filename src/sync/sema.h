@@ -8,13 +8,11 @@
 #include "base/san.h"
 #include "sched/sched.h"
 
-/*
- * One wait. Lives in the frame of the waiting call; valid while it is queued, and for a timed one
- * until its owner has taken it off or found it taken off, under the lock of its queue.
- */
+/* One wait, in the frame of the waiting call. Valid while it is queued, a timed one until its owner
+ * has taken it off or found it taken off, under the lock of its queue. */
 typedef struct Sleeper Sleeper;
-/* The wait of a goroutine that will never run again is undone: off the queue, and what it was
- * granted or woken for goes to the next. See sleeper_abandon(). */
+/* Undoes the wait of a goroutine that will never run again: off the queue, and what it was granted
+ * or woken for goes to the next. See sleeper_abandon(). */
 typedef void abandon_fn(Sleeper *s);
 struct Sleeper {
     /* the queue's lock: */
@@ -30,13 +28,15 @@ struct Sleeper {
     abandon_fn *abandon;
     const void *key; /* the table: under which address it is queued */
     int64_t amount;  /* sem.c: permits wanted; close.c: the descriptor */
-    /* Left by who took it off, read by its owner after it was woken: */
+    /* Left by the waker that took it off, read by its owner after that: */
     bool taken;   /* it was woken, and not by its deadline */
     bool granted; /* what it waited for is its own already */
     /* the bucket's lock, valid in the first sleeper of a key only: */
     Sleeper *last;      /* of the same key */
     Sleeper *up, *down; /* the firsts of the other keys in the bucket */
 };
+
+INLINE bool is_past(int64_t deadline) { return deadline != GORT_FOREVER && deadline <= os_now(); }
 
 typedef struct SleepQ {
     Sleeper *first, *last;
@@ -58,11 +58,9 @@ INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, aband
 /* The G knows how its wait has ended. In the section in which it found out. */
 INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
 
-/*
- * The runtime has ended and gp will never run again. Where it stands in a wait, that is undone as
- * if its deadline had passed; where it was woken and has not run since, what it was woken with is
- * passed on. Before any stack is given away: the object may stand on one.
- */
+/* The runtime has ended and gp will never run again. A wait of it is undone as if its deadline had
+ * passed; where it was woken and has not run since, what it was woken with is passed on. Before any
+ * stack is given away: the object may stand on one. */
 INLINE void sleeper_abandon(G *gp) {
     if (((uintptr_t)gp->waiting & 1) == 0) return;
     Sleeper *s = (Sleeper *)((char *)gp->waiting - 1);
@@ -70,15 +68,13 @@ INLINE void sleeper_abandon(G *gp) {
     s->abandon(s);
 }
 
-/* True: the caller, who took s off its queue, is the one that wakes it. False: its deadline was
- * faster; it needs no more attention. */
+/* By the waker that took s off its queue. False: the deadline was faster, and s needs no waking. */
 INLINE bool sleeper_claim(Sleeper *s) {
     s->taken = !s->timed || wait_claim(s->gp, s->ticket);
     return s->taken;
 }
 
-/* Parks the current G, queued as s under l, until it is woken or the deadline has passed. Unlocks
- * l. After a timeout the caller takes s off. */
+/* Parks the current G, queued as s under l; unlocks l. After a timeout the caller takes s off. */
 INLINE M *sleeper_park(M *m, Sleeper *s, Lock *l, int reason, int64_t deadline, bool *timed_out) {
     *timed_out = false;
     if (!s->timed) return park(m, l, reason);
@@ -106,29 +102,28 @@ INLINE void sleepq_remove(SleepQ *q, Sleeper *s) {
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-typedef struct Bucket {
+typedef struct SemaBucket {
     Lock lock;       /* RANK_PRIM */
     uint32_t count;  /* lock: sleepers in it */
     Sleeper *firsts; /* lock: the first sleeper of each key */
-} ALIGNED(CACHE_LINE) Bucket;
+} ALIGNED(CACHE_LINE) SemaBucket;
 
 #define SEMA_BUCKETS 251
-extern Bucket sema_table[SEMA_BUCKETS];
+extern SemaBucket sema_table[SEMA_BUCKETS];
 
-INLINE Bucket *sema_bucket(const void *object) {
+INLINE SemaBucket *sema_bucket(const void *object) {
     return &sema_table[((uintptr_t)object >> 3) % SEMA_BUCKETS];
 }
 
 /* All with the bucket's lock held. */
-void sema_push(Bucket *b, Sleeper *s, const void *key, bool front);
-Sleeper *sema_pop(Bucket *b, const void *key, bool *more);
-void sema_remove(Bucket *b, Sleeper *s);
-bool sema_has(Bucket *b, const void *key);
-/* Takes off everybody who waits for key; the list is to be made ready without the lock. */
-void sema_pop_all(Bucket *b, const void *key, GList *list);
+void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front);
+Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more);
+void sema_remove(SemaBucket *b, Sleeper *s);
+bool sema_has(SemaBucket *b, const void *key);
+/* All sleepers of key; the caller readies the list without the lock. */
+void sema_pop_all(SemaBucket *b, const void *key, GList *list);
 
-/* Sleepers in the whole table; a hint while others work. */
-uint64_t sema_sleepers(void);
+uint64_t sema_sleepers(void); /* in the whole table: a hint */
 
 /* sem.c: n permits. In a section of depth 1; returns in it, with them. */
 M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);
@@ -138,15 +133,15 @@ INLINE bool may_yield(M *m) {
     return m->locks == 1 && m->pins == 0 && !m->plain && !m->world && m->curg != NULL;
 }
 
-/* The G that runs here, for code of its own that is in no section. */
-INLINE G *current(void) {
+/* The G that runs here; outside of sections. */
+INLINE G *current_g(void) {
     M *m = enter();
     G *gp = self(m);
     leave(m);
     return gp;
 }
 
-/* A call that took no section still is a point where the monitor's wish is granted. */
+/* A call without a section still is a point where the monitor's wish is granted. */
 INLINE void poll_attention(void) {
     M *m = getm();
     if (m != NULL && unlikely(load_rlx(&m->attn) != 0) && m->locks == 0) leave(enter());

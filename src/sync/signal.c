@@ -1,15 +1,12 @@
 /*
  * Signals as channels.
  *
- * The handler does what a handler may: it counts the delivery, and wakes a thread by a futex. That
- * thread, the signal thread, takes one from the count for each delivery and offers the number to
- * every channel that watches it; a channel that is full misses it, nobody waits. So each delivery
- * is one int, also if several came before the thread ran (the kernel itself merges those it holds
- * back). It is started with the first watch and stays; it has all signals masked, so that handlers
- * run in the program's threads, and takes part in no deadlock: it counts as the runtime's own.
+ * The handler counts the delivery, and wakes the signal thread by a futex. That thread offers the
+ * number to every channel that watches it, once for each delivery; a full channel misses it. The
+ * thread is started with the first watch and stays (ownthread.c).
  *
- * The table of watches is guarded by a house lock, since sending may not happen under a runtime
- * lock of the channels' rank, and goroutines and the thread both take it.
+ * A house lock guards the table of watches, since sending may not happen under a runtime lock of
+ * the channels' rank, and goroutines and the thread both take it.
  *
  * What was installed for a signal before the first channel watched it comes back after the last
  * one: the default, the program's own handler, or the runtime's dump on SIGQUIT. Each signal takes
@@ -22,9 +19,9 @@
  *   one stroke, and delivers it      thread once more, which finds what was put back
  *
  * So after gort_signal_stop has returned nothing more arrives, and what came before it is there. In
- * a child the handler finds that it is not in the process of the signal thread, and takes the
- * second way, after it has put back what was there itself: nobody takes from a channel there. (A
- * child of vfork has our memory, and signal handlers of its own.)
+ * a child the handler finds that it is not in the process of the signal thread. It puts back what
+ * was there itself and takes the second way. (A child of vfork has our memory, and signal handlers
+ * of its own.)
  *
  * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
  *
@@ -34,27 +31,26 @@
 #include "sync/signal_chan.h"
 #include "sync/chan.h"
 #include "sync/houselock.h"
-#include "sched/m.h"
+#include "sync/ownthread.h"
 #include "base/san.h"
 #include "base/sysfault.h"
 #include "sched/sysmon.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
 #define SIGNALS 65 /* 1 to 64 */
 #define OPEN ((uint32_t)1 << 31)
 
-typedef struct Watch {
-    struct Watch *next;
+typedef struct SignalWatch {
+    struct SignalWatch *next;
     gort_chan *ch; /* retained */
-} Watch;
+} SignalWatch;
 
 static struct {
     HouseLock lock;
     /* lock: */
-    Watch *watches[SIGNALS];
+    SignalWatch *watches[SIGNALS];
     struct sigaction before[SIGNALS]; /* valid while watched */
     int pid;                          /* of the process that has the thread; 0: none yet */
 } table;
@@ -84,7 +80,7 @@ static void send_again(int signo, siginfo_t *info) {
 }
 
 /* A signal handler: nothing but atomics, bare system calls and sigaction, errno untouched. */
-static void on_signal(int signo, siginfo_t *info, void *context) {
+static void count_signal(int signo, siginfo_t *info, void *context) {
     bool child = table.pid != os_getpid();
     if (child) {
         int saved = errno;
@@ -99,18 +95,17 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
     os_futex_wake(&changes, 1);
 }
 
-/* Offers n deliveries to everybody who watches. table.lock held. */
+/* Offers n deliveries to every watching channel. table.lock held. */
 static void offer(int signo, uint32_t n) {
     for (; n > 0; n--)
-        for (Watch *w = table.watches[signo]; w != NULL; w = w->next)
+        for (SignalWatch *w = table.watches[signo]; w != NULL; w = w->next)
             gort_chan_try_send(w->ch, &signo);
 }
 
-/* Passes on what was counted. table.lock held, watched. */
+/* table.lock held, watched. */
 static void deliver(int signo) { offer(signo, xchg_acq(&counts[signo], OPEN) & ~OPEN); }
 
-static void *signal_main(void *unused) {
-    m_is_ours();
+static void signal_main(void) {
     for (;;) {
         uint32_t seen = load_acq(&changes);
         house_lock(&table.lock);
@@ -119,36 +114,18 @@ static void *signal_main(void *unused) {
         house_unlock(&table.lock);
         os_futex_wait(&changes, seen, GORT_FOREVER);
     }
-    return NULL;
 }
 
 /* Starts the thread where there is none. table.lock held. */
-static NOINLINE int start_thread(void) {
-    if (table.pid == os_getpid()) return 0;
-    int saved = errno;
-    sigset_t all, old;
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, (size_t)256 << 10);
-    add_rlx(&sched.threads, 1);
-    int r = thread_create(&thread, &attr, signal_main, NULL);
-    if (r != 0) sub_rlx(&sched.threads, 1);
-    else table.pid = os_getpid();
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &old, NULL); /* last: from here on the runtime may end under us */
-    errno = saved;
-    return -r;
+static int start_thread(void) {
+    return table.pid == os_getpid() ? 0 : own_thread_start(signal_main, &table.pid);
 }
 
 /* The first channel watches: our handler in. table.lock held. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
     struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
-    sa.sa_sigaction = on_signal;
+    sa.sa_sigaction = count_signal;
     sigfillset(&sa.sa_mask);
     store_rlx(&counts[signo], OPEN); /* before a handler can run */
     int r = sigaction_at_once(signo, &sa, &table.before[signo]);
@@ -165,21 +142,21 @@ static void hook_out(int signo) {
     offer(signo, xchg_acq(&counts[signo], 0) & ~OPEN);
 }
 
-static Watch **find(int signo, gort_chan *ch) {
-    Watch **at = &table.watches[signo];
+static SignalWatch **watch_find(int signo, gort_chan *ch) {
+    SignalWatch **at = &table.watches[signo];
     while (*at != NULL && (*at)->ch != ch) at = &(*at)->next;
     return at;
 }
 
 /* table.lock held. */
 static int watch(gort_chan *ch, int signo) {
-    Watch **at = find(signo, ch);
+    SignalWatch **at = watch_find(signo, ch);
     if (*at != NULL) return 0; /* it does already */
-    Watch *w = quiet_alloc(sizeof *w);
+    SignalWatch *w = quiet_alloc(sizeof *w);
     if (w == NULL) return -ENOMEM;
-    *w = (Watch){.ch = ch};
+    *w = (SignalWatch){.ch = ch};
     int r = start_thread();
-    M *m = enter(); /* in one section: a runtime that ends stops nobody half-way */
+    M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
     if (r == 0) {
         *at = w;
         if (!load_rlx(&watched[signo])) r = hook_in(signo);
@@ -215,7 +192,7 @@ EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
 
 /* Takes ch off one signal. True: it was on. table.lock held. */
 static bool unwatch(gort_chan *ch, int signo) {
-    Watch **at = find(signo, ch), *w = *at;
+    SignalWatch **at = watch_find(signo, ch), *w = *at;
     if (w == NULL) return false;
     M *m = enter(); /* as in watch() */
     if (table.watches[signo] == w && w->next == NULL) hook_out(signo);

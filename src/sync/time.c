@@ -3,30 +3,28 @@
  * The heaps are below (timer.c); here is what makes them safe to use from outside.
  *
  * A gort_timer is counted: one reference is the program's until gort_timer_free(), one belongs to
- * the heap while it is armed. When the heap fires a timer it forgets it, and the reference goes to
- * the function that it calls, fire(). Between these two moments the program may stop, reset or
- * free the timer. So each arming has a number, and under the timer's lock:
+ * the heap while the timer is armed. When the heap fires a timer it forgets it, and the reference
+ * goes to timer_fire(). Between these two moments the program may stop, reset or free the timer. So
+ * each arming has a number, and under the timer's lock:
  *
  *   stop    armed? then it is not any more, and 1 is returned. If the heap gives the timer back,
- *           its reference is dropped here; else fire() is under way: it will find that its number
- *           does not count any more, and drop it.
+ *           its reference is dropped here; else timer_fire() is under way: it finds that its number
+ *           does not count any more, and drops it.
  *   fire    its number is current and the timer is armed: starts the function in a goroutine of
  *           its own. Otherwise it has come too late.
  *
  * So "stop returned 1" and "the function is started" exclude each other, and one of them happens.
- * The function is not a user of the timer object: it may free it, and it may run on after that.
+ * The function may free the timer and run on.
  *
- * A ticker is armed again by fire(), not by the heap, since a heap that still knows the timer
- * could not have given its reference away. The next tick is the first multiple of the period after
- * now, so the period is kept and a late ticker does not pile up ticks.
- *
- * gort_after() and gort_tick() are timers that send on a channel of capacity 1 and never wait.
- *
- * fire() runs in the scheduler, where nothing may be freed: see garbage_leave().
+ * timer_fire() arms a ticker again, not the heap, since a heap that still knows the timer could not
+ * have given its reference away. The next tick is the first multiple of the period after now: a
+ * late ticker does not pile up ticks.
  *
  * A runtime that ends forgets its timers: one that it takes off a heap is disarmed, and the heap's
- * reference dropped (forget). Whoever gets a timer off its heap, stop, fire or forget, has that
- * reference; nobody else.
+ * reference dropped (timer_forget).
+ *
+ * Contexts (ctx.c) share the counting (free_later.h) and no more: their deadline is armed once, has
+ * no number, and may move to a clock outside of the runtime.
  *
  * TSan: arming releases, the started goroutine acquires.
  */
@@ -36,7 +34,7 @@
 
 #define RETRY (10 * GORT_MS) /* no memory for the goroutine of a timer */
 
-/* A timer that only a heap knows, which leak checkers do not see. */
+/* Leak checkers do not see a timer that only a heap knows. */
 #ifdef GORT_ASAN
 void __lsan_ignore_object(const void *at);
 #define not_a_leak(at) __lsan_ignore_object(at)
@@ -46,9 +44,8 @@ void __lsan_ignore_object(const void *at);
 
 struct gort_timer {
     Timer t; /* the heap's while armed; else lock */
-    Garbage garbage;
-    uint32_t refs; /* atomic */
-    Lock lock;     /* RANK_TIMER */
+    Refs refs;
+    Lock lock; /* RANK_TIMER */
     /* lock: */
     bool armed;
     uint32_t seq;   /* of the latest arming */
@@ -63,8 +60,7 @@ struct gort_timer {
 
 EXPORT int64_t gort_now(void) { return os_now(); }
 
-/* Lets others run. */
-static void give_way(void) {
+static void sleep_yield(void) {
     M *m = enter();
     if (m->plain) os_yield();
     else m = yield(m);
@@ -83,7 +79,7 @@ static void sleep_until(int64_t deadline) {
 EXPORT void gort_sleep(int64_t ns) {
     if (in_forked_child()) return;
     garbage_collect();
-    if (ns <= 0) give_way();
+    if (ns <= 0) sleep_yield();
     else sleep_until(time_after(os_now(), ns));
 }
 
@@ -92,61 +88,48 @@ EXPORT void gort_sleep_until(int64_t deadline) {
     garbage_collect();
     M *m = getm();
     if (deadline > os_now()) sleep_until(deadline);
-    else if (m == NULL || m->pins == 0) give_way(); /* pinned, a passed deadline is allowed */
+    else if (m == NULL || m->pins == 0) sleep_yield(); /* pinned, a passed deadline is allowed */
 }
 
 /* ---- garbage --------------------------------------------------------------------------------- */
 
-Garbage *garbage; /* atomic: a stack; emptied as a whole, so there is no ABA */
+Refs *garbage; /* atomic: a stack; emptied as a whole, so there is no ABA */
 
-void garbage_leave(Garbage *g) {
-    g->next = load_rlx(&garbage);
-    while (!cas_rel(&garbage, &g->next, g)) {} /* pairs with the exchange below */
+void garbage_leave(Refs *r) {
+    r->next = load_rlx(&garbage);
+    while (!cas_rel(&garbage, &r->next, r)) {} /* pairs with the exchange below */
 }
 
 NOINLINE void garbage_collect_slow(void) {
-    Garbage *g = xchg_acq(&garbage, NULL);
-    while (g != NULL) {
-        Garbage *next = g->next;
-        g->destroy(g);
-        g = next;
+    for (Refs *r = xchg_acq(&garbage, NULL), *next; r != NULL; r = next) {
+        next = r->next;
+        r->destroy(r);
     }
 }
 
 /* ---- timer objects --------------------------------------------------------------------------- */
 
-static void destroy(Garbage *g) {
-    gort_timer *t = container_of(g, gort_timer, garbage);
-    tsan_acquire(t); /* all that others did before they dropped it */
+static void timer_destroy(Refs *r) {
+    gort_timer *t = container_of(r, gort_timer, refs);
+    tsan_acquire(r);
     gort_chan_release(t->ch);
     quiet_free(t);
 }
 
-/* Drops a reference; outside of sections. */
-static void unref(gort_timer *t) {
-    tsan_release(t);
-    if (sub_seq(&t->refs, 1) == 0) destroy(&t->garbage);
-}
+static void timer_fire(M *m, void *arg, uint32_t seq);
+static void timer_forget(Timer *t);
 
-/* Likewise, in the scheduler. */
-static void unref_later(gort_timer *t) {
-    tsan_release(t);
-    if (sub_seq(&t->refs, 1) == 0) garbage_leave(&t->garbage);
-}
-
-static void fire(M *m, void *arg, uint32_t seq);
-static void forget(Timer *t);
-
-/* Puts t on a heap. The reference for it is the caller's to give. Locked. */
-static int arm(M *m, gort_timer *t, int64_t when) {
-    t->t = (Timer){.when = when, .fn = fire, .arg = t, .seq = ++t->seq, .forget = forget};
+/* Puts t on a heap, with a reference that the caller gives. Locked. */
+static int timer_arm(M *m, gort_timer *t, int64_t when) {
+    t->t =
+        (Timer){.when = when, .fn = timer_fire, .arg = t, .seq = ++t->seq, .forget = timer_forget};
     int r = timer_add(m, &t->t);
     t->armed = r == 0;
     return r;
 }
 
 /* Takes t off. *refs: references of the heap that came back. Locked. */
-static bool disarm(gort_timer *t, int *refs) {
+static bool timer_disarm(gort_timer *t, int *refs) {
     bool was = t->armed;
     t->armed = false;
     if (was && timer_del(&t->t)) (*refs)++;
@@ -162,14 +145,14 @@ static int64_t next_tick(const gort_timer *t, int64_t now) {
 }
 
 /* What a timer is for. In the scheduler; 0 or -ENOMEM. */
-static int act(M *m, gort_timer *t, int64_t now) {
+static int timer_act(M *m, gort_timer *t, int64_t now) {
     if (t->ch == NULL) return go_start(m, NULL, t->fn, t->arg, NULL, 0, (uintptr_t)t->fn + 1);
     gort_chan_try_send(t->ch, &now); /* full: the receiver is slow, the tick is dropped */
     return 0;
 }
 
 /* The heap's call: t's reference comes with it. */
-static void fire(M *m, void *arg, uint32_t seq) {
+static void timer_fire(M *m, void *arg, uint32_t seq) {
     gort_timer *t = arg;
     bool again = false;
     int64_t now = os_now();
@@ -177,34 +160,37 @@ static void fire(M *m, void *arg, uint32_t seq) {
     lock(&t->lock, RANK_TIMER);
     if (t->armed && t->seq == seq) { /* else it was stopped, or armed anew */
         t->armed = false;
-        if (act(m, t, now) < 0) again = arm(m, t, time_after(now, RETRY)) == 0;
-        else if (t->period > 0) again = arm(m, t, next_tick(t, now)) == 0;
+        if (timer_act(m, t, now) < 0) again = timer_arm(m, t, time_after(now, RETRY)) == 0;
+        else if (t->period > 0) again = timer_arm(m, t, next_tick(t, now)) == 0;
     }
     unlock(&t->lock);
-    if (!again) unref_later(t);
+    if (!again) refs_drop_later(&t->refs);
 }
 
-/* The runtime has ended: the heap's reference comes with it, as with fire(). */
-static void forget(Timer *t) {
+/* The runtime has ended: the heap's reference comes with it, as with timer_fire(). */
+static void timer_forget(Timer *t) {
     gort_timer *own = t->arg;
     lock(&own->lock, RANK_TIMER);
     own->armed = false;
     unlock(&own->lock);
-    unref_later(own);
+    refs_drop_later(&own->refs);
 }
 
 /* A timer, armed, with a reference for the program. NULL: no memory, no runtime. */
-static gort_timer *make(int64_t when, int64_t period, gort_fn *fn, void *arg, gort_chan *ch) {
+static gort_timer *timer_make(int64_t when, int64_t period, gort_fn *fn, void *arg, gort_chan *ch) {
     if (!runtime_running()) return NULL;
     garbage_collect();
     gort_timer *t = quiet_alloc(sizeof *t);
     if (t == NULL) return NULL;
-    *t = (gort_timer){.refs = 2, .period = period, .fn = fn, .arg = arg, .ch = ch};
-    t->garbage.destroy = destroy;
+    *t = (gort_timer){.refs = {.count = 2, .destroy = timer_destroy},
+                      .period = period,
+                      .fn = fn,
+                      .arg = arg,
+                      .ch = ch};
     tsan_release(t);
     M *m = enter();
     lock(&t->lock, RANK_TIMER);
-    int r = arm(m, t, when);
+    int r = timer_arm(m, t, when);
     unlock(&t->lock);
     leave(m);
     if (r == 0) return t;
@@ -214,12 +200,12 @@ static gort_timer *make(int64_t when, int64_t period, gort_fn *fn, void *arg, go
 
 EXPORT gort_timer *gort_timer_new(int64_t ns, gort_fn *fn, void *arg) {
     if (fn == NULL) return NULL;
-    return make(time_after(os_now(), ns > 0 ? ns : 0), 0, fn, arg, NULL);
+    return timer_make(time_after(os_now(), ns > 0 ? ns : 0), 0, fn, arg, NULL);
 }
 
 EXPORT gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg) {
     if (fn == NULL || period <= 0) return NULL;
-    return make(time_after(os_now(), period), period, fn, arg, NULL);
+    return timer_make(time_after(os_now(), period), period, fn, arg, NULL);
 }
 
 EXPORT int gort_timer_stop(gort_timer *t) {
@@ -228,10 +214,10 @@ EXPORT int gort_timer_stop(gort_timer *t) {
     int back = 0;
     M *m = enter();
     lock(&t->lock, RANK_TIMER);
-    bool was = disarm(t, &back);
+    bool was = timer_disarm(t, &back);
     unlock(&t->lock);
     leave(m);
-    if (back) unref(t);
+    if (back) refs_drop(&t->refs);
     return was;
 }
 
@@ -244,31 +230,31 @@ EXPORT int gort_timer_reset(gort_timer *t, int64_t ns) {
     tsan_release(t);
     M *m = enter();
     lock(&t->lock, RANK_TIMER);
-    bool was = disarm(t, &back);
+    bool was = timer_disarm(t, &back);
     if (t->period > 0) t->period = ns;
-    if (back == 0) add_rlx(&t->refs, 1); /* else the one that came back is given again */
-    int r = arm(m, t, when);
+    if (back == 0) add_rlx(&t->refs.count, 1); /* else the one that came back is given again */
+    int r = timer_arm(m, t, when);
     unlock(&t->lock);
     leave(m);
-    if (r < 0) unref(t);
+    if (r < 0) refs_drop(&t->refs);
     return r < 0 ? r : was;
 }
 
 EXPORT void gort_timer_free(gort_timer *t) {
     if (t == NULL || in_forked_child()) return;
     gort_timer_stop(t);
-    unref(t);
+    refs_drop(&t->refs);
     garbage_collect();
 }
 
 /* ---- channels that tell the time ------------------------------------------------------------- */
 
 /* A timer that sends on a new channel; both are the caller's. NULL: neither. */
-static gort_timer *make_chan(int64_t ns, int64_t period, gort_chan **ch) {
+static gort_timer *timer_make_chan(int64_t ns, int64_t period, gort_chan **ch) {
     if (!runtime_running()) return NULL;
     *ch = gort_chan_new(sizeof(int64_t), 1);
     if (*ch == NULL) return NULL;
-    gort_timer *t = make(time_after(os_now(), ns), period, NULL, NULL, gort_chan_retain(*ch));
+    gort_timer *t = timer_make(time_after(os_now(), ns), period, NULL, NULL, gort_chan_retain(*ch));
     if (t != NULL) return t;
     gort_chan_release(*ch);
     gort_chan_release(*ch);
@@ -277,19 +263,19 @@ static gort_timer *make_chan(int64_t ns, int64_t period, gort_chan **ch) {
 
 EXPORT gort_chan *gort_after(int64_t ns) {
     gort_chan *ch;
-    gort_timer *t = make_chan(ns > 0 ? ns : 0, 0, &ch);
+    gort_timer *t = timer_make_chan(ns > 0 ? ns : 0, 0, &ch);
     if (t == NULL) return NULL;
     not_a_leak(t);
-    unref(t); /* the heap has it */
+    refs_drop(&t->refs); /* the heap has it */
     return ch;
 }
 
 EXPORT gort_chan *gort_tick(int64_t period, gort_timer **owner) {
     gort_chan *ch;
     if (period <= 0) return NULL;
-    gort_timer *t = make_chan(period, period, &ch);
+    gort_timer *t = timer_make_chan(period, period, &ch);
     if (t == NULL) return NULL;
     if (owner != NULL) *owner = t;
-    else unref(t); /* it ticks for ever, as time.Tick */
+    else refs_drop(&t->refs); /* it ticks for ever, as time.Tick */
     return ch;
 }

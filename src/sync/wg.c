@@ -4,32 +4,33 @@
  * A wait group is a word and a list of waiters:
  *
  *   63       32 31          1 0
- *   | counter  | generation  |P|      P: somebody is in the list
+ *   | counter  | generation  |P|      P: the list is not empty
  *
  * The list hangs in the wait group itself, under the lock of the bucket its address falls into
- * (sema.c): fork-join programs have a hundred thousand wait groups waited for at once, too many
- * for a table of keys.
+ * (sema.c): fork-join programs wait for a hundred thousand wait groups at once, too many for a
+ * table of keys.
  *
  * The add that brings the counter to 0 ends the generation: in one CAS the counter is 0, the
- * generation is the next, P is clear. After it the wait group is not touched any more, since a
- * waiter that sees 0 may free it at once. So where P is set, that add takes the lock first and the
- * list off, then does its CAS, and wakes what it holds. If the CAS finds the counter raised
- * meanwhile, the list goes back. A waiter whose generation has ended returns, also if the counter
- * has been raised again meanwhile, as in Go.
+ * generation is the next, P is clear. After it the wait group is not touched, since a waiter that
+ * sees
+ * 0 may free it at once. So where P is set, that add first takes the lock and the list, then does
+ *   its
+ * CAS, and wakes the list. If the CAS finds the counter raised meanwhile, the list goes back. A
+ * waiter whose generation has ended returns, also if the counter has been raised again, as in Go.
  *
  * No wake-up is lost: P is set under the lock together with queueing, by a CAS that fails if the
  * counter is 0; the last done sees P and takes the lock.
  *
- * Orders: done is a release, wait an acquire on the same word; adds in between keep the release
- * sequence going, being read-modify-writes.
+ * Orders: done is a release, wait an acquire on the same word; adds in between, being
+ * read-modify-writes, keep the release sequence going.
  *
- * Once is a flag and a mutex: who finds the flag down takes the mutex and calls; everybody returns
- * only after the call has ended. It counts as done when the function ends by gort_exit() or by a
- * C++ exception, too: as in Go, where a panic does, and unlike std::call_once. Where the runtime
- * ends under it, it has not been done: whoever comes next calls it again.
+ * Once is a flag and a mutex: a caller that finds the flag down takes the mutex and calls; every
+ * caller returns only after the call has ended. It counts as done also when the function ends by
+ * gort_exit() or by a C++ exception: as in Go, where a panic does, and unlike std::call_once. Where
+ * the runtime ends under it, it has not been done: the next caller calls it again.
  *
- * Members of a wait group, gort_wg_go's, count as ended when they end, by whatever way: a return,
- * gort_exit(), the end of their runtime, which may come before they have run at all.
+ * Members of a wait group, gort_wg_go's, count as ended however they end: by a return, by
+ * gort_exit(), with their runtime, which may end before they have run at all.
  */
 #include "sched/goexit.h"
 #include "sync/mutex.h"
@@ -53,10 +54,10 @@ static uint64_t added(uint64_t old, int n) {
     return counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
 }
 
-/* The counter comes to 0 and somebody waits: see the essay. */
+/* The counter comes to 0 and P is set: see the essay. */
 static NOINLINE void end_generation(gort_wg *wg, int n) {
     GList list = {0};
-    Bucket *b = sema_bucket(wg);
+    SemaBucket *b = sema_bucket(wg);
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
     Sleeper *first = wg->waiters_;
@@ -95,8 +96,8 @@ EXPORT void gort_wg_add(gort_wg *wg, int n) {
 
 EXPORT void gort_wg_done(gort_wg *wg) { gort_wg_add(wg, -1); }
 
-/* Marks wg as slept on unless the generation has ended. */
-static bool mark(gort_wg *wg, uint32_t generation) {
+/* Sets P unless the generation has ended. */
+static bool wg_mark(gort_wg *wg, uint32_t generation) {
     uint64_t old = load_acq(&wg->state_);
     do {
         if (generation_of(old) != generation || counter_of(old) == 0) return false;
@@ -105,7 +106,7 @@ static bool mark(gort_wg *wg, uint32_t generation) {
 }
 
 /* Under the bucket's lock. Order does not matter: all are woken together. */
-static void enlist(gort_wg *wg, Sleeper *s) {
+static void wg_enlist(gort_wg *wg, Sleeper *s) {
     Sleeper *first = wg->waiters_;
     s->prev = NULL;
     s->next = first;
@@ -114,9 +115,9 @@ static void enlist(gort_wg *wg, Sleeper *s) {
     s->queued = true;
 }
 
-/* The deadline has passed: takes s off, and the mark with the last. False: the generation has
- * ended at this moment. */
-static bool expire(gort_wg *wg, Bucket *b, Sleeper *s) {
+/* The deadline has passed: takes s off, and P with the last. False: the generation has just
+ * ended. */
+static bool wg_expire(gort_wg *wg, SemaBucket *b, Sleeper *s) {
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued; /* else the generation has ended, and wg may be gone */
     if (queued) {
@@ -129,25 +130,25 @@ static bool expire(gort_wg *wg, Bucket *b, Sleeper *s) {
     return queued;
 }
 
-/* Not in the list, its generation has ended, and wg may be gone. */
-static void wg_abandon(Sleeper *s) { expire(s->object, sema_bucket(s->object), s); }
+/* Where it is not in the list, its generation has ended, and wg may be gone. */
+static void wg_abandon(Sleeper *s) { wg_expire(s->object, sema_bucket(s->object), s); }
 
 static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
     CHILD_RETURNS(-ENOTCONN);
-    if (deadline != GORT_FOREVER && os_now() >= deadline) return -ETIMEDOUT;
-    Bucket *b = sema_bucket(wg);
+    if (is_past(deadline)) return -ETIMEDOUT;
+    SemaBucket *b = sema_bucket(wg);
     bool timed_out = false;
     Sleeper s;
     M *m = enter();
     lock(&b->lock, RANK_PRIM);
-    if (!mark(wg, generation)) {
+    if (!wg_mark(wg, generation)) {
         unlock(&b->lock);
     } else {
         sleeper_init(&s, m, deadline, wg, wg_abandon);
-        enlist(wg, &s);
+        wg_enlist(wg, &s);
         m = sleeper_park(m, &s, &b->lock, WAIT_WG, deadline, &timed_out);
         sleeper_over(&s);
-        if (timed_out) timed_out = expire(wg, b, &s);
+        if (timed_out) timed_out = wg_expire(wg, b, &s);
     }
     leave(m);
     return timed_out ? -ETIMEDOUT : 0;
@@ -170,15 +171,15 @@ EXPORT void gort_wg_wait(gort_wg *wg) {
 
 /* ---- gort_wg_go ----------------------------------------------------------------------------- */
 
-typedef struct Member {
+typedef struct WgMember {
     gort_wg *wg;
     gort_fn *fn;
     void *arg;
-} Member;
+} WgMember;
 
-/* In one section: the end of a runtime finds it a member or not (wg_member_abandon). */
-static void member_ends(ExitHook *h) {
-    Member *me = h->object;
+/* In one section: the end of a runtime finds a member or none (wg_member_abandon). */
+static void wg_member_ends(ExitHook *h) {
+    WgMember *me = h->object;
     gort_wg *wg = me->wg;
     M *m = enter();
     exit_hook_pop(self(m), h);
@@ -188,26 +189,26 @@ static void member_ends(ExitHook *h) {
 }
 
 void wg_member_abandon(void *arg) {
-    Member *me = arg;
+    WgMember *me = arg;
     if (me->wg) gort_wg_done(me->wg);
 }
 
 /* A goroutine's function; arg is its own copy. */
 void wg_member_run(void *arg) {
-    Member *me = arg;
-    ExitHook hook = {.fn = member_ends, .object = me};
+    WgMember *me = arg;
+    ExitHook hook = {.fn = wg_member_ends, .object = me};
     M *m = enter();
     exit_hook_push(self(m), &hook);
     leave(m);
     me->fn(me->arg);
-    values_over(current());
-    member_ends(&hook);
+    values_over(current_g());
+    wg_member_ends(&hook);
 }
 
 EXPORT int gort_wg_go(gort_wg *wg, gort_fn *fn, void *arg) {
     if (!runtime_running()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
-    Member me = {wg, fn, arg};
+    WgMember me = {wg, fn, arg};
     M *m = enter(); /* in one section: counted and started, or neither */
     gort_wg_add(wg, 1);
     int r = go_start(m, NULL, wg_member_run, NULL, &me, sizeof me,
@@ -229,23 +230,23 @@ static void once_done(ExitHook *h) {
     leave(m);
 }
 
-/* Its function will not end: the next one runs it. */
-static void once_abandon(ExitHook *h) { gort_mutex_unlock(&((gort_once *)h->object)->m_); }
+/* Its function will not end: the next caller runs it. */
+static void once_undone(ExitHook *h) { gort_mutex_unlock(&((gort_once *)h->object)->m_); }
 
 typedef struct Init {
     void (*fn)(void *);
     void *arg;
 } Init;
-static long once_call(void *arg) {
+static long once_invoke(void *arg) {
     Init *init = arg;
     init->fn(init->arg);
     return 0;
 }
 
-static NOINLINE void once_slow(gort_once *once, void (*fn)(void *), void *arg) {
+static NOINLINE void once_do_slow(gort_once *once, void (*fn)(void *), void *arg) {
     if (in_forked_child()) return;
     if (fn == NULL) fatal("gort_once_do without a function");
-    ExitHook hook = {.fn = once_done, .abandon = once_abandon, .object = once};
+    ExitHook hook = {.fn = once_done, .abandon = once_undone, .object = once};
     Init init = {fn, arg};
     M *m = enter();
     if (exit_hook_has(self(m), once_done, once)) fatal("gort_once_do inside its own function");
@@ -256,12 +257,12 @@ static NOINLINE void once_slow(gort_once *once, void (*fn)(void *), void *arg) {
     else gort_mutex_unlock(&once->m_);
     leave(m);
     if (!mine) return;
-    call_guarded(once_call, &init);
+    call_guarded(once_invoke, &init);
     once_done(&hook);
 }
 
 EXPORT void gort_once_do(gort_once *once, void (*fn)(void *), void *arg) {
-    if (unlikely(!load_acq(&once->done_))) once_slow(once, fn, arg);
+    if (unlikely(!load_acq(&once->done_))) once_do_slow(once, fn, arg);
     else poll_attention();
     tsan_acquire(once);
 }

@@ -116,17 +116,23 @@ CALL(gort_connect_until) {
     gort_close(fd);
     return r;
 }
-CALL(gort_dial) {
+static int dial_busy(Scene *s, int64_t t, int (*dial)(const char *, int64_t)) {
     char name[sizeof s->busy_at.sun_path + 8];
     snprintf(name, sizeof name, "unix:@%s", s->busy_at.sun_path + 1);
-    int fd = gort_dial(name, t);
+    int fd = dial(name, t);
     if (fd >= 0) gort_close(fd);
     return fd;
 }
+CALL(gort_dial) { return dial_busy(s, t, gort_dial); }
+CALL(gort_dial_until) { return dial_busy(s, t, gort_dial_until); }
 CALL(gort_poll) {
     struct pollfd p = {.fd = s->in[0], .events = POLLIN};
     int r = gort_poll(&p, 1, t > INT32_MAX ? INT32_MAX : t < INT32_MIN ? INT32_MIN : (int)t);
     return r == 0 ? -ETIMEDOUT : r;
+}
+CALL(gort_poll_until) {
+    struct pollfd p = {.fd = s->in[0], .events = POLLIN};
+    return gort_poll_until(&p, 1, t);
 }
 CALL(gort_ctx_with_deadline) {
     gort_ctx *c = gort_ctx_with_deadline(NULL, t);
@@ -218,7 +224,9 @@ static const Call calls[] = {
     ENTRY(gort_accept_until, DEADLINE, false),
     ENTRY(gort_connect_until, DEADLINE, false),
     ENTRY(gort_dial, DEADLINE, false),
+    ENTRY(gort_dial_until, DEADLINE, false),
     ENTRY(gort_poll, MILLISECONDS, false),
+    ENTRY(gort_poll_until, DEADLINE, false),
     ENTRY(gort_ctx_with_deadline, DEADLINE, false),
     ENTRY(gort_timer_new, DURATION, false),
     ENTRY(gort_timer_reset, DURATION, false),

@@ -103,6 +103,20 @@ static void test_many(void) {
     for (int i = 0; i < MANY; i++) gort_close(many[i][0]), gort_close(many[i][1]);
 }
 
+static void test_until(void) {
+    struct pollfd f = {.fd = q[0], .events = POLLIN, .revents = 77};
+    CHECK_EQ(gort_poll_until(&f, 1, 0), -ETIMEDOUT);
+    CHECK_EQ(f.revents, 0);
+    int64_t deadline = gort_now() + 2 * GORT_MS;
+    CHECK_EQ(gort_poll_until(&f, 1, deadline), -ETIMEDOUT);
+    CHECK_GE(gort_now(), deadline);
+    CHECK_EQ(gort_poll_until(NULL, 0, gort_now() + GORT_MS), -ETIMEDOUT);
+    CHECK_EQ(gort_write(q[1], "x", 1), 1);
+    CHECK_EQ(gort_poll_until(&f, 1, 0), 1); /* one attempt */
+    CHECK_EQ(gort_poll_until(&f, 1, GORT_FOREVER), 1);
+    CHECK_EQ(f.revents, POLLIN);
+}
+
 static void test_hup(void) {
     struct pollfd f = {.fd = p[0], .events = 0};
     CHECK_EQ(gort_close(p[1]), 0);
@@ -118,6 +132,7 @@ static int run(int argc, char **argv) {
     test_waits();
     test_beside_reader();
     test_many();
+    test_until();
     test_hup();
     return 0;
 }

@@ -367,6 +367,41 @@ static void shop_closes(void) {
     }
 }
 
+GORT_CHAN_TYPE(ints, int)
+
+/* The forms that list their cases, over typed channels: with the index, and with the result. */
+static void listed(void) {
+    int v = 0, w = 3, result = 99;
+    ints *full = ints_new(1), *room = ints_new(1), *never = NULL;
+    CHECK_EQ(gort_try_select_of(ints_on_recv(full, &v), ints_on_send(never, &w)), -EAGAIN);
+    CHECK_EQ(gort_select_until_of(soon(), ints_on_recv(full, &v)), -ETIMEDOUT);
+    CHECK_EQ(gort_try_select_result_of(&result, ints_on_recv(full, &v)), -EAGAIN);
+    CHECK_EQ(gort_select_until_result_of(soon(), &result, ints_on_recv(full, &v)), -ETIMEDOUT);
+    CHECK_EQ(result, 99); /* none ran */
+    CHECK_EQ(v, 0);
+    CHECK_EQ(gort_select_of(ints_on_recv(full, NULL), ints_on_send(room, &w)), 1);
+    CHECK_EQ(gort_select_of(ints_on_recv(full, NULL), ints_on_recv(room, &v)), 1);
+    CHECK_EQ(v, 3);
+    CHECK_EQ(ints_send(full, 5), 0);
+    CHECK_EQ(ints_close(full), 0);
+    CHECK_EQ(gort_select_result_of(&result, ints_on_recv(never, &w), ints_on_recv(full, &v)), 1);
+    CHECK_EQ(result, 0);
+    CHECK_EQ(v, 5);
+    /* closed and drained: the index is the same, the result tells */
+    result = 99;
+    CHECK_EQ(gort_select_result_of(&result, ints_on_recv(never, &w), ints_on_recv(full, &v)), 1);
+    CHECK_EQ(result, -EPIPE);
+    CHECK_EQ(v, 0);
+    result = 99;
+    CHECK_EQ(gort_try_select_result_of(&result, ints_on_send(full, &w)), 0);
+    CHECK_EQ(result, -EPIPE);
+    result = 99;
+    CHECK_EQ(gort_select_until_result_of(late(), &result, ints_on_recv(full, &v)), 0);
+    CHECK_EQ(result, -EPIPE);
+    ints_release(full);
+    ints_release(room);
+}
+
 static void many_cases(void) {
     enum { N = 65536 };
     int v = 1;
@@ -402,6 +437,7 @@ static void everything(void) {
     token_is_seen();
     deadline_race();
     shop_closes();
+    listed();
     many_cases();
 }
 

@@ -123,7 +123,47 @@ static void counters_never_go_back(void) {
     set(&stop, 1);
 }
 
+/* A program of another version has fewer fields or more. */
+static void sizes_differ(void) {
+    struct {
+        uint64_t fields[3], behind;
+    } old;
+    struct {
+        gort_stats known;
+        uint64_t fields[2], behind;
+    } young;
+    memset(&old, 0xa5, sizeof old);
+    memset(&young, 0xa5, sizeof young);
+    gort_stats_read_sized((gort_stats *)(void *)&old, sizeof old.fields);
+    CHECK_EQ(old.fields[0], 1); /* goroutines */
+    CHECK_EQ(old.fields[2], gort_maxprocs(0));
+    CHECK_EQ(old.behind, 0xa5a5a5a5a5a5a5a5);
+    gort_stats_read_sized(&young.known, sizeof young - sizeof young.behind);
+    CHECK_EQ(young.known.goroutines, 1);
+    CHECK_EQ(young.known.maxprocs, gort_maxprocs(0));
+    CHECK(young.fields[0] == 0 && young.fields[1] == 0);
+    CHECK_EQ(young.behind, 0xa5a5a5a5a5a5a5a5);
+    memset(&old, 0xa5, sizeof old);
+    gort_stats_read_sized((gort_stats *)(void *)&old, 0);
+    CHECK_EQ(old.fields[0], 0xa5a5a5a5a5a5a5a5);
+}
+
+/* Behind the inline function of the header, the library's, for callers without a header. Its size
+ * is that of version 0.1 for ever: 33 fields. */
+void library_stats_read(gort_stats *) __asm__("gort_stats_read");
+static void without_a_header(void) {
+    uint64_t fields[sizeof(gort_stats) / sizeof(uint64_t) + 1];
+    enum { FIRST = 33 };
+    memset(fields, 0xa5, sizeof fields);
+    library_stats_read((gort_stats *)(void *)fields);
+    CHECK_EQ(fields[0], 1);
+    CHECK_EQ(fields[FIRST - 1], now().descriptors_remade);
+    CHECK_EQ(fields[FIRST], 0xa5a5a5a5a5a5a5a5);
+}
+
 static int body(int argc, char **argv) {
+    sizes_differ();
+    without_a_header();
     counts_of_things();
     timers_are_counted();
     decisions_are_counted();

@@ -52,7 +52,8 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
 
 /* clang-format off */
 #define CALLS(X) \
-    X(gort_errno_location, (void)gort_errno_location()) X(gort_main, gort_main(no_main, 0, NULL)) \
+    X(gort_version, gort_version()) X(gort_errno_location, (void)gort_errno_location()) \
+    X(gort_main, gort_main(no_main, 0, NULL)) \
     X(gort_go, gort_go(nothing, NULL)) X(gort_go_with, gort_go_with(NULL, nothing, NULL)) \
     X(gort_go_copy, gort_go_copy(nothing, buf, 8)) X(gort_yield, gort_yield()) \
     X(gort_id, gort_id()) X(gort_exit, gort_exit()) X(gort_count, gort_count()) \
@@ -151,12 +152,16 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
     X(gort_connect, gort_connect(sockets[0], (void *)buf, 2)) \
     X(gort_connect_until, gort_connect_until(sockets[0], (void *)buf, 2, SOON)) \
     X(gort_poll, (pfd = (struct pollfd){pipes[0], POLLIN, 0}, gort_poll(&pfd, 1, 1))) \
+    X(gort_poll_until, (pfd = (struct pollfd){pipes[0], POLLIN, 0}, \
+        gort_poll_until(&pfd, 1, SOON))) \
     X(gort_close, gort_close(pipes[0])) X(gort_open, gort_open("/dev/null", O_RDONLY, 0)) \
     X(gort_pread, gort_pread(0, buf, 1, 0)) X(gort_pwrite, gort_pwrite(0, buf, 0, 0)) \
     X(gort_fsync, gort_fsync(pipes[0])) \
     X(gort_getaddrinfo, gort_getaddrinfo("127.0.0.1", NULL, NULL, &found)) \
     X(gort_listen, gort_listen("127.0.0.1:0", 1)) X(gort_dial, gort_dial("127.0.0.1:1", SOON)) \
+    X(gort_dial_until, gort_dial_until("127.0.0.1:1", SOON)) \
     X(gort_local_addr, gort_local_addr(sockets[0], buf, sizeof buf)) \
+    X(gort_stats_read_sized, gort_stats_read_sized(&stats, sizeof stats)) \
     X(gort_stats_read, gort_stats_read(&stats)) X(gort_dump, gort_dump(null_fd)) \
     X(gort_trace_start, gort_trace_start("/dev/null")) X(gort_trace_stop, gort_trace_stop()) \
     X(gort_region_begin, gort_region_begin("a")) X(gort_region_end, gort_region_end("a")) \

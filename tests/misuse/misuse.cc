@@ -280,6 +280,11 @@ static const Call calls[] = {
     C(QUICK, gort_group_go, gort_group_go(gort_group_new(ctx, 2), member, nullptr)),
 #ifndef OLD
     C(QUICK, gort_group_try_go, gort_group_try_go(gort_group_new(ctx, 2), member, nullptr)),
+    C(QUICK, gort_version, gort_version()),
+    C(WAITS, gort_poll_until, pollfd p = {}; p.fd = in_fd[0]; p.events = POLLIN;
+      gort_poll_until(&p, 1, far_away)),
+    C(EITHER, gort_dial_until, gort_close(gort_dial_until("unix:@gort-misuse-nobody", far_away))),
+    C(QUICK, gort_stats_read_sized, gort_stats st; gort_stats_read_sized(&st, sizeof st)),
 #endif
     C(EITHER, gort_group_wait, gort_group *g = gort_group_new(ctx, 2);
       gort_group_go(g, member, nullptr); gort_group_wait(g)),

@@ -41,8 +41,6 @@ static int libc_dup3(int fd, int to, int flags) { return -1; }
 static int libc_dup(int fd) { return -1; }
 static int libc_fcntl(int fd, int command, ...) { return -1; }
 #include <hook/close_dup.c>
-#undef PAUSE_FIRST
-#undef PAUSE_MOST
 #include <api/hookio.c>
 #undef sys
 #include <io/wait.c>

@@ -4,7 +4,7 @@ mutant life 'a close looks once whether the number is used' hook/close_dup.c '/^
 mutant life 'a call begins in the middle of a close' sched/netpoll.h 's/return likely(load_acq(&note->over) + 1 == life) ? life : 0;/return life;/'
 mutant life 'a close is over before the kernel has closed' hook/close_dup.c '/^HOOK int close(/,/^}/s/hint_forget(h);/life_over(fd, life);/'
 mutant life 'likewise, of dup2' hook/close_dup.c '/^INLINE int dup_to(/,/^}/s/long r = /if (life) life_over(to, life); long r = /'
-mutant life 'likewise, of gort_close' io/close.c '/^static int give_away(/,/^}/s/int r = /giving_ends(d, fd, life); add_seq(\&d->state, DESC_GIVING); int r = /'
+mutant life 'likewise, of gort_close' io/close.c '/^static int number_give_away(/,/^}/s/int r = /giving_ends(d, fd, life); add_seq(\&d->state, DESC_GIVING); int r = /'
 mutant life 'the first close takes the life that the first call takes' sched/netpoll.h 's/if (unlikely(next < 2)) next = 2;//'
 mutant life 'a Call begins while close(2) is under way' io/fdcall.h 's/was & (DESC_CLOSING | DESC_GIVING)/was \& DESC_CLOSING/'
 mutant life 'a Call without a life goes on' io/wait.c 's/if (c->adrift) return false;//'

@@ -15,10 +15,8 @@ enum { MS = 2, PS = 2, GS = 4 };
 #include "whole.h"
 
 #define gone chan_gone
-#define give_up chan_give_up
 #include <sync/chan.c>
 #undef gone
-#undef give_up
 
 void netpoll(int64_t deadline, GList *list) { wrong("the network"); }
 void netpoll_break(void) { wrong("the network"); }

@@ -172,6 +172,10 @@ static long polls(void) {
     struct pollfd f = {.fd = had.pipe[0], .events = POLLIN};
     return gort_poll(&f, 1, 1);
 }
+static long polls_until(void) {
+    struct pollfd f = {.fd = had.pipe[0], .events = POLLIN};
+    return gort_poll_until(&f, 1, soon());
+}
 static long both_ways(long (*rest)(void)) { /* a byte there, for the one that reads it */
     long r = gort_write(had.sock[1], c_buf, 1);
     return r < 0 ? r : rest();
@@ -207,6 +211,7 @@ static long traces(void) {
     V(gort_exit_syscall, gort_exit_syscall())                                                      \
     X(gort_blocking, gort_blocking(nap, NULL))                                                     \
     V(gort_errno_location, gort_errno_location())                                                  \
+    X(gort_version, gort_version())                                                                \
     X(gort_chan_new, with_chan(d_len))                                                             \
     X(gort_chan_retain, with_chan(d_retain))                                                       \
     X(gort_chan_release, with_chan(d_len))                                                         \
@@ -307,6 +312,7 @@ static long traces(void) {
     X(gort_connect, connect_of(0))                                                                 \
     X(gort_connect_until, connect_of(soon()))                                                      \
     X(gort_poll, polls())                                                                          \
+    X(gort_poll_until, polls_until())                                                              \
     X(gort_close, closed(dup(had.pipe[0])))                                                        \
     X(gort_open, closed(gort_open(had.path, O_RDWR | O_CLOEXEC, 0)))                               \
     X(gort_pread, gort_pread(had.file, c_buf, 1, 0))                                               \
@@ -315,8 +321,10 @@ static long traces(void) {
     X(gort_getaddrinfo, lookup())                                                                  \
     X(gort_listen, closed(gort_listen("127.0.0.1:0", 1)))                                          \
     X(gort_dial, closed(gort_dial(had.addr, gort_now() + GORT_SEC)))                               \
+    X(gort_dial_until, closed(gort_dial_until(had.addr, gort_now() + GORT_SEC)))                   \
     X(gort_local_addr, gort_local_addr(had.listener, c_buf, sizeof c_buf))                         \
     V(gort_stats_read, gort_stats_read(&(gort_stats){0}))                                          \
+    V(gort_stats_read_sized, gort_stats_read_sized(&(gort_stats){0}, 8))                           \
     V(gort_dump, gort_dump(had.file))                                                              \
     X(gort_trace_start, traces())                                                                  \
     X(gort_trace_stop, traces())                                                                   \

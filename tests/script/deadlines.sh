@@ -18,7 +18,7 @@ fi
 # The calls of the header, comments and line ends out of the way.
 calls=$(sed 's|/\*.*\*/||' include/gort.h | tr '\n' ' ' | tr ';' '\n' |
     grep -E 'int64_t (deadline|ns|period)[,)]|int timeout_ms' | grep -v '#define' |
-    grep -oE '\bgort_[a-z_]+\(' | tr -d '(' | sort -u)
+    grep -oE '\bgort_[a-z_]+\(' | tr -d '(' | grep -v '_$' | sort -u)
 n=0
 for c in $calls; do
     n=$((n + 1))

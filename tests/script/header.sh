@@ -4,20 +4,47 @@ cat >"$WORK/c.c" <<'END'
 #include "gort.h"
 #include "gort.h"
 GORT_CHAN_TYPE(ints, int)
+GORT_CHAN_TYPE(names, const char *)
+GORT_CHAN_TYPE(buffers, char *)
+gort_case name_case(names *c, const char **v);
+gort_case name_case(names *c, const char **v) { return names_on_send(c, v); }
+gort_case buffer_case(buffers *c, char **v);
+gort_case buffer_case(buffers *c, char **v) { return buffers_on_send(c, v); }
 int use(ints *c);
-int use(ints *c) { return gort_select_of(gort_on_recv(ints_chan(c), 0)) + errno; }
+int use(ints *c) {
+    int v = 0, r = 0;
+    gort_stats s;
+    void (*read)(gort_stats *) = gort_stats_read;
+    read(&s);
+    return gort_select_of(gort_on_recv(ints_chan(c), 0), ints_on_send(c, &v)) + errno +
+           gort_try_select_of(ints_on_recv(c, &v)) +
+           gort_select_until_of(gort_now(), ints_on_recv(c, &v)) +
+           gort_select_result_of(&r, ints_on_recv(c, &v)) +
+           gort_try_select_result_of(&r, ints_on_recv(c, 0)) +
+           gort_select_until_result_of(GORT_FOREVER, &r, ints_on_recv(c, &v), ints_on_send(c, &v));
+}
+#if GORT_VERSION_NUM < 100
+#error "GORT_VERSION_NUM"
+#endif
 END
 cat >"$WORK/cxx.cc" <<'END'
 #include "gort.h"
 #include <string>
 GORT_CHAN_TYPE(ints, int)
+GORT_CHAN_TYPE(names, const char *)
+gort_case name_case(names *c, const char **v);
+gort_case name_case(names *c, const char **v) { return names_on_send(c, v); }
 int use(ints *c);
 int use(ints *c) {
-    gort_case cases[1] = {{GORT_RECV, ints_chan(c), nullptr, 0}};
-    return gort_select(cases, 1) + ints_send(c, 1) + errno;
+    const int v = 1;
+    gort_stats s;
+    gort_stats_read(&s);
+    gort_case cases[3] = {{GORT_RECV, ints_chan(c), nullptr, 0}, ints_on_recv(c, nullptr),
+                          ints_on_send(c, &v)};
+    return gort_select(cases, 3) + ints_send(c, 1) + errno + gort_version();
 }
 END
-strict='-Wall -Wextra -Werror -Wshadow -pedantic -Iinclude -fsyntax-only'
+strict='-Wall -Wextra -Werror -Wshadow -Wcast-qual -pedantic -Iinclude -fsyntax-only'
 checked=0
 for std in c11 c17 gnu11 gnu17 c2x; do
     echo 'int x;' >"$WORK/x.c"

@@ -1,0 +1,43 @@
+/*
+ * Threads of the library's own that outlive a runtime. They count as the runtime's
+ * (sched.threads), and are no reason to hope for the end of a deadlock (m_is_ours).
+ *
+ * The caller's signals stay masked until *pid is written: a goroutine that a signal stops before
+ * that, when its runtime ends, would leave a thread of which nothing knows.
+ */
+#include "sync/ownthread.h"
+#include "base/sysfault.h"
+#include "sched/m.h"
+#include "sched/sched.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#define OWN_STACK ((size_t)256 << 10)
+
+static void *own_main(void *fn) {
+    m_is_ours();
+    ((void (*)(void))fn)();
+    sub_rlx(&sched.threads, 1);
+    return NULL;
+}
+
+NOINLINE int own_thread_start(void (*fn)(void), int *pid) {
+    int saved = errno;
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, OWN_STACK);
+    add_rlx(&sched.threads, 1);
+    int r = thread_create(&thread, &attr, own_main, (void *)fn);
+    if (r != 0) sub_rlx(&sched.threads, 1);
+    else if (pid != NULL) *pid = os_getpid();
+    pthread_attr_destroy(&attr);
+    errno = saved; /* before a signal can move the caller to another thread */
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return -r;
+}

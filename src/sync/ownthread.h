@@ -1,0 +1,13 @@
+/*
+ * Threads of the library's own that outlive a runtime: the fallback clock's and the signals'.
+ */
+#ifndef OWNTHREAD_H
+#define OWNTHREAD_H
+
+#include "runtime.h"
+
+/* Starts fn detached, with all signals masked: handlers run in the program's threads. 0, or -errno.
+ * Behind 0 *pid, where given, is this process. errno stays as it is. Outside of sections. */
+int own_thread_start(void (*fn)(void), int *pid);
+
+#endif
