@@ -1,9 +1,9 @@
 /*
- * The core's side of the hook: one table of what libgort-hook.so may call. It is the only name
- * that leaves the library without standing in gort.h.
+ * The core's side of the hook: one table of what libgort-hook.so may call. It is the only exported
+ * name that is not in gort.h.
  *
  * The tests of a hooked call, tls_runner and may_park(), are inline on the hook's side: two calls
- * between libraries cost more than all that they look at.
+ * between libraries cost more than what they test.
  */
 #include "api/hookcalls.h"
 #include "io/close.h"
@@ -17,25 +17,23 @@
 #include "sched/preferred.h"
 #include "sched/sysmon.h"
 
-static uint32_t life(void) { return load_acq(&sched.running) ? load_rlx(&sched.epoch) : 0; }
-static M *enter_(void) { return enter(); }
-static void leave_(M *m) { leave(m); }
-static void lock_(Lock *l) { lock(l, RANK_PRIM); }
-static void unlock_(Lock *l) { unlock(l); }
+static uint32_t hook_life(void) { return load_acq(&sched.running) ? load_rlx(&sched.epoch) : 0; }
+static M *hook_enter(void) { return enter(); }
+static void hook_leave(M *m) { leave(m); }
+static void hook_lock(Lock *l) { lock(l, RANK_PRIM); }
+static void hook_unlock(Lock *l) { unlock(l); }
 
 /*
- * sem_post and a futex's wake may be called in a signal handler. That has interrupted its thread
- * anywhere: in a section, whose locks it would wait for without end, and whose P it must not touch;
- * or outside, on a goroutine's stack or the alternate one, which it must not leave. So: NULL in the
- * middle of a section of ours, and the monitor is asked to wake whoever waits (owe); else a section
- * that neither begins nor ends with a switch. A request to give way waits for the next call or
- * signal. The P may be gone: then there is none until the thread is back by another call, as inside
- * a blocking call.
+ * A signal handler may call sem_post and a futex's wake. It has interrupted its thread in a
+ * section, whose locks it would wait for without end and whose P it must not touch; or outside, on
+ * a stack that it must not leave. So: NULL in the middle of a section, and the monitor is asked to
+ * wake the waiters (hook_owe); else a section that neither begins nor ends with a switch. If the P
+ * is gone there is none until another call gets one.
  *
- * While the program holds a section open itself, pinned or in gort_blocking (rest), locks is more
- * than 0 and this is no middle; nor is a plain thread's sleep.
+ * Where the program itself holds a section open, pinned or in gort_blocking (rest), locks is more
+ * than 0, but this is no middle; nor is a plain thread's sleep.
  */
-static M *enter_anywhere(void) {
+static M *hook_enter_anywhere(void) {
     M *m = getm();
     if (m == NULL && (m = m_adopt_or_null()) == NULL) return NULL;
     if (m->locks != m->pins + load_rlx(&m->rest) || m->curg == NULL) return NULL;
@@ -57,7 +55,7 @@ static M *enter_anywhere(void) {
     return m;
 }
 
-static bool yield_to_others(void) {
+static bool hook_yield(void) {
     M *m = enter();
     bool others = work_waits(m->p);
     leave(m);
@@ -65,13 +63,13 @@ static bool yield_to_others(void) {
     return others;
 }
 
-static void leave_anywhere(M *m) {
+static void hook_leave_anywhere(M *m) {
     fence_compiler();
     store_rel(&m->locks, m->locks - 1); /* as leave */
 }
 
-static void (*pay)(M *m); /* the hook's */
-static void owe(void) { sysmon_ask(pay); }
+static void (*hook_pay)(M *m); /* the hook's */
+static void hook_owe(void) { sysmon_ask(hook_pay); }
 
 static bool *tell_retakes; /* the hook's; NULL: there is none */
 
@@ -79,17 +77,17 @@ void hook_begin(void) {
     if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
 }
 
-static void attach(bool *retakes, DescNote *notes, void (*pay_)(M *m)) {
+static void hook_attach(bool *retakes, DescNote *notes, void (*pay)(M *m)) {
     tell_retakes = retakes;
-    pay = pay_;
+    hook_pay = pay;
     hook_begin();
     store_rlx(&desc_notes, notes);
 }
 
 static void (*values_forked)(void *);
 
-static void attach_values(void (*end)(void), void (*lost)(void *values),
-                          void (*forked)(void *values)) {
+static void hook_attach_values(void (*end)(void), void (*lost)(void *values),
+                               void (*forked)(void *values)) {
     values_end = end;
     values_lost = lost;
     values_forked = forked;
@@ -103,9 +101,8 @@ void hook_forked(void) {
     gp->stack->values = NULL; /* a child of the child has them already */
 }
 
-/* Whoever waits there, for a file that has no number any more (dup2), gets EBADF as from a
- * close. */
-static void forget(int fd) {
+/* Calls that wait there, for a file without a number (dup2), get EBADF as from a close. */
+static void hook_forget(int fd) {
     GList woken = {0};
     M *m = enter();
     Desc *d = desc_of(fd);
@@ -120,9 +117,9 @@ static void forget(int fd) {
     leave(m);
 }
 
-/* Any thread, wherever it is. CLOSE_NOW: on a goroutine that may park, inside of gort_blocking, or
- * on a plain thread. */
-static int may_close(void) {
+/* Any thread, also in a signal handler. CLOSE_NOW: on a goroutine that may park, inside of
+ * gort_blocking, or on a plain thread. */
+static int hook_may_close(void) {
     M *m = getm();
     if (in_any_child()) return CLOSE_CHILD;
     if (m == NULL) return CLOSE_NOW;
@@ -139,26 +136,26 @@ EXPORT const HookCore *gort_hook_core(void) {
         .size = sizeof(HookCore),
         .size_m = sizeof(M),
         .size_g = sizeof(G),
-        .life = life,
-        .enter = enter_,
-        .leave = leave_,
-        .enter_anywhere = enter_anywhere,
-        .leave_anywhere = leave_anywhere,
-        .owe = owe,
-        .lock = lock_,
-        .unlock = unlock_,
+        .life = hook_life,
+        .enter = hook_enter,
+        .leave = hook_leave,
+        .enter_anywhere = hook_enter_anywhere,
+        .leave_anywhere = hook_leave_anywhere,
+        .owe = hook_owe,
+        .lock = hook_lock,
+        .unlock = hook_unlock,
         .park_until = park_until,
         .ready = ready,
-        .yield = yield_to_others,
+        .yield = hook_yield,
         .guarded = arch_call_guarded,
         .stay_begin = soft_begin,
         .stay_end = soft_end,
-        .attach = attach,
-        .attach_values = attach_values,
+        .attach = hook_attach,
+        .attach_values = hook_attach_values,
         .taken = &sched.taken,
         .looks = &sched.looks,
-        .forget = forget,
-        .may_close = may_close,
+        .forget = hook_forget,
+        .may_close = hook_may_close,
         .replace = desc_replace,
         .shut = desc_shut,
         .life_awaited = life_awaited,
@@ -166,7 +163,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .accept = hook_accept,
         .connect = hook_connect,
         .read_other = hook_read_other,
-        .read_on = hook_read_on,
+        .read_resume = hook_read_resume,
         .write_other = hook_write_other,
         .epoll = hook_epoll,
         .poll = poll_until,

@@ -1,9 +1,9 @@
 /*
- * What libgort-hook.so (src/hook/) needs of the core. Not for programs: the two are built together
+ * What libgort-hook.so (src/hook/) needs of the core. Not for programs: the two are built together,
  * and the hook refuses a core of another shape.
  */
-#ifndef HOOK_H
-#define HOOK_H
+#ifndef HOOKCALLS_H
+#define HOOKCALLS_H
 
 #include "api/hookio.h"
 #include "sched/m.h"
@@ -15,28 +15,28 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* How a number that the runtime knows is closed: with its locks; behind its back, as a signal
- * handler may have interrupted it; or not for it at all, in a child, which has descriptors of its
- * own, and by vfork our memory. */
+/* How a number that the runtime knows is closed: with the runtime's locks; behind its back, in a
+ * signal handler that may have interrupted it; or without it, in a child, whose descriptors are its
+ * own though by vfork its memory is ours. */
 enum { CLOSE_NOW, CLOSE_BEHIND, CLOSE_CHILD };
 
 typedef struct HookCore {
     size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
 
-    /* For the one test, which the hook makes inline: where tls_runner stands, by its distance from
-     * the thread pointer, the same in all threads. */
+    /* For the one test, which the hook makes inline: the distance of tls_runner from the thread
+     * pointer, the same in all threads. */
     long tls_runner;
     long tls_vforks;        /* likewise: not 0 in a child of vfork */
     bool (*in_child)(void); /* fork.c */
     void (*vfork_begin)(void), (*vfork_end)(void);
-    uint32_t (*life)(void); /* the runtime that runs; 0: none. Its goroutines end with it */
+    uint32_t (*life)(void); /* the number of the runtime that runs; 0: none */
 
     M *(*enter)(void);
     void (*leave)(M *m);
-    /* in a signal handler, too: never switches. NULL: not here and now */
+    /* also in a signal handler: never switches. NULL: it has interrupted the runtime */
     M *(*enter_anywhere)(void);
     void (*leave_anywhere)(M *m);
-    void (*owe)(void);     /* where it gave NULL: the monitor calls pay */
+    void (*owe)(void);     /* after NULL: the monitor calls pay */
     void (*lock)(Lock *l); /* RANK_PRIM */
     void (*unlock)(Lock *l);
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
@@ -44,21 +44,20 @@ typedef struct HookCore {
     bool (*yield)(void);                            /* false: no goroutine wants to run */
     long (*guarded)(long (*fn)(void *), void *arg); /* goexit.h */
 
-    /* here(): the current goroutine is to come back to this thread (preferred.c), between the two.
-     * True: it is this call that asked for it, and has to end it. Before any other call into
-     * gort. */
+    /* On a goroutine, before any other call into gort: between the two it comes back to this thread
+     * (preferred.c). True: this call began that, and has to end it. */
     bool (*stay_begin)(void);
     void (*stay_end)(void);
 
-    /* Once, when the hook is loaded. retakes: told at once and whenever a runtime begins whether an
+    /* Once, when the hook is loaded. retakes: set at once, and when a runtime begins, to whether an
      * unannounced call may sleep in the kernel, since the monitor takes the P; notes: for
      * desc_note(); pay: after owe. */
     void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m));
-    /* Likewise. end: the current goroutine ends, and has values (Stack.values); lost: those of one
-     * that was stopped for good; forked: in a child, those of the goroutine that forked. */
+    /* Likewise. end: the current goroutine ends, and has values (Stack.values); lost: the values of
+     * a goroutine that was stopped for good; forked: in a child, those of the one that forked. */
     void (*attach_values)(void (*end)(void), void (*lost)(void *values),
                           void (*forked)(void *values));
-    const uint32_t *taken; /* how many threads sleep so now */
+    const uint32_t *taken; /* how many threads sleep in such a call now, without their P */
     const uint32_t *looks; /* how often the monitor has looked */
 
     /* Descriptors. forget: the number is another file from now on. may_close: CLOSE_... of the
@@ -77,16 +76,16 @@ typedef struct HookCore {
     long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                     uint32_t life);
     long (*read_other)(int fd, const struct iovec *iov, int n);
-    long (*read_on)(int fd, const struct iovec *iov, int n, uint32_t life);
+    long (*read_resume)(int fd, const struct iovec *iov, int n, uint32_t life);
     long (*write_other)(const HookMove *v, bool in_pieces);
     long (*epoll)(int fd, struct epoll_event *events, int max, int64_t deadline);
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;
 
-/* A call that is made as it is, noted for the monitor, which ends one that sleeps
- * (hook/optimistic.c): -EINTR. The note is the stack pointer at the system call: a handler tells by
- * it whether that call is the one it has interrupted. What stood there before is of a call that a
- * signal handler of the program's has interrupted. */
+/* A call that is made as it is, noted for the monitor, which ends it where it sleeps
+ * (hook/optimistic.c): -EINTR. The note is the stack pointer at the system call: by it the handler
+ * tells whether it has interrupted that call. The note before it belongs to a call that a signal
+ * handler of the program's has interrupted. */
 #define hot_call(m, nr, a, b, c, d)                                                  \
     ({                                                                               \
         uintptr_t outer_ = load_rlx(&(m)->hot_sp);                                   \
@@ -98,12 +97,11 @@ typedef struct HookCore {
 
 const HookCore *gort_hook_core(void);
 void hook_begin(void); /* a runtime begins, with its settings known */
-/* in a child of fork, on the thread that is left: what its goroutine kept is the thread's */
+/* In a child of fork, on the thread that is left: its goroutine's values become the thread's. */
 void hook_forked(void);
 
-/* The runtime has something in its table about that number, or about one before it that was closed
- * behind its back. A hint for a number that somebody else is using at this moment; for one that is
- * the caller's alone it is true. */
+/* The runtime's table has something about that number, or about an earlier file of it that was
+ * closed behind its back. Exact for a number that only the caller uses, else a hint. */
 INLINE bool desc_known(Chunk *const *descs, int fd) {
     uint32_t i = (uint32_t)fd / CHUNK;
     if (unlikely(i >= CHUNKS)) return false;

@@ -1,20 +1,19 @@
 /*
- * The hook's calls that wait on a descriptor and have no gort_ form: each is a Call (fdcall.h), so
- * one that has begun on a file ends with EBADF when its number is given to another, and never
- * touches that.
+ * The hook's calls that wait on a descriptor and have no gort_ form. Each is a Call (fdcall.h): one
+ * that has begun on a file ends with EBADF when its number becomes another file, and never touches
+ * that.
  *
- *   the rest     of a write that has moved a part already, and of a send. `life` is what the
- *                number's note said before that part (hints.h): the part can be seen by others, so
- *                the call has begun then, and not here
- *   accept       there is no flag that makes one accept non-blocking, and O_NONBLOCK is not ours to
- *                set on a socket that others may share. So poll(2) is asked, and then the call is
- *                made as an announced system call; should another have been faster, a thread waits
- *                for a moment
- *   other        what can be tried in no way, terminals and devices: likewise
- *   read on      what the hook has begun as it is, and slept (hook/optimistic.c). Accept, connect
- *                and writes go on so too: `life` says in which life of the number that was
- *   connect      sets O_NONBLOCK for the moment of the call. The count of calls is held over that:
- *                the flags are those of this socket
+ *   move         the rest of a write or send. Others can see the part that is moved, so the call
+ *                began before it: `life` is what the number's note said then (hook/fdhints.h)
+ *   accept       O_NONBLOCK is not ours to set on a shared socket. So poll(2) is asked, then the
+ *                call is announced; where another thread takes the connection, ours waits for a
+ *                moment
+ *   read_other,  files that cannot be tried, terminals and devices: likewise
+ *   write_other
+ *   read_resume  a read that was made as it is, and slept (hook/optimistic.c). accept, connect and
+ *                writes go on so too: `life` says in which life they began
+ *   connect      sets O_NONBLOCK for the moment of the call, which is counted meanwhile: the flags
+ *                set are this socket's
  *   epoll        epoll_wait itself is the attempt
  */
 #include "api/hookio.h"
@@ -28,22 +27,12 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8
-#endif
-#define OWN_NUMBERS 100 /* as the runtime's others */
+#define OWN_NUMBERS 100 /* from here on, as the runtime's others */
 #define PIECES 8
-#define PIECE 4096 /* PIPE_BUF: a pipe that polls writable takes so much without blocking */
 
 /* ---- the rest of a write -------------------------------------------------------------------- */
 
-static size_t total(const struct iovec *iov, size_t n) {
-    size_t sum = 0;
-    for (size_t i = 0; i < n; i++) sum += iov[i].iov_len;
-    return sum;
-}
-
-/* The next pieces behind `done` bytes: how many. */
+/* The next pieces behind the first `done` bytes: how many. */
 static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struct iovec *out,
                            size_t most) {
     size_t k = 0;
@@ -56,15 +45,14 @@ static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struc
     return k;
 }
 
-/* A part is moved, while the number was being closed: nobody knows which file has it. */
+/* A part was moved while the number was being closed: it is unknown which file has it. */
 static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
 
-/* Where nothing is moved yet the first attempt is the caller's own call: a message goes in one
- * piece, to its address. */
+/* At first the attempt is the caller's own call: a message goes whole, to its address. */
 long hook_move(const HookMove *v) {
     struct iovec some[PIECES];
     struct msghdr msg = *v->msg;
-    size_t all = total(msg.msg_iov, msg.msg_iovlen), done = v->done;
+    size_t all = iov_total(msg.msg_iov, msg.msg_iovlen), done = v->done;
     Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg,
               .fd = v->fd,
               .dir = DIR_WRITE,
@@ -96,16 +84,15 @@ static bool polls(int fd, short events) {
     return r != 0;
 }
 
-/* Should another have been faster, an accept does not keep the socket open for long: the monitor
- * ends it (hook/optimistic.c), and the call waits in the queue again. Not so a read: there are
- * devices that always poll ready, and begin anew each time. */
+/* Where another thread takes the connection before, the accept does not keep the socket open for
+ * long: the monitor ends it (hook/optimistic.c), and the call waits in the queue again. A read is
+ * not ended so: some devices always poll ready, and begin anew each time. */
 static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
     return nr == SYS_accept4 ? hot_call(m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
 }
 
-/* With a number of its own for the file, taken while the entry counts the call: a close need not
- * wait, nor hold the caller's number, until this one is in the kernel. Where there is none left, it
- * does (call_doze). */
+/* With a number of its own, taken while the entry counts the call, so that a close need not wait
+ * for a call asleep in the kernel. Where there is no number left, it does (call_doze). */
 static long announced(Call *c, long nr, long a, long b, long d) {
     int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
     if (own >= 0) call_unref(c);
@@ -147,13 +134,13 @@ long hook_read_other(int fd, const struct iovec *iov, int n) {
     return call_run(&c, GORT_FOREVER);
 }
 
-/* What was read as it is, and slept. It may be a pipe, which can be tried. */
+/* A read that was made as it is, and slept. The file may be a pipe, which can be tried. */
 static long try_nowait(Call *c) {
     long r = sys6(SYS_preadv2, c->fd, c->buf, c->n, -1, -1, RWF_NOWAIT);
     return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? try_as(c) : r;
 }
 
-long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
+long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     Call c = {.attempt = try_nowait,
               .fd = fd,
               .dir = DIR_READ,
@@ -163,11 +150,10 @@ long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
     return call_run(&c, GORT_FOREVER);
 }
 
-/* In pieces that do not wait, for what may wait in the middle of one (a pipe): a signal of the
- * runtime's would wake it half-way. */
+/* in_pieces: a pipe would sleep in the middle, where the runtime's signal wakes it half-way. */
 long hook_write_other(const HookMove *v, bool in_pieces) {
     struct iovec some[PIECES], *iov = v->msg->msg_iov;
-    size_t n = v->msg->msg_iovlen, all = total(iov, n), done = v->done;
+    size_t n = v->msg->msg_iovlen, all = iov_total(iov, n), done = v->done;
     Call c = {
         .attempt = try_as, .fd = v->fd, .dir = DIR_WRITE, .buf = iov, .n = n, .life = v->life};
     if (is_lost(v)) return (long)done;
@@ -207,13 +193,12 @@ static long try_connect_as(Call *c) {
         return r < 0 ? r : -error;
     }
     long r = connect_once(c);
-    /* a unix socket whose peer's backlog is full: nothing tells when it is not */
+    /* a unix socket whose peer's backlog is full: no event tells when there is room */
     if (r == -EAGAIN) c->pace = true;
     else c->flags = r == -EINPROGRESS || r == -EALREADY ? UNDER_WAY : ENDED;
     return c->flags == UNDER_WAY ? -EAGAIN : r;
 }
 
-/* Its timeout shows as the kernel shows it. */
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                   uint32_t life) {
     Call c = {.attempt = try_connect_as,

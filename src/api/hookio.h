@@ -1,6 +1,6 @@
 /*
- * Calls of libgort-hook.so that wait on a descriptor, see hookio.c. All of them on a goroutine that
- * may park, outside of any section; -errno.
+ * Calls of libgort-hook.so that wait on a descriptor, see hookio.c. All are called on a goroutine
+ * that may park, outside of any section, and return -errno.
  */
 #ifndef HOOKIO_H
 #define HOOKIO_H
@@ -13,26 +13,37 @@
 
 struct epoll_event;
 
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+#define PIECE 4096 /* PIPE_BUF: a pipe that polls writable takes so much without blocking */
+
+INLINE size_t iov_total(const struct iovec *iov, size_t n) {
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum += iov[i].iov_len;
+    return sum;
+}
+
 /* What is left of a write or a send. */
 typedef struct HookMove {
     int fd;
     int flags;                /* of sendmsg; -1: a write */
     const struct msghdr *msg; /* all of it */
-    size_t done;              /* of that, moved already */
-    uint32_t life;            /* of the number, before that; 0: it had none */
+    size_t done;              /* bytes of it that are moved already */
+    uint32_t life;            /* of the number before these were; 0: it had none */
     int64_t deadline;
 } HookMove;
-long hook_move(const HookMove *v); /* all that was moved, with `done` */
+long hook_move(const HookMove *v); /* what is moved by then, `done` included */
 
-/* life: of the number, when the call began; 0: it begins here. */
+/* life: of the number when the call began; 0: the call begins here. */
 long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline,
                  uint32_t life);
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                   uint32_t life);
 long hook_read_other(int fd, const struct iovec *iov, int n);
-long hook_read_on(int fd, const struct iovec *iov, int n, uint32_t life);
+long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life);
 long hook_write_other(const HookMove *v, bool in_pieces);
-/* 0: the deadline has passed */
+/* 0: the deadline has passed. */
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline);
 
 #endif

@@ -1,23 +1,21 @@
 /*
  * pthread_barrier_wait: a goroutine parks.
  *
- * There is no try of a barrier, so libc's cannot be waited for as its locks are (waitqueue.c). But
- * whoever uses a barrier comes through the three functions here, on whatever thread, and nothing in
- * libc does: so a barrier of one process is the hook's own, in the program's object. Goroutines
- * wait in waitqueue.c, threads by futex, for the same word. One that is process-shared is libc's,
- * and waits on a thread, as one that was made before there was a runtime library; the mark tells.
+ * A barrier cannot be tried, so libc's cannot be waited for as its locks are (waitqueue.c). But
+ * every user of a barrier comes through the three functions here, and nothing in libc does. So a
+ * barrier of one process is the hook's own, in the program's object: goroutines wait in waitqueue.c
+ * and threads by futex, for the same word. A process-shared barrier, or one made before the core
+ * was known, is libc's; `mark` tells the two apart.
  *
- * The word is {round, arrived}, changed as one: whoever completes a round begins the next in the
- * same step, also where more threads use the barrier than it counts. That one is
- * PTHREAD_BARRIER_SERIAL_THREAD; then it wakes all, by released() and a futex.
+ * The word is {round, arrived}: the last to arrive begins the next round with the same CAS, so that
+ * more users than the barrier counts do no harm. It gets PTHREAD_BARRIER_SERIAL_THREAD, and wakes
+ * the others.
  *
- * The barrier may be destroyed, and its memory be another's, as soon as one has come back. So all
- * who are inside are counted until they have looked at it for the last time, and destroy waits for
- * them.
+ * The barrier may be destroyed, and its memory reused, as soon as one user has returned. So
+ * `inside` counts users until their last touch of the barrier, and destroy waits for them.
  *
- * A goroutine that still waits when its runtime ends never comes back: it takes its arrival back
- * (goexit.h), so that the round needs another one, as if it had not come. Threads that wait beside
- * it wait on. One that has completed a round wakes the threads in the section in which it did so.
+ * A goroutine that still waits when its runtime ends takes its arrival back (goexit.h). One that
+ * completes a round wakes the threads in the section in which it does so.
  */
 #include "hook/hook_internal.h"
 
@@ -38,7 +36,7 @@ _Static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t) &&
                    _Alignof(Barrier) <= _Alignof(pthread_barrier_t),
                "");
 
-static Barrier *ours(pthread_barrier_t *barrier) {
+static Barrier *barrier_ours(pthread_barrier_t *barrier) {
     Barrier *b = (Barrier *)(void *)barrier;
     return load_rlx(&b->mark) == MARK ? b : NULL;
 }
@@ -51,7 +49,7 @@ static bool is_shared(const pthread_barrierattr_t *attr) {
 
 HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier,
                               const pthread_barrierattr_t *restrict attr, unsigned count) {
-    int r = libc(pthread_barrier_init)(barrier, attr, count); /* it knows what is wrong with them */
+    int r = libc(pthread_barrier_init)(barrier, attr, count); /* it checks the arguments */
     Barrier *b = (Barrier *)(void *)barrier;
     if (r != 0) return r;
     bool own = core != NULL && !is_shared(attr);
@@ -65,11 +63,11 @@ HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier,
 typedef struct Arrival {
     ExitHook hook;
     Barrier *b;
-    uint32_t round; /* what it waits for the end of */
-    bool last;      /* it has completed it */
+    uint32_t round; /* it waits for the end of this one */
+    bool last;      /* it has completed the round */
 } Arrival;
 
-static void arrive(Arrival *a) {
+static void barrier_arrive(Arrival *a) {
     Barrier *b = a->b;
     add_seq(&b->inside, 1);
     uint64_t was = load_rlx(&b->word), next;
@@ -80,60 +78,60 @@ static void arrive(Arrival *a) {
     a->round = (uint32_t)(was >> 32);
     if (a->last) sys(SYS_futex, &b->half[1], FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
-/* The last look: destroy may be waiting for it. */
-static void depart(Arrival *a) { sub_seq(&a->b->inside, 1); }
-/* Its goroutine will not come back. */
-static void take_back(ExitHook *h) {
+/* The last touch of the barrier: destroy may be waiting for it. */
+static void barrier_depart(Arrival *a) { sub_seq(&a->b->inside, 1); }
+/* The goroutine will not come back. */
+static void barrier_retract(ExitHook *h) {
     Arrival *a = container_of(h, Arrival, hook);
     uint64_t was = load_rlx(&a->b->word);
     while ((uint32_t)(was >> 32) == a->round && !cas_seq(&a->b->word, &was, was - 1)) {}
-    depart(a);
+    barrier_depart(a);
 }
-static bool is_over(Barrier *b, uint32_t round) { return load_acq(&b->half[1]) != round; }
+static bool round_is_over(Barrier *b, uint32_t round) { return load_acq(&b->half[1]) != round; }
 
-static void wait_parked(Barrier *b, uint32_t round) {
-    while (!is_over(b, round)) {
-        Sleeper w;
-        /* then the last look: against released(), as in wait_for */
-        sleeper_queue(&w, b, EVERY_BIT);
-        if (is_over(b, round)) sleeper_cancel(&w);
-        else sleeper_wait(&w, WAIT_SEMA, GORT_FOREVER);
+static void barrier_wait_parked(Barrier *b, uint32_t round) {
+    while (!round_is_over(b, round)) {
+        WaitEntry w;
+        /* then the last look: against released(), as in waitq_acquire */
+        waitq_join(&w, b, EVERY_BIT);
+        if (round_is_over(b, round)) waitq_leave(&w);
+        else waitq_wait(&w, WAIT_SEMA, GORT_FOREVER);
     }
 }
-static void wait_goroutine(Arrival *a) {
+static void barrier_park(Arrival *a) {
     Stay s;
     stay(&s);
     M *m = core->enter();
-    arrive(a);
+    barrier_arrive(a);
     exit_hook_push(self(m), &a->hook);
     core->leave(m);
     if (a->last) released(a->b, true);
-    else wait_parked(a->b, a->round);
+    else barrier_wait_parked(a->b, a->round);
     m = core->enter();
     exit_hook_pop(self(m), &a->hook);
-    depart(a);
+    barrier_depart(a);
     core->leave(m);
     stay_end(&s);
 }
-static void wait_thread(Arrival *a) {
-    arrive(a);
+static void barrier_sleep(Arrival *a) {
+    barrier_arrive(a);
     if (a->last) released(a->b, true);
-    while (!is_over(a->b, a->round))
+    while (!round_is_over(a->b, a->round))
         sys(SYS_futex, &a->b->half[1], FUTEX_WAIT_PRIVATE, a->round, NULL, NULL, 0);
-    depart(a);
+    barrier_depart(a);
 }
 
 HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
-    Arrival a = {.hook = {.abandon = take_back}, .b = ours(barrier)};
+    Arrival a = {.hook = {.abandon = barrier_retract}, .b = barrier_ours(barrier)};
     if (a.b == NULL) return libc(pthread_barrier_wait)(barrier);
-    if (here()) wait_goroutine(&a);
-    else wait_thread(&a);
+    if (here()) barrier_park(&a);
+    else barrier_sleep(&a);
     return a.last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void rest(void) {
+static void barrier_pause(void) {
     struct timespec ts = {0, 50 * GORT_US};
     if (!here()) {
         sys(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
@@ -146,10 +144,10 @@ static void rest(void) {
 }
 
 HOOK int pthread_barrier_destroy(pthread_barrier_t *barrier) {
-    Barrier *b = ours(barrier);
+    Barrier *b = barrier_ours(barrier);
     if (b == NULL) return libc(pthread_barrier_destroy)(barrier);
-    if (load_rlx(&b->half[0]) != 0) return EBUSY; /* somebody waits for others */
-    while (load_acq(&b->inside) != 0) rest();
+    if (load_rlx(&b->half[0]) != 0) return EBUSY; /* waiters are inside */
+    while (load_acq(&b->inside) != 0) barrier_pause();
     b->mark = 0;
     return 0;
 }

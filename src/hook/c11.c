@@ -1,7 +1,7 @@
 /*
- * C11's threads.h. Its objects are libc's pthread objects under other names, and its functions call
- * them inside libc, where no hook stands: so they come here, and go on as the pthread functions of
- * this library.
+ * C11's threads.h. Its objects are libc's pthread objects under other names, and libc's own
+ * functions for them call pthread functions inside libc, where no hook stands. So they are
+ * interposed here, and call the pthread functions of this library.
  */
 #include "hook/hook_internal.h"
 

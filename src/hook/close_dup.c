@@ -1,48 +1,45 @@
 /*
  * Numbers that change hands: close, dup, dup2, dup3; and fcntl, for its locks.
  *
- * A number that the runtime knows is closed by gort_close, so that nothing of it is taken for its
- * next owner's, on whatever thread; likewise what dup2 ends. Whoever waits on it in a hooked call
- * gets EBADF. The runtime says so in the number's hint (desc_note): whatever else is closed has
- * been looked at once. closing.c has the other ways to close.
+ * A number that the runtime knows (`used` in its hint, desc_note) is closed by gort_close on every
+ * thread, and so is the one that dup2 replaces: nothing that the runtime keeps of it is taken for
+ * its next owner's, and a hooked call that waits on it gets EBADF. Any other number costs one look
+ * at its hint. closing.c has the other ways to close.
  *
- * fcntl needs no care for O_NONBLOCK, which the hook never changes (fdkind.c); it is noted when it
- * is set, as a hint that a call will not wait.
+ * fcntl notes O_NONBLOCK when it is set, as a hint that a call will not wait.
  */
 #include "hook/hook_internal.h"
 
-/* Where the runtime's locks cannot be had (a signal handler): whoever waits finds out by `life`. */
+/* In a signal handler, where the runtime's locks cannot be had: waiters find out by `life`. */
 static int close_behind(int fd) {
-    if ((unsigned)fd >= KINDS) return libc(close)(fd);
+    if ((unsigned)fd >= FD_HINTS) return libc(close)(fd);
     uint32_t life = life_ends(fd);
     int r = libc(close)(fd);
     life_over(fd, life);
     return r;
 }
 
-/* The runtime knows the number. */
-COLD int close_known(int fd) {
+static COLD int close_known(int fd) {
     int how = core->may_close();
     if (how == CLOSE_BEHIND) return close_behind(fd);
     if (how != CLOSE_NOW) return libc(close)(fd);
-    if ((unsigned)fd < KINDS) hint_forget(&fd_hints[fd]);
-    if (!here()) return (int)returned(gort_close(fd));
+    if ((unsigned)fd < FD_HINTS) hint_forget(&fd_hints[fd]);
     Stay s;
-    stay(&s);
+    stay_if_here(&s);
     return (int)result(&s, gort_close(fd));
 }
 
-/* Since this life of it began, which is not yet over where another closes it. */
+/* After life_ends: the life is over for calls that wait for it, also where another closes. */
 static COLD int close_known_since(int fd, uint32_t life) {
     int r = close_known(fd);
     life_over(fd, life);
     return r;
 }
 
-/* `used` is looked at twice: a child that nobody has told us of is not to end the life of what the
- * runtime knows, and somebody may have begun to use it since. */
+/* `used` is read twice: before, so that a child that the hook does not know of does not end the
+ * life of a number that the runtime knows; and after life_ends, since a call may have set it. */
 HOOK int close(int fd) {
-    if (unlikely((unsigned)fd >= KINDS)) return core ? close_known(fd) : libc(close)(fd);
+    if (unlikely((unsigned)fd >= FD_HINTS)) return core ? close_known(fd) : libc(close)(fd);
     Hint *h = &fd_hints[fd];
     if (unlikely(load_rlx(&h->used))) return close_known(fd);
     M *m = runner(close);
@@ -55,9 +52,8 @@ HOOK int close(int fd) {
     return r;
 }
 
-static NOINLINE void forget(int fd) {
-    M *m = here();
-    if (m == NULL) return;
+static NOINLINE void forget_here(int fd) {
+    if (!here()) return;
     Stay s;
     stay(&s);
     core->forget(fd);
@@ -65,47 +61,46 @@ static NOINLINE void forget(int fd) {
 }
 
 COLD bool hint_stale(int fd) {
-    if (elsewhere()) return false;
+    if (hook_in_child()) return false;
     life_over(fd, life_ends(fd));
-    forget(fd);
+    forget_here(fd);
     return true;
 }
 
 COLD uint32_t life_waits(int fd) {
     Stay s;
-    if (!here()) return core->life_awaited(fd);
-    stay(&s);
+    stay_if_here(&s);
     uint32_t life = core->life_awaited(fd);
     stay_end(&s);
     return life;
 }
 
-/* The kernel has given it to us, so whoever closed it is past that. */
+/* The kernel has given the number to us, so its last close is over. */
 COLD void life_begins(int fd) {
     uint32_t life = load_rlx(&fd_hints[fd].life);
     if (life != 0 && core->may_close() != CLOSE_CHILD) life_over(fd, life);
 }
 
-COLD void settle_fresh(int fd) {
+COLD void hint_settle_fresh(int fd) {
     flags_take(fd, HINT_FRESH);
-    if (!load_rlx(&fd_hints[fd].used) && desc_known(known.descs, fd)) forget(fd);
+    if (!load_rlx(&fd_hints[fd].used) && desc_known(known.descs, fd)) forget_here(fd);
 }
 
-/* Two numbers for one pipe or eventfd: its ends no longer see all that is moved. */
+/* A pipe or eventfd has two numbers: its ends no longer see all that is moved. */
 static COLD void unpair(int fd) {
-    if (kind_hint(fd, READING) >= KIND_PIPE) kind_set(fd, READING, KIND_NOWAIT);
-    if (kind_hint(fd, WRITING) >= KIND_PIPE)
-        kind_set(fd, WRITING, kind_hint(fd, WRITING) == KIND_EVENT ? KIND_PLAIN : KIND_NOWAIT);
+    if (kind_is_counted(kind_hint(fd, DIR_READ))) kind_set(fd, DIR_READ, KIND_NOWAIT);
+    if (kind_is_counted(kind_hint(fd, DIR_WRITE)))
+        kind_set(fd, DIR_WRITE, kind_hint(fd, DIR_WRITE) == KIND_EVENT ? KIND_PLAIN : KIND_NOWAIT);
     store_rlx(&fd_hints[fd].peer, 0);
 }
 
-/* fd, of a bare call, is the same file as `from` from now on. */
+/* fd, the result of a bare call, is the same file as `from`. */
 INLINE int copied(long fd, int from) {
     if (unlikely(fd < 0)) return (int)returned(fd);
     uint64_t what = 0;
-    if (likely((unsigned)from < KINDS)) {
-        if (unlikely(kind_hint(from, READING) >= KIND_PIPE ||
-                     kind_hint(from, WRITING) >= KIND_PIPE))
+    if (likely((unsigned)from < FD_HINTS)) {
+        if (unlikely(kind_is_counted(kind_hint(from, DIR_READ)) ||
+                     kind_is_counted(kind_hint(from, DIR_WRITE))))
             unpair(from);
         what = load_rlx(&fd_hints[from].what) & WHAT_COPIED;
     }
@@ -113,45 +108,39 @@ INLINE int copied(long fd, int from) {
     return (int)fd;
 }
 
-/* Onto a number that may be open: what the runtime knew about that is over. */
+/* Onto a number that the runtime knows: it forgets that file. */
 static COLD int replaced(int fd, int to, int flags) {
-    int r;
-    if (!here()) {
-        r = (int)returned(core->replace(fd, to, flags));
-    } else {
-        Stay s;
-        stay(&s);
-        r = (int)result(&s, core->replace(fd, to, flags));
-    }
+    Stay s;
+    stay_if_here(&s);
+    int r = (int)result(&s, core->replace(fd, to, flags));
     return r < 0 ? r : copied(r, fd);
 }
 
 static bool is_known(int fd) {
-    return (unsigned)fd < KINDS ? load_rlx(&fd_hints[fd].used) : core != NULL;
+    return (unsigned)fd < FD_HINTS ? load_rlx(&fd_hints[fd].used) : core != NULL;
 }
 
-/* What the kernel has said to a dup3 onto `to`. */
 INLINE int dup_result(M *m, int fd, int to, long r) {
     if (likely(m != NULL)) return copied(r, fd);
-    if (r >= 0 && (unsigned)to < KINDS) hint_forget(&fd_hints[to]);
+    if (r >= 0 && (unsigned)to < FD_HINTS) hint_forget(&fd_hints[to]);
     return (int)returned(r);
 }
 
-/* The runtime may know `to`. life: which has begun; 0: none. Where it is not for the runtime to end
- * it, its life is over; but for a child's. */
+/* The runtime may know `to`. life: of life_ends; 0: not called yet. Where the runtime does not
+ * close `to`, its life ends here, but for a child's. */
 static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
     int how = is_known(to) ? core->may_close() : CLOSE_BEHIND;
-    if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < KINDS) life = life_ends(to);
+    if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < FD_HINTS) life = life_ends(to);
     long r = how == CLOSE_NOW ? replaced(fd, to, flags) : sys(SYS_dup3, fd, to, flags, 0, 0, 0);
     if (life != 0) life_over(to, life);
     if (how == CLOSE_NOW) return (int)r;
     return how == CLOSE_CHILD ? (int)returned(r) : dup_result(m, fd, to, r);
 }
 
-/* As close. */
+/* As close: `used` is read before life_ends, and after. */
 INLINE int dup_to(M *m, int fd, int to, int flags) {
     if (m == NULL && vforked()) return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
-    if (unlikely((unsigned)to >= KINDS || load_rlx(&fd_hints[to].used)))
+    if (unlikely((unsigned)to >= FD_HINTS || load_rlx(&fd_hints[to].used)))
         return dup_known(m, fd, to, flags, 0);
     uint32_t life = life_ends(to);
     if (unlikely(load_rlx(&fd_hints[to].used))) return dup_known(m, fd, to, flags, life);
@@ -171,62 +160,56 @@ HOOK int dup3(int fd, int to, int flags) {
     return fd == to ? libc(dup3)(fd, to, flags) : dup_to(runner(dup3), fd, to, flags);
 }
 
-typedef struct Locking {
+typedef struct FcntlLock {
     int fd, cmd;
     void *arg;
-} Locking;
+} FcntlLock;
 
-static long lock_blocking(void *arg) {
-    Locking *l = arg;
+static long fcntl_blocking(void *arg) {
+    FcntlLock *l = arg;
     return libc(fcntl)(l->fd, l->cmd, l->arg);
 }
 
-static int lock_file(int fd, int cmd, void *arg) {
-    Locking l = {fd, cmd, arg};
+static int fcntl_lock(int fd, int cmd, void *arg) {
+    FcntlLock l = {fd, cmd, arg};
     int r = libc(fcntl)(fd, cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
     if (r == 0 || (errno != EAGAIN && errno != EACCES)) return r;
     if (!here()) return libc(fcntl)(fd, cmd, arg);
-    Stay s;
-    stay(&s);
-    r = (int)gort_blocking(lock_blocking, &l);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(fcntl_blocking, &l);
 }
 
-/* The owner has set or taken O_NONBLOCK, on whatever thread. With it, whatever is no socket is
- * called as it is. */
+/* The owner has set or cleared O_NONBLOCK. With it, all but sockets are called as they are. */
 static int flags_set(int fd, long flags, long r) {
     if (vforked()) return (int)returned(r);
-    if (unlikely(flags & O_DIRECT) && (unsigned)fd < KINDS) unpair(fd); /* a pipe of packets */
+    if (unlikely(flags & O_DIRECT) && (unsigned)fd < FD_HINTS) unpair(fd); /* a pipe of packets */
     if (r >= 0 && (flags & O_NONBLOCK)) {
         flags_add(fd, HINT_NONBLOCK);
-        for (int dir = READING; dir <= WRITING; dir++)
+        for (int dir = DIR_READ; dir <= DIR_WRITE; dir++)
             if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_PLAIN);
     } else if (r >= 0 && (flags_hint(fd) & HINT_NONBLOCK)) {
         flags_take(fd, HINT_NONBLOCK);
-        for (int dir = READING; dir <= WRITING; dir++)
+        for (int dir = DIR_READ; dir <= DIR_WRITE; dir++)
             if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_UNKNOWN);
     }
     return (int)returned(r);
 }
 
-/* Flags: what libc does with them is the bare call, and so are the locks that do not wait. The
- * third argument comes where that of an ordinary function does, and no prologue for more is
- * needed. */
+/* For flags and for locks that do not wait, libc makes the bare call. Declared with three
+ * arguments, as a variadic function's come in the same registers: no prologue saves more. */
 HOOK int hook_fcntl(int fd, int cmd, void *arg) __asm__("fcntl");
 HOOK int hook_fcntl(int fd, int cmd, void *arg) {
     if (likely(cmd >= F_GETFD && cmd <= F_SETLK)) {
         long r = sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0);
         return cmd == F_SETFL ? flags_set(fd, (long)arg, r) : (int)returned(r);
     }
-    /* a page that is half read has no room */
-    if (cmd == F_SETPIPE_SZ && (unsigned)fd < KINDS && !vforked()) unpair(fd);
+    /* pipe_room counts on 16 pages */
+    if (cmd == F_SETPIPE_SZ && (unsigned)fd < FD_HINTS && !vforked()) unpair(fd);
     if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) ||
         !runner(fcntl))
         return libc(fcntl)(fd, cmd, arg);
     if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
         return copied(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0), fd);
-    return lock_file(fd, cmd, arg);
+    return fcntl_lock(fd, cmd, arg);
 }
 _Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F_GETLK == 5 &&
                    F_SETLK == 6,

@@ -1,44 +1,43 @@
 /*
  * Numbers that libc closes itself: fclose, freopen, and the many of close_range and closefrom.
  *
- * libc's own close is not the hook's. So what is known of the number is ended before (close.h), and
- * whoever waits on it gets EBADF; then libc does the rest. Of a range every number that the hook
- * has seen is closed one by one.
+ * libc's own close is not the hook's. So the hook ends what is known of the number first
+ * (io/close.h), which wakes calls that wait on it with EBADF; then libc closes. Of a range, every
+ * number that the hook has seen is closed by itself.
  */
 #include "hook/hook_internal.h"
 
 #include <stdio.h>
 
-/* Before libc closes it: its life, for shut_ends; 0: none has begun. */
-static uint32_t shut(int fd) {
+/* Before libc closes fd: its next life, for shut_over; 0: nothing to end. */
+static uint32_t shut_number(int fd) {
     uint32_t life = 0;
     if (fd < 0 || core == NULL) return 0;
     int how = core->may_close();
     if (how == CLOSE_CHILD) return 0;
-    if ((unsigned)fd < KINDS) {
+    if ((unsigned)fd < FD_HINTS) {
         life = life_ends(fd);
-        if (!load_rlx(&fd_hints[fd].used)) hint_forget(&fd_hints[fd]), how = CLOSE_BEHIND;
+        if (!load_rlx(&fd_hints[fd].used)) {
+            hint_forget(&fd_hints[fd]);
+            return life;
+        }
     }
     if (how != CLOSE_NOW) return life;
-    if (here()) {
-        Stay s;
-        stay(&s);
-        core->shut(fd);
-        stay_end(&s);
-    } else {
-        core->shut(fd);
-    }
-    if ((unsigned)fd < KINDS) hint_forget(&fd_hints[fd]);
+    Stay s;
+    stay_if_here(&s);
+    core->shut(fd);
+    stay_end(&s);
+    if ((unsigned)fd < FD_HINTS) hint_forget(&fd_hints[fd]);
     return life;
 }
-static void shut_ends(int fd, uint32_t life) {
+static void shut_over(int fd, uint32_t life) {
     if (life != 0) life_over(fd, life);
 }
 
 static uint32_t shut_file(FILE *f, int *fd) {
     int e = get_errno();
     *fd = f ? fileno(f) : -1; /* -1: a file in memory, too */
-    uint32_t life = shut(*fd);
+    uint32_t life = shut_number(*fd);
     set_errno(e);
     return life;
 }
@@ -47,16 +46,15 @@ HOOK int fclose(FILE *f) {
     int fd;
     uint32_t life = shut_file(f, &fd);
     int r = libc(fclose)(f);
-    shut_ends(fd, life);
+    shut_over(fd, life);
     return r;
 }
 
-/* Its number becomes another file. */
 HOOK FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict f) {
     int fd;
     uint32_t life = shut_file(f, &fd);
     FILE *r = libc(freopen)(path, mode, f);
-    shut_ends(fd, life);
+    shut_over(fd, life);
     return r;
 }
 HOOK FILE *hook_freopen64(const char *restrict path, const char *restrict mode,
@@ -68,31 +66,31 @@ static bool is_seen(unsigned fd) {
     const Hint *h = &fd_hints[fd];
     return load_rlx(&h->used) || load_rlx(&h->life) != 0 || load_rlx(&h->what) != 0;
 }
-static long range(unsigned first, unsigned last) {
+static long close_between(unsigned first, unsigned last) {
     return sys(SYS_close_range, first, last, 0, 0, 0, 0);
 }
 
-/* Each number that the hook has seen by itself, as close does it; what lies between them by the
- * kernel. None is closed twice: it may be another's by then. -errno. */
+/* Each number that the hook has seen, as close does it; what lies between them by the kernel. None
+ * is closed twice: it may be another file by then. -errno. */
 static long close_each(unsigned first, unsigned last) {
-    long r = range(~0u, ~0u); /* is there such a call? */
+    long r = close_between(~0u, ~0u); /* is there such a call? */
     if (r < 0) return r;
-    /* a child's are its own */
-    if (core == NULL || core->may_close() == CLOSE_CHILD) return range(first, last);
+    /* a child's numbers are its own */
+    if (core == NULL || core->may_close() == CLOSE_CHILD) return close_between(first, last);
     unsigned next = first;
-    for (unsigned fd = first; fd <= last && fd < KINDS; fd++) {
+    for (unsigned fd = first; fd <= last && fd < FD_HINTS; fd++) {
         if (!is_seen(fd)) continue;
-        if (next < fd) range(next, fd - 1);
+        if (next < fd) close_between(next, fd - 1);
         close((int)fd);
         next = fd + 1;
     }
-    return next > last ? 0 : range(next, last);
+    return next > last ? 0 : close_between(next, last);
 }
 
 HOOK int hook_close_range(unsigned first, unsigned last, int flags) __asm__("close_range");
 HOOK int hook_close_range(unsigned first, unsigned last, int flags) {
     int e = get_errno();
-    if (flags != 0 || first > last) /* they stay open, or the table is a copy; or it is an error */
+    if (flags != 0 || first > last) /* they stay open, the table is a copy, or it is an error */
         return (int)returned(sys(SYS_close_range, first, last, flags, 0, 0, 0));
     long r = close_each(first, last);
     set_errno(e); /* a number that was not open */

@@ -1,109 +1,102 @@
 /*
  * Condition variables.
  *
- * A goroutine does not wait in libc's: it queues (waitqueue.c), unlocks the mutex, parks, and locks
- * the mutex again. A signal goes to a goroutine that waits, and to libc's waiters where there is
- * none; a broadcast to all. Queued before the mutex is unlocked, so a signal that follows a change
- * made under the mutex finds it.
- *
- * A process-shared one is libc's, on a handed-off thread: another process knows nothing of our
- * queue.
+ * A goroutine does not wait in libc's: it queues itself (waitqueue.c), unlocks the mutex, parks,
+ * and locks the mutex again. It is queued before the unlock, so a signal that follows a change made
+ * under the mutex finds it. A signal wakes one goroutine, or where none waits one of libc's
+ * waiters; a broadcast wakes all. A process-shared one is libc's, on a handed-off thread: other
+ * processes do not know our queue.
  */
 #include "hook/hook_internal.h"
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 }; /* glibc, in __wrefs */
 
-static bool shared(pthread_cond_t *c) { return load_rlx(&c->__data.__wrefs) & COND_SHARED; }
+static bool cond_is_shared(pthread_cond_t *c) { return load_rlx(&c->__data.__wrefs) & COND_SHARED; }
 
-static clockid_t clock_of(pthread_cond_t *c) {
+static clockid_t cond_clock(pthread_cond_t *c) {
     return load_rlx(&c->__data.__wrefs) & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
-static int wait_here(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
-    Sleeper w;
+static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
+    WaitEntry w;
     Stay s;
     stay(&s);
-    sleeper_queue(&w, c, EVERY_BIT);
+    waitq_join(&w, c, EVERY_BIT);
     int r = pthread_mutex_unlock(mutex);
     if (r != 0) {
-        if (sleeper_cancel(&w)) queue_wake(c, false);
+        if (waitq_leave(&w)) waitq_wake(c, false);
         stay_end(&s);
         return r;
     }
-    s.mine |= core->stay_begin(); /* where it was the mutex that held us to this thread */
-    bool hit = sleeper_wait(&w, WAIT_COND, deadline);
+    s.mine |= core->stay_begin(); /* the mutex may have held us to this thread */
+    bool hit = waitq_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
     stay_end(&s);
     return r != 0 ? r : hit ? 0 : ETIMEDOUT;
 }
 
-typedef struct Call {
+typedef struct CondWait {
     pthread_cond_t *c;
     pthread_mutex_t *mutex;
     clockid_t clock; /* NO_CLOCK: the condition's */
     const struct timespec *at;
-} Call;
+} CondWait;
 #define NO_CLOCK ((clockid_t)-1)
 
-static int call_libc(const Call *k) {
+static int cond_libc(const CondWait *k) {
     if (k->at == NULL) return libc(pthread_cond_wait)(k->c, k->mutex);
     if (k->clock == NO_CLOCK) return libc(pthread_cond_timedwait)(k->c, k->mutex, k->at);
     return libc(pthread_cond_clockwait)(k->c, k->mutex, k->clock, k->at);
 }
 
-/* libc unlocks the mutex and locks it again, as the thread. */
-static long wait_in_libc(void *arg) {
-    Call *k = arg;
+/* libc unlocks the mutex and locks it again as the thread, so the thread borrows it. */
+static long cond_in_libc(void *arg) {
+    CondWait *k = arg;
     M *m = runner_at(known.tls);
-    if (m == NULL) return call_libc(k);
-    int me = mark();
+    if (m == NULL) return cond_libc(k);
+    int me = owner_mark();
     mutex_lend(k->mutex, me, m->tid);
-    int r = call_libc(k);
+    int r = cond_libc(k);
     released(k->mutex, false); /* it was unlocked for a while */
     mutex_lend(k->mutex, m->tid, me);
     return r;
 }
 
-static int wait_shared(Call *k) {
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(wait_in_libc, k);
-    stay_end(&s);
-    return r;
-}
+static int cond_on_thread(CondWait *k) { return (int)stay_blocking(cond_in_libc, k); }
 
 HOOK int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex) {
-    Call k = {c, mutex, NO_CLOCK, NULL};
-    if (!here()) return (int)wait_in_libc(&k);
-    return shared(c) ? wait_shared(&k) : wait_here(c, mutex, GORT_FOREVER);
+    CondWait k = {c, mutex, NO_CLOCK, NULL};
+    if (!here()) return (int)cond_in_libc(&k);
+    return cond_is_shared(c) ? cond_on_thread(&k) : cond_park(c, mutex, GORT_FOREVER);
 }
 
 HOOK int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex,
                                 const struct timespec *restrict at) {
-    Call k = {c, mutex, NO_CLOCK, at};
-    if (!here()) return (int)wait_in_libc(&k);
+    CondWait k = {c, mutex, NO_CLOCK, at};
+    if (!here()) return (int)cond_in_libc(&k);
     if (!valid_time(at)) return EINVAL;
-    return shared(c) ? wait_shared(&k) : wait_here(c, mutex, deadline_of(clock_of(c), at));
+    return cond_is_shared(c) ? cond_on_thread(&k)
+                             : cond_park(c, mutex, clock_deadline(cond_clock(c), at));
 }
 
 HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex,
                                 clockid_t clock, const struct timespec *restrict at) {
-    Call k = {c, mutex, clock, at};
-    if (!here()) return (int)wait_in_libc(&k);
+    CondWait k = {c, mutex, clock, at};
+    if (!here()) return (int)cond_in_libc(&k);
     if (!valid_time(at) || !valid_clock(clock)) return EINVAL;
-    return shared(c) ? wait_shared(&k) : wait_here(c, mutex, deadline_of(clock, at));
+    return cond_is_shared(c) ? cond_on_thread(&k) : cond_park(c, mutex, clock_deadline(clock, at));
 }
 
-/* No fence: a waiter queues while it still has the mutex, and who has changed what it waits for has
- * had that since. */
-static bool somebody(pthread_cond_t *c) { return load_rlx(&bucket_of(c)->count) != 0; }
+/* No fence: a waiter queues itself with the mutex held, and a signaller that has changed what it
+ * waits for has held the mutex since. */
+static bool cond_has_waiters(pthread_cond_t *c) { return load_rlx(&waitq_bucket(c)->count) != 0; }
 
 HOOK int pthread_cond_signal(pthread_cond_t *c) {
-    if (somebody(c) && queue_wake(c, false)) return 0;
+    if (cond_has_waiters(c) && waitq_wake(c, false)) return 0;
     return libc(pthread_cond_signal)(c);
 }
 
 HOOK int pthread_cond_broadcast(pthread_cond_t *c) {
-    if (somebody(c)) queue_wake(c, true);
+    if (cond_has_waiters(c)) waitq_wake(c, true);
     return libc(pthread_cond_broadcast)(c);
 }

@@ -1,15 +1,14 @@
 /*
  * connect.
  *
- * There is no flag that makes one connect non-blocking. Most do not block: a unix socket, the
- * loopback (whose handshake is over before connect(2) returns), a socket without connections, one
- * with O_NONBLOCK. Those are called as they are. Where one waits after all, its peer's backlog
- * being full, it blocks a thread: the monitor takes the P, and the next ones go the long way.
+ * No flag makes one connect non-blocking. Most do not block: to a unix socket or the loopback
+ * (whose handshake is over before connect(2) returns), of a socket without connections, with
+ * O_NONBLOCK. Those are made as they are. Where one waits after all, since its peer's backlog is
+ * full, the monitor takes the P, and the next connects go the long way.
  *
- * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and takes it back before it
- * waits: nobody else uses a socket that is not yet connected.
- *
- * A timeout of the socket shows as the kernel shows it: EINPROGRESS.
+ * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and clears it before it waits.
+ * No other call uses a socket that is not yet connected. A timeout shows as the kernel's:
+ * EINPROGRESS.
  */
 #include "hook/hook_internal.h"
 
@@ -20,10 +19,10 @@
 #define DOUBT_FIRST 64
 #define DOUBT_MOST 65536
 
-/* atomic, a hint: so many go the long way when one has waited (known.doubt: so many more) */
-static uint32_t lesson;
+/* atomic, a hint: so many go the long way after one that has waited (known.doubt: are left) */
+static uint32_t connect_lesson;
 
-static bool near(const struct sockaddr *sa, socklen_t len) {
+static bool is_near(const struct sockaddr *sa, socklen_t len) {
     if (len < sizeof sa->sa_family) return true; /* connect(2) says what is wrong with it */
     if (sa->sa_family == AF_INET && len >= sizeof(struct sockaddr_in))
         return *(const uint8_t *)&((const struct sockaddr_in *)(const void *)sa)->sin_addr == 127;
@@ -32,27 +31,29 @@ static bool near(const struct sockaddr *sa, socklen_t len) {
     return sa->sa_family == AF_UNIX || sa->sa_family == AF_UNSPEC;
 }
 
-static bool trusted(void) {
+static bool connect_trusted(void) {
     uint32_t left = load_rlx(&known.doubt);
     if (likely(left == 0)) return true;
     store_rlx(&known.doubt, left - 1);
     return false;
 }
 
-/* Nothing is left of the number's last file in the runtime's table. */
-static bool fresh(int fd, int flags) { return (flags & HINT_BORN) || !desc_known(known.descs, fd); }
+/* The runtime's table has nothing of the number's last file. */
+static bool is_fresh(int fd, int flags) {
+    return (flags & HINT_BORN) || !desc_known(known.descs, fd);
+}
 
-/* It is not expected to wait, and may be tried. */
 static bool is_short(M *m, int fd, int flags, const struct sockaddr *sa, socklen_t len) {
-    if (sa == NULL || !fresh(fd, flags) || !chance(m)) return false;
-    if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(near(sa, len) && trusted())) return false;
+    if (sa == NULL || !is_fresh(fd, flags) || !hot_allowed(m)) return false;
+    if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(is_near(sa, len) && connect_trusted()))
+        return false;
     return known.retakes;
 }
 
-static COLD long waited(M *m, int fd, long r) {
-    uint32_t next = load_rlx(&lesson) * 2;
+static COLD long connect_slept(M *m, int fd, long r) {
+    uint32_t next = load_rlx(&connect_lesson) * 2;
     next = next < DOUBT_FIRST ? DOUBT_FIRST : next > DOUBT_MOST ? DOUBT_MOST : next;
-    store_rlx(&lesson, next);
+    store_rlx(&connect_lesson, next);
     store_rlx(&known.doubt, next);
     flags_take(fd, HINT_NONBLOCK | HINT_MESSAGES);
     if (was_taken(m)) core_pass();
@@ -61,7 +62,7 @@ static COLD long waited(M *m, int fd, long r) {
 
 /* ---- the long way --------------------------------------------------------------------------- */
 
-/* life: the call has begun in it, and slept; 0: it begins here. */
+/* life: of the number when the call began, and then slept; 0: the call begins here. */
 static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     if (!here()) return libc(connect)(fd, sa, len);
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
@@ -69,31 +70,35 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     kind_set_both(fd, KIND_SOCKET);
     Stay s;
     stay(&s);
-    if (!fresh(fd, flags_hint(fd))) core->forget(fd);
+    if (!is_fresh(fd, flags_hint(fd))) core->forget(fd);
     return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO), life));
 }
 
-/* A call that was made as it is was interrupted: a goroutine's is not. */
+/* A signal has ended a call that was made as it is: it goes on, as a goroutine's. */
 static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
-    return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)failed(-EBADF);
+    return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)errno_failed(-EBADF);
 }
 
-/* It is not expected to wait. A signal that came while it did: a unix socket has not begun; any
- * other goes on, and says EALREADY. */
+/* Not expected to wait. Where a signal ends a wait, a unix socket has not begun; any other goes on,
+ * and the next connect(2) says EALREADY. */
 static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len, 0);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
-    if (slept(m, looks) || r == -EINTR) r = waited(m, fd, r);
-    return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
+    if (slept(m, looks) || r == -EINTR) r = connect_slept(m, fd, r);
+    return likely(r >= 0) ? 0
+           : r == -EINTR  ? connect_again(fd, sa, len, life)
+                          : (int)errno_failed(r);
 }
 
-/* A socket of ours without connections, or with O_NONBLOCK: nothing to wait for. */
+/* A socket made here without connections, or with O_NONBLOCK: nothing to wait for. */
 static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
-    if (was_taken(m) || r == -EINTR) r = waited(m, fd, r);
-    return likely(r >= 0) ? 0 : r == -EINTR ? connect_again(fd, sa, len, life) : (int)failed(r);
+    if (was_taken(m) || r == -EINTR) r = connect_slept(m, fd, r);
+    return likely(r >= 0) ? 0
+           : r == -EINTR  ? connect_again(fd, sa, len, life)
+                          : (int)errno_failed(r);
 }
 
 HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {

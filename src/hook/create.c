@@ -2,11 +2,9 @@
  * Where descriptors begin: socket, socketpair, pipe, pipe2, eventfd (open is in file.c, accept in
  * socket.c, dup in close_dup.c).
  *
- * They wait for nobody; they are here to be remembered. What a number stands for is then known
- * without asking the kernel on its first use, which would cost as much as the call itself: how it
- * is tried (fdkind.c), whether its owner set O_NONBLOCK, whether a connect can wait at all, which
- * pipe it is the other end of. All of it are hints (fdhints.h), and a number that is born costs one
- * store.
+ * These calls wait for nothing. They are interposed so that the first use of a number need not ask
+ * the kernel what it is, which would cost as much as the call. One store writes all hints
+ * (fdhints.h).
  */
 #include "hook/hook_internal.h"
 
@@ -38,13 +36,13 @@ HOOK int socketpair(int domain, int type, int protocol, int fds[2]) {
     return 0;
 }
 
-/* Both ends know each other, unless they do not fit into a Hint. */
+/* Both ends know each other, unless their numbers do not fit into a Hint. */
 INLINE void pipe_born(const int fds[2], int flags) {
     int reader = fds[0], writer = fds[1];
     uint64_t what = flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
                                        : WHAT(0, KIND_NOWAIT, KIND_NOWAIT);
-    bool pair = !(flags & (O_NONBLOCK | O_DIRECT)) && reader > 0 && writer > 0 && reader < KINDS &&
-                writer < KINDS;
+    bool pair = !(flags & (O_NONBLOCK | O_DIRECT)) && reader > 0 && writer > 0 &&
+                reader < FD_HINTS && writer < FD_HINTS;
     if (likely(pair && known.retakes)) what = WHAT(0, KIND_PIPE, KIND_PIPE);
     else reader = writer = 0;
     hint_born(fds[0], what | WHAT_PEER(writer));
@@ -63,7 +61,7 @@ HOOK int pipe2(int fds[2], int flags) {
     return runner(pipe2) ? pipe_on(fds, flags) : libc(pipe2)(fds, flags);
 }
 
-/* Only one whose counter is full makes a writer wait. */
+/* A write to one waits only where its counter is full: PLAIN. */
 INLINE uint64_t event_what(unsigned count, int flags) {
     if (flags & EFD_NONBLOCK) return WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN);
     if (unlikely(!known.retakes)) return WHAT(0, KIND_NOWAIT, KIND_PLAIN);

@@ -1,21 +1,21 @@
 /*
- * Files: open, fsync, fdatasync, flock. (Their read and write are in stream.c.)
+ * Files: open, fsync, fdatasync, flock. (read and write are in stream.c.)
  */
 #include "hook/hook_internal.h"
 
-typedef struct Open {
+typedef struct OpenCall {
     const char *path;
     int flags;
     mode_t mode;
-} Open;
+} OpenCall;
 
-static long open_now(const Open *o) {
+static long open_now(const OpenCall *o) {
     return sys(SYS_openat, AT_FDCWD, o->path, o->flags, o->mode, 0, 0);
 }
 
-/* The open of a FIFO waits for the other side, a file of a network may take its time: the monitor
- * sees it. Where it cannot take the P, it is announced, which gives the P away. */
-static COLD int open_announced(const Open *o) {
+/* The open of a FIFO waits for the other side, that of a network's file may take long: the monitor
+ * takes the P. Where it cannot, the call is announced, which gives the P away. */
+static COLD int open_announced(const OpenCall *o) {
     if (!here()) return libc(open)(o->path, o->flags, o->mode);
     Stay s;
     stay(&s);
@@ -26,33 +26,31 @@ static COLD int open_announced(const Open *o) {
     return (int)result(&s, fd);
 }
 
-/* It took so long that the P is gone. */
 static COLD int open_slept(long fd) {
     core_pass();
     if (fd >= 0) hint_born((int)fd, 0);
     return (int)returned(fd);
 }
 
-/* Most files never make anybody wait: they need not be looked at before they are read. What does
- * after all, a FIFO or a terminal, is found out (optimistic.c). */
-INLINE uint64_t guess(int flags) {
+/* Most files never make a reader wait, so none is looked at before it is read. Those that do, a
+ * FIFO or a terminal, are found out (optimistic.c). */
+INLINE uint64_t open_guess(int flags) {
     if (flags & O_PATH) return 0;
     return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
                               : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
 }
 
-/* The third argument comes where that of an ordinary function does, and no prologue for more is
- * needed. */
+/* Three arguments, as a variadic function's come in the same registers: no longer prologue. */
 HOOK int hook_open(const char *path, int flags, mode_t mode) __asm__("open");
 HOOK int hook_open(const char *path, int flags, mode_t mode) {
-    Open o = {path, flags, mode};
+    OpenCall o = {path, flags, mode};
     M *m = runner(open);
     if (m == NULL) return libc(open)(path, flags, mode);
     if (unlikely(!known.retakes)) return open_announced(&o);
     long fd = open_now(&o);
     if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) return open_slept(fd);
     if (unlikely(fd < 0)) return (int)returned(fd);
-    hint_born((int)fd, guess(flags));
+    hint_born((int)fd, open_guess(flags));
     return (int)fd;
 }
 
@@ -75,19 +73,15 @@ static long fdatasync_blocking(void *arg) { return libc(fdatasync)(*(int *)arg);
 
 HOOK int fdatasync(int fd) {
     if (!here()) return libc(fdatasync)(fd);
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(fdatasync_blocking, &fd);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(fdatasync_blocking, &fd);
 }
 
-typedef struct Locking {
+typedef struct FlockCall {
     int fd, how;
-} Locking;
+} FlockCall;
 
 static long flock_blocking(void *arg) {
-    Locking *l = arg;
+    FlockCall *l = arg;
     return libc(flock)(l->fd, l->how);
 }
 
@@ -96,10 +90,6 @@ HOOK int flock(int fd, int how) {
     long r = sys(SYS_flock, fd, how | LOCK_NB, 0, 0, 0, 0);
     if (r != -EWOULDBLOCK) return (int)returned(r);
     if (!here()) return libc(flock)(fd, how);
-    Locking l = {fd, how};
-    Stay s;
-    stay(&s);
-    r = gort_blocking(flock_blocking, &l);
-    stay_end(&s);
-    return (int)r;
+    FlockCall l = {fd, how};
+    return (int)stay_blocking(flock_blocking, &l);
 }

@@ -1,36 +1,31 @@
 /*
  * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond,
- * C++20's semaphores, latches, barriers and atomic waits, Rust's locks all come this way; libc's
+ * C++20's semaphores, latches, barriers and atomic waits, and Rust's locks come this way; libc's
  * own locks do not.
  *
- * A goroutine that would wait parks instead, in the queue of that word (waitqueue.c). The word's
- * queue has an address of its own, the word's + 1, which no pthread object has. First the kernel is
- * asked, with a time that is over: it says whether the arguments are right and the word has the
- * expected value, and a waker that comes in this moment has woken this call. Then, as in the
- * kernel, the pair:
+ * A goroutine that would wait parks in a queue (waitqueue.c) whose address is the word's + 1, which
+ * no pthread object has. First it asks the kernel, with a time that is over: the kernel checks the
+ * arguments and the word, and a waker that comes at this moment wakes that call. Then a Dekker
+ * pair:
  *
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
- *     waker    has changed the word (the program), fence, reads the bucket's count; wakes
+ *     waker    the program has changed the word, fence, reads the bucket's count, wakes
  *
  * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every
- * waker that comes through syscall() finds parked goroutines, on whatever thread, in a signal
- * handler too (queue_wake_anywhere). One that makes the system call with an instruction of its own
- * (libc's locks, libgomp) does not, and need not: such code waits by the same instruction, and its
- * words are its own.
+ * waker that calls syscall() finds parked goroutines, also in a signal handler. Code that makes the
+ * system call by an instruction of its own (libc's locks, libgomp) waits by the same instruction,
+ * on words of its own.
  *
- * A shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ has no other) may be changed and woken by
- * another process, and in whatever memory by the kernel: at the end of a thread
- * (CLONE_CHILD_CLEARTID, robust lists). So who waits for one looks at the word now and then, at
- * intervals that double up to 16 ms. When it has waited for long it asks whether the word's memory
- * is shared at all. Most often it is not: then only the kernel is left, and the intervals go on
- * doubling up to 128 ms, so that a crowd that waits costs little. A wake-up by another process that
- * does not change the word is lost.
+ * Another process may change and wake a shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ uses no
+ * other); in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
+ * lists). So its waiter looks at the word at intervals that double up to 16 ms. Then it asks once
+ * whether the memory is shared at all. Most often only the kernel is left, and the intervals grow
+ * to 128 ms, so that a crowd costs little. A wake-up by another process that does not change the
+ * word is lost.
  *
- * The locks that belong to a thread's number (FUTEX_LOCK_PI) are the kernel's: a goroutine waits on
- * a thread whose P is handed on. FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they
- * might concern: whoever waits for a futex has to expect that for nothing.
- *
- * Everything else that syscall() is called for goes to libc's with its arguments as they are.
+ * FUTEX_LOCK_PI belongs to a thread's number: a goroutine waits on a handed-off thread.
+ * FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they might concern: a futex's waiter has
+ * to expect that.
  */
 #include "hook/hook_internal.h"
 
@@ -40,17 +35,19 @@
 typedef struct Futex {
     uint32_t *word;
     long op, value;
-    long timeout; /* the second value, for those that have no timeout */
+    long timeout; /* or the second value, of commands without a timeout */
     long word2, value3;
 } Futex;
 
-static const void *queue_of(const uint32_t *word) { return (const char *)(const void *)word + 1; }
-static long command(const Futex *f) { return f->op & FUTEX_CMD_MASK; }
-static bool private(const Futex *f) { return f->op & FUTEX_PRIVATE_FLAG; }
-static long kernel(const Futex *f) {
+static const void *futex_queue(const uint32_t *word) {
+    return (const char *)(const void *)word + 1;
+}
+static long futex_command(const Futex *f) { return f->op & FUTEX_CMD_MASK; }
+static bool futex_is_private(const Futex *f) { return f->op & FUTEX_PRIVATE_FLAG; }
+static long futex_call(const Futex *f) {
     return sys(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
 }
-static long in_kernel(void *arg) { return kernel(arg); }
+static long futex_blocking(void *arg) { return futex_call(arg); }
 
 /* ---- is it shared memory? -------------------------------------------------------------------- */
 
@@ -69,7 +66,7 @@ static int maps_char(Maps *m) {
     return m->at < m->n ? m->text[m->at++] : -1;
 }
 
-/* The number up to the next character that is none; that one is eaten. */
+/* The number up to the next character that is no digit, which is eaten too. */
 static uintptr_t maps_number(Maps *m) {
     uintptr_t n = 0;
     for (int c; (c = maps_char(m)) >= '0';)
@@ -87,147 +84,139 @@ static bool maps_private(Maps *m, uintptr_t at) {
     return false;
 }
 
-/* False: no, or nobody knows. In one section: the end of the runtime finds no file open. */
+/* False: no, or unknown. In one section, so that the end of the runtime finds no file open. */
 static bool memory_is_private(const void *at) {
     M *section = core->enter();
     Maps m = {.fd =
                   (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0)};
-    bool private = m.fd >= 0 && maps_private(&m, (uintptr_t)at);
+    bool is_private = m.fd >= 0 && maps_private(&m, (uintptr_t)at);
     if (m.fd >= 0) sys(SYS_close, m.fd, 0, 0, 0, 0, 0);
     core->leave(section);
-    return private;
+    return is_private;
 }
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
-/* On a goroutine, on a thread of its own meanwhile. */
-static long hand_off(Futex *f) {
-    Stay s;
-    stay(&s);
-    return result(&s, gort_blocking(in_kernel, f));
-}
+static long futex_hand_off(Futex *f) { return returned(stay_blocking(futex_blocking, f)); }
 
-/* The deadline of a wait; -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a
- * clock. */
-static int64_t wait_deadline(const Futex *f) {
+/* Or -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a clock. */
+static int64_t futex_deadline(const Futex *f) {
     const struct timespec *ts = (const struct timespec *)f->timeout;
-    if (ts == NULL) return GORT_FOREVER;
-    if (ts->tv_sec < 0 || !valid_time(ts)) return -EINVAL;
-    if (command(f) == FUTEX_WAIT_BITSET)
-        return deadline_of(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
-    if (ts->tv_sec >= GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
-    return after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
+    int64_t deadline;
+    if (!timeout_deadline(ts, &deadline)) return -EINVAL;
+    if (ts == NULL || futex_command(f) == FUTEX_WAIT) return deadline;
+    return clock_deadline(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
 }
 
 /* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait.
- * The preemption signal may come before that time. */
-static long ask(const Futex *f) {
+ * The preemption signal may interrupt even that. */
+static long futex_probe(const Futex *f) {
     struct timespec over = {0, 0};
     Futex now = *f;
     now.timeout = (long)&over;
     long r;
-    while ((r = kernel(&now)) == -EINTR) {}
+    while ((r = futex_call(&now)) == -EINTR) {}
     return r;
 }
 
-static uint32_t bits_of(const Futex *f, long with) {
-    return command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
+static uint32_t futex_bits(const Futex *f, long with) {
+    return futex_command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
 }
 
-/* Until a waker hits it, the word differs or the deadline has passed. */
-static long park_at(const Futex *f, int64_t deadline) {
-    Sleeper w;
-    sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
+/* Until a waker hits the entry, the word differs or the deadline has passed. */
+static long futex_park(const Futex *f, int64_t deadline) {
+    WaitEntry w;
+    waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
     if (load_rlx(f->word) == (uint32_t)f->value)
-        return sleeper_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
-    return sleeper_cancel(&w) ? 0 : -EAGAIN;
+        return waitq_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
+    return waitq_leave(&w) ? 0 : -EAGAIN;
 }
 
 #define PAUSE_PRIVATE (128 * GORT_MS) /* only the kernel changes it unseen */
 
-/* The word may change without a waker of ours. It stays queued while it looks: a waker need not
- * change the word. */
-static long park_and_look(const Futex *f, int64_t deadline) {
-    Sleeper w;
+/* The word may change unseen. The entry stays queued: a waker need not change the word. */
+static long futex_park_and_look(const Futex *f, int64_t deadline) {
+    WaitEntry w;
     bool same, asked = false;
     int64_t until = 0, pause = PAUSE_FIRST, most = PAUSE_MOST;
-    sleeper_queue(&w, queue_of(f->word), bits_of(f, FUTEX_WAIT_BITSET));
+    waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
     while ((same = load_rlx(f->word) == (uint32_t)f->value) && until < deadline) {
-        until = after(pause);
+        until = deadline_after(pause);
         if (until > deadline) until = deadline;
-        if (sleeper_nap(&w, WAIT_SEMA, until)) return 0;
+        if (waitq_nap(&w, WAIT_SEMA, until)) return 0;
         if (pause == PAUSE_MOST && !asked) {
             asked = true;
             if (memory_is_private(f->word)) most = PAUSE_PRIVATE;
         }
         if (pause < most) pause *= 2;
     }
-    return sleeper_cancel(&w) || !same ? 0 : -ETIMEDOUT;
+    return waitq_leave(&w) || !same ? 0 : -ETIMEDOUT;
 }
 
-static long wait_here(Futex *f) {
-    int64_t deadline = wait_deadline(f);
+static long futex_wait(Futex *f) {
+    int64_t deadline = futex_deadline(f);
     if (deadline == -EINVAL) return returned(-EINVAL);
-    long r = ask(f);
+    long r = futex_probe(f);
     if (r != -ETIMEDOUT) return returned(r);
     Stay s;
     stay(&s);
-    return result(&s, private(f) ? park_at(f, deadline) : park_and_look(f, deadline));
+    return result(&s,
+                  futex_is_private(f) ? futex_park(f, deadline) : futex_park_and_look(f, deadline));
 }
 
-/* Goroutines first, and as many threads as are left of the number; even 0 means one. */
-static long wake(Futex *f) {
+/* Goroutines first, then threads for what is left of the number; even 0 means one. */
+static long futex_wake(Futex *f) {
     uint32_t most = f->value > 0 ? (uint32_t)f->value : 1;
-    uint32_t n = queue_wake_anywhere(queue_of(f->word), most, bits_of(f, FUTEX_WAKE_BITSET));
+    uint32_t n = waitq_wake_anywhere(futex_queue(f->word), most, futex_bits(f, FUTEX_WAKE_BITSET));
     if (n >= most) return n;
     f->value = (long)(most - n);
-    long r = kernel(f);
+    long r = futex_call(f);
     return r < 0 ? returned(r) : r + n;
 }
 
-/* The goroutines at both words, after the kernel has done it for the threads. */
-static long wake_both(Futex *f) {
-    long r = kernel(f);
+/* The kernel does it for the threads; then all goroutines at both words are woken. */
+static long futex_wake_both(Futex *f) {
+    long r = futex_call(f);
     if (r < 0) return returned(r);
-    r += queue_wake_anywhere(queue_of(f->word), UINT32_MAX, EVERY_BIT);
-    if (command(f) == FUTEX_WAKE_OP)
-        r += queue_wake_anywhere(queue_of((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
+    r += waitq_wake_anywhere(futex_queue(f->word), UINT32_MAX, EVERY_BIT);
+    if (futex_command(f) == FUTEX_WAKE_OP)
+        r += waitq_wake_anywhere(futex_queue((uint32_t *)f->word2), UINT32_MAX, EVERY_BIT);
     return r;
 }
 
-/* Goroutines may wait at that word. Pairs with sleeper_queue(), after which the word is read. */
-static bool somebody(const void *word) {
+/* Goroutines may wait there. Pairs with waitq_join, after which the waiter reads the word. */
+static bool futex_has_waiters(const void *word) {
     fence_full();
-    return load_rlx(&bucket_of(word)->count) != 0;
+    return load_rlx(&waitq_bucket(word)->count) != 0;
 }
 
 static COLD long futex(Futex *f) {
-    switch (command(f)) {
+    switch (futex_command(f)) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
-        if (here()) return wait_here(f);
+        if (here()) return futex_wait(f);
         break;
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
     case FUTEX_WAIT_REQUEUE_PI:
-        if (here()) return hand_off(f);
+        if (here()) return futex_hand_off(f);
         break;
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:
-        if (somebody(f->word)) return wake(f);
+        if (futex_has_waiters(f->word)) return futex_wake(f);
         break;
     case FUTEX_REQUEUE:
     case FUTEX_CMP_REQUEUE:
     case FUTEX_WAKE_OP:
-        if (somebody(f->word) || somebody((void *)f->word2)) return wake_both(f);
+        if (futex_has_waiters(f->word) || futex_has_waiters((void *)f->word2))
+            return futex_wake_both(f);
         break;
     }
     return libc(syscall)(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
 }
 
-/* As libc's, with six arguments whether they were given or not: a variadic function's are where
- * those of any other are. It ends in a jump to libc's, so that what returns twice or on another
- * stack does so from there. */
+/* Declared with six arguments, given or not: a variadic function's come in the same registers. It
+ * ends in a jump to libc's, so that a call that returns twice or on another stack does so there. */
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
                        long f) __asm__("syscall");
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {

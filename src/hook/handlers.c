@@ -2,60 +2,59 @@
  * The program's signal handlers run on the alternate stack.
  *
  * On the stack of the goroutine that it has interrupted, a handler that waits would park with it,
- * and might go on, and return, on another thread. But the kernel keeps the thread's alternate stack
- * and its signal mask in the frame of the handler, and gives them to the thread that returns from
- * it: two threads would have one alternate stack, each overwriting what the other keeps there while
- * it waits in a preemption, and the first would run with the handler's mask for ever. On the
- * alternate stack nothing parks (may_park): what waits there waits in the kernel, and its thread
- * comes back itself.
+ * and might return on another thread. But the kernel keeps the thread's alternate stack and signal
+ * mask in the handler's frame, and gives them to the thread that returns from it: two threads would
+ * share one alternate stack, and the first would keep the handler's mask for ever. On the alternate
+ * stack nothing parks (may_park): a handler waits in the kernel, and returns on its own thread.
  *
- * Threads without an alternate stack do not notice. The flag is not shown to the program.
+ * Threads without an alternate stack do not notice. The program does not see the added flag.
  */
 #include "hook/hook_internal.h"
 
-/* atomic: signals, bit n - 1, whose handler was installed without the flag */
-static uint64_t added;
+/* atomic: signals, bit n - 1, whose handler the program installed without SA_ONSTACK */
+static uint64_t onstack_added;
 
-static bool is_function(const struct sigaction *act) {
+static bool is_handler(const struct sigaction *act) {
     return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
-static uint64_t bit_of(int signo) { return (uint64_t)1 << ((signo - 1) & 63); }
+static uint64_t signal_bit(int signo) { return (uint64_t)1 << ((signo - 1) & 63); }
 
-static void hide(struct sigaction *act, uint64_t before, int signo) {
-    if (act && (before & bit_of(signo)) && is_function(act)) act->sa_flags &= ~SA_ONSTACK;
+static void onstack_hide(struct sigaction *act, uint64_t before, int signo) {
+    if (act && (before & signal_bit(signo)) && is_handler(act)) act->sa_flags &= ~SA_ONSTACK;
 }
 
-static int install(int signo, const struct sigaction *act, struct sigaction *old) {
+static int handler_install(int signo, const struct sigaction *act, struct sigaction *old) {
     struct sigaction with = *act;
-    bool adds = is_function(act) && !(act->sa_flags & SA_ONSTACK);
+    bool adds = is_handler(act) && !(act->sa_flags & SA_ONSTACK);
     if (adds) with.sa_flags |= SA_ONSTACK;
     int r = libc(sigaction)(signo, &with, old);
     if (r < 0) return r;
-    uint64_t before = adds ? or_seq(&added, bit_of(signo)) : and_seq(&added, ~bit_of(signo));
-    hide(old, before, signo);
+    uint64_t before = adds ? or_seq(&onstack_added, signal_bit(signo))
+                           : and_seq(&onstack_added, ~signal_bit(signo));
+    onstack_hide(old, before, signo);
     return r;
 }
 
 HOOK int sigaction(int signo, const struct sigaction *restrict act,
                    struct sigaction *restrict old) {
-    if (act && core) return install(signo, act, old);
+    if (act && core) return handler_install(signo, act, old);
     int r = libc(sigaction)(signo, act, old);
-    if (r == 0 && act == NULL) hide(old, load_rlx(&added), signo);
+    if (r == 0 && act == NULL) onstack_hide(old, load_rlx(&onstack_added), signo);
     return r;
 }
 
-/* libc has installed it, with what siginterrupt(3) and its own name for it ask for. */
-static sighandler_t installed(int signo, sighandler_t handler, sighandler_t old) {
+/* libc has installed it, with the flags that siginterrupt(3) and the function's name imply. */
+static sighandler_t handler_installed(int signo, sighandler_t handler, sighandler_t old) {
     struct sigaction now;
     if (old != SIG_ERR && core && libc(sigaction)(signo, NULL, &now) == 0 &&
         now.sa_handler == handler)
-        install(signo, &now, NULL);
+        handler_install(signo, &now, NULL);
     return old;
 }
 
 HOOK sighandler_t signal(int signo, sighandler_t handler) {
-    return installed(signo, handler, libc(signal)(signo, handler));
+    return handler_installed(signo, handler, libc(signal)(signo, handler));
 }
 HOOK sighandler_t __sysv_signal(int signo, sighandler_t handler) {
-    return installed(signo, handler, libc(__sysv_signal)(signo, handler));
+    return handler_installed(signo, handler, libc(__sysv_signal)(signo, handler));
 }

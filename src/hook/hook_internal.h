@@ -5,29 +5,24 @@
  *     if (m == NULL) return libc(read)(fd, buf, n);
  *
  * and goes on only on a thread that runs goroutines. It then tries without blocking, by the bare
- * system call or libc's own function, which is right wherever on that thread it may be: in the
- * runtime, pinned, inside gort_blocking, in a signal handler. Only what would block looks more
- * closely, and takes a slow path:
+ * system call or libc's own function. That is right anywhere on such a thread: in the runtime,
+ * pinned, inside gort_blocking, in a signal handler. Only a call that would block looks closer:
  *
  *     if (!here()) return libc(read)(fd, buf, n);
  *     Stay s;
  *     stay(&s);                the goroutine comes back to this thread (preferred.c)
  *     long r = gort_...();     parks
- *     return result(&s, r);    errno, read anew: its address is another after a switch
+ *     return result(&s, r);    errno, read anew: its address may differ after a switch
  *
- * No state is kept about descriptors but hints of their kind (fdhints.h): O_NONBLOCK and the
- * timeouts are asked of the kernel when a call is about to wait, so what the caller set is what
- * holds.
+ * Such a call costs cache lines: after a microsecond in the kernel little of ours is left in the
+ * first cache, and each line that a call waits for is 4 ns. So the test and libc's function stand
+ * side by side for each name, and close looks at nothing but the descriptor's hint (fdhints.h).
  *
- * What such a call costs is cache lines: a call that spends a microsecond in the kernel finds
- * little of ours left in the first cache, and each line that it has to wait for is 4 ns. So the
- * test and libc's function stand side by side, for each name, and a descriptor's hint is all that
- * close and its like look at.
- *
- * The interposed names stand in tables by family, below; libc_syms.c finds libc's own for each.
+ * The interposed names stand in tables by family, below; libc_syms.c finds libc's function for
+ * each.
  */
-#ifndef HOOK_INSIDE_H
-#define HOOK_INSIDE_H
+#ifndef HOOK_INTERNAL_H
+#define HOOK_INTERNAL_H
 
 #include "base/base.h" /* first: it asks libc for everything */
 #include "base/deadline.h"
@@ -59,20 +54,18 @@
 #define HOOK EXPORT
 #define COLD __attribute__((noinline, cold))
 
-#define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
 /* clang-format off */
+#define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
 #define SOCKET_FAMILY(X) \
     X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect)
-/* clang-format on */
 #define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
 #define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield)
-#define NAME_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
-#define BORN_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
-#define FD_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
+#define RESOLVER_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
+#define CREATE_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
+#define CLOSE_DUP_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
 #define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
 #define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
 #define PROCESS_FAMILY(X) X(waitpid) X(system) X(clone)
-/* clang-format off */
 #define MUTEX_FAMILY(X) \
     X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
     X(pthread_mutex_clocklock) X(pthread_mutex_unlock)
@@ -83,28 +76,23 @@
 #define COND_FAMILY(X) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast)
-/* clang-format on */
 #define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
-#define THREAD_FAMILY(X) X(pthread_once) X(pthread_join)
+#define ONCE_JOIN_FAMILY(X) X(pthread_once) X(pthread_join)
 #define BARRIER_FAMILY(X) X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy)
-/* clang-format off */
-#define KEY_FAMILY(X) \
+#define THREADKEY_FAMILY(X) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
-/* clang-format on */
 #define FUTEX_FAMILY(X) X(syscall)
 #define HANDLER_FAMILY(X) X(sigaction) X(signal) X(__sysv_signal)
 
 /* The conditions come last: libc_syms.c */
-/* clang-format off */
 #define EVERY_FAMILY(X) \
-    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) NAME_FAMILY(X) \
-    BORN_FAMILY(X) FD_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
-    MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X) THREAD_FAMILY(X) BARRIER_FAMILY(X) \
-    KEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
+    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) RESOLVER_FAMILY(X) \
+    CREATE_FAMILY(X) CLOSE_DUP_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
+    MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X) ONCE_JOIN_FAMILY(X) BARRIER_FAMILY(X) \
+    THREADKEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
 /* clang-format on */
 
-/* libc's own functions, each beside what its test needs. Before the loader has run our constructor
- * they are not known: libc_syms.c. */
+/* libc's own functions, each beside what its test needs. libc_syms.c finds them. */
 typedef struct Real {
 #define FIELD(name)               \
     struct {                      \
@@ -116,21 +104,20 @@ typedef struct Real {
 } ALIGNED(CACHE_LINE) Real;
 extern Real real;
 extern const HookCore *core;
-COLD void real_find(void);
+COLD void libc_find(void);
 
-/* libc's function of that name. On x86-64 it is never NULL, so that nothing has to be kept over a
- * search. */
+/* On x86-64 it is never NULL: a caller keeps no registers over a search. */
 #ifdef __x86_64__
 #define libc(name) (*real.name.fn)
 #else
 #define libc(name)                                       \
     (*({                                                 \
-        if (unlikely(real.name.fn == NULL)) real_find(); \
+        if (unlikely(real.name.fn == NULL)) libc_find(); \
         real.name.fn;                                    \
     }))
 #endif
 
-#define NO_TLS 1       /* no distance of an aligned word: the core is not yet known */
+#define NO_TLS 1       /* not the distance of an aligned word: the core is not yet known */
 typedef struct Known { /* one cache line */
     long tls;          /* core's tls_runner */
     long tls_vforks;   /* core's */
@@ -141,7 +128,7 @@ typedef struct Known { /* one cache line */
 } ALIGNED(CACHE_LINE) Known;
 extern Known known;
 
-/* The M of a thread that runs goroutines, wherever in it we are; NULL: any other thread. */
+/* The M of a thread that runs goroutines, also inside the runtime; NULL: any other thread. */
 INLINE M *runner_at(long at) { return likely(at != NO_TLS) ? ARCH_TLS_AT(at) : NULL; }
 #define runner(name) runner_at(real.name.tls)
 
@@ -154,33 +141,33 @@ INLINE uintptr_t stack_pointer(void) {
     return (uintptr_t)__builtin_frame_address(0);
 #endif
 }
-/* A child of vfork (vfork.c), on whatever thread: what is noted here is the parent's. */
+/* In a child of vfork (vfork.c), on any thread: what is noted here is the parent's. */
 INLINE bool vforked(void) {
     return known.tls != NO_TLS && (uint32_t)(uintptr_t)ARCH_TLS_AT(known.tls_vforks) != 0;
 }
-/* In a child of whatever kind, a bare vfork too: what is noted here is not of its numbers, who
- * waits here is not its own. It costs a system call. */
-INLINE bool elsewhere(void) { return core == NULL || core->in_child(); }
-/* On a goroutine, outside of the runtime, or in a child that looks so: its thread's M. */
+/* In a child of any kind, a bare vfork too: neither the notes nor the waiters here are the child's.
+ * Costs a system call. */
+INLINE bool hook_in_child(void) { return core == NULL || core->in_child(); }
+/* On a goroutine outside of the runtime, or in a child that looks so: its thread's M. */
 INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
-/* On a goroutine, outside of the runtime: its thread's M. NULL: libc's function is the right one.
- * Before a call enters the runtime, since it is to wait: it costs a system call. */
+/* On a goroutine outside of the runtime: its thread's M. NULL: libc's function is the right one.
+ * Costs a system call: asked before a call enters the runtime to wait. */
 INLINE M *here(void) {
     M *m = maybe_here();
-    return m != NULL && !elsewhere() ? m : NULL;
+    return m != NULL && !hook_in_child() ? m : NULL;
 }
-/* The goroutine this thread runs, wherever it is; NULL: none. */
-INLINE G *current(void) {
+/* The goroutine that this thread runs, also inside the runtime; NULL: none. */
+INLINE G *runner_g(void) {
     M *m = runner_at(known.tls);
     return m == NULL ? NULL : m->curg;
 }
 
 /* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
- * libc's functions more than all that we add (bench/hook_cost.c). On a goroutine only: nobody
- * cancels its thread. */
+ * libc's functions more than all that we add (bench/hook_cost.c). On a goroutine only: its thread
+ * is never cancelled. */
 #define sys(nr, a, b, c, d, e, f) \
     arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
@@ -189,11 +176,12 @@ typedef struct Stay {
     bool mine;
 } Stay;
 INLINE void stay(Stay *s) { s->mine = core->stay_begin(); }
+INLINE void stay_if_here(Stay *s) { s->mine = here() && core->stay_begin(); }
 INLINE void stay_end(const Stay *s) {
     if (s->mine) core->stay_end();
 }
 
-/* After a call in which the P was taken: gets one again, before this goes on as if it had. */
+/* After a call in which the P was taken: gets one again. */
 INLINE void core_pass(void) {
     Stay s;
     if (!here()) return;
@@ -203,12 +191,20 @@ INLINE void core_pass(void) {
     stay_end(&s);
 }
 
+/* On a goroutine: fn on a handed-off thread. */
+INLINE long stay_blocking(long (*fn)(void *), void *arg) {
+    Stay s;
+    stay(&s);
+    long r = gort_blocking(fn, arg);
+    stay_end(&s);
+    return r;
+}
+
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
 COLD void set_errno(int e);
 NOINLINE int get_errno(void);
-/* -errno becomes -1 and errno. */
-COLD long failed(long r);
-INLINE long returned(long r) { return likely(r >= 0) ? r : failed(r); }
+COLD long errno_failed(long r);
+INLINE long returned(long r) { return likely(r >= 0) ? r : errno_failed(r); }
 INLINE long result(const Stay *s, long r) {
     stay_end(s);
     return returned(r);
@@ -218,9 +214,8 @@ INLINE long result(const Stay *s, long r) {
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/* poll(2) without waiting: a count, or -errno. A signal that is on its way makes it EINTR all the
- * same. */
-INLINE long poll_once(struct pollfd *fds, unsigned long n) {
+/* poll(2) without waiting: a count, or -errno; a signal on its way makes even that EINTR. */
+INLINE long poll_try(struct pollfd *fds, unsigned long n) {
 #ifdef SYS_poll
     return sys(SYS_poll, fds, n, 0, 0, 0, 0);
 #else
@@ -228,104 +223,108 @@ INLINE long poll_once(struct pollfd *fds, unsigned long n) {
     return sys(SYS_ppoll, fds, n, &none, NULL, 0, 0);
 #endif
 }
-INLINE long poll_many(struct pollfd *fds, unsigned long n) {
+INLINE long poll_ready(struct pollfd *fds, unsigned long n) {
     long r;
-    do r = poll_once(fds, n);
+    do r = poll_try(fds, n);
     while (unlikely(r == -EINTR));
     return r;
 }
-long poll_now(int fd, short events);
-COLD int close_known(int fd); /* close_dup.c: by gort_close, where that can be */
+long poll_fd(int fd, short events);
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
-int64_t after(int64_t ns); /* a deadline, from now on */
-/* An absolute time of that clock as a deadline. */
-int64_t deadline_of(clockid_t clock, const struct timespec *at);
+
+/* ---- times (sleep.c) ------------------------------------------------------------------------- */
+
+int64_t deadline_after(int64_t ns); /* from now on */
+int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
+/* The deadline that a timeout sets from now on; NULL: none. False: it is no valid timeout. */
+bool timeout_deadline(const struct timespec *ts, int64_t *deadline);
 INLINE bool valid_clock(clockid_t clock) {
     return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
 }
 
 /* ---- waiting for an address (waitqueue.c) ---------------------------------------------------- */
 
-typedef struct Sleeper Sleeper;
-struct Sleeper {
+typedef struct WaitEntry WaitEntry;
+struct WaitEntry {
     /* its bucket's lock: */
-    Sleeper *next, *prev;
+    WaitEntry *next, *prev;
     const void *addr;
     G *gp;
     uint32_t ticket, bits;
     bool queued, parked, hit;
-    bool naps; /* own: a deadline that passes is not the end of its wait */
+    bool naps; /* its owner's: a deadline that passes does not end the wait */
 };
 
 #define EVERY_BIT UINT32_MAX
-/* Hits by who has one of these bits count from here on. */
-void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits);
-/* Until it is hit (true) or the deadline has passed (false). It is off the queue then. */
-bool sleeper_wait(Sleeper *w, int reason, int64_t deadline);
-/* Likewise, but where the deadline has passed it is on the queue still, and hits count. */
-bool sleeper_nap(Sleeper *w, int reason, int64_t deadline);
-bool sleeper_cancel(Sleeper *w); /* true: it was hit already */
-uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
-INLINE bool queue_wake(const void *addr, bool all) {
-    return queue_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0;
+/* From here on a waker with one of these bits hits w. */
+void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
+/* Until w is hit (true) or the deadline has passed (false). It is off the queue then. */
+bool waitq_wait(WaitEntry *w, int reason, int64_t deadline);
+/* Likewise, but after the deadline w is still on the queue, and hits count. */
+bool waitq_nap(WaitEntry *w, int reason, int64_t deadline);
+bool waitq_leave(WaitEntry *w); /* true: it was hit already */
+uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
+INLINE bool waitq_wake(const void *addr, bool all) {
+    return waitq_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0;
 }
-/* Likewise in a signal handler, too. Where it has interrupted the runtime nobody is woken at once
- * (0): the monitor sees to it. */
-COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
-void queue_pay(M *m); /* the monitor */
+/* Likewise, also in a signal handler. Where that has interrupted the runtime, nothing is woken at
+ * once (0): the monitor does it. */
+COLD uint32_t waitq_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
+void waitq_pay(M *m); /* the monitor */
 
-typedef struct Bucket {
+typedef struct WaitBucket {
     Lock lock;
-    uint32_t count; /* lock; read without, after a full fence */
+    uint32_t count; /* lock; read without it after a full fence */
     uint32_t life;  /* lock: the runtime whose goroutines wait here */
-    uint32_t owed;  /* atomic: the monitor is to wake all of them */
-    Sleeper *first, *last;
-} ALIGNED(CACHE_LINE) Bucket;
-#define BUCKETS 256
-extern Bucket buckets[BUCKETS];
-INLINE Bucket *bucket_of(const void *addr) { return &buckets[((uintptr_t)addr >> 3) % BUCKETS]; }
+    uint32_t owed;  /* atomic: the monitor is to wake them all */
+    WaitEntry *first, *last;
+} ALIGNED(CACHE_LINE) WaitBucket;
+#define WAITQ_BUCKETS 256
+extern WaitBucket waitq_table[WAITQ_BUCKETS];
+INLINE WaitBucket *waitq_bucket(const void *addr) {
+    return &waitq_table[((uintptr_t)addr >> 3) % WAITQ_BUCKETS];
+}
 
-/* After a release by libc's function, any thread: wakes who waits here for addr. Its waiter is
- * queued before it tries a last time, and we look after we released: one of the two sees the
- * other. On x86 the release was a locked instruction, the fence. */
+/* After a release by libc's function, on any thread: wakes goroutines that wait for addr. A waiter
+ * queues itself before its last try, and the releaser reads the count after its release: one of the
+ * two sees the other. On x86 the release was a locked instruction, the fence. */
 INLINE bool has_waiters(const void *addr) {
     fence_after_rmw();
-    return unlikely(load_rlx(&bucket_of(addr)->count) != 0);
+    return unlikely(load_rlx(&waitq_bucket(addr)->count) != 0);
 }
 INLINE void released(const void *addr, bool all) {
-    if (has_waiters(addr)) queue_wake(addr, all);
+    if (has_waiters(addr)) waitq_wake(addr, all);
 }
 
-/* Tries until it gives something other than EBUSY or the deadline has passed (ETIMEDOUT). Hits
- * are what it waits for, but it also looks by itself now and then: a lock may be released inside
- * libc, or by another process. On a goroutine. */
+/* Tries until the attempt gives something other than EBUSY, or the deadline has passed (ETIMEDOUT).
+ * It tries after each hit, and by itself now and then: a lock may be released inside libc, or by
+ * another process. On a goroutine. */
 #define PAUSE_FIRST GORT_MS
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
-int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline);
+int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
 
 /* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
 void values_run_out(void); /* the current goroutine ends */
-/* it was stopped for good; without its destructors. Any thread that has no P */
+/* Without destructors: the goroutine was stopped for good. Any thread that has no P. */
 void values_free(void *values);
 void values_to_thread(void *values); /* in a forked child */
 
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */
 
-/* The number that stands for the current goroutine where libc keeps a thread's, which is never one;
- * 0: none runs here. The ids of goroutines begin at 1 in each runtime, but a lock may be held from
- * an earlier one, by a goroutine that was left behind or has died with it. So marks go on where
- * those of the last runtime ended. They come again after 2^30. */
-INLINE int mark(void) {
+/* The number that stands for the current goroutine where libc keeps a thread's; 0: no goroutine
+ * runs here. No thread has such a number. The ids of goroutines begin at 1 in each runtime, but a
+ * goroutine of an earlier runtime may still hold a lock, so marks go on where the last runtime's
+ * ended. They repeat after 2^30. */
+INLINE int owner_mark(void) {
     M *m = runner_at(known.tls);
     G *gp = m ? m->curg : NULL;
     return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
 }
-/* Around a function of libc's that unlocks and locks this mutex again, while nobody else runs on
- * the thread: what one owner has is the other's. */
+/* Around a function of libc's that unlocks and locks the mutex as the thread: changes its owner. */
 void mutex_lend(pthread_mutex_t *mutex, int from, int to);
 
 #endif

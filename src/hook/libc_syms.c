@@ -1,22 +1,21 @@
 /*
  * Finding libc's own functions, and the core.
  *
- * Both are found when the library is loaded; a call that comes earlier, from another library's
- * constructor, finds them itself. Names that libc has in several versions (the condition variables
- * of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. A version that is not
- * there is an error, for which the loader calls malloc; an allocator of the program's may begin
- * then, and make locks and keys: so those come last, when everything else is found.
+ * Both are found when the library is loaded; an earlier call, from another library's constructor,
+ * finds libc's functions itself. Names with several versions (the condition variables of x86-64)
+ * are asked for by version: dlsym(RTLD_NEXT) gives the oldest. For a version that is missing the
+ * loader calls malloc. An allocator of the program's may begin then, and make locks and keys: so
+ * those names come last.
  */
 #include "hook/hook_internal.h"
 
 #include <dlfcn.h>
 
-/* In the place of each function until it is found: finds them all, and goes on there with its
- * arguments. */
+/* Stands in for a function until it is found: finds them all, and jumps to libc's. */
 #ifdef __x86_64__
 #define STUB(name)                                                                              \
     static COLD __attribute__((used)) void *found_##name(void) {                                \
-        real_find();                                                                            \
+        libc_find();                                                                            \
         return (void *)real.name.fn;                                                            \
     }                                                                                           \
     void early_##name(void);                                                                    \
@@ -39,7 +38,7 @@ Real real = {EVERY_FAMILY(UNKNOWN)};
 const HookCore *core;
 Known known = {.tls = NO_TLS};
 
-static void *find(const char *name) {
+static void *sym_find(const char *name) {
     static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.34"};
     void *at = NULL;
     if (strncmp(name, "pthread_cond_", 13) == 0)
@@ -48,19 +47,19 @@ static void *find(const char *name) {
     return at ? at : dlsym(RTLD_NEXT, name);
 }
 
-COLD void real_find(void) {
-#define FIND(name) *(void **)(void *)&real.name.fn = find(#name);
+COLD void libc_find(void) {
+#define FIND(name) *(void **)(void *)&real.name.fn = sym_find(#name);
     EVERY_FAMILY(FIND)
 #undef FIND
 }
 
-static __attribute__((constructor(101))) void load(void) {
-    real_find();
+static __attribute__((constructor(101))) void hook_load(void) {
+    libc_find();
     const HookCore *c = gort_hook_core();
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
-        c->attach(&known.retakes, (DescNote *)(void *)fd_hints, queue_pay);
+        c->attach(&known.retakes, (DescNote *)(void *)fd_hints, waitq_pay);
         c->attach_values(values_run_out, values_free, values_to_thread);
         known.tls_vforks = c->tls_vforks;
         known.tls = c->tls_runner;
@@ -70,7 +69,7 @@ static __attribute__((constructor(101))) void load(void) {
     }
 }
 
-COLD long failed(long r) {
+COLD long errno_failed(long r) {
     *__errno_location() = (int)-r;
     return -1;
 }

@@ -1,56 +1,56 @@
 /*
  * Mutexes.
  *
- * The common ones have no owner that counts: a goroutine takes them as libc's trylock does, and
- * waits in waitqueue.c where that fails. The few instructions of both stand here, since another
- * call into libc would cost more than they do; the owner and the count of users are kept for
- * debuggers and pthread_mutex_destroy.
+ * COMMON ones have no owner that counts: a goroutine takes one as libc's trylock does, and waits in
+ * waitqueue.c where that fails. The few instructions of lock and unlock stand here, since another
+ * call into libc would cost more. Owner and count of users are kept up for debuggers and
+ * pthread_mutex_destroy.
  *
- * Recursive and error-checking ones are owned by a thread, and two goroutines of one thread would
- * both be let in. Where a goroutine takes one, the owner noted in it is the goroutine (MARKED): a
- * number no thread has, in the field where libc keeps the thread's. For libc it is locked by
- * somebody else, so plain threads wait as they should; nested locks and the unlock are done here,
- * on whatever thread the goroutine is by then. This is glibc's layout, part of its ABI.
+ * Recursive and error-checking ones have a thread as their owner, and two goroutines of one thread
+ * would both be let in. Where a goroutine takes one, the owner noted in it is the goroutine
+ * (MARKED): a number that no thread has (owner_mark), in glibc's field, which is part of its ABI.
+ * To libc another thread holds it, so plain threads wait; nested locks and the unlock are done
+ * here, on any thread.
  *
  * Robust ones, those with a priority protocol, and process-shared ones with an owner are known to
- * the kernel or to other processes by the thread's number, and no other will do (BOUND). There the
- * thread becomes the goroutine's: while it holds one it is locked to its thread (gort_lock_thread),
- * which runs nobody else, and libc's own functions are right: owners, nesting, errors, priorities.
- * One that ends while it holds a robust one ends with its thread, and the kernel tells the next
- * (EOWNERDEAD). Who waits for one waits without a thread.
+ * the kernel or to other processes by the thread's number (BOUND). A goroutine that holds one is
+ * locked to its thread (gort_lock_thread), so libc's own functions are right: owners, nesting,
+ * errors, priorities. If it ends while it holds a robust one its thread ends too, and the kernel
+ * tells the next owner (EOWNERDEAD). A goroutine that waits for a BOUND one occupies no thread.
  */
 #include "hook/hook_internal.h"
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
 
-/* glibc's words in __kind. */
+/* glibc's bits in __kind. */
 enum { TYPE_COMMON = 0, TYPE_RECURSIVE = 1, TYPE_ERRORCHECK = 2, TYPE_MASK = 3 };
 enum {
-    KIND_ROBUST = 16,
-    KIND_INHERIT = 32,
-    KIND_PROTECT = 64,
-    KIND_SHARED = 128,
-    KIND_ELISION = 256 | 512
+    MUTEX_ROBUST = 16,
+    MUTEX_INHERIT = 32,
+    MUTEX_PROTECT = 64,
+    MUTEX_SHARED = 128,
+    MUTEX_ELISION = 256 | 512
 };
 
-enum { COMMON, MARKED, BOUND };
+enum { COMMON, MARKED, BOUND }; /* classes, see above */
 
-static int type_of(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__kind) & TYPE_MASK; }
-
-static int class_of(pthread_mutex_t *mutex) {
-    int kind = load_rlx(&mutex->__data.__kind) & ~KIND_ELISION, type = kind & TYPE_MASK;
-    bool owned = type == TYPE_RECURSIVE || type == TYPE_ERRORCHECK;
-    if (kind & (KIND_ROBUST | KIND_INHERIT | KIND_PROTECT)) return BOUND;
-    return !owned ? COMMON : kind & KIND_SHARED ? BOUND : MARKED;
+static int mutex_type(pthread_mutex_t *mutex) {
+    return load_rlx(&mutex->__data.__kind) & TYPE_MASK;
 }
 
-static int owner(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__owner); }
+static int mutex_class(pthread_mutex_t *mutex) {
+    int kind = load_rlx(&mutex->__data.__kind) & ~MUTEX_ELISION, type = kind & TYPE_MASK;
+    bool owned = type == TYPE_RECURSIVE || type == TYPE_ERRORCHECK;
+    if (kind & (MUTEX_ROBUST | MUTEX_INHERIT | MUTEX_PROTECT)) return BOUND;
+    return !owned ? COMMON : kind & MUTEX_SHARED ? BOUND : MARKED;
+}
+
+static int mutex_owner(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__owner); }
 
 /* EBUSY, or as pthread_mutex_lock. */
-static int take_marked(pthread_mutex_t *mutex, int me) {
-    if (owner(mutex) == me) {
-        if (type_of(mutex) == TYPE_ERRORCHECK) return EDEADLK;
+static int mutex_take_marked(pthread_mutex_t *mutex, int me) {
+    if (mutex_owner(mutex) == me) {
+        if (mutex_type(mutex) == TYPE_ERRORCHECK) return EDEADLK;
         if (mutex->__data.__count == UINT32_MAX) return EAGAIN;
         mutex->__data.__count++;
         return 0;
@@ -63,61 +63,62 @@ static int take_marked(pthread_mutex_t *mutex, int me) {
     return 0;
 }
 
-static NOINLINE void wake_thread(pthread_mutex_t *mutex) {
+static NOINLINE void mutex_wake_thread(pthread_mutex_t *mutex) {
     sys(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
-INLINE int release(pthread_mutex_t *mutex) {
+INLINE int mutex_release(pthread_mutex_t *mutex) {
     store_rlx(&mutex->__data.__owner, 0);
     mutex->__data.__nusers--;
-    if (unlikely(xchg_seq(&mutex->__data.__lock, 0) > 1)) wake_thread(mutex); /* threads wait */
+    if (unlikely(xchg_seq(&mutex->__data.__lock, 0) > 1))
+        mutex_wake_thread(mutex); /* threads wait */
     released(mutex, false);
     return 0;
 }
 
-static int release_marked(pthread_mutex_t *mutex) {
-    if (type_of(mutex) == TYPE_RECURSIVE && --mutex->__data.__count > 0) return 0;
+static int mutex_release_marked(pthread_mutex_t *mutex) {
+    if (mutex_type(mutex) == TYPE_RECURSIVE && --mutex->__data.__count > 0) return 0;
     mutex->__data.__count = 0;
-    return release(mutex);
+    return mutex_release(mutex);
 }
 
 /* The current goroutine, or the plain thread, has it more than once. */
-static bool nested(pthread_mutex_t *mutex) {
-    return type_of(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1;
+static bool mutex_nested(pthread_mutex_t *mutex) {
+    return mutex_type(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1;
 }
 
-/* As libc's lock function does it, which may wait; the goroutine is locked to its thread if it got
- * the mutex. */
+/* The goroutine stays locked to its thread if it got the mutex; once, for nested locks. */
 typedef int lock_fn(pthread_mutex_t *mutex);
-static int take_bound(pthread_mutex_t *mutex, lock_fn *take) {
+static int mutex_take_bound(pthread_mutex_t *mutex, lock_fn *take) {
     gort_lock_thread();
     int r = take(mutex);
-    if ((r != 0 && r != EOWNERDEAD) || nested(mutex)) gort_unlock_thread();
+    if ((r != 0 && r != EOWNERDEAD) || mutex_nested(mutex)) gort_unlock_thread();
     return r;
 }
 
-static int release_bound(pthread_mutex_t *mutex) {
-    bool last = !nested(mutex);
+static int mutex_release_bound(pthread_mutex_t *mutex) {
+    bool last = !mutex_nested(mutex);
     int r = libc(pthread_mutex_unlock)(mutex);
     released(mutex, false);
     if (r == 0 && last) gort_unlock_thread();
     return r;
 }
 
-static int libc_try(pthread_mutex_t *mutex) { return libc(pthread_mutex_trylock)(mutex); }
-static int libc_now(pthread_mutex_t *mutex) { /* unlike trylock it knows EDEADLK */
+static int mutex_libc_try(pthread_mutex_t *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+static int mutex_libc_now(pthread_mutex_t *mutex) { /* unlike trylock, it reports EDEADLK */
     struct timespec over = {0, 0};
     int r = libc(pthread_mutex_timedlock)(mutex, &over);
     return r == ETIMEDOUT ? EBUSY : r;
 }
 
-static int try_common(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
-static int try_marked(void *mutex) { return take_marked(mutex, mark()); }
-static int try_bound(void *mutex) { return take_bound(mutex, libc_now); }
-static try_fn *const tries[] = {[COMMON] = try_common, [MARKED] = try_marked, [BOUND] = try_bound};
+static int mutex_try_common(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+static int mutex_try_marked(void *mutex) { return mutex_take_marked(mutex, owner_mark()); }
+static int mutex_try_bound(void *mutex) { return mutex_take_bound(mutex, mutex_libc_now); }
+static try_fn *const mutex_tries[] = {
+    [COMMON] = mutex_try_common, [MARKED] = mutex_try_marked, [BOUND] = mutex_try_bound};
 
-/* Pinned, or inside a blocking call: it cannot park. */
-static int spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
+/* The G is pinned, or inside a blocking call: it cannot park. */
+static int mutex_try_spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
     int r;
     while ((r = attempt(mutex)) == EBUSY) {
         if (deadline != GORT_FOREVER && deadline <= gort_now()) return ETIMEDOUT;
@@ -127,19 +128,20 @@ static int spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
 }
 
 /* A mutex with an owner, on a goroutine. */
-static NOINLINE int lock_owned(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
+static NOINLINE int mutex_lock_owned(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
     int r = attempt(mutex);
     if (r != EBUSY) return r;
-    return here() ? wait_for(mutex, attempt, WAIT_MUTEX, deadline) : spin(mutex, attempt, deadline);
+    return here() ? waitq_acquire(mutex, attempt, WAIT_MUTEX, deadline)
+                  : mutex_try_spin(mutex, attempt, deadline);
 }
 
-/* Neither owned nor shared, robust, of a priority, elided. */
-INLINE bool is_common(pthread_mutex_t *mutex) {
+/* Neither owned, shared, robust, elided, nor with a priority protocol. */
+INLINE bool mutex_is_common(pthread_mutex_t *mutex) {
     return likely(load_rlx(&mutex->__data.__kind) == 0);
 }
 
-/* What libc's trylock does. On a goroutine. */
-INLINE int take_common(M *m, pthread_mutex_t *mutex) {
+/* As libc's trylock. On a goroutine. */
+INLINE int mutex_take_common(M *m, pthread_mutex_t *mutex) {
     int none = 0;
     if (unlikely(!cas_seq(&mutex->__data.__lock, &none, 1))) return EBUSY;
     store_rlx(&mutex->__data.__owner, m->tid);
@@ -147,80 +149,82 @@ INLINE int take_common(M *m, pthread_mutex_t *mutex) {
     return 0;
 }
 
-/* Not common, on a goroutine: its class; else COMMON. */
-INLINE int class_here(pthread_mutex_t *mutex) {
-    if (is_common(mutex)) return COMMON;
-    return current() ? class_of(mutex) : COMMON;
+/* On a goroutine: the mutex's class; else COMMON. */
+INLINE int mutex_class_here(pthread_mutex_t *mutex) {
+    if (mutex_is_common(mutex)) return COMMON;
+    return runner_g() ? mutex_class(mutex) : COMMON;
 }
 
 HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
-    int class = class_here(mutex);
-    if (unlikely(class != COMMON)) return lock_owned(mutex, tries[class], GORT_FOREVER);
+    int class = mutex_class_here(mutex);
+    if (unlikely(class != COMMON)) return mutex_lock_owned(mutex, mutex_tries[class], GORT_FOREVER);
     M *m = runner(pthread_mutex_lock);
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
-    int r = is_common(mutex) ? take_common(m, mutex) : try_common(mutex);
+    int r = mutex_is_common(mutex) ? mutex_take_common(m, mutex) : mutex_try_common(mutex);
     if (likely(r != EBUSY)) return r;
-    return here() ? wait_for(mutex, try_common, WAIT_MUTEX, GORT_FOREVER)
+    return here() ? waitq_acquire(mutex, mutex_try_common, WAIT_MUTEX, GORT_FOREVER)
                   : libc(pthread_mutex_lock)(mutex);
 }
 
 HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
-    int class = class_here(mutex);
+    int class = mutex_class_here(mutex);
     if (likely(class == COMMON)) return libc(pthread_mutex_trylock)(mutex);
-    if (class == BOUND) return take_bound(mutex, libc_try);
-    int r = try_marked(mutex);
+    if (class == BOUND) return mutex_take_bound(mutex, mutex_libc_try);
+    int r = mutex_try_marked(mutex);
     return r == EDEADLK ? EBUSY : r;
 }
 
-/* A common one on a goroutine: taken at once, before anybody asks the kernel whether this is a
- * child. */
-static bool take_first(pthread_mutex_t *mutex) { return maybe_here() && try_common(mutex) == 0; }
+/* A common one on a goroutine: tried before here(), which costs a system call. */
+static bool mutex_take_first(pthread_mutex_t *mutex) {
+    return maybe_here() && mutex_try_common(mutex) == 0;
+}
 
 /* On a goroutine. */
-static int lock_until(pthread_mutex_t *mutex, int class, clockid_t clock,
-                      const struct timespec *at) {
-    int r = tries[class](mutex);
+static int mutex_lock_until(pthread_mutex_t *mutex, int class, clockid_t clock,
+                            const struct timespec *at) {
+    int r = mutex_tries[class](mutex);
     if (r != EBUSY) return r;
     if (!valid_time(at)) return EINVAL;
-    return lock_owned(mutex, tries[class], deadline_of(clock, at));
+    return mutex_lock_owned(mutex, mutex_tries[class], clock_deadline(clock, at));
 }
 
 HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
                                  const struct timespec *restrict at) {
-    int class = class_here(mutex);
-    if (class == COMMON && take_first(mutex)) return 0;
+    int class = mutex_class_here(mutex);
+    if (class == COMMON && mutex_take_first(mutex)) return 0;
     if (class == COMMON && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
-    return lock_until(mutex, class, CLOCK_REALTIME, at);
+    return mutex_lock_until(mutex, class, CLOCK_REALTIME, at);
 }
 
 HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
                                  const struct timespec *restrict at) {
-    int class = class_here(mutex);
+    int class = mutex_class_here(mutex);
     if (class == COMMON && !maybe_here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
     if (!valid_clock(clock)) return EINVAL;
-    if (class == COMMON && take_first(mutex)) return 0;
+    if (class == COMMON && mutex_take_first(mutex)) return 0;
     if (class == COMMON && !here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
-    return lock_until(mutex, class, clock, at);
+    return mutex_lock_until(mutex, class, clock, at);
 }
 
-/* One that a goroutine has not taken is libc's matter, a stranger's EPERM too. */
-static NOINLINE int unlock_owned(pthread_mutex_t *mutex, int class) {
-    if (class == BOUND) return release_bound(mutex);
-    if (owner(mutex) == mark()) return release_marked(mutex);
+/* libc unlocks what a goroutine has not taken, and reports a stranger's EPERM. */
+static NOINLINE int mutex_unlock_owned(pthread_mutex_t *mutex, int class) {
+    if (class == BOUND) return mutex_release_bound(mutex);
+    if (mutex_owner(mutex) == owner_mark()) return mutex_release_marked(mutex);
     int r = libc(pthread_mutex_unlock)(mutex);
     released(mutex, false);
     return r;
 }
 
 HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
-    if (is_common(mutex) && runner(pthread_mutex_unlock)) return release(mutex);
-    int class = class_here(mutex);
-    if (unlikely(class != COMMON)) return unlock_owned(mutex, class);
+    if (mutex_is_common(mutex) && runner(pthread_mutex_unlock)) return mutex_release(mutex);
+    int class = mutex_class_here(mutex);
+    if (unlikely(class != COMMON)) return mutex_unlock_owned(mutex, class);
     int r = libc(pthread_mutex_unlock)(mutex);
     released(mutex, false);
     return r;
 }
 
 void mutex_lend(pthread_mutex_t *mutex, int from, int to) {
-    if (class_here(mutex) == MARKED && owner(mutex) == from) store_rlx(&mutex->__data.__owner, to);
+    if (mutex_class_here(mutex) == MARKED && mutex_owner(mutex) == from)
+        store_rlx(&mutex->__data.__owner, to);
 }

@@ -2,20 +2,19 @@
  * pthread_once and pthread_join.
  *
  * An init routine may park. Another goroutine that comes meanwhile must not wait in libc, on the
- * very thread the first one has to come back to: it parks until the routine is over. A routine that
- * a plain thread runs is waited for likewise, by a look now and then (waitqueue.c).
+ * very thread that the first one has to come back to: it parks until the routine is over, also
+ * where a plain thread runs it (waitqueue.c).
  *
- * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc
- * has in it: 0, not yet; 2, done; else the number of forks that led to this process times 4, plus
- * 1: in progress. A word that is in progress in another process (this one was forked meanwhile)
- * counts as not yet. So a goroutine takes the word itself, in a section, and brings it to its end
- * in a section: to "done", or where the routine does not return (an exception, gort_exit, the end
- * of the runtime: goexit.h) back to "not yet", as libc does where it is cancelled. What "in
- * progress" is, libc tells: by a once of ours.
+ * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc's
+ * values: 0, not yet; 2, done; in progress is 4 times the number of forks that led to this process,
+ * plus 1 (asked of libc, by a once of ours). A word in progress in another process (this one was
+ * forked meanwhile) counts as not yet. A goroutine takes the word in a section, and ends it in a
+ * section: to "done", or where the routine does not return (an exception, gort_exit, the end of the
+ * runtime: goexit.h) back to "not yet", as libc does on cancellation.
  *
- * libstdc++'s call_once hands its function over in two variables of the thread, which the init
- * routine reads first of all. So nothing gives way between the call and the routine. Where it had
- * to wait it is back on its thread, but others have been there meanwhile: it puts the two back.
+ * libstdc++'s call_once passes its function in two variables of the thread, which the init routine
+ * reads first. So nothing yields between the call and the routine. A goroutine that had to wait
+ * puts the two back, since others have run on its thread meanwhile.
  */
 #include "hook/hook_internal.h"
 
@@ -45,13 +44,13 @@ static int once_begun(void) {
     return begun;
 }
 
-/* In a section: whoever waits for it in libc, or here. */
+/* In a section. Wakes the threads that wait in libc. */
 static void once_over(ExitHook *h, int state) {
     pthread_once_t *once = h->object;
-    store_rel(once, state); /* pairs with the acquire of whoever finds it done */
+    store_rel(once, state); /* pairs with the acquire of a caller that finds it done */
     sys(SYS_futex, once, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
-static void once_abandon(ExitHook *h) { once_over(h, ONCE_NOT_YET); }
+static void once_undo(ExitHook *h) { once_over(h, ONCE_NOT_YET); }
 static void once_end(ExitHook *h, int state) {
     Stay s;
     stay(&s);
@@ -64,11 +63,10 @@ static void once_end(ExitHook *h, int state) {
 }
 static void once_fails(ExitHook *h) { once_end(h, ONCE_NOT_YET); }
 
-/* True: the routine is the caller's to run, and the hook its own; else it is in progress, or
- * done. */
+/* True: the caller runs the routine, with h pushed; else it is in progress, or done. */
 static bool once_take(ExitHook *h) {
     pthread_once_t *once = h->object;
-    M *m = core->enter_anywhere();    /* which does not give way */
+    M *m = core->enter_anywhere();    /* which does not yield: see call_once above */
     if (m == NULL) m = core->enter(); /* the runtime ends */
     int begun = once_begun(), was = load_acq(once);
     while (was != begun && !(was & ONCE_DONE) && !cas_acq(once, &was, begun)) {}
@@ -85,12 +83,12 @@ static int once_busy(void *once) {
     return r;
 }
 
-static long once_call(void *init) {
+static long once_run(void *init) {
     ((void (*)(void))init)();
     return 0;
 }
 
-/* libstdc++'s, of this thread; NULL: there is no such library. */
+/* libstdc++'s two variables of this thread; NULL: there is no such library. */
 static void **handed_over(int which) {
     static const char *const names[] = {"_ZSt15__once_callable", "_ZSt11__once_call"};
     return dlsym(RTLD_DEFAULT, names[which]);
@@ -99,19 +97,19 @@ static void **handed_over(int which) {
 static COLD void once_wait(pthread_once_t *once) {
     void *kept[2], **at;
     for (int i = 0; i < 2; i++) kept[i] = (at = handed_over(i)) ? *at : NULL;
-    wait_for(once, once_busy, WAIT_SEMA, GORT_FOREVER);
+    waitq_acquire(once, once_busy, WAIT_SEMA, GORT_FOREVER);
     for (int i = 0; i < 2; i++)
         if ((at = handed_over(i)) != NULL) *at = kept[i];
 }
 
-static COLD void once_slow(pthread_once_t *once, void (*init)(void)) {
-    ExitHook hook = {.fn = once_fails, .abandon = once_abandon, .object = once};
+static COLD void once_enter(pthread_once_t *once, void (*init)(void)) {
+    ExitHook hook = {.fn = once_fails, .abandon = once_undo, .object = once};
     Stay s;
     stay(&s);
     bool mine;
     while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) once_wait(once);
     if (mine) {
-        core->guarded(once_call, (void *)init);
+        core->guarded(once_run, (void *)init);
         once_end(&hook, ONCE_DONE);
     }
     stay_end(&s);
@@ -120,7 +118,7 @@ static COLD void once_slow(pthread_once_t *once, void (*init)(void)) {
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (likely(load_acq(once) & ONCE_DONE)) return 0;
     if (!here()) return libc(pthread_once)(once, init);
-    once_slow(once, init);
+    once_enter(once, init);
     return 0;
 }
 
@@ -139,9 +137,5 @@ HOOK int pthread_join(pthread_t thread, void **value) {
     int r = pthread_tryjoin_np(thread, value);
     if (r != EBUSY) return r;
     Join j = {thread, value};
-    Stay s;
-    stay(&s);
-    r = (int)gort_blocking(join_blocking, &j);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(join_blocking, &j);
 }

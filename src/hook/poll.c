@@ -1,28 +1,24 @@
 /*
  * poll, select and epoll_wait.
  *
- * First the kernel is asked without waiting; what finds nothing and may wait parks in gort_poll. An
- * epoll descriptor is itself one that can be polled. With a signal mask to be in force while
- * waiting, libc's own is called on a handed-off thread: the mask is a thread's.
+ * First the kernel is asked without waiting; a call that finds nothing and may wait parks in the
+ * core's poll. An epoll descriptor can itself be polled. With a signal mask, which belongs to a
+ * thread, libc's function is called on a handed-off thread.
  */
 #include "hook/hook_internal.h"
 
 #define FEW 16
 
-static int64_t after_ms(int ms) { return ms < 0 ? GORT_FOREVER : after(ms * GORT_MS); }
-
-static bool duration(const struct timespec *ts, int64_t *deadline) {
-    *deadline = GORT_FOREVER;
-    if (ts == NULL) return true;
-    if (ts->tv_sec < 0 || !valid_time(ts)) return false;
-    if (ts->tv_sec < GORT_FOREVER / GORT_SEC / 2)
-        *deadline = after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
-    return true;
+long poll_fd(int fd, short events) {
+    struct pollfd p = {.fd = fd, .events = events};
+    return poll_ready(&p, 1);
 }
+
+static int64_t after_ms(int ms) { return ms < 0 ? GORT_FOREVER : deadline_after(ms * GORT_MS); }
 
 HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
     if (!runner(poll)) return libc(poll)(fds, n, timeout);
-    long r = poll_many(fds, n);
+    long r = poll_ready(fds, n);
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(poll)(fds, n, timeout);
     Stay s;
@@ -54,20 +50,16 @@ static long ppoll_blocking(void *arg) {
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
     if (!runner(ppoll)) return libc(ppoll)(fds, n, ts, mask);
     if (mask == NULL && (ts == NULL || (ts->tv_sec >= 0 && valid_time(ts)))) {
-        long r = poll_many(fds, n);
+        long r = poll_ready(fds, n);
         if (r != 0 || (ts && ts->tv_sec == 0 && ts->tv_nsec == 0)) return (int)returned(r);
     }
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
     int64_t deadline;
-    if (!duration(ts, &deadline)) return (int)returned(-EINVAL);
+    if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
+    Masked k = {.fds = fds, .n = n, .ts = ts, .mask = mask};
+    if (mask) return (int)stay_blocking(ppoll_blocking, &k);
     Stay s;
     stay(&s);
-    if (mask) {
-        Masked k = {.fds = fds, .n = n, .ts = ts, .mask = mask};
-        int r = (int)gort_blocking(ppoll_blocking, &k);
-        stay_end(&s);
-        return r;
-    }
     return (int)result(&s, core->poll(fds, n, deadline));
 }
 
@@ -81,10 +73,9 @@ HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, co
 
 /* ---- select --------------------------------------------------------------------------------- */
 
-/* The kernel reads a set up to n or the end of its table of descriptors, whichever comes first, and
- * what stands behind is nobody's. So it is asked first, with the caller's own sets; they are kept,
- * for the wait and for poll. Only where n is larger than an fd_set it has to be found out where the
- * table ends (table_end). */
+/* The kernel reads a set up to n or the end of its table of descriptors; the memory behind may not
+ * be the caller's. So the kernel is asked first, with the caller's own sets, of which a copy is
+ * kept for the wait. Where n is larger than an fd_set, table_end finds the end of the table. */
 #define WORD 64
 enum { READS, WRITES, URGENT, SETS };
 typedef struct Sets {
@@ -95,7 +86,7 @@ typedef struct Sets {
     unsigned long few[SETS * FD_SETSIZE / WORD];
 } Sets;
 
-/* A signal that is on its way makes it EINTR, though it does not wait. */
+/* A signal that is on its way makes it EINTR even so. */
 static long select_now(int n, void *r, void *w, void *e) {
     struct timespec none = {0, 0};
     long done;
@@ -104,7 +95,7 @@ static long select_now(int n, void *r, void *w, void *e) {
     return done;
 }
 
-/* In the kernel's table a number that is not open is an error; behind it, nothing. */
+/* select(2) reports a number that is not open as an error; one behind its table, not at all. */
 static bool in_table(int fd) {
     if (sys(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0) return true;
     unsigned long *set = calloc((size_t)fd / WORD + 1, sizeof *set);
@@ -115,7 +106,7 @@ static bool in_table(int fd) {
     return r != 0;
 }
 
-/* n, or where the table ends before that; its sizes are powers of two. */
+/* n, or the end of the table where that comes first; its sizes are powers of two. */
 static int table_end(int n) {
     for (long size = WORD; size < n; size *= 2)
         if (!in_table((int)size)) return (int)size;
@@ -158,31 +149,30 @@ static nfds_t to_poll(struct pollfd *fds, const Sets *s) {
     return k;
 }
 
-static long put(unsigned long *set, int fd, bool on) {
+static long set_put(unsigned long *set, int fd, bool on) {
     if (on) set[fd / WORD] |= 1UL << fd % WORD;
     return on;
 }
 
-/* The sets, empty, as select leaves them: a count. */
+/* Fills the empty sets as select leaves them: a count. */
 static long from_poll(Sets *s, const struct pollfd *fds, nfds_t n) {
     long bits = 0;
     for (nfds_t i = 0; i < n; i++) {
         short got = fds[i].revents, want = fds[i].events;
         if (want & POLLIN)
-            bits += put(s->set[READS], fds[i].fd,
-                        got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
+            bits += set_put(s->set[READS], fds[i].fd,
+                            got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
         if (want & POLLOUT)
-            bits +=
-                put(s->set[WRITES], fds[i].fd, got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
-        if (want & POLLPRI) bits += put(s->set[URGENT], fds[i].fd, got & POLLPRI);
+            bits += set_put(s->set[WRITES], fds[i].fd,
+                            got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
+        if (want & POLLPRI) bits += set_put(s->set[URGENT], fds[i].fd, got & POLLPRI);
     }
     return bits;
 }
 
-/* What stands in a set behind the end of the table is not waited for. -EBADF: it is a number that
- * is not open. */
+/* Numbers behind the end of the table are not waited for. -EBADF: one in the table is not open. */
 static long leave_out(struct pollfd *fds, nfds_t n) {
-    if (poll_many(fds, n) <= 0) return 0;
+    if (poll_ready(fds, n) <= 0) return 0;
     for (nfds_t i = 0; i < n; i++) {
         if (!(fds[i].revents & POLLNVAL)) continue;
         if (in_table(fds[i].fd)) return -EBADF;
@@ -191,7 +181,7 @@ static long leave_out(struct pollfd *fds, nfds_t n) {
     return 0;
 }
 
-/* Nothing is ready: the sets are empty. */
+/* Nothing is ready, and the sets are empty. */
 static long select_wait(Sets *s, int64_t deadline) {
     struct pollfd few[FEW], *fds = few;
     nfds_t k = to_poll(NULL, s);
@@ -205,7 +195,7 @@ static long select_wait(Sets *s, int64_t deadline) {
     return r;
 }
 
-static long select_until(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
+static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
     Sets s;
     if (!sets_keep(&s, n, r, w, e)) return -ENOMEM;
     long done = select_now(s.n, r, w, e);
@@ -226,9 +216,9 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     if (tv) {
         if (tv->tv_sec < 0 || tv->tv_usec < 0) return (int)returned(-EINVAL);
         if (tv->tv_sec < GORT_FOREVER / GORT_SEC / 2 && tv->tv_usec < GORT_FOREVER / GORT_US / 2)
-            deadline = after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
+            deadline = deadline_after((int64_t)tv->tv_sec * GORT_SEC + tv->tv_usec * GORT_US);
     }
-    long done = select_until(n, r, w, e, deadline);
+    long done = select_hooked(n, r, w, e, deadline);
     if (tv && deadline != GORT_FOREVER) { /* Linux: what is left */
         int64_t left = time_left(deadline, gort_now());
         *tv = (struct timeval){.tv_sec = left / GORT_SEC, .tv_usec = left % GORT_SEC / GORT_US};
@@ -245,14 +235,10 @@ HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict
                  const struct timespec *restrict ts, const sigset_t *restrict mask) {
     if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
-    if (!duration(ts, &deadline)) return (int)returned(-EINVAL);
-    if (mask == NULL) return (int)returned(select_until(n, r, w, e, deadline));
+    if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
+    if (mask == NULL) return (int)returned(select_hooked(n, r, w, e, deadline));
     Masked k = {.fd = n, .r = r, .w = w, .e = e, .ts = ts, .mask = mask};
-    Stay s;
-    stay(&s);
-    int done = (int)gort_blocking(pselect_blocking, &k);
-    stay_end(&s);
-    return done;
+    return (int)stay_blocking(pselect_blocking, &k);
 }
 
 /* ---- epoll ---------------------------------------------------------------------------------- */
@@ -271,7 +257,7 @@ HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
     Stay s;
-    settle(fd);
+    hint_settle(fd);
     stay(&s);
     return (int)result(&s, core->epoll(fd, events, max, after_ms(timeout)));
 }
@@ -286,9 +272,5 @@ HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
     if (mask == NULL) return epoll_wait(fd, events, max, timeout);
     if (!here()) return libc(epoll_pwait)(fd, events, max, timeout, mask);
     Masked k = {.fd = fd, .events = events, .max = max, .timeout = timeout, .mask = mask};
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(epoll_blocking, &k);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(epoll_blocking, &k);
 }

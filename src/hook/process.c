@@ -1,21 +1,19 @@
 /*
  * Children: waitpid and system.
  *
- * One child that is waited for until it ends is a descriptor (pidfd), which costs no thread; any
- * other wait is libc's on a handed-off thread. The descriptor is opened and closed in a section
- * each, between which the end of the runtime closes it (goexit.h).
+ * A wait for the end of one child parks on a descriptor (pidfd); any other wait is libc's on a
+ * handed-off thread. The descriptor is opened and closed in a section each; in between the end of
+ * the runtime closes it (goexit.h).
  */
 #include "hook/hook_internal.h"
 
-#include <sys/syscall.h>
-
-typedef struct Child {
+typedef struct WaitChild {
     pid_t pid;
     int *status, options;
-} Child;
+} WaitChild;
 
-static long wait_blocking(void *arg) {
-    Child *c = arg;
+static long waitpid_blocking(void *arg) {
+    WaitChild *c = arg;
     return libc(waitpid)(c->pid, c->status, c->options);
 }
 
@@ -27,7 +25,7 @@ typedef struct PidFd {
 /* In a section. */
 static void pid_close(PidFd *p) {
     M *m = core->enter();
-    m->pins++; /* here and now (close.c) */
+    m->pins++; /* it closes at once (close.c) */
     gort_close(p->fd);
     m->pins--;
     core->leave(m);
@@ -52,7 +50,7 @@ static void pid_over(PidFd *p) {
     core->leave(m);
 }
 
-/* Until it has ended. False: this kernel cannot tell. */
+/* Until the child has ended. False: this kernel has no pidfd. */
 static bool pid_wait(pid_t pid) {
     PidFd p = {.hook = {.abandon = pid_abandon}};
     if (!pid_open(&p, pid)) return false;
@@ -67,11 +65,11 @@ HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     pid_t r = (pid_t)sys(SYS_wait4, pid, status, options | WNOHANG, NULL, 0, 0);
     if (r != 0) return (pid_t)returned(r);
     if (!here()) return libc(waitpid)(pid, status, options);
-    Child c = {pid, status, options};
+    WaitChild c = {pid, status, options};
     Stay s;
     stay(&s);
     if (pid > 0 && options == 0 && pid_wait(pid)) r = libc(waitpid)(pid, status, WNOHANG);
-    if (r == 0) r = (pid_t)gort_blocking(wait_blocking, &c);
+    if (r == 0) r = (pid_t)gort_blocking(waitpid_blocking, &c);
     stay_end(&s);
     return r;
 }
@@ -80,9 +78,5 @@ static long system_blocking(void *arg) { return libc(system)(arg); }
 
 HOOK int system(const char *command) {
     if (!here() || command == NULL) return libc(system)(command);
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(system_blocking, (void *)command);
-    stay_end(&s);
-    return r;
+    return (int)stay_blocking(system_blocking, (void *)command);
 }

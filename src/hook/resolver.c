@@ -1,41 +1,37 @@
 /*
- * Names: the resolver of libc on a handed-off thread. It keeps state in thread-locals, so the
- * goroutine comes back to that same thread.
+ * Names: libc's resolver on a handed-off thread. It keeps state in thread-locals, so the goroutine
+ * comes back to the same thread.
  */
 #include "hook/hook_internal.h"
 
-typedef struct Addr {
+typedef struct AddrQuery {
     const char *node, *service;
     const struct addrinfo *hints;
     struct addrinfo **res;
-} Addr;
+} AddrQuery;
 
 static long addr_blocking(void *arg) {
-    Addr *a = arg;
+    AddrQuery *a = arg;
     return libc(getaddrinfo)(a->node, a->service, a->hints, a->res);
 }
 
 HOOK int getaddrinfo(const char *restrict node, const char *restrict service,
                      const struct addrinfo *restrict hints, struct addrinfo **restrict res) {
     if (!here()) return libc(getaddrinfo)(node, service, hints, res);
-    Addr a = {node, service, hints, res};
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(addr_blocking, &a);
-    stay_end(&s);
-    return r;
+    AddrQuery a = {node, service, hints, res};
+    return (int)stay_blocking(addr_blocking, &a);
 }
 
-typedef struct Host {
+typedef struct HostQuery {
     const char *name;
     struct hostent *ret, **result;
     char *buf;
     size_t size;
     int *error;
-} Host;
+} HostQuery;
 
 static long host_blocking(void *arg) {
-    Host *h = arg;
+    HostQuery *h = arg;
     return libc(gethostbyname_r)(h->name, h->ret, h->buf, h->size, h->result, h->error);
 }
 
@@ -43,10 +39,6 @@ HOOK int gethostbyname_r(const char *restrict name, struct hostent *restrict ret
                          char *restrict buf, size_t size, struct hostent **restrict found,
                          int *restrict error) {
     if (!here()) return libc(gethostbyname_r)(name, ret, buf, size, found, error);
-    Host h = {name, ret, found, buf, size, error};
-    Stay s;
-    stay(&s);
-    int r = (int)gort_blocking(host_blocking, &h);
-    stay_end(&s);
-    return r;
+    HostQuery h = {name, ret, found, buf, size, error};
+    return (int)stay_blocking(host_blocking, &h);
 }

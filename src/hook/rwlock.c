@@ -1,96 +1,98 @@
 /*
  * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock may let in several readers,
- * so it wakes everybody who waits.
+ * so it wakes all waiters.
  *
  * libc notes the writer's thread in the lock, tells by it a writer's unlock from a reader's, and
  * refuses the writer a second lock (EDEADLK). Where a goroutine writes, its mark is noted instead
- * (mutex.c): a number no thread has. Its unlock puts the thread's in its place, whichever it is by
- * then, and is libc's.
+ * (mutex.c), which is no thread's number. Its unlock puts in the number of the thread that it is on
+ * by then, and calls libc's.
  */
 #include "hook/hook_internal.h"
 
-static bool writes(pthread_rwlock_t *lock, int me) {
+static bool rwlock_is_writer(pthread_rwlock_t *lock, int me) {
     return me != 0 && load_rlx(&lock->__data.__cur_writer) == me;
 }
 
-/* Who tries and may wait: EDEADLK where it would be for itself. */
-static int try_read(void *object) {
+/* For a caller that may wait: EDEADLK where it would wait for itself. */
+static int rwlock_try_read(void *object) {
     pthread_rwlock_t *lock = object;
     int r = libc(pthread_rwlock_tryrdlock)(lock);
-    return unlikely(r == EBUSY) && writes(lock, mark()) ? EDEADLK : r;
+    return unlikely(r == EBUSY) && rwlock_is_writer(lock, owner_mark()) ? EDEADLK : r;
 }
-static int try_write(void *object) {
+static int rwlock_try_write(void *object) {
     pthread_rwlock_t *lock = object;
-    int me = mark(), r = libc(pthread_rwlock_trywrlock)(lock);
+    int me = owner_mark(), r = libc(pthread_rwlock_trywrlock)(lock);
     if (likely(r == 0) && me) store_rlx(&lock->__data.__cur_writer, me);
-    return unlikely(r == EBUSY) && writes(lock, me) ? EDEADLK : r;
+    return unlikely(r == EBUSY) && rwlock_is_writer(lock, me) ? EDEADLK : r;
 }
 
 HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_rdlock)) return libc(pthread_rwlock_rdlock)(lock);
-    int r = try_read(lock);
+    int r = rwlock_try_read(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? wait_for(lock, try_read, WAIT_RWMUTEX_R, GORT_FOREVER)
+    return here() ? waitq_acquire(lock, rwlock_try_read, WAIT_RWMUTEX_R, GORT_FOREVER)
                   : libc(pthread_rwlock_rdlock)(lock);
 }
 
-/* Pinned, or inside a blocking call. */
-static int write_in_libc(pthread_rwlock_t *lock) {
-    int me = mark(), r = libc(pthread_rwlock_wrlock)(lock);
+/* The G is pinned, or inside a blocking call. */
+static int rwlock_write_in_libc(pthread_rwlock_t *lock) {
+    int me = owner_mark(), r = libc(pthread_rwlock_wrlock)(lock);
     if (r == 0 && me) store_rlx(&lock->__data.__cur_writer, me);
     return r;
 }
 
 HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_wrlock)) return libc(pthread_rwlock_wrlock)(lock);
-    int r = try_write(lock);
+    int r = rwlock_try_write(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? wait_for(lock, try_write, WAIT_RWMUTEX_W, GORT_FOREVER) : write_in_libc(lock);
+    return here() ? waitq_acquire(lock, rwlock_try_write, WAIT_RWMUTEX_W, GORT_FOREVER)
+                  : rwlock_write_in_libc(lock);
 }
 
 HOOK int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
-    int r = try_write(lock);
+    int r = rwlock_try_write(lock);
     return r == EDEADLK ? EBUSY : r;
 }
 
-static int timed(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t clock,
-                 const struct timespec *at) {
+static int rwlock_until(pthread_rwlock_t *lock, try_fn *attempt, int reason, clockid_t clock,
+                        const struct timespec *at) {
     if (!valid_clock(clock)) return EINVAL;
     int r = attempt(lock);
     if (r != EBUSY) return r;
-    return valid_time(at) ? wait_for(lock, attempt, reason, deadline_of(clock, at)) : EINVAL;
+    return valid_time(at) ? waitq_acquire(lock, attempt, reason, clock_deadline(clock, at))
+                          : EINVAL;
 }
 
 HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock,
                                     const struct timespec *restrict at) {
-    if (runner(pthread_rwlock_timedrdlock) && try_read(lock) == 0) return 0;
+    if (runner(pthread_rwlock_timedrdlock) && rwlock_try_read(lock) == 0) return 0;
     if (!here()) return libc(pthread_rwlock_timedrdlock)(lock, at);
-    return timed(lock, try_read, WAIT_RWMUTEX_R, CLOCK_REALTIME, at);
+    return rwlock_until(lock, rwlock_try_read, WAIT_RWMUTEX_R, CLOCK_REALTIME, at);
 }
 
 HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock,
                                     const struct timespec *restrict at) {
     if (!here()) return libc(pthread_rwlock_clockrdlock)(lock, clock, at);
-    return timed(lock, try_read, WAIT_RWMUTEX_R, clock, at);
+    return rwlock_until(lock, rwlock_try_read, WAIT_RWMUTEX_R, clock, at);
 }
 
 HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
                                     const struct timespec *restrict at) {
-    if (runner(pthread_rwlock_timedwrlock) && try_write(lock) == 0) return 0;
+    if (runner(pthread_rwlock_timedwrlock) && rwlock_try_write(lock) == 0) return 0;
     if (!here()) return libc(pthread_rwlock_timedwrlock)(lock, at);
-    return timed(lock, try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at);
+    return rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at);
 }
 
 HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock,
                                     const struct timespec *restrict at) {
     if (!here()) return libc(pthread_rwlock_clockwrlock)(lock, clock, at);
-    return timed(lock, try_write, WAIT_RWMUTEX_W, clock, at);
+    return rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, clock, at);
 }
 
 HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
     int writer = load_rlx(&lock->__data.__cur_writer);
     M *m = unlikely(writer != 0) ? runner_at(known.tls) : NULL;
-    if (m && writer == mark()) store_rlx(&lock->__data.__cur_writer, m->tid);
+    if (m && writer == owner_mark()) store_rlx(&lock->__data.__cur_writer, m->tid);
     int r = libc(pthread_rwlock_unlock)(lock);
     released(lock, true);
     return r;

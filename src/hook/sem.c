@@ -3,33 +3,34 @@
  */
 #include "hook/hook_internal.h"
 
-/* As try_fn: EBUSY where it would block. */
-static int try_sem(void *sem) {
+/* A try_fn: EBUSY where it would block. */
+static int sem_try(void *sem) {
     if (libc(sem_trywait)(sem) == 0) return 0;
     int e = get_errno();
     return e == EAGAIN ? EBUSY : e;
 }
 
-static int done(int r) { return (int)returned(-r); }
+static int sem_result(int r) { return (int)returned(-r); }
 
 HOOK int sem_wait(sem_t *sem) {
     if (!runner(sem_wait)) return libc(sem_wait)(sem);
     if (likely(load_rlx((uint32_t *)(void *)sem) != 0) && libc(sem_trywait)(sem) == 0) return 0;
     if (!here()) return libc(sem_wait)(sem);
     int err = get_errno();
-    int r = try_sem(sem);
-    if (r == EBUSY) r = wait_for(sem, try_sem, WAIT_SEMA, GORT_FOREVER);
+    int r = sem_try(sem);
+    if (r == EBUSY) r = waitq_acquire(sem, sem_try, WAIT_SEMA, GORT_FOREVER);
     if (r == 0) set_errno(err);
-    return done(r);
+    return sem_result(r);
 }
 
-static int wait_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
+static int sem_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
     int err = get_errno();
-    int r = try_sem(sem);
+    int r = sem_try(sem);
     if (r == EBUSY)
-        r = valid_time(at) ? wait_for(sem, try_sem, WAIT_SEMA, deadline_of(clock, at)) : EINVAL;
+        r = valid_time(at) ? waitq_acquire(sem, sem_try, WAIT_SEMA, clock_deadline(clock, at))
+                           : EINVAL;
     if (r == 0) set_errno(err);
-    return done(r);
+    return sem_result(r);
 }
 
 HOOK int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict at) {
@@ -37,18 +38,18 @@ HOOK int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict at) 
         libc(sem_trywait)(sem) == 0)
         return 0;
     if (!here()) return libc(sem_timedwait)(sem, at);
-    return wait_until(sem, CLOCK_REALTIME, at);
+    return sem_until(sem, CLOCK_REALTIME, at);
 }
 
 HOOK int sem_clockwait(sem_t *restrict sem, clockid_t clock, const struct timespec *restrict at) {
     if (!here()) return libc(sem_clockwait)(sem, clock, at);
-    if (!valid_clock(clock)) return done(EINVAL);
-    return wait_until(sem, clock, at);
+    if (!valid_clock(clock)) return sem_result(EINVAL);
+    return sem_until(sem, clock, at);
 }
 
 HOOK int sem_post(sem_t *sem) {
     int r = libc(sem_post)(sem);
-    /* as released(): it may be a signal handler that posts */
-    if (has_waiters(sem)) queue_wake_anywhere(sem, 1, EVERY_BIT);
+    /* as released(), but a signal handler may post */
+    if (has_waiters(sem)) waitq_wake_anywhere(sem, 1, EVERY_BIT);
     return r;
 }

@@ -1,13 +1,43 @@
 /*
- * Sleeping. The goroutine sleeps in the runtime's timers, so no signal ends it early and nothing
- * is left over. Clocks that are not the time of day or monotonic are libc's, on a handed-off
- * thread.
+ * Times and sleeping. A goroutine sleeps in the runtime's timers, so no signal ends it early and
+ * nothing is left over. Clocks other than the time of day and the monotonic one are libc's, on a
+ * handed-off thread.
  *
- * Who yields, waits for somebody by looking again and again (spin locks, C++20's atomic waits):
- * most often for another goroutine, which may have no P. Where no goroutine wants to run it is a
- * thread that is waited for.
+ * A caller of sched_yield most often waits for another goroutine, which may have no P, by looking
+ * again and again (spin locks, C++20's atomic waits). Where no goroutine wants to run it waits for
+ * a thread, and the call is libc's.
  */
 #include "hook/hook_internal.h"
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+int64_t deadline_after(int64_t ns) {
+    int64_t when = time_after(gort_now(), ns > 0 ? ns : 0);
+    return when == NEVER ? GORT_FOREVER : when;
+}
+
+bool valid_time(const struct timespec *ts) { return ts->tv_nsec >= 0 && ts->tv_nsec < GORT_SEC; }
+
+int64_t clock_deadline(clockid_t clock, const struct timespec *at) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    int64_t seconds = (int64_t)at->tv_sec - now.tv_sec;
+    if (seconds > GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
+    if (seconds < -(GORT_FOREVER / GORT_SEC / 2)) return 0;
+    int64_t left = seconds * GORT_SEC + at->tv_nsec - now.tv_nsec;
+    return left <= 0 ? 0 : deadline_after(left);
+}
+
+bool timeout_deadline(const struct timespec *ts, int64_t *deadline) {
+    *deadline = GORT_FOREVER;
+    if (ts == NULL) return true;
+    if (ts->tv_sec < 0 || !valid_time(ts)) return false;
+    if (ts->tv_sec < GORT_FOREVER / GORT_SEC / 2)
+        *deadline = deadline_after((int64_t)ts->tv_sec * GORT_SEC + ts->tv_nsec);
+    return true;
+}
+
+/* ---- sleeping -------------------------------------------------------------------------------- */
 
 static void sleep_for(int64_t ns) {
     Stay s;
@@ -49,15 +79,15 @@ HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {
     return 0;
 }
 
-typedef struct Other {
+typedef struct ClockSleep {
     clockid_t clock;
     int flags;
     const struct timespec *ts;
     struct timespec *rest;
-} Other;
+} ClockSleep;
 
-static long other_clock(void *arg) {
-    Other *o = arg;
+static long clock_blocking(void *arg) {
+    ClockSleep *o = arg;
     return libc(clock_nanosleep)(o->clock, o->flags, o->ts, o->rest);
 }
 
@@ -65,13 +95,9 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
                          struct timespec *rest) {
     if (!here()) return libc(clock_nanosleep)(clock, flags, ts, rest);
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
-    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
-        Other o = {clock, flags, ts, rest};
-        Stay s;
-        stay(&s);
-        int r = (int)gort_blocking(other_clock, &o);
-        stay_end(&s);
-        return r;
+    if (!valid_clock(clock)) {
+        ClockSleep o = {clock, flags, ts, rest};
+        return (int)stay_blocking(clock_blocking, &o);
     }
     if (!(flags & TIMER_ABSTIME)) {
         sleep_for(ns_of(ts));
@@ -79,8 +105,8 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
     }
     Stay s;
     stay(&s);
-    /* or it was set back */
-    for (int64_t until; (until = deadline_of(clock, ts)) != 0;) gort_sleep_until(until);
+    /* again where the clock was set back meanwhile */
+    for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) gort_sleep_until(until);
     stay_end(&s);
     return 0;
 }

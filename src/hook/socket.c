@@ -1,24 +1,34 @@
 /*
  * recv and send in all their forms, and accept. (connect.c has connect.)
  *
- * There is no flag that makes one accept non-blocking, and a listening socket is shared: O_NONBLOCK
- * is not ours to set. So accept asks poll first (hookio.c has the rest): should another have been
- * faster, a thread waits for a moment (optimistic.c), and nothing is lost. One that always finds a
- * connection need not ask (optimistic.c), nor one whose owner set O_NONBLOCK.
+ * No flag makes one accept non-blocking, and O_NONBLOCK is not ours to set on a shared socket. So
+ * accept asks poll first (hookio.c has the rest), unless the socket is HOT or its owner set
+ * O_NONBLOCK. Where another thread takes the connection before, ours waits for a moment
+ * (optimistic.c).
  *
- * A timeout of the socket shows as the kernel shows it: EAGAIN.
+ * A timeout of the socket shows as the kernel's: EAGAIN.
  */
 #include "hook/hook_internal.h"
 
-static long timed(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
+#include <sys/time.h>
 
-/* A call with these flags never waits. */
+int64_t socket_deadline(int fd, int option) {
+    struct timeval tv = {0, 0};
+    socklen_t len = sizeof tv;
+    if (getsockopt(fd, SOL_SOCKET, option, &tv, &len) != 0 || (tv.tv_sec == 0 && tv.tv_usec == 0))
+        return GORT_FOREVER;
+    if (tv.tv_sec > GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
+    return deadline_after((int64_t)tv.tv_sec * GORT_SEC + tv.tv_usec * GORT_US);
+}
+
+static long timeout_as_again(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
+
 static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
 
-/* r is what a try gave: is it to wait? */
+/* r: the result of a try. Is the call to wait? */
 static NOINLINE bool would_block(int fd, long r) {
     kind_set_both(fd, KIND_SOCKET);
-    return r == -EAGAIN && waits(fd);
+    return r == -EAGAIN && caller_waits(fd);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------ */
@@ -27,10 +37,10 @@ static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct
                                   socklen_t *len) {
     if (!here()) return libc(recvfrom)(fd, buf, n, flags, sa, len);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    settle(fd);
+    hint_settle(fd);
     Stay s;
     stay(&s);
-    return result(&s, timed(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
+    return result(&s, timeout_as_again(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
 }
 
 HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
@@ -45,7 +55,7 @@ HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct so
                       socklen_t *restrict len) {
     if (!runner(recvfrom) || flagged(flags)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
     if (flags & MSG_WAITALL) {
-        if (!waits(fd)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
+        if (!caller_waits(fd)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
         return recv_wait(fd, buf, n, flags, sa, len);
     }
     long r = sys(SYS_recvfrom, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
@@ -56,16 +66,16 @@ HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct so
 static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
     if (!here()) return libc(recvmsg)(fd, msg, flags);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    settle(fd);
+    hint_settle(fd);
     Stay s;
     stay(&s);
-    return result(&s, timed(gort_recvmsg_until(fd, msg, flags, deadline)));
+    return result(&s, timeout_as_again(gort_recvmsg_until(fd, msg, flags, deadline)));
 }
 
 HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
     if (!runner(recvmsg) || flagged(flags)) return libc(recvmsg)(fd, msg, flags);
     if (flags & MSG_WAITALL) {
-        if (!waits(fd)) return libc(recvmsg)(fd, msg, flags);
+        if (!caller_waits(fd)) return libc(recvmsg)(fd, msg, flags);
         return recvmsg_wait(fd, msg, flags);
     }
     long r = sys(SYS_recvmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
@@ -91,28 +101,27 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 
 static ssize_t sent(const Stay *s, long r, int flags) {
     stay_end(s);
-    if (r == -EPIPE && !(flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never do */
-    return returned(timed(r));
+    if (r == -EPIPE && !(flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never raise it */
+    return returned(timeout_as_again(r));
 }
 
-/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of
- * its own for the socket: the caller's may be another's by the next call. */
+/* The goroutine cannot park, so its thread waits. A call that has moved a part goes on with a
+ * number of its own for the socket: the caller's may be another file by the next call. */
 static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
                                 const struct sockaddr *sa, socklen_t len, size_t done,
                                 uint32_t life) {
     if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
-    int own = (int)sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+    long own = own_number(fd, life);
     if (own < 0) return (ssize_t)done;
-    ssize_t r =
-        life_goes_on(fd, life) ? libc(send)(own, (const char *)buf + done, n - done, flags) : 0;
+    ssize_t r = libc(send)((int)own, (const char *)buf + done, n - done, flags);
     sys(SYS_close, own, 0, 0, 0, 0, 0);
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
-/* `done` bytes of it are sent, in that life of the number: the rest, as one call. */
+/* `done` bytes are sent, in that life of the number: sends the rest, as one call. */
 static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, socket_deadline(fd, SO_SNDTIMEO)};
-    if (done == 0) settle(fd);
+    if (done == 0) hint_settle(fd);
     Stay s;
     stay(&s);
     return sent(&s, core->move(&v), flags);
@@ -124,7 +133,7 @@ static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags,
     struct iovec iov = {(void *)buf, n};
     struct msghdr msg = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_name = (void *)sa, .msg_namelen = sa ? len : 0};
-    if (done > 0 && (!life_goes_on(fd, life) || !waits(fd))) return (ssize_t)done;
+    if (done > 0 && (!life_goes_on(fd, life) || !caller_waits(fd))) return (ssize_t)done;
     if (!here()) return send_thread(fd, buf, n, flags, sa, len, done, life);
     return send_on(fd, &msg, flags, done, life);
 }
@@ -150,15 +159,9 @@ HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct s
     return send_wait(fd, buf, n, flags, sa, len, (size_t)r, life);
 }
 
-static size_t total(const struct msghdr *msg) {
-    size_t sum = 0;
-    for (size_t i = 0; i < msg->msg_iovlen; i++) sum += msg->msg_iov[i].iov_len;
-    return sum;
-}
-
 static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done,
                                      uint32_t life) {
-    if (done > 0 && (!life_goes_on(fd, life) || !waits(fd))) return (ssize_t)done;
+    if (done > 0 && (!life_goes_on(fd, life) || !caller_waits(fd))) return (ssize_t)done;
     if (!here()) return done > 0 ? (ssize_t)done : libc(sendmsg)(fd, msg, flags);
     return send_on(fd, msg, flags, done, life);
 }
@@ -168,7 +171,9 @@ HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
     if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0, 0) : returned(r);
-    return likely((size_t)r == total(msg)) ? r : sendmsg_wait(fd, msg, flags, (size_t)r, life);
+    return likely((size_t)r == iov_total(msg->msg_iov, msg->msg_iovlen))
+               ? r
+               : sendmsg_wait(fd, msg, flags, (size_t)r, life);
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
@@ -180,8 +185,7 @@ INLINE int accepted(long conn, int flags) {
     return (int)conn;
 }
 
-/* Where a goroutine cannot park, the thread waits: with a number of its own where the call has
- * begun. */
+/* The goroutine cannot park; with a number of its own where the call began earlier. */
 static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                               uint32_t life) {
     if (life == 0) return libc(accept4)(fd, sa, len, flags);
@@ -192,51 +196,49 @@ static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int f
     return accepted(conn, flags);
 }
 
-/* Nothing waits there now. life: the call has begun in it, and slept; 0: it begins here. */
+/* life: of the number when the call began, and then slept; 0: it begins here. */
 static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                                 uint32_t life) {
-    hot_off(fd, READING);
-    if (!waits(fd) || !here()) return accept_thread(fd, sa, len, flags, life);
+    hot_off(fd, DIR_READ);
+    if (!caller_waits(fd) || !here()) return accept_thread(fd, sa, len, flags, life);
     Stay s;
-    settle(fd);
+    hint_settle(fd);
     stay(&s);
     long r = core->accept(fd, sa, len, flags, socket_deadline(fd, SO_RCVTIMEO), life);
     stay_end(&s);
-    return accepted(timed(r), flags);
+    return accepted(timeout_as_again(r), flags);
 }
 
-/* It has slept, and a signal has ended it. */
 static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m,
                                 uint32_t life) {
     if (!life_goes_on(fd, life)) return (int)returned(-EBADF);
-    hot_slept(m, fd, READING);
+    hot_slept(m, fd, DIR_READ);
     return accept_wait(fd, sa, len, flags, life);
 }
 
-/* As it is. */
 INLINE int accept_now(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long conn = hot_call(m, SYS_accept4, fd, sa, len, flags);
     if (unlikely(conn == -EINTR)) return accept_on_again(fd, sa, len, flags, m, life);
-    hot_done(m, fd, READING, looks);
+    hot_done(m, fd, DIR_READ, looks);
     return accepted(conn, flags);
 }
 
 static NOINLINE int accept_ask(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
     if (!(flags_hint(fd) & HINT_NONBLOCK)) {
-        if (poll_now(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags, 0);
-        hot_count(fd, READING);
+        if (poll_fd(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags, 0);
+        hot_count(fd, DIR_READ);
     }
     return accept_now(fd, sa, len, flags, m);
 }
 
 static NOINLINE int accept_hot(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
-    return hot_now(m, fd, READING) ? accept_now(fd, sa, len, flags, m)
-                                   : accept_ask(fd, sa, len, flags, m);
+    return hot_now(m, fd, DIR_READ) ? accept_now(fd, sa, len, flags, m)
+                                    : accept_ask(fd, sa, len, flags, m);
 }
 
 INLINE int accept_on(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
-    bool hot = kind_hint(fd, READING) == KIND_HOT;
+    bool hot = kind_hint(fd, DIR_READ) == KIND_HOT;
     return hot ? accept_hot(fd, sa, len, flags, m) : accept_ask(fd, sa, len, flags, m);
 }
 

@@ -1,57 +1,52 @@
 /*
- * read, write, readv, writev on whatever the descriptor is.
+ * read, write, readv, writev on any descriptor.
  *
- * A first try that cannot block; where it would, and the caller has not set O_NONBLOCK, the
- * goroutine parks. A write that waits moves everything, as libc's does; one whose timeout passes,
- * or that meets an error, after it has moved some returns that count.
+ * First a try that cannot block; where it would, and the caller has not set O_NONBLOCK, the
+ * goroutine parks. A write that waits moves everything, as libc's does. After a timeout or an error
+ * it returns the count of what it has moved before.
  */
 #include "hook/hook_internal.h"
 
 #include <limits.h>
 #include <sys/stat.h>
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8
-#endif
-
-/* Called as it is. Where it took so long that the P is gone, the hint may have been wrong. */
-static COLD void look_again(int fd) {
+/* A PLAIN call took so long that the P is gone: the hint may be wrong. */
+static COLD void plain_slept(int fd) {
     kind_set_both(fd, KIND_UNKNOWN);
     flags_take(fd, HINT_NONBLOCK);
     core_pass();
 }
 INLINE ssize_t plain_result(M *m, int fd, long r) {
-    if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) look_again(fd);
+    if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) plain_slept(fd);
     return returned(r);
 }
 
-/* A descriptor that is not open for it never becomes ready: the call says EBADF at once. */
+/* A descriptor not open for that direction never becomes ready: the call says EBADF at once. */
 static bool open_for(int fd, short events) {
     long mode = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_ACCMODE;
     return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
 }
 
-/* What cannot be tried is asked by poll(2); should another have been faster, a thread blocks. True:
- * it is to wait. */
+/* OTHER: poll(2) is asked. True: the call is to wait. */
 static bool not_ready(int fd, short events) {
-    int dir = events == POLLIN ? READING : WRITING;
-    if (poll_now(fd, events) != 0) {
+    int dir = events == POLLIN ? DIR_READ : DIR_WRITE;
+    if (poll_fd(fd, events) != 0) {
         hot_count(fd, dir);
         return false;
     }
     hot_off(fd, dir);
-    return waits(fd) && open_for(fd, events) && here();
+    return caller_waits(fd) && open_for(fd, events) && here();
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* -errno; -EAGAIN: it would block; -EOPNOTSUPP: it is of another kind. */
-INLINE long try_read(int fd, int kind, const struct iovec *iov, int n) {
+/* -errno; -EAGAIN: it would block; -EOPNOTSUPP: the file is of another kind. */
+INLINE long stream_try_read(int fd, FdKind kind, const struct iovec *iov, int n) {
     if (kind != KIND_SOCKET) {
         long r = sys(SYS_preadv2, fd, iov, n, -1, -1, RWF_NOWAIT);
-        if (likely(r >= 0)) hot_count(fd, READING);
-        else if (r == -EAGAIN) hot_off(fd, READING);
-        pipe_moved(fd, READING, r);
+        if (likely(r >= 0)) hot_count(fd, DIR_READ);
+        else if (r == -EAGAIN) hot_off(fd, DIR_READ);
+        pipe_moved(fd, DIR_READ, r);
         return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
     }
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
@@ -60,43 +55,43 @@ INLINE long try_read(int fd, int kind, const struct iovec *iov, int n) {
     return unlikely(r == -ENOTSOCK) ? -EOPNOTSUPP : r;
 }
 
-static NOINLINE ssize_t read_wait(int fd, int kind, const struct iovec *iov, int n) {
-    if (!waits(fd)) {
+static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, int n) {
+    if (!caller_waits(fd)) {
         set_errno(EAGAIN);
         return -1;
     }
     if (!here()) return libc(readv)(fd, iov, n);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_RCVTIMEO) : GORT_FOREVER;
-    settle(fd);
+    hint_settle(fd);
     Stay s;
     stay(&s);
     ssize_t r = n == 1 ? gort_read_until(fd, iov->iov_base, iov->iov_len, deadline)
                        : gort_readv_until(fd, iov, n, deadline);
-    pipe_moved(fd, READING, r);
+    pipe_moved(fd, DIR_READ, r);
     return result(&s, r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
-/* Where a goroutine cannot park, the thread waits, with a number of its own for the file that the
- * call has begun with: the caller's may be another's. */
-static ssize_t read_thread(int fd, const struct iovec *iov, int n, uint32_t life) {
+/* The goroutine cannot park, so its thread waits, with a number of its own for the file that the
+ * call began with: the caller's may be another file. nr: readv or writev. */
+static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life) {
     long own = own_number(fd, life);
     if (own < 0) return returned(own);
-    long r = sys(SYS_readv, own, iov, n, 0, 0, 0);
+    long r = sys(nr, own, iov, n, 0, 0, 0);
     sys(SYS_close, own, 0, 0, 0, 0, 0);
     return returned(r);
 }
 
-/* A call that was made as it is, in that life, has slept, and goes on as a goroutine's; one that a
- * signal has interrupted, too. What does not wait for anybody (a slow disk) is made again. */
-static COLD ssize_t read_on(int fd, const struct iovec *iov, int n, uint32_t life) {
-    int kind = kind_look(fd, READING);
+/* A call that was made as it is, in that life, has slept or was interrupted, and goes on as a
+ * goroutine's. On a file that waits for nothing (a slow disk) it is made again. */
+static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
+    FdKind kind = kind_look(fd, DIR_READ);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
-    if (kind == KIND_PLAIN || !here()) return read_thread(fd, iov, n, life);
-    settle(fd);
+    if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_readv, fd, iov, n, life);
+    hint_settle(fd);
     Stay s;
     stay(&s);
-    long r = core->read_on(fd, iov, n, life);
-    pipe_moved(fd, READING, r);
+    long r = core->read_resume(fd, iov, n, life);
+    pipe_moved(fd, DIR_READ, r);
     return result(&s, r);
 }
 
@@ -104,7 +99,7 @@ static ssize_t read_other(M *m, int fd, const struct iovec *iov, int n) {
     if (!not_ready(fd, POLLIN)) {
         uint32_t life = life_of(fd);
         long r = hot_call(m, SYS_readv, fd, iov, n, 0);
-        return r == -EINTR ? read_on(fd, iov, n, life) : returned(r);
+        return r == -EINTR ? read_resume(fd, iov, n, life) : returned(r);
     }
     Stay s;
     stay(&s);
@@ -112,38 +107,36 @@ static ssize_t read_other(M *m, int fd, const struct iovec *iov, int n) {
 }
 
 static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
-    int kind = kind_look(fd, READING);
-    if (kind < 0) return returned(kind);
+    FdKind kind = kind_look(fd, DIR_READ);
+    if (kind == KIND_CLOSED) return -1;
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
-    long r = try_read(fd, kind, iov, n);
+    long r = stream_try_read(fd, kind, iov, n);
     if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
     if (r != -EOPNOTSUPP) return returned(r);
-    kind_set(fd, READING, KIND_OTHER);
+    kind_set(fd, DIR_READ, KIND_OTHER);
     return read_other(m, fd, iov, n);
 }
 
-INLINE ssize_t read_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
+INLINE ssize_t read_any(M *m, int fd, FdKind kind, const struct iovec *iov, int n) {
     if (unlikely(kind == KIND_OTHER)) return read_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return read_look(m, fd, iov, n);
-    long r = try_read(fd, kind, iov, n);
+    long r = stream_try_read(fd, kind, iov, n);
     if (likely(r >= 0)) return r;
     if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
 }
 
-/* A call that was made as it is gave an error, or it has waited; -EINTR: a goroutine's call is not
- * interrupted. */
+/* A call that was made as it is gave an error, or has waited. -EINTR does not come out. */
 static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited,
                                uint32_t life) {
     struct iovec iov = {buf, n};
     if (r == -EINTR && !life_goes_on(fd, life)) return returned(-EBADF);
-    if (waited || r == -EINTR) hot_slept(m, fd, READING);
-    return r == -EINTR ? read_on(fd, &iov, 1, life) : returned(r);
+    if (waited || r == -EINTR) hot_slept(m, fd, DIR_READ);
+    return r == -EINTR ? read_resume(fd, &iov, 1, life) : returned(r);
 }
 
-/* Each kind has a function of its own, and the call itself little but the choice: that takes few
- * cache lines. */
-static NOINLINE ssize_t read_plain(int fd, void *buf, size_t n, M *m) {
+/* Each kind has a function of its own: few cache lines are touched. */
+static NOINLINE ssize_t read_as_plain(int fd, void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
     return likely(r != -EINTR) ? plain_result(m, fd, r) : read_again(m, fd, buf, n, r, true, life);
@@ -151,7 +144,7 @@ static NOINLINE ssize_t read_plain(int fd, void *buf, size_t n, M *m) {
 
 static NOINLINE ssize_t read_slow(int fd, void *buf, size_t n, M *m) {
     struct iovec iov = {buf, n};
-    return read_any(m, fd, kind_hint(fd, READING), &iov, 1);
+    return read_any(m, fd, kind_hint(fd, DIR_READ), &iov, 1);
 }
 
 static NOINLINE ssize_t read_none(int fd, void *buf, size_t n, M *m, long r) {
@@ -160,12 +153,12 @@ static NOINLINE ssize_t read_none(int fd, void *buf, size_t n, M *m, long r) {
     return r == -ENOTSOCK ? read_look(m, fd, &iov, 1) : returned(r);
 }
 
-static NOINLINE ssize_t read_socket(int fd, void *buf, size_t n, M *m) {
+static NOINLINE ssize_t read_as_socket(int fd, void *buf, size_t n, M *m) {
     long r = sys(SYS_recvfrom, fd, buf, n, MSG_DONTWAIT, NULL, NULL);
     return likely(r >= 0) ? r : read_none(fd, buf, n, m, r);
 }
 
-static NOINLINE ssize_t read_pipe(int fd, void *buf, size_t n, M *m) {
+static NOINLINE ssize_t read_as_pipe(int fd, void *buf, size_t n, M *m) {
     if (!pipe_take(fd, n)) return read_slow(fd, buf, n, m);
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
@@ -173,15 +166,15 @@ static NOINLINE ssize_t read_pipe(int fd, void *buf, size_t n, M *m) {
     return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m), life);
 }
 
-static NOINLINE ssize_t read_event(int fd, void *buf, size_t n, M *m) {
+static NOINLINE ssize_t read_as_event(int fd, void *buf, size_t n, M *m) {
     if (!event_take(fd)) return read_slow(fd, buf, n, m);
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
     return likely(r >= 0 && !was_taken(m)) ? r : read_again(m, fd, buf, n, r, was_taken(m), life);
 }
 
-static NOINLINE ssize_t read_hot(int fd, void *buf, size_t n, M *m) {
-    if (!hot_now(m, fd, READING)) return read_slow(fd, buf, n, m);
+static NOINLINE ssize_t read_as_hot(int fd, void *buf, size_t n, M *m) {
+    if (!hot_now(m, fd, DIR_READ)) return read_slow(fd, buf, n, m);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
     bool waited = slept(m, looks);
@@ -190,24 +183,20 @@ static NOINLINE ssize_t read_hot(int fd, void *buf, size_t n, M *m) {
 
 HOOK ssize_t read(int fd, void *buf, size_t n) {
     M *m = runner(read);
-    /* a socket's would take a message */
+    /* 0 bytes: recvfrom would take a message */
     if (m == NULL || (ssize_t)n <= 0) return libc(read)(fd, buf, n);
-    int kind = kind_hint(fd, READING);
-    if (kind == KIND_SOCKET) return read_socket(fd, buf, n, m);
-    if (kind == KIND_PLAIN) return read_plain(fd, buf, n, m);
-    if (kind == KIND_HOT) return read_hot(fd, buf, n, m);
-    if (kind == KIND_PIPE) return read_pipe(fd, buf, n, m);
-    return kind == KIND_EVENT ? read_event(fd, buf, n, m) : read_slow(fd, buf, n, m);
+    FdKind kind = kind_hint(fd, DIR_READ);
+    if (kind == KIND_SOCKET) return read_as_socket(fd, buf, n, m);
+    if (kind == KIND_PLAIN) return read_as_plain(fd, buf, n, m);
+    if (kind == KIND_HOT) return read_as_hot(fd, buf, n, m);
+    if (kind == KIND_PIPE) return read_as_pipe(fd, buf, n, m);
+    return kind == KIND_EVENT ? read_as_event(fd, buf, n, m) : read_slow(fd, buf, n, m);
 }
 
-/* Nothing is to be moved, whatever that is for this file, or it is an error: libc's. (As a message
- * to a socket it would be an empty one, and take a whole one in.) */
-static size_t total(const struct iovec *iov, int n) {
-    size_t sum = 0;
-    for (int i = 0; i < n; i++) sum += iov[i].iov_len;
-    return sum;
+static COLD bool all_empty(const struct iovec *iov, int n) {
+    return iov_total(iov, (size_t)n) == 0;
 }
-static COLD bool all_empty(const struct iovec *iov, int n) { return total(iov, n) == 0; }
+/* No bytes, or an error: libc's call. (recvmsg would take a message, sendmsg send one.) */
 INLINE bool is_nothing(const struct iovec *iov, int n) {
     if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
     return unlikely(iov->iov_len == 0) && all_empty(iov, n);
@@ -216,13 +205,13 @@ INLINE bool is_nothing(const struct iovec *iov, int n) {
 static NOINLINE ssize_t readv_plain(M *m, int fd, const struct iovec *iov, int n) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_readv, fd, iov, n, 0);
-    return likely(r != -EINTR) ? plain_result(m, fd, r) : read_on(fd, iov, n, life);
+    return likely(r != -EINTR) ? plain_result(m, fd, r) : read_resume(fd, iov, n, life);
 }
 
 HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
     M *m = runner(readv);
     if (m == NULL || is_nothing(iov, n)) return libc(readv)(fd, iov, n);
-    int kind = kind_hint(fd, READING);
+    FdKind kind = kind_hint(fd, DIR_READ);
     if (kind == KIND_PLAIN) return readv_plain(m, fd, iov, n);
     return read_any(m, fd, kind, iov, n);
 }
@@ -235,12 +224,12 @@ HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t size) {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-INLINE long try_write(int fd, int kind, const struct iovec *iov, int n) {
+INLINE long stream_try_write(int fd, FdKind kind, const struct iovec *iov, int n) {
     if (kind != KIND_SOCKET) {
         long r = sys(SYS_pwritev2, fd, iov, n, -1, -1, RWF_NOWAIT);
-        if (likely(r >= 0)) hot_count(fd, WRITING);
-        else if (r == -EAGAIN) hot_off(fd, WRITING);
-        pipe_moved(fd, WRITING, r);
+        if (likely(r >= 0)) hot_count(fd, DIR_WRITE);
+        else if (r == -EAGAIN) hot_off(fd, DIR_WRITE);
+        pipe_moved(fd, DIR_WRITE, r);
         return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
     }
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
@@ -254,18 +243,16 @@ static bool is_pipe(int fd) {
     return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-/* From `done` on. */
 static long write_piece(int fd, const struct iovec *iov, size_t done) {
     for (; done >= iov->iov_len; iov++) done -= iov->iov_len;
     return sys(SYS_write, fd, (char *)iov->iov_base + done, iov->iov_len - done, 0, 0, 0);
 }
 
-/* Where a goroutine cannot park, the thread waits. What has moved a part goes on with a number of
- * its own for the file: the caller's may be another's by the next call. Where there is none left,
- * that part is the result. */
+/* As vector_on_thread, for a call that has moved a part: without a number of its own that part is
+ * the result. */
 static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done,
                                  uint32_t life) {
-    size_t all = total(iov, n);
+    size_t all = iov_total(iov, (size_t)n);
     if (done == 0) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
     long own = own_number(fd, life);
     if (own < 0) return (ssize_t)done;
@@ -277,68 +264,60 @@ static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t 
     return (ssize_t)done;
 }
 
-/* done: moved by the first try, which began in that life; 0: it would have blocked. */
-static NOINLINE ssize_t write_wait(int fd, int kind, const struct iovec *iov, int n, size_t done,
+/* done: moved by the first try, which began in that life; 0: the try would have blocked. */
+static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov, int n, size_t done,
                                    uint32_t life) {
     if (done > 0 && !life_goes_on(fd, life)) return (ssize_t)done;
-    if (!waits(fd)) {
+    if (!caller_waits(fd)) {
         if (done > 0) return (ssize_t)done;
         set_errno(EAGAIN);
         return -1;
     }
     if (!here()) return write_thread(fd, iov, n, done, life);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
-    if (done == 0) settle(fd);
+    if (done == 0) hint_settle(fd);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline};
     Stay s;
     stay(&s);
     long r = core->move(&v);
-    pipe_moved(fd, WRITING, r - (ssize_t)done);
+    pipe_moved(fd, DIR_WRITE, r - (ssize_t)done);
     stay_end(&s);
-    if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never do */
+    if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never raise it */
     return returned(r == -ETIMEDOUT ? -EAGAIN : r);
 }
 
-static ssize_t write_on_thread(int fd, const struct iovec *iov, int n, uint32_t life) {
-    long own = own_number(fd, life);
-    if (own < 0) return returned(own);
-    long r = sys(SYS_writev, own, iov, n, 0, 0, 0);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
-    return returned(r);
-}
-
-/* As read_on; nothing was written yet. */
-static COLD ssize_t write_on(int fd, const struct iovec *iov, int n, uint32_t life) {
+/* As read_resume; nothing was written yet. */
+static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {.fd = fd, .flags = -1, .msg = &msg, .life = life, .deadline = GORT_FOREVER};
-    int kind = kind_look(fd, WRITING);
+    FdKind kind = kind_look(fd, DIR_WRITE);
     bool pipe = is_pipe(fd);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
-    if (kind == KIND_PLAIN || !here()) return write_on_thread(fd, iov, n, life);
-    settle(fd);
+    if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_writev, fd, iov, n, life);
+    hint_settle(fd);
     Stay s;
     stay(&s);
     long r = pipe ? core->move(&v) : core->write_other(&v, false);
-    pipe_moved(fd, WRITING, r);
+    pipe_moved(fd, DIR_WRITE, r);
     stay_end(&s);
     if (r == -EPIPE) raise(SIGPIPE);
     return returned(r);
 }
 
-/* A pipe that polls writable takes PIECE bytes without blocking, and more it would take with a
- * thread asleep, which a signal of the runtime's may wake half-way. Whatever else comes back with a
- * part goes on with the rest: the caller's call blocks until all is written. */
+/* A pipe that polls writable takes PIECE bytes without blocking. For more a thread would sleep,
+ * which a signal of the runtime's may wake half-way: it is written in pieces. Any other file that
+ * takes a part is given the rest: the caller's call blocks until all is written. */
 static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
-    size_t all = total(iov, n);
+    size_t all = iov_total(iov, (size_t)n);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {.fd = fd, .msg = &msg};
     bool in_pieces = all > PIECE && is_pipe(fd), parks = not_ready(fd, POLLOUT);
-    if (!parks && !(in_pieces && waits(fd) && here())) {
+    if (!parks && !(in_pieces && caller_waits(fd) && here())) {
         v.life = life_of(fd);
         long r = hot_call(m, SYS_writev, fd, iov, n, 0);
-        if (r == -EINTR) return write_on(fd, iov, n, v.life);
-        if (r <= 0 || (size_t)r == all || !waits(fd) || !here()) return returned(r);
+        if (r == -EINTR) return write_resume(fd, iov, n, v.life);
+        if (r <= 0 || (size_t)r == all || !caller_waits(fd) || !here()) return returned(r);
         v.done = (size_t)r;
     }
     Stay s;
@@ -347,42 +326,42 @@ static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
 }
 
 static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
-    int kind = kind_look(fd, WRITING);
-    if (kind < 0) return returned(kind);
+    FdKind kind = kind_look(fd, DIR_WRITE);
+    if (kind == KIND_CLOSED) return -1;
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
     uint32_t life = life_of(fd);
-    long r = try_write(fd, kind, iov, n);
+    long r = stream_try_write(fd, kind, iov, n);
     if (r == -EAGAIN) return write_wait(fd, kind, iov, n, 0, 0);
-    if (r >= 0 && (size_t)r < total(iov, n)) return write_wait(fd, kind, iov, n, (size_t)r, life);
+    if (r >= 0 && (size_t)r < iov_total(iov, (size_t)n))
+        return write_wait(fd, kind, iov, n, (size_t)r, life);
     if (r != -EOPNOTSUPP) return returned(r);
-    kind_set(fd, WRITING, KIND_OTHER);
+    kind_set(fd, DIR_WRITE, KIND_OTHER);
     return write_other(m, fd, iov, n);
 }
 
-INLINE ssize_t write_any(M *m, int fd, int kind, const struct iovec *iov, int n) {
+INLINE ssize_t write_any(M *m, int fd, FdKind kind, const struct iovec *iov, int n) {
     if (unlikely(kind == KIND_OTHER)) return write_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return write_look(m, fd, iov, n);
     uint32_t life = life_of(fd);
-    long r = try_write(fd, kind, iov, n);
-    if (likely(r >= 0 && (size_t)r >= total(iov, n))) return r;
+    long r = stream_try_write(fd, kind, iov, n);
+    if (likely(r >= 0 && (size_t)r >= iov_total(iov, (size_t)n))) return r;
     if (r >= 0 || r == -EAGAIN) return write_wait(fd, kind, iov, n, r < 0 ? 0 : (size_t)r, life);
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
-/* It has not written all, of a call that was made as it is: a pipe has waited then, and a signal
- * came. Or it has waited. */
+/* A call that was made as it is has waited, or not written all (a signal came). */
 static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited,
                                 uint32_t life) {
     struct iovec iov = {(void *)buf, n};
     if (!life_goes_on(fd, life)) return returned(r == -EINTR ? -EBADF : r);
-    if (waited || r == -EINTR) hot_slept(m, fd, WRITING);
+    if (waited || r == -EINTR) hot_slept(m, fd, DIR_WRITE);
     if (r == (long)n) return r;
-    if (r == -EINTR) return write_on(fd, &iov, 1, life);
+    if (r == -EINTR) return write_resume(fd, &iov, 1, life);
     return r > 0 && is_pipe(fd) ? write_wait(fd, KIND_NOWAIT, &iov, 1, (size_t)r, life)
                                 : returned(r);
 }
 
-static NOINLINE ssize_t write_plain(int fd, const void *buf, size_t n, M *m) {
+static NOINLINE ssize_t write_as_plain(int fd, const void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
     return likely(r != -EINTR) ? plain_result(m, fd, r) : write_short(m, fd, buf, n, r, true, life);
@@ -390,24 +369,23 @@ static NOINLINE ssize_t write_plain(int fd, const void *buf, size_t n, M *m) {
 
 static NOINLINE ssize_t write_slow(int fd, const void *buf, size_t n, M *m) {
     struct iovec iov = {(void *)buf, n};
-    return write_any(m, fd, kind_hint(fd, WRITING), &iov, 1);
+    return write_any(m, fd, kind_hint(fd, DIR_WRITE), &iov, 1);
 }
 
-/* A part was taken, or none: the rest is waited for. */
 static NOINLINE ssize_t write_part(int fd, const void *buf, size_t n, M *m, long r, uint32_t life) {
     struct iovec iov = {(void *)buf, n};
     if (r < 0 && r != -EAGAIN) return r == -ENOTSOCK ? write_look(m, fd, &iov, 1) : returned(r);
     return write_wait(fd, KIND_SOCKET, &iov, 1, r < 0 ? 0 : (size_t)r, life);
 }
 
-static NOINLINE ssize_t write_socket(int fd, const void *buf, size_t n, M *m) {
+static NOINLINE ssize_t write_as_socket(int fd, const void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, MSG_DONTWAIT, NULL, 0);
     return likely(r == (long)n) ? r : write_part(fd, buf, n, m, r, life);
 }
 
-static NOINLINE ssize_t write_pipe(int fd, const void *buf, size_t n, M *m) {
-    if (!pipe_room(fd, n) && !((flags_hint(fd) & HINT_ROOM) && hot_now(m, fd, WRITING)))
+static NOINLINE ssize_t write_as_pipe(int fd, const void *buf, size_t n, M *m) {
+    if (!pipe_room(fd, n) && !((flags_hint(fd) & HINT_ROOM) && hot_now(m, fd, DIR_WRITE)))
         return write_slow(fd, buf, n, m);
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
@@ -417,7 +395,7 @@ static NOINLINE ssize_t write_pipe(int fd, const void *buf, size_t n, M *m) {
                : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
 
-static NOINLINE ssize_t write_event(int fd, const void *buf, size_t n, M *m) {
+static NOINLINE ssize_t write_as_event(int fd, const void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
     event_put(fd);
@@ -426,8 +404,8 @@ static NOINLINE ssize_t write_event(int fd, const void *buf, size_t n, M *m) {
                : write_short(m, fd, buf, n, r, was_taken(m), life);
 }
 
-static NOINLINE ssize_t write_hot(int fd, const void *buf, size_t n, M *m) {
-    if (!hot_now(m, fd, WRITING)) return write_slow(fd, buf, n, m);
+static NOINLINE ssize_t write_as_hot(int fd, const void *buf, size_t n, M *m) {
+    if (!hot_now(m, fd, DIR_WRITE)) return write_slow(fd, buf, n, m);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
     bool waited = slept(m, looks);
@@ -437,24 +415,24 @@ static NOINLINE ssize_t write_hot(int fd, const void *buf, size_t n, M *m) {
 HOOK ssize_t write(int fd, const void *buf, size_t n) {
     M *m = runner(write);
     if (m == NULL || (ssize_t)n <= 0) return libc(write)(fd, buf, n);
-    int kind = kind_hint(fd, WRITING);
-    if (kind == KIND_SOCKET) return write_socket(fd, buf, n, m);
-    if (kind == KIND_PLAIN) return write_plain(fd, buf, n, m);
-    if (kind == KIND_HOT) return write_hot(fd, buf, n, m);
-    if (kind == KIND_PIPE) return write_pipe(fd, buf, n, m);
-    return kind == KIND_EVENT ? write_event(fd, buf, n, m) : write_slow(fd, buf, n, m);
+    FdKind kind = kind_hint(fd, DIR_WRITE);
+    if (kind == KIND_SOCKET) return write_as_socket(fd, buf, n, m);
+    if (kind == KIND_PLAIN) return write_as_plain(fd, buf, n, m);
+    if (kind == KIND_HOT) return write_as_hot(fd, buf, n, m);
+    if (kind == KIND_PIPE) return write_as_pipe(fd, buf, n, m);
+    return kind == KIND_EVENT ? write_as_event(fd, buf, n, m) : write_slow(fd, buf, n, m);
 }
 
 static NOINLINE ssize_t writev_plain(M *m, int fd, const struct iovec *iov, int n) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_writev, fd, iov, n, 0);
-    return likely(r != -EINTR) ? plain_result(m, fd, r) : write_on(fd, iov, n, life);
+    return likely(r != -EINTR) ? plain_result(m, fd, r) : write_resume(fd, iov, n, life);
 }
 
 HOOK ssize_t writev(int fd, const struct iovec *iov, int n) {
     M *m = runner(writev);
     if (m == NULL || is_nothing(iov, n)) return libc(writev)(fd, iov, n);
-    int kind = kind_hint(fd, WRITING);
+    FdKind kind = kind_hint(fd, DIR_WRITE);
     if (kind == KIND_PLAIN) return writev_plain(m, fd, iov, n);
     return write_any(m, fd, kind, iov, n);
 }

@@ -1,32 +1,27 @@
 /*
  * pthread keys: what libraries keep for each thread is kept for each goroutine.
  *
- * A thread runs many goroutines in the same libraries, and a goroutine may change threads. What is
- * kept under a key (OpenSSL's queue of errors, GLib's contexts, libcurl's state) has to be found by
- * the one that left it and by nobody else. So on a goroutine a value is the goroutine's: it begins
- * with none, and when it ends its destructors run, on its own stack, before whoever waits for it
- * hears of its end; in rounds, as POSIX has it. Off goroutines everything is libc's.
+ * A thread runs many goroutines in the same libraries, and a goroutine may change threads. So on a
+ * goroutine a value (OpenSSL's queue of errors, GLib's contexts) is the goroutine's. It begins with
+ * none; when it ends its destructors run on its own stack, in rounds as POSIX has it, before its
+ * end is announced. Off goroutines everything is libc's.
  *
- * The values stand in a table that hangs on the goroutine's stack record, made when the first is
- * set: blocks of 32, as they are needed, so that a goroutine without keys pays nothing. Only its
- * goroutine touches a table, wherever it is: also in a function of gort_blocking that its runtime
- * has left behind, while another runtime runs, or none.
+ * The values stand in a table that hangs on the goroutine's stack record, in blocks of 32, both
+ * made when a value is set. Only its goroutine touches a table: also in a function of gort_blocking
+ * that its runtime has left behind, while another runtime runs, or none.
  *
- * The numbers of keys are libc's. Each has a word here: odd while its values are kept here, another
- * one each time, so that what was left under a key that is deleted is not found under the next of
- * that number. A key is used after its creation and not after its deletion, by the program's own
- * order, so the words need none.
+ * The numbers of keys are libc's. Each has a word here, odd while its values are kept here and new
+ * at each creation, so that a value left under a deleted key is not found under the next key of
+ * that number. The program orders a key's use after its creation and before its deletion, so the
+ * words need no order.
  *
- * The keys of an allocator remain the thread's: it pairs them with __thread variables, and calls us
- * inside malloc. Its keys are those that are made by the object which malloc is in, if that is not
- * libc.
+ * The keys of an allocator (made by the object that malloc is in, if that is not libc) remain the
+ * thread's: it pairs them with __thread variables, and calls us inside malloc.
  *
- * Goroutines that still wait when their runtime ends never run again: their values are lost, as a
- * process's that exits, and whoever buries the goroutine frees its table (go_abandon): the end of
- * the runtime, or the thread that was left behind with it, when it comes back. A goroutine may be
- * stopped for good between any two calls of ours: so a table is hung up whole, and taken off before
- * it is freed. A forked child goes on as the thread that it has: what its goroutine had is libc's
- * from there on.
+ * Goroutines that still wait when their runtime ends lose their values, and go_abandon frees the
+ * table. A goroutine may be stopped for good between any two of our calls, so a table is hung up
+ * whole, and taken off before it is freed. In a forked child the values of its goroutine become
+ * libc's.
  */
 #include "hook/hook_internal.h"
 
@@ -58,11 +53,11 @@ void values_free(void *values) {
     gort_free(t);
 }
 
-/* Not malloc's, which may be who asks. */
+/* Not by malloc, which may be the caller. */
 static void *alloc_empty(size_t size) {
     void *at = gort_alloc(size);
     if (at) __builtin_memset(at, 0, size);
-    fence_compiler(); /* whole, before it is hung up */
+    fence_compiler(); /* zeroed before it is hung up */
     return at;
 }
 
@@ -82,7 +77,7 @@ INLINE Value *value_find(G *gp, uint32_t key) {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static bool allocators(const void *caller) {
+static bool is_allocator(const void *caller) {
     Dl_info by, of;
     void *(*volatile libcs)(size_t) = malloc;
     if (dladdr(caller, &by) == 0 || dladdr((void *)libcs, &of) == 0) return false;
@@ -91,7 +86,7 @@ static bool allocators(const void *caller) {
 
 HOOK int pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) {
     int r = libc(pthread_key_create)(key, destroy);
-    if (r != 0 || *key >= KEYS || allocators(__builtin_return_address(0))) return r;
+    if (r != 0 || *key >= KEYS || is_allocator(__builtin_return_address(0))) return r;
     keys[*key].destroy = destroy;
     store_rlx(&keys[*key].word, (keys[*key].word + 1) | 1);
     return 0;
@@ -102,26 +97,26 @@ HOOK int pthread_key_delete(pthread_key_t key) {
     return libc(pthread_key_delete)(key);
 }
 
-/* The goroutine whose value it is; NULL: it is libc's. */
-INLINE G *whose(M *m, pthread_key_t key) {
+/* The goroutine that keeps the key's value; NULL: libc keeps it. */
+INLINE G *key_owner(M *m, pthread_key_t key) {
     if (m == NULL || unlikely(key >= KEYS) || unlikely(!(load_rlx(&keys[key].word) & 1)))
         return NULL;
     return m->curg;
 }
 
 HOOK void *pthread_getspecific(pthread_key_t key) {
-    G *gp = whose(runner(pthread_getspecific), key);
+    G *gp = key_owner(runner(pthread_getspecific), key);
     if (gp == NULL) return libc(pthread_getspecific)(key);
     Value *v = value_find(gp, key);
     return v && v->word == load_rlx(&keys[key].word) ? v->value : NULL;
 }
 
 HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
-    G *gp = whose(runner(pthread_setspecific), key);
+    G *gp = key_owner(runner(pthread_setspecific), key);
     if (gp == NULL) return libc(pthread_setspecific)(key, value);
     Value *v = value_find(gp, key);
     if (v == NULL && value == NULL) return 0;
-    if (v == NULL && elsewhere()) return libc(pthread_setspecific)(key, value);
+    if (v == NULL && hook_in_child()) return libc(pthread_setspecific)(key, value);
     if (v == NULL && (v = value_make(gp->stack, key)) == NULL) return ENOMEM;
     *v = (Value){load_rlx(&keys[key].word), (void *)(uintptr_t)value};
     return 0;
@@ -138,7 +133,7 @@ static bool destroy_value(Value *v, uint32_t key) {
     return true;
 }
 
-/* True: destructors have run, and may have left something. */
+/* True: destructors have run, and may have set values. */
 static bool destroy_round(Values *t) {
     bool any = false;
     for (uint32_t key = 0; key < KEYS; key++) {
@@ -149,7 +144,7 @@ static bool destroy_round(Values *t) {
 }
 
 void values_run_out(void) {
-    Stack *s = current()->stack;
+    Stack *s = runner_g()->stack;
     Values *t = s->values;
     for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_round(t); i++) {}
     s->values = NULL;

@@ -1,15 +1,14 @@
 /*
  * vfork, and clone with the parent's memory and its thread standing still.
  *
- * Such a child has our memory, our thread-locals and descriptors of its own. What it opens, closes
- * and duplicates before its execve (that is what helpers that start programs do) is no business of
- * the runtime's, and a call of it that waits must not run the parent's goroutines. So for the time
- * of the child this thread runs no goroutines, as far as the hook can see (vfork_begin): every
- * function is libc's own, for nothing. What a plain thread's call notes for the runtime asks
- * vforked() first.
+ * Such a child has our memory and thread-locals, and descriptors of its own. What it does with
+ * those before its execve does not concern the runtime, and a call of it that waits must not run
+ * the parent's goroutines. So while the child runs, its thread looks to the hook as one without
+ * goroutines (vfork_begin): every function is libc's own. A plain thread's call asks vforked()
+ * before it notes something.
  *
  * vfork returns twice into one frame, so its return address may not stay on the stack, where the
- * child's next call writes over it: a few instructions of each processor, as libc's own has them.
+ * child's next call overwrites it: a few instructions of each processor, as in libc's own.
  */
 #include "hook/hook_internal.h"
 
@@ -21,7 +20,7 @@ void vfork_begins(void) {
     if (core) core->vfork_begin();
 }
 
-/* The parent goes on: -errno or the child. */
+/* The parent goes on. r: -errno or the child. */
 __attribute__((used)) pid_t vfork_ends(long r);
 pid_t vfork_ends(long r) {
     if (core) core->vfork_end();
@@ -62,11 +61,11 @@ __asm__(BEGIN
 #error "vfork: a few instructions of this processor"
 #endif
 
-/* On a stack of its own: nothing but the order. One that runs beside its maker, with its
+/* The child has a stack of its own, so C will do. One that runs beside its maker, with its
  * thread-locals, is found out where it would park. */
 HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) {
     va_list more;
-    va_start(more, arg); /* as libc: three, whether they are there or not */
+    va_start(more, arg); /* as libc: three, given or not */
     pid_t *parent = va_arg(more, pid_t *);
     void *tls = va_arg(more, void *);
     pid_t *child = va_arg(more, pid_t *);

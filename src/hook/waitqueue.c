@@ -2,21 +2,29 @@
  * Goroutines that wait for a thread-level lock: queues by address.
  *
  * The locks stay libc's own, so that plain threads and goroutines exclude each other. A goroutine
- * only ever tries; if that fails it queues here, tries once more, and parks. Whoever releases by
- * one of the hooked functions looks at the queue after libc has released: Dekker, see released().
+ * only ever tries. Where that fails it queues itself here, tries once more, and parks. A thread
+ * that releases by one of the hooked functions looks at the queue after libc has released: Dekker,
+ * see released().
  *
- * A waiter lives on the stack of who waits. It is hit at most once: before it has parked (the hit
- * is found by sleeper_wait) or by claiming the park. One whose deadline was faster is passed over,
- * and the next one gets the hit.
+ * A WaitEntry lives on the waiter's stack. It is hit at most once: before it has parked, and
+ * waitq_wait finds the hit, or by a claim of the park. A waker passes over an entry whose deadline
+ * was faster.
  *
- * Goroutines that still wait when their runtime ends will never run again, and their stacks are
- * gone: a queue of another life is forgotten by whoever comes next.
+ * Goroutines that still wait when their runtime ends never run again, and their stacks are gone:
+ * the first that locks a bucket in another runtime empties it.
+ *
+ * This is not the core's table of sleepers (sync/sema.c). A release that finds its bucket's count
+ * not 0 asks the kernel whether it is in a child, and takes the lock: a mutex's lock and unlock
+ * cost 9 ns, and 650 ns with a stranger in the bucket, as every goroutine that waits for a
+ * gort_mutex would be in one table. And the queues share no more than a push and a removal: here a
+ * waker hits entries that have not parked or that nap, by bits, and the monitor empties whole
+ * buckets.
  */
 #include "hook/hook_internal.h"
 
-Bucket buckets[BUCKETS];
+WaitBucket waitq_table[WAITQ_BUCKETS];
 
-static void lock_bucket(Bucket *b) {
+static void waitq_lock(WaitBucket *b) {
     core->lock(&b->lock);
     uint32_t life = core->life();
     if (likely(b->life == life)) return;
@@ -25,7 +33,7 @@ static void lock_bucket(Bucket *b) {
     store_rlx(&b->count, 0);
 }
 
-static void push(Bucket *b, Sleeper *w) {
+static void waitq_push(WaitBucket *b, WaitEntry *w) {
     w->next = NULL;
     w->prev = b->last;
     *(b->last ? &b->last->next : &b->first) = w;
@@ -34,38 +42,38 @@ static void push(Bucket *b, Sleeper *w) {
     store_rlx(&b->count, b->count + 1);
 }
 
-static void take_off(Bucket *b, Sleeper *w) {
+static void waitq_remove(WaitBucket *b, WaitEntry *w) {
     *(w->prev ? &w->prev->next : &b->first) = w->next;
     *(w->next ? &w->next->prev : &b->last) = w->prev;
     w->queued = false;
     store_rlx(&b->count, b->count - 1);
 }
 
-void sleeper_queue(Sleeper *w, const void *addr, uint32_t bits) {
-    Bucket *b = bucket_of(addr);
+void waitq_join(WaitEntry *w, const void *addr, uint32_t bits) {
+    WaitBucket *b = waitq_bucket(addr);
     M *m = core->enter();
-    *w = (Sleeper){.addr = addr, .gp = self(m), .bits = bits};
-    lock_bucket(b);
-    push(b, w);
+    *w = (WaitEntry){.addr = addr, .gp = self(m), .bits = bits};
+    waitq_lock(b);
+    waitq_push(b, w);
     core->unlock(&b->lock);
     fence_full(); /* against released(): queued, then the last try */
     core->leave(m);
 }
 
-/* The bucket's lock. */
-static bool end_wait(Bucket *b, Sleeper *w) {
+/* With the bucket's lock. */
+static bool waitq_end(WaitBucket *b, WaitEntry *w) {
     w->parked = false;
-    if (w->queued && !w->naps) take_off(b, w);
+    if (w->queued && !w->naps) waitq_remove(b, w);
     return w->hit;
 }
 
-static bool wait_once(Sleeper *w, int reason, int64_t deadline) {
-    Bucket *b = bucket_of(w->addr);
+static bool waitq_park(WaitEntry *w, int reason, int64_t deadline) {
+    WaitBucket *b = waitq_bucket(w->addr);
     bool timed_out = false, hit = true;
     M *m = core->enter();
-    lock_bucket(b);
+    waitq_lock(b);
     if (w->hit || (deadline != GORT_FOREVER && deadline <= gort_now())) {
-        hit = end_wait(b, w);
+        hit = waitq_end(b, w);
         core->unlock(&b->lock);
         core->leave(m);
         return hit;
@@ -74,68 +82,69 @@ static bool wait_once(Sleeper *w, int reason, int64_t deadline) {
     w->ticket = wait_begin(w->gp);
     m = core->park_until(m, &b->lock, reason, deadline, w->ticket, &timed_out);
     if (timed_out) {
-        lock_bucket(b);
-        hit = end_wait(b, w);
+        waitq_lock(b);
+        hit = waitq_end(b, w);
         core->unlock(&b->lock);
     }
     core->leave(m);
     return hit;
 }
 
-bool sleeper_wait(Sleeper *w, int reason, int64_t deadline) {
+bool waitq_wait(WaitEntry *w, int reason, int64_t deadline) {
     w->naps = false;
-    return wait_once(w, reason, deadline);
+    return waitq_park(w, reason, deadline);
 }
 
-bool sleeper_nap(Sleeper *w, int reason, int64_t deadline) {
+bool waitq_nap(WaitEntry *w, int reason, int64_t deadline) {
     w->naps = true;
-    return wait_once(w, reason, deadline);
+    return waitq_park(w, reason, deadline);
 }
 
-bool sleeper_cancel(Sleeper *w) {
-    Bucket *b = bucket_of(w->addr);
+bool waitq_leave(WaitEntry *w) {
+    WaitBucket *b = waitq_bucket(w->addr);
     M *m = core->enter();
-    lock_bucket(b);
-    if (w->queued) take_off(b, w);
+    waitq_lock(b);
+    if (w->queued) waitq_remove(b, w);
     core->unlock(&b->lock);
     core->leave(m);
     return w->hit;
 }
 
-/* The bucket's lock: hits w, which is off the queue. False: its deadline was faster. *gp: to be
- * made ready. One that naps is awake then, and finds that it was hit. */
-static bool hit(Sleeper *w, G **gp) {
+/* With the bucket's lock: hits w, which is off the queue. False: its deadline was faster. *gp: to
+ * be made ready. A napper whose deadline was faster is awake, and finds that it was hit. */
+static bool waitq_hit(WaitEntry *w, G **gp) {
     bool sleeps = w->parked && wait_claim(w->gp, w->ticket);
     *gp = sleeps ? w->gp : NULL;
     w->hit = sleeps || !w->parked || w->naps;
     return w->hit;
 }
 
-/* Takes the first one for addr (NULL: any) off the queue and hits it; 0: there is none, else 1 +
- * whether it was hit. *gp: as hit(). */
-static int hit_next(Bucket *b, const void *addr, uint32_t bits, G **gp) {
+/* Takes the first entry for addr (NULL: any) off the queue and hits it. 0: there is none; else 1 +
+ * whether it was hit. *gp: as waitq_hit. */
+static int waitq_hit_next(WaitBucket *b, const void *addr, uint32_t bits, G **gp) {
     int found = 0;
     *gp = NULL;
-    lock_bucket(b);
-    Sleeper *w = b->first;
+    waitq_lock(b);
+    WaitEntry *w = b->first;
     while (w && addr && (w->addr != addr || !(w->bits & bits))) w = w->next;
     if (w) {
-        take_off(b, w);
-        found = 1 + hit(w, gp);
+        waitq_remove(b, w);
+        found = 1 + waitq_hit(w, gp);
     }
     core->unlock(&b->lock);
     return found;
 }
 
 /* In a section. */
-static uint32_t wake_queued(M *m, Bucket *b, const void *addr, uint32_t most, uint32_t bits) {
-    /* one that comes back while we wake the others is not meant */
+static uint32_t waitq_wake_queued(M *m, WaitBucket *b, const void *addr, uint32_t most,
+                                  uint32_t bits) {
+    /* at most those that are there now: a woken one may come back meanwhile */
     uint32_t n = 0, there = load_rlx(&b->count);
     int found = 1;
     if (most > there) most = there;
     while (n < most && found) {
         G *gp;
-        found = hit_next(b, addr, bits, &gp);
+        found = waitq_hit_next(b, addr, bits, &gp);
         if (found != 2) continue;
         n++;
         if (gp) core->ready(m, gp);
@@ -143,54 +152,53 @@ static uint32_t wake_queued(M *m, Bucket *b, const void *addr, uint32_t most, ui
     return n;
 }
 
-uint32_t queue_wake_some(const void *addr, uint32_t most, uint32_t bits) {
-    if (elsewhere()) return 0;
+uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits) {
+    if (hook_in_child()) return 0;
     bool parks = maybe_here() != NULL;
     Stay s;
     if (parks) stay(&s);
     M *m = core->enter();
-    uint32_t n = wake_queued(m, bucket_of(addr), addr, most, bits);
+    uint32_t n = waitq_wake_queued(m, waitq_bucket(addr), addr, most, bits);
     core->leave(m);
     if (parks) stay_end(&s);
     return n;
 }
 
-/* Where this thread has interrupted itself in the runtime, the bucket's lock may be its own. */
-COLD uint32_t queue_wake_anywhere(const void *addr, uint32_t most, uint32_t bits) {
-    if (elsewhere()) return 0;
+/* A handler that has interrupted the runtime may have interrupted the holder of the lock. */
+COLD uint32_t waitq_wake_anywhere(const void *addr, uint32_t most, uint32_t bits) {
+    if (hook_in_child()) return 0;
     M *m = core->enter_anywhere();
     if (m == NULL) {
-        store_rlx(&bucket_of(addr)->owed, 1); /* published by owe */
+        store_rlx(&waitq_bucket(addr)->owed, 1); /* published by owe */
         core->owe();
         return 0;
     }
-    uint32_t n = wake_queued(m, bucket_of(addr), addr, most, bits);
+    uint32_t n = waitq_wake_queued(m, waitq_bucket(addr), addr, most, bits);
     core->leave_anywhere(m);
     return n;
 }
 
-/* Everybody in a bucket that is owed something: whoever waits here has to expect that for
- * nothing. */
-void queue_pay(M *m) {
-    for (Bucket *b = buckets; b < buckets + BUCKETS; b++)
+/* Wakes all of a bucket that is owed a wake-up: waiters here have to expect one for nothing. */
+void waitq_pay(M *m) {
+    for (WaitBucket *b = waitq_table; b < waitq_table + WAITQ_BUCKETS; b++)
         if (load_rlx(&b->owed) && xchg_seq(&b->owed, 0))
-            wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
+            waitq_wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
 }
 
-int wait_for(void *object, try_fn *attempt, int reason, int64_t deadline) {
+int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
     Stay s;
     stay(&s);
     int r;
     for (int64_t pause = PAUSE_FIRST;; pause = pause * 2 > PAUSE_MOST ? PAUSE_MOST : pause * 2) {
-        Sleeper w;
-        sleeper_queue(&w, object, EVERY_BIT);
+        WaitEntry w;
+        waitq_join(&w, object, EVERY_BIT);
         r = attempt(object);
         if (r != EBUSY) {
-            if (sleeper_cancel(&w) && r != 0) queue_wake(object, false); /* not ours to keep */
+            if (waitq_leave(&w) && r != 0) waitq_wake(object, false); /* the hit was for a waiter */
             break;
         }
-        int64_t soon = after(pause);
-        if (sleeper_wait(&w, reason, soon < deadline ? soon : deadline)) pause = PAUSE_FIRST / 2;
+        int64_t soon = deadline_after(pause);
+        if (waitq_wait(&w, reason, soon < deadline ? soon : deadline)) pause = PAUSE_FIRST / 2;
         if ((r = attempt(object)) != EBUSY) break;
         if (deadline != GORT_FOREVER && deadline <= gort_now()) {
             r = ETIMEDOUT;

@@ -18,7 +18,6 @@
 #define here() ((M *)NULL)
 #define maybe_here() ((M *)NULL)
 #include <hook/waitqueue.c>
-#define private is_private
 #undef libc
 #define libc(name) libc_##name
 #define hook_syscall syscall_of_libc
@@ -28,7 +27,7 @@ static long libc_syscall(long number, ...) { return 0; }
 static M m;
 static G g;
 static uint32_t held;
-static Sleeper w;
+static WaitEntry w;
 static int got;
 static uint32_t word ALIGNED(CACHE_LINE), other ALIGNED(CACHE_LINE);
 
@@ -37,7 +36,7 @@ static void leaves(M *by) {}
 static void locks(Lock *l) { lock(l, RANK_PRIM); }
 static void unlocks(Lock *l) { unlock(l); }
 static uint32_t life(void) { return 1; }
-long failed(long r) { wrong("a call that fails"); }
+long errno_failed(long r) { wrong("a call that fails"); }
 int64_t gort_now(void) { return 0; }
 static uint32_t woken;
 static bool is_woken(void *arg) { return woken != 0; }
@@ -71,7 +70,7 @@ const HookCore *core = &the_core;
 
 static void tries_last(void) {
     uint32_t none = 0;
-    sleeper_queue(&w, &held, EVERY_BIT);
+    waitq_join(&w, &held, EVERY_BIT);
     got = cas_acq(&held, &none, 1);
 }
 static void releases(void) {
@@ -79,34 +78,34 @@ static void releases(void) {
     released(&held, false);
 }
 
-/* One after the other: it waits by itself now and then (wait_for), so its deadline is far away
+/* One after the other: it waits by itself now and then (waitq_acquire), so its deadline is far away
  * here. */
 static void waits_for_post(void) {
     tries_last();
-    if (got) sleeper_cancel(&w);
-    else got = sleeper_wait(&w, WAIT_SEMA, GORT_FOREVER);
+    if (got) waitq_leave(&w);
+    else got = waitq_wait(&w, WAIT_SEMA, GORT_FOREVER);
 }
 static void posts(void) { /* as sem_post */
     xchg_rel(&held, 0);
-    if (has_waiters(&held)) queue_wake_anywhere(&held, 1, EVERY_BIT);
+    if (has_waiters(&held)) waitq_wake_anywhere(&held, 1, EVERY_BIT);
 }
 /* In the middle of a section that holds the lock of that bucket. */
 static void is_interrupted(void) {
-    lock(&bucket_of(&held)->lock, RANK_PRIM);
+    lock(&waitq_bucket(&held)->lock, RANK_PRIM);
     posts();
-    unlock(&bucket_of(&held)->lock);
+    unlock(&waitq_bucket(&held)->lock);
 }
 static void monitors(void) {
     for (;;) {
         mc_looks_at(&asked);
         mc_wait(is_asked, NULL);
         xchg_seq(&asked, 0);
-        queue_pay(&m);
+        waitq_pay(&m);
     }
 }
 
 static void waits_for_word(void) {
-    got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE}, GORT_FOREVER) <= 0;
+    got = futex_park(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE}, GORT_FOREVER) <= 0;
 }
 static void changes_word(void) {
     store_rlx(&word, 1);
@@ -114,8 +113,8 @@ static void changes_word(void) {
 }
 static void waits_twice(void) {
     for (long i = 0; i < 2; i++)
-        got = park_at(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE, .value = i},
-                      GORT_FOREVER) <= 0;
+        got = futex_park(&(Futex){.word = &word, .op = FUTEX_WAIT_PRIVATE, .value = i},
+                         GORT_FOREVER) <= 0;
 }
 static void changes_word_twice(void) {
     for (uint32_t i = 1; i <= 2; i++) {
@@ -144,7 +143,7 @@ static const struct Scene {
 static const struct Scene *scene;
 
 static void model_reset(void) {
-    memset(buckets, 0, sizeof buckets);
+    memset(waitq_table, 0, sizeof waitq_table);
     memset(&w, 0, sizeof w);
     m = (M){.curg = &g};
     g = (G){0};
@@ -159,8 +158,9 @@ static void model_reset(void) {
 }
 static void model_end(void) { MUST(got || w.hit); }
 static uint64_t model_hash(uint64_t h) {
-    h = mix(mix(MIX(MIX(h, w), *bucket_of(&held)), held), (uint64_t)got);
-    return mix(mix(mix(MIX(h, *bucket_of(queue_of(&word))), word), woken), mix(g.ticket, asked));
+    h = mix(mix(MIX(MIX(h, w), *waitq_bucket(&held)), held), (uint64_t)got);
+    return mix(mix(mix(MIX(h, *waitq_bucket(futex_queue(&word))), word), woken),
+               mix(g.ticket, asked));
 }
 int main(void) {
     for (size_t i = 0; i < count_of(scenes); i++) {

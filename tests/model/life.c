@@ -43,17 +43,15 @@ static int libc_fcntl(int fd, int command, ...) { return -1; }
 #include <hook/close_dup.c>
 #include <api/hookio.c>
 #undef sys
-#define Sleeper CoreSleeper /* the hook has others of this name */
 #include <io/wait.c>
 #undef close
 #include <io/close.c>
-#undef Sleeper
 
 Sched sched;
 Settings settings;
 struct Process process = {1};
 bool forked_slow(void) { return false; }
-Hint fd_hints[KINDS];
+Hint fd_hints[FD_HINTS];
 DescNote *desc_notes = (DescNote *)(void *)fd_hints;
 Known known = {.tls = NO_TLS};
 Real real;
@@ -96,7 +94,7 @@ Desc *desc_of(int fd) { return &desc; }
 void desc_wake_all(Desc *d, int result, GList *list) {}
 void desc_let_go(Desc *d, int fd) {}
 int64_t os_now(void) { return 0; }
-long failed(long r) { return -1; }
+long errno_failed(long r) { return -1; }
 static int may_close(void) { return CLOSE_NOW; }
 static const HookCore the_core = {
     .may_close = may_close, .life_awaited = life_awaited, .replace = desc_replace};

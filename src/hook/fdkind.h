@@ -1,0 +1,45 @@
+/*
+ * What a descriptor is: the only place that names the kinds.
+ *
+ * A number has a kind for each direction (DIR_READ, DIR_WRITE), which decides how a call on it is
+ * tried without blocking. It is a hint (fdhints.h), set where the number is made (create.c, file.c,
+ * socket.c) or on its first call (kind_look). A number that has become another file behind the
+ * hook's back answers ENOTSOCK or EOPNOTSUPP, and is looked at again. A stale PLAIN blocks a
+ * thread, whose P the monitor hands on; stream.c sees that the P was taken, and forgets the hint.
+ */
+#ifndef FDKIND_H
+#define FDKIND_H
+
+typedef enum FdKind {
+    KIND_CLOSED = -1, /* kind_look: not open, errno says why. Never stored */
+    KIND_UNKNOWN = 0, /* kind_look asks the kernel */
+    KIND_SOCKET,      /* MSG_DONTWAIT */
+    KIND_NOWAIT,      /* pipes and their like: preadv2 and pwritev2 with RWF_NOWAIT */
+    KIND_OTHER,       /* terminals, devices, what an older kernel cannot try: poll(2) first */
+    /* Called as it is, since it waits for no peer: files, directories, memory devices (/dev/null),
+     * writes to an eventfd, what is O_NONBLOCK. For a slow disk the monitor takes the P. */
+    KIND_PLAIN,
+    /* Called as it is where something is expected there: */
+    KIND_HOT,  /* has not blocked for long (optimistic.c) */
+    KIND_PIPE, /* a pipe made here, both ends known (fdhints.h) */
+    KIND_EVENT /* an eventfd made here, likewise */
+} FdKind;
+
+/* The hook counts what goes in and out. */
+INLINE bool kind_is_counted(FdKind kind) { return kind >= KIND_PIPE; }
+
+/* What else is known of the number, for both directions. */
+typedef enum FdFlags {
+    HINT_BORN = 1,     /* a socket made here: the runtime knows nothing of an earlier file */
+    HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
+    HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
+    HINT_OPENED = 8,   /* by open: HOT from the start, as most files never make a reader wait */
+    HINT_FRESH = 16,   /* no call has waited on it yet: hint_settle() */
+    HINT_ROOM = 32     /* a pipe's writer: it has not blocked for long */
+} FdFlags;
+
+FdKind kind_look(int fd, int dir); /* asks the kernel, and notes the answer */
+/* Asks the kernel: the caller wants to wait, it has not set O_NONBLOCK. */
+bool caller_waits(int fd);
+
+#endif
