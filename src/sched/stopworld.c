@@ -24,6 +24,7 @@
  * The retaker lock keeps the monitor out while Ps are counted.
  */
 #include "sched/stopworld.h"
+#include "base/print.h"
 #include "sched/alloc.h"
 #include "mem/compact_stack.h"
 #include "sched/g.h"
@@ -129,9 +130,28 @@ static void press(M *m) {
     }
 }
 
+#define PATIENCE GORT_SEC
+
+/* A goroutine that is pinned, or in a section, keeps its P for as long as it wants. */
+static void tell_who_does_not_stop(M *m) {
+    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+        P *p = sched.ps[i];
+        M *other = load_rlx(&p->m);
+        G *gp = other && other != m && load_rlx(&p->status) != P_STOPPED ? load_rlx(&other->curg)
+                                                                         : NULL;
+        if (gp == NULL) continue;
+        print_fd(2,
+                 "gort: goroutine 1 ends, or the world is to stop, and goroutine %lu%s does not "
+                 "stop: %s\n",
+                 (unsigned long)load_rlx(&gp->id),
+                 load_rlx(&other->pins) ? ", which is pinned," : "",
+                 os_thread_state(other->tid) == 'S' ? "it sleeps in the kernel" : "it computes");
+    }
+}
+
 /* Until world.need is 0. */
 static void await_stopped(M *m) {
-    int64_t pause = 50 * GORT_US;
+    int64_t pause = 50 * GORT_US, began = os_now();
     press(m);
     while (!note_sleep_until(&world.note, time_after(os_now(), pause))) {
         press(m);
@@ -139,6 +159,10 @@ static void await_stopped(M *m) {
         stop_idle_locked(m);
         unlock(&sched.lock);
         if (pause < 2 * GORT_MS) pause *= 2;
+        if (began != GORT_FOREVER && os_now() - began > PATIENCE) {
+            began = GORT_FOREVER; /* once */
+            tell_who_does_not_stop(m);
+        }
     }
 }
 
