@@ -1,7 +1,9 @@
-# The model of timers (tests/model/timer.c), and the mutants that are found soonest; the others in tests/long/model_mutants.sh.
+# The model of timers (tests/model/timer.c), and the mutants that are found soonest; the others in
+# tests/long/model_mutants.sh.
 set -u
 . tests/model/lib.sh
 holds 'timers' timer
-mutant timer 'who deletes does not look again' timer.c 's/^        if (load_rlx(&t->heap) == h) {/        {/'
+mutant timer 'who deletes does not look again' timer.c \
+    's/^        if (load_rlx(&t->heap) == h) {/        {/'
 mutant timer 'a stopped one fires' time.c 's/if (t->armed && t->seq == seq) {/if (t->seq == seq) {/'
 exit 0

@@ -30,7 +30,7 @@ arch_call_saving:
         movl    way(%rip), %ebx
         testl   %ebx, %ebx
         jnz     5f
-        movl    $1, %eax                /* once: asking the processor is slow in a virtual machine */
+        movl    $1, %eax                /* once: cpuid is slow in a virtual machine */
         cpuid
         xorl    %ebx, %ebx
         btl     $27, %ecx               /* the system uses xsave */

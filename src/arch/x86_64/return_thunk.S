@@ -1,7 +1,7 @@
 /*
- * How a function marked ARCH_RETURNS_APART returns (arch.h): the compiler jumps here instead of a ret, with
- * the registers of the caller restored; rcx and r8 are free. The name is the compiler's. It is weak, since
- * a program that is compiled so as a whole brings its own, and that one does as well.
+ * How a function marked ARCH_RETURNS_APART returns (arch.h): the compiler jumps here instead of a
+ * ret, with the registers of the caller restored; rcx and r8 are free. The name is the compiler's.
+ * It is weak: a program that is compiled so as a whole brings its own, which does as well.
  */
 #include "arch.h"
 

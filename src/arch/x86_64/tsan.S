@@ -1,7 +1,7 @@
 /*
  * A call that leaves every register as it was: of a function of TSan's, which is called from where
- * nothing is called otherwise (tsan_key.h). The compiler knows nothing of it, so the fast paths around do
- * not save what it would change. The function is in rax, its arguments in rdi, rsi and rdx.
+ * nothing is called otherwise (tsan_key.h). The compiler knows nothing of it, so the fast paths
+ * around do not save what it would change. The function is in rax, its arguments in rdi, rsi, rdx.
  */
         .text
         .globl  tsan_call

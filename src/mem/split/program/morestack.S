@@ -1,23 +1,24 @@
 /*
  * __morestack: where a prologue goes that finds no room. See split.c for the protocol.
  *
- * At the call, r10 is the size of the function's frame and r11 that of its stack arguments; rdi, rsi,
- * rdx, rcx, r8, r9, rax (the static chain, and the count of vector arguments) and the vector registers
- * hold arguments. The stack, from here:
+ * At the call, r10 is the size of the function's frame and r11 that of its stack arguments; rdi,
+ * rsi, rdx, rcx, r8, r9, rax (the static chain, and the count of vector arguments) and the vector
+ * registers hold arguments. The stack, from here:
  *
  *     rbp + 24   stack arguments of the function
  *     rbp + 16   its return address
  *     rbp +  8   return onto the `ret` behind the call
- *     rbp        the caller's rbp                       a vararg function finds its arguments by rbp
+ *     rbp        the caller's rbp               a vararg function finds its arguments by rbp
  *     rbp -  8   rax   rbp - 16  rdi   rbp - 24  rsi   rbp - 32  rdx
  *     rbp - 40   rcx   rbp - 48  r8    rbp - 56  r9
  *     rbp - 64   the segment that was taken, or 0: for gort_split_shrink
  *     rbp - 72   the size of the stack arguments
  *
  * The name and the frame description are what debuggers and the unwinder of C++ go by: a caller's
- * frame at a lower address than its callee's is believed of __morestack only. The description says that
- * __morestack was called by the function's caller. By its return address it was called by the function,
- * from a prologue that no table of landing pads covers: an exception would end the program there.
+ * frame at a lower address than its callee's is believed of __morestack only. The description says
+ * that __morestack was called by the function's caller. By its return address it was called by the
+ * function, from a prologue that no table of landing pads covers: an exception would end the
+ * program there.
  *
  * Both notes: this object takes care of its stack, so nobody who calls it has to be sent to a large
  * one; and it has functions without a check.
@@ -91,7 +92,7 @@ __morestack:
         .cfi_def_cfa rsp, 16
         ret
         .cfi_restore_state
-/* In place, with stack arguments: a copy of them below us, where the frames of gort_split_grow were. */
+/* In place, with stack arguments: a copy of them below us, where gort_split_grow had its frames. */
 3:      movq    -72(%rbp), %rcx
         leaq    15(%rcx), %rax
         andq    $-16, %rax
@@ -139,8 +140,8 @@ __morestack_allocate_stack_space:
         .cfi_endproc
         .size   __morestack_allocate_stack_space, .-__morestack_allocate_stack_space
 
-/* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would set
- * the guard of every thread. Ours have theirs set where goroutines run; others have none. */
+/* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would
+ * set the guard of every thread. Ours have theirs set where goroutines run; others have none. */
         .globl  __wrap_pthread_create
         .hidden __wrap_pthread_create
         .type   __wrap_pthread_create, @function
