@@ -30,8 +30,10 @@ pipelining() { # address
     local request='GET / HTTP/1.1\r\nHost: x\r\n\r\n' i
     exec 5<>"$(tcp "$1")" || return 1
     # shellcheck disable=SC2059
-    { for i in $(seq 50); do printf "$request"; done; printf \
-        'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'; } >&5
+    {
+        for i in $(seq 50); do printf "$request"; done
+        printf 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'
+    } >&5
     timeout 100 cat <&5 >"$WORK/answers"
     exec 5>&-
     [ "$(grep -c '^HTTP/1.1 200 OK' "$WORK/answers")" = 51 ] &&

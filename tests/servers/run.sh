@@ -49,14 +49,14 @@ has_postgres() { ls /usr/lib/postgresql/*/bin/initdb &&
     header libpq-fe.h -I/usr/include/postgresql; }
 has_curl() { header curl/curl.h && header openssl/ssl.h && command -v openssl; }
 has_sqlite() { header sqlite3.h; }
-declare -A packages=([redis]='redis-server redis-tools libhiredis-dev' \
+declare -A packages=([redis]='redis-server redis-tools libhiredis-dev'
     [postgres]='postgresql libpq-dev'
     [curl]='libcurl4-openssl-dev libssl-dev openssl' [sqlite]='libsqlite3-dev'
-    [crowd_glib]='libglib2.0-dev pkg-config' [crowd_cxx]='g++' [crowd_openmp]='libgomp1' \
-        [crowd_curl]='libcurl4-openssl-dev libssl-dev openssl'
+    [crowd_glib]='libglib2.0-dev pkg-config' [crowd_cxx]='g++' [crowd_openmp]='libgomp1'
+    [crowd_curl]='libcurl4-openssl-dev libssl-dev openssl'
     [crowd_zmq]='libzmq3-dev' [crowd_cares]='libc-ares-dev' [crowd_kafka]='librdkafka-dev'
-    [crowd_mariadb]='mariadb-server libmariadb-dev' [crowd_ldap]='slapd libldap-dev' \
-        [crowd_ssh2]='openssh-server libssh2-1-dev')
+    [crowd_mariadb]='mariadb-server libmariadb-dev' [crowd_ldap]='slapd libldap-dev'
+    [crowd_ssh2]='openssh-server libssh2-1-dev')
 has_crowd_glib() { pkg-config --exists glib-2.0; }
 has_crowd_cxx() { echo '#include <semaphore>' | ${CXX:-c++} -std=c++20 -x c++ -E -; }
 has_crowd_openmp() { echo 'int main(void) { return 0; }' | $CC -fopenmp -x c - -o "$work/omp"; }
@@ -79,8 +79,9 @@ install_missing() {
     for t in $wanted_now; do has $t || missing+=" ${packages[$t]}"; done
     [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
     echo "for the hook's tests with servers:$missing"
-    install $missing || { tail -2 \
-        "$work/apt.log"; echo 'could not be installed: what needs them is skipped'; }
+    install $missing && return
+    tail -2 "$work/apt.log"
+    echo 'could not be installed: what needs them is skipped'
 }
 
 build() { # name flags...
@@ -216,8 +217,8 @@ test_curl() {
     need curl || return
     build curl -lcurl || { judge curl 1; return; }
     echo 'over TLS' >"$work/page"
-    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 -subj \
-        /CN=localhost 2>/dev/null
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 \
+        -subj /CN=localhost 2>/dev/null
     start 'cd "$work" && exec openssl s_server -accept 127.0.0.1:PORT -key key -cert cert \
         -WWW -quiet' 'openssl s_client -connect 127.0.0.1:PORT </dev/null 2>/dev/null |
         grep -q "CN = localhost"' ||
@@ -262,8 +263,8 @@ test_crowd_kafka() { crowd_alone kafka -lrdkafka; }
 test_crowd_curl() {
     need crowd_curl || return
     crowd curl -lcurl -lssl -lcrypto || { judge 'a crowd of curl' 1; return; }
-    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 -subj \
-        /CN=localhost 2>/dev/null
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 \
+        -subj /CN=localhost 2>/dev/null
     rm -f "$work/address"
     start 'exec "$work/crowd_curl" serve "$work/key" "$work/cert" >"$work/address"' \
         'test -s "$work/address"' || { judge 'a crowd of curl' 1; return; }
