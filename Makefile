@@ -21,7 +21,8 @@ ifeq ($(origin CC),default)
 CC := cc
 endif
 ARCH    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-VARIANT := $(strip $(if $(SAN),-$(SAN)) $(if $(DEBUG),-debug) $(if $(filter-out cc gcc,$(CC)),-$(notdir $(CC))))
+VARIANT := $(strip $(if $(SAN),-$(SAN)) $(if $(DEBUG),-debug) \
+    $(if $(filter-out cc gcc,$(CC)),-$(notdir $(CC))))
 VARIANT := $(subst $() ,,$(VARIANT))
 OUT     := $(BUILD)$(if $(VARIANT),/variant$(VARIANT))
 Q       := $(if $(V),,@)
@@ -30,32 +31,38 @@ say      = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 # What is built for is asked of the compiler with its flags, so that -m32 is found out as well.
 CFLAGS  ?= -O2 -g
 PORTS   := $(sort $(patsubst src/arch/%/switch.S,%,$(wildcard src/arch/*/switch.S)))
-ABI     := $(shell printf '__SIZEOF_POINTER__ __BYTE_ORDER__\n' | $(CC) $(CFLAGS) -E -P -x c - 2>/dev/null)
+ABI     := $(shell printf '__SIZEOF_POINTER__ __BYTE_ORDER__\n' | \
+    $(CC) $(CFLAGS) -E -P -x c - 2>/dev/null)
 ifneq ($(MAKECMDGOALS),clean)
 ifeq ($(ABI),)
-$(error the compiler '$(CC)' does not work here: install one (Debian: build-essential), or name it with CC=)
+$(error the compiler '$(CC)' does not work here: \
+    install one (Debian: build-essential), or name it with CC=)
 else ifneq ($(word 1,$(ABI)),8)
 $(error gort needs a 64-bit machine, and '$(CC)' builds for a 32-bit one (ports: $(PORTS)))
 else ifneq ($(word 2,$(ABI)),1234)
-$(error gort needs a little-endian machine, and '$(CC)' builds for a big-endian one (ports: $(PORTS)))
+$(error gort needs a little-endian machine, \
+    and '$(CC)' builds for a big-endian one (ports: $(PORTS)))
 else ifeq ($(filter $(ARCH),$(PORTS)),)
 $(error gort has no port to '$(ARCH)' (ports: $(PORTS); docs/HACKING.md tells how to add one))
 endif
 endif
 
-WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter
-LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-strict-aliasing -fno-lto -pthread -fasynchronous-unwind-tables \
+WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+           -Wpointer-arith -Wno-unused-parameter
+LIBFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fno-strict-aliasing -fno-lto -pthread \
+            -fasynchronous-unwind-tables \
            -Iinclude -iquote src -iquote src/arch/$(ARCH) $(if $(DEBUG),-DGORT_CHECKED)
 ifeq ($(ARCH),x86_64)
 LIBFLAGS += -mno-red-zone -fomit-frame-pointer -fno-plt
 else # where a frame record does not tell the sp, a dump follows the chain of them (syscall.c)
 LIBFLAGS += -fno-omit-frame-pointer
 endif
-# The library is the same for TSan, without its instrumentation: it sees whether TSan is there, and tells it
-# about goroutines and their order (tsan_key.h, san.h).
-# A frame touches each page of its stack: none steps over a guard (stack.c). What compiles for goroutines has it as well: tests and
-# examples, and whoever asks pkg-config or CMake.
-CLASH   := $(shell echo 'int x;' | $(CC) $(CFLAGS) -Werror -fstack-clash-protection -c -x c - -o /dev/null 2>/dev/null && echo -fstack-clash-protection)
+# The library is the same for TSan, without its instrumentation: it sees whether TSan is there, and
+# tells it about goroutines and their order (tsan_key.h, san.h).
+# A frame touches each page of its stack, so none steps over a guard (stack.c). Tests and examples
+# are compiled so too, and so is a program that asks pkg-config or CMake for its flags.
+CLASH   := $(shell echo 'int x;' | $(CC) $(CFLAGS) -Werror -fstack-clash-protection \
+    -c -x c - -o /dev/null 2>/dev/null && echo -fstack-clash-protection)
 LIBFLAGS += $(CLASH)
 USERSAN := $(if $(SAN),-fsanitize=$(SAN))
 LIBSAN  := $(if $(filter thread,$(SAN)),,$(USERSAN))
@@ -103,7 +110,8 @@ $(OUT)/libgort-white.a: $(OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJ)
 $(OUT)/libgort.so: $(PIC) src/gort.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 -Wl,--version-script=src/gort.map -Wl,-z,now -Wl,-z,nodelete -o $@ $(PIC) -pthread
+	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort.so.0 \
+	    -Wl,--version-script=src/gort.map -Wl,-z,now -Wl,-z,nodelete -o $@ $(PIC) -pthread
 	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
 
 # Taken in by the assembler, which tells make nothing.
@@ -113,4 +121,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(PIC:.o=.d)
-include src/mem/split/split.mk src/hook/hook.mk src/gc/gc.mk packaging/install.mk tools/tools.mk tests/tests.mk tests/fair/fair.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk
+include src/mem/split/split.mk src/hook/hook.mk src/gc/gc.mk packaging/install.mk tools/tools.mk
+include tests/tests.mk tests/fair/fair.mk tests/ports.mk tests/fuzz/fuzz.mk bench/bench.mk

@@ -1,8 +1,8 @@
 # The benchmarks. They need a compiler and python3; a `go` on the PATH adds Go's columns.
 #
 #   make bench [B='yield echo'] [RUNS=5]     side by side; the table, bench/results.{json,svg}
-#   make bench-report                        the last full run into docs/PERFORMANCE.md, table and plot
-#   make bench-echo [RUNS=5]                 the servers only: echo, HTTP, the wake-up of an idle process
+#   make bench-report                        the last full run into docs/PERFORMANCE.md
+#   make bench-echo [RUNS=5]                 the servers only: echo, HTTP, an idle one woken
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
 #   make bench-alloc                         gort_alloc against malloc
@@ -36,14 +36,18 @@ bench-alloc: $(BENCH)/alloc
 	$(Q)GORT_MAXPROCS=2 $(BENCH)/alloc
 bench-build: $(BENCHBIN)
 bench-hook: $(BENCH)/hook_cost
-	$(Q)for i in 1 2 3; do GORT_MAXPROCS=2 $(BENCH)/hook_cost $(B) && exit 0; done; exit 1 # see there
+	$(Q)for i in 1 2 3; do \
+	    GORT_MAXPROCS=2 $(BENCH)/hook_cost $(B) && exit 0; \
+	done; exit 1 # see there
 $(BENCH)/hook_cost: bench/hook_cost.c $(OUT)/libgort-hook.so
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BENCHC) -fno-strict-aliasing $< -o $@ -L$(OUT) -Wl,-rpath,$(abspath $(OUT)) -Wl,--no-as-needed -lgort-hook -lgort -ldl
+	$(Q)$(BENCHC) -fno-strict-aliasing $< -o $@ \
+	    -L$(OUT) -Wl,-rpath,$(abspath $(OUT)) -Wl,--no-as-needed -lgort-hook -lgort -ldl
 test-programs: bench-build # for tests/long/bench_smoke.sh
 
-$(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/workloads.h include/gort.h $(BENCHLIB)
+$(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/workloads.h \
+    include/gort.h $(BENCHLIB)
 $(BENCH)/hold: bench/hold.c bench/hold_beat.c bench/hold.h include/gort.h $(BENCHLIB)
 $(BENCH)/alloc: bench/alloc.c include/gort.h $(BENCHLIB)
 $(BENCH)/floor: bench/floor.c
@@ -62,7 +66,9 @@ $(BENCH)/trace_cost: bench/trace_cost.c examples/http.c $(OUT)/libgort-white.a
 	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $< $(OUT)/libgort-white.a -o $@
 bench-trace: $(BENCH)/trace_cost
 	$(Q)for w in pingpong yield spawn; do GORT_MAXPROCS=1 $< $$w 2; done
-	$(Q)if command -v wrk >/dev/null; then $< http 10 | grep off; else echo '  no wrk: without the server'; fi
+	$(Q)if command -v wrk >/dev/null; then \
+	    $< http 10 | grep off; \
+	else echo '  no wrk: without the server'; fi
 
 # The comparators that may be absent: with a word, and no figure of theirs in the table.
 bench-go:
@@ -73,8 +79,10 @@ bench-go:
 	else echo '  no go on the PATH: without its columns'; rm -f $(BENCH)/gobench; fi
 bench-peers:
 	$(Q)mkdir -p $(BENCH)
-	$(Q)if printf '#include <boost/fiber/all.hpp>\n' | $(CXX) -x c++ -fsyntax-only - 2>/dev/null; then \
-	    $(CXX) -O2 -std=c++17 -iquote bench bench/peer_fiber.cc -o $(BENCH)/fiber -lboost_fiber -lboost_context -pthread; \
+	$(Q)if printf '#include <boost/fiber/all.hpp>\n' | \
+	        $(CXX) -x c++ -fsyntax-only - 2>/dev/null; then \
+	    $(CXX) -O2 -std=c++17 -iquote bench bench/peer_fiber.cc -o $(BENCH)/fiber \
+	        -lboost_fiber -lboost_context -pthread; \
 	else echo '  no Boost.Fiber here: without it'; fi
 	$(Q)echo '  no bthread in this distribution: without it'
 
@@ -88,11 +96,13 @@ COMPACT_LINKER := $(firstword $(foreach l,lld gold bfd,$(if $(shell command -v l
 $(BENCH)/compact: bench/compact.c bench/bench.h include/gort.h $(SPLIT)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BENCHC) -fsplit-stack -maccumulate-outgoing-args -fuse-ld=$(COMPACT_LINKER) bench/compact.c $(SPLIT) -o $@
+	$(Q)$(BENCHC) -fsplit-stack -maccumulate-outgoing-args -fuse-ld=$(COMPACT_LINKER) \
+	    bench/compact.c $(SPLIT) -o $@
 .PHONY: bench-compact bench-10m
 bench-compact: $(BENCH)/compact bench-go
 	$(Q)$(BENCH)/compact mode
-	$(Q)echo '# one after the other, three times: the first one pays for memory the machine had not touched'
+	$(Q)echo '# three times in turn:' \
+	    'the first one pays for memory that the machine had not touched'
 	$(Q)for i in 1 2 3; do $(BENCH)/compact memory 1000000; \
 	    [ ! -x $(BENCH)/gobench ] || $(BENCH)/gobench memory 1000000 | sed 's/^/go /'; done
 	$(Q)$(BENCH)/compact check

@@ -8,17 +8,20 @@ CURVES = ['#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b']
 
 
 def text(x, y, s, size=11, anchor='start', fill='#222'):
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{fill}">{escape(s)}</text>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
+            f'fill="{fill}">{escape(s)}</text>')
 
 
 def line(x1, y1, x2, y2, stroke='#ddd', width=1):
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" stroke-width="{width}"/>'
+    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+            f'stroke="{stroke}" stroke-width="{width}"/>')
 
 
 def ratio_groups(rows, against):
     groups = {}
     for r in rows:
-        if r['ratios'].get(against) and not r['name'].startswith('scale_') and against in r['targets']:
+        named = not r['name'].startswith('scale_')
+        if r['ratios'].get(against) and named and against in r['targets']:
             groups.setdefault(r['name'], []).append(r)
     return groups
 
@@ -28,7 +31,8 @@ def bars(rows, against, title, top):
     groups = ratio_groups(rows, against)
     if not groups:
         return [], top
-    most = max([max(r['ratios'][against], r['targets'][against]) for g in groups.values() for r in g] + [2])
+    most = max([max(r['ratios'][against], r['targets'][against])
+                for g in groups.values() for r in g] + [2])
     low, high = math.log10(0.25), math.log10(most * 1.3)
 
     def x(v):
@@ -48,7 +52,8 @@ def bars(rows, against, title, top):
             a, b = sorted((x(1), x(value)))
             out.append(f'<rect x="{a:.1f}" y="{y}" width="{max(b - a, 1):.1f}" height="{BAR - 1}" '
                        f'fill="{COLOURS.get(r["ps"], "#777")}"/>')
-            out.append(line(x(want), y - 1, x(want), y + BAR - 1, '#c00' if value < want else '#060', 2))
+            colour = '#c00' if value < want else '#060'
+            out.append(line(x(want), y - 1, x(want), y + BAR - 1, colour, 2))
             out.append(text(max(b, x(want)) + 4, y + BAR - 1, f'{value:.2f}', 9))
             y += BAR
         y += GAP
@@ -66,7 +71,8 @@ def curve_panel(curves, prefix, label, top):
     x1, height = math.log10(max(xs)) or 1, 200
 
     def at(x, y):
-        return (LEFT + math.log10(x) / x1 * WIDTH, top + 30 + (y1 - math.log10(y)) / max(y1 - y0, 1) * height)
+        return (LEFT + math.log10(x) / x1 * WIDTH,
+                top + 30 + (y1 - math.log10(y)) / max(y1 - y0, 1) * height)
 
     out = [text(10, top + 14, f'ns per operation over {label}', 14)]
     for e in range(y0, y1 + 1):
@@ -86,12 +92,15 @@ def curve_panel(curves, prefix, label, top):
 def draw(rows, curves):
     body, top = [], 10
     for make in (
-            lambda t: bars(rows, 'go', 'gort over Go, larger is better; blue: 1 P, orange: 2 Ps; tick: target', t),
+            lambda t: bars(rows, 'go',
+                           'gort over Go, larger is better; blue: 1 P, orange: 2 Ps; '
+                           'tick: target', t),
             lambda t: bars(rows, 'floor', 'gort over the bare epoll loop', t),
             lambda t: curve_panel(curves, 'scale_g', 'the number of goroutines', t),
             lambda t: curve_panel(curves, 'scale_p', 'the number of Ps', t)):
         part, top = make(top)
         body += part
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 130}" height="{top + 10}" '
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 130}" '
+            f'height="{top + 10}" '
             f'font-family="sans-serif"><rect width="100%" height="100%" fill="white"/>\n'
             + '\n'.join(body) + '\n</svg>\n')

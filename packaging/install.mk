@@ -1,6 +1,7 @@
 # make install / make uninstall: PREFIX (/usr/local), DESTDIR, and the directories below.
 #
-# packaging/*.in become gort.pc, gort-compact.pc and the CMake package; @NAME@ in them are the variables here.
+# packaging/*.in become gort.pc, gort-compact.pc and the CMake package; @NAME@ in them stands for a
+# variable here.
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -25,13 +26,15 @@ CMAKEDIR    = $(LIBDIR)/cmake/gort
 # gdb loads a script of this name by itself when it meets the library.
 GDBDIR      = $(DATADIR)/gdb/auto-load$(LIBDIR)
 GDBFILE     = libgort.so.$(VERSION)-gdb.py
-fill        = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
+fill        = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
+              -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
               -e 's|@VERSION@|$(VERSION)|g' -e 's|@SONAME@|$(SONAME)|g' \
               -e "s|@INCLUDE_FROM_LIB@|$$(realpath -m --relative-to='$(LIBDIR)' '$(INCLUDEDIR)')|g"
 
 .PHONY: install uninstall
 install: all
-	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(PKGDIR)' '$(DESTDIR)$(CMAKEDIR)' '$(DESTDIR)$(BINDIR)' \
+	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(PKGDIR)' \
+	    '$(DESTDIR)$(CMAKEDIR)' '$(DESTDIR)$(BINDIR)' \
 	    '$(DESTDIR)$(DATADIR)/gort' '$(DESTDIR)$(GDBDIR)'
 	$(INSTALL) -m 644 include/gort.h '$(DESTDIR)$(INCLUDEDIR)/gort.h'
 	$(INSTALL) -m 644 $(OUT)/libgort.a '$(DESTDIR)$(LIBDIR)/libgort.a'
@@ -45,7 +48,8 @@ install: all
 	$(if $(COLLECTOR),$(fill) packaging/gort-gc.pc.in >'$(DESTDIR)$(PKGDIR)/gort-gc.pc')
 	$(fill) packaging/gort.pc.in >'$(DESTDIR)$(PKGDIR)/gort.pc'
 	$(fill) packaging/gort-config.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config.cmake'
-	$(fill) packaging/gort-config-version.cmake.in >'$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake'
+	$(fill) packaging/gort-config-version.cmake.in \
+	    >'$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake'
 	for page in $(MANPAGES); do \
 	    section='$(DESTDIR)$(MANDIR)'/man$${page##*.}; \
 	    $(INSTALL) -d "$$section" && $(INSTALL) -m 644 $$page "$$section/" || exit 1; \
@@ -58,11 +62,15 @@ install: all
 uninstall:
 	rm -f '$(DESTDIR)$(INCLUDEDIR)/gort.h' '$(DESTDIR)$(PKGDIR)/gort.pc' \
 	    '$(DESTDIR)$(PKGDIR)/gort-compact.pc' '$(DESTDIR)$(LIBDIR)/libgort_split.a' \
-	    '$(DESTDIR)$(CMAKEDIR)/gort-config.cmake' '$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake' \
-	    '$(DESTDIR)$(LIBDIR)/libgort.a' '$(DESTDIR)$(LIBDIR)/libgort.so' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
+	    '$(DESTDIR)$(CMAKEDIR)/gort-config.cmake' \
+	    '$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake' \
+	    '$(DESTDIR)$(LIBDIR)/libgort.a' '$(DESTDIR)$(LIBDIR)/libgort.so' \
+	    '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libgort-hook.so' \
 	    '$(DESTDIR)$(LIBDIR)/libgort-gc.a' '$(DESTDIR)$(PKGDIR)/gort-gc.pc' \
 	    '$(DESTDIR)$(DATADIR)/gort/gort-gdb.py' '$(DESTDIR)$(GDBDIR)/$(GDBFILE)'
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(MANDIR)'/man$${page##*.}/$${page##*/}; done
-	for tool in $(sort $(notdir $(TOOLS) $(TOOL_BIN) $(SCRIPTS))); do rm -f '$(DESTDIR)$(BINDIR)'/$$tool; done
+	for tool in $(sort $(notdir $(TOOLS) $(TOOL_BIN) $(SCRIPTS))); do \
+	    rm -f '$(DESTDIR)$(BINDIR)'/$$tool; \
+	done
 	rmdir '$(DESTDIR)$(CMAKEDIR)' '$(DESTDIR)$(DATADIR)/gort' 2>/dev/null || true

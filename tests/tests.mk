@@ -1,15 +1,20 @@
 # Tests: one program per file, built into $(OUT)/tests and run by tests/run.
 #
 #   make test [T=substring]     everything, each in its time limit; T picks tests by name
-#   make test-stress SECONDS=n  the stress programs, n seconds each at 1, 2 and 16 Ps (not in make test)
+#   make test-stress SECONDS=n  the stress programs, n seconds each at 1, 2 and 16 Ps
 #   make test-all               the same suite on the debug build, the sanitizers, clang, valgrind,
 #                               and tests/long (make test-long): browser, debugger, hammer
-#   make test-sanitizers        the suite and the stress programs under ASan, UBSan, TSan and memcheck, 1, 2 and 16 Ps
-#   make test-seeds SEEDS=n     the tests of channels, locks, timers, contexts over n seeds of the simulation
-#   make soak MINUTES=n         everything at once for n minutes (30) at 1, 2 and 16 Ps each, stopped and continued
-#   make search MINUTES=n       every searcher for n minutes (60), side by side, from new seeds: docs/HACKING.md
-#   make test-servers           the hook with redis, PostgreSQL, libcurl, SQLite, timed, and crowds of other libraries; STRICT=1: throughput too
+#   make test-sanitizers        the suite and the stress programs under ASan, UBSan, TSan and
+#                               memcheck, 1, 2 and 16 Ps
+#   make test-seeds SEEDS=n     the tests of channels, locks, timers, contexts over n seeds
+#   make soak MINUTES=n         everything at once for n minutes (30) at 1, 2 and 16 Ps each,
+#                               stopped and continued
+#   make search MINUTES=n       every searcher for n minutes (60), side by side, from new seeds:
+#                               docs/HACKING.md
+#   make test-servers           the hook with redis, PostgreSQL, libcurl, SQLite, timed, and crowds
+#                               of other libraries; STRICT=1: throughput too
 #   make test-mutants           planted bugs (tests/mutants/*.patch), each found by its test
+#   make lint                   the form of the sources: clang-format, columns; part of make test
 #   make demo                   the tour
 #
 # A test that does not compile fails as one test; the others still run.
@@ -23,15 +28,19 @@ TEST_SRC := $(sort $(wildcard tests/unit/*.c tests/api/*.c tests/prog/*.c tests/
 TEST_BIN := $(TEST_SRC:tests/%.c=$(OUT)/tests/%)
 # The hook's, linked with it and to be preloaded. A sanitizer has hooks of its own in libc.
 HOOK_TESTS := $(if $(SAN),,$(sort $(wildcard tests/hook/*.c)))
-TEST_BIN += $(HOOK_TESTS:tests/%.c=$(OUT)/tests/%) $(HOOK_TESTS:tests/hook/%.c=$(OUT)/tests/preload/%)
+TEST_BIN += $(HOOK_TESTS:tests/%.c=$(OUT)/tests/%)
+TEST_BIN += $(HOOK_TESTS:tests/hook/%.c=$(OUT)/tests/preload/%)
 # What a program sees, once more with the shared library.
 SO_TESTS := $(if $(SAN)$(TEST_RUNNER),,$(wildcard tests/api/*.c tests/prog/*.c))
-TEST_BIN += $(patsubst tests/api/%.c,$(OUT)/tests/api-so/%,$(SO_TESTS:tests/prog/%.c=$(OUT)/tests/prog-so/%))
+TEST_BIN += $(patsubst tests/api/%.c,$(OUT)/tests/api-so/%,\
+            $(SO_TESTS:tests/prog/%.c=$(OUT)/tests/prog-so/%))
 EX_SRC   := $(sort $(wildcard examples/*.c))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
-USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer -pthread -Iinclude $(CLASH)
+USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer \
+             -pthread -Iinclude $(CLASH)
 
-.PHONY: test test-sanitizers test-checked test-mutants test-long test-programs test-stress test-all test-valgrind examples demo
+.PHONY: test test-sanitizers test-checked test-mutants test-long test-programs
+.PHONY: test-stress test-all test-valgrind examples demo
 # x86-64 only: its coroutines are arch.h's inline switch. Sanitizers do not know them.
 FAIR_BIN := $(if $(SAN)$(filter-out x86_64,$(ARCH)),,$(OUT)/tests/fair/fair)
 test-programs: lib tools $(TEST_BIN) $(EX_BIN) $(FAIR_BIN)
@@ -74,8 +83,8 @@ $(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a
 	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $< $(OUT)/libgort.a -o $@ -lm
 .PRECIOUS: $(OUT)/tests/%.o $(OUT)/tests/unit/%.o $(OUT)/tests/hook/%.o $(OUT)/examples/%.o
 
-RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' JOBS='$(JOBS)' \
-          MAKE='$(MAKE)'
+RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' \
+          JOBS='$(JOBS)' MAKE='$(MAKE)'
 
 test:
 	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true
@@ -84,7 +93,8 @@ test:
 
 test-stress:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) test-programs
-	$(Q)$(RUN_ENV) STRESS_SECONDS='$(SECONDS)' KINDS=stress LIMIT=$$(($(SECONDS) * 4 + 120)) tests/run
+	$(Q)$(RUN_ENV) STRESS_SECONDS='$(SECONDS)' KINDS=stress \
+	    LIMIT=$$(($(SECONDS) * 4 + 120)) tests/run
 
 # Each variant has a directory of its own; what the compiler cannot do is left out with a word.
 can = $(shell echo 'int main(void){return 0;}' | $(1) -x c - -o /dev/null 2>/dev/null && echo yes)
@@ -101,12 +111,13 @@ test-all:
 	$(MAKE) --no-print-directory test-servers || status=1; \
 	exit $$status
 
-# The whole suite with the stress programs, at 1, 2 and 16 Ps, under each checker. The hook's tests are
-# not part of it: a sanitizer has hooks of its own in libc, and would see libc's calls twice.
+# The whole suite with the stress programs, at 1, 2 and 16 Ps, under each checker. The hook's tests
+# are not part of it: a sanitizer has hooks of its own in libc, and would see libc's calls twice.
 SUITE := unit api prog script stress
 test-sanitizers:
 	$(Q)status=0; \
-	for s in $(foreach s,address undefined thread,$(if $(call can,$(CC) -fsanitize=$(s)),$(s))); do \
+	for s in $(foreach s,address undefined thread,\
+	        $(if $(call can,$(CC) -fsanitize=$(s)),$(s))); do \
 	    echo "== SAN=$$s"; \
 	    $(MAKE) --no-print-directory SAN=$$s test-checked || status=1; \
 	done; \
@@ -122,10 +133,11 @@ test-long:
 	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true
 	$(Q)$(RUN_ENV) KINDS=long LIMIT=1800 JOBS=1 tests/run
 
-# Memcheck runs one thread at a time, slowly. The scripts run what it cannot follow (a compiler, make) and
-# start their programs themselves: they are left out.
+# Memcheck runs one thread at a time, slowly. The scripts run what it cannot follow (a compiler,
+# make) and start their programs themselves: they are left out.
 test-valgrind:
-	$(Q)if ! command -v valgrind >/dev/null; then echo 'valgrind is not installed: left out'; exit 0; fi; \
+	$(Q)if ! command -v valgrind >/dev/null; then \
+	    echo 'valgrind is not installed: left out'; exit 0; fi; \
 	$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true; \
 	$(RUN_ENV) STRESS_SECONDS=2 KINDS='$(filter-out script,$(SUITE))' LIMIT=900 VALGRIND=1 \
 	    WRAP='valgrind -q --error-exitcode=99 --fair-sched=yes' tests/run
@@ -157,6 +169,10 @@ test-seeds:
 
 test-mutants: lib
 	$(Q)tests/mutants/run
+
+.PHONY: lint
+lint:
+	$(Q)bash tests/script/lint.sh
 
 demo: lib
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) $(OUT)/examples/demo

@@ -20,9 +20,10 @@ from gdb.unwinder import Unwinder
 
 STATUS = {0: "idle", 1: "runnable", 2: "running", 3: "syscall", 4: "waiting", 6: "dead"}
 REASONS = [
-    "waiting", "chan receive", "chan send", "chan receive (nil chan)", "chan send (nil chan)", "select",
-    "select (no cases)", "sleep", "sync.Mutex.Lock", "sync.RWMutex.RLock", "sync.RWMutex.Lock",
-    "sync.WaitGroup.Wait", "sync.Cond.Wait", "semacquire", "IO wait", "syscall", "file IO", "stop the world",
+    "waiting", "chan receive", "chan send", "chan receive (nil chan)", "chan send (nil chan)",
+    "select", "select (no cases)", "sleep", "sync.Mutex.Lock", "sync.RWMutex.RLock",
+    "sync.RWMutex.Lock", "sync.WaitGroup.Wait", "sync.Cond.Wait", "semacquire", "IO wait",
+    "syscall", "file IO", "stop the world",
 ]
 GF_NAMED = 2
 # What arch_switch leaves at a saved sp, in words (src/arch/*/arch.h), and how much it takes.
@@ -57,7 +58,8 @@ class Layout:
 
     def get(self, data, base, name):
         offset, size = self.at[name]
-        return struct.unpack_from({1: "<B", 2: "<H", 4: "<I", 8: "<Q"}[size], data, base + offset)[0]
+        kind = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}[size]
+        return struct.unpack_from(kind, data, base + offset)[0]
 
 
 class Goroutine:
@@ -94,7 +96,8 @@ class Goroutine:
 
     def line(self):
         name = self.name()
-        return '%-7d %-24s %s%s' % (self.id, self.status_text(), function_at(self.fn), ' "%s"' % name if name else "")
+        return '%-7d %-24s %s%s' % (self.id, self.status_text(), function_at(self.fn),
+                                    ' "%s"' % name if name else "")
 
 
 def m_at(address):
@@ -156,9 +159,11 @@ class Switched(Unwinder):
             return None
         word = gdb.lookup_type("unsigned long")
         saved = gdb.selected_inferior().read_memory(self.to[0], words * 8)
-        info = pending.create_unwind_info(FrameId(gdb.Value(sp).cast(word), gdb.Value(pc).cast(word)))
+        info = pending.create_unwind_info(
+            FrameId(gdb.Value(sp).cast(word), gdb.Value(pc).cast(word)))
         for name, place in registers.items():
-            info.add_saved_register(name, gdb.Value(struct.unpack_from("<Q", saved, place * 8)[0]).cast(word))
+            value = struct.unpack_from("<Q", saved, place * 8)[0]
+            info.add_saved_register(name, gdb.Value(value).cast(word))
         info.add_saved_register(sp_name, gdb.Value(self.to[0] + words * 8).cast(word))
         return info
 

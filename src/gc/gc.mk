@@ -1,6 +1,7 @@
-# The collector: $(OUT)/libgort-gc.a, where the Boehm collector is installed (libgc-dev). man/gort-gc.7.
+# The collector: $(OUT)/libgort-gc.a, where the Boehm collector is installed (man/gort-gc.7).
 
-HAS_GC := $(shell printf '\043include <gc.h>\n\043include <gc/gc_mark.h>\nint main(void){return 0;}\n' | $(CC) -x c -fsyntax-only - 2>/dev/null && echo yes)
+HAS_GC := $(shell printf '\043include <gc.h>\n\043include <gc/gc_mark.h>\nint gort;\n' | \
+    $(CC) -x c -fsyntax-only - 2>/dev/null && echo yes)
 
 .PHONY: gc
 ifeq ($(HAS_GC),yes)

@@ -12,7 +12,8 @@ hook: $(OUT)/libgort-hook.so
 $(HOOK_OBJ): LIBFLAGS += -falign-functions=64 -U_FORTIFY_SOURCE -fno-builtin -Wno-unknown-warning-option -Wno-nonnull-compare
 $(OUT)/libgort-hook.so: $(HOOK_OBJ) $(OUT)/libgort.so src/hook/hook.mk
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort-hook.so -Wl,-z,now -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' \
+	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort-hook.so \
+	    -Wl,-z,now -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' \
 	    -Wl,--no-as-needed -o $@ $(HOOK_OBJ) -L$(OUT) -lgort -pthread -ldl
 
 -include $(HOOK_OBJ:.o=.d)

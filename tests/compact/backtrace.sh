@@ -22,9 +22,15 @@ static int body(int argc, char **argv) {
 int main(int argc, char **argv) { return gort_main(body, argc, argv); }
 C
 build "$LINKER" "$WORK/deep" "$WORK/deep.c"
-gdb -q -batch -ex 'handle SIGURG nostop noprint pass' -ex 'break innermost' -ex run -ex bt "$WORK/deep" >"$WORK/bt" 2>&1 </dev/null
-if grep -q 'ptrace: Operation not permitted' "$WORK/bt"; then echo 'skipped: gdb may not trace here'; exit 77; fi
-[ "$(grep -c ' in deeper ' "$WORK/bt")" -ge 150 ] || { echo 'gdb lost the frames'; tail -30 "$WORK/bt"; exit 1; }
-grep -q ' outermost ' "$WORK/bt" || { echo 'gdb did not get to the end'; tail -5 "$WORK/bt"; exit 1; }
+gdb -q -batch -ex 'handle SIGURG nostop noprint pass' -ex 'break innermost' -ex run -ex bt \
+    "$WORK/deep" >"$WORK/bt" 2>&1 </dev/null
+if grep -q 'ptrace: Operation not permitted' "$WORK/bt"; then
+    echo 'skipped: gdb may not trace here'; exit 77
+fi
+[ "$(grep -c ' in deeper ' "$WORK/bt")" -ge 150 ] ||
+    { echo 'gdb lost the frames'; tail -30 "$WORK/bt"; exit 1; }
+grep -q ' outermost ' "$WORK/bt" ||
+    { echo 'gdb did not get to the end'; tail -5 "$WORK/bt"; exit 1; }
 "$WORK/deep" >"$WORK/dump"
-[ "$(grep -c ' deeper[.+]' "$WORK/dump")" -ge 40 ] || { echo 'the dump lost the frames'; cat "$WORK/dump"; exit 1; }
+[ "$(grep -c ' deeper[.+]' "$WORK/dump")" -ge 40 ] ||
+    { echo 'the dump lost the frames'; cat "$WORK/dump"; exit 1; }

@@ -1,4 +1,4 @@
-"""needs.py NEEDS SPLIT_H FILE.ci...: the deepest chain below each call that NEEDS lists. See needs.sh."""
+"""needs.py NEEDS SPLIT_H FILE.ci...: the deepest chain below each call of NEEDS. See needs.sh."""
 import re
 import sys
 
@@ -6,9 +6,11 @@ import sys
 ELSEWHERE = {'fatal', 'fatal_report', 'stack_get', 'overflow', 'split_overflow', 'leave_runtime', 'run', 'sim_point', 'say',
              'park_thread', 'wake_thread', 'm_adopt', 'select_large', 'add_wait',
              'put_shared',  # a thread without an M: on no goroutine's stack
-             'sys_with_faults', 'sysfault_alloc_due'}  # these two: no compact stacks where faults are injected
+             # no compact stacks where faults are injected:
+             'sys_with_faults', 'sysfault_alloc_due'}
 # Functions that finish_switch calls by pointer: they run on the stack of whoever comes next.
-COMMITS = {'arm_deadline', 'bury', 'gave_way', 'unlock_and_wake', 'left', 'commit', 'commit_poll', 'commit_put',
+COMMITS = {'arm_deadline', 'bury', 'gave_way', 'unlock_and_wake', 'left', 'commit', 'commit_poll',
+           'commit_put',
            'queue_returned'}
 SWITCHES = {'finish_switch', 'park', 'park_commit', 'yield', 'switch_to_g0', 'goroutine_entry'}
 LIBC = {'clock_gettime': 168, 'free': 448, 'arch_call_saving': 24}  # others: 64
@@ -26,7 +28,8 @@ def read(files):
     size, calls = {}, {}
     for name in files:
         for line in open(name):
-            node = re.match(r'node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \(([^)]+)\)', line)
+            node = re.match(r'node: \{ title: "([^"]+)" '
+                            r'label: "[^"]*?(\d+) bytes \(([^)]+)\)', line)
             edge = re.match(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', line)
             if node:
                 size[node[1]] = int(node[2])
@@ -53,7 +56,8 @@ def depth(title, size, calls, known, path=()):
         for called in calls.get(title, ()):
             mine = 0 if short(called) in JUMPS else own
             below, chain = depth(called, size, calls, known, path + (title,))
-            known[title] = max(known[title], (mine + below, '%s(%d) %s' % (short(title), mine, chain)))
+            deeper = '%s(%d) %s' % (short(title), mine, chain)
+            known[title] = max(known[title], (mine + below, deeper))
     return known[title]
 
 

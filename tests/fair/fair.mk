@@ -1,8 +1,9 @@
 # The searcher of unfairness: the library on a machine in virtual time (tests/fair/machine.c).
 #
-#   make test-fair MIXES=n   n mixes from a new seed on; `make test` takes some, tests/long/fair.sh more
-POINTS := handoff_p give_p wakep wake_after_submit m_stop find_runnable home_send home_wait idle_p_take global_put ready \
-          block_begin block_end park_begin
+#   make test-fair MIXES=n   n mixes from a new seed on; `make test` takes some,
+#                            tests/long/fair.sh more
+POINTS := handoff_p give_p wakep wake_after_submit m_stop find_runnable home_send home_wait \
+          idle_p_take global_put ready block_begin block_end park_begin
 FAIR_WRAP := $(foreach f,pthread_create pthread_join pthread_detach $(POINTS),-Wl,--wrap=$(f))
 $(OUT)/tests/fair/%.o: tests/fair/%.c
 	$(Q)mkdir -p $(@D)

@@ -1,5 +1,6 @@
-# Functions that outlive their runtime (tests/stress/behind_stress.c), a minute each at 1, 2, 4 and 16 Ps: alone, with the hook, under ASan
-# and TSan, and with the hook beside the monkey that holds single threads (tests/long/monkey.c). BEHIND_SECONDS=n: for longer.
+# Functions that outlive their runtime (tests/stress/behind_stress.c), a minute each at 1, 2, 4 and
+# 16 Ps: alone, with the hook, under ASan and TSan, and with the hook beside the monkey that holds
+# single threads (tests/long/monkey.c). BEHIND_SECONDS=n: for longer.
 set -u
 [ -z "$SAN" ] || { echo 'skipped: it builds the sanitizers itself'; exit 77; }
 seconds=${BEHIND_SECONDS:-60} failed=0
@@ -13,11 +14,13 @@ run() { # name procs command...
     failed=1
 }
 $CC -O2 tests/long/monkey.c -o "$WORK/monkey" || exit 1
-$CC -O1 -g -DHOOKED -Iinclude tests/stress/behind_stress.c -L"$OUT" -Wl,--no-as-needed -lgort-hook -lgort -Wl,-rpath,"$(cd "$OUT" && pwd)" -pthread \
+$CC -O1 -g -DHOOKED -Iinclude tests/stress/behind_stress.c -L"$OUT" -Wl,--no-as-needed -lgort-hook \
+    -lgort -Wl,-rpath,"$(cd "$OUT" && pwd)" -pthread \
     -o "$WORK/behind_hooked" || exit 1
 for san in address thread; do
     $MAKE -s SAN=$san lib >"$WORK/build" 2>&1 || { cat "$WORK/build"; exit 1; }
-    $CC -O1 -g -fsanitize=$san -Iinclude tests/stress/behind_stress.c "$OUT/variant-$san/libgort.a" -pthread -o "$WORK/behind_$san" || exit 1
+    $CC -O1 -g -fsanitize=$san -Iinclude tests/stress/behind_stress.c \
+        "$OUT/variant-$san/libgort.a" -pthread -o "$WORK/behind_$san" || exit 1
 done
 for procs in 1 2 4 16; do
     run plain $procs "$OUT/tests/stress/behind_stress" "$seconds"

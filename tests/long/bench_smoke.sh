@@ -3,8 +3,10 @@
 # Their results are checked by themselves (sums, primes, answers), so a wrong one fails here.
 
 set -u
-[ "${SAN:-}" = thread ] && exit 77 # the counters that `hold` reads while they count are meant to race
-export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" # what is left at the end is left
+# the counters that `hold` reads while they count are meant to race
+[ "${SAN:-}" = thread ] && exit 77
+# what is left at the end is left
+export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 B=$OUT/bench
 failed=0
 
@@ -42,7 +44,8 @@ server() {
 
 for workers in 1 2; do
     export WORKERS=$workers
-    for w in yield:100 yield1k:3 spawn:2000 spawn_burst:1000 pingpong:100 chan_buf:1000 chan_mpmc:1000 \
+    for w in yield:100 yield1k:3 spawn:2000 spawn_burst:1000 pingpong:100 chan_buf:1000 \
+        chan_mpmc:1000 \
         select:100 mutex:800 mutex_uncontended:1000 mutex_handoff:80 skynet:1000 sieve:20 fib:8 \
         timers:100 memory:1000 syscall:10 syscall_short:10 scale_g:100 scale_p:1000; do
         must "${w%:*}" "$B/bench" "${w%:*}" "${w#*:}"

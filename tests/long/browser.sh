@@ -5,7 +5,9 @@
 set -eu
 out=${OUT:-build}
 [ -z "${SAN:-}" ] || { echo "not under a sanitizer"; exit 77; }
-for tool in python3 chromedriver; do command -v $tool >/dev/null || { echo "no $tool"; exit 77; }; done
+for tool in python3 chromedriver; do
+    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
+done
 command -v chromium >/dev/null || { echo "no chromium"; exit 77; }
 dir=$(mktemp -d)
 pids=
@@ -98,18 +100,21 @@ driver = None
 def driver_port(): # it ends when the port it has drawn is taken for the other family: again
     global driver
     if driver is None or driver.poll() is not None:
-        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=open(dir + "/driver", "w"), stderr=subprocess.STDOUT, env=dict(os.environ, HOME=dir))
+        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=open(dir + "/driver", "w"),
+                                  stderr=subprocess.STDOUT, env=dict(os.environ, HOME=dir))
     return found(dir + "/driver", r"successfully on port ([1-9]\d*)")
 atexit.register(lambda: driver and driver.terminate())
 port = wait("chromedriver", driver_port)
 
 def call(method, path, body=None):
     data = json.dumps(body).encode() if body is not None else None
-    request = urllib.request.Request("http://127.0.0.1:%s%s" % (port, path), data, {"Content-Type": "application/json"}, method=method)
+    request = urllib.request.Request("http://127.0.0.1:%s%s" % (port, path), data,
+                                     {"Content-Type": "application/json"}, method=method)
     return json.load(urllib.request.urlopen(request, timeout=120))["value"]
 
 try: session = call("POST", "/session", {"capabilities": {"alwaysMatch": {
-    "goog:chromeOptions": {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1240",
+    "goog:chromeOptions": {"args": ["--headless=new", "--no-sandbox", "--disable-gpu",
+                                    "--disable-dev-shm-usage", "--window-size=1280,1240",
                                     "--no-proxy-server", "--user-data-dir=" + dir + "/profile"]},
     "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
 except Exception as e:
@@ -120,32 +125,46 @@ def run(script): return call("POST", base + "/execute/sync", {"script": script, 
 try:
     call("POST", base + "/url", {"url": page})
     wait("four Ps", lambda: run("return document.querySelectorAll('g.P').length") == 4)
-    switches = "return [...document.querySelectorAll('g.P')].reduce((n, p) => n + +p.dataset.switches, 0)"
+    switches = ("return [...document.querySelectorAll('g.P')]"
+                ".reduce((n, p) => n + +p.dataset.switches, 0)")
     first = run(switches)
     wait("Ps that change", lambda: run(switches) > first)
     wait("threads", lambda: run("return document.querySelectorAll('g.M').length") >= 2)
-    wait("plots", lambda: len(run("return document.getElementById('l1').getAttribute('points') || ''").split()) >= 4)
-    wait("groups", lambda: run("return document.querySelector('#groups').textContent").count("stuck_here"))
-    run("const f = document.getElementById('filter'); f.value = 'stuck_here'; f.dispatchEvent(new Event('input'))")
-    wait("30 goroutines in the table", lambda: run("return document.querySelectorAll('#list tbody tr').length") == 30)
+    wait("plots", lambda: len(run("return document.getElementById('l1').getAttribute('points')"
+                                   " || ''").split()) >= 4)
+    wait("groups", lambda: run("return document.querySelector('#groups').textContent")
+         .count("stuck_here"))
+    run("const f = document.getElementById('filter'); f.value = 'stuck_here';"
+        " f.dispatchEvent(new Event('input'))")
+    wait("30 goroutines in the table",
+         lambda: run("return document.querySelectorAll('#list tbody tr').length") == 30)
     run("document.querySelector('#list tbody tr').click()")
-    text = wait("a backtrace", lambda: (lambda t: t if "stuck_here+0x" in t else None)(run("return document.getElementById('trace-text').textContent")))
+    text = wait("a backtrace", lambda: (lambda t: t if "stuck_here+0x" in t else None)(
+        run("return document.getElementById('trace-text').textContent")))
     assert "[chan receive, " in text, text
     run("document.getElementById('trace').click()")
-    wait("a trace", lambda: "gort-trace.json: " in run("return document.getElementById('state').textContent"))
+    wait("a trace", lambda: "gort-trace.json: " in
+         run("return document.getElementById('state').textContent"))
     state = run("return document.getElementById('state').textContent")
     assert "failed" not in state, state
     run("document.getElementById('profile').click()")
-    wait("a flame graph", lambda: run("return !document.getElementById('flame').hidden && document.querySelector('#flame iframe').src.startsWith('blob:')"))
-    svg = call("POST", base + "/execute/async", {"script": "const done = arguments[0]; fetch(document.querySelector('#flame iframe').src).then(r => r.text()).then(done)", "args": []})
+    wait("a flame graph", lambda: run("return !document.getElementById('flame').hidden &&"
+         " document.querySelector('#flame iframe').src.startsWith('blob:')"))
+    svg = call("POST", base + "/execute/async", {
+        "script": "const done = arguments[0]; fetch(document.querySelector('#flame iframe').src)"
+                  ".then(r => r.text()).then(done)", "args": []})
     assert "<svg" in svg and "worker" in svg, svg[:500]
     run("document.getElementById('flame-close').click(); window.scrollTo(0, 0)")
     time.sleep(1)
     open(picture, "wb").write(base64.b64decode(call("GET", base + "/screenshot")))
-    call("POST", base + "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
+    call("POST", base + "/goog/cdp/execute", {
+        "cmd": "Emulation.setEmulatedMedia",
+        "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
     time.sleep(0.5)
-    open(picture.replace(".png", "-dark.png"), "wb").write(base64.b64decode(call("GET", base + "/screenshot")))
-    errors = [l for l in call("POST", base + "/se/log", {"type": "browser"}) if l["level"] == "SEVERE"]
+    open(picture.replace(".png", "-dark.png"), "wb").write(
+        base64.b64decode(call("GET", base + "/screenshot")))
+    errors = [l for l in call("POST", base + "/se/log", {"type": "browser"})
+              if l["level"] == "SEVERE"]
     assert not errors, errors
 finally:
     call("DELETE", base)

@@ -57,7 +57,8 @@ static int program(int argc, char **argv) {
 }
 int main(int argc, char **argv) { return gort_main(program, argc, argv); }
 END
-${CC:-cc} -g -O1 -fno-optimize-sibling-calls -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/prog"
+${CC:-cc} -g -O1 -fno-optimize-sibling-calls -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread \
+    -o "$dir/prog"
 mkfifo "$dir/hold"
 GORT_HTTP=127.0.0.1:0 "$dir/prog" <"$dir/hold" 2>"$dir/err" &
 pid=$!
@@ -72,7 +73,8 @@ secret=$(sed -n 's/^gort: its traces and profiles, for other clients: ?token=//p
 get() { curl -s -S -m 60 -H "Authorization: Bearer $secret" --noproxy '*' "$@"; }
 
 get "${base}debug/pprof/block?seconds=3&format=folded" >"$dir/block"
-grep -q '^the_receiver;.*;receiver;.*chan_recv[^;]* [0-9]*$' "$dir/block" || fail "no receiver: $(cat "$dir/block")"
+grep -q '^the_receiver;.*;receiver;.*chan_recv[^;]* [0-9]*$' "$dir/block" ||
+    fail "no receiver: $(cat "$dir/block")"
 grep -q '^fast_one;.*;fast_one;' "$dir/block" || fail "no short waits: $(cat "$dir/block")"
 grep -q ';wants_lock;.*lock' "$dir/block" || fail "no waiter for the lock: $(cat "$dir/block")"
 ! grep -q ';sender;.*sleep' "$dir/block" || fail "a sleeper is no contention: $(cat "$dir/block")"
@@ -81,13 +83,15 @@ ns=$(sed -n 's/^the_receiver;.* //p' "$dir/block" | awk '{n += $1} END {print n}
 awk "BEGIN {exit !($ns > 1.5e9 && $ns < 4.5e9)}" || fail "the receiver waited for $ns ns in 3 s"
 
 get "${base}debug/pprof/mutex?seconds=2&format=folded" >"$dir/mutex"
-grep -q '^holder;.*;holder;hold;[^;]*unlock[^;]* [0-9]*$' "$dir/mutex" || fail "no holder: $(cat "$dir/mutex")"
+grep -q '^holder;.*;holder;hold;[^;]*unlock[^;]* [0-9]*$' "$dir/mutex" ||
+    fail "no holder: $(cat "$dir/mutex")"
 ! grep -q 'receiver' "$dir/mutex" || fail "a channel is no mutex: $(cat "$dir/mutex")"
 
 get "${base}debug/pprof/created?format=folded" >"$dir/created"
 grep -q ';program;receiver 1$' "$dir/created" || fail "creation sites: $(cat "$dir/created")"
 get "${base}debug/pprof/block?seconds=1&format=svg" | grep -q '<svg' || fail "no flame graph"
-get "${base}debug/pprof/goroutine?format=svg" | grep -q '<svg' || fail "no flame graph of goroutines"
+get "${base}debug/pprof/goroutine?format=svg" | grep -q '<svg' ||
+    fail "no flame graph of goroutines"
 
 for kind in block mutex; do get "${base}debug/pprof/$kind?seconds=1" >"$dir/$kind.pb"; done
 get "${base}debug/pprof/profile?seconds=1" >"$dir/profile.pb"
@@ -95,7 +99,8 @@ get "${base}debug/pprof/goroutine" >"$dir/goroutine.pb"
 get "${base}debug/pprof/created" >"$dir/created.pb"
 if command -v go >/dev/null; then
     for kind in block mutex profile goroutine created; do
-        (cd "$dir" && HOME=$dir timeout 120 go tool pprof -top $kind.pb >$kind.top 2>$kind.err) || fail "pprof: $kind: $(cat "$dir/$kind.err")"
+        (cd "$dir" && HOME=$dir timeout 120 go tool pprof -top $kind.pb >$kind.top 2>$kind.err) ||
+            fail "pprof: $kind: $(cat "$dir/$kind.err")"
         grep -q 'flat%' "$dir/$kind.top" || fail "pprof: $kind: $(cat "$dir/$kind.top")"
     done
     grep -q ' receiver$' "$dir/block.top" || fail "pprof shows no receiver: $(cat "$dir/block.top")"
@@ -105,11 +110,14 @@ fi
 
 get "${base}metrics" >"$dir/metrics"
 if ! command -v promtool >/dev/null && [ "$(id -u)" = 0 ]; then
-    (cd "$dir" && apt-get download -qq prometheus >/dev/null 2>&1 && dpkg -x prometheus_*.deb p) || true # the tool, not the server
+    # the tool, not the server
+    (cd "$dir" && apt-get download -qq prometheus >/dev/null 2>&1 && dpkg -x prometheus_*.deb p) ||
+        true
     [ -x "$dir/p/usr/bin/promtool" ] && PATH=$PATH:$dir/p/usr/bin
 fi
 if command -v promtool >/dev/null; then
-    promtool check metrics <"$dir/metrics" >"$dir/promtool" 2>&1 || fail "promtool: $(cat "$dir/promtool")"
+    promtool check metrics <"$dir/metrics" >"$dir/promtool" 2>&1 ||
+        fail "promtool: $(cat "$dir/promtool")"
     [ ! -s "$dir/promtool" ] || fail "promtool: $(cat "$dir/promtool")"
     echo "promtool accepts /metrics"
 fi

@@ -20,13 +20,17 @@ for p in libgort0 libgort-dev gort-tools; do
 done
 lib=$(dirname "$(find "$WORK/root/usr/lib" -name libgort.so.0)")
 [ -e "$lib/libgort.so" ] && [ -e "$lib/libgort.a" ] || fail 'a library is missing'
-dpkg-deb -f "$WORK"/libgort-dev_*.deb Depends | grep -q 'libgort0 (=' || fail 'libgort-dev does not depend on its libgort0'
-dpkg-deb -c "$WORK"/libgort0_*.deb | grep -q '/usr/share/gdb/auto-load/usr/lib/.*-gdb.py' || fail 'no script for gdb'
+dpkg-deb -f "$WORK"/libgort-dev_*.deb Depends | grep -q 'libgort0 (=' ||
+    fail 'libgort-dev does not depend on its libgort0'
+dpkg-deb -c "$WORK"/libgort0_*.deb | grep -q '/usr/share/gdb/auto-load/usr/lib/.*-gdb.py' ||
+    fail 'no script for gdb'
 
 export PKG_CONFIG_LIBDIR="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$WORK/root" LD_LIBRARY_PATH="$lib"
 unset GORT
 "$WORK/root/usr/bin/gort-new" "$WORK/project"
-"$MAKE" -C "$WORK/project" run test >"$WORK/log" 2>&1 || { cat "$WORK/log"; fail 'the project does not build'; }
+"$MAKE" -C "$WORK/project" run test >"$WORK/log" 2>&1 ||
+    { cat "$WORK/log"; fail 'the project does not build'; }
 grep -q 'add up to 333833500' "$WORK/log"
 grep -q '^ok ' "$WORK/log"
-ldd "$WORK/project/build/bin/project" | grep -q "libgort.so.0 => $lib" || fail 'it is not linked with the package'
+ldd "$WORK/project/build/bin/project" | grep -q "libgort.so.0 => $lib" ||
+    fail 'it is not linked with the package'

@@ -1,5 +1,6 @@
-# Runtimes that end at any moment (tests/stress/end_stress.c), a minute each at 1, 2, 4 and 16 Ps: as it is, under ASan and
-# TSan, and beside the monkey that holds single threads (tests/long/monkey.c). END_SECONDS=n: for longer.
+# Runtimes that end at any moment (tests/stress/end_stress.c), a minute each at 1, 2, 4 and 16 Ps:
+# as it is, under ASan and TSan, and beside the monkey that holds single threads
+# (tests/long/monkey.c). END_SECONDS=n: for longer.
 set -u
 [ -z "$SAN" ] || { echo 'skipped: it builds the sanitizers itself'; exit 77; }
 seconds=${END_SECONDS:-60} failed=0
@@ -15,7 +16,8 @@ run() { # name procs command...
 $CC -O2 tests/long/monkey.c -o "$WORK/monkey" || exit 1
 for san in address thread; do
     $MAKE -s SAN=$san lib >"$WORK/build" 2>&1 || { cat "$WORK/build"; exit 1; }
-    $CC -O1 -g -fsanitize=$san -Iinclude tests/stress/end_stress.c "$OUT/variant-$san/libgort.a" -pthread -o "$WORK/end_$san" || exit 1
+    $CC -O1 -g -fsanitize=$san -Iinclude tests/stress/end_stress.c "$OUT/variant-$san/libgort.a" \
+        -pthread -o "$WORK/end_$san" || exit 1
 done
 for procs in 1 2 4 16; do
     run plain $procs "$OUT/tests/stress/end_stress" "$seconds"

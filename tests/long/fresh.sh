@@ -1,6 +1,6 @@
-# A fresh Debian with only build-essential, in a chroot: the README's two commands as printed, a project
-# made by gort-new; then the Debian packages, built there and installed there, used by projects outside
-# of the tree through pkg-config and through CMake.
+# A fresh Debian with only build-essential, in a chroot: the README's two commands as printed, a
+# project made by gort-new; then the Debian packages, built there and installed there, used by
+# projects outside of the tree through pkg-config and through CMake.
 #
 #   FRESH_ROOT=DIR    keep the chroot there, and use it again (its packages stay installed)
 set -eu
@@ -17,7 +17,8 @@ leave() { for m in dev sys proc; do mountpoint -q "$root/$m" && umount "$root/$m
 trap leave EXIT
 trap 'exit 1' INT TERM
 inside() { # command: in the chroot, with nothing of this environment
-    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C \
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
+        LC_ALL=C \
         DEBIAN_FRONTEND=noninteractive chroot "$root" /bin/sh -ec "$1" </dev/null
 }
 loud() { # what command: its output matters if it fails
@@ -25,7 +26,8 @@ loud() { # what command: its output matters if it fails
 }
 
 if [ ! -x "$root/usr/bin/make" ]; then
-    debootstrap --variant=minbase --include=build-essential bookworm "$root" "$mirror" >"$WORK/log" 2>&1 ||
+    debootstrap --variant=minbase --include=build-essential bookworm "$root" "$mirror" \
+        >"$WORK/log" 2>&1 ||
         { tail -3 "$WORK/log"; skip "no Debian from $mirror"; }
 fi
 mount -t proc proc "$root/proc"
@@ -45,16 +47,20 @@ loud 'make test' 'cd /root/gort && make test'
 grep -q '^[0-9]* passed, 0 failed' "$WORK/log" || fail 'a test failed'
 grep '^[0-9]* passed' "$WORK/log"
 loud 'hello as the README prints it' \
-    'cd /root/gort && make && cc examples/hello.c -Iinclude build/libgort.a -lpthread -o hello && ./hello | grep "hello from main"'
+    'cd /root/gort && make && cc examples/hello.c -Iinclude build/libgort.a -lpthread -o hello &&
+    ./hello | grep "hello from main"'
 echo 'gort-new'
 loud 'gort-new' 'cd /root && gort/tools/gort-new first && make -C first run test'
 grep -q 'add up to 333833500' "$WORK/log" || fail 'the project said something else'
 
 echo 'dpkg-buildpackage'
 loud 'debhelper' 'apt-get update && apt-get install -y --no-install-recommends debhelper'
-loud 'dpkg-buildpackage' 'cd /root/gort && make clean && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -us -uc'
+loud 'dpkg-buildpackage' \
+    'cd /root/gort && make clean && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -us -uc'
 loud 'the tree is gone' 'rm -rf /root/gort /root/first'
-loud 'installing the packages' 'cd /root && apt-get install -y --no-install-recommends ./libgort0_*.deb ./libgort-dev_*.deb ./gort-tools_*.deb pkg-config cmake'
+loud 'installing the packages' \
+    'cd /root && apt-get install -y --no-install-recommends ./libgort0_*.deb ./libgort-dev_*.deb \
+    ./gort-tools_*.deb pkg-config cmake'
 
 mkdir "$root/root/outside"
 cp examples/hello.c "$root/root/outside/"
@@ -68,7 +74,14 @@ add_executable(with_static hello.c)
 target_link_libraries(with_static gort::static)
 END
 echo 'pkg-config, CMake'
-loud 'pkg-config' 'cd /root/outside && cc hello.c $(pkg-config --cflags --libs gort) -o by_pkg_config && ./by_pkg_config'
-loud 'CMake' 'cd /root/outside && cmake -S . -B build && cmake --build build && build/with_shared && build/with_static'
-loud 'the packaged gort-new' 'cd /root && rm -rf first && gort-new first && make -C first run test && ldd first/build/bin/first | grep libgort.so.0'
-loud 'removing the packages' 'apt-get purge -y libgort0 libgort-dev gort-tools && ! find /usr -name "*gort*" | grep .'
+loud 'pkg-config' \
+    'cd /root/outside && cc hello.c $(pkg-config --cflags --libs gort) -o by_pkg_config &&
+    ./by_pkg_config'
+loud 'CMake' \
+    'cd /root/outside && cmake -S . -B build && cmake --build build &&
+    build/with_shared && build/with_static'
+loud 'the packaged gort-new' \
+    'cd /root && rm -rf first && gort-new first && make -C first run test &&
+    ldd first/build/bin/first | grep libgort.so.0'
+loud 'removing the packages' \
+    'apt-get purge -y libgort0 libgort-dev gort-tools && ! find /usr -name "*gort*" | grep .'

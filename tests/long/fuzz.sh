@@ -3,7 +3,8 @@
 set -eu
 [ -z "${SAN:-}" ] || { echo "once is enough"; exit 77; }
 [ "${ARCH:-$(uname -m)}" = "$(uname -m)" ] || { echo "not under emulation"; exit 77; }
-${MAKE:-make} --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-600}" >"$WORK/log" 2>&1 || { tail -60 "$WORK/log"; exit 1; }
+${MAKE:-make} --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-600}" >"$WORK/log" 2>&1 ||
+    { tail -60 "$WORK/log"; exit 1; }
 if grep -q 'left out' "$WORK/log"; then cat "$WORK/log"; exit 77; fi
 grep 'Done\|stat::' "$WORK/log"
 grep -q '^Done [1-9][0-9]* runs' "$WORK/log"

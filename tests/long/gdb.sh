@@ -1,12 +1,13 @@
 #!/bin/sh
-# tools/gort-gdb.py, live and on a core file, with 1,001 parked goroutines; and a USDT probe, at which
-# gdb stops and reads the arguments.
+# tools/gort-gdb.py, live and on a core file, with 1,001 parked goroutines; and a USDT probe, at
+# which gdb stops and reads the arguments.
 set -eu
 out=${OUT:-build}
 command -v gdb >/dev/null || { echo "no gdb"; exit 77; }
 [ -z "${SAN:-}" ] || { echo "not under a sanitizer"; exit 77; }
 [ "${ARCH:-$(uname -m)}" = x86_64 ] || { echo "x86-64 only"; exit 77; }
-gdb -batch -nx -ex 'python print(6 * 7)' 2>/dev/null | grep -q 42 || { echo "gdb without python"; exit 77; }
+gdb -batch -nx -ex 'python print(6 * 7)' 2>/dev/null | grep -q 42 ||
+    { echo "gdb without python"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fail() { echo "$*" >&2; exit 1; }
@@ -43,7 +44,8 @@ script=$PWD/tools/gort-gdb.py
 
 check() {
     grep -q '^1002 goroutines$' "$1" || { cat "$1"; fail "$2: not 1002 goroutines"; }
-    grep -q '^1002 .*chan receive  *parked "the one"$' "$1" || { head -30 "$1"; fail "$2: no goroutine with a name"; }
+    grep -q '^1002 .*chan receive  *parked "the one"$' "$1" ||
+        { head -30 "$1"; fail "$2: no goroutine with a name"; }
     [ "$(grep -c '^goroutine [0-9]* \[chan receive\]' "$1")" = 1001 ] || fail "$2: not 1001 blocks"
     [ "$(grep -c '^#.* in inner ()' "$1")" -ge 1001 ] || fail "$2: not 1001 frames of inner"
     [ "$(grep -c '^#.* in parked ()' "$1")" -ge 1001 ] || fail "$2: not 1001 frames of parked"
@@ -51,22 +53,32 @@ check() {
 }
 
 export GORT_MAXPROCS=2
-timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' -ex run -ex "source $script" \
-    -ex 'info goroutines the one' -ex 'goroutine all bt' "$dir/prog" >"$dir/live" 2>&1 </dev/null || true
+timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' \
+    -ex run -ex "source $script" \
+    -ex 'info goroutines the one' -ex 'goroutine all bt' "$dir/prog" >"$dir/live" 2>&1 \
+    </dev/null || true
 if grep -q 'SIGABRT' "$dir/live"; then check "$dir/live" live; else
     echo "gdb cannot run programs here: $(tail -1 "$dir/live")"; exit 77
 fi
 
-timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' -ex 'handle SIGURG nostop noprint' \
-    -ex 'break -probe-stap gort:create' -ex run -ex 'printf "argument %d\n", (int)$_probe_arg0' -ex 'continue' \
-    -ex 'printf "argument %d\n", (int)$_probe_arg0' "$dir/prog" >"$dir/probe" 2>&1 </dev/null || true
-grep -q '^argument 1$' "$dir/probe" && grep -q '^argument 2$' "$dir/probe" || { cat "$dir/probe"; fail "gdb does not see a probe's arguments"; }
+timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' \
+    -ex 'handle SIGURG nostop noprint' \
+    -ex 'break -probe-stap gort:create' -ex run -ex 'printf "argument %d\n", (int)$_probe_arg0' \
+    -ex 'continue' \
+    -ex 'printf "argument %d\n", (int)$_probe_arg0' "$dir/prog" >"$dir/probe" 2>&1 </dev/null ||
+    true
+grep -q '^argument 1$' "$dir/probe" && grep -q '^argument 2$' "$dir/probe" ||
+    { cat "$dir/probe"; fail "gdb does not see a probe's arguments"; }
 
 # A core file, where the kernel leaves one in the directory of the program.
-case "$(cat /proc/sys/kernel/core_pattern)" in core | core.%p) ;; *) echo "no core files here: not tested"; exit 0 ;; esac
+case "$(cat /proc/sys/kernel/core_pattern)" in
+    core | core.%p) ;;
+    *) echo "no core files here: not tested"; exit 0 ;;
+esac
 (cd "$dir" && ulimit -c unlimited && ./prog >/dev/null 2>&1) 2>/dev/null || true
 core=$(find "$dir" -name 'core*' | head -1)
 [ -n "$core" ] || { echo "no core file was written: not tested"; exit 0; }
-timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex "source $script" -ex 'info goroutines the one' \
+timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex "source $script" \
+    -ex 'info goroutines the one' \
     -ex 'goroutine all bt' "$dir/prog" "$core" >"$dir/dead" 2>&1 </dev/null || true
 check "$dir/dead" core

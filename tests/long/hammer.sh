@@ -10,10 +10,12 @@ lib=build/variant-debug/libgort.a
 $CC -O2 -g -pthread -Iinclude tests/stress/hammer_stress.c $lib -o "$WORK/hammer" || exit 1
 failed=0
 for p in 1 2 4; do
-    GORT_MAXPROCS=$p GORT_DEBUG=retake=hammer "$WORK/hammer" "$seconds" || { echo "P=$p failed"; failed=1; }
+    GORT_MAXPROCS=$p GORT_DEBUG=retake=hammer "$WORK/hammer" "$seconds" ||
+        { echo "P=$p failed"; failed=1; }
 done
 for step in 1 2 3; do
-    if GORT_MAXPROCS=2 GORT_DEBUG=retake=hammer,break=$step timeout 300 "$WORK/hammer" 60 >"$WORK/out" 2>&1; then
+    if GORT_MAXPROCS=2 GORT_DEBUG=retake=hammer,break=$step timeout 300 "$WORK/hammer" 60 \
+        >"$WORK/out" 2>&1; then
         echo "step $step left out, and nothing broke"
         failed=1
     else

@@ -1,5 +1,5 @@
-# The HTTP example under wrk and curl: five million requests, a day's worth, and its memory stays as it
-# was once all connections were there. REQUESTS=n for another number.
+# The HTTP example under wrk and curl: five million requests, a day's worth, and its memory stays as
+# it was once all connections were there. REQUESTS=n for another number.
 set -u
 command -v wrk >/dev/null || { [ "$(id -u)" = 0 ] && apt-get install -y wrk >/dev/null 2>&1; }
 command -v wrk >/dev/null || { echo 'skipped: no wrk here, and none to be installed'; exit 77; }
@@ -23,10 +23,13 @@ threads() { awk '/^Threads/ {print $2}' /proc/$pid/status; }
 
 # curl: the body, keep-alive over two requests, HEAD is refused politely, 1.0.
 [ "$(curl -sS "http://$addr/")" = 'Hello, World!' ] || { echo 'curl: a wrong body'; exit 1; }
-[ "$(curl -sS -o /dev/null -o /dev/null -w '%{num_connects} ' "http://$addr/a" "http://$addr/b")" = '1 0 ' ] ||
+connects=$(curl -sS -o /dev/null -o /dev/null -w '%{num_connects} ' \
+    "http://$addr/a" "http://$addr/b")
+[ "$connects" = '1 0 ' ] ||
     { echo 'curl: the connection was not kept'; exit 1; }
 [ "$(curl -sS --http1.0 "http://$addr/")" = 'Hello, World!' ] || { echo 'curl: HTTP/1.0'; exit 1; }
-[ "$(curl -sS -o /dev/null -w '%{http_code}' -d x=1 "http://$addr/")" = 405 ] || { echo 'curl: POST'; exit 1; }
+[ "$(curl -sS -o /dev/null -w '%{http_code}' -d x=1 "http://$addr/")" = 405 ] ||
+    { echo 'curl: POST'; exit 1; }
 
 fds_before=$(fds)
 done_so_far=0 first= worst=0 round=0

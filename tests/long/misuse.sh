@@ -1,2 +1,3 @@
-# Every state × every call × every way out, against libgort.a and libgort.so: tests/script/misuse.sh.
+# Every state × every call × every way out, against libgort.a and libgort.so:
+# tests/script/misuse.sh.
 MISUSE=all exec bash tests/script/misuse.sh

@@ -1,6 +1,7 @@
-# Single threads are held, wherever they are, while the stress programs run (tests/long/monkey.c). With the second look left
-# out for those who have not searched (give_up in src/sched/find.c) a wake-up is lost: steal_stress alone hung once in an hour and
-# a half, here twice in two minutes of it. MONKEY_ROUNDS=n of a minute each, MONKEY_SEED=n the first one's.
+# Single threads are held, wherever they are, while the stress programs run (tests/long/monkey.c).
+# With the second look left out for those who have not searched (give_up in src/sched/find.c) a
+# wake-up is lost: steal_stress alone hung once in an hour and a half, here twice in two minutes of
+# it. MONKEY_ROUNDS=n of a minute each, MONKEY_SEED=n the first one's.
 set -u
 [ -z "$SAN" ] || { echo 'skipped: sanitizers trace their program themselves'; exit 77; }
 $CC -O2 -Wall -Wextra tests/long/monkey.c -o "$WORK/monkey" || exit 1
@@ -33,9 +34,12 @@ for ((round = 0; round < ${MONKEY_ROUNDS:-4}; round++)); do
             case $? in
                 0) ;;
                 77) cat "$WORK/log"; exit 77 ;;
-                *) echo "MONKEY_SEED=$((first + round)) GORT_MAXPROCS=$procs $t: failed, or did not end in a minute"
-                   cat "$WORK/log"
-                   failed=1 ;;
+                *)
+                    echo "MONKEY_SEED=$((first + round)) GORT_MAXPROCS=$procs $t:" \
+                        "failed, or did not end in a minute"
+                    cat "$WORK/log"
+                    failed=1
+                    ;;
             esac
         done
     done

@@ -24,7 +24,8 @@ static int program(int argc, char **argv) {
     char c;
     gort_attr attr = {.name = "one of many"};
     never = gort_chan_new(0, 0);
-    for (int i = 0; i < 100000; i++) i % 2 ? gort_go(waiter, NULL) : gort_go_with(&attr, waiter, NULL);
+    for (int i = 0; i < 100000; i++)
+        i % 2 ? gort_go(waiter, NULL) : gort_go_with(&attr, waiter, NULL);
     while (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) < 100000) gort_sleep(GORT_MS);
     fputs("all wait\n", stderr);
     gort_read(0, &c, 1);
@@ -55,7 +56,8 @@ echo "CPU in 20 s: $idle ms without the page, $open ms with it open"
 [ $((open - idle)) -lt 200 ] || fail "more than 1 % of a CPU"
 python3 - "$dir/events" <<'END'
 import json, sys
-events = [json.loads(l[6:]) for l in open(sys.argv[1]) if l.startswith("data: {") and l.endswith("}\n")]
+events = [json.loads(l[6:]) for l in open(sys.argv[1])
+          if l.startswith("data: {") and l.endswith("}\n")]
 print(len(events), "events")
 assert len(events) >= 20, len(events)
 full = [e for e in events if "groups" in e]
@@ -67,7 +69,8 @@ END
 curl -s -m 60 --noproxy '*' "${base}goroutines?format=json&limit=50&filter=waiter" | python3 -c '
 import json, sys
 d = json.load(sys.stdin)
-assert d["matched"] == 100000 and len(d["goroutines"]) == 50, (d["matched"], len(d["goroutines"]))' || fail "the list"
+assert d["matched"] == 100000 and len(d["goroutines"]) == 50, \
+    (d["matched"], len(d["goroutines"]))' || fail "the list"
 exec 9>&-
 wait $pid || fail "the program failed"
 pid=

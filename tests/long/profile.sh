@@ -18,13 +18,16 @@ cat >"$dir/prog.c" <<'END'
 static volatile unsigned long sink;
 static volatile int others;
 static void on_prof(int signo) { others++; }
-static __attribute__((noinline)) void burn_inner(void) { for (int i = 0; i < 100000; i++) sink += i; }
+static __attribute__((noinline)) void burn_inner(void) {
+    for (int i = 0; i < 100000; i++) sink += i;
+}
 static void burn(void *arg) { for (;;) burn_inner(); }
 static void caller(void *arg) { /* works and calls: that it is interrupted must not show */
     int *end = arg;
     for (char c = 1;; c++) {
         char d = 0;
-        if (write(end[1], &c, 1) != 1 || read(end[0], &d, 1) != 1 || d != c) fprintf(stderr, "call: %d\n", errno), _exit(8);
+        if (write(end[1], &c, 1) != 1 || read(end[0], &d, 1) != 1 || d != c)
+            fprintf(stderr, "call: %d\n", errno), _exit(8);
         burn_inner();
     }
 }
@@ -71,7 +74,8 @@ until_there() { # pattern url: into $dir/got
     done
 }
 
-until_there '^the_burner;.*;burn;burn_inner [0-9]*$' "${base}debug/pprof/profile?seconds=1&format=folded"
+until_there '^the_burner;.*;burn;burn_inner [0-9]*$' \
+    "${base}debug/pprof/profile?seconds=1&format=folded"
 until_there 'burn_inner [0-9.]*%</title>' "${base}debug/pprof/profile?seconds=1&format=svg"
 cp "$dir/got" "$dir/svg"
 until_there 'the burner' "${base}debug/pprof/profile?seconds=1"

@@ -8,7 +8,9 @@
 set -eu
 out=${OUT:-build}
 [ -z "${SAN:-}" ] || { echo "not under a sanitizer"; exit 77; }
-if ! command -v wrk >/dev/null && [ "$(id -u)" = 0 ]; then apt-get install -y -qq wrk >/dev/null 2>&1 || true; fi
+if ! command -v wrk >/dev/null && [ "$(id -u)" = 0 ]; then
+    apt-get install -y -qq wrk >/dev/null 2>&1 || true
+fi
 for tool in wrk python3; do command -v $tool >/dev/null || { echo "no $tool"; exit 77; }; done
 dir=$(mktemp -d)
 pid=
@@ -23,9 +25,10 @@ cat >"$dir/prog.c" <<'END'
 static char address[] = "127.0.0.1:0";
 static void server(void *arg) { run(2, (char *[]){"http", address, NULL}); }
 static void print(const char *when, const gort_stats *s) {
-    fprintf(stderr, "%s created=%llu starts=%llu steals=%llu preemptions=%llu handoffs=%llu\n", when,
-            (unsigned long long)s->goroutines_created, (unsigned long long)s->switches,
-            (unsigned long long)s->steals, (unsigned long long)s->preemptions, (unsigned long long)s->handoffs);
+    fprintf(stderr, "%s created=%llu starts=%llu steals=%llu preemptions=%llu handoffs=%llu\n",
+            when, (unsigned long long)s->goroutines_created, (unsigned long long)s->switches,
+            (unsigned long long)s->steals, (unsigned long long)s->preemptions,
+            (unsigned long long)s->handoffs);
 }
 static int program(int argc, char **argv) {
     char c;
@@ -73,17 +76,21 @@ cat "$dir/wrk"
 python3 - "$dir/trace.json" "$dir/err" <<'END'
 import json, sys
 trace = json.load(open(sys.argv[1]))
-line = {l.split()[0]: {k: int(v) for k, v in (x.split("=") for x in l.split()[1:])} for l in open(sys.argv[2]) if "=" in l}
+line = {l.split()[0]: {k: int(v) for k, v in (x.split("=") for x in l.split()[1:])}
+        for l in open(sys.argv[2]) if "=" in l}
 stats = {k: line["after"][k] - line["before"][k] for k in line["after"]}
 
-# The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU, object form.
+# The format, the object form of it:
+# https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 number = (int, float)
 assert isinstance(trace["traceEvents"], list) and trace["displayTimeUnit"] in ("ms", "ns")
-need = {"X": ("dur",), "i": ("s",), "s": ("id",), "f": ("id", "bp"), "b": ("id",), "e": ("id",), "M": ("args",)}
+need = {"X": ("dur",), "i": ("s",), "s": ("id",), "f": ("id", "bp"), "b": ("id",),
+        "e": ("id",), "M": ("args",)}
 begun, slices, seen = {}, {}, {}
 for e in trace["traceEvents"]:
     assert e["ph"] in need, e
-    assert isinstance(e["pid"], int) and isinstance(e["tid"], int) and isinstance(e["name"], str) and e["name"], e
+    assert isinstance(e["pid"], int) and isinstance(e["tid"], int), e
+    assert isinstance(e["name"], str) and e["name"], e
     for key in need[e["ph"]]: assert key in e, e
     if e["ph"] == "M":
         assert e["name"] in ("process_name", "thread_name") and e["args"]["name"], e

@@ -1,12 +1,15 @@
 #!/bin/bash
-# A user's program under ThreadSanitizer, linked with the library as it is installed, static and shared: a race between
-# two goroutines is reported with both goroutines' stacks, and the same program with a mutex or a channel in
-# the right place is not; nor is what the program does after gort_main with what goroutines have used. With one P, where both run on one thread, and with two.
+# A user's program under ThreadSanitizer, linked with the library as it is installed, static and
+# shared: a race between two goroutines is reported with both goroutines' stacks, and the same
+# program with a mutex or a channel in the right place is not; nor is what the program does after
+# gort_main with what goroutines have used. With one P, where both run on one thread, and with two.
 set -u
 [ -z "${SAN:-}" ] || { echo "once is enough"; exit 77; }
-echo 'int main(void){return 0;}' | $CC -fsanitize=thread -x c - -o "$WORK/probe" 2>/dev/null && "$WORK/probe" ||
+echo 'int main(void){return 0;}' | $CC -fsanitize=thread -x c - -o "$WORK/probe" 2>/dev/null &&
+    "$WORK/probe" ||
     { echo "no ThreadSanitizer here"; exit 77; }
-$MAKE --no-print-directory CC="$CC" PREFIX="$WORK/usr" install >"$WORK/log" 2>&1 || { tail "$WORK/log"; exit 1; }
+$MAKE --no-print-directory CC="$CC" PREFIX="$WORK/usr" install >"$WORK/log" 2>&1 ||
+    { tail "$WORK/log"; exit 1; }
 cflags=-I$WORK/usr/include libs="-L$WORK/usr/lib -lgort -lpthread"
 if command -v pkg-config >/dev/null; then
     export PKG_CONFIG_PATH=$WORK/usr/lib/pkgconfig
@@ -69,15 +72,19 @@ C
 failed=0
 both_stacks() { # the two accesses of the first report, each with its goroutine's function
     sed -n '/WARNING: ThreadSanitizer: data race/,/^  Location/p' "$WORK/out" >"$WORK/report"
-    grep -q ' add .*race.c' "$WORK/report" && grep -q ' first .*race.c' "$WORK/report" && grep -q ' second .*race.c' "$WORK/report"
+    grep -q ' add .*race.c' "$WORK/report" && grep -q ' first .*race.c' "$WORK/report" &&
+        grep -q ' second .*race.c' "$WORK/report"
 }
 for way in 0 1 2 3; do
     for kind in static shared; do
-        [ $kind = static ] && how=${libs/-lgort/-l:libgort.a} || how="$libs -Wl,-rpath,$WORK/usr/lib"
+        [ $kind = static ] && how=${libs/-lgort/-l:libgort.a} ||
+            how="$libs -Wl,-rpath,$WORK/usr/lib"
         # shellcheck disable=SC2086
-        $CC -g -O1 -fno-inline -fsanitize=thread -DWAY=$way $cflags "$WORK/race.c" -o "$WORK/race" $how || exit 1
+        $CC -g -O1 -fno-inline -fsanitize=thread -DWAY=$way $cflags "$WORK/race.c" -o "$WORK/race" \
+            $how || exit 1
         for p in 1 2; do
-            GORT_MAXPROCS=$p TSAN_OPTIONS=halt_on_error=0:exitcode=66 timeout -s QUIT 60 "$WORK/race" >"$WORK/out" 2>&1
+            GORT_MAXPROCS=$p TSAN_OPTIONS=halt_on_error=0:exitcode=66 timeout -s QUIT 60 \
+                "$WORK/race" >"$WORK/out" 2>&1
             st=$?
             if [ $way = 0 ]; then
                 both_stacks && [ $st = 66 ] && continue

@@ -1,4 +1,5 @@
-# Compact stacks, the short form of `make test-compact`: one set of programs with each linker there is; and with little address space.
+# Compact stacks, the short form of `make test-compact`: one set of programs with each linker there
+# is; and with little address space.
 . tests/compact/lib
 for linker in gold bfd lld; do
     has_linker $linker || continue

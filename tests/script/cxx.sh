@@ -1,5 +1,5 @@
-# Exceptions belong to the goroutine that throws or handles them, whatever it waits for in a catch block or in a destructor
-# on the way to one, and on which thread it goes on.
+# Exceptions belong to the goroutine that throws or handles them, whatever it waits for in a catch
+# block or in a destructor on the way to one, and on which thread it goes on.
 set -u
 command -v "${CXX:-g++}" >/dev/null || { echo "skipped: no ${CXX:-g++}"; exit 77; }
 cat >"$WORK/catch.cc" <<'CC'
@@ -12,7 +12,11 @@ cat >"$WORK/catch.cc" <<'CC'
 
 static gort_chan *token;
 static int done, wrong;
-#define MUST(x) (!(x) ? (void)(__atomic_add_fetch(&wrong, 1, __ATOMIC_SEQ_CST), fprintf(stderr, "%d: %s\n", __LINE__, #x)) : (void)0)
+#define MUST(x) (!(x) ? failed(__LINE__, #x) : (void)0)
+static void failed(int line, const char *what) {
+    __atomic_add_fetch(&wrong, 1, __ATOMIC_SEQ_CST);
+    fprintf(stderr, "%d: %s\n", line, what);
+}
 
 static void wait_somehow(int i) {
     switch (i % 4) {
@@ -83,8 +87,10 @@ int main(int argc, char **argv) {
 CC
 san=; [ -z "${SAN:-}" ] || san=-fsanitize=$SAN
 # shellcheck disable=SC2086
-"${CXX:-g++}" -O1 -std=c++17 $san -Iinclude "$WORK/catch.cc" "$OUT/libgort.a" -lpthread -o "$WORK/catch" || exit 1
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # an exception whose catch block gort_exit has left is nobody's
+"${CXX:-g++}" -O1 -std=c++17 $san -Iinclude "$WORK/catch.cc" "$OUT/libgort.a" -lpthread \
+    -o "$WORK/catch" || exit 1
+# an exception whose catch block gort_exit has left is nobody's
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 for procs in 1 2 16; do
     GORT_MAXPROCS=$procs timeout 100 "$WORK/catch" || { echo "fails at $procs Ps"; exit 1; }
 done

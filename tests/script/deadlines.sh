@@ -1,13 +1,15 @@
-# Sums with points in time: every one in the library saturates (src/base/deadline.h), and every call of the header that
-# takes a deadline or a duration is in tests/api/deadline_extremes_test.c.
+# Sums with points in time: every one in the library saturates (src/base/deadline.h), and every call
+# of the header that takes a deadline or a duration is in tests/api/deadline_extremes_test.c.
 set -u
 status=0
 
-# A raw sum or difference: a point in time, by the names that the house gives them, beside + or -. (The distance
-# of two readings of the clock, `now - since`, cannot overflow.)
-point='(os_now\(\)|gort_now\(\)|coarse_now\(\)|now|deadline|until|when|due|then|soon|first|timers_first\(\)|since|scavenged|traced|reported)'
-wrong=$(grep -nE "\b$point \+ |\b(deadline|until|when|due|then|soon|timers_first\(\)) - |\+ (os_now|gort_now|coarse_now)\(" \
-        $(find src -name '*.[ch]') |
+# A raw sum or difference: a point in time, by the names that the house gives them, beside + or -.
+# (The distance of two readings of the clock, `now - since`, cannot overflow.)
+point='os_now\(\)|gort_now\(\)|coarse_now\(\)|now|deadline|until|when|due|then|soon|first'
+point="($point|timers_first\(\)|since|scavenged|traced|reported)"
+late='deadline|until|when|due|then|soon|timers_first\(\)'
+wrong=$(grep -nE "\b$point \+ |\b($late) - |\+ (os_now|gort_now|coarse_now)\(" \
+    $(find src -name '*.[ch]') |
     grep -vE '^src/base/deadline\.h:|: *\*|: */\*|first \+ i, list|s->first \+ |w->now|when - w->' )
 if [ -n "$wrong" ]; then
     echo 'raw sums of points in time (use time_after or time_left of src/base/deadline.h):'

@@ -1,5 +1,6 @@
-# Runtimes that end at any moment, for some seconds (tests/stress/end_stress.c), with libgort.a and libgort.so; minutes of it,
-# and under the sanitizers: tests/long/end.sh. The seed is printed: end_stress SECONDS SEED plays it again.
+# Runtimes that end at any moment, for some seconds (tests/stress/end_stress.c), with libgort.a and
+# libgort.so; minutes of it, and under the sanitizers: tests/long/end.sh. The seed is printed:
+# end_stress SECONDS SEED plays it again.
 set -u
 failed=0
 one() { # procs program
@@ -8,7 +9,8 @@ one() { # procs program
     tail -c 4000 "$WORK/log"
     failed=1
 }
-$CC -O1 -g ${SAN:+-fsanitize=$SAN} -Iinclude tests/stress/end_stress.c -L"$OUT" -lgort -Wl,-rpath,"$PWD/$OUT" -pthread \
+$CC -O1 -g ${SAN:+-fsanitize=$SAN} -Iinclude tests/stress/end_stress.c -L"$OUT" -lgort \
+    -Wl,-rpath,"$PWD/$OUT" -pthread \
     -o "$WORK/end_so" || exit 1
 for procs in 1 2 4; do one $procs "$OUT/tests/stress/end_stress"; done
 one 2 "$WORK/end_so"

@@ -5,10 +5,12 @@ for f in examples/expected/*; do
     name=$(basename "$f")
     [ -x "$OUT/examples/$name" ] || { echo "$name did not build"; bad=1; continue; }
     for procs in 1 2 16; do
-        if ! GORT_MAXPROCS=$procs timeout -k 1 60 "$OUT/examples/$name" >"$WORK/out" 2>"$WORK/err" </dev/null; then
+        if ! GORT_MAXPROCS=$procs timeout -k 1 60 "$OUT/examples/$name" >"$WORK/out" 2>"$WORK/err" \
+            </dev/null; then
             echo "$name (GORT_MAXPROCS=$procs) failed:"; cat "$WORK/err"; bad=1
         fi
-        diff -u "$f" "$WORK/out" || { echo "$name (GORT_MAXPROCS=$procs) says something else"; bad=1; }
+        diff -u "$f" "$WORK/out" ||
+            { echo "$name (GORT_MAXPROCS=$procs) says something else"; bad=1; }
         ran=$((ran + 1))
     done
 done
@@ -18,7 +20,8 @@ done
 for f in examples/*.c; do
     name=$(basename "$f" .c)
     [ "$name" = demo ] && continue
-    [ -e "examples/expected/$name" ] || [ -e "tests/script/$name.sh" ] || grep -qs "examples/$name" tests/script/*.sh ||
+    [ -e "examples/expected/$name" ] || [ -e "tests/script/$name.sh" ] ||
+        grep -qs "examples/$name" tests/script/*.sh ||
         { echo "$f is run by no test"; bad=1; }
     [ "$(wc -l <"$f")" -lt 100 ] || { echo "$f is not under 100 lines"; bad=1; }
 done

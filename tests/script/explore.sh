@@ -1,5 +1,5 @@
-# gort-explore finds the planted bugs of examples/explore, passes what is right, shows a schedule that
-# is the same each time, and says no to nonsense.
+# gort-explore finds the planted bugs of examples/explore, passes what is right, shows a schedule
+# that is the same each time, and says no to nonsense.
 [ "$SAN" != thread ] || { echo 'skipped: TSan finds the planted races first'; exit 77; }
 set -u
 tool=$OUT/bin/gort-explore
@@ -10,11 +10,13 @@ fail() {
     exit 1
 }
 build() {
-    "$CC" -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter ${SAN:+-fsanitize=$SAN} -pthread -Iinclude \
+    "$CC" -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter ${SAN:+-fsanitize=$SAN} \
+        -pthread -Iinclude \
         "examples/explore/$1.c" "$OUT/libgort.a" -o "$WORK/$1" || fail "$1 does not compile"
 }
 
-for bug in 'lost_wakeup asleep - deadlock' 'lock_order asleep - deadlock' 'counter workers counted to'; do
+for bug in 'lost_wakeup asleep - deadlock' 'lock_order asleep - deadlock' \
+    'counter workers counted to'; do
     set -- $bug
     name=$1
     shift
@@ -26,7 +28,8 @@ for bug in 'lost_wakeup asleep - deadlock' 'lock_order asleep - deadlock' 'count
     grep -q "$*" "$WORK/log" || fail "$name: not for this reason: $*"
     again=$(sed -n 's/^Again: GORT_SIM=\([0-9:]*\) .*/\1/p' "$WORK/log")
     for i in 1 2; do
-        GORT_SIM=$again GORT_SIM_LOG=$WORK/schedule$i timeout 60 "$WORK/$name" >/dev/null 2>&1 && fail "$name: not again"
+        GORT_SIM=$again GORT_SIM_LOG=$WORK/schedule$i timeout 60 "$WORK/$name" >/dev/null 2>&1 &&
+            fail "$name: not again"
     done
     cmp "$WORK/schedule1" "$WORK/schedule2" || fail "$name: the schedule is not the same"
 done
@@ -41,5 +44,6 @@ grep -q '^60 seeds passed' "$WORK/log" || fail 'right: no last line'
 [ $? = 2 ] || fail 'a bad number: not status 2'
 "$tool" "$WORK/nothing-there" --seeds 1 >/dev/null 2>&1
 [ $? = 2 ] || fail 'no such program: not status 2'
-GORT_SIM=abc timeout 60 "$WORK/counter" 2>&1 | grep -q 'GORT_SIM=abc ignored' || fail 'GORT_SIM=abc passed unseen'
+GORT_SIM=abc timeout 60 "$WORK/counter" 2>&1 | grep -q 'GORT_SIM=abc ignored' ||
+    fail 'GORT_SIM=abc passed unseen'
 exit 0

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Each request for memory or a thread that a run of the runtime makes is refused once, in turn: the
-# program ends with success or with a clear error, in every case. How many there are depends on how the threads
-# meet, from run to run, 30 to 60: sixty are walked, and on until three in a row have found nothing to refuse.
+# program ends with success or with a clear error, in every case. How many there are depends on how
+# the threads meet, from run to run, 30 to 60: sixty are walked, and on until three in a row have
+# found nothing to refuse.
 set -u
 cat >"$WORK/walk.c" <<'C'
 #include <gort.h>
@@ -54,15 +55,17 @@ int main(int argc, char **argv) {
     return r;
 }
 C
-# Under TSan a goroutine costs as much as a thread. A tenth of them makes the same requests: stacks, records and timers
-# come by the hundreds and thousands.
+# Under TSan a goroutine costs as much as a thread. A tenth of them makes the same requests: stacks,
+# records and timers come by the hundreds and thousands.
 scale=1
 [ "$SAN" = thread ] && scale=10
-$CC -O1 -g -DSCALE=$scale ${SAN:+-fsanitize=$SAN} -Iinclude "$WORK/walk.c" "$OUT/libgort.a" -lpthread -o "$WORK/walk" || exit 1
+$CC -O1 -g -DSCALE=$scale ${SAN:+-fsanitize=$SAN} -Iinclude "$WORK/walk.c" "$OUT/libgort.a" \
+    -lpthread -o "$WORK/walk" || exit 1
 failed=0 refused=0 n=0 none=0
 while [ $n -lt 60 ] || [ $none -lt 3 ]; do
     n=$((n + 1)) none=$((none + 1))
-    GORT_MAXPROCS=2 GORT_DEBUG=fault=$n,sysfault=log timeout -s QUIT -k 5 60 "$WORK/walk" >"$WORK/out" 2>&1
+    GORT_MAXPROCS=2 GORT_DEBUG=fault=$n,sysfault=log timeout -s QUIT -k 5 60 "$WORK/walk" \
+        >"$WORK/out" 2>&1
     st=$?
     grep -q "^gort: sysfault: request #$n\$" "$WORK/out" && none=0 refused=$((refused + 1))
     [ $st = 0 ] && continue

@@ -1,21 +1,27 @@
-# The Boehm collector with goroutines: tests/gc at 1, 2 and 16 Ps, with every goroutine moved at every
-# switch, with Ps taken at random, with the shared and the static libraries.
+# The Boehm collector with goroutines: tests/gc at 1, 2 and 16 Ps, with every goroutine moved at
+# every switch, with Ps taken at random, with the shared and the static libraries.
 set -eu
-has_gc() { printf '#include <gc.h>\nint main(void){GC_INIT();return 0;}\n' | "$CC" -x c - -o "$WORK/has" -lgc 2>/dev/null; }
+has_gc() { printf '#include <gc.h>\nint main(void){GC_INIT();return 0;}\n' |
+    "$CC" -x c - -o "$WORK/has" -lgc 2>/dev/null; }
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer and the collector do not go together'; exit 77; }
 [ -z "${TEST_RUNNER:-}" ] || { echo 'skipped: no collector for this machine here'; exit 77; }
 if ! has_gc && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libgc-dev >"$WORK/apt.log" 2>&1 || true
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libgc-dev \
+        >"$WORK/apt.log" 2>&1 || true
 fi
 has_gc || { echo 'skipped: needs libgc-dev'; exit 77; }
 "${MAKE:-make}" -s CC="$CC" DEBUG="${DEBUG:-}" "$OUT/libgort-gc.a"
 build() { # name program libraries...
     local name=$1 source=$2
     shift 2
-    "$CC" -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude "tests/gc/$source.c" -o "$WORK/$name" "$@" -lpthread
+    "$CC" -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude \
+        "tests/gc/$source.c" -o "$WORK/$name" "$@" -lpthread
 }
 run() { # program arguments...: said and shown when it fails
-    timeout -s QUIT -k 5 200 "$@" >"$WORK/out" 2>&1 || { st=$?; echo "$* (GORT_MAXPROCS=${GORT_MAXPROCS:-} GORT_DEBUG=${GORT_DEBUG:-}): status $st"; tail -40 "$WORK/out"; exit 1; }
+    timeout -s QUIT -k 5 200 "$@" >"$WORK/out" 2>&1 ||
+        { \
+        st=$?; echo "$* (GORT_MAXPROCS=${GORT_MAXPROCS:-} GORT_DEBUG=${GORT_DEBUG:-}): status $st"
+        tail -40 "$WORK/out"; exit 1; }
 }
 for t in roots churn force; do build $t $t "$OUT/libgort-gc.a" "$OUT/libgort.a" -lgc; done
 build roots-so roots -L"$OUT" -Wl,-rpath,"$PWD/$OUT" -lgort -lgc
@@ -35,7 +41,8 @@ GORT_DEBUG=forcegc=30ms run "$WORK/force"
 # Threads of the collector are not the program's: a deadlock is one.
 st=0
 GORT_DEBUG=forcegc=30ms timeout 100 "$WORK/force" stay >"$WORK/out" 2>&1 || st=$?
-[ $st = 2 ] && grep -q 'all goroutines are asleep - deadlock!' "$WORK/out" || { echo "no deadlock was found: status $st"; cat "$WORK/out"; exit 1; }
+[ $st = 2 ] && grep -q 'all goroutines are asleep - deadlock!' "$WORK/out" ||
+    { echo "no deadlock was found: status $st"; cat "$WORK/out"; exit 1; }
 # The static collector; Debian's needs libdl and libatomic_ops not to be asked for.
 gc_a=$("$CC" -print-file-name=libgc.a)
 if [ -e "$gc_a" ]; then

@@ -14,12 +14,16 @@ fail() {
 try() { # directory [make's arguments]: it builds in silence, runs, passes its test
     local dir=$1
     shift
-    for f in Makefile main.c work.c work.h work_test.c; do [ -s "$dir/$f" ] || fail "$dir has no $f"; done
-    "$MAKE" -C "$dir" CC="$CC" CFLAGS='-O1 -g -Werror' "$@" all >"$WORK/log" 2>&1 || { cat "$WORK/log"; exit 1; }
+    for f in Makefile main.c work.c work.h work_test.c; do
+        [ -s "$dir/$f" ] || fail "$dir has no $f"
+    done
+    "$MAKE" -C "$dir" CC="$CC" CFLAGS='-O1 -g -Werror' "$@" all >"$WORK/log" 2>&1 ||
+        { cat "$WORK/log"; exit 1; }
     "$dir/build/bin/$(basename "$dir")" 10 >"$WORK/said"
     echo 'the squares of 1 to 10 add up to 385' | cmp - "$WORK/said"
     "$MAKE" -C "$dir" CC="$CC" "$@" run test >"$WORK/log" 2>&1 || { cat "$WORK/log"; exit 1; }
-    grep -q '^the squares of 1 to 1000 add up to 333833500$' "$WORK/log" || fail 'make run said something else'
+    grep -q '^the squares of 1 to 1000 add up to 333833500$' "$WORK/log" ||
+        fail 'make run said something else'
     grep -q '^ok    build/tests/work_test$' "$WORK/log" || fail 'make test said nothing of its test'
 }
 
@@ -33,11 +37,14 @@ try "$WORK/by-prefix"
 
 # The test notices a wrong answer.
 sed -i 's/n \* n/n/' "$WORK/by-prefix/work.c"
-if "$MAKE" -C "$WORK/by-prefix" CC="$CC" test >"$WORK/log" 2>&1; then fail 'the test does not notice a wrong sum'; fi
+if "$MAKE" -C "$WORK/by-prefix" CC="$CC" test >"$WORK/log" 2>&1; then
+    fail 'the test does not notice a wrong sum'
+fi
 
 # GORT= when it is made, and when it is built.
 GORT="$WORK/prefix" "$new" "$WORK/by-variable" >/dev/null
-grep -q "^GORT   ?= $WORK/prefix\$" "$WORK/by-variable/Makefile" || fail 'GORT is not in the Makefile'
+grep -q "^GORT   ?= $WORK/prefix\$" "$WORK/by-variable/Makefile" ||
+    fail 'GORT is not in the Makefile'
 "$new" "$WORK/from-tree" >/dev/null
 grep -q "^GORT   ?= $tree\$" "$WORK/from-tree/Makefile" || fail 'the tree is not in the Makefile'
 try "$WORK/from-tree" GORT="$WORK/prefix"
@@ -47,13 +54,16 @@ if command -v pkg-config >/dev/null; then
     cp "$lib/libgort.so" "$WORK/prefix/lib/libgort.so.0"
     ln -s libgort.so.0 "$WORK/prefix/lib/libgort.so"
     printf '%s\n' "libdir=$WORK/prefix/lib" 'Name: gort' 'Description: x' 'Version: 0' \
-        "Cflags: -I$WORK/prefix/include" "Libs: -L$WORK/prefix/lib -lgort" >"$WORK/prefix/lib/pkgconfig/gort.pc"
+        "Cflags: -I$WORK/prefix/include" "Libs: -L$WORK/prefix/lib -lgort" \
+        >"$WORK/prefix/lib/pkgconfig/gort.pc"
     export PKG_CONFIG_LIBDIR="$WORK/prefix/lib/pkgconfig"
     "$new" "$WORK/by-pkg-config" >/dev/null
     grep -q '^GORT   ?= $' "$WORK/by-pkg-config/Makefile" || fail 'pkg-config was not asked'
     try "$WORK/by-pkg-config"
     export PKG_CONFIG_LIBDIR="$WORK/none"
-    if "$MAKE" -C "$WORK/by-pkg-config" clean >"$WORK/log" 2>&1; then fail 'it builds without gort'; fi
+    if "$MAKE" -C "$WORK/by-pkg-config" clean >"$WORK/log" 2>&1; then
+        fail 'it builds without gort'
+    fi
     grep -q 'say make GORT=path' "$WORK/log" || fail 'no word about GORT=path'
 else
     echo 'no pkg-config: its check is left out'

@@ -12,11 +12,15 @@ loud() { # a command whose output matters only if it fails
     "$@" >"$WORK/log" 2>&1 || { cat "$WORK/log"; fail "failed: $*"; }
 }
 for tool in pkg-config cmake; do command -v $tool >/dev/null || tests/need $tool; done
-loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr DESTDIR="$WORK/root"
+loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr \
+    DESTDIR="$WORK/root"
 version=$(sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
-for f in include/gort.h lib/libgort.a lib/libgort.so lib/libgort.so.0 "lib/libgort.so.$version" lib/pkgconfig/gort.pc \
-    lib/cmake/gort/gort-config.cmake lib/cmake/gort/gort-config-version.cmake share/man/man7/gort.7 \
-    bin/gort-trace bin/gort-new share/gort/gort-gdb.py "share/gdb/auto-load/usr/lib/libgort.so.$version-gdb.py"; do
+for f in include/gort.h lib/libgort.a lib/libgort.so lib/libgort.so.0 "lib/libgort.so.$version" \
+    lib/pkgconfig/gort.pc \
+    lib/cmake/gort/gort-config.cmake lib/cmake/gort/gort-config-version.cmake \
+    share/man/man7/gort.7 \
+    bin/gort-trace bin/gort-new share/gort/gort-gdb.py \
+    "share/gdb/auto-load/usr/lib/libgort.so.$version-gdb.py"; do
     [ -e "$root/$f" ] || fail "$f was not installed"
 done
 if grep -r '@[A-Z_]*@' "$root/lib/pkgconfig" "$root/lib/cmake"; then fail '^ not filled in'; fi
@@ -52,12 +56,14 @@ target_link_libraries(with_shared gort::gort)
 add_executable(with_static hello.c)
 target_link_libraries(with_static gort::static)
 END
-    loud cmake -S . -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_BUILD_TYPE=Release
+    loud cmake -S . -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$root" \
+        -DCMAKE_BUILD_TYPE=Release
     loud cmake --build build
     says_hello build/with_shared
     says_hello build/with_static
     sed -i "s/find_package(gort .*/find_package(gort 99 REQUIRED)/" CMakeLists.txt
-    if cmake -S . -B build2 -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$root" >"$WORK/log" 2>&1; then
+    if cmake -S . -B build2 -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$root" >"$WORK/log" \
+        2>&1; then
         fail 'CMake takes this for version 99'
     fi
 else
@@ -65,6 +71,7 @@ else
 fi
 
 cd "$tree"
-loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} uninstall PREFIX=/usr DESTDIR="$WORK/root"
+loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} uninstall PREFIX=/usr \
+    DESTDIR="$WORK/root"
 left=$(find "$WORK/root" -type f -o -type l)
 [ -z "$left" ] || fail "uninstall left: $left"

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Each system call on a descriptor is made to fail with each error it can give, while a program that takes
-# errors for answers does every kind of I/O (tests/api/io_faults_test.c): it comes to its end, with all
-# descriptors closed and every byte right. Here: the errors of a call one after the other, in a few runs
-# for each call. With FULL=1 (tests/long/io_faults.sh) every single call of a run with every error, and seeds.
+# Each system call on a descriptor is made to fail with each error it can give, while a program that
+# takes errors for answers does every kind of I/O (tests/api/io_faults_test.c): it comes to its end,
+# with all descriptors closed and every byte right. Here: the errors of a call one after the other,
+# in a few runs for each call. With FULL=1 (tests/long/io_faults.sh) every single call of a run with
+# every error, and seeds.
 set -u
 prog=$OUT/tests/api/io_faults_test
 [ -x "$prog" ] || { echo "no $prog"; exit 1; }
@@ -10,7 +11,8 @@ export TMPDIR="$WORK"
 failed=0 runs=0
 once() { # GORT_DEBUG's value
     runs=$((runs + 1))
-    GORT_MAXPROCS=${PROCS:-2} GORT_DEBUG=$1 timeout -s QUIT -k 5 "${EACH:-120}" "$prog" >"$WORK/out" 2>&1
+    GORT_MAXPROCS=${PROCS:-2} GORT_DEBUG=$1 timeout -s QUIT -k 5 "${EACH:-120}" "$prog" \
+        >"$WORK/out" 2>&1
     local st=$?
     [ $st = 0 ] && return
     echo "GORT_MAXPROCS=${PROCS:-2} GORT_DEBUG=$1: status $st"
@@ -20,21 +22,27 @@ once() { # GORT_DEBUG's value
 }
 # name, how often, errors
 count() {
-    GORT_MAXPROCS=2 GORT_DEBUG=uring=$1,sysfault=count "$prog" 2>&1 | sed -n 's/^gort: sysfault: //p'
+    GORT_MAXPROCS=2 GORT_DEBUG=uring=$1,sysfault=count "$prog" 2>&1 |
+        sed -n 's/^gort: sysfault: //p'
 }
 # Not of this test: memory, threads, the dump and the start (tests/script/fault_walk.sh).
-ours() { grep -vE '^(alloc|clone|mmap|munmap|mprotect|madvise|process_madvise|sigaltstack|process_vm_readv|memfd_create|tgkill|membarrier|sched_getaffinity|clock_gettime|readlinkat) '; }
+memory='alloc|clone|mmap|munmap|mprotect|madvise|process_madvise|sigaltstack'
+dump='process_vm_readv|memfd_create|tgkill|membarrier|sched_getaffinity|clock_gettime|readlinkat'
+ours() { grep -vE "^($memory|$dump) "; }
 
 # Eight calls, drawn from the seed, each of which fails now and then.
 drawn() { # seed uring
     printf 'uring=%d' "$2"
     awk -v s="$1" 'BEGIN {srand(s)} {print rand(), $1}' "$WORK/calls.$2" | sort -n | head -n 8 |
-        while read -r _ name; do printf ',sysfault=%s:any:1/%d:%d' "$name" $((20 + $1 % 40)) "$1"; done
+        while read -r _ name; do
+            printf ',sysfault=%s:any:1/%d:%d' "$name" $((20 + $1 % 40)) "$1"
+        done
 }
 
 for uring in 1 0; do
     count $uring | ours >"$WORK/calls.$uring"
-    [ "$(wc -l <"$WORK/calls.$uring")" -ge 20 ] || { echo "too few calls were made:"; cat "$WORK/calls.$uring"; exit 1; }
+    [ "$(wc -l <"$WORK/calls.$uring")" -ge 20 ] ||
+        { echo "too few calls were made:"; cat "$WORK/calls.$uring"; exit 1; }
 done
 if [ -z "${FULL:-}" ]; then
     while read -r name n errors; do

@@ -1,5 +1,6 @@
-# A function that is bound when it is first called, and throws, while others stop the world: whoever is stopped in the loader must not
-# leave a return address behind that no exception can pass (src/sched/inlibc.c). LD_BIND_NOT: every call is the first.
+# A function that is bound when it is first called, and throws, while others stop the world: whoever
+# is stopped in the loader must not leave a return address behind that no exception can pass
+# (src/sched/inlibc.c). LD_BIND_NOT: every call is the first.
 set -u
 command -v "${CXX:-g++}" >/dev/null || { echo "skipped: no ${CXX:-g++}"; exit 77; }
 [ "${SAN:-}" != thread ] || { echo 'skipped: nobody is trapped there'; exit 77; }
@@ -40,7 +41,8 @@ san=${SAN:+-fsanitize=$SAN}
 ${CXX:-g++} -O1 $san -fPIC -shared "$WORK/throws.cc" -o "$WORK/libthrows.so" || exit 1
 failed=0
 for lib in "$OUT/libgort.a" "-L$OUT -lgort -Wl,-rpath,$PWD/$OUT"; do
-    ${CXX:-g++} -O1 $san -fplt -Wl,-z,lazy -Iinclude "$WORK/catches.cc" -L"$WORK" -lthrows -Wl,-rpath,"$WORK" $lib -lpthread \
+    ${CXX:-g++} -O1 $san -fplt -Wl,-z,lazy -Iinclude "$WORK/catches.cc" -L"$WORK" -lthrows \
+        -Wl,-rpath,"$WORK" $lib -lpthread \
         -o "$WORK/catches" || exit 1
     GORT_MAXPROCS=3 LD_BIND_NOT=1 "$WORK/catches" || { echo "with $lib: exit status $?"; failed=1; }
 done

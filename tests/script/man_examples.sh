@@ -1,13 +1,18 @@
-# The manual: each page has an example that compiles as it stands; mandoc, where there, has no complaint.
+# The manual: each page has an example that compiles as it stands; mandoc, where there, has no
+# complaint.
 set -eu
 bad=0
-for page in gort.7 gort_go.3 gort_chan.3 gort_select.3 gort_sync.3 gort_time.3 gort_ctx.3 gort_io.3 gort_debug.3 \
+for page in gort.7 gort_go.3 gort_chan.3 gort_select.3 gort_sync.3 gort_time.3 gort_ctx.3 \
+    gort_io.3 gort_debug.3 \
     gort-hook.7 gort-explore.1 gort-trace.1 gort-top.1 gort-new.1; do
     [ -e "man/$page" ] || { echo "there is no man/$page"; bad=1; }
 done
 for page in man/*.[1-9]; do
     name=$(basename "$page")
-    awk '/^\.\\" example:/ {next_one = 1} /^\.Bd/ && next_one {on = 1; next_one = 0; next} /^\.Ed/ {on = 0} on' "$page" | sed 's/\\e/\\/g; s/\\&//g' >"$WORK/$name.c"
+    awk '/^\.\\" example:/ {next_one = 1}
+        /^\.Bd/ && next_one {on = 1; next_one = 0; next}
+        /^\.Ed/ {on = 0}
+        on' "$page" | sed 's/\\e/\\/g; s/\\&//g' >"$WORK/$name.c"
     libs=
     if [ "$name" = gort-gc.7 ]; then
         libs=-lgc
@@ -15,15 +20,23 @@ for page in man/*.[1-9]; do
     fi
     case $name in *.[37])
         if ! [ -s "$WORK/$name.c" ]; then echo "$page has no example"; bad=1; continue; fi
-        "$CC" -std=c11 -Wall -Wextra -Werror -Iinclude "$WORK/$name.c" ${SAN:+-fsanitize=$SAN} "$OUT/libgort.a" $libs -lpthread -o "$WORK/program" ||
+        "$CC" -std=c11 -Wall -Wextra -Werror -Iinclude "$WORK/$name.c" ${SAN:+-fsanitize=$SAN} \
+            "$OUT/libgort.a" $libs -lpthread -o "$WORK/program" ||
             { echo "^ the example of $page"; bad=1; continue; }
-        timeout -k 1 30 "$WORK/program" >"$WORK/out" 2>&1 </dev/null || { echo "the example of $page fails:"; cat "$WORK/out"; bad=1; } ;;
+        timeout -k 1 30 "$WORK/program" >"$WORK/out" 2>&1 </dev/null ||
+            { echo "the example of $page fails:"; cat "$WORK/out"; bad=1; } ;;
     esac
 done
 # Every public function is described somewhere.
-printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_]*(' | tr -d '(' | grep -vxE 'gort_fn|.*_' | sort -u |
-    while read -r f; do grep -qs "^\.\(Fo\|Fn\|Nm\) $f\b\|^\.Fn \"[^\"]*\b$f\b" man/*.3 || echo "$f"; done >"$WORK/missing"
+printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_]*(' | tr -d '(' |
+    grep -vxE 'gort_fn|.*_' | sort -u |
+    while read -r f; do grep -qs "^\.\(Fo\|Fn\|Nm\) $f\b\|^\.Fn \"[^\"]*\b$f\b" man/*.3 ||
+    echo "$f"; done >"$WORK/missing"
 if [ -s "$WORK/missing" ]; then cat "$WORK/missing"; echo '^ in no page of the manual'; bad=1; fi
 command -v mandoc >/dev/null || tests/need mandoc
-if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9] || bad=1; else echo 'no mandoc: its check is left out'; fi
+if command -v mandoc >/dev/null; then
+    mandoc -T lint -W warning man/*.[1-9] || bad=1
+else
+    echo 'no mandoc: its check is left out'
+fi
 exit $bad

@@ -1,5 +1,5 @@
-# The models of tests/model: the library's own code in every interleaving. And mutants of the queue: a step
-# left out or done wrong fails in its model (the others': tests/long/model_mutants.sh).
+# The models of tests/model: the library's own code in every interleaving. And mutants of the queue:
+# a step left out or done wrong fails in its model (the others': tests/long/model_mutants.sh).
 set -u
 . tests/model/lib.sh
 

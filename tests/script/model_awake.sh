@@ -1,5 +1,6 @@
-# The models of who is awake and of the pairs that have none else, on x86 and on weaker machines (MODEL_WEAK): that they hold. That each of their
-# fences is needed: tests/script/model_pairs.sh. The large scenes: tests/long/model_large.sh.
+# The models of who is awake and of the pairs that have none else, on x86 and on weaker machines
+# (MODEL_WEAK): that they hold. That each of their fences is needed: tests/script/model_pairs.sh.
+# The large scenes: tests/long/model_large.sh.
 set -u
 . tests/model/lib.sh
 holds 'who is awake' idle
@@ -18,5 +19,6 @@ holds 'likewise, no membarrier' sections -DMODEL_WEAK=1 -DNO_MEMBARRIER
 holds 'the page of gort-top' top -DMODEL_WEAK=2
 holds 'the end of a watch, weak' watch -DMODEL_WEAK=1
 holds 'the ring, weak' ring -DMODEL_WEAK=1
-mutant idle 'the monitor believes what moves' deadlock.c 's/if (what != NOTHING) return what == MOVES;/if (what != NOTHING) return false;/' -DPS_IN_USE=1
+mutant idle 'the monitor believes what moves' deadlock.c \
+    's/if (what != NOTHING) return what == MOVES;/if (what != NOTHING) return false;/' -DPS_IN_USE=1
 exit 0

@@ -1,5 +1,5 @@
-# The model of channels and select (tests/model/chan.c): all its scenes, and the mutants that are found soonest. The others
-# in tests/long/model_mutants.sh.
+# The model of channels and select (tests/model/chan.c): all its scenes, and the mutants that are
+# found soonest. The others in tests/long/model_mutants.sh.
 set -u
 . tests/model/lib.sh
 holds 'channels' chan

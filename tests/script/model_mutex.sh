@@ -1,5 +1,5 @@
-# The model of the mutex (tests/model/mutex.c): all its scenes, and the mutants of its plain unlock that are found soonest. The
-# others in tests/long/model_mutants.sh.
+# The model of the mutex (tests/model/mutex.c): all its scenes, and the mutants of its plain unlock
+# that are found soonest. The others in tests/long/model_mutants.sh.
 set -u
 . tests/model/lib.sh
 holds 'the mutex' mutex

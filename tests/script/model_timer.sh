@@ -1,4 +1,5 @@
-# The model of timers (tests/model/timer.c), and the mutants that are found soonest; the others in tests/long/model_mutants.sh.
+# The model of timers (tests/model/timer.c), and the mutants that are found soonest; the others in
+# tests/long/model_mutants.sh.
 set -u
 . tests/model/lib.sh
 holds 'timers' timer

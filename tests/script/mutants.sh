@@ -1,5 +1,6 @@
-# Every planted bug has its place in the code: the patches of tests/mutants apply, and the mutants of tests/model change what they name. That
-# each is found takes long: make test-mutants, tests/long/model_mutants.sh. A change that moves the code moves its mutants along.
+# Every planted bug has its place in the code: the patches of tests/mutants apply, and the mutants
+# of tests/model change what they name. That each is found takes long: make test-mutants,
+# tests/long/model_mutants.sh. A change that moves the code moves its mutants along.
 set -u
 command -v patch >/dev/null || { echo 'skipped: patch is not installed'; exit 77; }
 status=0 n=0

@@ -1,5 +1,5 @@
-# The servers among the examples, driven as a user would: examples/echo, examples/http, examples/proxy,
-# examples/chat, examples/get, examples/checksum.
+# The servers among the examples, driven as a user would: examples/echo, examples/http,
+# examples/proxy, examples/chat, examples/get, examples/checksum.
 set -eu
 bad=0
 pids=
@@ -30,10 +30,14 @@ pipelining() { # address
     local request='GET / HTTP/1.1\r\nHost: x\r\n\r\n' i
     exec 5<>"$(tcp "$1")" || return 1
     # shellcheck disable=SC2059
-    { for i in $(seq 50); do printf "$request"; done; printf 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'; } >&5
+    {
+        for i in $(seq 50); do printf "$request"; done
+        printf 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'
+    } >&5
     timeout 100 cat <&5 >"$WORK/answers"
     exec 5>&-
-    [ "$(grep -c '^HTTP/1.1 200 OK' "$WORK/answers")" = 51 ] && [ "$(grep -c '^Hello, World!$' "$WORK/answers")" = 51 ]
+    [ "$(grep -c '^HTTP/1.1 200 OK' "$WORK/answers")" = 51 ] &&
+        [ "$(grep -c '^Hello, World!$' "$WORK/answers")" = 51 ]
 }
 
 byte_by_byte() { # address
@@ -47,7 +51,8 @@ byte_by_byte() { # address
 
 hears() { # descriptor line
     local line
-    read -r -t 100 -u "$1" line && [ "$line" = "$2" ] || { echo "heard '$line', not '$2'"; return 1; }
+    read -r -t 100 -u "$1" line && [ "$line" = "$2" ] ||
+        { echo "heard '$line', not '$2'"; return 1; }
 }
 
 # Five people come in, and the third says something.
@@ -59,7 +64,9 @@ chat() { # address
         for ((p = 1; p < i; p++)); do hears $((10 + p)) "* $i has come" || return 1; done
     done
     printf 'good morning\nall\n' >&13
-    for p in 1 2 4 5; do hears $((10 + p)) '3: good morning' && hears $((10 + p)) '3: all' || return 1; done
+    for p in 1 2 4 5; do
+        hears $((10 + p)) '3: good morning' && hears $((10 + p)) '3: all' || return 1
+    done
     exec 11>&- 12>&- 13>&- 14>&- 15>&-
 }
 
@@ -71,9 +78,12 @@ for procs in 1 2 16; do
     http=$addr
     start proxy "$ex/proxy" 127.0.0.1:0 "$http"
     proxy=$addr
-    "$ex/get" "http://$http/" "http://$http/x" "http://$proxy/" "http://$proxy/y" >"$WORK/get" || fail "get ($procs)"
+    "$ex/get" "http://$http/" "http://$http/x" "http://$proxy/" "http://$proxy/y" >"$WORK/get" ||
+        fail "get ($procs)"
     [ "$(grep -c '^200 ' "$WORK/get")" = 4 ] || { fail "get says ($procs)"; cat "$WORK/get"; }
-    if "$ex/get" "http://127.0.0.1:1/" >"$WORK/get"; then fail "get of nothing succeeds ($procs)"; fi
+    if "$ex/get" "http://127.0.0.1:1/" >"$WORK/get"; then
+        fail "get of nothing succeeds ($procs)"
+    fi
 
     # Through the proxy as well.
     for server in "$http" "$proxy"; do
@@ -91,7 +101,8 @@ for procs in 1 2 16; do
     "$ex/checksum" "$WORK/a" "$WORK/b" "$0" >"$WORK/sums" || fail "checksum ($procs)"
     cksum "$WORK/a" "$WORK/b" "$0" >"$WORK/expected"
     diff -u "$WORK/expected" "$WORK/sums" || fail "checksum and cksum differ ($procs)"
-    GORT_DEBUG=uring=0 "$ex/checksum" "$WORK/a" "$WORK/b" "$0" | diff -u "$WORK/expected" - || fail "without io_uring ($procs)"
+    GORT_DEBUG=uring=0 "$ex/checksum" "$WORK/a" "$WORK/b" "$0" | diff -u "$WORK/expected" - ||
+        fail "without io_uring ($procs)"
     if "$ex/checksum" "$WORK/none" 2>/dev/null; then fail "checksum of nothing ($procs)"; fi
 done
 exit $bad

@@ -1,4 +1,5 @@
-# GORT_NOPREEMPT holds in a program with libgort.a, in one with libgort.so, and in a library that is opened while it runs.
+# GORT_NOPREEMPT holds in a program with libgort.a, in one with libgort.so, and in a library that is
+# opened while it runs.
 set -u
 cat >"$WORK/loop.h" <<'END'
 /* Long enough for many ticks of the monitor; no call, since that would be a way out of here. */
@@ -37,12 +38,15 @@ static int preempted(void (*fn)(void)) {
 static int body(int argc, char **argv) {
     int wrong = 0;
     if (preempted(here) == 3) wrong = 1, puts("preempted in the program");
-    if (preempted(preemptible) == 0) wrong = 1, puts("nothing is preempted: the test shows nothing");
+    if (preempted(preemptible) == 0)
+        wrong = 1, puts("nothing is preempted: the test shows nothing");
     for (int i = 0; i < 2; i++) { /* opened again, perhaps elsewhere */
         void *lib = dlopen(argv[1], RTLD_NOW);
         if (lib == 0) return puts(dlerror()), 1;
-        if (preempted((void (*)(void))dlsym(lib, "plugin")) == 3) wrong = 1, puts("preempted in the plugin");
-        if (preempted((void (*)(void))dlsym(lib, "yields_to_signals")) == 0) wrong = 1, puts("the plugin is never preempted");
+        if (preempted((void (*)(void))dlsym(lib, "plugin")) == 3)
+            wrong = 1, puts("preempted in the plugin");
+        if (preempted((void (*)(void))dlsym(lib, "yields_to_signals")) == 0)
+            wrong = 1, puts("the plugin is never preempted");
         dlclose(lib);
     }
     (void)argc;

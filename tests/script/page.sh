@@ -43,7 +43,8 @@ mkfifo "$dir/hold"
 # Starts the program with $1 as the address (through the environment if $2), waits for its line.
 start() {
     : >"$dir/err"
-    if [ "${2:-}" = env ]; then GORT_HTTP=$1 "$dir/prog" <"$dir/hold" 2>"$dir/err" & else "$dir/prog" "$1" <"$dir/hold" 2>"$dir/err" & fi
+    if [ "${2:-}" = env ]; then GORT_HTTP=$1 "$dir/prog" <"$dir/hold" 2>"$dir/err" & else \
+        "$dir/prog" "$1" <"$dir/hold" 2>"$dir/err" & fi
     pid=$!
     exec 9>"$dir/hold"
     i=0
@@ -69,15 +70,21 @@ start 127.0.0.1:0 env
 get "$base" >"$dir/page"
 grep -q '<title>gort</title>' "$dir/page" || fail "no page"
 get "${base}metrics" >"$dir/metrics"
-grep -q '^gort_goroutines 5[0-9]$' "$dir/metrics" || fail "goroutines: $(grep '^gort_goroutines ' "$dir/metrics")"
-grep -q '^gort_goroutines_by_status{status="chan receive"} 50$' "$dir/metrics" || fail "no 50 waiters"
+grep -q '^gort_goroutines 5[0-9]$' "$dir/metrics" ||
+    fail "goroutines: $(grep '^gort_goroutines ' "$dir/metrics")"
+grep -q '^gort_goroutines_by_status{status="chan receive"} 50$' "$dir/metrics" ||
+    fail "no 50 waiters"
 get "${base}goroutines" >"$dir/text"
-[ "$(grep -c '^goroutine [0-9]* \[chan receive, ' "$dir/text")" = 50 ] || fail "not 50 waiters in the dump"
+[ "$(grep -c '^goroutine [0-9]* \[chan receive, ' "$dir/text")" = 50 ] ||
+    fail "not 50 waiters in the dump"
 grep -q ' waiter+0x' "$dir/text" || fail "no frame of waiter"
 get "${base}leaks?minutes=0" >"$dir/leaks"
-grep -q '^gort: leak: 5[0-9] goroutines blocked for more than 0ms$' "$dir/leaks" || fail "leaks: $(cat "$dir/leaks")"
-grep -q '^ *50  chan receive, .*: created by program+0x.* with waiter$' "$dir/leaks" || fail "leaks: $(cat "$dir/leaks")"
-get "${base}leaks?minutes=1000000" | grep -q '^no goroutine has been blocked for so long$' || fail "leaks of two years"
+grep -q '^gort: leak: 5[0-9] goroutines blocked for more than 0ms$' "$dir/leaks" ||
+    fail "leaks: $(cat "$dir/leaks")"
+grep -q '^ *50  chan receive, .*: created by program+0x.* with waiter$' "$dir/leaks" ||
+    fail "leaks: $(cat "$dir/leaks")"
+get "${base}leaks?minutes=1000000" | grep -q '^no goroutine has been blocked for so long$' ||
+    fail "leaks of two years"
 expect 200 "${base}goroutines?id=1"
 expect 404 "${base}goroutines?id=123456789"
 expect 404 "${base}nothing"
@@ -98,10 +105,12 @@ if command -v python3 >/dev/null; then
 import json, sys
 d = json.load(sys.stdin)
 assert d["matched"] == 50 and len(d["goroutines"]) == 10, d
-assert all(g["name"] == "waiter" and g["created_by"] == "program" for g in d["goroutines"]), d' || fail "JSON list"
+assert all(g["name"] == "waiter" and g["created_by"] == "program" for g in d["goroutines"]), \
+    d' || fail "JSON list"
     python3 - "$dir/events" "$dir/metrics" "$dir/pb" <<'END' || fail "a format is wrong"
 import json, re, sys
-events = [json.loads(l[6:]) for l in open(sys.argv[1]) if l.startswith("data: {") and l.endswith("}\n")]
+events = [json.loads(l[6:]) for l in open(sys.argv[1])
+          if l.startswith("data: {") and l.endswith("}\n")]
 assert events[-1]["switches"] > events[0]["switches"], "nothing moves"
 assert len(events[0]["ps"]) == events[0]["maxprocs"]
 assert any(g["name"] == "waiter" and g["n"] == 50 for g in events[0]["groups"]), events[0]["groups"]
@@ -130,7 +139,8 @@ assert at == len(data) and samples >= 3, (at, len(data), samples)
 END
 fi
 if command -v go >/dev/null && [ -z "${SAN:-}" ]; then
-    (cd "$dir" && HOME=$dir GOFLAGS= timeout 120 go tool pprof -top pb >top 2>/dev/null) && { grep -q ' waiter$' "$dir/top" || fail "pprof shows no waiter"; }
+    (cd "$dir" && HOME=$dir GOFLAGS= timeout 120 go tool pprof -top pb >top 2>/dev/null) &&
+        { grep -q ' waiter$' "$dir/top" || fail "pprof shows no waiter"; }
 fi
 stop
 

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Who may look at the live page: every method, path, Host, Origin, Sec-Fetch-Site and token, one with another, on a loopback
-# listener and on one for all, each answer against the rule. Then what costs something ends with its client. WALK_SEED and
-# WALK_SECONDS: random spellings of the same on top.
+# Who may look at the live page: every method, path, Host, Origin, Sec-Fetch-Site and token, one
+# with another, on a loopback listener and on one for all, each answer against the rule. Then what
+# costs something ends with its client. WALK_SEED and WALK_SECONDS: random spellings of the same on
+# top.
 set -eu
 out=${OUT:-build}
 command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
@@ -27,22 +28,33 @@ case "${SAN:-}" in '') san= ;; *) san="-fsanitize=$SAN" ;; esac
 ${CC:-cc} -g $san -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/prog"
 
 # A token that does not fit is an error, and so is one that cannot be drawn.
-if GORT_HTTP_TOKEN=$(printf '%0200d' 7) "$dir/prog" 127.0.0.1:0 </dev/null 2>"$dir/err"; then fail 'a token of 200 bytes was taken'; fi
-grep -q 'GORT_HTTP_TOKEN is longer than 127 bytes' "$dir/err" || fail "a long token: $(cat "$dir/err")"
+if GORT_HTTP_TOKEN=$(printf '%0200d' 7) "$dir/prog" 127.0.0.1:0 </dev/null 2>"$dir/err"; then
+    fail 'a token of 200 bytes was taken'
+fi
+grep -q 'GORT_HTTP_TOKEN is longer than 127 bytes' "$dir/err" ||
+    fail "a long token: $(cat "$dir/err")"
 
-if GORT_DEBUG=sysfault=getrandom:ENOSYS:1 "$dir/prog" 127.0.0.1:0 </dev/null 2>"$dir/err"; then fail 'a page without a token'; fi
+if GORT_DEBUG=sysfault=getrandom:ENOSYS:1 "$dir/prog" 127.0.0.1:0 </dev/null 2>"$dir/err"; then
+    fail 'a page without a token'
+fi
 grep -q 'gort: fatal: no random numbers' "$dir/err" || fail "no random numbers: $(cat "$dir/err")"
 
 mkfifo "$dir/hold"
 for at in 127.0.0.1:0 '[::1]:0' 127.0.0.2:0 0.0.0.0:0; do
-    case $at in '[::1]:0') [ -e /proc/net/if_inet6 ] && grep -q '^00000000000000000000000000000001' /proc/net/if_inet6 || continue ;; esac
+    case $at in
+        '[::1]:0') [ -e /proc/net/if_inet6 ] &&
+            grep -q '^00000000000000000000000000000001' /proc/net/if_inet6 || continue ;;
+    esac
     rm -f "$dir/err" # it has the last one's address
     GORT_HTTP_TOKEN=right "$dir/prog" "$at" <"$dir/hold" 2>"$dir/err" &
     pid=$!
     pids="$pids $pid"
     exec 9>"$dir/hold"
-    until grep -qs 'live page on' "$dir/err"; do kill -0 $pid 2>/dev/null || fail "ended: $(cat "$dir/err")"; sleep 0.05; done
-    python3 - "$(sed -n 's/^gort: live page on http:\/\/\([^ ]*\)\/.*$/\1/p' "$dir/err")" <<'END' || fail "listening on $at"
+    until grep -qs 'live page on' "$dir/err"; do
+        kill -0 $pid 2>/dev/null || fail "ended: $(cat "$dir/err")"; sleep 0.05
+    done
+    python3 - "$(sed -n 's/^gort: live page on http:\/\/\([^ ]*\)\/.*$/\1/p' "$dir/err")" \
+        <<'END' || fail "listening on $at"
 import itertools, os, random, re, socket, sys, time
 local = sys.argv[1]
 name, port = re.match(r"(.*):(\d+)$", local).groups()
@@ -63,14 +75,19 @@ def ask(text, wait=True):
     assert m, (text, got)
     return int(m.group(1))
 
-paths = {"/": 200, "/events": 200, "/goroutines": 200, "/leaks": 200, "/metrics": 200, "/debug/pprof/goroutine": 200,
-         "/debug/pprof/created": 200, "/nothing": 404, "/trace?seconds=0": 400, "/debug/pprof/profile?seconds=0": 400,
-         "/debug/pprof/block?seconds=0": 400, "/debug/pprof/mutex?seconds=601": 400} # 400: it was let in, and costs nothing
+paths = {"/": 200, "/events": 200, "/goroutines": 200, "/leaks": 200, "/metrics": 200,
+         "/debug/pprof/goroutine": 200, "/debug/pprof/created": 200, "/nothing": 404,
+         # 400: it was let in, and costs nothing
+         "/trace?seconds=0": 400, "/debug/pprof/profile?seconds=0": 400,
+         "/debug/pprof/block?seconds=0": 400, "/debug/pprof/mutex?seconds=601": 400}
 costs = ("/trace", "/debug/pprof/profile", "/debug/pprof/block", "/debug/pprof/mutex")
 ours = [f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", local, f"LocalHost:{port}"]
-hosts = [None] + ours + ["localhost", "127.0.0.1", "127.0.0.1:1", f"127.evil.example:{port}", f"127.0.0.1.evil.example:{port}",
-         f"evil.example:{port}", f"localhost.evil.example:{port}", f"127.0.0.1:{port}.evil", f"127.1:{port}", f"[::1]evil:{port}", "[::1]", f"localhost:0{port}"]
-origins = [None, "null", "http://evil.example", f"http://localhost:{port}", f"http://127.0.0.1:{port}", f"https://127.0.0.1:{port}", f"http://{local}"]
+hosts = [None] + ours + ["localhost", "127.0.0.1", "127.0.0.1:1", f"127.evil.example:{port}",
+         f"127.0.0.1.evil.example:{port}", f"evil.example:{port}", f"localhost.evil.example:{port}",
+         f"127.0.0.1:{port}.evil", f"127.1:{port}", f"[::1]evil:{port}", "[::1]",
+         f"localhost:0{port}"]
+origins = [None, "null", "http://evil.example", f"http://localhost:{port}",
+           f"http://127.0.0.1:{port}", f"https://127.0.0.1:{port}", f"http://{local}"]
 sites = [None, "same-origin", "none", "same-site", "cross-site", "nonsense"]
 tokens = [None, "?right", "?wrong", "Bearer right", "Bearer wrong", "Bearer righ"]
 methods = ["GET", "HEAD", "POST", "OPTIONS"]
@@ -98,7 +115,8 @@ def text(method, path, host, origin, site, token, shake=None):
     if token and token[0] == "B": lines.append(("Authorization", token))
     if shake:
         shake.shuffle(lines)
-        lines = [(shake.choice((n, n.lower(), n.upper())), shake.choice(("", " ", "\t ")) + v + shake.choice(("", " "))) for n, v in lines]
+        lines = [(shake.choice((n, n.lower(), n.upper())),
+                  shake.choice(("", " ", "\t ")) + v + shake.choice(("", " "))) for n, v in lines]
         lines.insert(shake.randrange(len(lines) + 1), ("X-Forwarded-Host", "localhost:" + port))
     return f"{method} {path} HTTP/1.1\r\n" + "".join(f"{n}: {v}\r\n" for n, v in lines) + "\r\n"
 
@@ -118,7 +136,8 @@ for i, j in itertools.combinations(range(6), 2):
         for b in sets[j]:
             case = list(first); case[i], case[j] = a, b
             check(case)
-for path, host, site in itertools.product(paths, hosts, sites): check(("GET", path, host, None, site, None))
+for path, host, site in itertools.product(paths, hosts, sites):
+    check(("GET", path, host, None, site, None))
 seed = int(os.environ.get("WALK_SEED", "1")); shake = random.Random(seed)
 until = time.time() + float(os.environ.get("WALK_SECONDS", "0"))
 while n < 2600 or time.time() < until: check([shake.choice(s) for s in sets], shake)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# USDT probes: readelf sees their notes in the shared library and in a program. (That gdb stops at one
-# and reads its arguments: tests/long/gdb.sh.)
+# USDT probes: readelf sees their notes in the shared library and in a program. (That gdb stops at
+# one and reads its arguments: tests/long/gdb.sh.)
 set -eu
 out=${OUT:-build}
 case "${ARCH:-$(uname -m)}" in x86_64 | aarch64) ;; *) echo "no probes here"; exit 77 ;; esac
@@ -25,7 +25,9 @@ case "${SAN:-}" in '') san= ;; *) san="-fsanitize=$SAN" ;; esac
 ${CC:-cc} -g $san -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/prog"
 for file in "$out/libgort.so" "$dir/prog"; do
     readelf -n "$file" >"$dir/notes" 2>/dev/null
-    for probe in create start block ready yield end preempt syscall_enter syscall_exit handoff steal poll stop_world; do
-        grep -A1 'Provider: gort$' "$dir/notes" | grep -q "Name: $probe\$" || fail "$file: no probe $probe"
+    for probe in create start block ready yield end preempt syscall_enter syscall_exit handoff \
+        steal poll stop_world; do
+        grep -A1 'Provider: gort$' "$dir/notes" | grep -q "Name: $probe\$" ||
+            fail "$file: no probe $probe"
     done
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A program with more rights than its caller obeys no GORT_ variable: they name files that it would write
-# with its own rights. The library reads the environment at one place; and a program of root's with the
-# set-user-ID bit, started by nobody with every variable set, does what it does with none.
+# A program with more rights than its caller obeys no GORT_ variable: they name files that it would
+# write with its own rights. The library reads the environment at one place; and a program of root's
+# with the set-user-ID bit, started by nobody with every variable set, does what it does with none.
 set -eu
 bad=0
 fail() { echo "$*" >&2; bad=1; }
@@ -10,14 +10,21 @@ fail() { echo "$*" >&2; bad=1; }
 others=$(grep -rnE 'getenv|environ\b' src tools | grep -vE '^src/base/env\.c:[0-9]+:const char \*env_get\(|^src/base/env\.[ch]:[0-9]+:[ /]\*|setenv|/\*[^*]*getenv' || true)
 [ -z "$others" ] || fail "read the environment by env_get (src/base/env.c), not here:
 $others"
-variables=$(grep -rhoE '(env_get\(|keep\([^"]*)"GORT_[A-Z_]+"' src | grep -oE 'GORT_[A-Z_]+' | sort -u)
-for v in GORT_CGROUP_ROOT GORT_DEBUG GORT_HTTP GORT_HTTP_TOKEN GORT_MAXPROCS GORT_SIM GORT_SIM_LOG GORT_TRACE; do
-    echo "$variables" | grep -qx "$v" || fail "$v is not read by env_get any more: this test looks for the wrong names"
+variables=$(grep -rhoE '(env_get\(|keep\([^"]*)"GORT_[A-Z_]+"' src | grep -oE 'GORT_[A-Z_]+' |
+    sort -u)
+for v in GORT_CGROUP_ROOT GORT_DEBUG GORT_HTTP GORT_HTTP_TOKEN GORT_MAXPROCS GORT_SIM GORT_SIM_LOG \
+    GORT_TRACE; do
+    echo "$variables" | grep -qx "$v" ||
+        fail "$v is not read by env_get any more: this test looks for the wrong names"
 done
-[ "$(echo "$variables" | wc -l)" = 8 ] || fail "a new variable: set it below, too. There are: $variables"
+[ "$(echo "$variables" | wc -l)" = 8 ] ||
+    fail "a new variable: set it below, too. There are: $variables"
 [ $bad = 0 ] || exit 1
 
-[ "$(id -u)" = 0 ] || { echo 'skipped: only root can make a set-user-ID program (the sources were looked through)'; exit 77; }
+if [ "$(id -u)" != 0 ]; then
+    echo 'skipped: only root can make a set-user-ID program (the sources were looked through)'
+    exit 77
+fi
 command -v setpriv >/dev/null || { echo 'skipped: no setpriv'; exit 77; }
 [ -z "${SAN:-}" ] || { echo 'skipped: a sanitizer reads the environment itself'; exit 77; }
 dir=$(mktemp -d)
@@ -38,7 +45,8 @@ static int has_page(void) { /* stderr is a file */
     return strstr(text, "live page on ") != NULL;
 }
 static int program(int argc, char **argv) {
-    while (!getauxval(AT_SECURE) && !has_page()) gort_sleep(GORT_MS); /* it is started beside this goroutine */
+    /* The page is started beside this goroutine. */
+    while (!getauxval(AT_SECURE) && !has_page()) gort_sleep(GORT_MS);
     for (int i = 0; i < 10; i++) gort_yield();
     printf("secure %lu, procs %d\n", getauxval(AT_SECURE), gort_maxprocs(0));
     return 0;
@@ -53,8 +61,10 @@ ${CC:-cc} -Iinclude "$dir/prog.c" -L"$dir" -lgort -Wl,-rpath,"$dir" -o "$dir/sha
 run() {
     rm -f "$dir"/theirs/*
     : >"$dir/err"
-    (cd "$dir/theirs" && setpriv --reuid=65534 --regid=65534 --clear-groups env GORT_MAXPROCS=7 GORT_TRACE="$dir/theirs/trace" $2 \
-        GORT_SIM_LOG="$dir/theirs/log" GORT_HTTP=0.0.0.0:0 GORT_HTTP_TOKEN=known GORT_CGROUP_ROOT="$dir/cgroup" \
+    (cd "$dir/theirs" && setpriv --reuid=65534 --regid=65534 --clear-groups env GORT_MAXPROCS=7 \
+        GORT_TRACE="$dir/theirs/trace" $2 \
+        GORT_SIM_LOG="$dir/theirs/log" GORT_HTTP=0.0.0.0:0 GORT_HTTP_TOKEN=known \
+        GORT_CGROUP_ROOT="$dir/cgroup" \
         GORT_DEBUG=schedtrace=1,nonsense=1 "$1" >"$dir/out" 2<>"$dir/err")
 }
 for p in static shared; do
@@ -68,7 +78,9 @@ for p in static shared; do
     chmod u+s "$dir/$p"
     for sim in '' GORT_SIM=5; do
         run "$dir/$p" "$sim"
-        if ! grep -q 'secure 1' "$dir/out"; then echo 'skipped: set-user-ID has no effect here'; exit 77; fi
+        if ! grep -q 'secure 1' "$dir/out"; then
+            echo 'skipped: set-user-ID has no effect here'; exit 77
+        fi
         ! grep -q 'procs 7' "$dir/out" || fail "$p: GORT_MAXPROCS is obeyed"
         [ ! -s "$dir/err" ] || fail "$p: it speaks: $(cat "$dir/err")"
         [ -z "$(ls "$dir/theirs")" ] || fail "$p: it has written $(ls "$dir/theirs")"

@@ -1,5 +1,6 @@
-# An exception out of a function that libc called (qsort, pthread_once) passes the place where the goroutine was to stop behind libc
-# (src/sched/inlibc.c, trap.S), beside a world that stops and at the end of a runtime; and a backtrace from there is whole.
+# An exception out of a function that libc called (qsort, pthread_once) passes the place where the
+# goroutine was to stop behind libc (src/sched/inlibc.c, trap.S), beside a world that stops and at
+# the end of a runtime; and a backtrace from there is whole.
 set -u
 command -v "${CXX:-g++}" >/dev/null || { echo "skipped: no ${CXX:-g++}"; exit 77; }
 [ "${SAN:-}" != thread ] || { echo 'skipped: nobody is trapped there'; exit 77; }
@@ -16,7 +17,8 @@ static void spin() { for (volatile int i = 0; i < 200000; i = i + 1) continue; }
 static void thrower(void *);
 
 static _Unwind_Reason_Code frame(struct _Unwind_Context *c, void *found) {
-    if (_Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(c)) != (void *)thrower) return _URC_NO_REASON;
+    if (_Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(c)) != (void *)thrower)
+        return _URC_NO_REASON;
     *(bool *)found = true;
     return _URC_END_OF_STACK;
 }
@@ -92,7 +94,8 @@ san=${SAN:+-fsanitize=$SAN} failed=0
 for lib in "$OUT/libgort.a" "-L$OUT -lgort -Wl,-rpath,$PWD/$OUT"; do
     ${CXX:-g++} -O1 $san -Iinclude "$WORK/throws.cc" $lib -lpthread -o "$WORK/throws" || exit 1
     for procs in 1 3; do
-        GORT_MAXPROCS=$procs "$WORK/throws" || { echo "with $lib, $procs Ps: exit status $?"; failed=1; }
+        GORT_MAXPROCS=$procs "$WORK/throws" ||
+            { echo "with $lib, $procs Ps: exit status $?"; failed=1; }
     done
 done
 exit $failed

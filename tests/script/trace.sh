@@ -46,7 +46,8 @@ ${CC:-cc} -g $san -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/pr
 GORT_TRACE="$dir/a.json" "$dir/prog" || fail "the traced program failed"
 "$out/bin/gort-trace" summary "$dir/a.json" >"$dir/summary"
 grep -q 'sync.Mutex.Lock' "$dir/summary" || { cat "$dir/summary"; fail "no mutex in the summary"; }
-grep -q '^worker  *8 ' "$dir/summary" || { cat "$dir/summary"; fail "not 8 workers in the summary"; }
+grep -q '^worker  *8 ' "$dir/summary" ||
+    { cat "$dir/summary"; fail "not 8 workers in the summary"; }
 
 # exit() in the middle still leaves a whole file.
 code=0; GORT_TRACE="$dir/e.json" "$dir/prog" e || code=$?
@@ -54,16 +55,21 @@ code=0; GORT_TRACE="$dir/e.json" "$dir/prog" e || code=$?
 "$out/bin/gort-trace" summary "$dir/e.json" >/dev/null || fail "no whole trace after exit()"
 
 # A fatal error writes the flight recorder out.
-(cd "$dir" && GORT_DEBUG=flight=10000 GORT_TRACE="$dir/f.json" ./prog f >/dev/null 2>err) 2>/dev/null && fail "did not fail"
-grep -q 'the last 10000ms are in' "$dir/err" || { cat "$dir/err"; fail "nothing said about the flight recorder"; }
+(cd "$dir" && GORT_DEBUG=flight=10000 GORT_TRACE="$dir/f.json" ./prog f >/dev/null \
+    2>err) 2>/dev/null && fail "did not fail"
+grep -q 'the last 10000ms are in' "$dir/err" ||
+    { cat "$dir/err"; fail "nothing said about the flight recorder"; }
 "$out/bin/gort-trace" summary "$dir/f.json" >"$dir/summary"
 grep -q 'sync.Mutex.Lock' "$dir/summary" || fail "no mutex in the flight recorder"
 
-# So do a fault of the program's own, a stack overflow and SIGQUIT. (Sanitizers have handlers of their own.)
+# So do a fault of the program's own, a stack overflow and SIGQUIT. (Sanitizers have handlers of
+# their own.)
 for how in s o q; do
     [ -z "${SAN:-}" ] || break
-    (cd "$dir" && GORT_DEBUG=flight=10000 GORT_TRACE="$dir/$how.json" ./prog $how >/dev/null 2>err) 2>/dev/null && fail "$how: did not fail"
-    "$out/bin/gort-trace" summary "$dir/$how.json" >"$dir/summary" || { cat "$dir/err"; fail "$how: no flight recorder"; }
+    (cd "$dir" && GORT_DEBUG=flight=10000 GORT_TRACE="$dir/$how.json" ./prog $how >/dev/null \
+        2>err) 2>/dev/null && fail "$how: did not fail"
+    "$out/bin/gort-trace" summary "$dir/$how.json" >"$dir/summary" ||
+        { cat "$dir/err"; fail "$how: no flight recorder"; }
     grep -q 'sync.Mutex.Lock' "$dir/summary" || fail "$how: no mutex in the flight recorder"
 done
 

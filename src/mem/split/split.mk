@@ -11,14 +11,18 @@ lib: $(SPLIT)
 
 $(OUT)/split/gort.o: $(OUT)/libgort.a src/mem/split/split.mk
 	$(Q)mkdir -p $(@D)
-	$(Q)nm -g --defined-only $(OUT)/gort.o | awk '$$2 == "T" && $$3 !~ /^gort_split_/ {print $$3}' >$(@D)/names
+	$(Q)nm -g --defined-only $(OUT)/gort.o | \
+	    awk '$$2 == "T" && $$3 !~ /^gort_split_/ {print $$3}' >$(@D)/names
 	$(Q)awk '{print $$1, $$1 "_body"}' $(@D)/names >$(@D)/renamed
 	$(Q)$(OBJCOPY) --redefine-syms=$(@D)/renamed --add-section .note.GNU-split-stack=/dev/null \
 	    --add-section .note.GNU-no-split-stack=/dev/null $(OUT)/gort.o $@
-$(OUT)/split/entries.o: src/mem/split/split.mk src/mem/split/program/entries.awk src/mem/split/program/needs $(OUT)/split/gort.o
-	$(Q)awk -f src/mem/split/program/entries.awk src/mem/split/program/needs $(@D)/names >$(@D)/entries.S
+$(OUT)/split/entries.o: src/mem/split/split.mk src/mem/split/program/entries.awk \
+    src/mem/split/program/needs $(OUT)/split/gort.o
+	$(Q)awk -f src/mem/split/program/entries.awk src/mem/split/program/needs $(@D)/names \
+	    >$(@D)/entries.S
 	$(Q)$(CC) -c $(@D)/entries.S -o $@
-$(OUT)/split/morestack.o: src/mem/split/program/morestack.S src/mem/split/program/start.c src/mem/split/split_abi.h
+$(OUT)/split/morestack.o: src/mem/split/program/morestack.S src/mem/split/program/start.c \
+    src/mem/split/split_abi.h
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -g -c src/mem/split/program/morestack.S -o $@
 $(OUT)/split/%.o: src/mem/split/program/%.c src/mem/split/split_abi.h
@@ -43,17 +47,22 @@ ifeq ($(SPLIT),)
 	@echo 'skipped: -fsplit-stack is known on x86-64 only'
 else
 	$(Q)status=0; for linker in $(LINKERS); do \
-	    if ! command -v ld.$$linker >/dev/null; then echo "== no ld.$$linker here: left out"; continue; fi; \
+	    if ! command -v ld.$$linker >/dev/null; then \
+	        echo "== no ld.$$linker here: left out"; continue; \
+	    fi; \
 	    echo "== gcc + $$linker"; \
-	    $(MAKE) --no-print-directory -k $(PARALLEL) LINKERS=$$linker test-compact-programs || true; \
+	    $(MAKE) --no-print-directory -k $(PARALLEL) LINKERS=$$linker \
+	        test-compact-programs || true; \
 	    $(RUN_ENV) OUT='$(OUT)/compact-'$$linker KINDS='api prog' tests/run || status=1; \
 	    $(RUN_ENV) LINKER=$$linker KINDS=compact PROCS='1 2' tests/run || status=1; \
 	done; exit $$status
 endif
-test-compact-programs: $(foreach linker,$(LINKERS),$(addprefix $(OUT)/compact-$(linker)/,$(COMPACT_BIN)))
-$(foreach linker,$(LINKERS),$(addprefix $(OUT)/compact-$(linker)/,$(COMPACT_BIN))): $(OUT)/libgort_split.a
+COMPACT_ALL := $(foreach linker,$(LINKERS),$(addprefix $(OUT)/compact-$(linker)/,$(COMPACT_BIN)))
+test-compact-programs: $(COMPACT_ALL)
+$(COMPACT_ALL): $(OUT)/libgort_split.a
 	$(call say,COMPACT,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -fsplit-stack -maccumulate-outgoing-args -fuse-ld=$(call linker_of,$@) $(subst $(OUT)/compact-$(call linker_of,$@)/,,$@).c \
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -fsplit-stack -maccumulate-outgoing-args \
+	    -fuse-ld=$(call linker_of,$@) $(subst $(OUT)/compact-$(call linker_of,$@)/,,$@).c \
 	    $(OUT)/libgort_split.a -o $@ -lm
