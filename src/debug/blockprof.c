@@ -42,17 +42,17 @@ static struct { /* all of it approximate: relaxed loads and stores by anybody */
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-static int64_t draw(int64_t below) {
+static int64_t random_below(int64_t below) {
     uint64_t state = load_rlx(&sampling.rng), r = random_next(&state);
     store_rlx(&sampling.rng, state);
     return (int64_t)(r >> 1) % below;
 }
 
 /* How many waits this one stands for; 0: it is not taken. */
-static uint64_t weight(int64_t delay) {
+static uint64_t wait_weight(int64_t delay) {
     int64_t rate = load_rlx(&sampling.rate);
     if (delay >= rate) return 1;
-    return draw(rate) < delay ? (uint64_t)(rate / delay) : 0;
+    return random_below(rate) < delay ? (uint64_t)(rate / delay) : 0;
 }
 
 static void slow_down(int64_t now) {
@@ -68,7 +68,7 @@ static void slow_down(int64_t now) {
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /* Without the frames of the scheduler, down to that of ready(). */
-static void trim(Sample *s, uintptr_t pc) {
+static void drop_scheduler(Sample *s, uintptr_t pc) {
     for (int i = 0; i < s->depth; i++) {
         if (s->pcs[i] != pc) continue;
         s->depth = (uint8_t)(s->depth - i - 1);
@@ -92,7 +92,7 @@ static long add_wait(void *arg) {
     if (!profile_enter(w->f)) return 0;
     Sample s = {.status = G_WAITING, .reason = (uint8_t)w->reason};
     s.depth = (uint8_t)backtrace_g(w->gp, NULL, s.pcs, PROFILE_DEPTH);
-    if (w->pc) trim(&s, w->pc);
+    if (w->pc) drop_scheduler(&s, w->pc);
     g_name(w->gp, s.name);
     s.entry = g_entry(w->gp);
     if (s.depth > 0) profile_add(w->f, &s, w->count, (int64_t)w->count * w->delay);
@@ -120,7 +120,7 @@ void blockprof_ready(M *m, G *gp, uintptr_t pc) {
     int reason = gp->reason;
     if (gp->sp == NULL || !is_contention(reason)) return; /* NULL: it is new and has not waited */
     int64_t now = os_now(), delay = now - gp->since;
-    uint64_t n = delay > 0 ? weight(delay) : 0;
+    uint64_t n = delay > 0 ? wait_weight(delay) : 0;
     if (n == 0) return;
     slow_down(now);
     call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, delay, 0});

@@ -72,7 +72,7 @@ static int copy_answer(uintptr_t *pcs, int max) {
     return n;
 }
 
-static int ask(M *m, uintptr_t *pcs, int max) {
+static int capture_ask(M *m, uintptr_t *pcs, int max) {
     int n = 0;
     uint32_t asked = ASKED;
     if (xchg_acq(&question.taken, 1)) return 0;
@@ -90,7 +90,7 @@ static int ask(M *m, uintptr_t *pcs, int max) {
     return n;
 }
 
-static const char *field(const char *s, int n) {
+static const char *skip_fields(const char *s, int n) {
     for (; n > 0 && *s; s++) n -= *s == ' ';
     return s;
 }
@@ -115,8 +115,8 @@ static int look_asleep(M *m, uintptr_t *pcs, int max) {
     long n = os_sys(SYS_read, fd, (long)text, sizeof text - 1, 0, 0, 0);
     os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     text[n > 0 ? n : 0] = 0;
-    if (*field(text, 8) == 0) return 0;
-    regs_at(&r, hex(field(text, 8)), hex(field(text, 7)), 0);
+    if (*skip_fields(text, 8) == 0) return 0;
+    regs_at(&r, hex(skip_fields(text, 8)), hex(skip_fields(text, 7)), 0);
     r.known &= ~((uint64_t)1 << UNWIND_FP);
     return walk(m, &r, pcs, max);
 }
@@ -127,5 +127,5 @@ int capture_running(M *m, uintptr_t *pcs, int max) {
     bool awake = thread_awake(m);
     int n = awake ? 0 : look_asleep(m, pcs, max);
     steady_end(here);
-    return awake ? ask(m, pcs, max) : n;
+    return awake ? capture_ask(m, pcs, max) : n;
 }

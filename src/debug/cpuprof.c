@@ -57,7 +57,7 @@ static struct sigaction previous;
 
 /* ---- the handler ----------------------------------------------------------------------------- */
 
-static void record(M *m, void *context, uint64_t count) {
+static void cpuprof_record(M *m, void *context, uint64_t count) {
     Sample s = {.status = G_RUNNING};
     bool on_g0 = false;
     s.depth = (uint8_t)capture_context(m, context, s.pcs, PROFILE_DEPTH, &on_g0);
@@ -72,7 +72,7 @@ static void record(M *m, void *context, uint64_t count) {
     profile_add(&cpu_profile, &s, count, (int64_t)count * PERIOD);
 }
 
-static void chain(int signo, siginfo_t *info, void *context) {
+static void chain_prof(int signo, siginfo_t *info, void *context) {
     if (previous.sa_flags & SA_SIGINFO) {
         if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
     } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
@@ -84,19 +84,19 @@ static void chain(int signo, siginfo_t *info, void *context) {
 static void on_prof(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &timers.mark) {
-        chain(signo, info, context);
+        chain_prof(signo, info, context);
     } else {
         M *m = getm();
         preempt_mend_call(m, context);
         if (m && !m->plain && profile_enter(&cpu_profile)) {
-            record(m, context, 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
+            cpuprof_record(m, context, 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
             profile_leave(&cpu_profile);
         }
     }
     *__errno_location() = err;
 }
 
-static int install(void) {
+static int install_prof(void) {
     struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART}, now;
     sa.sa_sigaction = on_prof;
     sigfillset(&sa.sa_mask);
@@ -137,7 +137,7 @@ void cpuprof_refresh(void) {
 int cpuprof_begin(void) {
     int r = profile_begin(&cpu_profile);
     if (r < 0) return r;
-    if ((r = install()) < 0) {
+    if ((r = install_prof()) < 0) {
         profile_end(&cpu_profile);
         profile_free(&cpu_profile);
         return r;

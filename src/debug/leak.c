@@ -19,7 +19,7 @@
 #include "sched/g.h"
 #include "unwind/symbols.h"
 
-static LeakSite *site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t reason) {
+static LeakSite *leak_site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t reason) {
     uint64_t hash = (created_at ^ entry * 31 ^ reason) * 0x9E3779B97F4A7C15ULL;
     uint32_t i = (uint32_t)(hash >> 40) & (LEAK_SITES - 1);
     for (;; i = (i + 1) & (LEAK_SITES - 1)) {
@@ -35,7 +35,7 @@ static LeakSite *site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t r
     }
 }
 
-static void collect(G *gp, void *arg) {
+static void leak_collect(G *gp, void *arg) {
     Leaks *l = arg;
     if (load_acq(&gp->status) != G_WAITING || load_rlx(&gp->id) == 0) return;
     if (gp->flags & (GF_SYSTEM | GF_THREAD)) return;
@@ -43,7 +43,7 @@ static void collect(G *gp, void *arg) {
     int64_t blocked = l->now - load_rlx(&gp->since);
     if (blocked < l->age) return;
     l->total++;
-    LeakSite *s = site(l, gp->created_at, g_entry(gp), reason);
+    LeakSite *s = leak_site(l, gp->created_at, g_entry(gp), reason);
     if (s == NULL) {
         l->rest++;
         return;
@@ -89,7 +89,7 @@ uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
     memset(l, 0, sizeof *l);
     l->now = now;
     l->age = age;
-    each_g(collect, l);
+    each_g(leak_collect, l);
     if (l->total == 0) return 0;
     out_fmt(o, "gort: leak: %lu goroutine%s blocked for more than ", (unsigned long)l->total,
             l->total == 1 ? "" : "s");

@@ -110,31 +110,31 @@ static bool means_this(const Listener *l, const char *host) {
            is_host(host, "127.0.0.1", port) || is_host(host, "[::1]", port);
 }
 
-static bool has_token(const Listener *l, const Request *r) {
+static bool has_token(const Listener *l, const HttpRequest *r) {
     char token[128];
     if (r->token[0] && same_secret(r->token, l->token)) return true;
     return http_param(r, "token", token, sizeof token) && same_secret(token, l->token);
 }
 
-static bool same_origin(const Request *r) {
+static bool same_origin(const HttpRequest *r) {
     return strncmp(r->origin, "http://", 7) == 0 && r->host[0] &&
            strcmp(r->origin + 7, r->host) == 0;
 }
 
 /* A page of another site asks. Its link to our page is a link like any other. */
-static bool is_foreign(const Request *r) {
+static bool is_foreign(const HttpRequest *r) {
     bool site = r->site[0] && strcmp(r->site, "same-origin") != 0 && strcmp(r->site, "none") != 0;
     return (site && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
 }
 
 /* The page itself asks, or whoever sits before the browser. */
-static bool is_own(const Request *r) {
+static bool is_own(const HttpRequest *r) {
     return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0
                       : same_origin(r);
 }
 
 /* 0, or the status to refuse with. */
-static int refuse(const Listener *l, const Request *r, bool costs) {
+static int refuse(const Listener *l, const HttpRequest *r, bool costs) {
     if (has_token(l, r)) return 0;
     if (!l->open) return 401;
     if (!means_this(l, r->host) || is_foreign(r)) return 403;
@@ -168,7 +168,7 @@ static int draw_token(char *to, size_t size) {
 
 typedef void fill_fn(Out *o);
 
-static void answer_filled(int fd, const Request *r, const char *type, fill_fn *fill) {
+static void answer_filled(int fd, const HttpRequest *r, const char *type, fill_fn *fill) {
     Out o = OUT_GROWING;
     fill(&o);
     if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
@@ -176,13 +176,13 @@ static void answer_filled(int fd, const Request *r, const char *type, fill_fn *f
     free(o.buf);
 }
 
-static void serve_page(int fd, const Request *r) {
+static void serve_page(int fd, const HttpRequest *r) {
     http_answer(fd, r, 200, "text/html; charset=utf-8", page_html,
                 (size_t)(page_html_end - page_html));
 }
 
 /* Goroutines are counted seldom enough that counting costs a quarter of a percent of a CPU. */
-static void serve_events(int fd, const Request *r) {
+static void serve_events(int fd, const HttpRequest *r) {
     int64_t next_full = 0;
     int e = http_begin(fd, "text/event-stream", "X-Accel-Buffering: no\r\n");
     while (e == 0 && !r->head) {
@@ -213,7 +213,7 @@ static void dump_if(G *gp, void *arg) {
     f->found = true;
 }
 
-static void serve_goroutines(int fd, const Request *r) {
+static void serve_goroutines(int fd, const HttpRequest *r) {
     Out o = OUT_GROWING;
     char format[16] = "";
     Find f = {.id = http_number(r, "id", 0), .out = &o, .found = true};
@@ -234,7 +234,7 @@ static void serve_goroutines(int fd, const Request *r) {
     free(o.buf);
 }
 
-static void serve_leaks(int fd, const Request *r) {
+static void serve_leaks(int fd, const HttpRequest *r) {
     uint64_t set = (uint64_t)settings.leak * GORT_MS,
              minutes = http_number(r, "minutes", UINT64_MAX);
     int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC
@@ -262,7 +262,7 @@ static bool stays(int fd, int64_t until) {
 }
 
 /* A profile that has ended, in the form that was asked for. */
-static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f,
+static void answer_profile(int fd, const HttpRequest *r, const ProfileKind *k, Profile *f,
                            int64_t duration) {
     Out o = OUT_GROWING;
     char format[16] = "";
@@ -283,29 +283,29 @@ static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profi
     free(o.buf);
 }
 
-static void answer_goroutines(int fd, const Request *r, bool creators) {
+static void answer_goroutines(int fd, const HttpRequest *r, bool creators) {
     Profile f = {0};
     if (profile_goroutines(&f, creators) < 0)
         http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
     else answer_profile(fd, r, &goroutine_kind, &f, 0);
 }
 
-static void serve_pprof_goroutine(int fd, const Request *r) {
+static void serve_pprof_goroutine(int fd, const HttpRequest *r) {
     if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
     else answer_goroutines(fd, r, false);
 }
 
-static void serve_created(int fd, const Request *r) { answer_goroutines(fd, r, true); }
+static void serve_created(int fd, const HttpRequest *r) { answer_goroutines(fd, r, true); }
 
 /* The number of seconds; 0: it was refused. */
-static int64_t profile_seconds(int fd, const Request *r) {
+static int64_t profile_seconds(int fd, const HttpRequest *r) {
     uint64_t seconds = http_number(r, "seconds", 10);
     if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
     http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
     return 0;
 }
 
-static void serve_cpu(int fd, const Request *r) {
+static void serve_cpu(int fd, const HttpRequest *r) {
     int64_t seconds = profile_seconds(fd, r), start = gort_now(), end = start + seconds * GORT_SEC;
     if (seconds == 0) return;
     int e = cpuprof_begin();
@@ -323,7 +323,7 @@ static void serve_cpu(int fd, const Request *r) {
     else profile_free(&cpu_profile);
 }
 
-static void serve_contention(int fd, const Request *r, Profile *f) {
+static void serve_contention(int fd, const HttpRequest *r, Profile *f) {
     int64_t seconds = profile_seconds(fd, r), start = gort_now();
     if (seconds == 0) return;
     int e = blockprof_begin(f);
@@ -337,8 +337,8 @@ static void serve_contention(int fd, const Request *r, Profile *f) {
     else profile_free(f);
 }
 
-static void serve_block(int fd, const Request *r) { serve_contention(fd, r, &block_profile); }
-static void serve_mutex(int fd, const Request *r) { serve_contention(fd, r, &mutex_profile); }
+static void serve_block(int fd, const HttpRequest *r) { serve_contention(fd, r, &block_profile); }
+static void serve_mutex(int fd, const HttpRequest *r) { serve_contention(fd, r, &mutex_profile); }
 
 static void send_file(int to, int fd) {
     char buf[16384];
@@ -387,7 +387,7 @@ static void close_in_table(int *entry) {
 }
 
 /* False: the client has gone. */
-static bool record(int fd, int64_t until) {
+static bool trace_until(int fd, int64_t until) {
     bool there = true;
     while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
         int64_t next = time_after(gort_now(), 25 * GORT_MS);
@@ -396,7 +396,7 @@ static bool record(int fd, int64_t until) {
     return there;
 }
 
-static void serve_trace(int fd, const Request *r) {
+static void serve_trace(int fd, const HttpRequest *r) {
     uint64_t seconds = http_number(r, "seconds", 1);
     if (seconds < 1 || seconds > 600) {
         http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
@@ -407,7 +407,7 @@ static void serve_trace(int fd, const Request *r) {
         http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
         return;
     }
-    bool there = record(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
+    bool there = trace_until(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
     if (there)
         http_begin(fd, "application/json",
@@ -416,13 +416,13 @@ static void serve_trace(int fd, const Request *r) {
     close_in_table(entry);
 }
 
-static void serve_metrics(int fd, const Request *r) {
+static void serve_metrics(int fd, const HttpRequest *r) {
     answer_filled(fd, r, "text/plain; version=0.0.4; charset=utf-8", page_metrics);
 }
 
 static const struct {
     const char *path;
-    void (*serve)(int fd, const Request *r);
+    void (*serve)(int fd, const HttpRequest *r);
     bool costs; /* something lasting: refuse() */
 } routes[] = {
     {"/", serve_page, false},
@@ -438,7 +438,7 @@ static const struct {
     {"/debug/pprof/created", serve_created, false},
 };
 
-static void route(const Listener *l, int fd, const Request *r) {
+static void route(const Listener *l, int fd, const HttpRequest *r) {
     size_t i = 0;
     while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
@@ -453,7 +453,7 @@ static void route(const Listener *l, int fd, const Request *r) {
 /* ---- connections ----------------------------------------------------------------------------- */
 
 /* The head of a request, within ten seconds. The status to answer with; 0: the peer has gone. */
-static int read_request(int fd, Request *r) {
+static int read_request(int fd, HttpRequest *r) {
     char buf[HTTP_HEAD];
     size_t n = 0;
     int64_t deadline = time_after(gort_now(), 10 * GORT_SEC);
@@ -467,9 +467,9 @@ static int read_request(int fd, Request *r) {
     }
 }
 
-static void serve(void *arg) {
+static void serve_connection(void *arg) {
     Connection c = *(Connection *)arg;
-    Request r;
+    HttpRequest r;
     int status = read_request(c.fd, &r);
     if (status == 200) route(c.from, c.fd, &r);
     else if (status) http_answer(c.fd, NULL, status, "text/plain", "refused\n", 8);
@@ -499,7 +499,7 @@ static long try_accept_here(Call *c) {
 static bool serve_elsewhere(Listener *l, int fd, int *entry) {
     M *m = enter();
     Connection c = {.fd = fd, .place = take_place(fd), .from = l};
-    bool served = c.place >= 0 && gort_go_copy(serve, &c, sizeof c) == 0;
+    bool served = c.place >= 0 && gort_go_copy(serve_connection, &c, sizeof c) == 0;
     if (served) *entry = 0;
     else if (c.place >= 0) store_rel(&page.connections[c.place], 0);
     leave(m);
@@ -532,7 +532,7 @@ static bool is_loopback(const char *local) {
 }
 
 /* Its own page starts traces and profiles; any other client needs the token. */
-static void announce(const Listener *l) {
+static void page_announce(const Listener *l) {
     if (l->open)
         print_fd(2,
                  "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: "
@@ -562,7 +562,7 @@ static int listen_on(const char *addr) {
         if (e == 0) e = gort_go_with(&attr, accept_loop, l);
         if (e == 0) {
             store_rel(&page.nlisteners, n + 1);
-            announce(l);
+            page_announce(l);
         }
     }
     house_unlock(&making);

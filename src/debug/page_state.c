@@ -77,7 +77,7 @@ typedef struct Groups {
     int64_t now;
 } Groups;
 
-static uint64_t hash_of(const char *name, uintptr_t entry, uint32_t status, int reason) {
+static uint64_t group_hash(const char *name, uintptr_t entry, uint32_t status, int reason) {
     uint64_t h = entry * 0x9E3779B97F4A7C15ULL + status * 31 + (uint64_t)reason;
     for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001B3ULL;
     h ^= h >> 29;
@@ -92,7 +92,7 @@ static void count_one(G *gp, void *arg) {
     int reason = status == G_WAITING ? gp->reason : 0;
     g_name(gp, name);
     uintptr_t entry = name[0] ? 0 : g_entry(gp);
-    uint64_t key = hash_of(name, entry, status, reason);
+    uint64_t key = group_hash(name, entry, status, reason);
     uint64_t i = key % GROUPS;
     while (all->at[i].key && all->at[i].key != key) i = (i + 1) % GROUPS;
     Group *g = &all->at[i];
@@ -274,7 +274,7 @@ static void list_one(G *gp, void *arg) {
     out_str(o, "}");
 }
 
-void page_goroutines_json(Out *o, const Request *r) {
+void page_goroutines_json(Out *o, const HttpRequest *r) {
     List l = {.out = o, .limit = http_number(r, "limit", 200), .now = os_now()};
     if (l.limit > 100000) l.limit = 100000;
     http_param(r, "filter", l.filter, sizeof l.filter);

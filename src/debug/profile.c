@@ -51,14 +51,14 @@ bool profile_enter(Profile *f) {
 
 void profile_leave(Profile *f) { sub_seq(&f->busy, 1); }
 
-static uint64_t hash_of(const Sample *s) {
+static uint64_t sample_hash(const Sample *s) {
     uint64_t h = 14695981039346656037ULL ^ s->entry ^ (uint64_t)(s->status << 8 | s->reason) << 48;
     for (int i = 0; i < s->depth; i++) h = (h ^ s->pcs[i]) * 0x100000001B3ULL;
     for (const char *c = s->name; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001B3ULL;
     return h * 0x9E3779B97F4A7C15ULL | 1;
 }
 
-static void fill(Sample *to, const Sample *s) {
+static void sample_fill(Sample *to, const Sample *s) {
     to->depth = s->depth;
     to->status = s->status;
     to->reason = s->reason;
@@ -69,7 +69,7 @@ static void fill(Sample *to, const Sample *s) {
 }
 
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
-    uint64_t hash = hash_of(s);
+    uint64_t hash = sample_hash(s);
     for (uint32_t i = (uint32_t)(hash >> 40);; i++) {
         Sample *at = &f->at[i & (PROFILE_STACKS - 1)];
         uint64_t found = load_acq(&at->hash);
@@ -79,7 +79,7 @@ void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
                 add_rlx(&f->lost, count);
                 return;
             }
-            if (cas_acq_rel(&at->hash, &found, hash)) fill(at, s), found = hash;
+            if (cas_acq_rel(&at->hash, &found, hash)) sample_fill(at, s), found = hash;
             else sub_rlx(&f->used, 1);
         }
         if (found != hash) continue;

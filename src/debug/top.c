@@ -41,7 +41,7 @@ static int64_t last;        /* the monitor's: when the figures were written */
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int open_file(void) {
+static int open_top_file(void) {
     return os_fd_away(
         (int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
 }
@@ -49,7 +49,7 @@ static int open_file(void) {
 /* The memory is there before it is used, and nobody can take it away: else a store would be
  * SIGBUS. */
 static void make_page(void) {
-    int fd = open_file();
+    int fd = open_top_file();
     if (fd < 0) return;
     long at = -1;
     if (os_sys(SYS_fallocate, fd, 0, 0, sizeof(TopPage), 0, 0) == 0 &&
@@ -75,7 +75,7 @@ static bool has_its_name(int fd) {
 /* A program that has closed all descriptors may have another file under this number by now. /proc
  * need not be mounted. Whoever is refused an answer asks again: without one the descriptor
  * stays. */
-static bool is_ours(int fd) {
+static bool is_top_file(int fd) {
     struct stat st;
     for (int tries = 0; tries < 4; tries++) {
         long r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
@@ -102,7 +102,7 @@ void top_end_run(void) {
     store_rel(&page->running, 0);
     os_unmap(page, sizeof *page);
     page = NULL;
-    if (is_ours(page_fd)) os_sys(SYS_close, page_fd, 0, 0, 0, 0, 0);
+    if (is_top_file(page_fd)) os_sys(SYS_close, page_fd, 0, 0, 0, 0, 0);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static void fill_tables(TopFigures *f, int64_t now) {
         if (load_acq(&m->alive)) fill_m(&f->m[f->ms++], m);
 }
 
-static void fill(TopFigures *f, int64_t now) {
+static void top_fill(TopFigures *f, int64_t now) {
     gort_stats s;
     gort_stats_read(&s);
     f->now = now;
@@ -168,7 +168,7 @@ static void publish(int64_t now) {
     last = now;
     store_rlx(&page->seq, page->seq + 1);
     fence_full(); /* a reader that sees a new figure sees the odd seq */
-    fill(&page->figures, now);
+    top_fill(&page->figures, now);
     store_rel(&page->seq, page->seq + 1); /* pairs with the reader's acquire */
 }
 

@@ -62,7 +62,7 @@ static const TraceChunk *spilled(const Reader *r, uint64_t n) {
 }
 
 /* The next chunk, if there is one. */
-static bool refill(Reader *r, Stream *s) {
+static bool next_piece(Reader *r, Stream *s) {
     if (s->chunk != NO_CHUNK) {
         const TraceChunk *c = spilled(r, s->chunk);
         s->chunk = r->next[s->chunk];
@@ -150,7 +150,7 @@ static void note(Stream *s, unsigned kind, uint32_t figure, const uint64_t *more
 static bool advance(Reader *r, Stream *s) {
     for (;;) {
         while (s->at >= s->end)
-            if (!refill(r, s)) return false;
+            if (!next_piece(r, s)) return false;
         uint64_t w = *s->at++;
         unsigned kind = w & 63;
         const uint64_t *more = s->at;
@@ -179,7 +179,7 @@ static bool earlier(Reader *r, uint32_t a, uint32_t b) {
     return r->streams[a].event.when < r->streams[b].event.when;
 }
 
-static void sift_down(Reader *r, uint32_t i) {
+static void streams_sift(Reader *r, uint32_t i) {
     uint32_t moving = r->heap[i];
     for (;;) {
         uint32_t child = 2 * i + 1;
@@ -198,7 +198,7 @@ static const TraceEvent *next_event(TraceSource *source) {
         Stream *s = &r->streams[r->heap[0]];
         r->event = s->event;
         if (!advance(r, s)) r->heap[0] = r->heap[--r->nheap];
-        if (r->nheap > 0) sift_down(r, 0);
+        if (r->nheap > 0) streams_sift(r, 0);
         if (r->event.when >= r->since) return &r->event;
     }
     return NULL;
@@ -207,7 +207,7 @@ static const TraceEvent *next_event(TraceSource *source) {
 static void make_heap(Reader *r) {
     for (uint32_t i = 0; i < r->nstreams; i++)
         if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
-    for (uint32_t i = r->nheap / 2; i-- > 0;) sift_down(r, i);
+    for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
 }
 
 /* Links the chunks of each buffer in the order they were written. */

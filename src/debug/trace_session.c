@@ -65,7 +65,7 @@ static void switch_on(bool flight) {
     if (m) leave(m);
 }
 
-static bool step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
+static bool session_step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
 
 /* Nobody finishes a chunk any more when it returns (trace.c). patience 0: for ever. */
 static void switch_off(int64_t patience) {
@@ -79,7 +79,7 @@ static void switch_off(int64_t patience) {
 static bool flight_is_on(void) { return trace_session() != 0 && t.flight; }
 
 int tracing_start(int fd) {
-    if (!step(IDLE, STARTING)) return -EBUSY;
+    if (!session_step(IDLE, STARTING)) return -EBUSY;
     if (flight_is_on()) switch_off(0);
     int e = open_spill();
     if (e < 0) {
@@ -95,7 +95,7 @@ int tracing_start(int fd) {
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 int tracing_stop(void) {
-    if (!step(ON, STOPPING)) return -EINVAL;
+    if (!session_step(ON, STOPPING)) return -EINVAL;
     switch_off(0);
     int r = trace_write_out(t.file, t.session, false, 0);
     close_spill();
@@ -107,7 +107,7 @@ int tracing_stop(void) {
 
 uint64_t tracing_size(void) { return load_rlx(&t.spilled) * sizeof(TraceChunk); }
 
-static int open_file(const char *path) {
+static int open_trace(const char *path) {
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                        0666, 0, 0);
 }
@@ -127,7 +127,7 @@ void tracing_begin_run(void) {
         print_buf(t.flight_path, sizeof t.flight_path, "gort-flight-%d.json", os_getpid());
         switch_on(true);
     } else if (env_trace[0]) {
-        int fd = open_file(env_trace), r = fd < 0 ? fd : tracing_start(fd);
+        int fd = open_trace(env_trace), r = fd < 0 ? fd : tracing_start(fd);
         from_env = r == 0;
         if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: error %d\n", env_trace, -r);
         if (r < 0 && fd >= 0) close_fd(fd);
@@ -147,7 +147,7 @@ void tracing_fatal(void) {
     if (trace_session() == 0) return;
     bool flight = t.flight;
     const char *path = env_trace[0] ? env_trace : t.flight_path;
-    int fd = flight ? open_file(path) : t.file;
+    int fd = flight ? open_trace(path) : t.file;
     if (fd < 0) return;
     switch_off(100 * GORT_MS);
     int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
@@ -158,7 +158,7 @@ void tracing_fatal(void) {
 /* ---- public ---------------------------------------------------------------------------------- */
 
 static long start_into(void *path) {
-    int fd = open_file(path);
+    int fd = open_trace(path);
     if (fd < 0) return fd;
     int r = tracing_start(fd);
     if (r < 0) close_fd(fd);
@@ -185,7 +185,7 @@ EXPORT int gort_trace_stop(void) {
     return (int)gort_blocking(stop_blocking, NULL);
 }
 
-static void region(const char *name, bool begins) {
+static void trace_region_edge(const char *name, bool begins) {
     if (load_rlx(&trace_on) == 0 || name == NULL || in_forked_child()) return;
     M *m = getm();
     if (m == NULL || m->plain) return; /* regions are a goroutine's */
@@ -194,5 +194,5 @@ static void region(const char *name, bool begins) {
     leave(m);
 }
 
-EXPORT void gort_region_begin(const char *name) { region(name, true); }
-EXPORT void gort_region_end(const char *name) { region(name, false); }
+EXPORT void gort_region_begin(const char *name) { trace_region_edge(name, true); }
+EXPORT void gort_region_end(const char *name) { trace_region_edge(name, false); }
