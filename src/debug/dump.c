@@ -20,6 +20,7 @@
  */
 #include "debug/dump.h"
 #include "debug/capture.h"
+#include "debug/stats.h"
 #include "sched/goexit.h"
 #include "sched/g.h"
 #include "sched/sched.h"
@@ -216,8 +217,8 @@ typedef struct Walk {
 } Walk;
 
 static bool listed(G *gp) {
-    uint32_t status = load_acq(&gp->status);
-    return status != G_IDLE && status != G_DEAD && gp->id != 0 && !(gp->flags & GF_SYSTEM);
+    uint32_t status;
+    return g_exists(gp, &status) && !(gp->flags & GF_SYSTEM);
 }
 
 static void dump_one(G *gp, void *arg) {

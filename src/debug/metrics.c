@@ -86,8 +86,8 @@ typedef struct ByStatus {
 
 static void add_status(G *gp, void *arg) {
     ByStatus *n = arg;
-    uint32_t status = load_acq(&gp->status);
-    if (load_rlx(&gp->id) == 0 || status == G_IDLE || status == G_DEAD) return;
+    uint32_t status;
+    if (!g_exists(gp, &status)) return;
     if (status == G_WAITING) n->reason[gp->reason < WAIT_REASONS ? gp->reason : 0]++;
     else if (status < 8) n->status[status]++;
 }

@@ -166,14 +166,31 @@ static int draw_token(char *to, size_t size) {
 
 /* ---- what is served -------------------------------------------------------------------------- */
 
-typedef void fill_fn(Out *o);
+#define PLAIN_TEXT "text/plain; charset=utf-8"
 
-static void answer_filled(int fd, const HttpRequest *r, const char *type, fill_fn *fill) {
-    Out o = OUT_GROWING;
-    fill(&o);
-    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
-    else http_answer(fd, r, 200, type, o.buf, o.used);
-    free(o.buf);
+static void answer_text(int fd, const HttpRequest *r, int status, const char *text) {
+    http_answer(fd, r, status, "text/plain", text, strlen(text));
+}
+
+/* Sends what o holds, and frees it. */
+static void answer_out(int fd, const HttpRequest *r, const char *type, Out *o) {
+    if (o->failed) answer_text(fd, r, 503, "no memory\n");
+    else http_answer(fd, r, 200, type, o->buf ? o->buf : "", o->used);
+    free(o->buf);
+}
+
+/* A trace or a profile cannot begin. */
+static void answer_error(int fd, const HttpRequest *r, int e) {
+    if (e == -EBUSY) answer_text(fd, r, 409, "another one is running\n");
+    else answer_text(fd, r, 503, "no memory, or no descriptor\n");
+}
+
+/* The length of a trace or a profile in seconds; 0: the request is refused. */
+static int64_t seconds_wanted(int fd, const HttpRequest *r, uint64_t otherwise) {
+    uint64_t seconds = http_number(r, "seconds", otherwise);
+    if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
+    answer_text(fd, r, 400, "seconds must be 1 to 600\n");
+    return 0;
 }
 
 static void serve_page(int fd, const HttpRequest *r) {
@@ -216,6 +233,7 @@ static void dump_if(G *gp, void *arg) {
 static void serve_goroutines(int fd, const HttpRequest *r) {
     Out o = OUT_GROWING;
     char format[16] = "";
+    const char *type = PLAIN_TEXT;
     Find f = {.id = http_number(r, "id", 0), .out = &o, .found = true};
     http_param(r, "format", format, sizeof format);
     if (f.id) {
@@ -223,15 +241,12 @@ static void serve_goroutines(int fd, const HttpRequest *r) {
         each_g(dump_if, &f);
     } else if (r->wants_json || strcmp(format, "json") == 0) {
         page_goroutines_json(&o, r);
-        http_answer(fd, r, 200, "application/json", o.buf, o.used);
-        free(o.buf);
-        return;
+        type = "application/json";
     } else {
         dump_to(&o);
     }
-    if (!f.found) http_answer(fd, r, 404, "text/plain", "no such goroutine\n", 18);
-    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf ? o.buf : "", o.used);
-    free(o.buf);
+    if (f.found) answer_out(fd, r, type, &o);
+    else answer_text(fd, r, 404, "no such goroutine\n");
 }
 
 static void serve_leaks(int fd, const HttpRequest *r) {
@@ -242,12 +257,11 @@ static void serve_leaks(int fd, const HttpRequest *r) {
                                                : 10ULL * 60 * GORT_SEC);
     Out o = OUT_GROWING;
     Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
-    if (l && leak_report(l, &o, gort_now(), age) == 0)
+    if (l == NULL) o.failed = true;
+    else if (leak_report(l, &o, gort_now(), age) == 0)
         out_str(&o, "no goroutine has been blocked for so long\n");
-    if (l == NULL || o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
-    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf, o.used);
+    answer_out(fd, r, PLAIN_TEXT, &o);
     free(l);
-    free(o.buf);
 }
 
 /* Waits, and listens: false, the client has gone before. What it sends is of no interest. */
@@ -269,7 +283,7 @@ static void answer_profile(int fd, const HttpRequest *r, const ProfileKind *k, P
     const char *type = "application/octet-stream";
     http_param(r, "format", format, sizeof format);
     if (strcmp(format, "folded") == 0) {
-        type = "text/plain; charset=utf-8";
+        type = PLAIN_TEXT;
         folded_write(&o, k, f);
     } else if (strcmp(format, "svg") == 0) {
         type = "image/svg+xml";
@@ -278,15 +292,13 @@ static void answer_profile(int fd, const HttpRequest *r, const ProfileKind *k, P
         pprof_write(&o, k, f, duration);
     }
     profile_free(f);
-    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
-    else http_answer(fd, r, 200, type, o.buf ? o.buf : "", o.used);
-    free(o.buf);
+    answer_out(fd, r, type, &o);
 }
 
 static void answer_goroutines(int fd, const HttpRequest *r, bool creators) {
     Profile f = {0};
-    if (profile_goroutines(&f, creators) < 0)
-        http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    int e = profile_goroutines(&f, creators);
+    if (e < 0) answer_error(fd, r, e);
     else answer_profile(fd, r, &goroutine_kind, &f, 0);
 }
 
@@ -297,20 +309,13 @@ static void serve_pprof_goroutine(int fd, const HttpRequest *r) {
 
 static void serve_created(int fd, const HttpRequest *r) { answer_goroutines(fd, r, true); }
 
-/* The number of seconds; 0: it was refused. */
-static int64_t profile_seconds(int fd, const HttpRequest *r) {
-    uint64_t seconds = http_number(r, "seconds", 10);
-    if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
-    http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
-    return 0;
-}
-
 static void serve_cpu(int fd, const HttpRequest *r) {
-    int64_t seconds = profile_seconds(fd, r), start = gort_now(), end = start + seconds * GORT_SEC;
+    int64_t seconds = seconds_wanted(fd, r, 10), start = gort_now();
+    int64_t end = start + seconds * GORT_SEC;
     if (seconds == 0) return;
     int e = cpuprof_begin();
     if (e < 0) {
-        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        answer_error(fd, r, e);
         return;
     }
     bool there = true;
@@ -324,11 +329,11 @@ static void serve_cpu(int fd, const HttpRequest *r) {
 }
 
 static void serve_contention(int fd, const HttpRequest *r, Profile *f) {
-    int64_t seconds = profile_seconds(fd, r), start = gort_now();
+    int64_t seconds = seconds_wanted(fd, r, 10), start = gort_now();
     if (seconds == 0) return;
     int e = blockprof_begin(f);
     if (e < 0) {
-        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        answer_error(fd, r, e);
         return;
     }
     bool there = stays(fd, start + seconds * GORT_SEC);
@@ -397,17 +402,14 @@ static bool trace_until(int fd, int64_t until) {
 }
 
 static void serve_trace(int fd, const HttpRequest *r) {
-    uint64_t seconds = http_number(r, "seconds", 1);
-    if (seconds < 1 || seconds > 600) {
-        http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
-        return;
-    }
+    int64_t seconds = seconds_wanted(fd, r, 1);
+    if (seconds == 0) return;
     int *entry = file_of(fd), e = begin_trace(entry);
     if (e < 0) {
-        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
+        answer_error(fd, r, e);
         return;
     }
-    bool there = trace_until(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
+    bool there = trace_until(fd, time_after(gort_now(), seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
     if (there)
         http_begin(fd, "application/json",
@@ -417,7 +419,9 @@ static void serve_trace(int fd, const HttpRequest *r) {
 }
 
 static void serve_metrics(int fd, const HttpRequest *r) {
-    answer_filled(fd, r, "text/plain; version=0.0.4; charset=utf-8", page_metrics);
+    Out o = OUT_GROWING;
+    page_metrics(&o);
+    answer_out(fd, r, "text/plain; version=0.0.4; charset=utf-8", &o);
 }
 
 static const struct {
@@ -442,10 +446,9 @@ static void route(const Listener *l, int fd, const HttpRequest *r) {
     size_t i = 0;
     while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
-    if (no == 401 && l->open)
-        http_answer(fd, r, no, "text/plain", "the token, or the page itself\n", 30);
-    else if (no) http_answer(fd, r, no, "text/plain", "refused\n", 8);
-    else if (i == count_of(routes)) http_answer(fd, r, 404, "text/plain", "not here\n", 9);
+    if (no == 401) answer_text(fd, r, no, "the token is needed\n");
+    else if (no) answer_text(fd, r, no, "refused\n");
+    else if (i == count_of(routes)) answer_text(fd, r, 404, "no such page\n");
     else if (r->head && routes[i].costs) http_begin(fd, "application/octet-stream", "");
     else routes[i].serve(fd, r);
 }
@@ -472,7 +475,7 @@ static void serve_connection(void *arg) {
     HttpRequest r;
     int status = read_request(c.fd, &r);
     if (status == 200) route(c.from, c.fd, &r);
-    else if (status) http_answer(c.fd, NULL, status, "text/plain", "refused\n", 8);
+    else if (status) answer_text(c.fd, NULL, status, "refused\n");
     close_in_table(&page.connections[c.place]);
 }
 
@@ -519,7 +522,7 @@ static void accept_loop(void *arg) {
             continue;
         }
         if (serve_elsewhere(l, fd, entry)) continue;
-        http_answer(fd, NULL, 503, "text/plain", "busy\n", 5);
+        answer_text(fd, NULL, 503, "too many connections\n");
         close_in_table(entry);
     }
 }

@@ -54,11 +54,6 @@ static int64_t age_ms(G *gp, int64_t now) {
     return ms > 0 ? ms : 0;
 }
 
-static bool shown(G *gp, uint32_t *status) {
-    *status = load_acq(&gp->status);
-    return *status != G_IDLE && *status != G_DEAD && load_rlx(&gp->id) != 0;
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 typedef struct Group {
@@ -88,7 +83,7 @@ static void count_one(G *gp, void *arg) {
     Groups *all = arg;
     uint32_t status;
     char name[32];
-    if (!shown(gp, &status)) return;
+    if (!g_exists(gp, &status)) return;
     int reason = status == G_WAITING ? gp->reason : 0;
     g_name(gp, name);
     uintptr_t entry = name[0] ? 0 : g_entry(gp);
@@ -157,9 +152,7 @@ static void out_p_json(Out *o, P *p, int64_t now) {
             (unsigned long)load_rlx(&p->n.switches));
     if (m) out_fmt(o, ",\"m\":%u", m->id);
     if (id) {
-        int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
-        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id,
-                (long)(ran > 0 ? ran / 1000 : 0));
+        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id, (long)p_ran_us(p, now));
         out_title(o, gp);
     }
     out_str(o, "}");
@@ -261,7 +254,7 @@ static bool matches(const List *l, G *gp, uint32_t status) {
 static void list_one(G *gp, void *arg) {
     List *l = arg;
     uint32_t status;
-    if (!shown(gp, &status) || !matches(l, gp, status)) return;
+    if (!g_exists(gp, &status) || !matches(l, gp, status)) return;
     if (l->matched++ >= l->limit) return;
     Out *o = l->out;
     out_fmt(o, "%s{\"id\":%lu,\"name\":", l->sent++ ? ",\n" : "", (unsigned long)gp->id);

@@ -13,6 +13,7 @@
 #include "sched/g.h"
 #include "debug/page.h"
 #include "debug/profile.h"
+#include "debug/stats.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"
 
@@ -167,29 +168,25 @@ void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
 const ProfileKind goroutine_kind = {
     .count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
 
-static bool exists(G *gp, uint32_t *status) {
-    *status = load_acq(&gp->status);
-    return load_rlx(&gp->id) != 0 && *status != G_IDLE && *status != G_DEAD;
+static bool describe_g(G *gp, Sample *s) {
+    uint32_t status;
+    if (!g_exists(gp, &status)) return false;
+    *s = (Sample){.status = (uint8_t)status, .reason = status == G_WAITING ? gp->reason : 0};
+    return true;
 }
 
 static void add_stack(G *gp, void *arg) {
-    Sample s = {0};
-    uint32_t status;
-    if (!exists(gp, &status)) return;
-    s.status = (uint8_t)status;
-    s.reason = status == G_WAITING ? gp->reason : 0;
+    Sample s;
+    if (!describe_g(gp, &s)) return;
     s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
     if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* has not run, or cannot be looked at */
     profile_add(arg, &s, 1, 0);
 }
 
-/* Who started it with which function: a stack of two. */
+/* A stack of two: the goroutine's function, and the place that started it. */
 static void add_creator(G *gp, void *arg) {
-    Sample s = {0};
-    uint32_t status;
-    if (!exists(gp, &status)) return;
-    s.status = (uint8_t)status;
-    s.reason = status == G_WAITING ? gp->reason : 0;
+    Sample s;
+    if (!describe_g(gp, &s)) return;
     s.pcs[s.depth++] = g_entry(gp) + 1;
     if (gp->id > 1) s.pcs[s.depth++] = gp->created_at;
     profile_add(arg, &s, 1, 0);

@@ -78,10 +78,9 @@ static void print_m(Out *o, M *m) {
 
 static void print_g(G *gp, void *arg) {
     Out *o = arg;
-    uint32_t status = load_acq(&gp->status);
-    uint64_t id = load_rlx(&gp->id);
-    if (status == G_IDLE || status == G_DEAD || id == 0) return;
-    out_fmt(o, "  G%lu: status=%u(%s) m=", (unsigned long)id, status,
+    uint32_t status;
+    if (!g_exists(gp, &status)) return;
+    out_fmt(o, "  G%lu: status=%u(%s) m=", (unsigned long)load_rlx(&gp->id), status,
             status == G_WAITING ? reason_text(gp->reason) : "");
     out_m(o, status == G_RUNNING || status == G_SYSCALL ? load_rlx(&gp->m) : NULL);
     out_str(o, " lockedm=");

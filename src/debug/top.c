@@ -125,8 +125,7 @@ static void fill_p(TopP *to, P *p, int64_t now) {
     to->next = next ? load_rlx(&next->id) : 0;
     to->g = gp ? load_rlx(&gp->id) : 0;
     if (to->g == 0) return;
-    int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
-    to->ran_us = ran > 0 ? (uint32_t)(ran / GORT_US) : 0;
+    to->ran_us = (uint32_t)p_ran_us(p, now);
     if (somebody_looks(now)) title(gp, to->title);
 }
 

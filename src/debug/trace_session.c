@@ -11,10 +11,12 @@
 #include "api/env.h"
 #include "sched/g.h"
 #include "base/print.h"
+#include "debug/stats.h"
 #include "sched/sched.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "ticks.h"
@@ -24,22 +26,25 @@
 /* ---- starting -------------------------------------------------------------------------------- */
 
 static void put_existing(G *gp, void *arg) {
-    uint32_t status = load_acq(&gp->status);
-    if (status != G_IDLE && status != G_DEAD && gp->id != 0) trace_put_existing(arg, gp);
+    uint32_t status;
+    if (g_exists(gp, &status)) trace_put_existing(arg, gp);
 }
 
-/* Files nobody else sees. Where no disk can be had, all of it goes to memory, and the other way. */
+static int spill_memory(void) {
+    return (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
+}
+
+static int spill_disk(void) {
+    int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
+    return (int)os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", flags, 0600, 0, 0);
+}
+
+/* Files without a name. Without a disk everything goes to memory, and the other way round. */
 static int open_spill(void) {
-    long memory = os_sys(SYS_memfd_create, (long)"gort-trace", 1 /* CLOEXEC */, 0, 0, 0, 0);
-    long disk =
-        os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
-    if (memory < 0 && disk < 0) return (int)disk;
-    if (disk < 0) disk = os_sys(SYS_memfd_create, (long)"gort-trace", 1, 0, 0, 0, 0);
-    if (memory < 0)
-        memory =
-            os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
-    t.spill[0] = (int)memory; /* one that could not be had drops what is written to it */
-    t.spill[1] = (int)disk;
+    int memory = spill_memory(), disk = spill_disk();
+    if (memory < 0 && disk < 0) return disk;
+    t.spill[0] = memory < 0 ? spill_disk() : memory; /* what goes to one that failed is dropped */
+    t.spill[1] = disk < 0 ? spill_memory() : disk;
     return 0;
 }
 

@@ -146,9 +146,15 @@ static void slice(TraceWriter *w, int pid, uint64_t tid, uint64_t from, const Ta
             end);
 }
 
+/* On the track of e's P; without a P, on the runtime's. */
+static Out *event_at(TraceWriter *w, char ph, const TraceEvent *e) {
+    bool none = e->p == NO_P;
+    return event_begin(w, ph, none ? 3 : 1, none ? 0 : e->p, e->when);
+}
+
 static void instant(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
                     uint64_t v) {
-    Out *o = event_begin(w, 'i', e->p == NO_P ? 3 : 1, e->p == NO_P ? 0 : e->p, e->when);
+    Out *o = event_at(w, 'i', e);
     out_fmt(o, ",\"s\":\"t\",\"name\":\"%s\",\"cat\":\"sched\",\"args\":{\"%s\":%lu}}", name, key,
             (unsigned long)v);
 }
@@ -199,18 +205,15 @@ static void leaves(TraceWriter *w, Task *k, const char *end) {
 }
 
 /* An arrow has to begin in a slice: where no goroutine runs, the scheduler's own is drawn. */
-static void scheduler_slice(TraceWriter *w, int pid, uint64_t tid, uint64_t when) {
-    Out *o = event_begin(w, 'X', pid, tid, when);
+static void scheduler_slice(TraceWriter *w, const TraceEvent *e) {
+    Out *o = event_at(w, 'X', e);
     out_str(o, ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
 }
 
 static void readied(TraceWriter *w, Task *k, const TraceEvent *e) {
-    int pid = e->p == NO_P ? 3 : 1;
-    uint64_t tid = e->p == NO_P ? 0 : e->p;
-    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0))
-        scheduler_slice(w, pid, tid, e->when);
+    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0)) scheduler_slice(w, e);
     k->flow = ++w->flows;
-    Out *o = event_begin(w, 's', pid, tid, e->when);
+    Out *o = event_at(w, 's', e);
     out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
             (unsigned long)k->flow, (unsigned long)k->id, (unsigned long)e->y,
             e->x ? ",\"about\":1" : "");
@@ -218,7 +221,7 @@ static void readied(TraceWriter *w, Task *k, const TraceEvent *e) {
 
 static void created(TraceWriter *w, Task *k, const TraceEvent *e) {
     k->fn = e->arg;
-    Out *o = event_begin(w, 'i', e->p == NO_P ? 3 : 1, e->p == NO_P ? 0 : e->p, e->when);
+    Out *o = event_at(w, 'i', e);
     out_fmt(o, ",\"s\":\"t\"");
     out_name(w, k);
     out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", (unsigned long)k->id,
