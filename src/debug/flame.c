@@ -1,12 +1,12 @@
 /*
- * A profile for people: folded stacks (a line each, what flame graph tools and speedscope read)
- * and the flame graph itself, as SVG without script or outside resources.
+ * A profile for people: folded stacks, a line each, which flame graph tools and speedscope read,
+ * and the flame graph itself, as SVG without scripts or outside resources.
  *
  *     worker;goroutine_entry;run;parse;scan 42
  *
- * The outermost name is the goroutine's, since that is what a program of many goroutines is asked
- * first. For the graph the stacks are merged into a tree by name; a node's width is its share, its
- * children stand on it. Ordinary goroutines only: memory is malloc's.
+ * The outermost name is the goroutine's. For the graph the stacks are merged into a tree by name; a
+ * node is as wide as its share, and its children stand on it. Ordinary goroutines only: memory is
+ * malloc's.
  */
 #include "debug/profile.h"
 #include "unwind/symbols.h"
@@ -16,14 +16,14 @@
 
 #define WIDTH 12000 /* tenths of a pixel */
 #define ROW 17
-#define NARROW 3 /* what is narrower than this is left out */
+#define NARROW 3 /* narrower boxes are left out */
 
 static const char *frame_name(const Sample *s, int i) {
     Named n = symbol_of(i == 0 ? s->pcs[i] : s->pcs[i] - 1);
     return n.name ? n.name : n.module ? module_name(n.module) : "?";
 }
 
-/* What the width stands for. */
+/* What the width of a box stands for. */
 static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
     return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
 }

@@ -1,11 +1,11 @@
 /*
- * HTTP for the live page. The parser reads what anybody may send, so it trusts nothing: every
- * copy is bounded, lines are found by memchr inside the bytes that arrived, and what does not fit
- * or is not understood gets a 4xx. It has no state and touches only its arguments
- * (tests/unit/http.c feeds it garbage).
+ * HTTP for the live page.
  *
- * Answers say "Connection: close": one request to a connection keeps both sides simple, and a
- * browser opens a handful of connections at most.
+ * The parser reads bytes from any peer, so it trusts nothing: every copy is bounded, lines are
+ * found by memchr inside the bytes that arrived, and what does not fit or is not understood gets a
+ * 4xx. It has no state and touches only its arguments (tests/unit/http.c, tests/fuzz/http.c).
+ *
+ * Answers say "Connection: close": one request to a connection keeps both sides simple.
  */
 #include "debug/http.h"
 #include "base/deadline.h"
@@ -46,7 +46,7 @@ static bool text_copy(char *to, size_t size, Text s) {
     return true;
 }
 
-/* Up to the separator; *rest is what follows it. */
+/* The text before the separator; *rest is what follows it. */
 static Text text_cut(Text s, char separator, Text *rest) {
     const char *p = memchr(s.at, separator, s.n);
     if (p == NULL) {
@@ -69,7 +69,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* %xx and '+'. False: too long, or broken, or a control character in disguise. */
+/* Decodes %xx and, in queries, '+'. False: too long, broken, or an encoded control character. */
 static bool text_decode(Text s, char *to, size_t size, bool plus) {
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
@@ -89,7 +89,7 @@ static bool text_decode(Text s, char *to, size_t size, bool plus) {
     return true;
 }
 
-/* A header that decides who may look: in small letters, and once at most. */
+/* A header that access depends on: made lower case, and allowed once. */
 static bool copy_once(char *to, size_t size, Text s) {
     if (to[0] != 0 || s.n == 0 || !text_copy(to, size, s)) return false;
     for (; *to; to++)

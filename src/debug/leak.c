@@ -1,18 +1,18 @@
 /*
  * Leaks: goroutines that wait for something that never comes.
  *
- * A program that leaks goroutines leaks them at one or two places, thousands at each, so the report
- * is by place: what they wait for, the call that started them and the function it started. Who
- * has been blocked for how long is in the G (`since`, coarse: a few ms); nothing is recorded on
- * the way and nothing costs anything before a report is made.
+ * A program that leaks goroutines leaks thousands of them at one or two places, so the report is by
+ * place: what they wait for, the call that started them and the function it started. How long a
+ * goroutine has been blocked is in its G (`since`, to a few ms), so nothing is recorded before a
+ * report is made.
  *
  *     gort: leak: 53 goroutines blocked for more than 10m
  *           50  chan receive, 12m to 14m: created by program+0x31 (app) with waiter
  *            3  IO wait, 11m: created by accept_loop+0x54 (app) with serve
  *
- * The monitor makes one per period of GORT_DEBUG=leak=N, in its own static table, since it must not
- * allocate; /leaks makes one on request. As with a dump, goroutines run on meanwhile and what is
- * read may be a moment old. A table that is full counts the rest without their place.
+ * The monitor makes one per period of GORT_DEBUG=leak=N, in a static table, since it must not
+ * allocate; /leaks makes one on request. As with a dump, goroutines run on meanwhile, and what is
+ * read may be a moment old. A full table counts further goroutines without their place.
  */
 #include "debug/leak.h"
 #include "debug/dump.h"
@@ -74,7 +74,7 @@ static void print_site(Out *o, const LeakSite *s) {
     out_str(o, "\n");
 }
 
-/* The largest first; a printed one is taken out of the table. */
+/* The largest first; each is taken out of the table as it is printed. */
 static void print_sites(Leaks *l, Out *o) {
     for (uint32_t n = 0; n < l->used; n++) {
         LeakSite *most = &l->at[0];

@@ -1,8 +1,6 @@
 /*
- * /metrics: gort_stats in Prometheus' text format, so that Grafana and its kin just work.
- *
- * Names follow Prometheus' habits: a prefix, base units, `_total` on what only grows. Besides the
- * figures of gort_stats there are the run queue of each P and the goroutines by status.
+ * /metrics: the figures of gort_stats, the run queue of each P and the goroutines by status, in
+ * Prometheus' text format. Names follow its habits: a prefix, base units, `_total` on counters.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
