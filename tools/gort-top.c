@@ -9,7 +9,7 @@
  * prints one report after the other. Rates are the differences between two readings.
  */
 #define _GNU_SOURCE
-#include "../src/debug/top.h"
+#include "../src/debug/top_layout.h"
 
 #include <dirent.h>
 #include <errno.h>

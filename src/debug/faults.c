@@ -5,7 +5,7 @@
  * line, the dump, then the default action. Of two threads at once one speaks, and the other waits
  * for the end (fatal.c). Any other SIGSEGV goes to the handler that the program (or a sanitizer)
  * had, or to the default action. SIGQUIT prints every goroutine and exits with status 2, as in Go;
- * a forked child takes the default action instead.
+ * a child process takes the default action instead.
  *
  * SIGPIPE is ignored unless the program has a handler, by a handler that does nothing: unlike
  * SIG_IGN it ends with execve, so programs that we start still die of a broken pipe.

@@ -1,38 +1,39 @@
 /*
  * The live page: gort_debug_listen, GORT_HTTP.
  *
- * It is served by goroutines of the program itself, so it needs no thread, and it shows itself
- * too. One goroutine accepts, one serves each connection (64 at most).
+ * Goroutines of the program serve it, so it needs no thread, and it shows itself too. One goroutine
+ * accepts, one serves each connection (64 at most).
  *
  *   /                        the page (web/page.html)
- *   /events                  server-sent events: the house as JSON, four times a second
+ *   /events                  server-sent events: the scheduler's state as JSON, four times a second
  *   /goroutines              the dump; ?format=json a list, ?id=N one with its frames
  *   /leaks?minutes=N         goroutines blocked for longer, by where they were started
  *   /metrics                 Prometheus' text format
  *   /trace?seconds=N         an execution trace
  *   /debug/pprof/profile?seconds=N  CPU time by goroutine and stack
  *   /debug/pprof/block?seconds=N    where goroutines waited for each other, and how long
- *   /debug/pprof/mutex?seconds=N    who unlocked what others waited for
+ *   /debug/pprof/mutex?seconds=N    which unlock ended a wait, and how long that was
  *   /debug/pprof/goroutine   stacks of all goroutines; ?debug=1: as text
- *   /debug/pprof/created     all goroutines by where they were started each in pprof's format;
- *                            &format=folded: folded stacks, =svg: flame graph
+ *   /debug/pprof/created     all goroutines by where they were started
  *
- * Who may look. On a loopback address or a unix socket anybody who can connect, but not a page of
- * another site, which can make a browser connect here: by a name of its own that it points to this
- * address (its Host header gives it away: it has to be this listener's, with the port), or by a
- * plain link or picture (Sec-Fetch-Site and Origin say where it comes from). A browser too old to
- * say so could still be made to start what costs something: a trace, a profile. These need proof: a
- * header that says that the page itself asks, or the token. Elsewhere the token is needed for all
- * of it. It comes from GORT_HTTP_TOKEN or is drawn at random, and is printed with the address. Only
- * GET and HEAD are served, nothing can be changed, and what is not understood gets a 4xx.
+ * The last five are in pprof's format; &format=folded: folded stacks, &format=svg: flame graph.
  *
- * What costs something ends with its client, who is listened to meanwhile, and a trace when it has
- * TRACE_MOST.
+ * Access. On a loopback address or a unix socket every client may look, except a page of another
+ * site. Such a page can make a browser connect here in two ways: by a name of its own that it
+ * points to this address, or by a plain link or picture. Against the first, the Host header must
+ * name this listener, with its port. Against the second, Sec-Fetch-Site and Origin must not name
+ * another site. A browser too old to send these headers could still be made to start a trace or a
+ * profile, so these need proof: a header which shows that the page itself asks, or the token. On
+ * any other address the token is needed for everything. It comes from GORT_HTTP_TOKEN or is drawn
+ * at random, and is printed with the address. Only GET and HEAD are served, and nothing can be
+ * changed.
  *
- * Descriptors are kept in a table so that the end of the runtime can close them: their goroutines
- * do not run any more by then. Each comes into the table in the section in which it is made, and
- * goes in the section in which it is closed: the end finds all of them, and none that is somebody
- * else's by now. The trace likewise, with its file. What they had allocated is lost.
+ * A trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
+ *
+ * Descriptors are kept in tables, so that the end of the runtime, when no goroutine runs any more,
+ * can close them. Each enters its table in the section that makes it and leaves in the section that
+ * closes it. So the end finds all of them, and no number that was reused. A trace and its file
+ * likewise. What the goroutines had allocated is lost.
  */
 #include "debug/page.h"
 #include "sync/houselock.h"
@@ -61,8 +62,8 @@
 
 typedef struct Listener {
     int fd;
-    bool open;       /* the token is needed for what costs something only */
-    char local[300]; /* as gort_local_addr has it */
+    bool open;       /* only traces and profiles need the token */
+    char local[300]; /* from gort_local_addr */
     char token[128];
 } Listener;
 
@@ -70,11 +71,11 @@ static struct {
     Listener listeners[LISTENERS];
     uint32_t nlisteners;          /* atomic */
     int connections[CONNECTIONS]; /* atomic: fd + 1; 0: free */
-    /* the listener's goroutine only: likewise, on its way to a place there */
+    /* the listener's goroutine only: fd + 1 that has no place in connections yet */
     int accepted[LISTENERS];
-    /* the connection's goroutine only: likewise, of the trace that it sends */
+    /* the connection's goroutine only: fd + 1 of the trace that it sends */
     int files[CONNECTIONS];
-    uint32_t traces; /* atomic: the trace that is running is ours */
+    uint32_t traces; /* atomic: the page started the running trace */
 } page;
 
 typedef struct Connection {
@@ -88,7 +89,7 @@ static bool same_secret(const char *a, const char *b) {
     size_t n = strlen(b);
     unsigned char diff = (unsigned char)(strlen(a) != n);
     for (size_t i = 0; i < n && a[i]; i++) diff |= (unsigned char)(a[i] ^ b[i]);
-    return diff == 0; /* in the same time wherever they differ */
+    return diff == 0; /* takes as long wherever they differ */
 }
 
 /* "name:port"; a port of 80 may be left out. */
@@ -99,8 +100,7 @@ static bool is_host(const char *host, const char *name, const char *port) {
            (host[n] == 0 && strcmp(port, "80") == 0);
 }
 
-/* The browser means this listener. No browser comes by a unix socket; and one that comes sends a
- * Host. */
+/* Does Host name this listener? A browser always sends it, and never uses a unix socket. */
 static bool means_this(const Listener *l, const char *host) {
     const char *port = strrchr(l->local, ':');
     if (host[0] == 0 || strncmp(l->local, "unix:", 5) == 0) return true;
@@ -121,13 +121,13 @@ static bool same_origin(const HttpRequest *r) {
            strcmp(r->origin + 7, r->host) == 0;
 }
 
-/* A page of another site asks. Its link to our page is a link like any other. */
+/* A page of another site asks. It may link to our page, as to any other. */
 static bool is_foreign(const HttpRequest *r) {
     bool site = r->site[0] && strcmp(r->site, "same-origin") != 0 && strcmp(r->site, "none") != 0;
     return (site && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
 }
 
-/* The page itself asks, or whoever sits before the browser. */
+/* The page itself asks, or the browser's user. */
 static bool is_own(const HttpRequest *r) {
     return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0
                       : same_origin(r);
@@ -141,7 +141,7 @@ static int refuse(const Listener *l, const HttpRequest *r, bool costs) {
     return costs && !is_own(r) ? 401 : 0;
 }
 
-/* 0, or -errno: what was given does not fit. */
+/* 0, -EINVAL: the given token is too long. */
 static int draw_token(char *to, size_t size) {
     const char *given = env_get("GORT_HTTP_TOKEN");
     unsigned char bytes[16];
@@ -198,7 +198,7 @@ static void serve_page(int fd, const HttpRequest *r) {
                 (size_t)(page_html_end - page_html));
 }
 
-/* Goroutines are counted seldom enough that counting costs a quarter of a percent of a CPU. */
+/* Groups are counted so seldom that counting takes a quarter of a percent of a CPU. */
 static void serve_events(int fd, const HttpRequest *r) {
     int64_t next_full = 0;
     int e = http_begin(fd, "text/event-stream", "X-Accel-Buffering: no\r\n");
@@ -264,7 +264,7 @@ static void serve_leaks(int fd, const HttpRequest *r) {
     free(l);
 }
 
-/* Waits, and listens: false, the client has gone before. What it sends is of no interest. */
+/* Waits until then; false: the client has gone. What it sends is dropped. */
 static bool stays(int fd, int64_t until) {
     for (;;) {
         char buf[64];
@@ -352,7 +352,7 @@ static void send_file(int to, int fd) {
         if (http_send(to, buf, (size_t)n) < 0) return;
 }
 
-/* The entry that belongs to a connection. */
+/* The place in `files` of connection fd. */
 static int *file_of(int fd) {
     int i = 0;
     while (load_rlx(&page.connections[i]) != fd + 1) i++;
@@ -362,8 +362,7 @@ static int *file_of(int fd) {
 /* 0: a trace is running, and *entry is its file. */
 static int begin_trace(int *entry) {
     M *m = enter();
-    /* Bare system calls: TSan would believe that it knows these numbers (close_number,
-     * netpoll.c). */
+    /* Bare system calls, or TSan keeps these numbers in mind (close_number, netpoll.c). */
     int file = (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
     int mine = (int)os_sys(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
@@ -378,14 +377,14 @@ static int begin_trace(int *entry) {
     return e;
 }
 
-/* The client's goroutine, or the end of the runtime: one of them. */
+/* By the client's goroutine or the end of the runtime; the exchange lets one of them stop it. */
 static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
 
 static void close_in_table(int *entry) {
     M *m = enter();
     int fd = load_rlx(entry) - 1;
     store_rel(entry, 0);
-    m->pins++; /* closed here and now (close.c) */
+    m->pins++; /* so that gort_close does not park (close.c) */
     if (fd >= 0) gort_close(fd);
     m->pins--;
     leave(m);
@@ -427,7 +426,7 @@ static void serve_metrics(int fd, const HttpRequest *r) {
 static const struct {
     const char *path;
     void (*serve)(int fd, const HttpRequest *r);
-    bool costs; /* something lasting: refuse() */
+    bool costs; /* takes time and memory: refuse() wants proof */
 } routes[] = {
     {"/", serve_page, false},
     {"/events", serve_events, false},
@@ -455,7 +454,8 @@ static void route(const Listener *l, int fd, const HttpRequest *r) {
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* The head of a request, within ten seconds. The status to answer with; 0: the peer has gone. */
+/* Reads the head of a request, within ten seconds. 200, the status to refuse it with, 0: the peer
+ * has gone. */
 static int read_request(int fd, HttpRequest *r) {
     char buf[HTTP_HEAD];
     size_t n = 0;
@@ -498,7 +498,7 @@ static long try_accept_here(Call *c) {
     return fd;
 }
 
-/* False: there is no place, or no memory. */
+/* Starts a goroutine for the connection. False: no place, or no memory. */
 static bool serve_elsewhere(Listener *l, int fd, int *entry) {
     M *m = enter();
     Connection c = {.fd = fd, .place = take_place(fd), .from = l};
@@ -518,7 +518,7 @@ static void accept_loop(void *arg) {
         int fd = (int)call_run(&a.call, GORT_FOREVER);
         if (fd == -EBADF || fd == -EINVAL) return;
         if (fd < 0) {
-            gort_sleep(100 * GORT_MS); /* out of descriptors: some will be closed */
+            gort_sleep(100 * GORT_MS); /* out of descriptors, for now */
             continue;
         }
         if (serve_elsewhere(l, fd, entry)) continue;
@@ -534,7 +534,6 @@ static bool is_loopback(const char *local) {
            strncmp(local, "unix:", 5) == 0;
 }
 
-/* Its own page starts traces and profiles; any other client needs the token. */
 static void page_announce(const Listener *l) {
     if (l->open)
         print_fd(2,
@@ -548,7 +547,7 @@ static int listen_on(const char *addr) {
     char local[300], at[300];
     static HouseLock making;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
-    /* ours: not to all */
+    /* ":6060" is this machine's only */
     print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr);
     int fd = gort_listen(at, 0);
     if (fd < 0) return fd;
@@ -584,7 +583,7 @@ void page_begin_run(void) {
     if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: error %d\n", env_http, -e);
 }
 
-/* No goroutine runs any more. */
+/* No goroutine of the page runs any more. */
 void page_end_run(void) {
     for (uint32_t i = 0; i < page.nlisteners; i++) gort_close(page.listeners[i].fd);
     for (int i = 0; i < LISTENERS; i++) close_in_table(&page.accepted[i]);

@@ -1,11 +1,11 @@
 /*
- * The house as JSON: what the live page draws.
+ * The scheduler's state as JSON, which the live page draws.
  *
- * Everything is read as it stands, without a lock and without stopping anybody: records of G, M
- * and P are never freed, and each figure is true at the moment it is read. A program may have
- * 100,000 goroutines, so the page is given groups of them, by name (or by the function they were
- * started with) and status, with how many there are and how long the oldest has been so; single
- * goroutines are sent on request, up to a limit.
+ * Everything is read without a lock and without stopping anything: G, M and P records are never
+ * freed, and each figure is true at the moment it is read. A program may have 100,000 goroutines,
+ * so the page gets groups of them, by name (or by the function they were started with) and status,
+ * with their number and the age of the oldest. Single goroutines are sent on request, up to a
+ * limit.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
@@ -41,7 +41,7 @@ static void out_symbol(Out *o, uintptr_t pc) {
     out_json(o, n.name ? n.name : text);
 }
 
-/* Its name, or its function's. */
+/* The goroutine's name, or its function's. */
 static void out_title(Out *o, G *gp) {
     char name[32];
     g_name(gp, name);
@@ -61,14 +61,14 @@ typedef struct Group {
     uint64_t count;
     int64_t oldest; /* ms */
     uintptr_t entry;
-    uint64_t one; /* id of one of them */
+    uint64_t one; /* id of the oldest */
     uint8_t status, reason;
     char name[32];
 } Group;
 
 typedef struct Groups {
     Group at[GROUPS];
-    uint64_t used, rest; /* rest: did not fit */
+    uint64_t used;
     int64_t now;
 } Groups;
 
@@ -92,10 +92,7 @@ static void count_one(G *gp, void *arg) {
     while (all->at[i].key && all->at[i].key != key) i = (i + 1) % GROUPS;
     Group *g = &all->at[i];
     if (g->key == 0) {
-        if (all->used == GROUPS / 2) {
-            all->rest++;
-            return;
-        }
+        if (all->used == GROUPS / 2) return; /* more groups than are ever sent */
         all->used++;
         *g = (Group){.key = key, .entry = entry, .one = gp->id, .status = (uint8_t)status};
         g->reason = (uint8_t)reason;

@@ -1,13 +1,15 @@
 /*
- * Profiles in pprof's format (a protocol buffer; `go tool pprof`, speedscope, Grafana read it).
+ * Profiles in pprof's format, a protocol buffer, which `go tool pprof`, speedscope and Grafana read.
  *
- * A profile is stacks with a count and perhaps a value (profile.h); functions come from our own
- * symbol reader, so the reader needs no binary. The message (profile.proto): sample_type 1, sample
- * 2, location 4, function 5, string_table 6, time_nanos 9, duration_nanos 10, period_type 11,
- * period 12; every nested message is preceded by its length. Strings and functions are referred to
- * by number: a function's number is its place in the table of addresses met, each address is a
- * location of its own, and its two strings (function, file) follow all others. The others are
- * gathered in a list: "", the kind's words, and the labels of samples.
+ * A profile is stacks with a count and perhaps a value (profile.h). Function names come from our
+ * own symbol reader, so no binary is needed to read the file. Fields of the message
+ * (profile.proto): sample_type 1, sample 2, location 4, function 5, string_table 6, time_nanos 9,
+ * duration_nanos 10, period_type 11, period 12; a nested message is preceded by its length.
+ *
+ * Locations, functions and strings are referred to by number. Each address is one location and one
+ * function; both have its place in the table of addresses, plus one. The string table begins with
+ * a list ("", the kind's words, the labels of samples); two strings of each function (name, file)
+ * follow.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
@@ -24,13 +26,13 @@
 #define WORDS 4096
 
 typedef struct Pprof {
-    uintptr_t address[ADDRESSES]; /* open addressing; the place + 1 is the location's number */
+    uintptr_t address[ADDRESSES]; /* open addressing; place + 1 is the location's number */
     uint32_t addresses;
     const char *words[WORDS];
     uint32_t nwords;
 } Pprof;
 
-/* The number of a location; 0: the table is full. */
+/* The number of pc's location; 0: the table is full. */
 static uint64_t pprof_location(Pprof *w, uintptr_t pc) {
     uint32_t i = (uint32_t)(pc * 0x9E3779B97F4A7C15ULL >> 40) & (ADDRESSES - 1);
     while (w->address[i] && w->address[i] != pc) i = (i + 1) & (ADDRESSES - 1);
@@ -42,7 +44,7 @@ static uint64_t pprof_location(Pprof *w, uintptr_t pc) {
     return i + 1;
 }
 
-/* The number of a string that lives as long as the writer. 0 (the empty one): no room. */
+/* The number of s, which lives as long as w; 0, that of "": no room. */
 static uint64_t pprof_string(Pprof *w, const char *s) {
     for (uint32_t i = 0; i < w->nwords; i++)
         if (strcmp(w->words[i], s) == 0) return i;
@@ -96,7 +98,7 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
 static void location_message(Out *o, uint64_t id, uintptr_t pc) {
     char buf[64], line[16];
     Out m = OUT(-1, buf), l = OUT(-1, line);
-    pb_number(&l, 1, id); /* function: the same number */
+    pb_number(&l, 1, id); /* its function has the same number */
     pb_number(&m, 1, id);
     pb_number(&m, 3, pc);
     pb_bytes(&m, 4, l.buf, l.used);
@@ -158,7 +160,7 @@ void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
     if (k->period_of_value) value_type(o, w, 11, k->value, k->value_unit);
     else value_type(o, w, 11, k->count, k->count_unit);
     pb_number(o, 12, (uint64_t)k->period);
-    locations(o, w); /* all words are known by now */
+    locations(o, w); /* all words of the list are known by now */
     strings(o, w);
     free(w);
 }

@@ -2,14 +2,15 @@
  * The table behind every profile.
  *
  * Samples come from signal handlers and from inside the scheduler, so adding one takes no lock and
- * allocates nothing: the table is mapped before, open addressing by the hash of the stack, and a
- * place is taken by the CAS of its hash from 0. The winner writes the stack and then, by release,
- * `ready`; everybody else only adds to the counts. Two stacks with one hash of 64 bits would be
- * counted as one: that does not happen.
+ * allocates nothing. The table is mapped before; it uses open addressing by the hash of the stack.
+ * A place is taken by a CAS of its hash from 0. The winner writes the stack and then, by release,
+ * `ready`, which readers acquire; all others only add to the counts. Two stacks with the same hash
+ * of 64 bits would count as one, which does not happen.
  *
- * Its end is a Dekker pair: who adds announces itself in `busy` and then looks at `state`; who
- * ends changes `state` and then waits for `busy` to be 0. Both are sequentially consistent, else
- * each could miss the other and a sample would be written into a table that is unmapped.
+ * The end is a Dekker pair: a thread that adds a sample announces itself in `busy` and then reads
+ * `state`; the thread that ends the profile changes `state` and then waits for `busy` to be 0. Both
+ * are sequentially consistent, else each could miss the other, and a sample would be written into a
+ * table that is unmapped.
  */
 #include "debug/profile.h"
 #include "debug/dump.h"
@@ -33,7 +34,7 @@ int profile_begin(Profile *f) {
 
 void profile_end(Profile *f) {
     store_seq(&f->state, PROFILE_CHANGING);
-    while (load_seq(&f->busy) != 0) os_nap(20 * GORT_US); /* whoever adds holds nothing we have */
+    while (load_seq(&f->busy) != 0) os_nap(20 * GORT_US); /* no adder waits for us */
 }
 
 void profile_free(Profile *f) {

@@ -1,10 +1,10 @@
 /*
  * Sessions of the tracer: how a trace begins, ends and reaches its file.
  *
- * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE, each step a CAS by whoever asks.
- * The flight recorder is a session too; it is on whenever no other is, and gives way to a trace
- * into a file. Each session has a number, which is what trace_on holds: a buffer that carries
- * another one has nothing to do with it (trace.c).
+ * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE, each beginning and end
+ * taken by a CAS. The flight recorder is a session too; it is on while no other is, and gives way
+ * to a trace into a file. Each session has a number, which trace_on holds: a buffer with another
+ * number does not belong to it (trace.c).
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
@@ -65,14 +65,14 @@ static void switch_on(bool flight) {
     t.tick0 = trace_stamp();
     t.session = t.session % (TRACE_PROFILE - 1) + 1; /* never 0 */
     or_seq(&trace_on, t.session);
-    M *m = getm() ? enter() : NULL; /* a plain thread need not become known for this */
+    M *m = getm() ? enter() : NULL; /* no M is made for this */
     each_g(put_existing, m);
     if (m) leave(m);
 }
 
 static bool session_step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
 
-/* Nobody finishes a chunk any more when it returns (trace.c). patience 0: for ever. */
+/* When it returns no thread finishes a chunk any more (trace.c). patience 0: wait for ever. */
 static void switch_off(int64_t patience) {
     int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
     and_seq(&trace_on, TRACE_PROFILE);
@@ -170,8 +170,8 @@ static long start_into(void *path) {
     return r;
 }
 
-/* A goroutine's is a blocking call: opening a file may block, and a function of one is never
- * stopped half-way. */
+/* On a goroutine this is a blocking call: opening a file may block, and the goroutine is not
+ * preempted half-way. */
 EXPORT int gort_trace_start(const char *path) {
     if (in_forked_child()) return -ENOTCONN;
     if (path == NULL) return -EINVAL;
@@ -193,7 +193,7 @@ EXPORT int gort_trace_stop(void) {
 static void trace_region_edge(const char *name, bool begins) {
     if (load_rlx(&trace_on) == 0 || name == NULL || in_forked_child()) return;
     M *m = getm();
-    if (m == NULL || m->plain) return; /* regions are a goroutine's */
+    if (m == NULL || m->plain) return; /* only goroutines have regions */
     m = enter();
     trace_region(m, m->curg, name, begins);
     leave(m);

@@ -3,34 +3,34 @@
  *
  *   process 1  "processors": a track for each P. A slice is a goroutine on that P; its args say
  *              which (g) and how it ended (end: the wait reason, yield, preempted, exit, syscall).
- *              Arrows lead from the slice that made a goroutine ready to the slice it then had.
- *   process 2  "threads": a track for each M with the blocking calls it was in.
+ *              An arrow leads from the slice that made a goroutine ready to that goroutine's next.
+ *   process 2  "threads": a track for each M with its blocking calls.
  *   process 3  "runtime": stop-the-world, and wake-ups by threads without a P.
  *
- * Events come in the order of time (trace_read.c), one line of JSON goes out for each thing seen,
- * and only goroutines that exist are kept in mind, in a hash table that grows. `tools/gort-trace`
- * reads these lines back: every event stands on a line of its own with its keys in this order.
+ * Events come in the order of time (trace_read.c). Only goroutines that exist are kept, in a hash
+ * table that grows. gort-trace reads the file back: every event is a line of its own, with its keys
+ * in this order.
  *
- * Memory is mmap's and output goes by write(2): this also runs in fatal().
+ * Memory is mmap's and output goes by write(2): fatal() calls this too.
  */
 #include "debug/dump.h"
 #include "unwind/symbols.h"
 #include "sched/trace.h"
 
 typedef struct Task {
-    uint64_t id;    /* 0: the place is free */
+    uint64_t id;    /* 0: free */
     uint64_t since; /* start of its slice */
     uint64_t call;  /* start of its blocking call; 0: in none */
     uint64_t flow;  /* the arrow that ends at its next slice; 0: none */
     uint64_t fn;
-    uint16_t p; /* runs there; NO_P: does not run */
+    uint16_t p; /* where it runs; NO_P: it does not */
     char name[TRACE_TEXT];
 } Task;
 
 typedef struct TraceWriter {
     Out out;
     TraceSource *source;
-    uint64_t now; /* ticks of the event at hand */
+    uint64_t now; /* ticks of the current event */
     uint64_t flows, events, stopped;
     uint64_t seen[MAX_PROCS / 64];
     uint64_t running[MAX_PROCS]; /* goroutine on each P */
@@ -66,7 +66,7 @@ static bool tasks_grow(TraceWriter *w, uint64_t capacity) {
     return true;
 }
 
-/* The task of goroutine id, made if it is new; NULL: no memory. */
+/* The task of goroutine id, new if it has none; NULL: no memory. */
 static Task *task(TraceWriter *w, uint64_t id) {
     if (w->used * 2 >= w->capacity && !tasks_grow(w, w->capacity * 2)) return NULL;
     Task *k = task_lookup(w, id);
@@ -77,7 +77,7 @@ static Task *task(TraceWriter *w, uint64_t id) {
     return k;
 }
 
-/* Takes a task out; the ones behind it in its run move up, so that no mark is left. */
+/* Takes a task out. Those behind it in its run move up, so that no mark is left. */
 static void task_forget(TraceWriter *w, Task *k) {
     uint64_t mask = w->capacity - 1, hole = (uint64_t)(k - w->tasks);
     for (uint64_t i = (hole + 1) & mask; w->tasks[i].id; i = (i + 1) & mask) {
@@ -113,7 +113,7 @@ static uint64_t since_start(const TraceWriter *w, uint64_t when) {
     return when > w->source->first_tick ? when - w->source->first_tick : 0;
 }
 
-/* {"ph":"X","pid":1,"tid":0,"ts":1.000  -- the caller goes on with a comma. */
+/* {"ph":"X","pid":1,"tid":0,"ts":1.000 and the caller goes on with a comma. */
 static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t when) {
     out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
             pid, (unsigned long)tid);
@@ -173,8 +173,8 @@ static void meta(TraceWriter *w, int pid, int64_t tid, const char *kind, const c
 
 static void leaves(TraceWriter *w, Task *k, const char *end);
 
-/* A P that was taken silently from a thread in the kernel (retake.c) shows by who runs there
- * now. */
+/* A P that was taken from a thread in the kernel (retake.c) has no event of its own: the next
+ * goroutine on the P shows it. */
 static void displace(TraceWriter *w, uint16_t p, uint64_t by) {
     uint64_t id = w->running[p];
     if (id == 0 || id == by) return;
@@ -204,7 +204,7 @@ static void leaves(TraceWriter *w, Task *k, const char *end) {
     k->p = NO_P;
 }
 
-/* An arrow has to begin in a slice: where no goroutine runs, the scheduler's own is drawn. */
+/* An arrow must begin in a slice. Where no goroutine runs this one is the scheduler's. */
 static void scheduler_slice(TraceWriter *w, const TraceEvent *e) {
     Out *o = event_at(w, 'X', e);
     out_str(o, ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
@@ -235,7 +235,7 @@ static void call_ends(TraceWriter *w, Task *k, const TraceEvent *e) {
     k->call = 0;
 }
 
-/* Also said where nothing had changed: the thread kept its P. */
+/* Nothing changes where the thread kept its P. */
 static void resumes(TraceWriter *w, Task *k, const TraceEvent *e) {
     if (e->p == NO_P || k->p == e->p) return;
     leaves(w, k, "lost its P");
