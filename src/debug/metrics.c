@@ -37,7 +37,7 @@ static void out_stats(Out *o) {
     COUNTER("global_gets", global_gets, "Goroutines taken from the global queue.");
     COUNTER("overflows", overflows, "Times a local queue overflowed.");
     COUNTER("handoffs", handoffs, "Ps taken from a thread in a blocking call.");
-    COUNTER("retakes", retakes, "Ps taken from a thread in a call nobody announced.");
+    COUNTER("retakes", retakes, "Ps taken from a thread in a call that was not announced.");
     COUNTER("preempt_requests", preempt_requests, "Goroutines asked to yield.");
     COUNTER("preemptions", preemptions, "Preemptions carried out.");
     GAUGE("timers", timers, "Armed timers, sleepers and deadlines included.");
@@ -46,8 +46,8 @@ static void out_stats(Out *o) {
     COUNTER("threads_created", threads_created, "Threads started.");
     GAUGE("stack_reserved_bytes", stack_bytes_reserved, "Address space reserved for stacks.");
     GAUGE("stack_cached_bytes", stack_bytes_cached, "Memory of stacks kept for reuse.");
-    COUNTER("allocs", allocs, "Small objects given out, those of the runtime included.");
-    COUNTER("frees", frees, "Small objects taken back.");
+    COUNTER("allocs", allocs, "Small objects allocated, those of the runtime included.");
+    COUNTER("frees", frees, "Small objects freed.");
     COUNTER("forced_collections", forced_collections, "Collections asked for by the monitor.");
     COUNTER("descriptors_remade", descriptors_remade,
             "Times the program closed the runtime's descriptors.");
@@ -56,13 +56,14 @@ static void out_stats(Out *o) {
 #undef GAUGE
 #undef COUNTER
     figure(o, "calls_roused_total", "counter",
-           "Signals to threads that slept in a call of the hook's made as it is.",
+           "Signals to threads that slept in a call which the hook had passed on.",
            load_rlx(&sched.roused));
     figure(o, "libc_traps_total", "counter",
-           "Calls of libc whose return a stopping world or the end of a runtime waited for.",
+           "libc calls whose return a stop of the world or the end of a runtime waited for.",
            load_rlx(&sched.trapped));
     figure(o, "timers_tended_total", "counter",
-           "Looks at the timers of Ps for which no thread could be made.", load_rlx(&sched.tended));
+           "Times the timers of a P were run for which no thread could be made.",
+           load_rlx(&sched.tended));
     figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.",
            load_rlx(&sched.poll_waiters));
 }
