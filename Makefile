@@ -62,7 +62,7 @@ LIBSAN  := $(if $(filter thread,$(SAN)),,$(USERSAN))
 
 # The floors, bottom to top (docs/TOUR.md). src/hook is a library of its own.
 FLOORS  := base os/linux unwind mem mem/split sched sync io debug api gc
-SRC     := $(sort $(wildcard $(FLOORS:%=src/%/*.c)) $(wildcard src/arch/$(ARCH)/*.c))
+SRC     := $(sort $(wildcard src/*.c $(FLOORS:%=src/%/*.c) src/arch/$(ARCH)/*.c))
 ASM     := $(wildcard src/arch/$(ARCH)/*.S)
 OBJ     := $(SRC:%.c=$(OUT)/obj/%.o) $(ASM:%.S=$(OUT)/obj/%.o)
 PIC     := $(OBJ:$(OUT)/obj/%=$(OUT)/pic/%)

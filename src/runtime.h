@@ -396,6 +396,7 @@ typedef struct Sched {
     uint32_t taken;         /* Ms whose P was retaken and that have not come back */
     uint32_t soft_waiting;  /* Gs on the lists of their home Ms (preferred.c) */
     uint32_t plain_threads; /* plain threads that have ever called in */
+    uint32_t busy;          /* a gort_main is under way */
     uint32_t running;       /* 1 between the start and the end of a runtime */
     uint32_t epoch;
     /* ids that earlier runs have given: where the hook's marks begin in this one
@@ -424,6 +425,8 @@ typedef struct Sched {
     M *all_ms; /* append-only list of records, lock to push */
 } Sched;
 extern Sched sched;
+
+INLINE int64_t coarse_now(void) { return load_rlx(&sched.coarse); }
 
 /* Counts for the P of m, or for nobody's. */
 #define count(m, field, k)                           \

@@ -86,8 +86,6 @@ static void attach(bool *retakes, DescNote *notes, void (*pay_)(M *m)) {
     store_rlx(&desc_notes, notes);
 }
 
-void (*values_end)(void);
-void (*values_lost)(void *);
 static void (*values_forked)(void *);
 
 static void attach_values(void (*end)(void), void (*lost)(void *values),

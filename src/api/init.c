@@ -28,7 +28,7 @@
 #include "gc/boehm.h"
 #include "mem/compact_stack.h"
 #include "debug/dump.h"
-#include "api/env.h"
+#include "base/env.h"
 #include "sched/goexit.h"
 #include "debug/faults.h"
 #include "sched/g.h"
@@ -65,7 +65,6 @@
 #define PATIENCE 2000
 
 static struct {
-    uint32_t busy; /* atomic: a gort_main is under way */
     int (*fn)(int, char **);
     int argc;
     char **argv;
@@ -73,15 +72,11 @@ static struct {
     Note done;
 } run;
 
-bool runtime_running(void) { return load_rlx(&sched.running) && !in_forked_child(); }
-/* pairs with gort_main: process.same was set before (fork.c) */
-bool runtime_busy(void) { return load_acq(&run.busy); }
-
 /* ---- goroutine 1 ----------------------------------------------------------------------------- */
 
 /* The maker: there is no thread for it, nor was there one for any goroutine. The end is that of a
  * main function that returned, from step 2 on. */
-void main_refused(int error) {
+static void main_refused(int error) {
     lock(&sched.lock, RANK_SCHED);
     store_seq(&sched.running, 0);
     unlock(&sched.lock);
@@ -124,13 +119,6 @@ static void main_goroutine(void *arg) {
     unlock(&sched.lock);
     m->dying = true;
     leave_for_good(m, main_left, NULL);
-}
-
-void m_leave_runtime(M *m) {
-    soft_close(m);
-    if (m->p == NULL) return;
-    P *p = m_release_p(m);
-    if (load_rlx(&sched.running) && m->epoch == load_rlx(&sched.epoch)) handoff_p(m, p);
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */
@@ -206,7 +194,7 @@ static int start(M *m) {
     if ((r = netpoll_start()) < 0) goto ps;
     if ((r = preempt_install()) < 0) goto poller;
     faults_install();
-    if ((r = maker_start()) < 0) goto handlers;
+    if ((r = maker_start(main_refused)) < 0) goto handlers;
     if ((r = sysmon_start()) < 0) goto maker;
     return 0;
 maker:
@@ -424,11 +412,11 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     CHILD_RETURNS(-ENOTCONN);
     if (fn == NULL) return -EINVAL;
     uint32_t idle = 0;
-    if (!cas_seq(&run.busy, &idle, 1)) return -EBUSY;
+    if (!cas_seq(&sched.busy, &idle, 1)) return -EBUSY;
     env_read(); /* before the first system call, which may be one that is made to fail */
     M *m = getm();
     if (m == NULL && (m = m_adopt_or_null()) == NULL) {
-        store_seq(&run.busy, 0);
+        store_seq(&sched.busy, 0);
         return -ENOMEM;
     }
     int err = *m->errno_at;
@@ -473,6 +461,6 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     garbage_collect(); /* timers that went with the runtime */
     *m->errno_at = err;
     sysfault_report();
-    store_seq(&run.busy, 0);
+    store_seq(&sched.busy, 0);
     return r;
 }

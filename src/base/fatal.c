@@ -12,11 +12,10 @@
  * exits with status 2.
  */
 #include "base/fatal.h"
-#include "debug/dump.h"
+#include "base/fork.h"
+#include "base/print.h"
+#include "base/upstairs.h"
 #include "os/os.h"
-#include "sched/sched.h"
-#include "mem/split/split.h"
-#include "sched/trace.h"
 
 #include <stdlib.h>
 
@@ -74,8 +73,7 @@ static long say(void *arg) {
     become_speaker();
     say_line(s, true);
     print_fd(2, "\n");
-    dump_all_from(2, s->from);
-    tracing_fatal();
+    if (upstairs.last_words) upstairs.last_words(s->from);
     return 0;
 }
 
@@ -85,7 +83,8 @@ static void speak(uintptr_t from, const char *format, va_list ap) {
     bool child = in_any_child(); /* which may have its parent's M */
     if (m && !child) m->locks++; /* no preemption from here on; never given back */
     va_copy(s.ap, ap);
-    call_with_room(m, say, &s);
+    if (upstairs.with_room) upstairs.with_room(m, say, &s);
+    else say(&s);
     va_end(s.ap);
 }
 

@@ -20,7 +20,7 @@
  */
 #include "sched/preempt.h"
 #include "debug/profile.h"
-#include "debug/capture.h"
+#include "sched/capture.h"
 #include "debug/dump.h"
 #include "base/san.h"
 #include "mem/stack.h"

@@ -39,7 +39,7 @@
 #include "sync/houselock.h"
 #include "debug/blockprof.h"
 #include "debug/dump.h"
-#include "api/env.h"
+#include "base/env.h"
 #include "sched/g.h"
 #include "io/fdcall.h"
 #include "debug/leak.h"

@@ -99,10 +99,24 @@ static void print_detail(Out *o) {
     each_g(print_g, o);
 }
 
-void schedtrace_print(int64_t start_ns) {
+static int64_t started, printed; /* the monitor's */
+
+static void print_all(void) {
     char buf[8192]; /* the SCHED line of 1,024 Ps fits */
     Out o = OUT(2, buf);
-    print_sched(&o, start_ns);
+    print_sched(&o, started);
     if (settings.scheddetail) print_detail(&o);
     out_flush(&o);
+}
+
+void schedtrace_begin(int64_t now) { started = printed = now; }
+
+int64_t schedtrace_due(int64_t now) {
+    return settings.schedtrace ? time_after(printed, settings.schedtrace * GORT_MS) : GORT_FOREVER;
+}
+
+void schedtrace_look(M *m, int64_t now) {
+    if (schedtrace_due(now) > now) return;
+    printed = now;
+    print_all();
 }

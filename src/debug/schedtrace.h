@@ -3,8 +3,10 @@
 
 #include "runtime.h"
 
-/* Prints the SCHED line (and with scheddetail a line for every P, M and G) to stderr. start_ns:
- * when the runtime started. Called by the monitor; takes no lock, allocates nothing. */
-void schedtrace_print(int64_t start_ns);
+/* The monitor's client: prints the SCHED line (and with scheddetail a line for every P, M and G) to
+ * stderr every GORT_DEBUG=schedtrace ms. Takes no lock, allocates nothing. */
+void schedtrace_begin(int64_t now);
+void schedtrace_look(M *m, int64_t now);
+int64_t schedtrace_due(int64_t now);
 
 #endif

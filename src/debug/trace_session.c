@@ -8,7 +8,7 @@
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
-#include "api/env.h"
+#include "base/env.h"
 #include "sched/g.h"
 #include "base/print.h"
 #include "debug/stats.h"

@@ -84,9 +84,6 @@ extern int GC_is_heap_ptr(const void *) WEAK;
 extern void *GC_base(void *) WEAK;
 extern void GC_free(void *) WEAK;
 
-bool collect_on;
-uint32_t collect_stopped;
-
 static struct {
     struct sigaction suspend; /* the collector's own */
     event_fn *on_event;

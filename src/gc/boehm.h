@@ -4,10 +4,7 @@
 #ifndef COLLECT_H
 #define COLLECT_H
 
-#include "runtime.h"
-
-extern bool collect_on;          /* set by the first gort_main of a program with the collector */
-extern uint32_t collect_stopped; /* atomic: a collection has stopped the threads */
+#include "base/upstairs.h"
 
 /* gort_main, on its caller's thread, outside of sections. */
 void collect_begin_run(void);

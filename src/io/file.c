@@ -84,7 +84,7 @@ static bool through_uring(Call *c, int op, long *result) {
                  .put = entry_is_put,
                  .arg = c->d};
     u.n = c->n > AT_MOST ? AT_MOST : (uint32_t)c->n;
-    if (!uring_run(&c->m, &u)) return false;
+    if (!netpoll_file(&c->m, &u)) return false;
     call_reref(c);
     *result = u.result;
     if (!undone(u.result)) return true;

@@ -28,8 +28,8 @@
  * While a call is inside the kernel the entry counts it (call_ref), in the section, so that
  * gort_close can wait for it; it is given back before any wait.
  */
-#include "api/hookcalls.h"
 #include "io/fdcall.h"
+#include "sched/outside.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -29,7 +29,6 @@
  */
 #include "mem/span.h"
 #include "base/san.h"
-#include "sched/sched.h"
 
 #define REGION_SPANS (REGION_BYTES / SPAN_BYTES)
 #define BATCHES 32

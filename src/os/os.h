@@ -9,6 +9,13 @@
 #include "base/base.h"
 #include "base/deadline.h"
 
+/* A clock in place of the kernel's (sim.c); NULL: the kernel's. Set while no thread of ours
+ * runs. */
+typedef struct OsClock {
+    int64_t (*now)(void);
+    int64_t (*to_real)(int64_t deadline, int64_t real_now); /* a deadline for the kernel */
+} OsClock;
+extern const OsClock *os_clock;
 int64_t os_now(void);                 /* CLOCK_MONOTONIC, ns (through the vDSO) */
 int64_t os_thread_cpu(int tid_clock); /* CPU time of a thread, by its clock id; -1: gone */
 int os_thread_clock(int tid);         /* the clock id of a thread */

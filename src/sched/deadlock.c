@@ -26,9 +26,7 @@
  * sysmon_uncount().
  */
 #include "sched/deadlock.h"
-#include "sync/clock.h"
-#include "gc/boehm.h"
-#include "debug/dump.h"
+#include "base/upstairs.h"
 #include "base/fatal.h"
 #include "sched/globalq.h"
 #include "sched/threadmaker.h"
@@ -72,7 +70,7 @@ static int what_can_wake(void) {
     moves |= load_acq(&sched.taken) != 0 || load_acq(&sched.soft_waiting) != 0;
     lasts |= load_acq(&sched.poll_waiters) != 0 || load_rlx(&sched.signal_channels) != 0;
     moves |= load_rlx(&sched.spinning) != 0;
-    lasts |= load_rlx(&sched.plain_threads) != 0 || armed() || clock_armed();
+    lasts |= load_rlx(&sched.plain_threads) != 0 || armed() || upstairs.clock_armed();
     moves |= queued();
     unlock(&sched.lock);
     return lasts ? LASTS : moves ? MOVES : NOTHING;
@@ -88,8 +86,9 @@ static bool somebody_left_behind(void) {
 
 static bool only_our_threads(void) {
     int all = os_thread_count(), workers = 0;
-    int ours = (int)load_rlx(&sched.threads) + 1 + collect_threads(); /* the caller of gort_main */
-    if (tsan_on()) ours++;                                            /* its background thread */
+    int ours = (int)load_rlx(&sched.threads) + 1; /* the caller of gort_main */
+    if (collect_on) ours += upstairs.collect_threads();
+    if (tsan_on()) ours++;                                   /* its background thread */
     if (all > ours && uring_on()) workers = os_io_workers(); /* the kernel keeps the last of them */
     if (all < 0 || workers < 0)
         warn_once(WARN_DEADLOCK,
@@ -107,8 +106,7 @@ static NORETURN void report(void) {
         print_fd(2, "gort: fatal: no goroutines (main called gort_exit) - deadlock!\n");
     else print_fd(2, "gort: fatal: all goroutines are asleep - deadlock!\n");
     print_fd(2, "\n");
-    dump_all(2);
-    tracing_fatal();
+    if (upstairs.last_words) upstairs.last_words(0);
     if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout); /* all are asleep: nobody is inside */
     _exit(2);
 }

@@ -17,6 +17,9 @@
 #include "sched/trace.h"
 #include "sched/wake.h"
 
+void (*values_end)(void);
+void (*values_lost)(void *values);
+
 #define MAX_COPY 1024
 #define MAX_COMPACT_COPY 256
 #define MIN_STACK ((size_t)16 << 10)

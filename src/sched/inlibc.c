@@ -115,18 +115,6 @@ static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) 
     return 1;
 }
 
-void inlibc_start(void) {
-    if (ARCH_TRAPS && resolver.lo == 0 && dl_iterate_phdr) dl_iterate_phdr(look_for_resolver, NULL);
-    static const char *const names[] = {"setjmp",      "_setjmp",       "__sigsetjmp", "getcontext",
-                                        "swapcontext", "setcontext",    "longjmp",     "_longjmp",
-                                        "siglongjmp",  "__longjmp_chk", "vfork"};
-    if (nkeepers || dlsym == NULL) return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        uintptr_t at = (uintptr_t)dlsym(NULL, names[i]);
-        if (at) keepers[nkeepers++] = at;
-    }
-}
-
 static bool keeps_its_return(uintptr_t pc) {
     uintptr_t start, size;
     if (nkeepers == 0 || !cfi_function(pc, &start, &size)) return true;
@@ -175,12 +163,11 @@ typedef struct Trap {
 _Static_assert(sizeof(Trap) == 16, "trap.S");
 
 extern char arch_return_traps[];
-extern Trap inlibc_traps[];
-Trap inlibc_traps[ARCH_RETURN_TRAPS];
-void inlibc_left(uintptr_t *frame);
+extern Trap arch_trap_records[];                 /* ARCH_RETURN_TRAPS of them */
+extern void (*arch_trap_left)(uintptr_t *frame); /* what an entry calls */
 
 static uintptr_t trap_entry(Trap *trap) {
-    return (uintptr_t)arch_return_traps + (size_t)(trap - inlibc_traps) * ARCH_TRAP_SIZE +
+    return (uintptr_t)arch_return_traps + (size_t)(trap - arch_trap_records) * ARCH_TRAP_SIZE +
            ARCH_TRAP_ENTRY;
 }
 
@@ -189,11 +176,11 @@ static bool is_trap(uintptr_t pc) {
 }
 
 static Trap *trap_of(uintptr_t entry) {
-    return &inlibc_traps[(entry - (uintptr_t)arch_return_traps) / ARCH_TRAP_SIZE];
+    return &arch_trap_records[(entry - (uintptr_t)arch_return_traps) / ARCH_TRAP_SIZE];
 }
 
 static Trap *trap_take(void) {
-    for (Trap *trap = inlibc_traps; trap < inlibc_traps + ARCH_RETURN_TRAPS; trap++) {
+    for (Trap *trap = arch_trap_records; trap < arch_trap_records + ARCH_RETURN_TRAPS; trap++) {
         uint64_t word = load_rlx(&trap->place);
         uint64_t next = word + ((uint64_t)1 << PLACE_BITS) + SETTING;
         if (PLACE(word) == 0 && cas_seq(&trap->place, &word, next)) return trap;
@@ -208,7 +195,7 @@ static void trap_free(Trap *trap, uint64_t word) {
 
 /* Frees the records of traps that were jumped over. */
 static void sweep(void) {
-    for (Trap *trap = inlibc_traps; trap < inlibc_traps + ARCH_RETURN_TRAPS; trap++) {
+    for (Trap *trap = arch_trap_records; trap < arch_trap_records + ARCH_RETURN_TRAPS; trap++) {
         uint64_t word = load_acq(&trap->place); /* pairs with trap_set: the trap stands there */
         uintptr_t there = 0;
         if (PLACE(word) <= SETTING) continue;
@@ -259,7 +246,7 @@ int inlibc_trap(G *gp, void *context) {
 }
 
 /* frame: the caller's frame pointer, the trap, and behind it the caller's sp. */
-void inlibc_left(uintptr_t *frame) {
+static void inlibc_left(uintptr_t *frame) {
     int err = *__errno_location();
     M *m = getm();
     Trap *trap = trap_of(frame[1]);
@@ -279,3 +266,18 @@ void inlibc_left(uintptr_t *frame) {
 int inlibc_trap(G *gp, void *context) { return OUTSIDE; }
 
 #endif
+
+void inlibc_start(void) {
+#if ARCH_TRAPS
+    arch_trap_left = inlibc_left;
+#endif
+    if (ARCH_TRAPS && resolver.lo == 0 && dl_iterate_phdr) dl_iterate_phdr(look_for_resolver, NULL);
+    static const char *const names[] = {"setjmp",      "_setjmp",       "__sigsetjmp", "getcontext",
+                                        "swapcontext", "setcontext",    "longjmp",     "_longjmp",
+                                        "siglongjmp",  "__longjmp_chk", "vfork"};
+    if (nkeepers || dlsym == NULL) return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        uintptr_t at = (uintptr_t)dlsym(NULL, names[i]);
+        if (at) keepers[nkeepers++] = at;
+    }
+}

@@ -8,7 +8,7 @@
  * it ends.
  */
 #include "sched/m.h"
-#include "gc/boehm.h"
+#include "base/upstairs.h"
 #include "sched/g.h"
 #include "sched/threadmaker.h"
 #include "sched/preempt.h"
@@ -130,7 +130,7 @@ static void *thread_main(void *arg) {
     thread_begin(m);
     preempt_unmask();
     if (collect_on) { /* before it has a P */
-        collect_thread_begin(m);
+        upstairs.collect_thread_begin(m);
         maker_greet(m);
     }
     /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under
@@ -143,8 +143,8 @@ static void *thread_main(void *arg) {
     m->nextp = NULL;
     if (p && !m->dying) m_begin_with(m, p);
     schedule_loop(m);
-    if (collect_on) collect_thread_end(m); /* takes the collector's signals */
-    preempt_mask();                        /* no signal may find this thread without a record */
+    if (collect_on) upstairs.collect_thread_end(m); /* takes the collector's signals */
+    preempt_mask(); /* no signal may find this thread without a record */
     drop_alt_stack();
     m->locks++;
     split_thread_end(m);

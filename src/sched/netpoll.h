@@ -9,6 +9,7 @@
 #define NETPOLL_H
 
 #include "base/base.h" /* first: it asks libc for everything */
+#include "os/poller.h"
 #include "runtime.h"
 
 /* ---- for the scheduler ---------------------------------------------------------------------- */
@@ -212,47 +213,11 @@ void netpoll_distrust(void);
 /* A number that the kernel has just given to us: nothing known about it holds any more. */
 void desc_born(int fd);
 
-/* Reported by the kernel side. */
-enum { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_HUNG = 4 };
-void netpoll_event(int fd, uint32_t seq, uint32_t what, GList *list);
-/* The same for one whose entry is at hand. At ten thousand connections an event finds nothing in
- * the cache: the entry, the waiter on its stack and the G are misses that depend on each other. A
- * batch is known in advance, so it is gone through twice before: the misses of all its events are
- * then one after the other no more. */
-void netpoll_event_at(Desc *d, uint32_t seq, uint32_t what, GList *list);
-INLINE Desc *netpoll_expect(int fd) {
-    Desc *d = desc_at(fd);
-    __builtin_prefetch(d, 1);
-    return d;
-}
-INLINE void netpoll_expect_soon(Desc *d) {
-    if (unlikely(d == NULL)) return;
-    __builtin_prefetch(load_rlx(&d->q[DIR_READ].head), 1);
-    __builtin_prefetch(load_rlx(&d->reader), 1);
-}
-
-/* ---- the kernel side ------------------------------------------------------------------------ */
-
-int kpoll_open(void);
-void kpoll_close(void);
-/* Reports every change of fd from now on, and what is the case already; known: it should be known.
- * 0; KPOLL_GONE: it should have been known, and is now; -EPERM: cannot be polled; -errno. */
-enum { KPOLL_GONE = 1 };
-int kpoll_add(int fd, uint32_t seq, bool known);
-void kpoll_del(int fd);
-/* Our own descriptors are still ours; else they are made anew, and true: nothing is registered any
- * more. Any thread, any lock but LEAF. */
-bool kpoll_check(void);
-/* a descriptor of ours, which reports nothing, so that kpoll_ours can tell: 0, -errno */
-int kpoll_watch(int fd);
-bool kpoll_ours(int fd); /* one given to kpoll_watch or kpoll_source is still what it was */
-void netpoll_anew(void); /* netpoll.c: the kernel has forgotten every registration; any lock */
-/* Calls netpoll_event for what has happened. deadline as netpoll's; block: it may consume a
- * break. */
-void kpoll_wait(int64_t deadline, GList *list);
-void kpoll_break(void);
-/* A second source of Gs behind one descriptor (uring.c), reported to source(list). */
-int kpoll_source(int fd, void (*source)(GList *list));
+/* A file operation on the ring. True: op->result is the outcome, and *m the M to go on with;
+ * -EAGAIN: the kernel would not take it. False: not to be had now. A goroutine in a section of
+ * depth 1; parks. */
+struct UringOp;
+bool netpoll_file(M **m, struct UringOp *op);
 
 /* A call for a new descriptor gave this error: true, the limit was raised, and it may be made
  * again. */

@@ -30,7 +30,7 @@
 #include "sched/sim.h"
 #include "mem/split/split.h"
 #include "mem/stack.h"
-#include "debug/capture.h"
+#include "sched/capture.h"
 #include "sched/trace.h"
 #include "sched/wake.h"
 #include "base/warn.h"

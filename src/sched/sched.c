@@ -320,19 +320,33 @@ M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t d
 
 /* ---- ready ---------------------------------------------------------------------------------- */
 
-/* Those who have run keep their place in the ring: behind others again they would wait anew each
- * time it is full. */
+/* A goroutine that has not had its turn since long: it has run before, or its start is OVERDUE. */
+#define OVERDUE (100 * GORT_MS)
+static bool has_waited(const G *gp, int64_t now) {
+    return gp->sp != NULL || now - gp->since > OVERDUE;
+}
+
+/* The ring overflows with new goroutines: they are spilled, and the newest batch comes first there
+ * (globalq.c). One that has waited is not sent behind them, or it would start again at the end of
+ * the line each time that the ring is full: it keeps its place in the ring. Of those that have not
+ * run the first KEPT do, so that there is room, and the others are next in the global queue. */
+#define KEPT (RING / 4)
 static void spill_new(P *p, GList *list) {
-    GList fresh = {0}, others = {0};
+    GList fresh = {0}, kept = {0}, next = {0};
+    int64_t now = coarse_now();
     G *first = list->head;
-    while (first && first->sp == NULL) first = first->schedlink;
+    while (first && !has_waited(first, now)) first = first->schedlink;
     if (likely(first == NULL)) {
         global_spill(list);
         return;
     }
-    for (G *gp; (gp = glist_pop(list)) != NULL;) glist_push(gp->sp == NULL ? &fresh : &others, gp);
-    global_spill(&fresh);
-    runq_put_first(p, &others);
+    for (G *gp; (gp = glist_pop(list)) != NULL;) {
+        bool stays = gp->sp != NULL || kept.count < KEPT;
+        glist_push(!has_waited(gp, now) ? &fresh : stays ? &kept : &next, gp);
+    }
+    if (fresh.head) global_spill(&fresh);
+    if (next.head) global_put_list_head(&next);
+    runq_put_first(p, &kept);
 }
 
 static long overflow(void *arg) {
@@ -603,6 +617,14 @@ static void execute(M *m, G *gp) {
 }
 
 void m_begin_with(M *m, P *p) { m_acquire_p(m, p); }
+
+/* On g0: the M ends, its runtime is over or it is not needed. */
+static void m_leave_runtime(M *m) {
+    soft_close(m);
+    if (m->p == NULL) return;
+    P *p = m_release_p(m);
+    if (load_rlx(&sched.running) && m->epoch == load_rlx(&sched.epoch)) handoff_p(m, p);
+}
 
 void schedule_loop(M *m) {
     for (;;) {

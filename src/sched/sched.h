@@ -17,7 +17,7 @@
 #ifndef SCHED_H
 #define SCHED_H
 
-#include "runtime.h"
+#include "base/fork.h"
 #include "sched/switch.h"
 #include "sched/timer.h"
 
@@ -153,40 +153,7 @@ INLINE M *ready_and_yield(M *m, G *gp) {
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc);
 
-/* A child made while a runtime ran has none: public calls say so first and touch nothing
- * (fork.c). */
-#ifdef __aarch64__
-#define PAGE_LARGEST 65536
-#else
-#define PAGE_LARGEST 4096
-#endif
-extern struct Process {
-    /* true; false: in a child, perhaps. Alone in its page; read plainly, it changes while one
-     * thread runs */
-    bool same;
-} ALIGNED(PAGE_LARGEST) process;
-NOINLINE bool forked_slow(void);
-INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }
-#define CHILD_RETURNS(...)                         \
-    do {                                           \
-        if (in_forked_child()) return __VA_ARGS__; \
-    } while (0)
-void fork_watch(void);            /* when a runtime begins */
-NOINLINE bool in_any_child(void); /* of whatever kind, on whatever thread. A system call */
-/* around a vfork, by the hook; the child has the thread-locals of its maker */
-void vfork_begin(void);
-void vfork_end(void);
-extern __thread uint32_t tls_vforks;
-NORETURN void child_ends(const char *why); /* a line, and out */
-NORETURN void child_exits(void);
-NORETURN void ends_in_child(void); /* go.c: the current goroutine ends there */
-/* m is asked for something, or NULL, not known yet, where tls_vforks is not 0: returns unless this
- * is a child that shares the memory */
-NOINLINE void vfork_stops(M *m);
-
-/* True while a runtime runs and this process is not a child of it. */
-bool runtime_running(void);
-bool runtime_busy(void); /* from the beginning of a gort_main to its end */
+NORETURN void ends_in_child(void); /* go.c: the current goroutine ends in a child */
 
 /* Blocking the thread on purpose (syscall.c): between them the M has no P and the section is
  * left. Returns the M. For files, resolvers. */
@@ -196,7 +163,5 @@ M *block_end(M *m);
  * that is not pinned, section depth 1, or a plain thread. */
 M *syscall_begin(M *m);
 M *syscall_end(M *m);
-
-INLINE int64_t coarse_now(void) { return load_rlx(&sched.coarse); }
 
 #endif

@@ -7,7 +7,6 @@
 #include "runtime.h"
 
 void schedule_loop(M *m);      /* on g0, until the M is to end */
-void m_leave_runtime(M *m);    /* on g0: the M ends, its runtime is over or it is not needed */
 void m_begin_with(M *m, P *p); /* a new thread takes the P it was made for */
 G *find_runnable(M *m);        /* on g0 with a P; NULL: the P is gone */
 void attach_stack(M *m, G *gp);

@@ -28,8 +28,8 @@
  * Only the holder of the P comes here, one at a time; the clock is everybody's.
  */
 #include "sched/sim.h"
-#include "debug/dump.h"
-#include "api/env.h"
+#include "sched/describe.h"
+#include "base/env.h"
 #include "sched/globalq.h"
 #include "sched/schedule.h"
 #include "base/print.h"
@@ -60,6 +60,10 @@ static struct {
 
 static uint64_t draw(uint64_t n) { return (random_next(&sim.rng) >> 11) % n; }
 
+static int64_t sim_now(void);
+static int64_t sim_to_real(int64_t deadline, int64_t real_now);
+static const OsClock virtual_clock = {sim_now, sim_to_real};
+
 void sim_begin(void) {
     sim_on = settings.sim != 0;
     if (!sim_on) return;
@@ -67,6 +71,7 @@ void sim_begin(void) {
     sim.rng = (settings.sim + 1) * 0x9E3779B97F4A7C15ULL | 1;
     for (int i = 0; i < 8; i++) random_next(&sim.rng); /* seeds that are neighbours part */
     sim.clock = BEGIN;
+    os_clock = &virtual_clock;
     sim.odds = 2u << 2 * draw(3);
     sim.log = -1;
     const char *path = env_get("GORT_SIM_LOG");
@@ -81,6 +86,7 @@ void sim_begin(void) {
 void sim_end(void) {
     if (sim_on && sim.log >= 0) close(sim.log);
     sim_on = false;
+    os_clock = NULL;
 }
 
 /* ---- the clock ------------------------------------------------------------------------------ */
@@ -93,13 +99,13 @@ static void clock_to(int64_t when) {
 
 void sim_waited(int64_t deadline) { clock_to(deadline); }
 
-int64_t sim_now(void) {
+static int64_t sim_now(void) {
     M *m = getm();
     if (m == NULL || m->plain || m->p == NULL) return load_rlx(&sim.clock); /* must not disturb */
     return add_rlx(&sim.clock, GORT_US);
 }
 
-int64_t sim_to_real(int64_t deadline, int64_t real_now) {
+static int64_t sim_to_real(int64_t deadline, int64_t real_now) {
     if (deadline == GORT_FOREVER || deadline <= 0) return deadline;
     return time_after(real_now, time_left(deadline, load_rlx(&sim.clock)));
 }

@@ -11,9 +11,7 @@ extern bool sim_on; /* between sim_begin() and sim_end(); constant while a runti
 void sim_begin(void); /* gort_main, after the environment was read */
 void sim_end(void);
 
-int64_t sim_now(void);                                   /* the virtual clock */
-int64_t sim_to_real(int64_t deadline, int64_t real_now); /* for the kernel's sake */
-void sim_waited(int64_t deadline);                       /* a thread has slept until then */
+void sim_waited(int64_t deadline); /* a thread has slept until then */
 
 void sim_adopt(M *m); /* m has got the P */
 M *sim_point(M *m);   /* a synchronisation point, in a section of depth 1: perhaps others first */

@@ -24,7 +24,7 @@
  * The retaker lock keeps the monitor out while Ps are counted.
  */
 #include "sched/stopworld.h"
-#include "mem/alloc.h"
+#include "sched/alloc.h"
 #include "mem/compact_stack.h"
 #include "sched/g.h"
 #include "sched/globalq.h"

@@ -36,11 +36,10 @@
  */
 #include "sched/sysmon.h"
 #include "sched/threadstate.h"
-#include "gc/boehm.h"
+#include "base/upstairs.h"
 #include "sched/deadlock.h"
-#include "api/env.h"
+#include "base/env.h"
 #include "sched/globalq.h"
-#include "debug/leak.h"
 #include "sched/schedule.h"
 #include "sched/m.h"
 #include "sched/threadmaker.h"
@@ -49,15 +48,12 @@
 #include "sched/retake.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
-#include "debug/schedtrace.h"
 #include "sched/sim.h"
 #include "mem/compact_mem.h"
 #include "sched/preferred.h"
 #include "mem/span.h"
 #include "mem/stack.h"
-#include "debug/stall.h"
 #include "base/sysfault.h"
-#include "debug/top_page.h"
 #include "sched/wake.h"
 #include "sched/slotwatch.h"
 #include "sched/stopworld.h"
@@ -82,21 +78,26 @@ static struct {
     int alarm;       /* alarm_lock to write or set: a timerfd; -1: none */
     M *m;
     void (*work)(M *m); /* atomic: what a signal handler could not do (sysmon_ask) */
-    int64_t start, scavenged, traced, quota_at;
+    int64_t scavenged, quota_at;
     uint64_t idle_memory;
     int64_t patience;
     int64_t next_slice_end; /* of a P that others wait for */
 } mon;
 
-/* False: there is no alarm. */
-static bool set_alarm(int64_t when) {
+/* Any thread. -ENODEV: there is no alarm. */
+static int alarm_set(int64_t when) {
     lock(&mon.alarm_lock, RANK_LEAF);
-    bool there = mon.alarm >= 0;
-    int r = there ? os_alarm_set(mon.alarm, when) : 0;
+    int r = mon.alarm >= 0 ? os_alarm_set(mon.alarm, when) : -ENODEV;
     unlock(&mon.alarm_lock);
-    /* closed behind our back: it may sleep on it */
-    if (unlikely(r < 0)) os_tgkill(mon.m->tid, settings.preempt_signal);
-    return there;
+    return r;
+}
+
+/* A thread that is not the monitor. False: there is no alarm. One that cannot be set was closed
+ * behind our back, or the kernel refuses the call: the monitor may sleep on it. */
+static bool set_alarm(int64_t when) {
+    int r = alarm_set(when);
+    if (unlikely(r < 0 && r != -ENODEV)) os_tgkill(mon.m->tid, settings.preempt_signal);
+    return r != -ENODEV;
 }
 
 void sysmon_wake(void) {
@@ -239,7 +240,7 @@ static bool look_at(P *p, int64_t now) {
     aim_at(over ? now : time_after(began, SLICE)); /* over: look again soon, it may be asleep */
     if (m == NULL) return false;
     if (over) {
-        stall_look(p, m, now);
+        if (upstairs.overrun) upstairs.overrun(p, m, now);
         preempt_m(m);
     }
     if (announced || began == now) return false;
@@ -331,6 +332,11 @@ static void look_after_descriptors(void) {
     open_alarm();
 }
 
+/* The monitor, before it sleeps. Where the alarm cannot be set the note will do. */
+static void sleep_until(int64_t until) {
+    if (unlikely(alarm_set(until) < 0)) give_up_alarm();
+}
+
 static void housekeeping(int64_t now) {
     follow_quota(now);
     if (now - mon.scavenged >= GORT_SEC) {
@@ -338,13 +344,7 @@ static void housekeeping(int64_t now) {
         look_after_descriptors();
         mon.idle_memory = stack_scavenge() + slots_scavenge() + span_scavenge();
     }
-    if (settings.schedtrace && now - mon.traced >= settings.schedtrace * GORT_MS) {
-        mon.traced = now;
-        schedtrace_print(mon.start);
-    }
-    leak_look(now);
-    top_look(now);
-    collect_look(mon.m, now);
+    for (const MonitorClient *const *c = upstairs.clients; *c; c++) (*c)->look(mon.m, now);
 }
 
 static void sleep_on(int64_t until) {
@@ -369,15 +369,13 @@ static bool nothing_to_look_at(void) {
 static bool sleep_deeply(int64_t now) {
     int64_t until = GORT_FOREVER;
     if (mon.idle_memory > 0) until = time_after(mon.scavenged, GORT_SEC);
-    int64_t line = time_after(mon.traced, settings.schedtrace * GORT_MS);
-    if (settings.schedtrace && line < until) until = line;
-    if (leak_due() < until) until = leak_due();
-    if (top_due(now) < until) until = top_due(now);
-    top_idle(now);
-    if (collect_due() < until) until = collect_due();
+    for (const MonitorClient *const *c = upstairs.clients; *c; c++) {
+        int64_t due = (*c)->due(now);
+        if (due < until) until = due;
+    }
     look_after_descriptors();
     note_clear(&mon.note);
-    set_alarm(until); /* before we say so */
+    sleep_until(until); /* before we say so */
     store_rlx(&sysmon_sleeps, 1);
     fence_full(); /* pairs with sysmon_uncount, sysmon_ask and sysmon_stop */
     if (nothing_to_look_at()) {
@@ -385,7 +383,7 @@ static bool sleep_deeply(int64_t now) {
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
             if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
             int64_t then = time_after(now, mon.patience);
-            if (then < until) set_alarm(until = then);
+            if (then < until) sleep_until(until = then);
         } else {
             mon.patience = 0;
         }
@@ -474,8 +472,9 @@ int sysmon_start(void) {
     if (mon.m == NULL) return -ENOMEM;
     mon.m->plain = true;
     mon.stop = false;
-    mon.start = mon.scavenged = mon.traced = mon.quota_at = os_now();
-    leak_begin(mon.start);
+    int64_t now = mon.scavenged = mon.quota_at = os_now();
+    for (const MonitorClient *const *c = upstairs.clients; *c; c++)
+        if ((*c)->begin) (*c)->begin(now);
     mon.idle_memory = 1;
     open_alarm();
     sigfillset(&all);

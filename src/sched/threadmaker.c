@@ -12,13 +12,13 @@
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
  * until a thread is free. Where not even the first of the runtime is granted, nothing has run:
- * gort_main takes everything back and returns the error (main_refused). Where there were some the
+ * gort_main takes everything back and returns the error (maker.refused). Where there were some the
  * maker sees to the timers of the P meanwhile: threads that are locked to sleepers are free again
  * one day. Where no goroutine has run for ten seconds, and no thread can come back from anywhere,
  * it says so: a program that waits for ever without a word helps nobody.
  */
 #include "sched/threadmaker.h"
-#include "gc/boehm.h"
+#include "base/upstairs.h"
 #include "sched/deadlock.h"
 #include "sched/schedule.h"
 #include "sched/m.h"
@@ -36,6 +36,7 @@ static struct {
     Note note, greeted;
     bool stop;
     bool made; /* the maker's: there has been a thread */
+    void (*refused)(int error);
     /* sched.lock: */
     /* Ps that wait for a thread, through link; NULL is read without the lock */
     P *pending;
@@ -207,7 +208,7 @@ static void *maker_main(void *arg) {
                 if (m) m_record_free(m);
                 take_back(p, spinning);
                 if (!maker.made) {
-                    main_refused(r);
+                    maker.refused(r);
                     goto over;
                 }
                 warn_once(WARN_THREADS,
@@ -234,7 +235,8 @@ over:
     return NULL;
 }
 
-int maker_start(void) {
+int maker_start(void (*refused)(int error)) {
+    maker.refused = refused;
     sigset_t all, old;
     maker.stop = maker.made = false;
     maker.pending = NULL;

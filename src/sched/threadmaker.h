@@ -8,7 +8,7 @@
 
 #define SPARES 2 /* threads kept in the pool: a P that needs one must not wait for its making */
 
-int maker_start(void);
+int maker_start(void (*refused)(int error)); /* refused: not even one thread can be made */
 void maker_stop(void);
 void maker_pend_locked(P *p, bool spinning); /* p waits for a thread */
 P *maker_take_pending_locked(bool *spinning);
@@ -17,7 +17,5 @@ bool maker_has_pending(void);  /* a hint; with sched.lock the truth */
 /* a new thread: is known to the collector; waits for its P, if any */
 void maker_greet(M *m);
 void maker_want_spare_locked(void); /* one more thread for the pool */
-/* init.c: gort_main takes everything back and returns this */
-void main_refused(int error);
 
 #endif

@@ -35,8 +35,8 @@
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
-#include "debug/blockprof.h"
-#include "debug/dump.h"
+#include "base/upstairs.h"
+#include "sched/describe.h"
 #include "sched/g.h"
 #include "mem/stack.h"
 #include "ticks.h"
@@ -225,7 +225,7 @@ INLINE bool same_moment(const TraceBuf *b, const M *m) {
 
 void trace_put_ready(M *m, G *gp) {
     if (unlikely(load_rlx(&trace_on) & TRACE_PROFILE))
-        blockprof_ready(m, gp, (uintptr_t)__builtin_return_address(0));
+        upstairs.waited(m, gp, (uintptr_t)__builtin_return_address(0));
     if (unlikely(m == NULL)) {
         put_shared(EV_READY, gp->id, 0, NULL, 0);
         return;

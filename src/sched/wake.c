@@ -62,8 +62,6 @@
 #include "sched/slotwatch.h"
 #include "sched/stopworld.h"
 
-Sched sched;
-
 /* ---- idle Ps -------------------------------------------------------------------------------- */
 
 void idle_p_put_locked(P *p) {

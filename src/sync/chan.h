@@ -5,7 +5,7 @@
 #ifndef CHAN_H
 #define CHAN_H
 
-#include "mem/alloc.h"
+#include "sched/alloc.h"
 #include "base/san.h"
 #include "sched/sched.h"
 

@@ -62,14 +62,15 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
     }
     return 0;
 }
-void kpoll_wait(int64_t deadline, GList *list) {
+int kpoll_wait(int64_t deadline, KEvent *events) {
     mc_op(MC_FENCE, NULL, 0, 0, 0);
     slept_until = deadline;
-    if (deadline != GORT_FOREVER) return;
+    if (deadline != GORT_FOREVER) return 0;
     mc_looks_at(&asked_for);
     mc_wait(is_readable, NULL);
     slept_until = 0;
     consume_break();
+    return 0;
 }
 
 static GList list;

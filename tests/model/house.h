@@ -83,7 +83,9 @@ void fatal(const char *format, ...) {
 int64_t os_now(void) { return 0; }
 void os_yield(void) {}
 void os_nap(int64_t ns) {}
-void m_leave_runtime(M *m) {}
+void soft_close(M *m) {}
+void handoff_p(M *m, P *p) {}
+P *m_release_p(M *m) { return m->p; }
 /* who has yielded is in the global queue, and its stack is left: it is found */
 void wake_after_submit(M *m) {
     lock(&sched.lock, RANK_SCHED);

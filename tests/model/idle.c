@@ -42,15 +42,9 @@ bool os_alarm_wait(int fd, int signo) {
 }
 bool maker_has_pending_locked(void) { return pending != NULL; }
 int os_thread_count(void) { return 1; }
-int64_t leak_due(void) { return GORT_FOREVER; }
-int64_t top_due(int64_t now) { return GORT_FOREVER; }
-void top_idle(int64_t now) {}
-int64_t collect_due(void) { return GORT_FOREVER; }
 void netpoll(int64_t deadline, GList *list);
 void netpoll_break(void) { wrong("the network"); }
 int print_fd(int fd, const char *format, ...) { return 0; }
-void dump_all(int fd) {}
-void tracing_fatal(void) {}
 bool first_to_speak(void) { return true; }
 #define ftrylockfile(file) 1
 int gort_count(void) { return 1; }
@@ -66,8 +60,7 @@ bool kpoll_check(void) { return true; }
 bool kpoll_ours(int fd) { return true; }
 int kpoll_watch(int fd) { return 0; }
 void warn_once(int which, const char *format, ...) {}
-int collect_threads(void) { return 0; }
-bool clock_armed(void) { return false; }
+static bool clock_armed(void) { return false; }
 static NORETURN void reports(void) {
     store_rlx(&reported, 1);
     for (;;) mc_wait(never, NULL);
@@ -191,6 +184,7 @@ static bool first_is_taken(void) { return all_ps[0].head == all_ps[0].tail; }
 static void monitor(void) { scene->monitor(); }
 
 static void model_reset(void) {
+    upstairs.clock_armed = clock_armed;
     whole_reset();
     alarm_at = GORT_FOREVER;
     alarm_word = 0;

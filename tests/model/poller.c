@@ -22,6 +22,8 @@
 enum { MS = PS_IN_USE + 1, PS = PS_IN_USE, GS = 1 };
 #include "whole.h"
 
+int os_tgkill(int tid, int signo) { return 0; }
+
 static uint32_t broken_off;
 static int polling;
 static int64_t polling_until;

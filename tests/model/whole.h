@@ -93,12 +93,17 @@ void sim_adopt(M *m) {}
 void sim_waited(int64_t deadline) {}
 void split_resume(G *gp) {}
 void split_poison(M *m) {}
-void stall_look(P *p, M *m, int64_t now) {}
 Stack *compact_get(M *m) { return NULL; }
 Stack *stack_get(M *m) { return NULL; }
 void goroutine_entry(void *arg) {}
 void go_abandon(M *m, G *gp) { wrong("abandoned"); }
-void m_leave_runtime(M *m) {}
+Sched sched;
+Upstairs upstairs;
+bool collect_on;
+uint32_t collect_stopped;
+#ifndef MODEL_SOFT
+void soft_close(M *m) {}
+#endif
 M *m_adopt(void) { wrong("a thread without an M"); }
 void capture_here(M *m, void *context) {}
 void trace_put(M *m, int kind, uint64_t g, int x) {}

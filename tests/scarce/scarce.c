@@ -400,7 +400,7 @@ static void idle(void) {
     gort_sleep(250 * GORT_MS);
     /* on a busy machine it is longer */
     int64_t used = cpu_of_process() - before, took = gort_now() - began;
-    if (used > took * 2 / 5)
+    if (used > took / 10)
         wrong("an idle program used %ld ms of CPU in %ld", (long)(used / GORT_MS),
               (long)(took / GORT_MS));
 }

@@ -1,6 +1,6 @@
 /* Spans from inside: size classes, where objects lie, batches, the way of a span through the pool
  * and of its pages back to the system. */
-#include "mem/alloc.h"
+#include "sched/alloc.h"
 #include "sched/sched.h"
 #include "mem/span.h"
 #include "../lib/test.h"

@@ -1,6 +1,6 @@
 /* The environment: what is accepted, what is ignored, and that ignoring is said. */
 #include "../lib/white.h"
-#include "api/env.h"
+#include "base/env.h"
 
 #include <fcntl.h>
 #include <signal.h>

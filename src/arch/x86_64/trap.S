@@ -1,6 +1,6 @@
 /*
  * Where a call of libc returns to whose goroutine is to stop (inlibc.c): the return address on the
- * stack was replaced by that of one of these entries. Each belongs to one record of inlibc_traps,
+ * stack was replaced by that of one of these entries. Each belongs to one record of arch_trap_records,
  * whose first word is the true address. Results of the call (rax, rdx, xmm0, xmm1, x87) are kept.
  *
  * Every unwinder sees through a trap, since a function that libc calls back may throw: an entry has
@@ -17,7 +17,7 @@
         .text
         .globl  arch_return_traps
         .hidden arch_return_traps
-        .hidden inlibc_traps
+        .hidden arch_trap_records
         .type   arch_return_traps, @function
         .p2align 4
 arch_return_traps:
@@ -27,7 +27,7 @@ arch_return_traps:
         .cfi_escape 0x10, 16, 5, 0x80, 0x77, 0x12, 0x06, 0x22   /* rip: in the record */
         .set    .Lrecord, 0
         .rept   ARCH_RETURN_TRAPS
-        .quad   inlibc_traps + .Lrecord - .
+        .quad   arch_trap_records + .Lrecord - .
         nop                     /* an unwinder looks up the address before the return address */
         jmp     1f              /* the entry */
         .p2align 4
@@ -53,7 +53,7 @@ arch_trapped:
         andq    $-16, %rsp
         fxsave64 (%rsp)
         movq    %rbp, %rdi      /* the caller's rbp, the entry, and behind it the caller's sp */
-        callq   inlibc_left     /* the entry becomes the true address */
+        callq   *arch_trap_left(%rip) /* inlibc.c: the entry becomes the true address */
         fxrstor64 (%rsp)
         movq    -8(%rbp), %rax
         movq    -16(%rbp), %rdx
@@ -62,5 +62,14 @@ arch_trapped:
         ret
         .cfi_endproc
         .size   arch_trapped, .-arch_trapped
+
+        .bss
+        .globl  arch_trap_records, arch_trap_left
+        .hidden arch_trap_left
+        .p2align 4
+arch_trap_records:
+        .zero   16 * ARCH_RETURN_TRAPS
+arch_trap_left:
+        .zero   8
 
         .section .note.GNU-stack,"",@progbits

@@ -4,10 +4,8 @@
  * saved, in a section.
  */
 #include "mem/split/split_slow.h"
-#include "gc/boehm.h"
-#include "sched/goexit.h"
 #include "base/fatal.h"
-#include "sched/preempt.h"
+#include "base/upstairs.h"
 #include "base/san.h"
 #include "mem/split/split_abi.h"
 #include "base/sysfault.h"
@@ -110,7 +108,7 @@ static long run(void *arg) {
                  "beyond its end: arguments by value that no check counts, see "
                  "-maccumulate-outgoing-args, or "
                  "unchecked code called by a pointer");
-    case SLOW_PREEMPT: preempt_in_prologue(j->m); break;
+    case SLOW_PREEMPT: upstairs.in_prologue(j->m); break;
     default: fatal("the record of a stack segment was overwritten");
     }
     return 0;
@@ -193,7 +191,7 @@ static bool checks_stack(const unsigned char *code) {
 }
 
 bool split_starts(gort_fn *fn, const void *copy) {
-    if (fn == wg_member_run || fn == group_member_run) {
+    if (fn == upstairs.wg_member || fn == upstairs.group_member) {
         if (copy == NULL) return false;
         fn = ((gort_fn *const *)copy)[1];
     }
@@ -222,6 +220,8 @@ static void handlers_on_alt_stack(void) {
     }
 }
 
+static long with_room(M *m, long (*fn)(void *), void *arg) { return call_with_room(m, fn, arg); }
+
 int split_begin(void) {
     /* A sanitizer, valgrind and a collector have to know every stack; injected faults need room of
      * their own. */
@@ -230,7 +230,10 @@ int split_begin(void) {
     if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
     split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
     unwind_segments = true;
-    if (split.mode == SPLIT_TRUE) handlers_on_alt_stack();
+    if (split.mode == SPLIT_TRUE) {
+        handlers_on_alt_stack();
+        upstairs.with_room = with_room;
+    }
     split.reserve = split.rewritten ? RESERVE_TRUE : RESERVE_LIBC;
     return 0;
 }

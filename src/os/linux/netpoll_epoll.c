@@ -27,9 +27,9 @@
  *
  * Bare system calls only: it runs on g0 and in the monitor.
  */
-#include "sched/netpoll.h"
-#include "sched/sched.h"
-#include "os/linux/uring.h"
+#include "base/deadline.h"
+#include "os/poller.h"
+#include "runtime.h"
 
 #ifdef __linux__
 
@@ -42,8 +42,6 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
-/* few enough that what the kernel touched is in the cache still when it is read and answered */
-#define BATCH 32
 #define WANTED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
 
 static int epfd = -1;      /* atomic; break_lock to write */
@@ -53,7 +51,7 @@ static uint32_t broken;    /* atomic */
 static bool armed;         /* break_lock: EPOLLOUT is asked for */
 static uint32_t no_pwait2; /* atomic: the kernel is older than 5.11 */
 static int source_fd = -1;
-static void (*source_fn)(GList *list);
+static void (*poller_is_lost)(void); /* break_lock */
 
 static uint64_t data_of(int fd, uint32_t seq) { return (uint64_t)(uint32_t)fd << 32 | seq; }
 
@@ -94,8 +92,9 @@ static int open_locked(void) {
     return 0;
 }
 
-int kpoll_open(void) {
+int kpoll_open(void (*lost)(void)) {
     lock(&break_lock, RANK_LEAF);
+    poller_is_lost = lost;
     int r = open_locked();
     unlock(&break_lock);
     return r;
@@ -129,8 +128,7 @@ static void remake_locked(void) {
             -r);
     store_rlx(&source_fd, -1);
     add_rlx(&sched.remade, 1);
-    netpoll_anew();
-    uring_lost();
+    poller_is_lost();
     call_sleepers();
 }
 
@@ -149,11 +147,10 @@ bool kpoll_ours(int fd) {
     return !means_lost(control(EPOLL_CTL_MOD, fd, events, data_of(fd, 0)));
 }
 
-int kpoll_source(int fd, void (*source)(GList *list)) {
+int kpoll_source(int fd) {
     int r = control(EPOLL_CTL_ADD, fd, EPOLLIN, data_of(fd, 0));
     if (r < 0) return r;
-    source_fn = source;
-    store_rel(&source_fd, fd);
+    store_rlx(&source_fd, fd);
     return 0;
 }
 
@@ -203,18 +200,18 @@ static void consume_break(void) {
 /* Until the deadline, or in whole milliseconds, rounded up, on an older kernel. */
 static int wait_events(struct epoll_event *ev, int64_t deadline) {
     if (deadline == 0)
-        return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, 0, 0, 0);
+        return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, KPOLL_BATCH, 0, 0, 0);
     int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, os_now());
     if (!load_rlx(&no_pwait2)) {
         struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
-        int n = (int)os_sys(SYS_epoll_pwait2, load_rlx(&epfd), (long)ev, BATCH,
+        int n = (int)os_sys(SYS_epoll_pwait2, load_rlx(&epfd), (long)ev, KPOLL_BATCH,
                             left < 0 ? 0 : (long)&ts, 0, 0);
         if (n != -ENOSYS && n != -EPERM) return n;
         store_rlx(&no_pwait2, 1);
     }
     int64_t ms = left < 0 ? -1 : left / GORT_MS + (left % GORT_MS != 0);
     if (ms > INT32_MAX) ms = INT32_MAX;
-    return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, BATCH, ms, 0, 0);
+    return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, KPOLL_BATCH, ms, 0, 0);
 }
 
 static uint32_t what_of(uint32_t events) {
@@ -235,23 +232,21 @@ static NOINLINE void wait_failed(int error) {
 }
 
 /* An interrupted wait is an empty one: the caller looks around and comes back. */
-void kpoll_wait(int64_t deadline, GList *list) {
-    struct epoll_event ev[BATCH];
-    Desc *at[BATCH];
-    int n = wait_events(ev, deadline);
+int kpoll_wait(int64_t deadline, KEvent *events) {
+    struct epoll_event ev[KPOLL_BATCH];
+    int n = wait_events(ev, deadline), used = 0;
     if (unlikely(n < 0 && n != -EINTR)) wait_failed(n);
-    for (int i = 0; i < n; i++) at[i] = netpoll_expect(fd_of(&ev[i]));
-    for (int i = 0; i < n; i++) netpoll_expect_soon(at[i]);
     for (int i = 0; i < n; i++) {
         int fd = fd_of(&ev[i]);
-        if (fd == load_rlx(&breakfd)) {
+        uint32_t what = what_of(ev[i].events);
+        if (unlikely(fd == load_rlx(&breakfd))) {
             if (deadline != 0) consume_break();
-        } else if (fd == load_acq(&source_fd)) {
-            source_fn(list);
-        } else if (likely(at[i] != NULL)) {
-            netpoll_event_at(at[i], (uint32_t)ev[i].data.u64, what_of(ev[i].events), list);
+            continue;
         }
+        if (unlikely(fd == load_rlx(&source_fd))) what = EVENT_SOURCE;
+        events[used++] = (KEvent){fd, (uint32_t)ev[i].data.u64, what};
     }
+    return used;
 }
 
 #endif

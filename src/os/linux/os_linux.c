@@ -4,7 +4,6 @@
  */
 #include "os/os.h"
 #include "base/san.h"
-#include "sched/sim.h"
 #include "base/sysfault.h"
 #include "arch.h"
 
@@ -48,7 +47,7 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
 
 int64_t os_now(void) {
     struct timespec ts;
-    if (unlikely(sim_on)) return sim_now();
+    if (unlikely(os_clock)) return os_clock->now();
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
@@ -57,7 +56,7 @@ int64_t os_now(void) {
 static int64_t for_the_kernel(int64_t deadline) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    return sim_to_real(deadline, (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec);
+    return os_clock->to_real(deadline, (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec);
 }
 
 /* The kernel's encoding of "the CPU clock of thread tid": ~tid << 3 | per-thread | sched. */
@@ -77,7 +76,7 @@ static bool refused(long r) { return r == -ENOSYS || r == -EPERM; }
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     struct timespec ts, *until = NULL;
     if (deadline != GORT_FOREVER) {
-        if (unlikely(sim_on)) deadline = for_the_kernel(deadline);
+        if (unlikely(os_clock)) deadline = for_the_kernel(deadline);
         if (deadline < 0) deadline = 0;
         ts.tv_sec = deadline / GORT_SEC;
         ts.tv_nsec = deadline % GORT_SEC;

@@ -16,10 +16,10 @@
  * completed (EBUSY), or for ever, since a program may forbid itself the call by a filter after its
  * start (EPERM). Nothing is tried twice: whatever the kernel has not taken is withdrawn from the
  * ring with -EAGAIN, and its caller takes a thread, as where there is no ring. For a while after
- * that, and for good after an error that will not pass, uring_run() says no at once. `handing` is
- * held over the system call, so that the tail may be set back to the kernel's head: nobody else is
- * just submitting what lies between. The goroutines wait in `refused` for the next netpoll(), which
- * is a party to the Dekker pair as above: `uring_pending` counts one for them.
+ * that, and for good after an error that will not pass, uring_put_locked() says no at once.
+ * `handing` is held over the system call, so that the tail may be set back to the kernel's head:
+ * nobody else is just submitting what lies between. The goroutines wait in `refused` for the next
+ * netpoll(), which is a party to the Dekker pair as above: `uring_pending` counts one for them.
  *
  * Cancellation. A request belongs to the thread that has handed it over, and when that one ends the
  * kernel cancels what it has not begun. Threads do end: with a goroutine that is locked to one, and
@@ -33,7 +33,7 @@
  * has not parked.
  *
  * Operations under way never exceed the completion ring, so it cannot overflow: beyond that
- * uring_run() says no, and the caller takes a thread.
+ * uring_put_locked() says no, and the caller takes a thread.
  *
  * Numbers. The kernel looks the descriptor up when the entry is handed over. The caller's
  * reference on the poller's entry is given back when it is in the ring (`put`), and gort_close
@@ -50,7 +50,8 @@
  * the stacks go; a file operation ends in its own time.
  */
 #include "os/linux/uring.h"
-#include "sched/netpoll.h"
+#include "base/deadline.h"
+#include "os/poller.h"
 #include "base/san.h"
 
 #include <sys/mman.h>
@@ -156,7 +157,7 @@ void uring_start(void) {
     ring.refused = (GList){0};
     store_rlx(&uring_gone, 0);
     if ((p.features & NEEDED) != NEEDED || !probe(ring.fd) || !map_rings(&p) ||
-        kpoll_source(ring.fd, uring_collect) < 0)
+        kpoll_source(ring.fd) < 0)
         unmap_ring(false);
 }
 
@@ -261,22 +262,7 @@ static bool full_locked(void) {
            load_rlx(ring.sq_tail) - load_acq(ring.sq_head) > ring.sq_mask;
 }
 
-/* The stack is left. After the unlock the operation, and its stack, may be gone. */
-static void commit_put(M *m, void *arg) {
-    UringOp *op = arg;
-    void (*put)(M *, void *) = op->put;
-    void *put_arg = op->arg;
-    uint32_t n = add_seq(&uring_pending, 1);
-    unlock(&ring.lock);
-    put(m, put_arg);
-    if (n < BATCH && !netpoll_sleeping() && load_rlx(&ring.submitted_at) == coarse_now()) return;
-    submit();
-    if (likely(load_acq(&ring.refused.head) == NULL)) return;
-    add_seq(&uring_pending, 1);
-    if (netpoll_sleeping()) netpoll_break();
-}
-
-bool uring_run(M **m, UringOp *op) {
+bool uring_put_locked(UringOp *op) {
     if (load_acq(&ring.fd) < 0 || load_rlx(&uring_gone) ||
         unlikely(coarse_now() < load_rlx(&ring.refused_until)))
         return false;
@@ -285,10 +271,22 @@ bool uring_run(M **m, UringOp *op) {
         unlock(&ring.lock);
         return false;
     }
-    op->gp = self(*m);
     put_entry(op);
-    add_seq(&sched.poll_waiters, 1);
-    *m = park_commit(*m, commit_put, op, WAIT_IO);
+    return true;
+}
+
+uint32_t uring_commit(void) {
+    uint32_t n = add_seq(&uring_pending, 1);
+    unlock(&ring.lock);
+    return n;
+}
+
+bool uring_due(uint32_t n) { return n >= BATCH || load_rlx(&ring.submitted_at) != coarse_now(); }
+
+bool uring_hand_over(void) {
+    submit();
+    if (likely(load_acq(&ring.refused.head) == NULL)) return false;
+    add_seq(&uring_pending, 1);
     return true;
 }
 
@@ -317,7 +315,10 @@ void uring_stop(void) {}
 bool uring_on(void) { return false; }
 void uring_lost(void) {}
 int64_t uring_collect_lost(int64_t deadline, GList *list) { return deadline; }
-bool uring_run(M **m, UringOp *op) { return false; }
+bool uring_put_locked(UringOp *op) { return false; }
+uint32_t uring_commit(void) { return 0; }
+bool uring_due(uint32_t n) { return false; }
+bool uring_hand_over(void) { return false; }
 void uring_submit(GList *list) {}
 void uring_collect(GList *list) {}
 

@@ -4,7 +4,7 @@
 #ifndef URING_H
 #define URING_H
 
-#include "sched/sched.h"
+#include "runtime.h"
 
 /* One operation; lives on the stack of the goroutine that waits for it. */
 typedef struct UringOp {
@@ -19,12 +19,16 @@ typedef struct UringOp {
     void *arg;
 } UringOp;
 
-void uring_start(void); /* with the poller; where the kernel forbids it, uring_run says false */
-void uring_stop(void);  /* waits until the kernel has let go of every buffer */
+void uring_start(
+    void); /* with the poller; where the kernel forbids it, uring_put_locked says false */
+void uring_stop(void); /* waits until the kernel has let go of every buffer */
 
-/* True: op->result is the outcome, and *m the M to go on with; -EAGAIN: the kernel would not take
- * it. False: not to be had now. A goroutine in a section of depth 1; parks. */
-bool uring_run(M **m, UringOp *op);
+/* Puts op into the ring. True: the ring's lock is held until uring_commit(), which its goroutine
+ * calls once it has left its stack. False: not to be had now. */
+bool uring_put_locked(UringOp *op);
+uint32_t uring_commit(void); /* unlocks; how many entries nobody has handed over */
+bool uring_due(uint32_t n);  /* so many should not wait for netpoll() */
+bool uring_hand_over(void);  /* true: some were refused, for netpoll() to take */
 
 /* Hands over what stands in the ring; who was refused is added to the list. Any thread. */
 void uring_submit(GList *list);
@@ -39,6 +43,5 @@ extern uint32_t uring_gone; /* atomic: it is lost */
 int64_t uring_collect_lost(int64_t deadline, GList *list);
 /* there is a ring: its operations may run on threads of the kernel */
 bool uring_on(void);
-bool netpoll_sleeping(void); /* netpoll.c: a thread sleeps in the poller */
 
 #endif

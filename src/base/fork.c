@@ -22,9 +22,9 @@
  * where a call is slow anyway: before a hooked call parks, wakes or closes what the runtime knows
  * (hook/hook_internal.h), and where the monitor has asked for something (preempt.c).
  */
-#include "sched/sched.h"
-#include "api/hookcalls.h"
+#include "base/fork.h"
 #include "base/print.h"
+#include "base/upstairs.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -42,6 +42,11 @@ static bool forked; /* in a child, once it is known */
 static bool watched;
 static int pid; /* of the process that has the runtime; 0: there was none */
 
+/* pairs with gort_main: process.same was set before */
+static bool runtime_busy(void) { return load_acq(&sched.busy); }
+
+bool runtime_running(void) { return load_rlx(&sched.running) && !in_forked_child(); }
+
 static void become_child(void) {
     forked = true;
     store_rlx(&process.same, false);
@@ -55,7 +60,7 @@ static void become_child(void) {
 }
 
 /* process.same was 0: in a child, or before the first gort_main. That one has seen it set, or sets
- * it by this function, before its CAS of run.busy, which runtime_busy acquires: so whoever sees
+ * it by this function, before its CAS of sched.busy, which runtime_busy acquires: so whoever sees
  * that a runtime is there and still no mark is in a child. */
 NOINLINE bool forked_slow(void) {
     if (forked) return true;
@@ -77,7 +82,7 @@ static void after_fork(void) {
         pid = os_getpid();
         return;
     }
-    hook_forked();
+    if (upstairs.forked) upstairs.forked();
     become_child();
 }
 

@@ -13,8 +13,7 @@
  * pthread_exit and cancellation unwind by force. A plain thread may end so. A goroutine may not:
  * its thread is not its own (m.c says so as well, but there the hooks would already have run).
  */
-#include "sched/goexit.h"
-#include "sched/sched.h"
+#include "base/upstairs.h"
 
 enum { VERSION = 1, CLEANUP_PHASE = 2, FORCE_UNWIND = 8 }; /* the Itanium C++ ABI's words */
 enum { FATAL_PHASE1_ERROR = 3, CONTINUE_UNWIND = 8 };
@@ -29,7 +28,6 @@ int guard_personality(int version, int actions, uint64_t language, void *excepti
     if ((actions & FORCE_UNWIND) && !m->plain)
         fatal("pthread_exit or pthread_cancel of a thread that runs goroutines: gort_exit ends a "
               "goroutine");
-    ExitHook *h = gp->spare;
-    h->fn(h);
+    upstairs.unwound(gp);
     return CONTINUE_UNWIND;
 }

@@ -11,7 +11,7 @@
  * by CAS) -> ANSWERED. After 20 ms the asker takes an ASKED question back by the same CAS, so that
  * a late handler finds nothing to answer and never writes into the next question.
  */
-#include "debug/capture.h"
+#include "sched/capture.h"
 #include "sched/threadstate.h"
 #include "base/print.h"
 #include "mem/split/split.h"

@@ -26,8 +26,8 @@
  *
  * The runtime's rooms use it through quiet_alloc: channels, timers, contexts, groups, pools.
  */
-#include "mem/alloc.h"
-#include "gc/boehm.h"
+#include "sched/alloc.h"
+#include "base/upstairs.h"
 #include "sched/sched.h"
 #include "mem/span.h"
 #include "base/sysfault.h"
@@ -120,7 +120,7 @@ void alloc_flush(P *p) {
 
 static NOINLINE void *libc_alloc(size_t size) {
     int saved = errno;
-    void *at = collect_alloc(size);
+    void *at = collect_on ? upstairs.collect_alloc(size) : NULL;
     if (at == NULL)
         at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
     /* clang believes that an allocation leaves errno alone, and drops the store */
@@ -131,7 +131,7 @@ static NOINLINE void *libc_alloc(size_t size) {
 
 static NOINLINE void *libc_malloc(size_t size) { /* exact, for who watches the ends of objects */
     int saved = errno;
-    void *at = collect_alloc(size);
+    void *at = collect_on ? upstairs.collect_alloc(size) : NULL;
     if (at == NULL) at = malloc(size);
     fence_compiler();
     errno = saved;
@@ -140,7 +140,7 @@ static NOINLINE void *libc_malloc(size_t size) { /* exact, for who watches the e
 
 static NOINLINE void libc_free(void *at) {
     int saved = errno;
-    if (!collect_free(at)) free(at);
+    if (!collect_on || !upstairs.collect_free(at)) free(at);
     fence_compiler();
     errno = saved;
 }

@@ -34,7 +34,7 @@
  *   sysfault=...               make system calls and allocations fail (sysfault.c); may stand
  *                              several times
  */
-#include "api/env.h"
+#include "base/env.h"
 #include "base/print.h"
 #include "base/sysfault.h"
 
@@ -42,7 +42,6 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
-Settings settings;
 char env_trace[1024], env_http[256];
 
 const char *env_get(const char *variable) { return getauxval(AT_SECURE) ? NULL : getenv(variable); }

@@ -1,0 +1,33 @@
+/*
+ * What the floors below call up here (base/upstairs.h), for the floors that have no looks of their
+ * own: sched, sync, gc and the hook's part.
+ */
+#include "api/hookcalls.h"
+#include "base/upstairs.h"
+#include "gc/boehm.h"
+#include "sched/goexit.h"
+#include "sched/preempt.h"
+#include "sync/clock.h"
+
+static void unwound(G *gp) {
+    ExitHook *h = gp->spare;
+    h->fn(h);
+}
+
+static int64_t collection_due(int64_t now) { return collect_due(); }
+static const MonitorClient collection = {NULL, collect_look, collection_due};
+
+__attribute__((constructor(101))) static void api_floor(void) {
+    upstairs.unwound = unwound;
+    upstairs.in_prologue = preempt_in_prologue;
+    upstairs.wg_member = wg_member_run;
+    upstairs.group_member = group_member_run;
+    upstairs.clock_armed = clock_armed;
+    upstairs.forked = hook_forked;
+    upstairs.collect_alloc = collect_alloc;
+    upstairs.collect_free = collect_free;
+    upstairs.collect_threads = collect_threads;
+    upstairs.collect_thread_begin = collect_thread_begin;
+    upstairs.collect_thread_end = collect_thread_end;
+    monitor_serves(&collection);
+}

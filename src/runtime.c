@@ -1,0 +1,12 @@
+/*
+ * The variables of the whole house.
+ */
+#include "base/upstairs.h"
+#include "runtime.h"
+
+Sched sched;
+Settings settings;
+Upstairs upstairs;
+const OsClock *os_clock;
+bool collect_on;
+uint32_t collect_stopped;
