@@ -1,11 +1,11 @@
 /*
- * gort-explore: runs a program over many seeds of the simulation (GORT_SIM, see docs/EXPLORE.md).
+ * gort-explore: runs a program with many seeds of the simulation (GORT_SIM, docs/EXPLORE.md).
  *
- * Each seed is a process of its own, so a crash, a deadlock or a wrong exit status is just its
- * status. Up to --jobs run at once; seeds are handed out in rising order, and after a failure no
- * more are: the lowest seed that failed is reported. It is then run again with fewer and fewer
- * points that let others run (GORT_SIM=seed:n), and the least n found that still fails is what is
- * shown: its list of switches, and what the program said.
+ * Each seed is a process of its own, so a crash, a deadlock or a wrong result shows in its exit
+ * status. Up to --jobs of them run at once. Seeds are handed out in rising order until one fails;
+ * the lowest seed that failed is reported. It is run again with fewer and fewer points at which
+ * other goroutines may run (GORT_SIM=seed:n), and the least n found that still fails is shown: its
+ * list of switches, and what the program printed.
  *
  * It needs nothing of the library, only the two variables that the library reads.
  */
@@ -46,21 +46,20 @@ static double now(void) {
 }
 
 static _Noreturn void usage(int status) {
-    fprintf(
-        status ? stderr : stdout,
-        "usage: gort-explore [options] program [arguments]    (options may follow the program;\n"
-        "                                                      after -- all is the program's)\n"
-        "  --seeds N     how many seeds to try (1000)\n"
-        "  --first S     the first of them (1)\n"
-        "  --jobs J      so many at once (1)\n"
-        "  --timeout T   seconds for one run (20)\n"
-        "The status is 1 when a seed failed, 0 when all passed, 2 when nothing could be run.\n");
+    fprintf(status ? stderr : stdout,
+            "usage: gort-explore [options] program [arguments]\n"
+            "Options may also follow the program; everything after -- is the program's.\n"
+            "  --seeds N     number of seeds to try (1000)\n"
+            "  --first S     first seed (1)\n"
+            "  --jobs J      runs at the same time (1)\n"
+            "  --timeout T   seconds for one run (20)\n"
+            "Exit status: 0 all seeds passed, 1 a seed failed, 2 nothing could be run.\n");
     exit(status);
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-/* In the child. Addresses are the same in every run, so that nothing depends on them. */
+/* In the child. Without randomized addresses no run depends on them. */
 static _Noreturn void become(uint64_t seed, uint64_t yields, const char *log, int out) {
     char value[64];
     int n = snprintf(value, sizeof value, "%" PRIu64, seed);
@@ -91,7 +90,7 @@ static pid_t start(uint64_t seed, uint64_t yields, const char *log, int out) {
 
 static bool failed(int status) { return !WIFEXITED(status) || WEXITSTATUS(status) != 0; }
 
-/* Waits for one child within the limit; its status. *late: it was killed for that. */
+/* Waits for a child and returns its status. *late: it exceeded the limit and was killed. */
 static int finish(pid_t pid, bool *late) {
     double begin = now();
     int status;
@@ -133,7 +132,7 @@ static void progress(uint64_t done, double begin, bool last) {
     }
 }
 
-/* Kills what runs too long; the seed then counts as failed. */
+/* Kills runs that exceed the limit; their seeds count as failed. */
 static void look_at_clocks(Run *runs) {
     for (int i = 0; i < jobs; i++)
         if (runs[i].pid && !runs[i].late && now() - runs[i].begin > limit) {
@@ -142,7 +141,7 @@ static void look_at_clocks(Run *runs) {
         }
 }
 
-/* The run that ended, or NULL: none has. */
+/* A run that has ended, or NULL. */
 static Run *reap(Run *runs, int *status) {
     for (int i = 0; i < jobs; i++)
         if (runs[i].pid && waitpid(runs[i].pid, status, WNOHANG) == runs[i].pid) return &runs[i];
@@ -172,7 +171,7 @@ static bool explore(uint64_t *bad, uint64_t *tried) {
         running--, done++;
         r->pid = 0;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-            fprintf(stderr, "gort-explore: %s cannot be run\n", program[0]);
+            fprintf(stderr, "gort-explore: cannot run %s\n", program[0]);
             exit(2);
         }
         if (failed(status) && (!found || r->seed < *bad)) *bad = r->seed, found = true;
@@ -183,10 +182,10 @@ static bool explore(uint64_t *bad, uint64_t *tried) {
     return found;
 }
 
-/* ---- the one that failed --------------------------------------------------------------------- */
+/* ---- the seed that failed -------------------------------------------------------------------- */
 
-/* Few points that let others run, still failing: doubled until it fails, then halved between. It
- * need not be the least (more is not always worse), but it is checked to fail. */
+/* A small number of points with which the seed still fails: doubled until it fails, then bisected.
+ * It fails for sure, but need not be the least: more points are not always worse. */
 static uint64_t shrink(uint64_t seed) {
     uint64_t good = 0, bad = 1;
     if (fails(seed, 0)) return 0;
@@ -203,7 +202,7 @@ static uint64_t shrink(uint64_t seed) {
     return bad;
 }
 
-/* The last lines of a file; whether some were left out. */
+/* Prints the last lines of a file. */
 static void show(const char *path, int most) {
     FILE *f = fopen(path, "r");
     char line[1024];
@@ -211,14 +210,14 @@ static void show(const char *path, int most) {
     if (f == NULL) return;
     while (fgets(line, sizeof line, f)) n++;
     rewind(f);
-    if (n > most) printf("  ... %d lines before\n", n - most);
+    if (n > most) printf("  ... %d lines left out\n", n - most);
     for (int i = 0; fgets(line, sizeof line, f); i++)
         if (i >= n - most) printf("  %s", line);
     fclose(f);
 }
 
 static void describe(int status, bool late) {
-    if (late) printf("no end within %d s", limit);
+    if (late) printf("did not end within %d s", limit);
     else if (WIFSIGNALED(status))
         printf("killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else printf("exit status %d", WEXITSTATUS(status));

@@ -1,16 +1,16 @@
 """gdb commands for programs that use gort, live or on a core file.
 
-    info goroutines [WORD]    every goroutine (with WORD in its line)
-    goroutine N bt            the frames of one
-    goroutine all bt          of all
+    info goroutines [WORD]    all goroutines, or those with WORD in their line
+    goroutine N bt            the frames of goroutine N
+    goroutine all bt          the frames of all goroutines
 
-Load with `source tools/gort-gdb.py`; an installed one is loaded with libgort.so by itself. The
-library has to be built with -g, as it is by default.
+Load it with `source tools/gort-gdb.py`; gdb loads an installed one with libgort.so. The library
+must be built with -g, which is the default.
 
 How a parked goroutine is unwound: gdb knows the registers of threads only, and on a core file
-they cannot be changed. So an unwinder of our own tells gdb that the caller of the innermost frame
-of the selected thread is the goroutine's saved context; from there on gdb unwinds as usual. The
-command walks these frames, prints all but the first, and takes the unwinder's word back.
+they cannot be changed. So an unwinder of our own tells gdb that the selected thread's innermost
+frame was called from the goroutine's saved context; from there gdb unwinds as usual. The command
+walks these frames, prints all but the first, and switches the unwinder off again.
 """
 
 import struct
@@ -26,7 +26,8 @@ REASONS = [
     "syscall", "file IO", "stop the world",
 ]
 GF_NAMED = 2
-# What arch_switch leaves at a saved sp, in words (src/arch/*/arch.h), and how much it takes.
+# What arch_switch leaves at a saved sp (src/arch/*/arch.h): the place of each register and the
+# size, in words; then the names of the stack pointer and the program counter.
 SAVED = {
     "i386:x86-64": ({"rip": 1, "rbp": 2}, 3, "rsp", "rip"),
 }
@@ -49,7 +50,7 @@ def static(file, name):
 
 
 class Layout:
-    """Offsets of the fields of a G, so that regions are read in one piece."""
+    """Offsets of the fields of a G: regions are read in one piece."""
 
     def __init__(self):
         self.type = gdb.lookup_type("struct G")
@@ -58,8 +59,8 @@ class Layout:
 
     def get(self, data, base, name):
         offset, size = self.at[name]
-        kind = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}[size]
-        return struct.unpack_from(kind, data, base + offset)[0]
+        form = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}[size]
+        return struct.unpack_from(form, data, base + offset)[0]
 
 
 class Goroutine:
@@ -85,7 +86,7 @@ class Goroutine:
             return ""
 
     def thread(self):
-        """The thread that has its registers: where it runs, or where it was stopped by signal."""
+        """The thread with its registers: it runs there, or was preempted there by signal."""
         if self.status in (2, 3):
             return thread_of(self.m)
         if self.status == 1 and self.home:
@@ -95,9 +96,8 @@ class Goroutine:
         return None
 
     def line(self):
-        name = self.name()
-        return '%-7d %-24s %s%s' % (self.id, self.status_text(), function_at(self.fn),
-                                    ' "%s"' % name if name else "")
+        name = ' "%s"' % self.name() if self.name() else ""
+        return "%-7d %-24s %s%s" % (self.id, self.status_text(), function_at(self.fn), name)
 
 
 def m_at(address):
@@ -159,8 +159,8 @@ class Switched(Unwinder):
             return None
         word = gdb.lookup_type("unsigned long")
         saved = gdb.selected_inferior().read_memory(self.to[0], words * 8)
-        info = pending.create_unwind_info(
-            FrameId(gdb.Value(sp).cast(word), gdb.Value(pc).cast(word)))
+        frame = FrameId(gdb.Value(sp).cast(word), gdb.Value(pc).cast(word))
+        info = pending.create_unwind_info(frame)
         for name, place in registers.items():
             value = struct.unpack_from("<Q", saved, place * 8)[0]
             info.add_saved_register(name, gdb.Value(value).cast(word))
@@ -194,7 +194,7 @@ def print_frames(frame):
 def backtrace_parked(g):
     layout = SAVED.get(gdb.selected_inferior().architecture().name())
     if layout is None:
-        raise gdb.GdbError("this processor is not known here")
+        raise gdb.GdbError("parked goroutines of this processor cannot be unwound")
     if g.sp == 0:
         print("     (has not run yet)")
         return

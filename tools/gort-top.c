@@ -1,15 +1,15 @@
 /*
  * gort-top PID: what the scheduler of a running program does, in a terminal.
  *
- * It maps the memory file that the runtime keeps for it (src/debug/top.c) and says in it that it
- * looks; the program's monitor then writes the figures there ten times a second. The program is not
- * stopped, gets no signal, and does nothing at all for it when nobody looks.
+ * It maps the memory file that the runtime keeps for it (src/debug/top.c) and notes there that it
+ * looks; the program's monitor then writes the figures ten times a second. The program is not
+ * stopped, gets no signal, and does no work for it while gort-top does not run.
  *
- * On a terminal the screen is redrawn every second and `q` ends it; elsewhere, or with -b, it
- * prints one report after the other. Rates are the differences between two readings.
+ * On a terminal the screen is redrawn every second, and `q` ends it. Elsewhere, or with -b, it
+ * prints one report after another. Rates are the differences between two readings.
  */
 #define _GNU_SOURCE
-#include "../src/debug/top.h"
+#include "../src/debug/top_layout.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ static bool is_page(const char *dir, const char *name) {
     return strncmp(target, "/memfd:" TOP_NAME, strlen("/memfd:" TOP_NAME)) == 0;
 }
 
-/* The descriptor of the file, open for both; -1: not found; -2: not allowed. */
+/* A descriptor of the file, open to read and write; -1: not found; -2: not allowed. */
 static int open_page(const char *kind) {
     char dir[64], path[340];
     int fd = -1;
@@ -77,18 +77,18 @@ static void fail(const char *text) {
 static void map_page(void) {
     struct stat st;
     int fd = open_page("fd");
-    if (fd == -1) fd = open_page("map_files"); /* a program that has closed all its descriptors */
+    if (fd == -1) fd = open_page("map_files"); /* the program has closed its descriptors */
     if (kill(pid, 0) != 0 && errno == ESRCH) fail("no such process");
     if (fd == -2) fail(strerror(EACCES));
     if (fd < 0 || fstat(fd, &st) != 0) fail("not a program that runs gort");
-    if (st.st_size < (off_t)sizeof(TopPage)) fail("its gort is of another version");
+    if (st.st_size < (off_t)sizeof(TopPage)) fail("it uses another version of gort");
     page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (page == MAP_FAILED) fail(strerror(errno));
     close(fd);
-    if (page->layout != TOP_LAYOUT) fail("its gort is of another version");
+    if (page->layout != TOP_LAYOUT) fail("it uses another version of gort");
 }
 
-/* A copy in which everything is of one moment; false: the program stopped in the middle of it. */
+/* Copies figures of one moment; false: the program has stopped in the middle of writing them. */
 static bool take(TopFigures *f) {
     for (int tries = 0; tries < 10000; tries++) {
         uint32_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
@@ -97,7 +97,7 @@ static bool take(TopFigures *f) {
             __atomic_thread_fence(__ATOMIC_ACQUIRE);
             if (__atomic_load_n(&page->seq, __ATOMIC_RELAXED) == before) break;
         }
-        usleep(before ? 50 : 1000); /* 0: nothing was written so far */
+        usleep(before ? 50 : 1000); /* 0: nothing written yet */
         if (tries == 9999 || kill(pid, 0) != 0) return false;
     }
     if (f->ps > TOP_PS) f->ps = TOP_PS;
@@ -142,7 +142,7 @@ static void head(const TopFigures *f) {
            up / 3600, (int)(up / 60 % 60), (int)(up % 60));
     line_end();
     printf("goroutines %s%" PRIu64 "%s   Ps %" PRIu64 ", %" PRIu64 " idle   threads %" PRIu64
-           ": %" PRIu64 " in the pool, %" PRIu64 " searching, %" PRIu64 " in calls",
+           ": %" PRIu64 " idle, %" PRIu64 " searching, %" PRIu64 " in blocking calls",
            BOLD, f->goroutines, PLAIN, f->maxprocs, f->idle_procs, f->threads, f->idle_threads,
            f->spinning_threads, f->in_syscall);
     line_end();
@@ -161,12 +161,12 @@ static void rates(const TopFigures *f, const TopFigures *old) {
         uint64_t now, before;
     } list[] = {
         {"switches", f->switches, old->switches},
-        {"started", f->goroutines_created, old->goroutines_created},
+        {"goroutines started", f->goroutines_created, old->goroutines_created},
         {"woken by the poller", f->netpoll_wakeups, old->netpoll_wakeups},
         {"steals", f->steals, old->steals},
-        {"preempted", f->preemptions, old->preemptions},
+        {"preemptions", f->preemptions, old->preemptions},
         {"blocking calls", f->syscalls_blocking, old->syscalls_blocking},
-        {"Ps handed on", f->handoffs + f->retakes, old->handoffs + old->retakes},
+        {"Ps handed off", f->handoffs + f->retakes, old->handoffs + old->retakes},
         {"overflows", f->overflows, old->overflows},
     };
     printf("per second:");
@@ -178,7 +178,7 @@ static void rates(const TopFigures *f, const TopFigures *old) {
     line_end();
 }
 
-static void bar(uint32_t n) { /* of a run queue: 256 places, on a scale of powers of two */
+static void bar(uint32_t n) { /* the length of a run queue, at most 256, in powers of two */
     int length = 0;
     for (uint32_t v = n; v; v >>= 1) length++;
     printf("%s", YELLOW);
@@ -271,7 +271,7 @@ static void take_terminal(void) {
     printf("\033[?25l\033[2J");
 }
 
-/* False: somebody pressed q, or a signal came. */
+/* False: the user pressed q, or a signal came. */
 static bool pause_for(double seconds) {
     int64_t until = now_ns() + (int64_t)(seconds * 1e9);
     for (;;) {
@@ -284,7 +284,7 @@ static bool pause_for(double seconds) {
     }
 }
 
-/* We look for a while longer than to the next report. */
+/* Announces that we look, until some time after the next report. */
 static void watch(void) {
     __atomic_store_n(&page->watched, now_ns() + (int64_t)(delay * 1e9) + 2000000000,
                      __ATOMIC_RELAXED);
@@ -294,8 +294,8 @@ static int loop(void) {
     TopFigures *f = calloc(2, sizeof *f);
     if (f == NULL) return 1;
     watch();
-    if (!pause_for(0.25)) return 0; /* the monitor has seen it, or sleeps */
-    if (!take(&f[1])) fail("no figures");
+    if (!pause_for(0.25)) return 0; /* by then the monitor has seen it, or sleeps */
+    if (!take(&f[1])) fail("the program writes no figures");
     for (long i = 0; rounds < 0 || i < rounds; i++) {
         if (!pause_for(delay)) return 0;
         watch();
@@ -312,10 +312,10 @@ static int loop(void) {
 static _Noreturn void usage(int status) {
     fprintf(status ? stderr : stdout,
             "usage: gort-top [-b] [-d seconds] [-n reports] PID\n"
-            "  -b  print reports one after the other (as where there is no terminal)\n"
-            "  -d  seconds between two (1)\n"
-            "  -n  so many, then end\n"
-            "On a terminal q ends it.\n");
+            "  -b  print one report after another (the default without a terminal)\n"
+            "  -d  seconds between two reports (1)\n"
+            "  -n  number of reports, then exit\n"
+            "On a terminal, q quits.\n");
     exit(status);
 }
 

@@ -1,9 +1,9 @@
 /*
- * gort-trace summary FILE: what a person asks first of a trace.
+ * gort-trace summary FILE: the first questions to a trace.
  *
  *   where the time went   running, runnable, blocked and in calls, by goroutine name
- *   latencies             the longest waits from runnable to running, and how they are spread
- *   who blocked whom      waits by (who waited, why, who ended it)
+ *   latencies             the longest waits from runnable to running, and their distribution
+ *   who blocked whom      waits by waiter, reason and waker
  *
  * It reads the JSON that gort writes (src/debug/trace_write.c): an event on each line, goroutines
  * on the slices of process 1, wake-ups as the beginnings of arrows. A slice is written when it ends
@@ -29,7 +29,7 @@ typedef struct Task {
     int name;
     int state;
     double since;
-    int about; /* runnable since some moment after that */
+    int about; /* runnable since an unknown moment after that */
     char reason[40];
 } Task;
 
@@ -222,7 +222,7 @@ static void event(const char *line) {
     else if (strstr(line, "\"cat\":\"create\"")) give_name(task_of(integer(line, "\"g\":")), line);
 }
 
-/* What was going on when the trace ended. */
+/* Adds the waits that the end of the trace cut off. */
 static void finish(void) {
     for (size_t i = 0; i < cap_tasks; i++) {
         Task *k = &tasks[i];
@@ -246,7 +246,7 @@ static const char *time_text(double us, char *buf, size_t size) {
 
 static const char *waker_text(int i) {
     return i == -1   ? "(timer, poller or thread)"
-           : i == -2 ? "(nobody yet)"
+           : i == -2 ? "(still waiting)"
            : i < 0   ? "?"
                      : names[i].text;
 }
@@ -319,7 +319,7 @@ static int summary(const char *path) {
     free(line);
     if (f != stdin) fclose(f);
     if (sums[0] == 0) {
-        fprintf(stderr, "gort-trace: %s: not a whole trace of gort\n", path);
+        fprintf(stderr, "gort-trace: %s: not a complete gort trace\n", path);
         return 1;
     }
     finish();
@@ -337,8 +337,7 @@ static int summary(const char *path) {
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "summary") == 0) return summary(argv[2]);
-    fprintf(
-        stderr,
-        "usage: gort-trace summary FILE   (FILE as written by GORT_TRACE or gort_trace_stop)\n");
+    fprintf(stderr, "usage: gort-trace summary FILE\n"
+                    "FILE is a trace by GORT_TRACE, gort_trace_start or /trace; - reads stdin.\n");
     return 2;
 }

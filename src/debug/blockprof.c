@@ -1,21 +1,19 @@
 /*
- * Where goroutines wait for each other, and who kept a lock too long.
+ * Block and mutex profiles: where goroutines wait for each other.
  *
- *   block profile   the stack of the one that waited, and for how long, for waits on channels,
- *                   selects, mutexes, wait groups, conditions and semaphores
- *   mutex profile   the stack of the one that unlocked, with the time another had waited for it
+ *   block profile   the waiter's stack, and how long it waited on a channel, a select, a mutex, a
+ *                   wait group, a condition or a semaphore
+ *   mutex profile   the stack of the goroutine that unlocked, with the time the waiter waited
  *
- * Both are taken where a waiter is made ready. At that moment its stack is at rest (law 2), so it
- * can be walked from outside, and the waker is the current goroutine, whose stack is walked from
- * inside. The scheduler calls here through the tracer's hooks (trace.c), which are off otherwise: a
- * profile sets a bit of its own in trace_on, and a goroutine that blocks while it is set notes the
- * exact time.
+ * Both samples are taken where the waker makes the waiter ready. The waiter has left its stack by
+ * then, so the stack can be walked from outside; the waker walks its own. The scheduler calls here
+ * through the tracer (trace.c): a profile sets its own bit in trace_on, and a goroutine that blocks
+ * while it is set notes the exact time.
  *
- * Walking a stack takes microseconds, so waits are sampled as Go does it: one as long as the rate
- * or longer always, a shorter one with the probability of its share, and it then counts for as
- * many. The sums stay right on average. The rate begins at 10 us and doubles whenever more than 20
- * stacks were walked within 10 ms, so that a profile takes a few percent of a CPU at most, whatever
- * the program does.
+ * Walking a stack takes microseconds, so waits are sampled as in Go. A wait of at least the rate is
+ * always taken. A shorter one is taken with the probability delay / rate and then counts rate /
+ * delay times, so the sums are right on average. The rate begins at 10 us and doubles whenever 20
+ * stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
  */
 #include "debug/blockprof.h"
 #include "debug/dump.h"
@@ -33,7 +31,7 @@ const ProfileKind contention_kind = {.count = "contentions",
                                      .label = "goroutine",
                                      .period = 1};
 
-static struct { /* all of it approximate: relaxed loads and stores by anybody */
+static struct { /* approximate: relaxed loads and stores by any thread */
     int64_t rate, window;
     uint32_t walks;
     uint64_t rng;
@@ -42,17 +40,17 @@ static struct { /* all of it approximate: relaxed loads and stores by anybody */
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-static int64_t draw(int64_t below) {
+static int64_t random_below(int64_t below) {
     uint64_t state = load_rlx(&sampling.rng), r = random_next(&state);
     store_rlx(&sampling.rng, state);
     return (int64_t)(r >> 1) % below;
 }
 
-/* How many waits this one stands for; 0: it is not taken. */
-static uint64_t weight(int64_t delay) {
+/* How many waits this one stands for; 0: not taken. */
+static uint64_t wait_weight(int64_t delay) {
     int64_t rate = load_rlx(&sampling.rate);
     if (delay >= rate) return 1;
-    return draw(rate) < delay ? (uint64_t)(rate / delay) : 0;
+    return random_below(rate) < delay ? (uint64_t)(rate / delay) : 0;
 }
 
 static void slow_down(int64_t now) {
@@ -67,8 +65,8 @@ static void slow_down(int64_t now) {
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Without the frames of the scheduler, down to that of ready(). */
-static void trim(Sample *s, uintptr_t pc) {
+/* Drops the scheduler's frames, down to that of ready(), which pc is in. */
+static void drop_scheduler(Sample *s, uintptr_t pc) {
     for (int i = 0; i < s->depth; i++) {
         if (s->pcs[i] != pc) continue;
         s->depth = (uint8_t)(s->depth - i - 1);
@@ -86,13 +84,13 @@ typedef struct Wait {
     uintptr_t pc; /* where the scheduler's part of the stack ends; 0: it has none */
 } Wait;
 
-/* A backtrace needs more than a compact stack has: by call_with_room. */
+/* By call_with_room: a backtrace needs more than a compact stack has. */
 static long add_wait(void *arg) {
     Wait *w = arg;
     if (!profile_enter(w->f)) return 0;
     Sample s = {.status = G_WAITING, .reason = (uint8_t)w->reason};
     s.depth = (uint8_t)backtrace_g(w->gp, NULL, s.pcs, PROFILE_DEPTH);
-    if (w->pc) trim(&s, w->pc);
+    if (w->pc) drop_scheduler(&s, w->pc);
     g_name(w->gp, s.name);
     s.entry = g_entry(w->gp);
     if (s.depth > 0) profile_add(w->f, &s, w->count, (int64_t)w->count * w->delay);
@@ -118,9 +116,9 @@ static bool is_contention(int reason) {
 
 void blockprof_ready(M *m, G *gp, uintptr_t pc) {
     int reason = gp->reason;
-    if (gp->sp == NULL || !is_contention(reason)) return; /* NULL: it is new and has not waited */
+    if (gp->sp == NULL || !is_contention(reason)) return; /* NULL: gp is new and has not waited */
     int64_t now = os_now(), delay = now - gp->since;
-    uint64_t n = delay > 0 ? weight(delay) : 0;
+    uint64_t n = delay > 0 ? wait_weight(delay) : 0;
     if (n == 0) return;
     slow_down(now);
     call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, delay, 0});

@@ -12,10 +12,10 @@ extern const ProfileKind contention_kind;
 
 /* Ordinary code; the two profiles are independent. 0, -EBUSY, -ENOMEM. */
 int blockprof_begin(Profile *f);
-void blockprof_end(Profile *f); /* also at the end of a runtime, in any state */
+void blockprof_end(Profile *f); /* in any state; also at the end of a runtime */
 
-/* The tracer: m (NULL: a thread without one) makes gp ready, which still waits; pc: where in
- * ready() it was called. In a section. */
+/* By the tracer, in a section: m (NULL: a thread without an M) is about to make gp ready. pc: the
+ * call in ready(). */
 void blockprof_ready(M *m, G *gp, uintptr_t pc);
 
 #endif

@@ -1,23 +1,22 @@
 /*
- * Where the CPU time goes, by goroutine and stack.
+ * CPU profile: where the CPU time goes, by goroutine and stack.
  *
- * Each thread of the runtime gets a timer on its own CPU clock that sends SIGPROF to that very
- * thread after every 10 ms of work: a thread that sleeps is never disturbed, and a sample stands
- * for the thread that used the time. The handler walks its own stack, which cannot change
- * meanwhile, with the unwinder that neither locks nor allocates, and adds it to the table
- * (profile.c).
+ * Each thread of the runtime gets a timer on its own CPU clock, which sends SIGPROF to that thread
+ * after every 10 ms of work. So a sleeping thread is never disturbed, and a sample belongs to the
+ * thread that used the time. The handler walks the interrupted stack with the unwinder, which
+ * neither locks nor allocates, and adds it to the table (profile.c).
  *
- * It must not be noticed. The handler runs on the alternate stack with every signal blocked, so a
- * preemption comes right before or right after it, never inside; it touches nothing of the M, and
- * a system call that it interrupted is made again, as after a preemption (arch_repair_eintr).
+ * The program must not notice. The handler runs on the alternate stack with every signal blocked,
+ * so a preemption comes before or after it, never inside. It changes nothing of the M, and repeats
+ * a system call that it interrupted, as a preemption does (preempt_mend_call).
  *
- * The handler stays when a profile ends: a signal of a timer that was just deleted may still be on
- * its way, and by default SIGPROF ends the process. Signals that are not ours go to the handler
- * the program had. With signal=prof the signal is the scheduler's, and there is no CPU profile.
+ * The handler stays when a profile ends: a signal of a deleted timer may still be on its way, and
+ * the default action of SIGPROF ends the process. Signals of others go to the handler that the
+ * program had. With signal=prof SIGPROF is the scheduler's, and there is no CPU profile.
  *
- * Threads come and go: whoever asked for the profile calls cpuprof_refresh() now and then, and a
- * new thread gets its timer. Timers are process-wide numbers in a table that only this room's
- * owner (the one that began the profile) touches; a timer of an ended thread never fires.
+ * The goroutine that began the profile calls cpuprof_refresh() now and then, which gives new
+ * threads their timers. It alone touches the table of timers. The timer of a thread that has ended
+ * never fires.
  */
 #include "sched/preempt.h"
 #include "debug/profile.h"
@@ -51,13 +50,13 @@ static struct {
         int tid, timer;
     } at[TIMERS];
     int count;
-    char mark; /* its address tells our signals from others' */
+    char mark; /* its address marks our signals */
 } timers;
 static struct sigaction previous;
 
 /* ---- the handler ----------------------------------------------------------------------------- */
 
-static void record(M *m, void *context, uint64_t count) {
+static void cpuprof_record(M *m, void *context, uint64_t count) {
     Sample s = {.status = G_RUNNING};
     bool on_g0 = false;
     s.depth = (uint8_t)capture_context(m, context, s.pcs, PROFILE_DEPTH, &on_g0);
@@ -72,7 +71,7 @@ static void record(M *m, void *context, uint64_t count) {
     profile_add(&cpu_profile, &s, count, (int64_t)count * PERIOD);
 }
 
-static void chain(int signo, siginfo_t *info, void *context) {
+static void chain_prof(int signo, siginfo_t *info, void *context) {
     if (previous.sa_flags & SA_SIGINFO) {
         if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
     } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
@@ -80,23 +79,23 @@ static void chain(int signo, siginfo_t *info, void *context) {
     }
 }
 
-/* Any thread, anywhere, on the alternate stack, all signals blocked. */
+/* Any thread, at any instruction, on the alternate stack, all signals blocked. */
 static void on_prof(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &timers.mark) {
-        chain(signo, info, context);
+        chain_prof(signo, info, context);
     } else {
         M *m = getm();
         preempt_mend_call(m, context);
         if (m && !m->plain && profile_enter(&cpu_profile)) {
-            record(m, context, 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
+            cpuprof_record(m, context, 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
             profile_leave(&cpu_profile);
         }
     }
     *__errno_location() = err;
 }
 
-static int install(void) {
+static int install_prof(void) {
     struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART}, now;
     sa.sa_sigaction = on_prof;
     sigfillset(&sa.sa_mask);
@@ -122,8 +121,8 @@ static void add_timer(M *m) {
     if (timers.count == TIMERS || tid == 0 || has_timer(tid)) return;
     ev.sigev_value.sival_ptr = &timers.mark;
     ev.sigev_notify_thread_id = tid;
-    /* it has gone */
-    if (os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0) < 0) return;
+    long r = os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0);
+    if (r < 0) return; /* the thread has gone */
     timers.at[timers.count].tid = tid;
     timers.at[timers.count++].timer = timer;
     os_sys(SYS_timer_settime, timer, 0, (long)&every, 0, 0, 0);
@@ -137,7 +136,7 @@ void cpuprof_refresh(void) {
 int cpuprof_begin(void) {
     int r = profile_begin(&cpu_profile);
     if (r < 0) return r;
-    if ((r = install()) < 0) {
+    if ((r = install_prof()) < 0) {
         profile_end(&cpu_profile);
         profile_free(&cpu_profile);
         return r;

@@ -1,24 +1,24 @@
 /*
- * Every goroutine as text. A stuck program talks: this room is what it says.
+ * Every goroutine as text: what a stuck program says.
  *
  *     goroutine 7 "name" [chan receive, 12ms]:
  *       0x000055e0a1b2c3d4 recv_loop+0x54 (app)
  *       ...
  *       created by start_all+0x31 (app) in goroutine 1 with recv_loop
  *
- * It is called in the worst moments: from fatal() with any lock held, from the handler of SIGQUIT
- * or of a stack overflow. So it takes no lock, allocates nothing and trusts nothing: goroutines
- * may run, park and end while they are listed. G records are type-stable (g.c) and M records are
- * never freed, so reading them is always allowed; what is read may be a moment old. A stack is
- * read through read_memory(), where a page that has just been given back is an error and not a
- * fault. A goroutine that was woken in the middle of its trace gives a shorter or mixed trace,
- * never a crash; its status is read before and after, and the trace is dropped if it changed.
+ * A dump is made in the worst moments: by fatal() with any lock held, by the handler of SIGQUIT or
+ * of a stack overflow. So it takes no lock, allocates nothing and trusts nothing. Goroutines may
+ * run, park and end meanwhile. G records are type-stable (g.c) and M records are never freed, so
+ * they can always be read; what is read may be a moment old. A stack is read by read_memory(), for
+ * which a page that was just given back is an error, not a fault. The status and ticket are read
+ * before and after a trace, and a trace during which they changed is dropped.
  *
  * Frames come from unwind.c, names from symbols.c. A goroutine that runs on another thread is
- * asked by signal (capture.c); one in a blocking call is unwound from where it announced the call,
- * which does not move until it is back.
+ * asked by signal (capture.c). One in a blocking call is unwound from where it announced the call,
+ * which stays valid until it is back.
  */
 #include "debug/dump.h"
+#include "debug/stats.h"
 #include "sched/g.h"
 #include "sched/sched.h"
 #include "unwind/symbols.h"
@@ -44,10 +44,8 @@ static void print_frames(Out *o, const uintptr_t *pcs, int first, int n) {
     }
 }
 
-void backtrace_print(Out *o, const uintptr_t *pcs, int n) { print_frames(o, pcs, 0, n); }
-
-/* The frame that returns to `from`; the innermost where there is none, as on a stack of the
- * runtime's. */
+/* The frame that returns to `from`; the innermost where there is none, as on the runtime's own
+ * stacks. */
 static int frame_of(const uintptr_t *pcs, int n, uintptr_t from) {
     for (int i = 0; from && i < n; i++)
         if (pcs[i] == from) return i;
@@ -59,7 +57,7 @@ static void print_creator(Out *o, G *gp) {
     out_str(o, "  created by ");
     symbol_print(o, gp->created_at - 1);
     if (gp->parent) out_fmt(o, " in goroutine %u", gp->parent);
-    Named entry = symbol_of(g_entry(gp)); /* a tail call may have taken its frame away */
+    Named entry = symbol_of(g_entry(gp)); /* a tail call may have removed its frame */
     if (entry.name) out_fmt(o, " with %s", entry.name);
     out_str(o, "\n");
 }
@@ -97,12 +95,12 @@ void dump_g(Out *o, G *gp, void *context) { dump_g_from(o, gp, context, 0); }
 
 typedef struct Walk {
     Out *out;
-    G *first; /* printed already: the one that failed stands first, as in Go */
+    G *first; /* printed already: the current goroutine stands first, as in Go */
 } Walk;
 
 static bool listed(G *gp) {
-    uint32_t status = load_acq(&gp->status);
-    return status != G_IDLE && status != G_DEAD && gp->id != 0 && !(gp->flags & GF_SYSTEM);
+    uint32_t status;
+    return g_exists(gp, &status) && !(gp->flags & GF_SYSTEM);
 }
 
 static void dump_one(G *gp, void *arg) {

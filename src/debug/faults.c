@@ -1,13 +1,14 @@
 /*
- * Signals that end a program, told in words.
+ * Signals that end a program, in words.
  *
- * SIGSEGV at an address in the guard below the running goroutine's stack is a stack overflow: one
- * line, the dump, then the default action. Of two at once one speaks, and the other waits for the
- * end (fatal.c). Any other goes to the handler the program (or a sanitizer) had, or to the default.
- * SIGQUIT prints every goroutine and exits with status 2, as Go does; a child has neither, and
- * takes the default action. SIGPIPE is ignored unless the program has a handler, by one of ours
- * that does nothing: unlike SIG_IGN it ends with execve, and the programs we start die of a broken
- * pipe as ever.
+ * SIGSEGV at an address in the guard of the running goroutine's stack is a stack overflow: one
+ * line, the dump, then the default action. Of two threads at once one speaks, and the other waits
+ * for the end (fatal.c). Any other SIGSEGV goes to the handler that the program (or a sanitizer)
+ * had, or to the default action. SIGQUIT prints every goroutine and exits with status 2, as in Go;
+ * a child process takes the default action instead.
+ *
+ * SIGPIPE is ignored unless the program has a handler, by a handler that does nothing: unlike
+ * SIG_IGN it ends with execve, so programs that we start still die of a broken pipe.
  */
 #include "debug/faults.h"
 #include "debug/dump.h"
@@ -22,7 +23,7 @@
 #include <unistd.h>
 
 static struct sigaction before_segv, before_bus, before_quit, before_pipe;
-static bool pipe_changed, quit_changed, on;
+static bool pipe_changed, quit_changed;
 
 static void default_action(int signo) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
@@ -56,15 +57,14 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
     }
 }
 
-/* The goroutines that a child knows are its parent's, as is the trace. */
+/* In a child the goroutines, and the trace, are its parent's. */
 static void on_quit(int signo) {
     if (in_any_child()) {
         default_action(signo);
-        os_tgkill(os_gettid(), signo); /* when the handler has returned */
+        os_tgkill(os_gettid(), signo); /* comes when this handler returns */
         return;
     }
-    /* the process ends with the report that is under way, perhaps of this thread */
-    if (!first_to_speak()) return;
+    if (!first_to_speak()) return; /* a report is under way, perhaps this thread's: it ends us */
     print_fd(2, "SIGQUIT: quit\n\n");
     dump_all(2);
     tracing_fatal();
@@ -77,10 +77,6 @@ static void set_quit(void) {
     struct sigaction sa = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
     sigfillset(&sa.sa_mask);
     sigaction_at_once(SIGQUIT, &sa, NULL);
-}
-
-void faults_quit_handler(int want) {
-    if (want && on && quit_changed) set_quit();
 }
 
 void faults_install(void) {
@@ -98,11 +94,9 @@ void faults_install(void) {
         struct sigaction nothing = {.sa_handler = on_pipe, .sa_flags = SA_ONSTACK | SA_RESTART};
         sigaction(SIGPIPE, &nothing, NULL);
     }
-    on = true;
 }
 
 void faults_uninstall(void) {
-    on = false;
     sigaction(SIGSEGV, &before_segv, NULL);
     sigaction(SIGBUS, &before_bus, NULL);
     if (quit_changed) sigaction_at_once(SIGQUIT, &before_quit, NULL);

@@ -1,12 +1,12 @@
 /*
- * A profile for people: folded stacks (a line each, what flame graph tools and speedscope read)
- * and the flame graph itself, as SVG without script or outside resources.
+ * A profile for people: folded stacks, a line each, which flame graph tools and speedscope read,
+ * and the flame graph itself, as SVG without scripts or outside resources.
  *
  *     worker;goroutine_entry;run;parse;scan 42
  *
- * The outermost name is the goroutine's, since that is what a program of many goroutines is asked
- * first. For the graph the stacks are merged into a tree by name; a node's width is its share, its
- * children stand on it. Ordinary goroutines only: memory is malloc's.
+ * The outermost name is the goroutine's. For the graph the stacks are merged into a tree by name; a
+ * node is as wide as its share, and its children stand on it. Ordinary goroutines only: memory is
+ * malloc's.
  */
 #include "debug/profile.h"
 #include "unwind/symbols.h"
@@ -16,15 +16,15 @@
 
 #define WIDTH 12000 /* tenths of a pixel */
 #define ROW 17
-#define NARROW 3 /* what is narrower than this is left out */
+#define NARROW 3 /* narrower boxes are left out */
 
 static const char *frame_name(const Sample *s, int i) {
     Named n = symbol_of(i == 0 ? s->pcs[i] : s->pcs[i] - 1);
     return n.name ? n.name : n.module ? module_name(n.module) : "?";
 }
 
-/* What the width stands for. */
-static uint64_t weight(const ProfileKind *k, const Sample *s) {
+/* What the width of a box stands for. */
+static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
     return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
 }
 
@@ -46,7 +46,7 @@ void folded_write(Out *o, const ProfileKind *k, Profile *f) {
             out_str(o, ";");
             out_folded(o, frame_name(s, i));
         }
-        uint64_t w = k->period_of_value ? load_rlx(&s->count) : weight(k, s);
+        uint64_t w = k->period_of_value ? load_rlx(&s->count) : flame_weight(k, s);
         out_fmt(o, " %lu\n", (unsigned long)w);
     }
     if (f->lost) out_fmt(o, "(lost) %lu\n", (unsigned long)f->lost);
@@ -93,7 +93,7 @@ static uint32_t child_of(Tree *t, uint32_t node, const char *name) {
 }
 
 static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
-    uint64_t w = weight(k, s);
+    uint64_t w = flame_weight(k, s);
     uint32_t node = child_of(t, 0, profile_goroutine(s));
     t->at[0].weight += w;
     t->at[node].weight += node ? w : 0;
@@ -149,11 +149,11 @@ static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uin
     out_str(o, "</g>\n");
 }
 
-static void draw(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uint32_t level) {
+static void draw_tree(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uint32_t level) {
     draw_box(o, t, node, x, w, level);
     for (uint32_t c = t->at[node].child; c; c = t->at[c].next) {
         uint64_t part = t->at[node].weight ? w * t->at[c].weight / t->at[node].weight : 0;
-        if (part >= NARROW) draw(o, t, c, x, part, level + 1);
+        if (part >= NARROW) draw_tree(o, t, c, x, part, level + 1);
         x += part;
     }
 }
@@ -170,7 +170,7 @@ void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
                 "font-family=\"monospace\" font-size=\"11\">\n<text x=\"4\" y=\"13\">%s</text>\n",
                 WIDTH / 10, (t.depth + 3) * ROW, title);
-        draw(o, &t, 0, 0, WIDTH, 0);
+        draw_tree(o, &t, 0, 0, WIDTH, 0);
         out_str(o, "</svg>\n");
     }
     free(t.at);

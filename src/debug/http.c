@@ -1,11 +1,11 @@
 /*
- * HTTP for the live page. The parser reads what anybody may send, so it trusts nothing: every
- * copy is bounded, lines are found by memchr inside the bytes that arrived, and what does not fit
- * or is not understood gets a 4xx. It has no state and touches only its arguments
- * (tests/unit/http.c feeds it garbage).
+ * HTTP for the live page.
  *
- * Answers say "Connection: close": one request to a connection keeps both sides simple, and a
- * browser opens a handful of connections at most.
+ * The parser reads bytes from any peer, so it trusts nothing: every copy is bounded, lines are
+ * found by memchr inside the bytes that arrived, and what does not fit or is not understood gets a
+ * 4xx. It has no state and touches only its arguments (tests/unit/http.c, tests/fuzz/http.c).
+ *
+ * Answers say "Connection: close": one request to a connection keeps both sides simple.
  */
 #include "debug/http.h"
 #include "base/deadline.h"
@@ -14,14 +14,14 @@
 
 #define PATIENCE (10 * GORT_SEC)
 
-typedef struct Span {
+typedef struct Text {
     const char *at;
     size_t n;
-} Span;
+} Text;
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-static bool span_is(Span s, const char *word) {
+static bool text_is(Text s, const char *word) {
     size_t n = strlen(word);
     if (s.n != n) return false;
     for (size_t i = 0; i < n; i++) {
@@ -32,51 +32,52 @@ static bool span_is(Span s, const char *word) {
     return true;
 }
 
-static bool span_has(Span s, const char *word) {
+static bool text_has(Text s, const char *word) {
     size_t n = strlen(word);
     for (size_t i = 0; i + n <= s.n; i++)
         if (memcmp(s.at + i, word, n) == 0) return true;
     return false;
 }
 
-static bool copy(char *to, size_t size, Span s) {
+static bool text_copy(char *to, size_t size, Text s) {
     if (s.n >= size || memchr(s.at, 0, s.n)) return false;
     memcpy(to, s.at, s.n);
     to[s.n] = 0;
     return true;
 }
 
-/* Up to the separator; *rest is what follows it. */
-static Span cut(Span s, char separator, Span *rest) {
+/* The text before the separator; *rest is what follows it. */
+static Text text_cut(Text s, char separator, Text *rest) {
     const char *p = memchr(s.at, separator, s.n);
     if (p == NULL) {
-        *rest = (Span){s.at + s.n, 0};
+        *rest = (Text){s.at + s.n, 0};
         return s;
     }
-    *rest = (Span){p + 1, s.n - (size_t)(p - s.at) - 1};
-    return (Span){s.at, (size_t)(p - s.at)};
+    *rest = (Text){p + 1, s.n - (size_t)(p - s.at) - 1};
+    return (Text){s.at, (size_t)(p - s.at)};
 }
 
-static Span trim(Span s) {
+static Text text_trim(Text s) {
     while (s.n && (*s.at == ' ' || *s.at == '\t')) s.at++, s.n--;
     while (s.n && (s.at[s.n - 1] == ' ' || s.at[s.n - 1] == '\t' || s.at[s.n - 1] == '\r')) s.n--;
     return s;
 }
 
-static int digit(char c) {
+static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     c |= 32;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* %xx and '+'. False: too long, or broken, or a control character in disguise. */
-static bool decode(Span s, char *to, size_t size, bool plus) {
+/* Decodes %xx and, in queries, '+'. False: too long, broken, or an encoded control character. */
+static bool text_decode(Text s, char *to, size_t size, bool plus) {
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
         char c = s.at[i];
         if (c == '%') {
-            if (i + 2 >= s.n || digit(s.at[i + 1]) < 0 || digit(s.at[i + 2]) < 0) return false;
-            c = (char)(digit(s.at[i + 1]) * 16 + digit(s.at[i + 2]));
+            if (i + 2 >= s.n || hex_digit(s.at[i + 1]) < 0 || hex_digit(s.at[i + 2]) < 0)
+                return false;
+            c = (char)(hex_digit(s.at[i + 1]) * 16 + hex_digit(s.at[i + 2]));
             i += 2;
         } else if (c == '+' && plus) {
             c = ' ';
@@ -88,69 +89,70 @@ static bool decode(Span s, char *to, size_t size, bool plus) {
     return true;
 }
 
-/* A header that decides who may look: in small letters, and once at most. */
-static bool copy_once(char *to, size_t size, Span s) {
-    if (to[0] != 0 || s.n == 0 || !copy(to, size, s)) return false;
+/* A header that access depends on: made lower case, and allowed once. */
+static bool copy_once(char *to, size_t size, Text s) {
+    if (to[0] != 0 || s.n == 0 || !text_copy(to, size, s)) return false;
     for (; *to; to++)
         if (*to >= 'A' && *to <= 'Z') *to = (char)(*to + 32);
     return true;
 }
 
-static int parse_header(Request *r, Span line) {
-    Span value, name = cut(line, ':', &value);
+static int parse_header(HttpRequest *r, Text line) {
+    Text value, name = text_cut(line, ':', &value);
     if (name.n == line.n || name.n == 0) return 400;
-    value = trim(value);
-    if (span_is(name, "host") && !copy_once(r->host, sizeof r->host, value)) return 400;
-    if (span_is(name, "origin") && !copy_once(r->origin, sizeof r->origin, value)) return 400;
-    if (span_is(name, "sec-fetch-site") && !copy_once(r->site, sizeof r->site, value)) return 400;
-    if (span_is(name, "accept")) r->wants_json = span_has(value, "application/json");
-    if (span_is(name, "content-length") && !span_is(value, "0")) return 413;
-    if (span_is(name, "transfer-encoding")) return 413;
-    if (span_is(name, "authorization") && value.n > 7 && memcmp(value.at, "Bearer ", 7) == 0 &&
-        !copy(r->token, sizeof r->token, (Span){value.at + 7, value.n - 7}))
+    value = text_trim(value);
+    if (text_is(name, "host") && !copy_once(r->host, sizeof r->host, value)) return 400;
+    if (text_is(name, "origin") && !copy_once(r->origin, sizeof r->origin, value)) return 400;
+    if (text_is(name, "sec-fetch-site") && !copy_once(r->site, sizeof r->site, value)) return 400;
+    if (text_is(name, "accept")) r->wants_json = text_has(value, "application/json");
+    if (text_is(name, "content-length") && !text_is(value, "0")) return 413;
+    if (text_is(name, "transfer-encoding")) return 413;
+    if (text_is(name, "authorization") && value.n > 7 && memcmp(value.at, "Bearer ", 7) == 0 &&
+        !text_copy(r->token, sizeof r->token, (Text){value.at + 7, value.n - 7}))
         return 400;
     return 0;
 }
 
-static int parse_first(Request *r, Span line) {
-    Span rest, method = cut(line, ' ', &rest), version;
-    Span target = cut(rest, ' ', &version), query;
-    version = trim(version);
+static int parse_first(HttpRequest *r, Text line) {
+    Text rest, method = text_cut(line, ' ', &rest), version;
+    Text target = text_cut(rest, ' ', &version), query;
+    version = text_trim(version);
     if (target.n == 0 || version.n == 0 || target.at[0] != '/') return 400;
-    if (!span_is(version, "http/1.1") && !span_is(version, "http/1.0")) return 505;
-    if (!span_is(method, "get") && !span_is(method, "head")) return 405;
-    r->head = span_is(method, "head");
-    Span path = cut(target, '?', &query);
+    if (!text_is(version, "http/1.1") && !text_is(version, "http/1.0")) return 505;
+    if (!text_is(method, "get") && !text_is(method, "head")) return 405;
+    r->head = text_is(method, "head");
+    Text path = text_cut(target, '?', &query);
     if (path.n >= sizeof r->path || query.n >= sizeof r->query) return 414;
-    if (!decode(path, r->path, sizeof r->path, false) || !copy(r->query, sizeof r->query, query))
+    if (!text_decode(path, r->path, sizeof r->path, false) ||
+        !text_copy(r->query, sizeof r->query, query))
         return 400;
     return 0;
 }
 
-int http_parse(const char *buf, size_t n, Request *r) {
-    Span rest = {buf, n}, line;
+int http_parse(const char *buf, size_t n, HttpRequest *r) {
+    Text rest = {buf, n}, line;
     memset(r, 0, sizeof *r);
     for (int lines = 0;; lines++) {
         if (memchr(rest.at, '\n', rest.n) == NULL) return n >= HTTP_HEAD ? 431 : 0;
-        line = trim(cut(rest, '\n', &rest));
+        line = text_trim(text_cut(rest, '\n', &rest));
         if (line.n == 0) return lines == 0 ? 400 : 200;
         int e = lines == 0 ? parse_first(r, line) : parse_header(r, line);
         if (e) return e;
     }
 }
 
-bool http_param(const Request *r, const char *name, char *buf, size_t size) {
-    Span rest = {r->query, strlen(r->query)};
+bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size) {
+    Text rest = {r->query, strlen(r->query)};
     size_t length = strlen(name);
     while (rest.n) {
-        Span value, item = cut(rest, '&', &rest), key = cut(item, '=', &value);
+        Text value, item = text_cut(rest, '&', &rest), key = text_cut(item, '=', &value);
         if (key.n == length && memcmp(key.at, name, length) == 0)
-            return decode(value, buf, size, true);
+            return text_decode(value, buf, size, true);
     }
     return false;
 }
 
-uint64_t http_number(const Request *r, const char *name, uint64_t otherwise) {
+uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise) {
     char text[24];
     uint64_t v = 0;
     if (!http_param(r, name, text, sizeof text) || text[0] == 0) return otherwise;
@@ -186,7 +188,7 @@ static const char *status_words(int status) {
     }
 }
 
-int http_answer(int fd, const Request *r, int status, const char *type, const char *body,
+int http_answer(int fd, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n) {
     char head[512];
     size_t length = print_buf(head, sizeof head,

@@ -8,27 +8,28 @@
 
 #define HTTP_HEAD 8192 /* a request larger than this is refused */
 
-typedef struct Request {
+typedef struct HttpRequest {
     bool head;        /* HEAD: no body in the answer */
     bool wants_json;  /* Accept: application/json */
     char path[256];   /* decoded, begins with '/' */
     char query[1024]; /* raw, after the '?' */
-    char host[256];   /* as it came, in small letters: with the port */
-    char origin[256]; /* Origin, likewise */
-    char site[16];    /* Sec-Fetch-Site, likewise */
+    char host[256];   /* Host, lower case, with the port */
+    char origin[256]; /* Origin, lower case */
+    char site[16];    /* Sec-Fetch-Site, lower case */
     char token[128];  /* Authorization: Bearer ... */
-} Request;
+} HttpRequest;
 
-/* Parses the head of a request. 0: not complete yet, 200: done, else the status to refuse it with.
- * A pure function of its arguments: it is fuzzed. */
-int http_parse(const char *buf, size_t n, Request *r);
+/* Parses the head of a request. 0: incomplete, 200: done, else the status to refuse it with. A pure
+ * function of its arguments. */
+int http_parse(const char *buf, size_t n, HttpRequest *r);
 
-/* The decoded value of a query parameter into buf; false: it is not there. */
-bool http_param(const Request *r, const char *name, char *buf, size_t size);
-uint64_t http_number(const Request *r, const char *name, uint64_t otherwise);
+/* The decoded value of a query parameter into buf; false: not there, or broken. */
+bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size);
+uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise);
 
-/* On a connection: a whole answer, or the head of one whose end is the end of the connection. */
-int http_answer(int fd, const Request *r, int status, const char *type, const char *body, size_t n);
+/* A whole answer, or the head of one that ends with the connection. */
+int http_answer(int fd, const HttpRequest *r, int status, const char *type, const char *body,
+                size_t n);
 int http_begin(int fd, const char *type, const char *more);
 int http_send(int fd, const void *bytes, size_t n); /* 0, -errno; gives up after ten seconds */
 

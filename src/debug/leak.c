@@ -1,25 +1,25 @@
 /*
  * Leaks: goroutines that wait for something that never comes.
  *
- * A program that leaks goroutines leaks them at one or two places, thousands at each, so the report
- * is by place: what they wait for, the call that started them and the function it started. Who
- * has been blocked for how long is in the G (`since`, coarse: a few ms); nothing is recorded on
- * the way and nothing costs anything before a report is made.
+ * A program that leaks goroutines leaks thousands of them at one or two places, so the report is by
+ * place: what they wait for, the call that started them and the function it started. How long a
+ * goroutine has been blocked is in its G (`since`, to a few ms), so nothing is recorded before a
+ * report is made.
  *
  *     gort: leak: 53 goroutines blocked for more than 10m
  *           50  chan receive, 12m to 14m: created by program+0x31 (app) with waiter
  *            3  IO wait, 11m: created by accept_loop+0x54 (app) with serve
  *
- * The monitor makes one per period of GORT_DEBUG=leak=N, in its own static table, since it must not
- * allocate; /leaks makes one on request. As with a dump, goroutines run on meanwhile and what is
- * read may be a moment old. A table that is full counts the rest without their place.
+ * The monitor makes one per period of GORT_DEBUG=leak=N, in a static table, since it must not
+ * allocate; /leaks makes one on request. As with a dump, goroutines run on meanwhile, and what is
+ * read may be a moment old. A full table counts further goroutines without their place.
  */
 #include "debug/leak.h"
 #include "debug/dump.h"
 #include "sched/g.h"
 #include "unwind/symbols.h"
 
-static LeakSite *site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t reason) {
+static LeakSite *leak_site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t reason) {
     uint64_t hash = (created_at ^ entry * 31 ^ reason) * 0x9E3779B97F4A7C15ULL;
     uint32_t i = (uint32_t)(hash >> 40) & (LEAK_SITES - 1);
     for (;; i = (i + 1) & (LEAK_SITES - 1)) {
@@ -35,7 +35,7 @@ static LeakSite *site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t r
     }
 }
 
-static void collect(G *gp, void *arg) {
+static void leak_collect(G *gp, void *arg) {
     Leaks *l = arg;
     if (load_acq(&gp->status) != G_WAITING || load_rlx(&gp->id) == 0) return;
     if (gp->flags & (GF_SYSTEM | GF_THREAD)) return;
@@ -43,7 +43,7 @@ static void collect(G *gp, void *arg) {
     int64_t blocked = l->now - load_rlx(&gp->since);
     if (blocked < l->age) return;
     l->total++;
-    LeakSite *s = site(l, gp->created_at, g_entry(gp), reason);
+    LeakSite *s = leak_site(l, gp->created_at, g_entry(gp), reason);
     if (s == NULL) {
         l->rest++;
         return;
@@ -74,7 +74,7 @@ static void print_site(Out *o, const LeakSite *s) {
     out_str(o, "\n");
 }
 
-/* The largest first; a printed one is taken out of the table. */
+/* The largest first; each is taken out of the table as it is printed. */
 static void print_sites(Leaks *l, Out *o) {
     for (uint32_t n = 0; n < l->used; n++) {
         LeakSite *most = &l->at[0];
@@ -89,7 +89,7 @@ uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
     memset(l, 0, sizeof *l);
     l->now = now;
     l->age = age;
-    each_g(collect, l);
+    each_g(leak_collect, l);
     if (l->total == 0) return 0;
     out_fmt(o, "gort: leak: %lu goroutine%s blocked for more than ", (unsigned long)l->total,
             l->total == 1 ? "" : "s");

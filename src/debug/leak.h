@@ -23,11 +23,11 @@ typedef struct Leaks {
     int64_t now, age;
 } Leaks;
 
-/* Fills l with the goroutines blocked for `age` ns or more at `now`, and prints them, the largest
- * group first. How many there are. Takes no lock, allocates nothing. */
+/* Prints the goroutines that at `now` have been blocked for `age` ns or more, the largest group
+ * first, and returns their number. l is its table. Takes no lock, allocates nothing. */
 uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age);
 
-/* The monitor: reports on stderr once per GORT_DEBUG=leak period, where there is something. */
+/* The monitor: reports on stderr once per period of GORT_DEBUG=leak. */
 void leak_look(int64_t now);
 void leak_begin(int64_t now);
 int64_t leak_due(void); /* when the next report is; GORT_FOREVER: never */

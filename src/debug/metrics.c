@@ -1,8 +1,6 @@
 /*
- * /metrics: gort_stats in Prometheus' text format, so that Grafana and its kin just work.
- *
- * Names follow Prometheus' habits: a prefix, base units, `_total` on what only grows. Besides the
- * figures of gort_stats there are the run queue of each P and the goroutines by status.
+ * /metrics: the figures of gort_stats, the run queue of each P and the goroutines by status, in
+ * Prometheus' text format. Names follow its habits: a prefix, base units, `_total` on counters.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
@@ -39,7 +37,7 @@ static void out_stats(Out *o) {
     COUNTER("global_gets", global_gets, "Goroutines taken from the global queue.");
     COUNTER("overflows", overflows, "Times a local queue overflowed.");
     COUNTER("handoffs", handoffs, "Ps taken from a thread in a blocking call.");
-    COUNTER("retakes", retakes, "Ps taken from a thread in a call nobody announced.");
+    COUNTER("retakes", retakes, "Ps taken from a thread in a call that was not announced.");
     COUNTER("preempt_requests", preempt_requests, "Goroutines asked to yield.");
     COUNTER("preemptions", preemptions, "Preemptions carried out.");
     GAUGE("timers", timers, "Armed timers, sleepers and deadlines included.");
@@ -48,8 +46,8 @@ static void out_stats(Out *o) {
     COUNTER("threads_created", threads_created, "Threads started.");
     GAUGE("stack_reserved_bytes", stack_bytes_reserved, "Address space reserved for stacks.");
     GAUGE("stack_cached_bytes", stack_bytes_cached, "Memory of stacks kept for reuse.");
-    COUNTER("allocs", allocs, "Small objects given out, those of the runtime included.");
-    COUNTER("frees", frees, "Small objects taken back.");
+    COUNTER("allocs", allocs, "Small objects allocated, those of the runtime included.");
+    COUNTER("frees", frees, "Small objects freed.");
     COUNTER("forced_collections", forced_collections, "Collections asked for by the monitor.");
     COUNTER("descriptors_remade", descriptors_remade,
             "Times the program closed the runtime's descriptors.");
@@ -58,13 +56,14 @@ static void out_stats(Out *o) {
 #undef GAUGE
 #undef COUNTER
     figure(o, "calls_roused_total", "counter",
-           "Signals to threads that slept in a call of the hook's made as it is.",
+           "Signals to threads that slept in a call which the hook had passed on.",
            load_rlx(&sched.roused));
     figure(o, "libc_traps_total", "counter",
-           "Calls of libc whose return a stopping world or the end of a runtime waited for.",
+           "libc calls whose return a stop of the world or the end of a runtime waited for.",
            load_rlx(&sched.trapped));
     figure(o, "timers_tended_total", "counter",
-           "Looks at the timers of Ps for which no thread could be made.", load_rlx(&sched.tended));
+           "Times the timers of a P were run for which no thread could be made.",
+           load_rlx(&sched.tended));
     figure(o, "poll_waiters", "gauge", "Goroutines that wait for a descriptor.",
            load_rlx(&sched.poll_waiters));
 }
@@ -86,8 +85,8 @@ typedef struct ByStatus {
 
 static void add_status(G *gp, void *arg) {
     ByStatus *n = arg;
-    uint32_t status = load_acq(&gp->status);
-    if (load_rlx(&gp->id) == 0 || status == G_IDLE || status == G_DEAD) return;
+    uint32_t status;
+    if (!g_exists(gp, &status)) return;
     if (status == G_WAITING) n->reason[gp->reason < WAIT_REASONS ? gp->reason : 0]++;
     else if (status < 8) n->status[status]++;
 }

@@ -1,38 +1,39 @@
 /*
  * The live page: gort_debug_listen, GORT_HTTP.
  *
- * It is served by goroutines of the program itself, so it needs no thread, and it shows itself
- * too. One goroutine accepts, one serves each connection (64 at most).
+ * Goroutines of the program serve it, so it needs no thread, and it shows itself too. One goroutine
+ * accepts, one serves each connection (64 at most).
  *
  *   /                        the page (web/page.html)
- *   /events                  server-sent events: the house as JSON, four times a second
+ *   /events                  server-sent events: the scheduler's state as JSON, four times a second
  *   /goroutines              the dump; ?format=json a list, ?id=N one with its frames
  *   /leaks?minutes=N         goroutines blocked for longer, by where they were started
  *   /metrics                 Prometheus' text format
  *   /trace?seconds=N         an execution trace
  *   /debug/pprof/profile?seconds=N  CPU time by goroutine and stack
  *   /debug/pprof/block?seconds=N    where goroutines waited for each other, and how long
- *   /debug/pprof/mutex?seconds=N    who unlocked what others waited for
+ *   /debug/pprof/mutex?seconds=N    which unlock ended a wait, and how long that was
  *   /debug/pprof/goroutine   stacks of all goroutines; ?debug=1: as text
- *   /debug/pprof/created     all goroutines by where they were started each in pprof's format;
- *                            &format=folded: folded stacks, =svg: flame graph
+ *   /debug/pprof/created     all goroutines by where they were started
  *
- * Who may look. On a loopback address or a unix socket anybody who can connect, but not a page of
- * another site, which can make a browser connect here: by a name of its own that it points to this
- * address (its Host header gives it away: it has to be this listener's, with the port), or by a
- * plain link or picture (Sec-Fetch-Site and Origin say where it comes from). A browser too old to
- * say so could still be made to start what costs something: a trace, a profile. These need proof: a
- * header that says that the page itself asks, or the token. Elsewhere the token is needed for all
- * of it. It comes from GORT_HTTP_TOKEN or is drawn at random, and is printed with the address. Only
- * GET and HEAD are served, nothing can be changed, and what is not understood gets a 4xx.
+ * The last five are in pprof's format; &format=folded: folded stacks, &format=svg: flame graph.
  *
- * What costs something ends with its client, who is listened to meanwhile, and a trace when it has
- * TRACE_MOST.
+ * Access. On a loopback address or a unix socket every client may look, except a page of another
+ * site. Such a page can make a browser connect here in two ways: by a name of its own that it
+ * points to this address, or by a plain link or picture. Against the first, the Host header must
+ * name this listener, with its port. Against the second, Sec-Fetch-Site and Origin must not name
+ * another site. A browser too old to send these headers could still be made to start a trace or a
+ * profile, so these need proof: a header which shows that the page itself asks, or the token. On
+ * any other address the token is needed for everything. It comes from GORT_HTTP_TOKEN or is drawn
+ * at random, and is printed with the address. Only GET and HEAD are served, and nothing can be
+ * changed.
  *
- * Descriptors are kept in a table so that the end of the runtime can close them: their goroutines
- * do not run any more by then. Each comes into the table in the section in which it is made, and
- * goes in the section in which it is closed: the end finds all of them, and none that is somebody
- * else's by now. The trace likewise, with its file. What they had allocated is lost.
+ * A trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
+ *
+ * Descriptors are kept in tables, so that the end of the runtime, when no goroutine runs any more,
+ * can close them. Each enters its table in the section that makes it and leaves in the section that
+ * closes it. So the end finds all of them, and no number that was reused. A trace and its file
+ * likewise. What the goroutines had allocated is lost.
  */
 #include "debug/page.h"
 #include "sync/houselock.h"
@@ -61,8 +62,8 @@
 
 typedef struct Listener {
     int fd;
-    bool open;       /* the token is needed for what costs something only */
-    char local[300]; /* as gort_local_addr has it */
+    bool open;       /* only traces and profiles need the token */
+    char local[300]; /* from gort_local_addr */
     char token[128];
 } Listener;
 
@@ -70,11 +71,11 @@ static struct {
     Listener listeners[LISTENERS];
     uint32_t nlisteners;          /* atomic */
     int connections[CONNECTIONS]; /* atomic: fd + 1; 0: free */
-    /* the listener's goroutine only: likewise, on its way to a place there */
+    /* the listener's goroutine only: fd + 1 that has no place in connections yet */
     int accepted[LISTENERS];
-    /* the connection's goroutine only: likewise, of the trace that it sends */
+    /* the connection's goroutine only: fd + 1 of the trace that it sends */
     int files[CONNECTIONS];
-    uint32_t traces; /* atomic: the trace that is running is ours */
+    uint32_t traces; /* atomic: the page started the running trace */
 } page;
 
 typedef struct Connection {
@@ -88,7 +89,7 @@ static bool same_secret(const char *a, const char *b) {
     size_t n = strlen(b);
     unsigned char diff = (unsigned char)(strlen(a) != n);
     for (size_t i = 0; i < n && a[i]; i++) diff |= (unsigned char)(a[i] ^ b[i]);
-    return diff == 0; /* in the same time wherever they differ */
+    return diff == 0; /* takes as long wherever they differ */
 }
 
 /* "name:port"; a port of 80 may be left out. */
@@ -99,8 +100,7 @@ static bool is_host(const char *host, const char *name, const char *port) {
            (host[n] == 0 && strcmp(port, "80") == 0);
 }
 
-/* The browser means this listener. No browser comes by a unix socket; and one that comes sends a
- * Host. */
+/* Does Host name this listener? A browser always sends it, and never uses a unix socket. */
 static bool means_this(const Listener *l, const char *host) {
     const char *port = strrchr(l->local, ':');
     if (host[0] == 0 || strncmp(l->local, "unix:", 5) == 0) return true;
@@ -110,38 +110,38 @@ static bool means_this(const Listener *l, const char *host) {
            is_host(host, "127.0.0.1", port) || is_host(host, "[::1]", port);
 }
 
-static bool has_token(const Listener *l, const Request *r) {
+static bool has_token(const Listener *l, const HttpRequest *r) {
     char token[128];
     if (r->token[0] && same_secret(r->token, l->token)) return true;
     return http_param(r, "token", token, sizeof token) && same_secret(token, l->token);
 }
 
-static bool same_origin(const Request *r) {
+static bool same_origin(const HttpRequest *r) {
     return strncmp(r->origin, "http://", 7) == 0 && r->host[0] &&
            strcmp(r->origin + 7, r->host) == 0;
 }
 
-/* A page of another site asks. Its link to our page is a link like any other. */
-static bool is_foreign(const Request *r) {
+/* A page of another site asks. It may link to our page, as to any other. */
+static bool is_foreign(const HttpRequest *r) {
     bool site = r->site[0] && strcmp(r->site, "same-origin") != 0 && strcmp(r->site, "none") != 0;
     return (site && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
 }
 
-/* The page itself asks, or whoever sits before the browser. */
-static bool is_own(const Request *r) {
+/* The page itself asks, or the browser's user. */
+static bool is_own(const HttpRequest *r) {
     return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0
                       : same_origin(r);
 }
 
 /* 0, or the status to refuse with. */
-static int refuse(const Listener *l, const Request *r, bool costs) {
+static int refuse(const Listener *l, const HttpRequest *r, bool costs) {
     if (has_token(l, r)) return 0;
     if (!l->open) return 401;
     if (!means_this(l, r->host) || is_foreign(r)) return 403;
     return costs && !is_own(r) ? 401 : 0;
 }
 
-/* 0, or -errno: what was given does not fit. */
+/* 0, -EINVAL: the given token is too long. */
 static int draw_token(char *to, size_t size) {
     const char *given = env_get("GORT_HTTP_TOKEN");
     unsigned char bytes[16];
@@ -166,23 +166,40 @@ static int draw_token(char *to, size_t size) {
 
 /* ---- what is served -------------------------------------------------------------------------- */
 
-typedef void fill_fn(Out *o);
+#define PLAIN_TEXT "text/plain; charset=utf-8"
 
-static void answer_filled(int fd, const Request *r, const char *type, fill_fn *fill) {
-    Out o = OUT_GROWING;
-    fill(&o);
-    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
-    else http_answer(fd, r, 200, type, o.buf, o.used);
-    free(o.buf);
+static void answer_text(int fd, const HttpRequest *r, int status, const char *text) {
+    http_answer(fd, r, status, "text/plain", text, strlen(text));
 }
 
-static void serve_page(int fd, const Request *r) {
+/* Sends what o holds, and frees it. */
+static void answer_out(int fd, const HttpRequest *r, const char *type, Out *o) {
+    if (o->failed) answer_text(fd, r, 503, "no memory\n");
+    else http_answer(fd, r, 200, type, o->buf ? o->buf : "", o->used);
+    free(o->buf);
+}
+
+/* A trace or a profile cannot begin. */
+static void answer_error(int fd, const HttpRequest *r, int e) {
+    if (e == -EBUSY) answer_text(fd, r, 409, "another one is running\n");
+    else answer_text(fd, r, 503, "no memory, or no descriptor\n");
+}
+
+/* The length of a trace or a profile in seconds; 0: the request is refused. */
+static int64_t seconds_wanted(int fd, const HttpRequest *r, uint64_t otherwise) {
+    uint64_t seconds = http_number(r, "seconds", otherwise);
+    if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
+    answer_text(fd, r, 400, "seconds must be 1 to 600\n");
+    return 0;
+}
+
+static void serve_page(int fd, const HttpRequest *r) {
     http_answer(fd, r, 200, "text/html; charset=utf-8", page_html,
                 (size_t)(page_html_end - page_html));
 }
 
-/* Goroutines are counted seldom enough that counting costs a quarter of a percent of a CPU. */
-static void serve_events(int fd, const Request *r) {
+/* Groups are counted so seldom that counting takes a quarter of a percent of a CPU. */
+static void serve_events(int fd, const HttpRequest *r) {
     int64_t next_full = 0;
     int e = http_begin(fd, "text/event-stream", "X-Accel-Buffering: no\r\n");
     while (e == 0 && !r->head) {
@@ -213,9 +230,10 @@ static void dump_if(G *gp, void *arg) {
     f->found = true;
 }
 
-static void serve_goroutines(int fd, const Request *r) {
+static void serve_goroutines(int fd, const HttpRequest *r) {
     Out o = OUT_GROWING;
     char format[16] = "";
+    const char *type = PLAIN_TEXT;
     Find f = {.id = http_number(r, "id", 0), .out = &o, .found = true};
     http_param(r, "format", format, sizeof format);
     if (f.id) {
@@ -223,18 +241,15 @@ static void serve_goroutines(int fd, const Request *r) {
         each_g(dump_if, &f);
     } else if (r->wants_json || strcmp(format, "json") == 0) {
         page_goroutines_json(&o, r);
-        http_answer(fd, r, 200, "application/json", o.buf, o.used);
-        free(o.buf);
-        return;
+        type = "application/json";
     } else {
         dump_to(&o);
     }
-    if (!f.found) http_answer(fd, r, 404, "text/plain", "no such goroutine\n", 18);
-    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf ? o.buf : "", o.used);
-    free(o.buf);
+    if (f.found) answer_out(fd, r, type, &o);
+    else answer_text(fd, r, 404, "no such goroutine\n");
 }
 
-static void serve_leaks(int fd, const Request *r) {
+static void serve_leaks(int fd, const HttpRequest *r) {
     uint64_t set = (uint64_t)settings.leak * GORT_MS,
              minutes = http_number(r, "minutes", UINT64_MAX);
     int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC
@@ -242,15 +257,14 @@ static void serve_leaks(int fd, const Request *r) {
                                                : 10ULL * 60 * GORT_SEC);
     Out o = OUT_GROWING;
     Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
-    if (l && leak_report(l, &o, gort_now(), age) == 0)
+    if (l == NULL) o.failed = true;
+    else if (leak_report(l, &o, gort_now(), age) == 0)
         out_str(&o, "no goroutine has been blocked for so long\n");
-    if (l == NULL || o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
-    else http_answer(fd, r, 200, "text/plain; charset=utf-8", o.buf, o.used);
+    answer_out(fd, r, PLAIN_TEXT, &o);
     free(l);
-    free(o.buf);
 }
 
-/* Waits, and listens: false, the client has gone before. What it sends is of no interest. */
+/* Waits until then; false: the client has gone. What it sends is dropped. */
 static bool stays(int fd, int64_t until) {
     for (;;) {
         char buf[64];
@@ -262,14 +276,14 @@ static bool stays(int fd, int64_t until) {
 }
 
 /* A profile that has ended, in the form that was asked for. */
-static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profile *f,
+static void answer_profile(int fd, const HttpRequest *r, const ProfileKind *k, Profile *f,
                            int64_t duration) {
     Out o = OUT_GROWING;
     char format[16] = "";
     const char *type = "application/octet-stream";
     http_param(r, "format", format, sizeof format);
     if (strcmp(format, "folded") == 0) {
-        type = "text/plain; charset=utf-8";
+        type = PLAIN_TEXT;
         folded_write(&o, k, f);
     } else if (strcmp(format, "svg") == 0) {
         type = "image/svg+xml";
@@ -278,39 +292,30 @@ static void answer_profile(int fd, const Request *r, const ProfileKind *k, Profi
         pprof_write(&o, k, f, duration);
     }
     profile_free(f);
-    if (o.failed) http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
-    else http_answer(fd, r, 200, type, o.buf ? o.buf : "", o.used);
-    free(o.buf);
+    answer_out(fd, r, type, &o);
 }
 
-static void answer_goroutines(int fd, const Request *r, bool creators) {
+static void answer_goroutines(int fd, const HttpRequest *r, bool creators) {
     Profile f = {0};
-    if (profile_goroutines(&f, creators) < 0)
-        http_answer(fd, r, 503, "text/plain", "no memory\n", 10);
+    int e = profile_goroutines(&f, creators);
+    if (e < 0) answer_error(fd, r, e);
     else answer_profile(fd, r, &goroutine_kind, &f, 0);
 }
 
-static void serve_pprof_goroutine(int fd, const Request *r) {
+static void serve_pprof_goroutine(int fd, const HttpRequest *r) {
     if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
     else answer_goroutines(fd, r, false);
 }
 
-static void serve_created(int fd, const Request *r) { answer_goroutines(fd, r, true); }
+static void serve_created(int fd, const HttpRequest *r) { answer_goroutines(fd, r, true); }
 
-/* The number of seconds; 0: it was refused. */
-static int64_t profile_seconds(int fd, const Request *r) {
-    uint64_t seconds = http_number(r, "seconds", 10);
-    if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
-    http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
-    return 0;
-}
-
-static void serve_cpu(int fd, const Request *r) {
-    int64_t seconds = profile_seconds(fd, r), start = gort_now(), end = start + seconds * GORT_SEC;
+static void serve_cpu(int fd, const HttpRequest *r) {
+    int64_t seconds = seconds_wanted(fd, r, 10), start = gort_now();
+    int64_t end = start + seconds * GORT_SEC;
     if (seconds == 0) return;
     int e = cpuprof_begin();
     if (e < 0) {
-        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        answer_error(fd, r, e);
         return;
     }
     bool there = true;
@@ -323,12 +328,12 @@ static void serve_cpu(int fd, const Request *r) {
     else profile_free(&cpu_profile);
 }
 
-static void serve_contention(int fd, const Request *r, Profile *f) {
-    int64_t seconds = profile_seconds(fd, r), start = gort_now();
+static void serve_contention(int fd, const HttpRequest *r, Profile *f) {
+    int64_t seconds = seconds_wanted(fd, r, 10), start = gort_now();
     if (seconds == 0) return;
     int e = blockprof_begin(f);
     if (e < 0) {
-        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a profile is running\n", 21);
+        answer_error(fd, r, e);
         return;
     }
     bool there = stays(fd, start + seconds * GORT_SEC);
@@ -337,8 +342,8 @@ static void serve_contention(int fd, const Request *r, Profile *f) {
     else profile_free(f);
 }
 
-static void serve_block(int fd, const Request *r) { serve_contention(fd, r, &block_profile); }
-static void serve_mutex(int fd, const Request *r) { serve_contention(fd, r, &mutex_profile); }
+static void serve_block(int fd, const HttpRequest *r) { serve_contention(fd, r, &block_profile); }
+static void serve_mutex(int fd, const HttpRequest *r) { serve_contention(fd, r, &mutex_profile); }
 
 static void send_file(int to, int fd) {
     char buf[16384];
@@ -347,7 +352,7 @@ static void send_file(int to, int fd) {
         if (http_send(to, buf, (size_t)n) < 0) return;
 }
 
-/* The entry that belongs to a connection. */
+/* The place in `files` of connection fd. */
 static int *file_of(int fd) {
     int i = 0;
     while (load_rlx(&page.connections[i]) != fd + 1) i++;
@@ -357,8 +362,7 @@ static int *file_of(int fd) {
 /* 0: a trace is running, and *entry is its file. */
 static int begin_trace(int *entry) {
     M *m = enter();
-    /* Bare system calls: TSan would believe that it knows these numbers (close_number,
-     * netpoll.c). */
+    /* Bare system calls, or TSan keeps these numbers in mind (close_number, netpoll.c). */
     int file = (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
     int mine = (int)os_sys(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
@@ -373,21 +377,21 @@ static int begin_trace(int *entry) {
     return e;
 }
 
-/* The client's goroutine, or the end of the runtime: one of them. */
+/* By the client's goroutine or the end of the runtime; the exchange lets one of them stop it. */
 static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
 
 static void close_in_table(int *entry) {
     M *m = enter();
     int fd = load_rlx(entry) - 1;
     store_rel(entry, 0);
-    m->pins++; /* closed here and now (close.c) */
+    m->pins++; /* so that gort_close does not park (close.c) */
     if (fd >= 0) gort_close(fd);
     m->pins--;
     leave(m);
 }
 
 /* False: the client has gone. */
-static bool record(int fd, int64_t until) {
+static bool trace_until(int fd, int64_t until) {
     bool there = true;
     while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
         int64_t next = time_after(gort_now(), 25 * GORT_MS);
@@ -396,18 +400,15 @@ static bool record(int fd, int64_t until) {
     return there;
 }
 
-static void serve_trace(int fd, const Request *r) {
-    uint64_t seconds = http_number(r, "seconds", 1);
-    if (seconds < 1 || seconds > 600) {
-        http_answer(fd, r, 400, "text/plain", "seconds: 1 to 600\n", 18);
-        return;
-    }
+static void serve_trace(int fd, const HttpRequest *r) {
+    int64_t seconds = seconds_wanted(fd, r, 1);
+    if (seconds == 0) return;
     int *entry = file_of(fd), e = begin_trace(entry);
     if (e < 0) {
-        http_answer(fd, r, e == -EBUSY ? 409 : 503, "text/plain", "a trace is running\n", 19);
+        answer_error(fd, r, e);
         return;
     }
-    bool there = record(fd, time_after(gort_now(), (int64_t)seconds * GORT_SEC));
+    bool there = trace_until(fd, time_after(gort_now(), seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
     if (there)
         http_begin(fd, "application/json",
@@ -416,14 +417,16 @@ static void serve_trace(int fd, const Request *r) {
     close_in_table(entry);
 }
 
-static void serve_metrics(int fd, const Request *r) {
-    answer_filled(fd, r, "text/plain; version=0.0.4; charset=utf-8", page_metrics);
+static void serve_metrics(int fd, const HttpRequest *r) {
+    Out o = OUT_GROWING;
+    page_metrics(&o);
+    answer_out(fd, r, "text/plain; version=0.0.4; charset=utf-8", &o);
 }
 
 static const struct {
     const char *path;
-    void (*serve)(int fd, const Request *r);
-    bool costs; /* something lasting: refuse() */
+    void (*serve)(int fd, const HttpRequest *r);
+    bool costs; /* takes time and memory: refuse() wants proof */
 } routes[] = {
     {"/", serve_page, false},
     {"/events", serve_events, false},
@@ -438,22 +441,22 @@ static const struct {
     {"/debug/pprof/created", serve_created, false},
 };
 
-static void route(const Listener *l, int fd, const Request *r) {
+static void route(const Listener *l, int fd, const HttpRequest *r) {
     size_t i = 0;
     while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
-    if (no == 401 && l->open)
-        http_answer(fd, r, no, "text/plain", "the token, or the page itself\n", 30);
-    else if (no) http_answer(fd, r, no, "text/plain", "refused\n", 8);
-    else if (i == count_of(routes)) http_answer(fd, r, 404, "text/plain", "not here\n", 9);
+    if (no == 401) answer_text(fd, r, no, "the token is needed\n");
+    else if (no) answer_text(fd, r, no, "refused\n");
+    else if (i == count_of(routes)) answer_text(fd, r, 404, "no such page\n");
     else if (r->head && routes[i].costs) http_begin(fd, "application/octet-stream", "");
     else routes[i].serve(fd, r);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* The head of a request, within ten seconds. The status to answer with; 0: the peer has gone. */
-static int read_request(int fd, Request *r) {
+/* Reads the head of a request, within ten seconds. 200, the status to refuse it with, 0: the peer
+ * has gone. */
+static int read_request(int fd, HttpRequest *r) {
     char buf[HTTP_HEAD];
     size_t n = 0;
     int64_t deadline = time_after(gort_now(), 10 * GORT_SEC);
@@ -467,12 +470,12 @@ static int read_request(int fd, Request *r) {
     }
 }
 
-static void serve(void *arg) {
+static void serve_connection(void *arg) {
     Connection c = *(Connection *)arg;
-    Request r;
+    HttpRequest r;
     int status = read_request(c.fd, &r);
     if (status == 200) route(c.from, c.fd, &r);
-    else if (status) http_answer(c.fd, NULL, status, "text/plain", "refused\n", 8);
+    else if (status) answer_text(c.fd, NULL, status, "refused\n");
     close_in_table(&page.connections[c.place]);
 }
 
@@ -495,11 +498,11 @@ static long try_accept_here(Call *c) {
     return fd;
 }
 
-/* False: there is no place, or no memory. */
+/* Starts a goroutine for the connection. False: no place, or no memory. */
 static bool serve_elsewhere(Listener *l, int fd, int *entry) {
     M *m = enter();
     Connection c = {.fd = fd, .place = take_place(fd), .from = l};
-    bool served = c.place >= 0 && gort_go_copy(serve, &c, sizeof c) == 0;
+    bool served = c.place >= 0 && gort_go_copy(serve_connection, &c, sizeof c) == 0;
     if (served) *entry = 0;
     else if (c.place >= 0) store_rel(&page.connections[c.place], 0);
     leave(m);
@@ -515,11 +518,11 @@ static void accept_loop(void *arg) {
         int fd = (int)call_run(&a.call, GORT_FOREVER);
         if (fd == -EBADF || fd == -EINVAL) return;
         if (fd < 0) {
-            gort_sleep(100 * GORT_MS); /* out of descriptors: some will be closed */
+            gort_sleep(100 * GORT_MS); /* out of descriptors, for now */
             continue;
         }
         if (serve_elsewhere(l, fd, entry)) continue;
-        http_answer(fd, NULL, 503, "text/plain", "busy\n", 5);
+        answer_text(fd, NULL, 503, "too many connections\n");
         close_in_table(entry);
     }
 }
@@ -531,8 +534,7 @@ static bool is_loopback(const char *local) {
            strncmp(local, "unix:", 5) == 0;
 }
 
-/* Its own page starts traces and profiles; any other client needs the token. */
-static void announce(const Listener *l) {
+static void page_announce(const Listener *l) {
     if (l->open)
         print_fd(2,
                  "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: "
@@ -545,7 +547,7 @@ static int listen_on(const char *addr) {
     char local[300], at[300];
     static HouseLock making;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
-    /* ours: not to all */
+    /* ":6060" is this machine's only */
     print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr);
     int fd = gort_listen(at, 0);
     if (fd < 0) return fd;
@@ -562,7 +564,7 @@ static int listen_on(const char *addr) {
         if (e == 0) e = gort_go_with(&attr, accept_loop, l);
         if (e == 0) {
             store_rel(&page.nlisteners, n + 1);
-            announce(l);
+            page_announce(l);
         }
     }
     house_unlock(&making);
@@ -581,7 +583,7 @@ void page_begin_run(void) {
     if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: error %d\n", env_http, -e);
 }
 
-/* No goroutine runs any more. */
+/* No goroutine of the page runs any more. */
 void page_end_run(void) {
     for (uint32_t i = 0; i < page.nlisteners; i++) gort_close(page.listeners[i].fd);
     for (int i = 0; i < LISTENERS; i++) close_in_table(&page.accepted[i]);

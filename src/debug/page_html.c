@@ -1,5 +1,5 @@
 /*
- * The page itself: web/page.html, taken in as it is by the assembler.
+ * web/page.html, included as it is by the assembler.
  */
 #include "debug/page.h"
 

@@ -1,11 +1,11 @@
 /*
- * The house as JSON: what the live page draws.
+ * The scheduler's state as JSON, which the live page draws.
  *
- * Everything is read as it stands, without a lock and without stopping anybody: records of G, M
- * and P are never freed, and each figure is true at the moment it is read. A program may have
- * 100,000 goroutines, so the page is given groups of them, by name (or by the function they were
- * started with) and status, with how many there are and how long the oldest has been so; single
- * goroutines are sent on request, up to a limit.
+ * Everything is read without a lock and without stopping anything: G, M and P records are never
+ * freed, and each figure is true at the moment it is read. A program may have 100,000 goroutines,
+ * so the page gets groups of them, by name (or by the function they were started with) and status,
+ * with their number and the age of the oldest. Single goroutines are sent on request, up to a
+ * limit.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
@@ -41,7 +41,7 @@ static void out_symbol(Out *o, uintptr_t pc) {
     out_json(o, n.name ? n.name : text);
 }
 
-/* Its name, or its function's. */
+/* The goroutine's name, or its function's. */
 static void out_title(Out *o, G *gp) {
     char name[32];
     g_name(gp, name);
@@ -54,11 +54,6 @@ static int64_t age_ms(G *gp, int64_t now) {
     return ms > 0 ? ms : 0;
 }
 
-static bool shown(G *gp, uint32_t *status) {
-    *status = load_acq(&gp->status);
-    return *status != G_IDLE && *status != G_DEAD && load_rlx(&gp->id) != 0;
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 typedef struct Group {
@@ -66,18 +61,18 @@ typedef struct Group {
     uint64_t count;
     int64_t oldest; /* ms */
     uintptr_t entry;
-    uint64_t one; /* id of one of them */
+    uint64_t one; /* id of the oldest */
     uint8_t status, reason;
     char name[32];
 } Group;
 
 typedef struct Groups {
     Group at[GROUPS];
-    uint64_t used, rest; /* rest: did not fit */
+    uint64_t used;
     int64_t now;
 } Groups;
 
-static uint64_t hash_of(const char *name, uintptr_t entry, uint32_t status, int reason) {
+static uint64_t group_hash(const char *name, uintptr_t entry, uint32_t status, int reason) {
     uint64_t h = entry * 0x9E3779B97F4A7C15ULL + status * 31 + (uint64_t)reason;
     for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001B3ULL;
     h ^= h >> 29;
@@ -88,19 +83,16 @@ static void count_one(G *gp, void *arg) {
     Groups *all = arg;
     uint32_t status;
     char name[32];
-    if (!shown(gp, &status)) return;
+    if (!g_exists(gp, &status)) return;
     int reason = status == G_WAITING ? gp->reason : 0;
     g_name(gp, name);
     uintptr_t entry = name[0] ? 0 : g_entry(gp);
-    uint64_t key = hash_of(name, entry, status, reason);
+    uint64_t key = group_hash(name, entry, status, reason);
     uint64_t i = key % GROUPS;
     while (all->at[i].key && all->at[i].key != key) i = (i + 1) % GROUPS;
     Group *g = &all->at[i];
     if (g->key == 0) {
-        if (all->used == GROUPS / 2) {
-            all->rest++;
-            return;
-        }
+        if (all->used == GROUPS / 2) return; /* more groups than are ever sent */
         all->used++;
         *g = (Group){.key = key, .entry = entry, .one = gp->id, .status = (uint8_t)status};
         g->reason = (uint8_t)reason;
@@ -157,9 +149,7 @@ static void out_p_json(Out *o, P *p, int64_t now) {
             (unsigned long)load_rlx(&p->n.switches));
     if (m) out_fmt(o, ",\"m\":%u", m->id);
     if (id) {
-        int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
-        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id,
-                (long)(ran > 0 ? ran / 1000 : 0));
+        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id, (long)p_ran_us(p, now));
         out_title(o, gp);
     }
     out_str(o, "}");
@@ -261,7 +251,7 @@ static bool matches(const List *l, G *gp, uint32_t status) {
 static void list_one(G *gp, void *arg) {
     List *l = arg;
     uint32_t status;
-    if (!shown(gp, &status) || !matches(l, gp, status)) return;
+    if (!g_exists(gp, &status) || !matches(l, gp, status)) return;
     if (l->matched++ >= l->limit) return;
     Out *o = l->out;
     out_fmt(o, "%s{\"id\":%lu,\"name\":", l->sent++ ? ",\n" : "", (unsigned long)gp->id);
@@ -274,7 +264,7 @@ static void list_one(G *gp, void *arg) {
     out_str(o, "}");
 }
 
-void page_goroutines_json(Out *o, const Request *r) {
+void page_goroutines_json(Out *o, const HttpRequest *r) {
     List l = {.out = o, .limit = http_number(r, "limit", 200), .now = os_now()};
     if (l.limit > 100000) l.limit = 100000;
     http_param(r, "filter", l.filter, sizeof l.filter);

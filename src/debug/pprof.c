@@ -1,18 +1,21 @@
 /*
- * Profiles in pprof's format (a protocol buffer; `go tool pprof`, speedscope, Grafana read it).
+ * Profiles in pprof's format, a protocol buffer, which `go tool pprof`, speedscope and Grafana read.
  *
- * A profile is stacks with a count and perhaps a value (profile.h); functions come from our own
- * symbol reader, so the reader needs no binary. The message (profile.proto): sample_type 1, sample
- * 2, location 4, function 5, string_table 6, time_nanos 9, duration_nanos 10, period_type 11,
- * period 12; every nested message is preceded by its length. Strings and functions are referred to
- * by number: a function's number is its place in the table of addresses met, each address is a
- * location of its own, and its two strings (function, file) follow all others. The others are
- * gathered in a list: "", the kind's words, and the labels of samples.
+ * A profile is stacks with a count and perhaps a value (profile.h). Function names come from our
+ * own symbol reader, so no binary is needed to read the file. Fields of the message
+ * (profile.proto): sample_type 1, sample 2, location 4, function 5, string_table 6, time_nanos 9,
+ * duration_nanos 10, period_type 11, period 12; a nested message is preceded by its length.
+ *
+ * Locations, functions and strings are referred to by number. Each address is one location and one
+ * function; both have its place in the table of addresses, plus one. The string table begins with
+ * a list ("", the kind's words, the labels of samples); two strings of each function (name, file)
+ * follow.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
 #include "debug/page.h"
 #include "debug/profile.h"
+#include "debug/stats.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"
 
@@ -22,15 +25,15 @@
 #define ADDRESSES 16384
 #define WORDS 4096
 
-typedef struct Writer {
-    uintptr_t address[ADDRESSES]; /* open addressing; the place + 1 is the location's number */
+typedef struct Pprof {
+    uintptr_t address[ADDRESSES]; /* open addressing; place + 1 is the location's number */
     uint32_t addresses;
     const char *words[WORDS];
     uint32_t nwords;
-} Writer;
+} Pprof;
 
-/* The number of a location; 0: the table is full. */
-static uint64_t location(Writer *w, uintptr_t pc) {
+/* The number of pc's location; 0: the table is full. */
+static uint64_t pprof_location(Pprof *w, uintptr_t pc) {
     uint32_t i = (uint32_t)(pc * 0x9E3779B97F4A7C15ULL >> 40) & (ADDRESSES - 1);
     while (w->address[i] && w->address[i] != pc) i = (i + 1) & (ADDRESSES - 1);
     if (w->address[i] == 0) {
@@ -41,8 +44,8 @@ static uint64_t location(Writer *w, uintptr_t pc) {
     return i + 1;
 }
 
-/* The number of a string that lives as long as the writer. 0 (the empty one): no room. */
-static uint64_t word(Writer *w, const char *s) {
+/* The number of s, which lives as long as w; 0, that of "": no room. */
+static uint64_t pprof_string(Pprof *w, const char *s) {
     for (uint32_t i = 0; i < w->nwords; i++)
         if (strcmp(w->words[i], s) == 0) return i;
     if (w->nwords == WORDS) return 0;
@@ -52,80 +55,80 @@ static uint64_t word(Writer *w, const char *s) {
 
 /* ---- protocol buffers ------------------------------------------------------------------------ */
 
-static void varint(Out *o, uint64_t v) {
+static void pb_varint(Out *o, uint64_t v) {
     do {
         char byte = (char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
         out_bytes(o, &byte, 1);
         v >>= 7;
     } while (v);
 }
-static void number(Out *o, int field, uint64_t v) {
-    varint(o, (uint64_t)field << 3);
-    varint(o, v);
+static void pb_number(Out *o, int field, uint64_t v) {
+    pb_varint(o, (uint64_t)field << 3);
+    pb_varint(o, v);
 }
-static void bytes(Out *o, int field, const char *s, size_t n) {
-    varint(o, (uint64_t)field << 3 | 2);
-    varint(o, n);
+static void pb_bytes(Out *o, int field, const char *s, size_t n) {
+    pb_varint(o, (uint64_t)field << 3 | 2);
+    pb_varint(o, n);
     out_bytes(o, s, n);
 }
 
-static void value_type(Out *o, Writer *w, int field, const char *type, const char *unit) {
+static void value_type(Out *o, Pprof *w, int field, const char *type, const char *unit) {
     char buf[32];
     Out m = OUT(-1, buf);
-    number(&m, 1, word(w, type));
-    number(&m, 2, word(w, unit));
-    bytes(o, field, m.buf, m.used);
+    pb_number(&m, 1, pprof_string(w, type));
+    pb_number(&m, 2, pprof_string(w, unit));
+    pb_bytes(o, field, m.buf, m.used);
 }
 
-static void sample(Out *o, Writer *w, const ProfileKind *k, const Sample *s) {
+static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s) {
     char buf[PROFILE_DEPTH * 6 + 128], label[32];
     Out m = OUT(-1, buf), l = OUT(-1, label);
     for (int i = 0; i < s->depth; i++) {
-        uint64_t n = location(w, i == 0 ? s->pcs[i] : s->pcs[i] - 1);
-        if (n) number(&m, 1, n);
+        uint64_t n = pprof_location(w, i == 0 ? s->pcs[i] : s->pcs[i] - 1);
+        if (n) pb_number(&m, 1, n);
     }
-    number(&m, 2, load_rlx(&s->count));
-    if (k->value) number(&m, 2, (uint64_t)load_rlx(&s->value));
-    number(&l, 1, word(w, k->label));
-    number(&l, 2, word(w, profile_label(k, s)));
-    bytes(&m, 3, l.buf, l.used);
-    bytes(o, 2, m.buf, m.used);
+    pb_number(&m, 2, load_rlx(&s->count));
+    if (k->value) pb_number(&m, 2, (uint64_t)load_rlx(&s->value));
+    pb_number(&l, 1, pprof_string(w, k->label));
+    pb_number(&l, 2, pprof_string(w, profile_label(k, s)));
+    pb_bytes(&m, 3, l.buf, l.used);
+    pb_bytes(o, 2, m.buf, m.used);
 }
 
 static void location_message(Out *o, uint64_t id, uintptr_t pc) {
     char buf[64], line[16];
     Out m = OUT(-1, buf), l = OUT(-1, line);
-    number(&l, 1, id); /* function: the same number */
-    number(&m, 1, id);
-    number(&m, 3, pc);
-    bytes(&m, 4, l.buf, l.used);
-    bytes(o, 4, m.buf, m.used);
+    pb_number(&l, 1, id); /* its function has the same number */
+    pb_number(&m, 1, id);
+    pb_number(&m, 3, pc);
+    pb_bytes(&m, 4, l.buf, l.used);
+    pb_bytes(o, 4, m.buf, m.used);
 }
 
 static void function_message(Out *o, uint64_t id, uint64_t name, uint64_t file) {
     char buf[64];
     Out m = OUT(-1, buf);
-    number(&m, 1, id);
-    number(&m, 2, name);
-    number(&m, 3, name);
-    number(&m, 4, file);
-    bytes(o, 5, m.buf, m.used);
+    pb_number(&m, 1, id);
+    pb_number(&m, 2, name);
+    pb_number(&m, 3, name);
+    pb_number(&m, 4, file);
+    pb_bytes(o, 5, m.buf, m.used);
 }
 
-static void strings(Out *o, Writer *w) {
-    for (uint32_t i = 0; i < w->nwords; i++) bytes(o, 6, w->words[i], strlen(w->words[i]));
+static void strings(Out *o, Pprof *w) {
+    for (uint32_t i = 0; i < w->nwords; i++) pb_bytes(o, 6, w->words[i], strlen(w->words[i]));
     for (uint32_t i = 0; i < ADDRESSES; i++) {
         if (w->address[i] == 0) continue;
         char text[32];
         Named n = symbol_of(w->address[i]);
         print_buf(text, sizeof text, "0x%lx", (unsigned long)w->address[i]);
         const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
-        bytes(o, 6, name, strlen(name));
-        bytes(o, 6, file, strlen(file));
+        pb_bytes(o, 6, name, strlen(name));
+        pb_bytes(o, 6, file, strlen(file));
     }
 }
 
-static void locations(Out *o, Writer *w) {
+static void locations(Out *o, Pprof *w) {
     uint64_t string = w->nwords;
     for (uint32_t i = 0; i < ADDRESSES; i++) {
         if (w->address[i] == 0) continue;
@@ -142,22 +145,22 @@ static int64_t wall_clock(void) {
 }
 
 void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
-    Writer *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
+    Pprof *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
         o->failed = true;
         return;
     }
-    word(w, "");
+    pprof_string(w, "");
     value_type(o, w, 1, k->count, k->count_unit);
     if (k->value) value_type(o, w, 1, k->value, k->value_unit);
     for (uint32_t i = 0; i < PROFILE_STACKS; i++)
-        if (load_acq(&f->at[i].ready)) sample(o, w, k, &f->at[i]);
-    number(o, 9, (uint64_t)wall_clock());
-    if (duration) number(o, 10, (uint64_t)duration);
+        if (load_acq(&f->at[i].ready)) pprof_sample(o, w, k, &f->at[i]);
+    pb_number(o, 9, (uint64_t)wall_clock());
+    if (duration) pb_number(o, 10, (uint64_t)duration);
     if (k->period_of_value) value_type(o, w, 11, k->value, k->value_unit);
     else value_type(o, w, 11, k->count, k->count_unit);
-    number(o, 12, (uint64_t)k->period);
-    locations(o, w); /* all words are known by now */
+    pb_number(o, 12, (uint64_t)k->period);
+    locations(o, w); /* all words of the list are known by now */
     strings(o, w);
     free(w);
 }
@@ -167,29 +170,25 @@ void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
 const ProfileKind goroutine_kind = {
     .count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
 
-static bool exists(G *gp, uint32_t *status) {
-    *status = load_acq(&gp->status);
-    return load_rlx(&gp->id) != 0 && *status != G_IDLE && *status != G_DEAD;
+static bool describe_g(G *gp, Sample *s) {
+    uint32_t status;
+    if (!g_exists(gp, &status)) return false;
+    *s = (Sample){.status = (uint8_t)status, .reason = status == G_WAITING ? gp->reason : 0};
+    return true;
 }
 
-static void collect(G *gp, void *arg) {
-    Sample s = {0};
-    uint32_t status;
-    if (!exists(gp, &status)) return;
-    s.status = (uint8_t)status;
-    s.reason = status == G_WAITING ? gp->reason : 0;
+static void add_stack(G *gp, void *arg) {
+    Sample s;
+    if (!describe_g(gp, &s)) return;
     s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
     if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* has not run, or cannot be looked at */
     profile_add(arg, &s, 1, 0);
 }
 
-/* Who started it with which function: a stack of two. */
-static void collect_creator(G *gp, void *arg) {
-    Sample s = {0};
-    uint32_t status;
-    if (!exists(gp, &status)) return;
-    s.status = (uint8_t)status;
-    s.reason = status == G_WAITING ? gp->reason : 0;
+/* A stack of two: the goroutine's function, and the place that started it. */
+static void add_creator(G *gp, void *arg) {
+    Sample s;
+    if (!describe_g(gp, &s)) return;
     s.pcs[s.depth++] = g_entry(gp) + 1;
     if (gp->id > 1) s.pcs[s.depth++] = gp->created_at;
     profile_add(arg, &s, 1, 0);
@@ -197,6 +196,6 @@ static void collect_creator(G *gp, void *arg) {
 
 int profile_goroutines(Profile *f, bool creators) {
     int e = profile_begin(f);
-    if (e == 0) each_g(creators ? collect_creator : collect, f);
+    if (e == 0) each_g(creators ? add_creator : add_stack, f);
     return e;
 }

@@ -2,14 +2,15 @@
  * The table behind every profile.
  *
  * Samples come from signal handlers and from inside the scheduler, so adding one takes no lock and
- * allocates nothing: the table is mapped before, open addressing by the hash of the stack, and a
- * place is taken by the CAS of its hash from 0. The winner writes the stack and then, by release,
- * `ready`; everybody else only adds to the counts. Two stacks with one hash of 64 bits would be
- * counted as one: that does not happen.
+ * allocates nothing. The table is mapped before; it uses open addressing by the hash of the stack.
+ * A place is taken by a CAS of its hash from 0. The winner writes the stack and then, by release,
+ * `ready`, which readers acquire; all others only add to the counts. Two stacks with the same hash
+ * of 64 bits would count as one, which does not happen.
  *
- * Its end is a Dekker pair: who adds announces itself in `busy` and then looks at `state`; who
- * ends changes `state` and then waits for `busy` to be 0. Both are sequentially consistent, else
- * each could miss the other and a sample would be written into a table that is unmapped.
+ * The end is a Dekker pair: a thread that adds a sample announces itself in `busy` and then reads
+ * `state`; the thread that ends the profile changes `state` and then waits for `busy` to be 0. Both
+ * are sequentially consistent, else each could miss the other, and a sample would be written into a
+ * table that is unmapped.
  */
 #include "debug/profile.h"
 #include "debug/dump.h"
@@ -33,7 +34,7 @@ int profile_begin(Profile *f) {
 
 void profile_end(Profile *f) {
     store_seq(&f->state, PROFILE_CHANGING);
-    while (load_seq(&f->busy) != 0) os_nap(20 * GORT_US); /* whoever adds holds nothing we have */
+    while (load_seq(&f->busy) != 0) os_nap(20 * GORT_US); /* no adder waits for us */
 }
 
 void profile_free(Profile *f) {
@@ -51,14 +52,14 @@ bool profile_enter(Profile *f) {
 
 void profile_leave(Profile *f) { sub_seq(&f->busy, 1); }
 
-static uint64_t hash_of(const Sample *s) {
+static uint64_t sample_hash(const Sample *s) {
     uint64_t h = 14695981039346656037ULL ^ s->entry ^ (uint64_t)(s->status << 8 | s->reason) << 48;
     for (int i = 0; i < s->depth; i++) h = (h ^ s->pcs[i]) * 0x100000001B3ULL;
     for (const char *c = s->name; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001B3ULL;
     return h * 0x9E3779B97F4A7C15ULL | 1;
 }
 
-static void fill(Sample *to, const Sample *s) {
+static void sample_fill(Sample *to, const Sample *s) {
     to->depth = s->depth;
     to->status = s->status;
     to->reason = s->reason;
@@ -69,7 +70,7 @@ static void fill(Sample *to, const Sample *s) {
 }
 
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
-    uint64_t hash = hash_of(s);
+    uint64_t hash = sample_hash(s);
     for (uint32_t i = (uint32_t)(hash >> 40);; i++) {
         Sample *at = &f->at[i & (PROFILE_STACKS - 1)];
         uint64_t found = load_acq(&at->hash);
@@ -79,7 +80,7 @@ void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
                 add_rlx(&f->lost, count);
                 return;
             }
-            if (cas_acq_rel(&at->hash, &found, hash)) fill(at, s), found = hash;
+            if (cas_acq_rel(&at->hash, &found, hash)) sample_fill(at, s), found = hash;
             else sub_rlx(&f->used, 1);
         }
         if (found != hash) continue;

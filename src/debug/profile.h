@@ -1,5 +1,5 @@
 /*
- * Stacks with counts: what every profile is (profile.c), and the forms it is given out in.
+ * Stacks with counts: what every profile is (profile.c), and the formats it is written in.
  */
 #ifndef PROFILE_H
 #define PROFILE_H
@@ -11,10 +11,10 @@
 #define PROFILE_STACKS 4096 /* places; half of them are used at most. A power of two */
 
 typedef struct Sample {
-    uint64_t hash;  /* atomic: 0 free; who sets it by CAS writes the rest */
+    uint64_t hash;  /* atomic: 0 free; the thread that sets it by CAS writes the rest */
     uint64_t count; /* atomic */
     int64_t value;  /* atomic: ns */
-    uint32_t ready; /* atomic: what follows is written, and never changes */
+    uint32_t ready; /* atomic: the fields below are written, and never change */
     uint8_t depth, status, reason;
     char name[32]; /* the goroutine's, "" where it has none */
     uintptr_t entry;
@@ -23,22 +23,22 @@ typedef struct Sample {
 
 typedef struct Profile {
     uint32_t state; /* atomic: PROFILE_... */
-    uint32_t busy;  /* atomic: how many are adding */
+    uint32_t busy;  /* atomic: threads that add a sample */
     uint32_t used;  /* atomic */
-    uint64_t lost;  /* atomic: counts that found no place */
+    uint64_t lost;  /* atomic: samples that found no place */
     Sample *at;
 } Profile;
 
 enum { PROFILE_IDLE, PROFILE_CHANGING, PROFILE_ON };
 
-/* 0, -EBUSY: it is on already, -ENOMEM. Ordinary code. */
+/* 0, -EBUSY: it is on already, -ENOMEM. Not in a handler. */
 int profile_begin(Profile *f);
-/* Nobody adds any more when it returns; the table can be read. */
+/* When it returns no thread adds any more, and the table can be read. */
 void profile_end(Profile *f);
-/* Gives the table back: the next may begin. */
+/* Unmaps the table; the next profile may begin. */
 void profile_free(Profile *f);
 
-/* Brackets around profile_add, so that profile_end knows. False: it is off. In a handler too. */
+/* Around profile_add, so that profile_end waits for it. False: off. In a handler too. */
 bool profile_enter(Profile *f);
 void profile_leave(Profile *f);
 /* Adds one sample, whose name, entry, status, reason, depth and pcs are set. In a handler too. */
@@ -52,7 +52,7 @@ typedef struct ProfileKind {
     bool period_of_value;
 } ProfileKind;
 
-/* The label of a sample: its goroutine, its wait reason or its status, as the kind has it. */
+/* The label of a sample: its goroutine, or its wait reason or status, as the kind says. */
 const char *profile_label(const ProfileKind *k, const Sample *s);
 const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
 
@@ -64,8 +64,8 @@ void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title); /
 extern Profile cpu_profile;
 extern const ProfileKind cpu_kind;
 int cpuprof_begin(void);
-void cpuprof_refresh(void); /* threads that are new since; several times a second */
-void cpuprof_end(void);     /* also at the end of a runtime, in any state */
+void cpuprof_refresh(void); /* timers for new threads; several times a second */
+void cpuprof_end(void);     /* in any state; also at the end of a runtime */
 
 /* Every goroutine that exists, by its stack, or by where it was started (pprof.c). 0, -ENOMEM. */
 extern const ProfileKind goroutine_kind;

@@ -3,13 +3,14 @@
  *
  *   SCHED 1004ms: gomaxprocs=4 idleprocs=2 threads=5 spinningthreads=1 needspinning=0
  *         idlethreads=2 runqueue=0 [ 3 2 0 1 ]                               (one line)
- *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80 frees=75
- *     watches=0 looks=3 late=0 M0: p=0 curg=17 locks=0 spinning=false blocked=false lockedg=nil G1:
- *     status=4(chan receive) m=nil lockedm=nil
+ *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80
+ *         frees=75 watches=0 looks=3 late=0                                  (one line)
+ *     M0: p=0 curg=17 locks=0 spinning=false blocked=false lockedg=nil
+ *     G1: status=4(chan receive) m=nil lockedm=nil
  *
- * The monitor prints them, so nothing is locked and nothing is stopped: every figure is true at
- * the moment it is read, the lines together are not one moment. Go stops nothing for the short
- * line either. Records of G, M and P are never freed, so a pointer read here stays good.
+ * The monitor prints them. It locks and stops nothing, as Go for its short line: each figure is
+ * true at the moment it is read, but the lines are not of one moment. G, M and P records are never
+ * freed, so a pointer read here stays good.
  */
 #include "debug/schedtrace.h"
 #include "debug/dump.h"
@@ -33,7 +34,7 @@ static void out_g(Out *o, G *gp) {
     else out_str(o, "nil");
 }
 
-/* A searcher is wanted: work waits in the global queue, a P is idle and nobody searches. */
+/* A searcher is wanted: work waits in the global queue, a P is idle and no thread searches. */
 static int need_spinning(void) {
     return global_count() > 0 && load_rlx(&sched.npidle) > 0 && load_rlx(&sched.spinning) == 0;
 }
@@ -78,10 +79,9 @@ static void print_m(Out *o, M *m) {
 
 static void print_g(G *gp, void *arg) {
     Out *o = arg;
-    uint32_t status = load_acq(&gp->status);
-    uint64_t id = load_rlx(&gp->id);
-    if (status == G_IDLE || status == G_DEAD || id == 0) return;
-    out_fmt(o, "  G%lu: status=%u(%s) m=", (unsigned long)id, status,
+    uint32_t status;
+    if (!g_exists(gp, &status)) return;
+    out_fmt(o, "  G%lu: status=%u(%s) m=", (unsigned long)load_rlx(&gp->id), status,
             status == G_WAITING ? reason_text(gp->reason) : "");
     out_m(o, status == G_RUNNING || status == G_SYSCALL ? load_rlx(&gp->m) : NULL);
     out_str(o, " lockedm=");
@@ -102,7 +102,7 @@ static void print_detail(Out *o) {
 static int64_t started, printed; /* the monitor's */
 
 static void print_all(void) {
-    char buf[8192]; /* the SCHED line of 1,024 Ps is written at once too */
+    char buf[8192]; /* the SCHED line of 1,024 Ps fits */
     Out o = OUT(2, buf);
     print_sched(&o, started);
     if (settings.scheddetail) print_detail(&o);

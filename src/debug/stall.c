@@ -1,13 +1,13 @@
 /*
  * Stalls: a goroutine that holds its P although others wait.
  *
- * With GORT_DEBUG=stall=N the monitor prints each that takes longer than N ms: a pinned one, one in
- * a GORT_NOPREEMPT function, one with signals blocked. Once per stall, with the goroutine's
- * backtrace and how long its P was held.
+ * With GORT_DEBUG=stall=N the monitor reports each that takes longer than N ms (it is pinned, in a
+ * GORT_NOPREEMPT function, or has signals blocked), once, with its backtrace and how long it has
+ * held its P.
  *
- * One kind is told without being asked for: a goroutine that has slept in the kernel for a second
- * while pinned. Nobody may take its P, and what it sleeps for may be a lock of libc whose holder
- * was preempted and waits for a P: with one P that is for ever, and nothing else would tell why.
+ * One kind is always reported: a goroutine that has slept in the kernel for a second while pinned.
+ * Its P cannot be taken, and it may sleep for a lock of libc whose holder was preempted and waits
+ * for a P. With one P that lasts for ever, and nothing else would say why.
  */
 #include "debug/stall.h"
 #include "debug/dump.h"
@@ -35,7 +35,7 @@ void stall_look(P *p, M *m, int64_t now) {
             (long)((now - p->seen_when) / GORT_MS));
     if (pinned)
         out_str(&o, "its goroutine sleeps in the kernel while pinned, perhaps for a lock that a "
-                    "preempted goroutine has\n");
+                    "preempted goroutine holds\n");
     dump_g(&o, gp, NULL);
     out_flush(&o);
 }

@@ -3,8 +3,7 @@
 
 #include "runtime.h"
 
-/* The monitor: p is held by m's goroutine beyond its slice while others wait. Reports it once, when
- * that has lasted for GORT_DEBUG=stall=N ms. */
+/* The monitor: m's goroutine holds p beyond its slice while others wait. Reports a stall once. */
 void stall_look(P *p, M *m, int64_t now);
 
 #endif

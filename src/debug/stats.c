@@ -1,20 +1,19 @@
 /*
  * gort_stats: the figures behind /metrics, schedtrace and the tests.
  *
- * Nothing is locked: every P counts for itself (its holder writes, with plain stores), what
- * happens without a P is counted in sched.other, and a reader adds them up. Why that is a
- * consistent snapshot:
+ * Nothing is locked. Each P has its own counters, which its holder writes with plain stores; what
+ * happens without a P is counted in sched.other. A reader adds them up. Why the snapshot is
+ * consistent:
  *
- *   Counters never go back. Each word only grows, a reader that loads the same word twice never
- *   sees the older value second, and the set of Ps that are added up only grows (Ps that
- *   gort_maxprocs has retired are kept and still counted). So every sum only grows.
+ *   Counters never go back: each word only grows, and so does the set of Ps that are added up (Ps
+ *   that gort_maxprocs has retired are still counted).
  *
- *   goroutines = created - ended, `ended` being read first: a goroutine is counted as created
- *   before it can end, so the difference is never negative, and a goroutine that has returned
- *   from starting others sees them counted.
+ *   goroutines = created - ended, where `ended` is read first: a goroutine is counted as created
+ *   before it can end, so the difference is never negative, and a goroutine that has started
+ *   others sees them counted.
  *
- *   Gauges that bound each other (idle Ps and Ps, idle and searching threads and threads) are
- *   clamped, as they change while they are read.
+ *   Gauges that bound each other (idle Ps and Ps, idle and searching threads and threads) change
+ *   while they are read, and are clamped.
  */
 #include "sched/globalq.h"
 #include "sched/sched.h"
@@ -38,7 +37,7 @@ static uint64_t sum_ended(void) {
         if (p == NULL) break;
         n += load_acq(&p->n.ended);
     }
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* everything else is read after it */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* all other counters are read after `ended` */
     return n;
 }
 

@@ -3,9 +3,21 @@
 
 #include "runtime.h"
 
-void counters_read(Counters *sum); /* over all Ps; created - ended is never negative. Any thread */
+void counters_read(Counters *sum); /* over all Ps; created >= ended. Any thread */
 uint32_t p_queue(P *p);            /* length of p's ring, without the LIFO slot. Any thread */
 /* A word for what a thread does, whose current G is gp. */
 const char *m_state(M *m, G *gp);
+
+/* Is gp a goroutine at this moment, to be listed? *status: its state. Any thread. */
+INLINE bool g_exists(G *gp, uint32_t *status) {
+    *status = load_acq(&gp->status);
+    return *status != G_IDLE && *status != G_DEAD && load_rlx(&gp->id) != 0;
+}
+
+/* For how long p has run its goroutine, in microseconds, as far as the monitor saw. Any thread. */
+INLINE int64_t p_ran_us(P *p, int64_t now) {
+    int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
+    return ran > 0 ? ran / GORT_US : 0;
+}
 
 #endif

@@ -1,24 +1,23 @@
 /*
- * Figures for gort-top: a small memory file that another process can map.
+ * Figures for gort-top, in a memory file that another process can map.
  *
- * gort-top must not stop the program, nor need a port or a signal. So the runtime has a memory file
- * (a few pages) whose descriptor stands in /proc/PID/fd, where whoever may look at the process
- * finds it by its name. The monitor writes the figures there, ten times a second while somebody
- * looks: the looker says so by a time in the page, which is one load in each round of the monitor.
- * Before the monitor goes to sleep because all Ps are idle it writes them once more, so a program
- * in which nothing moves shows its true state without a thread being woken. That time without the
- * names of running goroutines: there are none, but for a race, and for a name the symbols of the
- * executable are read, which takes a file and milliseconds the monitor has not got for nobody.
+ * gort-top must not stop the program, nor need a port or a signal. So the runtime keeps a memory
+ * file of a few pages; gort-top finds its descriptor by name in /proc/PID/fd. While gort-top looks,
+ * it keeps a time in the future in `watched`, which the monitor loads once a round, and the monitor
+ * writes the figures ten times a second. Before the monitor sleeps because all Ps are idle it
+ * writes them once more, so a program in which nothing moves shows its true state without waking a
+ * thread. That time it leaves out the names of goroutines: none runs, but for a race, and a name
+ * may need the symbols of the executable, which takes a file and milliseconds.
  *
- * The figures change under a sequence lock (the one writer is the monitor): seq odd, figures, seq
+ * The figures change under a sequence lock whose one writer is the monitor: seq odd, figures, seq
  * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
- * mislead other readers only: of all of it the runtime reads `watched` alone.
+ * mislead other readers only: the runtime reads nothing of it but `watched`.
  *
- * The file is there while gort_main runs, and close-on-exec. Where the kernel refuses it gort-top
+ * The file exists while gort_main runs, and is close-on-exec. Where the kernel refuses it, gort-top
  * says that there is nothing to see.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
-#include "debug/top.h"
+#include "debug/top_layout.h"
 #include "debug/dump.h"
 #include "sched/sched.h"
 #include "sched/sim.h"
@@ -34,22 +33,22 @@
 
 #define PERIOD (100 * GORT_MS)
 
-static TopPage *page; /* NULL: there is none. Made before the monitor starts, goes after its end */
+static TopPage *page; /* NULL: none. Made before the monitor starts, unmapped after its end */
 static int page_fd;
 static struct stat page_id; /* of page_fd, when it was made */
 static int64_t last;        /* the monitor's: when the figures were written */
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int open_file(void) {
+static int open_top_file(void) {
     return os_fd_away(
         (int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
 }
 
-/* The memory is there before it is used, and nobody can take it away: else a store would be
- * SIGBUS. */
+/* The memory is allocated and sealed, or a store could raise SIGBUS: there is no memory, or another
+ * process has shrunk the file. */
 static void make_page(void) {
-    int fd = open_file();
+    int fd = open_top_file();
     if (fd < 0) return;
     long at = -1;
     if (os_sys(SYS_fallocate, fd, 0, 0, sizeof(TopPage), 0, 0) == 0 &&
@@ -72,10 +71,10 @@ static bool has_its_name(int fd) {
     return n >= (long)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
 }
 
-/* A program that has closed all descriptors may have another file under this number by now. /proc
- * need not be mounted. Whoever is refused an answer asks again: without one the descriptor
- * stays. */
-static bool is_ours(int fd) {
+/* The program may have closed all descriptors and have another file under this number by now. /proc
+ * need not be mounted. A call that fails is tried again; without an answer the descriptor stays
+ * open. */
+static bool is_top_file(int fd) {
     struct stat st;
     for (int tries = 0; tries < 4; tries++) {
         long r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
@@ -102,19 +101,19 @@ void top_end_run(void) {
     store_rel(&page->running, 0);
     os_unmap(page, sizeof *page);
     page = NULL;
-    if (is_ours(page_fd)) os_sys(SYS_close, page_fd, 0, 0, 0, 0, 0);
+    if (is_top_file(page_fd)) os_sys(SYS_close, page_fd, 0, 0, 0, 0, 0);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
 static void title(G *gp, char *to) {
-    g_name(gp, to); /* TOP_TITLE bytes, as it wants */
+    g_name(gp, to); /* TOP_TITLE bytes, as g_name needs */
     if (to[0]) return;
     Named n = symbol_of(g_entry(gp));
     if (n.name) print_buf(to, TOP_TITLE, "%s", n.name);
 }
 
-static bool somebody_looks(int64_t now) { return load_rlx(&page->watched) > now; }
+static bool is_watched(int64_t now) { return load_rlx(&page->watched) > now; }
 
 static void fill_p(TopP *to, P *p, int64_t now) {
     M *m = load_acq(&p->m);
@@ -125,9 +124,8 @@ static void fill_p(TopP *to, P *p, int64_t now) {
     to->next = next ? load_rlx(&next->id) : 0;
     to->g = gp ? load_rlx(&gp->id) : 0;
     if (to->g == 0) return;
-    int64_t ran = load_rlx(&p->seen_tick) == load_rlx(&p->schedtick) ? now - p->seen_when : 0;
-    to->ran_us = ran > 0 ? (uint32_t)(ran / GORT_US) : 0;
-    if (somebody_looks(now)) title(gp, to->title);
+    to->ran_us = (uint32_t)p_ran_us(p, now);
+    if (is_watched(now)) title(gp, to->title);
 }
 
 static void fill_m(TopM *to, M *m) {
@@ -147,7 +145,7 @@ static void fill_tables(TopFigures *f, int64_t now) {
         if (load_acq(&m->alive)) fill_m(&f->m[f->ms++], m);
 }
 
-static void fill(TopFigures *f, int64_t now) {
+static void top_fill(TopFigures *f, int64_t now) {
     gort_stats s;
     gort_stats_read_sized(&s, sizeof s);
     f->now = now;
@@ -168,20 +166,19 @@ static void publish(int64_t now) {
     last = now;
     store_rlx(&page->seq, page->seq + 1);
     fence_full(); /* a reader that sees a new figure sees the odd seq */
-    fill(&page->figures, now);
+    top_fill(&page->figures, now);
     store_rel(&page->seq, page->seq + 1); /* pairs with the reader's acquire */
 }
 
 void top_look(int64_t now) {
-    if (page && unlikely(somebody_looks(now)) && now - last >= PERIOD && !sim_on) publish(now);
+    if (page && unlikely(is_watched(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
-/* While somebody looks top_look() goes on: what is seen shall not always be the moment of
- * idleness. */
+/* While gort-top looks only top_look() writes, else it would always show the moment of idleness. */
 void top_idle(int64_t now) {
-    if (page && !somebody_looks(now) && !sim_on) publish(now);
+    if (page && !is_watched(now) && !sim_on) publish(now);
 }
 
 int64_t top_due(int64_t now) {
-    return page && load_rlx(&page->watched) > now ? time_after(now, PERIOD) : GORT_FOREVER;
+    return page && is_watched(now) ? time_after(now, PERIOD) : GORT_FOREVER;
 }

@@ -10,7 +10,7 @@
 void top_begin_run(void);
 void top_end_run(void);
 
-/* The monitor: in each round, before it sleeps for long, and until when it may sleep at most. */
+/* The monitor: in each round, before a long sleep, and until when it may sleep. */
 void top_look(int64_t now);
 void top_idle(int64_t now);
 int64_t top_due(int64_t now);

@@ -1,14 +1,14 @@
 /*
- * Reading a trace back: the records of all buffers, merged into the order of time.
+ * Reading a trace back: the records of all buffers, merged in the order of time.
  *
- * Each buffer is a stream that is in order by itself: its chunks in the spill file, in the order
- * they were written, then what is still in memory; in the flight recorder a ring of chunks. A
- * stream decodes its words into an event (trace_buf.h has the format), filling in what a record
- * leaves out: the clock, the P, the upper half of an id, and who ran on that thread, which is who
- * made a goroutine ready. A heap of the streams gives the earliest event of all.
+ * Each buffer is a stream in the order of time: its chunks in the spill files, then the one in
+ * memory; for the flight recorder, a ring of chunks. A stream decodes its words into events
+ * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
+ * half of an id, and which goroutine ran on that thread, for that one made the others ready. A heap
+ * of the streams gives the earliest event of all.
  *
- * Called when nobody records any more; memory comes from mmap, since a fatal error may have struck
- * inside malloc. What is read may be damaged then, so every index is checked.
+ * No thread records any more. Memory comes from mmap, since a fatal error may have struck inside
+ * malloc; then the records may be damaged, so every index is checked.
  */
 #include "sched/trace_buf.h"
 
@@ -21,7 +21,7 @@
 typedef struct Stream {
     const uint64_t *at, *end; /* the piece being read */
     uint64_t chunk;           /* the next chunk of this buffer in the spill file */
-    TraceBuf *buf;            /* in memory: what comes after those; NULL: nothing */
+    TraceBuf *buf;            /* its chunks in memory come after those; NULL: none */
     uint64_t memory;          /* number of the next chunk in memory */
     /* as of the last record: */
     uint64_t now, high, current;
@@ -62,7 +62,7 @@ static const TraceChunk *spilled(const Reader *r, uint64_t n) {
 }
 
 /* The next chunk, if there is one. */
-static bool refill(Reader *r, Stream *s) {
+static bool next_piece(Reader *r, Stream *s) {
     if (s->chunk != NO_CHUNK) {
         const TraceChunk *c = spilled(r, s->chunk);
         s->chunk = r->next[s->chunk];
@@ -89,8 +89,7 @@ static int words_of(unsigned kind) {
     }
 }
 
-/* A READY without a reading of its own (trace.c): was the slice short, so that it does not
- * matter? */
+/* A READY has no clock reading of its own (trace.c). That does not matter in a short slice. */
 static bool short_slice(const Stream *s) {
     for (const uint64_t *w = s->at; w < s->end; w++) {
         unsigned kind = *w & 63;
@@ -101,7 +100,7 @@ static bool short_slice(const Stream *s) {
     return true;
 }
 
-/* What the record says besides its own. */
+/* Fills in what the record leaves out. */
 static void complete(Stream *s, TraceEvent *e, uint32_t figure, const uint64_t *more) {
     switch (e->kind) {
     case EV_CREATE:
@@ -138,7 +137,7 @@ static void complete(Stream *s, TraceEvent *e, uint32_t figure, const uint64_t *
     }
 }
 
-/* A record that is no event changes what the next ones mean. */
+/* A record that is no event: it changes what the next ones mean. */
 static void note(Stream *s, unsigned kind, uint32_t figure, const uint64_t *more) {
     if (kind == EV_CLOCK) s->now = more[0];
     else if (kind == EV_PROC) s->p = (uint16_t)figure;
@@ -150,7 +149,7 @@ static void note(Stream *s, unsigned kind, uint32_t figure, const uint64_t *more
 static bool advance(Reader *r, Stream *s) {
     for (;;) {
         while (s->at >= s->end)
-            if (!refill(r, s)) return false;
+            if (!next_piece(r, s)) return false;
         uint64_t w = *s->at++;
         unsigned kind = w & 63;
         const uint64_t *more = s->at;
@@ -179,7 +178,7 @@ static bool earlier(Reader *r, uint32_t a, uint32_t b) {
     return r->streams[a].event.when < r->streams[b].event.when;
 }
 
-static void sift_down(Reader *r, uint32_t i) {
+static void streams_sift(Reader *r, uint32_t i) {
     uint32_t moving = r->heap[i];
     for (;;) {
         uint32_t child = 2 * i + 1;
@@ -198,7 +197,7 @@ static const TraceEvent *next_event(TraceSource *source) {
         Stream *s = &r->streams[r->heap[0]];
         r->event = s->event;
         if (!advance(r, s)) r->heap[0] = r->heap[--r->nheap];
-        if (r->nheap > 0) sift_down(r, 0);
+        if (r->nheap > 0) streams_sift(r, 0);
         if (r->event.when >= r->since) return &r->event;
     }
     return NULL;
@@ -207,7 +206,7 @@ static const TraceEvent *next_event(TraceSource *source) {
 static void make_heap(Reader *r) {
     for (uint32_t i = 0; i < r->nstreams; i++)
         if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
-    for (uint32_t i = r->nheap / 2; i-- > 0;) sift_down(r, i);
+    for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
 }
 
 /* Links the chunks of each buffer in the order they were written. */
@@ -224,7 +223,7 @@ static void link_chunks(Reader *r) {
 static bool map_file(Reader *r, int which, uint64_t chunks) {
     size_t size = chunks * sizeof(TraceChunk);
     if (chunks == 0) return true;
-    /* what was dropped reads as zero */
+    /* the file reads as zero where chunks were dropped */
     os_sys(SYS_ftruncate, t.spill[which], (long)size, 0, 0, 0, 0);
     long at = os_sys(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, t.spill[which], 0);
     if (at < 0 && at > -4096) return false;
@@ -243,7 +242,6 @@ static bool map_spill(Reader *r) {
     return r->next != NULL;
 }
 
-/* What is still in memory comes after what was spilled. */
 static void add_buffer(Reader *r, TraceBuf *b, uint32_t session) {
     Stream *s = &r->streams[b->index];
     if (load_acq(&b->session) != session) return; /* pairs with open_buf */

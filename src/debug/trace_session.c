@@ -1,20 +1,22 @@
 /*
  * Sessions of the tracer: how a trace begins, ends and reaches its file.
  *
- * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE, each step a CAS by whoever asks.
- * The flight recorder is a session too; it is on whenever no other is, and gives way to a trace
- * into a file. Each session has a number, which is what trace_on holds: a buffer that carries
- * another one has nothing to do with it (trace.c).
+ * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE, each beginning and end
+ * taken by a CAS. The flight recorder is a session too; it is on while no other is, and gives way
+ * to a trace into a file. Each session has a number, which trace_on holds: a buffer with another
+ * number does not belong to it (trace.c).
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
 #include "base/env.h"
 #include "sched/g.h"
 #include "base/print.h"
+#include "debug/stats.h"
 #include "sched/sched.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "ticks.h"
@@ -24,22 +26,25 @@
 /* ---- starting -------------------------------------------------------------------------------- */
 
 static void put_existing(G *gp, void *arg) {
-    uint32_t status = load_acq(&gp->status);
-    if (status != G_IDLE && status != G_DEAD && gp->id != 0) trace_put_existing(arg, gp);
+    uint32_t status;
+    if (g_exists(gp, &status)) trace_put_existing(arg, gp);
 }
 
-/* Files nobody else sees. Where no disk can be had, all of it goes to memory, and the other way. */
+static int spill_memory(void) {
+    return (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
+}
+
+static int spill_disk(void) {
+    int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
+    return (int)os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", flags, 0600, 0, 0);
+}
+
+/* Files without a name. Without a disk everything goes to memory, and the other way round. */
 static int open_spill(void) {
-    long memory = os_sys(SYS_memfd_create, (long)"gort-trace", 1 /* CLOEXEC */, 0, 0, 0, 0);
-    long disk =
-        os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
-    if (memory < 0 && disk < 0) return (int)disk;
-    if (disk < 0) disk = os_sys(SYS_memfd_create, (long)"gort-trace", 1, 0, 0, 0, 0);
-    if (memory < 0)
-        memory =
-            os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600, 0, 0);
-    t.spill[0] = (int)memory; /* one that could not be had drops what is written to it */
-    t.spill[1] = (int)disk;
+    int memory = spill_memory(), disk = spill_disk();
+    if (memory < 0 && disk < 0) return disk;
+    t.spill[0] = memory < 0 ? spill_disk() : memory; /* what goes to one that failed is dropped */
+    t.spill[1] = disk < 0 ? spill_memory() : disk;
     return 0;
 }
 
@@ -60,14 +65,14 @@ static void switch_on(bool flight) {
     t.tick0 = trace_stamp();
     t.session = t.session % (TRACE_PROFILE - 1) + 1; /* never 0 */
     or_seq(&trace_on, t.session);
-    M *m = getm() ? enter() : NULL; /* a plain thread need not become known for this */
+    M *m = getm() ? enter() : NULL; /* no M is made for this */
     each_g(put_existing, m);
     if (m) leave(m);
 }
 
-static bool step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
+static bool session_step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
 
-/* Nobody finishes a chunk any more when it returns (trace.c). patience 0: for ever. */
+/* When it returns no thread finishes a chunk any more (trace.c). patience 0: wait for ever. */
 static void switch_off(int64_t patience) {
     int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
     and_seq(&trace_on, TRACE_PROFILE);
@@ -79,7 +84,7 @@ static void switch_off(int64_t patience) {
 static bool flight_is_on(void) { return trace_session() != 0 && t.flight; }
 
 int tracing_start(int fd) {
-    if (!step(IDLE, STARTING)) return -EBUSY;
+    if (!session_step(IDLE, STARTING)) return -EBUSY;
     if (flight_is_on()) switch_off(0);
     int e = open_spill();
     if (e < 0) {
@@ -95,7 +100,7 @@ int tracing_start(int fd) {
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 int tracing_stop(void) {
-    if (!step(ON, STOPPING)) return -EINVAL;
+    if (!session_step(ON, STOPPING)) return -EINVAL;
     switch_off(0);
     int r = trace_write_out(t.file, t.session, false, 0);
     close_spill();
@@ -107,7 +112,7 @@ int tracing_stop(void) {
 
 uint64_t tracing_size(void) { return load_rlx(&t.spilled) * sizeof(TraceChunk); }
 
-static int open_file(const char *path) {
+static int open_trace(const char *path) {
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                        0666, 0, 0);
 }
@@ -127,7 +132,7 @@ void tracing_begin_run(void) {
         print_buf(t.flight_path, sizeof t.flight_path, "gort-flight-%d.json", os_getpid());
         switch_on(true);
     } else if (env_trace[0]) {
-        int fd = open_file(env_trace), r = fd < 0 ? fd : tracing_start(fd);
+        int fd = open_trace(env_trace), r = fd < 0 ? fd : tracing_start(fd);
         from_env = r == 0;
         if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: error %d\n", env_trace, -r);
         if (r < 0 && fd >= 0) close_fd(fd);
@@ -147,7 +152,7 @@ void tracing_fatal(void) {
     if (trace_session() == 0) return;
     bool flight = t.flight;
     const char *path = env_trace[0] ? env_trace : t.flight_path;
-    int fd = flight ? open_file(path) : t.file;
+    int fd = flight ? open_trace(path) : t.file;
     if (fd < 0) return;
     switch_off(100 * GORT_MS);
     int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
@@ -158,15 +163,15 @@ void tracing_fatal(void) {
 /* ---- public ---------------------------------------------------------------------------------- */
 
 static long start_into(void *path) {
-    int fd = open_file(path);
+    int fd = open_trace(path);
     if (fd < 0) return fd;
     int r = tracing_start(fd);
     if (r < 0) close_fd(fd);
     return r;
 }
 
-/* A goroutine's is a blocking call: opening a file may block, and a function of one is never
- * stopped half-way. */
+/* On a goroutine this is a blocking call: opening a file may block, and the goroutine is not
+ * preempted half-way. */
 EXPORT int gort_trace_start(const char *path) {
     if (in_forked_child()) return -ENOTCONN;
     if (path == NULL) return -EINVAL;
@@ -185,14 +190,14 @@ EXPORT int gort_trace_stop(void) {
     return (int)gort_blocking(stop_blocking, NULL);
 }
 
-static void region(const char *name, bool begins) {
+static void trace_region_edge(const char *name, bool begins) {
     if (load_rlx(&trace_on) == 0 || name == NULL || in_forked_child()) return;
     M *m = getm();
-    if (m == NULL || m->plain) return; /* regions are a goroutine's */
+    if (m == NULL || m->plain) return; /* only goroutines have regions */
     m = enter();
     trace_region(m, m->curg, name, begins);
     leave(m);
 }
 
-EXPORT void gort_region_begin(const char *name) { region(name, true); }
-EXPORT void gort_region_end(const char *name) { region(name, false); }
+EXPORT void gort_region_begin(const char *name) { trace_region_edge(name, true); }
+EXPORT void gort_region_end(const char *name) { trace_region_edge(name, false); }

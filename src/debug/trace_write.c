@@ -3,34 +3,34 @@
  *
  *   process 1  "processors": a track for each P. A slice is a goroutine on that P; its args say
  *              which (g) and how it ended (end: the wait reason, yield, preempted, exit, syscall).
- *              Arrows lead from the slice that made a goroutine ready to the slice it then had.
- *   process 2  "threads": a track for each M with the blocking calls it was in.
+ *              An arrow leads from the slice that made a goroutine ready to that goroutine's next.
+ *   process 2  "threads": a track for each M with its blocking calls.
  *   process 3  "runtime": stop-the-world, and wake-ups by threads without a P.
  *
- * Events come in the order of time (trace_read.c), one line of JSON goes out for each thing seen,
- * and only goroutines that exist are kept in mind, in a hash table that grows. `tools/gort-trace`
- * reads these lines back: every event stands on a line of its own with its keys in this order.
+ * Events come in the order of time (trace_read.c). Only goroutines that exist are kept, in a hash
+ * table that grows. gort-trace reads the file back: every event is a line of its own, with its keys
+ * in this order.
  *
- * Memory is mmap's and output goes by write(2): this also runs in fatal().
+ * Memory is mmap's and output goes by write(2): fatal() calls this too.
  */
 #include "debug/dump.h"
 #include "unwind/symbols.h"
 #include "sched/trace.h"
 
 typedef struct Task {
-    uint64_t id;    /* 0: the place is free */
+    uint64_t id;    /* 0: free */
     uint64_t since; /* start of its slice */
     uint64_t call;  /* start of its blocking call; 0: in none */
     uint64_t flow;  /* the arrow that ends at its next slice; 0: none */
     uint64_t fn;
-    uint16_t p; /* runs there; NO_P: does not run */
+    uint16_t p; /* where it runs; NO_P: it does not */
     char name[TRACE_TEXT];
 } Task;
 
-typedef struct Writer {
+typedef struct TraceWriter {
     Out out;
     TraceSource *source;
-    uint64_t now; /* ticks of the event at hand */
+    uint64_t now; /* ticks of the current event */
     uint64_t flows, events, stopped;
     uint64_t seen[MAX_PROCS / 64];
     uint64_t running[MAX_PROCS]; /* goroutine on each P */
@@ -39,21 +39,21 @@ typedef struct Writer {
     uint64_t kinds[EV_KINDS];
     bool comma;
     char buf[32 << 10];
-} Writer;
+} TraceWriter;
 
 /* ---- goroutines ------------------------------------------------------------------------------ */
 
-static uint64_t place(const Writer *w, uint64_t id) {
+static uint64_t task_home(const TraceWriter *w, uint64_t id) {
     return (id * 0x9E3779B97F4A7C15ULL >> 20) & (w->capacity - 1);
 }
 
-static Task *lookup(Writer *w, uint64_t id) {
-    uint64_t i = place(w, id);
+static Task *task_lookup(TraceWriter *w, uint64_t id) {
+    uint64_t i = task_home(w, id);
     while (w->tasks[i].id && w->tasks[i].id != id) i = (i + 1) & (w->capacity - 1);
     return &w->tasks[i];
 }
 
-static bool grow(Writer *w, uint64_t capacity) {
+static bool tasks_grow(TraceWriter *w, uint64_t capacity) {
     Task *old = w->tasks;
     uint64_t n = w->capacity;
     Task *fresh = os_map(capacity * sizeof *fresh, false);
@@ -61,15 +61,15 @@ static bool grow(Writer *w, uint64_t capacity) {
     w->tasks = fresh;
     w->capacity = capacity;
     for (uint64_t i = 0; i < n; i++)
-        if (old[i].id) *lookup(w, old[i].id) = old[i];
+        if (old[i].id) *task_lookup(w, old[i].id) = old[i];
     if (old) os_unmap(old, n * sizeof *old);
     return true;
 }
 
-/* The task of goroutine id, made if it is new; NULL: no memory. */
-static Task *task(Writer *w, uint64_t id) {
-    if (w->used * 2 >= w->capacity && !grow(w, w->capacity * 2)) return NULL;
-    Task *k = lookup(w, id);
+/* The task of goroutine id, new if it has none; NULL: no memory. */
+static Task *task(TraceWriter *w, uint64_t id) {
+    if (w->used * 2 >= w->capacity && !tasks_grow(w, w->capacity * 2)) return NULL;
+    Task *k = task_lookup(w, id);
     if (k->id == 0) {
         *k = (Task){.id = id, .p = NO_P};
         w->used++;
@@ -77,11 +77,11 @@ static Task *task(Writer *w, uint64_t id) {
     return k;
 }
 
-/* Takes a task out; the ones behind it in its run move up, so that no mark is left. */
-static void forget(Writer *w, Task *k) {
+/* Takes a task out. Those behind it in its run move up, so that no mark is left. */
+static void task_forget(TraceWriter *w, Task *k) {
     uint64_t mask = w->capacity - 1, hole = (uint64_t)(k - w->tasks);
     for (uint64_t i = (hole + 1) & mask; w->tasks[i].id; i = (i + 1) & mask) {
-        uint64_t home = place(w, w->tasks[i].id);
+        uint64_t home = task_home(w, w->tasks[i].id);
         if (((i - home) & mask) < ((i - hole) & mask)) continue;
         w->tasks[hole] = w->tasks[i];
         hole = i;
@@ -104,17 +104,17 @@ static void out_quoted(Out *o, const char *s) {
 }
 
 /* Microseconds with three decimals, from ticks. */
-static void out_us(Out *o, const Writer *w, uint64_t ticks) {
+static void out_us(Out *o, const TraceWriter *w, uint64_t ticks) {
     uint64_t ns = (uint64_t)((double)ticks * w->source->ns_per_tick);
     out_fmt(o, "%lu.%03lu", (unsigned long)(ns / 1000), (unsigned long)(ns % 1000));
 }
 
-static uint64_t since_start(const Writer *w, uint64_t when) {
+static uint64_t since_start(const TraceWriter *w, uint64_t when) {
     return when > w->source->first_tick ? when - w->source->first_tick : 0;
 }
 
-/* {"ph":"X","pid":1,"tid":0,"ts":1.000  -- the caller goes on with a comma. */
-static Out *begin(Writer *w, char ph, int pid, uint64_t tid, uint64_t when) {
+/* {"ph":"X","pid":1,"tid":0,"ts":1.000 and the caller goes on with a comma. */
+static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t when) {
     out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
             pid, (unsigned long)tid);
     out_us(&w->out, w, since_start(w, when));
@@ -123,7 +123,7 @@ static Out *begin(Writer *w, char ph, int pid, uint64_t tid, uint64_t when) {
     return &w->out;
 }
 
-static void out_name(Writer *w, const Task *k) {
+static void out_name(TraceWriter *w, const Task *k) {
     Out *o = &w->out;
     Named n = {.name = NULL};
     out_str(o, ",\"name\":");
@@ -136,9 +136,9 @@ static void out_name(Writer *w, const Task *k) {
     else out_fmt(o, "\"G%lu\"", (unsigned long)(k ? k->id : 0));
 }
 
-static void slice(Writer *w, int pid, uint64_t tid, uint64_t from, const Task *k, const char *cat,
-                  const char *end) {
-    Out *o = begin(w, 'X', pid, tid, from);
+static void slice(TraceWriter *w, int pid, uint64_t tid, uint64_t from, const Task *k,
+                  const char *cat, const char *end) {
+    Out *o = event_begin(w, 'X', pid, tid, from);
     out_str(o, ",\"dur\":");
     out_us(o, w, w->now > from ? w->now - from : 0);
     out_name(w, k);
@@ -146,13 +146,21 @@ static void slice(Writer *w, int pid, uint64_t tid, uint64_t from, const Task *k
             end);
 }
 
-static void instant(Writer *w, const TraceEvent *e, const char *name, const char *key, uint64_t v) {
-    Out *o = begin(w, 'i', e->p == NO_P ? 3 : 1, e->p == NO_P ? 0 : e->p, e->when);
+/* On the track of e's P; without a P, on the runtime's. */
+static Out *event_at(TraceWriter *w, char ph, const TraceEvent *e) {
+    bool none = e->p == NO_P;
+    return event_begin(w, ph, none ? 3 : 1, none ? 0 : e->p, e->when);
+}
+
+static void instant(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
+                    uint64_t v) {
+    Out *o = event_at(w, 'i', e);
     out_fmt(o, ",\"s\":\"t\",\"name\":\"%s\",\"cat\":\"sched\",\"args\":{\"%s\":%lu}}", name, key,
             (unsigned long)v);
 }
 
-static void meta(Writer *w, int pid, int64_t tid, const char *kind, const char *name, int64_t n) {
+static void meta(TraceWriter *w, int pid, int64_t tid, const char *kind, const char *name,
+                 int64_t n) {
     Out *o = &w->out;
     out_fmt(o, "%s{\"ph\":\"M\",\"pid\":%d,\"tid\":%ld,\"name\":\"%s\",\"args\":{\"name\":\"%s",
             w->comma ? ",\n" : "", pid, (long)tid, kind, name);
@@ -163,18 +171,18 @@ static void meta(Writer *w, int pid, int64_t tid, const char *kind, const char *
 
 /* ---- what the events mean -------------------------------------------------------------------- */
 
-static void leaves(Writer *w, Task *k, const char *end);
+static void leaves(TraceWriter *w, Task *k, const char *end);
 
-/* A P that was taken silently from a thread in the kernel (retake.c) shows by who runs there
- * now. */
-static void displace(Writer *w, uint16_t p, uint64_t by) {
+/* A P that was taken from a thread in the kernel (retake.c) has no event of its own: the next
+ * goroutine on the P shows it. */
+static void displace(TraceWriter *w, uint16_t p, uint64_t by) {
     uint64_t id = w->running[p];
     if (id == 0 || id == by) return;
-    Task *other = lookup(w, id);
+    Task *other = task_lookup(w, id);
     if (other->id == id && other->p == p) leaves(w, other, "lost its P");
 }
 
-static void runs(Writer *w, Task *k, const TraceEvent *e) {
+static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
     if (e->p < MAX_PROCS) displace(w, e->p, k->id);
     k->since = e->when;
     k->p = e->p;
@@ -182,41 +190,38 @@ static void runs(Writer *w, Task *k, const TraceEvent *e) {
     w->seen[e->p / 64] |= 1ULL << e->p % 64;
     w->running[e->p] = k->id;
     if (k->flow == 0) return;
-    Out *o = begin(w, 'f', 1, e->p, e->when);
+    Out *o = event_begin(w, 'f', 1, e->p, e->when);
     out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}",
             (unsigned long)k->flow);
     k->flow = 0;
 }
 
 /* The slice of k ends; `end` says how. */
-static void leaves(Writer *w, Task *k, const char *end) {
+static void leaves(TraceWriter *w, Task *k, const char *end) {
     if (k->p == NO_P) return;
     slice(w, 1, k->p, k->since, k, "run", end);
     if (k->p < MAX_PROCS && w->running[k->p] == k->id) w->running[k->p] = 0;
     k->p = NO_P;
 }
 
-/* An arrow has to begin in a slice: where no goroutine runs, the scheduler's own is drawn. */
-static void scheduler_slice(Writer *w, int pid, uint64_t tid, uint64_t when) {
-    Out *o = begin(w, 'X', pid, tid, when);
+/* An arrow must begin in a slice. Where no goroutine runs this one is the scheduler's. */
+static void scheduler_slice(TraceWriter *w, const TraceEvent *e) {
+    Out *o = event_at(w, 'X', e);
     out_str(o, ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
 }
 
-static void readied(Writer *w, Task *k, const TraceEvent *e) {
-    int pid = e->p == NO_P ? 3 : 1;
-    uint64_t tid = e->p == NO_P ? 0 : e->p;
-    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0))
-        scheduler_slice(w, pid, tid, e->when);
+static void readied(TraceWriter *w, Task *k, const TraceEvent *e) {
+    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0)) scheduler_slice(w, e);
     k->flow = ++w->flows;
-    Out *o = begin(w, 's', pid, tid, e->when);
+    Out *o = event_at(w, 's', e);
     out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
             (unsigned long)k->flow, (unsigned long)k->id, (unsigned long)e->y,
             e->x ? ",\"about\":1" : "");
 }
 
-static void created(Writer *w, Task *k, const TraceEvent *e) {
+static void created(TraceWriter *w, Task *k, const TraceEvent *e) {
     k->fn = e->arg;
-    Out *o = begin(w, 'i', e->p == NO_P ? 3 : 1, e->p == NO_P ? 0 : e->p, e->when);
+    Out *o = event_at(w, 'i', e);
     out_fmt(o, ",\"s\":\"t\"");
     out_name(w, k);
     out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", (unsigned long)k->id,
@@ -225,26 +230,26 @@ static void created(Writer *w, Task *k, const TraceEvent *e) {
 
 static void named(Task *k, const TraceEvent *e) { memcpy(k->name, e->text, sizeof k->name); }
 
-static void call_ends(Writer *w, Task *k, const TraceEvent *e) {
+static void call_ends(TraceWriter *w, Task *k, const TraceEvent *e) {
     if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
     k->call = 0;
 }
 
-/* Also said where nothing had changed: the thread kept its P. */
-static void resumes(Writer *w, Task *k, const TraceEvent *e) {
+/* Nothing changes where the thread kept its P. */
+static void resumes(TraceWriter *w, Task *k, const TraceEvent *e) {
     if (e->p == NO_P || k->p == e->p) return;
     leaves(w, k, "lost its P");
     runs(w, k, e);
 }
 
-static void region(Writer *w, const Task *k, const TraceEvent *e) {
-    Out *o = begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
+static void out_region(TraceWriter *w, const Task *k, const TraceEvent *e) {
+    Out *o = event_begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
     out_fmt(o, ",\"id\":%lu,\"name\":", (unsigned long)k->id);
     out_quoted(o, e->text);
     out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", (unsigned long)k->id);
 }
 
-static void about_goroutine(Writer *w, const TraceEvent *e) {
+static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
     Task *k = task(w, e->g);
     if (k == NULL) return;
     switch (e->kind) {
@@ -262,19 +267,19 @@ static void about_goroutine(Writer *w, const TraceEvent *e) {
         break;
     case EV_SYSEXIT: call_ends(w, k, e); break;
     case EV_RESUME: resumes(w, k, e); break;
-    case EV_REGION: region(w, k, e); break;
+    case EV_REGION: out_region(w, k, e); break;
     default: /* EV_END */
         leaves(w, k, "exit");
-        forget(w, k);
+        task_forget(w, k);
         break;
     }
 }
 
-static void stop_world(Writer *w, const TraceEvent *e) {
+static void stop_world(TraceWriter *w, const TraceEvent *e) {
     if (e->x) {
         w->stopped = e->when;
     } else if (w->stopped) {
-        Out *o = begin(w, 'X', 3, 0, w->stopped);
+        Out *o = event_begin(w, 'X', 3, 0, w->stopped);
         out_str(o, ",\"dur\":");
         out_us(o, w, e->when - w->stopped);
         out_str(o, ",\"name\":\"stop the world\",\"cat\":\"sched\",\"args\":{}}");
@@ -282,7 +287,7 @@ static void stop_world(Writer *w, const TraceEvent *e) {
     }
 }
 
-static void event(Writer *w, const TraceEvent *e) {
+static void event(TraceWriter *w, const TraceEvent *e) {
     if (e->kind < EV_KINDS) w->kinds[e->kind]++;
     if (e->when > w->now) w->now = e->when;
     if (e->g) about_goroutine(w, e);
@@ -295,7 +300,7 @@ static void event(Writer *w, const TraceEvent *e) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void finish_slices(Writer *w) {
+static void finish_slices(TraceWriter *w) {
     for (uint64_t i = 0; i < w->capacity; i++) {
         Task *k = &w->tasks[i];
         if (k->id && k->p != NO_P) leaves(w, k, "running");
@@ -303,7 +308,7 @@ static void finish_slices(Writer *w) {
     }
 }
 
-static void write_tracks(Writer *w) {
+static void write_tracks(TraceWriter *w) {
     meta(w, 1, 0, "process_name", "processors (P)", -1);
     meta(w, 2, 0, "process_name", "threads in blocking calls (M)", -1);
     meta(w, 3, 0, "process_name", "runtime", -1);
@@ -311,7 +316,7 @@ static void write_tracks(Writer *w) {
         if (w->seen[p / 64] >> p % 64 & 1) meta(w, 1, p, "thread_name", "P", p);
 }
 
-static void write_sums(Writer *w) {
+static void write_sums(TraceWriter *w) {
     static const struct {
         const char *name;
         int kind;
@@ -327,12 +332,12 @@ static void write_sums(Writer *w) {
 }
 
 int trace_write(int fd, TraceSource *source) {
-    Writer *w = os_map(sizeof *w, false);
+    TraceWriter *w = os_map(sizeof *w, false);
     if (w == NULL) return -ENOMEM;
     w->out = (Out){.fd = fd, .size = sizeof w->buf, .buf = w->buf};
     w->source = source;
     w->now = source->first_tick;
-    bool ok = grow(w, 4096);
+    bool ok = tasks_grow(w, 4096);
     if (ok) {
         out_str(&w->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
         for (const TraceEvent *e; (e = source->next(source)) != NULL;) event(w, e);

@@ -1,15 +1,15 @@
 /*
- * Frames of a goroutine that runs on another thread.
+ * The frames of a goroutine that runs on another thread.
  *
- * A thread that computes is asked by the preemption signal: its handler walks its own stack, which
- * cannot change meanwhile, and leaves the program counters here. A thread that sleeps in the
- * kernel must not be signalled (the program's call would return EINTR), and need not be: the
- * kernel tells where it left user space, in /proc/self/task/TID/syscall.
+ * A thread that computes is asked by the preemption signal: its handler walks the stack it
+ * interrupted, which cannot change meanwhile, and leaves the program counters here. A thread that
+ * sleeps in the kernel is not signalled, or the program's call would return EINTR: the kernel tells
+ * in /proc/self/task/TID/syscall where it left user space.
  *
- * One question at a time, first come first served by an exchange; who finds it taken does without
- * an answer. The question's life: FREE -> ASKED (the asker) -> ANSWERING (the handler, by CAS) ->
- * ANSWERED; after 20 ms the asker takes an ASKED question back by the same CAS, so a late handler
- * finds nothing to answer and never writes into the next question.
+ * There is one question at a time. The asker takes it by an exchange of `taken`; an asker that
+ * finds it taken gets no answer. Its states: FREE -> ASKED (the asker) -> ANSWERING (the handler,
+ * by CAS) -> ANSWERED. After 20 ms the asker takes an ASKED question back by the same CAS, so that
+ * a late handler finds nothing to answer and never writes into the next question.
  */
 #include "sched/capture.h"
 #include "sched/threadstate.h"
@@ -26,7 +26,7 @@
 enum { FREE, ASKED, ANSWERING, ANSWERED };
 
 static struct {
-    uint32_t taken; /* atomic: somebody asks */
+    uint32_t taken; /* atomic: an asker has it */
     uint32_t state; /* atomic */
     M *target;      /* written before ASKED */
     int count;      /* written before ANSWERED */
@@ -72,7 +72,7 @@ static int copy_answer(uintptr_t *pcs, int max) {
     return n;
 }
 
-static int ask(M *m, uintptr_t *pcs, int max) {
+static int capture_ask(M *m, uintptr_t *pcs, int max) {
     int n = 0;
     uint32_t asked = ASKED;
     if (xchg_acq(&question.taken, 1)) return 0;
@@ -81,7 +81,7 @@ static int ask(M *m, uintptr_t *pcs, int max) {
     int64_t until = time_after(os_now(), PATIENCE);
     if (os_tgkill(m->tid, settings.preempt_signal) == 0)
         while (load_acq(&question.state) != ANSWERED && os_now() < until) os_nap(20 * GORT_US);
-    if (!cas_acq(&question.state, &asked, FREE)) { /* too late to take it back: it is answered */
+    if (!cas_acq(&question.state, &asked, FREE)) { /* too late to take it back */
         while (load_acq(&question.state) != ANSWERED) os_nap(20 * GORT_US);
         n = copy_answer(pcs, max);
     }
@@ -90,7 +90,7 @@ static int ask(M *m, uintptr_t *pcs, int max) {
     return n;
 }
 
-static const char *field(const char *s, int n) {
+static const char *skip_fields(const char *s, int n) {
     for (; n > 0 && *s; s++) n -= *s == ' ';
     return s;
 }
@@ -115,8 +115,8 @@ static int look_asleep(M *m, uintptr_t *pcs, int max) {
     long n = os_sys(SYS_read, fd, (long)text, sizeof text - 1, 0, 0, 0);
     os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     text[n > 0 ? n : 0] = 0;
-    if (*field(text, 8) == 0) return 0;
-    regs_at(&r, hex(field(text, 8)), hex(field(text, 7)), 0);
+    if (*skip_fields(text, 8) == 0) return 0;
+    regs_at(&r, hex(skip_fields(text, 8)), hex(skip_fields(text, 7)), 0);
     r.known &= ~((uint64_t)1 << UNWIND_FP);
     return walk(m, &r, pcs, max);
 }
@@ -127,5 +127,5 @@ int capture_running(M *m, uintptr_t *pcs, int max) {
     bool awake = thread_awake(m);
     int n = awake ? 0 : look_asleep(m, pcs, max);
     steady_end(here);
-    return awake ? ask(m, pcs, max) : n;
+    return awake ? capture_ask(m, pcs, max) : n;
 }

@@ -6,11 +6,11 @@
 
 #include "runtime.h"
 
-/* The frames of what m's goroutine is doing at this moment; 0: it could not be found out. Waits
- * 20 ms at most. Any thread, in a handler. */
+/* The frames of m's goroutine at this moment; 0: not known. Waits 20 ms at most. Any thread, in a
+ * handler too. */
 int capture_running(M *m, uintptr_t *pcs, int max);
-/* In a handler of m's own thread: the interrupted frames. *on_g0: not those of its goroutine but of
- * the scheduler, or of a handler. */
+/* In a handler of m's own thread: the interrupted frames. *on_g0: they are not the goroutine's but
+ * the scheduler's, or a handler's. */
 int capture_context(M *m, void *context, uintptr_t *pcs, int max, bool *on_g0);
 /* In the handler of the preemption signal, of whatever thread: answers if it was asked. */
 void capture_here(M *m, void *context);

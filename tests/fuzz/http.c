@@ -13,7 +13,7 @@ static void must(bool ok) {
     if (!ok) abort();
 }
 
-static void look_at_params(const Request *r) {
+static void look_at_params(const HttpRequest *r) {
     static const char *const names[] = {"id",    "filter",  "seconds", "token", "format",
                                         "limit", "minutes", "debug",   ""};
     for (size_t i = 0; i < count_of(names); i++) {
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > HTTP_HEAD) size = HTTP_HEAD;
     char *exact = malloc(size ? size : 1); /* of its very size: a read past the end is found */
-    Request r, again;
+    HttpRequest r, again;
     memcpy(exact, data, size);
     int status = http_parse(exact, size, &r);
     must(status == 0 || status == 200 || (status >= 400 && status < 600));

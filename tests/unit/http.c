@@ -10,19 +10,19 @@
 
 static char *room; /* HTTP_HEAD bytes, then a page that cannot be read */
 
-static int parse(const char *text, size_t n, Request *r) {
+static int parse(const char *text, size_t n, HttpRequest *r) {
     char *at = room + HTTP_HEAD - n;
     memcpy(at, text, n);
     return http_parse(at, n, r);
 }
 
 static int status(const char *text) {
-    Request r;
+    HttpRequest r;
     return parse(text, strlen(text), &r);
 }
 
 static void good(void) {
-    Request r;
+    HttpRequest r;
     char v[64];
     static const char text[] =
         "GET /goroutines?id=7&filter=chan+receive%21&x HTTP/1.1\r\nHost: [::1]:80\r\n"
@@ -46,7 +46,7 @@ static void good(void) {
 
 static void bad(void) {
     static char large[HTTP_HEAD];
-    Request r;
+    HttpRequest r;
     CHECK_EQ(status("\r\n"), 400);
     CHECK_EQ(status("GET\r\n\r\n"), 400);
     CHECK_EQ(status("GET / \r\n\r\n"), 400);
@@ -111,7 +111,7 @@ static void garbage(void) {
     static char buf[HTTP_HEAD];
     const char *seconds = getenv("HTTP_SECONDS");
     int64_t until = seconds ? gort_now() + atoi(seconds) * GORT_SEC : 0;
-    Request r;
+    HttpRequest r;
     char v[32];
     for (int i = 0; i < 200000 || gort_now() < until; i++) {
         memcpy(buf, seed, sizeof seed - 1);

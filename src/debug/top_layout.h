@@ -1,17 +1,16 @@
 /*
- * The page that gort-top reads: what it holds, for the library (top.c) and the tool
- * (tools/gort-top.c).
+ * The page that gort-top reads, for the library (top.c) and the tool (tools/gort-top.c).
  *
- * Plain memory shared by two processes that may be of different builds: the fields are of fixed
- * size, `layout` says which version of this file wrote it, and what a reader takes is copied
- * between two equal, even readings of `seq`.
+ * Two processes share it that may be of different builds: the fields have fixed sizes, `layout` is
+ * the version of this file, and a reader copies the figures between two equal, even readings of
+ * `seq`.
  */
-#ifndef TOP_H
-#define TOP_H
+#ifndef TOP_LAYOUT_H
+#define TOP_LAYOUT_H
 
 #include <stdint.h>
 
-#define TOP_NAME "gort-top" /* of the memory file: /proc/PID/fd/N -> /memfd:gort-top */
+#define TOP_NAME "gort-top" /* /proc/PID/fd/N -> /memfd:gort-top */
 #define TOP_LAYOUT 1u
 #define TOP_PS 64
 #define TOP_MS 64
@@ -50,9 +49,9 @@ typedef struct TopFigures {
 typedef struct TopPage {
     uint32_t layout; /* TOP_LAYOUT */
     uint32_t pid;
-    uint32_t running; /* between the start and the end of gort_main */
+    uint32_t running; /* atomic: gort_main runs */
     uint32_t seq;     /* atomic: odd while the figures change */
-    int64_t watched;  /* written by gort-top: somebody looks until then (monotonic, ns) */
+    int64_t watched;  /* written by gort-top: it looks until then (monotonic, ns) */
     int64_t begun;    /* when gort_main started */
     TopFigures figures;
 } TopPage;
