@@ -271,7 +271,7 @@ static char *digits(char *at, uint64_t v) {
     while (n > 0) *at++ = buf[--n];
     return at;
 }
-static void say(const char *line, const char *end) {
+static void fault_say(const char *line, const char *end) {
     arch_sys6(SYS_write, 2, (long)line, end - line, 0, 0, 0); /* this one is never refused */
 }
 
@@ -279,7 +279,7 @@ static void log_fault(const Sys *s, uint64_t count, int error) {
     char line[128], *at = text(line, "gort: sysfault: ");
     at = digits(text(text(at, s->name), " #"), count);
     at = text(text(text(at, ": "), error_name(error)), "\n");
-    say(line, at);
+    fault_say(line, at);
 }
 
 static long decide(const Sys *s) {
@@ -313,7 +313,7 @@ bool sysfault_memory(void) {
     if (likely(fault_at == 0) || add_rlx(&asked, 1) != fault_at) return false;
     if (logging) {
         char line[64];
-        say(line, text(digits(text(line, "gort: sysfault: request #"), fault_at), "\n"));
+        fault_say(line, text(digits(text(line, "gort: sysfault: request #"), fault_at), "\n"));
     }
     return true;
 }
@@ -331,6 +331,6 @@ void sysfault_report(void) {
         at = digits(text(text(at, table[i].name), " "), load_rlx(&counts[i]));
         for (int k = 0; table[i].errors[k] != 0; k++)
             at = text(text(at, " "), error_name(table[i].errors[k]));
-        say(line, text(at, "\n"));
+        fault_say(line, text(at, "\n"));
     }
 }

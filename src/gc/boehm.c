@@ -139,7 +139,7 @@ static void on_event(int event) {
 
 /* ---- roots; all threads are stopped ---------------------------------------------------------- */
 
-static void push(void *lo, void *hi) {
+static void gc_push(void *lo, void *hi) {
     if ((char *)lo < (char *)hi) GC_push_all_eager(lo, hi);
 }
 
@@ -168,7 +168,7 @@ static void note_live(bool begin) {
         Stack *s = live_of(m, &from);
         if (s) s->live = begin ? from : 0;
         else if (begin && from >= (uintptr_t)m->stack_lo && from < (uintptr_t)m->stack_hi)
-            push((void *)(from - RED_ZONE), m->stack_hi); /* g0 */
+            gc_push((void *)(from - RED_ZONE), m->stack_hi); /* g0 */
     }
 }
 
@@ -191,7 +191,7 @@ static void push_goroutine(G *gp, void *arg) {
     if (from == 0) from = (uintptr_t)gp->sp;
     else from -= RED_ZONE;
     if (from < (uintptr_t)s->lo) from = (uintptr_t)s->lo;
-    push((void *)from, s);
+    gc_push((void *)from, s);
 }
 
 static void push_roots(void) {
@@ -200,8 +200,8 @@ static void push_roots(void) {
     note_live(true);
     each_g(push_goroutine, m && !m->plain ? m : NULL);
     note_live(false);
-    each_g_region(push);
-    each_span(push);
+    each_g_region(gc_push);
+    each_span(gc_push);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */

@@ -37,7 +37,7 @@
  *   set        place 0 -> SETTING (CAS: the record is ours), true address into the record, trap
  *              onto the stack, place = where it stands on the stack (release)
  *   returned   true address onto the stack, place = 0 (CAS)
- *   jumped     the record stays behind. When all are in use, sweep() frees those whose place
+ *   jumped     the record stays behind. When all are in use, traps_sweep() frees those whose place
  *              (acquire) holds their trap no more. A trap stands in its place from before that is
  *              published until it has returned, so the sweep frees nothing that is waited for. The
  *              upper bits of place count its uses: of two who free one use of a record, one does
@@ -194,7 +194,7 @@ static void trap_free(Trap *trap, uint64_t word) {
 }
 
 /* Frees the records of traps that were jumped over. */
-static void sweep(void) {
+static void traps_sweep(void) {
     for (Trap *trap = arch_trap_records; trap < arch_trap_records + ARCH_RETURN_TRAPS; trap++) {
         uint64_t word = load_acq(&trap->place); /* pairs with trap_set: the trap stands there */
         uintptr_t there = 0;
@@ -207,7 +207,7 @@ static void sweep(void) {
 static bool trap_set(uintptr_t *at) {
     Trap *trap = trap_take();
     if (trap == NULL) {
-        sweep();
+        traps_sweep();
         trap = trap_take();
     }
     if (trap == NULL) return false;

@@ -232,7 +232,7 @@ static void netpoll_event(Desc *d, uint32_t seq, uint32_t what, GList *list) {
 
 /* A marked number that somebody still waits on: tells the kernel again. Its answer may be an
  * event at once, or that there is nothing to wait for (a regular file by now). */
-static void look_again(int fd, GList *list) {
+static void desc_look_again(int fd, GList *list) {
     Desc *d = desc_of(fd);
     lock(&d->lock, RANK_POLL);
     if ((d->q[DIR_READ].head || d->q[DIR_WRITE].head) && desc_register(d, fd) < 0) {
@@ -253,7 +253,7 @@ static bool pass_chunk(Chunk *c, int first, GList *list) {
             uint8_t seen = load_rlx(&c->mark[i]), to = seen == 1 ? 2 : 0;
             if (seen == 0) continue;
             if (!cas_seq(&c->mark[i], &seen, to) || to == 2) left = true;
-            else look_again(first + i, list);
+            else desc_look_again(first + i, list);
         }
     }
     return left;
@@ -282,7 +282,7 @@ static void pass(int64_t now, GList *list) {
 
 /* The kernel side has begun again: whatever waits is registered there. Also done twice it does no
  * harm. */
-static NOINLINE void sweep(GList *list) {
+static NOINLINE void desc_sweep(GList *list) {
     store_seq(&anew, 0);
     for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
         Chunk *c = load_acq(&desc_table[i]);
@@ -292,13 +292,13 @@ static NOINLINE void sweep(GList *list) {
             lock(&d->lock, RANK_POLL);
             d->registered = false;
             unlock(&d->lock);
-            look_again((int)i * CHUNK + k, list);
+            desc_look_again((int)i * CHUNK + k, list);
         }
     }
 }
 
 static NOINLINE int64_t begin_again(int64_t deadline, GList *list) {
-    if (load_rlx(&anew)) sweep(list);
+    if (load_rlx(&anew)) desc_sweep(list);
     return load_rlx(&uring_gone) ? uring_collect_lost(deadline, list) : deadline;
 }
 

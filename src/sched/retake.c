@@ -51,7 +51,7 @@ void retake_start(void) { retake_works = os_membarrier_register() == 0; }
 #define broken(step) false
 #endif
 
-static void withdraw(M *m) { and_seq(&m->attn, ~(uint32_t)ATTN_PENDING); }
+static void retake_withdraw(M *m) { and_seq(&m->attn, ~(uint32_t)ATTN_PENDING); }
 
 static void warn_no_membarrier(void) {
     warn_once(
@@ -68,12 +68,12 @@ static P *take(M *m, bool (*still)(M *m, int64_t arg), int64_t arg) {
     bool passed = broken(1) || os_membarrier() == 0;                 /* R2 */
     if (unlikely(!passed)) warn_no_membarrier();
     if (!passed || (!broken(2) && load_acq(&m->locks) != 0) || (still && !still(m, arg))) { /* R3 */
-        withdraw(m);
+        retake_withdraw(m);
         return NULL;
     }
     P *p = load_rlx(&m->p); /* R4 */
     if (p == NULL) {
-        withdraw(m);
+        retake_withdraw(m);
         return NULL;
     }
     add_seq(&sched.taken, 1); /* before it shows: the deadlock detector must not miss it */

@@ -333,7 +333,7 @@ static void look_after_descriptors(void) {
 }
 
 /* The monitor, before it sleeps. Where the alarm cannot be set the note will do. */
-static void sleep_until(int64_t until) {
+static void aim_alarm(int64_t until) {
     if (unlikely(alarm_set(until) < 0)) give_up_alarm();
 }
 
@@ -375,7 +375,7 @@ static bool sleep_deeply(int64_t now) {
     }
     look_after_descriptors();
     note_clear(&mon.note);
-    sleep_until(until); /* before we say so */
+    aim_alarm(until); /* before we say so */
     store_rlx(&sysmon_sleeps, 1);
     fence_full(); /* pairs with sysmon_uncount, sysmon_ask and sysmon_stop */
     if (nothing_to_look_at()) {
@@ -383,7 +383,7 @@ static bool sleep_deeply(int64_t now) {
             mon.patience = mon.patience ? mon.patience * 2 : 2 * GORT_MS;
             if (mon.patience > GORT_SEC) mon.patience = GORT_SEC;
             int64_t then = time_after(now, mon.patience);
-            if (then < until) sleep_until(until = then);
+            if (then < until) aim_alarm(until = then);
         } else {
             mon.patience = 0;
         }

@@ -96,7 +96,7 @@ static void publish_first(TimerHeap *h) {
 }
 
 /* Into a heap with a free place. True: it is the earliest. */
-static bool push(TimerHeap *h, Timer *t) {
+static bool heap_push(TimerHeap *h, Timer *t) {
     uint32_t slot = h->free_slot;
     h->free_slot = h->slots[slot].place;
     h->slots[slot].timer = t;
@@ -141,7 +141,7 @@ static NOINLINE void take_from_chain(TimerHeap *h) {
     while (h->chain && h->count < h->capacity) {
         Timer *t = h->chain;
         h->chain = t->next;
-        push(h, t);
+        heap_push(h, t);
     }
 }
 
@@ -151,7 +151,7 @@ static bool insert(TimerHeap *h, Timer *t) {
         if (!grow(h)) return push_chained(h, t);
         take_from_chain(h);
     }
-    return push(h, t);
+    return heap_push(h, t);
 }
 
 static void remove_at(TimerHeap *h, uint32_t i) {

@@ -15,11 +15,9 @@
 #include "runtime.h"
 #undef check
 #define check(cond) ((void)0)
-#define withdraw uring_withdraw
 #define probe uring_probe
 #include <os/linux/uring.c>
 #include <sched/netpoll.c>
-#undef withdraw
 #undef BATCH
 #define enter_ring epoll_enter
 #define kpoll_wait epoll_wait_here

@@ -10,5 +10,5 @@ mutant poller 'no second look at the timers' sched/find.c '/^static bool wait_in
 mutant poller 'the poller is not broken off' sched/wake.c '/^void wake_for_timer/,/^}/s/if (until == 0 || when < until) netpoll_break();//'
 mutant poller 'nobody is woken for the first timer' sched/wake.c '/^void wake_for_timer/,/^}/s/^        wakep(m); .*/        ;/'
 mutant poller 'a new first timer says nothing' sched/timer.c 's/^    if (earliest) wake_for_timer(m, when);//'
-mutant poller 'the first is not published' sched/timer.c '/^static bool push(/,/^}/s/^    if (first) publish_first(h);//'
+mutant poller 'the first is not published' sched/timer.c '/^static bool heap_push(/,/^}/s/^    if (first) publish_first(h);//'
 mutant poller 'a P without its thread calls nobody' sched/wake.c 's/^    look_out(m, first_idle);//' -DPS_IN_USE=2 -DSCENE=2

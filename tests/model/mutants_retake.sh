@@ -3,7 +3,7 @@ mutant retake 'R2: no membarrier' sched/retake.c 's/broken(1) || os_membarrier()
 mutant retake 'R3: the section is not looked at' sched/retake.c 's/(!broken(2) && load_acq(&m->locks) != 0) || //'
 mutant retake 'R3: looked at before the barrier' sched/retake.c 's/    bool passed = broken(1) || os_membarrier() == 0;/    bool busy = load_acq(\&m->locks) != 0; bool passed = os_membarrier() == 0;/; s/(!broken(2) && load_acq(&m->locks) != 0) || /busy || /'
 mutant retake 'R5: TAKEN is set without a CAS' sched/retake.c 's/    if (broken(3)) {/    if (true) {/'
-mutant retake 'PENDING is not withdrawn' sched/retake.c 's/^static void withdraw(M \*m) .*/static void withdraw(M *m) {}/'
+mutant retake 'PENDING is not withdrawn' sched/retake.c 's/^static void retake_withdraw(M \*m) .*/static void retake_withdraw(M *m) {}/'
 mutant retake 'the P keeps its holder' sched/retake.c 's/^    store_rlx(&p->m, NULL);//'
 mutant retake 'PENDING is cleared by a store' sched/preempt.c '/^NOINLINE M \*enter_slow/,/^}/s/cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);/store_rlx(\&m->attn, attn \& ~(uint32_t)ATTN_PENDING);/'
 mutant retake 'TAKEN is not cleared' sched/preempt.c '/^static void no_longer_taken(/,/^}/s/and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);/load_rlx(\&m->attn);/'

@@ -175,7 +175,7 @@ void uring_stop(void) {
 }
 
 /* What the kernel has not taken, for their callers to do otherwise. With ring.handing. */
-static void withdraw(void) {
+static void ring_withdraw(void) {
     lock(&ring.lock, RANK_CTX);
     uint32_t head = load_acq(ring.sq_head), tail = load_rlx(ring.sq_tail);
     for (uint32_t i = head; i != tail; i++) {
@@ -203,7 +203,7 @@ static void hand_over(void) {
         long r = enter_ring(n, 0);
         if (r <= 0) {
             store_rlx(&ring.refused_until, refused_until(r));
-            withdraw();
+            ring_withdraw();
             return;
         }
         sub_seq(&uring_standing, (uint32_t)r);

@@ -1,0 +1,48 @@
+# One name, one thing: no function, type or tag is defined in two files of src, static ones included. Ports (src/arch/<cpu>,
+# src/os/<system>) define the same names, each for its machine; what is linked into programs (program/) defines libc's.
+set -eu
+definitions() { # file...: "name file" of what each defines at its outermost level
+    awk '
+    function emit(n) { print n, FILENAME }
+    FNR == 1 { text = ""; depth = 0; comment = 0 }
+    { line = $0
+      if (comment) { if (!sub(/^.*\*\//, "", line)) next; comment = 0 }
+      gsub(/"([^"\\]|\\.)*"/, "\"\"", line); gsub(/\047([^\047\\]|\\.)\047/, "0", line)
+      gsub(/\/\*[^*]*(\*[^\/*][^*]*)*\*\//, " ", line); sub(/\/\/.*/, "", line)
+      if (sub(/\/\*.*/, "", line)) comment = 1
+      if (continued || line ~ /^#/) { continued = line ~ /\\$/; next }
+      n = length(line)
+      for (i = 1; i <= n; i++) {
+          c = substr(line, i, 1)
+          if (c == "{") { if (depth++ == 0) { opened(text); before = text; text = "" } }
+          else if (c == "}") { if (--depth == 0) { closed = 1; text = before ~ /(^|[ \t])(typedef|struct|enum|union)/ && before !~ /\)/ ? "} " : "" } }
+          else if (depth == 0) {
+              if (c == ";") { if (text ~ /^} / && before ~ /typedef/) typename(text); text = "" }
+              else text = text c
+          }
+      }
+      if (depth == 0) text = text " "
+    }
+    function opened(t,    a) {
+        if (match(t, /(struct|union|enum)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]*$/)) {
+            a = substr(t, RSTART, RLENGTH); sub(/^[a-z]+[ \t]+/, "", a); gsub(/[ \t]/, "", a); emit(a); return }
+        if (t ~ /=[ \t]*$/ || t ~ /^[ \t]*(typedef )?(static )?(const )?(struct|union|enum)[ \t]*$/) return
+        if (match(t, /[A-Za-z_][A-Za-z0-9_]*[ \t]*\(/)) {
+            while (match(t, /(__attribute__|__asm__|ALIGNED|[A-Z_]+)[ \t]*\(\(?[^()]*(\([^()]*\))?[^()]*\)\)?/)) t = substr(t, 1, RSTART - 1) substr(t, RSTART + RLENGTH)
+            if (match(t, /[A-Za-z_][A-Za-z0-9_]*[ \t]*\(/)) { a = substr(t, RSTART, RLENGTH); sub(/[ \t]*\($/, "", a); emit(a) } }
+    }
+    function typename(t,    a) {
+        sub(/^} */, "", t); gsub(/(ALIGNED|__attribute__) *\([^)]*\)*/, "", t); gsub(/[ \t]/, "", t)
+        if (t ~ /^[A-Za-z_][A-Za-z0-9_]*$/) emit(t)
+    }' "$@"
+}
+definitions $(find src -name '*.[ch]' ! -path '*/program/*') |
+    sed -E 's#src/arch/(x86_64|aarch64|riscv64)/#src/arch/*/#; s#src/os/(linux|posix|macos|windows)/#src/os/*/#' | sort -u >"$WORK/all"
+[ "$(wc -l <"$WORK/all")" -gt 1500 ] || { echo "only $(wc -l <"$WORK/all") definitions were found"; exit 1; }
+cut -d' ' -f1 "$WORK/all" | sort | uniq -d >"$WORK/twice"
+bad=0
+while read -r name; do
+    echo "$name is defined in $(sed -n "s/^$name //p" "$WORK/all" | tr '\n' ' ')"
+    bad=1
+done <"$WORK/twice"
+exit $bad
