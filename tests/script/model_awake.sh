@@ -19,6 +19,6 @@ holds 'likewise, no membarrier' sections -DMODEL_WEAK=1 -DNO_MEMBARRIER
 holds 'the page of gort-top' top -DMODEL_WEAK=2
 holds 'the end of a watch, weak' watch -DMODEL_WEAK=1
 holds 'the ring, weak' ring -DMODEL_WEAK=1
-mutant idle 'the monitor believes what moves' deadlock.c \
+mutant idle 'the monitor believes what moves' sched/deadlock.c \
     's/if (what != NOTHING) return what == MOVES;/if (what != NOTHING) return false;/' -DPS_IN_USE=1
 exit 0

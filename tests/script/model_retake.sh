@@ -6,8 +6,8 @@ set -u
 holds 'a P is taken' retake
 holds 'the poller, one P' poller
 holds 'the poller, two Ps' poller -DPS_IN_USE=2
-mutant retake 'preempted without a home' preempt.c \
+mutant retake 'preempted without a home' sched/preempt.c \
     '/^static void queue_here_locked/,/^}/s/^    store_rlx(&gp->home, m);//'
-mutant poller 'no second look at the timers' find.c \
+mutant poller 'no second look at the timers' sched/find.c \
     '/^static bool wait_in_poller/,/^}/s/^    if (sooner < until) .*//'
 exit 0

@@ -4,7 +4,7 @@
 set -u
 . tests/model/lib.sh
 holds 'straight' straight
-mutant straight 'unlocks at once' fastpath.h 's/^    m->unlock = l;/    if (l) unlock(l);/'
-mutant straight 'a yield unlocks at once' sched.c \
+mutant straight 'unlocks at once' sched/fastpath.h 's/^    m->unlock = l;/    if (l) unlock(l);/'
+mutant straight 'a yield unlocks at once' sched/sched.c \
     '/^INLINE void \*yield_straight/,/^}/s/m->unlock = &sched.lock;/unlock(\&sched.lock);/'
 exit 0

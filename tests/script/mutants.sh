@@ -30,5 +30,8 @@ mutant() { # model name file sed-script flags...
     cmp -s "src/$3" "$WORK/changed" && stale "$1: the mutant \"$2\" changes nothing"
 }
 for list in tests/model/mutants_*.sh; do . "$list"; done
+# Those that the scripts of the models plant themselves.
+sed -n '/^mutant /{:more; /\\$/{N; b more}; p}' tests/script/model*.sh >"$WORK/planted"
+. "$WORK/planted"
 echo "$n planted"
 exit $status
