@@ -1,5 +1,5 @@
 /*
- * The environment, read once at each gort_main (the variables are in API.md, "Starting").
+ * The environment, read once at each gort_main (gort_debug(3) has the variables).
  */
 #ifndef ENV_H
 #define ENV_H

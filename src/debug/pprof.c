@@ -1,5 +1,6 @@
 /*
- * Profiles in pprof's format, a protocol buffer, which `go tool pprof`, speedscope and Grafana read.
+ * Profiles in pprof's format, a protocol buffer, which `go tool pprof`, speedscope and Grafana
+ * read.
  *
  * A profile is stacks with a count and perhaps a value (profile.h). Function names come from our
  * own symbol reader, so no binary is needed to read the file. Fields of the message

@@ -9,7 +9,8 @@ HOOK_OBJ := $(HOOK_SRC:%.c=$(OUT)/pic/%.o)
 all: hook
 hook: $(OUT)/libgort-hook.so
 
-$(HOOK_OBJ): LIBFLAGS += -falign-functions=64 -U_FORTIFY_SOURCE -fno-builtin -Wno-unknown-warning-option -Wno-nonnull-compare
+$(HOOK_OBJ): LIBFLAGS += -falign-functions=64 -U_FORTIFY_SOURCE -fno-builtin \
+    -Wno-unknown-warning-option -Wno-nonnull-compare
 $(OUT)/libgort-hook.so: $(HOOK_OBJ) $(OUT)/libgort.so src/hook/hook.mk
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort-hook.so \

@@ -132,8 +132,8 @@ static uint32_t first_bit(SlotChunk *c) {
     return w * 64 + (uint32_t)__builtin_ctzll(c->bits[w]);
 }
 
-/* Under the lock. NULL: the class is used up. *step: where the caller is to populate memory, outside
- * of the lock; a thread that takes a neighbouring slot meanwhile faults its page in. */
+/* Under the lock. NULL: the class is used up. *step: where the caller is to populate memory,
+ * outside of the lock; a thread that takes a neighbouring slot meanwhile faults its page in. */
 static void *slot_take_locked(int cls, char **step) {
     SlotClass *k = &slotpool.of[cls];
     while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds them */

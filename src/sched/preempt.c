@@ -1,5 +1,5 @@
 /*
- * Preemption keeps the thread (PREEMPTION.md).
+ * Preemption keeps the thread (docs/DESIGN.md has the laws).
  *
  * The monitor sets ATTN_PREEMPT in the M that has run too long. Every call into gort sees it
  * (enter, leave): the goroutine goes to the tail of the global queue like any that yields. Code

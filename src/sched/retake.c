@@ -1,5 +1,5 @@
 /*
- * Retake without a signal (PREEMPTION.md).
+ * Retake without a signal (docs/DESIGN.md has the laws).
  *
  * A thread that blocks in the kernel, announced or not, still holds its P. To take it, the monitor
  * has to know that the thread is in no section now and will see, before its next one, that the P

@@ -5,7 +5,7 @@
  *   head   the next one to take; the holder and thieves move it by CAS
  *   tail   the next free place; the holder alone moves it, by a release store
  *
- * Law 3: the owner alone puts. A thief copies half of what it sees and then CASes the head; if it
+ * The owner alone puts. A thief copies half of what it sees and then CASes the head; if it
  * saw head and tail from different moments, the difference may be more than half the ring, which is
  * an inconsistent read and retried. A place is written again only after the head has passed it, so
  * a thief whose CAS succeeds has copied what was there.

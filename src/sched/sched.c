@@ -1,8 +1,8 @@
 /*
  * The heart: park, ready, yield, and the switch.
  *
- * A goroutine that blocks leaves its stack and somebody else continues on this thread. Law 2: it
- * may be made ready, and run elsewhere, only after its stack was left. So what it wants done at
+ * A goroutine that blocks leaves its stack, and another goroutine continues on this thread. It may
+ * be made ready, and run elsewhere, only after its stack was left. So what it wants done at
  * that moment (unlock the channel, put itself on a queue, free itself) is noted in M and done by
  * whoever continues: the next goroutine behind its own switch, or g0. That is finish_switch().
  *
@@ -271,7 +271,7 @@ static void deadline_passed(M *m, void *arg, uint32_t ticket) {
     ready(m, gp);
 }
 
-/* The timer of a deadline may end the wait as soon as it is armed, and by law 2 not before the
+/* The timer of a deadline may end the wait as soon as it is armed, but not before the
  * stack was left: so it is armed by the commit. The caller's own commit runs after it, perhaps
  * while the G already runs elsewhere: what it touches must be held by a lock it gives up last. */
 typedef struct Deadline {

@@ -6,8 +6,8 @@
 
 #include "runtime.h"
 
-void schedule_loop(M *m);      /* on g0, until the M is to end */
-G *find_runnable(M *m);        /* on g0 with a P; NULL: the P is gone */
+void schedule_loop(M *m); /* on g0, until the M is to end */
+G *find_runnable(M *m);   /* on g0 with a P; NULL: the P is gone */
 void attach_stack(M *m, G *gp);
 void goroutine_entry(void *arg);
 NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg); /* the G ends here */

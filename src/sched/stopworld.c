@@ -11,7 +11,7 @@
  * So nobody else is in a section with a P while the world is stopped. But a thread that lost its P
  * so, now or before, is not waited for: nobody knows when it comes back, and no call of the
  * program's is to return EINTR because of us. When it does come back it runs the program's code
- * until its next section (PREEMPTION.md, rule 5) or, if it computes, until the monitor comes by and
+ * until its next section (docs/DESIGN.md) or, if it computes, until the monitor comes by and
  * stops it by signal, which it does while the world is stopped as at any time. Code that must not
  * run meanwhile is pinned (gort_pin): a pinned thread keeps its P over a page fault or a lock that
  * it sleeps in, and is waited for.

@@ -22,7 +22,7 @@ INLINE void returns_apart(M *m) { m->left_at = __builtin_return_address(0); }
 
 void finish_commit(M *m);
 
-/* What the one that ran before on this M left to do: law 2 (sched.c). */
+/* What the goroutine that ran before on this M left to do once its stack is left (sched.c). */
 INLINE void finish_switch(M *m) {
     Lock *l = m->unlock;
     if (l) { /* never both */

@@ -7,10 +7,10 @@
  * the P from the list (wake.c), so the list never waits for the maker alone.
  *
  * So the P stays on the list while its thread is being made, where a stop of the world finds it: a
- * stopper that waited for a P in the maker's hands would wait for ever, since the holder of malloc's
- * lock goes on only when all have stopped (stopworld.c). A new thread takes what is on the list when
- * it arrives, and goes to the pool where that is nothing. `coming` counts those that are on their
- * way, so that one is made for each P.
+ * stopper that waited for a P in the maker's hands would wait for ever, since the holder of
+ * malloc's lock goes on only when all have stopped (stopworld.c). A new thread takes what is on the
+ * list when it arrives, and goes to the pool where that is nothing. `coming` counts those that are
+ * on their way, so that one is made for each P.
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
  * until a thread is free. Where not even the first of the runtime is granted, nothing has run:
@@ -85,8 +85,8 @@ static uint32_t count_pending_locked(void) {
     return n;
 }
 
-/* True: a thread is to be made, for a P or the pool, and counts as coming. False: none is wanted, or
- * the bound is reached. */
+/* True: a thread is to be made, for a P or the pool, and counts as coming. False: none is wanted,
+ * or the bound is reached. */
 static bool next_order(void) {
     lock(&sched.lock, RANK_SCHED);
     bool room = sched.m_count < (uint32_t)settings.maxthreads;

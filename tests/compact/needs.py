@@ -2,8 +2,10 @@
 import re
 import sys
 
-# Where a chain leaves the goroutine's stack: it runs on g0's (call_with_room, split_slow), or does not come back.
-ELSEWHERE = {'fatal', 'fatal_report', 'stack_get', 'overflow', 'split_overflow', 'leave_runtime', 'run', 'sim_point', 'say',
+# Where a chain leaves the goroutine's stack: it runs on g0's (call_with_room, split_slow), or does
+# not come back.
+ELSEWHERE = {'fatal', 'fatal_report', 'stack_get', 'overflow', 'split_overflow', 'leave_runtime',
+             'run', 'sim_point', 'say',
              'park_thread', 'wake_thread', 'm_adopt', 'select_large', 'add_wait',
              'put_shared',  # a thread without an M: on no goroutine's stack
              # no compact stacks where faults are injected:

@@ -16,6 +16,7 @@ done
 # What needs.py takes for jumps must not be calls.
 for f in $(sed -n 's/^JUMPS = {\(.*\)}/\1/p' tests/compact/needs.py | tr -d "',"); do
     objdump -dr --no-show-raw-insn "$WORK"/*.o | awk -v f="$f" '
-        /^[0-9a-f]+ </ { insn = "" } /^ +[0-9a-f]+:\t/ { insn = $2 } insn ~ /^call/ && $0 ~ "<" f ">|[ \t]" f "(-0x|$)" { print f " is called"; exit 1 }'
+        /^[0-9a-f]+ </ { insn = "" } /^ +[0-9a-f]+:\t/ { insn = $2 }
+        insn ~ /^call/ && $0 ~ "<" f ">|[ \t]" f "(-0x|$)" { print f " is called"; exit 1 }'
 done
 python3 tests/compact/needs.py src/mem/split/program/needs src/mem/split/split.h "$WORK"/*.ci

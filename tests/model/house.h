@@ -6,8 +6,8 @@
  * runnable again; a spare M, where there is one, takes any, so that a goroutine may run on while
  * the thread it left is still busy behind the switch.
  *
- * Found out here, whatever the model: a goroutine that is made ready before it has left its stack
- * (law 2), or twice; whatever check() and the lock ranks say, since the code is compiled as in a
+ * Found out here, whatever the model: a goroutine that is made ready before it has left its stack,
+ * or twice; whatever check() and the lock ranks say, since the code is compiled as in a
  * debug build; memory of a channel or a timer used after it was freed, which holds nonsense then;
  * and frames used after their call has returned (scribble).
  */

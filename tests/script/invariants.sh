@@ -64,7 +64,13 @@ diff -u "$WORK/ranks" "$WORK/told" ||
     complain 'the ranks of src/base/lock.h, and those of the table'
 
 # the tour passes every room
-for f in $(find src -name '*.c' ! -path 'src/arch/*' ! -path 'src/hook/*' ! -path '*/program/*'); do
-    grep -q "(\.\./$f)" docs/TOUR.md || complain "docs/TOUR.md does not pass $f"
+# Each folder's README names its rooms.
+for f in $(find src -name '*.[ch]' ! -path 'src/arch/*/*' ! -path '*/program/*'); do
+    dir=$(dirname "$f") room=$(basename "$f")
+    while [ ! -e "$dir/README.md" ]; do dir=$(dirname "$dir"); done
+    grep -qE "\`(([a-z]+/)*)${room%.*}\.(\[ch\]|${room##*.})\`" "$dir/README.md" ||
+        complain "$dir/README.md does not name $f"
 done
+long=$(wc -l src/*/README.md | awk '$2 != "total" && $1 > 20 { print $2 }')
+[ -z "$long" ] || complain "longer than 20 lines: $long"
 exit $bad

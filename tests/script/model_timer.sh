@@ -3,6 +3,8 @@
 set -u
 . tests/model/lib.sh
 holds 'timers' timer
-mutant timer 'who deletes does not look again' sched/timer.c 's/^        if (load_rlx(&t->heap) == h) {/        {/'
-mutant timer 'a stopped one fires' sync/time.c 's/if (t->armed && t->seq == seq) {/if (t->seq == seq) {/'
+mutant timer 'who deletes does not look again' sched/timer.c \
+    's/^        if (load_rlx(&t->heap) == h) {/        {/'
+mutant timer 'a stopped one fires' sync/time.c \
+    's/if (t->armed && t->seq == seq) {/if (t->seq == seq) {/'
 exit 0

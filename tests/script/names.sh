@@ -1,5 +1,6 @@
-# One name, one thing: no function, type or tag is defined in two files of src, static ones included. Ports (src/arch/<cpu>,
-# src/os/<system>) define the same names, each for its machine; what is linked into programs (program/) defines libc's.
+# One name, one thing: no function, type or tag is defined in two files of src, static ones
+# included. Ports (src/arch/<cpu>, src/os/<system>) define the same names, each for its machine;
+# what is linked into programs (program/) defines libc's.
 set -eu
 definitions() { # file...: "name file" of what each defines at its outermost level
     awk '
@@ -15,7 +16,10 @@ definitions() { # file...: "name file" of what each defines at its outermost lev
       for (i = 1; i <= n; i++) {
           c = substr(line, i, 1)
           if (c == "{") { if (depth++ == 0) { opened(text); before = text; text = "" } }
-          else if (c == "}") { if (--depth == 0) { closed = 1; text = before ~ /(^|[ \t])(typedef|struct|enum|union)/ && before !~ /\)/ ? "} " : "" } }
+          else if (c == "}") {
+              type = before ~ /(^|[ \t])(typedef|struct|enum|union)/ && before !~ /\)/
+              if (--depth == 0) text = type ? "} " : ""
+          }
           else if (depth == 0) {
               if (c == ";") { if (text ~ /^} / && before ~ /typedef/) typename(text); text = "" }
               else text = text c
@@ -25,11 +29,15 @@ definitions() { # file...: "name file" of what each defines at its outermost lev
     }
     function opened(t,    a) {
         if (match(t, /(struct|union|enum)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]*$/)) {
-            a = substr(t, RSTART, RLENGTH); sub(/^[a-z]+[ \t]+/, "", a); gsub(/[ \t]/, "", a); emit(a); return }
-        if (t ~ /=[ \t]*$/ || t ~ /^[ \t]*(typedef )?(static )?(const )?(struct|union|enum)[ \t]*$/) return
+            a = substr(t, RSTART, RLENGTH)
+            sub(/^[a-z]+[ \t]+/, "", a); gsub(/[ \t]/, "", a); emit(a); return }
+        if (t ~ /=[ \t]*$/) return
+        if (t ~ /^[ \t]*(typedef )?(static )?(const )?(struct|union|enum)[ \t]*$/) return
+        attr = "(__attribute__|__asm__|[A-Z_]+)[ \t]*\\(\\(?[^()]*(\\([^()]*\\))?[^()]*\\)\\)?"
         if (match(t, /[A-Za-z_][A-Za-z0-9_]*[ \t]*\(/)) {
-            while (match(t, /(__attribute__|__asm__|ALIGNED|[A-Z_]+)[ \t]*\(\(?[^()]*(\([^()]*\))?[^()]*\)\)?/)) t = substr(t, 1, RSTART - 1) substr(t, RSTART + RLENGTH)
-            if (match(t, /[A-Za-z_][A-Za-z0-9_]*[ \t]*\(/)) { a = substr(t, RSTART, RLENGTH); sub(/[ \t]*\($/, "", a); emit(a) } }
+            while (match(t, attr)) t = substr(t, 1, RSTART - 1) substr(t, RSTART + RLENGTH)
+            if (match(t, /[A-Za-z_][A-Za-z0-9_]*[ \t]*\(/)) {
+                a = substr(t, RSTART, RLENGTH); sub(/[ \t]*\($/, "", a); emit(a) } }
     }
     function typename(t,    a) {
         sub(/^} */, "", t); gsub(/(ALIGNED|__attribute__) *\([^)]*\)*/, "", t); gsub(/[ \t]/, "", t)
@@ -37,8 +45,9 @@ definitions() { # file...: "name file" of what each defines at its outermost lev
     }' "$@"
 }
 definitions $(find src -name '*.[ch]' ! -path '*/program/*') |
-    sed -E 's#src/arch/(x86_64|aarch64|riscv64)/#src/arch/*/#; s#src/os/(linux|posix|macos|windows)/#src/os/*/#' | sort -u >"$WORK/all"
-[ "$(wc -l <"$WORK/all")" -gt 1500 ] || { echo "only $(wc -l <"$WORK/all") definitions were found"; exit 1; }
+    sed -E 's#src/arch/[a-z0-9_]+/#src/arch/*/#; s#src/os/[a-z]+/#src/os/*/#' | sort -u >"$WORK/all"
+n=$(wc -l <"$WORK/all")
+[ "$n" -gt 1500 ] || { echo "only $n definitions were found"; exit 1; }
 cut -d' ' -f1 "$WORK/all" | sort | uniq -d >"$WORK/twice"
 bad=0
 while read -r name; do

@@ -13,7 +13,8 @@ build() { # library, output
 build "$OUT/libgort.a" "$program" && build "$OUT/libgort.so" "$program-so"
 
 # gort_fn is a type; the names of GORT_NOPREEMPT, and those that end in _, are the header's own.
-$CC -E -Iinclude include/gort.h | grep -oE '\bgort_[a-z0-9_]+ ?\(' | tr -d ' (' | grep -vxE 'gort_fn|gort_nopreempt_.*|.*_' | sort -u >"$WORK/header"
+$CC -E -Iinclude include/gort.h | grep -oE '\bgort_[a-z0-9_]+ ?\(' | tr -d ' (' |
+    grep -vxE 'gort_fn|gort_nopreempt_.*|.*_' | sort -u >"$WORK/header"
 "$program" -n | sort -u >"$WORK/known"
 diff "$WORK/header" "$WORK/known" ||
     { echo 'tests/scarce/calls.h and include/gort.h differ'; exit 1; }

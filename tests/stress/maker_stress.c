@@ -1,5 +1,5 @@
-/* The world stops while goroutines are preempted inside malloc and the maker waits for malloc's lock
- * to make a thread. One arena without caches, so that all of them meet. */
+/* The world stops while goroutines are preempted inside malloc and the maker waits for malloc's
+ * lock to make a thread. One arena without caches, so that all of them meet. */
 #include "../lib/test.h"
 #include <malloc.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
  * Where a call of libc returns to whose goroutine is to stop (inlibc.c): the return address on the
- * stack was replaced by that of one of these entries. Each belongs to one record of arch_trap_records,
+ * stack was replaced by that of one of these entries. Each belongs to one of arch_trap_records,
  * whose first word is the true address. Results of the call (rax, rdx, xmm0, xmm1, x87) are kept.
  *
  * Every unwinder sees through a trap, since a function that libc calls back may throw: an entry has

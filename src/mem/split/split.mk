@@ -1,10 +1,10 @@
-# libgort_split.a: the library for programs built with -fsplit-stack (docs/compact.md). x86-64 only: gcc has the
-# flag for no other port.
+# libgort_split.a: the library for programs built with -fsplit-stack (docs/compact.md). x86-64 only:
+# gcc has the flag for no other port.
 #
-# It contains __morestack and a constructor that tells the library; signal handlers; the entries, which are
-# public functions that check their stack; and the library itself. There the public functions are renamed, so
-# that it calls itself without checks, and the compiler's notes are added, so that a linker leaves the entries
-# as they are.
+# It contains __morestack and a constructor that tells the library; signal handlers; the entries,
+# which are public functions that check their stack; and the library itself. There the public
+# functions are renamed, so that it calls itself without checks, and the compiler's notes are added,
+# so that a linker leaves the entries as they are.
 
 SPLIT := $(if $(filter x86_64,$(ARCH)),$(OUT)/libgort_split.a)
 lib: $(SPLIT)
