@@ -55,6 +55,8 @@ static M *hook_enter_anywhere(void) {
     return m;
 }
 
+static bool hook_in_sharing_child(void) { return !in_forked_child() && in_any_child(); }
+
 static bool hook_yield(void) {
     M *m = enter();
     bool others = work_waits(m->p);
@@ -169,6 +171,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .poll = poll_until,
         .descs = desc_table,
         .in_child = in_any_child,
+        .in_sharing_child = hook_in_sharing_child,
         .vfork_begin = vfork_begin,
         .vfork_end = vfork_end,
     };

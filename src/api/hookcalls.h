@@ -26,8 +26,9 @@ typedef struct HookCore {
     /* For the one test, which the hook makes inline: the distance of tls_runner from the thread
      * pointer, the same in all threads. */
     long tls_runner;
-    long tls_vforks;        /* likewise: not 0 in a child of vfork */
-    bool (*in_child)(void); /* fork.c */
+    long tls_vforks;                /* likewise: not 0 in a child of vfork */
+    bool (*in_child)(void);         /* fork.c */
+    bool (*in_sharing_child)(void); /* one that has the parent's memory, by vfork or its like */
     void (*vfork_begin)(void), (*vfork_end)(void);
     uint32_t (*life)(void); /* the number of the runtime that runs; 0: none */
 
