@@ -79,6 +79,9 @@ typedef struct HookCore {
     long (*read_other)(int fd, const struct iovec *iov, int n);
     long (*read_resume)(int fd, const struct iovec *iov, int n, uint32_t life);
     long (*write_other)(const HookMove *v, bool in_pieces);
+    bool (*own)(HookOwn *o);
+    long (*own_wait)(const HookOwn *o);
+    void (*own_close)(const HookOwn *o);
     long (*epoll)(int fd, struct epoll_event *events, int max, int64_t deadline);
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;

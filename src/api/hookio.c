@@ -14,10 +14,14 @@
  *                writes go on so too: `life` says in which life they began
  *   connect      sets O_NONBLOCK for the moment of the call, which is counted meanwhile: the flags
  *                set are this socket's
+ *   own          a descriptor that the hook opens to wait on it. A program that closes all numbers
+ *                it can think of closes this one too: the wait ends then, and the number is left
+ *                to whoever has it
  *   epoll        epoll_wait itself is the attempt
  */
 #include "api/hookio.h"
 #include "api/hookcalls.h"
+#include "io/close.h"
 #include "io/fdcall.h"
 
 #include <fcntl.h>
@@ -95,11 +99,12 @@ static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
  * for a call asleep in the kernel. Where there is no number left, it does (call_doze). */
 static long announced(Call *c, long nr, long a, long b, long d) {
     int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
+    uint32_t life = kept_life(own);
     if (own >= 0) call_unref(c);
     else call_doze(c);
     c->m = syscall_begin(c->m);
     long r = made(c->m, nr, own >= 0 ? own : c->fd, a, b, d);
-    if (own >= 0) sys6(SYS_close, own, 0, 0, 0, 0, 0);
+    if (own >= 0) kept_close(own, life);
     c->m = syscall_end(c->m);
     if (own >= 0) call_reref(c);
     else call_rouse(c);
@@ -209,6 +214,37 @@ long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t dead
               .life = life};
     long r = call_run(&c, deadline);
     return r != -ETIMEDOUT || c.flags == ENDED ? r : c.flags == UNDER_WAY ? -EINPROGRESS : -EAGAIN;
+}
+
+/* ---- a number of the hook's own -------------------------------------------------------------- */
+
+/* In the section that got it from the kernel. `used` is set: from here on a close of it comes by
+ * way of gort_close, or its life is over. */
+bool hook_own(HookOwn *o) {
+    Desc *d = desc_of(o->fd);
+    DescNote *note = desc_note_of(o->fd);
+    o->life = kept_life(o->fd);
+    o->seq = d ? desc_seq(d) : 0;
+    if (d != NULL && (note == NULL || (o->life != 0 && note_known(note, o->life)))) return true;
+    kept_close(o->fd, o->life);
+    return false;
+}
+
+static long try_readable(Call *c) { return polls(c->fd, POLLIN) ? 0 : -EAGAIN; }
+
+long hook_own_wait(const HookOwn *o) {
+    Call c = {.attempt = try_readable,
+              .fd = o->fd,
+              .dir = DIR_READ,
+              .begun = true,
+              .seq = o->seq,
+              .life = o->life};
+    return call_run(&c, GORT_FOREVER);
+}
+
+void hook_own_close(const HookOwn *o) {
+    DescNote *note = desc_note_of(o->fd);
+    if (note == NULL || load_rlx(&note->life) == o->life) desc_close(o->fd, o->seq);
 }
 
 /* ---- epoll ----------------------------------------------------------------------------------- */

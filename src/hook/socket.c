@@ -111,10 +111,10 @@ static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
                                 const struct sockaddr *sa, socklen_t len, size_t done,
                                 uint32_t life) {
     if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
-    long own = own_number(fd, life);
-    if (own < 0) return (ssize_t)done;
-    ssize_t r = libc(send)((int)own, (const char *)buf + done, n - done, flags);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return (ssize_t)done;
+    ssize_t r = libc(send)(own.fd, (const char *)buf + done, n - done, flags);
+    own_close(&own);
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
@@ -189,10 +189,10 @@ INLINE int accepted(long conn, int flags) {
 static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                               uint32_t life) {
     if (life == 0) return libc(accept4)(fd, sa, len, flags);
-    long own = own_number(fd, life);
-    if (own < 0) return (int)returned(own);
-    long conn = sys(SYS_accept4, own, sa, len, flags, 0, 0);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return (int)returned(own.fd);
+    long conn = sys(SYS_accept4, own.fd, sa, len, flags, 0, 0);
+    own_close(&own);
     return accepted(conn, flags);
 }
 

@@ -74,10 +74,10 @@ static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, 
 /* The goroutine cannot park, so its thread waits, with a number of its own for the file that the
  * call began with: the caller's may be another file. nr: readv or writev. */
 static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life) {
-    long own = own_number(fd, life);
-    if (own < 0) return returned(own);
-    long r = sys(nr, own, iov, n, 0, 0, 0);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return returned(own.fd);
+    long r = sys(nr, own.fd, iov, n, 0, 0, 0);
+    own_close(&own);
     return returned(r);
 }
 
@@ -254,13 +254,13 @@ static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t 
                                  uint32_t life) {
     size_t all = iov_total(iov, (size_t)n);
     if (done == 0) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
-    long own = own_number(fd, life);
-    if (own < 0) return (ssize_t)done;
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return (ssize_t)done;
     for (long r = 1; r > 0 && done < all && life_goes_on(fd, life);) {
-        r = write_piece((int)own, iov, done);
+        r = write_piece(own.fd, iov, done);
         if (r > 0) done += (size_t)r;
     }
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    own_close(&own);
     return (ssize_t)done;
 }
 

@@ -192,6 +192,19 @@ INLINE void thread_ppoll(M *m, struct pollfd *set, unsigned long n, int64_t dead
     section_resumes(m);
 }
 
+/* A number of the library's own that is held over a sleep (note_own), and its end. */
+INLINE uint32_t kept_life(int fd) {
+    DescNote *note = desc_note_of(fd);
+    return note ? note_own(note) : 0;
+}
+INLINE void kept_close(int fd, uint32_t life) {
+    DescNote *note = desc_note_of(fd);
+    if (note && load_rlx(&note->life) != life) return; /* it may be another's */
+    uint32_t next = note ? note_ends(note) : 0;
+    sys6(SYS_close, fd, 0, 0, 0, 0, 0);
+    if (note) note_over(note, next);
+}
+
 /* poll.c: gort_poll with a deadline. Outside of any section. */
 int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
