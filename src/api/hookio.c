@@ -97,8 +97,7 @@ static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
 
 /* With a number of its own, taken while the entry counts the call, so that a close need not wait
  * for a call asleep in the kernel. Where there is no number left, it does (call_doze). */
-static long announced(Call *c, long nr, long a, long b, long d) {
-    int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
+static long announced_by(Call *c, int own, long nr, long a, long b, long d) {
     uint32_t life = kept_life(own);
     if (own >= 0) call_unref(c);
     else call_doze(c);
@@ -108,6 +107,14 @@ static long announced(Call *c, long nr, long a, long b, long d) {
     c->m = syscall_end(c->m);
     if (own >= 0) call_reref(c);
     else call_rouse(c);
+    return r;
+}
+
+static long announced(Call *c, long nr, long a, long b, long d) {
+    int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
+    long r = announced_by(c, own, nr, a, b, d);
+    /* it had the last number, which accept needs */
+    if (unlikely(r == -EMFILE) && own >= 0 && !call_closed(c)) r = announced_by(c, -1, nr, a, b, d);
     return r;
 }
 

@@ -118,8 +118,10 @@ INLINE void life_over(int fd, uint32_t life) { note_over(note_at(fd), life); }
 typedef struct Own {
     int fd; /* -errno */
     uint32_t life;
+    bool borrowed; /* the caller's, since there is none left */
 } Own;
 INLINE void own_close(const Own *own) {
+    if (own->borrowed) return;
     if ((unsigned)own->fd >= FD_HINTS) {
         sys(SYS_close, own->fd, 0, 0, 0, 0, 0);
         return;
@@ -130,11 +132,12 @@ INLINE void own_close(const Own *own) {
     life_over(own->fd, next);
 }
 /* For the file of that life; -EBADF: that life is over. If the number was another file at the copy,
- * its life had changed before. */
+ * its life had changed before. Where no number is left the caller's has to do, as in libc: only a
+ * close between this look and the call that follows is not seen. */
 INLINE Own own_number(int fd, uint32_t life) {
     Own own = {.fd = (int)sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0)};
-    if (own.fd < 0) return own;
-    if (own.fd < FD_HINTS) own.life = note_own(note_at(own.fd));
+    if (own.fd < 0) own = (Own){.fd = fd, .borrowed = true};
+    else if (own.fd < FD_HINTS) own.life = note_own(note_at(own.fd));
     if (life_goes_on(fd, life)) return own;
     own_close(&own);
     return (Own){.fd = -EBADF};

@@ -193,6 +193,8 @@ static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int f
     if (own.fd < 0) return (int)returned(own.fd);
     long conn = sys(SYS_accept4, own.fd, sa, len, flags, 0, 0);
     own_close(&own);
+    if (conn == -EMFILE && !own.borrowed && life_goes_on(fd, life)) /* our own was the last one */
+        conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     return accepted(conn, flags);
 }
 

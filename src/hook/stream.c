@@ -248,8 +248,7 @@ static long write_piece(int fd, const struct iovec *iov, size_t done) {
     return sys(SYS_write, fd, (char *)iov->iov_base + done, iov->iov_len - done, 0, 0, 0);
 }
 
-/* As vector_on_thread, for a call that has moved a part: without a number of its own that part is
- * the result. */
+/* As vector_on_thread, for a call that has moved a part. */
 static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done,
                                  uint32_t life) {
     size_t all = iov_total(iov, (size_t)n);

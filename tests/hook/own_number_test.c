@@ -1,10 +1,12 @@
 /*
  * A call of a pinned goroutine that was expected not to wait, and waits: the monitor ends it, and
  * its thread goes on by a number of its own for the file. That number may be closed by a program
- * that closes numbers which are not its own, and then it is not to be closed once more.
+ * that closes numbers which are not its own, and then it is not to be closed once more. And where
+ * there is none left, the call waits all the same.
  */
 #include "hook.h"
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 
 static int raw(long r) { return (int)r; }
@@ -67,6 +69,7 @@ static void make_listener(Scene *s) {
 /* ---- from another thread --------------------------------------------------------------------- */
 
 static int watch, over, null, replaced;
+static int used_up[256], n_used; /* where no number is left, but for what accept needs */
 
 /* The system call that the caller's thread sleeps in, and its first argument. */
 static long sleeps_in(long *first) {
@@ -88,7 +91,14 @@ static void *helper(void *arg) {
     return NULL;
 }
 
-static void play(void (*make)(Scene *s)) {
+static void use_up(bool leaves_one) {
+    struct rlimit few = {256, 256};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int fd; (fd = RAW(dup, null)) >= 0;) used_up[n_used++] = fd;
+    if (leaves_one) RAW(close, used_up[--n_used]);
+}
+
+static void play(void (*make)(Scene *s), bool scarce) {
     Scene s;
     pthread_t t;
     char path[64];
@@ -97,6 +107,7 @@ static void play(void (*make)(Scene *s)) {
     watch = open(path, O_RDONLY);
     if (watch < 0 || RAW(pread64, watch, path, sizeof path, 0) <= 0) SKIP("no %s", path);
     set(&over, 0), set(&replaced, -1);
+    if (scarce) use_up(s.call == call_accept);
     gort_pin();
     CHECK_EQ(pthread_create(&t, NULL, helper, &s), 0);
     long r = s.call(s.fd);
@@ -108,13 +119,16 @@ static void play(void (*make)(Scene *s)) {
     if (replaced >= 0) CHECKF(RAW(fcntl, replaced, F_GETFD) >= 0, "%s closed a stranger's", s.name);
     if (replaced >= 0) RAW(close, replaced);
     close(s.fd), RAW(close, s.peer), close(watch);
+    while (n_used > 0) RAW(close, used_up[--n_used]);
 }
 
 static int run(int argc, char **argv) {
     CHECK_GE(null = open("/dev/null", O_RDONLY), 0);
-    play(make_pipe);
-    play(make_full);
-    play(make_listener);
+    for (int scarce = 0; scarce < 2; scarce++) {
+        play(make_pipe, scarce);
+        play(make_full, scarce);
+        play(make_listener, scarce);
+    }
     return 0;
 }
 HOOK_MAIN(run)
