@@ -31,7 +31,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#define OWN_NUMBERS 100 /* from here on, as the runtime's others */
+#define OWN_NUMBERS 100    /* from here on, as the runtime's others */
+#define ENDED_BY_MONITOR 1 /* flags of a write */
 #define PIECES 8
 
 /* ---- the rest of a write -------------------------------------------------------------------- */
@@ -89,10 +90,12 @@ static bool polls(int fd, short events) {
 }
 
 /* Where another thread takes the connection before, the accept does not keep the socket open for
- * long: the monitor ends it (hook/optimistic.c), and the call waits in the queue again. A read is
- * not ended so: some devices always poll ready, and begin anew each time. */
-static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
-    return nr == SYS_accept4 ? hot_call(m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
+ * long: the monitor ends it (hook/optimistic.c), and the call waits in the queue again. So does a
+ * write to an eventfd, which polls writable with room for 1. A read is not ended so: some devices
+ * always poll ready, and begin anew each time. */
+static NOINLINE long made(const Call *c, long nr, int fd, long a, long b, long d) {
+    bool ended = nr == SYS_accept4 || (nr == SYS_writev && c->flags == ENDED_BY_MONITOR);
+    return ended ? hot_call(c->m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
 }
 
 /* With a number of its own, taken while the entry counts the call, so that a close need not wait
@@ -102,7 +105,7 @@ static long announced_by(Call *c, int own, long nr, long a, long b, long d) {
     if (own >= 0) call_unref(c);
     else call_doze(c);
     c->m = syscall_begin(c->m);
-    long r = made(c->m, nr, own >= 0 ? own : c->fd, a, b, d);
+    long r = made(c, nr, own >= 0 ? own : c->fd, a, b, d);
     if (own >= 0) kept_close(own, life);
     c->m = syscall_end(c->m);
     if (own >= 0) call_reref(c);
@@ -138,7 +141,10 @@ long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t
 static long try_as(Call *c) {
     bool reads = c->dir == DIR_READ;
     if (!polls(c->fd, reads ? POLLIN : POLLOUT)) return -EAGAIN;
-    return announced(c, reads ? SYS_readv : SYS_writev, (long)c->buf, (long)c->n, 0);
+    long r = announced(c, reads ? SYS_readv : SYS_writev, (long)c->buf, (long)c->n, 0);
+    if (likely(r != -EINTR) || c->flags != ENDED_BY_MONITOR) return r;
+    c->pace = true; /* it polls writable, and has no room for that much */
+    return -EAGAIN;
 }
 
 long hook_read_other(int fd, const struct iovec *iov, int n) {
@@ -166,8 +172,13 @@ long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
 long hook_write_other(const HookMove *v, bool in_pieces) {
     struct iovec some[PIECES], *iov = v->msg->msg_iov;
     size_t n = v->msg->msg_iovlen, all = iov_total(iov, n), done = v->done;
-    Call c = {
-        .attempt = try_as, .fd = v->fd, .dir = DIR_WRITE, .buf = iov, .n = n, .life = v->life};
+    Call c = {.attempt = try_as,
+              .fd = v->fd,
+              .dir = DIR_WRITE,
+              .flags = v->ended ? ENDED_BY_MONITOR : 0,
+              .buf = iov,
+              .n = n,
+              .life = v->life};
     if (is_lost(v)) return (long)done;
     do {
         if (done > 0 || in_pieces) {
@@ -178,7 +189,7 @@ long hook_write_other(const HookMove *v, bool in_pieces) {
         long r = call_run(&c, GORT_FOREVER);
         if (r <= 0) return done > 0 ? (long)done : r;
         done += (size_t)r;
-    } while (done < all);
+    } while (done < all && !v->ended); /* an eventfd takes 8 bytes, and that is all */
     return (long)done;
 }
 

@@ -32,6 +32,7 @@ typedef struct HookMove {
     size_t done;              /* bytes of it that are moved already */
     uint32_t life;            /* of the number before these were; 0: it had none */
     int64_t deadline;
+    bool ended; /* write_other, of an eventfd: the monitor is to end what sleeps all the same */
 } HookMove;
 long hook_move(const HookMove *v); /* what is moved by then, `done` included */
 

@@ -120,7 +120,8 @@ static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
 
 /* `done` bytes are sent, in that life of the number: sends the rest, as one call. */
 static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
-    HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, socket_deadline(fd, SO_SNDTIMEO)};
+    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};
     if (done == 0) hint_settle(fd);
     Stay s;
     stay(&s);

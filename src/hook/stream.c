@@ -276,7 +276,7 @@ static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov,
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
     if (done == 0) hint_settle(fd);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
-    HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline};
+    HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline, false};
     Stay s;
     stay(&s);
     long r = core->move(&v);
@@ -292,6 +292,7 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
     HookMove v = {.fd = fd, .flags = -1, .msg = &msg, .life = life, .deadline = GORT_FOREVER};
     FdKind kind = kind_look(fd, DIR_WRITE);
     bool pipe = is_pipe(fd);
+    v.ended = kind == KIND_OTHER && is_eventfd(fd);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_writev, fd, iov, n, life);
     hint_settle(fd);
@@ -312,11 +313,13 @@ static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {.fd = fd, .msg = &msg};
     bool in_pieces = all > PIECE && is_pipe(fd), parks = not_ready(fd, POLLOUT);
+    v.ended = parks && is_eventfd(fd);
     if (!parks && !(in_pieces && caller_waits(fd) && here())) {
         v.life = life_of(fd);
         long r = hot_call(m, SYS_writev, fd, iov, n, 0);
         if (r == -EINTR) return write_resume(fd, iov, n, v.life);
-        if (r <= 0 || (size_t)r == all || !caller_waits(fd) || !here()) return returned(r);
+        if (r <= 0 || (size_t)r == all || is_eventfd(fd) || !caller_waits(fd) || !here())
+            return returned(r);
         v.done = (size_t)r;
     }
     Stay s;
@@ -327,6 +330,7 @@ static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
 static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
     FdKind kind = kind_look(fd, DIR_WRITE);
     if (kind == KIND_CLOSED) return -1;
+    if (kind == KIND_OTHER) return write_other(m, fd, iov, n);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
     uint32_t life = life_of(fd);
     long r = stream_try_write(fd, kind, iov, n);
