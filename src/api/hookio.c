@@ -70,7 +70,7 @@ long hook_move(const HookMove *v) {
                                                              done, some, PIECES)};
         c.buf = v->flags < 0 ? (void *)msg.msg_iov : (void *)&msg;
         c.n = msg.msg_iovlen;
-        c.flags = v->flags < 0 ? FILE_VECTOR : v->flags;
+        c.flags = v->flags < 0 ? FILE_VECTOR : done > 0 ? v->flags & ~MSG_FASTOPEN : v->flags;
         long r = call_run(&c, v->deadline);
         if (r < 0) return done > 0 ? (long)done : r;
         done += (size_t)r;

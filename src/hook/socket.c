@@ -113,7 +113,7 @@ static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
     if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
     Own own = own_number(fd, life);
     if (own.fd < 0) return (ssize_t)done;
-    ssize_t r = libc(send)(own.fd, (const char *)buf + done, n - done, flags);
+    ssize_t r = libc(send)(own.fd, (const char *)buf + done, n - done, flags & ~MSG_FASTOPEN);
     own_close(&own);
     return (ssize_t)done + (r > 0 ? r : 0);
 }
@@ -139,6 +139,26 @@ static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags,
     return send_on(fd, &msg, flags, done, life);
 }
 
+/* MSG_FASTOPEN has begun a connection in that life of the number, and taken nothing: the message is
+ * sent when it is made. Its timeout shows as connect's. */
+static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t life) {
+    struct msghdr rest = {.msg_iov = msg->msg_iov, .msg_iovlen = msg->msg_iovlen};
+    rest.msg_control = msg->msg_control;
+    rest.msg_controllen = msg->msg_controllen;
+    flags &= ~MSG_FASTOPEN;
+    if (!caller_waits(fd)) return returned(-EINPROGRESS);
+    if (!here()) return libc(sendmsg)(fd, &rest, flags);
+    HookMove v = {fd, flags, &rest, 0, life, socket_deadline(fd, SO_SNDTIMEO), false};
+    Stay s;
+    stay(&s);
+    long r = core->move(&v);
+    if (r != -ETIMEDOUT) return sent(&s, r, flags);
+    return result(&s, v.deadline == GORT_FOREVER ? r : -EINPROGRESS);
+}
+static bool opens(long r, int flags) {
+    return unlikely(r == -EINPROGRESS) && (flags & MSG_FASTOPEN);
+}
+
 HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
     if (!runner(send) || flagged(flags)) return libc(send)(fd, buf, n, flags);
     uint32_t life = life_of(fd);
@@ -155,6 +175,9 @@ HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct s
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
     if (likely(r == (long)n)) return r;
+    struct iovec iov = {(void *)buf, n};
+    if (opens(r, flags))
+        return opened(fd, &(struct msghdr){.msg_iov = &iov, .msg_iovlen = 1}, flags, life);
     if (r < 0)
         return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0, 0) : returned(r);
     return send_wait(fd, buf, n, flags, sa, len, (size_t)r, life);
@@ -171,6 +194,7 @@ HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
     if (!runner(sendmsg) || flagged(flags)) return libc(sendmsg)(fd, msg, flags);
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
+    if (opens(r, flags)) return opened(fd, msg, flags, life);
     if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0, 0) : returned(r);
     return likely((size_t)r == iov_total(msg->msg_iov, msg->msg_iovlen))
                ? r

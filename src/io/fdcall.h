@@ -35,6 +35,7 @@ struct Call {
     uint8_t vain; /* attempts so far that had to wait, up to 255 */
     bool begun;   /* seq stands: a call of several runs belongs to the descriptor it began with */
     bool adrift;  /* it has no life: its number was being closed for too long (call_note) */
+    bool opens;   /* MSG_FASTOPEN has begun a connection, and taken nothing: the rest is a send */
     /* Arguments, as the attempt wants them. */
     int flags;
     socklen_t alen;
