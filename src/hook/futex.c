@@ -11,10 +11,12 @@
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
  *     waker    the program has changed the word, fence, reads the bucket's count, wakes
  *
- * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every
- * waker that calls syscall() finds parked goroutines, also in a signal handler. Code that makes the
- * system call by an instruction of its own (libc's locks, libgomp) waits by the same instruction,
- * on words of its own.
+ * A waker wakes goroutines first, and threads by the kernel for what is left of its number. It
+ * finds parked goroutines where it calls syscall(), by SYS_futex or SYS_futex_wake, also in a
+ * signal handler. The other calls of that younger family (SYS_futex_wait, SYS_futex_waitv,
+ * SYS_futex_requeue) are the kernel's: who waits by one waits with its thread, and a requeue sees
+ * threads only. Code that makes the system call by an instruction of its own (libc's locks,
+ * libgomp) waits by the same instruction, on words of its own.
  *
  * Another process may change and wake a shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ uses no
  * other); in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
@@ -190,6 +192,24 @@ static bool futex_has_waiters(const void *word) {
     return load_rlx(&waitq_bucket(word)->count) != 0;
 }
 
+#ifndef SYS_futex_wake
+#define SYS_futex_wake 454 /* everywhere */
+#endif
+#define FUTEX2_SIZES 3 /* of its flags */
+#define FUTEX2_U32 2
+
+/* futex_wake(2), for goroutines that wait by futex(2). What it does not know is the kernel's to
+ * refuse. */
+static COLD long futex2_wake(uint32_t *word, unsigned long bits, int most, unsigned flags) {
+    bool usual = (flags & FUTEX2_SIZES) == FUTEX2_U32 && (uint32_t)bits == bits;
+    uint32_t n = 0;
+    if (usual && most > 0 && futex_has_waiters(word))
+        n = waitq_wake_anywhere(futex_queue(word), (uint32_t)most, (uint32_t)bits);
+    if (n > 0 && n == (uint32_t)most) return n;
+    long r = sys(SYS_futex_wake, word, bits, most - (int)n, flags, 0, 0);
+    return r >= 0 ? r + n : n > 0 ? n : returned(r);
+}
+
 static COLD long futex(Futex *f) {
     switch (futex_command(f)) {
     case FUTEX_WAIT:
@@ -220,6 +240,8 @@ static COLD long futex(Futex *f) {
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
                        long f) __asm__("syscall");
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    if (unlikely(number == SYS_futex_wake))
+        return futex2_wake((uint32_t *)a, (unsigned long)b, (int)c, (unsigned)d);
     if (likely(number != SYS_futex)) return libc(syscall)(number, a, b, c, d, e, f);
     return futex(&(Futex){(uint32_t *)a, (int)b, (int)c, d, e, (int)f});
 }
