@@ -55,6 +55,8 @@ static M *hook_enter_anywhere(void) {
     return m;
 }
 
+static bool hook_in_sharing_child(void) { return !in_forked_child() && in_any_child(); }
+
 static bool hook_yield(void) {
     M *m = enter();
     bool others = work_waits(m->p);
@@ -165,10 +167,14 @@ EXPORT const HookCore *gort_hook_core(void) {
         .read_other = hook_read_other,
         .read_resume = hook_read_resume,
         .write_other = hook_write_other,
+        .own = hook_own,
+        .own_wait = hook_own_wait,
+        .own_close = hook_own_close,
         .epoll = hook_epoll,
         .poll = poll_until,
         .descs = desc_table,
         .in_child = in_any_child,
+        .in_sharing_child = hook_in_sharing_child,
         .vfork_begin = vfork_begin,
         .vfork_end = vfork_end,
     };

@@ -26,8 +26,9 @@ typedef struct HookCore {
     /* For the one test, which the hook makes inline: the distance of tls_runner from the thread
      * pointer, the same in all threads. */
     long tls_runner;
-    long tls_vforks;        /* likewise: not 0 in a child of vfork */
-    bool (*in_child)(void); /* fork.c */
+    long tls_vforks;                /* likewise: not 0 in a child of vfork */
+    bool (*in_child)(void);         /* fork.c */
+    bool (*in_sharing_child)(void); /* one that has the parent's memory, by vfork or its like */
     void (*vfork_begin)(void), (*vfork_end)(void);
     uint32_t (*life)(void); /* the number of the runtime that runs; 0: none */
 
@@ -78,6 +79,9 @@ typedef struct HookCore {
     long (*read_other)(int fd, const struct iovec *iov, int n);
     long (*read_resume)(int fd, const struct iovec *iov, int n, uint32_t life);
     long (*write_other)(const HookMove *v, bool in_pieces);
+    bool (*own)(HookOwn *o);
+    long (*own_wait)(const HookOwn *o);
+    void (*own_close)(const HookOwn *o);
     long (*epoll)(int fd, struct epoll_event *events, int max, int64_t deadline);
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;

@@ -14,10 +14,14 @@
  *                writes go on so too: `life` says in which life they began
  *   connect      sets O_NONBLOCK for the moment of the call, which is counted meanwhile: the flags
  *                set are this socket's
+ *   own          a descriptor that the hook opens to wait on it. A program that closes all numbers
+ *                it can think of closes this one too: the wait ends then, and the number is left
+ *                to whoever has it
  *   epoll        epoll_wait itself is the attempt
  */
 #include "api/hookio.h"
 #include "api/hookcalls.h"
+#include "io/close.h"
 #include "io/fdcall.h"
 
 #include <fcntl.h>
@@ -27,7 +31,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#define OWN_NUMBERS 100 /* from here on, as the runtime's others */
+#define OWN_NUMBERS 100    /* from here on, as the runtime's others */
+#define ENDED_BY_MONITOR 1 /* flags of a write */
 #define PIECES 8
 
 /* ---- the rest of a write -------------------------------------------------------------------- */
@@ -65,7 +70,7 @@ long hook_move(const HookMove *v) {
                                                              done, some, PIECES)};
         c.buf = v->flags < 0 ? (void *)msg.msg_iov : (void *)&msg;
         c.n = msg.msg_iovlen;
-        c.flags = v->flags < 0 ? FILE_VECTOR : v->flags;
+        c.flags = v->flags < 0 ? FILE_VECTOR : done > 0 ? v->flags & ~MSG_FASTOPEN : v->flags;
         long r = call_run(&c, v->deadline);
         if (r < 0) return done > 0 ? (long)done : r;
         done += (size_t)r;
@@ -85,24 +90,34 @@ static bool polls(int fd, short events) {
 }
 
 /* Where another thread takes the connection before, the accept does not keep the socket open for
- * long: the monitor ends it (hook/optimistic.c), and the call waits in the queue again. A read is
- * not ended so: some devices always poll ready, and begin anew each time. */
-static NOINLINE long made(M *m, long nr, int fd, long a, long b, long d) {
-    return nr == SYS_accept4 ? hot_call(m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
+ * long: the monitor ends it (hook/optimistic.c), and the call waits in the queue again. So does a
+ * write to an eventfd, which polls writable with room for 1. A read is not ended so: some devices
+ * always poll ready, and begin anew each time. */
+static NOINLINE long made(const Call *c, long nr, int fd, long a, long b, long d) {
+    bool ended = nr == SYS_accept4 || (nr == SYS_writev && c->flags == ENDED_BY_MONITOR);
+    return ended ? hot_call(c->m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
 }
 
 /* With a number of its own, taken while the entry counts the call, so that a close need not wait
  * for a call asleep in the kernel. Where there is no number left, it does (call_doze). */
-static long announced(Call *c, long nr, long a, long b, long d) {
-    int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
+static long announced_by(Call *c, int own, long nr, long a, long b, long d) {
+    uint32_t life = kept_life(own);
     if (own >= 0) call_unref(c);
     else call_doze(c);
     c->m = syscall_begin(c->m);
-    long r = made(c->m, nr, own >= 0 ? own : c->fd, a, b, d);
-    if (own >= 0) sys6(SYS_close, own, 0, 0, 0, 0, 0);
+    long r = made(c, nr, own >= 0 ? own : c->fd, a, b, d);
+    if (own >= 0) kept_close(own, life);
     c->m = syscall_end(c->m);
     if (own >= 0) call_reref(c);
     else call_rouse(c);
+    return r;
+}
+
+static long announced(Call *c, long nr, long a, long b, long d) {
+    int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
+    long r = announced_by(c, own, nr, a, b, d);
+    /* it had the last number, which accept needs */
+    if (unlikely(r == -EMFILE) && own >= 0 && !call_closed(c)) r = announced_by(c, -1, nr, a, b, d);
     return r;
 }
 
@@ -126,7 +141,10 @@ long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t
 static long try_as(Call *c) {
     bool reads = c->dir == DIR_READ;
     if (!polls(c->fd, reads ? POLLIN : POLLOUT)) return -EAGAIN;
-    return announced(c, reads ? SYS_readv : SYS_writev, (long)c->buf, (long)c->n, 0);
+    long r = announced(c, reads ? SYS_readv : SYS_writev, (long)c->buf, (long)c->n, 0);
+    if (likely(r != -EINTR) || c->flags != ENDED_BY_MONITOR) return r;
+    c->pace = true; /* it polls writable, and has no room for that much */
+    return -EAGAIN;
 }
 
 long hook_read_other(int fd, const struct iovec *iov, int n) {
@@ -154,8 +172,13 @@ long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
 long hook_write_other(const HookMove *v, bool in_pieces) {
     struct iovec some[PIECES], *iov = v->msg->msg_iov;
     size_t n = v->msg->msg_iovlen, all = iov_total(iov, n), done = v->done;
-    Call c = {
-        .attempt = try_as, .fd = v->fd, .dir = DIR_WRITE, .buf = iov, .n = n, .life = v->life};
+    Call c = {.attempt = try_as,
+              .fd = v->fd,
+              .dir = DIR_WRITE,
+              .flags = v->ended ? ENDED_BY_MONITOR : 0,
+              .buf = iov,
+              .n = n,
+              .life = v->life};
     if (is_lost(v)) return (long)done;
     do {
         if (done > 0 || in_pieces) {
@@ -166,7 +189,7 @@ long hook_write_other(const HookMove *v, bool in_pieces) {
         long r = call_run(&c, GORT_FOREVER);
         if (r <= 0) return done > 0 ? (long)done : r;
         done += (size_t)r;
-    } while (done < all);
+    } while (done < all && !v->ended); /* an eventfd takes 8 bytes, and that is all */
     return (long)done;
 }
 
@@ -209,6 +232,37 @@ long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t dead
               .life = life};
     long r = call_run(&c, deadline);
     return r != -ETIMEDOUT || c.flags == ENDED ? r : c.flags == UNDER_WAY ? -EINPROGRESS : -EAGAIN;
+}
+
+/* ---- a number of the hook's own -------------------------------------------------------------- */
+
+/* In the section that got it from the kernel. `used` is set: from here on a close of it comes by
+ * way of gort_close, or its life is over. */
+bool hook_own(HookOwn *o) {
+    Desc *d = desc_of(o->fd);
+    DescNote *note = desc_note_of(o->fd);
+    o->life = kept_life(o->fd);
+    o->seq = d ? desc_seq(d) : 0;
+    if (d != NULL && (note == NULL || (o->life != 0 && note_known(note, o->life)))) return true;
+    kept_close(o->fd, o->life);
+    return false;
+}
+
+static long try_readable(Call *c) { return polls(c->fd, POLLIN) ? 0 : -EAGAIN; }
+
+long hook_own_wait(const HookOwn *o) {
+    Call c = {.attempt = try_readable,
+              .fd = o->fd,
+              .dir = DIR_READ,
+              .begun = true,
+              .seq = o->seq,
+              .life = o->life};
+    return call_run(&c, GORT_FOREVER);
+}
+
+void hook_own_close(const HookOwn *o) {
+    DescNote *note = desc_note_of(o->fd);
+    if (note == NULL || load_rlx(&note->life) == o->life) desc_close(o->fd, o->seq);
 }
 
 /* ---- epoll ----------------------------------------------------------------------------------- */

@@ -32,6 +32,7 @@ typedef struct HookMove {
     size_t done;              /* bytes of it that are moved already */
     uint32_t life;            /* of the number before these were; 0: it had none */
     int64_t deadline;
+    bool ended; /* write_other, of an eventfd: the monitor is to end what sleeps all the same */
 } HookMove;
 long hook_move(const HookMove *v); /* what is moved by then, `done` included */
 
@@ -43,6 +44,15 @@ long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t dead
 long hook_read_other(int fd, const struct iovec *iov, int n);
 long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life);
 long hook_write_other(const HookMove *v, bool in_pieces);
+/* A number of the hook's own, that the kernel has given in this section, and nothing is known of.
+ * False: it is closed. */
+typedef struct HookOwn {
+    int fd;
+    uint32_t life, seq; /* of the number, of its entry */
+} HookOwn;
+bool hook_own(HookOwn *o);
+long hook_own_wait(const HookOwn *o);  /* until it can be read; -EBADF: somebody has closed it */
+void hook_own_close(const HookOwn *o); /* unless somebody has. In a section, pinned */
 /* 0: the deadline has passed. */
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline);
 

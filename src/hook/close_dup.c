@@ -90,7 +90,7 @@ COLD void hint_settle_fresh(int fd) {
 static COLD void unpair(int fd) {
     if (kind_is_counted(kind_hint(fd, DIR_READ))) kind_set(fd, DIR_READ, KIND_NOWAIT);
     if (kind_is_counted(kind_hint(fd, DIR_WRITE)))
-        kind_set(fd, DIR_WRITE, kind_hint(fd, DIR_WRITE) == KIND_EVENT ? KIND_PLAIN : KIND_NOWAIT);
+        kind_set(fd, DIR_WRITE, kind_hint(fd, DIR_WRITE) == KIND_EVENT ? KIND_OTHER : KIND_NOWAIT);
     store_rlx(&fd_hints[fd].peer, 0);
 }
 

@@ -61,10 +61,10 @@ HOOK int pipe2(int fds[2], int flags) {
     return runner(pipe2) ? pipe_on(fds, flags) : libc(pipe2)(fds, flags);
 }
 
-/* A write to one waits only where its counter is full: PLAIN. */
+/* A write to one waits only where its counter is full. */
 INLINE uint64_t event_what(unsigned count, int flags) {
     if (flags & EFD_NONBLOCK) return WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN);
-    if (unlikely(!known.retakes)) return WHAT(0, KIND_NOWAIT, KIND_PLAIN);
+    if (unlikely(!known.retakes)) return WHAT(0, KIND_NOWAIT, KIND_OTHER);
     return WHAT(0, KIND_EVENT, KIND_EVENT) | WHAT_PEER(count > 0);
 }
 

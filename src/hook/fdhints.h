@@ -106,14 +106,6 @@ INLINE uint32_t life_of(int fd) {
 INLINE bool life_goes_on(int fd, uint32_t life) {
     return (unsigned)fd >= FD_HINTS || load_rlx(&fd_hints[fd].life) == life;
 }
-/* Another number for the file of that life; -EBADF: that life is over. If the number was another
- * file at the copy, its life had changed before. */
-INLINE long own_number(int fd, uint32_t life) {
-    long own = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
-    if (own < 0 || life_goes_on(fd, life)) return own;
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
-    return -EBADF;
-}
 /* Around every close of a number of the table. */
 INLINE uint32_t life_ends(int fd) {
     uint32_t life = note_ends(note_at(fd));
@@ -121,6 +113,35 @@ INLINE uint32_t life_ends(int fd) {
     return life;
 }
 INLINE void life_over(int fd, uint32_t life) { note_over(note_at(fd), life); }
+
+/* A number of our own for a file, held while a thread sleeps. */
+typedef struct Own {
+    int fd; /* -errno */
+    uint32_t life;
+    bool borrowed; /* the caller's, since there is none left */
+} Own;
+INLINE void own_close(const Own *own) {
+    if (own->borrowed) return;
+    if ((unsigned)own->fd >= FD_HINTS) {
+        sys(SYS_close, own->fd, 0, 0, 0, 0, 0);
+        return;
+    }
+    if (!life_goes_on(own->fd, own->life)) return; /* somebody has closed it: another's */
+    uint32_t next = note_ends(note_at(own->fd));
+    sys(SYS_close, own->fd, 0, 0, 0, 0, 0);
+    life_over(own->fd, next);
+}
+/* For the file of that life; -EBADF: that life is over. If the number was another file at the copy,
+ * its life had changed before. Where no number is left the caller's has to do, as in libc: only a
+ * close between this look and the call that follows is not seen. */
+INLINE Own own_number(int fd, uint32_t life) {
+    Own own = {.fd = (int)sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0)};
+    if (own.fd < 0) own = (Own){.fd = fd, .borrowed = true};
+    else if (own.fd < FD_HINTS) own.life = note_own(note_at(own.fd));
+    if (life_goes_on(fd, life)) return own;
+    own_close(&own);
+    return (Own){.fd = -EBADF};
+}
 
 COLD bool hint_stale(int fd); /* false: a child's number, of which nothing is noted */
 /* The last close has not said that it is over, or the number never had a life. */

@@ -10,8 +10,8 @@
 
 Hint fd_hints[FD_HINTS];
 
-/* A write to one waits only where its counter is full: PLAIN. */
-static bool is_eventfd(int fd) {
+/* A write to one waits only where its counter is full, and there is no way to try: OTHER. */
+bool is_eventfd(int fd) {
     char path[32] = "/proc/self/fd/", link[32], digits[12];
     int n = 0, at = 14;
     do digits[n++] = (char)('0' + fd % 10);
@@ -29,7 +29,10 @@ FdKind kind_look(int fd, int dir) {
                  (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEMORY_DEVICES);
     FdKind kind = S_ISSOCK(st.st_mode) ? KIND_SOCKET : plain ? KIND_PLAIN : KIND_NOWAIT;
     kind_set_both(fd, kind);
-    if ((st.st_mode & S_IFMT) == 0 && is_eventfd(fd)) kind_set(fd, DIR_WRITE, KIND_PLAIN);
+    if ((st.st_mode & S_IFMT) == 0 && is_eventfd(fd)) {
+        kind_set(fd, DIR_WRITE, KIND_OTHER);
+        if (dir == DIR_WRITE) return KIND_OTHER;
+    }
     return (unsigned)fd < FD_HINTS ? kind_hint(fd, dir) : kind;
 }
 

@@ -15,9 +15,10 @@ typedef enum FdKind {
     KIND_UNKNOWN = 0, /* kind_look asks the kernel */
     KIND_SOCKET,      /* MSG_DONTWAIT */
     KIND_NOWAIT,      /* pipes and their like: preadv2 and pwritev2 with RWF_NOWAIT */
-    KIND_OTHER,       /* terminals, devices, what an older kernel cannot try: poll(2) first */
+    /* poll(2) first: terminals, devices, writes to an eventfd, what an older kernel cannot try */
+    KIND_OTHER,
     /* Called as it is, since it waits for no peer: files, directories, memory devices (/dev/null),
-     * writes to an eventfd, what is O_NONBLOCK. For a slow disk the monitor takes the P. */
+     * what is O_NONBLOCK. For a slow disk the monitor takes the P. */
     KIND_PLAIN,
     /* Called as it is where something is expected there: */
     KIND_HOT,  /* has not blocked for long (optimistic.c) */
@@ -39,6 +40,7 @@ typedef enum FdFlags {
 } FdFlags;
 
 FdKind kind_look(int fd, int dir); /* asks the kernel, and notes the answer */
+bool is_eventfd(int fd);           /* asks the kernel */
 /* Asks the kernel: the caller wants to wait, it has not set O_NONBLOCK. */
 bool caller_waits(int fd);
 

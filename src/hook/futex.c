@@ -11,10 +11,12 @@
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
  *     waker    the program has changed the word, fence, reads the bucket's count, wakes
  *
- * A waker wakes goroutines first, and threads by the kernel for what is left of its number. Every
- * waker that calls syscall() finds parked goroutines, also in a signal handler. Code that makes the
- * system call by an instruction of its own (libc's locks, libgomp) waits by the same instruction,
- * on words of its own.
+ * A waker wakes goroutines first, and threads by the kernel for what is left of its number. It
+ * finds parked goroutines where it calls syscall(), by SYS_futex or SYS_futex_wake, also in a
+ * signal handler. The other calls of that younger family (SYS_futex_wait, SYS_futex_waitv,
+ * SYS_futex_requeue) are the kernel's: who waits by one waits with its thread, and a requeue sees
+ * threads only. Code that makes the system call by an instruction of its own (libc's locks,
+ * libgomp) waits by the same instruction, on words of its own.
  *
  * Another process may change and wake a shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ uses no
  * other); in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
@@ -74,25 +76,100 @@ static uintptr_t maps_number(Maps *m) {
     return n;
 }
 
-static bool maps_private(Maps *m, uintptr_t at) {
+/*
+ * The file has a line for each mapping, and reading all of them may take long. So it is read on a
+ * thread whose P is handed on, by one goroutine at a time, and what it has found holds for a while
+ * and for everybody: the memory up to the next shared mapping on both sides is private as well.
+ * Who comes while another reads asks again after its next pause. An answer that is out of date
+ * costs a look that comes later.
+ */
+typedef struct Answer {
+    uintptr_t first, last;
+    bool is_private;
+    int64_t until;
+} Answer;
+#define ANSWERS 8
+#define ANSWER_LASTS GORT_SEC
+
+static struct {
+    Lock lock;
+    /* lock: */
+    Answer answer[ANSWERS];
+    unsigned next;
+    /* the runtime in which somebody reads, 0: none. Who is stopped for good on its way there leaves
+     * it behind, and the next runtime takes no notice */
+    uint32_t reader;
+} memory;
+
+/* Reads up to the next shared mapping behind `at`. Where `at` is in none, nobody knows. */
+static void maps_find(Maps *m, uintptr_t at, Answer *a) {
+    bool found = false;
     for (uintptr_t first, last; (first = maps_number(m), last = maps_number(m)) != 0;) {
         int how = 0;
         for (int i = 0; i < 4; i++) how = maps_char(m);
-        if (at >= first && at < last) return how == 'p';
+        bool in = at >= first && at < last, shared = how != 'p';
+        found |= in;
+        a->is_private |= in && !shared;
+        if (in && shared) a->first = first;
+        if (shared && first > at) a->last = first;
+        else if (shared) *(in ? &a->last : &a->first) = last;
+        if (a->last != UINTPTR_MAX) break;
         for (int c = how; c != '\n' && c != -1;) c = maps_char(m);
     }
-    return false;
+    if (!found) *a = (Answer){.first = 0, .last = UINTPTR_MAX};
 }
 
-/* False: no, or unknown. In one section, so that the end of the runtime finds no file open. */
-static bool memory_is_private(const void *at) {
-    M *section = core->enter();
+typedef struct Question {
+    uintptr_t at;
+    Answer answer;
+} Question;
+
+/* In a blocking call, which ends even if the runtime does: nothing is left open. */
+static long maps_read(void *arg) {
+    Question *q = arg;
     Maps m = {.fd =
                   (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0)};
-    bool is_private = m.fd >= 0 && maps_private(&m, (uintptr_t)at);
-    if (m.fd >= 0) sys(SYS_close, m.fd, 0, 0, 0, 0, 0);
-    core->leave(section);
-    return is_private;
+    q->answer = (Answer){.first = 0, .last = UINTPTR_MAX};
+    if (m.fd < 0) return 0;
+    maps_find(&m, q->at, &q->answer);
+    sys(SYS_close, m.fd, 0, 0, 0, 0, 0);
+    return 0;
+}
+
+static void answer_put(const Question *q) {
+    M *m = core->enter();
+    core->lock(&memory.lock);
+    memory.reader = 0;
+    memory.answer[memory.next++ % ANSWERS] = q->answer;
+    core->unlock(&memory.lock);
+    core->leave(m);
+}
+
+/* PRIVATE, or SHARED, which is also where nobody knows; ASK: there is no answer, and it is for the
+ * caller to find it; LATER: somebody does. */
+enum { PRIVATE, SHARED, ASK, LATER };
+static int answer_get(uintptr_t at) {
+    int64_t now = gort_now();
+    M *m = core->enter();
+    core->lock(&memory.lock);
+    int r = memory.reader == core->life() ? LATER : ASK;
+    for (const Answer *a = memory.answer; a < memory.answer + ANSWERS; a++)
+        if (at >= a->first && at < a->last && now < a->until) r = a->is_private ? PRIVATE : SHARED;
+    if (r == ASK) memory.reader = core->life();
+    core->unlock(&memory.lock);
+    core->leave(m);
+    return r;
+}
+
+/* On a goroutine. */
+static int memory_is(const void *at) {
+    Question q = {.at = (uintptr_t)at};
+    int r = answer_get(q.at);
+    if (r != ASK) return r;
+    gort_blocking(maps_read, &q);
+    q.answer.until = deadline_after(ANSWER_LASTS);
+    answer_put(&q);
+    return q.answer.is_private ? PRIVATE : SHARED;
 }
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
@@ -137,16 +214,17 @@ static long futex_park(const Futex *f, int64_t deadline) {
 /* The word may change unseen. The entry stays queued: a waker need not change the word. */
 static long futex_park_and_look(const Futex *f, int64_t deadline) {
     WaitEntry w;
-    bool same, asked = false;
+    bool same;
+    int whose = LATER;
     int64_t until = 0, pause = PAUSE_FIRST, most = PAUSE_MOST;
     waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
     while ((same = load_rlx(f->word) == (uint32_t)f->value) && until < deadline) {
         until = deadline_after(pause);
         if (until > deadline) until = deadline;
         if (waitq_nap(&w, WAIT_SEMA, until)) return 0;
-        if (pause == PAUSE_MOST && !asked) {
-            asked = true;
-            if (memory_is_private(f->word)) most = PAUSE_PRIVATE;
+        if (pause == PAUSE_MOST && whose == LATER) {
+            whose = memory_is(f->word);
+            if (whose == PRIVATE) most = PAUSE_PRIVATE;
         }
         if (pause < most) pause *= 2;
     }
@@ -190,6 +268,24 @@ static bool futex_has_waiters(const void *word) {
     return load_rlx(&waitq_bucket(word)->count) != 0;
 }
 
+#ifndef SYS_futex_wake
+#define SYS_futex_wake 454 /* everywhere */
+#endif
+#define FUTEX2_SIZES 3 /* of its flags */
+#define FUTEX2_U32 2
+
+/* futex_wake(2), for goroutines that wait by futex(2). What it does not know is the kernel's to
+ * refuse. */
+static COLD long futex2_wake(uint32_t *word, unsigned long bits, int most, unsigned flags) {
+    bool usual = (flags & FUTEX2_SIZES) == FUTEX2_U32 && (uint32_t)bits == bits;
+    uint32_t n = 0;
+    if (usual && most > 0 && futex_has_waiters(word))
+        n = waitq_wake_anywhere(futex_queue(word), (uint32_t)most, (uint32_t)bits);
+    if (n > 0 && n == (uint32_t)most) return n;
+    long r = sys(SYS_futex_wake, word, bits, most - (int)n, flags, 0, 0);
+    return r >= 0 ? r + n : n > 0 ? n : returned(r);
+}
+
 static COLD long futex(Futex *f) {
     switch (futex_command(f)) {
     case FUTEX_WAIT:
@@ -220,6 +316,8 @@ static COLD long futex(Futex *f) {
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
                        long f) __asm__("syscall");
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    if (unlikely(number == SYS_futex_wake))
+        return futex2_wake((uint32_t *)a, (unsigned long)b, (int)c, (unsigned)d);
     if (likely(number != SYS_futex)) return libc(syscall)(number, a, b, c, d, e, f);
     return futex(&(Futex){(uint32_t *)a, (int)b, (int)c, d, e, (int)f});
 }

@@ -8,6 +8,8 @@
  * stack nothing parks (may_park): a handler waits in the kernel, and returns on its own thread.
  *
  * Threads without an alternate stack do not notice. The program does not see the added flag.
+ *
+ * A child of vfork has our memory, and handlers of its own: its are libc's, and nothing is noted.
  */
 #include "hook/hook_internal.h"
 
@@ -23,7 +25,17 @@ static void onstack_hide(struct sigaction *act, uint64_t before, int signo) {
     if (act && (before & signal_bit(signo)) && is_handler(act)) act->sa_flags &= ~SA_ONSTACK;
 }
 
+/* In a child that is no copy. */
+static bool shares_memory(void) { return vforked() || core->in_sharing_child(); }
+
+static int handler_install_unnoted(int signo, const struct sigaction *act, struct sigaction *old) {
+    int r = libc(sigaction)(signo, act, old);
+    if (r == 0) onstack_hide(old, load_rlx(&onstack_added), signo);
+    return r;
+}
+
 static int handler_install(int signo, const struct sigaction *act, struct sigaction *old) {
+    if (shares_memory()) return handler_install_unnoted(signo, act, old);
     struct sigaction with = *act;
     bool adds = is_handler(act) && !(act->sa_flags & SA_ONSTACK);
     if (adds) with.sa_flags |= SA_ONSTACK;
@@ -38,9 +50,7 @@ static int handler_install(int signo, const struct sigaction *act, struct sigact
 HOOK int sigaction(int signo, const struct sigaction *restrict act,
                    struct sigaction *restrict old) {
     if (act && core) return handler_install(signo, act, old);
-    int r = libc(sigaction)(signo, act, old);
-    if (r == 0 && act == NULL) onstack_hide(old, load_rlx(&onstack_added), signo);
-    return r;
+    return handler_install_unnoted(signo, act, old);
 }
 
 /* libc has installed it, with the flags that siginterrupt(3) and the function's name imply. */

@@ -3,7 +3,8 @@
  *
  * A wait for the end of one child parks on a descriptor (pidfd); any other wait is libc's on a
  * handed-off thread. The descriptor is opened and closed in a section each; in between the end of
- * the runtime closes it (goexit.h).
+ * the runtime closes it (goexit.h). Where the program closes numbers that are not its own, this one
+ * too, it is left to its next owner (HookOwn).
  */
 #include "hook/hook_internal.h"
 
@@ -19,14 +20,14 @@ static long waitpid_blocking(void *arg) {
 
 typedef struct PidFd {
     ExitHook hook;
-    int fd;
+    HookOwn own;
 } PidFd;
 
 /* In a section. */
 static void pid_close(PidFd *p) {
     M *m = core->enter();
     m->pins++; /* it closes at once (close.c) */
-    gort_close(p->fd);
+    core->own_close(&p->own);
     m->pins--;
     core->leave(m);
 }
@@ -34,13 +35,15 @@ static void pid_abandon(ExitHook *h) { pid_close(container_of(h, PidFd, hook)); 
 
 static bool pid_open(PidFd *p, pid_t pid) {
     M *m = core->enter();
-    p->fd = (int)sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
-    if (p->fd >= 0) {
-        core->forget(p->fd);
-        exit_hook_push(self(m), &p->hook);
+    p->own.fd = (int)sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
+    bool there = p->own.fd >= 0;
+    if (there) {
+        core->forget(p->own.fd);
+        there = core->own(&p->own);
     }
+    if (there) exit_hook_push(self(m), &p->hook);
     core->leave(m);
-    return p->fd >= 0;
+    return there;
 }
 
 static void pid_over(PidFd *p) {
@@ -50,14 +53,13 @@ static void pid_over(PidFd *p) {
     core->leave(m);
 }
 
-/* Until the child has ended. False: this kernel has no pidfd. */
+/* Until the child has ended. False: this kernel has no pidfd, or somebody has closed it. */
 static bool pid_wait(pid_t pid) {
     PidFd p = {.hook = {.abandon = pid_abandon}};
     if (!pid_open(&p, pid)) return false;
-    struct pollfd one = {.fd = p.fd, .events = POLLIN};
-    gort_poll(&one, 1, -1);
+    long r = core->own_wait(&p.own);
     pid_over(&p);
-    return true;
+    return r == 0;
 }
 
 HOOK pid_t waitpid(pid_t pid, int *status, int options) {

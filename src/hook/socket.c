@@ -111,16 +111,17 @@ static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
                                 const struct sockaddr *sa, socklen_t len, size_t done,
                                 uint32_t life) {
     if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
-    long own = own_number(fd, life);
-    if (own < 0) return (ssize_t)done;
-    ssize_t r = libc(send)((int)own, (const char *)buf + done, n - done, flags);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return (ssize_t)done;
+    ssize_t r = libc(send)(own.fd, (const char *)buf + done, n - done, flags & ~MSG_FASTOPEN);
+    own_close(&own);
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
 /* `done` bytes are sent, in that life of the number: sends the rest, as one call. */
 static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
-    HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, socket_deadline(fd, SO_SNDTIMEO)};
+    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};
     if (done == 0) hint_settle(fd);
     Stay s;
     stay(&s);
@@ -136,6 +137,26 @@ static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags,
     if (done > 0 && (!life_goes_on(fd, life) || !caller_waits(fd))) return (ssize_t)done;
     if (!here()) return send_thread(fd, buf, n, flags, sa, len, done, life);
     return send_on(fd, &msg, flags, done, life);
+}
+
+/* MSG_FASTOPEN has begun a connection in that life of the number, and taken nothing: the message is
+ * sent when it is made. Its timeout shows as connect's. */
+static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t life) {
+    struct msghdr rest = {.msg_iov = msg->msg_iov, .msg_iovlen = msg->msg_iovlen};
+    rest.msg_control = msg->msg_control;
+    rest.msg_controllen = msg->msg_controllen;
+    flags &= ~MSG_FASTOPEN;
+    if (!caller_waits(fd)) return returned(-EINPROGRESS);
+    if (!here()) return libc(sendmsg)(fd, &rest, flags);
+    HookMove v = {fd, flags, &rest, 0, life, socket_deadline(fd, SO_SNDTIMEO), false};
+    Stay s;
+    stay(&s);
+    long r = core->move(&v);
+    if (r != -ETIMEDOUT) return sent(&s, r, flags);
+    return result(&s, v.deadline == GORT_FOREVER ? r : -EINPROGRESS);
+}
+static bool opens(long r, int flags) {
+    return unlikely(r == -EINPROGRESS) && (flags & MSG_FASTOPEN);
 }
 
 HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
@@ -154,6 +175,9 @@ HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct s
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
     if (likely(r == (long)n)) return r;
+    struct iovec iov = {(void *)buf, n};
+    if (opens(r, flags))
+        return opened(fd, &(struct msghdr){.msg_iov = &iov, .msg_iovlen = 1}, flags, life);
     if (r < 0)
         return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0, 0) : returned(r);
     return send_wait(fd, buf, n, flags, sa, len, (size_t)r, life);
@@ -170,6 +194,7 @@ HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
     if (!runner(sendmsg) || flagged(flags)) return libc(sendmsg)(fd, msg, flags);
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
+    if (opens(r, flags)) return opened(fd, msg, flags, life);
     if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0, 0) : returned(r);
     return likely((size_t)r == iov_total(msg->msg_iov, msg->msg_iovlen))
                ? r
@@ -189,10 +214,12 @@ INLINE int accepted(long conn, int flags) {
 static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                               uint32_t life) {
     if (life == 0) return libc(accept4)(fd, sa, len, flags);
-    long own = own_number(fd, life);
-    if (own < 0) return (int)returned(own);
-    long conn = sys(SYS_accept4, own, sa, len, flags, 0, 0);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return (int)returned(own.fd);
+    long conn = sys(SYS_accept4, own.fd, sa, len, flags, 0, 0);
+    own_close(&own);
+    if (conn == -EMFILE && !own.borrowed && life_goes_on(fd, life)) /* our own was the last one */
+        conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     return accepted(conn, flags);
 }
 

@@ -74,10 +74,10 @@ static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, 
 /* The goroutine cannot park, so its thread waits, with a number of its own for the file that the
  * call began with: the caller's may be another file. nr: readv or writev. */
 static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life) {
-    long own = own_number(fd, life);
-    if (own < 0) return returned(own);
-    long r = sys(nr, own, iov, n, 0, 0, 0);
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return returned(own.fd);
+    long r = sys(nr, own.fd, iov, n, 0, 0, 0);
+    own_close(&own);
     return returned(r);
 }
 
@@ -248,19 +248,18 @@ static long write_piece(int fd, const struct iovec *iov, size_t done) {
     return sys(SYS_write, fd, (char *)iov->iov_base + done, iov->iov_len - done, 0, 0, 0);
 }
 
-/* As vector_on_thread, for a call that has moved a part: without a number of its own that part is
- * the result. */
+/* As vector_on_thread, for a call that has moved a part. */
 static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t done,
                                  uint32_t life) {
     size_t all = iov_total(iov, (size_t)n);
     if (done == 0) return returned(sys(SYS_writev, fd, iov, n, 0, 0, 0));
-    long own = own_number(fd, life);
-    if (own < 0) return (ssize_t)done;
+    Own own = own_number(fd, life);
+    if (own.fd < 0) return (ssize_t)done;
     for (long r = 1; r > 0 && done < all && life_goes_on(fd, life);) {
-        r = write_piece((int)own, iov, done);
+        r = write_piece(own.fd, iov, done);
         if (r > 0) done += (size_t)r;
     }
-    sys(SYS_close, own, 0, 0, 0, 0, 0);
+    own_close(&own);
     return (ssize_t)done;
 }
 
@@ -277,7 +276,7 @@ static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov,
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
     if (done == 0) hint_settle(fd);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
-    HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline};
+    HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline, false};
     Stay s;
     stay(&s);
     long r = core->move(&v);
@@ -293,6 +292,7 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
     HookMove v = {.fd = fd, .flags = -1, .msg = &msg, .life = life, .deadline = GORT_FOREVER};
     FdKind kind = kind_look(fd, DIR_WRITE);
     bool pipe = is_pipe(fd);
+    v.ended = kind == KIND_OTHER && is_eventfd(fd);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_writev, fd, iov, n, life);
     hint_settle(fd);
@@ -313,11 +313,13 @@ static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {.fd = fd, .msg = &msg};
     bool in_pieces = all > PIECE && is_pipe(fd), parks = not_ready(fd, POLLOUT);
+    v.ended = parks && is_eventfd(fd);
     if (!parks && !(in_pieces && caller_waits(fd) && here())) {
         v.life = life_of(fd);
         long r = hot_call(m, SYS_writev, fd, iov, n, 0);
         if (r == -EINTR) return write_resume(fd, iov, n, v.life);
-        if (r <= 0 || (size_t)r == all || !caller_waits(fd) || !here()) return returned(r);
+        if (r <= 0 || (size_t)r == all || is_eventfd(fd) || !caller_waits(fd) || !here())
+            return returned(r);
         v.done = (size_t)r;
     }
     Stay s;
@@ -328,6 +330,7 @@ static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
 static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
     FdKind kind = kind_look(fd, DIR_WRITE);
     if (kind == KIND_CLOSED) return -1;
+    if (kind == KIND_OTHER) return write_other(m, fd, iov, n);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
     uint32_t life = life_of(fd);
     long r = stream_try_write(fd, kind, iov, n);

@@ -203,9 +203,22 @@ long try_recv(Call *c) {
     return c->flags == 0 ? note_drained(c, r) : r;
 }
 
+/* MSG_FASTOPEN without a cookie of the server's: a connect, which a send waits for. */
+static bool begins_to_connect(Call *c, long r) {
+    if (likely(r != -EINPROGRESS) || !(c->flags & MSG_FASTOPEN)) return false;
+    c->flags &= ~MSG_FASTOPEN;
+    c->opens = true;
+    return true;
+}
+
 long try_send(Call *c) {
     long r = sys6(SYS_sendto, c->fd, c->buf, c->n, c->flags | MSG_DONTWAIT | MSG_NOSIGNAL, c->sa,
                   c->alen);
+    if (unlikely(begins_to_connect(c, r))) {
+        c->sa = NULL;
+        c->alen = 0;
+        return -EAGAIN;
+    }
     if (r == -EAGAIN && c->sa) c->pace = true; /* the peer's queue is full: no edge here */
     return r;
 }
@@ -215,8 +228,11 @@ long try_recvmsg(Call *c) {
 }
 
 long try_sendmsg(Call *c) {
-    long r = sys6(SYS_sendmsg, c->fd, c->buf, c->flags | MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
-    if (r == -EAGAIN && ((struct msghdr *)c->buf)->msg_name) c->pace = true;
+    struct msghdr msg = *(struct msghdr *)c->buf;
+    if (unlikely(c->opens)) msg.msg_name = NULL, msg.msg_namelen = 0;
+    long r = sys6(SYS_sendmsg, c->fd, &msg, c->flags | MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
+    if (unlikely(begins_to_connect(c, r))) return -EAGAIN;
+    if (r == -EAGAIN && msg.msg_name) c->pace = true;
     return r;
 }
 

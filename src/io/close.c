@@ -242,13 +242,9 @@ static NOINLINE int close_apart(int fd) {
     return r;
 }
 
-EXPORT int gort_close(int fd) {
+static int close_since(Desc *d, int fd, uint32_t seq) {
     GList woken = {0};
     int spare = -1, place;
-    if (in_forked_child()) return -ENOTCONN;
-    Desc *d = desc_of(fd);
-    if (unlikely(d == NULL)) return close_apart(fd);
-    uint32_t seq = desc_seq(d); /* first of all */
     tsan_release(&io_order);
     M *m = enter();
     int r = desc_retire(d, seq, &woken);
@@ -260,6 +256,18 @@ EXPORT int gort_close(int fd) {
     }
     int late = close_slowly(m, spare);
     return r == 0 ? late : r;
+}
+
+EXPORT int gort_close(int fd) {
+    if (in_forked_child()) return -ENOTCONN;
+    Desc *d = desc_of(fd);
+    if (unlikely(d == NULL)) return close_apart(fd);
+    return close_since(d, fd, desc_seq(d)); /* the sequence first of all */
+}
+
+int desc_close(int fd, uint32_t seq) {
+    Desc *d = desc_at(fd);
+    return d ? close_since(d, fd, seq) : -EBADF;
 }
 
 /* ---- the hook's ------------------------------------------------------------------------------ */

@@ -5,9 +5,14 @@
 #ifndef CLOSE_H
 #define CLOSE_H
 
+#include "base/base.h"
+
 /* dup3(2) onto an open number; -EBADF also where another call is closing it. Outside of
  * sections. */
 int desc_replace(int from, int fd, int flags);
+
+/* gort_close of what the number was when its entry had that sequence; -EBADF: it is closed. */
+int desc_close(int fd, uint32_t seq);
 
 /* Before a close that is made elsewhere: 0, or -EBADF where another call is closing it. */
 int desc_shut(int fd);

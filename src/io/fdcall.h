@@ -35,6 +35,7 @@ struct Call {
     uint8_t vain; /* attempts so far that had to wait, up to 255 */
     bool begun;   /* seq stands: a call of several runs belongs to the descriptor it began with */
     bool adrift;  /* it has no life: its number was being closed for too long (call_note) */
+    bool opens;   /* MSG_FASTOPEN has begun a connection, and taken nothing: the rest is a send */
     /* Arguments, as the attempt wants them. */
     int flags;
     socklen_t alen;
@@ -190,6 +191,19 @@ INLINE void thread_ppoll(M *m, struct pollfd *set, unsigned long n, int64_t dead
     store_rlx(&m->rest, m->locks);
     sys6(SYS_ppoll, set, n, forever ? NULL : &ts, NULL, 0, 0);
     section_resumes(m);
+}
+
+/* A number of the library's own that is held over a sleep (note_own), and its end. */
+INLINE uint32_t kept_life(int fd) {
+    DescNote *note = desc_note_of(fd);
+    return note ? note_own(note) : 0;
+}
+INLINE void kept_close(int fd, uint32_t life) {
+    DescNote *note = desc_note_of(fd);
+    if (note && load_rlx(&note->life) != life) return; /* it may be another's */
+    uint32_t next = note ? note_ends(note) : 0;
+    sys6(SYS_close, fd, 0, 0, 0, 0, 0);
+    if (note) note_over(note, next);
 }
 
 /* poll.c: gort_poll with a deadline. Outside of any section. */

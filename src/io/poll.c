@@ -152,6 +152,7 @@ static int poll_wait_thread(Poll *p, int64_t deadline) {
     struct pollfd *set = sysfault_alloc() ? NULL : malloc((p->n + 1) * sizeof *set);
     if (set == NULL) return -ENOMEM;
     int wake_fd = wake_fd_new(), r = 0;
+    uint32_t life = kept_life(wake_fd);
     for (nfds_t i = 0; i < p->n; i++) set[i] = p->fds[i];
     set[p->n] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
     p->pace = wake_fd < 0;
@@ -159,7 +160,7 @@ static int poll_wait_thread(Poll *p, int64_t deadline) {
         if (p->watch[i].d) r = link_watch(p, i, wake_fd);
     if (r == 0) thread_ppoll(p->m, set, p->n + 1, deadline, p->pace);
     int closed = unlink_all(p, true);
-    if (wake_fd >= 0) sys6(SYS_close, wake_fd, 0, 0, 0, 0, 0);
+    if (wake_fd >= 0) kept_close(wake_fd, life);
     free(set);
     return closed ? closed : r < 0 ? r : 0;
 }

@@ -141,6 +141,7 @@ static bool lies(Call *c) { return fd_poll_now(c->fd, poll_events(c->dir)) > 0; 
 static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w = {.wake_fd = wake_fd_new()};
+    uint32_t life = kept_life(w.wake_fd);
     lock(&d->lock, RANK_POLL);
     bool closed = call_closed(c);
     if (!closed) waiter_link(&d->threads, &w, false);
@@ -153,7 +154,7 @@ static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
         if (w.linked) waiter_unlink(&d->threads, &w);
         unlock(&d->lock);
     }
-    if (w.wake_fd >= 0) sys6(SYS_close, w.wake_fd, 0, 0, 0, 0, 0);
+    if (w.wake_fd >= 0) kept_close(w.wake_fd, life);
     return closed ? -EBADF : w.result;
 }
 

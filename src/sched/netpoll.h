@@ -171,6 +171,15 @@ INLINE bool note_known(DescNote *note, uint32_t life) {
     }
     return load_rlx(&note->life) == life;
 }
+/* The life of a number that the kernel has just given to the library, for a sleep: somebody who
+ * closes numbers that are not his may end it, and then it is not ours to close. 0: it is being
+ * closed already. */
+INLINE uint32_t note_own(DescNote *note) {
+    uint32_t life = load_rlx(&note->life), none = 0;
+    if (unlikely(life == 0)) return cas_seq(&note->life, &none, 1) ? 1 : 0;
+    note_over(note, life); /* whoever closed it before is past that */
+    return life;
+}
 /* What note_life says, once the number is not being closed any more; 0: that takes too long. Parks,
  * or the thread sleeps. Outside of any section. */
 NOINLINE uint32_t life_awaited(int fd);

@@ -89,7 +89,21 @@ int __open64_2(const char *path, int flags);
 /* The number that a goroutine waits on is the lowest free one from here on. */
 #define again(call) (close(parked[0]), (call))
 
-static void on_usr2(int signo) {}
+/* The parent has a handler for SIGUSR2 as it is, and one for SIGWINCH on the alternate stack: the
+ * child sets each the other way. */
+static void on_signal(int signo) {}
+static int set_handler(int signo, sighandler_t handler, int flags) {
+    return sigaction(signo, &(struct sigaction){.sa_handler = handler, .sa_flags = flags}, NULL);
+}
+static bool on_alternate_stack(int signo) {
+    struct sigaction now;
+    CHECK_EQ(sigaction(signo, NULL, &now), 0);
+    CHECK(now.sa_handler == on_signal);
+    return now.sa_flags & SA_ONSTACK;
+}
+static bool handlers_same(void) {
+    return !on_alternate_stack(SIGUSR2) && on_alternate_stack(SIGWINCH);
+}
 
 /* clang-format off */
 #define CALLS(X) \
@@ -124,9 +138,10 @@ static void on_usr2(int signo) {}
     X(dup3, dup3(file, parked[0], O_CLOEXEC)) X(fcntl, again(fcntl(file, F_DUPFD, 0))) \
     X(fcntl64, again(fcntl64(file, F_DUPFD_CLOEXEC, 0)) + fcntl64(again(open("/dev/null", \
         O_RDWR)), F_SETFL, O_NONBLOCK)) \
-    X(sigaction, sigaction(SIGUSR2, &(struct sigaction){.sa_handler = on_usr2}, NULL)) \
-    X(signal, signal(SIGUSR2, on_usr2) == SIG_ERR) \
-    X(__sysv_signal, __sysv_signal(SIGUSR2, on_usr2) == SIG_ERR) \
+    X(sigaction, set_handler(SIGUSR2, SIG_DFL, 0) + set_handler(SIGWINCH, on_signal, 0)) \
+    X(signal, (signal(SIGUSR2, SIG_DFL) == SIG_ERR) + (signal(SIGWINCH, on_signal) == SIG_ERR)) \
+    X(__sysv_signal, (__sysv_signal(SIGUSR2, SIG_DFL) == SIG_ERR) + \
+        (__sysv_signal(SIGWINCH, on_signal) == SIG_ERR)) \
     X(open, again(open("/dev/null", O_RDWR))) X(open64, again(open64("/dev/null", O_RDWR))) \
     X(__open_2, again(__open_2("/dev/null", O_RDONLY))) \
     X(__open64_2, again(__open64_2("/dev/null", O_RDONLY))) X(fsync, fsync(file)) \
@@ -351,6 +366,7 @@ static void try_one(int kind, const struct Call *call, bool plain) {
         run_case(&c);
     }
     if (!notes_same(kind)) wrong(&c, plain, "it has left notes with the parent");
+    if (!handlers_same()) wrong(&c, plain, "it has changed what the parent sees of its handlers");
     if (shared->ran_in_child) wrong(&c, plain, "a goroutine ran in it");
     else if (WIFSIGNALED(c.status))
         wrong(&c, plain, WTERMSIG(c.status) == SIGALRM ? "it hung" : "it died");
@@ -413,5 +429,6 @@ int main(int argc, char **argv) {
     CHECK(shared != MAP_FAILED);
     shared->parent = getpid();
     find_notes();
+    CHECK_EQ(set_handler(SIGUSR2, on_signal, 0) + set_handler(SIGWINCH, on_signal, SA_ONSTACK), 0);
     return gort_main(body, argc, argv);
 }

@@ -41,6 +41,30 @@ static void children(void) {
     CHECK_EQ(WEXITSTATUS(status), 7);
 }
 
+static bool is_pidfd(int fd) {
+    char path[32], link[64] = "";
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return readlink(path, link, sizeof link - 1) > 0 && strstr(link, "pidfd") != NULL;
+}
+
+/* A program that replaces numbers which are not its own: the next owner keeps what it has. */
+static void replaced(void) {
+    int null = open("/dev/null", O_RDONLY), number = 3;
+    set(&done, 0);
+    CHECK_GT(pids[0] = child(0), 0);
+    gort_go(waiter, (void *)0);
+    wait_for_waiting("IO wait", 1);
+    while (number < 2000 && !is_pidfd(number)) number++;
+    if (number == 2000) SKIP("no pidfd to be seen");
+    CHECK_EQ(dup2(null, number), number);
+    wait_until(waiting_for("IO wait") == 0);
+    CHECK_EQ(write(doors[0][1], "x", 1), 1);
+    wait_until(get(&done) == 1);
+    CHECK_GE(fcntl(number, F_GETFD), 0);
+    CHECK_EQ(close(number), 0);
+    close(null);
+}
+
 static void names(void) {
     struct addrinfo hints = {.ai_family = AF_INET,
                              .ai_socktype = SOCK_STREAM,
@@ -60,6 +84,7 @@ static void names(void) {
 
 static int run(int argc, char **argv) {
     children();
+    replaced();
     int status = system("exit 3");
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), 3);

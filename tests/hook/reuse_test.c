@@ -132,9 +132,9 @@ static void make_fifo(Subject *s, int e[2]) {
     unlink(path);
 }
 
-static void make_stream(Subject *s, bool sockets, bool to_write) {
+static void make_stream(Subject *s, bool sockets, bool to_write, bool counter) {
     int e[2];
-    switch (pick(sockets ? 2 : to_write ? 6 : 7)) {
+    switch (counter ? 6 : pick(sockets ? 2 : to_write ? 6 : 7)) {
     case 0:
         s->kind = "stream";
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, e), 0);
@@ -175,7 +175,7 @@ static void make_stream(Subject *s, bool sockets, bool to_write) {
     }
     default:
         s->kind = "eventfd";
-        CHECK_GE(e[0] = eventfd(0, 0), 0);
+        CHECK_GE(e[0] = pick(2) ? eventfd(0, 0) : RAW(eventfd2, 0, 0), 0);
         CHECK_GE(e[1] = RAW(fcntl, e[0], F_DUPFD_CLOEXEC, HIGH), 0);
     }
     s->fd = e[0], s->peer = e[1];
@@ -246,13 +246,13 @@ static void warm(Subject *s, int waits) {
     }
 }
 
-static void make_subject(Subject *s, int waits, bool sockets, bool few) {
+static void make_subject(Subject *s, int waits, bool sockets, bool few, bool counter) {
     static int serial;
     *s = (Subject){.fd = -1, .peer = -1, .inner = -1, .serial = ++serial, .warm = ""};
     switch (waits) {
-    case WAITS_TO_READ: make_stream(s, sockets, false); break;
+    case WAITS_TO_READ: make_stream(s, sockets, false, false); break;
     case WAITS_TO_WRITE:
-        make_stream(s, sockets, true);
+        make_stream(s, sockets, true, counter);
         s->full = pick(3) == 0 || few;
         break;
     case WAITS_FOR_PEER: make_datagrams(s); break;
@@ -273,7 +273,9 @@ static void make_subject(Subject *s, int waits, bool sockets, bool few) {
         s->warm = ", warm";
         warm(s, waits);
     }
-    if (s->full) raw_fill(s->fd);
+    uint64_t most = UINT64_MAX - 1 - 2 * pick(2); /* full, or it polls writable all the same */
+    if (s->full && counter) CHECK_EQ(syscall(SYS_write, s->fd, &most, 8), 8);
+    else if (s->full) raw_fill(s->fd);
 }
 
 /* The old file is ready now. */
@@ -418,6 +420,8 @@ CALL(c_recv_all, recv(fd, buf, 64, MSG_WAITALL))
 CALL(c_recvmsg_all, recvmsg(fd, &out, MSG_WAITALL))
 CALL(c_write, write(fd, buf, LONG))
 CALL(c_write_few, write(fd, buf, 8))
+CALL(c_write_counter, write(fd, buf, 8))
+CALL(c_writev_counter, writev(fd, &(struct iovec){buf, 8}, 1))
 CALL(c_writev, writev(fd, two, 2))
 CALL(c_send, send(fd, buf, LONG, 0))
 CALL(c_sendmsg, sendmsg(fd, &out, 0))
@@ -447,7 +451,7 @@ CALL(g_accept, gort_accept(fd, NULL, NULL))
 CALL(g_connect, gort_connect(fd, sa, c->s.len))
 CALL(g_poll, gort_poll(&p, 1, -1))
 
-enum { SOCKETS = 1, POLLS = 2, ON_THREAD = 4, PARTIAL = 8, FEW = 16 };
+enum { SOCKETS = 1, POLLS = 2, ON_THREAD = 4, PARTIAL = 8, FEW = 16, COUNTER = 32 };
 #define C(f, waits, flags) \
     { #f, f, waits, flags }
 static const struct {
@@ -463,6 +467,8 @@ static const struct {
              C(c_recvmsg_all, WAITS_TO_READ, SOCKETS),
              C(c_write, WAITS_TO_WRITE, PARTIAL),
              C(c_write_few, WAITS_TO_WRITE, FEW),
+             C(c_write_counter, WAITS_TO_WRITE, FEW | COUNTER),
+             C(c_writev_counter, WAITS_TO_WRITE, FEW | COUNTER),
              C(c_writev, WAITS_TO_WRITE, PARTIAL),
              C(c_send, WAITS_TO_WRITE, SOCKETS | PARTIAL),
              C(c_sendmsg, WAITS_TO_WRITE, SOCKETS | PARTIAL),
@@ -622,8 +628,9 @@ static void scene(uint64_t seed) {
     make_stranger(&s, (int)pick(STRANGERS));
     Caller *c = calloc(1, sizeof *c);
     c->buf = calloc(1, LONG);
+    c->buf[0] = 5; /* for an eventfd */
     c->result = call;
-    make_subject(&c->s, waits, flags & SOCKETS, flags & FEW);
+    make_subject(&c->s, waits, flags & SOCKETS, flags & FEW, flags & COUNTER);
     if (how == CLOSEFROM && c->s.fd < NUMBER) how = CLOSE_RANGE; /* it would take others along */
     /* As it is, with a thread in the kernel that has the old file: */
     if (strcmp(c->s.kind, "terminal") == 0 && waits == WAITS_TO_WRITE) ready = true;

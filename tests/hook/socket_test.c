@@ -1,5 +1,6 @@
 /* Sockets: connect, accept, recv and send in all forms, timeouts of the socket. */
 #include "hook.h"
+#include <netinet/tcp.h>
 #include <sys/un.h>
 
 static int listener, done;
@@ -104,8 +105,73 @@ static void timeouts(void) {
     CHECK_FAILS(accept(listener, NULL, NULL), EAGAIN);
 }
 
+/* A message that makes its connection: all of it is sent, as by libc's call. */
+static char opening[100000];
+typedef ssize_t open_fn(int fd);
+static ssize_t by_sendto(int fd) {
+    return sendto(fd, opening, sizeof opening, MSG_FASTOPEN, (void *)&addr, sizeof addr);
+}
+static ssize_t by_sendmsg(int fd) {
+    struct iovec iov[2] = {{opening, 5}, {opening + 5, sizeof opening - 5}};
+    struct msghdr msg = {
+        .msg_name = &addr, .msg_namelen = sizeof addr, .msg_iov = iov, .msg_iovlen = 2};
+    return sendmsg(fd, &msg, MSG_FASTOPEN);
+}
+static ssize_t gorts(ssize_t r) {
+    if (r < 0) errno = (int)-r;
+    return r < 0 ? -1 : r;
+}
+static ssize_t by_gort_sendto(int fd) {
+    return gorts(gort_sendto(fd, opening, 5, MSG_FASTOPEN, (void *)&addr, sizeof addr));
+}
+static ssize_t by_gort_sendmsg(int fd) {
+    struct iovec iov = {opening, 5};
+    struct msghdr msg = {
+        .msg_name = &addr, .msg_namelen = sizeof addr, .msg_iov = &iov, .msg_iovlen = 1};
+    return gorts(gort_sendmsg(fd, &msg, MSG_FASTOPEN));
+}
+static const struct {
+    open_fn *call;
+    ssize_t n;
+} openers[] = {{by_sendto, sizeof opening},
+               {by_sendmsg, sizeof opening},
+               {by_gort_sendto, 5},
+               {by_gort_sendmsg, 5}};
+#define OPENERS (sizeof openers / sizeof *openers)
+
+static void opening_reader(void *arg) {
+    static char in[sizeof opening];
+    for (size_t i = 0; i < OPENERS; i++) {
+        int fd = accept(listener, NULL, NULL);
+        if (fd < 0) return; /* there is no MSG_FASTOPEN here */
+        CHECK_EQ(recv(fd, in, sizeof in, MSG_WAITALL), openers[i].n);
+        close(fd);
+    }
+    add(&done, 1);
+}
+
+static void fast_open(bool listens) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &(int){1}, sizeof(int)) != 0) return;
+    close(fd);
+    set(&done, 0);
+    if (listens) gort_go(opening_reader, NULL);
+    for (size_t i = 0; i < OPENERS; i++) {
+        fd = socket(AF_INET, SOCK_STREAM, 0);
+        errno = 0;
+        ssize_t r = openers[i].call(fd);
+        if (r < 0 && errno == EOPNOTSUPP) return; /* switched off: net.ipv4.tcp_fastopen */
+        if (listens) CHECKF(r == openers[i].n, "%zu: %zd, errno %d", i, r, errno);
+        else CHECKF(r == -1 && errno == ECONNREFUSED, "%zu: %zd, errno %d", i, r, errno);
+        close(fd);
+    }
+    if (!listens) return;
+    wait_until(get(&done) == 1);
+}
+
 static void refused(void) {
     close(listener);
+    fast_open(false);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK_FAILS(connect(fd, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
     close(fd);
@@ -178,6 +244,7 @@ static int run(int argc, char **argv) {
     echo();
     datagrams();
     big_message();
+    fast_open(true);
     timeouts();
     refused();
     return 0;
