@@ -138,6 +138,8 @@ static bool read_string(uintptr_t at, char *buf, size_t size) {
     return false;
 }
 
+/* The executable's entry has no name, and the vDSO's is not a file's. A library that was found by a
+ * relative path (LD_PRELOAD, dlopen) has one. */
 static void modules_walk(void) {
     static char path[4096]; /* the walker's: an alternate stack is small */
     int err = errno;
@@ -156,7 +158,7 @@ static void modules_walk(void) {
     for (uint32_t i = 0; at && i < MODULES; i++) {
         struct link_map lm;
         if (!read_memory(at, &lm, sizeof lm)) return;
-        if (read_string((uintptr_t)lm.l_name, path, sizeof path) && path[0] == '/')
+        if (lm.l_addr != vdso && read_string((uintptr_t)lm.l_name, path, sizeof path) && path[0])
             module_add_mapped(lm.l_addr, lm.l_addr, path);
         at = (uintptr_t)lm.l_next;
     }

@@ -1,5 +1,5 @@
-# Is libc recognised (src/unwind/modules.c), behind hundreds of modules? Whoever is stopped there with a lock would keep the stopper of
-# the world waiting.
+# Is libc recognised (src/unwind/modules.c)? Behind hundreds of modules, and an allocator that was found by a relative path: whoever is
+# stopped there with a lock would keep the stopper of the world waiting.
 set -u
 [ -z "${SAN:-}" ] || { echo 'skipped: a sanitizer wants to be the first module'; exit 77; }
 echo 'int in_this_module = 1;' | $CC -x c -fPIC -shared - -o "$WORK/one.so" || exit 1
@@ -9,6 +9,7 @@ for i in $(seq 300); do
     cp "$WORK/one.so" "$WORK/many/$i.so"
     many=$many:$WORK/many/$i.so
 done
+cp "$WORK/one.so" "$WORK/libjemalloc.so"
 cat >"$WORK/which.c" <<'C'
 #include "unwind/modules.h"
 #include <dlfcn.h>
@@ -31,4 +32,5 @@ $CC -O1 -g -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude "$WORK/which.c" "$OUT/libgor
 failed=0
 "$WORK/which" libc printf malloc || failed=1
 LD_PRELOAD=${many#:} "$WORK/which" libc printf malloc || { echo 'behind 300 modules'; failed=1; }
+(cd "$WORK" && LD_PRELOAD=./libjemalloc.so ./which libjemalloc in_this_module) || { echo 'by a relative path'; failed=1; }
 exit $failed
