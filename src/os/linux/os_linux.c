@@ -97,13 +97,16 @@ void os_futex_wake(uint32_t *word, int count) {
     if (unlikely(refused(r)) && os_wake_refused) os_wake_refused();
 }
 
-int os_fd_away(int fd) {
-    if (fd < 0) return fd;
+int os_fd_copy_away(int fd) {
     long high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY, 0, 0, 0);
     if (high < 0) high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY_LOW, 0, 0, 0);
+    return (int)high;
+}
+int os_fd_away(int fd) {
+    int high = fd < 0 ? fd : os_fd_copy_away(fd);
     if (high < 0) return fd;
     sys(SYS_close, fd, 0, 0, 0, 0, 0);
-    return (int)high;
+    return high;
 }
 
 int os_alarm_open(void) {
