@@ -11,6 +11,7 @@
 
 static void unwound(G *gp) {
     ExitHook *h = gp->spare;
+    exit_hook_alive(gp, h);
     h->fn(h);
 }
 

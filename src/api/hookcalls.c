@@ -150,6 +150,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .ready = ready,
         .yield = hook_yield,
         .guarded = arch_call_guarded,
+        .jumped = exit_hook_jumped,
         .stay_begin = soft_begin,
         .stay_end = soft_end,
         .attach = hook_attach,

@@ -44,6 +44,7 @@ typedef struct HookCore {
     void (*ready)(M *m, G *gp);
     bool (*yield)(void);                            /* false: no goroutine wants to run */
     long (*guarded)(long (*fn)(void *), void *arg); /* goexit.h */
+    void (*jumped)(void);                           /* likewise */
 
     /* On a goroutine, before any other call into gort: between the two it comes back to this thread
      * (preferred.c). True: this call began that, and has to end it. */

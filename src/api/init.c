@@ -345,6 +345,7 @@ static void undo_work(G *gp, void *arg) {
     if (!is_ours(gp)) return;
     ExitHook *h = gp->stack && gp->stack->blocking ? gp->stack->blocking : gp->spare;
     for (ExitHook *next; h != NULL; h = next) {
+        exit_hook_check(gp, h, NULL); /* its sp is not known: it may be in a call */
         next = h->next;
         if (h->abandon) h->abandon(h);
     }

@@ -9,6 +9,7 @@
  */
 #include "debug/http.h"
 #include "base/deadline.h"
+#include "debug/page.h"
 
 #include <stdlib.h>
 
@@ -165,8 +166,8 @@ uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise)
 
 /* ---- answering ------------------------------------------------------------------------------- */
 
-int http_send(int fd, const void *bytes, size_t n) {
-    ssize_t r = n ? gort_write_full_until(fd, bytes, n, time_after(gort_now(), PATIENCE)) : 0;
+int http_send(int conn, const void *bytes, size_t n) {
+    ssize_t r = n ? page_write(conn, bytes, n, time_after(gort_now(), PATIENCE)) : 0;
     return r < 0 ? (int)r : 0;
 }
 
@@ -188,7 +189,7 @@ static const char *status_words(int status) {
     }
 }
 
-int http_answer(int fd, const HttpRequest *r, int status, const char *type, const char *body,
+int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n) {
     char head[512];
     size_t length = print_buf(head, sizeof head,
@@ -197,15 +198,15 @@ int http_answer(int fd, const HttpRequest *r, int status, const char *type, cons
                               "Connection: close\r\n\r\n",
                               status, status_words(status), type, (unsigned long)n,
                               status == 405 ? "Allow: GET, HEAD\r\n" : "");
-    int e = http_send(fd, head, length);
-    return e < 0 || (r && r->head) ? e : http_send(fd, body, n);
+    int e = http_send(conn, head, length);
+    return e < 0 || (r && r->head) ? e : http_send(conn, body, n);
 }
 
-int http_begin(int fd, const char *type, const char *more) {
+int http_begin(int conn, const char *type, const char *more) {
     char head[512];
     size_t length = print_buf(head, sizeof head,
                               "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nCache-Control: no-store\r\n%s"
                               "Connection: close\r\n\r\n",
                               type, more);
-    return http_send(fd, head, length);
+    return http_send(conn, head, length);
 }

@@ -27,10 +27,11 @@ int http_parse(const char *buf, size_t n, HttpRequest *r);
 bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size);
 uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise);
 
-/* A whole answer, or the head of one that ends with the connection. */
-int http_answer(int fd, const HttpRequest *r, int status, const char *type, const char *body,
+/* To a connection of the page, by its place there (page.c): a whole answer, or the head of one that
+ * ends with the connection. */
+int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n);
-int http_begin(int fd, const char *type, const char *more);
-int http_send(int fd, const void *bytes, size_t n); /* 0, -errno; gives up after ten seconds */
+int http_begin(int conn, const char *type, const char *more);
+int http_send(int conn, const void *bytes, size_t n); /* 0, -errno; gives up after ten seconds */
 
 #endif

@@ -34,6 +34,10 @@
  * can close them. Each enters its table in the section that makes it and leaves in the section that
  * closes it. So the end finds all of them, and no number that was reused. A trace and its file
  * likewise. What the goroutines had allocated is lost.
+ *
+ * The program may close any of them, and have another file under its number. So each entry knows
+ * what it was (ownfd.h), and is asked before every attempt to accept, read or write, and before it
+ * is closed.
  */
 #include "debug/page.h"
 #include "sync/houselock.h"
@@ -46,6 +50,7 @@
 #include "debug/profile.h"
 #include "sched/sched.h"
 #include "mem/stack.h"
+#include "os/ownfd.h"
 #include "base/sysfault.h"
 #include "sched/trace.h"
 
@@ -61,7 +66,7 @@
 #define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
 
 typedef struct Listener {
-    int fd;
+    OwnFd socket;
     bool open;       /* only traces and profiles need the token */
     char local[300]; /* from gort_local_addr */
     char token[128];
@@ -69,17 +74,19 @@ typedef struct Listener {
 
 static struct {
     Listener listeners[LISTENERS];
-    uint32_t nlisteners;          /* atomic */
-    int connections[CONNECTIONS]; /* atomic: fd + 1; 0: free */
-    /* the listener's goroutine only: fd + 1 that has no place in connections yet */
-    int accepted[LISTENERS];
-    /* the connection's goroutine only: fd + 1 of the trace that it sends */
-    int files[CONNECTIONS];
+    uint32_t nlisteners;               /* atomic */
+    uint32_t connections[CONNECTIONS]; /* atomic: 0: free */
+    /* the connection's goroutine, and before that the listener's: */
+    OwnFd sockets[CONNECTIONS];
+    /* the listener's goroutine only: one that has no place in sockets yet */
+    OwnFd accepted[LISTENERS];
+    /* the connection's goroutine only: of the trace that it sends */
+    OwnFd files[CONNECTIONS];
     uint32_t traces; /* atomic: the page started the running trace */
 } page;
 
 typedef struct Connection {
-    int fd, place;
+    int place; /* by which all that serve it know it: its number may be another's */
     Listener *from;
 } Connection;
 
@@ -168,40 +175,40 @@ static int draw_token(char *to, size_t size) {
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
-static void answer_text(int fd, const HttpRequest *r, int status, const char *text) {
-    http_answer(fd, r, status, "text/plain", text, strlen(text));
+static void answer_text(int conn, const HttpRequest *r, int status, const char *text) {
+    http_answer(conn, r, status, "text/plain", text, strlen(text));
 }
 
 /* Sends what o holds, and frees it. */
-static void answer_out(int fd, const HttpRequest *r, const char *type, Out *o) {
-    if (o->failed) answer_text(fd, r, 503, "no memory\n");
-    else http_answer(fd, r, 200, type, o->buf ? o->buf : "", o->used);
+static void answer_out(int conn, const HttpRequest *r, const char *type, Out *o) {
+    if (o->failed) answer_text(conn, r, 503, "no memory\n");
+    else http_answer(conn, r, 200, type, o->buf ? o->buf : "", o->used);
     free(o->buf);
 }
 
 /* A trace or a profile cannot begin. */
-static void answer_error(int fd, const HttpRequest *r, int e) {
-    if (e == -EBUSY) answer_text(fd, r, 409, "another one is running\n");
-    else answer_text(fd, r, 503, "no memory, or no descriptor\n");
+static void answer_error(int conn, const HttpRequest *r, int e) {
+    if (e == -EBUSY) answer_text(conn, r, 409, "another one is running\n");
+    else answer_text(conn, r, 503, "no memory, or no descriptor\n");
 }
 
 /* The length of a trace or a profile in seconds; 0: the request is refused. */
-static int64_t seconds_wanted(int fd, const HttpRequest *r, uint64_t otherwise) {
+static int64_t seconds_wanted(int conn, const HttpRequest *r, uint64_t otherwise) {
     uint64_t seconds = http_number(r, "seconds", otherwise);
     if (seconds >= 1 && seconds <= 600) return (int64_t)seconds;
-    answer_text(fd, r, 400, "seconds must be 1 to 600\n");
+    answer_text(conn, r, 400, "seconds must be 1 to 600\n");
     return 0;
 }
 
-static void serve_page(int fd, const HttpRequest *r) {
-    http_answer(fd, r, 200, "text/html; charset=utf-8", page_html,
+static void serve_page(int conn, const HttpRequest *r) {
+    http_answer(conn, r, 200, "text/html; charset=utf-8", page_html,
                 (size_t)(page_html_end - page_html));
 }
 
 /* Groups are counted so seldom that counting takes a quarter of a percent of a CPU. */
-static void serve_events(int fd, const HttpRequest *r) {
+static void serve_events(int conn, const HttpRequest *r) {
     int64_t next_full = 0;
-    int e = http_begin(fd, "text/event-stream", "X-Accel-Buffering: no\r\n");
+    int e = http_begin(conn, "text/event-stream", "X-Accel-Buffering: no\r\n");
     while (e == 0 && !r->head) {
         Out o = OUT_GROWING;
         int64_t start = gort_now();
@@ -211,7 +218,7 @@ static void serve_events(int fd, const HttpRequest *r) {
         out_str(&o, "\n\n");
         int64_t end = gort_now();
         if (full) next_full = end + (end - start) * 400;
-        e = o.failed ? -ENOMEM : http_send(fd, o.buf, o.used);
+        e = o.failed ? -ENOMEM : http_send(conn, o.buf, o.used);
         free(o.buf);
         if (e == 0) gort_sleep(TICK);
     }
@@ -230,7 +237,7 @@ static void dump_if(G *gp, void *arg) {
     f->found = true;
 }
 
-static void serve_goroutines(int fd, const HttpRequest *r) {
+static void serve_goroutines(int conn, const HttpRequest *r) {
     Out o = OUT_GROWING;
     char format[16] = "";
     const char *type = PLAIN_TEXT;
@@ -245,11 +252,11 @@ static void serve_goroutines(int fd, const HttpRequest *r) {
     } else {
         dump_to(&o);
     }
-    if (f.found) answer_out(fd, r, type, &o);
-    else answer_text(fd, r, 404, "no such goroutine\n");
+    if (f.found) answer_out(conn, r, type, &o);
+    else answer_text(conn, r, 404, "no such goroutine\n");
 }
 
-static void serve_leaks(int fd, const HttpRequest *r) {
+static void serve_leaks(int conn, const HttpRequest *r) {
     uint64_t set = (uint64_t)settings.leak * GORT_MS,
              minutes = http_number(r, "minutes", UINT64_MAX);
     int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC
@@ -260,15 +267,76 @@ static void serve_leaks(int fd, const HttpRequest *r) {
     if (l == NULL) o.failed = true;
     else if (leak_report(l, &o, gort_now(), age) == 0)
         out_str(&o, "no goroutine has been blocked for so long\n");
-    answer_out(fd, r, PLAIN_TEXT, &o);
+    answer_out(conn, r, PLAIN_TEXT, &o);
     free(l);
 }
 
+/* ---- our descriptors ------------------------------------------------------------------------- */
+
+typedef struct OwnCall {
+    Call call;
+    attempt_fn *attempt;
+    const OwnFd *own;
+    OwnFd *accepted; /* into this one, in the same section */
+} OwnCall;
+
+static long try_own(Call *c) {
+    OwnCall *o = container_of(c, OwnCall, call);
+    if (own_fd_number(o->own) < 0) return -EBADF;
+    long r = o->attempt(c);
+    if (r >= 0 && o->accepted) *o->accepted = own_fd((int)r);
+    return r;
+}
+
+/* conn: a place, or CONNECTIONS and more: what a listener has accepted, and has no place for. */
+static OwnFd *socket_of(int conn) {
+    return conn < CONNECTIONS ? &page.sockets[conn] : &page.accepted[conn - CONNECTIONS];
+}
+
+static OwnCall own_call(const OwnFd *own, attempt_fn *attempt, int dir, void *buf, size_t n) {
+    Call c = {.attempt = try_own, .fd = own->number - 1, .dir = (uint8_t)dir, .buf = buf, .n = n};
+    return (OwnCall){.call = c, .attempt = attempt, .own = own};
+}
+
+static ssize_t page_read(int conn, void *buf, size_t n, int64_t deadline) {
+    OwnCall o = own_call(socket_of(conn), try_read, DIR_READ, buf, n);
+    return call_run(&o.call, deadline);
+}
+
+ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline) {
+    OwnCall o = own_call(socket_of(conn), try_write, DIR_WRITE, (void *)bytes, n);
+    return move_all(&o.call, deadline);
+}
+
+/* In a section. */
+static void close_here(M *m, int fd) {
+    m->pins++; /* so that gort_close does not park (close.c) */
+    gort_close(fd);
+    m->pins--;
+}
+
+static void close_in_table(OwnFd *entry) {
+    M *m = enter();
+    int fd = own_fd_number(entry);
+    *entry = (OwnFd){0};
+    if (fd >= 0) close_here(m, fd);
+    leave(m);
+}
+
+static void close_connection(int place) {
+    M *m = enter();
+    close_in_table(&page.sockets[place]);
+    store_rel(&page.connections[place], 0); /* pairs with take_place: the entry is free */
+    leave(m);
+}
+
+/* ---- what takes time ------------------------------------------------------------------------- */
+
 /* Waits until then; false: the client has gone. What it sends is dropped. */
-static bool stays(int fd, int64_t until) {
+static bool stays(int conn, int64_t until) {
     for (;;) {
         char buf[64];
-        ssize_t r = gort_read_until(fd, buf, sizeof buf, until);
+        ssize_t r = page_read(conn, buf, sizeof buf, until);
         if (r == -ETIMEDOUT) return true;
         if (r <= 0) return false;
         if (gort_now() >= until) return true;
@@ -276,7 +344,7 @@ static bool stays(int fd, int64_t until) {
 }
 
 /* A profile that has ended, in the form that was asked for. */
-static void answer_profile(int fd, const HttpRequest *r, const ProfileKind *k, Profile *f,
+static void answer_profile(int conn, const HttpRequest *r, const ProfileKind *k, Profile *f,
                            int64_t duration) {
     Out o = OUT_GROWING;
     char format[16] = "";
@@ -292,82 +360,79 @@ static void answer_profile(int fd, const HttpRequest *r, const ProfileKind *k, P
         pprof_write(&o, k, f, duration);
     }
     profile_free(f);
-    answer_out(fd, r, type, &o);
+    answer_out(conn, r, type, &o);
 }
 
-static void answer_goroutines(int fd, const HttpRequest *r, bool creators) {
+static void answer_goroutines(int conn, const HttpRequest *r, bool creators) {
     Profile f = {0};
     int e = profile_goroutines(&f, creators);
-    if (e < 0) answer_error(fd, r, e);
-    else answer_profile(fd, r, &goroutine_kind, &f, 0);
+    if (e < 0) answer_error(conn, r, e);
+    else answer_profile(conn, r, &goroutine_kind, &f, 0);
 }
 
-static void serve_pprof_goroutine(int fd, const HttpRequest *r) {
-    if (http_number(r, "debug", 0)) serve_goroutines(fd, r);
-    else answer_goroutines(fd, r, false);
+static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
+    if (http_number(r, "debug", 0)) serve_goroutines(conn, r);
+    else answer_goroutines(conn, r, false);
 }
 
-static void serve_created(int fd, const HttpRequest *r) { answer_goroutines(fd, r, true); }
+static void serve_created(int conn, const HttpRequest *r) { answer_goroutines(conn, r, true); }
 
-static void serve_cpu(int fd, const HttpRequest *r) {
-    int64_t seconds = seconds_wanted(fd, r, 10), start = gort_now();
+static void serve_cpu(int conn, const HttpRequest *r) {
+    int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
     int64_t end = start + seconds * GORT_SEC;
     if (seconds == 0) return;
     int e = cpuprof_begin();
     if (e < 0) {
-        answer_error(fd, r, e);
+        answer_error(conn, r, e);
         return;
     }
     bool there = true;
     while (there && gort_now() < end) {
-        there = stays(fd, time_after(gort_now(), 25 * GORT_MS));
+        there = stays(conn, time_after(gort_now(), 25 * GORT_MS));
         cpuprof_refresh();
     }
     cpuprof_end();
-    if (there) answer_profile(fd, r, &cpu_kind, &cpu_profile, gort_now() - start);
+    if (there) answer_profile(conn, r, &cpu_kind, &cpu_profile, gort_now() - start);
     else profile_free(&cpu_profile);
 }
 
-static void serve_contention(int fd, const HttpRequest *r, Profile *f) {
-    int64_t seconds = seconds_wanted(fd, r, 10), start = gort_now();
+static void serve_contention(int conn, const HttpRequest *r, Profile *f) {
+    int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
     if (seconds == 0) return;
     int e = blockprof_begin(f);
     if (e < 0) {
-        answer_error(fd, r, e);
+        answer_error(conn, r, e);
         return;
     }
-    bool there = stays(fd, start + seconds * GORT_SEC);
+    bool there = stays(conn, start + seconds * GORT_SEC);
     blockprof_end(f);
-    if (there) answer_profile(fd, r, &contention_kind, f, gort_now() - start);
+    if (there) answer_profile(conn, r, &contention_kind, f, gort_now() - start);
     else profile_free(f);
 }
 
-static void serve_block(int fd, const HttpRequest *r) { serve_contention(fd, r, &block_profile); }
-static void serve_mutex(int fd, const HttpRequest *r) { serve_contention(fd, r, &mutex_profile); }
-
-static void send_file(int to, int fd) {
-    char buf[16384];
-    off_t at = 0;
-    for (ssize_t n; (n = pread(fd, buf, sizeof buf, at)) > 0; at += n)
-        if (http_send(to, buf, (size_t)n) < 0) return;
+static void serve_block(int conn, const HttpRequest *r) {
+    serve_contention(conn, r, &block_profile);
+}
+static void serve_mutex(int conn, const HttpRequest *r) {
+    serve_contention(conn, r, &mutex_profile);
 }
 
-/* The place in `files` of connection fd. */
-static int *file_of(int fd) {
-    int i = 0;
-    while (load_rlx(&page.connections[i]) != fd + 1) i++;
-    return &page.files[i];
+static void send_file(int conn, const OwnFd *from) {
+    char buf[16384];
+    off_t at = 0;
+    for (ssize_t n; (n = pread(own_fd_number(from), buf, sizeof buf, at)) > 0; at += n)
+        if (http_send(conn, buf, (size_t)n) < 0) return;
 }
 
 /* 0: a trace is running, and *entry is its file. */
-static int begin_trace(int *entry) {
+static int begin_trace(OwnFd *entry) {
     M *m = enter();
     /* Bare system calls, or TSan keeps these numbers in mind (close_number, netpoll.c). */
     int file = (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
     int mine = (int)os_sys(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
     if (e == 0) {
-        *entry = mine + 1;
+        *entry = own_fd(os_fd_away(mine));
         store_seq(&page.traces, 1);
     } else {
         if (file >= 0) os_sys(SYS_close, file, 0, 0, 0, 0, 0);
@@ -380,52 +445,43 @@ static int begin_trace(int *entry) {
 /* By the client's goroutine or the end of the runtime; the exchange lets one of them stop it. */
 static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
 
-static void close_in_table(int *entry) {
-    M *m = enter();
-    int fd = load_rlx(entry) - 1;
-    store_rel(entry, 0);
-    m->pins++; /* so that gort_close does not park (close.c) */
-    if (fd >= 0) gort_close(fd);
-    m->pins--;
-    leave(m);
-}
-
 /* False: the client has gone. */
-static bool trace_until(int fd, int64_t until) {
+static bool trace_until(int conn, int64_t until) {
     bool there = true;
     while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
         int64_t next = time_after(gort_now(), 25 * GORT_MS);
-        there = stays(fd, next < until ? next : until);
+        there = stays(conn, next < until ? next : until);
     }
     return there;
 }
 
-static void serve_trace(int fd, const HttpRequest *r) {
-    int64_t seconds = seconds_wanted(fd, r, 1);
+static void serve_trace(int conn, const HttpRequest *r) {
+    int64_t seconds = seconds_wanted(conn, r, 1);
     if (seconds == 0) return;
-    int *entry = file_of(fd), e = begin_trace(entry);
+    OwnFd *entry = &page.files[conn];
+    int e = begin_trace(entry);
     if (e < 0) {
-        answer_error(fd, r, e);
+        answer_error(conn, r, e);
         return;
     }
-    bool there = trace_until(fd, time_after(gort_now(), seconds * GORT_SEC));
+    bool there = trace_until(conn, time_after(gort_now(), seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
     if (there)
-        http_begin(fd, "application/json",
+        http_begin(conn, "application/json",
                    "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
-    if (there) send_file(fd, *entry - 1);
+    if (there) send_file(conn, entry);
     close_in_table(entry);
 }
 
-static void serve_metrics(int fd, const HttpRequest *r) {
+static void serve_metrics(int conn, const HttpRequest *r) {
     Out o = OUT_GROWING;
     page_metrics(&o);
-    answer_out(fd, r, "text/plain; version=0.0.4; charset=utf-8", &o);
+    answer_out(conn, r, "text/plain; version=0.0.4; charset=utf-8", &o);
 }
 
 static const struct {
     const char *path;
-    void (*serve)(int fd, const HttpRequest *r);
+    void (*serve)(int conn, const HttpRequest *r);
     bool costs; /* takes time and memory: refuse() wants proof */
 } routes[] = {
     {"/", serve_page, false},
@@ -441,27 +497,27 @@ static const struct {
     {"/debug/pprof/created", serve_created, false},
 };
 
-static void route(const Listener *l, int fd, const HttpRequest *r) {
+static void route(const Listener *l, int conn, const HttpRequest *r) {
     size_t i = 0;
     while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
-    if (no == 401) answer_text(fd, r, no, "the token is needed\n");
-    else if (no) answer_text(fd, r, no, "refused\n");
-    else if (i == count_of(routes)) answer_text(fd, r, 404, "no such page\n");
-    else if (r->head && routes[i].costs) http_begin(fd, "application/octet-stream", "");
-    else routes[i].serve(fd, r);
+    if (no == 401) answer_text(conn, r, no, "the token is needed\n");
+    else if (no) answer_text(conn, r, no, "refused\n");
+    else if (i == count_of(routes)) answer_text(conn, r, 404, "no such page\n");
+    else if (r->head && routes[i].costs) http_begin(conn, "application/octet-stream", "");
+    else routes[i].serve(conn, r);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
 /* Reads the head of a request, within ten seconds. 200, the status to refuse it with, 0: the peer
  * has gone. */
-static int read_request(int fd, HttpRequest *r) {
+static int read_request(int conn, HttpRequest *r) {
     char buf[HTTP_HEAD];
     size_t n = 0;
     int64_t deadline = time_after(gort_now(), 10 * GORT_SEC);
     for (;;) {
-        ssize_t got = gort_read_until(fd, buf + n, sizeof buf - n, deadline);
+        ssize_t got = page_read(conn, buf + n, sizeof buf - n, deadline);
         if (got <= 0) return 0;
         n += (size_t)got;
         int status = http_parse(buf, n, r);
@@ -473,56 +529,60 @@ static int read_request(int fd, HttpRequest *r) {
 static void serve_connection(void *arg) {
     Connection c = *(Connection *)arg;
     HttpRequest r;
-    int status = read_request(c.fd, &r);
-    if (status == 200) route(c.from, c.fd, &r);
-    else if (status) answer_text(c.fd, NULL, status, "refused\n");
-    close_in_table(&page.connections[c.place]);
+    int status = read_request(c.place, &r);
+    if (status == 200) route(c.from, c.place, &r);
+    else if (status) answer_text(c.place, NULL, status, "refused\n");
+    close_connection(c.place);
 }
 
-static int take_place(int fd) {
+static int take_place(void) {
     for (int i = 0; i < CONNECTIONS; i++) {
-        int none = 0;
-        if (cas_acq(&page.connections[i], &none, fd + 1)) return i;
+        uint32_t none = 0;
+        if (cas_acq(&page.connections[i], &none, 1)) return i;
     }
     return -1;
 }
 
-typedef struct Accept {
-    Call call;
-    int *entry;
-} Accept;
-
-static long try_accept_here(Call *c) {
-    long fd = try_accept(c);
-    if (fd >= 0) *container_of(c, Accept, call)->entry = (int)fd + 1;
-    return fd;
-}
-
 /* Starts a goroutine for the connection. False: no place, or no memory. */
-static bool serve_elsewhere(Listener *l, int fd, int *entry) {
+static bool serve_elsewhere(Listener *l, OwnFd *entry) {
     M *m = enter();
-    Connection c = {.fd = fd, .place = take_place(fd), .from = l};
+    Connection c = {.place = take_place(), .from = l};
+    if (c.place >= 0) page.sockets[c.place] = *entry;
     bool served = c.place >= 0 && gort_go_copy(serve_connection, &c, sizeof c) == 0;
-    if (served) *entry = 0;
-    else if (c.place >= 0) store_rel(&page.connections[c.place], 0);
+    if (served) {
+        *entry = (OwnFd){0};
+    } else if (c.place >= 0) {
+        page.sockets[c.place] = (OwnFd){0};
+        store_rel(&page.connections[c.place], 0);
+    }
     leave(m);
     return served;
 }
 
+static void say_gone(Listener *l) {
+    if (own_fd_number(&l->socket) >= 0) return;
+    print_fd(2, "gort: no live page on http://%s/ any more: the program has closed its socket\n",
+             l->local);
+}
+
 static void accept_loop(void *arg) {
     Listener *l = arg;
-    int *entry = &page.accepted[l - page.listeners];
+    int listener = (int)(l - page.listeners);
+    OwnFd *entry = &page.accepted[listener];
     for (;;) {
-        Accept a = {.call = {.attempt = try_accept_here, .fd = l->fd, .dir = DIR_READ},
-                    .entry = entry};
+        OwnCall a = own_call(&l->socket, try_accept, DIR_READ, NULL, 0);
+        a.accepted = entry;
         int fd = (int)call_run(&a.call, GORT_FOREVER);
-        if (fd == -EBADF || fd == -EINVAL) return;
+        if (fd == -EBADF || fd == -EINVAL) {
+            say_gone(l);
+            return;
+        }
         if (fd < 0) {
             gort_sleep(100 * GORT_MS); /* out of descriptors, for now */
             continue;
         }
-        if (serve_elsewhere(l, fd, entry)) continue;
-        answer_text(fd, NULL, 503, "too many connections\n");
+        if (serve_elsewhere(l, entry)) continue;
+        answer_text(CONNECTIONS + listener, NULL, 503, "too many connections\n");
         close_in_table(entry);
     }
 }
@@ -543,13 +603,22 @@ static void page_announce(const Listener *l) {
     else print_fd(2, "gort: live page on http://%s/?token=%s\n", l->local, l->token);
 }
 
+/* Under a number out of the way, where one is to be had. */
+static int listen_away(const char *addr) {
+    int fd = gort_listen(addr, 0), high = fd < 0 ? fd : os_fd_copy_away(fd);
+    if (high < 0) return fd;
+    desc_born(high);
+    gort_close(fd);
+    return high;
+}
+
 static int listen_on(const char *addr) {
     char local[300], at[300];
     static HouseLock making;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
     /* ":6060" is this machine's only */
     print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr);
-    int fd = gort_listen(at, 0);
+    int fd = listen_away(at);
     if (fd < 0) return fd;
     int e = gort_local_addr(fd, local, sizeof local);
     house_lock(&making);
@@ -557,7 +626,7 @@ static int listen_on(const char *addr) {
     if (e == 0 && n == LISTENERS) e = -EMFILE;
     if (e == 0) {
         Listener *l = &page.listeners[n];
-        *l = (Listener){.fd = fd, .open = is_loopback(local)};
+        *l = (Listener){.socket = own_fd(fd), .open = is_loopback(local)};
         print_buf(l->local, sizeof l->local, "%s", local);
         e = draw_token(l->token, sizeof l->token);
         gort_attr attr = {.name = "gort: live page"};
@@ -585,9 +654,9 @@ void page_begin_run(void) {
 
 /* No goroutine of the page runs any more. */
 void page_end_run(void) {
-    for (uint32_t i = 0; i < page.nlisteners; i++) gort_close(page.listeners[i].fd);
+    for (uint32_t i = 0; i < page.nlisteners; i++) close_in_table(&page.listeners[i].socket);
     for (int i = 0; i < LISTENERS; i++) close_in_table(&page.accepted[i]);
-    for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.connections[i]);
+    for (int i = 0; i < CONNECTIONS; i++) close_connection(i);
     page.nlisteners = 0;
     stop_trace(NULL);
     for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.files[i]);

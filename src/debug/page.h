@@ -16,6 +16,9 @@ void page_snapshot(Out *o, bool with_goroutines);        /* JSON (page_state.c) 
 void page_goroutines_json(Out *o, const HttpRequest *r); /* JSON list (page_state.c) */
 void page_metrics(Out *o);                               /* Prometheus' text (metrics.c) */
 
+/* To a connection, if that is still ours: n, -errno. */
+ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline);
+
 void out_json(Out *o, const char *s); /* a quoted string (page_state.c) */
 
 extern const char page_html[], page_html_end[]; /* web/page.html (page_html.c) */

@@ -24,19 +24,18 @@
 #include "debug/stats.h"
 #include "unwind/symbols.h"
 #include "debug/top_page.h"
+#include "os/ownfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define PERIOD (100 * GORT_MS)
 
 static TopPage *page; /* NULL: none. Made before the monitor starts, unmapped after its end */
-static int page_fd;
-static struct stat page_id; /* of page_fd, when it was made */
-static int64_t last;        /* the monitor's: when the figures were written */
+static OwnFd page_file;
+static int64_t last; /* the monitor's: when the figures were written */
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -59,31 +58,7 @@ static void make_page(void) {
         return;
     }
     page = (TopPage *)at;
-    page_fd = fd;
-    if (os_sys(SYS_fstat, fd, (long)&page_id, 0, 0, 0, 0) < 0) page_id.st_ino = 0;
-}
-
-static bool has_its_name(int fd) {
-    char path[32], target[32];
-    static const char name[] = "/memfd:" TOP_NAME;
-    print_buf(path, sizeof path, "/proc/self/fd/%d", fd);
-    long n = os_sys(SYS_readlinkat, AT_FDCWD, (long)path, (long)target, sizeof target, 0, 0);
-    return n >= (long)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
-}
-
-/* The program may have closed all descriptors and have another file under this number by now. /proc
- * need not be mounted. A call that fails is tried again; without an answer the descriptor stays
- * open. */
-static bool is_top_file(int fd) {
-    struct stat st;
-    for (int tries = 0; tries < 4; tries++) {
-        long r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
-        if (r == -EBADF) return false;
-        if (r == 0 && page_id.st_ino != 0)
-            return st.st_dev == page_id.st_dev && st.st_ino == page_id.st_ino;
-        if (has_its_name(fd)) return true;
-    }
-    return false;
+    page_file = own_fd(fd);
 }
 
 void top_begin_run(void) {
@@ -101,7 +76,7 @@ void top_end_run(void) {
     store_rel(&page->running, 0);
     os_unmap(page, sizeof *page);
     page = NULL;
-    if (is_top_file(page_fd)) os_sys(SYS_close, page_fd, 0, 0, 0, 0, 0);
+    own_fd_close(&page_file);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */

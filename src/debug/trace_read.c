@@ -223,10 +223,17 @@ static void link_chunks(Reader *r) {
 static bool map_file(Reader *r, int which, uint64_t chunks) {
     size_t size = chunks * sizeof(TraceChunk);
     if (chunks == 0) return true;
-    /* the file reads as zero where chunks were dropped */
-    os_sys(SYS_ftruncate, t.spill[which], (long)size, 0, 0, 0, 0);
-    long at = os_sys(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, t.spill[which], 0);
-    if (at < 0 && at > -4096) return false;
+    int fd = own_fd_number(&t.spill[which]);
+    long at;
+    if (fd >= 0) {
+        /* the file reads as zero where chunks were dropped */
+        os_sys(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0);
+        at = os_sys(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0);
+    } else {
+        at = (long)os_map(size, false); /* likewise: the program has closed it */
+        store_rlx(&t.lost, true);
+    }
+    if (at == 0 || (at < 0 && at > -4096)) return false;
     r->file[which] = (const TraceChunk *)at;
     r->size[which] = chunks;
     return true;

@@ -43,8 +43,10 @@ static int spill_disk(void) {
 static int open_spill(void) {
     int memory = spill_memory(), disk = spill_disk();
     if (memory < 0 && disk < 0) return disk;
-    t.spill[0] = memory < 0 ? spill_disk() : memory; /* what goes to one that failed is dropped */
-    t.spill[1] = disk < 0 ? spill_memory() : disk;
+    if (memory < 0) memory = spill_disk();
+    else if (disk < 0) disk = spill_memory();
+    t.spill[0] = own_fd(os_fd_away(memory)); /* what goes to one that failed is dropped */
+    t.spill[1] = own_fd(os_fd_away(disk));
     return 0;
 }
 
@@ -53,8 +55,8 @@ static void close_fd(int fd) {
 }
 
 static void close_spill(void) {
-    close_fd(t.spill[0]);
-    close_fd(t.spill[1]);
+    own_fd_close(&t.spill[0]);
+    own_fd_close(&t.spill[1]);
 }
 
 static void switch_on(bool flight) {
@@ -91,7 +93,8 @@ int tracing_start(int fd) {
         store_rel(&t.state, IDLE);
         return e;
     }
-    t.file = fd;
+    t.file = own_fd(os_fd_away(fd));
+    t.lost = false;
     switch_on(false);
     store_rel(&t.state, ON);
     return 0;
@@ -102,9 +105,10 @@ int tracing_start(int fd) {
 int tracing_stop(void) {
     if (!session_step(ON, STOPPING)) return -EINVAL;
     switch_off(0);
-    int r = trace_write_out(t.file, t.session, false, 0);
+    int fd = own_fd_number(&t.file), r = fd < 0 ? fd : trace_write_out(fd, t.session, false, 0);
+    if (r == 0 && t.lost) r = -EBADF;
     close_spill();
-    close_fd(t.file);
+    own_fd_close(&t.file);
     if (settings.flight && load_rlx(&sched.running)) switch_on(true);
     store_rel(&t.state, IDLE);
     return r;
@@ -123,6 +127,7 @@ static void stop_at_exit(void) {
     if (!in_forked_child()) tracing_end_run();
 }
 
+static const char closed_by_program[] = "events are lost: the program has closed the trace's files";
 static bool from_env; /* this run's trace was asked for by GORT_TRACE */
 
 void tracing_begin_run(void) {
@@ -143,7 +148,8 @@ void tracing_begin_run(void) {
 void tracing_end_run(void) {
     if (from_env) {
         from_env = false;
-        tracing_stop();
+        int r = tracing_stop();
+        if (r == -EBADF) print_fd(2, "gort: GORT_TRACE=%s: %s\n", env_trace, closed_by_program);
     }
     if (flight_is_on()) switch_off(0);
 }
@@ -152,7 +158,7 @@ void tracing_fatal(void) {
     if (trace_session() == 0) return;
     bool flight = t.flight;
     const char *path = env_trace[0] ? env_trace : t.flight_path;
-    int fd = flight ? open_trace(path) : t.file;
+    int fd = flight ? open_trace(path) : own_fd_number(&t.file);
     if (fd < 0) return;
     switch_off(100 * GORT_MS);
     int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);

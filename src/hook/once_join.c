@@ -83,6 +83,11 @@ static int once_busy(void *once) {
     return r;
 }
 
+NORETURN void hook_jumped(void) {
+    core->jumped();
+    __builtin_unreachable();
+}
+
 static long once_run(void *init) {
     ((void (*)(void))init)();
     return 0;

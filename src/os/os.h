@@ -31,6 +31,7 @@ extern void (*os_wake_refused)(void);
  * from 3, and of those that begin without the standard ones and make them later, by dup2(2), of
  * whatever is there. fd itself where no number is to be had. */
 int os_fd_away(int fd);
+int os_fd_copy_away(int fd); /* likewise, a second number; -errno: none is to be had */
 
 /* An alarm to sleep on, which any thread may set to a point of the clock; GORT_FOREVER: never. To
  * set it costs a plain system call, and nobody is woken now. */

@@ -146,6 +146,11 @@ static NOINLINE void refuse_to_end(M *m, const char *how) {
     if (why) fatal("%s %s", how, why);
 }
 
+NORETURN void exit_hook_jumped(void) {
+    fatal("longjmp out of a function of gort_once_do, gort_blocking or a hooked pthread_once: it "
+          "has to return, throw or call gort_exit");
+}
+
 INLINE void mark_dead(M *m, G *gp) {
     trace_end(m, gp);
     store_rlx(&gp->status, G_DEAD);
@@ -164,6 +169,7 @@ static M *end_or_go_on(void) {
     M *m = enter();
     G *gp = m->curg;
     if (unlikely(not_plain(m, gp) != 0)) refuse_to_end(m, "a goroutine returned");
+    if (unlikely(gp->spare != NULL)) exit_hook_jumped();
     mark_dead(m, gp);
     if (!m->dying && take_over(m, gp)) {
         arch_fp_default(); /* as behind a switch: what gp set ends with it */

@@ -18,6 +18,13 @@
  * what it is for. A goroutine is stopped for good between two sections only: so the end finds the
  * hook if and only if its work is still to be done. What the function of a blocking call pushes is
  * left alone: that function may finish, at any time (Stack.blocking).
+ *
+ * longjmp tells nobody: the frames are gone, and the hook in them stays in the chain. So before a
+ * hook is used it has to show that it is alive. It stands above the sp of whoever asks, where both
+ * are on the goroutine's own stack (not where that has grown by a segment, nor on a plain thread's
+ * or the program's own); its seal is right, which it is not where other frames have been since; it
+ * is the newest one when it is taken off; and there is none when the goroutine or the thread ends.
+ * What fails is fatal: a once would never be done, and the next hook would point to nowhere.
  */
 #ifndef EXIT_HOOK_H
 #define EXIT_HOOK_H
@@ -33,19 +40,47 @@ typedef struct ExitHook {
      * */
     void (*abandon)(struct ExitHook *h);
     void *object;
+    uintptr_t seal; /* exit_hook_seal, while it is in the chain */
 } ExitHook;
+
+NORETURN void exit_hook_jumped(void); /* fatal: a function was left by longjmp */
+
+INLINE uintptr_t exit_hook_seal(const ExitHook *h) {
+    uintptr_t words[] = {(uintptr_t)h, (uintptr_t)h->next, (uintptr_t)h->fn, (uintptr_t)h->abandon,
+                         (uintptr_t)h->object};
+    uintptr_t seal = 0x9E3779B97F4A7C15;
+    for (int i = 0; i < 5; i++) seal = (seal ^ words[i]) * 0x100000001B3;
+    return seal;
+}
+
+/* sp: of gp, or of the calling function, which runs on gp. */
+INLINE void exit_hook_check(G *gp, const ExitHook *h, const void *sp) {
+    const char *lo = gp->stack ? gp->stack->lo : NULL, *hi = (const char *)gp->stack;
+    const char *at = (const char *)h, *now = sp;
+    bool own = at >= lo && at < hi && now >= lo && now < hi;
+    if ((own && at < now) || h->seal != exit_hook_seal(h)) exit_hook_jumped();
+}
+#define exit_hook_alive(gp, h) exit_hook_check((gp), (h), __builtin_frame_address(0))
 
 /* In a section of the goroutine's own; a plain thread's pseudo-G has a chain, too. */
 INLINE void exit_hook_push(G *gp, ExitHook *h) {
+    if (gp->spare != NULL) exit_hook_alive(gp, gp->spare);
     h->next = gp->spare;
+    h->seal = exit_hook_seal(h);
     gp->spare = h;
 }
-INLINE void exit_hook_pop(G *gp, ExitHook *h) { gp->spare = h->next; }
+INLINE void exit_hook_pop(G *gp, ExitHook *h) {
+    if (unlikely(gp->spare != h)) exit_hook_jumped();
+    gp->spare = h->next;
+    h->seal = 0;
+}
 
 /* True where the goroutine is inside the function of this hook. */
 INLINE bool exit_hook_has(G *gp, void (*fn)(ExitHook *), void *object) {
-    for (ExitHook *h = gp->spare; h; h = h->next)
+    for (ExitHook *h = gp->spare; h; h = h->next) {
+        exit_hook_alive(gp, h);
         if (h->fn == fn && h->object == object) return true;
+    }
     return false;
 }
 
@@ -53,6 +88,7 @@ INLINE bool exit_hook_has(G *gp, void (*fn)(ExitHook *), void *object) {
 INLINE void exit_hooks_run(G *gp) {
     while (gp->spare) {
         ExitHook *h = gp->spare;
+        exit_hook_alive(gp, h);
         h->fn(h);
     }
 }

@@ -23,6 +23,10 @@
  * inside after PATIENCE signals is stopped where it stands, with the lock that libc may hold
  * (gort_go(3) says so).
  *
+ * dlsym, dlopen and their kind read their own return address, to know whose namespace is meant: a
+ * trap there would be that of nobody. By the time the loader works for them they have read it. So
+ * no trap is set before, and whoever waits asks again.
+ *
  * What a lock of another library is worth, only that library knows: the rule is for libc, the
  * loader and whatever may stand in for malloc, told by their names. Not for setjmp, getcontext and
  * their kind, which keep their own return address for later; they hold no lock. A program that is
@@ -83,10 +87,12 @@ static bool is_libc(uintptr_t pc) {
     return false;
 }
 
-/* Functions that note where they return to. Looked up once, before the first goroutine runs; none:
- * nobody is trapped. */
-static uintptr_t keepers[11];
-static uint32_t nkeepers;
+/* Functions that note where they return to, and those that look who calls them. Found once, before
+ * the first goroutine runs; no keepers: nobody is trapped. */
+static struct Functions {
+    uintptr_t at[11];
+    uint32_t count;
+} keepers, askers;
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *)
@@ -115,13 +121,23 @@ static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) 
     return 1;
 }
 
+/* start and size: of the function that is asked about. */
+static bool is_among(const struct Functions *f, uintptr_t start, uintptr_t size) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->at[i] >= start && f->at[i] < start + size) return true;
+    return false;
+}
+
 static bool keeps_its_return(uintptr_t pc) {
     uintptr_t start, size;
-    if (nkeepers == 0 || !cfi_function(pc, &start, &size)) return true;
+    if (keepers.count == 0 || !cfi_function(pc, &start, &size)) return true;
     if (resolver.lo == 0 && is_loader(pc)) return true; /* it may be that function */
-    for (uint32_t i = 0; i < nkeepers; i++)
-        if (keepers[i] >= start && keepers[i] < start + size) return true;
-    return false;
+    return is_among(&keepers, start, size);
+}
+
+static bool asks_for_its_caller(uintptr_t pc) {
+    uintptr_t start, size;
+    return cfi_function(pc, &start, &size) && is_among(&askers, start, size);
 }
 
 /* The bounds of the stack that sp lies on; none where it is a segment, the alternate stack, or one
@@ -133,20 +149,24 @@ static void bounds(G *gp, uintptr_t sp, uintptr_t *lo, uintptr_t *hi) {
     *hi = own ? (uintptr_t)s : 0;
 }
 
-/* Where the return address out of libc stands; 0: gp is not inside. */
-static Exit way_out(G *gp, void *context) {
+/* Where the return address out of libc stands; 0: gp is not inside. *early: it is to be read yet. */
+static Exit way_out(G *gp, void *context, bool *early) {
     Regs r;
     uintptr_t lo, hi;
+    *early = false;
     if (gp->stack == NULL) return (Exit){0};
     regs_context(&r, context);
     bounds(gp, r.reg[UNWIND_SP], &lo, &hi);
     Exit out = unwind_exit(&r, lo, hi, is_libc);
-    return keeps_its_return(out.pc) ? (Exit){0} : out;
+    if (keeps_its_return(out.pc)) return (Exit){0};
+    *early = asks_for_its_caller(out.pc) && unwind_exit(&r, lo, hi, is_loader).at == 0;
+    return out;
 }
 
 bool inlibc_stopped(M *m) {
     G *gp = m->curg;
-    return m->in_handler && m->context && gp && way_out(gp, m->context).at != 0;
+    bool early;
+    return m->in_handler && m->context && gp && way_out(gp, m->context, &early).at != 0;
 }
 
 #ifdef ARCH_RETURN_TRAPS
@@ -228,7 +248,8 @@ static bool throwing(M *m) { return m->handling && m->handling->uncaught != 0; }
  * end. */
 int inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
-    Exit out = tsan_on() ? (Exit){0} : way_out(gp, context);
+    bool early = false;
+    Exit out = tsan_on() ? (Exit){0} : way_out(gp, context, &early);
     uintptr_t *at = (uintptr_t *)out.at;
     if (at == NULL) {
         if (s) s->trap_tries = 0;
@@ -240,7 +261,7 @@ int inlibc_trap(G *gp, void *context) {
         s->trap_tries = STOPPED;
         return OUTSIDE;
     }
-    if (fresh && !throwing(getm()) && !trap_set(at)) return OUTSIDE;
+    if (fresh && !early && !throwing(getm()) && !trap_set(at)) return OUTSIDE;
     s->trap_tries++;
     return out.callback ? IN_CALLBACK : INSIDE;
 }
@@ -267,17 +288,23 @@ int inlibc_trap(G *gp, void *context) { return OUTSIDE; }
 
 #endif
 
+static void look_up(struct Functions *f, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t at = (uintptr_t)dlsym(NULL, names[i]);
+        if (at) f->at[f->count++] = at;
+    }
+}
+
 void inlibc_start(void) {
 #if ARCH_TRAPS
     arch_trap_left = inlibc_left;
 #endif
     if (ARCH_TRAPS && resolver.lo == 0 && dl_iterate_phdr) dl_iterate_phdr(look_for_resolver, NULL);
-    static const char *const names[] = {"setjmp",      "_setjmp",       "__sigsetjmp", "getcontext",
-                                        "swapcontext", "setcontext",    "longjmp",     "_longjmp",
-                                        "siglongjmp",  "__longjmp_chk", "vfork"};
-    if (nkeepers || dlsym == NULL) return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        uintptr_t at = (uintptr_t)dlsym(NULL, names[i]);
-        if (at) keepers[nkeepers++] = at;
-    }
+    static const char *const keep[] = {"setjmp",      "_setjmp",       "__sigsetjmp", "getcontext",
+                                       "swapcontext", "setcontext",    "longjmp",     "_longjmp",
+                                       "siglongjmp",  "__longjmp_chk", "vfork"};
+    static const char *const ask[] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlinfo"};
+    if (keepers.count || dlsym == NULL) return;
+    look_up(&askers, ask, count_of(ask));
+    look_up(&keepers, keep, count_of(keep));
 }

@@ -10,6 +10,7 @@
 #include "sched/m.h"
 #include "base/upstairs.h"
 #include "sched/g.h"
+#include "sched/goexit.h"
 #include "sched/threadmaker.h"
 #include "sched/wake.h"
 #include "sched/preempt.h"
@@ -197,6 +198,7 @@ static void thread_ends(void *arg) {
               "goroutine");
     if (!m->plain) return;
     G *gp = m->pseudo;
+    if (gp->spare != NULL && !in_forked_child()) exit_hook_jumped();
     m->curg = m->pseudo = NULL;
     store_rlx(&gp->status, G_DEAD);
     m->locks++;

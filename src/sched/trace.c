@@ -88,9 +88,11 @@ static void begin_chunk(TraceBuf *b) {
 
 static void spill(TraceBuf *b) {
     uint64_t place;
-    int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place);
-    long r = os_sys(SYS_pwrite64, t.spill[which], (long)chunk_of(b), sizeof(TraceChunk),
-                    (long)(place * sizeof(TraceChunk)), 0, 0);
+    int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place), fd = own_fd_number(&t.spill[which]);
+    if (fd < 0) store_rlx(&t.lost, true);
+    long r = fd < 0 ? fd
+                    : os_sys(SYS_pwrite64, fd, (long)chunk_of(b), sizeof(TraceChunk),
+                             (long)(place * sizeof(TraceChunk)), 0, 0);
     if (r != (long)sizeof(TraceChunk)) b->dropped++;
     b->used = 0;
 }

@@ -15,6 +15,7 @@
 #ifndef TRACE_BUF_H
 #define TRACE_BUF_H
 
+#include "os/ownfd.h"
 #include "sched/trace.h"
 
 #define CHUNK 4096 /* words of a chunk, its head included */
@@ -68,8 +69,9 @@ extern struct Tracing {
     TraceBuf *shared; /* shared_lock: threads without an M */
     Lock shared_lock;
     bool ticks;
-    int file;         /* the JSON goes there */
-    int spill[2];     /* memory, disk */
+    OwnFd file;       /* the JSON goes there */
+    OwnFd spill[2];   /* memory, disk */
+    bool lost;        /* atomic: the program has closed one of them, and events were lost with it */
     uint64_t spilled; /* atomic: chunks handed out in the spill files */
     uint64_t tick0;
     int64_t ns0;

@@ -14,6 +14,9 @@
  * The thread sleeps on a futex word that counts changes: it reads the word under the lock, looks at
  * the head, and sleeps unless the word has changed since. A new head adds one and wakes it.
  *
+ * A thread may not be had. So the deadlines that come while one is being started are not taken for
+ * safe: their callers ask for a thread too (clock_start), and hear what becomes of it.
+ *
  * In the child of a fork there is no such thread: the process id tells, and the next deadline
  * starts one.
  */
@@ -25,9 +28,11 @@ static struct {
     Lock lock; /* RANK_TIMERS */
     /* lock: */
     ClockEntry *first, *last;
-    bool running; /* the thread is there, or about to be */
+    bool running;  /* the thread is there, or about to be */
+    bool starting; /* it is being started, and may not be had */
     int pid;
-    uint32_t changes; /* atomic: the futex */
+    uint32_t changes;  /* atomic: the futex */
+    uint32_t attempts; /* atomic: attempts to start it that are over; a futex, too */
 } clock_;
 
 static void clock_insert(ClockEntry *e) {
@@ -56,9 +61,7 @@ bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *)) {
     lock(&clock_.lock, RANK_TIMERS);
     clock_insert(e);
     bool wake = clock_.first == e;
-    bool start = !clock_.running || clock_.pid != os_getpid();
-    clock_.running = true;
-    clock_.pid = os_getpid();
+    bool start = !clock_.running || clock_.starting || clock_.pid != os_getpid();
     unlock(&clock_.lock);
     if (wake) {
         add_seq(&clock_.changes, 1);
@@ -110,12 +113,39 @@ static void clock_main(void) {
     }
 }
 
-int clock_start(void) {
-    if (own_thread_start(clock_main, NULL) == 0) return 0;
+/* True: the caller is to start the thread. False: it is there. */
+static bool claim_start(void) {
+    for (;;) {
+        M *m = enter();
+        lock(&clock_.lock, RANK_TIMERS);
+        bool here = clock_.pid == os_getpid(), wait = here && clock_.starting;
+        bool mine = !wait && !(here && clock_.running);
+        uint32_t seen = load_rlx(&clock_.attempts);
+        if (mine) {
+            clock_.running = clock_.starting = true;
+            clock_.pid = os_getpid();
+        }
+        unlock(&clock_.lock);
+        leave(m);
+        if (!wait) return mine;
+        os_futex_wait(&clock_.attempts, seen, GORT_FOREVER);
+    }
+}
+
+static void start_is_over(bool failed) {
     M *m = enter();
     lock(&clock_.lock, RANK_TIMERS);
-    clock_.running = false;
+    clock_.starting = false;
+    if (failed) clock_.running = false;
+    add_rlx(&clock_.attempts, 1);
     unlock(&clock_.lock);
     leave(m);
-    return -EAGAIN;
+    os_futex_wake(&clock_.attempts, INT32_MAX);
+}
+
+int clock_start(void) {
+    if (!claim_start()) return 0;
+    int r = own_thread_start(clock_main, NULL) == 0 ? 0 : -EAGAIN;
+    start_is_over(r < 0);
+    return r;
 }

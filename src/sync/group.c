@@ -97,9 +97,11 @@ void group_member_run(void *arg) {
 
 /* The goroutine's membership in g, where it is inside a function of it. */
 static GroupMember *membership(G *gp, gort_group *g) {
-    for (ExitHook *h = gp->spare; h; h = h->next)
+    for (ExitHook *h = gp->spare; h; h = h->next) {
+        exit_hook_alive(gp, h);
         if (h->fn == group_member_leaves && ((GroupMember *)h->object)->group == g)
             return h->object;
+    }
     return NULL;
 }
 

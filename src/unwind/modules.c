@@ -10,9 +10,13 @@
  * entries are examined first, so another library may take over its addresses. A thread walks the
  * list when an address is found nowhere: at most ten times a second, one thread at a time. Others
  * use the table as it is.
+ *
+ * Whether a goroutine stands in libc is told by this table (inlibc.c), so no module may be missing:
+ * the table grows by parts, and a module that finds no room in it is reported.
  */
 #include "unwind/modules.h"
 #include "base/atomic.h"
+#include "base/warn.h"
 #include "os/os.h"
 #include "unwind/unwind.h"
 
@@ -23,19 +27,32 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
-#define MODULES 192
+#define PART 192 /* modules of one part of the table */
+#define PARTS 64
+#define MODULES (PART * PARTS)
 
-static Module table[MODULES];
-static uint32_t used;     /* atomic: entries that are complete */
-static uint32_t walking;  /* atomic: a thread walks the loader's list */
-static int64_t walked_at; /* atomic */
+static Module first_part[PART];
+static Module *parts[PARTS] = {first_part}; /* the walker's; read behind `used` */
+static uint32_t used;                       /* atomic: entries that are complete */
+static uint32_t walking;                    /* atomic: a thread walks the loader's list */
+static int64_t walked_at;                   /* atomic */
 
 const char *module_name(const Module *mod) {
     const char *slash = strrchr(mod->path, '/');
     return slash ? slash + 1 : mod->path;
 }
 
-Module *module_at(uint32_t index) { return index < load_acq(&used) ? &table[index] : NULL; }
+static Module *entry(uint32_t index) { return &parts[index / PART][index % PART]; }
+
+Module *module_at(uint32_t index) { return index < load_acq(&used) ? entry(index) : NULL; }
+
+/* The walker: room for one more; NULL: there is none. */
+static Module *room_for(uint32_t index) {
+    if (index == MODULES) return NULL;
+    Module **part = &parts[index / PART];
+    if (*part == NULL) *part = os_map(PART * sizeof(Module), false);
+    return *part ? entry(index) : NULL;
+}
 
 static void copy_path(char *to, size_t size, const char *from) {
     size_t n = strlen(from);
@@ -45,9 +62,10 @@ static void copy_path(char *to, size_t size, const char *from) {
 
 static bool module_known(uintptr_t bias, const char *path) {
     for (uint32_t i = 0; i < load_rlx(&used); i++) {
-        size_t a = strlen(table[i].path), b = strlen(path);
-        if (table[i].bias == bias && a <= b && strcmp(table[i].path, path + b - a) == 0)
-            return true;
+        const Module *mod = entry(i);
+        if (mod->bias != bias) continue;
+        size_t a = strlen(mod->path), b = strlen(path);
+        if (a <= b && strcmp(mod->path, path + b - a) == 0) return true;
     }
     return false;
 }
@@ -55,8 +73,13 @@ static bool module_known(uintptr_t bias, const char *path) {
 /* Adds a file loaded with `bias`, whose program headers are at `at`. */
 static void module_add(uintptr_t bias, uintptr_t at, uint32_t count, const char *path) {
     uint32_t n = load_rlx(&used);
-    if (n == MODULES || module_known(bias, path)) return;
-    Module *mod = &table[n];
+    if (module_known(bias, path)) return;
+    Module *mod = room_for(n);
+    if (mod == NULL) {
+        warn_once(WARN_MODULES,
+                  "no room for the module %s: a stopped world may wait for a lock of libc's", path);
+        return;
+    }
     *mod = (Module){.bias = bias, .lo = UINTPTR_MAX};
     for (uint32_t i = 0; i < count && i < 64; i++) {
         Elf64_Phdr ph;
@@ -104,17 +127,21 @@ static uintptr_t link_maps(uintptr_t dynamic) {
     return 0;
 }
 
-/* Copies a string of unknown length, byte by byte. */
+/* Copies a string of unknown length, each time up to a boundary that no page goes beyond. */
 static bool read_string(uintptr_t at, char *buf, size_t size) {
-    for (size_t n = 0; n < size; n++) {
-        if (!read_memory(at + n, buf + n, 1)) return false;
-        if (buf[n] == 0) return true;
+    for (size_t n = 0, more; n < size; n += more) {
+        more = 64 - (at + n) % 64;
+        if (more > size - n) more = size - n;
+        if (!read_memory(at + n, buf + n, more)) return false;
+        if (memchr(buf + n, 0, more)) return true;
     }
     return false;
 }
 
+/* The executable's entry has no name, and the vDSO's is not a file's. A library that was found by a
+ * relative path (LD_PRELOAD, dlopen) has one. */
 static void modules_walk(void) {
-    char path[512];
+    static char path[4096]; /* the walker's: an alternate stack is small */
     int err = errno;
     uintptr_t phdr = getauxval(AT_PHDR), dynamic = 0, vdso = getauxval(AT_SYSINFO_EHDR);
     uint32_t count = (uint32_t)getauxval(AT_PHNUM);
@@ -128,10 +155,10 @@ static void modules_walk(void) {
         if (vdso) module_add_mapped(vdso, vdso, "[vdso]");
     }
     uintptr_t at = link_maps(dynamic);
-    for (int i = 0; at && i < 4 * MODULES; i++) {
+    for (uint32_t i = 0; at && i < MODULES; i++) {
         struct link_map lm;
         if (!read_memory(at, &lm, sizeof lm)) return;
-        if (read_string((uintptr_t)lm.l_name, path, sizeof path) && path[0] == '/')
+        if (lm.l_addr != vdso && read_string((uintptr_t)lm.l_name, path, sizeof path) && path[0])
             module_add_mapped(lm.l_addr, lm.l_addr, path);
         at = (uintptr_t)lm.l_next;
     }
@@ -148,7 +175,7 @@ static void modules_refresh(void) {
 
 static Module *module_find(uintptr_t pc) {
     for (uint32_t i = load_acq(&used); i-- > 0;)
-        if (pc >= table[i].lo && pc < table[i].hi) return &table[i];
+        if (pc >= entry(i)->lo && pc < entry(i)->hi) return entry(i);
     return NULL;
 }
 

@@ -33,6 +33,7 @@ done
 for n in 1 2 3 4 5 6 7 8 10; do cases="$cases early:nproc=$n"; done
 for n in 16384 65536 262144; do cases="$cases early:stack=$n"; done
 cases="$cases none late:full late:closefrom late:closehigh"
-cases="$cases late:reuse=0 late:reuse=1 late:reuse=2 late:reuse=3 early:noproc"
+cases="$cases late:reuse=0 late:reuse=1 late:reuse=2 late:reuse=3 early:noproc late:closefrom+page"
+for n in 0 1 2 3 4; do cases="$cases late:reuse+page=$n"; done
 for p in 1 2; do "$program" -p $p $cases || failed=1; done
 exit $failed

@@ -24,6 +24,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string>
 #include <sys/un.h>
@@ -155,9 +156,9 @@ enum State {
 static const char *const state_names[] = {
     "plain", "pinned",  "world",   "locked", "syscall",         "blocking",    "once", "member",
     "timer", "handler", "holding", "thread", "thread-blocking", "thread-once", "alone"};
-enum Out { CLEAN, RETURN, EXIT, THROW, CAUGHT, PTHREAD_EXIT, OUTS };
-static const char *const out_names[] = {"clean", "return", "exit",
-                                        "throw", "caught", "pthread_exit"};
+enum Out { CLEAN, RETURN, EXIT, THROW, CAUGHT, PTHREAD_EXIT, LONGJMP, OUTS };
+static const char *const out_names[] = {"clean",  "return",       "exit",   "throw",
+                                        "caught", "pthread_exit", "longjmp"};
 
 static bool is_thread(State s) { return s >= THREAD; }
 static bool forbids(State s) { return s == PINNED || s == WORLD || s == SYSCALL || s == BLOCKING; }
@@ -354,6 +355,7 @@ static const Call *call;
 static Out out;
 static int subject_ended; /* atomic: it went on behind the state */
 static int caught;
+static jmp_buf back; /* of the subject, in the state */
 
 static bool never_helped() { return forbids(state); }
 
@@ -365,6 +367,7 @@ static bool act() {
     case THROW: throw 1;
     case CAUGHT: throw 2;
     case PTHREAD_EXIT: pthread_exit(nullptr);
+    case LONGJMP: longjmp(back, 1);
     default: return out != RETURN;
     }
 }
@@ -415,10 +418,10 @@ static bool inside() {
 }
 
 static void through() {
-    bool properly = true;
+    volatile bool properly = true;
     go_in();
     try {
-        properly = inside();
+        if (setjmp(back) == 0) properly = inside();
     } catch (int n) {
         if (n == 1) throw;
         caught = 1;
@@ -579,6 +582,9 @@ static int allowed_out(State s, Out o) {
     case THROW: return TERMINATES;
     case CAUGHT: return WORKS;
     case PTHREAD_EXIT: return is_thread(s) ? WORKS : FATAL;
+    case LONGJMP: /* over a call of ours; else within the program's own functions */
+        return s == BLOCKING || s == ONCE || s == THREAD_BLOCKING || s == THREAD_ONCE ? FATAL
+                                                                                      : WORKS;
     default: return 0;
     }
 }

@@ -24,6 +24,9 @@
  *     closefrom  all from 3 on are closed closehigh all from 64 on; the program's own are below
  *     reuse      closehigh, and the numbers are files, pipes, timers and epoll sets of the program
  *                then
+ *     closefrom+page reuse+page  likewise, while the live page and a trace are on; among the
+ *                program's own is a listener then: it is served by the program alone, the trace says
+ *                that it is lost, nothing is written to a stranger, and the end closes none
  *     as=N data=N  N MB more than now           stack=N nproc=N
  *     noproc     /proc is empty (root)          sys=NR/ERRNO  seccomp refuses this system call
  *   scarce -n    the names of the calls it knows
@@ -44,6 +47,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -59,10 +63,25 @@
 #define ACCEPT_MORE 12000
 #define LOW 64 /* the program's own descriptors are below */
 
-enum { BEGIN, NUMBER, CLOCK, BEAT, LOCKED, PREEMPT, RETAKE, IO, STARTS, CALLS, IDLE, DEAD, STAGES };
-static const char *const stage_name[STAGES] = {"begin",  "number",  "clock",  "beat",
-                                               "locked", "preempt", "retake", "io",
-                                               "many",   "calls",   "idle",   "dead"};
+enum {
+    BEGIN,
+    NUMBER,
+    CLOCK,
+    BEAT,
+    LOCKED,
+    PREEMPT,
+    RETAKE,
+    IO,
+    STARTS,
+    CALLS,
+    IDLE,
+    OWN,
+    DEAD,
+    STAGES
+};
+static const char *const stage_name[STAGES] = {"begin",   "number", "clock", "beat", "locked",
+                                               "preempt", "retake", "io",    "many", "calls",
+                                               "idle",    "own",    "dead"};
 
 static struct Shared {
     int stage, untrue;
@@ -87,6 +106,12 @@ static void wrong(const char *format, ...) {
 }
 /* Likewise, and no warning makes it good. */
 #define untrue(...) (set(&shared->untrue, 1), wrong(__VA_ARGS__))
+
+/* The program's own calls fail: nothing can be asked. */
+static void short_itself(int error) {
+    snprintf(shared->detail, sizeof shared->detail, "the program itself cannot begin: %d", error);
+    _exit(10);
+}
 
 /* ---- taking away ----------------------------------------------------------------------------- */
 
@@ -152,22 +177,90 @@ static void fill_up(void) {
     if (errno != EMFILE) wrong("open: %d", errno);
 }
 
-/* Files, pipes, timers and an epoll set stand where the runtime's own descriptors stood. */
-static int stranger[2] = {-1, -1};
+static bool watched; /* the page and a trace are on */
+static void watch_begin(void) {
+    char path[sizeof had.path + 8];
+    snprintf(path, sizeof path, "%s.trace", had.path);
+    int r = gort_debug_listen("127.0.0.1:0"), e = gort_trace_start(path);
+    unlink(path);
+    if (r < 0 || e < 0) short_itself(r < 0 ? -r : -e);
+    gort_sleep(GORT_MS);
+}
+
+/* Files, pipes, timers, an epoll set and a listener stand where the runtime's own descriptors
+ * stood. */
+enum { KINDS = 5 };
+static int stranger[2] = {-1, -1}, kinds[KINDS];
+static char stranger_addr[64];
+static int next_number(int fd) { return fd == 139 ? 1000 : fd + 1; }
+#define each_number(fd) (int fd = 100; fd < 1040; fd = next_number(fd))
+static int kind_of(int fd) { return (int)((number_of(limit) + fd) % (watched ? KINDS : 4)); }
+
 static void reuse_numbers(void) {
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), ep = epoll_create1(EPOLL_CLOEXEC);
+    int listener = gort_listen("127.0.0.1:0", 8), quiet = open("/tmp", O_TMPFILE | O_RDWR, 0600);
     struct epoll_event always = {.events = EPOLLOUT, .data.u64 = 0x123456789};
-    if (pipe2(stranger, O_CLOEXEC | O_NONBLOCK) != 0 || timer < 0 || ep < 0)
+    if (pipe2(stranger, O_CLOEXEC | O_NONBLOCK) != 0 || timer < 0 || ep < 0 || listener < 0)
         wrong("pipe2: %d", errno);
+    gort_local_addr(listener, stranger_addr, sizeof stranger_addr);
     epoll_ctl(ep, EPOLL_CTL_ADD, stranger[1], &always);
-    static int turn;
-    const int kinds[] = {stranger[1], had.file, ep, timer};
-    long first = number_of(limit);
-    for (int fd = 100; fd < 1020; fd = fd == 139 ? 1000 : fd + 1)
-        if (dup3(kinds[(first + turn++) % 4], fd, O_CLOEXEC) != fd) wrong("dup3: %d", errno);
+    memcpy(kinds, (int[]){stranger[1], quiet >= 0 ? quiet : had.file, ep, timer, listener},
+           sizeof kinds);
+    for
+        each_number(fd) if (dup3(kinds[kind_of(fd)], fd, O_CLOEXEC) != fd) wrong("dup3: %d", errno);
+}
+
+/* They are as they were. */
+static void strangers_stay(void) {
+    struct stat is, was;
+    char c;
+    if (stranger[0] < 0) return;
+    if (read(stranger[0], &c, 1) > 0) wrong("bytes of the runtime went to a pipe of the program");
+    if (kinds[1] != had.file && (fstat(kinds[1], &was) != 0 || was.st_size != 0))
+        wrong("bytes of the runtime went to a file of the program");
+    for
+        each_number(fd) {
+            if (fstat(kinds[kind_of(fd)], &was) != 0 || fstat(fd, &is) != 0)
+                wrong("number %d of the program was closed", fd);
+            if (is.st_dev != was.st_dev || is.st_ino != was.st_ino)
+                wrong("number %d of the program is another file", fd);
+        }
+}
+
+/* Whoever connects to the program's listener is accepted by it. */
+static int served;
+static void accepts(void *number) {
+    int fd = gort_accept((int)(intptr_t)number, NULL, NULL);
+    if (fd < 0) wrong("an accept gave %d", fd);
+    gort_close(fd);
+    add(&served, 1);
+}
+static void own(void) {
+    int n = 0;
+    if (stranger[0] >= 0 && watched) {
+        for
+            each_number(fd) {
+                if (kind_of(fd) != KINDS - 1) continue;
+                if (gort_go(accepts, (void *)(intptr_t)fd) != 0) return;
+                gort_sleep(GORT_MS);
+                int client = gort_dial(stranger_addr, GORT_FOREVER);
+                if (client < 0) wrong("a dial gave %d", client);
+                for (n++; get(&served) < n;) gort_sleep(GORT_MS);
+                gort_close(client);
+            }
+    }
+    strangers_stay();
 }
 
 static void take_away(const char *what) {
+    char plain[64];
+    size_t name = strcspn(what, "+");
+    watched = strstr(what, "+page") != NULL;
+    if (watched) { /* the rest is as without it */
+        snprintf(plain, sizeof plain, "%.*s%s", (int)name, what, what + name + strlen("+page"));
+        watch_begin();
+        what = plain;
+    }
     long n = number_of(what);
     if (is(what, "nofile")) set_limit(RLIMIT_NOFILE, (rlim_t)n);
     else if (is(what, "full")) fill_up();
@@ -186,12 +279,6 @@ static void take_away(const char *what) {
 /* ---- the questions --------------------------------------------------------------------------- */
 
 static void stage(int which) { set(&shared->stage, which); }
-
-/* The program's own calls fail: nothing can be asked. */
-static void short_itself(int error) {
-    snprintf(shared->detail, sizeof shared->detail, "the program itself cannot begin: %d", error);
-    _exit(10);
-}
 
 /* What the program had before. */
 static void prepare(void) {
@@ -412,7 +499,8 @@ static int app(int argc, char **argv) {
     io_begin(0, p_before);
     if (pipe2(p_after, O_CLOEXEC) != 0) short_itself(errno);
     gort_sleep(2 * GORT_MS);
-    if (late && is(what, "closefrom")) {
+    bool closes_all = is(what, "closefrom") || is(what, "closefrom+page");
+    if (late && closes_all) {
         gort_write(p_before[1], "x", 1); /* it would be closed under its reader: another story */
         while (!get(&got[0])) gort_sleep(GORT_MS);
         got[0] = 2;
@@ -420,7 +508,10 @@ static int app(int argc, char **argv) {
     limit = what;
     if (late && (is(what, "as") || is(what, "data"))) far_begin(), crowd_begin();
     if (late) take_away(what);
-    if (late && is(what, "closefrom")) p_after[0] = -1, prepare();
+    if (late && closes_all) p_after[0] = -1, prepare();
+    for (int i = 0; watched && i < 10000; i++) gort_yield(); /* more than a buffer of the trace */
+    int lost = watched ? gort_trace_stop() : -EBADF;
+    if (lost != -EBADF) wrong("a trace without its files gave %d", lost);
     stage(NUMBER), number();
     stage(CLOCK), clocks();
     stage(BEAT);
@@ -434,12 +525,11 @@ static int app(int argc, char **argv) {
     stage(STARTS), starts();
     stage(CALLS), calls();
     stage(IDLE), idle();
-    char c;
-    if (stranger[0] >= 0 && read(stranger[0], &c, 1) > 0)
-        wrong("bytes of the runtime went to a file of the program");
+    stage(OWN), own();
     stage(DEAD);
     unlink(had.path);
-    static gort_wg never; /* a wait that takes no memory */
+    if (watched) return 0; /* the page waits for somebody to come */
+    static gort_wg never;  /* a wait that takes no memory */
     gort_wg_add(&never, 1);
     gort_wg_wait(&never);
     return 0;
@@ -453,6 +543,10 @@ static int one_case(const char *which, int err) {
     for (int fd = 3; fd < 20; fd++) close(fd);
     if (strncmp(which, "early:", 6) == 0) take_away(which + 6);
     int r = gort_main(app, 0, NULL);
+    if (r == 0 && watched) {
+        strangers_stay();
+        return 11;
+    }
     if (r >= 0) wrong("gort_main gave %d", r);
     snprintf(shared->detail, sizeof shared->detail, "gort_main gave %d", r);
     return 10;
@@ -499,7 +593,7 @@ static bool judge(const char *which, int hung, int status, FILE *err) {
     if (!hung && code == 77) return snprintf(verdict, sizeof verdict, "left out here"), true;
     if (!hung && code == 10)
         return snprintf(verdict, sizeof verdict, "refused: %s", shared->detail), true;
-    if (!hung && code == 2 && shared->stage == DEAD && has(err, "deadlock!"))
+    if (!hung && shared->stage == DEAD && (code == 11 || (code == 2 && has(err, "deadlock!"))))
         return snprintf(verdict, sizeof verdict, "holds"), true;
     snprintf(verdict, sizeof verdict, "%s at %s%s%s (status %d)", hung ? "HANGS" : "FAILS", at,
              shared->detail[0] ? ": " : "", shared->detail, code);

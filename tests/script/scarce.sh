@@ -26,5 +26,6 @@ failed=0
     "early:sys=$(nr membarrier)/38" "early:sys=$(nr madvise)/22" \
     "late:sys=$(nr io_uring_enter)/1" || failed=1
 "$program" -p 1 late:closehigh late:reuse=0 || failed=1
+"$program" -p 2 late:reuse=1 late:closefrom+page "late:reuse+page=$((RANDOM % 5))" || failed=1
 "$program-so" -p 1 late:full late:closehigh || failed=1
 exit $failed

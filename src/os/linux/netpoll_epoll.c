@@ -42,6 +42,7 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
+#define MOST_REMADE 100 /* attempts */
 #define WANTED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
 
 static int epfd = -1;      /* atomic; break_lock to write */
@@ -81,6 +82,7 @@ static int open_locked(void) {
     struct epoll_event none = {.data.u64 = data_of(ev, 0)};
     int r = ev < 0 ? ev : (int)os_sys(SYS_epoll_ctl, ep, EPOLL_CTL_ADD, ev, (long)&none, 0, 0);
     if (r < 0) {
+        if (ev >= 0 && means_lost(r)) return r; /* at once: they are strangers' */
         if (ev >= 0) os_sys(SYS_close, ev, 0, 0, 0, 0, 0);
         os_sys(SYS_close, ep, 0, 0, 0, 0, 0);
         return r;
@@ -120,8 +122,10 @@ static void call_sleepers(void) {
             os_tgkill(m->tid, settings.preempt_signal);
 }
 
+/* The program may still be at it, and take a new number before it is in use. */
 static void remake_locked(void) {
     int r = open_locked();
+    for (int tries = 0; means_lost(r) && tries < MOST_REMADE; tries++) r = open_locked();
     if (r < 0)
         fatal(
             "the program has closed descriptors of the runtime, and cannot make new ones: error %d",

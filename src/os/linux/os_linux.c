@@ -97,23 +97,38 @@ void os_futex_wake(uint32_t *word, int count) {
     if (unlikely(refused(r)) && os_wake_refused) os_wake_refused();
 }
 
-int os_fd_away(int fd) {
-    if (fd < 0) return fd;
+int os_fd_copy_away(int fd) {
     long high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY, 0, 0, 0);
     if (high < 0) high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY_LOW, 0, 0, 0);
-    if (high < 0) return fd;
-    sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return (int)high;
 }
+int os_fd_away(int fd) {
+    int high = fd < 0 ? fd : os_fd_copy_away(fd);
+    if (high < 0) return fd;
+    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return high;
+}
+
+/* The number may be that of a timer of the program's by now. So ours has an interval that nobody
+ * else's has, of three years, and setting it tells what stood there before. */
+static const struct timespec alarm_mark = {100000000, 271828182};
 
 int os_alarm_open(void) {
-    return os_fd_away((int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0));
+    int fd = os_fd_away((int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0));
+    struct itimerspec never = {.it_interval = alarm_mark};
+    if (fd >= 0) sys(SYS_timerfd_settime, fd, 0, &never, NULL, 0, 0);
+    return fd;
 }
 void os_alarm_close(int fd) { sys(SYS_close, fd, 0, 0, 0, 0, 0); }
 int os_alarm_set(int fd, int64_t when) {
-    struct itimerspec its = {0}; /* zero: never */
+    struct itimerspec its = {.it_interval = alarm_mark}, was; /* value zero: never */
     if (when != GORT_FOREVER) its.it_value = (struct timespec){when / GORT_SEC, when % GORT_SEC};
-    return (int)sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, NULL, 0, 0);
+    long r = sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, &was, 0, 0);
+    if (r < 0 || (was.it_interval.tv_sec == alarm_mark.tv_sec &&
+                  was.it_interval.tv_nsec == alarm_mark.tv_nsec))
+        return (int)r;
+    sys(SYS_timerfd_settime, fd, 0, &was, NULL, 0, 0); /* a stranger's: as it was */
+    return -EBADF;
 }
 /* Not read(2): the number may be somebody else's by now. To set it again takes the expiry off. */
 bool os_alarm_wait(int fd, int signo) {

@@ -1,0 +1,75 @@
+/*
+ * Descriptors that the library keeps: a trace's files, the live page's sockets, gort-top's page.
+ *
+ * Their numbers are the program's to close: by closefrom(3), by a loop over all of them, by a close
+ * too many. A number that was closed is the next one that the program gets, and what the library
+ * then writes to it, accepts on it or closes is the program's. So whoever keeps a descriptor keeps
+ * what it was when it was made, and asks before each use: fstat(2) tells the file, and a mark the
+ * open file. The mark is the number of the signal that fcntl(F_SETSIG) chooses for O_ASYNC, which
+ * we never ask for: it belongs to the open file and shows in F_GETSIG. It tells apart what fstat
+ * does not: two openings of one file, and a file that has got the inode of one that is gone.
+ *
+ * A moment between the question and the use remains. The numbers are out of the way (os_fd_away),
+ * so that it takes a program that closes what it has not opened, on another thread, just then.
+ *
+ * Where the kernel refuses both answers when the descriptor is made, the number is trusted; where
+ * it refuses later, it is not: a descriptor that stays open does less harm than a stranger's that
+ * is closed. The poller's own are told by its epoll set (netpoll_epoll.c).
+ */
+#include "base/base.h" /* first: _GNU_SOURCE */
+#include "os/ownfd.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define MARK 64 /* the last signal number that the kernel takes */
+#define TRIES 4 /* a refusal may be one of the moment */
+
+static int mark_of(int fd) {
+    long r = -EINTR;
+    for (int i = 0; i < TRIES && r < 0 && r != -EBADF; i++)
+        r = os_sys(SYS_fcntl, fd, F_GETSIG, 0, 0, 0, 0);
+    return (int)r;
+}
+
+/* 0, -errno. */
+static int identify(int fd, OwnFd *o) {
+    struct stat st;
+    long r = -EINTR;
+    for (int i = 0; i < TRIES && r < 0 && r != -EBADF; i++)
+        r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+    o->told = r == 0;
+    if (!o->told) return (int)r;
+    o->dev = st.st_dev;
+    o->ino = st.st_ino;
+    return 0;
+}
+
+OwnFd own_fd(int fd) {
+    OwnFd o = {0};
+    if (fd < 0) return o;
+    o.number = fd + 1;
+    identify(fd, &o);
+    os_sys(SYS_fcntl, fd, F_SETSIG, MARK, 0, 0, 0);
+    o.mark = mark_of(fd) == MARK ? MARK : 0;
+    return o;
+}
+
+int own_fd_number(const OwnFd *o) {
+    OwnFd now = {0};
+    int fd = o->number - 1;
+    if (fd < 0) return -EBADF;
+    if (o->mark && mark_of(fd) != o->mark) return -EBADF;
+    if (!o->told) return fd;
+    bool same = identify(fd, &now) == 0 && now.dev == o->dev && now.ino == o->ino;
+    return same ? fd : -EBADF;
+}
+
+void own_fd_close(OwnFd *o) {
+    int fd = own_fd_number(o);
+    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    *o = (OwnFd){0};
+}
