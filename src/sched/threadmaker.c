@@ -101,6 +101,14 @@ static bool next_order(void) {
     return any;
 }
 
+/* A P waits for which no thread is on its way: the bound is reached, or none can be made. */
+static bool is_short(void) {
+    lock(&sched.lock, RANK_SCHED);
+    bool more = count_pending_locked() > maker.coming;
+    unlock(&sched.lock);
+    return more;
+}
+
 P *maker_arrived_locked(bool *spinning) {
     maker.coming--;
     return maker_take_pending_locked(spinning);
@@ -212,7 +220,7 @@ static void *maker_main(void *arg) {
             }
             maker.made = true;
         }
-        if (maker_has_pending() && own) {
+        if (maker_has_pending() && own && is_short()) {
             give_up_some_day(&stuck_since, &switches, refused);
             tend_pending(own);
         }
