@@ -1,8 +1,6 @@
 /*
- * A chat room: what one says, all others hear. Who does not listen is dropped, not waited for.
- *     cc chat.c -Iinclude build/libgort.a -lpthread -o chat
+ * A chat room: a member is a reader, a writer and a channel of lines; the room is a list.
  *     ./chat 127.0.0.1:7000        then, in several windows: nc 127.0.0.1 7000
- * A member is a reader, a writer and a channel of lines; the room is a list under a mutex.
  */
 #include <gort.h>
 #include <stdio.h>

@@ -1,16 +1,8 @@
 /*
  * A thousand database clients, each a goroutine with plain libpq code, on fifty connections and a
- * few threads: libgort-hook.so lets libpq's calls block only the goroutine. With compact stacks, a
- * client that waits for a connection takes 1.5 KB:
- *   cc -O2 -fsplit-stack -maccumulate-outgoing-args -fuse-ld=gold database.c -I../../include \
- *       -I/usr/include/postgresql ../../build/libgort_split.a -Wl,-E -L../../build \
- *       -Wl,-rpath,$PWD/../../build -lgort-hook -lpq -lpthread
- * With ordinary ones, for any compiler and linker, a page:
- *   cc database.c -I../../include -I/usr/include/postgresql -L../../build \
- *       -Wl,-rpath,$PWD/../../build -lgort-hook -lgort -lpq -lpthread
- *
- * ./a.out "host=localhost user=postgres" [--threads | --idle]: the same clients as pthreads,
- * without any goroutine, to compare; or no clients.
+ * few threads. ./a.out "host=localhost user=postgres" [--threads | --idle]: the same as pthreads, to
+ * compare; or no clients. (With compact stacks, a waiting client takes 1.5 KB: docs/compact.md.)
+ *   cc database.c -I../../include -I/usr/include/postgresql -L../../build -lgort-hook -lgort -lpq
  */
 #include <gort.h>
 #include <libpq-fe.h>
@@ -22,12 +14,9 @@
 
 enum { CLIENTS = 1000, POOL = 50, QUERIES = 5, KERNEL_STACK = 16 /* KB, each thread's */ };
 static long sum, finished, before[3], peak[3]; /* KB resident, KB of page tables, threads */
-static int threads;
+static int threads, nfree;
 static gort_chan *pool; /* of goroutines; and that of threads: */
-static struct {
-    PGconn *conn[POOL];
-    int n;
-} free_ones;
+static PGconn *idle[POOL];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -55,12 +44,12 @@ static void client(void *arg) {
 static void *thread(void *arg) {
     for (int i = 0; i < QUERIES; i++) {
         pthread_mutex_lock(&lock);
-        while (free_ones.n == 0) pthread_cond_wait(&changed, &lock);
-        PGconn *conn = free_ones.conn[--free_ones.n];
+        while (nfree == 0) pthread_cond_wait(&changed, &lock);
+        PGconn *conn = idle[--nfree];
         pthread_mutex_unlock(&lock);
         query(conn, (int)(intptr_t)arg);
         pthread_mutex_lock(&lock);
-        free_ones.conn[free_ones.n++] = conn;
+        idle[nfree++] = conn;
         pthread_mutex_unlock(&lock);
         pthread_cond_signal(&changed);
     }
@@ -81,8 +70,8 @@ static void measure(long *most) {
 
 static int run(int argc, char **argv) {
     int clients = argc == 2 || threads ? CLIENTS : 0;
-    for (pool = threads ? NULL : gort_chan_new(sizeof(PGconn *), POOL); free_ones.n < POOL;) {
-        PGconn *conn = free_ones.conn[free_ones.n++] = PQconnectdb(argv[1]);
+    for (pool = threads ? NULL : gort_chan_new(sizeof(PGconn *), POOL); nfree < POOL;) {
+        PGconn *conn = idle[nfree++] = PQconnectdb(argv[1]);
         if (PQstatus(conn) != CONNECTION_OK) return fputs(PQerrorMessage(conn), stderr), 1;
         if (!threads) gort_chan_send(pool, &conn);
     }
@@ -98,9 +87,8 @@ static int run(int argc, char **argv) {
     printf("%d %s, %d connections, %ld threads, %d queries in %.0f ms\n", clients,
            threads ? "pthreads" : "goroutines", POOL, peak[2], clients * QUERIES,
            (double)(gort_now() - from) / GORT_MS);
-    printf(
-        "memory of the clients %ld KB: resident %ld, page tables %ld, threads' kernel stacks %ld\n",
-        kb[0] + kb[1] + kb[2], kb[0], kb[1], kb[2]);
+    printf("memory of the clients %ld KB: resident %ld, page tables %ld, kernel stacks %ld\n",
+           kb[0] + kb[1] + kb[2], kb[0], kb[1], kb[2]);
     return sum == (long)clients * (clients - 1) / 2 * QUERIES ? 0 : 1;
 }
 

@@ -6,7 +6,6 @@
  *   cc fleet.c -I../../include -L../../build -lgort-hook -lgort -lhiredis -lpthread
  *   ./a.out PORT 500          20 workers, and 500 entries to be done
  *   ./a.out PORT              20 more workers, as many times and on as many machines as wanted
- *
  * hiredis is plain, blocking C: libgort-hook.so lets each call block only its goroutine.
  */
 #include <gort.h>
