@@ -1,7 +1,7 @@
 /*
  * A thousand database clients, each a goroutine with plain libpq code, on fifty connections and a
- * few threads. ./a.out "host=localhost user=postgres" [--threads | --idle]: the same as pthreads, to
- * compare; or no clients. (With compact stacks, a waiting client takes 1.5 KB: docs/compact.md.)
+ * few threads. ./a.out "host=localhost user=postgres" [--threads | --idle]: the same as pthreads,
+ * to compare; or no clients. (With compact stacks, a waiting client takes 1.5 KB: docs/compact.md.)
  *   cc database.c -I../../include -I/usr/include/postgresql -L../../build -lgort-hook -lgort -lpq
  */
 #include <gort.h>

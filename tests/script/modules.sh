@@ -1,5 +1,6 @@
-# Is libc recognised (src/unwind/modules.c)? Behind hundreds of modules, and an allocator that was found by a relative path: whoever is
-# stopped there with a lock would keep the stopper of the world waiting.
+# Is libc recognised (src/unwind/modules.c)? Behind hundreds of modules, and an allocator that was
+# found by a relative path: whoever is stopped there with a lock would keep the stopper of the world
+# waiting.
 set -u
 [ -z "${SAN:-}" ] || { echo 'skipped: a sanitizer wants to be the first module'; exit 77; }
 echo 'int in_this_module = 1;' | $CC -x c -fPIC -shared - -o "$WORK/one.so" || exit 1
@@ -28,9 +29,11 @@ int main(int argc, char **argv) {
     return bad;
 }
 C
-$CC -O1 -g -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude "$WORK/which.c" "$OUT/libgort-white.a" -pthread -ldl -o "$WORK/which" || exit 1
+$CC -O1 -g -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude "$WORK/which.c" "$OUT/libgort-white.a" -pthread -ldl \
+    -o "$WORK/which" || exit 1
 failed=0
 "$WORK/which" libc printf malloc || failed=1
 LD_PRELOAD=${many#:} "$WORK/which" libc printf malloc || { echo 'behind 300 modules'; failed=1; }
-(cd "$WORK" && LD_PRELOAD=./libjemalloc.so ./which libjemalloc in_this_module) || { echo 'by a relative path'; failed=1; }
+(cd "$WORK" && LD_PRELOAD=./libjemalloc.so ./which libjemalloc in_this_module) ||
+    { echo 'by a relative path'; failed=1; }
 exit $failed
