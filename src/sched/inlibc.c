@@ -149,7 +149,7 @@ static void bounds(G *gp, uintptr_t sp, uintptr_t *lo, uintptr_t *hi) {
     *hi = own ? (uintptr_t)s : 0;
 }
 
-/* Where the return address out of libc stands; 0: gp is not inside. *early: it is to be read yet. */
+/* Where the return address out of libc stands; 0: gp is not inside. *early: it is not read yet. */
 static Exit way_out(G *gp, void *context, bool *early) {
     Regs r;
     uintptr_t lo, hi;

@@ -25,8 +25,8 @@
  *     reuse      closehigh, and the numbers are files, pipes, timers and epoll sets of the program
  *                then
  *     closefrom+page reuse+page  likewise, while the live page and a trace are on; among the
- *                program's own is a listener then: it is served by the program alone, the trace says
- *                that it is lost, nothing is written to a stranger, and the end closes none
+ *                program's own is a listener then: it is served by the program alone, the trace
+ *                says that it is lost, nothing is written to a stranger, and the end closes none
  *     as=N data=N  N MB more than now           stack=N nproc=N
  *     noproc     /proc is empty (root)          sys=NR/ERRNO  seccomp refuses this system call
  *   scarce -n    the names of the calls it knows
