@@ -410,7 +410,7 @@ static void stop(M *m) {
 }
 
 EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
     uint32_t idle = 0;
     if (!cas_seq(&sched.busy, &idle, 1)) return -EBUSY;

@@ -20,10 +20,6 @@ extern struct Process {
 } ALIGNED(PAGE_LARGEST) process;
 NOINLINE bool forked_slow(void);
 INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }
-#define CHILD_RETURNS(...)                         \
-    do {                                           \
-        if (in_forked_child()) return __VA_ARGS__; \
-    } while (0)
 void fork_watch(void);            /* when a runtime begins */
 NOINLINE bool in_any_child(void); /* of whatever kind, on whatever thread. A system call */
 /* around a vfork, by the hook; the child has the thread-locals of its maker */

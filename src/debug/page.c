@@ -642,7 +642,7 @@ static int listen_on(const char *addr) {
 }
 
 EXPORT int gort_debug_listen(const char *addr) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     if (!runtime_running()) return -ENOTCONN;
     return listen_on(addr);
 }

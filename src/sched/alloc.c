@@ -153,7 +153,7 @@ static void *small_alloc(size_t size) {
 }
 
 EXPORT void *gort_alloc(size_t size) {
-    CHILD_RETURNS(NULL);
+    if (in_forked_child()) return NULL;
     if (sysfault_alloc()) return NULL;
     void *at = likely(size <= SMALL_MAX) ? small_alloc(size) : NULL;
     return likely(at != NULL) ? at : libc_malloc(size);
@@ -174,7 +174,7 @@ INLINE void small_free(Span *s, void *at) {
 }
 
 EXPORT void gort_free(void *at) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     Span *s = span_of(at); /* NULL is in no span: free() takes it */
     if (likely(s != NULL)) small_free(s, at);
     else libc_free(at);

@@ -62,7 +62,7 @@ G *home_wait(M *m) {
 }
 
 EXPORT void gort_lock_thread(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = enter();
     G *gp = m->curg;
     if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
@@ -74,7 +74,7 @@ EXPORT void gort_lock_thread(void) {
 }
 
 EXPORT void gort_unlock_thread(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = enter();
     G *gp = m->curg;
     if (!(gp->flags & GF_THREAD) && gp->lock_depth > 0 && --gp->lock_depth == 0) {
@@ -86,7 +86,7 @@ EXPORT void gort_unlock_thread(void) {
 
 /* procPin: a section that the program holds open. */
 EXPORT int gort_pin(void) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     M *m = enter();
     if (m->plain || !load_rlx(&sched.running)) {
         leave(m);
@@ -98,7 +98,7 @@ EXPORT int gort_pin(void) {
 }
 
 EXPORT void gort_unpin(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = getm();
     /* the world's is one */
     if (m == NULL || m->plain || m->pins == m->world) fatal("gort_unpin without gort_pin");

@@ -356,7 +356,7 @@ INLINE bool start_straight(M *m, gort_fn *fn, void *arg, uintptr_t pc) {
 
 static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
                       uintptr_t pc) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
     if (size > MAX_COPY) return -E2BIG;
     if (size > 0 && copy == NULL) return -EINVAL;
@@ -368,7 +368,7 @@ static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void 
 }
 
 EXPORT int gort_go(gort_fn *fn, void *arg) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     if (unlikely(fn == NULL)) return -EINVAL;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     M *m = enter();
@@ -389,13 +389,13 @@ EXPORT int gort_go_copy(gort_fn *fn, const void *arg, size_t size) {
 /* ---- who am I ------------------------------------------------------------------------------- */
 
 EXPORT uint64_t gort_id(void) {
-    CHILD_RETURNS(0);
+    if (in_forked_child()) return 0;
     M *m = getm();
     return m && !m->plain && m->curg ? m->curg->id : 0;
 }
 
 EXPORT int gort_count(void) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     if (!load_rlx(&sched.running)) return 0;
     /* Ends are read before beginnings, so that none is seen ended that is not seen begun. */
     uint64_t ended = load_acq(&sched.other.ended), created;

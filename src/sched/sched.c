@@ -558,7 +558,7 @@ void *yield_begin(M *m) {
 }
 
 static NOINLINE void yield_slowly(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = enter();
     m = yield(m);
     leave(m);

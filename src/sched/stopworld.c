@@ -249,7 +249,7 @@ void world_reset(void) {
 }
 
 EXPORT void gort_stop_world(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = enter();
     if (m->plain) fatal("gort_stop_world outside a goroutine");
     const char *why = unfinished(m);
@@ -260,7 +260,7 @@ EXPORT void gort_stop_world(void) {
 }
 
 EXPORT void gort_start_world(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = getm();
     if (m == NULL || m->plain || !m->world) fatal("gort_start_world without gort_stop_world");
     m->world = false;
@@ -387,7 +387,7 @@ void procs_follow(int n) {
 }
 
 EXPORT int gort_maxprocs(int n) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     if (!load_rlx(&sched.running)) return -ENOTCONN;
     M *m = enter();
     const char *why = n < 1 || m->plain ? NULL : unfinished(m);

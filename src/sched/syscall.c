@@ -124,7 +124,7 @@ static void blocking_unwound(ExitHook *h) {
 }
 
 EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     ExitHook hook = {.fn = blocking_unwound};
     M *m = enter();
     call_begins(m, &hook);
@@ -177,7 +177,7 @@ M *syscall_begin(M *m) {
 M *syscall_end(M *m) { return m->plain ? block_end(m) : announce_end(m); }
 
 EXPORT void gort_enter_syscall(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = enter();
     if (unlikely(m->plain || m->pins)) {
         if (m->world) fatal("gort_enter_syscall while the world is stopped");
@@ -196,7 +196,7 @@ static NOINLINE void refuse_to_exit_syscall(M *m) {
 }
 
 EXPORT void gort_exit_syscall(void) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     M *m = getm();
     if (m == NULL || m->plain) return;
     int err = *m->errno_at;

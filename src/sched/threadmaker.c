@@ -102,7 +102,7 @@ static bool next_order(void) {
 }
 
 /* A P waits for which no thread is on its way: the bound is reached, or none can be made. */
-static bool is_short(void) {
+static bool lacks_threads(void) {
     lock(&sched.lock, RANK_SCHED);
     bool more = count_pending_locked() > maker.coming;
     unlock(&sched.lock);
@@ -220,7 +220,7 @@ static void *maker_main(void *arg) {
             }
             maker.made = true;
         }
-        if (maker_has_pending() && own && is_short()) {
+        if (maker_has_pending() && own && lacks_threads()) {
             give_up_some_day(&stuck_since, &switches, refused);
             tend_pending(own);
         }

@@ -41,7 +41,7 @@
  * Departures from Go: deadlines are part of the operation; a send on a closed channel is -EPIPE,
  * not a panic; the last reference frees.
  *
- * In a child of fork nothing may be touched: each call begins with gone(), one load.
+ * In a child of fork nothing may be touched: each call asks in_forked_child() first, one load.
  */
 #include "sync/chan.h"
 #include "sched/fastpath.h"
@@ -49,7 +49,6 @@
 
 #include <stdlib.h>
 
-#define gone() unlikely(in_forked_child())
 
 NOINLINE void value_copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 
@@ -82,7 +81,7 @@ void channel_wait(gort_chan *c, Sudog *w) {
 
 EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
     size_t size;
-    if (gone() || __builtin_mul_overflow(elem_size, capacity, &size) ||
+    if (in_forked_child() || __builtin_mul_overflow(elem_size, capacity, &size) ||
         size > PTRDIFF_MAX - sizeof(gort_chan) - 2 * CACHE_LINE)
         return NULL;
     size += offsetof(gort_chan, buffer);
@@ -93,13 +92,22 @@ EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
     return c;
 }
 
-void chan_free(gort_chan *c) { quiet_free(c); }
+void chan_free(gort_chan *c) {
+    store_rlx(&c->closed, CHAN_FREED); /* who uses it still is told so (chan_is_closed) */
+    quiet_free(c);
+}
 
 void chan_free_list(gort_chan *dead) {
     for (gort_chan *c; (c = dead) != NULL;) {
         dead = c->next_dead;
         chan_free(c);
     }
+}
+
+NOINLINE int chan_is_closed(const gort_chan *c) {
+    if (load_rlx(&c->closed) == CHAN_FREED)
+        fatal("channel %p is used after its last release", (const void *)c);
+    return -EPIPE;
 }
 
 void chan_retain(gort_chan *c) {
@@ -127,7 +135,7 @@ bool chan_drop(gort_chan *c) {
 }
 
 EXPORT gort_chan *gort_chan_retain(gort_chan *c) {
-    if (gone() || c == NULL) return NULL;
+    if (in_forked_child() || c == NULL) return NULL;
     M *m = enter();
     chan_retain(c);
     leave(m);
@@ -135,7 +143,7 @@ EXPORT gort_chan *gort_chan_retain(gort_chan *c) {
 }
 
 EXPORT void gort_chan_release(gort_chan *c) {
-    if (gone() || c == NULL) return;
+    if (in_forked_child() || c == NULL) return;
     M *m = enter();
     bool last = chan_drop(c);
     leave(m);
@@ -256,7 +264,7 @@ INLINE int finish(M *m, gort_chan *c, G *wake, int r) {
 }
 
 INLINE int send_until(gort_chan *c, const void *value, int64_t deadline) {
-    if (gone()) return -ENOTCONN;
+    if (in_forked_child()) return -ENOTCONN;
     G *wake = NULL;
     M *m = enter();
     if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_SEND_NIL, deadline);
@@ -267,7 +275,7 @@ INLINE int send_until(gort_chan *c, const void *value, int64_t deadline) {
 }
 
 INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
-    if (gone()) return -ENOTCONN;
+    if (in_forked_child()) return -ENOTCONN;
     G *wake = NULL;
     M *m = enter();
     if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_RECV_NIL, deadline);
@@ -313,7 +321,7 @@ int chan_try_recv(M *m, gort_chan *c, void *value) {
 
 /* The try calls are sections even where they need none: a loop that polls must be preemptible. */
 EXPORT int gort_chan_try_send(gort_chan *c, const void *value) {
-    if (gone()) return -ENOTCONN;
+    if (in_forked_child()) return -ENOTCONN;
     M *m = enter();
     int r = c ? chan_try_send(m, c, value) : -EAGAIN;
     leave(m);
@@ -321,7 +329,7 @@ EXPORT int gort_chan_try_send(gort_chan *c, const void *value) {
 }
 
 EXPORT int gort_chan_try_recv(gort_chan *c, void *value) {
-    if (gone()) return -ENOTCONN;
+    if (in_forked_child()) return -ENOTCONN;
     M *m = enter();
     int r = c ? chan_try_recv(m, c, value) : -EAGAIN;
     leave(m);
@@ -340,7 +348,7 @@ static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
 int chan_close(M *m, gort_chan *c) {
     GList list = {0};
     lock(&c->lock, RANK_PRIM);
-    int r = c->closed ? -EPIPE : 0;
+    int r = c->closed ? chan_is_closed(c) : 0;
     if (r == 0) {
         tsan_release(&c->sendq);
         store_rlx(&c->closed, 1);
@@ -353,7 +361,7 @@ int chan_close(M *m, gort_chan *c) {
 }
 
 EXPORT int gort_chan_close(gort_chan *c) {
-    if (gone()) return -ENOTCONN;
+    if (in_forked_child()) return -ENOTCONN;
     if (c == NULL) fatal("close of a NULL channel");
     M *m = enter();
     int r = chan_close(m, c);
@@ -362,11 +370,11 @@ EXPORT int gort_chan_close(gort_chan *c) {
 }
 
 EXPORT size_t gort_chan_len(gort_chan *c) {
-    if (gone() || c == NULL) return 0;
+    if (in_forked_child() || c == NULL) return 0;
     M *m = enter();
     size_t n = load_rlx(&c->count);
     leave(m);
     return n;
 }
 
-EXPORT size_t gort_chan_cap(gort_chan *c) { return gone() || c == NULL ? 0 : c->capacity; }
+EXPORT size_t gort_chan_cap(gort_chan *c) { return in_forked_child() || c == NULL ? 0 : c->capacity; }

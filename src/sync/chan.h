@@ -38,17 +38,18 @@ typedef struct WaitQ {
 
 /*
  *   |<----- 64 bytes: all that an unbuffered operation touches ---->|
- *   | lock closed count capacity elem_size   recvq   sendq          | head refs pins | buffer ...
+ *   | capacity elem_size lock closed count   recvq   sendq          | head refs pins | buffer ...
  *
  * Everything is guarded by lock. count, closed and the queues' heads are also read without it, as
  * looks_ready() explains, so they are written with store_rlx.
  */
+enum { CHAN_FREED = 2 };
 struct gort_chan {
-    Lock lock;
-    uint32_t closed;
-    size_t count;     /* elements in the buffer */
-    size_t capacity;  /* constant */
+    size_t capacity;  /* constant; these two are what a free object's links overwrite (alloc.c) */
     size_t elem_size; /* constant */
+    Lock lock;
+    uint32_t closed; /* 1; CHAN_FREED: it was released for the last time */
+    size_t count;    /* elements in the buffer */
     WaitQ recvq, sendq;
     size_t head;                 /* where the oldest element is */
     uint32_t refs;               /* the program's references */
@@ -60,6 +61,8 @@ _Static_assert(offsetof(struct gort_chan, head) == CACHE_LINE, "the hot fields a
 
 /* ---- for other rooms: in a section, with no lock held, c not NULL; they never park ----------- */
 
+/* -EPIPE; fatal where c was released for the last time, and its memory is still as it was. */
+NOINLINE int chan_is_closed(const gort_chan *c);
 /* 0, -EPIPE, -EAGAIN. Also from a timer's function. */
 int chan_try_send(M *m, gort_chan *c, const void *value);
 int chan_try_recv(M *m, gort_chan *c, void *value);
@@ -156,7 +159,7 @@ INLINE void sudog_hand_over(Sudog *w, G **wake) {
 /* c->lock. One attempt: 0, -EPIPE, or -EAGAIN and nothing has changed. *wake is to be made ready
  * after the unlock. */
 INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
-    if (unlikely(c->closed)) return -EPIPE;
+    if (unlikely(c->closed)) return chan_is_closed(c);
     if (c->recvq.first) {
         Sudog *w = dequeue(c, &c->recvq);
         if (likely(w != NULL)) {
@@ -206,9 +209,10 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
         }
     }
     if (likely(!c->closed)) return -EAGAIN;
+    int r = chan_is_closed(c);
     TSAN_TELL(channel_recv, c, value, NULL);
     if (value) value_zero(value, c->elem_size);
-    return -EPIPE;
+    return r;
 }
 
 /* Without the lock. False: at one moment during the call the operation would have blocked. True:

@@ -21,6 +21,7 @@
  * starts one.
  */
 #include "sync/clock.h"
+#include "sched/goexit.h"
 #include "sync/free_later.h"
 #include "sync/ownthread.h"
 
@@ -101,9 +102,23 @@ bool clock_armed(void) {
     return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid();
 }
 
+/* An attempt to start the thread is over. In a section. */
+static void starting_ends(bool runs) {
+    lock(&clock_.lock, RANK_TIMERS);
+    clock_.starting = false;
+    clock_.running = runs;
+    add_rlx(&clock_.attempts, 1);
+    unlock(&clock_.lock);
+    os_futex_wake(&clock_.attempts, INT32_MAX);
+}
+static void start_abandoned(ExitHook *h) { starting_ends(false); }
+
 static void clock_main(void) {
     int64_t until;
     uint32_t seen;
+    M *m = enter();
+    starting_ends(true); /* its maker may have been stopped for good */
+    leave(m);
     for (;;) {
         ClockEntry *e = next_due(&until, &seen);
         if (e != NULL) e->fn(e);
@@ -113,8 +128,9 @@ static void clock_main(void) {
     }
 }
 
-/* True: the caller is to start the thread. False: it is there. */
-static bool claim_start(void) {
+/* True: the caller is to start the thread, with h in its chain: the end of the runtime may stop it
+ * on the way. False: the thread is there. */
+static bool claim_start(ExitHook *h) {
     for (;;) {
         M *m = enter();
         lock(&clock_.lock, RANK_TIMERS);
@@ -126,26 +142,20 @@ static bool claim_start(void) {
             clock_.pid = os_getpid();
         }
         unlock(&clock_.lock);
+        if (mine) exit_hook_push(self(m), h);
         leave(m);
         if (!wait) return mine;
         os_futex_wait(&clock_.attempts, seen, GORT_FOREVER);
     }
 }
 
-static void start_is_over(bool failed) {
-    M *m = enter();
-    lock(&clock_.lock, RANK_TIMERS);
-    clock_.starting = false;
-    if (failed) clock_.running = false;
-    add_rlx(&clock_.attempts, 1);
-    unlock(&clock_.lock);
-    leave(m);
-    os_futex_wake(&clock_.attempts, INT32_MAX);
-}
-
 int clock_start(void) {
-    if (!claim_start()) return 0;
+    ExitHook h = {.abandon = start_abandoned};
+    if (!claim_start(&h)) return 0;
     int r = own_thread_start(clock_main, NULL) == 0 ? 0 : -EAGAIN;
-    start_is_over(r < 0);
+    M *m = enter();
+    exit_hook_pop(self(m), &h);
+    if (r < 0) starting_ends(false);
+    leave(m);
     return r;
 }

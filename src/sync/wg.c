@@ -80,7 +80,7 @@ static NOINLINE void end_generation(gort_wg *wg, int n) {
 }
 
 EXPORT void gort_wg_add(gort_wg *wg, int n) {
-    CHILD_RETURNS();
+    if (in_forked_child()) return;
     if (n == 0) return;
     if (n < 0) tsan_release(wg);
     uint64_t old = load_rlx(&wg->state_), next;
@@ -134,7 +134,7 @@ static bool wg_expire(gort_wg *wg, SemaBucket *b, Sleeper *s) {
 static void wg_abandon(Sleeper *s) { wg_expire(s->object, sema_bucket(s->object), s); }
 
 static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
-    CHILD_RETURNS(-ENOTCONN);
+    if (in_forked_child()) return -ENOTCONN;
     if (is_past(deadline)) return -ETIMEDOUT;
     SemaBucket *b = sema_bucket(wg);
     bool timed_out = false;

@@ -29,8 +29,8 @@ int main(int argc, char **argv) {
     return bad;
 }
 C
-$CC -O1 -g -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude "$WORK/which.c" "$OUT/libgort-white.a" -pthread -ldl \
-    -o "$WORK/which" || exit 1
+$CC -O1 -g -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude "$WORK/which.c" "$OUT/libgort-white.a" \
+    -pthread -ldl -o "$WORK/which" || exit 1
 failed=0
 "$WORK/which" libc printf malloc || failed=1
 LD_PRELOAD=${many#:} "$WORK/which" libc printf malloc || { echo 'behind 300 modules'; failed=1; }

@@ -1,0 +1,15 @@
+// status: abort
+// stderr: gort: fatal: channel
+// stderr: released more often than retained
+// procs: 1 2
+// not-with: address thread valgrind
+#include "../lib/test.h"
+
+static int body(int argc, char **argv) {
+    gort_chan *c = gort_chan_new(sizeof(int), 1);
+    gort_chan_release(c);
+    gort_chan_release(c);
+    return 0;
+}
+
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }
