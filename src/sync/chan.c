@@ -49,7 +49,6 @@
 
 #include <stdlib.h>
 
-
 NOINLINE void value_copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 
 NOINLINE void value_zero(void *to, size_t n) {
@@ -377,4 +376,6 @@ EXPORT size_t gort_chan_len(gort_chan *c) {
     return n;
 }
 
-EXPORT size_t gort_chan_cap(gort_chan *c) { return in_forked_child() || c == NULL ? 0 : c->capacity; }
+EXPORT size_t gort_chan_cap(gort_chan *c) {
+    return in_forked_child() || c == NULL ? 0 : c->capacity;
+}
