@@ -24,8 +24,9 @@
  * (gort_go(3) says so).
  *
  * dlsym, dlopen and their kind read their own return address, to know whose namespace is meant: a
- * trap there would be that of nobody. By the time the loader works for them they have read it. So
- * no trap is set before, and whoever waits asks again.
+ * trap there would be that of nobody. By the time they call another function they have read it: one
+ * that sleeps for the loader's lock has its trap. Where such a function was interrupted itself no
+ * trap is set, and the stopper asks again: the function runs on.
  *
  * What a lock of another library is worth, only that library knows: the rule is for libc, the
  * loader and whatever may stand in for malloc, told by their names. Not for setjmp, getcontext and
@@ -160,7 +161,7 @@ static Exit way_out(G *gp, void *context, bool *early) {
     bounds(gp, r.reg[UNWIND_SP], &lo, &hi);
     Exit out = unwind_exit(&r, lo, hi, is_libc);
     if (keeps_its_return(out.pc)) return (Exit){0};
-    *early = asks_for_its_caller(out.pc) && unwind_exit(&r, lo, hi, is_loader).at == 0;
+    *early = out.exact && asks_for_its_caller(out.pc);
     return out;
 }
 

@@ -110,7 +110,7 @@ Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(ui
         r.exact = signal;
         bool now = inside(r.reg[UNWIND_RA] - !signal);
         if (was && !now && !signal && r.ra_at) /* a handler's trampoline does not return */
-            found = (Exit){r.ra_at, before.reg[UNWIND_RA] - !before.exact, others};
+            found = (Exit){r.ra_at, before.reg[UNWIND_RA] - !before.exact, others, before.exact};
         others |= !now;
         was = now;
     }

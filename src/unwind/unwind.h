@@ -38,6 +38,7 @@ typedef struct Exit {
     uintptr_t at;  /* where its return address stands; 0: there is no such frame */
     uintptr_t pc;  /* of that frame */
     bool callback; /* frames of other code lie further in */
+    bool exact;    /* it was interrupted, and has called nothing that has not returned */
 } Exit;
 Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc));
 
