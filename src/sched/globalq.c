@@ -16,7 +16,8 @@
  * Nobody starves. Where both parts have something they take turns, and of the spilled batches every
  * 32nd to be taken is the oldest, or every second one as soon as the oldest has waited for OVERDUE:
  * then there is more than can be done soon, and who came first is not to wait for ever. What is
- * older than SPILLS batches melts together at the old end, and is a FIFO again.
+ * older than SPILLS batches melts together at the old end, and is a FIFO again. A ring that is full
+ * sends no goroutine here a second time that is OVERDUE (spill_new in sched.c).
  *
  * One count, sched.global's, is that of both parts: global_count() is read as a hint by searchers
  * and by the fast paths. The protocol that makes a stale hint harmless is wake.c's: it is read
@@ -26,7 +27,6 @@
 #include "sched/runq.h"
 
 #define OLDEST_EVERY 32
-#define OVERDUE (100 * GORT_MS)
 
 void global_put(G *gp) {
     lock(&sched.lock, RANK_SCHED);

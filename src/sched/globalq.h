@@ -6,6 +6,9 @@
 
 #include "runtime.h"
 
+/* A goroutine that has waited for so long comes before newer ones. */
+#define OVERDUE (100 * GORT_MS)
+
 /* A hint without the lock, the truth with it: Gs that wait here, the spilled ones among them. */
 INLINE uint32_t global_count(void) { return load_rlx(&sched.global.count); }
 

@@ -320,8 +320,7 @@ M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t d
 
 /* ---- ready ---------------------------------------------------------------------------------- */
 
-/* A goroutine that has not had its turn since long: it has run before, or its start is OVERDUE. */
-#define OVERDUE (100 * GORT_MS)
+/* gp is not new: it has run before, or its first turn is OVERDUE. */
 static bool has_waited(const G *gp, int64_t now) {
     return gp->sp != NULL || now - gp->since > OVERDUE;
 }

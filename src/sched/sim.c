@@ -2,7 +2,7 @@
  * Simulation. With GORT_SIM=seed one thread runs goroutines, and everything that is left to chance
  * or to the clock elsewhere is drawn from the seed: which runnable goroutine is next, at which
  * synchronisation points others come first, the order of a select. So a failure found with one
- * seed happens again with it, under a debugger too. tools/gort-explore tries many.
+ * seed happens again with it, under a debugger too. gort-explore tries many.
  *
  * How it gets in without a word on the fast paths:
  *

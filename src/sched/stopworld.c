@@ -132,7 +132,8 @@ static void press(M *m) {
 
 #define PATIENCE GORT_SEC
 
-/* A goroutine that is pinned, or in a section, keeps its P for as long as it wants. */
+/* A pinned goroutine keeps its P for as long as it wants: the stopper names it, once. The world
+ * stops for good at the end of a runtime, too. */
 static void tell_who_does_not_stop(M *m) {
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
         P *p = sched.ps[i];
@@ -140,12 +141,10 @@ static void tell_who_does_not_stop(M *m) {
         G *gp = other && other != m && load_rlx(&p->status) != P_STOPPED ? load_rlx(&other->curg)
                                                                          : NULL;
         if (gp == NULL) continue;
-        print_fd(2,
-                 "gort: goroutine 1 ends, or the world is to stop, and goroutine %lu%s does not "
-                 "stop: %s\n",
+        print_fd(2, "gort: the world is to stop and waits for goroutine %lu%s: it %s\n",
                  (unsigned long)load_rlx(&gp->id),
-                 load_rlx(&other->pins) ? ", which is pinned," : "",
-                 os_thread_state(other->tid) == 'S' ? "it sleeps in the kernel" : "it computes");
+                 load_rlx(&other->pins) ? ", which is pinned" : "",
+                 os_thread_state(other->tid) == 'S' ? "sleeps in the kernel" : "computes");
     }
 }
 

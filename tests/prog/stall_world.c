@@ -1,4 +1,4 @@
-// stderr: which is pinned, does not stop: it sleeps in the kernel
+// stderr: which is pinned: it sleeps in the kernel
 // procs: 2 16
 // not-with: emulation
 /* A pinned goroutine sleeps in the kernel and the runtime is to end: that is told, and waited
