@@ -475,7 +475,6 @@ typedef struct Settings {
     uint64_t maxstack;
     uint64_t sim;        /* the seed of a simulation; 0: none */
     uint64_t sim_yields; /* points that may let others run */
-    uint64_t fault;      /* the n-th request to the system fails; 0: none */
 } Settings;
 extern Settings settings;
 

@@ -30,7 +30,6 @@
  *   relook=0|1          1 ask the kernel again about descriptors that wait for long (netpoll.c)
  *   flight=N            0      keep the last N ms of trace, written out on a fatal error
  *   leak=N              0      report goroutines blocked for more than N minutes (30s, 200ms)
- *   fault=N             0      make the N-th call that asks the system for memory or a thread fail
  *   sysfault=...               make system calls and allocations fail (sysfault.c); may stand
  *                              several times
  */
@@ -156,7 +155,6 @@ static const Setting table[] = {
     {"flight", AT(flight), SET_I64, parse_u64, 0, 0, DAYS_MS},
     {"leak", AT(leak), SET_I64, parse_minutes, 0, 0, 365 * DAYS_MS},
     {"forcegc", AT(forcegc), SET_I64, parse_minutes, 2 * 60 * 1000, 0, 365 * DAYS_MS},
-    {"fault", AT(fault), SET_U64, parse_u64, 0, 0, UINT64_MAX},
 };
 
 static void set(const Setting *t, uint64_t v) {
@@ -261,7 +259,6 @@ static void keep(char *to, size_t size, const char *variable) {
 int env_read(void) {
     for (size_t i = 0; i < count_of(table); i++) set(&table[i], table[i].initial);
     read_debug(env_get("GORT_DEBUG"));
-    sysfault_fault_at(settings.fault);
     os_cgroup_root(env_get("GORT_CGROUP_ROOT")); /* kept: the monitor must not call getenv */
     read_maxprocs(env_get("GORT_MAXPROCS"));
     read_sim(env_get("GORT_SIM"));

@@ -14,8 +14,7 @@
  *   sysfault=count    at the end of gort_main, a line for each call that was made: name, how often,
  *                     and the errors it can give; a test walks all of them with that
  *                     (tests/long/sysfault.sh)
- *   sysfault=log      a line for each fault, also that of fault=N
- *   fault=N           the N-th request for memory (mmap) or a thread is refused
+ *   sysfault=log      a line for each fault
  *
  * The table says which errors a call can give: those that can come from outside (no memory, no
  * descriptors, a signal, an older kernel, a filter), not those that only a wrong argument would
@@ -74,7 +73,6 @@ static const Sys table[] = {
     {"timer_create", SYS_timer_create, {EAGAIN, ENOMEM}},
     {"timer_settime", SYS_timer_settime, {EINVAL}},
     {"timerfd_create", SYS_timerfd_create, {EMFILE, ENFILE, ENOMEM, ENOSYS}},
-    {"prlimit64", SYS_prlimit64, {EPERM, ENOSYS}},
     {"prlimit64", SYS_prlimit64, {EPERM, ENOSYS}},
     {"getrandom", SYS_getrandom, {EINTR, ENOSYS}},
     /* the poller */
@@ -135,7 +133,6 @@ static Rule rules[8];
 static int nrules;
 static bool counting, logging;
 static uint64_t counts[count_of(table)], total; /* atomic */
-static uint64_t fault_at, asked;                /* fault=N; asked: atomic */
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -234,10 +231,7 @@ bool sysfault_rule(const char *s, size_t n) {
 void sysfault_clear(void) {
     sysfault_on = counting = logging = false;
     nrules = 0;
-    fault_at = 0;
 }
-
-void sysfault_fault_at(uint64_t n) { fault_at = n; }
 
 /* ---- deciding ------------------------------------------------------------------------------- */
 
@@ -309,17 +303,8 @@ long sysfault_due(long nr, long second) {
 
 bool sysfault_alloc_due(void) { return decide(find(ALLOC)) < 0; }
 
-bool sysfault_memory(void) {
-    if (likely(fault_at == 0) || add_rlx(&asked, 1) != fault_at) return false;
-    if (logging) {
-        char line[64];
-        fault_say(line, text(digits(text(line, "gort: sysfault: request #"), fault_at), "\n"));
-    }
-    return true;
-}
-
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
-    if (sysfault_memory() || (unlikely(sysfault_on) && decide(find(CLONE)) < 0)) return EAGAIN;
+    if (unlikely(sysfault_on) && decide(find(CLONE)) < 0) return EAGAIN;
     return pthread_create(thread, attr, fn, arg);
 }
 

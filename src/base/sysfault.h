@@ -1,5 +1,5 @@
 /*
- * Injected faults: GORT_DEBUG=sysfault=... and fault=N (sysfault.c).
+ * Injected faults: GORT_DEBUG=sysfault=... (sysfault.c).
  */
 #ifndef SYSFAULT_H
 #define SYSFAULT_H
@@ -12,15 +12,13 @@ extern bool sysfault_on; /* set and cleared by env_read() only: plain */
 
 /* One value of sysfault=, n bytes; false: not understood. In env_read(). */
 bool sysfault_rule(const char *s, size_t n);
-void sysfault_clear(void); /* before the rules are read anew; fault=N likewise */
-void sysfault_fault_at(uint64_t n);
+void sysfault_clear(void); /* before the rules are read anew */
 
 /* What the system call nr, with this second argument, is to give: -errno, or 0: it is made. Any
  * thread, any lock, signal handlers. Only where sysfault_on. */
 long sysfault_due(long nr, long second);
-/* fault=N, and the rules for "clone" and "alloc": true: refused. */
-bool sysfault_memory(void);       /* os_map: counts for fault=N only, the call itself is "mmap" */
-INLINE bool sysfault_alloc(void); /* before malloc and its like */
+/* Before malloc and its like: the rule for "alloc" refuses it. */
+INLINE bool sysfault_alloc(void);
 
 /* pthread_create, which can be refused with EAGAIN. */
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);

@@ -61,18 +61,26 @@ scale=1
 [ "$SAN" = thread ] && scale=10
 $CC -O1 -g -DSCALE=$scale ${SAN:+-fsanitize=$SAN} -Iinclude "$WORK/walk.c" "$OUT/libgort.a" \
     -lpthread -o "$WORK/walk" || exit 1
-failed=0 refused=0 n=0 none=0
-while [ $n -lt 60 ] || [ $none -lt 3 ]; do
-    n=$((n + 1)) none=$((none + 1))
-    GORT_MAXPROCS=2 GORT_DEBUG=fault=$n,sysfault=log timeout -s QUIT -k 5 60 "$WORK/walk" \
-        >"$WORK/out" 2>&1
-    st=$?
-    grep -q "^gort: sysfault: request #$n\$" "$WORK/out" && none=0 refused=$((refused + 1))
-    [ $st = 0 ] && continue
-    echo "fault=$n: status $st"
-    head -30 "$WORK/out"
-    failed=1
-done
-echo "$refused requests refused"
-[ $refused -ge 30 ] || { echo "so few cannot be all of them"; failed=1; }
+failed=0
+
+# walk CALL ERROR MOST LEAST: refuses the first, the second ..., MOST of them and on until three in a
+# row were not asked for; fewer than LEAST cannot be all
+walk() {
+    local n=0 none=0 refused=0 st
+    while [ $n -lt "$3" ] || [ $none -lt 3 ]; do
+        n=$((n + 1)) none=$((none + 1))
+        GORT_MAXPROCS=2 GORT_DEBUG=sysfault=$1:$2:$n,sysfault=log timeout -s QUIT -k 5 60 \
+            "$WORK/walk" >"$WORK/out" 2>&1
+        st=$?
+        grep -q "^gort: sysfault: $1 #$n: " "$WORK/out" && none=0 refused=$((refused + 1))
+        [ $st = 0 ] && continue
+        echo "sysfault=$1:$2:$n: status $st"
+        head -30 "$WORK/out"
+        failed=1
+    done
+    echo "$1: $refused refused"
+    [ $refused -ge "$4" ] || { echo "so few cannot be all of them"; failed=1; }
+}
+walk mmap ENOMEM 50 20
+walk clone EAGAIN 10 3
 exit $failed

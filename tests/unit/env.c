@@ -55,7 +55,7 @@ static void debug_names(void) {
     read_with("GORT_DEBUG",
               "schedtrace=1000,scheddetail=1,asyncpreemptoff=1,maxthreads=50,stack=64k,"
               "migrate=1,stall=200,signal=usr2,retake=hammer,break=3,uring=0,"
-              "flight=5000,leak=10,maxstack=1m,fault=17");
+              "flight=5000,leak=10,maxstack=1m");
     CHECK_STR(said, "");
     CHECK_EQ(settings.schedtrace, 1000);
     CHECK(settings.scheddetail && settings.asyncpreemptoff && settings.migrate && !settings.uring);
@@ -68,7 +68,6 @@ static void debug_names(void) {
     CHECK_EQ(settings.flight, 5000);
     CHECK_EQ(settings.leak, 10 * 60 * 1000);
     CHECK_EQ(settings.maxstack, 1 << 20);
-    CHECK_EQ(settings.fault, 17);
     read_with("GORT_DEBUG", "leak=30s");
     CHECK_EQ(settings.leak, 30 * 1000);
     read_with("GORT_DEBUG", "leak=200ms");

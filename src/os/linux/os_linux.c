@@ -143,7 +143,6 @@ bool os_alarm_wait(int fd, int signo) {
 }
 
 void *os_map(size_t size, bool stack) {
-    if (sysfault_memory()) return NULL;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
     long r = sys(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     return r < 0 && r > -4096 ? NULL : (void *)r;
