@@ -284,7 +284,8 @@ _Static_assert(offsetof(M, left_at) == ARCH_LEFT_AT, "as arch.h says");
 #endif
 
 enum { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
-enum { LOOK_GLOBAL = 2 }; /* P.look: the global queue is next, as if a slice had ended */
+enum { TURN_OWN, TURN_GLOBAL, TURN_SLEEPER }; /* P.turn, see pick.h */
+enum { LOOK_HERE = 1, LOOK_GLOBAL };          /* P.look likewise */
 
 typedef struct TimerNode { /* of the heap: all that is compared */
     int64_t when;
@@ -320,18 +321,15 @@ struct P {
     G *runnext;         /* atomic: the LIFO slot; only the holder makes it non-empty */
     uint32_t schedtick; /* rounds that started a new slice; the monitor compares */
     uint32_t rounds;    /* rounds not through the slot: every 61st looks at the global queue */
-    /* Two words read as one by p_pauses(): reasons not to switch straight to the next. */
-    /* the slice has ended: global queue first; the slot is not special */
-    uint32_t slice_over ALIGNED(8);
-    /* atomic, set by the monitor: a timer is due, pass by g0; or LOOK_GLOBAL */
-    uint32_t look;
+    /* Two words read as one by p_pauses(), see pick.h: */
+    uint32_t turn ALIGNED(8); /* TURN_... */
+    uint32_t look;     /* atomic: 0 or LOOK_..., set by the monitor and by senders of guests */
     uint32_t watch;    /* atomic, the monitor's: WATCHED, or 0 (slotwatch.h) */
     int64_t global_at; /* when the global queue had its turn after a slice (sched.coarse) */
-    /* the global queue came first, and the local one has not had a turn since */
-    bool passed_over;
-    G *gfree;      /* cache of dead Gs */
-    Stack *stacks; /* cache of stacks */
-    Stack *small;  /* cache of compact stacks */
+    bool ring_next;    /* the global queue was first though the ring was not empty */
+    G *gfree;          /* cache of dead Gs */
+    Stack *stacks;     /* cache of stacks */
+    Stack *small;      /* cache of compact stacks */
     uint32_t ngfree, nstacks, nsmall;
     uint32_t stacks_most; /* stacks it may keep (stack.c): STACK_CACHE, or 0 */
     uint32_t credits;     /* stacks promised to this P (stack.h) */
@@ -368,12 +366,10 @@ struct P {
 /* Reasons to pass by g0; 0: none. */
 INLINE uint64_t p_pauses(P *p) {
     uint64_t both;
-    memcpy(&both, &p->slice_over, sizeof both);
+    memcpy(&both, &p->turn, sizeof both);
     return both;
 }
-_Static_assert(offsetof(P, look) == offsetof(P, slice_over) + 4, "p_pauses reads both");
-
-INLINE bool m_alert(M *m) { return load_rlx(&m->attn) != 0; }
+_Static_assert(offsetof(P, look) == offsetof(P, turn) + 4, "p_pauses reads both");
 
 typedef struct Sched {
     Lock lock;

@@ -378,7 +378,7 @@ static void take_back(M *m) {
         compact_flush(p);
         alloc_flush(p);
         store_rlx(&p->m, NULL);
-        p->slice_over = p->look = 0;
+        p->turn = p->look = 0;
         store_rlx(&p->status, P_DEAD);
     }
     each_g(abandon, m);

@@ -14,21 +14,14 @@
  *
  * A step above sched.h, and for channels, where all of a round trip is switching.
  */
-#ifndef STRAIGHT_H
-#define STRAIGHT_H
+#ifndef FASTPATH_H
+#define FASTPATH_H
 
-#include "sched/runq.h"
+#include "sched/pick.h"
 #include "sched/sched.h"
 #include "sched/trace.h"
 #include "sched/wake.h"
 #include "sched/slotwatch.h"
-
-/* What keeps a goroutine from going straight to the next; 0 on nearly every call. nextg: somebody
- * is in our hands already. g0 runs that one first; a second one would take its place there, and it
- * would be lost. */
-INLINE uintptr_t obstacles(M *m, P *p) {
-    return (uintptr_t)m->lockedg | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p);
-}
 
 /* gp is in a nested section, pinned or in a blocking call: it may not leave. 0: it may. */
 INLINE uint32_t not_plain(M *m, G *gp) {
@@ -46,17 +39,13 @@ INLINE void *straight_to_slot(M *m, G *gp, Lock *l, int reason) {
     void *sp = next->sp;
     if (unlikely(load_rlx(&next->home) != NULL || sp == NULL) || unlikely(!runnext_take(p, next)))
         return NULL;
-    check(load_rlx(&next->status) == G_RUNNABLE);
     gp->reason = (uint8_t)reason;
     gp->since = coarse_now();
     PROBE2(block, gp->id, reason);
     store_rlx(&gp->status, G_WAITING); /* published by the unlock */
     m->unlock = l;
     gp->err = *m->errno_at;
-    store_rlx(&next->status, G_RUNNING);
-    next->m = m;
-    m->curg = next;
-    bump(&p->n.switches, 1);
+    now_runs(m, p, next);
     PROBE1(start, next->id);
     return sp;
 }

@@ -11,17 +11,16 @@
  *   7  give up: the P goes idle, then everything is looked at once more (wake.c)
  *   8  one thread waits in the poller until the next timer, the others in the pool
  *
- * After a slice has ended, a goroutine whose timer came due meanwhile comes before the global
- * queue, once (slice_over 1 → 2): a sleeper beside CPU-bound goroutines would else wait for one
- * more whole slice. So does a guest of this thread.
- *
- * Beside sleepers of less than a slice no slice may come to its end: each of them begins another,
- * and the one behind it. So when a timer has run, and the global queue has had no turn for the
- * length of a slice, the slice counts as ended.
+ * The order of 2 to 4 is pick.h's. Two additions to it: a goroutine whose timer came due in the
+ * slice that ended comes before the global queue, once, or a sleeper beside CPU-bound goroutines
+ * would wait for one more whole slice; so does a guest of this thread. And beside sleepers of less
+ * than a slice no slice comes to its end, since each of them begins another: when a timer has run
+ * and the global queue has had no turn for the length of a slice, the slice counts as ended.
  */
 #include "sched/globalq.h"
 #include "sched/schedule.h"
 #include "sched/netpoll.h"
+#include "sched/pick.h"
 #include "sched/runq.h"
 #include "base/san.h"
 #include "sched/sched.h"
@@ -71,41 +70,46 @@ static void slot_to_ring(P *p) {
     if (runnext_take(p, gp)) runq_push(p, gp);
 }
 
+/* TURN_GLOBAL, TURN_SLEEPER or a 61st round: who is before the slot and the ring. NULL: nobody. */
+static G *before_own(P *p, bool timer_ran) {
+    bool over = p->turn != TURN_OWN, ring = !runq_empty(p);
+    if (timer_ran && p->turn != TURN_SLEEPER && load_rlx(&p->runnext) != NULL) {
+        p->turn = TURN_SLEEPER; /* the slot counts as no round, so a 61st one stays due */
+        return NULL;
+    }
+    G *gp = from_global(p, over ? 0 : 1);
+    if (over) p->global_at = load_rlx(&sched.coarse);
+    p->turn = TURN_OWN;
+    if (gp) {
+        p->rounds++;
+        p->ring_next = ring;
+    } else if (over && !timer_ran) {
+        slot_to_ring(p);
+    }
+    return gp;
+}
+
 /* Phases 2 to 4. Valgrind runs one thread at a time for a fixed number of steps: a loop of yields
  * that divides it is always stopped at the same step, and where that is under sched.lock nobody
  * else ever gets it. So there others are let in now and then while it is free. */
 static G *from_queues(M *m, P *p, bool timer_ran) {
-    bool due = p->rounds % 61 == 60, slot_first = !(p->slice_over || due), fresh = false;
+    bool due = global_due(p), inherits = !timer_ran;
     if (due && valgrind_runs()) os_yield();
-    if (p->slice_over && p->passed_over && !due && !runq_empty(p)) {
-        slot_first = fresh = true; /* two that never block, one here and one there: in turns */
-        p->slice_over = 0;
-        p->passed_over = false;
+    G *gp = NULL;
+    if (p->turn != TURN_OWN && p->ring_next && !due && !runq_empty(p)) {
+        p->turn = TURN_OWN;
+        p->ring_next = inherits = false;
         if (!timer_ran) slot_to_ring(p);
+    } else if (p->turn != TURN_OWN || due) {
+        gp = before_own(p, timer_ran);
     }
-    if (timer_ran && (p->slice_over == 1 || (due && p->slice_over == 0)) &&
-        load_rlx(&p->runnext) != NULL) {
-        slot_first = true; /* the sleeper's turn, and the global queue's right after it: a round */
-        p->slice_over = 2; /* through the slot does not count, so a due look stays due */
-    } else if (!slot_first) {
-        bool over = p->slice_over != 0, others = !runq_empty(p);
-        G *gp = from_global(p, over ? 0 : 1);
-        if (over) p->global_at = load_rlx(&sched.coarse);
-        p->slice_over = 0;
-        if (gp) {
-            p->rounds++;
-            p->passed_over = others;
-            return gp;
-        }
-        if (over && !timer_ran) slot_to_ring(p);
-    }
-    G *gp = load_rlx(&p->runnext);
-    if (gp && runnext_take(p, gp)) {
-        m->inherit = p->slice_over == 0 && !timer_ran && !fresh;
+    if (gp) return gp;
+    if ((gp = slot_take(p)) != NULL) {
+        m->inherit = inherits && p->turn == TURN_OWN;
         return gp;
     }
     gp = runq_pop(p);
-    if (gp) p->passed_over = false;
+    if (gp) p->ring_next = false;
     else gp = from_global(p, 0);
     if (gp) p->rounds++;
     return gp;
@@ -171,16 +175,15 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
     return a;
 }
 
-/* One visit. *again: a timer ran here and may have made something ready. */
+/* One visit. In the last round its timers run too; what they make ready is ours. */
 static G *visit(M *m, P *p, P *victim, bool last) {
     if (last && victim != p) {
         bool ran = false;
         int64_t first = load_acq(&victim->timers.first);
         if (first != GORT_FOREVER && first <= os_now()) run_timers(m, &victim->timers, &ran);
         if (ran) {
-            G *gp = load_rlx(&p->runnext);
-            if (gp && runnext_take(p, gp)) return gp;
-            if ((gp = runq_pop(p)) != NULL) return gp;
+            G *gp = slot_take(p);
+            if (gp || (gp = runq_pop(p)) != NULL) return gp;
         }
     }
     if (victim == p || load_rlx(&victim->status) == P_IDLE) return NULL;
@@ -318,6 +321,18 @@ static bool give_up(M *m, G **gp) {
     return wait_in_poller(m, gp);
 }
 
+/* Requests of others, and timers that are due, move P.turn (pick.h). True: a timer ran. */
+static bool turn_moves(M *m, P *p) {
+    bool timer_ran = false;
+    uint32_t asked = 0;
+    /* before a look at the list: preferred.c */
+    if (load_rlx(&p->look)) asked = xchg_seq(&p->look, settings.migrate);
+    int64_t now = run_timers(m, &p->timers, &timer_ran);
+    bool passed_by = timer_ran && global_count() != 0 && now - p->global_at >= SLICE;
+    if (p->turn == TURN_OWN && (asked == LOOK_GLOBAL || passed_by)) p->turn = TURN_GLOBAL;
+    return timer_ran;
+}
+
 G *find_runnable(M *m) {
     for (;;) {
         P *p = m->p;
@@ -325,19 +340,13 @@ G *find_runnable(M *m) {
             world_stop_here(m);
             return NULL;
         }
-        bool timer_ran = false;
         m->inherit = false;
-        if (load_rlx(&p->look) && /* before a look at the list: preferred.c */
-            xchg_seq(&p->look, settings.migrate) == LOOK_GLOBAL && p->slice_over == 0)
-            p->slice_over = 1;
-        int64_t now = run_timers(m, &p->timers, &timer_ran);
-        if (timer_ran && p->slice_over == 0 && global_count() != 0 && now - p->global_at >= SLICE)
-            p->slice_over = 1;
+        bool timer_ran = turn_moves(m, p);
         G *gp = NULL;
         if (unlikely(soft_waits(m)) && !m->soft_last) gp = soft_take(m);
         m->soft_last = gp != NULL; /* in turns with the queues */
         /* the guest's turn, and the queues' right after it: its slice is not the slot's */
-        if (gp && p->slice_over == 1) p->slice_over = 2;
+        if (gp && p->turn == TURN_GLOBAL) p->turn = TURN_SLEEPER;
         if (gp == NULL) gp = unlikely(sim_on) ? sim_pick(m) : from_queues(m, p, timer_ran);
         if (gp == NULL && unlikely(soft_waits(m))) gp = soft_take(m);
         if (gp == NULL) gp = from_network(m);

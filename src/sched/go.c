@@ -91,7 +91,7 @@ void go_abandon(M *m, G *gp) {
 }
 
 /* next has not run, may run anywhere, and needs a stack of the kind gp has. */
-INLINE bool may_follow(G *gp, G *next) {
+INLINE bool may_follow(const G *gp, const G *next) {
     return next->sp == NULL && next->home == NULL && ((next->flags ^ gp->flags) & GF_COMPACT) == 0;
 }
 
@@ -99,25 +99,11 @@ INLINE bool may_follow(G *gp, G *next) {
 INLINE bool take_over(M *m, G *gp) {
     P *p = m->p;
     if (SAN_FIBERS) return false;
-    if (unlikely((obstacles(m, p) | (gp->flags & GF_NAMED)) != 0) ||
-        gp->stack->custom == STACK_CUSTOM)
-        return false;
-    G *next = load_rlx(&p->runnext);
-    if (next) {
-        if (!may_follow(gp, next) || !runnext_take(p, next)) return false;
-    } else {
-        uint32_t head = load_rlx(&p->head);
-        if (p->rounds % 61 == 60 || head == load_rlx(&p->tail)) return false;
-        if (!may_follow(gp, load_rlx(&p->ring[head % RING]))) return false;
-        next = runq_pop(p);
-        if (next == NULL) return false;
-        p->rounds++;
-        store_rlx(&p->schedtick, p->schedtick + 1);
-        if (!may_follow(gp, next)) { /* a thief moved the head meanwhile */
-            m->nextg = next;
-            return false;
-        }
-    }
+    /* GF_NAMED: among them are all stacks of a size of their own */
+    if (unlikely((obstacles(m, p) | (gp->flags & GF_NAMED)) != 0)) return false;
+    check(gp->stack->custom != STACK_CUSTOM);
+    G *next = pick_own(m, p, gp, may_follow);
+    if (next == NULL) return false;
     next->stack = gp->stack;
     gp->stack = NULL;
     if (unlikely(split.mode != SPLIT_OFF)) {
@@ -126,10 +112,7 @@ INLINE bool take_over(M *m, G *gp) {
     }
     /* it has a stack: not NULL; the true value comes with a switch */
     next->sp = (void *)next->stack;
-    store_rlx(&next->status, G_RUNNING);
-    next->m = m;
-    m->curg = next;
-    bump(&p->n.switches, 1);
+    now_runs(m, p, next);
     trace_start_direct(m, next);
     return true;
 }

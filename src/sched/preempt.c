@@ -15,6 +15,7 @@
  * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
  */
 #include "sched/preempt.h"
+#include "sched/pick.h"
 #include "sched/threadstate.h"
 #include "sched/syscall.h"
 #include "sched/globalq.h"
@@ -98,7 +99,7 @@ static M *give_way(M *m) {
     G *gp = m->curg;
     store_rlx(&gp->status, G_RUNNABLE);
     gp->since = coarse_now();
-    m->p->slice_over = global_count() != 0; /* it shall not be its own successor */
+    slice_ended(m->p);
     global_spilled_first_locked();
     glist_push(&sched.global, gp);
     return switch_to_g0(m, gp, gave_way, NULL, NULL);
@@ -182,14 +183,13 @@ static void wait_for_p(M *m, G *gp, void *context) {
     m->in_handler = false;
     store_rlx(&m->soft_held, m->soft_held + 1);
     m_acquire_p(m, p);
-    store_rlx(&p->schedtick, p->schedtick + 1);
-    p->slice_over = 0;
+    slice_begins(p);
+    p->turn = TURN_OWN;
     and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
     bool soft = gp->flags & GF_SOFT_HELD;
     if (soft) gp->flags ^= GF_SOFT_HELD | GF_SOFT;
     store_rlx(&gp->home, gp->lock_depth || soft ? m : NULL);
-    store_rlx(&gp->status, G_RUNNING);
-    bump(&p->n.switches, 1);
+    now_runs(m, p, gp);
     trace_start(m, gp);
     if (unlikely(load_rlx(&sched.stop_waiting)) && context && inlibc_trap(gp, context) != OUTSIDE)
         or_seq(&m->attn, ATTN_PREEMPT); /* stopworld.c lends it the P until then */
@@ -253,7 +253,7 @@ static bool give_p_away(M *m, G *gp) {
         unlock(&sched.lock);
         return false;
     }
-    p->slice_over = global_count() != 0; /* it shall not be its own successor */
+    slice_ended(p);
     global_spilled_first_locked();
     queue_here_locked(m, gp);
     bump(&p->n.preemptions, 1);

@@ -137,7 +137,7 @@ static G *take_held_locked(M *home) {
 
 static void call_home(M *home) {
     P *p = load_rlx(&home->p);
-    if (p) store_seq(&p->look, 1); /* whoever has it now passes by g0, at the worst for nothing */
+    if (p) store_seq(&p->look, LOOK_HERE); /* whoever has it now passes by g0, at the worst for nothing */
     fence_full();                  /* against in_poll, see find.c */
     if (load_rlx(&home->in_poll)) netpoll_break();
 }
@@ -175,7 +175,7 @@ G *soft_take(M *m) {
     unlock(&sched.lock);
     if (gp == NULL) return NULL;
     sub_seq(&sched.soft_waiting, 1);
-    if (more) store_rlx(&m->p->look, 1); /* come by again after this one */
+    if (more) store_rlx(&m->p->look, LOOK_HERE); /* come by again after this one */
     return gp;
 }
 
@@ -226,7 +226,7 @@ static bool late_locked(M *home, int64_t now) {
     if (first == NULL) return false;
     P *p = load_rlx(&home->p);
     int64_t since = first->since > home->soft_at ? first->since : home->soft_at;
-    if (p && now - since > SLICE) store_seq(&p->look, 1);
+    if (p && now - since > SLICE) store_seq(&p->look, LOOK_HERE);
     if (held_too_often(home)) return true;
     return now - since > (home->in_handler ? HELD_LONG : PATIENCE);
 }

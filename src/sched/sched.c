@@ -20,6 +20,7 @@
 #include "sched/bound.h"
 #include "sched/schedule.h"
 #include "sched/threadmaker.h"
+#include "sched/pick.h"
 #include "sched/preempt.h"
 #include "sched/runq.h"
 #include "base/san.h"
@@ -67,12 +68,9 @@ void attach_stack(M *m, G *gp) {
 
 /* gp is next on m. */
 INLINE void take_on(M *m, G *gp) {
-    check(load_rlx(&gp->status) == G_RUNNABLE && m->nextg == NULL);
+    check(m->nextg == NULL);
     if (unlikely(gp->sp == NULL)) attach_stack(m, gp);
-    store_rlx(&gp->status, G_RUNNING);
-    gp->m = m;
-    m->curg = gp;
-    bump(&m->p->n.switches, 1);
+    now_runs(m, m->p, gp);
 }
 
 /* The same, straight behind the one that leaves. */
@@ -83,43 +81,26 @@ INLINE void put_on(M *m, G *gp) {
 
 /* A new slice begins: a request meant for whoever ran before is void. */
 INLINE void new_slice(M *m, P *p) {
-    store_rlx(&p->schedtick, p->schedtick + 1);
-    if (unlikely(p->slice_over == 1)) p->slice_over = 0;
+    slice_begins(p);
+    if (unlikely(p->turn == TURN_GLOBAL)) p->turn = TURN_OWN;
     if (unlikely(load_rlx(&m->attn) & ATTN_PREEMPT)) and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
 }
 
-/* The next goroutine where it is plainly known, without a look at the clock or the network: the
- * slot, else the ring. NULL: none, or g0 has to look. */
+INLINE bool runs_anywhere(const G *leaver, const G *next) { return load_rlx(&next->home) == NULL; }
+
 INLINE G *pick_local(M *m) {
     P *p = m->p;
-    if (unlikely(obstacles(m, p) != 0)) return NULL;
-    G *gp = load_rlx(&p->runnext);
-    if (gp != NULL) {
-        if (unlikely(load_rlx(&gp->home) != NULL)) return NULL;
-        if (likely(runnext_take(p, gp))) return gp; /* inherits the slice */
-    }
-    if (unlikely(p->rounds % 61 == 60) && (global_count() != 0 || load_rlx(&p->timers.count) != 0))
-        return NULL;
-    uint32_t head = load_rlx(&p->head);
-    if (head == load_rlx(&p->tail)) return NULL;
-    if (unlikely(load_rlx(&load_rlx(&p->ring[head % RING])->home) != NULL)) return NULL;
-    gp = runq_pop(p);
-    if (gp == NULL) return NULL;
-    if (unlikely(load_rlx(&gp->home) != NULL)) { /* a thief moved the head meanwhile */
-        m->nextg = gp;
-        return NULL;
-    }
-    p->rounds++;
-    store_rlx(&p->schedtick, p->schedtick + 1);
-    return gp;
+    return likely(obstacles(m, p) == 0) ? pick_own(m, p, NULL, runs_anywhere) : NULL;
+}
+
+INLINE bool own_empty(P *p) {
+    return load_rlx(&p->runnext) == NULL && load_rlx(&p->head) == load_rlx(&p->tail);
 }
 
 /* Nothing is queued here: a batch of the global queue, as find.c would take it. */
 static NOINLINE G *pick_global(M *m) {
     P *p = m->p;
-    if (m->nextg || m->lockedg || m_alert(m) || p_pauses(p) || load_rlx(&p->timers.count) != 0 ||
-        load_rlx(&p->runnext) != NULL || load_rlx(&p->head) != load_rlx(&p->tail) ||
-        p->rounds % 61 == 60)
+    if (obstacles(m, p) != 0 || load_rlx(&p->timers.count) != 0 || !own_empty(p) || global_due(p))
         return NULL;
     lock(&sched.lock, RANK_SCHED);
     G *gp = global_get_locked(p, 0);
@@ -130,7 +111,7 @@ static NOINLINE G *pick_global(M *m) {
         m->nextg = gp;
         return NULL;
     }
-    store_rlx(&p->schedtick, p->schedtick + 1);
+    slice_begins(p);
     return gp;
 }
 
@@ -479,7 +460,7 @@ INLINE G *change_places(P *p, G *gp) {
         glist_push(&sched.global, gp);
         return next;
     }
-    bool due = p->rounds % 61 == 60; /* the ring and the FIFO are not all there is */
+    bool due = global_due(p); /* the ring and the FIFO are not all there is */
     if ((unlikely(due) && others_due(p)) || global_count() == 0) return NULL;
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) {
@@ -493,7 +474,7 @@ INLINE G *change_places(P *p, G *gp) {
         glist_push(&sched.global, gp);
     }
     p->rounds++;
-    store_rlx(&p->schedtick, p->schedtick + 1); /* a new slice */
+    slice_begins(p);
     return next;
 }
 
@@ -524,6 +505,13 @@ INLINE void *yield_straight(M *m, G *gp) {
     return next->sp;
 }
 
+/* Nothing but the network is left: it has its turn in every 61st round. */
+static bool poll_due(P *p) {
+    if (load_rlx(&sched.poll_waiters) == 0) return false;
+    p->rounds++;
+    return global_due(p);
+}
+
 void *yield_begin(M *m) {
     G *gp = m->curg;
     if (unlikely(gp->flags & GF_THREAD)) {
@@ -535,15 +523,11 @@ void *yield_begin(M *m) {
     if (sp) return sp;
     P *p = m->p;
     G *next = pick_local(m);
-    if (next == NULL && m->nextg == NULL && m->lockedg == NULL && load_rlx(&m->attn) == 0 &&
-        !load_rlx(&p->look) && load_rlx(&p->runnext) == NULL &&
-        load_rlx(&p->head) == load_rlx(&p->tail)) {
-        if (global_count() == 0 && load_rlx(&p->timers.count) == 0 &&
-            (load_rlx(&sched.poll_waiters) == 0 || ++p->rounds % 61 != 60))
-            return NULL;
+    if (next == NULL && obstacles(m, p) == 0 && own_empty(p)) {
+        if (global_count() == 0 && load_rlx(&p->timers.count) == 0 && !poll_due(p)) return NULL;
         lock(&sched.lock, RANK_SCHED);
         G *head = sched.global.head;
-        if (head && load_rlx(&head->home) == NULL && p->rounds % 61 != 60) {
+        if (head && load_rlx(&head->home) == NULL && !global_due(p)) {
             next = glist_pop(&sched.global);
             p->rounds++;
             bump(&p->n.global_gets, 1);

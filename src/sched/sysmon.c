@@ -191,7 +191,7 @@ static void look_for_others(P *p, int64_t now, bool over) {
         bump(&p->looks, 1);
         store_rlx(&p->look, LOOK_GLOBAL);
     } else if (load_acq(&p->timers.first) <= now && load_rlx(&p->look) == 0) {
-        store_rlx(&p->look, 1);
+        store_rlx(&p->look, LOOK_HERE);
     }
 }
 

@@ -106,7 +106,7 @@ void m_acquire_p(M *m, P *p) {
     m->p = p;
     store_rlx(&p->m, m);
     store_rel(&p->status, P_RUNNING);
-    if (unlikely(soft_waits(m))) store_rlx(&p->look, 1);
+    if (unlikely(soft_waits(m))) store_rlx(&p->look, LOOK_HERE);
     if (unlikely(sim_on)) sim_adopt(m);
 }
 

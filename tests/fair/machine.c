@@ -396,8 +396,8 @@ G *__wrap_find_runnable(M *m) {
     P *p = m->p;
     if (logs < 0) logs = getenv("FAIR_LOG") != NULL;
     if (!logs) return __real_find_runnable(m);
-    uint32_t over = p->slice_over, look = p->look, queue = p->tail - p->head;
-    bool passed = p->passed_over, slot = p->runnext != NULL;
+    uint32_t over = p->turn, look = p->look, queue = p->tail - p->head;
+    bool passed = p->ring_next, slot = p->runnext != NULL;
     G *gp = __real_find_runnable(m);
     printf("%9ld us M%u P%u slice over %u look %u passed over %d slot %d queue %u global %u -> "
            "%ld%s\n",

@@ -244,8 +244,8 @@ static uint64_t whole_hash(uint64_t h) {
         P *p = &all_ps[i];
         /* not how often it went round */
         for (uint32_t k = p->head; k != p->tail; k++) h = mix(h, WORD(p->ring[k % RING]));
-        h = mix(mix(mix(mix(h, p->tail - p->head), WORD(p->runnext)), p->slice_over), p->look);
-        h = mix(mix(mix(mix(h, p->passed_over), WORD(p->m)), p->status), WORD(p->link));
+        h = mix(mix(mix(mix(h, p->tail - p->head), WORD(p->runnext)), p->turn), p->look);
+        h = mix(mix(mix(mix(h, p->ring_next), WORD(p->m)), p->status), WORD(p->link));
         h = MIX(h, p->timers);
     }
     h = mix(mix(mix(mix(h, sched.lock.word), WORD(sched.idle_ps)), WORD(sched.idle_ms)),
