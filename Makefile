@@ -68,7 +68,7 @@ USERSAN := $(if $(SAN),-fsanitize=$(SAN))
 LIBSAN  := $(if $(filter thread,$(SAN)),,$(USERSAN))
 
 # The floors, bottom to top (docs/TOUR.md). src/hook is a library of its own.
-FLOORS  := base os/linux unwind mem mem/split sched sync io debug api gc
+FLOORS  := base os/linux unwind mem mem/split sched sync io debug inspect api gc
 SRC     := $(sort $(wildcard src/*.c $(FLOORS:%=src/%/*.c) src/arch/$(ARCH)/*.c))
 ASM     := $(wildcard src/arch/$(ARCH)/*.S)
 OBJ     := $(SRC:%.c=$(OUT)/obj/%.o) $(ASM:%.S=$(OUT)/obj/%.o)
@@ -76,7 +76,7 @@ PIC     := $(OBJ:$(OUT)/obj/%=$(OUT)/pic/%)
 
 .PHONY: all lib clean
 all: lib
-lib: $(OUT)/libgort.a $(OUT)/libgort.so
+lib: $(OUT)/libgort.a $(OUT)/libgort-lean.a $(OUT)/libgort.so
 
 $(OUT)/obj/%.o: %.c Makefile
 	$(call say,CC,$<)
@@ -105,6 +105,12 @@ $(OUT)/libgort.a: $(OBJ)
 	$(Q)$(CC) -r -nostdlib -o $(OUT)/gort.o $(OBJ)
 	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' $(OUT)/gort.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/gort.o
+# The same without the floor inspect, for a program that never looks inside.
+$(OUT)/libgort-lean.a: $(filter-out $(OUT)/obj/src/inspect/%,$(OBJ))
+	$(call say,AR,$@)
+	$(Q)$(CC) -r -nostdlib -o $(OUT)/gort-lean.o $^
+	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' $(OUT)/gort-lean.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/gort-lean.o
 $(OUT)/libgort-white.a: $(OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJ)
@@ -115,7 +121,7 @@ $(OUT)/libgort.so: $(PIC) src/gort.map
 	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
 
 # Taken in by the assembler, which tells make nothing.
-$(OUT)/obj/src/debug/page_html.o $(OUT)/pic/src/debug/page_html.o: web/page.html
+$(OUT)/obj/src/inspect/page_html.o $(OUT)/pic/src/inspect/page_html.o: web/page.html
 
 clean:
 	rm -rf $(BUILD)

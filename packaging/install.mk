@@ -37,7 +37,7 @@ install: all
 	    '$(DESTDIR)$(CMAKEDIR)' '$(DESTDIR)$(BINDIR)' \
 	    '$(DESTDIR)$(DATADIR)/gort' '$(DESTDIR)$(GDBDIR)'
 	$(INSTALL) -m 644 include/gort.h '$(DESTDIR)$(INCLUDEDIR)/gort.h'
-	$(INSTALL) -m 644 $(OUT)/libgort.a '$(DESTDIR)$(LIBDIR)/libgort.a'
+	$(INSTALL) -m 644 $(OUT)/libgort.a $(OUT)/libgort-lean.a '$(DESTDIR)$(LIBDIR)/'
 	$(INSTALL) -m 755 $(OUT)/libgort.so '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)'
 	ln -sf libgort.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libgort.so'
@@ -64,7 +64,8 @@ uninstall:
 	    '$(DESTDIR)$(PKGDIR)/gort-compact.pc' '$(DESTDIR)$(LIBDIR)/libgort_split.a' \
 	    '$(DESTDIR)$(CMAKEDIR)/gort-config.cmake' \
 	    '$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake' \
-	    '$(DESTDIR)$(LIBDIR)/libgort.a' '$(DESTDIR)$(LIBDIR)/libgort.so' \
+	    '$(DESTDIR)$(LIBDIR)/libgort.a' '$(DESTDIR)$(LIBDIR)/libgort-lean.a' \
+	    '$(DESTDIR)$(LIBDIR)/libgort.so' \
 	    '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libgort-hook.so' \
 	    '$(DESTDIR)$(LIBDIR)/libgort-gc.a' '$(DESTDIR)$(PKGDIR)/gort-gc.pc' \

@@ -1,7 +1,7 @@
 /*
  * gort-top PID: what the scheduler of a running program does, in a terminal.
  *
- * It maps the memory file that the runtime keeps for it (src/debug/top.c) and notes there that it
+ * It maps the memory file that the runtime keeps for it (src/inspect/top.c) and notes there that it
  * looks; the program's monitor then writes the figures ten times a second. The program is not
  * stopped, gets no signal, and does no work for it while gort-top does not run.
  *
@@ -9,7 +9,7 @@
  * prints one report after another. Rates are the differences between two readings.
  */
 #define _GNU_SOURCE
-#include "../src/debug/top_layout.h"
+#include "../src/inspect/top_layout.h"
 
 #include <dirent.h>
 #include <errno.h>

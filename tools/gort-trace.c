@@ -5,7 +5,7 @@
  *   latencies             the longest waits from runnable to running, and their distribution
  *   who blocked whom      waits by waiter, reason and waker
  *
- * It reads the JSON that gort writes (src/debug/trace_write.c): an event on each line, goroutines
+ * It reads the JSON that gort writes (src/inspect/trace_write.c): an event on each line, goroutines
  * on the slices of process 1, wake-ups as the beginnings of arrows. A slice is written when it ends
  * and a wake-up when it happens, so the lines about one goroutine are in the order of time.
  */

@@ -29,6 +29,7 @@
 #include "mem/compact_stack.h"
 #include "debug/dump.h"
 #include "base/env.h"
+#include "base/upstairs.h"
 #include "sched/goexit.h"
 #include "debug/faults.h"
 #include "sched/g.h"
@@ -41,7 +42,6 @@
 #include "sched/threadmaker.h"
 #include "sync/mutex.h"
 #include "sched/netpoll.h"
-#include "debug/page.h"
 #include "sched/preempt.h"
 #include "sched/retake.h"
 #include "sched/runq.h"
@@ -54,7 +54,6 @@
 #include "mem/split/split.h"
 #include "mem/stack.h"
 #include "sched/sysmon.h"
-#include "debug/top_page.h"
 #include "sched/trace.h"
 #include "sched/wake.h"
 #include "base/warn.h"
@@ -409,6 +408,18 @@ static void stop(M *m) {
     take_back(m);
 }
 
+static void no_step(void) {}
+
+/* A program without the floor inspect works; a request to look inside gets an answer. */
+static const Inspection *inspect_or_say(void) {
+    static const Inspection none = {no_step, no_step, no_step, no_step, no_step, no_step};
+    if (upstairs.inspection) return upstairs.inspection;
+    const char *asked = env_get("GORT_HTTP") ? "GORT_HTTP" : "GORT_TRACE";
+    if (env_get(asked))
+        warn_once(WARN_LEAN, "%s is ignored: this program was linked with libgort-lean.a", asked);
+    return &none;
+}
+
 EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     if (in_forked_child()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
@@ -429,7 +440,8 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     run.argc = argc;
     run.argv = argv;
     note_clear(&run.done);
-    top_begin_run(); /* before the monitor, which writes there */
+    const Inspection *inspection = inspect_or_say();
+    inspection->begin();
     int r = start(m);
     if (r == 0) {
         gort_attr attr = {.stack_size = MAIN_STACK};
@@ -438,13 +450,13 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         /* before any P can be taken: a new thread asks for it (m.c) */
         store_seq(&sched.running, 1);
         open_up();
-        tracing_begin_run();
+        inspection->opened();
         sched.main_by = m;
         r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
         sched.main_by = NULL;
         sub_seq(&sched.in_syscall, 1);
         if (r == 0) {
-            page_begin_run();
+            inspection->started();
             note_sleep(&run.done);
             tsan_acquire(&run);
             r = run.result;
@@ -452,10 +464,9 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
             store_seq(&sched.running, 0);
         }
         stop(m);
-        page_end_run();
-        tracing_end_run();
+        inspection->stopped();
     }
-    top_end_run();
+    inspection->end();
     sim_end();
     m->locks--;
     collect_end_run();

@@ -18,6 +18,16 @@ typedef struct MonitorClient {
     int64_t (*due)(int64_t now);     /* before a deep sleep: when to look again at the latest */
 } MonitorClient;
 
+/* What the floor inspect does for a runtime. The first five: the thread of gort_main, in order. */
+typedef struct Inspection {
+    void (*begin)(void);   /* before there is any thread of the runtime */
+    void (*opened)(void);  /* work is taken */
+    void (*started)(void); /* goroutine 1 is queued */
+    void (*stopped)(void); /* after opened: no goroutine runs any more */
+    void (*end)(void);     /* after begin, also where the start failed */
+    void (*fatal)(void);   /* the process ends by a signal or a fatal error; any state */
+} Inspection;
+
 enum { MONITOR_CLIENTS = 5 }; /* and a NULL */
 
 typedef struct Upstairs {
@@ -33,10 +43,12 @@ typedef struct Upstairs {
     bool (*clock_armed)(void);
     /* debug: the process ends: every goroutine, from the frame that returns to `from`; the trace */
     void (*last_words)(uintptr_t from);
-    /* debug: gp is made ready while a profile of waits is taken, or a trace (blockprof.c) */
-    void (*waited)(M *m, G *gp, uintptr_t pc);
     /* debug: m's goroutine holds p beyond its slice, and others wait (stall.c) */
     void (*overrun)(P *p, M *m, int64_t now);
+    /* inspect: NULL where it is not linked (libgort-lean.a) */
+    const Inspection *inspection;
+    /* inspect: gp is made ready while a profile of waits is taken, or a trace (blockprof.c) */
+    void (*waited)(M *m, G *gp, uintptr_t pc);
     /* api: a child of fork, before it is one: the hook's values go to the thread */
     void (*forked)(void);
     /* gc: memory that a collector looks into; its threads; a thread of ours begins and ends */

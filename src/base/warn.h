@@ -15,6 +15,7 @@ enum {
     WARN_FUTEX,    /* no thread can be woken */
     WARN_BLIND,    /* it is not known whether a thread computes or sleeps */
     WARN_STAYS,    /* a goroutine that does not stop with its runtime */
+    WARN_LEAN,     /* asked to look inside a program without that floor */
     WARN_MODULES,  /* no room to note a library: libc is not recognised */
     WARNINGS
 };

@@ -15,9 +15,9 @@
 #include "base/fatal.h"
 #include "base/print.h"
 #include "base/san.h"
+#include "base/upstairs.h"
 #include "sched/sched.h"
 #include "mem/stack.h"
-#include "sched/trace.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -28,6 +28,10 @@ static bool pipe_changed, quit_changed;
 static void default_action(int signo) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
     sigaction(signo, &sa, NULL); /* returning repeats the fault */
+}
+
+static void end_inspection(void) {
+    if (upstairs.inspection) upstairs.inspection->fatal();
 }
 
 static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) {
@@ -53,7 +57,7 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
         old->sa_handler(signo);
     } else {
         default_action(signo);
-        if (!in_any_child()) tracing_fatal();
+        if (!in_any_child()) end_inspection();
     }
 }
 
@@ -67,7 +71,7 @@ static void on_quit(int signo) {
     if (!first_to_speak()) return; /* a report is under way, perhaps this thread's: it ends us */
     print_fd(2, "SIGQUIT: quit\n\n");
     dump_all(2);
-    tracing_fatal();
+    end_inspection();
     _exit(2);
 }
 

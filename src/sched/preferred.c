@@ -137,8 +137,10 @@ static G *take_held_locked(M *home) {
 
 static void call_home(M *home) {
     P *p = load_rlx(&home->p);
-    if (p) store_seq(&p->look, LOOK_HERE); /* whoever has it now passes by g0, at the worst for nothing */
-    fence_full();                  /* against in_poll, see find.c */
+    if (p)
+        store_seq(&p->look,
+                  LOOK_HERE); /* whoever has it now passes by g0, at the worst for nothing */
+    fence_full();             /* against in_poll, see find.c */
     if (load_rlx(&home->in_poll)) netpoll_break();
 }
 

@@ -106,19 +106,6 @@ NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
 #define trace_stw(m, on) TRACE1_(stop_world, (on), trace_put((m), EV_WORLD, 0, (on)))
 #define trace_region(m, gp, text, on) TRACE_(trace_put_region((m), (gp), (text), (on)))
 
-/* ---- sessions (trace_session.c) -------------------------------------------------------------- */
-
-/* Begins a trace into the descriptor, which is the tracer's from then on. 0, -EBUSY, -errno. */
-int tracing_start(int fd);
-/* Ends it and writes the JSON. 0, -EINVAL: none runs, -errno. Blocks the thread. */
-int tracing_stop(void);
-uint64_t tracing_size(void); /* bytes of events so far, without the last chunks; any thread */
-/* At the start and the end of gort_main: GORT_TRACE and the flight recorder. */
-void tracing_begin_run(void);
-void tracing_end_run(void);
-/* fatal(): writes what there is. Any state; allocates with mmap only. */
-void tracing_fatal(void);
-
 /* ---- for the writer -------------------------------------------------------------------------- */
 
 typedef struct TraceSource {

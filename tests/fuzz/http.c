@@ -5,7 +5,7 @@
  *
  *     make fuzz FUZZ_SECONDS=600
  */
-#include "debug/http.h"
+#include "inspect/http.h"
 
 #include <stdlib.h>
 

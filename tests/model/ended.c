@@ -1,14 +1,14 @@
 /*
  * The end of a trace and of a profile: who is about to write announces itself and looks whether it
  * is still on; who ends it says so and waits for those who are at it (src/sched/trace.c,
- * src/debug/trace_session.c, src/debug/profile.c). Nobody writes once the end has returned.
+ * src/inspect/trace_session.c, src/inspect/profile.c). Nobody writes once the end has returned.
  */
 #include "model.h"
 
 #include "runtime.h"
-#include <debug/profile.c>
+#include <inspect/profile.c>
 #include <sched/trace.c>
-#include <debug/trace_session.c>
+#include <inspect/trace_session.c>
 
 int own_fd_number(const OwnFd *own) { return 1; }
 Sched sched;

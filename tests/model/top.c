@@ -1,12 +1,12 @@
 /*
- * The page that gort-top reads (src/debug/top.c): a sequence lock. A reader that finds the same
+ * The page that gort-top reads (src/inspect/top.c): a sequence lock. A reader that finds the same
  * even number before and after has figures of one moment. The reader is gort-top's, another
  * process: here its loads are done in order. Needs MODEL_WEAK=2: x86 keeps stores in order anyway.
  */
 #include "model.h"
 
 #include "runtime.h"
-#include <debug/top.c>
+#include <inspect/top.c>
 
 Sched sched;
 Settings settings;

@@ -11,6 +11,7 @@ sched
 sync
 io
 debug
+inspect
 api gc
 hook'
 # A room that has to call upwards: "from to reason". None has.

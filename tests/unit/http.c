@@ -4,7 +4,7 @@
  * of rounds; every buffer stands against a guard page, so a read past its end is a fault.
  */
 #include "../lib/white.h"
-#include "debug/http.h"
+#include "inspect/http.h"
 
 #include <sys/mman.h>
 

@@ -3,7 +3,7 @@
  * count theirs would see, and the monitor's time. */
 #include "unwind/modules.h"
 #include "os/os.h"
-#include "debug/top_page.h"
+#include "inspect/top_page.h"
 #include "../lib/test.h"
 
 /* With one P, which this goroutine holds, the monitor does not write at the same time. */

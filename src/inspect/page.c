@@ -39,15 +39,16 @@
  * what it was (ownfd.h), and is asked before every attempt to accept, read or write, and before it
  * is closed.
  */
-#include "debug/page.h"
+#include "inspect/trace_session.h"
+#include "inspect/page.h"
 #include "sync/houselock.h"
-#include "debug/blockprof.h"
+#include "inspect/blockprof.h"
 #include "debug/dump.h"
 #include "base/env.h"
 #include "sched/g.h"
 #include "io/fdcall.h"
 #include "debug/leak.h"
-#include "debug/profile.h"
+#include "inspect/profile.h"
 #include "sched/sched.h"
 #include "mem/stack.h"
 #include "os/ownfd.h"

@@ -15,7 +15,7 @@
  * delay times, so the sums are right on average. The rate begins at 10 us and doubles whenever 20
  * stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
  */
-#include "debug/blockprof.h"
+#include "inspect/blockprof.h"
 #include "debug/dump.h"
 #include "mem/split/split.h"
 

@@ -19,7 +19,7 @@
  * never fires.
  */
 #include "sched/preempt.h"
-#include "debug/profile.h"
+#include "inspect/profile.h"
 #include "sched/capture.h"
 #include "debug/dump.h"
 #include "base/san.h"

@@ -14,8 +14,8 @@
  */
 #include "debug/dump.h"
 #include "sched/g.h"
-#include "debug/page.h"
-#include "debug/profile.h"
+#include "inspect/page.h"
+#include "inspect/profile.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"

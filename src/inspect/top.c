@@ -17,13 +17,13 @@
  * says that there is nothing to see.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
-#include "debug/top_layout.h"
+#include "inspect/top_layout.h"
 #include "debug/dump.h"
 #include "sched/sched.h"
 #include "sched/sim.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
-#include "debug/top_page.h"
+#include "inspect/top_page.h"
 #include "os/ownfd.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
  * to a trace into a file. Each session has a number, which trace_on holds: a buffer with another
  * number does not belong to it (trace.c).
  */
+#include "inspect/trace_session.h"
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
 #include "base/env.h"

@@ -12,7 +12,7 @@
  * are sequentially consistent, else each could miss the other, and a sample would be written into a
  * table that is unmapped.
  */
-#include "debug/profile.h"
+#include "inspect/profile.h"
 #include "debug/dump.h"
 #include "unwind/symbols.h"
 

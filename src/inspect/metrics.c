@@ -4,7 +4,7 @@
  */
 #include "debug/dump.h"
 #include "sched/g.h"
-#include "debug/page.h"
+#include "inspect/page.h"
 #include "sched/sched.h"
 #include "debug/stats.h"
 

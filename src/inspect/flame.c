@@ -8,7 +8,7 @@
  * node is as wide as its share, and its children stand on it. Ordinary goroutines only: memory is
  * malloc's.
  */
-#include "debug/profile.h"
+#include "inspect/profile.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"
 

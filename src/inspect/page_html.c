@@ -1,7 +1,7 @@
 /*
  * web/page.html, included as it is by the assembler.
  */
-#include "debug/page.h"
+#include "inspect/page.h"
 
 __asm__(".pushsection .rodata\n"
         ".globl page_html\n.hidden page_html\n"

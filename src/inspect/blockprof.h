@@ -4,7 +4,7 @@
 #ifndef BLOCKPROF_H
 #define BLOCKPROF_H
 
-#include "debug/profile.h"
+#include "inspect/profile.h"
 #include "sched/trace.h"
 
 extern Profile block_profile, mutex_profile;

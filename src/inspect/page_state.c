@@ -9,7 +9,7 @@
  */
 #include "debug/dump.h"
 #include "sched/g.h"
-#include "debug/page.h"
+#include "inspect/page.h"
 #include "sched/sched.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"

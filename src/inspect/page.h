@@ -4,7 +4,7 @@
 #ifndef PAGE_H
 #define PAGE_H
 
-#include "debug/http.h"
+#include "inspect/http.h"
 #include "runtime.h"
 
 /* At the start of gort_main: GORT_HTTP. At its end: closes everything. */

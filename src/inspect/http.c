@@ -7,9 +7,9 @@
  *
  * Answers say "Connection: close": one request to a connection keeps both sides simple.
  */
-#include "debug/http.h"
+#include "inspect/http.h"
 #include "base/deadline.h"
-#include "debug/page.h"
+#include "inspect/page.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,34 @@
+/*
+ * What the floors below call up here (base/upstairs.h): gort-top's page, traces and the live page
+ * begin and end with a runtime.
+ */
+#include "base/upstairs.h"
+#include "inspect/blockprof.h"
+#include "inspect/page.h"
+#include "inspect/top_page.h"
+#include "inspect/trace_session.h"
+
+static void stopped(void) {
+    page_end_run();
+    tracing_end_run();
+}
+static const Inspection inspection = {.begin = top_begin_run,
+                                      .opened = tracing_begin_run,
+                                      .started = page_begin_run,
+                                      .stopped = stopped,
+                                      .end = top_end_run,
+                                      .fatal = tracing_fatal};
+
+static void look_for_top(M *m, int64_t now) { top_look(now); }
+static int64_t top_sleeps(int64_t now) {
+    int64_t due = top_due(now);
+    top_idle(now);
+    return due;
+}
+static const MonitorClient top_client = {NULL, look_for_top, top_sleeps};
+
+__attribute__((constructor(101))) static void inspect_floor(void) {
+    upstairs.inspection = &inspection;
+    upstairs.waited = blockprof_ready;
+    monitor_serves(&top_client);
+}
