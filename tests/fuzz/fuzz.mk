@@ -13,7 +13,8 @@ fuzz: $(OUT)/libgort-white.a
 	mkdir -p $(FUZZ)/corpus && \
 	$(FUZZ_CC) -O1 -g -std=gnu11 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	    -Iinclude -iquote src -iquote src/arch/$(ARCH) \
-	    tests/fuzz/http.c src/inspect/http.c $(OUT)/libgort-white.a -pthread -o $(FUZZ)/http && \
+	    tests/fuzz/http.c src/inspect/http.c $(OUT)/libgort-white.a -pthread \
+	    -o $(FUZZ)/http && \
 	cp tests/fuzz/http.seeds/* $(FUZZ)/corpus/ && \
 	$(FUZZ)/http -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -dict=tests/fuzz/http.dict \
 	    -print_final_stats=1 \

@@ -63,8 +63,8 @@ $CC -O1 -g -DSCALE=$scale ${SAN:+-fsanitize=$SAN} -Iinclude "$WORK/walk.c" "$OUT
     -lpthread -o "$WORK/walk" || exit 1
 failed=0
 
-# walk CALL ERROR MOST LEAST: refuses the first, the second ..., MOST of them and until three in a row
-# were not asked for; fewer than LEAST cannot be all
+# walk CALL ERROR MOST LEAST: refuses the first, the second ..., MOST of them and until three in a
+# row were not asked for; fewer than LEAST cannot be all
 walk() {
     local n=0 none=0 refused=0 st
     while [ $n -lt "$3" ] || [ $none -lt 3 ]; do
