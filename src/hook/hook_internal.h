@@ -233,6 +233,8 @@ INLINE long poll_ready(struct pollfd *fds, unsigned long n) {
 long poll_fd(int fd, short events);
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
+long timeout_as_again(long r,
+                      int64_t deadline); /* the result r of a call until socket_deadline() */
 
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 

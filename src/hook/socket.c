@@ -21,7 +21,10 @@ int64_t socket_deadline(int fd, int option) {
     return deadline_after((int64_t)tv.tv_sec * GORT_SEC + tv.tv_usec * GORT_US);
 }
 
-static long timeout_as_again(long r) { return r == -ETIMEDOUT ? -EAGAIN : r; }
+/* A connection that the kernel gave up before the deadline stays ETIMEDOUT. */
+long timeout_as_again(long r, int64_t deadline) {
+    return r == -ETIMEDOUT && deadline <= gort_now() ? -EAGAIN : r;
+}
 
 static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
 
@@ -40,7 +43,8 @@ static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct
     hint_settle(fd);
     Stay s;
     stay(&s);
-    return result(&s, timeout_as_again(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline)));
+    long r = gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline);
+    return result(&s, timeout_as_again(r, deadline));
 }
 
 HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
@@ -69,7 +73,8 @@ static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
     hint_settle(fd);
     Stay s;
     stay(&s);
-    return result(&s, timeout_as_again(gort_recvmsg_until(fd, msg, flags, deadline)));
+    long r = gort_recvmsg_until(fd, msg, flags, deadline);
+    return result(&s, timeout_as_again(r, deadline));
 }
 
 HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
@@ -99,10 +104,10 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static ssize_t sent(const Stay *s, long r, int flags) {
+static ssize_t sent(const Stay *s, const HookMove *v, long r) {
     stay_end(s);
-    if (r == -EPIPE && !(flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never raise it */
-    return returned(timeout_as_again(r));
+    if (r == -EPIPE && !(v->flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never raise it */
+    return returned(timeout_as_again(r, v->deadline));
 }
 
 /* The goroutine cannot park, so its thread waits. A call that has moved a part goes on with a
@@ -125,7 +130,7 @@ static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, ui
     if (done == 0) hint_settle(fd);
     Stay s;
     stay(&s);
-    return sent(&s, core->move(&v), flags);
+    return sent(&s, &v, core->move(&v));
 }
 
 static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags,
@@ -152,8 +157,8 @@ static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t
     Stay s;
     stay(&s);
     long r = core->move(&v);
-    if (r != -ETIMEDOUT) return sent(&s, r, flags);
-    return result(&s, v.deadline == GORT_FOREVER ? r : -EINPROGRESS);
+    if (r != -ETIMEDOUT) return sent(&s, &v, r);
+    return result(&s, timeout_as_again(r, v.deadline) == r ? r : -EINPROGRESS);
 }
 static bool opens(long r, int flags) {
     return unlikely(r == -EINPROGRESS) && (flags & MSG_FASTOPEN);
@@ -231,9 +236,10 @@ static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int
     Stay s;
     hint_settle(fd);
     stay(&s);
-    long r = core->accept(fd, sa, len, flags, socket_deadline(fd, SO_RCVTIMEO), life);
+    int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
+    long r = core->accept(fd, sa, len, flags, deadline, life);
     stay_end(&s);
-    return accepted(timeout_as_again(r), flags);
+    return accepted(timeout_as_again(r, deadline), flags);
 }
 
 static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m,

@@ -68,7 +68,7 @@ static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, 
     ssize_t r = n == 1 ? gort_read_until(fd, iov->iov_base, iov->iov_len, deadline)
                        : gort_readv_until(fd, iov, n, deadline);
     pipe_moved(fd, DIR_READ, r);
-    return result(&s, r == -ETIMEDOUT ? -EAGAIN : r);
+    return result(&s, timeout_as_again(r, deadline));
 }
 
 /* The goroutine cannot park, so its thread waits, with a number of its own for the file that the
@@ -283,7 +283,7 @@ static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov,
     pipe_moved(fd, DIR_WRITE, r - (ssize_t)done);
     stay_end(&s);
     if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never raise it */
-    return returned(r == -ETIMEDOUT ? -EAGAIN : r);
+    return returned(timeout_as_again(r, deadline));
 }
 
 /* As read_resume; nothing was written yet. */
