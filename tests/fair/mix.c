@@ -32,10 +32,11 @@
 #include <unistd.h>
 
 #define DURATION (1000 * GORT_MS)
-#define LATE (15 * GORT_MS) /* a slice as the monitor sees it */
+#define FLOODED (3 * DURATION) /* beside a flooder */
+#define LATE (15 * GORT_MS)    /* a slice as the monitor sees it */
 /* a thread that is not to be had is waited for, and then given up (preferred.c) */
 #define SOFT_LATE (400 * GORT_MS)
-enum { ACTORS = 24, CHILDREN = 700, CASES = 4 };
+enum { ACTORS = 24, CHILDREN = 700, FLOOD = 800, CASES = 4 };
 
 typedef struct Actor {
     const struct Kind *kind;
@@ -56,9 +57,9 @@ typedef struct Actor {
 
 static Actor actors[ACTORS];
 static int nactors;
-static int64_t child_since[CHILDREN];
+static int64_t child_since[CHILDREN], flood_since[FLOOD];
 static Actor child;
-static int64_t bound, child_bound, began;
+static int64_t bound, child_bound, flood_bound, began, duration = DURATION;
 static uint64_t seed;
 static gort_mutex mutex;
 static gort_chan *tokens; /* of the workers */
@@ -258,6 +259,20 @@ static void spawner(Actor *a) {
     }
 }
 
+/* Starts others faster than they can run: there are always FLOOD of them, three rings. */
+static void flooder(Actor *a) {
+    for (;; a->rounds++) {
+        for (int i = 0; i < FLOOD; i++) {
+            if (flood_since[i]) continue;
+            flood_since[i] = machine_now();
+            if (gort_go(child_body, &flood_since[i]) < 0) abort();
+        }
+        could_run(a);
+        gort_yield();
+        runs(a);
+    }
+}
+
 static void world(Actor *a) {
     for (;;) {
         sleeps(a, around(a, a->waits));
@@ -334,6 +349,7 @@ static const struct Kind {
     {"timed", timed, 0, 500 * GORT_US, 100 * GORT_US, 30 * GORT_MS, false, false, false, 2},
     {"holder", holder, 1000, 5 * GORT_MS, 100 * GORT_US, 30 * GORT_MS, false, false, false, 2},
     {"spawner", spawner, 0, 100 * GORT_US, 2 * GORT_MS, 60 * GORT_MS, false, false, false, 1},
+    {"flooder", flooder, 0, 0, 0, 0, false, true, true, 1},
     {"world", world, 0, 0, 10 * GORT_MS, 200 * GORT_MS, false, true, false, 1},
     {"procs", procs, 0, 0, 10 * GORT_MS, 200 * GORT_MS, false, true, false, 1},
     {"chooser", chooser, 0, 10 * GORT_US, 0, 0, true, false, false, 2},
@@ -405,6 +421,10 @@ static void compose(void) {
     /* What was started last comes first; when the oldest have waited for 100 ms every second batch
      * is theirs (globalq.c); and every 61st round is somebody else's. */
     child_bound = 100 * GORT_MS + (2 * CHILDREN / 60 + 2) * (pieces + LATE);
+    /* every second turn of the global queue is of what has spilled (globalq.c), by half a ring */
+    flood_bound = 100 * GORT_MS + (4 * FLOOD / 128 + 2) * (pieces + LATE);
+    for (int i = 0; i < nactors; i++)
+        if (actors[i].kind->body == flooder) duration = FLOODED, child_bound += flood_bound;
 }
 
 static void actor_main(void *arg) {
@@ -453,7 +473,10 @@ void machine_watch(int64_t now) {
     for (int i = 0; i < CHILDREN; i++)
         if (child_since[i] && now - child_since[i] > child_bound)
             over("a child", child_since[i], now);
-    if (now - began < DURATION) return;
+    for (int i = 0; i < FLOOD; i++)
+        if (flood_since[i] && now - flood_since[i] > flood_bound)
+            over("one of a flood", flood_since[i], now);
+    if (now - began < duration) return;
     if (getenv("FAIR_TELL")) {
         int64_t worst = 0;
         for (int i = 0; i < nactors; i++) worst = actors[i].worst > worst ? actors[i].worst : worst;
