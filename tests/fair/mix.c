@@ -415,16 +415,19 @@ static void compose(void) {
     }
     int64_t pieces = 0;
     for (int i = 0; i < nactors; i++) pieces += actors[i].piece;
-    for (int i = 0; i < nactors; i++)
+    for (int i = 0; i < nactors; i++) {
         if (actors[i].kind->body == spawner) pieces += CHILDREN / 2 * 15 * GORT_US;
-    bound = 3 * pieces + 4 * LATE;
+        if (actors[i].kind->body == flooder) pieces += FLOOD * 15 * GORT_US;
+    }
+    bool flooded = false;
+    for (int i = 0; i < nactors; i++) flooded |= actors[i].kind->body == flooder;
+    bound = (flooded ? 6 : 3) * pieces + 4 * LATE; /* of two turns one is what has spilled */
     /* What was started last comes first; when the oldest have waited for 100 ms every second batch
      * is theirs (globalq.c); and every 61st round is somebody else's. */
     child_bound = 100 * GORT_MS + (2 * CHILDREN / 60 + 2) * (pieces + LATE);
     /* every second turn of the global queue is of what has spilled (globalq.c), by half a ring */
     flood_bound = 100 * GORT_MS + (4 * FLOOD / 128 + 2) * (pieces + LATE);
-    for (int i = 0; i < nactors; i++)
-        if (actors[i].kind->body == flooder) duration = FLOODED, child_bound += flood_bound;
+    if (flooded) duration = FLOODED, child_bound += flood_bound;
 }
 
 static void actor_main(void *arg) {
