@@ -2,50 +2,48 @@
  * Nobody is stopped for good inside libc.
  *
  * The preemption handler stops a goroutine anywhere, in malloc, in printf, in the loader, with the
- * lock that it has there. For a slice that is fine: its thread keeps the lock, as if the kernel had
- * preempted it. But where it stops for good, since the runtime ends, or for as long as somebody
- * else likes, since the world is stopped, the next printf of the program would wait for ever. So
- * there it goes on until it has left libc:
+ * lock that it holds there. For a slice that is fine: its thread keeps the lock, as if the kernel
+ * had preempted it. But a goroutine that stops for good (the runtime ends), or for as long as the
+ * program likes (the world is stopped), would make the next printf wait for ever. So it goes on
+ * until it has left libc:
  *
- *   1  the handler walks the stack of the goroutine and finds the outermost frame of libc's. The
- *      return address of that frame is replaced by that of a trap, and the handler returns. It is
- *      the goroutine's own thread that does this, so the stack does not change meanwhile
- *   2  libc goes on, releases what it holds, and returns into the trap
- *   3  inlibc_left() does there what the handler would have done, and gives the true return address
+ *   1  The handler walks the stack of the goroutine to the outermost frame of libc, replaces the
+ *      return address of that frame by a trap's, and returns. It runs on the goroutine's own
+ *      thread, so the stack does not change meanwhile.
+ *   2  libc goes on, releases what it holds, and returns into the trap.
+ *   3  inlibc_left() does there what the handler would have done, then returns to the true address.
  *
- * The goroutine may stand on a stack that is not its own: on the alternate one, in a handler of the
- * program's which interrupted libc, or in a coroutine of the program's. So the walk has bounds only
- * where the stack is known, and goes through signal frames.
+ * The goroutine may stand on an alternate stack (a handler of the program interrupted libc) or on a
+ * coroutine's. So the walk has bounds only where the stack is known, and goes through signal
+ * frames.
  *
  * A callback (of qsort, of pthread_once) runs on as part of libc's call. If it jumps or throws out
- * of libc, no trap is taken: whoever waits for the goroutine asks again by signal (press in
- * stopworld.c, on_its_way in init.c), and the handler sees that it is out. Whoever still stands
- * inside after PATIENCE signals is stopped where it stands, with the lock that libc may hold
- * (gort_go(3) says so).
+ * of libc, no trap is taken: the stopper asks again by signal (press in stopworld.c, on_its_way in
+ * init.c), and the handler sees that the goroutine is out. A goroutine that is still inside after
+ * PATIENCE signals is stopped there, with the lock that libc may hold (gort_go(3) says so).
  *
- * dlsym, dlopen and their kind read their own return address, to know whose namespace is meant: a
- * trap there would be that of nobody. By the time they call another function they have read it: one
- * that sleeps for the loader's lock has its trap. Where such a function was interrupted itself no
- * trap is set, and the stopper asks again: the function runs on.
+ * dlsym, dlopen and their kind read their own return address to learn the caller's namespace, and a
+ * trap has none. They read it before they call another function: one that sleeps for the loader's
+ * lock gets its trap. Where such a function itself was interrupted, no trap is set: it runs on, and
+ * the stopper asks again.
  *
- * What a lock of another library is worth, only that library knows: the rule is for libc, the
- * loader and whatever may stand in for malloc, told by their names. Not for setjmp, getcontext and
- * their kind, which keep their own return address for later; they hold no lock. A program that is
- * linked statically has no modules of these names, and the other processors have no trap (on
- * aarch64 return addresses may be signed): there everybody stops where it stands, as for a slice.
- * So does a program under TSan, which keeps books of calls and returns.
+ * The rule is for libc, the loader and whatever may stand in for malloc, told by their names.
+ * setjmp, getcontext and their kind are left out: they keep their own return address for later, and
+ * hold no lock. Goroutines stop where they stand in a program that is linked statically (no modules
+ * of these names), on processors without traps (aarch64 may sign return addresses) and under TSan,
+ * which keeps books of calls and returns.
  *
- * An exception and a backtrace have to pass a trap. An unwinder knows only the return address that
- * it has read, so there are many traps, each with an address of its own and a record that keeps the
+ * Exceptions and backtraces have to pass a trap, and an unwinder knows only the return address that
+ * it has read. So there are many traps, each with an address of its own and a record that keeps the
  * true one; the unwind table leads from the first to the second (trap.S).
  *
- *   set        place 0 -> SETTING (CAS: the record is ours), true address into the record, trap
- *              onto the stack, place = where it stands on the stack (release)
+ *   set        place 0 -> SETTING (CAS: the setter owns the record), true address into the record,
+ *              trap onto the stack, place = where the trap stands on the stack (release)
  *   returned   true address onto the stack, place = 0 (CAS)
- *   jumped     the record stays behind. When all are in use, traps_sweep() frees those whose place
- *              (acquire) holds their trap no more. A trap stands in its place from before that is
- *              published until it has returned, so the sweep frees nothing that is waited for. The
- *              upper bits of place count its uses: of two who free one use of a record, one does
+ *   jumped     the record stays in use. When all are, traps_sweep() frees those whose place
+ *              (acquire) holds their trap no more. A trap stands in its place from before the place
+ *              is published until the call has returned, so the sweep frees none that is needed.
+ *              The upper bits of place count the uses: only one of two threads frees a use
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/inlibc.h"
@@ -64,16 +62,16 @@
 #endif
 
 #define PATIENCE 40 /* signals; the pause between two grows to milliseconds (stopworld.c, init.c) */
-#define STOPPED (PATIENCE + 1) /* trap_tries: it was stopped inside */
+#define STOPPED (PATIENCE + 1) /* trap_tries: the goroutine was stopped inside */
 
 static bool begins(const char *name, const char *with) {
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* The loader's function behind calls that are bound when first made. It does not return: it jumps
- * to the function that was called, with the return address of that, and a trap there would stand in
- * the way of an exception which that function throws. It holds no lock itself: who is inside leaves
- * where what it calls returns to it. */
+/* The loader's function that binds a call when it is first made. It ends by a jump to the function
+ * that was called, which then has this return address: a trap in it would stand in the way of an
+ * exception of that function. So the resolver does not count as libc: it holds no lock itself, and
+ * what it calls has its own way out. */
 static struct { uintptr_t lo, hi; /* before the first goroutine runs */ } resolver;
 
 static bool is_libc(uintptr_t pc) {
@@ -88,8 +86,8 @@ static bool is_libc(uintptr_t pc) {
     return false;
 }
 
-/* Functions that note where they return to, and those that look who calls them. Found once, before
- * the first goroutine runs; no keepers: nobody is trapped. */
+/* Keepers note where they return to, askers look who calls them. Found once, before the first
+ * goroutine runs. Without keepers no trap is set. */
 static struct Functions {
     uintptr_t at[11];
     uint32_t count;
@@ -104,8 +102,8 @@ static bool is_loader(uintptr_t pc) {
     return mod && begins(module_name(mod), "ld-");
 }
 
-/* The third word of the table that a module's calls go through, where it binds them late (System V
- * ABI, x86-64). */
+/* The resolver is the third word of the table (DT_PLTGOT) of a module that binds its calls late
+ * (System V ABI, x86-64). */
 static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) {
     const Elf64_Dyn *d = NULL;
     for (int i = 0; i < info->dlpi_phnum; i++)
@@ -122,7 +120,7 @@ static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) 
     return 1;
 }
 
-/* start and size: of the function that is asked about. */
+/* Is one of f inside the function at start? */
 static bool is_among(const struct Functions *f, uintptr_t start, uintptr_t size) {
     for (uint32_t i = 0; i < f->count; i++)
         if (f->at[i] >= start && f->at[i] < start + size) return true;
@@ -132,7 +130,7 @@ static bool is_among(const struct Functions *f, uintptr_t start, uintptr_t size)
 static bool keeps_its_return(uintptr_t pc) {
     uintptr_t start, size;
     if (keepers.count == 0 || !cfi_function(pc, &start, &size)) return true;
-    if (resolver.lo == 0 && is_loader(pc)) return true; /* it may be that function */
+    if (resolver.lo == 0 && is_loader(pc)) return true; /* it may be the resolver */
     return is_among(&keepers, start, size);
 }
 
@@ -141,8 +139,7 @@ static bool asks_for_its_caller(uintptr_t pc) {
     return cfi_function(pc, &start, &size) && is_among(&askers, start, size);
 }
 
-/* The bounds of the stack that sp lies on; none where it is a segment, the alternate stack, or one
- * that the program made. */
+/* The bounds of gp's own stack, if sp lies on it; else none. */
 static void bounds(G *gp, uintptr_t sp, uintptr_t *lo, uintptr_t *hi) {
     Stack *s = gp->stack;
     bool own = sp >= (uintptr_t)s->lo && sp <= (uintptr_t)s;
@@ -150,8 +147,8 @@ static void bounds(G *gp, uintptr_t sp, uintptr_t *lo, uintptr_t *hi) {
     *hi = own ? (uintptr_t)s : 0;
 }
 
-/* Where the return address out of libc stands; 0: gp is not inside. *early: it is to be read
- * yet. */
+/* Where the return address out of libc stands; 0: gp is not inside. *early: an asker was
+ * interrupted and has perhaps not read it yet. */
 static Exit way_out(G *gp, void *context, bool *early) {
     Regs r;
     uintptr_t lo, hi;
@@ -210,7 +207,7 @@ static Trap *trap_take(void) {
     return NULL;
 }
 
-/* Fails where another has freed this use of it. */
+/* Does nothing if another thread has freed this use of the record. */
 static void trap_free(Trap *trap, uint64_t word) {
     cas_seq(&trap->place, &word, word - PLACE(word));
 }
@@ -218,7 +215,7 @@ static void trap_free(Trap *trap, uint64_t word) {
 /* Frees the records of traps that were jumped over. */
 static void traps_sweep(void) {
     for (Trap *trap = arch_trap_records; trap < arch_trap_records + ARCH_RETURN_TRAPS; trap++) {
-        uint64_t word = load_acq(&trap->place); /* pairs with trap_set: the trap stands there */
+        uint64_t word = load_acq(&trap->place); /* pairs with trap_set: the trap is on the stack */
         uintptr_t there = 0;
         if (PLACE(word) <= SETTING) continue;
         if (read_memory(PLACE(word), &there, sizeof there) && there == trap_entry(trap)) continue;
@@ -236,18 +233,18 @@ static bool trap_set(uintptr_t *at) {
     trap->ret = *at;
     fence_compiler(); /* this thread's own handlers may unwind */
     *at = trap_entry(trap);
-    store_rel(&trap->place, trap->place - SETTING + (uintptr_t)at); /* pairs with sweep */
+    store_rel(&trap->place, trap->place - SETTING + (uintptr_t)at); /* pairs with traps_sweep */
     add_rlx(&sched.trapped, 1);
     return true;
 }
 
-/* An exception is on its way. The unwinder passes the frames twice, and finds the one that catches
- * by a frame's address which a trap changes: so no trap is set meanwhile, and the goroutine is
- * asked again. */
+/* An exception is on its way. The unwinder passes the frames twice, and finds the catching frame
+ * again by a frame address that a trap changes. So no trap is set meanwhile, and the stopper asks
+ * again. */
 static bool throwing(M *m) { return m->handling && m->handling->uncaught != 0; }
 
-/* The count goes on from call to call, so that one which leaves each by a jump is stopped in the
- * end. */
+/* trap_tries goes on from call to call, so that a goroutine which leaves each by a jump is stopped
+ * in the end. */
 int inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
     bool early = false;
@@ -268,7 +265,7 @@ int inlibc_trap(G *gp, void *context) {
     return out.callback ? IN_CALLBACK : INSIDE;
 }
 
-/* frame: the caller's frame pointer, the trap, and behind it the caller's sp. */
+/* From trap.S. frame: the caller's frame pointer, the trap; the caller's sp is frame + 2. */
 static void inlibc_left(uintptr_t *frame) {
     int err = *__errno_location();
     M *m = getm();

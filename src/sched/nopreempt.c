@@ -1,16 +1,15 @@
 /*
  * GORT_NOPREEMPT: where the functions are that must not be preempted by signal.
  *
- * The attribute puts a function into a section of its own, of which the linker knows both ends:
- * those of the module it is linking, and only in that module. There may be several, the program and
- * libraries of it, opened late or closed early; the runtime may be in one of them or in a library
- * of its own. So each module reports its section: the header has a constructor and a destructor for
- * it, which come with every file that includes it and do nothing where there is no such section. To
- * report twice does no harm.
+ * The attribute puts a function into a section of its own. The linker knows both ends of that
+ * section, but only in the module it is linking, and there may be several modules, opened late or
+ * closed early. So each module reports its section by a constructor and a destructor, which come
+ * with every file that includes the header and do nothing where there is no such section. To report
+ * twice does no harm.
  *
- * The handler reads the table while others write it, and takes no lock. An entry that is being
- * written has no end, and covers nothing: at worst the first instructions of a module's
- * constructors are covered too late, or those of its destructors not any more.
+ * The handler reads the table without a lock, while others write it. An entry that is being written
+ * has no end, and covers nothing: at worst the first instructions of a module's constructors are
+ * covered too late, or those of its destructors not any more.
  */
 #include "sched/nopreempt.h"
 #include "base/lock.h"
@@ -43,13 +42,13 @@ static Range *find_range(uintptr_t start) {
         if (table.range[i].start == 0) free_one = &table.range[i];
     }
     if (free_one || table.count == MODULES) return free_one;
-    store_rel(&table.count, table.count + 1); /* pairs with the handler's */
+    store_rel(&table.count, table.count + 1); /* pairs with nopreempt_covers */
     return &table.range[table.count - 1];
 }
 
 EXPORT void gort_nopreempt_range(const void *start, const void *end, int there) {
     M *m = getm();
-    /* a section, without the looks of one: it may be in a constructor, before anything else */
+    /* not enter(): this may be a constructor, before anything else has run */
     if (m) m->locks++;
     lock(&table.lock, RANK_LEAF);
     Range *r = find_range((uintptr_t)start);

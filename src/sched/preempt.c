@@ -1,15 +1,16 @@
 /*
  * Preemption keeps the thread (docs/DESIGN.md has the laws).
  *
- * The monitor sets ATTN_PREEMPT in the M that has run too long. Every call into gort sees it
- * (enter, leave): the goroutine goes to the tail of the global queue like any that yields. Code
- * that calls nothing gets SIGURG: the handler, on the alternate stack, gives the P away, queues its
- * goroutine with this M as home, and the thread waits inside the handler until it is handed a P
- * again. So code can be stopped anywhere, in malloc, in printf, under a pthread mutex: the thread
- * keeps every lock, thread-local and register, as if the kernel had preempted it.
+ * The monitor sets ATTN_PREEMPT in an M whose goroutine has run too long. Each call into gort sees
+ * it (enter, leave): the goroutine goes to the tail of the global queue as if it yielded. Code that
+ * makes no calls gets SIGURG: the handler, on the alternate stack, gives the P away, queues its
+ * goroutine with this M as home, and waits inside the handler until it is handed a P again. So code
+ * can be stopped anywhere, in malloc, in printf, under a pthread mutex: the thread keeps every
+ * lock, thread-local and register, as if the kernel had preempted it.
  *
  * The handler does nothing when the thread is in a section, on g0 or pinned (locks > 0): leaving
- * the section sees the bit. The bit, cleared when a new slice starts, tells a stale signal.
+ * the section sees the bit. The bit is cleared when a new slice starts, so a stale signal finds
+ * none.
  *
  * Rules of the handler: no malloc, no stdio; never yield or leave() from it, since a switch on the
  * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
@@ -48,43 +49,42 @@ static bool installed;
 
 /* ---- asked by flag --------------------------------------------------------------------------- */
 
-/* The runtime this M belongs to has ended: its goroutine runs no further. Its end buries it, with
- * all that it has left undone; where it has passed by, since this thread was in the kernel, we do.
- * Who comes second does. From the handler gp comes with its place in the global queue, which goes
- * as a whole. */
+/* On g0. The runtime of this M has ended, and its goroutine runs no further. The end buries the G
+ * (abandon, init.c), unless this thread was in the kernel then: of the two, whoever comes second
+ * buries it. A gp that waited in the handler is still in the global queue, which goes as a
+ * whole. */
 static void left(M *m, void *arg) {
     G *gp = arg;
     store_rlx(&gp->status, G_WAITING);
-    if (xchg_seq(&gp->stack->settled, 1) == 0) return; /* the other side: abandon (init.c) */
+    if (xchg_seq(&gp->stack->settled, 1) == 0) return; /* pairs with abandon's */
     go_abandon(m, gp);
 }
 
 static NORETURN void leave_runtime(M *m) {
     /* pairs with stop (init.c), which does not wait for the end of a thread whose P was taken */
     tsan_release(&sched);
-    if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL; /* perhaps the next runtime's by now */
+    if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL; /* the P may be the next runtime's by now */
     m->dying = true;
     m->locks = 1;
     m->pins = 0;
     leave_for_good(m, left, m->curg);
 }
 
-/* The P is gone, and the thread is back. Whoever ends the runtime (send_away, init.c) sets EXIT and
- * does not wait for a thread that is TAKEN then: this exchange sees EXIT, or comes first, and the
- * thread is waited for. */
+/* The P was retaken, and the thread is back. send_away (init.c) sets EXIT and does not wait for a
+ * thread that is TAKEN then: this exchange sees EXIT, or comes first, and send_away waits. */
 static void no_longer_taken(M *m) {
     uint32_t before = and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
     m->p = NULL;
     if (unlikely(before & ATTN_EXIT)) leave_runtime(m);
 }
 
-/* The P was retaken. Returns the M it goes on with. */
+/* The P was retaken. Returns the M that the goroutine goes on with. */
 static M *come_back(M *m) {
     no_longer_taken(m);
     return acquire_p_or_queue(m, &sched.taken);
 }
 
-/* On g0: the goroutine is in the global queue, and perhaps a P is idle. */
+/* On g0: the goroutine is in the global queue. */
 static void gave_way(M *m, void *arg) {
     unlock(&sched.lock);
     wake_after_submit(m);
@@ -105,8 +105,8 @@ static M *give_way(M *m) {
     return switch_to_g0(m, gp, gave_way, NULL, NULL);
 }
 
-/* A request came along with the memory of a child (fork.c). There is nobody to give way to: one
- * that has a copy forgets it, one that shares the memory is stopped. */
+/* A child inherits a request with its memory (fork.c), and there is nobody to give way to: a forked
+ * child ignores it, a child of vfork, which shares the memory, is stopped. */
 static bool asks_a_child(M *m) {
     if (in_forked_child()) return true;
     if (load_rlx(&m->attn) != ATTN_SIM) vfork_stops(m);
@@ -121,13 +121,13 @@ NOINLINE M *enter_slow(M *m) {
         if (unlikely((attn & ~(uint32_t)ATTN_CHILD) == ATTN_SIM))
             return load_rlx(&m->curg->status) == G_SYSCALL ? m : sim_point(m);
         if (attn & ATTN_EXIT) leave_runtime(m);
-        if (attn & ATTN_PENDING) { /* the monitor is at it: whoever wins this CAS has the P */
+        if (attn & ATTN_PENDING) { /* pairs with R5 of retake.c: whoever wins this CAS has the P */
             cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
             continue;
         }
         bool announced = load_rlx(&m->curg->status) == G_SYSCALL;
         if (attn & ATTN_TAKEN) {
-            if (announced) { /* a call inside a blocking call: without a P */
+            if (announced) { /* a section inside a blocking call: without a P */
                 m->p = NULL;
                 return m;
             }
@@ -146,7 +146,7 @@ NOINLINE M *enter_asked(M *m) {
 }
 
 NOINLINE void leave_slow(M *m) {
-    /* init.c */
+    /* await_sections (init.c) waits for this */
     if (unlikely(m->plain) && m->locks == 0) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION);
     if (m->locks != 0 || m->plain || m->curg == NULL) return;
     if (load_rlx(&m->curg->status) == G_SYSCALL) return;
@@ -159,18 +159,18 @@ NOINLINE void leave_slow(M *m) {
 
 /* ---- asked by signal ------------------------------------------------------------------------- */
 
-/* The runtime has ended. True: gp stands inside libc, and leaves where it returns. */
+/* The runtime has ended. True: gp stands inside libc, and leaves when that returns. */
 static bool leaves_behind_libc(M *m, G *gp, void *context) {
     int where = context ? inlibc_trap(gp, context) : OUTSIDE;
     if (where == OUTSIDE) return false;
     m->in_handler = false;
     tsan_release(&sched); /* pairs with stop (init.c), as for threads that have gone */
-    /* with send_away (init.c), which waits for it, or leaves it behind where it sleeps */
+    /* read by on_its_way (init.c): the end waits for this thread, unless it sleeps */
     store_seq(&m->finishing, (uint32_t)where);
     return true;
 }
 
-/* In the handler: waits until somebody brings a P. */
+/* In the handler: waits for a P. */
 static void wait_for_p(M *m, G *gp, void *context) {
     note_sleep(&m->note);
     if (load_rlx(&m->attn) & ATTN_EXIT) {
@@ -192,10 +192,10 @@ static void wait_for_p(M *m, G *gp, void *context) {
     now_runs(m, p, gp);
     trace_start(m, gp);
     if (unlikely(load_rlx(&sched.stop_waiting)) && context && inlibc_trap(gp, context) != OUTSIDE)
-        or_seq(&m->attn, ATTN_PREEMPT); /* stopworld.c lends it the P until then */
+        or_seq(&m->attn, ATTN_PREEMPT); /* lend (stopworld.c) wants its P back after libc */
 }
 
-/* sched.lock: gp, which this thread keeps, waits in the global queue. */
+/* sched.lock: queues gp in the global queue, with this thread as its home. */
 static void queue_here_locked(M *m, G *gp) {
     trace_preempt(m, gp);
     if (gp->flags & GF_SOFT) gp->flags ^= GF_SOFT | GF_SOFT_HELD;
@@ -203,27 +203,27 @@ static void queue_here_locked(M *m, G *gp) {
     gp->since = coarse_now();
     m->in_handler = true;
     store_rlx(&gp->status, G_RUNNABLE);
-    /* others wait for this thread: preferred.c */
+    /* other Gs wait for this thread (preferred.c) */
     if (m->soft.head) glist_push_head(&sched.global, gp);
     else glist_push(&sched.global, gp);
 }
 
-/* The P was retaken while the thread was in the kernel, and now it computes: stop until it has a
- * P again. */
+/* The P was retaken while the thread was in the kernel, and now it computes: stops it until it has
+ * a P again. */
 static void come_back_here(M *m, G *gp, void *context) {
     no_longer_taken(m);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
     bool spinning = false;
     if (p == NULL) {
         lock(&sched.lock, RANK_SCHED);
-        /* One that waits for the maker: it may itself wait for a lock that gp has. */
+        /* a P on the maker's list: the maker may itself wait for a lock that gp holds */
         if (!load_rlx(&sched.stop_waiting)) p = maker_take_pending_locked(&spinning);
         if (p == NULL) queue_here_locked(m, gp);
         unlock(&sched.lock);
     }
     if (p) {
         m_acquire_p(m, p);
-        /* the P was to search: the next one does */
+        /* the P was to search: another searcher does */
         if (spinning && sub_seq(&sched.spinning, 1) == 0) wakep(m);
         sub_seq(&sched.taken, 1);
         trace_resume(m, gp);
@@ -234,7 +234,7 @@ static void come_back_here(M *m, G *gp, void *context) {
     wait_for_p(m, gp, context);
 }
 
-/* The P goes to whoever is next; this thread waits. False: nobody could take it now. */
+/* Gives the P to the next thread, and queues gp. False: no thread could take it now. */
 static bool give_p_away(M *m, G *gp) {
     P *p = m->p;
     lock(&sched.lock, RANK_SCHED);
@@ -300,8 +300,7 @@ static void preempt_here(M *m, void *context) {
     }
 }
 
-/* The same, with the context at hand for who finds this M in_handler (dump.c, stopworld.c,
- * boehm.c). */
+/* With the context for readers that find this M in_handler (describe.c, inlibc.c, boehm.c). */
 static void preempt_in_handler(M *m, void *context) {
     m->context = context;
     preempt_here(m, context);
@@ -327,28 +326,27 @@ static void chain(int signo, siginfo_t *info, void *context) {
     }
 }
 
-/* To the process's first thread, as it came. */
+/* To the process's first thread, unchanged. */
 static void pass_on(int signo, siginfo_t *info) {
     os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_getpid(), signo, (long)info, 0, 0);
 }
 
-/* In a handler: what the signal has done to a system call. One of the hook's that was made as it is
- * ends, and goes on as a goroutine's (hook/optimistic.c); made again by the kernel it would find
- * whatever has its number by now. Any other is made again. */
+/* In a handler: mends what the signal has done to a system call. An optimistic call of the hook
+ * ends and goes on as a goroutine's (hook/optimistic.c): restarted by the kernel, it would meet the
+ * next owner of its number. Any other call is made again, unless the thread is to leave. */
 void preempt_mend_call(M *m, void *context) {
     uintptr_t hot = m ? load_rlx(&m->hot_sp) : 0;
     if (unlikely(hot != 0 && hot == arch_context_sp(context))) arch_end_call(context);
-    /* else the call may end */
     else if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context);
 }
 
-/* Any thread, anywhere, on the alternate stack where the thread is ours. */
+/* Any thread, anywhere; a thread of the runtime on its alternate stack. */
 static void on_signal(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
     bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
     M *m = getm();
     if (!ours) {
-        /* the monitor's thread: not for a program's handler */
+        /* the program's handlers never run on the monitor's and the maker's threads */
         if (m && m->plain && m->pseudo == NULL) pass_on(signo, info);
         else chain(signo, info, context);
         *__errno_location() = err;
@@ -374,10 +372,10 @@ void preempt_m(M *m) {
     if (!(before & ATTN_PREEMPT)) m->asked_cpu = -1;
     split_poison(m);
     if (settings.asyncpreemptoff || load_rlx(&m->locks) != 0) return;
-    /* the next prologue may do: a signal next time */
+    /* the next prologue may see the poison: a signal only if asked again */
     if (split.mode != SPLIT_OFF && !(before & ATTN_PREEMPT)) return;
     if (!thread_asked(m)) return; /* a sleeper's call would return EINTR */
-    /* due behind a handler of the program's, it would meet the EINTR of that (arch_repair_eintr) */
+    /* blocked by the program's handler, it would later undo that one's EINTR (arch_repair_eintr) */
     if (os_thread_blocks(m->tid, settings.preempt_signal)) return;
     int r = os_tgkill(m->tid, settings.preempt_signal);
     if (unlikely(r < 0 && r != -ESRCH && r != -EAGAIN))
@@ -387,12 +385,10 @@ void preempt_m(M *m) {
                   -r);
 }
 
-/*
- * The kernel refuses futex(2), from now on perhaps: a filter that the program has put over all its
- * threads. Who begins to wait is refused too and naps, but a thread that slept by then would sleep
- * for ever. A signal ends its system call, and the restarted one is refused. Once is enough. Any
- * thread, with any lock, in a handler too.
- */
+/* The kernel refuses futex(2), perhaps only from now on: the program has put a filter over all its
+ * threads. A new waiter is refused too and naps, but a thread that slept before would sleep for
+ * ever. A signal ends its system call, and the restarted one is refused. Once is enough. Any
+ * thread, with any lock, in a handler too. */
 static void interrupt_sleepers(void) {
     static uint32_t told;
     if (xchg_seq(&told, 1)) return;
@@ -400,7 +396,7 @@ static void interrupt_sleepers(void) {
                           "millisecond whether they may go on, and "
                           "signals may not become messages any more");
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        /* one that is gone: its number is nobody's, or ours */
+        /* the tid of a thread that has ended is unused, or another thread of this process has it */
         if (load_rlx(&m->tid) > 0) os_tgkill(m->tid, settings.preempt_signal);
 }
 
@@ -416,7 +412,7 @@ void preempt_unmask(void) {
     sigdelset(&mask, settings.preempt_signal);
     sigdelset(&mask, SIGSEGV);
     long r = os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
-    /* refused from the moment on in which this thread was made */
+    /* a filter may refuse it since this thread was made */
     if (r < 0 && os_thread_blocks(os_gettid(), settings.preempt_signal))
         warn_once(WARN_SIGNAL,
                   "a thread cannot unblock signal %d: rt_sigprocmask(2) gives error %ld. A "
@@ -432,7 +428,7 @@ void preempt_mask(void) {
 }
 
 int preempt_install(void) {
-    if (installed) return 0; /* a thread that was left behind may still take the signal */
+    if (installed) return 0; /* it stayed for threads that were left behind */
     struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART};
     sa.sa_sigaction = on_signal;
     sigemptyset(&sa.sa_mask);

@@ -6,15 +6,15 @@
 
 #include "runtime.h"
 
-int preempt_install(void);            /* the handlers, at every start of a runtime */
-void preempt_uninstall(bool awaited); /* a thread has yet to take the signal: they stay */
-void preempt_unmask(void); /* this thread takes signals as gort_main's caller did, and ours */
+int preempt_install(void);            /* the handler, at every start of a runtime */
+void preempt_uninstall(bool awaited); /* awaited: a thread has yet to take the signal, it stays */
+void preempt_unmask(void);            /* this thread: the mask of gort_main's caller, less ours */
 void preempt_mask(void);
-void preempt_unblock(void); /* this thread takes our signal too, and no other more than before */
-/* its goroutine stands in a prologue (split.c); m->locks is 1. Perhaps stops the thread, as the
- * signal would */
+void preempt_unblock(void); /* this thread unblocks the preemption signal, and no other */
+/* m's goroutine stands in a prologue (split.c); m->locks is 1. May stop the thread, as the signal
+ * would. */
 void preempt_in_prologue(M *m);
-/* likewise, where a call of libc has returned into the trap (inlibc.c); outside of a section */
+/* Likewise, where a call of libc has returned into the trap (inlibc.c); outside of a section. */
 void preempt_after_libc(M *m);
 void preempt_mend_call(M *m, void *context); /* any thread, in a handler, before anything else */
 void preempt_m(M *m); /* asks m's goroutine to yield: flag, and signal if the thread runs */

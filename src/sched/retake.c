@@ -19,8 +19,8 @@
  * After: it sees PENDING or TAKEN, and exactly one of the two CASes on PENDING wins.
  *
  * The word is in M, not in P (an ABA otherwise); TAKEN is set by CAS, never stored; locks is read
- * after the barrier. `GORT_DEBUG=break=N` leaves a step out in a checked build, and the tests see
- * each trip an invariant.
+ * after the barrier. In a checked build GORT_DEBUG=break=N leaves step N out, and a test sees each
+ * trip an invariant.
  */
 #include "sched/retake.h"
 #include "sched/threadstate.h"
@@ -60,7 +60,7 @@ static void warn_no_membarrier(void) {
         "(gort_blocking) holds up the others");
 }
 
-/* R1 to R5. still(m, arg): the thread has not come back, looked at after the barrier. */
+/* R1 to R5. still(m, arg), called after the barrier: the thread has not come back. */
 static P *take(M *m, bool (*still)(M *m, int64_t arg), int64_t arg) {
     uint32_t attn = load_rlx(&m->attn);
     if (!retake_works || (attn & (ATTN_PENDING | ATTN_TAKEN | ATTN_EXIT))) return NULL;
@@ -76,7 +76,7 @@ static P *take(M *m, bool (*still)(M *m, int64_t arg), int64_t arg) {
         retake_withdraw(m);
         return NULL;
     }
-    add_seq(&sched.taken, 1); /* before it shows: the deadlock detector must not miss it */
+    add_seq(&sched.taken, 1); /* before TAKEN: the deadlock detector must not miss it */
     if (broken(3)) {
         or_seq(&m->attn, ATTN_TAKEN);
         and_seq(&m->attn, ~(uint32_t)ATTN_PENDING);

@@ -1,25 +1,24 @@
 /*
  * The world stops when every P but the caller's is in state P_STOPPED.
  *
- *   1  callers take turns (a queue of their own, first come first served);
+ *   1  Callers take turns (a queue of their own, first come first served).
  *   2  stop_waiting is set under sched.lock: no idle P is given out any more, and every M that
- *      comes to find.c with a P stops it there;
- *   3  idle Ps and those that wait for a thread are stopped at once;
- *   4  the others are asked by flag and signal, as for preemption; a thread in an announced call,
- *      and one that sleeps in the kernel, loses its P by the silent retake (retake.c).
+ *      comes to find.c with a P stops it there.
+ *   3  Idle Ps and those on the maker's list are stopped at once.
+ *   4  The others are asked by flag and signal, as for preemption. A thread in an announced call,
+ *      or asleep in the kernel, loses its P by the silent retake (retake.c).
  *
- * So nobody else is in a section with a P while the world is stopped. But a thread that lost its P
- * so, now or before, is not waited for: nobody knows when it comes back, and no call of the
- * program's is to return EINTR because of us. When it does come back it runs the program's code
- * until its next section (docs/DESIGN.md) or, if it computes, until the monitor comes by and
- * stops it by signal, which it does while the world is stopped as at any time. Code that must not
- * run meanwhile is pinned (gort_pin): a pinned thread keeps its P over a page fault or a lock that
- * it sleeps in, and is waited for.
+ * So no other thread is in a section with a P while the world is stopped. But a thread that lost
+ * its P by a retake, now or before, is not waited for: nobody knows when it comes back, and the
+ * stop must not make the program's call return EINTR. It then runs the program's code until its
+ * next section (docs/DESIGN.md) or, if it computes, until the monitor stops it by signal. Code that
+ * must not run meanwhile is pinned (gort_pin): a pinned thread keeps its P even while it sleeps,
+ * and is waited for.
  *
- * Whoever stops the world may call libc, printf say, so nobody may stand stopped inside of it with
- * a lock. Who is asked by signal goes on until it is out (inlibc.c). Who was preempted there before
- * waits in its handler for a P: when all have stopped, the stopper lends its own P to each of these
- * in turn, and gets it back when that one has left libc (let_out).
+ * The program may call libc, printf say, while the world is stopped, so no thread may stand stopped
+ * inside libc with a lock. A thread that is asked by signal goes on until it is out (inlibc.c). One
+ * that was preempted there before waits in its handler for a P: when all have stopped, the stopper
+ * lends its own P to each such thread in turn, until it is out (let_out).
  *
  * The retaker lock keeps the monitor out while Ps are counted.
  */
@@ -43,8 +42,8 @@
 
 static struct {
     Lock lock;
-    bool busy;      /* lock: somebody stops or has stopped the world */
-    G *head, *tail; /* lock: those who wait for their turn */
+    bool busy;      /* lock: the world is being stopped, or stopped */
+    G *head, *tail; /* lock: callers that wait for their turn */
     uint32_t need;  /* sched.lock: Ps that have not stopped yet */
     Note note;
 } world;
@@ -77,7 +76,7 @@ static M *take_turn(M *m) {
     if (world.tail) world.tail->schedlink = gp;
     else world.head = gp;
     world.tail = gp;
-    return park(m, &world.lock, WAIT_STOP_WORLD); /* the turn is passed on to us */
+    return park(m, &world.lock, WAIT_STOP_WORLD); /* pass_turn gives this G the turn */
 }
 
 static void pass_turn(M *m) {
@@ -93,7 +92,7 @@ static void pass_turn(M *m) {
     if (gp) ready_tail(m, gp);
 }
 
-/* Step 3; and marks what is running. */
+/* Step 3. */
 static void stop_idle_locked(M *m) {
     P *p;
     bool spinning;
@@ -104,7 +103,7 @@ static void stop_idle_locked(M *m) {
     }
 }
 
-/* An announced call may compute; any other is one only where the thread sleeps. */
+/* m's P, if m is in an announced call, which may compute, or sleeps in the kernel. Else NULL. */
 static P *take_from_call(M *m) {
     G *gp = load_rlx(&m->curg);
     uint32_t tick = load_rlx(&m->syscalltick);
@@ -112,7 +111,7 @@ static P *take_from_call(M *m) {
     return p ? p : retake_if_asleep(m, true);
 }
 
-/* Step 4, again and again until all have stopped. */
+/* Step 4, repeated until all have stopped. */
 static void press(M *m) {
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
         P *p = sched.ps[i];
@@ -132,8 +131,8 @@ static void press(M *m) {
 
 #define PATIENCE GORT_SEC
 
-/* A pinned goroutine keeps its P for as long as it wants: the stopper names it, once. The world
- * stops for good at the end of a runtime, too. */
+/* A pinned goroutine keeps its P for as long as it wants: the stopper names it, once. This may be
+ * the end of the runtime, which stops the world for good. */
 static void tell_who_does_not_stop(M *m) {
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
         P *p = sched.ps[i];
@@ -165,7 +164,7 @@ static void await_stopped(M *m) {
     }
 }
 
-/* gp is runnable and has its home in the handler: takes it off its queue, wherever that is. */
+/* Takes gp, a runnable G that waits in its handler, off whatever queue it is on. */
 static bool unqueue_locked(G *gp) {
     if (global_remove_locked(gp)) return true;
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
@@ -173,7 +172,7 @@ static bool unqueue_locked(G *gp) {
     return false;
 }
 
-/* All have stopped: lends other, which was preempted inside libc, our P until it has left it. */
+/* All have stopped: lends m's P to other, which was preempted inside libc, until it is out. */
 static void lend(M *m, M *other) {
     note_clear(&world.note);
     lock(&sched.lock, RANK_SCHED);
@@ -233,15 +232,15 @@ void world_start(M *m) {
         give_p(m, p, false);
     }
     trace_stw(m, false);
-    /* no fence: who came meanwhile queued under sched.lock before us; who searches still was
-     * counted before it gave its P */
+    /* no fence: submitters queued under sched.lock before this thread took it, and a searcher that
+     * is still counted was so before its P stopped */
     wakep(m);
-    int64_t first = timers_first(); /* nobody may be watching those of the idle Ps */
+    int64_t first = timers_first(); /* perhaps no thread waits for those of the idle Ps */
     if (first != GORT_FOREVER) wake_for_timer(m, first);
     pass_turn(m);
 }
 
-/* The last runtime ended with the world stopped, by its main goroutine. */
+/* The main goroutine of the last runtime ended it with the world stopped. */
 void world_reset(void) {
     world.busy = false;
     world.head = world.tail = NULL;
@@ -284,7 +283,7 @@ static P *p_new(uint32_t id) {
     return p;
 }
 
-/* What a P that goes away has is given to the first one and the global queue. */
+/* p goes away: the first P, the global queue and the common lists get what it has. */
 static void p_retire(P *p) {
     GList list = {0};
     runq_drain(p, &list);
@@ -306,7 +305,7 @@ int procs_resize(M *m, uint32_t n) {
         store_rlx(&sched.ps[i]->watch, 0);
     }
     store_seq(&sched.procs, n);
-    if (m && m->p && m->p->id >= n) { /* our own goes away: take the first one */
+    if (m && m->p && m->p->id >= n) { /* m's own P goes away: take the first one */
         m_release_p(m);
         m_acquire_p(m, sched.ps[0]);
     }
@@ -314,11 +313,9 @@ int procs_resize(M *m, uint32_t n) {
     return 0;
 }
 
-/*
- * A plain thread asks a goroutine to do it and waits. Its request stands in a list until it is
- * answered, by that goroutine or by the end of the runtime, since the goroutine may be gone before
- * it has run (world_reset).
- */
+/* A plain thread that resizes starts a goroutine to do it, and waits. Its request is listed until
+ * it is answered: by that goroutine, or by the end of the runtime, since the goroutine may never
+ * run (world_answer_requests). */
 typedef struct Request {
     struct Request *next;
     int n, result;
@@ -330,7 +327,7 @@ static struct {
     Request *first;
 } requests;
 
-/* Takes r off. False: somebody has answered it. */
+/* Takes r off. False: it has been answered. */
 static bool request_remove(Request *r) {
     lock(&requests.lock, RANK_WORLD);
     Request **at = &requests.first;
@@ -343,7 +340,7 @@ static bool request_remove(Request *r) {
 
 static void resize_for_thread(void *arg) {
     Request *r = arg;
-    /* r stays while this goroutine may run: the end answers it when none does */
+    /* r stays while this goroutine runs: the end answers it only when no goroutine does */
     int result = gort_maxprocs(r->n);
     M *m = enter();
     if (request_remove(r)) {
@@ -390,7 +387,7 @@ EXPORT int gort_maxprocs(int n) {
     if (!load_rlx(&sched.running)) return -ENOTCONN;
     M *m = enter();
     const char *why = n < 1 || m->plain ? NULL : unfinished(m);
-    if (why) fatal("gort_maxprocs %s", why); /* whatever the number is: the same misuse */
+    if (why) fatal("gort_maxprocs %s", why); /* even if n changes nothing */
     int old = (int)load_rlx(&sched.procs);
     if (n > MAX_PROCS) n = MAX_PROCS;
     if (n >= 1) store_rlx(&sched.procs_fixed, 1);

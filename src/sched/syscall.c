@@ -1,14 +1,14 @@
 /*
  * Blocking calls.
  *
- * gort_enter_syscall only says so (status, a tick); the P stays with the thread. If the call takes
- * long and somebody could use the P, the monitor takes it by the protocol of retake.c, and
- * gort_exit_syscall finds out in its section's first load, like any call into gort. So enter and
- * exit are a handful of plain stores.
+ * gort_enter_syscall only announces the call (status, a tick); the P stays with the thread. If the
+ * call takes long and another thread could use the P, the monitor takes it by the protocol of
+ * retake.c, and gort_exit_syscall finds out in its section's first load, like any call into gort.
+ * So enter and exit are a handful of plain stores.
  *
  * gort_blocking hands the P off at once. The section stays open while fn runs: the monitor leaves a
- * thread in a section alone, and calls into gort that fn makes are nested sections of an M without
- * a P, which may do everything that does not block. An exception that leaves fn ends the call
+ * thread in a section alone, and fn's calls into gort are nested sections of an M without a P,
+ * which may do everything that does not block. An exception that leaves fn ends the call
  * (exception.c).
  */
 #include "sched/syscall.h"
@@ -28,7 +28,7 @@ typedef struct Return {
 } Return;
 
 static void queue_returned(M *m, void *arg) {
-    Return r = *(Return *)arg; /* on the stack of gp, which may run elsewhere right after this */
+    Return r = *(Return *)arg; /* a copy: arg is on gp's stack, and gp may run right after this */
     store_rlx(&r.gp->status, G_RUNNABLE);
     global_put(r.gp);
     sub_seq(r.counter, 1);
@@ -50,7 +50,7 @@ M *acquire_p_or_queue(M *m, uint32_t *counter) {
     return switch_to_g0(m, gp, queue_returned, &r, NULL);
 }
 
-/* For dumps: the caller of the function whose frame this is goes on up there. */
+/* For dumps: where the caller of the function with this frame goes on. */
 INLINE void mark_call(M *m, void *frame) {
     uintptr_t *record = arch_frame_record(frame);
     store_rlx(&m->call[0], record[1]);
@@ -70,7 +70,7 @@ M *block_begin(M *m) {
     if (in_blocking_call(m)) fatal("a blocking call inside a blocking call");
     stack_check_sp(gp, (uintptr_t)__builtin_frame_address(0));
     gp->since = coarse_now();
-    tsan_release(&sched); /* the runtime may end meanwhile: stop (init.c) */
+    tsan_release(&sched); /* for stop (init.c): the runtime may end meanwhile */
     bump(&m->p->n.syscalls_blocking, 1);
     bump(&m->p->n.handoffs, 1);
     trace_syscall(m, gp);
@@ -94,16 +94,16 @@ M *block_end(M *m) {
         store_rlx(&m->curg->status, G_RUNNING);
         return m;
     }
-    /* With send_away (init.c), which sets EXIT and does not wait for a thread that is in a call
-     * then: it sees that we are out of it, and waits, or we see EXIT. Otherwise gp would be queued
-     * when the runtime is gone. */
+    /* A Dekker pair with send_away (init.c), which sets EXIT and does not wait for a thread in a
+     * call: it sees that this thread is out, and waits, or this thread sees EXIT. Otherwise gp
+     * would be queued when the runtime is gone. */
     store_seq(&m->curg->status, G_RUNNING);
     if (load_seq(&m->attn) & ATTN_EXIT) return enter_slow(m);
     trace_sysexit(m, m->curg);
     return acquire_p_or_queue(m, &sched.in_syscall);
 }
 
-/* What fn itself pushes comes above h, and is no business of the end's (goexit.h). */
+/* The end of the runtime leaves the hooks above h alone: fn pushed them (goexit.h). */
 static void call_begins(M *m, ExitHook *h) {
     exit_hook_push(m->curg, h);
     if (m->curg->stack) m->curg->stack->blocking = h;
@@ -133,13 +133,13 @@ EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
     int err = *m->errno_at;
     m = block_end(m);
     call_is_over(m, &hook);
-    /* of the thread it is on now: compilers believe that errno's address never changes */
+    /* m's, not errno: the thread may have changed, and compilers keep errno's address */
     *m->errno_at = err;
     leave(m);
     return r;
 }
 
-/* In the section of a goroutine that is not pinned; it is left. */
+/* In the section of a goroutine that is not pinned; leaves that section. */
 INLINE M *announce(M *m, void *frame) {
     G *gp = m->curg;
     if (unlikely(!retake_works)) { /* the monitor could not take the P: give it at once */
@@ -165,7 +165,7 @@ INLINE M *announce_end(M *m) {
     m->locks = 1; /* the section was left */
     fence_compiler();
     trace_sysexit(m, gp);
-    store_rlx(&gp->status, G_RUNNING); /* before the look at attn: what is taken now is TAKEN */
+    store_rlx(&gp->status, G_RUNNING); /* before attn is read: what is taken now shows as TAKEN */
     if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
     trace_resume(m, gp);
     return m;

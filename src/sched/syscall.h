@@ -6,9 +6,9 @@
 
 #include "runtime.h"
 
-/* In a section, without a P: the old one if it is free, else any idle one, else the goroutine to
- * the global queue and the thread to the pool. Returns the M it goes on with. *counter counts
- * those on their way and is taken down once the goroutine has a P or is queued. */
+/* In a section, without a P: takes the old one if it is idle, else any idle one, else the goroutine
+ * goes to the global queue and the thread to the pool. Returns the M the goroutine goes on with.
+ * *counter goes down once the goroutine has a P or is queued. */
 M *acquire_p_or_queue(M *m, uint32_t *counter);
 
 #endif

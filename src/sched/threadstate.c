@@ -1,25 +1,23 @@
 /*
  * Does a thread compute, or does it sleep in the kernel?
  *
- * Preemption needs the first: a signal to one that sleeps makes a call of the program return EINTR.
- * Retake needs the second. The kernel tells it in /proc/self/task/TID/stat, to whoever has a
- * descriptor left to open it, in a process that has a /proc. A descriptor kept open for each thread
- * would be ten thousand of them in the worst case, the first thing that closefrom(3) takes, and no
- * help without /proc. The thread's CPU clock needs none of it, and costs less:
+ * Preemption must know the first: a signal to a sleeping thread makes the program's call return
+ * EINTR. Retake must know the second. /proc/self/task/TID/stat tells, if there is a /proc and a
+ * descriptor left to open it. (Descriptors kept open would be thousands, and closefrom(3) takes
+ * them.) The thread's CPU clock needs neither, and costs a tenth of the file:
  *
- *   1  Two readings that differ: it is on a CPU at this moment. The kernel brings the clock of a
- *      running thread up to date at each reading. Two system calls of 0.3 us; the file takes ten
- *      times that.
- *   2  They are the same: asleep, or waiting for a CPU. The file knows.
- *   3  There is no file. Who asks a thread to stop compares with the clock at the time of the
- *      request: USED of CPU time since, with no call into gort and no look that found it asleep for
- *      STANDS (its P would be gone by then), is a thread that computes and has to share its CPU.
- *      Who wants its P waits for a clock that has stood still for STANDS. Both may be wrong about a
- *      thread that is starved or dozes, and both are harmless: a P may be taken from anybody
- *      outside of a section (GORT_DEBUG=retake=hammer does), and libc's calls are sent back after
- *      the signal (arch_repair_eintr).
+ *   1  Two readings differ: the thread is on a CPU now. The kernel brings the clock of a running
+ *      thread up to date at each reading.
+ *   2  They are the same: it sleeps, or waits for a CPU. The file knows.
+ *   3  There is no file. For a request to stop, the clock is compared with that at the request: a
+ *      thread that has used USED of CPU time since computes, and shares its CPU. (It made no call
+ *      into gort, and had it slept for STANDS its P would be gone.) For a retake, the thread
+ *      sleeps if its clock has stood still for STANDS. Both may be wrong about a thread that is
+ *      starved or dozes, without harm: a P may be taken from any thread outside of a section
+ *      (GORT_DEBUG=retake=hammer does), and libc's calls are made again after the signal
+ *      (arch_repair_eintr).
  *
- * seen_cpu, seen_at and asked_cpu are notes of whoever has the retaker's turn.
+ * seen_cpu, seen_at and asked_cpu belong to the holder of the retaker lock.
  */
 #include "sched/threadstate.h"
 #include "os/os.h"
@@ -40,7 +38,8 @@ static int state_of(M *m, int64_t *cpu) {
     return state == 0 ? UNKNOWN : state == 'R' ? AWAKE : ASLEEP;
 }
 
-/* Neither a clock nor a file. Of a thread that has just gone it is no wonder; of our own it is. */
+/* There is neither clock nor file. For a thread that has just ended that is normal; so the caller's
+ * own clock decides whether to warn. */
 static bool warn_blind(void) {
     if (os_thread_cpu(CLOCK_THREAD_CPUTIME_ID) < 0)
         warn_once(WARN_BLIND, "neither /proc nor clock_gettime(2) tells what a thread does: a "

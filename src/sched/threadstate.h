@@ -6,12 +6,12 @@
 
 #include "runtime.h"
 
-/* on a CPU, or waiting for one; false where it cannot be known. Any thread */
+/* m is on a CPU, or waits for one; false: not so, or unknown. Any thread. */
 bool thread_awake(M *m);
-/* likewise, for who asks it to stop again and again; a new request sets asked_cpu to -1 */
+/* Likewise, for repeated requests to stop; a new request sets asked_cpu to -1. */
 bool thread_asked(M *m);
-/* Asleep since its clock stood at cpu, which m->seen_cpu says it did when it was last looked at. */
+/* m sleeps; cpu: its clock now, to be compared with m->seen_cpu where there is no /proc. */
 bool thread_asleep(M *m, int64_t cpu);
-void thread_seen(M *m, int64_t cpu); /* the clock of m stands here now */
+void thread_seen(M *m, int64_t cpu); /* notes that m's clock stands at cpu now */
 
 #endif
