@@ -2,23 +2,22 @@
  * gort_alloc and gort_free: small objects from the cache of a P.
  *
  * Every P has two lists of free objects per size class: the list in use, of at most a batch, and a
- * spare that is a whole batch or empty. Only the P's holder touches its cache, in a section, so
- * taking and giving are a few plain instructions. An empty list is replaced by the spare, else by a
- * batch from the central list. A full list becomes the spare, and the previous spare goes to the
- * central list. So a program that swings around a boundary rarely visits the central list.
+ * spare that is a whole batch or empty. Only the P's holder touches its cache, in a section. An
+ * empty list is replaced by the spare, else by a batch from the central list. A full list becomes
+ * the spare, and the previous spare goes to the central list. So a program that swings around a
+ * boundary rarely visits the central list.
  *
- * An object may be freed anywhere: on another P, in a plain thread, after its runtime has ended. It
- * goes to the cache of the P that frees it. Callers without a P use the central list.
+ * An object may be freed anywhere, even after its runtime has ended: it goes to the cache of the P
+ * that frees it. Callers without a P use the central list.
  *
  * An object larger than SMALL_MAX comes from malloc, or from the collector (boehm.c), which must
- * scan it, outside of the section; gort_free tells it by its address. Where a sanitizer or valgrind
- * watches, every object does, so that it sees each use after free, leak and race: the central lists
- * give nothing, and the caches stay empty. The same happens where no region can be mapped.
+ * scan it: outside of the section. gort_free tells such an object by its address. Where a sanitizer
+ * or valgrind watches, or no region can be mapped, the central lists give nothing and every object
+ * comes from malloc, so that the tool sees each use after free, leak and race.
  *
- * Cheap checks detect two kinds of misuse: freeing an address inside a region at which no object
- * begins, and freeing a free object. That carries a mark in its second word, which depends on its
- * address and is cleared when the object is given out; a program's own data equals it with a
- * probability of 2^-64.
+ * Two kinds of misuse are fatal: freeing an address inside a region at which no object begins, and
+ * freeing a free object. A free object carries a mark in its second word, made from its address;
+ * the program's own data equals it with a probability of 2^-64.
  */
 #include "sched/alloc.h"
 #include "base/upstairs.h"
@@ -110,7 +109,7 @@ void alloc_flush(P *p) {
 
 /* ---- libc's heap, outside of sections -------------------------------------------------------- */
 
-/* Never inlined: a compiler would keep errno's address over a park to another thread. */
+/* NOINLINE: inlined, a compiler would keep errno's address over a park to another thread. */
 
 static NOINLINE void *libc_alloc(size_t size) {
     int saved = errno;
@@ -196,7 +195,7 @@ void quiet_free(void *at) {
 
 /* ---- fork ------------------------------------------------------------------------------------ */
 
-/* Not enter(), which may change the thread: this one forks. */
+/* Not enter(), which may move the goroutine to another thread than the one that forks. */
 static void alloc_before_fork(void) {
     M *m = getm();
     if (m) m->locks++;

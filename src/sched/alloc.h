@@ -10,7 +10,7 @@
 void *quiet_alloc(size_t size);
 void quiet_free(void *at);
 
-/* The P goes away, or its runtime has ended: moves its cache to the central lists. */
+/* Moves p's cache to the central lists: p goes away, or its runtime has ended. */
 void alloc_flush(P *p);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * Goroutines with a home: gp->home is the only M that may resume them (but for soft homes, a
- * preference: preferred.c). Two kinds:
+ * Goroutines with a home: gp->home is the only M that may resume gp (a soft home is only a
+ * preference: preferred.c). There are two kinds:
  *
  *   preempted   the thread waits in its signal handler with the goroutine's registers (preempt.c);
- *               the home lasts until it goes on.
+ *               the home lasts until the goroutine goes on.
  *   locked      gort_lock_thread: the thread runs nothing else (m->lockedg) until unlocked.
  *
- * Such a G waits in the queues like any other. An M that picks it cannot run it: it gives its P,
- * with the G, to the home, which waits on its note, and goes to the pool. A P in flight is safe:
- * the receiver's `locks` is at least 1.
+ * Such a G waits in the queues like any other. An M that picks it cannot run it: the M gives its P,
+ * with the G, to the home, which waits on its note, and goes to the pool. Nobody retakes a P in
+ * flight: the receiver's `locks` is at least 1.
  */
 #include "sched/bound.h"
 #include "sched/schedule.h"
@@ -37,15 +37,15 @@ G *home_take_waiting_locked(void) {
 void home_send(M *m, G *gp) {
     M *home = load_rlx(&gp->home);
     P *p = m_release_p(m);
-    /* it waits on its note: the slice goes on there, or two that hand something */
+    /* The slice goes on at the home, which waits on its note. Otherwise two Gs that hand something
+     * back and forth, one of them locked, would begin a new slice each time. */
     home->inherit = m->inherit;
-    /* back and forth, one of them locked, would begin a new one each time */
     m->inherit = false;
     m_wake_with(home, p, gp);
 }
 
-/* The G may have been made ready, and sent here with another P, before this M has even given up its
- * own: what was brought is looked at only after the wake-up that came with it. */
+/* A sender may bring the G with another P before this M has given up its own: so m reads nextp and
+ * nextg only after the wake-up that came with them. */
 G *home_wait(M *m) {
     if (m->p) {
         P *p = m_release_p(m);
@@ -100,7 +100,7 @@ EXPORT int gort_pin(void) {
 EXPORT void gort_unpin(void) {
     if (in_forked_child()) return;
     M *m = getm();
-    /* the world's is one */
+    /* a stopped world counts as one pin */
     if (m == NULL || m->plain || m->pins == m->world) fatal("gort_unpin without gort_pin");
     m->pins--;
     leave(m);

@@ -6,17 +6,17 @@
 
 #include "runtime.h"
 
-/* gp may go on at its home only, which waits for a P. */
+/* gp may go on at its home only, which waits for a P with gp. */
 INLINE bool home_waits(G *gp) { return load_rlx(&gp->home) != NULL && !(gp->flags & GF_SOFT); }
-/* With sched.lock, p in our hands: find.c would take a G whose home waits, the first of the global
- * queue. */
+/* With sched.lock, by p's holder: the next G that find.c would take for p is the first of the
+ * global queue, and its home waits. */
 bool home_is_next_locked(P *p);
 /* With sched.lock: the first G of the global queue whose home waits for a P. NULL: none. */
 G *home_take_waiting_locked(void);
 /* On g0 with a P: gives P and gp to gp's home, and m goes to the pool. */
 void home_send(M *m, G *gp);
-/* On g0: this M belongs to a locked G that does not run now. Hands its P off and waits for both;
- * NULL: the runtime ends. */
+/* On g0 of an M whose locked G does not run now: hands the P off and waits until a sender brings a
+ * P and the G. NULL: the runtime ends. */
 G *home_wait(M *m);
 
 #endif

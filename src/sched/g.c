@@ -3,11 +3,11 @@
  *
  * A G record is never unmapped and never becomes anything else: late claimers (sched.h), the
  * monitor and the dump may look at one that has died meanwhile and see a G. Records come from
- * regions of 2 MB that are only ever added, so that walking the regions enumerates all of them and
- * no list of all goroutines has to be kept.
+ * regions of 2 MB that are only ever added. So walking the regions enumerates all Gs, and no list
+ * of all goroutines is kept.
  *
- * A P keeps up to G_CACHE free records, last-in first-out, and moves half a cache at a time
- * from and to the common list.
+ * A P keeps up to G_CACHE free records, last-in first-out, and exchanges half a cache at a time
+ * with the common list.
  */
 #include "sched/g.h"
 
@@ -98,8 +98,8 @@ void g_free_slow(M *m, G *gp) {
     g_free(m, gp);
 }
 
-/* A late claimer may still look at a record's ticket, and each_g at its status and id: a parcel
- * uses what comes behind them, and leaves it zeroed. */
+/* A late claimer may still read a record's ticket, and each_g its status and id: so a parcel uses
+ * only what comes behind them, and leaves it zeroed. */
 _Static_assert(offsetof(G, id) + 8 == offsetof(G, stack) &&
                    sizeof(G) - offsetof(G, stack) == PARCEL,
                "a parcel is the end of a record");

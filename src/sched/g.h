@@ -25,7 +25,7 @@ INLINE void g_free(M *m, G *gp) {
     P *p = m->p;
     gp->id = 0;
     gp->fn = NULL;
-    gp->arg = NULL; /* a collector looks at free records too: one may be being filled in */
+    gp->arg = NULL; /* a collector scans free records too, since one may be being filled in */
     if (unlikely(p == NULL || p->ngfree == G_CACHE)) {
         g_free_slow(m, gp);
         return;
@@ -34,8 +34,8 @@ INLINE void g_free(M *m, G *gp) {
     p->gfree = gp;
     p->ngfree++;
 }
-/* Parcels: what gort_go_copy copied waits, until the goroutine has a stack, in the second half of a
- * spare record. NULL: no memory. In a section. */
+/* Parcels: the second half of a spare record keeps what gort_go_copy copied until the goroutine has
+ * a stack. NULL: no memory. In a section. */
 #define PARCEL ((size_t)40)
 void *parcel_alloc(M *m);
 void parcel_free(M *m, void *parcel);
@@ -46,11 +46,11 @@ INLINE uint64_t g_next_id(M *m) {
     P *p = m->p;
     return likely(p != NULL && p->id_next != p->id_end) ? p->id_next++ : g_next_id_slow(m);
 }
-/* Calls fn for every G in use. Takes no lock: what it sees may change under it. */
+/* Calls fn for every G in use. Takes no lock: a G may change meanwhile. */
 void each_g(void (*fn)(G *gp, void *arg), void *arg);
 /* Calls fn for all records, free ones included, as ranges of memory. Takes no lock. */
 void each_g_region(void (*fn)(void *lo, void *hi));
-/* The free lists of a P that goes away. */
+/* Moves the free records of p, which goes away, to the common list. */
 void g_flush(P *p);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Threads: records, their start and end.
  *
- * Records of Ms are type-stable and listed for good: a thread that is stuck in the kernel when its
- * runtime ends may come back much later, and the monitor may look at one that has just gone.
+ * Records of Ms are type-stable and stay listed for good: a thread that is stuck in the kernel when
+ * its runtime ends may come back much later, and the monitor may look at one that has just ended.
  *
  * A plain thread that calls in gets a record too, with a pseudo-G to block on, and loses both when
  * it ends.
@@ -27,7 +27,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* the C++ library's, where there is one */
+/* of the C++ library, if the program has one */
 extern Handling *__cxa_get_globals(void) __attribute__((weak));
 
 #ifdef GORT_ASAN
@@ -40,11 +40,11 @@ static struct {
     Lock lock;
     M *free; /* lock */
 } records;
-/* m_prepare; the thread's M, for as long as it may not go unseen */
+/* made by m_prepare. Value: the thread's M, while thread_ends has to see the thread end */
 static pthread_key_t thread_end;
 
-/* pthread_key_create by libc's other name: the hook has one that takes a key's value along with a
- * goroutine that waits, and this one belongs to the thread. */
+/* libc's pthread_key_create: the hook's function of that name makes keys whose values belong to the
+ * goroutine, and this value belongs to the thread. */
 extern int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __attribute__((weak));
 static uint32_t next_id;
 
@@ -132,9 +132,9 @@ static void *thread_main(void *arg) {
     thread_begin(m);
     preempt_unmask();
     if (collect_on) upstairs.collect_thread_begin(m); /* may wait: before it has a P */
-    /* A thread that begins when its runtime has ended belongs to none, not to the next one. Under
-     * the lock: if it is seen running, the end of it sees `alive`, set above, and sends this one
-     * away. */
+    /* A thread that begins after its runtime has ended does not belong to the next one. Under the
+     * lock: if this thread sees its runtime running, the end sees `alive`, set above, and sends
+     * this thread away. */
     lock(&sched.lock, RANK_SCHED);
     m->dying = !sched.running || sched.epoch != m->epoch;
     P *p = m->dying ? NULL : maker_arrived_locked(&m->spinning);
@@ -152,18 +152,17 @@ static void *thread_main(void *arg) {
     pthread_setspecific(thread_end, NULL);
     tls_m = tls_runner = NULL;
     add_rlx(&sched.threads, -1);
-    tsan_release(&sched); /* for who awaits the end of the runtime (init.c) */
+    tsan_release(&sched); /* for the waiter of the runtime's end (init.c) */
     m_record_free(m);
     return NULL;
 }
 
-/* Handlers of the program's run here too: one that needs more than there is comes upon the
- * guard. */
+/* The program's handlers run here too: one that needs more than ALT_STACK meets the guard. */
 #define ALT_GUARD ((size_t)64 << 10)
 static void *map_alt_stack(void) {
     char *base = os_map(ALT_GUARD + ALT_STACK, false);
     if (base == NULL) return NULL;
-    /* neither: as every stack then (stack.c) */
+    /* if both fail there is no guard, as for every stack then (stack.c) */
     if (os_guard_install(base, ALT_GUARD) != 0) os_protect_none(base, ALT_GUARD);
     return base + ALT_GUARD;
 }
@@ -177,7 +176,7 @@ int m_spawn(M *m) {
     pthread_attr_setstacksize(&attr, THREAD_STACK);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* the thread unmasks when it has its record */
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* the new thread unmasks when tls_m is set */
     add_rlx(&sched.threads, 1);
     int r = thread_create(&thread, &attr, thread_main, m);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -189,8 +188,8 @@ int m_spawn(M *m) {
 
 /* ---- plain threads -------------------------------------------------------------------------- */
 
-/* A thread of the runtime that ends in order has taken its record out before: this one would take a
- * P along, and everybody wait for it. Not so in a forked child. */
+/* The key's destructor. A thread of the runtime that ends in order has cleared the key before. One
+ * that comes here would take its P along, and all others would wait for it. */
 static void thread_ends(void *arg) {
     M *m = arg;
     if (tls_runner == m)
@@ -208,9 +207,9 @@ static void thread_ends(void *arg) {
     m_record_free(m);
 }
 
-/* Before the program has keys of its own: of the first 32 libc keeps a thread's values in its own
- * memory, and pthread_setspecific in adopt(), perhaps in a signal handler, does not come into
- * malloc. */
+/* A constructor, before the program has keys: libc keeps a thread's values of the first 32 keys in
+ * the thread's record, so pthread_setspecific in adopt(), perhaps in a signal handler, does not
+ * call malloc. */
 __attribute__((constructor)) void m_prepare(void) {
     static bool done;
     static Lock once;
@@ -270,13 +269,13 @@ static M *adopt(void) {
     return m;
 }
 
-/* A handler that calls sem_post may come here too (hookcalls.c), and must not find its own thread
- * in the middle of it. */
+/* A signal handler that calls sem_post may come here too (hookcalls.c): so signals are blocked
+ * while the thread is adopted. */
 M *m_adopt_or_null(void) {
     uint64_t all = ~(uint64_t)0, old;
     if (unlikely(tls_vforks != 0)) vfork_stops(NULL);
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
-    M *m = getm() ? getm() : adopt(); /* a handler may have been quicker */
+    M *m = getm() ? getm() : adopt(); /* a handler may have adopted the thread before */
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
     return m;
 }

@@ -1,11 +1,11 @@
 /*
  * The half of a switch that stands in the frame of the call that blocks.
  *
- * A blocking call is in two halves. The first, a function of sched.c (park_begin, yield_begin …),
- * marks the goroutine, notes what is to be done once its stack is left, picks who is next, and
- * gives the context to continue at. The second, here, is inline: the switch itself and what the
- * side that comes back has to do. So no function of ours stands between the switch and the public
- * call; arch.h tells why that matters.
+ * A blocking call has two halves. The first, a function of sched.c (park_begin, yield_begin …),
+ * marks the goroutine, notes what is to be done once its stack is left, picks the next one, and
+ * returns the context to continue at. The second, here, is inline: the switch itself and what the
+ * side that comes back has to do. So no function of the library stands between the switch and the
+ * public call; arch.h tells why that matters.
  */
 #ifndef SWITCH_H
 #define SWITCH_H
@@ -15,14 +15,13 @@
 #include "mem/split/split.h"
 #include "mem/stack.h"
 
-/* A function that waits for others as the tail of a public call, and begins by returns_apart():
- * arch.h */
+/* For a function that blocks as the tail of a public call; it begins by returns_apart() (arch.h) */
 #define RETURNS_APART NOINLINE ARCH_RETURNS_APART
 INLINE void returns_apart(M *m) { m->left_at = __builtin_return_address(0); }
 
 void finish_commit(M *m);
 
-/* What the goroutine that ran before on this M left to do once its stack is left (sched.c). */
+/* Does what the goroutine that ran before on this M left to be done off its stack (sched.c). */
 INLINE void finish_switch(M *m) {
     Lock *l = m->unlock;
     if (l) { /* never both */
@@ -33,8 +32,7 @@ INLINE void finish_switch(M *m) {
     }
 }
 
-/* Tells the sanitizers and goes on at `sp`, the context of `to`; NULL: of g0. `from` NULL: from
- * g0. */
+/* Tells the sanitizers and goes on at sp, the context of `to`. `from` or `to` NULL: g0. */
 INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
     TSAN_TELL(__tsan_switch_to_fiber, to ? to->stack->san_fiber : m->san_fiber, 1L);
 #ifdef GORT_ASAN
@@ -52,8 +50,7 @@ INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
 #endif
 }
 
-/* gp, which ran on m, leaves for m->curg at sp; comes back when it runs again, perhaps
- * elsewhere. */
+/* gp, which ran on m, leaves for m->curg at sp. Returns when gp runs again: the M it runs on. */
 INLINE M *switch_simply(M *m, G *gp, void *sp) {
     switch_stacks(m, &gp->sp, gp, m->curg, sp);
     m = getm();
@@ -63,8 +60,9 @@ INLINE M *switch_simply(M *m, G *gp, void *sp) {
     return m;
 }
 
-/* In a catch block, or a destructor on the way to one: C++ keeps that for the thread, and it is the
- * goroutine's. So whoever leaves takes it along, and a thread between two goroutines has none. */
+/* The goroutine is in a catch block, or a destructor on the way to one. C++ keeps that state for
+ * the thread, but it is the goroutine's: a goroutine that leaves takes it along, and a thread
+ * between two goroutines has none. */
 M *switch_from_catch(M *m, G *gp, void *sp); /* sched.c */
 INLINE bool in_catch(M *m) {
     Handling *h = m->handling;

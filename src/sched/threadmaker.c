@@ -3,21 +3,19 @@
  *
  * pthread_create mallocs, so it may wait for a lock whose holder was preempted and needs a P. A
  * thread that holds a P, the monitor and the handler must therefore never call it: they put the P
- * on the list here and wake the maker, which holds nothing. Whoever becomes idle meanwhile takes
- * the P from the list (wake.c), so the list never waits for the maker alone.
+ * on the list here and wake the maker, which holds nothing. A thread that becomes idle meanwhile
+ * takes the P from the list (wake.c), so the list never waits for the maker alone.
  *
- * So the P stays on the list while its thread is being made, where a stop of the world finds it: a
- * stopper that waited for a P in the maker's hands would wait for ever, since the holder of
- * malloc's lock goes on only when all have stopped (stopworld.c). A new thread takes what is on the
- * list when it arrives, and goes to the pool where that is nothing. `coming` counts those that are
- * on their way, so that one is made for each P.
+ * The P stays on the list while its thread is being made, so that a stop of the world finds it: the
+ * holder of malloc's lock goes on only when all have stopped (stopworld.c). A new thread takes a P
+ * off the list when it arrives, or goes to the pool. `coming` counts the threads on their way, so
+ * that one is made for each P.
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
- * until a thread is free. Where not even the first of the runtime is granted, nothing has run:
- * gort_main takes everything back and returns the error (maker.refused). Where there were some the
- * maker sees to the timers of the P meanwhile: threads that are locked to sleepers are free again
- * one day. Where no goroutine has run for ten seconds, and no thread can come back from anywhere,
- * it says so: a program that waits for ever without a word helps nobody.
+ * until a thread is free. If not even the first thread of the runtime can be made, nothing has run:
+ * gort_main takes everything back and returns the error (maker.refused). Otherwise the maker runs
+ * the timers of the P meanwhile. If no goroutine has run for ten seconds, and no thread can come
+ * back from a call, the maker ends the process with a message.
  */
 #include "sched/threadmaker.h"
 #include "base/upstairs.h"
@@ -37,11 +35,10 @@ static struct {
     pthread_t thread;
     Note note;
     bool stop;
-    bool made; /* the maker's: there has been a thread */
+    bool made; /* the maker's: it has made a thread */
     void (*refused)(int error);
     /* sched.lock: */
-    /* Ps that wait for a thread, through link; NULL is read without the lock */
-    P *pending;
+    P *pending; /* Ps that wait for a thread, through link; read without the lock as a hint */
     uint32_t spinning; /* how many of them count as searchers */
     uint32_t spares;   /* threads wanted for the pool */
     uint32_t coming;   /* threads that were made, or are being made, and have not arrived */
@@ -85,8 +82,7 @@ static uint32_t count_pending_locked(void) {
     return n;
 }
 
-/* True: a thread is to be made, for a P or the pool, and counts as coming. False: none is wanted,
- * or the bound is reached. */
+/* True: a thread is to be made, and counts as coming. False: none is wanted, or at the bound. */
 static bool next_order(void) {
     lock(&sched.lock, RANK_SCHED);
     bool room = sched.m_count < (uint32_t)settings.maxthreads;
@@ -101,7 +97,7 @@ static bool next_order(void) {
     return any;
 }
 
-/* A P waits for which no thread is on its way: the bound is reached, or none can be made. */
+/* A P waits, and no thread is on its way: the bound is reached, or none can be made. */
 static bool lacks_threads(void) {
     lock(&sched.lock, RANK_SCHED);
     bool more = count_pending_locked() > maker.coming;
@@ -114,8 +110,8 @@ P *maker_arrived_locked(bool *spinning) {
     return maker_take_pending_locked(spinning);
 }
 
-/* p was off the list for a moment, and no thread came of it. To one that went to the pool in this
- * moment, or back to the list, for whoever is free next. */
+/* p was off the list for a moment: gives it to an M that went to the pool meanwhile, or puts it
+ * back on the list. */
 static void put_back(P *p, bool spinning) {
     lock(&sched.lock, RANK_SCHED);
     M *idle = idle_m_get_locked();
@@ -126,7 +122,6 @@ static void put_back(P *p, bool spinning) {
     m_wake_with(idle, p, NULL);
 }
 
-/* The thread could not be made. */
 static void take_back_order(void) {
     lock(&sched.lock, RANK_SCHED);
     sched.m_count--;
@@ -136,8 +131,8 @@ static void take_back_order(void) {
 
 #define PATIENCE (10 * GORT_SEC)
 
-/* No thread runs goroutines, and none will that comes back from a call. Those that there are belong
- * to goroutines that wait. */
+/* No thread runs goroutines, and none comes back from a call: all are locked to goroutines that
+ * wait. */
 static bool nobody_runs(void) {
     bool held = false;
     lock(&sched.lock, RANK_SCHED);
@@ -148,8 +143,8 @@ static bool nobody_runs(void) {
     return none;
 }
 
-/* A P has no thread, and gets none: error, or 0 at the bound. *since: from when on nobody has run;
- * 0: that is not so. */
+/* A P has no thread, and none can be made: error; 0: at the bound. *since: since when no goroutine
+ * has run; 0: one has. */
 static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
     int64_t now = os_now();
     uint64_t before = *switches;
@@ -164,11 +159,9 @@ static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
               settings.maxthreads);
 }
 
-/*
- * Nor does anybody run the timers of a P that waits here, and a thread that is locked to a
- * goroutine asleep would never be free again. So the maker does, and the monitor brings whoever is
- * due then to its thread (give_late_p).
- */
+/* The maker runs the timers of a P that waits here: no other thread does, and a thread that is
+ * locked to a sleeper would never be free again. The monitor then brings the G to its thread
+ * (give_late_p). */
 static bool tend_one(M *own) {
     bool spinning = false;
     lock(&sched.lock, RANK_SCHED);
@@ -195,7 +188,7 @@ static void *maker_main(void *arg) {
     if (own) {
         own->plain = true;
         own->tid = os_gettid();
-        preempt_unblock(); /* futex(2) may be refused some day */
+        preempt_unblock(); /* for interrupt_sleepers (preempt.c) */
         tls_m = own;
     }
     while (!load_acq(&maker.stop)) {
