@@ -1,9 +1,9 @@
 /*
  * Deadlock: every goroutine is blocked and nothing can wake one.
  *
- * The monitor looks when all Ps are idle. Whatever could still wake a goroutine is counted from
- * before it leaves one of these places until after it has arrived at the next, so that a moment in
- * which all of them are empty, seen under sched.lock, is not a gap between two:
+ * The monitor looks when all Ps are idle. Whatever could still wake a goroutine is counted at one
+ * of these places until after it has arrived at the next. So a moment in which all of them are
+ * empty, seen under sched.lock, is no gap between two:
  *
  *   runnable        the global queue, the local queues, the maker's list, the lists of preferred.c
  *   in the kernel   sched.in_syscall, sched.taken: down only once the G has a P or is queued
@@ -12,18 +12,15 @@
  *   signals         sched.signal_channels
  *   plain threads   none has called in, and the process has no thread we did not start but the
  *                   caller of gort_main
- *   left behind     no thread of an earlier runtime is there still: the function that it is in may
- *                   do all that a plain thread does. It belongs to none of the counts above, which
- *                   began anew with this runtime
+ *   left behind     no thread of an earlier runtime is left: its function may do all that a plain
+ *                   thread does, and the counts above began anew with this runtime
  *
- * It looks twice, and the number of switches must not have moved in between.
+ * The monitor looks twice, and the number of switches must not have moved in between.
  *
- * The monitor sleeps deeply afterwards, until somebody takes an idle P. So the last look must not
- * come too early: what it found has to be something that lasts, and whose end makes it look again.
- * What only moves (a searcher that has given its P up and is still counted as one, a G that is
- * queued, a P on its way) may be over a moment later without anybody who takes a P, so there it
- * comes back by itself. What lasts ends with somebody who has a P, or takes one, or else by
- * sysmon_uncount().
+ * Afterwards the monitor may sleep deeply, until an M takes an idle P, only if it found something
+ * that LASTS: what ends that is an M with a P, or sysmon_uncount(), and makes the monitor look
+ * again. What only MOVES (a searcher that has given its P up, a queued G, a P in flight) may end
+ * without any M taking a P, so there the monitor looks again by itself.
  */
 #include "sched/deadlock.h"
 #include "base/upstairs.h"
@@ -60,8 +57,8 @@ static bool queued(void) {
     return global_count() != 0;
 }
 
-/* What could still wake a goroutine. In the order of the list: a G that goes on is seen where it
- * was, or where it is. */
+/* What could still wake a goroutine. Looks in the order of the list: a G that moves on is seen at
+ * its old place or at its new one. */
 static int what_can_wake(void) {
     lock(&sched.lock, RANK_SCHED);
     bool moves = !sched.running || load_rlx(&sched.npidle) != load_rlx(&sched.procs) ||
@@ -76,8 +73,8 @@ static int what_can_wake(void) {
     return lasts ? LASTS : moves ? MOVES : NOTHING;
 }
 
-/* From the start of this runtime on, which has changed the epoch, until the thread has ended.
- * Nobody tells the monitor when that is: it looks again by itself. */
+/* A thread of an earlier epoch has not ended. Nobody tells the monitor when it does: the monitor
+ * looks again by itself. */
 static bool somebody_left_behind(void) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) /* pairs with thread_begin */
         if (load_acq(&m->alive) && !m->plain && m->epoch != load_rlx(&sched.epoch)) return true;
@@ -100,7 +97,7 @@ static bool only_our_threads(void) {
 }
 
 static NORETURN void report(void) {
-    /* the process ends with the report that is under way */
+    /* another thread reports already, and ends the process */
     while (!first_to_speak()) os_nap(GORT_SEC);
     if (load_rlx(&sched.main_exited) && gort_count() == 0)
         print_fd(2, "gort: fatal: no goroutines (main called gort_exit) - deadlock!\n");

@@ -4,8 +4,8 @@
 #include "runtime.h"
 
 /* The monitor, when all Ps are idle: reports a deadlock and ends the process, or returns. True:
- * what speaks against it may be over without a word, look again later. */
+ * what speaks against a deadlock may end without telling the monitor, which has to look again. */
 bool dead_check(void);
-uint64_t p_switches(void); /* of all Ps: the same again, and no goroutine has run meanwhile */
+uint64_t p_switches(void); /* of all Ps; unchanged: no goroutine has begun to run meanwhile */
 
 #endif

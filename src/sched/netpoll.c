@@ -1,52 +1,47 @@
 /*
  * The table of descriptors and who waits on them.
  *
- * An entry per number, found by two array steps, never moved and never freed. The kernel reports
- * edges: "something has changed since you last looked". Everything else follows from that.
+ * There is an entry per number, found by two array steps, never moved and never freed. The kernel
+ * reports edges: "something has changed since you last looked".
  *
- * Waiting without losing a wake-up
- *   1. sample edges[dir]
- *   2. make the call; if it does not say EAGAIN, done
- *   3. lock the entry; if edges[dir] is not the sample, go to 1
- *   4. make sure that the kernel reports (desc_register), link a Waiter, park; the lock is given
- *      back once the stack is left
- * and for an event: lock, add one to edges[dir], take the first waiter off, claim it, unlock. The
- * state changes after the kernel answered EAGAIN in 2, so the edge is reported after 1: either
- * before 3, which sees another count, or after 4, which has a waiter to take. A count and not
- * Go's one bit "ready", since with several readers one of them would wipe the bit that another
- * has not seen yet.
+ * Waiting without losing a wake-up. A waiter:
+ *   1. samples edges[dir]
+ *   2. makes the call; if it does not say EAGAIN, done
+ *   3. locks the entry; if edges[dir] is not the sample, goes to 1
+ *   4. makes sure that the kernel reports (desc_register), links a Waiter, parks; the lock is
+ *      released once the stack is left
+ * An event locks the entry, adds one to edges[dir], takes the first waiter off, claims it, unlocks.
+ * The state changes after the kernel answered EAGAIN in 2, so the edge is reported after 1: either
+ * before 3, which sees another count, or after 4, which has linked a waiter. A count and not Go's
+ * one bit "ready": with several readers one would clear the bit before another has seen it.
  *
- * One edge, several waiters. The first is woken. It makes its call, and whatever comes of it other
- * than EAGAIN, it wakes the next (wait.c): there may be more where that came from. If it finds
- * EAGAIN it goes to the front of the queue again. A gort_poll takes nothing away, so every
- * one of them is woken by every edge. Plain threads poll for themselves (level-triggered), and are
- * linked only so that gort_close finds them.
+ * One edge, several waiters. The first is woken. It makes its call, and unless that gives EAGAIN it
+ * wakes the next (wait.c): there may be more to take. After EAGAIN it goes to the front of the
+ * queue again. A gort_poll takes nothing away, so each edge wakes every gort_poll. Plain threads
+ * poll for themselves (level-triggered), and are linked only so that gort_close finds them.
  *
- * Sequence. gort_close adds to the sequence in `state`; a call holds on to the one it began with,
- * so after a close it gives -EBADF and never touches the next owner of the number. Events carry
- * the sequence of their registration, so one of a former life is dropped.
+ * Sequence. gort_close adds to the sequence in `state`. A call keeps the one it began with, so
+ * after a close it gives -EBADF and never touches the next owner of the number. Events carry the
+ * sequence of their registration, so an event of a former life is dropped.
  *
  * Calls inside the kernel are counted in the same word, and close(2) waits for them: otherwise a
- * call that was woken, and has not yet gone in again, would read from whoever got the number next.
- * The count is held for non-blocking system calls only, never over a park (close.c).
+ * call that was woken would read from the next owner of the number. The count is held for
+ * non-blocking system calls only, never over a park (close.c).
  *
- * Behind our back. A number may be closed by plain close(2) and come back as another file; the
- * kernel then drops the registration without a word, and a waiter that trusts it waits for ever.
- * Registering again at every park would find out, at 370 ns each, 5 % of an echo. Instead a park on
- * an old registration leaves a mark (one byte per number, in an array of their own), and netpoll()
- * itself looks at the marks now and then while there are any: one that is found twice still in wait
- * is registered again, which makes the kernel report anew what is ready. So a short wait costs
- * nothing, and whatever else could go wrong with an edge is put right too (so that tests see it,
- * they are run with GORT_DEBUG=relook=0 as well). A program that closes with gort_close needs none
- * of this: its marks are looked at every 250 ms. The first time a registration turns out to be
- * gone, the program is known to be another kind (`distrust`), and it is every millisecond from then
- * on. The mark and `suspects` are a Dekker pair: the waiter marks, fence, reads suspects; the pass
- * clears suspects, fence, reads the marks. Likewise suspects and `blocking`, for a poller that
- * sleeps without a limit.
+ * Relooking. If the program closes a number by plain close(2) and it comes back as another file,
+ * the kernel drops the registration without a word, and a waiter that trusts it waits for ever. To
+ * register again at every park would cost 5 % of an echo. Instead a park on an old registration
+ * marks the number, and netpoll() passes over the marks now and then: a number that is found marked
+ * twice and still has waiters is registered again, which makes the kernel report anew what is
+ * ready. This mends any other loss of an edge too, so tests also run with GORT_DEBUG=relook=0.
+ * Passes come every 250 ms, and every millisecond once a registration has turned out to be gone
+ * (`distrust`). There are two Dekker pairs: the waiter marks, fence, reads `suspects`, and the pass
+ * clears suspects, fence, reads the marks; the waiter sets suspects, fence, reads `blocking`, and a
+ * poller that is to sleep without a limit sets blocking, fence, reads suspects.
  *
- * poll_waiters counts goroutines in queues. The waiter adds before it parks. It is taken off by
- * whoever readied it, after that, or by itself where its deadline did. So it is never too low
- * while a wake-up is on its way, which the deadlock detector relies on.
+ * poll_waiters counts goroutines in queues. The waiter adds itself before it parks. Its waker
+ * subtracts it after making it ready; a waiter whose deadline fired subtracts itself. So the count
+ * is never too low while a wake-up is on its way, which the deadlock detector relies on.
  */
 #include "sched/netpoll.h"
 #include "base/san.h"
@@ -69,7 +64,7 @@ static Lock pass_lock;
 static int64_t passed_at; /* pass_lock */
 static uint32_t suspects; /* atomic: there may be marks */
 static uint32_t blocking; /* atomic: a thread sleeps in the kernel */
-static uint32_t distrust; /* atomic: the program closes numbers behind our back */
+static uint32_t distrust; /* atomic: the program closes numbers by plain close(2) */
 static uint32_t anew;     /* atomic: the kernel side has begun again (netpoll_epoll.c) */
 
 static int64_t period(void) { return load_rlx(&distrust) ? LOOK_OFTEN : LOOK_RARELY; }
@@ -111,7 +106,7 @@ void waiter_unlink(WaitQueue *q, Waiter *w) {
     if (q->head == w) q->head = w->next == w ? NULL : w->next;
 }
 
-/* Ends the wait of w, which is not linked any more, if nobody else has. */
+/* Ends the wait of w, which is unlinked, unless another waker has. */
 static bool waiter_claim(Waiter *w, int result, GList *list) {
     G *gp = w->gp;
     w->result = result;
@@ -125,7 +120,7 @@ void desc_wake_next(Desc *d, int dir, GList *list) {
     WaitQueue *q = &d->q[dir];
     bool one = false, polled = d->polled[dir];
     Waiter *w = q->head, *last = w ? w->prev : NULL;
-    if (likely(w && w == last && !polled)) { /* as nearly always */
+    if (likely(w && w == last && !polled)) { /* nearly always */
         q->head = NULL;
         w->linked = false;
         waiter_claim(w, 0, list);
@@ -177,7 +172,7 @@ NOINLINE void desc_trust_slow(uint8_t *mark) {
 void desc_born(int fd) {
     Desc *d = desc_of(fd);
     if (d == NULL) return;
-    /* Most numbers were closed by gort_close, or are new: nothing is known about them. */
+    /* nothing is known of most numbers: they were closed by gort_close, or are new */
     if (load_rlx(&d->mode[DIR_READ]) == MODE_UNKNOWN &&
         load_rlx(&d->mode[DIR_WRITE]) == MODE_UNKNOWN && load_rlx(&d->lock.word) == 0 &&
         !load_rlx(&d->registered) && !load_rlx(&d->held))
@@ -189,14 +184,14 @@ void desc_born(int fd) {
     store_rlx(&d->drained_at, 0);
     store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
     store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
-    if (d->held) sub_seq(&d->state, DESC_CLOSING); /* its placeholder was closed behind our back */
+    if (d->held) sub_seq(&d->state, DESC_CLOSING); /* plain close(2) closed its placeholder */
     store_rlx(&d->held, false);
     add_seq(&d->state, DESC_SEQ);
     unlock(&d->lock);
 }
 
 /* TSan watches descriptors as if they were memory, and learns from libc's close that a number is
- * free: by a bare system call its next owner would be a race with the last one. */
+ * free: after a bare system call it would report a race of the next owner with the last one. */
 int close_number(int fd) {
     if (!tsan_on()) return (int)os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     int *err = __errno_location(), before = *err, r = close(fd) < 0 ? -*err : 0;
@@ -204,25 +199,25 @@ int close_number(int fd) {
     return r;
 }
 
-/* Under the lock. The number of a closed descriptor, once nobody sleeps in the kernel with it
- * (close.c). */
+/* Under the lock: gives the number of a closed descriptor back, once no call sleeps in the kernel
+ * with it (close.c). */
 void desc_let_go(Desc *d, int fd) {
     if (!d->held || d->asleep[0] + d->asleep[1] > 0) return;
     store_rlx(&d->held, false);
     add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
     long flags = os_sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
-    /* else somebody has taken it from us, and it is theirs */
+    /* else the program has closed the placeholder, and the number is another file's */
     if (flags < 0 || (flags & O_PATH)) close_number(fd);
 }
 
-/* From the kernel side, any M in netpoll(). */
+/* An event of the kernel; any M in netpoll(). */
 static void netpoll_event(Desc *d, uint32_t seq, uint32_t what, GList *list) {
     lock(&d->lock, RANK_POLL);
     if (desc_seq(d) == seq) {
         if (what & EVENT_HUNG) store_rlx(&d->hung, 1);
         for (int dir = 0; dir < DIRS; dir++) {
             if (!(what & (EVENT_READ << dir))) continue;
-            /* Release: hung before the count, for attempt.c's reading of both. */
+            /* release: hung before the count, for attempt.c, which reads both */
             store_rel(&d->edges[dir], d->edges[dir] + 1);
             if (d->q[dir].head) desc_wake_next(d, dir, list);
         }
@@ -230,8 +225,8 @@ static void netpoll_event(Desc *d, uint32_t seq, uint32_t what, GList *list) {
     unlock(&d->lock);
 }
 
-/* A marked number that somebody still waits on: tells the kernel again. Its answer may be an
- * event at once, or that there is nothing to wait for (a regular file by now). */
+/* Registers a marked number again if it still has waiters. The kernel may answer by an event at
+ * once, or refuse the number (a regular file by now): then the waiters make their calls. */
 static void desc_look_again(int fd, GList *list) {
     Desc *d = desc_of(fd);
     lock(&d->lock, RANK_POLL);
@@ -265,7 +260,7 @@ static void pass(int64_t now, GList *list) {
         bool left = false;
         passed_at = now;
         store_rlx(&suspects, 0);
-        fence_full(); /* against desc_trust, see above */
+        fence_full(); /* pairs with xchg_seq in desc_trust_slow */
         uint32_t end = load_acq(&chunks_end);
         for (uint32_t i = 0; i < end; i++) {
             Chunk *c = load_acq(&desc_table[i]);
@@ -280,8 +275,7 @@ static void pass(int64_t now, GList *list) {
     unlock(&pass_lock);
 }
 
-/* The kernel side has begun again: whatever waits is registered there. Also done twice it does no
- * harm. */
+/* The kernel side has begun again: registers all numbers with waiters there. Twice does no harm. */
 static NOINLINE void desc_sweep(GList *list) {
     store_seq(&anew, 0);
     for (uint32_t i = 0; i < load_acq(&chunks_end); i++) {
@@ -319,9 +313,9 @@ INLINE void netpoll_expect_soon(Desc *d) {
     __builtin_prefetch(load_rlx(&d->reader), 1);
 }
 
-/* At ten thousand connections an event finds nothing in the cache: the entry, the waiter on its
- * stack and the G are misses that depend on each other. A batch is known in advance, so it is gone
- * through twice before, and the misses of its events overlap. */
+/* With ten thousand connections the entry, the waiter on its stack and the G of an event are cache
+ * misses that depend on each other. So two passes over the batch prefetch them first, and the
+ * misses of its events overlap. */
 static void poll_kernel(int64_t deadline, GList *list) {
     KEvent ev[KPOLL_BATCH];
     Desc *at[KPOLL_BATCH];
@@ -350,7 +344,7 @@ void netpoll(int64_t deadline, GList *list) {
     int64_t now = 0;
     if (load_rlx(&suspects)) pass(now = os_now(), list);
     store_rlx(&blocking, 1);
-    fence_full(); /* against desc_trust, and uring.c's commit_put */
+    fence_full(); /* pairs with desc_trust_slow's, and with commit_put's load of blocking */
     int64_t limit = load_rlx(&suspects) ? period() : GORT_FOREVER;
     if (load_rlx(&uring_pending)) uring_submit(list);
     if (list->head || load_rlx(&anew)) deadline = 0;
@@ -364,7 +358,7 @@ void netpoll(int64_t deadline, GList *list) {
 
 void netpoll_break(void) { kpoll_break(); }
 
-/* The stack is left. After uring_commit the operation, and its stack, may be gone. */
+/* After uring_commit the operation, and the stack it is on, may be gone. */
 static void commit_put(M *m, void *arg) {
     UringOp *op = arg;
     void (*put)(M *, void *) = op->put;
@@ -384,13 +378,11 @@ bool netpoll_file(M **m, UringOp *op) {
 }
 
 /*
- * The limit on descriptors stays as it is until a call of ours meets it. Go raises the soft limit
- * when it starts, and puts it back in what it executes: it makes all children itself. Here they are
- * made by libc (posix_spawn, system, popen, vfork), where nobody can put it back for the child
- * alone, and a child that uses select(2), or closes all numbers up to the limit, must not find
- * another one than the program was given. So a program that needs no more keeps its limit, and one
- * that does gets all there is, as in Go. A limit that the program has set itself meanwhile is not
- * touched.
+ * The limit on descriptors stays until a call of the library meets it. Go raises the soft limit at
+ * its start and restores it in the children, all of which it makes itself. Here libc makes them
+ * (posix_spawn, system, popen, vfork), where it cannot be restored for the child alone, and a child
+ * that uses select(2), or closes all numbers up to the limit, must find the limit that the program
+ * was given. A program that needs more gets all there is, unless it has set the limit itself.
  */
 static uint64_t given; /* the soft limit when the runtime began */
 
@@ -419,8 +411,8 @@ int netpoll_start(void) {
     return r == 0 || r == -ENOMEM ? r : -EAGAIN; /* as gort_main says it */
 }
 
-/* The goroutines that still wait will never run again: forgets them, and that the kernel knew.
- * Plain threads stay. No other thread is in netpoll() or in a goroutine's call any more. */
+/* The runtime has ended: forgets the goroutines that wait, and all registrations. Plain threads
+ * stay linked. No other thread is in netpoll() or in a goroutine's call any more. */
 void netpoll_stop(void) {
     uring_stop();
     kpoll_close();

@@ -16,10 +16,9 @@
 
 int netpoll_start(void); /* at every start of a runtime: 0 or -errno */
 void netpoll_stop(void);
-/* Collects Gs whose descriptors are ready. deadline 0: does not block; GORT_FOREVER: until an
- * event or netpoll_break(). Each G in the list has been claimed and still counts in
- * sched.poll_waiters: the scheduler subtracts list->count once they are ready. May come back
- * early with nothing. */
+/* Collects Gs whose descriptors are ready. deadline 0: does not block; GORT_FOREVER: until an event
+ * or netpoll_break(). May return early with nothing. Each G in the list is claimed and still counts
+ * in sched.poll_waiters: the scheduler subtracts list->count once they are ready. */
 void netpoll(int64_t deadline, GList *list);
 void netpoll_break(void); /* wakes the thread that blocks in netpoll; any thread, any time */
 
@@ -27,24 +26,24 @@ void netpoll_break(void); /* wakes the thread that blocks in netpoll; any thread
 
 enum { DIR_READ = 0, DIR_WRITE = 1, DIRS = 2 };
 
-/* How one attempt is made that cannot block (attempt.c); a hint, checked where it is used. */
+/* How to make an attempt that cannot block (attempt.c); a hint, checked where it is used. */
 enum { MODE_UNKNOWN, MODE_SOCKET, MODE_NOWAIT, MODE_OTHER };
 
 typedef struct Waiter Waiter;
 typedef struct PollGroup PollGroup;
 
-/* On the stack of whoever waits. All fields belong to the entry's lock while it is linked. */
+/* On the waiter's stack. The entry's lock guards all fields while it is linked. */
 struct Waiter {
     Waiter *next, *prev;
     G *gp;
-    PollGroup *group; /* one of several of a gort_poll; else NULL */
+    PollGroup *group; /* a gort_poll's; else NULL */
     uint32_t ticket;
     int result;  /* 0: try again; -EBADF: closed by gort_close */
     int wake_fd; /* a plain thread's eventfd; -1: a goroutine */
     bool linked;
 };
 
-/* A gort_poll in wait. It may be hit before it has parked: see poll.c. */
+/* A gort_poll that waits. An event may hit it before it has parked: see poll.c. */
 enum { GROUP_ARMING, GROUP_PARKED, GROUP_HIT };
 struct PollGroup {
     G *gp;
@@ -57,33 +56,32 @@ typedef struct WaitQueue {
     Waiter *head;
 } WaitQueue;
 
-/* What an event, an attempt and a park touch is one cache line: with ten thousand connections each
- * further one is a miss. */
+/* An event, an attempt and a park touch one cache line: with ten thousand connections each further
+ * one is a miss. */
 typedef struct Desc {
     uint64_t state; /* atomic: sequence << 32 | DESC_... | calls inside the kernel */
     Lock lock;
     uint32_t edges[DIRS]; /* lock to write, atomic: edges the kernel has reported */
-    /* atomic, attempt.c: edges[DIR_READ] when a read found the end; low bit */
-    uint32_t drained_at;
-    uint8_t mode[DIRS]; /* atomic hints: MODE_... */
-    uint8_t tcp;        /* atomic hint: a TCP socket */
-    uint8_t hung;       /* lock to write, atomic: an end, error or urgent byte was reported */
+    uint32_t drained_at; /* atomic, attempt.c: edges[DIR_READ] when a read found the end; low bit */
+    uint8_t mode[DIRS];  /* atomic hints: MODE_... */
+    uint8_t tcp;         /* atomic hint: a TCP socket */
+    uint8_t hung;        /* lock to write, atomic: an end, error or urgent byte was reported */
     /* lock: */
-    bool registered;   /* the kernel knows it, as far as we know */
+    bool registered;   /* with the kernel, unless the program has closed the number since */
     bool polled[DIRS]; /* there may be a gort_poll in the queue */
     WaitQueue q[DIRS]; /* goroutines, first come first served */
-    G *reader;         /* atomic hint, for prefetching: who waited last in q[DIR_READ] */
+    G *reader;         /* atomic hint, for prefetching: the last waiter in q[DIR_READ] */
     /* The second line. */
     WaitQueue threads; /* plain threads: they poll for themselves, and are here for gort_close */
     G *closer;         /* waits until no call is inside the kernel */
-    /* calls that sleep in the kernel, uncounted in state: goroutines', threads' (close.c) */
+    /* calls that sleep in the kernel, not counted in state: goroutines', threads' (close.c) */
     uint32_t asleep[2];
-    bool held; /* closed, and a placeholder keeps the number while they sleep */
+    bool held; /* closed, and a placeholder keeps the number while such calls sleep */
 } ALIGNED(CACHE_LINE) Desc;
 _Static_assert(offsetof(Desc, reader) + sizeof(G *) <= CACHE_LINE, "the first line");
 
 #define DESC_CLOSING ((uint64_t)1 << 31)
-/* the sequence is the next owner's, and close(2) is under way: in the lock (close.c) */
+/* set and cleared under the lock, around close(2): the sequence is the next owner's (close.c) */
 #define DESC_GIVING ((uint64_t)1 << 30)
 #define DESC_REFS (DESC_GIVING - 1)
 #define DESC_SEQ ((uint64_t)1 << 32)
@@ -98,8 +96,8 @@ typedef struct Chunk {
 extern Chunk *desc_table[CHUNKS]; /* atomic, written once each */
 
 Desc *desc_of(int fd); /* made on first use; NULL: no such number, or no memory */
-/* Why desc_of() gave NULL. Out of memory a number is used as one of which nothing is known: by
- * calls that need not wait, and by closes. */
+/* Why desc_of() gave NULL. Without memory, closes and calls that need not wait go on as if nothing
+ * were known of the number. */
 INLINE int desc_refusal(int fd) { return (uint32_t)fd / CHUNK < CHUNKS ? -ENOMEM : -EBADF; }
 INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
     uint32_t i = (uint32_t)fd / CHUNK;
@@ -107,7 +105,7 @@ INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
     Chunk *c = load_acq(&desc_table[i]);    /* pairs with the CAS in chunk_make */
     if (unlikely(c == NULL)) return NULL;
     Desc *d = &c->desc[(uint32_t)fd % CHUNK];
-    /* one address: compilers like to keep chunk and index, and half a dozen sums of them */
+    /* keeps d as one address: compilers like to keep chunk and index, and several sums of them */
     __asm__("" : "+r"(d));
     return d;
 }
@@ -121,19 +119,18 @@ INLINE void waiter_link(WaitQueue *q, Waiter *w, bool front) {
     else waiter_link_behind(q, w, front);
 }
 void waiter_unlink(WaitQueue *q, Waiter *w);
-int desc_register(Desc *d, int fd); /* the kernel knows it from here on: 0, -errno */
-/* For libgort-hook.so, which sees closes: `used` says that something is known here of that number
- * in this life of it, so closing it needs gort_close. `life` goes on with every close, by whomever,
- * before the kernel closes; when the kernel has, `over` follows it. While it has not, the number is
- * being closed, and no call begins on it (src/hook/fdhints.h). In a table of the hook's; NULL:
- * there is no hook. */
+int desc_register(Desc *d, int fd); /* with the kernel: 0, -errno */
+/* Notes for libgort-hook.so, which sees closes. `used`: the core knows something of the number in
+ * this life, so closing it needs gort_close. Every close, by whomever, adds one to `life` before
+ * the kernel closes; `over` follows once the kernel has. In between the number is being closed, and
+ * no call begins on it (src/hook/fdhints.h). */
 typedef struct DescNote {
     uint8_t of_the_hook[16];
-    uint32_t life; /* atomic; 0: no call has begun on it yet, and nobody has closed it */
-    uint32_t over; /* atomic: life - 1, but for a number that is being closed, or whose life is 0 */
-    uint8_t used;  /* atomic; taken back by the core only, with what it knows */
+    uint32_t life; /* atomic; 0: no call has begun on the number, and nobody has closed it */
+    uint32_t over; /* atomic: life - 1; otherwise the number is being closed, or its life is 0 */
+    uint8_t used;  /* atomic; only the core clears it, with what it knows */
 } ALIGNED(32) DescNote;
-extern DescNote *desc_notes;
+extern DescNote *desc_notes; /* a table of the hook's; NULL: there is no hook */
 #define DESC_NOTES 65536
 INLINE DescNote *desc_note_of(int fd) { /* NULL: there is none */
     DescNote *first = load_rlx(&desc_notes);
@@ -143,27 +140,28 @@ INLINE void desc_note(int fd) {
     DescNote *note = desc_note_of(fd);
     if (note) store_rlx(&note->used, 1);
 }
-/* The life of a number, for a call that begins; 0: none can be had now (life_awaited). */
+/* The life of a number, for a call that begins; 0: it has none yet, or is being closed
+ * (life_awaited). */
 INLINE uint32_t note_life(const DescNote *note) {
     uint32_t life = load_rlx(&note->life);
     return likely(load_acq(&note->over) + 1 == life) ? life : 0; /* pairs with note_over */
 }
-/* A close begins: the next life. 1 is left to life_awaited, which may come between. */
+/* A close begins: the next life. Never 1, which life_awaited may set meanwhile. */
 INLINE uint32_t note_ends(DescNote *note) {
     uint32_t next = load_rlx(&note->life) + 1;
     if (unlikely(next < 2)) next = 2;
     store_rlx(&note->life, next);
     return next;
 }
-/* The kernel has closed the number, or given it anew. One that is late, since when its next owner
- * has closed it too, says nothing. Release: what the close had to forget, before a call begins. */
+/* The kernel has closed the number, or given it anew. Does nothing if the next owner has closed it
+ * too meanwhile. Release: a call that begins sees what the close had to forget as forgotten. */
 INLINE void note_over(DescNote *note, uint32_t life) {
     if (likely(load_rlx(&note->life) == life)) store_rel(&note->over, life - 1);
 }
-/* For a call that has noted this life, and is going to rely on it: whoever closes from now on sees
- * `used`, or the call sees that it has. False: it has been closed. Pairs with life_ends
- * (hook/fdhints.h). Acquire: where another call has set `used`, a close that has not seen that has
- * its new life in memory by then. */
+/* For a call that has noted this life and is going to rely on it. A Dekker pair with life_ends
+ * (hook/fdhints.h): a closer sees `used`, or the call sees the next life. False: it has been
+ * closed. Acquire: where another call has set `used`, a closer that missed that has stored its new
+ * life before. */
 INLINE bool note_known(DescNote *note, uint32_t life) {
     if (unlikely(!load_acq(&note->used))) {
         store_rlx(&note->used, 1);
@@ -171,24 +169,23 @@ INLINE bool note_known(DescNote *note, uint32_t life) {
     }
     return load_rlx(&note->life) == life;
 }
-/* The life of a number that the kernel has just given to the library, for a sleep: somebody who
- * closes numbers that are not his may end it, and then it is not ours to close. 0: it is being
- * closed already. */
+/* The life of a number that the kernel has just given to the library, to compare after a sleep: the
+ * program may close it meanwhile, and then the library must not. 0: it is being closed already. */
 INLINE uint32_t note_own(DescNote *note) {
     uint32_t life = load_rlx(&note->life), none = 0;
     if (unlikely(life == 0)) return cas_seq(&note->life, &none, 1) ? 1 : 0;
-    note_over(note, life); /* whoever closed it before is past that */
+    note_over(note, life); /* the close before is over: the kernel gave the number anew */
     return life;
 }
-/* What note_life says, once the number is not being closed any more; 0: that takes too long. Parks,
- * or the thread sleeps. Outside of any section. */
+/* Waits until the number is not being closed any more, and gives its life; 0: that takes too long.
+ * Parks, or the thread sleeps. Outside of any section. */
 NOINLINE uint32_t life_awaited(int fd);
 
 INLINE void desc_note_unused(int fd) {
     DescNote *note = desc_note_of(fd);
     if (note) store_rlx(&note->used, 0);
 }
-/* The number is to be given back, and it has been. */
+/* The library gives a number back: before the close, and after it (desc_note_over). */
 INLINE uint32_t desc_note_end(int fd) {
     DescNote *note = desc_note_of(fd);
     if (note == NULL) return 0;
@@ -201,8 +198,8 @@ INLINE void desc_note_over(int fd, uint32_t life) {
     if (note) note_over(note, life);
 }
 
-/* Parks on an old registration: look again soon. One that is marked need not be marked again: the
- * passes that take a mark off look at the entry, behind our lock. */
+/* The caller parks on an old registration: marks the number, so that a pass looks again. Under the
+ * lock. A mark that is set stays good: the pass that clears it locks the entry afterwards. */
 NOINLINE void desc_trust_slow(uint8_t *mark);
 INLINE void desc_trust(Desc *d, int fd) {
     uint8_t *mark =
@@ -213,23 +210,21 @@ INLINE void desc_trust(Desc *d, int fd) {
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
 void desc_wake_all(Desc *d, int result, GList *list);
 int close_number(int fd); /* close(2): 0 or -errno */
-/* a number that was held for those asleep, if that is over */
+/* Closes the placeholder of d, if it has one and no call sleeps any more. */
 void desc_let_go(Desc *d, int fd);
 
-/* The program closes numbers behind our back: believe less. */
+/* The program closes numbers by plain close(2): look at marks more often. */
 void netpoll_distrust(void);
 
-/* A number that the kernel has just given to us: nothing known about it holds any more. */
+/* The kernel has just given this number to the library: forgets what was known about it. */
 void desc_born(int fd);
 
-/* A file operation on the ring. True: op->result is the outcome, and *m the M to go on with;
- * -EAGAIN: the kernel would not take it. False: not to be had now. A goroutine in a section of
- * depth 1; parks. */
+/* A file operation on the ring, by a goroutine in a section of depth 1; parks. True: op->result is
+ * the outcome (-EAGAIN: the kernel refused it), and *m the M to go on with. False: no ring now. */
 struct UringOp;
 bool netpoll_file(M **m, struct UringOp *op);
 
-/* A call for a new descriptor gave this error: true, the limit was raised, and it may be made
- * again. */
+/* A call for a new descriptor gave this error. True: the limit was raised, make the call again. */
 bool netpoll_more_numbers(long error);
 
 #endif

@@ -1,53 +1,49 @@
 /*
- * Slots that are watched instead of announced.
+ * Slots that the monitor watches, so that no searcher is called for them.
  *
  * Two goroutines that hand something back and forth put each other into the slot of their P, and
- * the P comes to it within a few nanoseconds. By the rule of wake.c each of these calls a searcher
- * while a P is idle: a thread that is started on another CPU, finds the slot empty or waits 3 us to
- * see whether it stays full, goes to sleep, and is called again. Half the time of a round trip at
- * two Ps went into this, and a CPU that nobody needed.
+ * the P takes it within nanoseconds. By the rule of wake.c each submission calls a searcher while a
+ * P is idle, in vain: at two Ps that was half the time of a round trip, and a CPU.
  *
  * So a P that switches quickly while searches are in vain is *watched*: a submission to its slot
- * calls nobody, unless it pushed somebody out of the slot into the ring, and searchers leave the
- * slot alone. In exchange the monitor comes by every TICK. A slot that stands still, full, while
- * the P does not switch from one look to the next, is what a searcher is for: the P is not watched
- * any more, nor for UNWATCHED_TIME, and one is called. So a goroutine in a slot waits at most about
- * a tick longer than it would have. The watch ends likewise if the P becomes slow, or idle, and if
- * no P is idle: then nobody would be called anyway, and the monitor returns to its own pace.
+ * calls nobody, unless it pushed a G out of the slot into the ring, and searchers pass the slot by.
+ * In exchange the monitor looks every TICK. If the slot is full and the P has not switched from one
+ * look to the next, the monitor ends the watch, begins none for UNWATCHED_TIME, and calls a
+ * searcher. So a G in a slot waits at most about a tick longer. The watch also ends if the P
+ * becomes slow or idle, or if no P is idle: then nobody would be called anyway.
  *
- * Nothing is lost. There are two Dekker pairs, in each of which both sides write first, fence, and
- * read then:
+ * Nothing is lost. There are two Dekker pairs: each side writes, fences, and reads:
  *
  *   submit             the watch ends             searcher gives up
  *   1  the slot        1  watch = 0               1  the P is idle, spinning--
  *   2  full fence      2  full fence              2  full fence
  *   3  watch           3  the slot; spinning      3  watch; the slot where it is 0
  *
- * Submit and end: if the submitter still saw WATCHED, the monitor sees the slot, and calls
- * somebody. End and giving up: wakep() calls nobody while one searches, but that one may have
- * passed by the slot since it was watched. If the monitor still saw it searching, the searcher sees
- * 0, and then the slot: the monitor read that full after the submission, and it is read again
- * later.
+ * Submit and end: if the submitter still saw WATCHED, the monitor sees the slot, and calls a
+ * searcher. End and giving up: wakep() calls nobody while one searches, but that searcher may have
+ * passed the slot by while it was watched. If the monitor still saw it searching, the searcher sees
+ * watch 0, and then the slot: the monitor had read it full, after the submission.
  *
- * Who was pushed out of the slot goes to the ring behind the fence of the submit side; that nobody
- * misses it is due to the slot, which is full then. A searcher that passes the slot by may give up
- * without having seen the ring filled, so the monitor looks at the rings of watched Ps as well.
+ * A G that was pushed out of the slot goes to the ring after the fence of the submit side. It is
+ * not missed because the slot is full then. But a searcher that passes the slot by may give up
+ * before it sees the ring filled, so the monitor looks at the rings of watched Ps as well.
  *
- * The beginning of a watch needs no order: who was in the slot, called for or not, is the monitor's
- * from then on, and the monitor alone writes watch.
+ * Starting a watch needs no fence: from then on the monitor, which alone writes watch, answers for
+ * the slot.
  */
 #include "sched/slotwatch.h"
 #include "sched/runq.h"
 #include "sched/sim.h"
 #include "sched/wake.h"
 
-/* to be watched, a P switches this often on average: a thief would not wait as long (runq.c) */
+/* average time between switches: a P quicker than QUICK comes to be watched (a thief waits as long:
+ * runq.c), one slower than SLOW is no longer */
 #define QUICK (3 * GORT_US)
-#define SLOW (6 * GORT_US)       /* and to remain so */
-#define RESTLESS (500 * GORT_US) /* a search in vain this often: worth it */
+#define SLOW (6 * GORT_US)
+#define RESTLESS (500 * GORT_US) /* watch only if a search is in vain at least this often */
 #define UNWATCHED_TIME (3 * GORT_MS)
 #define TICK (200 * GORT_US)
-#define TICK_SHORT (20 * GORT_US) /* to make sure that one stands still */
+#define TICK_SHORT (20 * GORT_US) /* to the second look at a slot that stands still */
 #define NOWHERE UINT64_MAX
 
 static struct {
@@ -60,7 +56,7 @@ bool watch_nothing_in(P *p) {
     return runq_empty(p);
 }
 
-/* Full now, and still so some microseconds later without a switch in between. */
+/* The slot is full, and still so some microseconds later without a switch in between. */
 static bool stands_still(P *p) {
     uint64_t switches = load_rlx(&p->n.switches);
     if (load_acq(&p->runnext) == NULL) return false;
@@ -74,14 +70,14 @@ static void end_watch(M *m, P *p) {
     if (!runq_empty(p)) wakep(m);
 }
 
-/* A watched P: true, it remains so. */
+/* A look at a watched P. True: it stays watched. */
 static bool watch_on(M *m, P *p, int64_t now) {
     if (load_acq(&p->head) != load_acq(&p->tail)) wakep(m);
     if (!stands_still(p)) {
         p->stood = NOWHERE;
         return true;
     }
-    if (p->stood != p->seen_switches) { /* perhaps it is only just being interrupted */
+    if (p->stood != p->seen_switches) { /* the first such look: a short interruption, perhaps */
         p->stood = p->seen_switches;
         return true;
     }

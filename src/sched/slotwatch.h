@@ -6,12 +6,12 @@
 
 #include "runtime.h"
 
-/* In P.watch: for a goroutine in the slot alone no searcher is called; the monitor looks after it.
- * Else 0: as wake.c has it. A mask, so that the submit side tests it and npidle in one. */
+/* In P.watch: a submission to the slot calls no searcher, the monitor looks after it. Else 0: the
+ * rule of wake.c. A mask, so that the submit side tests it and npidle in one. */
 #define WATCHED UINT32_MAX
 INLINE bool watched(P *p) { return load_rlx(&p->watch) != 0; }
 
-/* Is there anything that a searcher has to come for? A hint for anybody, as runq_empty(). */
+/* p has nothing that a searcher has to come for. A hint for any thread, as runq_empty(). */
 bool watch_nothing_in(P *p);
 
 /* The monitor, once per look: after how long the next is due; GORT_FOREVER: no slot is watched. */

@@ -1,25 +1,23 @@
 /*
  * Timers: one 4-ary heap per P, each under its own lock.
  *
- * A timer may live on a stack (a sleeper's, a waiter's with a deadline), so it leaves the heap
- * before timer_del() returns or its function runs; removal by place costs little, because a
- * deadline that is deleted early is usually a leaf. The heap never looks at the timers it sorts: a
- * hundred thousand sleepers are as many cold pages. A node holds the time and the number of a slot,
- * the slot the timer and the node's place, both in dense arrays. The function is called without the
- * lock, with the arguments copied while it was held: the Timer itself may be gone by then. What the
- * arguments point to must outlive that moment: Gs are type-stable and compare tickets, gort_timer
- * objects hold a reference while they are armed.
+ * A timer may live on a stack (of a sleeper, or a waiter with a deadline), so it leaves the heap
+ * before timer_del() returns or its function runs. The heap never looks at the timers it sorts,
+ * which are as many cold pages: a node holds the time and the number of a slot, the slot holds the
+ * timer and the node's place, both in dense arrays. The function is called without the lock, with
+ * the arguments copied while it was held: the Timer may be gone by then. What the arguments point
+ * to must outlive that moment: Gs are type-stable and compare tickets, gort_timer objects hold a
+ * reference while they are armed.
  *
- * Where the arrays cannot grow, since there is no memory, a timer is chained: no wait may end
- * early, and a sleep has no way to say that it cannot be. The chain needs nothing, its link is in
- * the timer; it is sorted, and adding to it takes as long as it is. Two things hold, in the lock:
- * there is a chain only behind a full heap, and nobody in it is due before the first of the heap.
- * So whoever looks at `count` and `first`, and who takes what is due, needs not know of it. A place
- * that gets free is filled from the chain. A P gets its first arrays when it is made, so a full
- * heap is not an empty one.
+ * If the arrays cannot grow, for want of memory, a timer is chained: no wait may end early, and a
+ * sleep cannot report an error. The chain needs no memory (the link is in the timer), is sorted,
+ * and takes linear time. Two laws hold under the lock: there is a chain only behind a full heap,
+ * and no timer in it is due before the first of the heap. So readers of `count` and `first`, and
+ * timer_take, need not know of it. A place that gets free is filled from the chain. A P gets its
+ * first arrays when it is made, so a full heap is never empty.
  *
- * `first` is published so that others (thieves, the poller, the monitor) see without the lock
- * when something is due. `heap` of a timer changes under the lock of the heap it names; a deleter
+ * `first` is published so that thieves, the poller and the monitor see without the lock when
+ * something is due. `heap` of a timer changes under the lock of the heap it names: timer_del()
  * takes that lock and looks again.
  */
 #include "sched/timer.h"
@@ -49,7 +47,7 @@ static bool grow(TimerHeap *h) {
         os_unmap(h->at, sizeof *at * from);
         os_unmap(h->slots, sizeof *table * from);
     }
-    /* free, and the last points past the end */
+    /* the new slots are free; the last points past the end */
     for (uint32_t i = from; i < to; i++) table[i].place = i + 1;
     h->free_slot = from;
     h->at = at;
@@ -95,7 +93,7 @@ static void publish_first(TimerHeap *h) {
     store_rel(&h->first, h->count ? h->at[0].when : GORT_FOREVER);
 }
 
-/* Into a heap with a free place. True: it is the earliest. */
+/* Into a heap with a free place. True: t is the earliest. */
 static bool heap_push(TimerHeap *h, Timer *t) {
     uint32_t slot = h->free_slot;
     h->free_slot = h->slots[slot].place;
@@ -118,8 +116,8 @@ static void chain_add(TimerHeap *h, Timer *t) {
     store_rel(&t->heap, h);
 }
 
-/* Likewise, where the heap is full and cannot grow. The earliest of the heap gives way to an
- * earlier one. */
+/* Likewise, into a heap that is full and cannot grow. A t that is the earliest takes the place of
+ * the heap's first, which is chained. */
 static NOINLINE bool push_chained(TimerHeap *h, Timer *t) {
     uint32_t slot = h->at[0].slot;
     bool first = t->when < h->at[0].when;
@@ -136,7 +134,7 @@ static NOINLINE bool push_chained(TimerHeap *h, Timer *t) {
     return first;
 }
 
-/* There are free places. */
+/* Fills free places of the heap from the chain. */
 static NOINLINE void take_from_chain(TimerHeap *h) {
     while (h->chain && h->count < h->capacity) {
         Timer *t = h->chain;
@@ -145,7 +143,7 @@ static NOINLINE void take_from_chain(TimerHeap *h) {
     }
 }
 
-/* True: it is the earliest. */
+/* True: t is the earliest. */
 static bool insert(TimerHeap *h, Timer *t) {
     while (unlikely(h->count == h->capacity)) {
         if (!grow(h)) return push_chained(h, t);
@@ -180,7 +178,7 @@ static void remove_timer(TimerHeap *h, Timer *t) {
 }
 
 int timer_add(M *m, Timer *t) {
-    /* the end has cleared the heaps, or will */
+    /* the end of the runtime has cleared the heaps, or will */
     if (unlikely(m->p == NULL) && !load_acq(&sched.running)) return -ENOTCONN;
     TimerHeap *h = &(m->p ? m->p : sched.ps[0])->timers;
     lock(&h->lock, RANK_TIMERS);
@@ -238,7 +236,7 @@ static void forget_all(TimerHeap *h) {
     publish_first(h);
 }
 
-/* With the world stopped: a P goes away. Plain threads may still delete, so both locks are held. */
+/* With the world stopped: the P of `from` goes away. Both locks: plain threads may still delete. */
 void timers_move(TimerHeap *to, TimerHeap *from) {
     lock(&from->lock, RANK_TIMERS);
     lock(&to->lock, RANK_TIMERS);
@@ -252,7 +250,7 @@ void timers_move(TimerHeap *to, TimerHeap *from) {
     unlock(&from->lock);
 }
 
-/* The last of the heap, taken off; NULL: there is none. */
+/* Takes the last of the heap off; NULL: there is none. */
 static Timer *take_last(TimerHeap *h) {
     Timer *t = NULL;
     lock(&h->lock, RANK_TIMERS);
@@ -264,7 +262,7 @@ static Timer *take_last(TimerHeap *h) {
     return t;
 }
 
-/* One at a time: plain threads may delete meanwhile, and who forgets one takes locks of its own. */
+/* One at a time: plain threads may delete meanwhile, and `forget` takes locks of its own. */
 void timers_clear(TimerHeap *h) {
     for (Timer *t; (t = take_last(h)) != NULL;)
         if (t->forget) t->forget(t);
