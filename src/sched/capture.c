@@ -1,10 +1,10 @@
 /*
  * The frames of a goroutine that runs on another thread.
  *
- * A thread that computes is asked by the preemption signal: its handler walks the stack it
- * interrupted, which cannot change meanwhile, and leaves the program counters here. A thread that
- * sleeps in the kernel is not signalled, or the program's call would return EINTR: the kernel tells
- * in /proc/self/task/TID/syscall where it left user space.
+ * A thread that computes gets the preemption signal: its handler walks the stack it interrupted,
+ * which cannot change meanwhile, and leaves the program counters here. A thread that sleeps in the
+ * kernel is not signalled, or the program's call would return EINTR: /proc/self/task/TID/syscall
+ * says where it left user space.
  *
  * There is one question at a time. The asker takes it by an exchange of `taken`; an asker that
  * finds it taken gets no answer. Its states: FREE -> ASKED (the asker) -> ANSWERING (the handler,
@@ -105,7 +105,7 @@ static uintptr_t hex(const char *s) {
     }
 }
 
-/* "number six-arguments sp pc", or "running". */
+/* The file says "number six-arguments sp pc", or "running". */
 static int look_asleep(M *m, uintptr_t *pcs, int max) {
     char path[64], text[256];
     Regs r;

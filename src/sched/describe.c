@@ -1,10 +1,10 @@
 /*
  * What a goroutine is and does, in words: why it waits, its name and function, its frames.
  *
- * A description is asked for in the worst moments (dump.c): it takes no lock, allocates nothing and
+ * A description is made in the worst moments (dump.c): it takes no lock, allocates nothing and
  * trusts nothing. G records are type-stable and M records are never freed, so reading them is
- * always allowed; a stack is read through read_memory(). A goroutine whose status changes while its
- * frames are read has none.
+ * always allowed; a stack is read through read_memory(). If the status of a goroutine changes while
+ * its frames are read, the frames are dropped.
  */
 #include "sched/describe.h"
 #include "base/upstairs.h"
@@ -50,7 +50,7 @@ const char *status_text(uint32_t status, int reason) {
     }
 }
 
-/* The record of a stack may be reused at any time: the copy is always ended and clean. */
+/* The record of a stack may be reused at any time: so the copy is terminated and cleaned here. */
 void g_name(G *gp, char *buf) {
     Stack *s = load_rlx(&gp->stack);
     buf[0] = 0;
@@ -77,7 +77,7 @@ uintptr_t g_entry_new(G *gp) {
     return wrapped(gp) ? ((uintptr_t *)gp->arg)[1] : (uintptr_t)gp->fn;
 }
 
-/* Where the trace of gp starts; false: it runs elsewhere, or has not run yet. */
+/* Where the trace of gp starts; false: gp runs on another thread, or has not run yet. */
 static bool start_of(G *gp, void *context, Regs *r) {
     M *m = getm();
     uint32_t status = load_acq(&gp->status);
@@ -119,7 +119,7 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
     uintptr_t hi = (uintptr_t)s;
     if (!read_memory((uintptr_t)&s->lo, &lo, sizeof lo)) return 0;
     uintptr_t sp = r.reg[UNWIND_SP];
-    /* on g0, or an alternate stack: the order is checked only */
+    /* on g0, an alternate stack or a segment: no bounds, unwind() checks the order only */
     if (sp < lo || sp > hi || split.mode != SPLIT_OFF) lo = hi = 0;
     int n = unwind(&r, lo, hi, pcs, max);
     bool same = load_acq(&gp->status) == before && load_acq(&gp->ticket) == ticket;

@@ -1,31 +1,29 @@
 /*
- * Simulation. With GORT_SIM=seed one thread runs goroutines, and everything that is left to chance
- * or to the clock elsewhere is drawn from the seed: which runnable goroutine is next, at which
- * synchronisation points others come first, the order of a select. So a failure found with one
- * seed happens again with it, under a debugger too. gort-explore tries many.
+ * Simulation. With GORT_SIM=seed one thread runs goroutines, and everything that is otherwise left
+ * to chance or to the clock is drawn from the seed: which runnable goroutine is next, at which
+ * synchronisation points others come first, the order of a select. So a failure found with one seed
+ * happens again with it, under a debugger too. gort-explore tries many seeds.
  *
- * How it gets in without a word on the fast paths:
+ * The fast paths do not know of it:
  *
  *   one P                 procs is 1, gort_maxprocs() does not change it; the monitor neither
  *                         preempts nor retakes from code that has announced nothing
  *   points                the P's M has ATTN_SIM set for good. So every section that begins or ends
- *                         takes the slow way that exists for preemption (preempt.c), which ends
- *                         here; and every direct switch, which is for M's without attention, goes
- *                         by g0
+ *                         takes the slow way of preemption (preempt.c), which ends here; and every
+ *                         direct switch, which is for Ms without attention, goes by g0
  *   the next goroutine    find.c asks sim_pick() instead of the queues in their order
- *   time                  os_now() is a number that moves on by a microsecond when a goroutine
- *                         looks, and jumps to the next timer when all wait
+ *   time                  os_now() is a number that grows by a microsecond when a goroutine looks,
+ *                         and jumps to the next timer when all wait
  *
- * How often a point lets others run depends on the seed too (one of 2, 8 or 32): some bugs need
- * many switches, others one at the right moment and long stretches around it.
- *
- * GORT_SIM=seed:n lets only the first n points do so and then takes the goroutines in turn: fewer
- * switches to read about. GORT_SIM_LOG=file lists every switch: when, who, and where it goes on.
+ * One of 2, 8 or 32 points lets others run, by the seed: some bugs need many switches, others one
+ * at the right moment. GORT_SIM=seed:n lets only the first n points do so and then takes the
+ * goroutines in turn. GORT_SIM_LOG=file lists every switch: when, which goroutine, and where it
+ * goes on.
  *
  * What comes from outside is not simulated: descriptors, signals, blocking calls and plain threads
  * are waited for in real time (a moment, before the clock jumps), and their order is not repeated.
  *
- * Only the holder of the P comes here, one at a time; the clock is everybody's.
+ * Only the holder of the P comes here, one at a time; any thread may read the clock.
  */
 #include "sched/sim.h"
 #include "sched/describe.h"
@@ -69,7 +67,7 @@ void sim_begin(void) {
     if (!sim_on) return;
     memset(&sim, 0, sizeof sim);
     sim.rng = (settings.sim + 1) * 0x9E3779B97F4A7C15ULL | 1;
-    for (int i = 0; i < 8; i++) random_next(&sim.rng); /* seeds that are neighbours part */
+    for (int i = 0; i < 8; i++) random_next(&sim.rng); /* so that close seeds differ at once */
     sim.clock = BEGIN;
     os_clock = &virtual_clock;
     sim.odds = 2u << 2 * draw(3);
@@ -91,7 +89,7 @@ void sim_end(void) {
 
 /* ---- the clock ------------------------------------------------------------------------------ */
 
-/* Never back: a plain thread that has waited for a deadline may have moved it too. */
+/* Never back: a plain thread that has waited for a deadline moves it, too. */
 static void clock_to(int64_t when) {
     int64_t now = load_rlx(&sim.clock);
     while (now < when && !cas_seq(&sim.clock, &now, when)) {}
@@ -101,7 +99,7 @@ void sim_waited(int64_t deadline) { clock_to(deadline); }
 
 static int64_t sim_now(void) {
     M *m = getm();
-    if (m == NULL || m->plain || m->p == NULL) return load_rlx(&sim.clock); /* must not disturb */
+    if (m == NULL || m->plain || m->p == NULL) return load_rlx(&sim.clock); /* not a goroutine */
     return add_rlx(&sim.clock, GORT_US);
 }
 
@@ -175,7 +173,6 @@ NOINLINE void sim_call(void) {
     if (m != NULL && m->locks == 0) leave(enter());
 }
 
-/* Takes the k-th off. */
 static G *take_nth(GList *l, uint64_t k) {
     GList before = {0};
     while (k-- > 0) glist_push(&before, glist_pop(l));
@@ -211,7 +208,7 @@ static bool something_outside(void) {
 
 bool sim_idle(M *m) {
     int64_t next = timers_first();
-    /* to the poller or the pool */
+    /* false: the thread goes to the poller or the pool */
     if (next == GORT_FOREVER || !load_rlx(&sched.running)) return false;
     if (something_outside() && sim.looks++ < PATIENCE) {
         os_nap(50 * GORT_US);

@@ -14,13 +14,12 @@ void sim_end(void);
 void sim_waited(int64_t deadline); /* a thread has slept until then */
 
 void sim_adopt(M *m); /* m has got the P */
-M *sim_point(M *m);   /* a synchronisation point, in a section of depth 1: perhaps others first */
-G *sim_pick(M *m);    /* g0: any of the runnable ones. NULL: there is none */
-/* g0: none is runnable. True: look again; false: nothing will come by itself */
-bool sim_idle(M *m);
+M *sim_point(M *m);   /* a synchronisation point, in a section of depth 1: others may run first */
+G *sim_pick(M *m);    /* on g0: any runnable G. NULL: there is none */
+bool sim_idle(M *m);  /* on g0, no G is runnable. True: look again; false: wait in real time */
 NOINLINE void sim_call(void);
 
-/* For calls whose fast way opens no section: a synchronisation point all the same. */
+/* A synchronisation point for calls whose fast way opens no section. */
 #define SIM_POINT()                       \
     do {                                  \
         if (unlikely(sim_on)) sim_call(); \

@@ -2,33 +2,29 @@
  * Recording a trace: an event becomes a word in a buffer.
  *
  * Each M writes into a buffer of its own, so an event takes no lock, no locked instruction and no
- * cache line of another's. In a file trace a full chunk (32 KB) is written by its M to a nameless
- * spill file, one pwrite for about 4,000 events: the first 256 MB into memory, which takes a third
- * of the time, the rest into the page cache of a disk. The JSON is made when the trace stops
- * (trace_write.c). In the flight recorder chunks are a ring, and nothing is written before
- * somebody asks.
+ * cache line of another thread. In a file trace the M writes a full chunk (32 KB) to a nameless
+ * spill file: the first 256 MB into memory, which takes a third of the time, the rest into the page
+ * cache of a disk. The JSON is made when the trace stops (trace_write.c). In the flight recorder
+ * the chunks are a ring, written out only on demand.
  *
- * The owner alone writes a buffer, and says how far it is by a release store of `at`. So stopping
+ * Only the owner writes a buffer, and publishes how far by a release store of `at`. So stopping
  * needs no hand-shake with the writer of an event: the stopper clears trace_on and reads each
- * buffer up to `at`; a record that is finished after that lies beyond. Nor does the next session:
- * an owner that finds another session in its buffer than in trace_on begins the buffer anew by
- * itself, and the reader passes over buffers of other sessions. Only the end of a chunk, where
- * memory is used again, is guarded: the owner sets busy and looks at trace_on once more, the
- * stopper clears trace_on and waits while a buffer is busy, each with a full fence between its two
- * steps. Without them a chunk could go into the next session's spill file, or the ring of the
- * flight recorder turn while it is read.
+ * buffer up to `at`; a record that is finished later lies beyond. Nor does the next session: an
+ * owner whose buffer is of another session than trace_on begins the buffer anew, and the reader
+ * skips buffers of other sessions. Only the end of a chunk, where memory is reused, is a Dekker
+ * pair: the owner sets busy, fence, reads trace_on; the stopper clears trace_on, fence, and waits
+ * while a buffer is busy. Otherwise a chunk could go into the next session's spill file, or the
+ * ring of the flight recorder turn while it is read.
  *
  * Time stamps are processor ticks where these run steadily, scaled by two readings of the clock at
- * the start and at the stop; elsewhere the clock itself. A reading costs more than all the rest (7
- * to 15 ns), so events that belong to one moment share it: a goroutine leaves and the next one
- * starts; one is created and is ready; the poller returns and a list becomes ready.
+ * the start and at the stop; elsewhere the clock itself. A reading costs more than all the rest, so
+ * events of one moment share it: a goroutine leaves and the next one starts; one is created and is
+ * ready; the poller returns and a list becomes ready.
  *
- * And one guess. Where goroutines switch every few dozen nanoseconds, when inside such a slice one
- * makes another ready is of no interest: after 64 short intervals in a row a READY takes the
- * reading of the slice's beginning, and says so (x = 1). The reader sees how long the slice turned
- * out to be; in the seldom case that it was long, the time is marked as uncertain. Only where the
- * goroutine last ran on this M: then its BLOCK is in this buffer too, and the order of the two is
- * that of the records.
+ * One stamp is a guess: after 64 short intervals in a row a READY takes the reading of its slice's
+ * beginning, marked by x = 1. The reader sees how long the slice was; if it was long, which is
+ * rare, it shows the time as uncertain. Only where the readied goroutine last ran on this M: then
+ * its BLOCK is in this buffer too, and the records are in order.
  *
  * Events come in sections only, so a signal handler never writes one while its own thread does.
  * Threads without an M (the monitor) share one buffer under a lock.
@@ -67,7 +63,7 @@ static TraceBuf *new_buf(M *owner) {
 
 static TraceBuf *find_buf(M *m) {
     for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
-        if (b->owner == m) return b; /* M records are reused: that of the one before */
+        if (b->owner == m) return b; /* M records are reused, with their buffers */
     return new_buf(m);
 }
 
@@ -97,7 +93,7 @@ static void spill(TraceBuf *b) {
     b->used = 0;
 }
 
-/* The owner's half of the pair in the essay. False: the session is over. */
+/* The owner's side of the Dekker pair. False: the session is over. */
 static bool next_chunk(TraceBuf *b) {
     store_rlx(&b->busy, 1);
     fence_full(); /* pairs with switch_off */
@@ -115,7 +111,7 @@ INLINE uint64_t word_of(int kind, int x, uint64_t dt, uint64_t g) {
     return (uint64_t)kind | (uint64_t)(x & 63) << 6 | dt << 12 | g << 32;
 }
 
-/* The first event of a session, or of a thread, on this buffer. */
+/* m's buffer, for the first event of a session, or of a thread. */
 static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
     TraceBuf *b = m == NULL ? t.shared : m->trace;
     if (b == NULL) b = find_buf(m);
@@ -131,15 +127,15 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
         begin_chunk(b);
         store_rel(&b->session, session); /* pairs with the reader: `at` is this session's */
         if (m && m->p && m->curg && kind != EV_START && kind != EV_RESUME)
-            trace_put_resume(m, m->curg); /* it ran when the trace began: from the beginning */
+            trace_put_resume(m, m->curg); /* curg ran when the trace began */
     }
     return b;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* What the event at hand presupposes: room, its P, its thread, the upper half of its id, a clock
- * near to its own. NULL: the session is over. */
+/* Makes room for an event, and writes what it presupposes: thread, P, upper half of the id, clock.
+ * NULL: the session is over. */
 static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
     if (b->at >= b->limit && !next_chunk(b)) return NULL;
     uint64_t *at = b->at;
@@ -164,7 +160,7 @@ static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
     return at;
 }
 
-/* One word; more != NULL: n further ones behind it. `again`: the moment of the event before. */
+/* One word, and n further ones from `more`. `again`: at the moment of the event before. */
 INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, const void *more,
                 size_t n) {
     uint64_t now = again ? b->last : stamp();
@@ -182,7 +178,7 @@ INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, cons
     store_rel(&b->at, at + n); /* pairs with the reader's acquire */
 }
 
-/* The buffer of m, which is not NULL. */
+/* The buffer of m (not NULL); NULL: no session, or no memory. */
 INLINE TraceBuf *buf_of(M *m, int kind) {
     TraceBuf *b = m->trace;
     uint32_t session = trace_session();
@@ -209,7 +205,7 @@ void trace_put(M *m, int kind, uint64_t g, int x) {
 }
 
 void trace_put_block(M *m, G *gp, int reason) {
-    if (load_rlx(&trace_on) & TRACE_PROFILE) gp->since = os_now(); /* exactly, not the monitor's */
+    if (load_rlx(&trace_on) & TRACE_PROFILE) gp->since = os_now(); /* exact, not coarse */
     trace_put(m, EV_BLOCK, gp->id, reason);
 }
 
@@ -218,8 +214,8 @@ void trace_put_start(M *m, G *gp) {
     if (likely(b != NULL)) put(b, m, EV_START, gp->id, 0, true, NULL, 0);
 }
 
-/* A new goroutine is ready as soon as it is made, and on g0 nothing comes between the poller, or a
- * timer, and whom it makes ready. */
+/* A READY is of the same moment as the event before: of the goroutine's creation, or, on g0, of the
+ * poller's or timer's that readies it. */
 INLINE bool same_moment(const TraceBuf *b, const M *m) {
     return b->kind == EV_CREATE || b->kind == EV_NAME ||
            (m->curg == NULL && (b->kind == EV_POLL || b->kind == EV_TIMER || b->kind == EV_READY));
@@ -261,14 +257,14 @@ static void put_name(M *m, G *gp, const char *name) {
     put_more(m, EV_NAME, gp->id, 0, m != NULL, name, TRACE_TEXT / 8);
 }
 
-/* By who makes it, before it may run: its memory is the caller's. */
+/* By gp's maker, before gp may run: its memory is the caller's. */
 void trace_put_create(M *m, G *gp) {
     uint64_t more[2] = {g_entry_new(gp), gp->parent};
     put_more(m, EV_CREATE, gp->id, 0, false, more, 2);
     if (gp->flags & GF_NAMED) put_name(m, gp, gp->stack->name);
 }
 
-/* It may end at any moment, and its stack be given back. */
+/* gp may end at any moment, and its stack be given back. */
 void trace_put_existing(M *m, G *gp) {
     uint64_t more[1] = {g_entry(gp)};
     char name[TRACE_TEXT];

@@ -1,10 +1,9 @@
 /*
- * The execution tracer: what every decision of the scheduler says when somebody listens.
+ * The execution tracer: every decision of the scheduler is an event.
  *
  * Off, an event costs one load of a read-mostly word and a branch that is never taken. On, it is
- * eight bytes into a buffer of the M's own (trace.c), and a reading of the processor's clock unless
- * the event before it belongs to the same moment: that reading is most of what a trace costs.
- * Called in a section only: the handler of a preemption never falls into the middle of an event.
+ * eight bytes into a buffer of the M's own (trace.c), and mostly a reading of the processor's
+ * clock. In sections only: a preemption handler never comes into the middle of an event.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -14,7 +13,7 @@
 
 enum {
     EV_NONE,
-    EV_CREATE,  /* g; arg: its function; y: who started it */
+    EV_CREATE,  /* g; arg: its function; y: the goroutine that started it */
     EV_NAME,    /* g; text: its name */
     EV_EXISTS,  /* g was there when the trace began; arg: its function; x: status */
     EV_START,   /* g is put on p */
@@ -22,7 +21,7 @@ enum {
     EV_YIELD,   /* g leaves p for the tail of the global queue */
     EV_PREEMPT, /* g leaves p, asked to */
     EV_END,     /* g has ended */
-    EV_READY,   /* g becomes runnable; y: the goroutine that made it so; x = 1: some time after */
+    EV_READY,   /* g becomes runnable; y: the goroutine that made it so; x = 1: time is a guess */
     EV_SYSCALL, /* g enters a blocking call on thread y */
     EV_SYSEXIT, /* the call has returned; RESUME or READY and START follow */
     EV_RESUME,  /* g runs on p again without having been queued */
@@ -34,10 +33,10 @@ enum {
     EV_REGION,  /* g; text; x = 1: begins; 0: ends */
     EV_KINDS,
     /* In a buffer only, for the reader: */
-    EV_CLOCK = EV_KINDS, /* a reading that is far from the one before: in the next word */
+    EV_CLOCK = EV_KINDS, /* the next word is a reading far from the one before */
     EV_PROC,             /* the P of this thread from now on */
     EV_HIGH,             /* the upper half of the ids from now on */
-    EV_THREAD            /* the thread this buffer now belongs to */
+    EV_THREAD            /* the thread this buffer belongs to from now on */
 };
 
 /* An event as the reader hands it out. */
@@ -54,8 +53,7 @@ typedef struct TraceEvent {
     char text[TRACE_TEXT];
 } TraceEvent;
 
-/* Atomic: 0 off; the number of the session, and a bit of its own for block profiles
- * (blockprof.c). */
+/* Atomic: the number of the session, or 0; and a bit for block profiles (blockprof.c). */
 extern uint32_t trace_on;
 #define TRACE_PROFILE 0x80000000u
 INLINE uint32_t trace_session(void) { return load_rlx(&trace_on) & ~TRACE_PROFILE; }
@@ -82,10 +80,10 @@ NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
         PROBE2(name, a, b);      \
         TRACE_(__VA_ARGS__);     \
     } while (0)
-/* Each is a USDT probe too (probe.h), of the name that stands first, with these arguments. */
+/* With a name each is a USDT probe too (probe.h), with the arguments that follow the name. */
 #define trace_create(m, gp) TRACE2_(create, (gp)->id, (gp)->fn, trace_put_create((m), (gp)))
 #define trace_start(m, gp) TRACE1_(start, (gp)->id, trace_put((m), EV_START, (gp)->id, 0))
-/* Straight behind the event by which another goroutine left m: the same moment. */
+/* Right behind the event by which another goroutine left m: at the same moment. */
 #define trace_start_direct(m, gp) TRACE1_(start, (gp)->id, trace_put_start((m), (gp)))
 #define trace_block(m, gp, reason) \
     TRACE2_(block, (gp)->id, (reason), trace_put_block((m), (gp), (reason)))

@@ -6,11 +6,11 @@
  *
  *     bits  0-5   kind
  *     bits  6-11  x
- *     bits 12-31  ticks since the record before it; EV_CLOCK goes before one that does not fit
+ *     bits 12-31  ticks since the record before it; if they do not fit, EV_CLOCK comes first
  *     bits 32-63  the lower half of the goroutine's id, or the figure the event is about
  *
- * What seldom changes (the P, the upper half of ids, the thread) has records of its own. A chunk
- * begins with a head that says all of it, so that one can be read without those before it.
+ * What seldom changes (the P, the upper half of ids, the thread) has records of its own. The head
+ * of a chunk says all of it, so that a chunk can be read without those before it.
  */
 #ifndef TRACE_BUF_H
 #define TRACE_BUF_H
@@ -20,8 +20,7 @@
 
 #define CHUNK 4096 /* words of a chunk, its head included */
 #define CHUNKS 8   /* chunks a buffer of the flight recorder holds */
-/* words that the records of one event take at most, with what goes before */
-#define LONGEST 16
+#define LONGEST 16 /* words that an event takes at most, with the records before it */
 #define TICK_BITS 20
 #define SHORT 2048     /* ticks, about a microsecond: intervals below it count as short */
 #define IN_MEMORY 8192 /* chunks (256 MB) that are spilled to memory; further ones to the disk */
@@ -29,7 +28,7 @@
 typedef struct TraceChunk {
     uint32_t buffer; /* index of the buffer, for the reader */
     uint32_t words;  /* in use, the head included; written when the chunk is full */
-    uint64_t stamp;  /* the reading that the first record counts from */
+    uint64_t stamp;  /* the reading before the first record */
     uint32_t high;   /* upper half of the ids */
     uint32_t thread; /* id of the M */
     uint32_t p;
@@ -41,13 +40,13 @@ _Static_assert(sizeof(TraceChunk) == CHUNK * 8, "a chunk is a whole number of pa
 typedef struct TraceBuf {
     /* The owner's; the stopper reads `at` and `session`. */
     uint64_t *at;    /* atomic: where the next record goes */
-    uint64_t *limit; /* a record that begins here or later needs a new chunk */
+    uint64_t *limit; /* an event that begins here or later needs a new chunk */
     uint64_t last;   /* the last reading of the clock */
     P *p;            /* as last recorded */
     uint32_t high;
     uint32_t session; /* atomic: the session its records belong to */
     uint8_t kind;     /* of the last event */
-    uint32_t quick;   /* intervals between readings that were short, in a row */
+    uint32_t quick;   /* short intervals between readings, in a row */
     uint32_t busy;    /* atomic: a chunk is being finished */
     uint32_t index;   /* of this buffer, for the reader */
     uint32_t thread;  /* id of the M that last wrote */
@@ -55,7 +54,7 @@ typedef struct TraceBuf {
     uint64_t dropped;
     M *owner;
     struct TraceBuf *all;
-    TraceChunk chunk[CHUNKS]; /* into a file: the first only */
+    TraceChunk chunk[CHUNKS]; /* a file trace uses the first only */
 } TraceBuf;
 
 enum { IDLE, STARTING, ON, STOPPING };
@@ -71,7 +70,7 @@ extern struct Tracing {
     bool ticks;
     OwnFd file;       /* the JSON goes there */
     OwnFd spill[2];   /* memory, disk */
-    bool lost;        /* atomic: the program has closed one of them, and events were lost with it */
+    bool lost;        /* atomic: the program has closed one of them, and events were lost */
     uint64_t spilled; /* atomic: chunks handed out in the spill files */
     uint64_t tick0;
     int64_t ns0;
@@ -80,17 +79,17 @@ extern struct Tracing {
 
 INLINE TraceChunk *chunk_of(TraceBuf *b) { return &b->chunk[(b->used - 1) % CHUNKS]; }
 
-/* Chunk n is at this place of that spill file. */
+/* The spill file that chunk n is in, and its place there. */
 INLINE int spill_of(uint64_t n, uint64_t *place) {
     *place = n < IN_MEMORY ? n : n - IN_MEMORY;
     return n < IN_MEMORY ? 0 : 1;
 }
 
 uint64_t trace_stamp(void);
-/* A goroutine that was there before the trace began: its name, its function, what it did. */
+/* A goroutine that was there before the trace began: its function, status and name. */
 void trace_put_existing(M *m, G *gp);
-/* Writes what the buffers and the spill file hold of a session as JSON. keep_ns: only the last so
- * many; 0: all. Nobody records any more. 0, -errno. Allocates with mmap only. */
+/* Writes what the buffers and the spill files hold of a session as JSON. keep_ns: only the last so
+ * many ns; 0: all. No thread records any more. 0, -errno. Allocates with mmap only. */
 int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns);
 
 #endif
