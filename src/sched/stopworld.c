@@ -29,7 +29,6 @@
 #include "sched/g.h"
 #include "sched/globalq.h"
 #include "sched/inlibc.h"
-#include "sched/schedule.h"
 #include "sched/threadmaker.h"
 #include "sched/preempt.h"
 #include "sched/retake.h"
@@ -42,9 +41,9 @@
 
 static struct {
     Lock lock;
-    bool busy;      /* lock: the world is being stopped, or stopped */
-    G *head, *tail; /* lock: callers that wait for their turn */
-    uint32_t need;  /* sched.lock: Ps that have not stopped yet */
+    bool busy;     /* lock: the world is being stopped, or stopped */
+    GList waiting; /* lock: callers that wait for their turn */
+    uint32_t need; /* sched.lock: Ps that have not stopped yet */
     Note note;
 } world;
 
@@ -71,29 +70,20 @@ static M *take_turn(M *m) {
         unlock(&world.lock);
         return m;
     }
-    G *gp = self(m);
-    gp->schedlink = NULL;
-    if (world.tail) world.tail->schedlink = gp;
-    else world.head = gp;
-    world.tail = gp;
+    glist_push(&world.waiting, self(m));
     return park(m, &world.lock, WAIT_STOP_WORLD); /* pass_turn gives this G the turn */
 }
 
 static void pass_turn(M *m) {
     lock(&world.lock, RANK_WORLD);
-    G *gp = world.head;
-    if (gp) {
-        world.head = gp->schedlink;
-        if (world.head == NULL) world.tail = NULL;
-    } else {
-        world.busy = false;
-    }
+    G *gp = glist_pop(&world.waiting);
+    if (gp == NULL) world.busy = false;
     unlock(&world.lock);
     if (gp) ready_tail(m, gp);
 }
 
 /* Step 3. */
-static void stop_idle_locked(M *m) {
+static void stop_idle_locked(void) {
     P *p;
     bool spinning;
     while ((p = idle_p_get_locked()) != NULL) world_p_stopped_locked(p);
@@ -154,7 +144,7 @@ static void await_stopped(M *m) {
     while (!note_sleep_until(&world.note, time_after(os_now(), pause))) {
         press(m);
         lock(&sched.lock, RANK_SCHED);
-        stop_idle_locked(m);
+        stop_idle_locked();
         unlock(&sched.lock);
         if (pause < 2 * GORT_MS) pause *= 2;
         if (began != GORT_FOREVER && os_now() - began > PATIENCE) {
@@ -203,7 +193,7 @@ M *world_stop(M *m) {
     world.need = load_rlx(&sched.procs) - 1;
     store_seq(&sched.stop_waiting, 1);
     bool waiting = world.need > 0;
-    if (waiting) stop_idle_locked(m);
+    if (waiting) stop_idle_locked();
     unlock(&sched.lock);
     if (waiting) await_stopped(m);
     let_out(m);
@@ -243,7 +233,7 @@ void world_start(M *m) {
 /* The main goroutine of the last runtime ended it with the world stopped. */
 void world_reset(void) {
     world.busy = false;
-    world.head = world.tail = NULL;
+    world.waiting = (GList){0};
 }
 
 EXPORT void gort_stop_world(void) {
