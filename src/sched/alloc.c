@@ -109,23 +109,18 @@ void alloc_flush(P *p) {
 
 /* ---- libc's heap, outside of sections -------------------------------------------------------- */
 
-/* NOINLINE: inlined, a compiler would keep errno's address over a park to another thread. */
-
-static NOINLINE void *libc_alloc(size_t size) {
-    int saved = errno;
-    void *at = collect_on ? upstairs.collect_alloc(size) : NULL;
-    if (at == NULL)
-        at = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
-    /* clang assumes that an allocation leaves errno alone, and drops the store */
-    fence_compiler();
-    errno = saved;
-    return at;
+INLINE size_t whole_lines(size_t size) {
+    return (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 }
 
-static NOINLINE void *libc_malloc(size_t size) { /* exact: sanitizers watch the ends of objects */
+/* NOINLINE, both: inlined, a compiler would keep errno's address over a park to another thread. */
+
+/* `lines`: whole cache lines. Else exact: sanitizers watch the ends of objects. */
+static NOINLINE void *libc_alloc(size_t size, bool lines) {
     int saved = errno;
     void *at = collect_on ? upstairs.collect_alloc(size) : NULL;
-    if (at == NULL) at = malloc(size);
+    if (at == NULL) at = lines ? aligned_alloc(CACHE_LINE, whole_lines(size)) : malloc(size);
+    /* clang assumes that an allocation leaves errno alone, and drops the store */
     fence_compiler();
     errno = saved;
     return at;
@@ -155,7 +150,7 @@ EXPORT void *gort_alloc(size_t size) {
     if (in_forked_child()) return NULL;
     if (sysfault_alloc()) return NULL;
     void *at = likely(size <= SMALL_MAX) ? small_alloc(size) : NULL;
-    return likely(at != NULL) ? at : libc_malloc(size);
+    return likely(at != NULL) ? at : libc_alloc(size, false);
 }
 
 static NOINLINE void freed_twice(void *at) { fatal("gort_free of %p, which is free already", at); }
@@ -181,10 +176,8 @@ EXPORT void gort_free(void *at) {
 
 void *quiet_alloc(size_t size) {
     if (sysfault_alloc()) return NULL;
-    void *at = likely(size <= SMALL_MAX)
-                   ? small_alloc((size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1))
-                   : NULL;
-    return likely(at != NULL) ? at : libc_alloc(size);
+    void *at = likely(size <= SMALL_MAX) ? small_alloc(whole_lines(size)) : NULL;
+    return likely(at != NULL) ? at : libc_alloc(size, true);
 }
 
 void quiet_free(void *at) {
