@@ -26,8 +26,8 @@
  * rare, it shows the time as uncertain. Only where the readied goroutine last ran on this M: then
  * its BLOCK is in this buffer too, and the records are in order.
  *
- * Events come in sections only, so a signal handler never writes one while its own thread does.
- * Threads without an M (the monitor) share one buffer under a lock.
+ * Events come in sections only, so a signal handler never writes one while its own thread does. A
+ * thread without an M, which may start a trace, uses a buffer that such threads share under a lock.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
@@ -196,10 +196,6 @@ static NOINLINE void put_shared(int kind, uint64_t g, int x, const void *more, s
 }
 
 void trace_put(M *m, int kind, uint64_t g, int x) {
-    if (unlikely(m == NULL)) {
-        put_shared(kind, g, x, NULL, 0);
-        return;
-    }
     TraceBuf *b = buf_of(m, kind);
     if (likely(b != NULL)) put(b, m, kind, g, x, false, NULL, 0);
 }
@@ -224,10 +220,6 @@ INLINE bool same_moment(const TraceBuf *b, const M *m) {
 void trace_put_ready(M *m, G *gp) {
     if (unlikely(load_rlx(&trace_on) & TRACE_PROFILE))
         upstairs.waited(m, gp, (uintptr_t)__builtin_return_address(0));
-    if (unlikely(m == NULL)) {
-        put_shared(EV_READY, gp->id, 0, NULL, 0);
-        return;
-    }
     TraceBuf *b = buf_of(m, EV_READY);
     if (unlikely(b == NULL)) return;
     bool same = same_moment(b, m), guess = !same && b->quick >= 64 && gp->m == m;
