@@ -11,7 +11,6 @@
  * flight: the receiver's `locks` is at least 1.
  */
 #include "sched/bound.h"
-#include "sched/schedule.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
 #include "sched/preferred.h"

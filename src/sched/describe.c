@@ -10,7 +10,6 @@
 #include "base/upstairs.h"
 #include "mem/split/split.h"
 #include "sched/capture.h"
-#include "sched/g.h"
 #include "unwind/unwind.h"
 
 static const char *const reasons[WAIT_REASONS] = {

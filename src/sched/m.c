@@ -24,7 +24,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 /* of the C++ library, if the program has one */

@@ -25,7 +25,6 @@
 #include "sched/schedule.h"
 #include "sched/threadmaker.h"
 #include "sched/nopreempt.h"
-#include "sched/retake.h"
 #include "sched/runq.h"
 #include "base/san.h"
 #include "sched/sched.h"
@@ -40,8 +39,6 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
-#include <unistd.h>
 
 static struct sigaction previous; /* the program's own handler for the signal, if it had one */
 static sigset_t thread_mask;      /* the mask gort_main was called with */

@@ -36,7 +36,6 @@
 #include "unwind/symbols.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define BEGIN (1000 * GORT_SEC) /* the same for every run */

@@ -23,7 +23,6 @@
 #include "sched/schedule.h"
 #include "sched/m.h"
 #include "sched/preempt.h"
-#include "base/san.h"
 #include "base/sysfault.h"
 #include "sched/wake.h"
 #include "base/warn.h"
