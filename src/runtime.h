@@ -42,7 +42,7 @@ enum {
     G_DEAD = 6      /* on a free list */
 };
 
-/* Why a G waits: Go's words, in dump.c. */
+/* Why a G waits: Go's words, in describe.c. */
 enum {
     WAIT_NONE,
     WAIT_CHAN_RECV,
@@ -381,7 +381,6 @@ typedef struct Sched {
     uint32_t vain; /* searches that found nothing; read without the lock */
     M *idle_ms;
     uint32_t idle_m_count, m_count; /* threads that run or may run goroutines */
-    uint32_t maker_wanted;          /* threads asked of the maker and not yet there */
     /* atomic: */
     uint32_t npidle ALIGNED(CACHE_LINE); /* changes under the lock */
     uint32_t spinning;                   /* searching Ms (wake.c) */
