@@ -1,16 +1,14 @@
 /*
- * Numbers that change hands: close, dup, dup2, dup3; and fcntl, for its locks.
+ * Numbers that change hands: close, dup, dup2, dup3; and fcntl, for its locks and O_NONBLOCK.
  *
- * A number that the runtime knows (`used` in its hint, desc_note) is closed by gort_close on every
- * thread, and so is the one that dup2 replaces: nothing that the runtime keeps of it is taken for
- * its next owner's, and a hooked call that waits on it gets EBADF. Any other number costs one look
- * at its hint. closing.c has the other ways to close.
- *
- * fcntl notes O_NONBLOCK when it is set, as a hint that a call will not wait.
+ * A number that the runtime knows (`used` in its hint) is closed by gort_close on every thread, and
+ * so is the one that dup2 replaces: nothing that the runtime keeps of it is taken for its next
+ * owner's, and a hooked call that waits on it gets EBADF. Any other number costs one look at its
+ * hint. closing.c has the other ways to close.
  */
 #include "hook/hook_internal.h"
 
-/* In a signal handler, where the runtime's locks cannot be had: waiters find out by `life`. */
+/* In a signal handler, which cannot have the runtime's locks: waiters find out by `life`. */
 static int close_behind(int fd) {
     if ((unsigned)fd >= FD_HINTS) return libc(close)(fd);
     uint32_t life = life_ends(fd);
@@ -29,15 +27,15 @@ static COLD int close_known(int fd) {
     return (int)result(&s, gort_close(fd));
 }
 
-/* After life_ends: the life is over for calls that wait for it, also where another closes. */
+/* After life_ends: life_over has to follow, even where another thread does the close. */
 static COLD int close_known_since(int fd, uint32_t life) {
     int r = close_known(fd);
     life_over(fd, life);
     return r;
 }
 
-/* `used` is read twice: before, so that a child that the hook does not know of does not end the
- * life of a number that the runtime knows; and after life_ends, since a call may have set it. */
+/* `used` is read first so that a child unknown to the hook does not end the life of a number that
+ * the runtime knows, and again after life_ends, since a call may have set it meanwhile. */
 HOOK int close(int fd) {
     if (unlikely((unsigned)fd >= FD_HINTS)) return core ? close_known(fd) : libc(close)(fd);
     Hint *h = &fd_hints[fd];
@@ -75,7 +73,7 @@ COLD uint32_t life_waits(int fd) {
     return life;
 }
 
-/* The kernel has given the number to us, so its last close is over. */
+/* The kernel has just given the number, so its last close is over. */
 COLD void life_begins(int fd) {
     uint32_t life = load_rlx(&fd_hints[fd].life);
     if (life != 0 && core->may_close() != CLOSE_CHILD) life_over(fd, life);
@@ -86,7 +84,7 @@ COLD void hint_settle_fresh(int fd) {
     if (!load_rlx(&fd_hints[fd].used) && desc_known(known.descs, fd)) forget_here(fd);
 }
 
-/* A pipe or eventfd has two numbers: its ends no longer see all that is moved. */
+/* Ends the counting: what a pipe or eventfd with two numbers holds changes unseen. */
 static COLD void unpair(int fd) {
     if (kind_is_counted(kind_hint(fd, DIR_READ))) kind_set(fd, DIR_READ, KIND_NOWAIT);
     if (kind_is_counted(kind_hint(fd, DIR_WRITE)))
@@ -108,7 +106,7 @@ INLINE int copied(long fd, int from) {
     return (int)fd;
 }
 
-/* Onto a number that the runtime knows: it forgets that file. */
+/* Onto a number that the runtime knows: the runtime forgets that file. */
 static COLD int replaced(int fd, int to, int flags) {
     Stay s;
     stay_if_here(&s);
@@ -178,7 +176,7 @@ static int fcntl_lock(int fd, int cmd, void *arg) {
     return (int)stay_blocking(fcntl_blocking, &l);
 }
 
-/* The owner has set or cleared O_NONBLOCK. With it, all but sockets are called as they are. */
+/* O_NONBLOCK was set or cleared. With it, all but sockets are called as they are. */
 static int flags_set(int fd, long flags, long r) {
     if (vforked()) return (int)returned(r);
     if (unlikely(flags & O_DIRECT) && (unsigned)fd < FD_HINTS) unpair(fd); /* a pipe of packets */
@@ -194,8 +192,8 @@ static int flags_set(int fd, long flags, long r) {
     return (int)returned(r);
 }
 
-/* For flags and for locks that do not wait, libc makes the bare call. Declared with three
- * arguments, as a variadic function's come in the same registers: no prologue saves more. */
+/* For flags and for locks that do not wait, libc makes the bare call too. Declared with three
+ * arguments: a variadic function's come in the same registers, but its prologue saves them all. */
 HOOK int hook_fcntl(int fd, int cmd, void *arg) __asm__("fcntl");
 HOOK int hook_fcntl(int fd, int cmd, void *arg) {
     if (likely(cmd >= F_GETFD && cmd <= F_SETLK)) {

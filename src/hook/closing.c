@@ -1,9 +1,8 @@
 /*
  * Numbers that libc closes itself: fclose, freopen, and the many of close_range and closefrom.
  *
- * libc's own close is not the hook's. So the hook ends what is known of the number first
- * (io/close.h), which wakes calls that wait on it with EBADF; then libc closes. Of a range, every
- * number that the hook has seen is closed by itself.
+ * The hook first ends what is known of the number (io/close.h), which wakes calls that wait on it
+ * with EBADF; then libc closes. Of a range, the hook closes each number that it has seen by itself.
  */
 #include "hook/hook_internal.h"
 
@@ -36,7 +35,7 @@ static void shut_over(int fd, uint32_t life) {
 
 static uint32_t shut_file(FILE *f, int *fd) {
     int e = get_errno();
-    *fd = f ? fileno(f) : -1; /* -1: a file in memory, too */
+    *fd = f ? fileno(f) : -1; /* -1: none, or a file in memory */
     uint32_t life = shut_number(*fd);
     set_errno(e);
     return life;
@@ -70,8 +69,8 @@ static long close_between(unsigned first, unsigned last) {
     return sys(SYS_close_range, first, last, 0, 0, 0, 0);
 }
 
-/* Each number that the hook has seen, as close does it; what lies between them by the kernel. None
- * is closed twice: it may be another file by then. -errno. */
+/* Closes each number that the hook has seen as close does, those between by the kernel. None is
+ * closed twice: it may be another file by then. -errno. */
 static long close_each(unsigned first, unsigned last) {
     long r = close_between(~0u, ~0u); /* is there such a call? */
     if (r < 0) return r;
@@ -90,7 +89,7 @@ static long close_each(unsigned first, unsigned last) {
 HOOK int hook_close_range(unsigned first, unsigned last, int flags) __asm__("close_range");
 HOOK int hook_close_range(unsigned first, unsigned last, int flags) {
     int e = get_errno();
-    if (flags != 0 || first > last) /* they stay open, the table is a copy, or it is an error */
+    if (flags != 0 || first > last) /* CLOEXEC, a copy of the table, or an error */
         return (int)returned(sys(SYS_close_range, first, last, flags, 0, 0, 0));
     long r = close_each(first, last);
     set_errno(e); /* a number that was not open */

@@ -3,12 +3,11 @@
  *
  * No flag makes one connect non-blocking. Most do not block: to a unix socket or the loopback
  * (whose handshake is over before connect(2) returns), of a socket without connections, with
- * O_NONBLOCK. Those are made as they are. Where one waits after all, since its peer's backlog is
- * full, the monitor takes the P, and the next connects go the long way.
+ * O_NONBLOCK. Those are made as they are. If one waits after all, since its peer's backlog is full,
+ * the monitor takes the P, and the next connects go the long way.
  *
- * The long way (hookio.c) sets O_NONBLOCK for the moment of the call and clears it before it waits.
- * No other call uses a socket that is not yet connected. A timeout shows as the kernel's:
- * EINPROGRESS.
+ * The long way (hookio.c) sets O_NONBLOCK for the moment of the call: no other call uses a socket
+ * that is not yet connected. A timeout shows as the kernel's: EINPROGRESS.
  */
 #include "hook/hook_internal.h"
 
@@ -19,7 +18,7 @@
 #define DOUBT_FIRST 64
 #define DOUBT_MOST 65536
 
-/* atomic, a hint: so many go the long way after one that has waited (known.doubt: are left) */
+/* atomic, a hint: so many connects go the long way after one that has waited (known.doubt: left) */
 static uint32_t connect_lesson;
 
 static bool is_near(const struct sockaddr *sa, socklen_t len) {
@@ -62,7 +61,7 @@ static COLD long connect_slept(M *m, int fd, long r) {
 
 /* ---- the long way --------------------------------------------------------------------------- */
 
-/* life: of the number when the call began, and then slept; 0: the call begins here. */
+/* life: of the number when a call began that has slept; 0: the call begins here. */
 static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     if (!here()) return libc(connect)(fd, sa, len);
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
@@ -74,13 +73,13 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO), life));
 }
 
-/* A signal has ended a call that was made as it is: it goes on, as a goroutine's. */
+/* A signal has ended a call that was made as it is: the call goes on as a goroutine's. */
 static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)errno_failed(-EBADF);
 }
 
-/* Not expected to wait. Where a signal ends a wait, a unix socket has not begun; any other goes on,
- * and the next connect(2) says EALREADY. */
+/* Not expected to wait. If a signal ends a wait, a unix socket has not begun to connect; any other
+ * goes on, and the next connect(2) says EALREADY. */
 static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len, 0);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);

@@ -1,10 +1,7 @@
 /*
  * Where descriptors begin: socket, socketpair, pipe, pipe2, eventfd (open is in file.c, accept in
- * socket.c, dup in close_dup.c).
- *
- * These calls wait for nothing. They are interposed so that the first use of a number need not ask
- * the kernel what it is, which would cost as much as the call. One store writes all hints
- * (fdhints.h).
+ * socket.c, dup in close_dup.c). These calls wait for nothing. The hook notes what the number is,
+ * by one store (fdhints.h): asking the kernel on its first use would cost as much as the call.
  */
 #include "hook/hook_internal.h"
 
@@ -36,7 +33,7 @@ HOOK int socketpair(int domain, int type, int protocol, int fds[2]) {
     return 0;
 }
 
-/* Both ends know each other, unless their numbers do not fit into a Hint. */
+/* The ends know each other, unless their numbers do not fit into a Hint. */
 INLINE void pipe_born(const int fds[2], int flags) {
     int reader = fds[0], writer = fds[1];
     uint64_t what = flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)

@@ -1,38 +1,37 @@
 /*
- * What the hook remembers of a descriptor. Part of hook_internal.h; fdkind.h has the kinds,
+ * What the hook remembers of a descriptor, for hook_internal.h. fdkind.h has the kinds,
  * optimistic.c says what is HOT.
  *
- * A Hint is 25 bytes for each number, read and written by atomic loads and stores of its parts. All
- * but `life` and `over` are hints: where one is wrong, the kernel refuses a call, which is looked
- * at again, or a thread waits once and the monitor takes its P. So a new number costs one store,
- * and a closed one a look. O_NONBLOCK and a socket's timeouts are asked of the kernel when a call
- * is about to wait.
+ * A Hint is 25 bytes for each number; its parts are loaded and stored atomically. All but `life`
+ * and `over` are hints: if one is wrong, the kernel refuses a call and the number is looked at
+ * again, or a thread waits once and the monitor takes its P. So a new number costs one store, and a
+ * close one look. A call that is about to wait asks the kernel for O_NONBLOCK and for timeouts.
  *
- * Pipes and eventfds. The two ends of a pipe know each other (peer), one counts the bytes written,
- * the other those read. While more were written than read, a read does not wait; while there is
- * room (pipe_room), a write does not: such a call is made as it is. Any other is tried by
- * RWF_NOWAIT, and a writer whose tries have all found room is HOT then (HINT_ROOM). A call that
- * waits after all (a child or a plain thread moves bytes unseen) ends the trust in that pipe
- * (hot_slept). A reader takes its bytes before its call, so that two readers do not rely on one
- * message. Of an eventfd, peer says that it was written since it was last read.
+ * Pipes and eventfds. The two ends of a pipe know each other (peer); the writer counts the bytes
+ * written, the reader those read. While more were written than read, a read does not wait; while
+ * there is room (pipe_room), a write does not. Such a call is made as it is. Any other is tried by
+ * RWF_NOWAIT, and a writer whose tries have all found room is HOT (HINT_ROOM). Children and plain
+ * threads move bytes unseen: a call that waits after all ends the trust in its pipe (hot_slept). A
+ * reader takes its bytes before its call, so that two readers do not rely on one message. An
+ * eventfd's peer is 1 if it was written since it was last read.
  *
  * Lives. `life` grows with every close of the number, on any thread, before the kernel closes. A
- * call that has done something visible (a part of a write), or has slept, and goes on with the
- * number, sets `used` and compares `life` with what it was before: in another life it ends with
- * what it has. From then on every close goes by way of gort_close, which waits for calls. (A call
- * that sleeps as it was made has not set `used`: optimistic.c.) A close stores `life`, then reads
- * `used`: a Dekker pair with a full fence in each (note_known, life_ends), or a rest would go to
- * the number's next file. A call that has done nothing visible might as well have begun later.
+ * call that goes on with the number after a visible effect (a part of a write) or a sleep sets
+ * `used`, and compares `life` with its value at the beginning: in another life it ends with what it
+ * has. Once `used` is set, every close goes by way of gort_close, which waits for calls. A close
+ * stores `life`, then reads `used`: a Dekker pair with a full fence on each side (note_known,
+ * life_ends), or a rest would go to the number's next file. A call without a visible effect might
+ * as well have begun later; one that sleeps as it was made has not set `used` (optimistic.c).
  *
  * A number that is being closed has its next life already and its old file still. `over` follows
  * `life` when the kernel has closed the number, or has given it anew (hint_born). A call that finds
  * them apart waits before it does anything (life_awaited), and then finds EBADF or the next file.
  * EBADF at once would be wrong: the next owner may have the number before the closing thread is
  * back from the kernel. A close may take long (a socket that lingers), so after a while the call is
- * made without a life, and if it moves a part, that is its result. (A thread cancelled in close(2),
- * or a child of vfork killed there, leaves the two apart up to the number's next birth or close.
- * Closes by such a child count as ours where the runtime does not know the number: a write that
- * goes on at that moment ends with its part.)
+ * made without a life, and if it moves a part, that is its result.
+ *
+ * A thread cancelled in close(2), or a child of a bare vfork(2) killed there, leaves the two apart
+ * up to the number's next birth or close. Such a child's closes end lives of the parent's numbers.
  */
 #ifndef FDHINTS_H
 #define FDHINTS_H
@@ -54,8 +53,8 @@ typedef struct Hint { /* half a cache line */
         uint32_t streak[DIRS]; /* tries since the last that would have blocked */
         uint64_t streaks;
     };
-    uint32_t life, over; /* the core's (DescNote), */
-    uint8_t used;        /* too: it knows the number */
+    uint32_t life, over; /* the core's: DescNote */
+    uint8_t used;        /* likewise: the runtime knows it */
 } ALIGNED(32) Hint;
 _Static_assert(sizeof(Hint) == sizeof(DescNote) &&
                    offsetof(Hint, used) == offsetof(DescNote, used) &&
@@ -114,11 +113,11 @@ INLINE uint32_t life_ends(int fd) {
 }
 INLINE void life_over(int fd, uint32_t life) { note_over(note_at(fd), life); }
 
-/* A number of our own for a file, held while a thread sleeps. */
+/* A number of the hook's own for a file, held while a thread sleeps. */
 typedef struct Own {
     int fd; /* -errno */
     uint32_t life;
-    bool borrowed; /* the caller's, since there is none left */
+    bool borrowed; /* the caller's number: none is left */
 } Own;
 INLINE void own_close(const Own *own) {
     if (own->borrowed) return;
@@ -126,13 +125,13 @@ INLINE void own_close(const Own *own) {
         sys(SYS_close, own->fd, 0, 0, 0, 0, 0);
         return;
     }
-    if (!life_goes_on(own->fd, own->life)) return; /* somebody has closed it: another's */
+    if (!life_goes_on(own->fd, own->life)) return; /* the program has closed it */
     uint32_t next = note_ends(note_at(own->fd));
     sys(SYS_close, own->fd, 0, 0, 0, 0, 0);
     life_over(own->fd, next);
 }
-/* For the file of that life; -EBADF: that life is over. If the number was another file at the copy,
- * its life had changed before. Where no number is left the caller's has to do, as in libc: only a
+/* For the file of that life; -EBADF: that life is over. Another file's number has another life, so
+ * the life is compared after the copy. If no number is left the caller's has to do, as in libc: a
  * close between this look and the call that follows is not seen. */
 INLINE Own own_number(int fd, uint32_t life) {
     Own own = {.fd = (int)sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0)};
@@ -146,8 +145,7 @@ INLINE Own own_number(int fd, uint32_t life) {
 COLD bool hint_stale(int fd); /* false: a child's number, of which nothing is noted */
 /* The last close has not said that it is over, or the number never had a life. */
 COLD void life_begins(int fd);
-/* The number is another file from now on, of which this is known. If it is `used`, its last file
- * was closed unseen. */
+/* The number is another file from now on. If it is `used`, its last file was closed unseen. */
 INLINE void hint_born(int fd, uint64_t what) {
     if (unlikely((unsigned)fd >= FD_HINTS)) return;
     Hint *h = &fd_hints[fd];
@@ -168,7 +166,7 @@ INLINE void hint_settle(int fd) {
 
 /* ---- what is called as it is (optimistic.c) -------------------------------------------------- */
 
-/* Counts a NOWAIT try that has not blocked, or has. */
+/* hot_count: a try has found something. hot_off: it has found nothing. */
 #define HOT_AFTER 32
 #define HOT_CHECK 256
 NOINLINE void hot_on(int fd, int dir);
@@ -186,7 +184,7 @@ INLINE bool hot_now(M *m, int fd, int dir) {
     store_rlx(&fd_hints[fd].streak[dir], n);
     return n % HOT_CHECK != 0 && hot_allowed(m);
 }
-/* A call was made as it is, when the monitor's count was `looks`. Three looks later: it slept. */
+/* After a call made as it is; looks: the monitor's count before it. Three more, and it slept. */
 COLD void hot_slept(M *m, int fd, int dir);
 INLINE bool was_taken(M *m) { return unlikely(load_rlx(&m->attn) & ATTN_TAKEN); }
 INLINE bool slept(M *m, uint32_t looks) {
@@ -211,7 +209,7 @@ INLINE uint32_t *pipe_read(Hint *reader) { return &reader->streak[DIR_WRITE]; }
 INLINE uint32_t *pipe_written(Hint *writer) { return &writer->streak[DIR_READ]; }
 INLINE void add_plain(uint32_t *n, uint32_t more) { store_rlx(n, load_rlx(n) + more); }
 
-/* A PIPE. True: there are bytes, and n of them are taken; pipe_took() says how many it was. */
+/* A PIPE. True: there are bytes, and n count as taken until pipe_took() says how many were. */
 INLINE bool pipe_take(int fd, size_t n) {
     Hint *writer = pipe_peer(fd), *h = &fd_hints[fd];
     if (writer == NULL || (int32_t)(load_rlx(pipe_written(writer)) - load_rlx(pipe_read(h))) <= 0)

@@ -1,11 +1,11 @@
 /*
  * What a descriptor is: the only place that names the kinds.
  *
- * A number has a kind for each direction (DIR_READ, DIR_WRITE), which decides how a call on it is
- * tried without blocking. It is a hint (fdhints.h), set where the number is made (create.c, file.c,
- * socket.c) or on its first call (kind_look). A number that has become another file behind the
- * hook's back answers ENOTSOCK or EOPNOTSUPP, and is looked at again. A stale PLAIN blocks a
- * thread, whose P the monitor hands on; stream.c sees that the P was taken, and forgets the hint.
+ * A number has a kind for each direction (DIR_READ, DIR_WRITE), which decides how a call is tried
+ * without blocking. It is a hint (fdhints.h), set where the number is made (create.c, file.c,
+ * socket.c) or on its first call (kind_look). If the number has become another file unseen, the
+ * kernel says ENOTSOCK or EOPNOTSUPP, and the hook looks again. A stale PLAIN blocks a thread,
+ * whose P the monitor takes; stream.c sees that, and forgets the hint.
  */
 #ifndef FDKIND_H
 #define FDKIND_H

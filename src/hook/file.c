@@ -13,8 +13,8 @@ static long open_now(const OpenCall *o) {
     return sys(SYS_openat, AT_FDCWD, o->path, o->flags, o->mode, 0, 0);
 }
 
-/* The open of a FIFO waits for the other side, that of a network's file may take long: the monitor
- * takes the P. Where it cannot, the call is announced, which gives the P away. */
+/* The open of a FIFO waits for its peer, that of a network's file may take long: the monitor takes
+ * the P. Where it cannot, the call is announced. */
 static COLD int open_announced(const OpenCall *o) {
     if (!here()) return libc(open)(o->path, o->flags, o->mode);
     Stay s;
@@ -32,15 +32,15 @@ static COLD int open_slept(long fd) {
     return (int)returned(fd);
 }
 
-/* Most files never make a reader wait, so none is looked at before it is read. Those that do, a
- * FIFO or a terminal, are found out (optimistic.c). */
+/* Most files never make a reader wait, so the hook asks nothing before the first read. A FIFO or a
+ * terminal is found out (optimistic.c). */
 INLINE uint64_t open_guess(int flags) {
     if (flags & O_PATH) return 0;
     return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
                               : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
 }
 
-/* Three arguments, as a variadic function's come in the same registers: no longer prologue. */
+/* Three arguments: as hook_fcntl. */
 HOOK int hook_open(const char *path, int flags, mode_t mode) __asm__("open");
 HOOK int hook_open(const char *path, int flags, mode_t mode) {
     OpenCall o = {path, flags, mode};

@@ -2,15 +2,15 @@
  * Calls that are expected not to wait, and are made as they are.
  *
  * A pipe is tried by preadv2 with RWF_NOWAIT, which costs the kernel 110 ns more than read(2);
- * O_NONBLOCK is not ours to set (children share the pipe, stdio reads it). So a number whose last
- * HOT_AFTER tries have all found something is HOT: called by read(2) itself. What open(2) gave is
- * HOT from the start. accept, terminals and devices are the same with poll(2) as the try. A pipe
- * both of whose ends are the hook's needs no streak (fdhints.h).
+ * O_NONBLOCK is not the hook's to set (children share the pipe, stdio reads it). So a number whose
+ * last HOT_AFTER tries have all found something is HOT: called by read(2) itself. What open(2) gave
+ * is HOT from the start. accept, terminals and devices are tried by poll(2). A pipe both of whose
+ * ends are known needs no streak (fdhints.h).
  *
- * A HOT call that blocks after all blocks a thread, for two looks of the monitor (40 us to 6 ms),
- * and the monitor takes the P. That cost is bounded:
+ * A HOT call that blocks after all blocks a thread for two looks of the monitor (40 us to 6 ms),
+ * which takes the P. That cost is bounded:
  *
- *   - every HOT_CHECK-th call is a try, and a try that finds nothing ends it (hot_off);
+ *   - every HOT_CHECK-th call is a try, and a try that finds nothing ends HOT (hot_off);
  *   - so does a call whose P was taken, or during which the monitor has looked three times (60 us
  *     to 9 ms); either doubles the tries needed the next time. A pipe whose P was taken quadruples
  *     them for all pipes of the process: 32, 128, 512...;
@@ -21,31 +21,26 @@
  * Such a call has not set `used` (fdhints.h), so a close of its number does not know of it, and the
  * kernel keeps the file open while it sleeps. It must not sleep for long:
  *
- *   1  the call is noted in its M (hot_call), by two plain stores;
- *   2  the monitor finds the note, and the thread's CPU clock where it was at the last look: it
- *      signals the thread (sysmon.c);
- *   3  the handler ends the system call with EINTR where the kernel would make it again
- *      (preempt_mend_call);
- *   4  if the number has another life, the call ends with EBADF. Else it goes on as a goroutine's,
- *      in the life that it began in (read_resume, write_resume, accept_wait, connect_long): it sets
- *      `used` and compares the life once more (note_known), and from then on a close finds it.
+ *   1  hot_call notes the call in its M, by two plain stores;
+ *   2  the monitor signals a thread with a note whose CPU clock stands still (sysmon.c);
+ *   3  the handler makes it EINTR where the kernel would repeat the call (preempt_mend_call);
+ *   4  in another life of the number, the call ends with EBADF. Else it goes on as a goroutine's,
+ *      in its old life (read_resume, write_resume, accept_wait, connect_long): it sets `used`,
+ *      compares the life once more (note_known), and from then on a close finds it.
  *
- * The order in which the note and a close become visible does not matter: the monitor looks again
- * for as long as the thread sleeps, which has a P or is counted in sched.taken. A file that answers
- * EINTR for ever (some servers of FUSE do) is called unnoted the second time. The same holds for
- * connect, and for files with O_NONBLOCK, which another process may clear.
- *
- * The hints are plain loads and stores: two goroutines on one pipe miscount, and nothing depends on
- * it.
+ * The note and a close need no order: the monitor looks for as long as the thread sleeps, which has
+ * a P or is counted in sched.taken. A file that answers EINTR for ever (some servers of FUSE do) is
+ * called unnoted the second time. connect and files with O_NONBLOCK, which another process may
+ * clear, are called so too. Two goroutines on one pipe may miscount the hints, which is harmless.
  */
 #include "hook/hook_internal.h"
 
 #define MISTAKES_MOST 12 /* 16 million tries */
-#define MISTAKES_FEW 3   /* the P was not taken: the machine may have been busy */
+#define MISTAKES_FEW 3   /* the P was not taken: the machine was busy, perhaps */
 
 #define LESSONS_MOST 6 /* 4^6 * HOT_AFTER */
 
-/* atomic, a hint: how often a trusted pipe waited, of all pipes */
+/* atomic, a hint: how often a trusted pipe of the process waited */
 static uint32_t hot_lessons;
 
 NOINLINE void hot_on(int fd, int dir) {
