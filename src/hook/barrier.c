@@ -2,20 +2,18 @@
  * pthread_barrier_wait: a goroutine parks.
  *
  * A barrier cannot be tried, so libc's cannot be waited for as its locks are (waitqueue.c). But
- * every user of a barrier comes through the three functions here, and nothing in libc does. So a
- * barrier of one process is the hook's own, in the program's object: goroutines wait in waitqueue.c
- * and threads by futex, for the same word. A process-shared barrier, or one made before the core
- * was known, is libc's; `mark` tells the two apart.
+ * every user of a barrier comes through the three functions here. So a barrier of one process is
+ * the hook's own, in the program's object: goroutines wait in waitqueue.c and threads by futex, for
+ * the same word. A shared barrier, or one made before the core was known, is libc's: no `mark`.
  *
- * The word is {round, arrived}: the last to arrive begins the next round with the same CAS, so that
- * more users than the barrier counts do no harm. It gets PTHREAD_BARRIER_SERIAL_THREAD, and wakes
- * the others.
+ * The word is {round, arrived}. The last to arrive begins the next round by the same CAS, so that
+ * more users than the barrier counts do no harm. It gets PTHREAD_BARRIER_SERIAL_THREAD and wakes
+ * the others: the threads in the section of the CAS, so that the end of the runtime cannot come
+ * between.
  *
- * The barrier may be destroyed, and its memory reused, as soon as one user has returned. So
- * `inside` counts users until their last touch of the barrier, and destroy waits for them.
- *
- * A goroutine that still waits when its runtime ends takes its arrival back (goexit.h). One that
- * completes a round wakes the threads in the section in which it does so.
+ * The program may destroy a barrier as soon as one user has returned. So `inside` counts users
+ * until their last touch of the barrier, and destroy waits for them. A goroutine that still waits
+ * when its runtime ends takes its arrival back (goexit.h).
  */
 #include "hook/hook_internal.h"
 
@@ -80,7 +78,6 @@ static void barrier_arrive(Arrival *a) {
 }
 /* The last touch of the barrier: destroy may be waiting for it. */
 static void barrier_depart(Arrival *a) { sub_seq(&a->b->inside, 1); }
-/* The goroutine will not come back. */
 static void barrier_retract(ExitHook *h) {
     Arrival *a = container_of(h, Arrival, hook);
     uint64_t was = load_rlx(&a->b->word);
@@ -92,7 +89,7 @@ static bool round_is_over(Barrier *b, uint32_t round) { return load_acq(&b->half
 static void barrier_wait_parked(Barrier *b, uint32_t round) {
     while (!round_is_over(b, round)) {
         WaitEntry w;
-        /* then the last look: against released(), as in waitq_acquire */
+        /* queued, then the last look: pairs with released() */
         waitq_join(&w, b, EVERY_BIT);
         if (round_is_over(b, round)) waitq_leave(&w);
         else waitq_wait(&w, WAIT_SEMA, GORT_FOREVER);

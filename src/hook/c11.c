@@ -1,7 +1,6 @@
 /*
- * C11's threads.h. Its objects are libc's pthread objects under other names, and libc's own
- * functions for them call pthread functions inside libc, where no hook stands. So they are
- * interposed here, and call the pthread functions of this library.
+ * C11's threads.h. Its objects are libc's pthread objects under other names, but libc's functions
+ * for them call pthread functions inside libc, where no hook stands. These call the hook's.
  */
 #include "hook/hook_internal.h"
 

@@ -3,9 +3,8 @@
  *
  * A goroutine does not wait in libc's: it queues itself (waitqueue.c), unlocks the mutex, parks,
  * and locks the mutex again. It is queued before the unlock, so a signal that follows a change made
- * under the mutex finds it. A signal wakes one goroutine, or where none waits one of libc's
- * waiters; a broadcast wakes all. A process-shared one is libc's, on a handed-off thread: other
- * processes do not know our queue.
+ * under the mutex finds it. A signal wakes one goroutine, or if none waits one of libc's waiters; a
+ * broadcast wakes all. A process-shared one is libc's, in gort_blocking.
  */
 #include "hook/hook_internal.h"
 
@@ -28,7 +27,7 @@ static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
         stay_end(&s);
         return r;
     }
-    s.mine |= core->stay_begin(); /* the mutex may have held us to this thread */
+    s.mine |= core->stay_begin(); /* the mutex may have bound the goroutine until now */
     bool hit = waitq_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
     stay_end(&s);

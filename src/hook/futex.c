@@ -1,33 +1,28 @@
 /*
  * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond,
- * C++20's semaphores, latches, barriers and atomic waits, and Rust's locks come this way; libc's
- * own locks do not.
+ * C++20's semaphores, latches, barriers and atomic waits, and Rust's locks come this way.
  *
- * A goroutine that would wait parks in a queue (waitqueue.c) whose address is the word's + 1, which
- * no pthread object has. First it asks the kernel, with a time that is over: the kernel checks the
- * arguments and the word, and a waker that comes at this moment wakes that call. Then a Dekker
- * pair:
+ * A goroutine that would wait asks the kernel first, with a time that is over: the kernel checks
+ * the arguments and the word, and a waker that comes at this moment wakes that call. Then it parks
+ * in a queue (waitqueue.c) at the word's address + 1, which no pthread object has. A Dekker pair:
  *
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
  *     waker    the program has changed the word, fence, reads the bucket's count, wakes
  *
- * A waker wakes goroutines first, and threads by the kernel for what is left of its number. It
- * finds parked goroutines where it calls syscall(), by SYS_futex or SYS_futex_wake, also in a
- * signal handler. The other calls of that younger family (SYS_futex_wait, SYS_futex_waitv,
- * SYS_futex_requeue) are the kernel's: who waits by one waits with its thread, and a requeue sees
+ * A waker by syscall(SYS_futex) or syscall(SYS_futex_wake), also in a signal handler, wakes
+ * goroutines first, and threads by the kernel for what is left of its number. SYS_futex_wait,
+ * SYS_futex_waitv and SYS_futex_requeue are the kernel's: they wait with their thread, and requeue
  * threads only. Code that makes the system call by an instruction of its own (libc's locks,
- * libgomp) waits by the same instruction, on words of its own.
+ * libgomp) does so for both sides.
  *
  * Another process may change and wake a shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ uses no
  * other); in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
- * lists). So its waiter looks at the word at intervals that double up to 16 ms. Then it asks once
- * whether the memory is shared at all. Most often only the kernel is left, and the intervals grow
- * to 128 ms, so that a crowd costs little. A wake-up by another process that does not change the
- * word is lost.
+ * lists). So its waiter looks at the word at intervals that double up to 16 ms, and then asks once
+ * whether the memory is shared at all. If not, only the kernel is left, and the intervals grow to
+ * 128 ms. A wake-up by another process that does not change the word is lost.
  *
- * FUTEX_LOCK_PI belongs to a thread's number: a goroutine waits on a handed-off thread.
- * FUTEX_REQUEUE and FUTEX_WAKE_OP wake all goroutines that they might concern: a futex's waiter has
- * to expect that.
+ * FUTEX_LOCK_PI belongs to a thread's number: a goroutine waits in gort_blocking. FUTEX_REQUEUE and
+ * FUTEX_WAKE_OP wake all goroutines that they might concern, which a futex's waiter has to expect.
  */
 #include "hook/hook_internal.h"
 
@@ -77,11 +72,9 @@ static uintptr_t maps_number(Maps *m) {
 }
 
 /*
- * The file has a line for each mapping, and reading all of them may take long. So it is read on a
- * thread whose P is handed on, by one goroutine at a time, and what it has found holds for a while
- * and for everybody: the memory up to the next shared mapping on both sides is private as well.
- * Who comes while another reads asks again after its next pause. An answer that is out of date
- * costs a look that comes later.
+ * Reading the whole file may take long. So one goroutine at a time reads it, in gort_blocking, and
+ * the answer holds for all, for a while: the memory up to the next shared mapping on both sides is
+ * private as well. A goroutine that comes meanwhile asks again later. A stale answer delays a look.
  */
 typedef struct Answer {
     uintptr_t first, last;
@@ -96,12 +89,11 @@ static struct {
     /* lock: */
     Answer answer[ANSWERS];
     unsigned next;
-    /* the runtime in which somebody reads, 0: none. Who is stopped for good on its way there leaves
-     * it behind, and the next runtime takes no notice */
+    /* the runtime (core->life) whose goroutine reads; 0: none. A later runtime ignores it */
     uint32_t reader;
 } memory;
 
-/* Reads up to the next shared mapping behind `at`. Where `at` is in none, nobody knows. */
+/* Reads up to the next shared mapping behind `at`. If no mapping holds `at`, all is unknown. */
 static void maps_find(Maps *m, uintptr_t at, Answer *a) {
     bool found = false;
     for (uintptr_t first, last; (first = maps_number(m), last = maps_number(m)) != 0;) {
@@ -124,7 +116,7 @@ typedef struct Question {
     Answer answer;
 } Question;
 
-/* In a blocking call, which ends even if the runtime does: nothing is left open. */
+/* In gort_blocking, which returns here even if the runtime has ended: nothing is left open. */
 static long maps_read(void *arg) {
     Question *q = arg;
     Maps m = {.fd =
@@ -145,8 +137,7 @@ static void answer_put(const Question *q) {
     core->leave(m);
 }
 
-/* PRIVATE, or SHARED, which is also where nobody knows; ASK: there is no answer, and it is for the
- * caller to find it; LATER: somebody does. */
+/* SHARED: or unknown. ASK: no answer, the caller finds it. LATER: another goroutine is at it. */
 enum { PRIVATE, SHARED, ASK, LATER };
 static int answer_get(uintptr_t at) {
     int64_t now = gort_now();
@@ -252,7 +243,7 @@ static long futex_wake(Futex *f) {
     return r < 0 ? returned(r) : r + n;
 }
 
-/* The kernel does it for the threads; then all goroutines at both words are woken. */
+/* The kernel serves the threads; then all goroutines at both words are woken. */
 static long futex_wake_both(Futex *f) {
     long r = futex_call(f);
     if (r < 0) return returned(r);
@@ -274,8 +265,7 @@ static bool futex_has_waiters(const void *word) {
 #define FUTEX2_SIZES 3 /* of its flags */
 #define FUTEX2_U32 2
 
-/* futex_wake(2), for goroutines that wait by futex(2). What it does not know is the kernel's to
- * refuse. */
+/* futex_wake(2), for goroutines that wait by futex(2). The kernel refuses what is not valid. */
 static COLD long futex2_wake(uint32_t *word, unsigned long bits, int most, unsigned flags) {
     bool usual = (flags & FUTEX2_SIZES) == FUTEX2_U32 && (uint32_t)bits == bits;
     uint32_t n = 0;
@@ -312,7 +302,7 @@ static COLD long futex(Futex *f) {
 }
 
 /* Declared with six arguments, given or not: a variadic function's come in the same registers. It
- * ends in a jump to libc's, so that a call that returns twice or on another stack does so there. */
+ * ends in a jump to libc's, so that a call may return twice or on another stack. */
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
                        long f) __asm__("syscall");
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {

@@ -1,22 +1,20 @@
 /*
- * Mutexes.
+ * Mutexes, in three classes.
  *
- * COMMON ones have no owner that counts: a goroutine takes one as libc's trylock does, and waits in
- * waitqueue.c where that fails. The few instructions of lock and unlock stand here, since another
- * call into libc would cost more. Owner and count of users are kept up for debuggers and
- * pthread_mutex_destroy.
+ * COMMON: no owner that counts. A goroutine takes one as libc's trylock does, and waits in
+ * waitqueue.c where that fails. The few instructions of lock and unlock stand here: a call into
+ * libc costs more. Owner and count of users are right for debuggers and pthread_mutex_destroy.
  *
- * Recursive and error-checking ones have a thread as their owner, and two goroutines of one thread
- * would both be let in. Where a goroutine takes one, the owner noted in it is the goroutine
- * (MARKED): a number that no thread has (owner_mark), in glibc's field, which is part of its ABI.
- * To libc another thread holds it, so plain threads wait; nested locks and the unlock are done
- * here, on any thread.
+ * MARKED: recursive and error-checking ones. By its thread as the owner, two goroutines of one
+ * thread would both be let in. So the goroutine's mark (owner_mark), a number that no thread has,
+ * is noted in glibc's field, which is part of its ABI. To libc another thread holds the mutex, so
+ * plain threads wait; nested locks and the unlock are done here, on any thread.
  *
- * Robust ones, those with a priority protocol, and process-shared ones with an owner are known to
- * the kernel or to other processes by the thread's number (BOUND). A goroutine that holds one is
- * locked to its thread (gort_lock_thread), so libc's own functions are right: owners, nesting,
- * errors, priorities. If it ends while it holds a robust one its thread ends too, and the kernel
- * tells the next owner (EOWNERDEAD). A goroutine that waits for a BOUND one occupies no thread.
+ * BOUND: robust ones, those with a priority protocol, process-shared ones with an owner. The kernel
+ * or other processes know the owner by its thread's number, so the goroutine that holds one is
+ * locked to its thread (gort_lock_thread), and libc's functions are right: owners, nesting, errors,
+ * priorities. If it ends while it holds a robust one its thread ends too, and the kernel tells the
+ * next owner (EOWNERDEAD). A goroutine that waits for a BOUND one occupies no thread.
  */
 #include "hook/hook_internal.h"
 
@@ -32,7 +30,7 @@ enum {
     MUTEX_ELISION = 256 | 512
 };
 
-enum { COMMON, MARKED, BOUND }; /* classes, see above */
+enum { COMMON, MARKED, BOUND };
 
 static int mutex_type(pthread_mutex_t *mutex) {
     return load_rlx(&mutex->__data.__kind) & TYPE_MASK;
@@ -70,8 +68,7 @@ static NOINLINE void mutex_wake_thread(pthread_mutex_t *mutex) {
 INLINE int mutex_release(pthread_mutex_t *mutex) {
     store_rlx(&mutex->__data.__owner, 0);
     mutex->__data.__nusers--;
-    if (unlikely(xchg_seq(&mutex->__data.__lock, 0) > 1))
-        mutex_wake_thread(mutex); /* threads wait */
+    if (unlikely(xchg_seq(&mutex->__data.__lock, 0) > 1)) mutex_wake_thread(mutex);
     released(mutex, false);
     return 0;
 }
@@ -174,7 +171,7 @@ HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     return r == EDEADLK ? EBUSY : r;
 }
 
-/* A common one on a goroutine: tried before here(), which costs a system call. */
+/* A COMMON one on a goroutine: tried before here(), which costs a system call. */
 static bool mutex_take_first(pthread_mutex_t *mutex) {
     return maybe_here() && mutex_try_common(mutex) == 0;
 }

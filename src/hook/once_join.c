@@ -6,15 +6,15 @@
  * where a plain thread runs it (waitqueue.c).
  *
  * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc's
- * values: 0, not yet; 2, done; in progress is 4 times the number of forks that led to this process,
- * plus 1 (asked of libc, by a once of ours). A word in progress in another process (this one was
- * forked meanwhile) counts as not yet. A goroutine takes the word in a section, and ends it in a
- * section: to "done", or where the routine does not return (an exception, gort_exit, the end of the
- * runtime: goexit.h) back to "not yet", as libc does on cancellation.
+ * values: 0, not yet; 2, done; in progress, 4 times the number of forks that led to this process
+ * plus 1 (once_begun asks libc). A word in progress in another process, from which this one was
+ * forked, is not yet. A goroutine takes the word in a section, and ends it in a section: to "done",
+ * or if the routine does not return (an exception, gort_exit, the end of the runtime: goexit.h)
+ * back to "not yet", as libc does on cancellation.
  *
  * libstdc++'s call_once passes its function in two variables of the thread, which the init routine
- * reads first. So nothing yields between the call and the routine. A goroutine that had to wait
- * puts the two back, since others have run on its thread meanwhile.
+ * reads first. So nothing yields between the call and the routine, and a goroutine that had to wait
+ * puts the two back: others have run on its thread meanwhile.
  */
 #include "hook/hook_internal.h"
 

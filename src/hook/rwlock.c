@@ -2,10 +2,9 @@
  * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock may let in several readers,
  * so it wakes all waiters.
  *
- * libc notes the writer's thread in the lock, tells by it a writer's unlock from a reader's, and
- * refuses the writer a second lock (EDEADLK). Where a goroutine writes, its mark is noted instead
- * (mutex.c), which is no thread's number. Its unlock puts in the number of the thread that it is on
- * by then, and calls libc's.
+ * libc notes the writer's thread in the lock: it tells a writer's unlock from a reader's by it, and
+ * refuses the writer a second lock (EDEADLK). A goroutine that writes notes its mark instead
+ * (mutex.c), and for the unlock the number of the thread that it is on by then.
  */
 #include "hook/hook_internal.h"
 
@@ -34,7 +33,7 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
                   : libc(pthread_rwlock_rdlock)(lock);
 }
 
-/* The G is pinned, or inside a blocking call. */
+/* The G is pinned, or inside a blocking call: it cannot park. */
 static int rwlock_write_in_libc(pthread_rwlock_t *lock) {
     int me = owner_mark(), r = libc(pthread_rwlock_wrlock)(lock);
     if (r == 0 && me) store_rlx(&lock->__data.__cur_writer, me);

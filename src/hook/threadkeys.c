@@ -7,21 +7,19 @@
  * end is announced. Off goroutines everything is libc's.
  *
  * The values stand in a table that hangs on the goroutine's stack record, in blocks of 32, both
- * made when a value is set. Only its goroutine touches a table: also in a function of gort_blocking
+ * made when a value is set. Only its goroutine touches a table, even in a function of gort_blocking
  * that its runtime has left behind, while another runtime runs, or none.
  *
  * The numbers of keys are libc's. Each has a word here, odd while its values are kept here and new
- * at each creation, so that a value left under a deleted key is not found under the next key of
- * that number. The program orders a key's use after its creation and before its deletion, so the
- * words need no order.
+ * at each creation, so that a value of a deleted key is not found under the next key of that
+ * number. The words need no order: the program orders a key's creation, use and deletion.
  *
- * The keys of an allocator (made by the object that malloc is in, if that is not libc) remain the
- * thread's: it pairs them with __thread variables, and calls us inside malloc.
+ * An allocator's keys (made by the object that malloc is in, if that is not libc) remain the
+ * thread's: it pairs them with __thread variables, and calls these functions inside malloc.
  *
  * Goroutines that still wait when their runtime ends lose their values, and go_abandon frees the
- * table. A goroutine may be stopped for good between any two of our calls, so a table is hung up
- * whole, and taken off before it is freed. In a forked child the values of its goroutine become
- * libc's.
+ * table. A goroutine may be stopped for good between any two calls, so a table is hung up whole,
+ * and taken off before it is freed. In a forked child the values of its goroutine become libc's.
  */
 #include "hook/hook_internal.h"
 

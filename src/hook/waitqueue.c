@@ -2,23 +2,18 @@
  * Goroutines that wait for a thread-level lock: queues by address.
  *
  * The locks stay libc's own, so that plain threads and goroutines exclude each other. A goroutine
- * only ever tries. Where that fails it queues itself here, tries once more, and parks. A thread
- * that releases by one of the hooked functions looks at the queue after libc has released: Dekker,
- * see released().
+ * only ever tries. If that fails it queues itself here, tries once more, and parks. A thread that
+ * releases by a hooked function looks at the queue after libc has released: Dekker, see released().
  *
  * A WaitEntry lives on the waiter's stack. It is hit at most once: before it has parked, and
  * waitq_wait finds the hit, or by a claim of the park. A waker passes over an entry whose deadline
- * was faster.
+ * was faster. Goroutines that still wait when their runtime ends never run again, and their stacks
+ * are gone: the first that locks a bucket in another runtime empties it.
  *
- * Goroutines that still wait when their runtime ends never run again, and their stacks are gone:
- * the first that locks a bucket in another runtime empties it.
- *
- * This is not the core's table of sleepers (sync/sema.c). A release that finds its bucket's count
- * not 0 asks the kernel whether it is in a child, and takes the lock: a mutex's lock and unlock
- * cost 9 ns, and 650 ns with a stranger in the bucket, as every goroutine that waits for a
- * gort_mutex would be in one table. And the queues share no more than a push and a removal: here a
- * waker hits entries that have not parked or that nap, by bits, and the monitor empties whole
- * buckets.
+ * This is not the core's table of sleepers (sync/sema.c), where every goroutine that waits for a
+ * gort_mutex would be in a bucket: a mutex's lock and unlock cost 9 ns, and 650 ns with a stranger
+ * in the bucket (is this a child? then the bucket's lock). Nor is there much to share: here a waker
+ * hits entries that have not parked or that nap, by bits, and the monitor empties whole buckets.
  */
 #include "hook/hook_internal.h"
 
@@ -56,7 +51,7 @@ void waitq_join(WaitEntry *w, const void *addr, uint32_t bits) {
     waitq_lock(b);
     waitq_push(b, w);
     core->unlock(&b->lock);
-    fence_full(); /* against released(): queued, then the last try */
+    fence_full(); /* Dekker with has_waiters: queued, then the last try */
     core->leave(m);
 }
 
@@ -110,8 +105,8 @@ bool waitq_leave(WaitEntry *w) {
     return w->hit;
 }
 
-/* With the bucket's lock: hits w, which is off the queue. False: its deadline was faster. *gp: to
- * be made ready. A napper whose deadline was faster is awake, and finds that it was hit. */
+/* With the bucket's lock: hits w, which is off the queue. *gp: to be made ready. False: its
+ * deadline was faster; but a napper is awake then, and finds the hit. */
 static bool waitq_hit(WaitEntry *w, G **gp) {
     bool sleeps = w->parked && wait_claim(w->gp, w->ticket);
     *gp = sleeps ? w->gp : NULL;
@@ -138,7 +133,7 @@ static int waitq_hit_next(WaitBucket *b, const void *addr, uint32_t bits, G **gp
 /* In a section. */
 static uint32_t waitq_wake_queued(M *m, WaitBucket *b, const void *addr, uint32_t most,
                                   uint32_t bits) {
-    /* at most those that are there now: a woken one may come back meanwhile */
+    /* at most those queued now: a woken goroutine may come back meanwhile */
     uint32_t n = 0, there = load_rlx(&b->count);
     int found = 1;
     if (most > there) most = there;
@@ -178,7 +173,7 @@ COLD uint32_t waitq_wake_anywhere(const void *addr, uint32_t most, uint32_t bits
     return n;
 }
 
-/* Wakes all of a bucket that is owed a wake-up: waiters here have to expect one for nothing. */
+/* Wakes all of a bucket that is owed a wake-up: its waiters have to expect one for nothing. */
 void waitq_pay(M *m) {
     for (WaitBucket *b = waitq_table; b < waitq_table + WAITQ_BUCKETS; b++)
         if (load_rlx(&b->owed) && xchg_seq(&b->owed, 0))
