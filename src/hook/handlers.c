@@ -7,9 +7,8 @@
  * share one alternate stack, and the first would keep the handler's mask for ever. On the alternate
  * stack nothing parks (may_park): a handler waits in the kernel, and returns on its own thread.
  *
- * Threads without an alternate stack do not notice. The program does not see the added flag.
- *
- * A child of vfork has our memory, and handlers of its own: its are libc's, and nothing is noted.
+ * Threads without an alternate stack do not notice, and the program does not see the added flag. A
+ * child of vfork has the parent's memory and handlers of its own: nothing is noted there.
  */
 #include "hook/hook_internal.h"
 

@@ -1,32 +1,29 @@
 /*
- * libgort-hook.so from inside. Every interposed function begins with the one test:
+ * libgort-hook.so from inside. Every interposed function begins with one test:
  *
  *     M *m = runner(read);
  *     if (m == NULL) return libc(read)(fd, buf, n);
  *
- * and goes on only on a thread that runs goroutines. It then tries without blocking, by the bare
- * system call or libc's own function. That is right anywhere on such a thread: in the runtime,
- * pinned, inside gort_blocking, in a signal handler. Only a call that would block looks closer:
+ * On a thread that runs goroutines the function tries without blocking, by the bare system call or
+ * libc's own function. That is right anywhere on such a thread: in the runtime, pinned, inside
+ * gort_blocking, in a signal handler. Only a call that would block looks closer:
  *
  *     if (!here()) return libc(read)(fd, buf, n);
  *     Stay s;
  *     stay(&s);                the goroutine comes back to this thread (preferred.c)
  *     long r = gort_...();     parks
- *     return result(&s, r);    errno, read anew: its address may differ after a switch
+ *     return result(&s, r);    sets errno, whose address may differ after a switch
  *
- * Such a call costs cache lines: after a microsecond in the kernel little of ours is left in the
- * first cache, and each line that a call waits for is 4 ns. So the test and libc's function stand
- * side by side for each name, and close looks at nothing but the descriptor's hint (fdhints.h).
- *
- * The interposed names stand in tables by family, below; libc_syms.c finds libc's function for
- * each.
+ * After a microsecond in the kernel few of the hook's lines are left in the first cache, and each
+ * miss costs 4 ns. So for each name the test's word and libc's function share a line, and close
+ * looks only at the descriptor's hint (fdhints.h).
  */
 #ifndef HOOK_INTERNAL_H
 #define HOOK_INTERNAL_H
 
-#include "base/base.h" /* first: it asks libc for everything */
+#include "base/base.h" /* first: it defines _GNU_SOURCE */
 #include "base/deadline.h"
-#define exit_hook_jumped hook_jumped /* once_join.c: libgort's is asked for by the core */
+#define exit_hook_jumped hook_jumped /* libgort's is not exported (once_join.c) */
 #include "sched/goexit.h"
 #include "api/hookcalls.h"
 #include "mem/stack.h"
@@ -85,7 +82,7 @@
 #define FUTEX_FAMILY(X) X(syscall)
 #define HANDLER_FAMILY(X) X(sigaction) X(signal) X(__sysv_signal)
 
-/* The conditions come last: libc_syms.c */
+/* COND_FAMILY comes last: libc_syms.c says why. */
 #define EVERY_FAMILY(X) \
     STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) RESOLVER_FAMILY(X) \
     CREATE_FAMILY(X) CLOSE_DUP_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
@@ -93,7 +90,7 @@
     THREADKEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
 /* clang-format on */
 
-/* libc's own functions, each beside what its test needs. libc_syms.c finds them. */
+/* libc's own functions, each beside the word of its test. libc_syms.c finds them. */
 typedef struct Real {
 #define FIELD(name)               \
     struct {                      \
@@ -107,7 +104,7 @@ extern Real real;
 extern const HookCore *core;
 COLD void libc_find(void);
 
-/* On x86-64 it is never NULL: a caller keeps no registers over a search. */
+/* On x86-64 fn is never NULL (libc_syms.c has stubs): callers save no registers for a search. */
 #ifdef __x86_64__
 #define libc(name) (*real.name.fn)
 #else
@@ -118,9 +115,9 @@ COLD void libc_find(void);
     }))
 #endif
 
-#define NO_TLS 1       /* not the distance of an aligned word: the core is not yet known */
+#define NO_TLS 1       /* the core is not known yet; no aligned word has this distance */
 typedef struct Known { /* one cache line */
-    long tls;          /* core's tls_runner */
+    long tls;          /* the core's tls_runner */
     long tls_vforks;   /* core's */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
@@ -142,20 +139,19 @@ INLINE uintptr_t stack_pointer(void) {
     return (uintptr_t)__builtin_frame_address(0);
 #endif
 }
-/* In a child of vfork (vfork.c), on any thread: what is noted here is the parent's. */
+/* In a child of vfork (vfork.c), on any thread. The hook's notes are the parent's. */
 INLINE bool vforked(void) {
     return known.tls != NO_TLS && (uint32_t)(uintptr_t)ARCH_TLS_AT(known.tls_vforks) != 0;
 }
-/* In a child of any kind, a bare vfork too: neither the notes nor the waiters here are the child's.
- * Costs a system call. */
+/* In any child, also of a bare vfork: notes and waiters are not its own. Costs a system call. */
 INLINE bool hook_in_child(void) { return core == NULL || core->in_child(); }
-/* On a goroutine outside of the runtime, or in a child that looks so: its thread's M. */
+/* On a goroutine outside of the runtime, or in a child that looks like one: its thread's M. */
 INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
 /* On a goroutine outside of the runtime: its thread's M. NULL: libc's function is the right one.
- * Costs a system call: asked before a call enters the runtime to wait. */
+ * Costs a system call, so only a call that is about to wait asks. */
 INLINE M *here(void) {
     M *m = maybe_here();
     return m != NULL && !hook_in_child() ? m : NULL;
@@ -166,13 +162,12 @@ INLINE G *runner_g(void) {
     return m == NULL ? NULL : m->curg;
 }
 
-/* A system call by itself: -errno, and no cancellation point, whose two locked instructions cost
- * libc's functions more than all that we add (bench/hook_cost.c). On a goroutine only: its thread
- * is never cancelled. */
+/* A bare system call: -errno. No cancellation point, which would cost more than the whole hook
+ * (bench/hook_cost.c): on plain threads only for calls that are none in libc either. */
 #define sys(nr, a, b, c, d, e, f) \
     arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* The current goroutine stays with its thread until result(). */
+/* From stay() to stay_end() the current goroutine comes back to its thread after each switch. */
 typedef struct Stay {
     bool mine;
 } Stay;
@@ -182,7 +177,7 @@ INLINE void stay_end(const Stay *s) {
     if (s->mine) core->stay_end();
 }
 
-/* After a call in which the P was taken: gets one again. */
+/* After a call in which the monitor took the P: gets a P again. */
 INLINE void core_pass(void) {
     Stay s;
     if (!here()) return;
@@ -192,7 +187,7 @@ INLINE void core_pass(void) {
     stay_end(&s);
 }
 
-/* On a goroutine: fn on a handed-off thread. */
+/* On a goroutine: fn in gort_blocking, which hands the P on. */
 INLINE long stay_blocking(long (*fn)(void *), void *arg) {
     Stay s;
     stay(&s);
@@ -215,7 +210,7 @@ INLINE long result(const Stay *s, long r) {
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/* poll(2) without waiting: a count, or -errno; a signal on its way makes even that EINTR. */
+/* poll(2) without waiting: a count, or -errno. A pending signal makes even this call EINTR. */
 INLINE long poll_try(struct pollfd *fds, unsigned long n) {
 #ifdef SYS_poll
     return sys(SYS_poll, fds, n, 0, 0, 0, 0);
@@ -241,7 +236,7 @@ long timeout_as_again(long r,
 int64_t deadline_after(int64_t ns); /* from now on */
 int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
-/* The deadline that a timeout sets from now on; NULL: none. False: it is no valid timeout. */
+/* The deadline that a timeout sets from now on; NULL: none. False: the timeout is not valid. */
 bool timeout_deadline(const struct timespec *ts, int64_t *deadline);
 INLINE bool valid_clock(clockid_t clock) {
     return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
@@ -257,23 +252,22 @@ struct WaitEntry {
     G *gp;
     uint32_t ticket, bits;
     bool queued, parked, hit;
-    bool naps; /* its owner's: a deadline that passes does not end the wait */
+    bool naps; /* the waiter's own: a deadline that passes leaves the entry queued */
 };
 
 #define EVERY_BIT UINT32_MAX
 /* From here on a waker with one of these bits hits w. */
 void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
-/* Until w is hit (true) or the deadline has passed (false). It is off the queue then. */
+/* Parks until w is hit (true) or the deadline has passed (false). w is off the queue then. */
 bool waitq_wait(WaitEntry *w, int reason, int64_t deadline);
-/* Likewise, but after the deadline w is still on the queue, and hits count. */
+/* Likewise, but after the deadline w is still on the queue and can be hit. */
 bool waitq_nap(WaitEntry *w, int reason, int64_t deadline);
 bool waitq_leave(WaitEntry *w); /* true: it was hit already */
 uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
 INLINE bool waitq_wake(const void *addr, bool all) {
     return waitq_wake_some(addr, all ? UINT32_MAX : 1, EVERY_BIT) != 0;
 }
-/* Likewise, also in a signal handler. Where that has interrupted the runtime, nothing is woken at
- * once (0): the monitor does it. */
+/* Likewise, also in a signal handler. 0 if that has interrupted the runtime: the monitor wakes. */
 COLD uint32_t waitq_wake_anywhere(const void *addr, uint32_t most, uint32_t bits);
 void waitq_pay(M *m); /* the monitor */
 
@@ -290,9 +284,9 @@ INLINE WaitBucket *waitq_bucket(const void *addr) {
     return &waitq_table[((uintptr_t)addr >> 3) % WAITQ_BUCKETS];
 }
 
-/* After a release by libc's function, on any thread: wakes goroutines that wait for addr. A waiter
- * queues itself before its last try, and the releaser reads the count after its release: one of the
- * two sees the other. On x86 the release was a locked instruction, the fence. */
+/* After a release by libc's function, on any thread: wakes goroutines that wait for addr. A Dekker
+ * pair with waitq_join: the waiter queues itself, then tries; the releaser releases, then reads the
+ * count. On x86 the release was a locked instruction, which is the fence. */
 INLINE bool has_waiters(const void *addr) {
     fence_after_rmw();
     return unlikely(load_rlx(&waitq_bucket(addr)->count) != 0);
@@ -301,9 +295,8 @@ INLINE void released(const void *addr, bool all) {
     if (has_waiters(addr)) waitq_wake(addr, all);
 }
 
-/* Tries until the attempt gives something other than EBUSY, or the deadline has passed (ETIMEDOUT).
- * It tries after each hit, and by itself now and then: a lock may be released inside libc, or by
- * another process. On a goroutine. */
+/* Tries until the attempt gives something other than EBUSY, or the deadline has passed (ETIMEDOUT):
+ * after each hit, and at intervals, as libc or another process may release. On a goroutine. */
 #define PAUSE_FIRST GORT_MS
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
@@ -318,16 +311,15 @@ void values_to_thread(void *values); /* in a forked child */
 
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */
 
-/* The number that stands for the current goroutine where libc keeps a thread's; 0: no goroutine
- * runs here. No thread has such a number. The ids of goroutines begin at 1 in each runtime, but a
- * goroutine of an earlier runtime may still hold a lock, so marks go on where the last runtime's
- * ended. They repeat after 2^30. */
+/* The number of the current goroutine in place of a thread's, in libc's locks; 0: no goroutine runs
+ * here. No thread has such a number. Ids begin at 1 in each runtime, but goroutines of earlier ones
+ * may still hold locks: marks go on where the last runtime's ended. They repeat after 2^30. */
 INLINE int owner_mark(void) {
     M *m = runner_at(known.tls);
     G *gp = m ? m->curg : NULL;
     return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
 }
-/* Around a function of libc's that unlocks and locks the mutex as the thread: changes its owner. */
+/* Changes a MARKED mutex's owner, around a libc function that unlocks and locks as the thread. */
 void mutex_lend(pthread_mutex_t *mutex, int from, int to);
 
 #endif

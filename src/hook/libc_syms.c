@@ -3,9 +3,8 @@
  *
  * Both are found when the library is loaded; an earlier call, from another library's constructor,
  * finds libc's functions itself. Names with several versions (the condition variables of x86-64)
- * are asked for by version: dlsym(RTLD_NEXT) gives the oldest. For a version that is missing the
- * loader calls malloc. An allocator of the program's may begin then, and make locks and keys: so
- * those names come last.
+ * are asked for by version: dlsym(RTLD_NEXT) gives the oldest. If a version is missing, the loader
+ * calls malloc, which may be the program's and make locks and keys: so those names come last.
  */
 #include "hook/hook_internal.h"
 

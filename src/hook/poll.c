@@ -1,9 +1,7 @@
 /*
- * poll, select and epoll_wait.
- *
- * First the kernel is asked without waiting; a call that finds nothing and may wait parks in the
- * core's poll. An epoll descriptor can itself be polled. With a signal mask, which belongs to a
- * thread, libc's function is called on a handed-off thread.
+ * poll, select and epoll_wait. The kernel is asked first, without waiting; a call that finds
+ * nothing and may wait parks in the core's poll. An epoll descriptor can itself be polled. With a
+ * signal mask, which belongs to a thread, libc's function is called in gort_blocking.
  */
 #include "hook/hook_internal.h"
 
@@ -74,8 +72,8 @@ HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, co
 /* ---- select --------------------------------------------------------------------------------- */
 
 /* The kernel reads a set up to n or the end of its table of descriptors; the memory behind may not
- * be the caller's. So the kernel is asked first, with the caller's own sets, of which a copy is
- * kept for the wait. Where n is larger than an fd_set, table_end finds the end of the table. */
+ * be the caller's. So the kernel is asked first, with the caller's own sets, and a copy is kept for
+ * the wait. If n is larger than an fd_set, table_end finds the end of the table. */
 #define WORD 64
 enum { READS, WRITES, URGENT, SETS };
 typedef struct Sets {
@@ -86,7 +84,7 @@ typedef struct Sets {
     unsigned long few[SETS * FD_SETSIZE / WORD];
 } Sets;
 
-/* A signal that is on its way makes it EINTR even so. */
+/* A pending signal makes even this call EINTR. */
 static long select_now(int n, void *r, void *w, void *e) {
     struct timespec none = {0, 0};
     long done;

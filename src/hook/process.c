@@ -1,10 +1,9 @@
 /*
  * Children: waitpid and system.
  *
- * A wait for the end of one child parks on a descriptor (pidfd); any other wait is libc's on a
- * handed-off thread. The descriptor is opened and closed in a section each; in between the end of
- * the runtime closes it (goexit.h). Where the program closes numbers that are not its own, this one
- * too, it is left to its next owner (HookOwn).
+ * A wait for the end of one child parks on a pidfd; any other wait is libc's, in gort_blocking. The
+ * pidfd is opened and closed in a section each; in between the end of the runtime closes it
+ * (goexit.h). If the program has closed its number, that is left to its next owner (HookOwn).
  */
 #include "hook/hook_internal.h"
 
@@ -26,7 +25,7 @@ typedef struct PidFd {
 /* In a section. */
 static void pid_close(PidFd *p) {
     M *m = core->enter();
-    m->pins++; /* it closes at once (close.c) */
+    m->pins++; /* the close does not park (close.c) */
     core->own_close(&p->own);
     m->pins--;
     core->leave(m);
@@ -53,7 +52,7 @@ static void pid_over(PidFd *p) {
     core->leave(m);
 }
 
-/* Until the child has ended. False: this kernel has no pidfd, or somebody has closed it. */
+/* Until the child has ended. False: this kernel has no pidfd, or the program has closed it. */
 static bool pid_wait(pid_t pid) {
     PidFd p = {.hook = {.abandon = pid_abandon}};
     if (!pid_open(&p, pid)) return false;

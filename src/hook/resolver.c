@@ -1,6 +1,5 @@
 /*
- * Names: libc's resolver on a handed-off thread. It keeps state in thread-locals, so the goroutine
- * comes back to the same thread.
+ * Names: libc's resolver in gort_blocking, on the same thread: it keeps state in thread-locals.
  */
 #include "hook/hook_internal.h"
 

@@ -1,11 +1,9 @@
 /*
- * Times and sleeping. A goroutine sleeps in the runtime's timers, so no signal ends it early and
- * nothing is left over. Clocks other than the time of day and the monotonic one are libc's, on a
- * handed-off thread.
+ * Times and sleeping. A goroutine sleeps in the runtime's timers, so no signal ends its sleep
+ * early. Clocks other than the time of day and the monotonic one are libc's, in gort_blocking.
  *
- * A caller of sched_yield most often waits for another goroutine, which may have no P, by looking
- * again and again (spin locks, C++20's atomic waits). Where no goroutine wants to run it waits for
- * a thread, and the call is libc's.
+ * A caller of sched_yield most often polls for another goroutine, which may have no P (spin locks,
+ * C++20's atomic waits). If no goroutine wants to run, it waits for a thread: the call is libc's.
  */
 #include "hook/hook_internal.h"
 
@@ -105,7 +103,7 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
     }
     Stay s;
     stay(&s);
-    /* again where the clock was set back meanwhile */
+    /* again if the clock was set back meanwhile */
     for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) gort_sleep_until(until);
     stay_end(&s);
     return 0;

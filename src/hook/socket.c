@@ -1,12 +1,9 @@
 /*
- * recv and send in all their forms, and accept. (connect.c has connect.)
+ * recv and send in all their forms, and accept. A socket's timeout shows as the kernel's: EAGAIN.
  *
- * No flag makes one accept non-blocking, and O_NONBLOCK is not ours to set on a shared socket. So
- * accept asks poll first (hookio.c has the rest), unless the socket is HOT or its owner set
- * O_NONBLOCK. Where another thread takes the connection before, ours waits for a moment
- * (optimistic.c).
- *
- * A timeout of the socket shows as the kernel's: EAGAIN.
+ * No flag makes one accept non-blocking, and O_NONBLOCK is not the hook's to set on a shared
+ * socket. So accept asks poll first (hookio.c has the rest), unless the socket is HOT or its owner
+ * set O_NONBLOCK. If another thread takes the connection first, the call sleeps for a moment.
  */
 #include "hook/hook_internal.h"
 
@@ -28,7 +25,7 @@ long timeout_as_again(long r, int64_t deadline) {
 
 static bool flagged(int flags) { return flags & (MSG_DONTWAIT | MSG_ERRQUEUE); }
 
-/* r: the result of a try. Is the call to wait? */
+/* r: the result of a try. True: the call is to wait. */
 static NOINLINE bool would_block(int fd, long r) {
     kind_set_both(fd, KIND_SOCKET);
     return r == -EAGAIN && caller_waits(fd);
@@ -110,8 +107,8 @@ static ssize_t sent(const Stay *s, const HookMove *v, long r) {
     return returned(timeout_as_again(r, v->deadline));
 }
 
-/* The goroutine cannot park, so its thread waits. A call that has moved a part goes on with a
- * number of its own for the socket: the caller's may be another file by the next call. */
+/* The goroutine cannot park, so its thread waits. A call that has sent a part goes on with a number
+ * of the hook's own: the caller's may be another file by then. */
 static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
                                 const struct sockaddr *sa, socklen_t len, size_t done,
                                 uint32_t life) {
@@ -123,7 +120,7 @@ static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
-/* `done` bytes are sent, in that life of the number: sends the rest, as one call. */
+/* `done` bytes were sent in that life of the number: sends the rest, as one call. */
 static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};
@@ -145,7 +142,7 @@ static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags,
 }
 
 /* MSG_FASTOPEN has begun a connection in that life of the number, and taken nothing: the message is
- * sent when it is made. Its timeout shows as connect's. */
+ * sent once it is made. Its timeout shows as connect's. */
 static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t life) {
     struct msghdr rest = {.msg_iov = msg->msg_iov, .msg_iovlen = msg->msg_iovlen};
     rest.msg_control = msg->msg_control;
@@ -215,7 +212,7 @@ INLINE int accepted(long conn, int flags) {
     return (int)conn;
 }
 
-/* The goroutine cannot park; with a number of its own where the call began earlier. */
+/* The goroutine cannot park. A call that began earlier has a number of the hook's own. */
 static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                               uint32_t life) {
     if (life == 0) return libc(accept4)(fd, sa, len, flags);
@@ -223,12 +220,12 @@ static COLD int accept_thread(int fd, struct sockaddr *sa, socklen_t *len, int f
     if (own.fd < 0) return (int)returned(own.fd);
     long conn = sys(SYS_accept4, own.fd, sa, len, flags, 0, 0);
     own_close(&own);
-    if (conn == -EMFILE && !own.borrowed && life_goes_on(fd, life)) /* our own was the last one */
+    if (conn == -EMFILE && !own.borrowed && life_goes_on(fd, life)) /* own.fd was the last number */
         conn = sys(SYS_accept4, fd, sa, len, flags, 0, 0);
     return accepted(conn, flags);
 }
 
-/* life: of the number when the call began, and then slept; 0: it begins here. */
+/* life: of the number when a call began that has slept; 0: the call begins here. */
 static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int flags,
                                 uint32_t life) {
     hot_off(fd, DIR_READ);

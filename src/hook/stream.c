@@ -1,9 +1,9 @@
 /*
  * read, write, readv, writev on any descriptor.
  *
- * First a try that cannot block; where it would, and the caller has not set O_NONBLOCK, the
- * goroutine parks. A write that waits moves everything, as libc's does. After a timeout or an error
- * it returns the count of what it has moved before.
+ * First a try that cannot block. If it would block, and the caller has not set O_NONBLOCK, the
+ * goroutine parks. A write that waits moves everything, as libc's does; after a timeout or an error
+ * it returns the count of what it has moved.
  */
 #include "hook/hook_internal.h"
 
@@ -27,7 +27,7 @@ static bool open_for(int fd, short events) {
     return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
 }
 
-/* OTHER: poll(2) is asked. True: the call is to wait. */
+/* OTHER: asks poll(2). True: the call is to wait. */
 static bool not_ready(int fd, short events) {
     int dir = events == POLLIN ? DIR_READ : DIR_WRITE;
     if (poll_fd(fd, events) != 0) {
@@ -71,8 +71,8 @@ static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, 
     return result(&s, timeout_as_again(r, deadline));
 }
 
-/* The goroutine cannot park, so its thread waits, with a number of its own for the file that the
- * call began with: the caller's may be another file. nr: readv or writev. */
+/* The goroutine cannot park, so its thread waits, with a number of the hook's own: the caller's may
+ * be another file by then. nr: readv or writev. */
 static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life) {
     Own own = own_number(fd, life);
     if (own.fd < 0) return returned(own.fd);
@@ -81,8 +81,8 @@ static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n,
     return returned(r);
 }
 
-/* A call that was made as it is, in that life, has slept or was interrupted, and goes on as a
- * goroutine's. On a file that waits for nothing (a slow disk) it is made again. */
+/* A call that was made as it is, in that life, was interrupted, and goes on as a goroutine's. On a
+ * file that waits for nothing (a slow disk) it is made again. */
 static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     FdKind kind = kind_look(fd, DIR_READ);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
@@ -126,7 +126,7 @@ INLINE ssize_t read_any(M *m, int fd, FdKind kind, const struct iovec *iov, int 
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
 }
 
-/* A call that was made as it is gave an error, or has waited. -EINTR does not come out. */
+/* A call that was made as it is gave an error, or has waited. Never returns -EINTR. */
 static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool waited,
                                uint32_t life) {
     struct iovec iov = {buf, n};
@@ -135,7 +135,7 @@ static COLD ssize_t read_again(M *m, int fd, void *buf, size_t n, long r, bool w
     return r == -EINTR ? read_resume(fd, &iov, 1, life) : returned(r);
 }
 
-/* Each kind has a function of its own: few cache lines are touched. */
+/* Each kind has its own function, so that few cache lines are touched. */
 static NOINLINE ssize_t read_as_plain(int fd, void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_read, fd, buf, n, 0);
@@ -307,7 +307,7 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
 
 /* A pipe that polls writable takes PIECE bytes without blocking. For more a thread would sleep,
  * which a signal of the runtime's may wake half-way: it is written in pieces. Any other file that
- * takes a part is given the rest: the caller's call blocks until all is written. */
+ * takes a part is given the rest: the call blocks until all is written. */
 static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
     size_t all = iov_total(iov, (size_t)n);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
@@ -352,7 +352,7 @@ INLINE ssize_t write_any(M *m, int fd, FdKind kind, const struct iovec *iov, int
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);
 }
 
-/* A call that was made as it is has waited, or not written all (a signal came). */
+/* A call that was made as it is has waited, or a signal ended it early. */
 static COLD ssize_t write_short(M *m, int fd, const void *buf, size_t n, long r, bool waited,
                                 uint32_t life) {
     struct iovec iov = {(void *)buf, n};

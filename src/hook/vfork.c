@@ -1,11 +1,10 @@
 /*
  * vfork, and clone with the parent's memory and its thread standing still.
  *
- * Such a child has our memory and thread-locals, and descriptors of its own. What it does with
- * those before its execve does not concern the runtime, and a call of it that waits must not run
- * the parent's goroutines. So while the child runs, its thread looks to the hook as one without
- * goroutines (vfork_begin): every function is libc's own. A plain thread's call asks vforked()
- * before it notes something.
+ * Such a child has the parent's memory and thread-locals, and descriptors of its own. What it does
+ * with those before its execve does not concern the runtime, and a call of it that waits must not
+ * run the parent's goroutines. So while the child runs, its thread looks to the hook as one without
+ * goroutines (vfork_begin): every function is libc's. Plain threads ask vforked() before they note.
  *
  * vfork returns twice into one frame, so its return address may not stay on the stack, where the
  * child's next call overwrites it: a few instructions of each processor, as in libc's own.
