@@ -1,22 +1,19 @@
 /*
  * The hook's calls that wait on a descriptor and have no gort_ form. Each is a Call (fdcall.h): one
- * that has begun on a file ends with EBADF when its number becomes another file, and never touches
- * that.
+ * that has begun on a file ends with EBADF when its number becomes another file.
  *
- *   move         the rest of a write or send. Others can see the part that is moved, so the call
+ *   move         the rest of a write or send. Others can see the part that was moved, so the call
  *                began before it: `life` is what the number's note said then (hook/fdhints.h)
- *   accept       O_NONBLOCK is not ours to set on a shared socket. So poll(2) is asked, then the
- *                call is announced; where another thread takes the connection, ours waits for a
- *                moment
+ *   accept       O_NONBLOCK is not the hook's to set on a shared socket. So poll(2) is asked, then
+ *                the call is announced. If another thread takes the connection, it sleeps a while
  *   read_other,  files that cannot be tried, terminals and devices: likewise
  *   write_other
- *   read_resume  a read that was made as it is, and slept (hook/optimistic.c). accept, connect and
- *                writes go on so too: `life` says in which life they began
+ *   read_resume  a read that was made as it is, and slept in that `life` (hook/optimistic.c).
+ *                accept, connect and writes go on so too
  *   connect      sets O_NONBLOCK for the moment of the call, which is counted meanwhile: the flags
  *                set are this socket's
- *   own          a descriptor that the hook opens to wait on it. A program that closes all numbers
- *                it can think of closes this one too: the wait ends then, and the number is left
- *                to whoever has it
+ *   own          a descriptor that the hook opens to wait on it. If the program closes it, with all
+ *                numbers it can think of, the wait ends, and the number is its next owner's
  *   epoll        epoll_wait itself is the attempt
  */
 #include "api/hookio.h"
@@ -50,7 +47,7 @@ static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struc
     return k;
 }
 
-/* A part was moved while the number was being closed: it is unknown which file has it. */
+/* A part was moved while the number was being closed: which file has it is unknown. */
 static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
 
 /* At first the attempt is the caller's own call: a message goes whole, to its address. */
@@ -85,21 +82,21 @@ static bool polls(int fd, short events) {
     struct timespec none = {0, 0};
     long r;
     do r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
-    while (r == -EINTR); /* a signal is on its way */
+    while (r == -EINTR); /* a signal is pending */
     return r != 0;
 }
 
-/* Where another thread takes the connection before, the accept does not keep the socket open for
- * long: the monitor ends it (hook/optimistic.c), and the call waits in the queue again. So does a
- * write to an eventfd, which polls writable with room for 1. A read is not ended so: some devices
- * always poll ready, and begin anew each time. */
+/* The monitor ends an accept whose connection another thread took (hook/optimistic.c), so that it
+ * does not keep the socket open for long, and the call queues again. So does a write to an eventfd,
+ * which polls writable with room for 1. A read is not ended: some devices always poll ready, and
+ * each read begins anew. */
 static NOINLINE long made(const Call *c, long nr, int fd, long a, long b, long d) {
     bool ended = nr == SYS_accept4 || (nr == SYS_writev && c->flags == ENDED_BY_MONITOR);
     return ended ? hot_call(c->m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
 }
 
-/* With a number of its own, taken while the entry counts the call, so that a close need not wait
- * for a call asleep in the kernel. Where there is no number left, it does (call_doze). */
+/* With a number of its own, taken while the entry counts the call: a close need not wait for a call
+ * asleep in the kernel. If no number is left, it does (call_doze). */
 static long announced_by(Call *c, int own, long nr, long a, long b, long d) {
     uint32_t life = kept_life(own);
     if (own >= 0) call_unref(c);
@@ -116,7 +113,7 @@ static long announced_by(Call *c, int own, long nr, long a, long b, long d) {
 static long announced(Call *c, long nr, long a, long b, long d) {
     int own = (int)sys6(SYS_fcntl, c->fd, F_DUPFD_CLOEXEC, OWN_NUMBERS, 0, 0, 0);
     long r = announced_by(c, own, nr, a, b, d);
-    /* it had the last number, which accept needs */
+    /* its own number was the last, and accept needs one */
     if (unlikely(r == -EMFILE) && own >= 0 && !call_closed(c)) r = announced_by(c, -1, nr, a, b, d);
     return r;
 }
@@ -152,7 +149,7 @@ long hook_read_other(int fd, const struct iovec *iov, int n) {
     return call_run(&c, GORT_FOREVER);
 }
 
-/* A read that was made as it is, and slept. The file may be a pipe, which can be tried. */
+/* The file may be a pipe, which can be tried. */
 static long try_nowait(Call *c) {
     long r = sys6(SYS_preadv2, c->fd, c->buf, c->n, -1, -1, RWF_NOWAIT);
     return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? try_as(c) : r;
@@ -236,7 +233,7 @@ long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t dead
 
 /* ---- a number of the hook's own -------------------------------------------------------------- */
 
-/* In the section that got it from the kernel. `used` is set: from here on a close of it comes by
+/* In the section in which the kernel gave it. `used` is set: from here on a close of it comes by
  * way of gort_close, or its life is over. */
 bool hook_own(HookOwn *o) {
     Desc *d = desc_of(o->fd);
