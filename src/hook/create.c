@@ -5,8 +5,6 @@
  */
 #include "hook/hook_internal.h"
 
-#include <sys/eventfd.h>
-
 _Static_assert(SOCK_NONBLOCK == O_NONBLOCK && EFD_NONBLOCK == O_NONBLOCK, "");
 
 INLINE uint64_t socket_what(int type) {
@@ -18,10 +16,7 @@ INLINE uint64_t socket_what(int type) {
 
 HOOK int socket(int domain, int type, int protocol) {
     if (!runner(socket)) return libc(socket)(domain, type, protocol);
-    long fd = sys(SYS_socket, domain, type, protocol, 0, 0, 0);
-    if (unlikely(fd < 0)) return (int)returned(fd);
-    hint_born((int)fd, socket_what(type));
-    return (int)fd;
+    return fd_born(sys(SYS_socket, domain, type, protocol, 0, 0, 0), socket_what(type));
 }
 
 HOOK int socketpair(int domain, int type, int protocol, int fds[2]) {
@@ -67,8 +62,5 @@ INLINE uint64_t event_what(unsigned count, int flags) {
 
 HOOK int eventfd(unsigned count, int flags) {
     if (!runner(eventfd)) return libc(eventfd)(count, flags);
-    long fd = sys(SYS_eventfd2, count, flags, 0, 0, 0, 0);
-    if (unlikely(fd < 0)) return (int)returned(fd);
-    hint_born((int)fd, event_what(count, flags));
-    return (int)fd;
+    return fd_born(sys(SYS_eventfd2, count, flags, 0, 0, 0, 0), event_what(count, flags));
 }

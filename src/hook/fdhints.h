@@ -154,6 +154,12 @@ INLINE void hint_born(int fd, uint64_t what) {
     store_rlx(&h->what, what | WHAT(HINT_FRESH, 0, 0));
     store_rlx(&h->streaks, 0);
 }
+/* The result of a bare call that makes a number. */
+INLINE int fd_born(long fd, uint64_t what) {
+    if (unlikely(fd < 0)) return (int)returned(fd);
+    hint_born((int)fd, what);
+    return (int)fd;
+}
 INLINE void hint_forget(Hint *h) {
     store_rlx(&h->what, 0);
     store_rlx(&h->streaks, 0);

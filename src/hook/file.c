@@ -28,8 +28,7 @@ static COLD int open_announced(const OpenCall *o) {
 
 static COLD int open_slept(long fd) {
     core_pass();
-    if (fd >= 0) hint_born((int)fd, 0);
-    return (int)returned(fd);
+    return fd_born(fd, 0);
 }
 
 /* Most files never make a reader wait, so the hook asks nothing before the first read. A FIFO or a
@@ -48,10 +47,7 @@ HOOK int hook_open(const char *path, int flags, mode_t mode) {
     if (m == NULL) return libc(open)(path, flags, mode);
     if (unlikely(!known.retakes)) return open_announced(&o);
     long fd = open_now(&o);
-    if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) return open_slept(fd);
-    if (unlikely(fd < 0)) return (int)returned(fd);
-    hint_born((int)fd, open_guess(flags));
-    return (int)fd;
+    return was_taken(m) ? open_slept(fd) : fd_born(fd, open_guess(flags));
 }
 
 /* What programs with 64-bit offsets, or built with _FORTIFY_SOURCE, call. */

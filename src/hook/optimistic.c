@@ -63,7 +63,7 @@ NOINLINE void hot_off(int fd, int dir) {
 }
 
 COLD void hot_slept(M *m, int fd, int dir) {
-    bool taken = load_rlx(&m->attn) & ATTN_TAKEN;
+    bool taken = was_taken(m);
     Hint *h = &fd_hints[(unsigned)fd % FD_HINTS];
     if ((unsigned)fd < FD_HINTS &&
         load_rlx(&h->mistakes[dir]) < (taken ? MISTAKES_MOST : MISTAKES_FEW))

@@ -7,8 +7,6 @@
  */
 #include "hook/hook_internal.h"
 
-#include <sys/time.h>
-
 int64_t socket_deadline(int fd, int option) {
     struct timeval tv = {0, 0};
     socklen_t len = sizeof tv;
@@ -206,10 +204,8 @@ HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
 /* ---- connections ---------------------------------------------------------------------------- */
 
 INLINE int accepted(long conn, int flags) {
-    if (unlikely(conn < 0)) return (int)returned(conn);
-    hint_born((int)conn, WHAT(HINT_BORN | (flags & SOCK_NONBLOCK ? HINT_NONBLOCK : 0), KIND_SOCKET,
-                              KIND_SOCKET));
-    return (int)conn;
+    int hints = HINT_BORN | (flags & SOCK_NONBLOCK ? HINT_NONBLOCK : 0);
+    return fd_born(conn, WHAT(hints, KIND_SOCKET, KIND_SOCKET));
 }
 
 /* The goroutine cannot park. A call that began earlier has a number of the hook's own. */
