@@ -133,38 +133,33 @@ static void sets_restore(Sets *s) {
         for (size_t k = 0; s->set[i] && k < s->words; k++) s->set[i][k] = s->kept[i][k];
 }
 
+/* What each set asks of poll, and which answers put a number into it. */
+#define MAY_READ (POLLIN | POLLRDNORM | POLLRDBAND)
+#define MAY_WRITE (POLLOUT | POLLWRNORM | POLLWRBAND)
+static const short set_asks[SETS] = {MAY_READ, MAY_WRITE, POLLPRI};
+static const short set_gets[SETS] = {MAY_READ | POLLHUP | POLLERR, MAY_WRITE | POLLERR, POLLPRI};
+
 static nfds_t to_poll(struct pollfd *fds, const Sets *s) {
-    static const short events[SETS] = {POLLIN | POLLRDNORM | POLLRDBAND,
-                                       POLLOUT | POLLWRNORM | POLLWRBAND, POLLPRI};
     nfds_t k = 0;
     for (int fd = 0; fd < s->n; fd++) {
         short want = 0;
         for (int i = 0; i < SETS; i++)
-            if (s->kept[i][fd / WORD] >> fd % WORD & 1) want |= events[i];
+            if (s->kept[i][fd / WORD] >> fd % WORD & 1) want |= set_asks[i];
         if (want && fds) fds[k] = (struct pollfd){.fd = fd, .events = want};
         k += want != 0;
     }
     return k;
 }
 
-static long set_put(unsigned long *set, int fd, bool on) {
-    if (on) set[fd / WORD] |= 1UL << fd % WORD;
-    return on;
-}
-
 /* Fills the empty sets as select leaves them: a count. */
 static long from_poll(Sets *s, const struct pollfd *fds, nfds_t n) {
     long bits = 0;
-    for (nfds_t i = 0; i < n; i++) {
-        short got = fds[i].revents, want = fds[i].events;
-        if (want & POLLIN)
-            bits += set_put(s->set[READS], fds[i].fd,
-                            got & (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR));
-        if (want & POLLOUT)
-            bits += set_put(s->set[WRITES], fds[i].fd,
-                            got & (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR));
-        if (want & POLLPRI) bits += set_put(s->set[URGENT], fds[i].fd, got & POLLPRI);
-    }
+    for (nfds_t k = 0; k < n; k++)
+        for (int i = 0; i < SETS; i++) {
+            if (!(fds[k].events & set_asks[i]) || !(fds[k].revents & set_gets[i])) continue;
+            s->set[i][fds[k].fd / WORD] |= 1UL << fds[k].fd % WORD;
+            bits++;
+        }
     return bits;
 }
 
