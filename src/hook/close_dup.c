@@ -180,16 +180,13 @@ static int fcntl_lock(int fd, int cmd, void *arg) {
 static int flags_set(int fd, long flags, long r) {
     if (vforked()) return (int)returned(r);
     if (unlikely(flags & O_DIRECT) && (unsigned)fd < FD_HINTS) unpair(fd); /* a pipe of packets */
-    if (r >= 0 && (flags & O_NONBLOCK)) {
-        flags_add(fd, HINT_NONBLOCK);
-        for (int dir = DIR_READ; dir <= DIR_WRITE; dir++)
-            if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_PLAIN);
-    } else if (r >= 0 && (flags_hint(fd) & HINT_NONBLOCK)) {
-        flags_take(fd, HINT_NONBLOCK);
-        for (int dir = DIR_READ; dir <= DIR_WRITE; dir++)
-            if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, KIND_UNKNOWN);
-    }
-    return (int)returned(r);
+    bool set = flags & O_NONBLOCK;
+    if (r < 0 || (!set && !(flags_hint(fd) & HINT_NONBLOCK))) return (int)returned(r);
+    if (set) flags_add(fd, HINT_NONBLOCK);
+    else flags_take(fd, HINT_NONBLOCK);
+    for (int dir = DIR_READ; dir <= DIR_WRITE; dir++)
+        if (kind_hint(fd, dir) != KIND_SOCKET) kind_set(fd, dir, set ? KIND_PLAIN : KIND_UNKNOWN);
+    return (int)r;
 }
 
 /* For flags and for locks that do not wait, libc makes the bare call too. Declared with three
@@ -202,12 +199,11 @@ HOOK int hook_fcntl(int fd, int cmd, void *arg) {
     }
     /* pipe_room counts on 16 pages */
     if (cmd == F_SETPIPE_SZ && (unsigned)fd < FD_HINTS && !vforked()) unpair(fd);
-    if ((cmd != F_SETLKW && cmd != F_OFD_SETLKW && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC) ||
-        !runner(fcntl))
-        return libc(fcntl)(fd, cmd, arg);
+    if (!runner(fcntl)) return libc(fcntl)(fd, cmd, arg);
     if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
         return copied(sys(SYS_fcntl, fd, cmd, arg, 0, 0, 0), fd);
-    return fcntl_lock(fd, cmd, arg);
+    bool waits = cmd == F_SETLKW || cmd == F_OFD_SETLKW;
+    return waits ? fcntl_lock(fd, cmd, arg) : libc(fcntl)(fd, cmd, arg);
 }
 _Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F_GETLK == 5 &&
                    F_SETLK == 6,

@@ -73,9 +73,11 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO), life));
 }
 
-/* A signal has ended a call that was made as it is: the call goes on as a goroutine's. */
-static COLD int connect_again(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
-    return life_goes_on(fd, life) ? connect_long(fd, sa, len, life) : (int)errno_failed(-EBADF);
+/* A call that was made as it is. If a signal has ended it, it goes on as a goroutine's. */
+static COLD int connect_failed(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life,
+                               long r) {
+    if (r == -EINTR && life_goes_on(fd, life)) return connect_long(fd, sa, len, life);
+    return (int)errno_failed(r == -EINTR ? -EBADF : r);
 }
 
 /* Not expected to wait. If a signal ends a wait, a unix socket has not begun to connect; any other
@@ -85,9 +87,7 @@ static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t l
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
     if (slept(m, looks) || r == -EINTR) r = connect_slept(m, fd, r);
-    return likely(r >= 0) ? 0
-           : r == -EINTR  ? connect_again(fd, sa, len, life)
-                          : (int)errno_failed(r);
+    return likely(r >= 0) ? 0 : connect_failed(fd, sa, len, life, r);
 }
 
 /* A socket made here without connections, or with O_NONBLOCK: nothing to wait for. */
@@ -95,9 +95,7 @@ static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
     if (was_taken(m) || r == -EINTR) r = connect_slept(m, fd, r);
-    return likely(r >= 0) ? 0
-           : r == -EINTR  ? connect_again(fd, sa, len, life)
-                          : (int)errno_failed(r);
+    return likely(r >= 0) ? 0 : connect_failed(fd, sa, len, life, r);
 }
 
 HOOK int connect(int fd, const struct sockaddr *sa, socklen_t len) {
