@@ -85,8 +85,7 @@ static bool mutex_nested(pthread_mutex_t *mutex) {
 }
 
 /* The goroutine stays locked to its thread if it got the mutex; once, for nested locks. */
-typedef int lock_fn(pthread_mutex_t *mutex);
-static int mutex_take_bound(pthread_mutex_t *mutex, lock_fn *take) {
+static int mutex_take_bound(pthread_mutex_t *mutex, try_fn *take) {
     gort_lock_thread();
     int r = take(mutex);
     if ((r != 0 && r != EOWNERDEAD) || mutex_nested(mutex)) gort_unlock_thread();
@@ -101,18 +100,17 @@ static int mutex_release_bound(pthread_mutex_t *mutex) {
     return r;
 }
 
-static int mutex_libc_try(pthread_mutex_t *mutex) { return libc(pthread_mutex_trylock)(mutex); }
-static int mutex_libc_now(pthread_mutex_t *mutex) { /* unlike trylock, it reports EDEADLK */
+static int mutex_libc_try(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
+static int mutex_libc_now(void *mutex) { /* unlike trylock, it reports EDEADLK */
     struct timespec over = {0, 0};
     int r = libc(pthread_mutex_timedlock)(mutex, &over);
     return r == ETIMEDOUT ? EBUSY : r;
 }
 
-static int mutex_try_common(void *mutex) { return libc(pthread_mutex_trylock)(mutex); }
 static int mutex_try_marked(void *mutex) { return mutex_take_marked(mutex, owner_mark()); }
 static int mutex_try_bound(void *mutex) { return mutex_take_bound(mutex, mutex_libc_now); }
 static try_fn *const mutex_tries[] = {
-    [COMMON] = mutex_try_common, [MARKED] = mutex_try_marked, [BOUND] = mutex_try_bound};
+    [COMMON] = mutex_libc_try, [MARKED] = mutex_try_marked, [BOUND] = mutex_try_bound};
 
 /* The G is pinned, or inside a blocking call: it cannot park. */
 static int mutex_try_spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
@@ -157,9 +155,9 @@ HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (unlikely(class != COMMON)) return mutex_lock_owned(mutex, mutex_tries[class], GORT_FOREVER);
     M *m = runner(pthread_mutex_lock);
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
-    int r = mutex_is_common(mutex) ? mutex_take_common(m, mutex) : mutex_try_common(mutex);
+    int r = mutex_is_common(mutex) ? mutex_take_common(m, mutex) : mutex_libc_try(mutex);
     if (likely(r != EBUSY)) return r;
-    return here() ? waitq_acquire(mutex, mutex_try_common, WAIT_MUTEX, GORT_FOREVER)
+    return here() ? waitq_acquire(mutex, mutex_libc_try, WAIT_MUTEX, GORT_FOREVER)
                   : libc(pthread_mutex_lock)(mutex);
 }
 
@@ -173,7 +171,7 @@ HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
 
 /* A COMMON one on a goroutine: tried before here(), which costs a system call. */
 static bool mutex_take_first(pthread_mutex_t *mutex) {
-    return maybe_here() && mutex_try_common(mutex) == 0;
+    return maybe_here() && mutex_libc_try(mutex) == 0;
 }
 
 /* On a goroutine. */

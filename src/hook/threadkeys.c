@@ -67,8 +67,7 @@ static Value *value_make(Stack *s, uint32_t key) {
     return *block ? &(*block)[key % BLOCK] : NULL;
 }
 
-INLINE Value *value_find(G *gp, uint32_t key) {
-    Values *t = gp->stack->values;
+INLINE Value *value_find(const Values *t, uint32_t key) {
     Value *block = t ? t->block[key / BLOCK] : NULL;
     return block ? &block[key % BLOCK] : NULL;
 }
@@ -105,14 +104,14 @@ INLINE G *key_owner(M *m, pthread_key_t key) {
 HOOK void *pthread_getspecific(pthread_key_t key) {
     G *gp = key_owner(runner(pthread_getspecific), key);
     if (gp == NULL) return libc(pthread_getspecific)(key);
-    Value *v = value_find(gp, key);
+    Value *v = value_find(gp->stack->values, key);
     return v && v->word == load_rlx(&keys[key].word) ? v->value : NULL;
 }
 
 HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
     G *gp = key_owner(runner(pthread_setspecific), key);
     if (gp == NULL) return libc(pthread_setspecific)(key, value);
-    Value *v = value_find(gp, key);
+    Value *v = value_find(gp->stack->values, key);
     if (v == NULL && value == NULL) return 0;
     if (v == NULL && hook_in_child()) return libc(pthread_setspecific)(key, value);
     if (v == NULL && (v = value_make(gp->stack, key)) == NULL) return ENOMEM;
@@ -135,8 +134,8 @@ static bool destroy_value(Value *v, uint32_t key) {
 static bool destroy_round(Values *t) {
     bool any = false;
     for (uint32_t key = 0; key < KEYS; key++) {
-        Value *block = t->block[key / BLOCK];
-        if (block) any |= destroy_value(&block[key % BLOCK], key);
+        Value *v = value_find(t, key);
+        if (v) any |= destroy_value(v, key);
     }
     return any;
 }
@@ -150,9 +149,8 @@ void values_run_out(void) {
 }
 
 void values_to_thread(void *values) {
-    Values *t = values;
     for (uint32_t key = 0; key < KEYS; key++) {
-        Value *v = t->block[key / BLOCK] ? &t->block[key / BLOCK][key % BLOCK] : NULL;
+        Value *v = value_find(values, key);
         if (v && v->value && v->word == load_rlx(&keys[key].word))
             libc(pthread_setspecific)(key, v->value);
     }
