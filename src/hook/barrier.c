@@ -130,14 +130,8 @@ HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
 
 static void barrier_pause(void) {
     struct timespec ts = {0, 50 * GORT_US};
-    if (!here()) {
-        sys(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
-        return;
-    }
-    Stay s;
-    stay(&s);
-    gort_sleep(50 * GORT_US);
-    stay_end(&s);
+    if (here()) sleep_for(ts.tv_nsec);
+    else sys(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
 }
 
 HOOK int pthread_barrier_destroy(pthread_barrier_t *barrier) {

@@ -234,6 +234,7 @@ long timeout_as_again(long r,
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 
 int64_t deadline_after(int64_t ns); /* from now on */
+void sleep_for(int64_t ns);         /* on a goroutine */
 int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
 /* The deadline that a timeout sets from now on; NULL: none. False: the timeout is not valid. */

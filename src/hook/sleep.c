@@ -37,7 +37,7 @@ bool timeout_deadline(const struct timespec *ts, int64_t *deadline) {
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
-static void sleep_for(int64_t ns) {
+void sleep_for(int64_t ns) {
     Stay s;
     stay(&s);
     gort_sleep(ns);

@@ -17,7 +17,7 @@ static COLD void plain_slept(int fd) {
     core_pass();
 }
 INLINE ssize_t plain_result(M *m, int fd, long r) {
-    if (unlikely(load_rlx(&m->attn) & ATTN_TAKEN)) plain_slept(fd);
+    if (was_taken(m)) plain_slept(fd);
     return returned(r);
 }
 
@@ -56,10 +56,7 @@ INLINE long stream_try_read(int fd, FdKind kind, const struct iovec *iov, int n)
 }
 
 static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, int n) {
-    if (!caller_waits(fd)) {
-        set_errno(EAGAIN);
-        return -1;
-    }
+    if (!caller_waits(fd)) return returned(-EAGAIN);
     if (!here()) return libc(readv)(fd, iov, n);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_RCVTIMEO) : GORT_FOREVER;
     hint_settle(fd);
@@ -267,11 +264,7 @@ static COLD ssize_t write_thread(int fd, const struct iovec *iov, int n, size_t 
 static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov, int n, size_t done,
                                    uint32_t life) {
     if (done > 0 && !life_goes_on(fd, life)) return (ssize_t)done;
-    if (!caller_waits(fd)) {
-        if (done > 0) return (ssize_t)done;
-        set_errno(EAGAIN);
-        return -1;
-    }
+    if (!caller_waits(fd)) return done > 0 ? (ssize_t)done : returned(-EAGAIN);
     if (!here()) return write_thread(fd, iov, n, done, life);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_SNDTIMEO) : GORT_FOREVER;
     if (done == 0) hint_settle(fd);
