@@ -23,9 +23,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 
 #define OWN_NUMBERS 100    /* from here on, as the runtime's others */

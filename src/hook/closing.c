@@ -6,8 +6,6 @@
  */
 #include "hook/hook_internal.h"
 
-#include <stdio.h>
-
 /* Before libc closes fd: its next life, for shut_over; 0: nothing to end. */
 static uint32_t shut_number(int fd) {
     uint32_t life = 0;

@@ -26,7 +26,6 @@
  */
 #include "hook/hook_internal.h"
 
-#include <limits.h>
 #include <linux/futex.h>
 
 typedef struct Futex {
@@ -165,8 +164,6 @@ static int memory_is(const void *at) {
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
-static long futex_hand_off(Futex *f) { return returned(stay_blocking(futex_blocking, f)); }
-
 /* Or -EINVAL. FUTEX_WAIT has a duration, FUTEX_WAIT_BITSET a time of a clock. */
 static int64_t futex_deadline(const Futex *f) {
     const struct timespec *ts = (const struct timespec *)f->timeout;
@@ -285,7 +282,7 @@ static COLD long futex(Futex *f) {
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
     case FUTEX_WAIT_REQUEUE_PI:
-        if (here()) return futex_hand_off(f);
+        if (here()) return returned(stay_blocking(futex_blocking, f));
         break;
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:

@@ -36,10 +36,8 @@ static bool pid_open(PidFd *p, pid_t pid) {
     M *m = core->enter();
     p->own.fd = (int)sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
     bool there = p->own.fd >= 0;
-    if (there) {
-        core->forget(p->own.fd);
-        there = core->own(&p->own);
-    }
+    if (there) core->forget(p->own.fd);
+    there = there && core->own(&p->own);
     if (there) exit_hook_push(self(m), &p->hook);
     core->leave(m);
     return there;

@@ -11,7 +11,6 @@
  */
 #include "hook/hook_internal.h"
 
-#include <sched.h>
 #include <stdarg.h>
 
 __attribute__((used)) void vfork_begins(void);
