@@ -61,8 +61,8 @@ HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier,
 typedef struct Arrival {
     ExitHook hook;
     Barrier *b;
-    uint32_t round; /* it waits for the end of this one */
-    bool last;      /* it has completed the round */
+    uint32_t round; /* the round whose end it waits for */
+    bool last;      /* the arrival has completed it */
 } Arrival;
 
 static void barrier_arrive(Arrival *a) {

@@ -24,7 +24,7 @@ static void onstack_hide(struct sigaction *act, uint64_t before, int signo) {
     if (act && (before & signal_bit(signo)) && is_handler(act)) act->sa_flags &= ~SA_ONSTACK;
 }
 
-/* In a child that is no copy. */
+/* In a child that has the parent's memory. */
 static bool shares_memory(void) { return vforked() || core->in_sharing_child(); }
 
 static int handler_install_unnoted(int signo, const struct sigaction *act, struct sigaction *old) {

@@ -201,7 +201,7 @@ HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t cloc
     return mutex_lock_until(mutex, class, clock, at);
 }
 
-/* libc unlocks what a goroutine has not taken, and reports a stranger's EPERM. */
+/* If this goroutine does not hold a MARKED one, libc unlocks it, or reports EPERM. */
 static NOINLINE int mutex_unlock_owned(pthread_mutex_t *mutex, int class) {
     if (class == BOUND) return mutex_release_bound(mutex);
     if (mutex_owner(mutex) == owner_mark()) return mutex_release_marked(mutex);

@@ -59,8 +59,8 @@ __asm__(BEGIN
 #error "vfork: a few instructions of this processor"
 #endif
 
-/* The child has a stack of its own, so C will do. One that runs beside its maker, with its
- * thread-locals, is found out where it would park. */
+/* The child has a stack of its own, so C will do. A child that runs beside its maker, with its
+ * thread-locals, is noticed where it would park. */
 HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) {
     va_list more;
     va_start(more, arg); /* as libc: three, given or not */

@@ -189,7 +189,7 @@ int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
         waitq_join(&w, object, EVERY_BIT);
         r = attempt(object);
         if (r != EBUSY) {
-            if (waitq_leave(&w) && r != 0) waitq_wake(object, false); /* the hit was for a waiter */
+            if (waitq_leave(&w) && r != 0) waitq_wake(object, false); /* pass the hit on */
             break;
         }
         int64_t soon = deadline_after(pause);
