@@ -1,12 +1,11 @@
 /*
  * One frame outwards by the compiler's own tables: .eh_frame, found through the sorted index in
- * .eh_frame_hdr, which every linker writes and which is part of the loaded image.
+ * .eh_frame_hdr, which every linker writes into the loaded image.
  *
  * For each range of code a table says where the caller's frame (the CFA) is and where each register
  * of the caller was saved, as a program for a small machine: "advance to this pc, from here on the
  * CFA is rsp+16, rbp is saved at CFA-16". The program of the common part (CIE) runs first, then
- * that of the function (FDE) up to the pc; the row it has reached is applied. Expressions are rare
- * (linker stubs, realigned stacks, the trampoline of a signal handler): the evaluator is small.
+ * that of the function (FDE) up to the pc; the row it has reached is applied.
  *
  * Tables are read directly, after one checked read has shown that the module is still mapped. They
  * are trusted like the program itself, but lengths are checked. Stacks are read by read_memory()
@@ -28,7 +27,7 @@ enum {
 /* Kept small: a dump may run on a small stack. */
 typedef struct RegRule {
     const uint8_t *expr;
-    int32_t offset; /* from the CFA; a register; length of an expression */
+    int32_t offset; /* from the CFA; or a register; or the length of expr */
     uint8_t kind;
 } RegRule;
 
@@ -93,7 +92,7 @@ static int64_t sleb(Bytes *b) {
     return (int64_t)v;
 }
 
-/* A block of bytes behind its length; NULL, and `bad`: it does not fit. */
+/* A block of bytes behind its length; NULL, with `bad` set: it does not fit. */
 static const uint8_t *cfi_block(Bytes *b, uint32_t *length) {
     uint64_t n = uleb(b);
     if (b->bad || n > (uint64_t)(b->end - b->at)) return b->bad = true, NULL;
@@ -103,7 +102,7 @@ static const uint8_t *cfi_block(Bytes *b, uint32_t *length) {
     return at;
 }
 
-/* A pointer in one of DWARF's encodings; relative ones are relative to their own place. */
+/* A pointer in one of DWARF's encodings; a relative one counts from its own address. */
 static uintptr_t pointer(Bytes *b, uint8_t encoding) {
     uintptr_t place = (uintptr_t)b->at, v;
     switch (encoding & 0x0f) {
@@ -168,7 +167,7 @@ static bool parse_augmentation(Cfi *c, Bytes *b, const char *text) {
         else if (*text == 'P') {
             uint8_t enc = (uint8_t)fixed(&in, 1);
             pointer(&in, enc & 0x7f);
-        } else if (*text != 'B') break; /* unknown: the length takes us over it */
+        } else if (*text != 'B') break; /* unknown: the length leads past it */
     }
     return !in.bad;
 }
@@ -213,7 +212,7 @@ static bool cfi_find(uintptr_t pc, Cfi *c) {
 
 typedef struct Machine {
     Row row, initial;
-    Row saved[2]; /* remember_state: compilers nest it once at most */
+    Row saved[2]; /* by remember_state, which compilers nest once at most */
     int depth;
     uintptr_t at; /* the code address this row begins at */
 } Machine;
@@ -296,7 +295,7 @@ static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
     case 0x14: set_factored(k, c, b, RULE_VAL_OFFSET, false); break;
     case 0x15: set_factored(k, c, b, RULE_VAL_OFFSET, true); break;
     case 0x16: set_expr(k, b, uleb(b), RULE_VAL_EXPR); break;
-    case 0x2d: break;          /* aarch64: return addresses are signed from here on, or no more */
+    case 0x2d: break;          /* aarch64: signing of return addresses begins or ends */
     case 0x2e: uleb(b); break; /* GNU_args_size */
     default: b->bad = true; break;
     }
@@ -436,7 +435,7 @@ static bool recover(const RegRule *rule, const Regs *r, int reg, uint64_t cfa, u
     }
 }
 
-/* Its rule may be "the same" only in the innermost frame, on a processor with a link register. */
+/* RULE_SAME is right only in the innermost frame, on a processor with a link register. */
 static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t cfa,
                            uintptr_t *pc) {
     const RegRule *rule = &row->reg[c->ra];
@@ -456,7 +455,7 @@ static int cfi_apply(const Cfi *c, const Row *row, Regs *r) {
         caller.reg[i] = v;
         caller.known |= (uint64_t)1 << i;
     }
-    if (row->reg[UNWIND_SP].kind == RULE_SAME) { /* unless told, the caller's sp is the CFA */
+    if (row->reg[UNWIND_SP].kind == RULE_SAME) { /* without a rule, the caller's sp is the CFA */
         caller.reg[UNWIND_SP] = cfa;
         caller.known |= (uint64_t)1 << UNWIND_SP;
     }

@@ -7,12 +7,12 @@
  * is read with read_memory(), so a library that goes away meanwhile only ends the walk.
  *
  * The table of modules only grows; readers need no lock. A closed library leaves its entry; newer
- * entries are examined first, so another library may take over its addresses. A thread walks the
- * list when an address is found nowhere: at most ten times a second, one thread at a time. Others
- * use the table as it is.
+ * entries are examined first, so another library may take over its addresses. A thread that finds
+ * an address nowhere walks the list: at most ten times a second, one thread at a time. Others use
+ * the table as it is.
  *
- * Whether a goroutine stands in libc is told by this table (inlibc.c), so no module may be missing:
- * the table grows by parts, and a module that finds no room in it is reported.
+ * This table tells whether a goroutine stands in libc (inlibc.c), so no module may be missing: the
+ * table grows by parts, and a module that finds no room in it is reported.
  */
 #include "unwind/modules.h"
 #include "base/atomic.h"
@@ -32,7 +32,7 @@
 #define MODULES (PART * PARTS)
 
 static Module first_part[PART];
-static Module *parts[PARTS] = {first_part}; /* the walker's; read behind `used` */
+static Module *parts[PARTS] = {first_part}; /* written by the walker before `used` */
 static uint32_t used;                       /* atomic: entries that are complete */
 static uint32_t walking;                    /* atomic: a thread walks the loader's list */
 static int64_t walked_at;                   /* atomic */
@@ -46,7 +46,7 @@ static Module *entry(uint32_t index) { return &parts[index / PART][index % PART]
 
 Module *module_at(uint32_t index) { return index < load_acq(&used) ? entry(index) : NULL; }
 
-/* The walker: room for one more; NULL: there is none. */
+/* The walker only. NULL: there is no room. */
 static Module *room_for(uint32_t index) {
     if (index == MODULES) return NULL;
     Module **part = &parts[index / PART];
@@ -94,7 +94,7 @@ static void module_add(uintptr_t bias, uintptr_t at, uint32_t count, const char 
     store_rel(&used, n + 1); /* pairs with module_at: the entry is complete before it is seen */
 }
 
-/* Adds a file whose ELF header is mapped at `at`. */
+/* The same for a file whose ELF header is mapped at `at`. */
 static void module_add_mapped(uintptr_t bias, uintptr_t at, const char *path) {
     Elf64_Ehdr eh;
     if (!read_memory(at, &eh, sizeof eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0) return;
@@ -127,7 +127,7 @@ static uintptr_t link_maps(uintptr_t dynamic) {
     return 0;
 }
 
-/* Copies a string of unknown length, each time up to a boundary that no page goes beyond. */
+/* Copies a string of unknown length, in pieces that lie in one page each. */
 static bool read_string(uintptr_t at, char *buf, size_t size) {
     for (size_t n = 0, more; n < size; n += more) {
         more = 64 - (at + n) % 64;
@@ -138,14 +138,13 @@ static bool read_string(uintptr_t at, char *buf, size_t size) {
     return false;
 }
 
-/* The executable's entry has no name, and the vDSO's is not a file's. A library that was found by a
- * relative path (LD_PRELOAD, dlopen) has one. */
+/* In the loader's chain the executable has an empty name, and that of the vDSO is no file's. */
 static void modules_walk(void) {
-    static char path[4096]; /* the walker's: an alternate stack is small */
+    static char path[4096]; /* the walker only: an alternate stack is small */
     int err = errno;
     uintptr_t phdr = getauxval(AT_PHDR), dynamic = 0, vdso = getauxval(AT_SYSINFO_EHDR);
     uint32_t count = (uint32_t)getauxval(AT_PHNUM);
-    errno = err; /* getauxval sets it where there is no such entry */
+    errno = err; /* getauxval sets it where an entry is missing */
     uintptr_t bias = bias_of_executable(phdr, count, &dynamic);
     if (load_rlx(&used) == 0) {
         long n = os_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,

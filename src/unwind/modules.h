@@ -1,6 +1,4 @@
-/*
- * The executable and the shared libraries of this process (modules.c).
- */
+/* The executable and the shared libraries of this process (modules.c). */
 #ifndef MODULES_H
 #define MODULES_H
 

@@ -3,9 +3,9 @@
  *
  * backtrace_symbols and dladdr allocate, take the loader's lock and know exported names only; a
  * dump runs in signal handlers and names static functions too. So the symbol table is read from the
- * file itself, with bare system calls: .symtab if there is one, else .dynsym. It is copied rather
- * than mapped: a file that is overwritten while the program runs must not turn a dump into a
- * SIGBUS. What is read is checked against the file's own sizes; a broken file gives no names.
+ * file itself, with bare system calls: .symtab if there is one, else .dynsym. It is copied, not
+ * mapped: a file that is overwritten while the program runs must not turn a dump into a SIGBUS.
+ * What is read is checked against the file's own sizes; a broken file gives no names.
  *
  * The first lookup in a module reads its table, on the thread that wins the CAS on its state. A
  * thread (or a handler on the same thread) that comes meanwhile prints the bare address. The
@@ -37,7 +37,7 @@ static bool read_at(int fd, void *to, size_t n, uint64_t offset) {
 
 static void *read_section(int fd, const Elf64_Shdr *sh) {
     if (sh->sh_size == 0 || sh->sh_size > TABLE_MAX) return NULL;
-    void *at = os_map(sh->sh_size + 1, false); /* one zero byte more ends the last string */
+    void *at = os_map(sh->sh_size + 1, false); /* a zero byte ends the last string */
     if (at && !read_at(fd, at, sh->sh_size, sh->sh_offset)) {
         os_unmap(at, sh->sh_size + 1);
         at = NULL;
@@ -90,7 +90,7 @@ static void symbols_sort(Symbol *a, uint32_t n) {
     }
 }
 
-/* On some machines `$x` and the like mark code and data; they are not names. */
+/* On some machines `$x` and the like mark code and data: no names. */
 static bool symbol_is_function(const Elf64_Sym *s, const char *strings, uint64_t strings_size) {
     int type = ELF64_ST_TYPE(s->st_info);
     return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
@@ -134,7 +134,7 @@ static bool read_symbols(Module *mod, int fd) {
     return ok;
 }
 
-/* The executable is opened through /proc, as its file may have been replaced. */
+/* The executable is opened through /proc: its file may have been replaced. */
 static int open_module(const Module *mod) {
     const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -147,7 +147,7 @@ static bool read_module(Module *mod) {
     return ok;
 }
 
-/* The reader must not be stopped for good meanwhile: no other thread would finish the table. */
+/* No other thread finishes the table, so its reader must not be stopped for good meanwhile. */
 static bool ensure_symbols(Module *mod) {
     uint32_t state = load_acq(&mod->state);
     if (state == UNREAD) {

@@ -1,6 +1,4 @@
-/*
- * Names for addresses, without libc's help (symbols.c).
- */
+/* Names for addresses, without libc's help (symbols.c). */
 #ifndef SYMBOLS_H
 #define SYMBOLS_H
 
@@ -9,14 +7,14 @@
 
 typedef struct Named {
     const char *name;     /* NULL: unknown. Lives as long as the process */
-    uint64_t offset;      /* pc - start of the function */
+    uint64_t offset;      /* pc - start of the function, or of the module without a name */
     uint64_t size;        /* of the function; 0: unknown */
     const Module *module; /* NULL: unknown */
 } Named;
 
 /* Any thread, in a handler; takes no lock. The first call for a module reads its symbol table. */
 Named symbol_of(uintptr_t pc);
-/* Prints `name+0x12 (module)`, `(module+0x1234)` where only the module is known, or `?`. */
+/* Prints `name+0x12 (module)`, `(module+0x1234)` without a name, or `?`. */
 void symbol_print(Out *o, uintptr_t pc);
 
 #endif

@@ -9,8 +9,8 @@
  * fault. This one takes no lock and reads every word of a stack by read_memory(), so a wrong trace
  * only ends early. A step is taken only if the caller's frame lies above this one, inside the stack
  * where its bounds are known, and its pc is not in the first page. A signal frame may lead from the
- * alternate stack to any other, so the order starts afresh there. In a program whose stacks grow by
- * segments (split.c) there is no order: only the number of frames bounds the trace.
+ * alternate stack to any other, so no order is asked of that step. Where stacks grow by segments
+ * (split.c) there is no order: only the number of frames bounds the trace.
  */
 #include "unwind/unwind.h"
 #include "base/atomic.h"
@@ -21,9 +21,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* Is there memory that may be read? Two system calls that look and do nothing: msync() wants the
- * pages to be mapped, and rt_sigprocmask() reads a mask of 8 bytes before it finds that it does not
- * know what to do. */
+/* Two system calls that change nothing tell: msync() fails where no page is mapped, and
+ * rt_sigprocmask() reads 8 bytes before it refuses its first argument. */
 static bool looks_readable(uintptr_t from, size_t n) {
     const uintptr_t page = 4096;
     for (uintptr_t at = from & ~(page - 1); at < from + n; at += page)
@@ -33,10 +32,9 @@ static bool looks_readable(uintptr_t from, size_t n) {
     return true;
 }
 
-/* The kernel copies, so an address that is not mapped (or a guard) is an error, not a fault. */
+/* The kernel copies: an address that is not mapped, or a guard, is an error, not a fault. */
 bool read_memory(uintptr_t from, void *to, size_t n) {
-    /* a sandbox may forbid the call, an emulator not know it: then we look first */
-    static uint32_t refused;
+    static uint32_t refused; /* atomic: a sandbox forbids the call, or an emulator lacks it */
     struct iovec here = {to, n}, there = {(void *)from, n};
     if (from < 4096 || from + n < from || (intptr_t)(from + n) < 0) return false;
     if (!load_rlx(&refused)) {
@@ -78,7 +76,7 @@ static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t
     if (signal || (hi == 0 && unwind_segments)) return true;
     if (sp < before->reg[UNWIND_SP]) return false;
     bool still = sp == before->reg[UNWIND_SP] && now->reg[UNWIND_RA] == before->reg[UNWIND_RA];
-    if (still && !before->exact) return false; /* a leaf and a trap of inlibc.c have no frame */
+    if (still && !before->exact) return false; /* only a leaf or a trap of inlibc.c has no frame */
     return hi == 0 || (sp > lo && sp <= hi);
 }
 

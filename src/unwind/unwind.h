@@ -1,6 +1,4 @@
-/*
- * Backtraces of any stack, without libc's help (unwind.c).
- */
+/* Backtraces of any stack, without libc's help (unwind.c). */
 #ifndef UNWIND_H
 #define UNWIND_H
 
@@ -26,31 +24,31 @@ void regs_frame(Regs *r, uintptr_t fp); /* the caller of the function with frame
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp);
 void regs_context(Regs *r, void *ucontext); /* what a signal has interrupted */
 
-/* Goroutines may grow by segments, at any address: without bounds, the order is not checked. */
+/* Stacks grow by segments, at any address: without bounds the order of frames is not checked. */
 extern bool unwind_segments;
-/* Fills pcs with the program counters from the innermost frame outwards; returns their number.
- * The stack lies in [lo, hi); 0, 0: unknown, only the order of frames is checked. Any thread, in a
- * handler, even of a stack that is running: a bad address only ends the trace. */
+/* Fills pcs with the program counters from the innermost frame outwards; returns their number. The
+ * stack lies in [lo, hi); 0, 0: unknown, only the order of frames is checked. Any thread, in a
+ * handler; the stack may be in use: a bad address only ends the trace. */
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
 
-/* The outermost frame whose code inside() accepts and whose caller's it does not. */
+/* The outermost frame whose pc inside() accepts, and whose caller's pc it does not. */
 typedef struct Exit {
     uintptr_t at;  /* where its return address stands; 0: there is no such frame */
     uintptr_t pc;  /* of that frame */
-    bool callback; /* frames of other code lie further in */
-    bool exact;    /* it was interrupted, and has called nothing that has not returned */
+    bool callback; /* a frame that inside() refuses lies further in */
+    bool exact;    /* it was interrupted, and is in no call */
 } Exit;
 Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc));
 
 /* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was
- * the outermost frame, -1: the tables do not know pc. *signal: the frame was a signal handler's
- * trampoline, so the caller may have been interrupted at any instruction. */
+ * the outermost frame, -1: the tables do not know pc. *signal: this was the trampoline of a signal
+ * handler, so the caller's pc is exact. */
 int cfi_step(Regs *r, bool *signal);
 
 /* The function that contains pc, by the tables. False: they know none. */
 bool cfi_function(uintptr_t pc, uintptr_t *start, uintptr_t *size);
 
-/* Copies n bytes from an address that may not be mapped. False: it is not. */
+/* Copies n bytes; false: they are not mapped, or not readable. Any thread, in a handler. */
 bool read_memory(uintptr_t from, void *to, size_t n);
 
 #endif
