@@ -3,19 +3,17 @@
  *
  *     goroutine 7 "name" [chan receive, 12ms]:
  *       0x000055e0a1b2c3d4 recv_loop+0x54 (app)
- *       ...
  *       created by start_all+0x31 (app) in goroutine 1 with recv_loop
  *
- * A dump is made in the worst moments: by fatal() with any lock held, by the handler of SIGQUIT or
- * of a stack overflow. So it takes no lock, allocates nothing and trusts nothing. Goroutines may
- * run, park and end meanwhile. G records are type-stable (g.c) and M records are never freed, so
- * they can always be read; what is read may be a moment old. A stack is read by read_memory(), for
- * which a page that was just given back is an error, not a fault. The status and ticket are read
- * before and after a trace, and a trace during which they changed is dropped.
+ * fatal() dumps with any lock held, and so do the handlers of SIGQUIT and of a stack overflow. So a
+ * dump takes no lock, allocates nothing and trusts nothing. Goroutines may run, park and end
+ * meanwhile. G records are type-stable (g.c) and M records are never freed, so they can always be
+ * read; what is read may be a moment old. Stacks are read by read_memory(): a page that was just
+ * given back is an error, not a fault. A trace during which the goroutine's status or ticket
+ * changed is dropped (describe.c).
  *
- * Frames come from unwind.c, names from symbols.c. A goroutine that runs on another thread is
- * asked by signal (capture.c). One in a blocking call is unwound from where it announced the call,
- * which stays valid until it is back.
+ * A goroutine that runs on another thread is asked by signal (capture.c). A goroutine in a blocking
+ * call is unwound from where it announced the call: those frames stay valid until it is back.
  */
 #include "debug/dump.h"
 #include "debug/stats.h"
@@ -44,8 +42,7 @@ static void print_frames(Out *o, const uintptr_t *pcs, int first, int n) {
     }
 }
 
-/* The frame that returns to `from`; the innermost where there is none, as on the runtime's own
- * stacks. */
+/* The index of the frame whose pc is `from`; 0 where there is none, as on the runtime's stacks. */
 static int frame_of(const uintptr_t *pcs, int n, uintptr_t from) {
     for (int i = 0; from && i < n; i++)
         if (pcs[i] == from) return i;
@@ -95,7 +92,7 @@ void dump_g(Out *o, G *gp, void *context) { dump_g_from(o, gp, context, 0); }
 
 typedef struct Walk {
     Out *out;
-    G *first; /* printed already: the current goroutine stands first, as in Go */
+    G *first; /* the current goroutine: printed before the walk, as in Go */
 } Walk;
 
 static bool listed(G *gp) {

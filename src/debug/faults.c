@@ -1,14 +1,14 @@
 /*
  * Signals that end a program, in words.
  *
- * SIGSEGV at an address in the guard of the running goroutine's stack is a stack overflow: one
- * line, the dump, then the default action. Of two threads at once one speaks, and the other waits
- * for the end (fatal.c). Any other SIGSEGV goes to the handler that the program (or a sanitizer)
- * had, or to the default action. SIGQUIT prints every goroutine and exits with status 2, as in Go;
- * a child process takes the default action instead.
+ * SIGSEGV or SIGBUS in the guard of the running goroutine's stack, or with sp on another stack, is
+ * a stack overflow: one line, the dump, then the default action. If two threads fail at once, one
+ * reports and the other waits for the end (fatal.c). Any other goes to the handler that the program
+ * (or a sanitizer) had, or to the default action. SIGQUIT prints every goroutine and exits with
+ * status 2, as in Go; a child process takes the default action instead.
  *
- * SIGPIPE is ignored unless the program has a handler, by a handler that does nothing: unlike
- * SIG_IGN it ends with execve, so programs that we start still die of a broken pipe.
+ * Unless the program handles SIGPIPE, a handler that does nothing is set: it ends with execve,
+ * which SIG_IGN would not, so programs that we start still die of a broken pipe.
  */
 #include "debug/faults.h"
 #include "debug/dump.h"
@@ -61,14 +61,14 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
     }
 }
 
-/* In a child the goroutines, and the trace, are its parent's. */
+/* In a child the goroutines and the trace belong to its parent. */
 static void on_quit(int signo) {
     if (in_any_child()) {
         default_action(signo);
-        os_tgkill(os_gettid(), signo); /* comes when this handler returns */
+        os_tgkill(os_gettid(), signo); /* arrives when this handler returns */
         return;
     }
-    if (!first_to_speak()) return; /* a report is under way, perhaps this thread's: it ends us */
+    if (!first_to_speak()) return; /* a report, perhaps this thread's, is under way and ends us */
     print_fd(2, "SIGQUIT: quit\n\n");
     dump_all(2);
     end_inspection();

@@ -1,6 +1,5 @@
 /*
- * What the floors below call up here (base/upstairs.h): the last words of a process, and what the
- * monitor looks for.
+ * The functions that this floor enters into base/upstairs.h for the floors below.
  */
 #include "base/upstairs.h"
 #include "debug/dump.h"

@@ -2,17 +2,15 @@
  * Leaks: goroutines that wait for something that never comes.
  *
  * A program that leaks goroutines leaks thousands of them at one or two places, so the report is by
- * place: what they wait for, the call that started them and the function it started. How long a
- * goroutine has been blocked is in its G (`since`, to a few ms), so nothing is recorded before a
- * report is made.
+ * place: what they wait for, the call that started them and the function it started.
  *
  *     gort: leak: 53 goroutines blocked for more than 10m
  *           50  chan receive, 12m to 14m: created by program+0x31 (app) with waiter
- *            3  IO wait, 11m: created by accept_loop+0x54 (app) with serve
  *
- * The monitor makes one per period of GORT_DEBUG=leak=N, in a static table, since it must not
- * allocate; /leaks makes one on request. As with a dump, goroutines run on meanwhile, and what is
- * read may be a moment old. A full table counts further goroutines without their place.
+ * A G knows since when it has been blocked (`since`, to a few ms), so nothing is recorded before a
+ * report. The monitor reports once per period of GORT_DEBUG=leak=N, with a static table, since it
+ * must not allocate; /leaks reports on request. Goroutines run on meanwhile, so what is read may be
+ * a moment old. Goroutines that find the table full are counted without their place.
  */
 #include "debug/leak.h"
 #include "debug/dump.h"
@@ -74,7 +72,7 @@ static void print_site(Out *o, const LeakSite *s) {
     out_str(o, "\n");
 }
 
-/* The largest first; each is taken out of the table as it is printed. */
+/* The largest first. Printing a place empties it. */
 static void print_sites(Leaks *l, Out *o) {
     for (uint32_t n = 0; n < l->used; n++) {
         LeakSite *most = &l->at[0];
@@ -102,7 +100,8 @@ uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
 
 /* ---- the monitor ----------------------------------------------------------------------------- */
 
-static Leaks periodic; /* the monitor's alone */
+/* The monitor only: */
+static Leaks periodic;
 static int64_t reported;
 
 void leak_begin(int64_t now) { reported = now; }

@@ -1,17 +1,15 @@
-/*
- * Goroutines that have been blocked for long, by where they were started (leak.c).
- */
+/* Goroutines that have been blocked for long, by where they were started (leak.c). */
 #ifndef LEAK_H
 #define LEAK_H
 
 #include "base/print.h"
 #include "runtime.h"
 
-#define LEAK_SITES 512 /* different places; a power of two */
+#define LEAK_SITES 512 /* entries, three quarters of them in use at most; a power of two */
 
 typedef struct LeakSite {
-    uintptr_t created_at, entry; /* created_at 0 and entry 0: free */
-    uint64_t count;
+    uintptr_t created_at, entry;
+    uint64_t count;           /* 0: free */
     int64_t youngest, oldest; /* ns blocked */
     uint8_t reason;
 } LeakSite;
@@ -19,12 +17,12 @@ typedef struct LeakSite {
 typedef struct Leaks {
     LeakSite at[LEAK_SITES];
     uint32_t used;
-    uint64_t total, rest; /* rest: found no place */
+    uint64_t total, rest; /* rest: those without a place */
     int64_t now, age;
 } Leaks;
 
-/* Prints the goroutines that at `now` have been blocked for `age` ns or more, the largest group
- * first, and returns their number. l is its table. Takes no lock, allocates nothing. */
+/* Prints the goroutines that at `now` have been blocked for `age` ns or more, and returns their
+ * number. l: room for its table. Takes no lock, allocates nothing. */
 uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age);
 
 /* The monitor: reports on stderr once per period of GORT_DEBUG=leak. */

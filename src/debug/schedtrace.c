@@ -1,16 +1,9 @@
 /*
  * GORT_DEBUG=schedtrace=N,scheddetail=1: Go's lines, word for word where they mean the same.
  *
- *   SCHED 1004ms: gomaxprocs=4 idleprocs=2 threads=5 spinningthreads=1 needspinning=0
- *         idlethreads=2 runqueue=0 [ 3 2 0 1 ]                               (one line)
- *     P0: status=1 schedtick=93 syscalltick=2 m=3 runqsize=3 runnext=17 timers=1 allocs=80
- *         frees=75 watches=0 looks=3 late=0                                  (one line)
- *     M0: p=0 curg=17 locks=0 spinning=false blocked=false lockedg=nil
- *     G1: status=4(chan receive) m=nil lockedm=nil
- *
- * The monitor prints them. It locks and stops nothing, as Go for its short line: each figure is
- * true at the moment it is read, but the lines are not of one moment. G, M and P records are never
- * freed, so a pointer read here stays good.
+ * The monitor prints them. It locks and stops nothing: each figure is true at the moment it is
+ * read, but the lines are not of one moment. G, M and P records are never freed, so pointers stay
+ * good.
  */
 #include "debug/schedtrace.h"
 #include "debug/dump.h"
@@ -34,7 +27,7 @@ static void out_g(Out *o, G *gp) {
     else out_str(o, "nil");
 }
 
-/* A searcher is wanted: work waits in the global queue, a P is idle and no thread searches. */
+/* Work waits in the global queue, a P is idle and no thread searches. */
 static int need_spinning(void) {
     return global_count() > 0 && load_rlx(&sched.npidle) > 0 && load_rlx(&sched.spinning) == 0;
 }
@@ -99,7 +92,7 @@ static void print_detail(Out *o) {
     each_g(print_g, o);
 }
 
-static int64_t started, printed; /* the monitor's */
+static int64_t started, printed; /* the monitor only */
 
 static void print_all(void) {
     char buf[8192]; /* the SCHED line of 1,024 Ps fits */

@@ -1,13 +1,12 @@
 /*
  * Stalls: a goroutine that holds its P although others wait.
  *
- * With GORT_DEBUG=stall=N the monitor reports each that takes longer than N ms (it is pinned, in a
- * GORT_NOPREEMPT function, or has signals blocked), once, with its backtrace and how long it has
- * held its P.
+ * With GORT_DEBUG=stall=N the monitor reports each goroutine that holds its P for longer than N ms
+ * (it is pinned, in a GORT_NOPREEMPT function, or has signals blocked), once, with its backtrace.
  *
- * One kind is always reported: a goroutine that has slept in the kernel for a second while pinned.
- * Its P cannot be taken, and it may sleep for a lock of libc whose holder was preempted and waits
- * for a P. With one P that lasts for ever, and nothing else would say why.
+ * A goroutine that has slept in the kernel for a second while pinned is always reported. Its P
+ * cannot be taken, and it may sleep for a lock of libc whose holder was preempted and waits for a
+ * P. With one P that lasts for ever, and nothing else would say why.
  */
 #include "debug/stall.h"
 #include "debug/dump.h"

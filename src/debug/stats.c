@@ -5,15 +5,13 @@
  * happens without a P is counted in sched.other. A reader adds them up. Why the snapshot is
  * consistent:
  *
- *   Counters never go back: each word only grows, and so does the set of Ps that are added up (Ps
- *   that gort_maxprocs has retired are still counted).
- *
- *   goroutines = created - ended, where `ended` is read first: a goroutine is counted as created
- *   before it can end, so the difference is never negative, and a goroutine that has started
- *   others sees them counted.
- *
- *   Gauges that bound each other (idle Ps and Ps, idle and searching threads and threads) change
- *   while they are read, and are clamped.
+ *   - Counters never go back: each word only grows, and so does the set of Ps that are added up (Ps
+ *     that gort_maxprocs has retired still count).
+ *   - goroutines = created - ended, where `ended` is read first: a goroutine is counted as created
+ *     before it can end, so the difference is never negative, and a goroutine that has started
+ *     others sees them counted.
+ *   - Gauges that bound each other (idle Ps and Ps, idle and searching threads and threads) change
+ *     while they are read, and are clamped.
  */
 #include "sched/globalq.h"
 #include "sched/sched.h"
@@ -55,7 +53,7 @@ void counters_read(Counters *sum) {
 
 uint32_t p_queue(P *p) {
     uint32_t head = load_acq(&p->head), n = load_acq(&p->tail) - head;
-    return n > RING ? 0 : n; /* the two words were not read at one moment */
+    return n > RING ? 0 : n; /* head and tail were not read at one moment */
 }
 
 const char *m_state(M *m, G *gp) {
@@ -68,7 +66,6 @@ const char *m_state(M *m, G *gp) {
     return load_rlx(&m->p) ? "scheduling" : "idle";
 }
 
-/* Queues and timers of the Ps in use. */
 static void add_queues(gort_stats *s) {
     for (int i = 0; i < MAX_PROCS; i++) {
         P *p = load_acq(&sched.ps[i]);
@@ -133,7 +130,7 @@ EXPORT void gort_stats_read_sized(gort_stats *to, size_t size) {
     memset((char *)to + known, 0, size - known);
 }
 
-/* The header has this one inline; its size never changes. */
+/* For callers without the header, which has it inline; the size never changes. */
 EXPORT void gort_stats_read(gort_stats *to) {
     gort_stats_read_sized(to, offsetof(gort_stats, descriptors_remade) + sizeof(uint64_t));
 }

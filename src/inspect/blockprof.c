@@ -5,10 +5,9 @@
  *                   wait group, a condition or a semaphore
  *   mutex profile   the stack of the goroutine that unlocked, with the time the waiter waited
  *
- * Both samples are taken where the waker makes the waiter ready. The waiter has left its stack by
- * then, so the stack can be walked from outside; the waker walks its own. The scheduler calls here
- * through the tracer (trace.c): a profile sets its own bit in trace_on, and a goroutine that blocks
- * while it is set notes the exact time.
+ * The waker takes both samples before it makes the waiter ready: the waiter has left its stack by
+ * then, and the waker walks its own. The tracer calls here (trace.c): a profile sets its own bit in
+ * trace_on, and a goroutine that blocks while it is set notes the exact time.
  *
  * Walking a stack takes microseconds, so waits are sampled as in Go. A wait of at least the rate is
  * always taken. A shorter one is taken with the probability delay / rate and then counts rate /
@@ -46,7 +45,7 @@ static int64_t random_below(int64_t below) {
     return (int64_t)(r >> 1) % below;
 }
 
-/* How many waits this one stands for; 0: not taken. */
+/* How many waits the sample stands for; 0: the wait is not taken. */
 static uint64_t wait_weight(int64_t delay) {
     int64_t rate = load_rlx(&sampling.rate);
     if (delay >= rate) return 1;
@@ -65,7 +64,7 @@ static void slow_down(int64_t now) {
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Drops the scheduler's frames, down to that of ready(), which pc is in. */
+/* Drops the frames from the innermost to that of ready(), which pc lies in. */
 static void drop_scheduler(Sample *s, uintptr_t pc) {
     for (int i = 0; i < s->depth; i++) {
         if (s->pcs[i] != pc) continue;
@@ -81,10 +80,10 @@ typedef struct Wait {
     int reason;
     uint64_t count;
     int64_t delay;
-    uintptr_t pc; /* where the scheduler's part of the stack ends; 0: it has none */
+    uintptr_t pc; /* in ready(), the last frame to drop; 0: drop none */
 } Wait;
 
-/* By call_with_room: a backtrace needs more than a compact stack has. */
+/* Called by call_with_room: a backtrace needs more room than a compact stack has. */
 static long add_wait(void *arg) {
     Wait *w = arg;
     if (!profile_enter(w->f)) return 0;

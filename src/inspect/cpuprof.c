@@ -1,22 +1,19 @@
 /*
  * CPU profile: where the CPU time goes, by goroutine and stack.
  *
- * Each thread of the runtime gets a timer on its own CPU clock, which sends SIGPROF to that thread
- * after every 10 ms of work. So a sleeping thread is never disturbed, and a sample belongs to the
- * thread that used the time. The handler walks the interrupted stack with the unwinder, which
- * neither locks nor allocates, and adds it to the table (profile.c).
+ * Each thread of the runtime gets a timer on its own CPU clock, which sends it SIGPROF after every
+ * 10 ms of work: a sleeping thread is not disturbed, and a sample belongs to the thread that used
+ * the time. The handler walks the interrupted stack with the unwinder, which neither locks nor
+ * allocates, and adds it to the table (profile.c).
  *
  * The program must not notice. The handler runs on the alternate stack with every signal blocked,
- * so a preemption comes before or after it, never inside. It changes nothing of the M, and repeats
- * a system call that it interrupted, as a preemption does (preempt_mend_call).
+ * so a preemption never falls into it. It changes nothing of the M, and repeats a system call that
+ * it interrupted (preempt_mend_call). It stays when a profile ends: a deleted timer's signal may
+ * still be pending, and the default action of SIGPROF ends the process. Signals of others go to the
+ * program's own handler. With signal=prof the scheduler uses SIGPROF, and there is no CPU profile.
  *
- * The handler stays when a profile ends: a signal of a deleted timer may still be on its way, and
- * the default action of SIGPROF ends the process. Signals of others go to the handler that the
- * program had. With signal=prof SIGPROF is the scheduler's, and there is no CPU profile.
- *
- * The goroutine that began the profile calls cpuprof_refresh() now and then, which gives new
- * threads their timers. It alone touches the table of timers. The timer of a thread that has ended
- * never fires.
+ * Only the goroutine that began the profile, or the end of the runtime, touches the table of
+ * timers. The timer of a thread that has ended never fires.
  */
 #include "sched/preempt.h"
 #include "inspect/profile.h"

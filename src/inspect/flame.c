@@ -5,8 +5,8 @@
  *     worker;goroutine_entry;run;parse;scan 42
  *
  * The outermost name is the goroutine's. For the graph the stacks are merged into a tree by name; a
- * node is as wide as its share, and its children stand on it. Ordinary goroutines only: memory is
- * malloc's.
+ * node is as wide as its share, and its children stand on it. Ordinary goroutines only: it uses
+ * malloc.
  */
 #include "inspect/profile.h"
 #include "unwind/symbols.h"
@@ -16,7 +16,7 @@
 
 #define WIDTH 12000 /* tenths of a pixel */
 #define ROW 17
-#define NARROW 3 /* narrower boxes are left out */
+#define NARROW 3 /* tenths of a pixel: narrower boxes are left out */
 
 static const char *frame_name(const Sample *s, int i) {
     Named n = symbol_of(i == 0 ? s->pcs[i] : s->pcs[i] - 1);
@@ -120,7 +120,7 @@ static void out_tenths(Out *o, const char *name, uint64_t v) {
     out_fmt(o, " %s=\"%lu.%lu\"", name, (unsigned long)(v / 10), (unsigned long)(v % 10));
 }
 
-/* Warm colours, the same for the same name. */
+/* A warm colour; a name always has the same. */
 static void out_colour(Out *o, const char *name) {
     uint32_t h = 2166136261u;
     for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;

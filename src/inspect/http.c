@@ -2,10 +2,10 @@
  * HTTP for the live page.
  *
  * The parser reads bytes from any peer, so it trusts nothing: every copy is bounded, lines are
- * found by memchr inside the bytes that arrived, and what does not fit or is not understood gets a
- * 4xx. It has no state and touches only its arguments (tests/unit/http.c, tests/fuzz/http.c).
+ * found by memchr inside the bytes that arrived, and what does not fit or is not understood is
+ * refused. It has no state and touches only its arguments (tests/unit/http.c, tests/fuzz/http.c).
  *
- * Answers say "Connection: close": one request to a connection keeps both sides simple.
+ * A connection carries one request: answers say "Connection: close".
  */
 #include "inspect/http.h"
 #include "base/deadline.h"
@@ -90,7 +90,7 @@ static bool text_decode(Text s, char *to, size_t size, bool plus) {
     return true;
 }
 
-/* A header that access depends on: made lower case, and allowed once. */
+/* A header that access depends on: it may come once, and is copied in lower case. */
 static bool copy_once(char *to, size_t size, Text s) {
     if (to[0] != 0 || s.n == 0 || !text_copy(to, size, s)) return false;
     for (; *to; to++)

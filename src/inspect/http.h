@@ -1,6 +1,4 @@
-/*
- * As much of HTTP/1.1 as the live page needs: GET, one request to a connection. See http.c.
- */
+/* As much of HTTP/1.1 as the live page needs: GET, one request to a connection. See http.c. */
 #ifndef HTTP_H
 #define HTTP_H
 
@@ -19,19 +17,17 @@ typedef struct HttpRequest {
     char token[128];  /* Authorization: Bearer ... */
 } HttpRequest;
 
-/* Parses the head of a request. 0: incomplete, 200: done, else the status to refuse it with. A pure
- * function of its arguments. */
+/* Parses the head of a request. 0: incomplete, 200: done, else the status to refuse it with. */
 int http_parse(const char *buf, size_t n, HttpRequest *r);
 
-/* The decoded value of a query parameter into buf; false: not there, or broken. */
+/* Decodes a query parameter into buf; false: not there, or broken. */
 bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size);
 uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise);
 
-/* To a connection of the page, by its place there (page.c): a whole answer, or the head of one that
- * ends with the connection. */
+/* A whole answer, or the head of one that ends with the connection. conn: page.c. 0, -errno. */
 int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n);
 int http_begin(int conn, const char *type, const char *more);
-int http_send(int conn, const void *bytes, size_t n); /* 0, -errno; gives up after ten seconds */
+int http_send(int conn, const void *bytes, size_t n); /* gives up after ten seconds */
 
 #endif

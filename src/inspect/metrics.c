@@ -1,6 +1,6 @@
 /*
- * /metrics: the figures of gort_stats, the run queue of each P and the goroutines by status, in
- * Prometheus' text format. Names follow its habits: a prefix, base units, `_total` on counters.
+ * /metrics: gort_stats, the run queue of each P and the goroutines by status, in Prometheus' text
+ * format. Names follow its habits: a prefix, base units, `_total` on counters.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
@@ -95,7 +95,7 @@ static void out_by_status(Out *o) {
     static const int plain[] = {G_RUNNABLE, G_RUNNING, G_SYSCALL};
     ByStatus n = {{0}, {0}};
     each_g(add_status, &n);
-    n.status[G_SYSCALL] += n.reason[WAIT_SYSCALL]; /* one word for both */
+    n.status[G_SYSCALL] += n.reason[WAIT_SYSCALL]; /* status_text has one word for both */
     n.reason[WAIT_SYSCALL] = 0;
     head(o, "goroutines_by_status", "gauge", "Goroutines by what they do or wait for.");
     for (size_t i = 0; i < count_of(plain); i++)

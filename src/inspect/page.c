@@ -1,43 +1,26 @@
 /*
  * The live page: gort_debug_listen, GORT_HTTP.
  *
- * Goroutines of the program serve it, so it needs no thread, and it shows itself too. One goroutine
- * accepts, one serves each connection (64 at most).
- *
- *   /                        the page (web/page.html)
- *   /events                  server-sent events: the scheduler's state as JSON, four times a second
- *   /goroutines              the dump; ?format=json a list, ?id=N one with its frames
- *   /leaks?minutes=N         goroutines blocked for longer, by where they were started
- *   /metrics                 Prometheus' text format
- *   /trace?seconds=N         an execution trace
- *   /debug/pprof/profile?seconds=N  CPU time by goroutine and stack
- *   /debug/pprof/block?seconds=N    where goroutines waited for each other, and how long
- *   /debug/pprof/mutex?seconds=N    which unlock ended a wait, and how long that was
- *   /debug/pprof/goroutine   stacks of all goroutines; ?debug=1: as text
- *   /debug/pprof/created     all goroutines by where they were started
- *
- * The last five are in pprof's format; &format=folded: folded stacks, &format=svg: flame graph.
+ * Goroutines serve it: one accepts, one serves each connection (64 at most). routes[] has the
+ * pages.
  *
  * Access. On a loopback address or a unix socket every client may look, except a page of another
- * site. Such a page can make a browser connect here in two ways: by a name of its own that it
- * points to this address, or by a plain link or picture. Against the first, the Host header must
- * name this listener, with its port. Against the second, Sec-Fetch-Site and Origin must not name
- * another site. A browser too old to send these headers could still be made to start a trace or a
- * profile, so these need proof: a header which shows that the page itself asks, or the token. On
- * any other address the token is needed for everything. It comes from GORT_HTTP_TOKEN or is drawn
- * at random, and is printed with the address. Only GET and HEAD are served, and nothing can be
- * changed.
+ * site. Such a page can make a browser connect here in two ways. It can point a name of its own to
+ * this address: so the Host header must name this listener, with its port. It can hold a link or a
+ * picture: so Sec-Fetch-Site and Origin must not name another site. A browser too old to send these
+ * headers could still be made to start a trace or a profile, so these need proof: a header which
+ * shows that the live page itself asks, or the token. On any other address everything needs the
+ * token, which comes from GORT_HTTP_TOKEN or is drawn at random, and is printed with the address.
+ * Only GET and HEAD are served, and nothing can be changed.
  *
  * A trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
  *
- * Descriptors are kept in tables, so that the end of the runtime, when no goroutine runs any more,
- * can close them. Each enters its table in the section that makes it and leaves in the section that
- * closes it. So the end finds all of them, and no number that was reused. A trace and its file
- * likewise. What the goroutines had allocated is lost.
- *
- * The program may close any of them, and have another file under its number. So each entry knows
- * what it was (ownfd.h), and is asked before every attempt to accept, read or write, and before it
- * is closed.
+ * Tables hold all descriptors: the end of the runtime closes them, when no goroutine runs any more.
+ * Each enters its table in the section that makes it and leaves in the section that closes it, so
+ * the end finds all of them, and no number that was reused. A trace and its file likewise. What the
+ * goroutines had allocated is lost. The program may close any of them and have another file under
+ * its number. So each entry knows its file (ownfd.h), and is asked before every attempt to accept,
+ * read or write, and before it is closed.
  */
 #include "inspect/trace_session.h"
 #include "inspect/page.h"
@@ -76,18 +59,15 @@ typedef struct Listener {
 static struct {
     Listener listeners[LISTENERS];
     uint32_t nlisteners;               /* atomic */
-    uint32_t connections[CONNECTIONS]; /* atomic: 0: free */
-    /* the connection's goroutine, and before that the listener's: */
-    OwnFd sockets[CONNECTIONS];
-    /* the listener's goroutine only: one that has no place in sockets yet */
-    OwnFd accepted[LISTENERS];
-    /* the connection's goroutine only: of the trace that it sends */
-    OwnFd files[CONNECTIONS];
-    uint32_t traces; /* atomic: the page started the running trace */
+    uint32_t connections[CONNECTIONS]; /* atomic: 0: the place is free */
+    OwnFd sockets[CONNECTIONS];        /* the listener's goroutine, then the connection's */
+    OwnFd accepted[LISTENERS];         /* the listener's goroutine: not in sockets yet */
+    OwnFd files[CONNECTIONS];          /* the connection's goroutine: the trace it sends */
+    uint32_t traces;                   /* atomic: the page started the running trace */
 } page;
 
 typedef struct Connection {
-    int place; /* by which all that serve it know it: its number may be another's */
+    int place; /* in page.sockets; the descriptor's number may be another file's by now */
     Listener *from;
 } Connection;
 
@@ -129,13 +109,13 @@ static bool same_origin(const HttpRequest *r) {
            strcmp(r->origin + 7, r->host) == 0;
 }
 
-/* A page of another site asks. It may link to our page, as to any other. */
+/* Does a page of another site ask? It may link to our page "/". */
 static bool is_foreign(const HttpRequest *r) {
     bool site = r->site[0] && strcmp(r->site, "same-origin") != 0 && strcmp(r->site, "none") != 0;
     return (site && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
 }
 
-/* The page itself asks, or the browser's user. */
+/* Does the live page itself ask, or the browser's user? */
 static bool is_own(const HttpRequest *r) {
     return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0
                       : same_origin(r);
@@ -149,7 +129,7 @@ static int refuse(const Listener *l, const HttpRequest *r, bool costs) {
     return costs && !is_own(r) ? 401 : 0;
 }
 
-/* 0, -EINVAL: the given token is too long. */
+/* 0; -EINVAL: GORT_HTTP_TOKEN is too long. */
 static int draw_token(char *to, size_t size) {
     const char *given = env_get("GORT_HTTP_TOKEN");
     unsigned char bytes[16];
@@ -180,7 +160,7 @@ static void answer_text(int conn, const HttpRequest *r, int status, const char *
     http_answer(conn, r, status, "text/plain", text, strlen(text));
 }
 
-/* Sends what o holds, and frees it. */
+/* Sends and frees what o holds. */
 static void answer_out(int conn, const HttpRequest *r, const char *type, Out *o) {
     if (o->failed) answer_text(conn, r, 503, "no memory\n");
     else http_answer(conn, r, 200, type, o->buf ? o->buf : "", o->used);
@@ -206,7 +186,7 @@ static void serve_page(int conn, const HttpRequest *r) {
                 (size_t)(page_html_end - page_html));
 }
 
-/* Groups are counted so seldom that counting takes a quarter of a percent of a CPU. */
+/* Counting the groups of goroutines takes a quarter of a percent of a CPU at most. */
 static void serve_events(int conn, const HttpRequest *r) {
     int64_t next_full = 0;
     int e = http_begin(conn, "text/event-stream", "X-Accel-Buffering: no\r\n");
@@ -278,7 +258,7 @@ typedef struct OwnCall {
     Call call;
     attempt_fn *attempt;
     const OwnFd *own;
-    OwnFd *accepted; /* into this one, in the same section */
+    OwnFd *accepted; /* entered in the section that accepts; NULL: not an accept */
 } OwnCall;
 
 static long try_own(Call *c) {
@@ -289,7 +269,7 @@ static long try_own(Call *c) {
     return r;
 }
 
-/* conn: a place, or CONNECTIONS and more: what a listener has accepted, and has no place for. */
+/* conn: a place; from CONNECTIONS on, what that listener has accepted and has no place for. */
 static OwnFd *socket_of(int conn) {
     return conn < CONNECTIONS ? &page.sockets[conn] : &page.accepted[conn - CONNECTIONS];
 }
@@ -309,9 +289,9 @@ ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline) {
     return move_all(&o.call, deadline);
 }
 
-/* In a section. */
+/* In a section: a pinned gort_close does not park (close.c). */
 static void close_here(M *m, int fd) {
-    m->pins++; /* so that gort_close does not park (close.c) */
+    m->pins++;
     gort_close(fd);
     m->pins--;
 }
@@ -327,13 +307,13 @@ static void close_in_table(OwnFd *entry) {
 static void close_connection(int place) {
     M *m = enter();
     close_in_table(&page.sockets[place]);
-    store_rel(&page.connections[place], 0); /* pairs with take_place: the entry is free */
+    store_rel(&page.connections[place], 0); /* pairs with take_place: the entry is empty */
     leave(m);
 }
 
 /* ---- what takes time ------------------------------------------------------------------------- */
 
-/* Waits until then; false: the client has gone. What it sends is dropped. */
+/* Waits until then and drops what the client sends; false: the client has gone. */
 static bool stays(int conn, int64_t until) {
     for (;;) {
         char buf[64];
@@ -428,7 +408,7 @@ static void send_file(int conn, const OwnFd *from) {
 /* 0: a trace is running, and *entry is its file. */
 static int begin_trace(OwnFd *entry) {
     M *m = enter();
-    /* Bare system calls, or TSan keeps these numbers in mind (close_number, netpoll.c). */
+    /* Bare system calls: TSan must not learn these numbers (close_number, netpoll.c). */
     int file = (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
     int mine = (int)os_sys(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
     int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
@@ -443,7 +423,7 @@ static int begin_trace(OwnFd *entry) {
     return e;
 }
 
-/* By the client's goroutine or the end of the runtime; the exchange lets one of them stop it. */
+/* The client's goroutine, the end of the runtime: the exchange lets one of them stop it. */
 static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
 
 /* False: the client has gone. */
@@ -485,17 +465,18 @@ static const struct {
     void (*serve)(int conn, const HttpRequest *r);
     bool costs; /* takes time and memory: refuse() wants proof */
 } routes[] = {
-    {"/", serve_page, false},
-    {"/events", serve_events, false},
-    {"/goroutines", serve_goroutines, false},
-    {"/leaks", serve_leaks, false},
-    {"/metrics", serve_metrics, false},
-    {"/trace", serve_trace, true},
-    {"/debug/pprof/goroutine", serve_pprof_goroutine, false},
-    {"/debug/pprof/profile", serve_cpu, true},
-    {"/debug/pprof/block", serve_block, true},
-    {"/debug/pprof/mutex", serve_mutex, true},
-    {"/debug/pprof/created", serve_created, false},
+    {"/", serve_page, false},                 /* web/page.html */
+    {"/events", serve_events, false},         /* server-sent events: JSON, four times a second */
+    {"/goroutines", serve_goroutines, false}, /* the dump; ?format=json: a list; ?id=N: one */
+    {"/leaks", serve_leaks, false},           /* goroutines blocked for longer than ?minutes=N */
+    {"/metrics", serve_metrics, false},       /* Prometheus' text format */
+    {"/trace", serve_trace, true},            /* an execution trace of ?seconds=N */
+    /* In pprof's format; &format=folded: folded stacks, &format=svg: a flame graph. */
+    {"/debug/pprof/goroutine", serve_pprof_goroutine, false}, /* all stacks; ?debug=1: the dump */
+    {"/debug/pprof/profile", serve_cpu, true},                /* ?seconds=N of CPU time */
+    {"/debug/pprof/block", serve_block, true},                /* ?seconds=N: waits, by the waiter */
+    {"/debug/pprof/mutex", serve_mutex, true},                /* ?seconds=N: waits, by the unlock */
+    {"/debug/pprof/created", serve_created, false},           /* goroutines by their creator */
 };
 
 static void route(const Listener *l, int conn, const HttpRequest *r) {
@@ -511,8 +492,7 @@ static void route(const Listener *l, int conn, const HttpRequest *r) {
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* Reads the head of a request, within ten seconds. 200, the status to refuse it with, 0: the peer
- * has gone. */
+/* Reads a request's head within ten seconds. 200, the status to refuse it, 0: the peer has gone. */
 static int read_request(int conn, HttpRequest *r) {
     char buf[HTTP_HEAD];
     size_t n = 0;
@@ -544,7 +524,7 @@ static int take_place(void) {
     return -1;
 }
 
-/* Starts a goroutine for the connection. False: no place, or no memory. */
+/* Starts the goroutine of a connection. False: no place, or no memory. */
 static bool serve_elsewhere(Listener *l, OwnFd *entry) {
     M *m = enter();
     Connection c = {.place = take_place(), .from = l};
@@ -604,7 +584,7 @@ static void page_announce(const Listener *l) {
     else print_fd(2, "gort: live page on http://%s/?token=%s\n", l->local, l->token);
 }
 
-/* Under a number out of the way, where one is to be had. */
+/* Moves the listener to a number out of the way, where one is free. */
 static int listen_away(const char *addr) {
     int fd = gort_listen(addr, 0), high = fd < 0 ? fd : os_fd_copy_away(fd);
     if (high < 0) return fd;
@@ -617,7 +597,7 @@ static int listen_on(const char *addr) {
     char local[300], at[300];
     static HouseLock making;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
-    /* ":6060" is this machine's only */
+    /* ":6060": this machine only */
     print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr);
     int fd = listen_away(at);
     if (fd < 0) return fd;
@@ -653,7 +633,6 @@ void page_begin_run(void) {
     if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: error %d\n", env_http, -e);
 }
 
-/* No goroutine of the page runs any more. */
 void page_end_run(void) {
     for (uint32_t i = 0; i < page.nlisteners; i++) close_in_table(&page.listeners[i].socket);
     for (int i = 0; i < LISTENERS; i++) close_in_table(&page.accepted[i]);

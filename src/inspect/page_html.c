@@ -1,6 +1,4 @@
-/*
- * web/page.html, included as it is by the assembler.
- */
+/* web/page.html, included as it is by the assembler. */
 #include "inspect/page.h"
 
 __asm__(".pushsection .rodata\n"

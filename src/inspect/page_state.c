@@ -1,11 +1,10 @@
 /*
  * The scheduler's state as JSON, which the live page draws.
  *
- * Everything is read without a lock and without stopping anything: G, M and P records are never
- * freed, and each figure is true at the moment it is read. A program may have 100,000 goroutines,
- * so the page gets groups of them, by name (or by the function they were started with) and status,
- * with their number and the age of the oldest. Single goroutines are sent on request, up to a
- * limit.
+ * Nothing is locked or stopped: G, M and P records are never freed, and each figure is true at the
+ * moment it is read. A program may have 100,000 goroutines, so the page gets groups of them, by
+ * name (or starting function) and status, with their number and the age of the oldest. Single
+ * goroutines are sent on request, up to a limit.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
@@ -41,7 +40,7 @@ static void out_symbol(Out *o, uintptr_t pc) {
     out_json(o, n.name ? n.name : text);
 }
 
-/* The goroutine's name, or its function's. */
+/* The goroutine's name, or that of its function. */
 static void out_title(Out *o, G *gp) {
     char name[32];
     g_name(gp, name);
@@ -61,7 +60,7 @@ typedef struct Group {
     uint64_t count;
     int64_t oldest; /* ms */
     uintptr_t entry;
-    uint64_t one; /* id of the oldest */
+    uint64_t one; /* the oldest one's id */
     uint8_t status, reason;
     char name[32];
 } Group;

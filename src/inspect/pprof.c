@@ -1,16 +1,13 @@
 /*
  * Profiles in pprof's format, a protocol buffer, which `go tool pprof`, speedscope and Grafana
- * read.
+ * read. Function names come from our own symbol reader, so no binary is needed to read the file.
  *
- * A profile is stacks with a count and perhaps a value (profile.h). Function names come from our
- * own symbol reader, so no binary is needed to read the file. Fields of the message
- * (profile.proto): sample_type 1, sample 2, location 4, function 5, string_table 6, time_nanos 9,
- * duration_nanos 10, period_type 11, period 12; a nested message is preceded by its length.
- *
- * Locations, functions and strings are referred to by number. Each address is one location and one
- * function; both have its place in the table of addresses, plus one. The string table begins with
- * a list ("", the kind's words, the labels of samples); two strings of each function (name, file)
- * follow.
+ * Fields of the message (profile.proto): sample_type 1, sample 2, location 4, function 5,
+ * string_table 6, time_nanos 9, duration_nanos 10, period_type 11, period 12. A nested message is
+ * preceded by its length. Locations, functions and strings are referred to by number. Each address
+ * is one location and one function, with the same number: its index in the table of addresses, plus
+ * one. The string table is the list of words ("", the kind's words, the labels of samples), then
+ * two strings (name, file) for each function.
  */
 #include "debug/dump.h"
 #include "sched/g.h"
@@ -27,7 +24,7 @@
 #define WORDS 4096
 
 typedef struct Pprof {
-    uintptr_t address[ADDRESSES]; /* open addressing; place + 1 is the location's number */
+    uintptr_t address[ADDRESSES]; /* open addressing; index + 1 is the location's number */
     uint32_t addresses;
     const char *words[WORDS];
     uint32_t nwords;
@@ -45,7 +42,7 @@ static uint64_t pprof_location(Pprof *w, uintptr_t pc) {
     return i + 1;
 }
 
-/* The number of s, which lives as long as w; 0, that of "": no room. */
+/* The number of s, which must live as long as w; 0 (""): no room. */
 static uint64_t pprof_string(Pprof *w, const char *s) {
     for (uint32_t i = 0; i < w->nwords; i++)
         if (strcmp(w->words[i], s) == 0) return i;
@@ -99,7 +96,7 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
 static void location_message(Out *o, uint64_t id, uintptr_t pc) {
     char buf[64], line[16];
     Out m = OUT(-1, buf), l = OUT(-1, line);
-    pb_number(&l, 1, id); /* its function has the same number */
+    pb_number(&l, 1, id); /* the function */
     pb_number(&m, 1, id);
     pb_number(&m, 3, pc);
     pb_bytes(&m, 4, l.buf, l.used);
@@ -161,7 +158,7 @@ void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
     if (k->period_of_value) value_type(o, w, 11, k->value, k->value_unit);
     else value_type(o, w, 11, k->count, k->count_unit);
     pb_number(o, 12, (uint64_t)k->period);
-    locations(o, w); /* all words of the list are known by now */
+    locations(o, w); /* the list of words is complete */
     strings(o, w);
     free(w);
 }
@@ -182,11 +179,11 @@ static void add_stack(G *gp, void *arg) {
     Sample s;
     if (!describe_g(gp, &s)) return;
     s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
-    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* has not run, or cannot be looked at */
+    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* it has not run, or is not readable */
     profile_add(arg, &s, 1, 0);
 }
 
-/* A stack of two: the goroutine's function, and the place that started it. */
+/* A stack of two frames: the goroutine's function, and the place that started it. */
 static void add_creator(G *gp, void *arg) {
     Sample s;
     if (!describe_g(gp, &s)) return;

@@ -1,16 +1,16 @@
 /*
  * The table behind every profile.
  *
- * Samples come from signal handlers and from inside the scheduler, so adding one takes no lock and
- * allocates nothing. The table is mapped before; it uses open addressing by the hash of the stack.
- * A place is taken by a CAS of its hash from 0. The winner writes the stack and then, by release,
- * `ready`, which readers acquire; all others only add to the counts. Two stacks with the same hash
- * of 64 bits would count as one, which does not happen.
+ * Signal handlers and the scheduler add samples, so adding takes no lock and allocates nothing. The
+ * table is mapped before, with open addressing by the hash of the stack. A CAS of the hash from 0
+ * takes a place. The winner writes the stack and then, by release, `ready`, which readers acquire;
+ * all others only add to the counts. Two stacks with the same hash of 64 bits would count as one,
+ * which does not happen.
  *
  * The end is a Dekker pair: a thread that adds a sample announces itself in `busy` and then reads
  * `state`; the thread that ends the profile changes `state` and then waits for `busy` to be 0. Both
- * are sequentially consistent, else each could miss the other, and a sample would be written into a
- * table that is unmapped.
+ * are sequentially consistent, else each could miss the other, and a sample would be written into
+ * an unmapped table.
  */
 #include "inspect/profile.h"
 #include "debug/dump.h"
@@ -34,7 +34,7 @@ int profile_begin(Profile *f) {
 
 void profile_end(Profile *f) {
     store_seq(&f->state, PROFILE_CHANGING);
-    while (load_seq(&f->busy) != 0) os_nap(20 * GORT_US); /* no adder waits for us */
+    while (load_seq(&f->busy) != 0) os_nap(20 * GORT_US); /* an adder never waits for this thread */
 }
 
 void profile_free(Profile *f) {
@@ -75,7 +75,7 @@ void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
         Sample *at = &f->at[i & (PROFILE_STACKS - 1)];
         uint64_t found = load_acq(&at->hash);
         if (found == 0) {
-            if (add_rlx(&f->used, 1) > PROFILE_STACKS / 2) { /* half stays free: the search ends */
+            if (add_rlx(&f->used, 1) > PROFILE_STACKS / 2) { /* so that searches end */
                 sub_rlx(&f->used, 1);
                 add_rlx(&f->lost, count);
                 return;

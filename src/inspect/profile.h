@@ -1,6 +1,4 @@
-/*
- * Stacks with counts: what every profile is (profile.c), and the formats it is written in.
- */
+/* Stacks with counts: what every profile is (profile.c), and the formats it is written in. */
 #ifndef PROFILE_H
 #define PROFILE_H
 
@@ -8,7 +6,7 @@
 #include "runtime.h"
 
 #define PROFILE_DEPTH 48
-#define PROFILE_STACKS 4096 /* places; half of them are used at most. A power of two */
+#define PROFILE_STACKS 4096 /* places, half of them in use at most; a power of two */
 
 typedef struct Sample {
     uint64_t hash;  /* atomic: 0 free; the thread that sets it by CAS writes the rest */
@@ -16,7 +14,7 @@ typedef struct Sample {
     int64_t value;  /* atomic: ns */
     uint32_t ready; /* atomic: the fields below are written, and never change */
     uint8_t depth, status, reason;
-    char name[32]; /* the goroutine's, "" where it has none */
+    char name[32]; /* the goroutine's; "": it has none */
     uintptr_t entry;
     uintptr_t pcs[PROFILE_DEPTH]; /* innermost first */
 } Sample;
@@ -25,7 +23,7 @@ typedef struct Profile {
     uint32_t state; /* atomic: PROFILE_... */
     uint32_t busy;  /* atomic: threads that add a sample */
     uint32_t used;  /* atomic */
-    uint64_t lost;  /* atomic: samples that found no place */
+    uint64_t lost;  /* atomic: counts of samples that found no place */
     Sample *at;
 } Profile;
 
@@ -33,10 +31,8 @@ enum { PROFILE_IDLE, PROFILE_CHANGING, PROFILE_ON };
 
 /* 0, -EBUSY: it is on already, -ENOMEM. Not in a handler. */
 int profile_begin(Profile *f);
-/* When it returns no thread adds any more, and the table can be read. */
-void profile_end(Profile *f);
-/* Unmaps the table; the next profile may begin. */
-void profile_free(Profile *f);
+void profile_end(Profile *f);  /* afterwards no thread adds, and the table can be read */
+void profile_free(Profile *f); /* unmaps the table; the next profile may begin */
 
 /* Around profile_add, so that profile_end waits for it. False: off. In a handler too. */
 bool profile_enter(Profile *f);
@@ -44,7 +40,6 @@ void profile_leave(Profile *f);
 /* Adds one sample, whose name, entry, status, reason, depth and pcs are set. In a handler too. */
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value);
 
-/* What the numbers mean. */
 typedef struct ProfileKind {
     const char *count, *count_unit, *value, *value_unit; /* value NULL: there is only the count */
     const char *label;                                   /* the name of a sample's label */
@@ -52,7 +47,7 @@ typedef struct ProfileKind {
     bool period_of_value;
 } ProfileKind;
 
-/* The label of a sample: its goroutine, or its wait reason or status, as the kind says. */
+/* A sample's label, as the kind says: its goroutine, or its wait reason or status. */
 const char *profile_label(const ProfileKind *k, const Sample *s);
 const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
 

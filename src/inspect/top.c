@@ -2,19 +2,16 @@
  * Figures for gort-top, in a memory file that another process can map.
  *
  * gort-top must not stop the program, nor need a port or a signal. So the runtime keeps a memory
- * file of a few pages; gort-top finds its descriptor by name in /proc/PID/fd. While gort-top looks,
- * it keeps a time in the future in `watched`, which the monitor loads once a round, and the monitor
- * writes the figures ten times a second. Before the monitor sleeps because all Ps are idle it
- * writes them once more, so a program in which nothing moves shows its true state without waking a
- * thread. That time it leaves out the names of goroutines: none runs, but for a race, and a name
- * may need the symbols of the executable, which takes a file and milliseconds.
+ * file of a few pages, which gort-top finds by name in /proc/PID/fd. While gort-top looks, it keeps
+ * a time in the future in `watched`, which the monitor loads once a round, and the monitor writes
+ * the figures ten times a second. Before the monitor sleeps because all Ps are idle it writes them
+ * once more, so an idle program shows its true state without waking a thread; then without the
+ * names of goroutines, since finding a name may read the symbols of the executable, which takes a
+ * file and milliseconds.
  *
  * The figures change under a sequence lock whose one writer is the monitor: seq odd, figures, seq
- * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
- * mislead other readers only: the runtime reads nothing of it but `watched`.
- *
- * The file exists while gort_main runs, and is close-on-exec. Where the kernel refuses it, gort-top
- * says that there is nothing to see.
+ * even. A reader that finds seq changed or odd reads again. The file exists while gort_main runs,
+ * and is close-on-exec. Where the kernel refuses it, gort-top says that there is nothing to see.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "inspect/top_layout.h"
@@ -33,9 +30,9 @@
 
 #define PERIOD (100 * GORT_MS)
 
-static TopPage *page; /* NULL: none. Made before the monitor starts, unmapped after its end */
+static TopPage *page; /* NULL: none. Mapped before the monitor starts, unmapped after its end */
 static OwnFd page_file;
-static int64_t last; /* the monitor's: when the figures were written */
+static int64_t last; /* the monitor only: when the figures were written */
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -44,8 +41,7 @@ static int open_top_file(void) {
         (int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
 }
 
-/* The memory is allocated and sealed, or a store could raise SIGBUS: there is no memory, or another
- * process has shrunk the file. */
+/* Allocated and sealed: no store raises SIGBUS, though memory is short or another process acts. */
 static void make_page(void) {
     int fd = open_top_file();
     if (fd < 0) return;
@@ -149,7 +145,7 @@ void top_look(int64_t now) {
     if (page && unlikely(is_watched(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
-/* While gort-top looks only top_look() writes, else it would always show the moment of idleness. */
+/* Not while gort-top looks: it would see nothing but idle moments. */
 void top_idle(int64_t now) {
     if (page && !is_watched(now) && !sim_on) publish(now);
 }

@@ -1,9 +1,7 @@
 /*
- * The page that gort-top reads, for the library (top.c) and the tool (tools/gort-top.c).
- *
- * Two processes share it that may be of different builds: the fields have fixed sizes, `layout` is
- * the version of this file, and a reader copies the figures between two equal, even readings of
- * `seq`.
+ * The page that the library (top.c) and gort-top (tools/gort-top.c), perhaps of different builds,
+ * share: the fields have fixed sizes, and `layout` is the version of this file. A reader copies the
+ * figures between two equal, even readings of `seq`.
  */
 #ifndef TOP_LAYOUT_H
 #define TOP_LAYOUT_H
@@ -22,7 +20,7 @@ typedef struct TopP {
     int32_t m;        /* the thread that holds it; -1: none */
     uint64_t g, next; /* running goroutine, LIFO slot; 0: none */
     uint64_t switches;
-    uint32_t ran_us; /* of its slice */
+    uint32_t ran_us; /* for how long g has run */
     uint32_t unused;
     char title[TOP_TITLE]; /* the running goroutine's name or function */
 } TopP;
@@ -51,7 +49,7 @@ typedef struct TopPage {
     uint32_t pid;
     uint32_t running; /* atomic: gort_main runs */
     uint32_t seq;     /* atomic: odd while the figures change */
-    int64_t watched;  /* written by gort-top: it looks until then (monotonic, ns) */
+    int64_t watched;  /* atomic, by gort-top: it looks until then (monotonic, ns) */
     int64_t begun;    /* when gort_main started */
     TopFigures figures;
 } TopPage;

@@ -1,6 +1,4 @@
-/*
- * Figures for gort-top (top.c).
- */
+/* Figures for gort-top (top.c). */
 #ifndef TOP_PAGE_H
 #define TOP_PAGE_H
 
@@ -10,9 +8,9 @@
 void top_begin_run(void);
 void top_end_run(void);
 
-/* The monitor: in each round, before a long sleep, and until when it may sleep. */
-void top_look(int64_t now);
-void top_idle(int64_t now);
-int64_t top_due(int64_t now);
+/* The monitor only: */
+void top_look(int64_t now);   /* in each round */
+void top_idle(int64_t now);   /* before a long sleep */
+int64_t top_due(int64_t now); /* until when it may sleep */
 
 #endif

@@ -4,8 +4,8 @@
  * Each buffer is a stream in the order of time: its chunks in the spill files, then the one in
  * memory; for the flight recorder, a ring of chunks. A stream decodes its words into events
  * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
- * half of an id, and which goroutine ran on that thread, for that one made the others ready. A heap
- * of the streams gives the earliest event of all.
+ * half of an id, and the goroutine that ran on the thread, which made others ready. A heap of the
+ * streams gives the earliest event of all.
  *
  * No thread records any more. Memory comes from mmap, since a fatal error may have struck inside
  * malloc; then the records may be damaged, so every index is checked.
@@ -21,13 +21,13 @@
 typedef struct Stream {
     const uint64_t *at, *end; /* the piece being read */
     uint64_t chunk;           /* the next chunk of this buffer in the spill file */
-    TraceBuf *buf;            /* its chunks in memory come after those; NULL: none */
+    TraceBuf *buf;            /* its chunks in memory come after the spilled ones; NULL: none */
     uint64_t memory;          /* number of the next chunk in memory */
     /* as of the last record: */
     uint64_t now, high, current;
     uint32_t thread;
     uint16_t p;
-    TraceEvent event; /* the next one */
+    TraceEvent event; /* the next, not handed out yet */
 } Stream;
 
 typedef struct Reader {
@@ -40,7 +40,7 @@ typedef struct Reader {
     uint32_t *heap; /* indexes of streams, by the time of their next event */
     uint32_t nstreams, nheap;
     uint64_t since;   /* flight: leave out what is older */
-    TraceEvent event; /* the one handed out */
+    TraceEvent event; /* handed out last */
 } Reader;
 
 /* ---- a stream -------------------------------------------------------------------------------- */
@@ -54,14 +54,13 @@ static void open_chunk(Stream *s, const TraceChunk *c, uint64_t words) {
     s->p = (uint16_t)c->p;
 }
 
-/* Chunk n of the spill files. */
 static const TraceChunk *spilled(const Reader *r, uint64_t n) {
     uint64_t place;
     int which = spill_of(n, &place);
     return &r->file[which][place];
 }
 
-/* The next chunk, if there is one. */
+/* Opens the next chunk; false: there is none. */
 static bool next_piece(Reader *r, Stream *s) {
     if (s->chunk != NO_CHUNK) {
         const TraceChunk *c = spilled(r, s->chunk);
@@ -77,7 +76,7 @@ static bool next_piece(Reader *r, Stream *s) {
     return true;
 }
 
-/* Words behind the first of a record. */
+/* How many words follow the first word of a record. */
 static int words_of(unsigned kind) {
     switch (kind) {
     case EV_CREATE: return 2;
@@ -89,7 +88,7 @@ static int words_of(unsigned kind) {
     }
 }
 
-/* A READY has no clock reading of its own (trace.c). That does not matter in a short slice. */
+/* Is the slice short? Then a READY without a clock reading of its own is exact enough (trace.c). */
 static bool short_slice(const Stream *s) {
     for (const uint64_t *w = s->at; w < s->end; w++) {
         unsigned kind = *w & 63;
@@ -100,7 +99,6 @@ static bool short_slice(const Stream *s) {
     return true;
 }
 
-/* Fills in what the record leaves out. */
 static void complete(Stream *s, TraceEvent *e, uint32_t figure, const uint64_t *more) {
     switch (e->kind) {
     case EV_CREATE:
@@ -137,7 +135,7 @@ static void complete(Stream *s, TraceEvent *e, uint32_t figure, const uint64_t *
     }
 }
 
-/* A record that is no event: it changes what the next ones mean. */
+/* A record that is no event, but changes what the next records mean. */
 static void note(Stream *s, unsigned kind, uint32_t figure, const uint64_t *more) {
     if (kind == EV_CLOCK) s->now = more[0];
     else if (kind == EV_PROC) s->p = (uint16_t)figure;
@@ -145,7 +143,7 @@ static void note(Stream *s, unsigned kind, uint32_t figure, const uint64_t *more
     else if (kind == EV_THREAD) s->thread = figure;
 }
 
-/* The next event of s into s->event; false: there is none. */
+/* Decodes the next event into s->event; false: there is none. */
 static bool advance(Reader *r, Stream *s) {
     for (;;) {
         while (s->at >= s->end)
@@ -219,18 +217,17 @@ static void link_chunks(Reader *r) {
     }
 }
 
-/* False: a file that holds something cannot be read. */
+/* False: the file holds chunks, and cannot be mapped. */
 static bool map_file(Reader *r, int which, uint64_t chunks) {
     size_t size = chunks * sizeof(TraceChunk);
     if (chunks == 0) return true;
     int fd = own_fd_number(&t.spill[which]);
     long at;
     if (fd >= 0) {
-        /* the file reads as zero where chunks were dropped */
-        os_sys(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0);
+        os_sys(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0); /* dropped chunks read as zero */
         at = os_sys(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0);
     } else {
-        at = (long)os_map(size, false); /* likewise: the program has closed it */
+        at = (long)os_map(size, false); /* the program has closed it: all are dropped */
         store_rlx(&t.lost, true);
     }
     if (at == 0 || (at < 0 && at > -4096)) return false;

@@ -1,10 +1,10 @@
 /*
  * Sessions of the tracer: how a trace begins, ends and reaches its file.
  *
- * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE, each beginning and end
- * taken by a CAS. The flight recorder is a session too; it is on while no other is, and gives way
- * to a trace into a file. Each session has a number, which trace_on holds: a buffer with another
- * number does not belong to it (trace.c).
+ * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE; a CAS takes each beginning and
+ * end. The flight recorder is a session too: it is on while no trace into a file is, and gives way
+ * to one. Each session has a number, which trace_on holds: a buffer with another number does not
+ * belong to it (trace.c).
  */
 #include "inspect/trace_session.h"
 #include "base/base.h" /* first: _GNU_SOURCE */
@@ -40,13 +40,13 @@ static int spill_disk(void) {
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)"/tmp", flags, 0600, 0, 0);
 }
 
-/* Files without a name. Without a disk everything goes to memory, and the other way round. */
+/* Files without a name. If one of memory and disk fails, the other takes everything. */
 static int open_spill(void) {
     int memory = spill_memory(), disk = spill_disk();
     if (memory < 0 && disk < 0) return disk;
     if (memory < 0) memory = spill_disk();
     else if (disk < 0) disk = spill_memory();
-    t.spill[0] = own_fd(os_fd_away(memory)); /* what goes to one that failed is dropped */
+    t.spill[0] = own_fd(os_fd_away(memory)); /* chunks for a file that failed are dropped */
     t.spill[1] = own_fd(os_fd_away(disk));
     return 0;
 }
@@ -68,14 +68,14 @@ static void switch_on(bool flight) {
     t.tick0 = trace_stamp();
     t.session = t.session % (TRACE_PROFILE - 1) + 1; /* never 0 */
     or_seq(&trace_on, t.session);
-    M *m = getm() ? enter() : NULL; /* no M is made for this */
+    M *m = getm() ? enter() : NULL; /* makes no M */
     each_g(put_existing, m);
     if (m) leave(m);
 }
 
 static bool session_step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
 
-/* When it returns no thread finishes a chunk any more (trace.c). patience 0: wait for ever. */
+/* Afterwards no thread finishes a chunk (trace.c). patience 0: waits for ever. */
 static void switch_off(int64_t patience) {
     int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
     and_seq(&trace_on, TRACE_PROFILE);
@@ -129,7 +129,7 @@ static void stop_at_exit(void) {
 }
 
 static const char closed_by_program[] = "events are lost: the program has closed the trace's files";
-static bool from_env; /* this run's trace was asked for by GORT_TRACE */
+static bool from_env; /* GORT_TRACE asked for this run's trace */
 
 void tracing_begin_run(void) {
     static bool registered;
@@ -142,7 +142,7 @@ void tracing_begin_run(void) {
         from_env = r == 0;
         if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: error %d\n", env_trace, -r);
         if (r < 0 && fd >= 0) close_fd(fd);
-        if (!registered) registered = atexit(stop_at_exit) == 0; /* a program that calls exit() */
+        if (!registered) registered = atexit(stop_at_exit) == 0; /* the program may call exit() */
     }
 }
 
@@ -177,8 +177,7 @@ static long start_into(void *path) {
     return r;
 }
 
-/* On a goroutine this is a blocking call: opening a file may block, and the goroutine is not
- * preempted half-way. */
+/* A blocking call on a goroutine: opening a file may block, and nothing preempts it half-way. */
 EXPORT int gort_trace_start(const char *path) {
     if (in_forked_child()) return -ENOTCONN;
     if (path == NULL) return -EINVAL;

@@ -2,16 +2,15 @@
  * A trace as Chrome's JSON, which ui.perfetto.dev, chrome://tracing and speedscope open.
  *
  *   process 1  "processors": a track for each P. A slice is a goroutine on that P; its args say
- *              which (g) and how it ended (end: the wait reason, yield, preempted, exit, syscall).
+ *              which (g) and how it ended (end: the wait reason, yield, preempted, exit, ...).
  *              An arrow leads from the slice that made a goroutine ready to that goroutine's next.
  *   process 2  "threads": a track for each M with its blocking calls.
  *   process 3  "runtime": stop-the-world, and wake-ups by threads without a P.
  *
- * Events come in the order of time (trace_read.c). Only goroutines that exist are kept, in a hash
- * table that grows. gort-trace reads the file back: every event is a line of its own, with its keys
- * in this order.
+ * Events come in the order of time (trace_read.c). A hash table that grows keeps the goroutines
+ * that exist. gort-trace reads the file back: every event is a line, its keys in a fixed order.
  *
- * Memory is mmap's and output goes by write(2): fatal() calls this too.
+ * fatal() calls this too: memory comes from mmap and output goes by write(2).
  */
 #include "debug/dump.h"
 #include "unwind/symbols.h"
@@ -77,7 +76,7 @@ static Task *task(TraceWriter *w, uint64_t id) {
     return k;
 }
 
-/* Takes a task out. Those behind it in its run move up, so that no mark is left. */
+/* Takes a task out; the tasks behind it in its run move up, so that no gap is left. */
 static void task_forget(TraceWriter *w, Task *k) {
     uint64_t mask = w->capacity - 1, hole = (uint64_t)(k - w->tasks);
     for (uint64_t i = (hole + 1) & mask; w->tasks[i].id; i = (i + 1) & mask) {
@@ -113,7 +112,7 @@ static uint64_t since_start(const TraceWriter *w, uint64_t when) {
     return when > w->source->first_tick ? when - w->source->first_tick : 0;
 }
 
-/* {"ph":"X","pid":1,"tid":0,"ts":1.000 and the caller goes on with a comma. */
+/* Writes {"ph":"X","pid":1,"tid":0,"ts":1.000; the caller goes on with a comma. */
 static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t when) {
     out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
             pid, (unsigned long)tid);
@@ -173,8 +172,7 @@ static void meta(TraceWriter *w, int pid, int64_t tid, const char *kind, const c
 
 static void leaves(TraceWriter *w, Task *k, const char *end);
 
-/* A P that was taken from a thread in the kernel (retake.c) has no event of its own: the next
- * goroutine on the P shows it. */
+/* Taking a P from a thread in the kernel (retake.c) is no event: the next goroutine shows it. */
 static void displace(TraceWriter *w, uint16_t p, uint64_t by) {
     uint64_t id = w->running[p];
     if (id == 0 || id == by) return;
@@ -196,7 +194,6 @@ static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
     k->flow = 0;
 }
 
-/* The slice of k ends; `end` says how. */
 static void leaves(TraceWriter *w, Task *k, const char *end) {
     if (k->p == NO_P) return;
     slice(w, 1, k->p, k->since, k, "run", end);
@@ -204,7 +201,7 @@ static void leaves(TraceWriter *w, Task *k, const char *end) {
     k->p = NO_P;
 }
 
-/* An arrow must begin in a slice. Where no goroutine runs this one is the scheduler's. */
+/* An arrow must begin in a slice: where no goroutine runs, in one of the scheduler's. */
 static void scheduler_slice(TraceWriter *w, const TraceEvent *e) {
     Out *o = event_at(w, 'X', e);
     out_str(o, ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
@@ -235,7 +232,7 @@ static void call_ends(TraceWriter *w, Task *k, const TraceEvent *e) {
     k->call = 0;
 }
 
-/* Nothing changes where the thread kept its P. */
+/* If the thread kept its P, nothing changes. */
 static void resumes(TraceWriter *w, Task *k, const TraceEvent *e) {
     if (e->p == NO_P || k->p == e->p) return;
     leaves(w, k, "lost its P");
