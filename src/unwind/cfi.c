@@ -70,17 +70,7 @@ static uint64_t fixed(Bytes *b, unsigned n) {
     return v;
 }
 
-static uint64_t uleb(Bytes *b) {
-    uint64_t v = 0, byte = 0x80;
-    for (unsigned shift = 0; byte & 0x80; shift += 7) {
-        byte = fixed(b, 1);
-        if (b->bad || shift > 63) return b->bad = true, 0;
-        v |= (byte & 0x7f) << shift;
-    }
-    return v;
-}
-
-static int64_t sleb(Bytes *b) {
+static int64_t leb(Bytes *b, bool is_signed) {
     uint64_t v = 0, byte = 0x80;
     unsigned shift = 0;
     for (; byte & 0x80; shift += 7) {
@@ -88,9 +78,12 @@ static int64_t sleb(Bytes *b) {
         if (b->bad || shift > 63) return b->bad = true, 0;
         v |= (byte & 0x7f) << shift;
     }
-    if (shift < 64 && (byte & 0x40)) v |= ~(uint64_t)0 << shift;
+    if (is_signed && shift < 64 && (byte & 0x40)) v |= ~(uint64_t)0 << shift;
     return (int64_t)v;
 }
+
+static uint64_t uleb(Bytes *b) { return (uint64_t)leb(b, false); }
+static int64_t sleb(Bytes *b) { return leb(b, true); }
 
 /* A block of bytes behind its length; NULL, with `bad` set: it does not fit. */
 static const uint8_t *cfi_block(Bytes *b, uint32_t *length) {
@@ -255,8 +248,7 @@ static void remember(Machine *k, Bytes *b, bool save) {
 
 static void set_factored(Machine *k, const Cfi *c, Bytes *b, int kind, bool is_signed) {
     uint64_t reg = uleb(b);
-    int64_t factor = is_signed ? sleb(b) : (int64_t)uleb(b);
-    set_rule(k, reg, kind, factor * c->data_align);
+    set_rule(k, reg, kind, leb(b, is_signed) * c->data_align);
 }
 
 /* The instructions whose operands follow the opcode. */
@@ -335,7 +327,7 @@ static uint64_t eval_pop(Eval *e) {
 }
 
 static void eval_push_reg(Eval *e, const Regs *r, unsigned reg, int64_t offset) {
-    if (reg >= UNWIND_REGS || !(r->known >> reg & 1)) e->bad = true;
+    if (!regs_has(r, reg)) e->bad = true;
     else eval_push(e, r->reg[reg] + (uint64_t)offset);
 }
 
@@ -411,20 +403,21 @@ static bool eval(const uint8_t *at, uint32_t length, const Regs *r, const uint64
 
 static bool cfa_of(const Row *row, const Regs *r, uintptr_t *cfa) {
     if (row->cfa_expr) return eval(row->cfa_expr, row->cfa_length, r, NULL, cfa);
-    if (row->cfa_reg >= UNWIND_REGS || !(r->known >> row->cfa_reg & 1)) return false;
+    if (!regs_has(r, row->cfa_reg)) return false;
     *cfa = r->reg[row->cfa_reg] + (uintptr_t)row->cfa_offset;
     return true;
 }
 
 /* The caller's value of one register. False: unknown. */
-static bool recover(const RegRule *rule, const Regs *r, int reg, uint64_t cfa, uintptr_t *value) {
+static bool recover(const RegRule *rule, const Regs *r, unsigned reg, uint64_t cfa,
+                    uintptr_t *value) {
     uintptr_t at = cfa + (uint64_t)(int64_t)rule->offset;
     switch (rule->kind) {
-    case RULE_SAME: *value = r->reg[reg]; return r->known >> reg & 1;
+    case RULE_SAME: *value = r->reg[reg]; return regs_has(r, reg);
     case RULE_OFFSET: return read_memory(at, value, sizeof *value);
     case RULE_VAL_OFFSET: *value = at; return true;
     case RULE_REGISTER:
-        if (rule->offset >= UNWIND_REGS || !(r->known >> rule->offset & 1)) return false;
+        if (!regs_has(r, (uint32_t)rule->offset)) return false;
         *value = r->reg[rule->offset];
         return true;
     case RULE_EXPR:
@@ -440,7 +433,7 @@ static bool return_address(const Cfi *c, const Row *row, const Regs *r, uint64_t
                            uintptr_t *pc) {
     const RegRule *rule = &row->reg[c->ra];
     if (rule->kind == RULE_SAME && (c->ra == UNWIND_RA || !r->exact)) return false;
-    return recover(rule, r, (int)c->ra, cfa, pc);
+    return recover(rule, r, (unsigned)c->ra, cfa, pc);
 }
 
 static int cfi_apply(const Cfi *c, const Row *row, Regs *r) {
@@ -448,22 +441,17 @@ static int cfi_apply(const Cfi *c, const Row *row, Regs *r) {
     uintptr_t cfa, v;
     if (row->reg[c->ra].kind == RULE_UNDEFINED) return 0; /* marked as the outermost frame */
     if (!cfa_of(row, r, &cfa)) return -1;
-    for (int i = 0; i < UNWIND_REGS; i++) {
+    for (unsigned i = 0; i < UNWIND_REGS; i++) {
         const RegRule *rule = &row->reg[i];
         bool scratch = rule->kind == RULE_SAME && !c->signal && !(UNWIND_KEPT >> i & 1);
-        if (scratch || !recover(rule, r, i, cfa, &v)) continue;
-        caller.reg[i] = v;
-        caller.known |= (uint64_t)1 << i;
+        if (!scratch && recover(rule, r, i, cfa, &v)) regs_put(&caller, i, v);
     }
-    if (row->reg[UNWIND_SP].kind == RULE_SAME) { /* without a rule, the caller's sp is the CFA */
-        caller.reg[UNWIND_SP] = cfa;
-        caller.known |= (uint64_t)1 << UNWIND_SP;
-    }
+    if (row->reg[UNWIND_SP].kind == RULE_SAME) /* without a rule, the caller's sp is the CFA */
+        regs_put(&caller, UNWIND_SP, cfa);
     if (!return_address(c, row, r, cfa, &v)) return -1;
     const RegRule *ra = &row->reg[c->ra];
     caller.ra_at = ra->kind == RULE_OFFSET ? cfa + (uintptr_t)(intptr_t)ra->offset : 0;
-    caller.reg[UNWIND_RA] = UNWIND_STRIP(v);
-    caller.known |= (uint64_t)1 << UNWIND_RA;
+    regs_put(&caller, UNWIND_RA, UNWIND_STRIP(v));
     *r = caller;
     return 1;
 }
@@ -474,7 +462,6 @@ int cfi_step(Regs *r, bool *signal) {
     Cfi c;
     Machine k = {.depth = 0};
     if (!cfi_find(pc, &c) && (r->exact || !cfi_find(++pc, &c) || !c.signal)) return -1;
-    k.at = 0;
     if (!cfi_run(&k, &c, c.cie_at, c.cie_end, UINTPTR_MAX)) return -1;
     k.initial = k.row;
     k.at = c.start;

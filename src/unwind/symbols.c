@@ -135,15 +135,12 @@ static bool read_symbols(Module *mod, int fd) {
 }
 
 /* The executable is opened through /proc: its file may have been replaced. */
-static int open_module(const Module *mod) {
-    const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
-    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-}
-
 static bool read_module(Module *mod) {
-    int fd = open_module(mod);
-    bool ok = fd >= 0 && read_symbols(mod, fd);
-    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
+    int fd = (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0) return false;
+    bool ok = read_symbols(mod, fd);
+    os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return ok;
 }
 

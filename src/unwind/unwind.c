@@ -48,24 +48,20 @@ bool read_memory(uintptr_t from, void *to, size_t n) {
     return true;
 }
 
-static bool has(const Regs *r, int reg) { return r->known >> reg & 1; }
-
 bool unwind_segments;
 
 /* One frame outwards by the chain of frame pointers. */
 static int unwind_fp_step(Regs *r) {
     uintptr_t fp = r->reg[UNWIND_FP];
-    if (!has(r, UNWIND_FP) || fp < r->reg[UNWIND_SP] || fp % sizeof fp != 0) return 0;
+    if (!regs_has(r, UNWIND_FP) || fp < r->reg[UNWIND_SP] || fp % sizeof fp != 0) return 0;
     regs_frame(r, fp);
-    return has(r, UNWIND_RA) && module_of(r->reg[UNWIND_RA]) ? 1 : 0;
+    return regs_has(r, UNWIND_RA) && module_of(r->reg[UNWIND_RA]) ? 1 : 0;
 }
 
 static int unwind_step(Regs *r, bool *signal) {
-    Regs before = *r;
     *signal = false;
     int got = cfi_step(r, signal);
     if (got >= 0) return got;
-    *r = before;
     if (UNWIND_TRAMPOLINE(r)) return *signal = true, 1;
     return unwind_fp_step(r);
 }
@@ -83,7 +79,7 @@ static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max) {
     Regs r = *from;
     int n = 0;
-    if (!has(&r, UNWIND_RA)) return 0;
+    if (!regs_has(&r, UNWIND_RA)) return 0;
     while (n < max) {
         Regs before = r;
         bool signal;
@@ -99,7 +95,7 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
 Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc)) {
     Regs r = *from;
     Exit found = {0};
-    if (!has(&r, UNWIND_RA)) return found;
+    if (!regs_has(&r, UNWIND_RA)) return found;
     bool was = inside(r.reg[UNWIND_RA]), others = !was;
     for (int n = 0; n < DEEP; n++) {
         Regs before = r;

@@ -13,7 +13,10 @@ typedef struct Regs {
     uintptr_t ra_at; /* after a step: where the return address was; 0: unknown or a register */
 } Regs;
 
-INLINE void regs_put(Regs *r, int reg, uintptr_t value) {
+INLINE bool regs_has(const Regs *r, unsigned reg) {
+    return reg < UNWIND_REGS && (r->known >> reg & 1);
+}
+INLINE void regs_put(Regs *r, unsigned reg, uintptr_t value) {
     r->reg[reg] = value;
     r->known |= (uint64_t)1 << reg;
 }
@@ -41,8 +44,8 @@ typedef struct Exit {
 Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc));
 
 /* One frame outwards by the compiler's tables (cfi.c): r becomes the caller's. 1: done, 0: this was
- * the outermost frame, -1: the tables do not know pc. *signal: this was the trampoline of a signal
- * handler, so the caller's pc is exact. */
+ * the outermost frame, -1: the tables do not know pc, and r is as it was. *signal: this was the
+ * trampoline of a signal handler, so the caller's pc is exact. */
 int cfi_step(Regs *r, bool *signal);
 
 /* The function that contains pc, by the tables. False: they know none. */
