@@ -33,7 +33,6 @@
 #include "debug/leak.h"
 #include "inspect/profile.h"
 #include "sched/sched.h"
-#include "mem/stack.h"
 #include "os/ownfd.h"
 #include "base/sysfault.h"
 #include "sched/trace.h"
@@ -167,10 +166,11 @@ static void answer_out(int conn, const HttpRequest *r, const char *type, Out *o)
     free(o->buf);
 }
 
-/* A trace or a profile cannot begin. */
-static void answer_error(int conn, const HttpRequest *r, int e) {
+/* Has a trace or a profile begun? e: 0, or the error, which is answered. */
+static bool has_begun(int conn, const HttpRequest *r, int e) {
     if (e == -EBUSY) answer_text(conn, r, 409, "another one is running\n");
-    else answer_text(conn, r, 503, "no memory, or no descriptor\n");
+    else if (e < 0) answer_text(conn, r, 503, "no memory, or no descriptor\n");
+    return e == 0;
 }
 
 /* The length of a trace or a profile in seconds; 0: the request is refused. */
@@ -289,18 +289,13 @@ ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline) {
     return move_all(&o.call, deadline);
 }
 
-/* In a section: a pinned gort_close does not park (close.c). */
-static void close_here(M *m, int fd) {
-    m->pins++;
-    gort_close(fd);
-    m->pins--;
-}
-
 static void close_in_table(OwnFd *entry) {
     M *m = enter();
     int fd = own_fd_number(entry);
     *entry = (OwnFd){0};
-    if (fd >= 0) close_here(m, fd);
+    m->pins++; /* so that gort_close does not park in the section (close.c) */
+    if (fd >= 0) gort_close(fd);
+    m->pins--;
     leave(m);
 }
 
@@ -346,9 +341,8 @@ static void answer_profile(int conn, const HttpRequest *r, const ProfileKind *k,
 
 static void answer_goroutines(int conn, const HttpRequest *r, bool creators) {
     Profile f = {0};
-    int e = profile_goroutines(&f, creators);
-    if (e < 0) answer_error(conn, r, e);
-    else answer_profile(conn, r, &goroutine_kind, &f, 0);
+    if (has_begun(conn, r, profile_goroutines(&f, creators)))
+        answer_profile(conn, r, &goroutine_kind, &f, 0);
 }
 
 static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
@@ -361,12 +355,7 @@ static void serve_created(int conn, const HttpRequest *r) { answer_goroutines(co
 static void serve_cpu(int conn, const HttpRequest *r) {
     int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
     int64_t end = start + seconds * GORT_SEC;
-    if (seconds == 0) return;
-    int e = cpuprof_begin();
-    if (e < 0) {
-        answer_error(conn, r, e);
-        return;
-    }
+    if (seconds == 0 || !has_begun(conn, r, cpuprof_begin())) return;
     bool there = true;
     while (there && gort_now() < end) {
         there = stays(conn, time_after(gort_now(), 25 * GORT_MS));
@@ -379,12 +368,7 @@ static void serve_cpu(int conn, const HttpRequest *r) {
 
 static void serve_contention(int conn, const HttpRequest *r, Profile *f) {
     int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
-    if (seconds == 0) return;
-    int e = blockprof_begin(f);
-    if (e < 0) {
-        answer_error(conn, r, e);
-        return;
-    }
+    if (seconds == 0 || !has_begun(conn, r, blockprof_begin(f))) return;
     bool there = stays(conn, start + seconds * GORT_SEC);
     blockprof_end(f);
     if (there) answer_profile(conn, r, &contention_kind, f, gort_now() - start);
@@ -428,29 +412,24 @@ static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_s
 
 /* False: the client has gone. */
 static bool trace_until(int conn, int64_t until) {
-    bool there = true;
-    while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
+    while (gort_now() < until && tracing_size() < TRACE_MOST) {
         int64_t next = time_after(gort_now(), 25 * GORT_MS);
-        there = stays(conn, next < until ? next : until);
+        if (!stays(conn, next < until ? next : until)) return false;
     }
-    return there;
+    return true;
 }
 
 static void serve_trace(int conn, const HttpRequest *r) {
     int64_t seconds = seconds_wanted(conn, r, 1);
-    if (seconds == 0) return;
     OwnFd *entry = &page.files[conn];
-    int e = begin_trace(entry);
-    if (e < 0) {
-        answer_error(conn, r, e);
-        return;
-    }
+    if (seconds == 0 || !has_begun(conn, r, begin_trace(entry))) return;
     bool there = trace_until(conn, time_after(gort_now(), seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
-    if (there)
+    if (there) {
         http_begin(conn, "application/json",
                    "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
-    if (there) send_file(conn, entry);
+        send_file(conn, entry);
+    }
     close_in_table(entry);
 }
 
@@ -623,9 +602,7 @@ static int listen_on(const char *addr) {
 }
 
 EXPORT int gort_debug_listen(const char *addr) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (!runtime_running()) return -ENOTCONN;
-    return listen_on(addr);
+    return in_forked_child() || !runtime_running() ? -ENOTCONN : listen_on(addr);
 }
 
 void page_begin_run(void) {
