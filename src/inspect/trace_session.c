@@ -51,15 +51,6 @@ static int open_spill(void) {
     return 0;
 }
 
-static void close_fd(int fd) {
-    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
-}
-
-static void close_spill(void) {
-    own_fd_close(&t.spill[0]);
-    own_fd_close(&t.spill[1]);
-}
-
 static void switch_on(bool flight) {
     t.flight = flight;
     t.spilled = 0;
@@ -108,7 +99,8 @@ int tracing_stop(void) {
     switch_off(0);
     int fd = own_fd_number(&t.file), r = fd < 0 ? fd : trace_write_out(fd, t.session, false, 0);
     if (r == 0 && t.lost) r = -EBADF;
-    close_spill();
+    own_fd_close(&t.spill[0]);
+    own_fd_close(&t.spill[1]);
     own_fd_close(&t.file);
     if (settings.flight && load_rlx(&sched.running)) switch_on(true);
     store_rel(&t.state, IDLE);
@@ -120,6 +112,14 @@ uint64_t tracing_size(void) { return load_rlx(&t.spilled) * sizeof(TraceChunk); 
 static int open_trace(const char *path) {
     return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                        0666, 0, 0);
+}
+
+static long start_into(void *path) {
+    int fd = open_trace(path);
+    if (fd < 0) return fd;
+    int r = tracing_start(fd);
+    if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return r;
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -138,10 +138,9 @@ void tracing_begin_run(void) {
         print_buf(t.flight_path, sizeof t.flight_path, "gort-flight-%d.json", os_getpid());
         switch_on(true);
     } else if (env_trace[0]) {
-        int fd = open_trace(env_trace), r = fd < 0 ? fd : tracing_start(fd);
+        int r = (int)start_into(env_trace);
         from_env = r == 0;
         if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: error %d\n", env_trace, -r);
-        if (r < 0 && fd >= 0) close_fd(fd);
         if (!registered) registered = atexit(stop_at_exit) == 0; /* the program may call exit() */
     }
 }
@@ -168,14 +167,6 @@ void tracing_fatal(void) {
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
-
-static long start_into(void *path) {
-    int fd = open_trace(path);
-    if (fd < 0) return fd;
-    int r = tracing_start(fd);
-    if (r < 0) close_fd(fd);
-    return r;
-}
 
 /* A blocking call on a goroutine: opening a file may block, and nothing preempts it half-way. */
 EXPORT int gort_trace_start(const char *path) {

@@ -108,15 +108,12 @@ static void out_us(Out *o, const TraceWriter *w, uint64_t ticks) {
     out_fmt(o, "%lu.%03lu", (unsigned long)(ns / 1000), (unsigned long)(ns % 1000));
 }
 
-static uint64_t since_start(const TraceWriter *w, uint64_t when) {
-    return when > w->source->first_tick ? when - w->source->first_tick : 0;
-}
-
 /* Writes {"ph":"X","pid":1,"tid":0,"ts":1.000; the caller goes on with a comma. */
 static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t when) {
+    uint64_t first = w->source->first_tick;
     out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
             pid, (unsigned long)tid);
-    out_us(&w->out, w, since_start(w, when));
+    out_us(&w->out, w, when > first ? when - first : 0);
     w->comma = true;
     w->events++;
     return &w->out;
@@ -124,15 +121,11 @@ static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t
 
 static void out_name(TraceWriter *w, const Task *k) {
     Out *o = &w->out;
-    Named n = {.name = NULL};
+    const char *name = k->name;
+    if (name[0] == 0) name = k->fn ? symbol_of((uintptr_t)k->fn).name : NULL;
     out_str(o, ",\"name\":");
-    if (k && k->name[0]) {
-        out_quoted(o, k->name);
-        return;
-    }
-    if (k && k->fn) n = symbol_of((uintptr_t)k->fn);
-    if (n.name) out_quoted(o, n.name);
-    else out_fmt(o, "\"G%lu\"", (unsigned long)(k ? k->id : 0));
+    if (name) out_quoted(o, name);
+    else out_fmt(o, "\"G%lu\"", (unsigned long)k->id);
 }
 
 static void slice(TraceWriter *w, int pid, uint64_t tid, uint64_t from, const Task *k,
@@ -170,7 +163,12 @@ static void meta(TraceWriter *w, int pid, int64_t tid, const char *kind, const c
 
 /* ---- what the events mean -------------------------------------------------------------------- */
 
-static void leaves(TraceWriter *w, Task *k, const char *end);
+static void leaves(TraceWriter *w, Task *k, const char *end) {
+    if (k->p == NO_P) return;
+    slice(w, 1, k->p, k->since, k, "run", end);
+    if (k->p < MAX_PROCS && w->running[k->p] == k->id) w->running[k->p] = 0;
+    k->p = NO_P;
+}
 
 /* Taking a P from a thread in the kernel (retake.c) is no event: the next goroutine shows it. */
 static void displace(TraceWriter *w, uint16_t p, uint64_t by) {
@@ -194,13 +192,6 @@ static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
     k->flow = 0;
 }
 
-static void leaves(TraceWriter *w, Task *k, const char *end) {
-    if (k->p == NO_P) return;
-    slice(w, 1, k->p, k->since, k, "run", end);
-    if (k->p < MAX_PROCS && w->running[k->p] == k->id) w->running[k->p] = 0;
-    k->p = NO_P;
-}
-
 /* An arrow must begin in a slice: where no goroutine runs, in one of the scheduler's. */
 static void scheduler_slice(TraceWriter *w, const TraceEvent *e) {
     Out *o = event_at(w, 'X', e);
@@ -219,13 +210,11 @@ static void readied(TraceWriter *w, Task *k, const TraceEvent *e) {
 static void created(TraceWriter *w, Task *k, const TraceEvent *e) {
     k->fn = e->arg;
     Out *o = event_at(w, 'i', e);
-    out_fmt(o, ",\"s\":\"t\"");
+    out_str(o, ",\"s\":\"t\"");
     out_name(w, k);
     out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", (unsigned long)k->id,
             (unsigned long)e->y);
 }
-
-static void named(Task *k, const TraceEvent *e) { memcpy(k->name, e->text, sizeof k->name); }
 
 static void call_ends(TraceWriter *w, Task *k, const TraceEvent *e) {
     if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
@@ -251,7 +240,7 @@ static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
     if (k == NULL) return;
     switch (e->kind) {
     case EV_CREATE: created(w, k, e); break;
-    case EV_NAME: named(k, e); break;
+    case EV_NAME: memcpy(k->name, e->text, sizeof k->name); break;
     case EV_EXISTS: k->fn = e->arg; break;
     case EV_START: runs(w, k, e); break;
     case EV_BLOCK: leaves(w, k, reason_text(e->x)); break;
