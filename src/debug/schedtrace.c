@@ -94,14 +94,6 @@ static void print_detail(Out *o) {
 
 static int64_t started, printed; /* the monitor only */
 
-static void print_all(void) {
-    char buf[8192]; /* the SCHED line of 1,024 Ps fits */
-    Out o = OUT(2, buf);
-    print_sched(&o, started);
-    if (settings.scheddetail) print_detail(&o);
-    out_flush(&o);
-}
-
 void schedtrace_begin(int64_t now) { started = printed = now; }
 
 int64_t schedtrace_due(int64_t now) {
@@ -111,5 +103,9 @@ int64_t schedtrace_due(int64_t now) {
 void schedtrace_look(M *m, int64_t now) {
     if (schedtrace_due(now) > now) return;
     printed = now;
-    print_all();
+    char buf[8192]; /* the SCHED line of 1,024 Ps fits */
+    Out o = OUT(2, buf);
+    print_sched(&o, started);
+    if (settings.scheddetail) print_detail(&o);
+    out_flush(&o);
 }

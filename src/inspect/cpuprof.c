@@ -20,7 +20,6 @@
 #include "sched/capture.h"
 #include "debug/dump.h"
 #include "base/san.h"
-#include "mem/stack.h"
 
 #include <signal.h>
 #include <sys/syscall.h>

@@ -11,8 +11,6 @@
 #include "base/deadline.h"
 #include "inspect/page.h"
 
-#include <stdlib.h>
-
 #define PATIENCE (10 * GORT_SEC)
 
 typedef struct Text {

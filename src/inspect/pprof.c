@@ -11,7 +11,6 @@
  */
 #include "debug/dump.h"
 #include "sched/g.h"
-#include "inspect/page.h"
 #include "inspect/profile.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
