@@ -10,8 +10,9 @@
  * file and milliseconds.
  *
  * The figures change under a sequence lock whose one writer is the monitor: seq odd, figures, seq
- * even. A reader that finds seq changed or odd reads again. The file exists while gort_main runs,
- * and is close-on-exec. Where the kernel refuses it, gort-top says that there is nothing to see.
+ * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
+ * mislead other readers only. The file exists while gort_main runs, and is close-on-exec. Where the
+ * kernel refuses it, gort-top says that there is nothing to see.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "inspect/top_layout.h"
@@ -23,7 +24,6 @@
 #include "inspect/top_page.h"
 #include "os/ownfd.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -36,16 +36,11 @@ static int64_t last; /* the monitor only: when the figures were written */
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int open_top_file(void) {
-    return os_fd_away(
-        (int)os_sys(SYS_memfd_create, (long)TOP_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0));
-}
-
 /* Allocated and sealed: no store raises SIGBUS, though memory is short or another process acts. */
 static void make_page(void) {
-    int fd = open_top_file();
+    long flags = MFD_CLOEXEC | MFD_ALLOW_SEALING, at = -1;
+    int fd = os_fd_away((int)os_sys(SYS_memfd_create, (long)TOP_NAME, flags, 0, 0, 0, 0));
     if (fd < 0) return;
-    long at = -1;
     if (os_sys(SYS_fallocate, fd, 0, 0, sizeof(TopPage), 0, 0) == 0 &&
         os_sys(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL, 0, 0, 0) == 0)
         at = os_sys(SYS_mmap, 0, sizeof(TopPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -107,13 +102,15 @@ static void fill_m(TopM *to, M *m) {
 }
 
 static void fill_tables(TopFigures *f, int64_t now) {
-    f->ps = f->ms = 0;
+    uint32_t ps = 0, ms = 0; /* not in the page, where a reader could change them */
     for (uint32_t i = 0; i < load_rlx(&sched.procs) && i < TOP_PS; i++) {
         P *p = load_acq(&sched.ps[i]);
-        if (p) fill_p(&f->p[f->ps++], p, now);
+        if (p) fill_p(&f->p[ps++], p, now);
     }
-    for (M *m = load_acq(&sched.all_ms); m && f->ms < TOP_MS; m = load_acq(&m->all))
-        if (load_acq(&m->alive)) fill_m(&f->m[f->ms++], m);
+    for (M *m = load_acq(&sched.all_ms); m && ms < TOP_MS; m = load_acq(&m->all))
+        if (load_acq(&m->alive)) fill_m(&f->m[ms++], m);
+    f->ps = ps;
+    f->ms = ms;
 }
 
 static void top_fill(TopFigures *f, int64_t now) {
