@@ -1,6 +1,6 @@
 /*
  * One frame outwards by the compiler's own tables: .eh_frame, found through the sorted index in
- * .eh_frame_hdr, which every linker writes into the loaded image.
+ * .eh_frame_hdr, which is part of the loaded image (gcc -static leaves it out).
  *
  * For each range of code a table says where the caller's frame (the CFA) is and where each register
  * of the caller was saved, as a program for a small machine: "advance to this pc, from here on the
