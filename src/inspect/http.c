@@ -20,14 +20,14 @@ typedef struct Text {
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
+static char http_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
+/* word is in lower case; the case of s does not count. */
 static bool text_is(Text s, const char *word) {
     size_t n = strlen(word);
     if (s.n != n) return false;
-    for (size_t i = 0; i < n; i++) {
-        char c = s.at[i];
-        if (c >= 'A' && c <= 'Z') c = (char)(c + 32);
-        if (c != word[i]) return false;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (http_lower(s.at[i]) != word[i]) return false;
     return true;
 }
 
@@ -91,8 +91,7 @@ static bool text_decode(Text s, char *to, size_t size, bool plus) {
 /* A header that access depends on: it may come once, and is copied in lower case. */
 static bool copy_once(char *to, size_t size, Text s) {
     if (to[0] != 0 || s.n == 0 || !text_copy(to, size, s)) return false;
-    for (; *to; to++)
-        if (*to >= 'A' && *to <= 'Z') *to = (char)(*to + 32);
+    for (; *to; to++) *to = http_lower(*to);
     return true;
 }
 

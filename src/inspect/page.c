@@ -480,9 +480,8 @@ static int read_request(int conn, HttpRequest *r) {
         ssize_t got = page_read(conn, buf + n, sizeof buf - n, deadline);
         if (got <= 0) return 0;
         n += (size_t)got;
-        int status = http_parse(buf, n, r);
+        int status = http_parse(buf, n, r); /* not 0 once buf is full */
         if (status) return status;
-        if (n == sizeof buf) return 431;
     }
 }
 

@@ -30,7 +30,7 @@ typedef struct TraceWriter {
     Out out;
     TraceSource *source;
     uint64_t now; /* ticks of the current event */
-    uint64_t flows, events, stopped;
+    uint64_t flows, stopped;
     uint64_t seen[MAX_PROCS / 64];
     uint64_t running[MAX_PROCS]; /* goroutine on each P */
     Task *tasks;
@@ -115,7 +115,6 @@ static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t
             pid, (unsigned long)tid);
     out_us(&w->out, w, when > first ? when - first : 0);
     w->comma = true;
-    w->events++;
     return &w->out;
 }
 
