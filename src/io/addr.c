@@ -1,9 +1,9 @@
 /*
  * Addresses as text: 127.0.0.1:8080, [::1]:0, localhost:80, :80, unix:/path, unix:@abstract.
  *
- * Numeric ones become a sockaddr at once, without the resolver; a name stays text, for net.c to
- * look up. What is malformed is found here and nowhere else: a port is digits, 0 to 65535; in
- * brackets stands an IPv6 address and nothing else; without brackets no colon but the last.
+ * A numeric one becomes a sockaddr at once; a name stays text, for net.c to look up. Only this room
+ * finds what is malformed: a port is digits, 0 to 65535; brackets hold an IPv6 address and nothing
+ * else; without brackets there is no colon but the last.
  */
 #include "io/addr.h"
 
@@ -129,7 +129,7 @@ static int format_unix(const NetAddr *a, char *buf, size_t size) {
     return 0;
 }
 
-/* An IPv4 address that arrived at an IPv6 socket is shown as what it is. */
+/* An IPv4 address that came to an IPv6 socket is shown as IPv4. */
 static int format_v6(const struct sockaddr_in6 *in, char *host, size_t size) {
     char name[IF_NAMESIZE];
     if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr)) {

@@ -1,5 +1,5 @@
 /*
- * Addresses of gort_listen and gort_dial, see addr.c.
+ * Addresses of gort_listen and gort_dial: addr.c.
  */
 #ifndef ADDR_H
 #define ADDR_H
@@ -16,7 +16,7 @@ typedef struct NetAddr {
         struct sockaddr_un un;
         struct sockaddr_storage any;
     };
-    socklen_t len; /* 0: host names something to be looked up, or nothing */
+    socklen_t len; /* 0: look host up, if it is not empty */
     uint16_t port;
     char host[HOST_MOST + 1]; /* empty: all addresses */
 } NetAddr;

@@ -1,30 +1,27 @@
 /*
  * One attempt that cannot block, whatever the descriptor's flags say.
  *
- * O_NONBLOCK belongs to the open file, which other processes may share: set on a terminal or a
- * pipe that came from a shell it breaks them, and a program may clear it again. So it is the last
- * resort here.
+ * O_NONBLOCK belongs to the open file, which other processes may share: set on a terminal or a pipe
+ * from a shell it breaks them, and a program may clear it again. So it is the last resort here.
  *
- *   sockets         MSG_DONTWAIT, and MSG_NOSIGNAL on the way
- *   NOWAIT          preadv2/pwritev2 with RWF_NOWAIT: pipes, eventfds, timerfds of newer kernels
- *   the others      regular files go to file.c. What a shell may have handed to us (0, 1, 2 and
- *                   their duplicates) is asked by poll(2) first and then called with the P handed
- *                   off, should another process have been faster. The rest gets O_NONBLOCK, and
- *                   F_GETFL is asked each time. So do listening and connecting sockets, for which
- *                   there is no flag in the call; 170 ns beside an accept.
+ *   sockets     MSG_DONTWAIT, and MSG_NOSIGNAL for writes
+ *   NOWAIT      preadv2/pwritev2 with RWF_NOWAIT: pipes, eventfds, timerfds of newer kernels
+ *   the others  Regular files go to file.c. What a shell may have handed to us (0, 1, 2 and their
+ *               duplicates): poll(2), then the call with the P handed off, should another process
+ *               have been faster. The rest gets O_NONBLOCK, asked for by F_GETFL each time. So do
+ *               listening and connecting sockets, whose calls have no flag for it.
  *
  * `mode` remembers the first two per direction. It is a hint: a number that has become another kind
  * of file behind our back answers ENOTSOCK or EOPNOTSUPP, and is looked at again.
  *
- * Drained sockets. Where a read of a TCP socket came back with less than it asked for, the queue
- * was empty at that moment; and if no edge has been reported since before that read, it is empty
- * still, as far as the poller knows. So the next read parks without asking the kernel: what came in
- * between is an edge still to be reported, found by the sample in the lock (netpoll.c, step 3).
- * This saves one system call in three of an echo server. Three things could leave something to read
- * without a further edge: an end or error reported together with the data (`hung`, set before the
- * count of edges), urgent data (likewise), and sockets that stop at a boundary (unix sockets with
- * passed descriptors, datagrams), so it is for TCP only. Only waits without a deadline: one with a
- * deadline promises an attempt.
+ * Drained sockets. A read of a TCP socket that gave less than it asked for has emptied the queue.
+ * If no edge was reported since before that read, the next read parks without asking the kernel:
+ * whatever came meanwhile is an edge still to be reported, found by the sample in the lock
+ * (netpoll.c, step 3). This saves one system call in three of an echo server. Three things could
+ * leave something to read without a further edge: an end or error reported together with the data
+ * (`hung`, set before the count of edges), urgent data (likewise), and sockets that stop at a
+ * boundary (datagrams, unix sockets with passed descriptors), so it is for TCP only. A wait with a
+ * deadline promises an attempt, so it is for waits without one.
  */
 #include "io/fdcall.h"
 
@@ -37,7 +34,7 @@
 #define KCMP_FILE 0
 #define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
 #define MOST_ABORTED 100
-#define SHARED_WRITE 4096 /* a pipe that polls writable takes so much without blocking */
+#define SHARED_WRITE 4096 /* what a pipe that polls writable takes without blocking */
 
 static long note_drained(Call *c, long r) {
     desc_note_drained(c->d, c->edges, r, c->n);
@@ -75,7 +72,7 @@ static int what_is(Call *c) {
     return S_ISFIFO(st.st_mode) ? IS_PIPE : IS_STREAM;
 }
 
-/* Perhaps shared with the process that started us: 0, 1, 2, or the same open file. */
+/* Perhaps shared with the process that started us: 0, 1, 2, or one of their open files. */
 static bool inherited(int fd) {
     if (fd <= 2) return true;
     long pid = os_getpid();
@@ -105,13 +102,13 @@ static long rw_socket(Call *c) {
     return sys6(c->dir == DIR_WRITE ? SYS_sendmsg : SYS_recvmsg, c->fd, &msg, flags, 0, 0, 0);
 }
 
-/* poll(2) says that the call will not block; should it do so, it blocks this thread only. */
+/* poll(2) says that the call will not block; if it does, it blocks this thread only. */
 static long rw_inherited(Call *c) {
     long r = fd_poll_now(c->fd, poll_events(c->dir));
     if (r <= 0) return r < 0 ? r : -EAGAIN;
     size_t all = c->n;
     if (c->dir == DIR_WRITE && !is_vector(c) && all > SHARED_WRITE) c->n = SHARED_WRITE;
-    /* pinned: it must not hand off, and poll(2) has promised */
+    /* a pinned goroutine must not hand off, and poll(2) has promised */
     r = c->m->pins ? file_call(c, c->dir) : file_sleep(c, c->dir);
     c->n = all;
     return r;
@@ -123,7 +120,7 @@ static long rw_other(Call *c) {
     return r < 0 ? r : file_call(c, c->dir);
 }
 
-/* Finds out what the descriptor is, and remembers it where asking again can be spared. */
+/* Finds out what the descriptor is, and remembers it where that spares asking again. */
 static long rw_look(Call *c) {
     int is = what_is(c);
     if (is < 0) return is;
@@ -140,7 +137,7 @@ static long rw_look(Call *c) {
     return r;
 }
 
-/* Nothing to move, or more than there is memory, or pieces that cannot be. */
+/* No bytes, more than SSIZE_MAX, or an impossible vector. */
 static bool rw_is_odd(Call *c) {
     if (!is_vector(c)) return odd_length(c->n);
     const struct iovec *v = c->buf;
@@ -150,9 +147,9 @@ static bool rw_is_odd(Call *c) {
     return true;
 }
 
-/* The kernel answers, which differs from file to file: 0, EINVAL of an eventfd, EISDIR, ENOSPC of
- * /dev/full. The calls made elsewhere here would see none of it. An empty vector and a length that
- * is no length reach no driver; and files and pipes do not wait where nothing is to be moved. */
+/* Only the kernel knows the answer, which differs from file to file: 0, EINVAL of an eventfd,
+ * EISDIR, ENOSPC of /dev/full. It does not block: an empty vector or an impossible length reaches
+ * no driver, and files and pipes do not wait where nothing is to be moved. */
 static long rw_odd(Call *c) {
     if (is_vector(c) || c->n > 0) return file_call(c, c->dir);
     int is = what_is(c);
@@ -184,7 +181,7 @@ long try_write(Call *c) { return read_or_write(c); }
 long try_readv(Call *c) { return read_or_write(c); }
 long try_writev(Call *c) { return read_or_write(c); }
 
-/* A peek for all bytes: takes nothing away, so that no edge separates one try from the next. */
+/* A peek for all bytes is paced: it takes nothing away, so no edge follows one try. */
 long try_peek_all(Call *c) {
     long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT,
                   c->sa, c->salen);
@@ -203,7 +200,7 @@ long try_recv(Call *c) {
     return c->flags == 0 ? note_drained(c, r) : r;
 }
 
-/* MSG_FASTOPEN without a cookie of the server's: a connect, which a send waits for. */
+/* MSG_FASTOPEN without a cookie of the server's: it connects, and the send waits for that. */
 static bool begins_to_connect(Call *c, long r) {
     if (likely(r != -EINPROGRESS) || !(c->flags & MSG_FASTOPEN)) return false;
     c->flags &= ~MSG_FASTOPEN;
@@ -236,8 +233,8 @@ long try_sendmsg(Call *c) {
     return r;
 }
 
-/* Connections that are gone are swallowed, all of them, since there is one edge for what is behind
- * them; after MOST_ABORTED the call is paced. */
+/* Skips connections that are gone, since one edge stands for all that wait behind them; after
+ * MOST_ABORTED the call is paced. */
 static long accept_next(Call *c) {
     for (int i = 0; i < MOST_ABORTED; i++) {
         long r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);
@@ -259,12 +256,12 @@ long try_accept(Call *c) {
     return r;
 }
 
-/* The second call asks how the first has ended. */
+/* The second attempt asks how the first has ended. */
 long try_connect(Call *c) {
     long r = make_nonblocking(c->fd);
     if (r < 0) return r;
     r = sys6(SYS_connect, c->fd, c->sa, c->alen, 0, 0, 0);
-    if (r == -EAGAIN) c->pace = true; /* unix: the backlog is full, and nothing will tell */
+    if (r == -EAGAIN) c->pace = true; /* unix: the backlog is full, and no edge will come */
     else if (r == -EINPROGRESS || r == -EALREADY) r = -EAGAIN;
     else if (r == -EISCONN && c->flags) r = 0;
     if (r == -EAGAIN && !c->pace) c->flags = 1;

@@ -1,40 +1,36 @@
 /*
  * gort_close: wakes all waiters, and gives the number back to the kernel at a moment when no call
- * of ours can mistake its next owner for it.
+ * can take its next owner for the last.
  *
- *   1. lock; the sequence goes on, DESC_CLOSING is set; all waiters are claimed with -EBADF;
- *      unlock. From here on calls give -EBADF.
- *   2. wait until no call is inside the kernel any more. These are non-blocking calls in a section,
- *      so it is short; the last one out readies the closer (call_unref).
- *   3. lock; the sequence goes on once more, DESC_CLOSING becomes DESC_GIVING, and still in the
- *      lock close(2); DESC_GIVING is cleared; unlock. Then ready the waiters.
+ *   1. lock; add to the sequence, set DESC_CLOSING, claim all waiters with -EBADF; unlock. From
+ *      here on calls give -EBADF.
+ *   2. wait until no call is inside the kernel. It is short: those calls do not block and are in a
+ *      section. The last one out readies the closer (call_unref).
+ *   3. lock; add to the sequence, DESC_CLOSING becomes DESC_GIVING; close(2); clear DESC_GIVING;
+ *      unlock. Then ready the waiters.
  *
- * Two closes of one descriptor: the sequence is read first of all. The loser finds DESC_CLOSING, or
+ * Two closes of one descriptor: each reads the sequence first, and the loser finds DESC_CLOSING or
  * another sequence. DESC_CLOSING is cleared before the kernel can give the number away, so the next
- * owner never meets it, and reads the sequence after the last change. The poller likewise: a waiter
- * linked after 3 belongs to the next owner.
- *
- * A call that begins in 3 may still find the last file, though its sequence is the next owner's. So
- * it finds DESC_GIVING, and waits for the lock before it begins (desc_ref_late). For the hook,
- * whose calls look at the number's note only, desc_note_end and desc_note_over stand around
- * close(2).
+ * owner never meets it and reads the sequence after its last change; and a waiter that the poller
+ * finds linked after 3 is the next owner's. A call that begins during 3 may still find the last
+ * file, though its sequence is the next owner's: it sees DESC_GIVING and waits for the lock
+ * (desc_ref_late). The hook's calls look at the number's note only: for them desc_note_end and
+ * desc_note_over stand around close(2).
  *
  * close(2) in a lock must be short. For sockets and pipes it is. A file that flushes, a terminal
- * that drains, a socket with SO_LINGER can take seconds: those are duplicated first, so that giving
- * up the number is short, and the duplicate is closed outside, announced as a system call.
+ * that drains, a socket with SO_LINGER may take seconds: the closer duplicates it, closes the
+ * number in the lock, and closes the duplicate outside, announced as a system call.
  *
  * Calls that sleep in the kernel, on a disk or a terminal, are not waited for. They are counted
- * apart (call_doze), and if there are some, the number is not given back in 3: the kernel looks a
- * number up when a call begins, and one that was handed off, and has not got there yet, would find
- * its next owner's file. So the number gets a placeholder by dup3(2), which closes the file as
- * close(2) would: an O_PATH descriptor, on which every such call gives EBADF. DESC_CLOSING stays,
- * and the last call to come back gives the number free (desc_let_go). Where no number is left for a
- * placeholder, close waits for them.
+ * apart (call_doze). While there are any, step 3 keeps the number: the kernel looks a number up
+ * when a call begins, and a call that has handed off its P but is not in the kernel yet would find
+ * the next owner's file. So dup3(2) closes the file and leaves a placeholder, an O_PATH descriptor,
+ * on which every such call gives EBADF. DESC_CLOSING stays, and the last call to wake frees the
+ * number (desc_let_go). Where no number is free for a placeholder, close waits for those calls.
  *
- * Other ends, libgort-hook.so's. dup2(2) onto a number ends its file and puts another one in its
- * place in one step: desc_replace() is the three steps with dup3(2) in the third. libc closes
- * inside fclose(3): desc_shut() is the steps before that; a call that begins between it and libc's
- * close(2) races with it. Neither can have a placeholder, so they wait for calls that sleep, too.
+ * Two more ends, for libgort-hook.so, have no placeholder and wait for calls that sleep, too.
+ * desc_replace() has dup3(2) in step 3. desc_shut() is all but close(2), which fclose(3) makes; a
+ * call that begins before libc's close(2) races with it.
  */
 #include "io/close.h"
 #include "io/fdcall.h"
@@ -58,7 +54,7 @@ static bool closes_fast(Desc *d, int fd) {
     return r == MODE_NOWAIT || w == MODE_NOWAIT;
 }
 
-/* Step 1. 0, or -EBADF: another call is closing it, or has. */
+/* Step 1. 0, or -EBADF: another call closes or has closed the descriptor. */
 static int desc_retire(Desc *d, uint32_t seq, GList *woken) {
     int r = -EBADF;
     lock(&d->lock, RANK_POLL);
@@ -74,7 +70,7 @@ static int desc_retire(Desc *d, uint32_t seq, GList *woken) {
 static bool calls_inside(Desc *d) { return (load_acq(&d->state) & DESC_REFS) != 0; }
 static bool calls_asleep(Desc *d) { return load_rlx(&d->asleep[0]) + load_rlx(&d->asleep[1]) != 0; }
 
-/* Step 3, under the lock: around close(2) or dup3(2). */
+/* Step 3, in the lock: around close(2) or dup3(2). */
 static uint32_t giving_begins(Desc *d, int fd) {
     add_seq(&d->state, DESC_SEQ - DESC_CLOSING + DESC_GIVING);
     return desc_note_end(fd);
@@ -90,8 +86,8 @@ static int number_give_away(Desc *d, int fd) {
     return r;
 }
 
-/* The closing goroutine will never run again: the number goes, unless a plain thread still sleeps
- * in the kernel with it. Calls inside are plain threads', and short. */
+/* The runtime ends, and the closer will not run again: frees the number, unless a plain thread
+ * sleeps in the kernel with it. Calls inside are plain threads', and short. */
 static void close_abandon(Sleeper *s) {
     Desc *d = s->object;
     while (calls_inside(d)) os_yield();
@@ -104,11 +100,10 @@ static void close_abandon(Sleeper *s) {
     unlock(&d->lock);
 }
 
-/* A pinned goroutine must not park, nor one inside a blocking call. */
+/* Neither a pinned goroutine nor one inside a blocking call may park. */
 static bool cannot_park(M *m) { return m->pins || (!m->plain && in_blocking_call(m)); }
 
-/* Until some(d) is false; the last of the calls readies the closer. fd: what the end of a runtime
- * closes in its place; -1: nothing. */
+/* Until some(d) is false. fd: what close_abandon closes; -1: nothing. */
 static M *wait_until_none(M *m, Desc *d, int fd, bool (*some)(Desc *d)) {
     Sleeper s;
     while (some(d)) {
@@ -130,33 +125,32 @@ static M *wait_until_none(M *m, Desc *d, int fd, bool (*some)(Desc *d)) {
     return m;
 }
 
-/* Step 2. *place: the placeholder; -1: no call sleeps. There will be no more of them than there are
- * now: a call that falls asleep was counted inside before. */
+/* Step 2. *place: the placeholder; -1: no call sleeps. From here on none falls asleep. */
 static M *wait_for_calls(M *m, Desc *d, int fd, int *place) {
     m = wait_until_none(m, d, fd, calls_inside);
     *place = -1;
     if (likely(!calls_asleep(d))) return m;
     *place = (int)sys6(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0, 0, 0);
     if (*place != fd) return *place >= 0 ? m : wait_until_none(m, d, fd, calls_asleep);
-    /* the number had been closed behind our back, and stays closed */
+    /* the program had closed the number, and it stays closed */
     sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     *place = -1;
     return m;
 }
 
-/* Under the lock. The file goes, and the number with it unless a call sleeps. */
+/* In the lock. Closes the file, and frees the number unless a call sleeps. */
 static int close_or_hold(Desc *d, int fd, int place) {
     bool hold = place >= 0 && calls_asleep(d) &&
-                /* or dup3 would make a number of none */
+                /* else dup3 would open a closed number */
                 sys6(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0 &&
                 sys6(SYS_dup3, place, fd, O_CLOEXEC, 0, 0, 0) >= 0;
     store_rlx(&d->held, hold);
     if (likely(!hold)) return number_give_away(d, fd);
-    desc_note_over(fd, desc_note_end(fd)); /* on the placeholder no call does anything */
+    desc_note_over(fd, desc_note_end(fd)); /* on the placeholder every call fails */
     return 0;
 }
 
-/* Under the lock: nothing that is known of the file holds for the next one. */
+/* In the lock: forgets what is known of the file. */
 static void forget_locked(Desc *d, int fd) {
     if (d->registered) kpoll_del(fd);
     d->registered = false;
@@ -167,9 +161,9 @@ static void forget_locked(Desc *d, int fd) {
     store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
 }
 
-/* Before step 3. A duplicate to be closed outside; -1: none. */
+/* Before step 3. The duplicate to close outside of the lock; -1: none. */
 static int spare_of(Desc *d, int fd, GList *woken) {
-    /* before the number has another owner: uring.c */
+    /* its entries name the number (uring.c) */
     if (load_rlx(&uring_standing)) uring_submit(woken);
     return closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
 }
@@ -184,7 +178,7 @@ static int number_give_back(Desc *d, int fd, int place) {
     return r == -EINTR ? 0 : r;
 }
 
-/* Step 3, with another file in its place. */
+/* Step 3 with dup3(2). */
 static int number_give_to(Desc *d, int fd, int from, int flags) {
     lock(&d->lock, RANK_POLL);
     forget_locked(d, fd);
@@ -221,7 +215,7 @@ void call_rouse(Call *c) {
 
 /* ---- gort_close ------------------------------------------------------------------------------ */
 
-/* Ends the section. */
+/* Ends the section; closes fd, if it is one. */
 static int close_slowly(M *m, int fd) {
     bool here = cannot_park(m);
     leave(m);
@@ -232,7 +226,7 @@ static int close_slowly(M *m, int fd) {
     return r == -EINTR ? 0 : r;
 }
 
-/* There was no memory for an entry, so it has no waiters, and nothing to be forgotten. */
+/* Without memory for an entry: there are no waiters, and nothing to forget. */
 static NOINLINE int close_apart(int fd) {
     if (desc_refusal(fd) == -EBADF) return -EBADF;
     uint32_t life = desc_note_end(fd);
@@ -272,7 +266,7 @@ int desc_close(int fd, uint32_t seq) {
 
 /* ---- the hook's ------------------------------------------------------------------------------ */
 
-/* Steps 1 and 2 without a placeholder. */
+/* Steps 1 and 2, waiting for calls that sleep as well. */
 static int desc_retire_all(M **m, Desc *d, GList *woken) {
     int r = desc_retire(d, desc_seq(d), woken);
     if (r < 0) return r;
@@ -317,7 +311,7 @@ int desc_shut(int fd) {
         if (load_rlx(&uring_standing)) uring_submit(&woken);
         lock(&d->lock, RANK_POLL);
         forget_locked(d, fd);
-        desc_note_unused(fd); /* its life is the hook's to end, around libc's close */
+        desc_note_unused(fd); /* the hook ends its life, around libc's close */
         add_seq(&d->state, DESC_SEQ - DESC_CLOSING);
         unlock(&d->lock);
     }

@@ -1,37 +1,34 @@
 /*
  * The short way of a read and a write: on a socket, by a goroutine, without a deadline.
  *
- * After an echo, 5 µs of the kernel's work, nothing of ours is in the first-level caches, and every
- * `ret` behind the system call is mispredicted. So this room repeats the loop of wait.c's
- * call_run() in one function with one frame, and one `ret` into the program. That earns, counted by
- * callgrind: a write and a read that find room and data are 243 instructions instead of 577, an
- * echo whose reads wait (two reads, two writes, two parks) 1910 instead of 2750. And the general
- * way parks with a Call and four frames on the stack, nine cache lines that have to come back from
- * memory with each of ten thousand goroutines. The decision in the entry's lock is shared:
- * desc_look_locked().
+ * After the kernel's work nothing of ours is in the first-level caches, and every `ret` behind the
+ * system call is mispredicted. So this room repeats the loop of wait.c's call_run() in one function
+ * with one frame and one `ret` into the program: a write and a read that do not wait take 243
+ * instructions instead of 577, an echo whose reads wait 1910 instead of 2750. The general way also
+ * parks with a Call and four frames on the stack, nine cache lines to fetch again for each
+ * goroutine. The decision in the entry's lock is shared: desc_look_locked().
  *
- * The short way is chosen by what the entry says, and these are hints:
+ * The entry's hints choose the short way:
  *
- *   a read     the descriptor is a socket (mode), the kernel reports it (registered), nothing but
- *              data was reported so far (hung)
+ *   a read     the descriptor is a socket (mode), the kernel reports it (registered), and it has
+ *              reported nothing but data so far (hung)
  *   a write    it is a socket; only the attempt is made here
  *
- * Whatever turns out to be otherwise, and whatever is rare, goes the general way from the start, as
- * the same call: it takes the sequence along, so a close since then is found. (A reader that was
- * woken in vain just before loses its place at the front of the queue then.) Where a hint is old
- * and the number has another owner: a socket is what this call is for, and seq is of that owner or
- * the call ends with EBADF; of anything else the kernel says ENOTSOCK; whether it is registered is
- * looked at again in the entry's lock.
+ * Whatever else turns up goes the general way from the start, as the same call: it keeps the
+ * sequence, so it finds a close since then. (A reader that was woken in vain just before loses its
+ * place at the front of the queue.) An old hint does no harm where the number has another owner: on
+ * a socket, the sequence is that owner's or the call ends with EBADF; of anything else the kernel
+ * says ENOTSOCK; `registered` is read again in the entry's lock.
  *
- * A reader of a drained socket (attempt.c) is not counted in the entry before it parks: it makes no
- * call, and asks in the lock, where gort_close retires the descriptor, whether that was closed.
+ * A reader of a drained socket (attempt.c) parks without being counted in the entry: it makes no
+ * call, and asks in the lock, where gort_close retires the descriptor, whether it was closed.
  */
 #include "io/fdcall.h"
 #include "base/sysfault.h"
 
 #define NOT_BEGUN (~(uint64_t)0) /* in place of the sequence */
 
-/* As sys6, without a call, so that a system call is followed by one `ret` only. */
+/* As sys6, but inline: one `ret` only follows the system call. */
 INLINE long sys_here(long nr, int fd, const void *buf, size_t n, int flags) {
     if (unlikely(sysfault_on)) return os_sys(nr, fd, (long)buf, (long)n, flags, 0, 0);
     return arch_sys6(nr, fd, (long)buf, (long)n, flags, 0, 0);
@@ -39,7 +36,7 @@ INLINE long sys_here(long nr, int fd, const void *buf, size_t n, int flags) {
 
 /* ---- the general way ------------------------------------------------------------------------- */
 
-/* The same call, which began with this sequence, or NOT_BEGUN. */
+/* The call began with this sequence, or NOT_BEGUN. */
 INLINE void call_begun(Call *c, uint64_t begun) {
     c->begun = begun != NOT_BEGUN;
     c->seq = (uint32_t)begun;
@@ -61,8 +58,8 @@ static NOINLINE long write_general(int fd, const void *buf, size_t n, attempt_fn
 
 /* ---- a read ---------------------------------------------------------------------------------- */
 
-/* Between two attempts; `edges` was sampled before the last, `front`: to the front of the queue.
- * LOOK_RETRY, also after a wait: a close shows in the sequence at the next attempt. */
+/* Between two attempts. `edges` was sampled before the last; `front`: of the queue. LOOK_RETRY also
+ * after a wait: the next attempt finds a close by the sequence. */
 INLINE int socket_wait(M **m, int fd, Desc *d, uint32_t seq, uint32_t edges, bool front) {
     Waiter w;
     lock(&d->lock, RANK_POLL);
@@ -77,7 +74,7 @@ INLINE int socket_wait(M **m, int fd, Desc *d, uint32_t seq, uint32_t edges, boo
     return LOOK_RETRY;
 }
 
-/* One attempt; -EBADF: closed since the call began. */
+/* One attempt; -EBADF: the descriptor was closed since the call began. */
 INLINE long socket_ask(M *m, int fd, void *buf, size_t n, Desc *d, uint32_t seq, uint32_t *edges) {
     if (unlikely(!desc_ref(m, d, seq))) return -EBADF;
     *edges = load_acq(&d->edges[DIR_READ]); /* before the call: step 1 of netpoll.c */
@@ -125,7 +122,7 @@ EXPORT ssize_t gort_recv(int fd, void *buf, size_t n, int flags) {
 
 /* ---- a write --------------------------------------------------------------------------------- */
 
-/* The attempt. -EAGAIN: the general way, with *begun. */
+/* One attempt. -EAGAIN: go the general way, with *begun. */
 INLINE long socket_write(int fd, const void *buf, size_t n, uint64_t *begun) {
     Desc *d = desc_at(fd);
     *begun = NOT_BEGUN;
@@ -161,7 +158,7 @@ EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
     return likely(r != -EAGAIN) ? r : write_general(fd, buf, n, try_send, begun);
 }
 
-/* What the first attempt has left. */
+/* Writes what the first attempt has left. */
 static NOINLINE ssize_t write_rest(int fd, const char *buf, size_t n, size_t done, uint64_t begun) {
     Call c = rw_call(try_write, fd, DIR_WRITE, buf + done, n - done);
     call_begun(&c, begun);

@@ -1,7 +1,7 @@
 /*
- * A call on a descriptor, as the rooms that make one see it: attempt.c (one attempt that cannot
- * block), wait.c (waits and tries again), posix.c (the POSIX mirrors), file.c (what cannot be
- * polled). It lives on the caller's stack, and a parked reader is little more than this.
+ * A call on a descriptor, shared by attempt.c (one attempt that cannot block), wait.c (the wait and
+ * the next attempt), posix.c (the POSIX mirrors) and file.c (files that cannot be polled). A Call
+ * lives on the caller's stack; a parked reader's stack holds little more.
  */
 #ifndef FDCALL_H
 #define FDCALL_H
@@ -21,36 +21,36 @@
 
 typedef struct Call Call;
 
-/* One attempt: a count, or -errno; -EAGAIN: it would block. In a section, with the entry's count of
- * calls held; an attempt may give both back and take them again (c->m changes then). */
+/* One attempt: a count, or -errno; -EAGAIN: it would block. In a section, counted in the entry; an
+ * attempt may end both and begin them again, which changes c->m. */
 typedef long attempt_fn(Call *c);
 
 struct Call {
     attempt_fn *attempt;
     int fd;
     uint8_t dir;
-    bool plain;   /* a read that a drained socket may skip (attempt.c) */
-    bool pace;    /* no edge will tell: try again by the clock */
-    bool retried; /* it has waited: to the front of the queue */
-    uint8_t vain; /* attempts so far that had to wait, up to 255 */
-    bool begun;   /* seq stands: a call of several runs belongs to the descriptor it began with */
-    bool adrift;  /* it has no life: its number was being closed for too long (call_note) */
-    bool opens;   /* MSG_FASTOPEN has begun a connection, and taken nothing: the rest is a send */
-    /* Arguments, as the attempt wants them. */
+    bool plain;   /* a drained socket may skip its first attempt (attempt.c) */
+    bool pace;    /* no edge will come: try again by the clock */
+    bool retried; /* it has waited: it goes to the front of the queue */
+    uint8_t vain; /* attempts that had to wait, up to 255 */
+    bool begun;   /* seq is set; later runs of the call keep it */
+    bool adrift;  /* no life: the number was being closed for too long (call_note) */
+    bool opens;   /* MSG_FASTOPEN began to connect, and took nothing: now a plain send */
+    /* The attempt's arguments: */
     int flags;
     socklen_t alen;
     void *buf;
     size_t n;
     struct sockaddr *sa;
     socklen_t *salen;
-    int64_t offset; /* FILE_AT: in the file */
+    int64_t offset; /* with FILE_AT */
     /* wait.c's: */
     M *m;
     Desc *d;
-    uint32_t seq;   /* of the entry, when the call began */
-    uint32_t life;  /* of the number, when the hook's call began (desc_notes); 0: to be noted */
-    uint32_t edges; /* of its direction, before the attempt */
-    int64_t pause;  /* paced: how long the next pause is */
+    uint32_t seq;   /* the entry's, when the call began */
+    uint32_t life;  /* under the hook: the number's, when the call began; 0: to be noted */
+    uint32_t edges; /* of the call's direction, before the attempt */
+    int64_t pause;  /* paced: the last pause; 0: none yet */
 };
 
 INLINE Call rw_call(attempt_fn *attempt, int fd, int dir, const void *buf, size_t n) {
@@ -62,53 +62,51 @@ INLINE Call rw_call(attempt_fn *attempt, int fd, int dir, const void *buf, size_
                   .n = n};
 }
 
-/* No bytes, or more than there is memory: the kernel answers such a call, and does not wait. */
+/* No bytes, or more than SSIZE_MAX: the kernel answers such a call without a wait. */
 INLINE bool odd_length(size_t n) { return n - 1 >= SSIZE_MAX; }
 
-/* Attempts and waits until there is something other than -EAGAIN. Begins and ends the section. */
+/* Tries and waits until a result other than -EAGAIN. Begins and ends the section. */
 long call_run(Call *c, int64_t deadline);
 long call_nowait(Call *c); /* one attempt */
-/* Until c->n bytes have been moved (posix.c): c->n, or -errno; -ENODATA: the end came before. */
+/* Until c->n bytes are moved (posix.c): c->n, or -errno; -ENODATA: the input ended before. */
 ssize_t move_all(Call *c, int64_t deadline);
 
 /* ---- the descriptor of a call ---------------------------------------------------------------- */
 
-/* The count of calls inside the kernel, in a section. False: the descriptor was closed since its
- * sequence was seq. */
+/* The entry counts the calls inside the kernel, for gort_close. In a section. desc_ref: false where
+ * the descriptor was closed since its sequence was seq; desc_ref_late: where it may have been. */
 NOINLINE void desc_wake_closer(M *m, Desc *d);
 INLINE void desc_unref(M *m, Desc *d) {
     uint64_t now = sub_seq(&d->state, 1);
     if (unlikely((now & DESC_CLOSING) && !(now & DESC_REFS))) desc_wake_closer(m, d);
 }
-/* The call was counted while the number was closing, or the sequence is another. */
 NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq);
 INLINE bool desc_ref(M *m, Desc *d, uint32_t seq) {
     uint64_t was = __atomic_fetch_add(&d->state, 1, __ATOMIC_SEQ_CST);
     if (likely(!(was & (DESC_CLOSING | DESC_GIVING)) && (uint32_t)(was >> 32) == seq)) return true;
     return desc_ref_late(m, d, seq);
 }
-/* Likewise, without a reference. With one, or in the entry's lock, the answer true stays true. */
+/* The same without a count. Under a count, or in the entry's lock, true stays true. */
 INLINE bool desc_lives(Desc *d, uint32_t seq) {
     uint64_t state = load_acq(&d->state);
     return !(state & DESC_CLOSING) && (uint32_t)(state >> 32) == seq;
 }
 
-/* The same for the descriptor that a call began with. */
+/* For the descriptor that a call began with. */
 void call_unref(Call *c);
 void call_reref(Call *c); /* unconditionally */
 bool call_closed(Call *c);
-/* Around a system call that may sleep: counted as asleep instead, and back (close.c). */
+/* Around a system call that may sleep: the call counts as asleep instead (close.c). */
 void call_doze(Call *c);
 void call_rouse(Call *c);
 
-/* A call got something other than EAGAIN: there may be more for the next in the queue. */
+/* After a result other than -EAGAIN there may be more: wakes the next waiter. */
 NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir);
 INLINE void desc_pass_on(M *m, Desc *d, int dir) {
     if (unlikely(load_rlx(&d->q[dir].head) != NULL)) desc_pass_on_slow(m, d, dir);
 }
 
-/* What a goroutine does after EAGAIN, d->lock held; `edges` was sampled before its attempt. Step 3
- * of netpoll.c, and whether 4 can be taken. */
+/* After -EAGAIN, d->lock held: step 3 of netpoll.c. `edges` was sampled before the attempt. */
 enum { LOOK_RETRY, LOOK_CLOSED, LOOK_UNREPORTED /* no edge would be reported */, LOOK_PARK };
 INLINE int desc_look_locked(Desc *d, int dir, uint32_t seq, uint32_t edges) {
     if (unlikely(!desc_lives(d, seq))) return LOOK_CLOSED;
@@ -116,7 +114,7 @@ INLINE int desc_look_locked(Desc *d, int dir, uint32_t seq, uint32_t edges) {
     return likely(d->registered && !d->hung) ? LOOK_PARK : LOOK_UNREPORTED;
 }
 
-/* Links w, of the current goroutine, which is going to park with d->lock. */
+/* Links w for the current goroutine, which then parks with d->lock. */
 INLINE void desc_wait(M *m, Desc *d, int dir, Waiter *w, bool front) {
     G *gp = self(m);
     w->gp = gp;
@@ -129,20 +127,20 @@ INLINE void desc_wait(M *m, Desc *d, int dir, Waiter *w, bool front) {
     add_seq(&sched.poll_waiters, 1);
 }
 
-/* After a read of n bytes that gave r: attempt.c, "Drained sockets". */
+/* Drained sockets (attempt.c). A read of n bytes gave r. */
 INLINE uint32_t drained_word(uint32_t edges) { return edges << 1 | 1; }
 INLINE void desc_note_drained(Desc *d, uint32_t edges, long r, size_t n) {
     if (r > 0 && (size_t)r < n && load_rlx(&d->tcp)) store_rlx(&d->drained_at, drained_word(edges));
 }
 INLINE bool desc_drained(Desc *d, uint32_t *edges) {
     uint32_t word = load_rlx(&d->drained_at);
-    *edges = load_acq(&d->edges[DIR_READ]); /* before hung: netpoll_event writes it after */
+    *edges = load_acq(&d->edges[DIR_READ]); /* pairs with netpoll_event: hung, then edges */
     return word == drained_word(*edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
 }
 
-/* Before a call that keeps the kernel busy: fetches the lines of the next goroutine's stack that a
- * parked read uses, and the program's buffer above it. A hint: it may run elsewhere by now, or be
- * gone; its record is a G all the same (g.c), and a prefetch does not fault. */
+/* Before a call that keeps the kernel busy: prefetches what a parked read uses of the next
+ * goroutine's stack, and the program's buffer above it. The goroutine may run elsewhere by now or
+ * be gone: its record is a G all the same (g.c), and a prefetch does not fault. */
 INLINE void expect_next(M *m) {
     P *p = m->p;
     if (unlikely(p == NULL)) return; /* inside a blocking call */
@@ -156,18 +154,18 @@ INLINE void expect_next(M *m) {
     __builtin_prefetch(sp + 4 * CACHE_LINE, 1);
 }
 
-/* For TSan: a reader has seen what was written before. Only the kernel knows which ends belong
- * together, so all of them are one. */
+/* For TSan: a read comes after the writes that it saw. Only the kernel knows which ends belong
+ * together, so all descriptors share one word. */
 extern char io_order;
 
-/* Readies what the poller or a close has claimed. In a section. */
+/* Readies the goroutines that the poller or a close has claimed. In a section. */
 void wake_list(M *m, GList *list);
 
 /* ---- poll(2) --------------------------------------------------------------------------------- */
 
 INLINE short poll_events(int dir) { return dir == DIR_READ ? POLLIN : POLLOUT; }
 
-/* poll(2) now: 0, events, or -errno. */
+/* poll(2) without waiting: 0, events, or -errno. */
 INLINE long fd_poll_now(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
     struct timespec none = {0, 0};
@@ -175,14 +173,14 @@ INLINE long fd_poll_now(int fd, short events) {
     return r <= 0 ? r : p.revents;
 }
 
-/* The eventfd by which gort_close wakes a plain thread; -errno: no number is left. */
+/* The eventfd by which gort_close wakes a plain thread; -errno: no number is free. */
 INLINE int wake_fd_new(void) {
     return (int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0);
 }
 
-#define PACE (10 * GORT_MS) /* the longest pause of a wait that has to look for itself */
+#define PACE (10 * GORT_MS) /* the longest pause of a paced wait */
 
-/* The plain thread of m sleeps in the kernel until the deadline at most; looks: PACE at most. */
+/* m's plain thread sleeps in the kernel, until the deadline at most; looks: for PACE at most. */
 INLINE void thread_ppoll(M *m, struct pollfd *set, unsigned long n, int64_t deadline, bool looks) {
     int64_t now = os_now(), left = time_left(deadline, now);
     if (looks && left > PACE) left = PACE;
@@ -193,35 +191,35 @@ INLINE void thread_ppoll(M *m, struct pollfd *set, unsigned long n, int64_t dead
     section_resumes(m);
 }
 
-/* A number of the library's own that is held over a sleep (note_own), and its end. */
+/* A number of the library's that is kept over a sleep (note_own), and its close. */
 INLINE uint32_t kept_life(int fd) {
     DescNote *note = desc_note_of(fd);
     return note ? note_own(note) : 0;
 }
 INLINE void kept_close(int fd, uint32_t life) {
     DescNote *note = desc_note_of(fd);
-    if (note && load_rlx(&note->life) != life) return; /* it may be another's */
+    if (note && load_rlx(&note->life) != life) return; /* the number may have another owner */
     uint32_t next = note ? note_ends(note) : 0;
     sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     if (note) note_over(note, next);
 }
 
-/* poll.c: gort_poll with a deadline. Outside of any section. */
+/* poll.c: gort_poll with a deadline. Outside of sections. */
 int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
 /* attempt.c: */
 attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
     try_peek_all, try_accept, try_connect;
 
-/* file.c. Without FILE_AT at the descriptor's own position; with FILE_VECTOR c->buf is an iovec. */
+/* file.c. Without FILE_AT: at the file's own position. With FILE_VECTOR: c->buf is an iovec. */
 enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };
 enum { FILE_VECTOR = 1, FILE_AT = 2 }; /* in c->flags */
 INLINE bool is_vector(const Call *c) { return c->flags & FILE_VECTOR; }
 long file_run(Call *c, int op);         /* never -EAGAIN */
 long file_sleep(Call *c, int op);       /* the plain call, with the P handed off */
 long file_call(Call *c, int op);        /* the plain call: it may sleep */
-long file_call_nowait(Call *c, int op); /* RWF_NOWAIT: what can be had at once; -EAGAIN */
-/* Not every file knows RWF_NOWAIT, and a filter may refuse the call. */
+long file_call_nowait(Call *c, int op); /* RWF_NOWAIT: -EAGAIN instead of a sleep */
+/* Not every file knows RWF_NOWAIT, and a seccomp filter may refuse the call. */
 INLINE bool nowait_refused(long r) { return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM; }
 
 #endif

@@ -1,18 +1,18 @@
 /*
- * Files that cannot be polled: regular files, directories, block devices. And what goes with them:
- * open, fsync, the resolver.
+ * Files that cannot be polled: regular files, directories, block devices. Also open, fsync and the
+ * resolver.
  *
- * A read first asks for what is in the page cache (RWF_NOWAIT), which needs no other thread. What
- * is not there, every write and every fsync may sleep in the kernel for as long as a disk likes. At
- * an explicit offset they go through io_uring (uring.c), where there is one; else, and always where
- * the file's own position is used, on this thread with the P handed off. (io_uring does not lock
- * the position, so two readers of one descriptor would see the same bytes.)
+ * A read first asks for what is in the page cache (RWF_NOWAIT), which needs no other thread. A read
+ * that misses it, a write and an fsync may sleep in the kernel for as long as a disk likes. At an
+ * explicit offset they go through io_uring (uring.c), where there is one. Else, and always at the
+ * file's own position, they run on this thread with the P handed off: io_uring does not lock the
+ * position, so two readers of one descriptor would see the same bytes.
  *
- * The entry's count of calls is not held while a thread sleeps: a close would have to wait for the
- * disk. As with plain close(2), the call then goes on with the file it had; close.c sees to it that
- * one which is not in the kernel yet does not find another.
+ * The entry does not count a call while its thread sleeps, or a close would wait for the disk. As
+ * with close(2), the call goes on with the file it had; close.c sees to it that a call which is not
+ * in the kernel yet does not find another file.
  *
- * Opening may block for as long as a FIFO has no other end, so it is always handed off.
+ * Opening a FIFO blocks for as long as it has no other end, so gort_open always hands off.
  */
 #include "io/fdcall.h"
 #include "os/linux/uring.h"
@@ -26,7 +26,7 @@
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8
 #endif
-#define AT_MOST 0x7ffff000 /* what one read(2) moves */
+#define AT_MOST 0x7ffff000 /* the most that one read(2) moves */
 
 static bool at_offset(const Call *c) { return c->flags & FILE_AT; }
 
@@ -53,7 +53,7 @@ long file_sleep(Call *c, int op) {
     return r;
 }
 
-/* io_uring takes no notice of an offset on a pipe, where pread(2) says ESPIPE. */
+/* io_uring ignores an offset on a pipe, where pread(2) says ESPIPE. */
 static bool has_offsets(int fd) {
     struct stat st;
     return sys6(SYS_fstat, fd, &st, 0, 0, 0, 0) == 0 &&
@@ -62,9 +62,8 @@ static bool has_offsets(int fd) {
 
 static void entry_is_put(M *m, void *desc) { desc_unref(m, desc); }
 
-/* The ring has done nothing of it. -ECANCELED: the thread that handed the entry over (of a locked
- * goroutine, or a plain one in gort_close) has ended since; the kernel cancels what it has not
- * begun. */
+/* The ring did nothing. -ECANCELED: the thread that handed the entry over (of a locked goroutine,
+ * or a plain one in gort_close) has ended, and the kernel had not begun it. */
 static bool undone(long result) {
     return result == -EAGAIN || result == -EINVAL || result == -EOPNOTSUPP || result == -ECANCELED;
 }
@@ -90,11 +89,11 @@ static bool through_uring(Call *c, int op, long *result) {
 
 static long slowly(Call *c, int op) {
     long r;
-    desc_note(c->fd); /* a close has to know of it */
+    desc_note(c->fd); /* so that a close goes through gort_close */
     return through_uring(c, op, &r) ? r : file_sleep(c, op);
 }
 
-/* The rest from the disk behind a cached beginning: a read is short at the end of a file only. */
+/* The uncached rest, from the disk: a read is short at the end of a file only. */
 static long file_read_rest(Call *c, long got) {
     c->buf = (char *)c->buf + got;
     c->n -= (size_t)got;

@@ -1,14 +1,13 @@
 /*
  * Listening and dialling by address.
  *
- * Looking a name up may take as long as a name server does, and the deadline of a dial covers it.
- * getaddrinfo(3) cannot be interrupted, so with a deadline it runs elsewhere (a goroutine, or a
- * thread where there is no runtime) and its result comes over a channel; a caller that gives up
- * leaves the last reference to the lookup.
+ * The deadline of a dial covers the lookup of a name. getaddrinfo(3) cannot be interrupted, so with
+ * a deadline it runs elsewhere (in a goroutine, or in a thread where there is no runtime) and its
+ * result comes over a channel; if the caller gives up, the lookup has the last reference.
  *
  * Addresses of a name are tried in turn, each with a fair part of the time that is left, as Go
- * does, so that one that swallows packets does not use up the others' time; the first error is the
- * one returned.
+ * does, so that one that swallows packets leaves the others their time. The first error is
+ * returned.
  *
  * A unix socket file outlives its listener. One without a listener (connect says ECONNREFUSED) is
  * replaced; a live one, and any other file, is left alone. A house lock keeps two listeners of this
@@ -30,21 +29,21 @@
 #include <sys/stat.h>
 #include <fcntl.h>
 
-#define LEAST_SHARE (2 * GORT_SEC) /* what an address gets, if there is that much */
+#define LEAST_SHARE (2 * GORT_SEC) /* an address gets this much, if it is left */
 #define TRIES 8
 
 static int set_int(int fd, int level, int option, int value) {
     return (int)sys6(SYS_setsockopt, fd, level, option, &value, sizeof value, 0);
 }
 
-/* A socket whose number is still ours: the end of the runtime closes it (goexit.h). */
+/* A socket not yet given to the caller: the end of the runtime closes it (goexit.h). */
 typedef struct Socket {
     ExitHook hook;
     int fd;
 } Socket;
 
-/* No other goroutine knows the number, so none waits or calls: gort_close, which takes several
- * sections, is not needed. In a section. */
+/* No other goroutine knows the number, so none waits or calls: gort_close with its several sections
+ * is not needed. In a section. */
 static void socket_close(ExitHook *h) {
     int fd = container_of(h, Socket, hook)->fd;
     desc_born(fd);
@@ -53,7 +52,7 @@ static void socket_close(ExitHook *h) {
     desc_note_over(fd, life);
 }
 
-/* s->fd or -errno. A socket is in s until socket_give or socket_drop. */
+/* s->fd, or -errno. The socket belongs to s until socket_give or socket_drop. */
 static int socket_new(Socket *s, int family) {
     M *m = enter();
     do
@@ -69,7 +68,7 @@ static int socket_new(Socket *s, int family) {
     return s->fd;
 }
 
-/* The number is the caller's. */
+/* The number becomes the caller's. */
 static int socket_give(Socket *s) {
     M *m = enter();
     exit_hook_pop(self(m), &s->hook);
@@ -174,7 +173,7 @@ static bool port_is_zero(const struct sockaddr *sa) {
                : false;
 }
 
-/* With port 0 and SO_REUSEADDR two sockets may get the same port, and the second listen fails. */
+/* With port 0 and SO_REUSEADDR two sockets may get one port, and the second listen fails. */
 static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
     int r = -EADDRINUSE;
     for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {

@@ -1,22 +1,19 @@
 /*
  * gort_poll: poll(2), blocking the goroutine only.
  *
- * Asks the kernel without waiting; if nothing is ready, links a waiter in every descriptor's entry
- * for the directions wanted, parks, and asks again. As in netpoll.c, the counts of edges are
- * sampled before asking and compared in the lock when linking, so nothing that happens in between
- * is lost.
+ * Asks the kernel without waiting; if nothing is ready, links a waiter into every descriptor's
+ * entry, for the directions wanted, parks, and asks again. As in netpoll.c, the counts of edges are
+ * sampled before asking and compared in the lock when linking, so no event in between is lost.
  *
- * Several entries, one wait. Their locks cannot all be held until the stack is left (there may be
- * thousands), so a waiter may be hit before its goroutine has parked. PollGroup.state is ARMING
+ * Several entries, one wait. Their locks, perhaps thousands, cannot all be held until the stack is
+ * left, so an event may hit a waiter before its goroutine has parked. PollGroup.state is ARMING
  * while linking; poll_commit, run once the stack is left, turns it into PARKED. A hit exchanges HIT
- * in: if it found PARKED it goes on to claim the goroutine; if ARMING, poll_commit finds HIT and
- * readies the goroutine itself.
+ * in: if it found PARKED it claims the goroutine; if ARMING, poll_commit finds HIT and readies the
+ * goroutine.
  *
- * A regular file never gets here: the first asking finds it ready. A descriptor that the poller
- * refuses for another reason makes the wait a paced one. Priority and hang-up conditions are
- * reported as edges of the reading direction.
- *
- * A plain thread uses poll(2) itself, with an eventfd beside the descriptors for gort_close.
+ * A regular file is always ready and never waits. A descriptor that the poller refuses makes the
+ * wait a paced one. Priority and hang-up conditions count as edges of the reading direction. A
+ * plain thread uses poll(2) itself, with an eventfd beside the descriptors for gort_close.
  */
 #include "io/fdcall.h"
 #include "base/sysfault.h"
@@ -30,7 +27,7 @@
 typedef struct PollWatch {
     Desc *d;
     uint32_t seq;
-    uint32_t life; /* under the hook: of the number, when the call began; 0: it was being closed */
+    uint32_t life; /* under the hook: the number's, when the call began; 0: it was being closed */
     uint32_t edges[DIRS];
     Waiter w[DIRS];
 } PollWatch;
@@ -67,14 +64,14 @@ static void poll_sample(Poll *p) {
     }
 }
 
-/* Under the hook: closed since the call began, without the entry's knowledge. */
+/* Under the hook: closed since the call began, unknown to the entry. */
 static bool watch_is_over(const Poll *p, nfds_t i) {
     DescNote *note = desc_note_of(p->fds[i].fd);
     const PollWatch *k = &p->watch[i];
     return unlikely(note != NULL) && k->d && k->life != 0 && !note_known(note, k->life);
 }
 
-/* Puts the watch into its entry. 0; 1: something has happened since it was sampled; -EBADF. */
+/* Links the watch into its entry. 0; 1: an edge came since the sample; -EBADF. */
 static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     PollWatch *k = &p->watch[i];
     Desc *d = k->d;
@@ -100,7 +97,7 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     return r;
 }
 
-/* Takes every waiter off; -EBADF where a descriptor was closed under it. */
+/* Unlinks every waiter; -EBADF where a descriptor was closed. */
 static int unlink_all(Poll *p, bool thread) {
     int r = 0;
     for (nfds_t i = 0; i < p->n; i++) {
@@ -116,7 +113,7 @@ static int unlink_all(Poll *p, bool thread) {
     return r;
 }
 
-/* The stack is left: from here on a hit readies the goroutine. After an earlier one this does. */
+/* The stack is left: from here on a hit readies the goroutine. After an earlier hit this does. */
 static void poll_commit(M *m, void *arg) {
     PollGroup *g = arg;
     G *gp = g->gp;
@@ -165,7 +162,7 @@ static int poll_wait_thread(Poll *p, int64_t deadline) {
     return closed ? closed : r < 0 ? r : 0;
 }
 
-/* One of them was closed since the call began: the answer may be of its number's next owner. */
+/* One was closed since the call began: the answer may be of its number's next owner. */
 static bool closed_since(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
         if (p->watch[i].d && (desc_seq(p->watch[i].d) != p->watch[i].seq || watch_is_over(p, i)))
@@ -173,7 +170,7 @@ static bool closed_since(Poll *p) {
     return false;
 }
 
-/* No memory for the entry of one: neither an event nor a close would find a waiter. */
+/* An entry is missing for want of memory: neither an event nor a close would find a waiter. */
 static bool cannot_wait(const Poll *p) {
     for (nfds_t i = 0; i < p->n; i++)
         if (unlikely(p->fds[i].fd >= 0 && p->watch[i].d == NULL)) return true;

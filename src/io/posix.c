@@ -1,13 +1,12 @@
 /*
  * The POSIX mirrors: read, write, recv, send, accept, connect and their kin.
  *
- * Each is a Call: an attempt (attempt.c) and what it needs, run by call_run() (wait.c) until it
- * gives something other than "would block". The plain form is the `_until` form with a deadline
- * that never passes.
+ * Each is a Call: an attempt (attempt.c) with its arguments, run by call_run() (wait.c) until it
+ * gives something other than "would block". The plain form is the `_until` form without a deadline.
  *
- * MSG_DONTWAIT is one attempt, and the only way to see -EAGAIN. MSG_WAITALL on a stream goes on
- * until all bytes are there; what has come before a deadline, an error or a close is returned, and
- * the condition shows on the next call.
+ * MSG_DONTWAIT makes one attempt, and is the only way to see -EAGAIN. MSG_WAITALL on a stream goes
+ * on until all bytes are there; what has come before a deadline, an error or a close is returned,
+ * and the next call shows the condition.
  */
 #include "io/fdcall.h"
 
@@ -33,7 +32,7 @@ static ssize_t vector_until(int fd, int dir, const struct iovec *iov, int n, int
               .dir = (uint8_t)dir,
               .flags = FILE_VECTOR,
               .buf = (void *)iov,
-              .n = (size_t)(unsigned)n}; /* below 0: far too many, which the kernel says */
+              .n = (size_t)(unsigned)n}; /* below 0: too many, as the kernel says */
     return call_run(&c, deadline);
 }
 
@@ -44,7 +43,7 @@ EXPORT ssize_t gort_writev_until(int fd, const struct iovec *iov, int n, int64_t
     return vector_until(fd, DIR_WRITE, iov, n, deadline);
 }
 
-/* One Call over all of it, so that it sees a close in between. */
+/* One Call for all of it, so that it sees a close in between. */
 ssize_t move_all(Call *c, int64_t deadline) {
     size_t n = c->n;
     if (n > SSIZE_MAX) return -EINVAL;
@@ -93,7 +92,7 @@ static bool waits_for_all(int fd, int flags) {
            type == SOCK_STREAM;
 }
 
-/* The rest of a buffer of which `got` bytes are there, on the Call that got them. */
+/* The rest of a buffer that has `got` bytes, on the Call that got them. */
 static ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadline) {
     c->attempt = try_recv;
     c->flags &= ~MSG_WAITALL;
@@ -158,7 +157,7 @@ EXPORT ssize_t gort_send_until(int fd, const void *buf, size_t n, int flags, int
     return gort_sendto_until(fd, buf, n, flags, NULL, 0, deadline);
 }
 
-/* Piece by piece from where the first call has stopped. */
+/* Piece by piece from where the first call stopped. */
 static ssize_t recvmsg_rest(Call *c, struct msghdr *msg, ssize_t got, int64_t deadline) {
     size_t skip = (size_t)got;
     for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++) { /* an int in musl */
@@ -201,7 +200,7 @@ EXPORT int gort_connect_until(int fd, const struct sockaddr *sa, socklen_t len, 
     return (int)call_run(&c, deadline);
 }
 
-/* ---- the same without a deadline; the most frequent ones: fastsocket.c ----------------------- */
+/* ---- without a deadline; the most frequent ones: fastsocket.c -------------------------------- */
 
 EXPORT ssize_t gort_readv(int fd, const struct iovec *iov, int n) {
     return vector_until(fd, DIR_READ, iov, n, GORT_FOREVER);

@@ -1,36 +1,29 @@
 /*
- * A call on a descriptor: try, wait, try again.
+ * A call on a descriptor: try, wait, try again. This is the waiter's side of netpoll.c's protocol.
  *
- * The protocol that loses no wake-up is netpoll.c's; this room is the waiter's side of it. While a
- * call is inside the kernel the entry counts it (call_ref), in the section, so that gort_close can
- * wait for it; the count is given back before any wait.
+ * While a call is inside the kernel, in a section, the entry counts it (call_ref), and gort_close
+ * waits for it; the call gives the count back before it waits. A goroutine parks in the entry's
+ * queue. A plain thread, with or without a runtime, sleeps in ppoll(2) on the descriptor and on an
+ * eventfd of its own, which gort_close writes to.
  *
- * Goroutines park in the entry's queue. Plain threads, with or without a runtime, sleep in ppoll(2)
- * on the descriptor itself and on an eventfd made for the one wait, which gort_close writes to.
+ * Paced calls. Some waits end without an edge: a unix connect to a full backlog, a datagram to an
+ * unconnected peer whose queue is full, a device that epoll refuses. And some descriptors say that
+ * they are ready and are not: a socket is "in error" until the program fetches its error queue,
+ * though a read of it has to wait; a call believes that CREDIT times. Such calls wait in the queue,
+ * where gort_close finds them, with a short deadline that doubles up to PACE. (A goroutine meets
+ * the second kind where the descriptor is hung, since it is registered anew for each wait then. A
+ * thread asks poll(2) whether the descriptor lies or another reader was faster.)
  *
- * Some waits have no edge at the end: a unix connect to a full backlog, a datagram to an
- * unconnected peer whose queue is full, a device that epoll refuses. Those calls are paced: they
- * wait in the queue all the same, so that gort_close finds them, but with a short deadline that
- * doubles up to PACE.
- *
- * And some descriptors say that they are ready and are not: a socket with something in its error
- * queue is "in error" until the program fetches that, and a read of it has to wait all the same. A
- * call that was told so CREDIT times in vain is paced too, or it would run in circles. A goroutine
- * meets it where the descriptor has hung, since it is registered anew for each wait then; a thread
- * in poll(2), where it asks whether this is so or another reader was faster.
- *
- * After a deadline has passed one more attempt is made: what has arrived by then is returned even
- * where no thread had the time to poll.
- *
- * Where the table of entries cannot grow, a call that need not wait is made all the same
- * (call_apart), and one that must gives -ENOMEM.
+ * After its deadline a call makes one more attempt: it returns what has arrived by then, even where
+ * no thread had the time to poll. Where the table of entries cannot grow, a call that need not wait
+ * is made all the same (call_apart); a call that must wait gives -ENOMEM.
  */
 #include "io/fdcall.h"
 #include "sched/outside.h"
 #include "sync/sema.h"
 
 #define PACE_FIRST (50 * GORT_US)
-#define CREDIT 8 /* so often a call believes what it is told */
+#define CREDIT 8 /* vain wake-ups that a call believes */
 
 char io_order;
 
@@ -49,7 +42,7 @@ NOINLINE void desc_wake_closer(M *m, Desc *d) {
     if (gp) ready(m, gp);
 }
 
-/* While close(2) is under way no call begins: the file may still be the last owner's. */
+/* While close(2) is under way no call begins: the number may still be the last owner's file. */
 NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq) {
     desc_unref(m, d);
     if (!(load_acq(&d->state) & DESC_GIVING) && !desc_lives(d, seq)) return false;
@@ -61,13 +54,12 @@ NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq) {
 static bool call_ref(Call *c) { return desc_ref(c->m, c->d, c->seq); }
 void call_unref(Call *c) { desc_unref(c->m, c->d); }
 
-/* After a time without: for call_end, even if the descriptor was closed meanwhile. */
+/* For call_end, which gives the count back: even if the descriptor was closed meanwhile. */
 void call_reref(Call *c) { __atomic_fetch_add(&c->d->state, 1, __ATOMIC_SEQ_CST); }
 
 bool call_closed(Call *c) { return !desc_lives(c->d, c->seq); }
 
-/* Makes sure that an edge will be reported. 0, or -EBADF; whatever else stands in the way (a
- * device that cannot be polled, no memory) makes the call a paced one. */
+/* 0, or -EBADF; any other failure to register (not pollable, no memory) paces the call. */
 static int report_locked(Call *c) {
     Desc *d = c->d;
     if (d->registered && c->vain > CREDIT) {
@@ -121,21 +113,21 @@ static int call_wait_parked(Call *c, int64_t deadline) {
     deadline = sooner(c, deadline);
     desc_wait(c->m, d, c->dir, &w, c->retried);
     c->retried = true;
-    /* a smaller frame */
+    /* park has a smaller frame */
     if (likely(deadline == GORT_FOREVER)) c->m = park(c->m, &d->lock, WAIT_IO);
     else c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
     expect_next(c->m);
     return timed_out ? call_withdraw(c, &w) : w.result;
 }
 
-/* Without an eventfd (no number is left) the thread looks for itself now and then. */
+/* Without an eventfd (no number is free) the thread looks every PACE. */
 static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
     struct pollfd p[2] = {{.fd = c->pace ? -1 : c->fd, .events = poll_events(c->dir)},
                           {.fd = wake_fd, .events = POLLIN}};
     thread_ppoll(c->m, p, 2, deadline, wake_fd < 0);
 }
 
-/* Ready, says poll(2), and the call had to wait a moment ago. */
+/* poll(2) says ready, though the last attempt had to wait. */
 static bool lies(Call *c) { return fd_poll_now(c->fd, poll_events(c->dir)) > 0; }
 
 static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
@@ -168,7 +160,7 @@ NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
 
 /* ---- lives ----------------------------------------------------------------------------------- */
 
-/* A goroutine that may park does; else (pinned, in a handler) the thread sleeps. */
+/* A goroutine that may park does so; else (pinned, in a handler) the thread sleeps. */
 static void life_pause(int64_t ns) {
     M *m = getm();
     struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
@@ -177,7 +169,7 @@ static void life_pause(int64_t ns) {
     else sys6(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
 }
 
-/* No close and no call has used the number yet. A close that comes between takes 2. */
+/* No close and no call has used the number yet. A close that comes in between takes 2. */
 static void first_life(DescNote *note) {
     uint32_t none = 0;
     cas_seq(&note->life, &none, 1);
@@ -194,9 +186,9 @@ NOINLINE uint32_t life_awaited(int fd) {
     return life;
 }
 
-/* The life of the number, under the hook. Where none can be had in 13 ms (life_awaited), the call
- * is adrift: each of its attempts may be the first, on whatever the number is by then, and once one
- * has moved something there is no other. */
+/* Under the hook: notes the number's life. A number that is being closed has none; if that lasts
+ * for 13 ms (life_awaited) the call is adrift: each attempt takes the number as it is then. After
+ * one that moved something, false: there is no next run. */
 static NOINLINE bool call_note(Call *c, DescNote *note) {
     if (c->adrift) return false;
     c->life = note_life(note);
@@ -205,15 +197,15 @@ static NOINLINE bool call_note(Call *c, DescNote *note) {
     return true;
 }
 
-/* The hook's table knows of a close that could not take the runtime's locks, or that came before
- * the entry was asked for its sequence. */
+/* The hook's table also knows of a close that could not take the runtime's locks, and of one that
+ * came before the call read the entry's sequence. */
 static bool same_life(Call *c) {
     DescNote *note = desc_note_of(c->fd);
     if (likely(note == NULL)) return true;
     return c->adrift || note_known(note, c->life);
 }
 
-/* Behind this c->d is set. */
+/* c->d is set. 0: the section has begun and the call is counted; -EBADF. */
 static int call_begin_at(Call *c) {
     DescNote *note = desc_note_of(c->fd);
     if (unlikely(note != NULL) && c->life == 0 && !call_note(c, note)) return -EBADF;
@@ -231,7 +223,7 @@ static int call_begin_at(Call *c) {
     return -EBADF;
 }
 
-/* 0; -ENOMEM: there is no memory for the entry. */
+/* 0; -ENOMEM: no memory for the entry; -ENOTCONN, -EBADF. */
 static int call_begin(Call *c) {
     if (unlikely(in_forked_child())) return -ENOTCONN;
     c->d = desc_of(c->fd);
@@ -246,7 +238,7 @@ static long call_end(Call *c, long r) {
     return r;
 }
 
-/* The wait between two attempts; the count of calls is given back meanwhile. 0: try again. */
+/* The wait between two attempts, without the count. 0: try again; -EBADF: the section has ended. */
 static int call_wait(Call *c, int64_t deadline) {
     call_unref(c);
     int r = is_goroutine(c->m) ? call_wait_parked(c, deadline) : call_wait_thread(c, deadline);
@@ -263,13 +255,13 @@ static long call_attempt(Call *c) {
     c->edges = load_acq(&c->d->edges[c->dir]); /* before the call: step 1 of netpoll.c */
     if (c->dir == DIR_WRITE) tsan_release(&io_order);
     do r = c->attempt(c);
-    while (r == -EINTR && !call_closed(c)); /* one that slept has let the number go */
+    while (r == -EINTR && !call_closed(c)); /* an attempt that slept was not counted */
     if (unlikely(r == -EINTR)) r = -EBADF;
     if (c->dir == DIR_READ && r >= 0) tsan_acquire(&io_order);
     return r;
 }
 
-/* No memory for the entry: one attempt, with an entry of its own, in which nothing can wait. */
+/* No memory for the entry: one attempt with an entry of its own, in which nothing can wait. */
 static NOINLINE long call_apart(Call *c) {
     Desc own = {0};
     c->d = &own;
