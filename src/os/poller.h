@@ -1,6 +1,6 @@
 /*
- * The kernel side of the poller: what a system has to offer (os/linux/netpoll_epoll.c). netpoll.c
- * knows who waits; this knows descriptors, and reports what has happened to them.
+ * The kernel side of the poller, implemented by each system (os/linux/netpoll_epoll.c). netpoll.c
+ * knows who waits; this knows descriptors, and reports what happens to them.
  */
 #ifndef POLLER_H
 #define POLLER_H
@@ -13,29 +13,27 @@ typedef struct KEvent {
     uint32_t seq;  /* as given to kpoll_add */
     uint32_t what; /* EVENT_... */
 } KEvent;
-/* few enough that what the kernel touched is in the cache still when it is read and answered */
+/* few enough that the kernel's data is still in the cache when an event is answered */
 enum { KPOLL_BATCH = 32 };
 
-/* lost: the program has closed our descriptors, and they were made anew; nothing is registered any
- * more. Called with a LEAF lock held, on any thread. */
+/* lost: called when the program had closed our descriptors and they were made anew: nothing is
+ * registered any more. With a LEAF lock held, on any thread. */
 int kpoll_open(void (*lost)(void));
 void kpoll_close(void);
-/* Reports every change of fd from now on, and what is the case already; known: it should be known.
- * 0; KPOLL_GONE: it should have been known, and is now; -EPERM: cannot be polled; -errno. */
+/* Reports every change of fd from now on, and its present state; known: fd should be registered. 0;
+ * KPOLL_GONE: it should have been registered and was not; -EPERM: cannot be polled; -errno. */
 enum { KPOLL_GONE = 1 };
 int kpoll_add(int fd, uint32_t seq, bool known);
 void kpoll_del(int fd);
-/* Our own descriptors are still ours; else they are made anew, and true: nothing is registered any
- * more. Any thread, any lock but LEAF. */
+/* True: our own descriptors were lost, and are made anew with nothing registered. No LEAF lock. */
 bool kpoll_check(void);
-/* a descriptor of ours, which reports nothing, so that kpoll_ours can tell: 0, -errno */
+/* registers a descriptor of ours, without events, for kpoll_ours: 0, -errno */
 int kpoll_watch(int fd);
-bool kpoll_ours(int fd); /* one given to kpoll_watch or kpoll_source is still what it was */
-/* What has happened, at most KPOLL_BATCH events; waits until the deadline, 0: not at all, or until
- * kpoll_break(). Only a wait consumes a break. */
+bool kpoll_ours(int fd); /* one given to kpoll_watch or kpoll_source is unchanged */
+/* At most KPOLL_BATCH events, by the deadline (0: no wait). Only a wait consumes a break. */
 int kpoll_wait(int64_t deadline, KEvent *events);
 void kpoll_break(void);
-/* A descriptor of ours that is reported as EVENT_SOURCE when it is readable (uring.c). */
+/* A descriptor of ours, reported as EVENT_SOURCE when it is readable (uring.c). */
 int kpoll_source(int fd);
 
 #endif

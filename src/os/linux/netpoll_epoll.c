@@ -2,28 +2,26 @@
  * The kernel side of the poller: epoll.
  *
  * A descriptor is added once, edge-triggered, for both directions; the event's data is its number
- * and the sequence of its entry. Adding a known one modifies it, which makes the kernel report
- * anew what is ready; modifying an unknown one adds it. So kpoll_add() needs not know which it is,
- * and a number that was closed and reused behind our back is put right by it.
+ * and its entry's sequence. To modify a known one makes the kernel report anew what is ready.
+ * kpoll_add() tries both ways, so it also puts right a number that was closed and reused behind our
+ * back.
  *
- * Break. An eventfd that nobody writes to, and that is asked for what it always is, writable.
- * `broken` is set by the first break and cleared by the poll that consumes it, so that further
- * breaks cost one load. Only a blocking poll consumes it: a non-blocking one, by another thread,
- * would take it away from the sleeper it was meant for, who is woken by the kernel but may not have
- * run yet. The order matters: the poll stops asking and then clears `broken`; a break in between
- * finds it set, does nothing, and that is right, since the poller is awake and looks at everything
- * before it sleeps again.
+ * Break. An eventfd that nobody writes to is asked for what it always is: writable. The first break
+ * sets `broken`, and the poll that consumes it clears it, so that further breaks cost one load.
+ * Only a blocking poll consumes it: a non-blocking one, of another thread, would take it away from
+ * the sleeper, which the kernel has woken but which may not have run yet. The poll stops asking,
+ * then clears `broken`: a break in between finds it set and does nothing, rightly, since the poller
+ * is awake and looks at everything before it sleeps again.
  *
- * Our own numbers may be closed behind our back: closefrom(3) in a program that has just begun to
- * serve, a loop over all numbers. And they may be somebody else's by then. So nothing is ever
- * written to one of them or read from it, and whatever an epoll set is told names a second one: the
- * kernel knows the pair "this set holds this file under this number", and answers EBADF, EINVAL or
- * ENOENT where either has changed. That is the witness. It is asked after any error, and by the
- * monitor before it sleeps deeply. If it fails, both are made anew (`remake`), and netpoll()
- * registers whoever waits there (netpoll.c, `anew`). A thread that sleeps in the lost set still
- * holds it, and no break reaches it there: it gets the preemption signal, which no epoll wait
- * survives. A lost number is not closed: it may be a stranger's. Where no new ones are to be had
- * the program ends, and says so.
+ * Our own numbers may be closed behind our back, by closefrom(3) or a loop over all numbers, and
+ * may then be somebody else's. So nothing is ever written to them or read from them, and what we
+ * tell an epoll set names a second number of ours: the kernel answers EBADF, EINVAL or ENOENT
+ * unless this set still holds this file under this number. We ask after any error, and the monitor
+ * asks before it sleeps deeply. If the answer is no, both are made anew (`remake`), and netpoll()
+ * registers the waiters there (netpoll.c, `anew`). A thread that sleeps in the lost set still holds
+ * it, and no break reaches it: it gets the preemption signal, which no epoll wait survives. A lost
+ * number is not closed: it may be a stranger's. Where no new ones are to be had the program ends
+ * with a message.
  *
  * Bare system calls only: it runs on g0 and in the monitor.
  */
@@ -63,7 +61,7 @@ static int control(int op, int fd, uint32_t events, uint64_t data) {
 
 /* ---- our own descriptors --------------------------------------------------------------------- */
 
-/* What the kernel answers where one of the two is not what it was. */
+/* The kernel's answers where one of the two numbers is not what it was. */
 static bool means_lost(int r) {
     return r == -EBADF || r == -EINVAL || r == -ENOENT || r == -EPERM || r == -ELOOP;
 }
@@ -82,7 +80,7 @@ static int open_locked(void) {
     struct epoll_event none = {.data.u64 = data_of(ev, 0)};
     int r = ev < 0 ? ev : (int)os_sys(SYS_epoll_ctl, ep, EPOLL_CTL_ADD, ev, (long)&none, 0, 0);
     if (r < 0) {
-        if (ev >= 0 && means_lost(r)) return r; /* at once: they are strangers' */
+        if (ev >= 0 && means_lost(r)) return r; /* at once lost: they are strangers' */
         if (ev >= 0) os_sys(SYS_close, ev, 0, 0, 0, 0, 0);
         os_sys(SYS_close, ep, 0, 0, 0, 0, 0);
         return r;
@@ -114,15 +112,14 @@ void kpoll_close(void) {
     unlock(&break_lock);
 }
 
-/* A thread that sleeps in the lost set. One that is on its way there with the old number finds it
- * closed. */
+/* Wakes the sleeper in the lost set. A thread on its way there finds the number closed. */
 static void call_sleepers(void) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
         if (load_acq(&m->alive) && load_rlx(&m->in_poll))
             os_tgkill(m->tid, settings.preempt_signal);
 }
 
-/* The program may still be at it, and take a new number before it is in use. */
+/* The program may still be closing, and take a new number before it is in use. */
 static void remake_locked(void) {
     int r = open_locked();
     for (int tries = 0; means_lost(r) && tries < MOST_REMADE; tries++) r = open_locked();
@@ -171,7 +168,7 @@ static int add_or_modify(int fd, uint32_t seq, bool known) {
     }
 }
 
-/* With the entry's lock. What should be known is modified first, the other way round added. */
+/* With the entry's lock. */
 int kpoll_add(int fd, uint32_t seq, bool known) {
     int r = add_or_modify(fd, seq, known);
     if (likely(r != -EBADF && r != -EINVAL) || !kpoll_check()) return r;
@@ -185,8 +182,8 @@ void kpoll_break(void) {
     if (load_rlx(&broken) != 0 || !cas_seq(&broken, &no, 1)) return;
     lock(&break_lock, RANK_LEAF);
     int r = breakfd >= 0 ? ask_break_locked(true) : 0;
-    if (means_lost(r)) remake_locked(); /* which wakes the sleeper, too */
-    /* or the sleeper is lost */
+    if (means_lost(r)) remake_locked(); /* wakes the sleeper, too */
+    /* else the sleeper sleeps on */
     for (int tries = 0; r < 0 && tries < 20; tries++) r = ask_break_locked(true);
     store_seq(&broken, armed);
     unlock(&break_lock);
@@ -197,11 +194,11 @@ static void consume_break(void) {
     for (int tries = 0; armed && tries < 10; tries++) ask_break_locked(false);
     unlock(&break_lock);
     xchg_seq(&broken, 0);
-    /* pairs with the breaker's: it sees 0, and breaks, or we see what it is about */
+    /* pairs with the breaker's fence: it sees 0 and breaks, or we see why it breaks */
     fence_after_rmw();
 }
 
-/* Until the deadline, or in whole milliseconds, rounded up, on an older kernel. */
+/* On an older kernel: in whole milliseconds, rounded up. */
 static int wait_events(struct epoll_event *ev, int64_t deadline) {
     if (deadline == 0)
         return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, KPOLL_BATCH, 0, 0, 0);
@@ -228,14 +225,13 @@ static uint32_t what_of(uint32_t events) {
 
 static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32); }
 
-/* The number is not ours any more, or was not a moment ago; else the kernel does not let us
- * wait. */
+/* Returns where a number is or was lost; else the kernel does not let us wait. */
 static NOINLINE void wait_failed(int error) {
     if (kpoll_check() || means_lost(error)) return;
     fatal("cannot wait for descriptors: epoll_pwait(2) gives error %d", -error);
 }
 
-/* An interrupted wait is an empty one: the caller looks around and comes back. */
+/* An interrupted wait gives no events: the caller looks around and comes back. */
 int kpoll_wait(int64_t deadline, KEvent *events) {
     struct epoll_event ev[KPOLL_BATCH];
     int n = wait_events(ev, deadline), used = 0;

@@ -26,8 +26,8 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
-#define FD_AWAY 1010    /* below the usual limit of 1024, above what most programs have */
-#define FD_AWAY_LOW 100 /* where there are fewer */
+#define FD_AWAY 1010    /* below the usual limit of 1024, above what most programs use */
+#define FD_AWAY_LOW 100 /* where the limit is lower */
 #define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
 
@@ -68,7 +68,7 @@ int64_t os_thread_cpu(int clock) {
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
 
-/* a filter does not let futex(2) through: nobody is woken, who waits looks now and then */
+/* where a filter refuses futex(2), nobody is woken: the waiter looks this often */
 #define REFUSED_NAP (500 * GORT_US)
 
 static bool refused(long r) { return r == -ENOSYS || r == -EPERM; }
@@ -82,11 +82,10 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
         ts.tv_nsec = deadline % GORT_SEC;
         until = &ts;
     }
-    /* WAIT_BITSET takes an absolute monotonic deadline; -EINTR and -EAGAIN are the caller's
-     * loop. */
+    /* WAIT_BITSET: an absolute monotonic deadline. The caller loops over -EINTR and -EAGAIN. */
     long r =
         sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
-    if (unlikely(refused(r))) os_nap(REFUSED_NAP); /* the caller looks again */
+    if (unlikely(refused(r))) os_nap(REFUSED_NAP);
     return r == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
@@ -109,8 +108,8 @@ int os_fd_away(int fd) {
     return high;
 }
 
-/* The number may be that of a timer of the program's by now. So ours has an interval that nobody
- * else's has, of three years, and setting it tells what stood there before. */
+/* The number may be a timer of the program's by now. So ours has an interval that nobody else's has
+ * (three years), and setting a timer tells what it was before. */
 static const struct timespec alarm_mark = {100000000, 271828182};
 
 int os_alarm_open(void) {
@@ -127,17 +126,17 @@ int os_alarm_set(int fd, int64_t when) {
     if (r < 0 || (was.it_interval.tv_sec == alarm_mark.tv_sec &&
                   was.it_interval.tv_nsec == alarm_mark.tv_nsec))
         return (int)r;
-    sys(SYS_timerfd_settime, fd, 0, &was, NULL, 0, 0); /* a stranger's: as it was */
+    sys(SYS_timerfd_settime, fd, 0, &was, NULL, 0, 0); /* a stranger's: put it back */
     return -EBADF;
 }
-/* Not read(2): the number may be somebody else's by now. To set it again takes the expiry off. */
+/* Not read(2): the number may have another owner. Setting the alarm again clears its expiry. */
 bool os_alarm_wait(int fd, int signo) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     sigset_t mask;
     sigfillset(&mask);
     sigdelset(&mask, signo);
     long r = sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
-    /* a limit of no descriptors at all: for as long as it lasts */
+    /* -EINVAL: under a limit of no descriptors at all, while that lasts */
     if (r == -EINVAL) os_nap(GORT_MS);
     return r >= 0 || r == -EINTR || r == -EINVAL;
 }
@@ -159,16 +158,16 @@ int os_protect_none(void *at, size_t size) {
     return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0);
 }
 
-/* An emulator that takes every advice it does not know for done (qemu's) would leave stacks without
- * a guard, so the first one is tried: a name that begins there must be unreadable. */
+/* qemu takes every advice it does not know for done, which would leave stacks without a guard. So
+ * the first guard is tried: a path name that begins there must be unreadable. */
 static bool guard_holds(void *at) {
     return sys(SYS_faccessat, AT_FDCWD, at, F_OK, 0, 0, 0) == -EFAULT;
 }
 int os_guard_install(void *at, size_t size) {
-    static bool tried; /* relaxed: to try twice does no harm */
+    static bool tried; /* relaxed: trying twice does no harm */
     long r = sys(SYS_madvise, at, size, MADV_GUARD_INSTALL, 0, 0, 0);
     if (r < 0 || __atomic_load_n(&tried, __ATOMIC_RELAXED)) return (int)r;
-    /* valgrind would read the name itself */
+    /* valgrind reads the name itself */
     if (!valgrind_runs() && !guard_holds(at)) return -EINVAL;
     __atomic_store_n(&tried, true, __ATOMIC_RELAXED);
     return 0;
@@ -354,12 +353,12 @@ static long stat_field(const char *text, int n) {
 bool os_thread_blocks(int tid, int signo) {
     char path[64], text[512], *end = path + sizeof path;
     append(append_int(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
-    /* the file has no more of them */
+    /* the file has the first 31 only */
     if (signo > 31 || read_small(path, text, sizeof text) <= 0) return false;
     return stat_field(text, 32) >> (signo - 1) & 1;
 }
 
-/* Where no descriptor is left: each thread is a directory, and so a link to the one above them. */
+/* Where no descriptor is free: each thread's directory is a link to the one above. */
 static int count_links(void) {
     struct stat st;
     if (sys(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0, 0, 0) < 0) return -1;

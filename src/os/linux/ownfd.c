@@ -1,20 +1,19 @@
 /*
  * Descriptors that the library keeps: a trace's files, the live page's sockets, gort-top's page.
  *
- * Their numbers are the program's to close: by closefrom(3), by a loop over all of them, by a close
- * too many. A number that was closed is the next one that the program gets, and what the library
- * then writes to it, accepts on it or closes is the program's. So whoever keeps a descriptor keeps
- * what it was when it was made, and asks before each use: fstat(2) tells the file, and a mark the
- * open file. The mark is the number of the signal that fcntl(F_SETSIG) chooses for O_ASYNC, which
- * we never ask for: it belongs to the open file and shows in F_GETSIG. It tells apart what fstat
- * does not: two openings of one file, and a file that has got the inode of one that is gone.
+ * The program may close their numbers: by closefrom(3), a loop over all numbers, a close too many.
+ * The next file gets the number, and what the library writes to it, accepts on it or closes would
+ * be the program's. So the library notes what the descriptor was when it was made, and asks before
+ * each use: fstat(2) tells the file, and a mark the open file. The mark is the signal number that
+ * F_SETSIG chooses for O_ASYNC, which we never use; F_GETSIG shows it. It tells apart what fstat
+ * does not: two openings of one file, and a file with the inode of one that is gone.
  *
- * A moment between the question and the use remains. The numbers are out of the way (os_fd_away),
- * so that it takes a program that closes what it has not opened, on another thread, just then.
+ * A moment between question and use remains. The numbers are out of the way (os_fd_away), so it
+ * takes a program that closes what it has not opened, on another thread, just then.
  *
- * Where the kernel refuses both answers when the descriptor is made, the number is trusted; where
- * it refuses later, it is not: a descriptor that stays open does less harm than a stranger's that
- * is closed. The poller's own are told by its epoll set (netpoll_epoll.c).
+ * A number whose descriptor could not be told when it was made is trusted. One that cannot be told
+ * later is not: leaving ours open does less harm than closing a stranger's. The poller's own are
+ * told by its epoll set (netpoll_epoll.c).
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "os/ownfd.h"
@@ -26,7 +25,7 @@
 #include <sys/syscall.h>
 
 #define MARK 64 /* the last signal number that the kernel takes */
-#define TRIES 4 /* a refusal may be one of the moment */
+#define TRIES 4 /* a refusal may pass */
 
 static int mark_of(int fd) {
     long r = -EINTR;

@@ -1,53 +1,47 @@
 /*
- * io_uring for regular files: one ring for the process, shared by all.
+ * io_uring for regular files: one ring for the process.
  *
- * Submission. A goroutine puts its entry into the ring and parks; that is no system call. Entries
+ * Submission. A goroutine puts its entry into the ring and parks, without a system call. Entries
  * are handed to the kernel by
- *   - netpoll(), whenever it is called, and before it sleeps (so an idle runtime waits for
- *     nothing),
- *   - the goroutine itself, where a poller already sleeps, where BATCH entries have gathered, or
- *     where none has been handed over since the last tick of the coarse clock: a busy runtime
- *     polls rarely, and an entry must not wait for that.
- * So a burst costs one system call per batch, and a lone operation one. `uring_pending` and
- * netpoll.c's `blocking` are a Dekker pair: put, fence, look whether somebody sleeps; say that one
- * sleeps, fence, look for entries.
+ *   - netpoll(), whenever it is called and before it sleeps,
+ *   - the goroutine itself, where a poller already sleeps, BATCH entries have gathered, or none was
+ *     handed over since the last tick of the coarse clock: a busy runtime polls rarely.
+ * So a burst costs one system call per batch. `uring_pending` and netpoll.c's `blocking` are a
+ * Dekker pair: the goroutine puts, fence, looks whether a poller sleeps; the poller says that it
+ * sleeps, fence, looks for entries.
  *
- * Refusal. io_uring_enter may fail: no memory in the kernel just now (EAGAIN), no room for what has
- * completed (EBUSY), or for ever, since a program may forbid itself the call by a filter after its
- * start (EPERM). Nothing is tried twice: whatever the kernel has not taken is withdrawn from the
- * ring with -EAGAIN, and its caller takes a thread, as where there is no ring. For a while after
- * that, and for good after an error that will not pass, uring_put_locked() says no at once.
- * `handing` is held over the system call, so that the tail may be set back to the kernel's head:
- * nobody else is just submitting what lies between. The goroutines wait in `refused` for the next
- * netpoll(), which is a party to the Dekker pair as above: `uring_pending` counts one for them.
+ * Refusal. io_uring_enter may fail for now (EAGAIN: no memory, EBUSY: no room for completions) or
+ * for good (EPERM: a filter of the program's). Nothing is tried twice: what the kernel has not
+ * taken is withdrawn from the ring with -EAGAIN, and its caller takes a thread, as where there is
+ * no ring. For a while after that, and for good after an error that will not pass,
+ * uring_put_locked() says no. `handing` is held over the system call, so that nobody else submits
+ * what lies between the kernel's head and the tail while the tail is set back. The goroutines wait
+ * in `refused` for the next netpoll(); `uring_pending` counts one for them, so the Dekker pair
+ * covers them.
  *
- * Cancellation. A request belongs to the thread that has handed it over, and when that one ends the
- * kernel cancels what it has not begun. Threads do end: with a goroutine that is locked to one, and
- * plain ones that have called gort_close. Nobody has asked for it, and nothing of the request was
- * done: its caller takes a thread, as after a refusal (file.c). So any thread may hand over, and
- * none has to stay for it.
+ * Cancellation. A request belongs to the thread that handed it over. When that thread ends (with a
+ * goroutine locked to it, or a plain one that called gort_close), the kernel cancels what it has
+ * not begun, and the caller takes a thread, as after a refusal (file.c). So any thread may hand
+ * over, and none has to stay.
  *
  * Completion. The ring's descriptor is a source of the poller. An entry's user data is the
- * operation on the waiter's stack. The ring's lock is held from putting the entry until its
+ * operation on the waiter's stack. The ring's lock is held from putting the entry until the
  * goroutine has left its stack, and for collecting and withdrawing: no goroutine is made ready that
- * has not parked.
+ * has not parked. Operations under way never exceed the completion ring, so it cannot overflow:
+ * beyond that uring_put_locked() says no.
  *
- * Operations under way never exceed the completion ring, so it cannot overflow: beyond that
- * uring_put_locked() says no, and the caller takes a thread.
+ * Numbers. The kernel looks the descriptor up when the entry is handed over. The caller's count in
+ * the poller's entry is given back when the request is in the ring (`put`), and gort_close hands
+ * over what stands there after waiting for the counts and before close(2), so a request never meets
+ * the next owner of its number. gort_close asks `uring_standing`, which goes down after the system
+ * call: `uring_pending` is 0 already while another thread is on its way into the kernel.
  *
- * Numbers. The kernel looks the descriptor up when the entry is handed over. The caller's
- * reference on the poller's entry is given back when it is in the ring (`put`), and gort_close
- * hands over what stands in it between waiting for references and close(2), so an entry never
- * meets the next owner of its number. It asks `uring_standing`, which goes down after the system
- * call: `uring_pending` is 0 already while somebody else is on his way into the kernel.
+ * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring, so
+ * what the kernel has taken is done and seen; but nothing reports it, so netpoll() looks every
+ * millisecond while something is under way, and nothing more is put: files take threads from then
+ * on.
  *
- * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring
- * itself, so what the kernel has taken is done and is seen; but nobody is told, so netpoll() looks
- * every millisecond while something is under way, and nothing more is put: from then on files take
- * threads.
- *
- * The kernel writes into stacks. uring_stop() therefore waits for all that is under way before
- * the stacks go; a file operation ends in its own time.
+ * The kernel writes into stacks: uring_stop() waits for all that is under way before the stacks go.
  */
 #include "os/linux/uring.h"
 #include "base/deadline.h"
@@ -96,7 +90,7 @@ static void *map_ring(int fd, size_t size, uint64_t at) {
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
-/* registered: the poller knows it, and can tell whether it is still ours. */
+/* registered: the poller knows the number, and can tell whether it is still ours. */
 static void unmap_ring(bool registered) {
     lock(&ring.handing, RANK_PRIM); /* a plain thread may be in gort_close */
     if (ring.map) os_unmap(ring.map, ring.map_size);
@@ -129,7 +123,7 @@ static bool map_rings(struct io_uring_params *p) {
     return true;
 }
 
-/* Does this kernel know what we use? */
+/* This kernel knows the operations that we use. */
 static bool probe(int fd) {
     enum { OPS = IORING_OP_WRITE + 1 };
     uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) /
@@ -161,7 +155,7 @@ void uring_start(void) {
         unmap_ring(false);
 }
 
-/* No goroutine will run again: who is collected here is forgotten. */
+/* No goroutine will run again: those collected here are forgotten. */
 void uring_stop(void) {
     GList gone = {0};
     if (ring.fd < 0) return;
@@ -174,7 +168,7 @@ void uring_stop(void) {
     unmap_ring(true);
 }
 
-/* What the kernel has not taken, for their callers to do otherwise. With ring.handing. */
+/* Withdraws what the kernel has not taken; the callers take threads. With ring.handing. */
 static void ring_withdraw(void) {
     lock(&ring.lock, RANK_CTX);
     uint32_t head = load_acq(ring.sq_head), tail = load_rlx(ring.sq_tail);
@@ -189,14 +183,13 @@ static void ring_withdraw(void) {
     unlock(&ring.lock);
 }
 
-/* How long nothing is to be put after io_uring_enter has given this. */
+/* Until when nothing is put after io_uring_enter gave r. */
 static int64_t refused_until(long r) {
     bool passes = r == 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR || r == -ENOMEM;
     return passes ? time_after(coarse_now(), REFUSED_FOR) : GORT_FOREVER;
 }
 
-/* With ring.handing. The kernel stops at an entry it does not like, and is asked again for those
- * after it. */
+/* With ring.handing. Asks again for the entries behind one that the kernel did not like. */
 static void hand_over(void) {
     uint32_t n;
     while ((n = load_acq(ring.sq_tail) - load_acq(ring.sq_head)) > 0) {
@@ -211,7 +204,7 @@ static void hand_over(void) {
 }
 
 static void submit(void) {
-    xchg_seq(&uring_pending, 0); /* and what was put before it is seen */
+    xchg_seq(&uring_pending, 0); /* pairs with uring_commit's add: what was put before is seen */
     lock(&ring.handing, RANK_PRIM);
     if (load_rlx(&ring.fd) >= 0) {
         store_rlx(&ring.submitted_at, coarse_now());
@@ -223,7 +216,7 @@ static void submit(void) {
 void uring_lost(void) { store_rlx(&uring_gone, load_acq(&ring.fd) >= 0); }
 
 int64_t uring_collect_lost(int64_t deadline, GList *list) {
-    uring_submit(list); /* gives back what the kernel will not take any more */
+    uring_submit(list); /* withdraws what the kernel will not take any more */
     uring_collect(list);
     if (deadline == 0 || load_rlx(&ring.under_way) == 0) return deadline;
     int64_t soon = time_after(os_now(), GORT_MS);
@@ -232,7 +225,7 @@ int64_t uring_collect_lost(int64_t deadline, GList *list) {
 
 bool uring_on(void) { return load_acq(&ring.fd) >= 0; }
 
-/* More than one thread may. */
+/* Any threads at once. */
 void uring_submit(GList *list) {
     submit();
     if (load_acq(&ring.refused.head) == NULL) return;
@@ -252,7 +245,7 @@ static void put_entry(UringOp *op) {
     e->off = op->opcode == IORING_OP_FSYNC ? 0 : (uint64_t)op->offset;
     e->user_data = (uint64_t)(uintptr_t)op;
     ring.sq_array[i] = i;
-    store_rel(ring.sq_tail, tail + 1); /* the kernel reads the entry after the tail */
+    store_rel(ring.sq_tail, tail + 1); /* the kernel reads the tail, then the entry */
     ring.under_way++;
     add_seq(&uring_standing, 1);
 }
@@ -290,7 +283,7 @@ bool uring_hand_over(void) {
     return true;
 }
 
-/* Any M in netpoll(), no lock held. Each G still counts in poll_waiters, as netpoll's do. */
+/* Any M in netpoll(), no lock held. Each G still counts in poll_waiters. */
 void uring_collect(GList *list) {
     if (load_acq(&ring.fd) < 0) return;
     if (load_rlx(ring.cq_head) == load_acq(ring.cq_tail)) return;
@@ -304,7 +297,7 @@ void uring_collect(GList *list) {
         ring.under_way--;
         glist_push(list, op->gp);
     }
-    store_rel(ring.cq_head, head); /* the kernel may use the places again */
+    store_rel(ring.cq_head, head); /* the kernel may reuse the places */
     unlock(&ring.lock);
 }
 
