@@ -1,5 +1,5 @@
 /*
- * Atomics with the memory order in the name, so that the order is read where it is used.
+ * Atomics with the memory order in the name, so that it is read where it is used.
  *
  *   load_rlx / store_rlx     no ordering: counters, hints, fields that a lock orders anyway
  *   load_acq / store_rel     message passing; the comment names the partner
@@ -42,9 +42,8 @@
     __atomic_compare_exchange_n((p), (expect), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 #define fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-/* On x86-64 a read-modify-write is a full fence by itself. Elsewhere it is not: on aarch64 without
- * LSE it is a loop of an exclusive load and an exclusive store, acquire and release, and a later
- * load may come before that store. */
+/* On x86-64 a read-modify-write is a full fence by itself. On aarch64 without LSE it is a loop of
+ * an acquiring load and a releasing store, and a later load may come before that store. */
 #ifdef __x86_64__
 #define fence_after_rmw() fence_compiler()
 #else
@@ -52,7 +51,7 @@
 #endif
 #define fence_compiler() __asm__ volatile("" ::: "memory")
 
-/* A counter that one thread at a time writes and anybody reads: no locked instruction. */
+/* A counter with one writer at a time: no locked instruction. */
 #define bump(p, n) store_rlx((p), load_rlx(p) + (n))
 
 #endif

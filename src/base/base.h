@@ -1,6 +1,6 @@
 /*
- * The words every room uses. Internal names are Go's own, without a prefix; they are hidden from
- * the linker (-fvisibility=hidden in the shared library, local symbols in the archive).
+ * The words every room uses. Internal names are Go's own, without a prefix; the linker does not see
+ * them (-fvisibility=hidden in the shared library, local symbols in the archive).
  */
 #ifndef BASE_H
 #define BASE_H
@@ -9,7 +9,7 @@
 #define _GNU_SOURCE 1
 #endif
 #define GORT_INSIDE_ 1
-#define GORT_KEEP_ERRNO 1 /* inside, system calls return -errno and errno is saved by hand */
+#define GORT_KEEP_ERRNO 1 /* system calls here return -errno, and errno is saved by hand */
 #include <gort.h>
 
 #include <stdbool.h>
@@ -44,9 +44,8 @@
 #endif
 #endif
 
-/* The library is not instrumented for TSan, but libc's copying is intercepted: what it copies under
- * its own locks, in memory that goes from hand to hand, would be a race. (volatile: or it becomes a
- * call again.) A few bytes are no call. */
+/* The library is not instrumented for TSan, but TSan intercepts libc's copying. It does not know
+ * our locks, so a copy under one would be a race to it. A few bytes are no call. */
 #include "base/tsan_key.h"
 void unseen_copy_slow(void *to, const void *from, size_t n); /* tsan_key.c */
 void unseen_set_slow(void *to, long c, size_t n);
@@ -65,11 +64,10 @@ INLINE void *unseen_set(void *to, int c, size_t n) {
 #define memset(to, c, n) \
     (FEW_BYTES(n) || !tsan_on() ? __builtin_memset((to), (c), (n)) : unseen_set((to), (c), (n)))
 
-/* One line "gort: fatal: ..." on stderr, then the dump, then abort(). Any thread, any lock:
- * nothing is allocated and no lock is taken. */
+/* One line "gort: fatal: ..." on stderr, the dump, abort(). Any thread, any lock: see fatal.c. */
 NORETURN void fatal(const char *format, ...) PRINTF(1, 2);
 
-/* Invariants as code: evaluated in a debug build only. */
+/* Invariants as code, evaluated in a debug build only. */
 #ifdef GORT_CHECKED
 #define check(cond)                                                                             \
     do {                                                                                        \

@@ -6,14 +6,13 @@
 
 #include "runtime.h"
 
-/* A variable's value; NULL: not set, or the program has more rights than its caller. As getenv, for
- * the whole library. */
+/* A variable's value; NULL: not set, or the program has more rights than its caller. */
 const char *env_get(const char *variable);
 
-/* Fills `settings` from the defaults and the environment; complaints go to stderr. Always 0.
- * On the caller's thread, before any thread of the runtime exists (getenv). */
+/* Fills `settings` from the defaults and the environment; complaints go to stderr. Always 0. On the
+ * caller's thread, before any thread of the runtime exists (getenv). */
 int env_read(void);
-/* The number of Ps where nothing else is said. Any thread. */
+/* The number of Ps by default. Any thread. */
 int env_default_procs(void);
 
 /* Copies of GORT_TRACE and GORT_HTTP; empty: not set. */

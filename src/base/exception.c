@@ -1,17 +1,17 @@
 /*
  * Exceptions through calls of ours.
  *
- * gort_blocking and gort_once_do run a function of the program, which may be C++ and throw. The
- * stack is then unwound through our frames, and what they hold (a P to get back, a mutex) must be
- * given back on the way. The library is C and is to need nothing of libgcc, so there is no landing
- * pad: the function runs in the frame of arch_call_guarded, which names guard_personality as its
- * personality routine, and the unwinder calls that routine twice. In the first phase it looks for a
- * handler and changes nothing: there is none here. In the second it unwinds: now the newest hook
- * (goexit.h) is called. It may block and come back on another thread: the unwinder's state is on
- * this stack, and what C++ keeps for a thread travels with a goroutine (switch_from_catch).
+ * gort_blocking and gort_once_do run a function of the program, which may be C++ and throw. What
+ * their frames hold (a P to get back, a mutex) must be given back while the stack is unwound
+ * through them. The library is C and needs nothing of libgcc, so there is no landing pad: the
+ * function runs in the frame of arch_call_guarded, whose personality routine is guard_personality.
+ * The unwinder calls it twice. In the first phase it looks for a handler: there is none here. In
+ * the second it unwinds: the newest hook (goexit.h) is called. The hook may come back on another
+ * thread: the unwinder's state is on this stack, and what C++ keeps for a thread travels with a
+ * goroutine (switch_from_catch).
  *
  * pthread_exit and cancellation unwind by force. A plain thread may end so. A goroutine may not:
- * its thread is not its own (m.c says so as well, but there the hooks would already have run).
+ * its thread is not its own. (m.c says so as well, but there the hooks would already have run.)
  */
 #include "base/upstairs.h"
 

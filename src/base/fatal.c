@@ -1,15 +1,14 @@
 /*
  * The end: one line on stderr, the dump, abort().
  *
- * fatal() may be called by any thread in any state: holding runtime locks, on g0, in a handler,
- * with corrupted memory. It takes no lock and allocates nothing. One thread wins and speaks;
- * others that fail meanwhile wait here for the process to end, so that two reports do not mix. A
- * thread that fails again while it prints (the dump itself ran into the corruption) aborts at
- * once: what was printed by then stands.
+ * Any thread may call fatal() in any state: holding runtime locks, on g0, in a handler, with
+ * corrupted memory. It takes no lock and allocates nothing. One thread speaks; others that fail
+ * meanwhile wait here for the process to end, so that two reports do not mix. A thread that fails
+ * again while it prints aborts at once: what was printed by then stands.
  *
- * In a child (fork.c) the goroutines are the parent's, and so, by vfork, is the word that says who
- * speaks, and libc's lock in abort(): the line is all there is, and a child that shares the memory
- * exits with status 2.
+ * In a child (fork.c) the goroutines are the parent's; by vfork, so are the word that says who
+ * speaks and libc's lock in abort(). So a child prints the line only, and one that shares the
+ * memory exits with status 2.
  */
 #include "base/fatal.h"
 #include "base/fork.h"
@@ -26,7 +25,7 @@ bool first_to_speak(void) {
     return cas_acq(&speaker, &nobody, os_gettid());
 }
 
-/* Comes back for the first thread only. */
+/* Returns on the first thread only. */
 static void become_speaker(void) {
     if (first_to_speak()) return;
     if (load_rlx(&speaker) == os_gettid()) abort();
@@ -44,8 +43,7 @@ static bool begins_with(const char *s, const char *word) {
     return *word == 0;
 }
 
-/* Whose fault it is, where a goroutine runs here and the text does not say so: the dump begins with
- * that one, too. */
+/* Names the goroutine that runs here, where the text does not: the dump begins with it, too. */
 static void name_goroutine(Out *o, const char *format) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
@@ -80,8 +78,8 @@ static long say(void *arg) {
 static void speak(uintptr_t from, const char *format, va_list ap) {
     Speech s = {.from = from, .format = format};
     M *m = getm();
-    bool child = in_any_child(); /* which may have its parent's M */
-    if (m && !child) m->locks++; /* no preemption from here on; never given back */
+    bool child = in_any_child(); /* it may have its parent's M */
+    if (m && !child) m->locks++; /* no preemption from here on */
     va_copy(s.ap, ap);
     if (upstairs.with_room) upstairs.with_room(m, say, &s);
     else say(&s);

@@ -1,24 +1,24 @@
 /*
  * Children: is this still the process that started the runtime?
  *
- * A child has the memory of the runtime, and none of its threads. It must neither run a goroutine,
- * nor take a lock that a thread held which does not exist here, nor write where it and the parent
- * share. There are two kinds.
+ * A child has the memory of the runtime and none of its threads. It must not run a goroutine, nor
+ * take a lock that a thread of the parent held, nor write where it and the parent share. There are
+ * two kinds.
  *
- * Those with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that
- * the kernel clears in every such child (MADV_WIPEONFORK), whoever made it. It is 1 in the process
- * itself, so a public call asks by one load. At 0 forked_slow looks: a child made while no runtime
- * ran is a process like any other, and sets it again. pthread_atfork does the same at once, for
- * fork, and where the kernel is too old for such pages it is all there is.
+ * Children with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that
+ * the kernel clears in every such child (MADV_WIPEONFORK). It is 1 in the process itself, so a
+ * public call asks by one load. At 0 forked_slow looks: a child made while no runtime ran is a
+ * process like any other, and sets it again. pthread_atfork does the same at once, for fork; where
+ * the kernel is too old for such pages it is all there is.
  *
- * Those that share the memory: vfork, clone(CLONE_VM | CLONE_VFORK). Nothing in memory can tell
- * them, but the thread that made the child stands still until the child has called execve or ended,
- * and the child has its thread-locals. So where libgort-hook.so sees the call (hook/vfork.c)
- * vfork_begin takes this thread's tls_runner away, and the child is a thread on which every hooked
- * function is libc's own; and it sets ATTN_CHILD in the thread's M, for a child that calls gort,
- * which it may not: it is stopped with a line (vfork_stops), before it does any harm.
+ * Children that share the memory: vfork, clone(CLONE_VM | CLONE_VFORK). Nothing in memory can tell
+ * them, but the maker's thread stands still until the child has called execve or ended, and the
+ * child has its thread-locals. So where libgort-hook.so sees the call (hook/vfork.c) vfork_begin
+ * clears tls_runner, and every hooked function is libc's own in the child. It also sets ATTN_CHILD
+ * in the M: a child that calls gort, which it may not, is stopped with a line (vfork_stops) before
+ * it does harm.
  *
- * in_any_child() tells all of them, for a system call: the process has another number. It is asked
+ * in_any_child() tells all of them by a system call: the process has another number. It is asked
  * where a call is slow anyway: before a hooked call parks, wakes or closes what the runtime knows
  * (hook/hook_internal.h), and where the monitor has asked for something (preempt.c).
  */
@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 struct Process process;
-/* vfork_begin without vfork_end */
+/* vfork_begins without their vfork_end */
 __thread uint32_t tls_vforks __attribute__((tls_model("initial-exec")));
 static __thread M *tls_vfork_runner __attribute__((tls_model("initial-exec")));
 static __thread uint32_t tls_vfork_locks __attribute__((tls_model("initial-exec")));
@@ -40,9 +40,9 @@ static __thread int tls_vfork_pid __attribute__((tls_model("initial-exec")));
 
 static bool forked; /* in a child, once it is known */
 static bool watched;
-static int pid; /* of the process that has the runtime; 0: there was none */
+static int pid; /* of the process that has the runtime; 0: none */
 
-/* pairs with gort_main: process.same was set before */
+/* pairs with gort_main, which set process.same before */
 static bool runtime_busy(void) { return load_acq(&sched.busy); }
 
 bool runtime_running(void) { return load_rlx(&sched.running) && !in_forked_child(); }
@@ -51,17 +51,17 @@ static void become_child(void) {
     forked = true;
     store_rlx(&process.same, false);
     tls_runner = NULL;
-    /* A request of the parent's monitor came along with the memory. Nobody is to be given way to,
-     * and sched.lock may be held by a thread that does not exist here. */
+    /* A request of the parent's monitor was copied with the memory. Nobody waits for a P here, and
+     * sched.lock may be held by a thread that does not exist. */
     M *m = getm();
     if (m == NULL) return;
     if (load_rlx(&m->attn) & ATTN_TAKEN) m->p = NULL;
     store_rlx(&m->attn, 0);
 }
 
-/* process.same was 0: in a child, or before the first gort_main. That one has seen it set, or sets
- * it by this function, before its CAS of sched.busy, which runtime_busy acquires: so whoever sees
- * that a runtime is there and still no mark is in a child. */
+/* process.same was 0: in a child, or before the first gort_main. gort_main sees it set, or sets it
+ * by this function, before its CAS of sched.busy, which runtime_busy acquires. So a thread that
+ * sees a runtime and no mark is in a child. */
 NOINLINE bool forked_slow(void) {
     if (forked) return true;
     if (runtime_busy() && !load_rlx(&process.same)) {
@@ -76,7 +76,7 @@ NOINLINE bool forked_slow(void) {
 NOINLINE bool in_any_child(void) { return in_forked_child() || (pid != 0 && os_getpid() != pid); }
 
 /* The goroutine's values (hook/threadkeys.c) go to the thread. Not in a child of _Fork or a bare
- * clone, which may allocate nothing. */
+ * clone, which may not allocate. */
 static void after_fork(void) {
     if (!runtime_busy()) {
         pid = os_getpid();
@@ -90,9 +90,9 @@ NORETURN void child_exits(void) {
     for (;;) os_sys(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
-/* Not by fatal(), which asks first whether this is a child. */
+/* Not fatal(), which asks whether this is a child. Not print_fd: a child of vfork is on its maker's
+ * stack, which may be a compact one. */
 NORETURN void child_ends(const char *why) {
-    /* not by print_fd: a child of vfork is on its maker's stack, which may be a compact one */
     struct iovec line[] = {{"gort: fatal: ", 13}, {(void *)why, strlen(why)}, {"\n", 1}};
     os_sys(SYS_writev, 2, (long)line, 3, 0, 0, 0);
     child_exits();
@@ -121,9 +121,8 @@ void vfork_begin(void) {
     or_seq(&m->attn, ATTN_CHILD);
 }
 
-/* In the parent, when the child is gone, on the same thread: a section in between would have ended
- * the child. A child with children that was killed has not counted them down: whoever was the first
- * one begins anew. */
+/* In the parent, on the same thread, when the child is gone: a section in between would have ended
+ * the child. A killed child with children has not counted them down: its maker begins anew. */
 void vfork_end(void) {
     M *m = getm();
     if (--tls_vforks != 0 && os_getpid() != tls_vfork_pid) return;
@@ -134,6 +133,6 @@ void vfork_end(void) {
 
 NOINLINE void vfork_stops(M *m) {
     if (m && os_getpid() == pid) return;
-    if (m) m->locks = tls_vforks ? tls_vfork_locks : m->locks - 1; /* the parent's, as it was */
+    if (m) m->locks = tls_vforks ? tls_vfork_locks : m->locks - 1; /* as the parent had it */
     child_ends("a call into gort in a child of vfork, which may only call execve or _exit");
 }

@@ -1,35 +1,34 @@
 /*
- * Is this still the process that started the runtime? See fork.c.
+ * Is this still the process that started the runtime? fork.c.
  */
 #ifndef FORK_H
 #define FORK_H
 
 #include "runtime.h"
 
-/* A child made while a runtime ran has none: public calls say so first and touch nothing
- * (fork.c). */
+/* A child made while a runtime ran has none: public calls say so first and touch nothing. */
 #ifdef __aarch64__
 #define PAGE_LARGEST 65536
 #else
 #define PAGE_LARGEST 4096
 #endif
 extern struct Process {
-    /* true; false: in a child, perhaps. Alone in its page; read plainly, it changes while one
-     * thread runs */
+    /* false: perhaps in a child. Alone in its page; read plainly: one thread runs when it
+     * changes */
     bool same;
 } ALIGNED(PAGE_LARGEST) process;
 NOINLINE bool forked_slow(void);
 INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }
 void fork_watch(void);            /* when a runtime begins */
-NOINLINE bool in_any_child(void); /* of whatever kind, on whatever thread. A system call */
-/* around a vfork, by the hook; the child has the thread-locals of its maker */
+NOINLINE bool in_any_child(void); /* of any kind, on any thread. A system call */
+/* around a vfork, by the hook; the child has its maker's thread-locals */
 void vfork_begin(void);
 void vfork_end(void);
 extern __thread uint32_t tls_vforks;
 NORETURN void child_ends(const char *why); /* a line, and out */
 NORETURN void child_exits(void);
-/* m is asked for something, or NULL, not known yet, where tls_vforks is not 0: returns unless this
- * is a child that shares the memory */
+/* Returns unless this is a child that shares the memory. m: asked for something by the monitor; or
+ * NULL, where tls_vforks is not 0. */
 NOINLINE void vfork_stops(M *m);
 
 /* True while a runtime runs and this process is not a child of it. */

@@ -1,15 +1,14 @@
 /*
  * Two ways for a thread to wait for a thread.
  *
- * Lock   protects a few dozen instructions. It is one word, taken by an exchange and given back by
- *        a plain release store, so that the uncontended case costs one locked instruction. A
- *        waiter stays away for a while, then yields the CPU, then naps (lock.c): a holder can only
- *        be delayed by the kernel (a section is never preempted by the runtime), and naps bound
- *        the harm of that.
+ * Lock   protects a few dozen instructions: one word, taken by an exchange and given back by a
+ *        release store. A waiter stays away for a while, then yields the CPU, then naps (lock.c).
+ *        Only the kernel can delay a holder (the runtime never preempts a section), and naps bound
+ *        that harm.
  * Note   one-shot sleep and wake-up of one thread, on a futex.
  *
- * Holders are always inside a section (m->locks > 0), never call malloc or stdio, and take locks
- * in the order of their ranks. A debug build checks the ranks (lockrank.c).
+ * A holder is always inside a section (m->locks > 0), never calls malloc or stdio, and takes locks
+ * in the order of their ranks, which a debug build checks (lockrank.c).
  */
 #ifndef LOCK_H
 #define LOCK_H
@@ -17,7 +16,7 @@
 #include "arch.h"
 #include "base/atomic.h"
 
-/* The one lock order: a lock may be taken while holding only locks of lower rank. */
+/* The one lock order: a holder takes only locks of a higher rank, or of the same by address. */
 enum {
     RANK_NONE,
     RANK_WORLD,  /* stop-the-world, maxprocs */
@@ -66,7 +65,7 @@ typedef struct Note {
     uint32_t word;
 } Note;
 
-/* note_wake may come before note_sleep, which consumes it. note_clear only before the first use. */
+/* note_wake may come before note_sleep, which consumes it. note_clear: before first use only. */
 INLINE void note_clear(Note *n) { store_rlx(&n->word, 0); }
 void note_wake(Note *n);
 void note_sleep(Note *n);

@@ -1,8 +1,8 @@
 /*
- * The lock order, checked in a debug build: a lock may be taken only while every lock held has the
- * same or a lower rank (lock.h; locks of one rank, as the channels of a select, are taken in the
- * order of their addresses, which their room sees to). A lock held over a switch belongs to the M,
- * like the switch itself. A thread without an M, which is just starting or ending, is not checked.
+ * The lock order, checked in a debug build: a thread takes a lock only while every lock it holds
+ * has the same or a lower rank (lock.h; a room takes several locks of one rank in the order of
+ * their addresses). A lock held over a switch belongs to the M. A thread without an M, just
+ * starting or ending, is not checked.
  */
 #include "base/lock.h"
 #include "runtime.h"

@@ -1,8 +1,6 @@
 /*
- * The formatter behind fatal errors, dumps and schedtrace: see print.h for why it exists.
- *
- * Everything here is a pure function of its arguments plus write(2) and ppoll(2) as bare system
- * calls, so it may be called from anywhere: any thread, any lock, a signal handler. Two threads
+ * The formatter behind fatal errors, dumps and schedtrace (print.h). It uses its arguments and bare
+ * system calls only, so any thread may call it, under any lock, in a signal handler. Two threads
  * never share an Out.
  */
 #include "base/print.h"
@@ -14,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-/* Waits until fd takes bytes again: descriptors of the program are often O_NONBLOCK. */
+/* Waits until fd takes bytes: descriptors of the program are often O_NONBLOCK. */
 static int wait_writable(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     long r = os_sys(SYS_ppoll, (long)&p, 1, 0, 0, 0, 0);
@@ -47,7 +45,7 @@ void out_flush(Out *o) {
     if (o->fd >= 0 && o->used > 0) write_first(o, o->used);
 }
 
-/* Text for the pages and profiles, which ordinary goroutines make: malloc is allowed there. */
+/* For pages and profiles, which ordinary goroutines make: there malloc is allowed. */
 static bool enlarge(Out *o) {
     uint32_t size = o->size ? o->size * 2 : 4096;
     char *buf = size > o->size && !sysfault_alloc() ? realloc(o->buf, size) : NULL;
@@ -60,7 +58,7 @@ static bool enlarge(Out *o) {
     return true;
 }
 
-/* The buffer is full: write the complete lines in it; one line larger than the buffer is torn. */
+/* Writes the complete lines of a full buffer; a line larger than the buffer is torn. */
 static void make_room(Out *o) {
     uint32_t n = o->used;
     while (n > 0 && o->buf[n - 1] != '\n') n--;
@@ -97,7 +95,7 @@ static void out_number(Out *o, uint64_t v, bool negative, unsigned base, int wid
 
 void out_u64(Out *o, uint64_t v) { out_number(o, v, false, 10, 0, ' '); }
 
-/* One conversion; s stands after the '%'. Returns where the text goes on. */
+/* One conversion; s is behind the '%'. Returns where the text goes on. */
 static const char *convert(Out *o, const char *s, va_list *ap) {
     const char *start = s - 1;
     char pad = ' ';

@@ -2,10 +2,9 @@
  * Text for the moments when nothing else may be used: in a signal handler, on g0, in the monitor,
  * under a lock, after memory was corrupted. No malloc, no stdio, no lock, no errno.
  *
- * An Out collects bytes in a small buffer (usually on the caller's stack) and hands them to one
- * write(2) when the buffer is full or out_flush() is called. A line that fits into the buffer is
- * never torn between two writes: a full buffer is written up to its last line end, so lines of
- * several threads do not mix on a terminal or in a pipe.
+ * An Out collects bytes in a small buffer, usually on the caller's stack, and writes them by one
+ * write(2) when the buffer is full or at out_flush(). A full buffer is written up to its last line
+ * end, so a line that fits into it is never torn, and lines of several threads do not mix.
  */
 #ifndef PRINT_H
 #define PRINT_H
@@ -19,20 +18,19 @@ typedef struct Out {
     uint32_t used;
     uint32_t size;
     bool failed; /* a write failed: the rest is dropped */
-    bool grows;  /* fd -1: buf is malloc's and is made larger (ordinary goroutines only) */
+    bool grows;  /* fd -1: buf is malloc's, and is enlarged (ordinary goroutines only) */
     char *buf;
 } Out;
 
-/* Grows as it is written to; the owner frees buf. `failed`: there was no memory. */
+/* Grows; the owner frees buf. `failed`: there was no memory. */
 #define OUT_GROWING ((Out){.fd = -1, .grows = true})
 #define OUT(fd_, array) ((Out){.fd = (fd_), .size = sizeof(array), .buf = (array)})
 
 void out_bytes(Out *o, const char *s, size_t n);
 void out_str(Out *o, const char *s);
 void out_u64(Out *o, uint64_t v);
-/* %s %d %i %u %ld %lu %zu %x %lx %p %c %%, with `l`, `ll`, `z` and a field width (padded with
- * blanks on the left; `0` before the width pads with zeros). Anything else is printed as it
- * stands. */
+/* %s %d %i %u %x %p %c %%, with `l`, `ll`, `z` and a field width (padded on the left with blanks,
+ * or with zeros after a `0`). Anything else is printed as it stands. */
 void out_fmt(Out *o, const char *format, ...) PRINTF(2, 3);
 void out_vfmt(Out *o, const char *format, va_list ap);
 void out_flush(Out *o);
@@ -42,7 +40,7 @@ int print_fd(int fd, const char *format, ...) PRINTF(2, 3);
 /* Into buf, always ended by a zero byte; the length. */
 size_t print_buf(char *buf, size_t size, const char *format, ...) PRINTF(3, 4);
 
-/* The whole of buf, over EINTR, short writes and a full pipe. 0, -errno. */
+/* All of buf, over EINTR, short writes and a full pipe. 0, -errno. */
 int write_all(int fd, const char *buf, size_t n);
 
 #endif

@@ -3,12 +3,12 @@
  *
  *     bpftrace -e 'usdt:./server:gort:block { @[arg1] = count(); }'
  *
- * A probe is a nop, and a note in the file that says where it stands, what it is called and in
- * which registers or memory its arguments are: the format of systemtap's <sys/sdt.h>, which is not
- * needed for it. Until somebody attaches, the nop is all of the cost; arguments are described where
- * they lie and are not fetched. The note is an ELF note of type 3 by "stapsdt": the address, the
- * address of .stapsdt.base (by which tools see how far the file was moved), a semaphore (none),
- * provider, name, and "SIZE@OPERAND" for each argument. It is not loaded with the program.
+ * A probe is a nop, and a note in the file that says where it stands, its name, and in which
+ * registers or memory its arguments are: the format of systemtap's <sys/sdt.h>, which is not needed
+ * for it. Until a tool attaches, the nop is the whole cost: arguments are described where they lie.
+ * The note is an ELF note of type 3 by "stapsdt", not loaded with the program: the address, the
+ * address of .stapsdt.base (which tells how far the file was moved), a semaphore (none), provider,
+ * name, and "SIZE@OPERAND" for each argument.
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -18,7 +18,7 @@
 #if !defined(GORT_NO_PROBES) && (defined(__x86_64__) || defined(__aarch64__))
 
 #ifdef __clang__
-#define PROBE_WHERE "r" /* given the choice it would store the value to have it in memory */
+#define PROBE_WHERE "r" /* else it stores the value to have it in memory */
 #else
 #define PROBE_WHERE "nor"
 #endif

@@ -1,8 +1,7 @@
 /*
  * What the sanitizers have to be told: ASan and TSan about changes of stacks, TSan about the
- * synchronisation of the primitives (the library itself is not instrumented for TSan, so the
- * happens-before edges it makes are announced here). ASan's part is there in its own build only;
- * TSan's in every one, turned on where the program has TSan (tsan_key.h).
+ * synchronisation of the primitives, since the library is not instrumented for TSan. ASan's part is
+ * in its own build only, TSan's in every build, turned on where the program has TSan (tsan_key.h).
  */
 #ifndef SAN_H
 #define SAN_H
@@ -12,7 +11,7 @@
 #ifdef GORT_TSAN
 #define TSANS
 #else
-#define TSANS __attribute__((weak)) /* there where the program was compiled for it: tsan_key.h */
+#define TSANS __attribute__((weak)) /* there in a program compiled for TSan (tsan_key.h) */
 #endif
 TSANS void *__tsan_get_current_fiber(void);
 TSANS void *__tsan_create_fiber(unsigned flags);
@@ -26,13 +25,13 @@ TSANS void AnnotateBenignRaceSized(const char *file, int line, const volatile vo
                                    size_t size, const char *why);
 #define tsan_acquire(addr) TSAN_TELL(__tsan_acquire, (void *)(addr))
 #define tsan_release(addr) TSAN_TELL(__tsan_release, (void *)(addr))
-/* Goroutines that take turns on a thread share its errno, saved and restored at every switch: to
- * TSan, which sees no order between them, a race. */
+/* Goroutines that take turns on a thread share its errno, saved and restored at each switch: a race
+ * to TSan, which sees no order between them. */
 #define tsan_own_errno(at) \
     (tsan_on() ? AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno") : (void)0)
-/* TSan's sigaction holds a signal back until the thread is in a call of libc's that it knows, and
- * ours wait by bare system calls: for ever. Handlers that touch nothing of the program's go in by
- * libc's other name. */
+/* TSan's sigaction holds a signal back until the thread is in a libc call that it knows; threads of
+ * ours wait by bare system calls, so that would be for ever. Handlers that touch nothing of the
+ * program's are installed by libc's other name. */
 struct sigaction;
 TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *old);
 #define sigaction_at_once(signo, sa, old) \
@@ -43,7 +42,7 @@ void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, 
 void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old,
                                      size_t *size_old);
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
-/* Frames that never returned (the end of a goroutine) have left their red zones on the stack. */
+/* Frames that never returned (a goroutine ended) have left their red zones on the stack. */
 #define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))
 #define SAN_FIBERS true
 #else
@@ -52,7 +51,7 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #endif
 
 /* Valgrind takes a large move of the stack pointer for frames coming and going, unless it knows
- * both stacks. Its client request is a sequence that does nothing elsewhere. */
+ * both stacks. Its client request does nothing elsewhere. */
 #if defined(__x86_64__)
 INLINE uintptr_t valgrind_request(uintptr_t code, uintptr_t a, uintptr_t b) {
     uintptr_t request[6] = {code, a, b, 0, 0, 0};
@@ -70,12 +69,11 @@ INLINE void valgrind_stack_register(void *lo, void *hi) {
 INLINE bool valgrind_runs(void) {
     return valgrind_request(0x1001 /* RUNNING_ON_VALGRIND */, 0, 0) != 0;
 }
-/* Frames that have returned have left memory that nobody may touch; this may be written to
- * again. */
+/* Memory below returned frames may be written to again. */
 INLINE void valgrind_anew(void *at, size_t size) {
     valgrind_request(0x4d430001 /* memcheck's MAKE_MEM_UNDEFINED */, (uintptr_t)at, size);
 }
-/* The kernel has written there, and valgrind has not seen it. */
+/* The kernel has written there, unseen by valgrind. */
 INLINE void valgrind_written(void *at, size_t size) {
     valgrind_request(0x4d430002 /* memcheck's MAKE_MEM_DEFINED */, (uintptr_t)at, size);
 }
@@ -85,10 +83,9 @@ INLINE void valgrind_written(void *at, size_t size) {}
 INLINE void valgrind_stack_register(void *lo, void *hi) {}
 INLINE bool valgrind_runs(void) { return false; }
 #endif
-/* And it keeps in mind which stack it saw last. A handler on the alternate stack leaves it
- * believing that, so that the first frame made after the handler's return is taken for a move to
- * another stack, and its memory for nobody's. There, handlers that return run on the stack they
- * interrupt. */
+/* Valgrind remembers the stack that it saw last. After a handler on the alternate stack it takes
+ * the next frame for a move to another stack, and its memory for nobody's. So under valgrind,
+ * handlers that return run on the stack they interrupt. */
 #define HANDLER_STACK (valgrind_runs() ? 0 : SA_ONSTACK)
 
 #endif

@@ -2,10 +2,9 @@
  * Turning the key of tsan_key.h: before main, or when the library is loaded, on the only thread
  * that can be in it. TSan is there where its functions are, which are weak references here.
  *
- * The code is written to in place, a private copy of its pages. Nobody runs it meanwhile, and the
- * processor sees its own stores; threads that come later begin with what is there then. Where the
- * system does not let code be changed the library goes on as if nobody watched, with a word on
- * stderr.
+ * The code is written in place, on a private copy of its pages. No thread runs it meanwhile, and
+ * the processor sees its own stores. Where the system does not let code be changed the library goes
+ * on as if TSan were not there, with a word on stderr.
  */
 #include "base/base.h"
 #include "base/print.h"
@@ -15,6 +14,7 @@
 
 #define PAGE 4096u
 
+/* volatile: or the compiler calls memcpy and memset again */
 void unseen_copy_slow(void *to, const void *from, size_t n) {
     volatile char *t = (volatile char *)to;
     for (const char *f = (const char *)from; n--;) *t++ = *f++;

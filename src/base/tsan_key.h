@@ -1,14 +1,12 @@
 /*
- * Does ThreadSanitizer watch the program? The question is answered once, when the library is
- * loaded, and asked on the fastest paths. The installed library is compiled without TSan but must
- * tell it of goroutines and their order (san.h), since a user's program compiled with
- * -fsanitize=thread is linked with the same library.
+ * Does ThreadSanitizer watch the program? The installed library is compiled without TSan but must
+ * tell it of goroutines and their order (san.h), since a program compiled with -fsanitize=thread
+ * links the same library. The fastest paths ask; the answer is known once the library is loaded.
  *
- * On x86-64 the question is a no-op of five bytes whose place is recorded in a section. Where TSan
- * is there, tsan_key.c overwrites each with a jump to the answer "yes", as the kernel does for its
- * trace points. Elsewhere it is a load of a flag and a branch. On x86-64 that was measured to cost
- * 3 of 41 instructions and 0.7 of 3.8 ns for an uncontended lock and unlock of a mutex, and 4 of
- * 632 and 2.7 of 55 ns for a select.
+ * On x86-64 the question is a no-op of five bytes whose place is recorded in a section. With TSan,
+ * tsan_key.c overwrites each with a jump to the answer "yes", as the kernel does for its trace
+ * points. Elsewhere it is a load and a branch, which would cost x86-64 0.7 of 3.8 ns for an
+ * uncontended lock and unlock of a mutex.
  */
 #ifndef TSAN_KEY_H
 #define TSAN_KEY_H
@@ -41,9 +39,8 @@ extern bool tsan_there; /* tsan_key.c, before main */
 #define tsan_on() __builtin_expect(tsan_there, 0)
 #endif
 
-/* Where somebody watches: fn(...), with one to three arguments, pointers or longs, and no result.
- * Unknown to the compiler (arch/x86_64/tsan.S), or else what it has to save around the call costs
- * those who never make it. */
+/* With TSan: fn(...), with one to three arguments, pointers or longs, and no result. The compiler
+ * does not know of the call (arch/x86_64/tsan.S), so it saves nothing around it. */
 #if defined(__x86_64__) && !defined(GORT_TSAN) && !defined(GORT_ASAN) && !defined(MODEL_H) && \
     !defined(__AVX__)
 #define TSAN_ASM(fn, a, b, c, ...) \

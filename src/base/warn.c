@@ -2,10 +2,9 @@
  * What the runtime says when it cannot keep a promise any more.
  *
  * Short of descriptors, memory, threads, /proc or a system call, a call fails with its errno, and
- * the promises that no call makes (preemption, retake, guards, the report of a deadlock) go on by
- * another way. Where there is none the program is told here, when it first matters, once in the
- * life of the process for each kind: a program that stands still without a word helps nobody, one
- * that repeats itself helps nobody either.
+ * what no call promises (preemption, retake, guards, the report of a deadlock) goes on by another
+ * way. Where there is none the program is told here, when it first matters, once per process and
+ * kind.
  */
 #include "base/warn.h"
 #include "base/atomic.h"

@@ -1,5 +1,5 @@
 /*
- * A guarantee that is gone, said once on stderr: "gort: warning: ...". See warn.c.
+ * A guarantee that is gone, said once on stderr: "gort: warning: ..." (warn.c).
  */
 #ifndef WARN_H
 #define WARN_H
