@@ -1,9 +1,7 @@
 /*
- * The core's side of the hook: one table of what libgort-hook.so may call. It is the only exported
- * name that is not in gort.h.
- *
- * The tests of a hooked call, tls_runner and may_park(), are inline on the hook's side: two calls
- * between libraries cost more than what they test.
+ * The core's side of the hook: one table of what libgort-hook.so may call, by the only exported
+ * name that is not in gort.h. tls_runner and may_park(), the tests of a hooked call, are inline on
+ * the hook's side: two calls between libraries cost more than what they test.
  */
 #include "api/hookcalls.h"
 #include "io/close.h"
@@ -25,13 +23,13 @@ static void hook_unlock(Lock *l) { unlock(l); }
 
 /*
  * A signal handler may call sem_post and a futex's wake. It has interrupted its thread in a
- * section, whose locks it would wait for without end and whose P it must not touch; or outside, on
+ * section, whose locks it would wait for without end and whose P it must not touch, or outside, on
  * a stack that it must not leave. So: NULL in the middle of a section, and the monitor is asked to
- * wake the waiters (hook_owe); else a section that neither begins nor ends with a switch. If the P
- * is gone there is none until another call gets one.
+ * wake the waiters (hook_owe); else a section without a switch at either end, and without a P where
+ * that is gone.
  *
- * Where the program itself holds a section open, pinned or in gort_blocking (rest), locks is more
- * than 0, but this is no middle; nor is a plain thread's sleep.
+ * Where the program holds a section open, pinned or in gort_blocking (rest), locks is more than 0,
+ * but this is no middle; nor is a plain thread's sleep.
  */
 static M *hook_enter_anywhere(void) {
     M *m = getm();
@@ -73,7 +71,7 @@ static void hook_leave_anywhere(M *m) {
 static void (*hook_pay)(M *m); /* the hook's */
 static void hook_owe(void) { sysmon_ask(hook_pay); }
 
-static bool *tell_retakes; /* the hook's; NULL: there is none */
+static bool *tell_retakes; /* the hook's; NULL: no hook */
 
 void hook_begin(void) {
     if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
@@ -100,10 +98,10 @@ void hook_forked(void) {
     G *gp = m && !m->plain ? m->curg : NULL;
     if (gp == NULL || gp->stack == NULL || gp->stack->values == NULL) return;
     values_forked(gp->stack->values);
-    gp->stack->values = NULL; /* a child of the child has them already */
+    gp->stack->values = NULL; /* a child of this child has them already */
 }
 
-/* Calls that wait there, for a file without a number (dup2), get EBADF as from a close. */
+/* Calls that wait there, for a file that dup2 replaced, get EBADF as from a close. */
 static void hook_forget(int fd) {
     GList woken = {0};
     M *m = enter();
@@ -119,7 +117,7 @@ static void hook_forget(int fd) {
     leave(m);
 }
 
-/* Any thread, also in a signal handler. CLOSE_NOW: on a goroutine that may park, inside of
+/* Any thread, also in a signal handler. CLOSE_NOW: on a goroutine that may park or is in
  * gort_blocking, or on a plain thread. */
 static int hook_may_close(void) {
     M *m = getm();

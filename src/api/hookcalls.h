@@ -16,28 +16,26 @@
 #include <sys/syscall.h>
 
 /* How a number that the runtime knows is closed: with the runtime's locks; behind its back, in a
- * signal handler that may have interrupted it; or without it, in a child, whose descriptors are its
- * own though by vfork its memory is ours. */
+ * handler that may have interrupted it; or in a child, whose descriptors are its own. */
 enum { CLOSE_NOW, CLOSE_BEHIND, CLOSE_CHILD };
 
 typedef struct HookCore {
-    size_t size, size_m, size_g; /* of this struct, M and G: the same on both sides */
+    size_t size, size_m, size_g; /* of this struct, M and G: equal on both sides */
 
-    /* For the one test, which the hook makes inline: the distance of tls_runner from the thread
-     * pointer, the same in all threads. */
+    /* The hook's one test: tls_runner's distance from the thread pointer, in all threads. */
     long tls_runner;
     long tls_vforks;                /* likewise: not 0 in a child of vfork */
     bool (*in_child)(void);         /* fork.c */
-    bool (*in_sharing_child)(void); /* one that has the parent's memory, by vfork or its like */
+    bool (*in_sharing_child)(void); /* one that shares the parent's memory */
     void (*vfork_begin)(void), (*vfork_end)(void);
-    uint32_t (*life)(void); /* the number of the runtime that runs; 0: none */
+    uint32_t (*life)(void); /* the running runtime's number; 0: none */
 
     M *(*enter)(void);
     void (*leave)(M *m);
-    /* also in a signal handler: never switches. NULL: it has interrupted the runtime */
+    /* Also in a signal handler: never switches. NULL: the handler has interrupted the runtime. */
     M *(*enter_anywhere)(void);
     void (*leave_anywhere)(M *m);
-    void (*owe)(void);     /* after NULL: the monitor calls pay */
+    void (*owe)(void);     /* after a NULL: the monitor calls pay */
     void (*lock)(Lock *l); /* RANK_PRIM */
     void (*unlock)(Lock *l);
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
@@ -47,19 +45,18 @@ typedef struct HookCore {
     void (*jumped)(void);                           /* likewise */
 
     /* On a goroutine, before any other call into gort: between the two it comes back to this thread
-     * (preferred.c). True: this call began that, and has to end it. */
+     * (preferred.c). True: this call began it, and has to end it. */
     bool (*stay_begin)(void);
     void (*stay_end)(void);
 
-    /* Once, when the hook is loaded. retakes: set at once, and when a runtime begins, to whether an
-     * unannounced call may sleep in the kernel, since the monitor takes the P; notes: for
-     * desc_note(); pay: after owe. */
+    /* Once, when the hook is loaded. retakes: whether the monitor takes the P of an unannounced
+     * call that sleeps, set at each runtime's begin, too; notes: for desc_note(). */
     void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m));
-    /* Likewise. end: the current goroutine ends, and has values (Stack.values); lost: the values of
-     * a goroutine that was stopped for good; forked: in a child, those of the one that forked. */
+    /* Likewise. end: the current goroutine ends and has values (Stack.values); lost: the values of
+     * a goroutine that was stopped for good; forked: in a child, those of its maker. */
     void (*attach_values)(void (*end)(void), void (*lost)(void *values),
                           void (*forked)(void *values));
-    const uint32_t *taken; /* how many threads sleep in such a call now, without their P */
+    const uint32_t *taken; /* threads that sleep in such a call now, without their P */
     const uint32_t *looks; /* how often the monitor has looked */
 
     /* Descriptors. forget: the number is another file from now on. may_close: CLOSE_... of the
@@ -87,10 +84,9 @@ typedef struct HookCore {
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;
 
-/* A call that is made as it is, noted for the monitor, which ends it where it sleeps
- * (hook/optimistic.c): -EINTR. The note is the stack pointer at the system call: by it the handler
- * tells whether it has interrupted that call. The note before it belongs to a call that a signal
- * handler of the program's has interrupted. */
+/* A plain system call, noted for the monitor, which ends it with -EINTR where it sleeps
+ * (hook/optimistic.c). The note is the stack pointer, by which the handler knows the call. An outer
+ * note is of a call that a signal handler of the program's has interrupted. */
 #define hot_call(m, nr, a, b, c, d)                                                  \
     ({                                                                               \
         uintptr_t outer_ = load_rlx(&(m)->hot_sp);                                   \
@@ -102,10 +98,10 @@ typedef struct HookCore {
 
 const HookCore *gort_hook_core(void);
 void hook_begin(void); /* a runtime begins, with its settings known */
-/* In a child of fork, on the thread that is left: its goroutine's values become the thread's. */
+/* In a child of fork: the values of the goroutine that forked become the thread's. */
 void hook_forked(void);
 
-/* The runtime's table has something about that number, or about an earlier file of it that was
+/* The runtime's table has something about the number, or about an earlier file of it that was
  * closed behind its back. Exact for a number that only the caller uses, else a hint. */
 INLINE bool desc_known(Chunk *const *descs, int fd) {
     uint32_t i = (uint32_t)fd / CHUNK;

@@ -1,6 +1,6 @@
 /*
- * Calls of libgort-hook.so that wait on a descriptor, see hookio.c. All are called on a goroutine
- * that may park, outside of any section, and return -errno.
+ * Calls of libgort-hook.so that wait on a descriptor (hookio.c). All are made on a goroutine that
+ * may park, outside of sections, and return -errno.
  */
 #ifndef HOOKIO_H
 #define HOOKIO_H
@@ -16,7 +16,7 @@ struct epoll_event;
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8
 #endif
-#define PIECE 4096 /* PIPE_BUF: a pipe that polls writable takes so much without blocking */
+#define PIECE 4096 /* PIPE_BUF: what a pipe that polls writable takes without blocking */
 
 INLINE size_t iov_total(const struct iovec *iov, size_t n) {
     size_t sum = 0;
@@ -29,14 +29,14 @@ typedef struct HookMove {
     int fd;
     int flags;                /* of sendmsg; -1: a write */
     const struct msghdr *msg; /* all of it */
-    size_t done;              /* bytes of it that are moved already */
-    uint32_t life;            /* of the number before these were; 0: it had none */
+    size_t done;              /* bytes moved already */
+    uint32_t life;            /* the number's, before they were; 0: it had none */
     int64_t deadline;
-    bool ended; /* write_other, of an eventfd: the monitor is to end what sleeps all the same */
+    bool ended; /* write_other, of an eventfd: the monitor ends what sleeps all the same */
 } HookMove;
-long hook_move(const HookMove *v); /* what is moved by then, `done` included */
+long hook_move(const HookMove *v); /* the bytes moved, `done` included */
 
-/* life: of the number when the call began; 0: the call begins here. */
+/* life: the number's when the call began; 0: the call begins here. */
 long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline,
                  uint32_t life);
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
@@ -44,16 +44,15 @@ long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t dead
 long hook_read_other(int fd, const struct iovec *iov, int n);
 long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life);
 long hook_write_other(const HookMove *v, bool in_pieces);
-/* A number of the hook's own, that the kernel has given in this section, and nothing is known of.
- * False: it is closed. */
+/* A number of the hook's own, fresh from the kernel in this section. False: it is closed. */
 typedef struct HookOwn {
     int fd;
-    uint32_t life, seq; /* of the number, of its entry */
+    uint32_t life, seq; /* the number's, its entry's */
 } HookOwn;
 bool hook_own(HookOwn *o);
-long hook_own_wait(const HookOwn *o);  /* until it can be read; -EBADF: somebody has closed it */
-void hook_own_close(const HookOwn *o); /* unless somebody has. In a section, pinned */
-/* 0: the deadline has passed. */
+long hook_own_wait(const HookOwn *o);  /* until it can be read; -EBADF: the program has closed it */
+void hook_own_close(const HookOwn *o); /* unless the program has. In a section, pinned */
+/* 0: the deadline passed. */
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline);
 
 #endif

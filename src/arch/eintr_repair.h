@@ -4,21 +4,21 @@
  * The preemption signal can land just as a thread goes to sleep in poll() or nanosleep(), and such
  * calls return EINTR whatever SA_RESTART says. The program did not ask for the signal, so the
  * handler sends the thread back to the instruction that enters the kernel. On x86-64 that is all.
- * Here the result has replaced the first argument in its register and in the signal's context.
+ * Elsewhere the result has replaced the first argument, in its register and in the signal's
+ * context.
  *
- * The code still has it. A function that makes a sleeping system call keeps its arguments over what
- * it does before (glibc's cancellation), so its last write to the register is a copy:
+ * The code still has it: a function that makes a sleeping system call keeps its arguments (for
+ * glibc's cancellation), so its last write to the register is a copy.
  *
  *      mov  x0, x21         mv   a0, s0
  *      mov  x2, x22         li   a4, 8
  *      mov  x8, #73         li   a7, 73
  *      svc  #0              ecall
  *
- * The repair decodes the function up to the call and takes the last copy into the register,
- * provided that nothing after it writes either register. (It must start at the first instruction,
- * which unwind tables or symbols tell: on riscv64 instructions have two lengths.) A second pass
- * checks that no branch of the function leads between the copy and the call. An unknown function,
- * an unknown instruction or an indirect jump leaves the EINTR as it is: a wrong argument would be
+ * The repair decodes the function from its start (unwind tables or symbols tell it; riscv64's
+ * instructions have two lengths) to the call, and takes the last copy into the register if nothing
+ * after it writes either register and no branch leads between the copy and the call. An unknown
+ * function or instruction or an indirect jump leaves the EINTR as it is: a wrong argument would be
  * far worse. close() is never made again: its descriptor may already be reused.
  *
  * Each port that needs it includes this file once and defines insn_decode().
@@ -31,21 +31,21 @@
 
 #include <sys/syscall.h>
 
-/* What the repair needs to know of an instruction. */
+/* What the repair has to know of an instruction. */
 typedef struct Insn {
     unsigned length;
     uint32_t writes; /* general registers it may write, a bit each */
-    /* copies this register into the first argument's; -1: it does not */
+    /* the register copied into the first argument's; -1: none */
     int copy_of;
     bool narrow;      /* the copy is of the lower 32 bits */
-    bool opaque;      /* a call, a system call, an unknown one: nothing is known after it */
+    bool opaque;      /* a call, a system call, unknown: nothing is known after it */
     bool indirect;    /* jumps through a register */
     uintptr_t target; /* of a branch; 0: none */
 } Insn;
 
 static Insn insn_decode(uintptr_t at);
 
-/* For decoders: n bits of w from bit `at` on, and an n-bit number sign-extended. */
+/* For decoders: n bits of w from bit `at` on; an n-bit number, sign-extended. */
 static uint32_t bits(uint32_t w, int at, int n) { return w >> at & ((1u << n) - 1); }
 static int64_t sign(uint64_t v, int n) { return (int64_t)(v << (64 - n)) >> (64 - n); }
 
@@ -88,7 +88,7 @@ static bool function_of(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
     return n.name && n.size;
 }
 
-/* Finds the register that still holds the first argument of the system call at `call`. */
+/* The register that still holds the first argument of the system call at `call`. */
 static bool first_argument(uintptr_t call, int first, Copy *c) {
     uintptr_t start, size;
     if (!function_of(call, &start, &size)) return false;

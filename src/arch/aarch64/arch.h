@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
- * context, from sp upwards: fpcr, x18 | x19 … x28 | x29, x30 | d8 … d15 */
+/* Saves the callee-saved registers, *save = sp, and continues at the sp `to`. A saved context, from
+ * sp upwards: fpcr, x18 | x19 … x28 | x29, x30 | d8 … d15 */
 void arch_switch(void **save, void *to);
 /* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline void arch_fp_default(void) {
@@ -26,7 +26,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 
 static inline void arch_pause(void) { __asm__ volatile("isb" ::: "memory"); }
 
-/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
+/* Stores the stack pointer as arch_context_sp() gives it to a handler from here on. */
 #define ARCH_STORE_SP(at)                               \
     do {                                                \
         uintptr_t sp_;                                  \
@@ -50,7 +50,7 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 }
 
 /* Reads a thread-local word anew each time. Compilers keep the address of a thread-local over
- * calls, which is wrong as soon as a goroutine changes threads. */
+ * calls, which is wrong once a goroutine changes threads. */
 #define ARCH_TLS_READ(name)                                            \
     ({                                                                 \
         void *value_, *base_;                                          \

@@ -18,8 +18,8 @@ void regs_saved(Regs *r, void *sp) {
     regs_put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
 }
 
-/* A frame record may stand anywhere in its frame, so the sp that goes with it is only a lower
- * bound. It is not marked as known, and unwinding follows the chain of records, not the tables. */
+/* A frame record may stand anywhere in its frame, so the sp that goes with it is a lower bound. It
+ * is not marked as known: unwinding follows the chain of records, not the tables. */
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
     *r = (Regs){.known = 0};
     regs_put(r, UNWIND_RA, UNWIND_STRIP(pc));

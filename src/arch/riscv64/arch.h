@@ -11,8 +11,8 @@
 #error "gort's riscv64 port is for lp64d: floating-point registers of 64 bits"
 #endif
 
-/* Saves the callee-saved registers and *save = sp, continues at the sp `to`. The layout of a saved
- * context, from sp upwards: fcsr, ra | s0 ... s11 | fs0 ... fs11 */
+/* Saves the callee-saved registers, *save = sp, and continues at the sp `to`. A saved context, from
+ * sp upwards: fcsr, ra | s0 ... s11 | fs0 ... fs11 */
 void arch_switch(void **save, void *to);
 /* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline void arch_fp_default(void) {
@@ -32,7 +32,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }
 
-/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
+/* Stores the stack pointer as arch_context_sp() gives it to a handler from here on. */
 #define ARCH_STORE_SP(at)                               \
     do {                                                \
         uintptr_t sp_;                                  \
@@ -56,7 +56,7 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 }
 
 /* Reads a thread-local word anew each time. Compilers keep the address of a thread-local over
- * calls, which is wrong as soon as a goroutine changes threads. */
+ * calls, which is wrong once a goroutine changes threads. */
 #define ARCH_TLS_READ(name)                            \
     ({                                                 \
         void *value_;                                  \

@@ -1,10 +1,10 @@
 /*
- * The context switch saves ra, s0 to s11, fs0 to fs11, and fcsr (the rounding mode and the flags
- * that <fenv.h> knows), which is written only where the two sides differ.
+ * The context switch saves ra, s0 to s11, fs0 to fs11, and fcsr (the rounding mode and flags of
+ * <fenv.h>), which is written only where the two sides differ.
  *
- * It ends in `ret`, a jump through ra, which a processor predicts by its stack of calls: right
- * where both goroutines wait in the same function, the usual case. Exactly one return undoes the
- * call of arch_switch, so the depth of that stack stays right.
+ * It ends in `ret`, which a processor predicts by its stack of calls: right where both goroutines
+ * wait in the same function, the usual case. It undoes the call of arch_switch, so the depth of
+ * that stack stays right.
  */
 #define WORDS 26
 #define SIZE  (WORDS * 8)

@@ -1,9 +1,9 @@
 /*
  * riscv64: where a backtrace starts (unwind_arch.h has the numbers).
  *
- * A frame pointer is the frame's upper end, which is also the caller's sp; the caller's frame
- * pointer and the return address stand just below it. So, unlike on aarch64, a frame record is a
- * complete start.
+ * A frame pointer is the frame's upper end, which is the caller's sp; the caller's frame pointer
+ * and the return address stand just below it. So, unlike on aarch64, a frame record is a complete
+ * start.
  */
 #include "unwind/unwind.h"
 #include "arch.h"
@@ -48,8 +48,8 @@ static void regs_words(Regs *r, const unsigned long *gregs) {
 
 void regs_context(Regs *r, void *uc) { regs_words(r, ((ucontext_t *)uc)->uc_mcontext.__gregs); }
 
-/* The kernel's code to which a handler returns, `li a7, 139 (rt_sigreturn); ecall`, has no tables.
- * Its sp points to what the kernel pushed: a siginfo of 128 bytes, then the context. */
+/* A handler returns to kernel code without tables: `li a7, 139 (rt_sigreturn); ecall`. Its sp
+ * points to what the kernel pushed: a siginfo of 128 bytes, then the context. */
 bool regs_trampoline(Regs *r) {
     static const uint32_t code[2] = {0x08b00893, 0x00000073};
     uint32_t at[2];

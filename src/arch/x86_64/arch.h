@@ -4,35 +4,32 @@
 #ifndef ARCH_H
 #define ARCH_H
 
-/* The offset of M's left_at, for return_thunk.S: see ARCH_RETURNS_APART. */
+/* The offset of M's left_at, for return_thunk.S (ARCH_RETURNS_APART). */
 #define ARCH_LEFT_AT 80
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>
 
 /*
- * The context switch: saves this context, stores its place in *save and continues the context `to`.
- * It returns when the saved context is switched to. That is, from its sp upwards: mxcsr and x87
- * control word, where it goes on, rbp.
+ * The context switch: saves this context, stores its place in *save and continues the context `to`;
+ * it returns when the saved context is switched to. A context is, from its sp upwards: mxcsr and
+ * x87 control word, where it goes on, rbp. The compiler saves what else it needs in the frame; rbp
+ * cannot be declared clobbered.
  *
- * The switch is inline for the sake of prediction. Processors predict a `ret` by their own stack of
- * calls, which does not know of a change of stacks: behind a switch each return up the other
- * goroutine's chain mispredicts, at 4 ns each, unless the goroutine that left was in the same
- * functions. With the switch inline in the public call there is one such return, into the program
- * (see ARCH_RETURNS_APART). The jump through memory is predicted by what happened before, and what
- * happens around a switch repeats. A mutex handed over among eight goroutines takes 37 ns so, and
- * 63 with the switch at the bottom of four calls. The compiler keeps what it needs in the frame;
- * only rbp, which cannot be declared clobbered, is saved here.
+ * The switch is inline for the sake of prediction. A processor predicts a `ret` by its stack of
+ * calls, which knows nothing of a change of stacks: behind a switch each return up the goroutine's
+ * chain mispredicts, at 4 ns, unless the goroutine that left was in the same functions. Inline in
+ * the public call there is one such return, into the program (ARCH_RETURNS_APART). The jump through
+ * memory is predicted by what happened before, and that repeats around a switch.
  *
- * The context lies below the stack pointer, in the red zone, so that the unwind tables of the
- * function around it are true before the switch, where a saved context goes on, and after. (The
- * library is compiled with -mno-red-zone: its functions keep nothing there.)
+ * The context lies below the stack pointer, in the red zone (the library is compiled with
+ * -mno-red-zone), so that the unwind tables of the function around it stay true throughout.
  *
  * The floating-point environment of <fenv.h> travels with the goroutine. fenv sets the x87 control
  * word and MXCSR alike; reading the former costs half a nanosecond, the latter four, more than the
- * rest of the switch. So the x87 word is the witness: while it has its default value MXCSR is taken
- * to have its own, and both are loaded only where the two sides differ. A setting of MXCSR alone
- * (flush-to-zero intrinsics) belongs to the thread.
+ * rest of the switch. So while the x87 word has its default value MXCSR is taken to have its own,
+ * and both are loaded only where the two sides differ. A setting of MXCSR alone (flush-to-zero
+ * intrinsics) belongs to the thread.
  */
 static inline __attribute__((always_inline)) void arch_switch(void **save, void *to) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -83,21 +80,20 @@ static inline __attribute__((always_inline)) void arch_fp_default(void) {
     __asm__ volatile("fldcw %0\n\tldmxcsr %1" : : "m"(cw), "m"(mxcsr));
 }
 
-/* The first frame of a new stack: switching to the result calls entry(arg) with an aligned
- * stack, and unwinding ends there. */
+/* Switching to the result calls entry(arg) on the new, aligned stack; unwinding ends there. */
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 
-/* Runs fn(arg) on the stack that ends at top; comes back when fn returns. */
+/* Runs fn(arg) on the stack that ends at top. */
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
 /* Calls fn(arg); if an exception unwinds it, exception.c learns of it. */
 long arch_call_guarded(long (*fn)(void *), void *arg);
 
 /*
  * The return into the program behind a switch: the processor predicts the place from which the
- * goroutine that left was called. Where many run the same code that is right, and so is everything
- * below it on its stack of calls. Else a jump is better, which is predicted by what happened before
- * (12 ns less for a round trip over a channel between two functions). But a jump leaves the entry
- * on that stack: jumping always makes the returns around the call miss, 34 ns a hop instead of 19.
+ * goroutine that left was called. Where many run the same code that is right. Else a jump is
+ * better, predicted by what happened before: 12 ns less for a round trip over a channel. But a jump
+ * leaves its entry on the processor's stack of calls, so jumping always makes the returns around
+ * the call miss: 34 ns a hop instead of 19.
  *
  * So a function that waits, marked ARCH_RETURNS_APART, notes its return address in m->left_at
  * before it leaves, and returns through a thunk (return_thunk.S) that compares its own with what
@@ -114,7 +110,7 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 #endif
 static inline void arch_pause(void) { __builtin_ia32_pause(); }
 
-/* Stores the stack pointer as arch_context_sp() would give it to a handler from here on. */
+/* Stores the stack pointer as arch_context_sp() gives it to a handler from here on. */
 #define ARCH_STORE_SP(at) __asm__ volatile("movq %%rsp, %0" : "=m"(at))
 
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
@@ -130,7 +126,7 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 }
 
 /* Reads a thread-local word anew each time. Compilers keep the address of a thread-local over
- * calls, which is wrong as soon as a goroutine changes threads. */
+ * calls, which is wrong once a goroutine changes threads. */
 #define ARCH_TLS_READ(name)                                                         \
     ({                                                                              \
         void *value_;                                                               \
@@ -156,8 +152,8 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 uintptr_t arch_context_pc(void *ucontext);
 uintptr_t arch_context_sp(void *ucontext);
 uintptr_t arch_context_fp(void *ucontext);
-/* If our signal has interrupted a system call with -EINTR, sends the thread back to make the call
- * again; not if a handler of the program has interrupted it. */
+/* If our signal has interrupted a system call with -EINTR, sends the thread back to make it again;
+ * not if a handler of the program has interrupted it. */
 void arch_repair_eintr(void *ucontext);
 /* The thread is about to make a system call: it gets -EINTR instead. */
 void arch_end_call(void *ucontext);
@@ -170,8 +166,8 @@ static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[1]; }
 static inline uintptr_t arch_saved_fp(void *sp) { return ((uintptr_t *)sp)[2]; }
 
 #endif /* not in assembler */
-/* trap.S: so many goroutines at a time can be made to stop where a call of libc returns (inlibc.c).
- * An entry is that many bytes long, and this far in is the address to return to. */
+/* trap.S: the number of goroutines that can be made to stop at once where a call of libc returns
+ * (inlibc.c), the bytes of an entry, and where in it the address to return to is. */
 #define ARCH_RETURN_TRAPS 256
 #define ARCH_TRAP_SIZE 16
 #define ARCH_TRAP_ENTRY 9

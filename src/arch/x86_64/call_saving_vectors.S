@@ -2,7 +2,7 @@
  * A call on another stack that preserves every vector register. A prologue that fails its check has
  * its function's arguments in them, and the slow path behind it (mapping memory, sleeping) may use
  * them all. The vector state, up to 2.7 KB with AVX-512, goes to the other stack: by xsave where
- * the system has turned it on, else by fxsave.
+ * the system uses it, else by fxsave.
  */
 #define COMPONENTS 0xe7 /* x87, SSE, AVX, AVX-512: not the tiles of AMX, which hold no arguments */
 

@@ -1,5 +1,5 @@
 /*
- * x86-64: the EINTR repair. A thread whose system call our signal has interrupted makes it again.
+ * x86-64: the EINTR repair. A thread makes again the system call that our signal has interrupted.
  */
 #define _GNU_SOURCE 1 /* the names of registers in a ucontext */
 #include "arch.h"
@@ -30,11 +30,11 @@ static bool loads_number(const unsigned char *at, const unsigned char *call) {
 
 /*
  * Whose EINTR is it? If a handler of the program has interrupted the call and just returned, with
- * our signal due behind it, the EINTR is the program's. Then the kernel's frame for that handler
- * still lies below the stack pointer, with these registers in it. (Ours is on another stack, or has
- * overwritten it.) It may lie there for longer, and a later EINTR go to a program that knows them.
- * A handler on the alternate stack leaves no trace: there the sender looks at the thread's mask
- * (preempt_m).
+ * our signal due behind it, the EINTR is the program's. Then the kernel's frame for that handler,
+ * with these registers, still lies below the stack pointer. (Our own is on another stack, or has
+ * overwritten it.) It may lie there for longer; then a later EINTR goes to a program that knows
+ * them. A handler on the alternate stack leaves no trace: there the sender looks at the thread's
+ * mask (preempt_m).
  */
 #define RED_ZONE 128
 #define SIGNAL_FRAME_MOST (16 << 10) /* bytes, with all that xsave writes */
@@ -65,7 +65,7 @@ void arch_repair_eintr(void *uc) {
         if (--at < call - 5 - LOADS_MOST) return;
     int nr;
     memcpy(&nr, at + 1, sizeof nr);
-    /* close: the descriptor is gone, and its number may already be reused */
+    /* close: the number may already be reused */
     if (nr == SYS_close || handler_returned(r)) return;
     r[REG_RIP] = (greg_t)at;
 }

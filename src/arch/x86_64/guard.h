@@ -12,7 +12,7 @@ static inline void arch_guard_set(uintptr_t guard) {
     __asm__ volatile("movq %0, %%fs:0x70" : : "r"(guard) : "memory");
 }
 
-/* The address of the current thread's word, for other threads. */
+/* The current thread's word, for other threads. */
 static inline uintptr_t *arch_guard_at(void) {
     uintptr_t self;
     __asm__("movq %%fs:0, %0" : "=r"(self));
@@ -25,7 +25,7 @@ static inline uintptr_t arch_sp(void) {
     return sp;
 }
 
-/* arch_call_on that preserves every vector register: in a prologue they hold arguments. */
+/* arch_call_on that preserves the vector registers: in a prologue they hold arguments. */
 long arch_call_saving(void *top, long (*fn)(void *), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * How a function marked ARCH_RETURNS_APART returns (arch.h): the compiler jumps here instead of a
- * ret, with the registers of the caller restored; rcx and r8 are free. The compiler chose the name.
- * It is weak: a program compiled with -mfunction-return brings its own, which does as well.
+ * The return of a function marked ARCH_RETURNS_APART (arch.h). The compiler, which chose the name,
+ * jumps here instead of a ret, with the registers of the caller restored; rcx and r8 are free.
+ * Weak: a program compiled with -mfunction-return brings its own, which does as well.
  */
 #include "arch.h"
 

@@ -2,8 +2,8 @@
  * Where a goroutine begins, and a call on another stack. The switch itself is in arch.h.
  */
         .text
-/* A new goroutine starts here, with its entry and the argument on top of the stack. It is marked as
- * the outermost frame, so that a debugger's backtrace ends here. */
+/* A new goroutine starts here, with its entry and the argument on top of the stack. Marked as the
+ * outermost frame, where a debugger's backtrace ends. */
         .globl  arch_entry
         .hidden arch_entry
         .type   arch_entry, @function

@@ -1,16 +1,17 @@
 /*
- * Where a call of libc returns to whose goroutine is to stop (inlibc.c): the return address on the
- * stack was replaced by that of one of these entries. Each belongs to one of arch_trap_records,
- * whose first word is the true address. Results of the call (rax, rdx, xmm0, xmm1, x87) are kept.
+ * Where a call of libc returns whose goroutine is to stop: inlibc.c replaced the return address on
+ * the stack by one of these entries. Each belongs to one of arch_trap_records, whose first word is
+ * the true address. Results of the call (rax, rdx, xmm0, xmm1, x87) are kept.
  *
- * Every unwinder sees through a trap, since a function that libc calls back may throw: an entry has
- * the distance to its record before it, and its table says that the return address stands there.
+ * Every unwinder sees through a trap, since a function that libc calls back may throw: the distance
+ * to its record stands before an entry, and the entry's table says that the return address is
+ * there.
  *
  *      breg16 - 9      rip is the entry; the distance stands 9 bytes before it
  *      dup deref plus  the address of the record
  *
- * The CFA is one byte off the stack pointer on purpose. The entry has no frame of its own, and
- * libgcc tells frames apart by their CFA: the one that catches is not to look like the entry.
+ * The CFA is one byte off the stack pointer on purpose: libgcc tells frames apart by their CFA, and
+ * the frame that catches must not look like the entry, which has none of its own.
  */
 #include "arch.h"
 

@@ -1,7 +1,7 @@
 /*
- * A call that preserves every register, for functions of TSan's (tsan_key.h). The compiler does not
- * know of the call, so the fast paths around it save nothing for it. The function is in rax, its
- * arguments in rdi, rsi and rdx.
+ * A call that preserves every register, for functions of TSan's (tsan_key.h): the compiler does not
+ * know of it, so the fast paths around it save nothing. The function is in rax, its arguments in
+ * rdi, rsi and rdx.
  */
         .text
         .globl  tsan_call

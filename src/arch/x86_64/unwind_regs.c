@@ -9,7 +9,7 @@
 enum { RBP = 6, RSP = 7, RIP = 16 };
 
 /* The layout is arch_switch's: control words, where it goes on, rbp. The other registers are in the
- * frame of the function that switched; its table tells where. */
+ * frame of the function that switched, as its table tells. */
 void regs_saved(Regs *r, void *sp) {
     uintptr_t at[3];
     *r = (Regs){.known = 0};
@@ -24,7 +24,7 @@ void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
     regs_put(r, RBP, fp);
 }
 
-/* The caller's rbp is at fp, the return address above it; other registers are unknown. */
+/* The caller's rbp is at fp, the return address above it. */
 void regs_frame(Regs *r, uintptr_t fp) {
     uintptr_t at[2];
     *r = (Regs){.known = 0};
