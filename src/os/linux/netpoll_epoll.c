@@ -29,13 +29,10 @@
 #include "os/poller.h"
 #include "runtime.h"
 
-#ifdef __linux__
-
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
@@ -248,5 +245,3 @@ int kpoll_wait(int64_t deadline, KEvent *events) {
     }
     return used;
 }
-
-#endif

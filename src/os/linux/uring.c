@@ -48,19 +48,16 @@
 #include "os/poller.h"
 #include "base/san.h"
 
+#include <linux/io_uring.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-uint32_t uring_pending, uring_standing, uring_gone;
-
-#if defined(__linux__) && __has_include(<linux/io_uring.h>)
-
-#include <linux/io_uring.h>
 
 #define ENTRIES 256
 #define BATCH 16
 #define REFUSED_FOR (10 * GORT_MS)
 #define NEEDED (IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE)
+
+uint32_t uring_pending, uring_standing, uring_gone;
 
 static struct {
     Lock handing; /* RANK_PRIM: over io_uring_enter, and against unmapping */
@@ -300,19 +297,3 @@ void uring_collect(GList *list) {
     store_rel(ring.cq_head, head); /* the kernel may reuse the places */
     unlock(&ring.lock);
 }
-
-#else
-
-void uring_start(void) {}
-void uring_stop(void) {}
-bool uring_on(void) { return false; }
-void uring_lost(void) {}
-int64_t uring_collect_lost(int64_t deadline, GList *list) { return deadline; }
-bool uring_put_locked(UringOp *op) { return false; }
-uint32_t uring_commit(void) { return 0; }
-bool uring_due(uint32_t n) { return false; }
-bool uring_hand_over(void) { return false; }
-void uring_submit(GList *list) {}
-void uring_collect(GList *list) {}
-
-#endif
