@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,19 +44,13 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
 #define sys(nr, a, b, c, d, e, f) \
     os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-int64_t os_now(void) {
+static int64_t kernel_now(void) {
     struct timespec ts;
-    if (unlikely(os_clock)) return os_clock->now();
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
 
-/* In a simulation deadlines are virtual, and the kernel's clock is not. */
-static int64_t for_the_kernel(int64_t deadline) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return os_clock->to_real(deadline, (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec);
-}
+int64_t os_now(void) { return unlikely(os_clock) ? os_clock->now() : kernel_now(); }
 
 /* The kernel's encoding of "the CPU clock of thread tid": ~tid << 3 | per-thread | sched. */
 int os_thread_clock(int tid) { return (int)(~(unsigned)tid << 3 | 6); }
@@ -76,7 +69,7 @@ static bool refused(long r) { return r == -ENOSYS || r == -EPERM; }
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
     struct timespec ts, *until = NULL;
     if (deadline != GORT_FOREVER) {
-        if (unlikely(os_clock)) deadline = for_the_kernel(deadline);
+        if (unlikely(os_clock)) deadline = os_clock->to_real(deadline, kernel_now());
         if (deadline < 0) deadline = 0;
         ts.tv_sec = deadline / GORT_SEC;
         ts.tv_nsec = deadline % GORT_SEC;
@@ -158,6 +151,10 @@ int os_protect_none(void *at, size_t size) {
     return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0);
 }
 
+static int advise(void *at, size_t size, int advice) {
+    return (int)sys(SYS_madvise, at, size, advice, 0, 0, 0);
+}
+
 /* qemu takes every advice it does not know for done, which would leave stacks without a guard. So
  * the first guard is tried: a path name that begins there must be unreadable. */
 static bool guard_holds(void *at) {
@@ -165,27 +162,19 @@ static bool guard_holds(void *at) {
 }
 int os_guard_install(void *at, size_t size) {
     static bool tried; /* relaxed: trying twice does no harm */
-    long r = sys(SYS_madvise, at, size, MADV_GUARD_INSTALL, 0, 0, 0);
-    if (r < 0 || __atomic_load_n(&tried, __ATOMIC_RELAXED)) return (int)r;
+    int r = advise(at, size, MADV_GUARD_INSTALL);
+    if (r < 0 || __atomic_load_n(&tried, __ATOMIC_RELAXED)) return r;
     /* valgrind reads the name itself */
     if (!valgrind_runs() && !guard_holds(at)) return -EINVAL;
     __atomic_store_n(&tried, true, __ATOMIC_RELAXED);
     return 0;
 }
-int os_discard(void *at, size_t size) {
-    return (int)sys(SYS_madvise, at, size, MADV_DONTNEED, 0, 0, 0);
-}
-void os_populate(void *at, size_t size) {
-    sys(SYS_madvise, at, size, MADV_POPULATE_WRITE, 0, 0, 0);
-}
-int os_huge(void *at, size_t size) {
-    return (int)sys(SYS_madvise, at, size, MADV_HUGEPAGE, 0, 0, 0);
-}
+int os_discard(void *at, size_t size) { return advise(at, size, MADV_DONTNEED); }
+void os_populate(void *at, size_t size) { advise(at, size, MADV_POPULATE_WRITE); }
+int os_huge(void *at, size_t size) { return advise(at, size, MADV_HUGEPAGE); }
+int os_no_huge(void *at, size_t size) { return advise(at, size, MADV_NOHUGEPAGE); }
 int os_dump(void *at, size_t size, bool yes) {
-    return (int)sys(SYS_madvise, at, size, yes ? MADV_DODUMP : MADV_DONTDUMP, 0, 0, 0);
-}
-int os_no_huge(void *at, size_t size) {
-    return (int)sys(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0);
+    return advise(at, size, yes ? MADV_DODUMP : MADV_DONTDUMP);
 }
 
 int os_gettid(void) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
@@ -243,7 +232,6 @@ static char *append_int(char *at, const char *end, long v) {
 
 static long parse_long(const char **s) {
     while (**s == ' ') ++*s;
-    if (**s == '-') return -1;
     if (**s < '0' || **s > '9') return -1;
     long v = 0;
     while (**s >= '0' && **s <= '9') v = v * 10 + (*(*s)++ - '0');
@@ -260,25 +248,28 @@ static void lower(int *least, int cpus) {
     if (cpus > 0 && (*least == 0 || cpus < *least)) *least = cpus;
 }
 
+/* A file of a group; false: there is none. */
+static bool read_group(const char *dir, const char *file, char *text, size_t size) {
+    char path[700], *end = path + sizeof path;
+    append(append(path, end, dir), end, file);
+    return read_small(path, text, size) > 0;
+}
+
 static int quota_v2_at(const char *dir) {
-    char path[700], text[64];
-    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.max");
-    if (read_small(path, text, sizeof text) <= 0) return 0;
+    char text[64];
+    if (!read_group(dir, "/cpu.max", text, sizeof text)) return 0;
     const char *s = text;
     long quota = parse_long(&s), period = parse_long(&s);
     return quota_cpus(quota, period);
 }
 
 static int quota_v1_at(const char *dir) {
-    char path[700], text[64];
-    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.cfs_quota_us");
-    if (read_small(path, text, sizeof text) <= 0) return 0;
-    const char *s = text;
-    long quota = parse_long(&s);
-    append(append(path, path + sizeof path, dir), path + sizeof path, "/cpu.cfs_period_us");
-    if (read_small(path, text, sizeof text) <= 0) return 0;
-    s = text;
-    return quota_cpus(quota, parse_long(&s));
+    char quota[64], period[64];
+    if (!read_group(dir, "/cpu.cfs_quota_us", quota, sizeof quota) ||
+        !read_group(dir, "/cpu.cfs_period_us", period, sizeof period))
+        return 0;
+    const char *q = quota, *p = period;
+    return quota_cpus(parse_long(&q), parse_long(&p));
 }
 
 /* The least quota of the group at root + sub and of every one above it. */
@@ -333,12 +324,16 @@ int os_cpu_quota(void) {
     return least;
 }
 
+/* The stat file of a thread; false: there is none. */
+static bool read_stat(int tid, char *text, size_t size) {
+    char path[64], *end = path + sizeof path;
+    append(append_int(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
+    return read_small(path, text, size) > 0;
+}
+
 char os_thread_state(int tid) {
-    char path[64], text[256];
-    append(
-        append_int(append(path, path + sizeof path, "/proc/self/task/"), path + sizeof path, tid),
-        path + sizeof path, "/stat");
-    if (read_small(path, text, sizeof text) <= 0) return 0;
+    char text[256];
+    if (!read_stat(tid, text, sizeof text)) return 0;
     char *paren = strrchr(text, ')'); /* the name may hold anything */
     return paren && paren[1] == ' ' ? paren[2] : 0;
 }
@@ -351,10 +346,9 @@ static long stat_field(const char *text, int n) {
 }
 
 bool os_thread_blocks(int tid, int signo) {
-    char path[64], text[512], *end = path + sizeof path;
-    append(append_int(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
+    char text[512];
     /* the file has the first 31 only */
-    if (signo > 31 || read_small(path, text, sizeof text) <= 0) return false;
+    if (signo > 31 || !read_stat(tid, text, sizeof text)) return false;
     return stat_field(text, 32) >> (signo - 1) & 1;
 }
 
@@ -373,10 +367,11 @@ int os_thread_count(void) {
 
 #define PF_IO_WORKER 0x10
 
-static bool is_io_worker(const char *tid) {
-    char path[64], text[512], *end = path + sizeof path;
-    append(append(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
-    if (read_small(path, text, sizeof text) <= 0) return false;
+/* name: a thread's number, or a dot. */
+static bool is_io_worker(const char *name) {
+    char text[512];
+    long tid = parse_long(&name);
+    if (tid < 0 || !read_stat((int)tid, text, sizeof text)) return false;
     long flags = stat_field(text, 9);
     return flags >= 0 && (flags & PF_IO_WORKER);
 }

@@ -19,7 +19,6 @@
 #include "os/ownfd.h"
 #include "os/os.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,19 +26,18 @@
 #define MARK 64 /* the last signal number that the kernel takes */
 #define TRIES 4 /* a refusal may pass */
 
-static int mark_of(int fd) {
+static long ask_about(int fd, long nr, long arg) {
     long r = -EINTR;
-    for (int i = 0; i < TRIES && r < 0 && r != -EBADF; i++)
-        r = os_sys(SYS_fcntl, fd, F_GETSIG, 0, 0, 0, 0);
-    return (int)r;
+    for (int i = 0; i < TRIES && r < 0 && r != -EBADF; i++) r = os_sys(nr, fd, arg, 0, 0, 0, 0);
+    return r;
 }
+
+static int mark_of(int fd) { return (int)ask_about(fd, SYS_fcntl, F_GETSIG); }
 
 /* 0, -errno. */
 static int identify(int fd, OwnFd *o) {
     struct stat st;
-    long r = -EINTR;
-    for (int i = 0; i < TRIES && r < 0 && r != -EBADF; i++)
-        r = os_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+    long r = ask_about(fd, SYS_fstat, (long)&st);
     o->told = r == 0;
     if (!o->told) return (int)r;
     o->dev = st.st_dev;
