@@ -8,8 +8,6 @@
 #include "sched/goexit.h"
 #include "io/fdcall.h"
 #include "sched/schedule.h"
-#include "sched/m.h"
-#include "sched/netpoll.h"
 #include "sched/retake.h"
 #include "sched/sim.h"
 #include "sched/preferred.h"

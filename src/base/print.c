@@ -7,7 +7,6 @@
 #include "os/os.h"
 #include "base/sysfault.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

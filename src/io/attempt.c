@@ -29,7 +29,6 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #define KCMP_FILE 0
 #define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */

@@ -38,7 +38,6 @@
 #include "os/linux/uring.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 static bool lingers(int fd) {
     struct linger l = {0};
