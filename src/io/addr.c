@@ -99,7 +99,7 @@ void addr_set_port(struct sockaddr *sa, uint16_t port) {
     if (sa->sa_family == AF_INET6) ((struct sockaddr_in6 *)(void *)sa)->sin6_port = htons(port);
 }
 
-void addr_any(NetAddr *a, int family, bool loopback, uint16_t port) {
+void addr_any(NetAddr *a, int family, bool loopback) {
     memset(&a->any, 0, sizeof a->any);
     a->sa.sa_family = (sa_family_t)family;
     if (family == AF_INET) {
@@ -111,7 +111,7 @@ void addr_any(NetAddr *a, int family, bool loopback, uint16_t port) {
         in->sin6_addr = loopback ? in6addr_loopback : in6addr_any;
         a->len = sizeof *in;
     }
-    addr_set_port(&a->sa, port);
+    addr_set_port(&a->sa, a->port);
 }
 
 static int format_unix(const NetAddr *a, char *buf, size_t size) {
@@ -130,11 +130,11 @@ static int format_unix(const NetAddr *a, char *buf, size_t size) {
 }
 
 /* An IPv4 address that came to an IPv6 socket is shown as IPv4. */
-static int format_v6(const struct sockaddr_in6 *in, char *host, size_t size) {
+static void format_v6(const struct sockaddr_in6 *in, char *host, size_t size) {
     char name[IF_NAMESIZE];
     if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr)) {
         inet_ntop(AF_INET, &in->sin6_addr.s6_addr[12], host, (socklen_t)size);
-        return 0;
+        return;
     }
     host[0] = '[';
     inet_ntop(AF_INET6, &in->sin6_addr, host + 1, (socklen_t)size - 1);
@@ -142,7 +142,6 @@ static int format_v6(const struct sockaddr_in6 *in, char *host, size_t size) {
     if (in->sin6_scope_id && if_indextoname(in->sin6_scope_id, name))
         n += (size_t)snprintf(host + n, size - n, "%%%s", name);
     snprintf(host + n, size - n, "]");
-    return 0;
 }
 
 int addr_format(const NetAddr *a, char *buf, size_t size) {

@@ -23,7 +23,7 @@ typedef struct NetAddr {
 
 int addr_parse(const char *text, NetAddr *a); /* 0, -EINVAL, -ENAMETOOLONG */
 void addr_set_port(struct sockaddr *sa, uint16_t port);
-void addr_any(NetAddr *a, int family, bool loopback, uint16_t port);
+void addr_any(NetAddr *a, int family, bool loopback);      /* with a->port */
 int addr_format(const NetAddr *a, char *buf, size_t size); /* 0, -ENOSPC, -EAFNOSUPPORT */
 
 #endif

@@ -165,11 +165,15 @@ void wake_list(M *m, GList *list);
 
 INLINE short poll_events(int dir) { return dir == DIR_READ ? POLLIN : POLLOUT; }
 
-/* poll(2) without waiting: 0, events, or -errno. */
+/* poll(2) without waiting. */
+INLINE long poll_now(struct pollfd *set, unsigned long n) {
+    struct timespec none = {0, 0};
+    return sys6(SYS_ppoll, set, n, &none, NULL, 0, 0);
+}
+/* The same of one descriptor: 0, events, or -errno. */
 INLINE long fd_poll_now(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
-    struct timespec none = {0, 0};
-    long r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
+    long r = poll_now(&p, 1);
     return r <= 0 ? r : p.revents;
 }
 

@@ -191,10 +191,10 @@ static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool
 }
 
 static int listen_everywhere(NetAddr *a, int backlog) {
-    addr_any(a, AF_INET6, false, a->port);
+    addr_any(a, AF_INET6, false);
     int r = listen_at(&a->sa, a->len, backlog, true);
     if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL) return r;
-    addr_any(a, AF_INET, false, a->port);
+    addr_any(a, AF_INET, false);
     return listen_at(&a->sa, a->len, backlog, false);
 }
 
@@ -240,18 +240,19 @@ static int listen_unix(const NetAddr *a, int backlog) {
     return r == 0 ? socket_give(&s) : socket_drop(&s, r);
 }
 
+static int listen_addr(NetAddr *a, int backlog) {
+    if (a->len == 0) return a->host[0] ? listen_name(a, backlog) : listen_everywhere(a, backlog);
+    if (a->sa.sa_family == AF_UNIX) return listen_unix(a, backlog);
+    return listen_at(&a->sa, a->len, backlog, false);
+}
+
 EXPORT int gort_listen(const char *addr, int backlog) {
     NetAddr a;
     if (in_forked_child()) return -ENOTCONN;
     int saved = *gort_errno_location();
     int r = addr_parse(addr, &a);
     if (backlog <= 0) backlog = SOMAXCONN;
-    if (r < 0) goto out;
-    if (a.len > 0)
-        r = a.sa.sa_family == AF_UNIX ? listen_unix(&a, backlog)
-                                      : listen_at(&a.sa, a.len, backlog, false);
-    else r = a.host[0] ? listen_name(&a, backlog) : listen_everywhere(&a, backlog);
-out:
+    if (r == 0) r = listen_addr(&a, backlog);
     *gort_errno_location() = saved;
     return r;
 }
@@ -306,10 +307,10 @@ static int dial_name(const NetAddr *a, int64_t deadline) {
 }
 
 static int dial_loopback(NetAddr *a, int64_t deadline) {
-    addr_any(a, AF_INET, true, a->port);
+    addr_any(a, AF_INET, true);
     int r = dial_at(&a->sa, a->len, share_of(deadline, 2));
     if (r >= 0) return r;
-    addr_any(a, AF_INET6, true, a->port);
+    addr_any(a, AF_INET6, true);
     int second = dial_at(&a->sa, a->len, deadline);
     return second >= 0 ? second : r;
 }

@@ -49,12 +49,6 @@ static bool wants(const struct pollfd *p, int dir) {
     return (p->events & read) || !(p->events & write);
 }
 
-static int poll_ask(Poll *p) {
-    static const struct timespec now = {0, 0};
-    struct timespec ts = now; /* the kernel writes what is left */
-    return (int)sys6(SYS_ppoll, p->fds, p->n, &ts, NULL, 0, 0);
-}
-
 static void poll_sample(Poll *p) {
     for (nfds_t i = 0; i < p->n; i++) {
         PollWatch *k = &p->watch[i];
@@ -180,7 +174,7 @@ static bool cannot_wait(const Poll *p) {
 static int poll_run(Poll *p, int64_t deadline) {
     for (;;) {
         poll_sample(p);
-        int r = poll_ask(p);
+        int r = (int)poll_now(p->fds, p->n);
         if (r == -EINTR) continue;
         if (r > 0 && closed_since(p)) return -EBADF;
         if (r != 0 || is_past(deadline)) return r;

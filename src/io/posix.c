@@ -111,14 +111,8 @@ static ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadl
 
 static ssize_t peek_all(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, socklen_t *len,
                         int64_t deadline) {
-    Call c = {.attempt = try_peek_all,
-              .fd = fd,
-              .dir = DIR_READ,
-              .flags = flags,
-              .buf = buf,
-              .n = n,
-              .sa = sa,
-              .salen = len};
+    Call c = recv_call(fd, buf, n, flags, sa, len);
+    c.attempt = try_peek_all;
     ssize_t r = call_run(&c, deadline);
     return r < 0 && c.offset > 0 ? (ssize_t)c.offset : r;
 }
