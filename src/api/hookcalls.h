@@ -22,7 +22,7 @@ enum { CLOSE_NOW, CLOSE_BEHIND, CLOSE_CHILD };
 typedef struct HookCore {
     size_t size, size_m, size_g; /* of this struct, M and G: equal on both sides */
 
-    /* The hook's one test: tls_runner's distance from the thread pointer, in all threads. */
+    /* The hook's one test: tls_runner's distance from the thread pointer, equal in all threads. */
     long tls_runner;
     long tls_vforks;                /* likewise: not 0 in a child of vfork */
     bool (*in_child)(void);         /* fork.c */
@@ -49,8 +49,8 @@ typedef struct HookCore {
     bool (*stay_begin)(void);
     void (*stay_end)(void);
 
-    /* Once, when the hook is loaded. retakes: whether the monitor takes the P of an unannounced
-     * call that sleeps, set at each runtime's begin, too; notes: for desc_note(). */
+    /* Once, when the hook is loaded. retakes: set now and when a runtime begins, to whether the
+     * monitor takes the P of an unannounced call that sleeps; notes: for desc_note(). */
     void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m));
     /* Likewise. end: the current goroutine ends and has values (Stack.values); lost: the values of
      * a goroutine that was stopped for good; forked: in a child, those of its maker. */

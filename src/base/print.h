@@ -29,8 +29,8 @@ typedef struct Out {
 void out_bytes(Out *o, const char *s, size_t n);
 void out_str(Out *o, const char *s);
 void out_u64(Out *o, uint64_t v);
-/* %s %d %i %u %x %p %c %%, with `l`, `ll`, `z` and a field width (padded on the left with blanks,
- * or with zeros after a `0`). Anything else is printed as it stands. */
+/* %s %c %% %p, and %d %i %u %x with `l`, `ll`, `z` and a field width (padded on the left with
+ * blanks, or with zeros after a `0`). Anything else is printed as it stands. */
 void out_fmt(Out *o, const char *format, ...) PRINTF(2, 3);
 void out_vfmt(Out *o, const char *format, va_list ap);
 void out_flush(Out *o);

@@ -180,7 +180,7 @@ long try_write(Call *c) { return read_or_write(c); }
 long try_readv(Call *c) { return read_or_write(c); }
 long try_writev(Call *c) { return read_or_write(c); }
 
-/* A peek for all bytes is paced: it takes nothing away, so no edge follows one try. */
+/* A peek for all bytes takes nothing away, so no edge follows a part of them: paced. */
 long try_peek_all(Call *c) {
     long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT,
                   c->sa, c->salen);

@@ -170,7 +170,7 @@ INLINE long poll_now(struct pollfd *set, unsigned long n) {
     struct timespec none = {0, 0};
     return sys6(SYS_ppoll, set, n, &none, NULL, 0, 0);
 }
-/* The same of one descriptor: 0, events, or -errno. */
+/* One descriptor: 0, events, or -errno. */
 INLINE long fd_poll_now(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
     long r = poll_now(&p, 1);

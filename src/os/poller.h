@@ -30,7 +30,8 @@ bool kpoll_check(void);
 /* registers a descriptor of ours, without events, for kpoll_ours: 0, -errno */
 int kpoll_watch(int fd);
 bool kpoll_ours(int fd); /* one given to kpoll_watch or kpoll_source is unchanged */
-/* At most KPOLL_BATCH events, by the deadline (0: no wait). Only a wait consumes a break. */
+/* At most KPOLL_BATCH events. Waits until the deadline (0: not at all) or kpoll_break(); only a
+ * wait consumes a break. */
 int kpoll_wait(int64_t deadline, KEvent *events);
 void kpoll_break(void);
 /* A descriptor of ours, reported as EVENT_SOURCE when it is readable (uring.c). */
