@@ -1,47 +1,41 @@
 /*
  * Channels.
  *
- * The goal: an operation that need not wait is a section, one lock, one copy, one unlock; one that
- * finds its partner waiting copies straight into the partner's memory and makes it ready. A Sudog
- * stands in the frame of the call that waits: no allocation, no list of free waiters, no clock.
- *
- * The protocol. The channel's lock guards everything of it.
+ * An operation that need not wait is one section, one lock, one copy, one unlock. A partner that
+ * waits gets its value straight into its memory and is made ready. The record of a wait, a Sudog,
+ * stands in the frame of the waiting call. The channel's lock guards all of the channel.
  *
  *   1. One attempt under the lock (send_locked, recv_locked): a waiting partner first, then the
  *      buffer, then closed. If it worked: unlock, ready() the partner, done. After the unlock the
- *      channel is not touched again, since any thread that saw the effect may release it. For the
- *      same reason the woken side of a plain wait finds all it needs in its Sudog.
- *   2. It would block: put a Sudog at the tail of the queue and park. park() gives the lock back
- *      only when the stack has been left, so a dequeuer finds no Sudog whose G cannot be readied.
+ *      channel is not touched: any thread that saw the effect may release it. So the woken side of
+ *      a plain wait reads only its Sudog.
+ *   2. It would block: queue a Sudog at the tail and park. park() unlocks once the stack has been
+ *      left, so a dequeuer can ready the G of every Sudog it finds.
  *   3. The dequeuer of a Sudog owns the wake-up.
  *
- * Claims. A plain wait has one end, to be dequeued under the lock, and needs no claim. A wait with
- * a deadline, and each wait of a select, may also be ended without this lock (by the timer; by
- * another channel). These go by one ticket per call (sched.h): the dequeuer claims before it
- * copies, and when the claim fails it drops the Sudog and tries the next, or the buffer, in the
- * same critical section. So the value goes to exactly one taker, a call that has timed out has
- * touched no memory, no wake-up is lost, and live Sudogs are served in their order.
+ * Claims. Only a dequeuer ends a plain wait, under the lock. A wait with a deadline, and each wait
+ * of a select, may also be ended without this lock, by the timer or another channel. The waits of
+ * such a call share a ticket (sched.h), and a dequeuer claims it before it copies. If the claim
+ * fails, it drops the Sudog and tries the next, or the buffer, under the same lock. So a value has
+ * exactly one taker, a call that timed out has touched no memory, and no wake-up is lost.
  *
  * Invariants, at each unlock ("live" is queued and not yet claimed):
  *   closed                          =>  recvq and sendq are empty
  *   a live Sudog is on recvq        =>  count == 0
  *   a live Sudog is on sendq        =>  count == capacity
  *   refs == 0                       =>  no live Sudog
- *   pins  ==  claimable Sudogs that were not dequeued with success and whose owner has not yet
- *             been back
+ *   pins  ==  claimable Sudogs not dequeued with success whose owner has not yet been back
  *
- * Lifetime. refs counts the program's references. A claimable Sudog has a pin on the channel until
- * it is dequeued with success or its owner has taken it off: the owner locks the channel once more,
- * when the program may rightly have released it (a select whose other case won). A channel is freed
- * when both are 0. A release that finds a live Sudog is misuse and fatal.
+ * Lifetime. refs counts the program's references. A pin may outlive them: the owner of a claimable
+ * Sudog that was not dequeued locks the channel once more, when the program may rightly have
+ * released it (a select whose other case won). The channel is freed when both are 0.
  *
  * Orders. The lock orders everything but looks_ready() (see there) and the contents of a Sudog
  * after the wake-up, which ready() and park() order.
  *
  * Departures from Go: deadlines are part of the operation; a send on a closed channel is -EPIPE,
- * not a panic; the last reference frees.
- *
- * In a child of fork nothing may be touched: each call asks in_forked_child() first, one load.
+ * not a panic; the last reference frees. In a child of fork nothing may be touched: each call asks
+ * in_forked_child() first, one load.
  */
 #include "sync/chan.h"
 #include "sched/fastpath.h"
@@ -92,7 +86,7 @@ EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
 }
 
 void chan_free(gort_chan *c) {
-    store_rlx(&c->closed, CHAN_FREED); /* who uses it still is told so (chan_is_closed) */
+    store_rlx(&c->closed, CHAN_FREED); /* chan_is_closed tells later users */
     quiet_free(c);
 }
 
@@ -115,7 +109,7 @@ void chan_retain(gort_chan *c) {
     unlock(&c->lock);
 }
 
-/* c->lock. Is there a waiter whose wait nothing has ended yet? */
+/* c->lock. True: some waiter's wait has not been ended. */
 static bool has_live(const WaitQ *q) {
     for (const Sudog *w = q->first; w; w = w->next)
         if (!w->claim || load_acq(&w->g->ticket) == w->ticket) return true;
@@ -185,7 +179,7 @@ INLINE int chan_wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     return r;
 }
 
-/* As chan_wait_plain; a deadline may end it. */
+/* As chan_wait_plain; a deadline may end the wait. */
 static NOINLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     if (deadline <= os_now()) {
         unlock(&c->lock);
@@ -226,7 +220,7 @@ INLINE int chan_wait(M *m, gort_chan *c, void *elem, bool send, int64_t deadline
     return chan_wait_until(m, c, elem, send, deadline);
 }
 
-/* One waiter of a G that will not run again. True: free its channel. */
+/* For a waiter of a G that will not run again. True: free its channel. */
 static bool sudog_abandon(Sudog *w) {
     gort_chan *c = w->c;
     bool last = false;

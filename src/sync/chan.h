@@ -1,6 +1,5 @@
 /*
- * Channels, as select.c and the rooms that own channels (timers, signals, contexts) see them. The
- * protocol is in chan.c.
+ * Channels, as select.c and the owners of channels see them. The protocol is in chan.c.
  */
 #ifndef CHAN_H
 #define CHAN_H
@@ -9,9 +8,8 @@
 #include "base/san.h"
 #include "sched/sched.h"
 
-/* One wait on one channel (Go's name for it), in the frame of the waiting call (a large select: in
- * its scratch memory). Valid while queued; a claimable one until its owner has taken it off or
- * found it taken off. */
+/* One wait on one channel, in the frame of the waiting call (of a large select: in its scratch
+ * memory). Valid while queued; if claimable, until its owner has been back for it. */
 enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
 
 typedef struct Sudog {
@@ -19,16 +17,16 @@ typedef struct Sudog {
     struct Sudog *next, *prev;
     uint8_t state; /* W_... */
     /* Set before it is queued, constant after: */
-    bool claim;     /* a deadline or another case may end the wait too: claim it first */
+    bool claim;     /* a deadline or another case may end the wait too: claim first */
     bool send;      /* on c->sendq */
-    bool allocated; /* the first of a large select: its memory is quiet_alloc's */
+    bool allocated; /* the first of a large select: all are quiet_alloc's memory */
     /* Set by the dequeuer, before ready(): */
     bool ok;         /* the value was handed over; else the channel was closed */
     uint32_t ticket; /* claim: of wait_begin() */
     G *g;
     void *elem; /* the value to send, or where it is to go (NULL: dropped) */
     struct gort_chan *c;
-    struct Sudog *link; /* the other waiters of the same call (g->waiting is the first) */
+    struct Sudog *link; /* the next waiter of the same call (g->waiting is the first) */
     uint32_t index;     /* select: which case */
 } Sudog;
 
@@ -40,15 +38,15 @@ typedef struct WaitQ {
  *   |<----- 64 bytes: all that an unbuffered operation touches ---->|
  *   | capacity elem_size lock closed count   recvq   sendq          | head refs pins | buffer ...
  *
- * Everything is guarded by lock. count, closed and the queues' heads are also read without it, as
- * looks_ready() explains, so they are written with store_rlx.
+ * lock guards everything. looks_ready() reads count, closed and the queues' heads without it, so
+ * they are written with store_rlx.
  */
 enum { CHAN_FREED = 2 };
 struct gort_chan {
-    size_t capacity;  /* constant; these two are what a free object's links overwrite (alloc.c) */
+    size_t capacity;  /* constant; a free object's links overwrite these two (alloc.c) */
     size_t elem_size; /* constant */
     Lock lock;
-    uint32_t closed; /* 1; CHAN_FREED: it was released for the last time */
+    uint32_t closed; /* 1; CHAN_FREED: released for the last time */
     size_t count;    /* elements in the buffer */
     WaitQ recvq, sendq;
     size_t head;                 /* where the oldest element is */
@@ -59,9 +57,9 @@ struct gort_chan {
 } ALIGNED(CACHE_LINE);
 _Static_assert(offsetof(struct gort_chan, head) == CACHE_LINE, "the hot fields are one line");
 
-/* ---- for other rooms: in a section, with no lock held, c not NULL; they never park ----------- */
+/* ---- for other rooms: in a section, no lock held, c not NULL; they never park ---------------- */
 
-/* -EPIPE; fatal where c was released for the last time, and its memory is still as it was. */
+/* -EPIPE. Fatal if c was released for the last time and its memory is still as it was. */
 NOINLINE int chan_is_closed(const gort_chan *c);
 /* 0, -EPIPE, -EAGAIN. Also from a timer's function. */
 int chan_try_send(M *m, gort_chan *c, const void *value);
@@ -69,15 +67,13 @@ int chan_try_recv(M *m, gort_chan *c, void *value);
 /* 0, -EPIPE: was closed already. */
 int chan_close(M *m, gort_chan *c);
 void chan_retain(gort_chan *c);
-/* Drops a reference. True: it was the last, and the caller calls chan_free(c) once it has left the
- * section. Fatal if a goroutine waits. */
+/* Drops a reference. True: the caller calls chan_free(c) after the section. Fatal if a G waits. */
 bool chan_drop(gort_chan *c);
 /* Outside of sections. */
 void chan_free(gort_chan *c);
 
-/* The runtime has ended and gp, with chan_waits(gp), will never run again: takes its waiters off,
- * so that a channel that outlives the runtime does not point into its stack. Outside of sections,
- * before that stack is given away. */
+/* The runtime has ended and gp, with chan_waits(gp), will never run again: takes its waiters off
+ * the channels, which may outlive its stack. Outside of sections, before the stack goes. */
 void chan_abandon(G *gp);
 INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->waiting & 1) == 0; }
 
@@ -114,9 +110,9 @@ INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
     w->state = W_DROPPED;
 }
 
-/* c->lock. The longest waiter whose wait was still open, which is the caller's to end: it copies,
- * sets ok, unlocks and readies w->g. NULL: none is left. A waiter whose claim fails was ended by
- * its deadline or by another case; it is dropped, which its owner, with its pin, finds. */
+/* c->lock. The longest waiter whose wait is still open; NULL: none. The caller ends its wait: it
+ * copies, sets ok, unlocks and readies w->g. A waiter whose claim fails was ended by its deadline
+ * or another case: it is dropped, and its owner, which has a pin, finds that. */
 INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
         Sudog *w = q->first, *next;
@@ -128,24 +124,23 @@ INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
             w->state = W_DROPPED;
             if (!wait_claim(w->g, w->ticket)) continue;
             c->pins--;
-            w->g->param = w; /* a select asks which */
+            w->g->param = w; /* tells a select which case won */
         }
         w->state = W_TAKEN;
         return w;
     }
 }
 
-/* What TSan is told; it shows these names. Senders and receivers have a sync object each: a send
- * publishes to the receivers and learns what they did before, not what other senders did, which
- * would hide a race between two senders. A hand-over to a waiter goes through its Sudog (w; NULL:
- * the buffer). Values are reported as read by send and written by recv. */
+/* What TSan is told; its reports show these names. Senders and receivers have a sync object each: a
+ * sender acquires from receivers, not from other senders, or races between senders would be hidden.
+ * A hand-over to a waiter syncs on its Sudog (w; NULL: the buffer). */
 void channel_send(gort_chan *c, const void *value, Sudog *w);
 void channel_recv(gort_chan *c, void *value, Sudog *w);
 void channel_wait(gort_chan *c, Sudog *w);
 
 INLINE char *slot(gort_chan *c, size_t i) { return c->buffer + i * c->elem_size; }
 
-/* Where the next element goes; head + count may overflow for elements of no size. */
+/* Where the next element goes; head + count may overflow for elements of size 0. */
 INLINE size_t tail(gort_chan *c) {
     size_t room = c->capacity - c->head;
     return c->count < room ? c->head + c->count : c->count - room;
@@ -156,8 +151,7 @@ INLINE void sudog_hand_over(Sudog *w, G **wake) {
     *wake = w->g;
 }
 
-/* c->lock. One attempt: 0, -EPIPE, or -EAGAIN and nothing has changed. *wake is to be made ready
- * after the unlock. */
+/* c->lock. One attempt: 0, -EPIPE, or -EAGAIN (nothing changed). After the unlock: ready *wake. */
 INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
     if (unlikely(c->closed)) return chan_is_closed(c);
     if (c->recvq.first) {
@@ -176,7 +170,7 @@ INLINE int send_locked(gort_chan *c, const void *value, G **wake) {
     return 0;
 }
 
-/* c->lock, count > 0. The oldest element leaves, and the longest blocked sender's enters. */
+/* c->lock, count > 0. The oldest element leaves; the longest blocked sender's enters. */
 INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
     char *at = slot(c, c->head);
     if (likely(value != NULL)) value_copy(value, at, c->elem_size);
@@ -187,8 +181,7 @@ INLINE void take_buffered(gort_chan *c, void *value, G **wake) {
         return;
     }
     tsan_release(w);
-    value_copy(at, w->elem,
-               c->elem_size); /* the buffer was full: the place just left is its tail */
+    value_copy(at, w->elem, c->elem_size); /* the place just left is the full buffer's tail */
     sudog_hand_over(w, wake);
 }
 
@@ -215,14 +208,12 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
     return r;
 }
 
-/* Without the lock. False: at one moment during the call the operation would have blocked. True:
- * lock and look. One word decides whether a receiver would block (count where there is a buffer,
- * since senders wait only while it is full; the head of sendq where there is none), and closed.
- * closed never goes back to 0: if it is 0 when it is read last, it was 0 when the first word was
- * read, and that is the moment. The acquire keeps the order of the two loads. Likewise for
- * senders. */
+/* Without the lock. True: lock and look. False: at one moment during the call the operation would
+ * have blocked. For a receiver it is the load of the deciding word: count with a buffer (senders
+ * wait only while it is full), sendq's head without. closed never returns to 0, so if it is 0 when
+ * read last it was 0 then; the acquires keep the loads in order. Likewise for senders. */
 INLINE bool looks_ready(gort_chan *c, bool send) {
-    /* No branch: which case of a select is ready is what a processor cannot predict. */
+    /* No branch: which case of a select is ready is unpredictable. */
     size_t idle = send ? c->capacity : 0;
     WaitQ *partners = send ? &c->recvq : &c->sendq;
     bool room = load_acq(&c->count) != idle;
@@ -237,14 +228,14 @@ INLINE void chan_enqueue(gort_chan *c, Sudog *w) {
     enqueue(w->send ? &c->sendq : &c->recvq, w);
 }
 
-/* After the dequeuer of w has resumed its owner: its result. The channel may be gone. */
+/* After the dequeuer of w has resumed its owner. The channel may be gone. */
 INLINE int sudog_result(Sudog *w) {
     tsan_acquire(w);
     return w->ok ? 0 : -EPIPE;
 }
 
-/* c->lock. The owner of the claimable waiter w, which a deadline or another case has ended, takes
- * it off. True: c has no user left, and the caller frees it outside of the section. */
+/* c->lock. A deadline or another case has ended the wait of w, claimable: its owner takes it off.
+ * True: c has no user left, and the caller frees it outside of the section. */
 INLINE bool sudog_give_up(gort_chan *c, Sudog *w) {
     check(w->state != W_TAKEN);
     if (w->state == W_QUEUED) unlink_waiter(w->send ? &c->sendq : &c->recvq, w);

@@ -1,24 +1,19 @@
 /*
  * The fallback clock: deadlines of contexts where no runtime runs.
  *
- * A context works between plain threads, too, and outlives its runtime. Its channel must be closed
- * at the deadline, when no call looks at the time and neither monitor nor heap is there: that takes
- * a thread. (Calls with a deadline need none: their own thread sleeps no longer than that,
- * park_until.) It is started for the first such deadline, sleeps to the earliest one, calls what is
- * due, and ends when none is left; for one that was taken back it may wake in vain. See
- * ownthread.c.
- *
- * The deadlines stand in a sorted list, which is searched from its end, since a later deadline is
- * usually set later.
+ * A context works between plain threads too, and outlives its runtime. Its channel must be closed
+ * at the deadline, without monitor or heap: that takes a thread (ownthread.c). (Calls with a
+ * deadline need none: their own thread sleeps no longer, park_until.) The thread starts with the
+ * first deadline, sleeps to the earliest, calls what is due, and ends when none is left; for a
+ * deadline that was taken back it may wake in vain. The deadlines stand in a sorted list, searched
+ * from its end, since a later deadline is usually set later.
  *
  * The thread sleeps on a futex word that counts changes: it reads the word under the lock, looks at
  * the head, and sleeps unless the word has changed since. A new head adds one and wakes it.
  *
- * A thread may not be had. So the deadlines that come while one is being started are not taken for
- * safe: their callers ask for a thread too (clock_start), and hear what becomes of it.
- *
- * In the child of a fork there is no such thread: the process id tells, and the next deadline
- * starts one.
+ * The thread may fail to start. So callers whose deadline comes while it is being started also call
+ * clock_start(), and hear the result. In the child of a fork there is no thread: the process id
+ * tells, and the next deadline starts one.
  */
 #include "sync/clock.h"
 #include "sched/goexit.h"
@@ -30,10 +25,10 @@ static struct {
     /* lock: */
     ClockEntry *first, *last;
     bool running;  /* the thread is there, or about to be */
-    bool starting; /* it is being started, and may not be had */
+    bool starting; /* it is being started, and may fail */
     int pid;
     uint32_t changes;  /* atomic: the futex */
-    uint32_t attempts; /* atomic: attempts to start it that are over; a futex, too */
+    uint32_t attempts; /* atomic: attempts to start it that are over; a futex too */
 } clock_;
 
 static void clock_insert(ClockEntry *e) {
@@ -78,10 +73,10 @@ bool clock_del(ClockEntry *e) {
     if (was) clock_remove(e);
     unlock(&clock_.lock);
     leave(m);
-    return was; /* the thread wakes up for nothing at worst, and ends if that was the last */
+    return was; /* the thread may wake in vain, and ends if that was the last */
 }
 
-/* The next entry that is due, taken off. NULL: none, *until says when (0: the thread is to end). */
+/* The next entry that is due, taken off. NULL: none before *until (0: the thread is to end). */
 static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     int64_t now = os_now();
     M *m = enter();
@@ -97,7 +92,7 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     return e;
 }
 
-/* A deadline is to come, and with it perhaps the end of a wait (deadlock.c). */
+/* A deadline is to come, and perhaps ends a wait (deadlock.c). */
 bool clock_armed(void) {
     return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid();
 }
@@ -117,7 +112,7 @@ static void clock_main(void) {
     int64_t until;
     uint32_t seen;
     M *m = enter();
-    starting_ends(true); /* its maker may have been stopped for good */
+    starting_ends(true); /* its starter may have been stopped for good */
     leave(m);
     for (;;) {
         ClockEntry *e = next_due(&until, &seen);
@@ -128,8 +123,8 @@ static void clock_main(void) {
     }
 }
 
-/* True: the caller is to start the thread, with h in its chain: the end of the runtime may stop it
- * on the way. False: the thread is there. */
+/* True: the caller is to start the thread; h is in its chain, since the end of the runtime may stop
+ * it on the way. False: the thread is there. */
 static bool claim_start(ExitHook *h) {
     for (;;) {
         M *m = enter();

@@ -15,11 +15,11 @@ struct ClockEntry {
     bool queued;
 };
 
-/* True: the thread has to be started, by clock_start(), outside of sections. In a section. */
+/* In a section. True: the caller calls clock_start() after the section. */
 bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *));
 int clock_start(void); /* 0, -EAGAIN */
-/* True: it was queued and is not any more. False: its function runs or has run. Anywhere. */
+/* True: it was queued and is no longer. False: its function runs or has run. Anywhere. */
 bool clock_del(ClockEntry *e);
-bool clock_armed(void); /* something is to come */
+bool clock_armed(void); /* a deadline is to come */
 
 #endif

@@ -1,25 +1,22 @@
 /*
  * The condition variable.
  *
- * A waiter has to be in the queue before it unlocks the mutex, or a signal sent right after that
- * unlock would find no waiter; and it can park only after it has unlocked. In between it is queued
- * but runs: a signal that finds it in this state marks it as notified instead of making it ready,
- * and the waiter looks at the mark before it parks. So:
+ * A waiter must queue before it unlocks the mutex, or a signal sent right after that unlock would
+ * find no waiter; and it can park only after it has unlocked. In between it is queued but runs: a
+ * signal that finds it so marks it as notified instead of making it ready. So:
  *
  *   1  lock c; queue; unlock c
  *   2  unlock the mutex
  *   3  lock c; notified? then done. Else parked = true; park, which unlocks c
  *   4  lock the mutex
  *
- * A signal takes the head of the queue, which is the longest waiter. A waiter whose deadline has
- * claimed it first is dropped, and the signal goes on to the next: one that timed out never uses it
- * up. There are no spurious wake-ups: only a signal or a deadline ends step 3.
+ * A signal takes the head of the queue, the longest waiter. If that waiter's deadline has claimed
+ * it first, the signal goes on to the next: a timeout never uses a signal up. There are no spurious
+ * wake-ups: only a signal or a deadline ends step 3. A signaller does not touch the condition after
+ * it has made a waiter ready, so the waiter may free it.
  *
- * A signaller does not touch the condition after it has made a waiter ready, so the waiter may free
- * it.
- *
- * c's lock guards everything. Signals look at the head of the queue without it first: they see a
- * wait that happened before the signal, and may miss any other. The program's mutex orders what it
+ * c's lock guards everything. A signal first looks at the queue's head without it: it sees every
+ * wait that happened before the signal, and may miss others. The program's mutex orders what it
  * guards; for programs that change the state without it, the lock orders signal before wake-up too.
  */
 #include "sync/sema.h"
@@ -46,7 +43,7 @@ static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired)
     return m;
 }
 
-/* Queued, it was not signalled. Otherwise it has used up a signal, which goes to the next. */
+/* Still queued, s was not signalled. Else it has used up a signal, which goes to the next. */
 static void cond_abandon(Sleeper *s) {
     gort_cond *c = s->object;
     lock(cond_lock(c), RANK_PRIM);
@@ -91,8 +88,8 @@ static bool nobody_waits(gort_cond *c) {
     return true;
 }
 
-/* Takes s, the head, off. Its G if it is to be made ready; NULL: it still runs and sees the mark,
- * or (*expired) its deadline was faster. Locked. */
+/* Takes s, the head, off; locked. Returns its G to be made ready. NULL: it still runs and sees the
+ * mark, or (*expired) its deadline was faster. */
 static G *notify(gort_cond *c, Sleeper *s, bool *expired) {
     sleepq_remove(cond_queue(c), s);
     *expired = false;

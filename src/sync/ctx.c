@@ -1,36 +1,31 @@
 /*
  * Contexts: a tree of cancellations, with deadlines and values.
  *
- * Every context is a node, those made for a value too: it has a channel that is closed on
- * cancellation, a cause (0 while it lives), and a list of children. A child holds a reference to
- * its parent, for values, as long as it exists; a parent knows its children only while they are not
- * cancelled, without a reference: a child takes itself off before it goes.
+ * A context is a node with a channel that is closed on cancellation, a cause (0 while it lives) and
+ * a list of children. A child holds a reference to its parent as long as it exists, for values. A
+ * parent lists its living children without a reference: a child takes itself off before it goes.
  *
  * Cancelling c:
  *   1  the cause is set by a CAS from 0: the first cause counts, and a loser is done.
  *   2  the channel is closed. So a receiver that it wakes finds the cause.
- *   3  under c's lock, c is marked as dead and its children are taken over, each with a
- *      reference; a child that is made later finds the mark, and its maker cancels it.
+ *   3  under c's lock, c is marked as dead and its children, each with a reference, move to a list
+ *      of work; a child that is made later finds the mark, and its maker cancels it.
  *   4  c takes itself off its parent's list, and its deadline off the clock.
- *   5  the children are cancelled likewise, with c's cause.
- * The children taken over wait in a list, so a chain of any length works. Steps 1 to 4 are one
- * section, so a goroutine whose runtime ends is stopped between two contexts only, and the end of
- * the runtime does the rest.
+ *   5  the children on the list are cancelled likewise, with c's cause; nothing recurses.
+ * Steps 1 to 4 are one section, so the end of a runtime stops a canceller only between two
+ * contexts, and does the rest itself. No two locks are held at once. A parent's lock guards its
+ * list and the children's links in it.
  *
- * Of two calls that cancel at once, the second returns while the first is still on its way down. So
- * that no caller sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look
- * upwards too, and carry a cause that has not come down yet themselves.
+ * If two calls cancel at once, the second returns while the first is still on its way down. So that
+ * no caller sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look upwards
+ * too, and carry down a cause that has not arrived yet.
  *
- * No two locks are held at once. A parent's lock guards its list, and the links of the children in
- * it.
+ * A deadline is a timer on the runtime's heap, or without a runtime an entry of clock.c. It holds a
+ * reference while armed, which goes to the function that takes it off its clock: ctx_disarm,
+ * ctx_expired, or at the end of a runtime ctx_moved, which changes the clock.
  *
- * A deadline is a timer on the runtime's heap, or where no runtime runs on the fallback clock
- * (clock.c). It holds a reference while armed, which goes to the function that takes it off its
- * clock: ctx_disarm, ctx_expired, or at the end of a runtime ctx_moved, which takes it to the other
- * clock.
- *
- * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; closing and receiving
- * order the rest.
+ * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; close and receive order
+ * the rest.
  */
 #include "sync/chan.h"
 #include "sync/clock.h"
@@ -51,7 +46,7 @@ struct gort_ctx {
     /* the parent's lock: */
     bool linked;
     gort_ctx *next, *prev; /* siblings */
-    /* the one that cancels it: */
+    /* the canceller: */
     gort_ctx *work;
     /* constant: */
     gort_ctx *parent; /* referenced; NULL: a root */
@@ -59,7 +54,7 @@ struct gort_ctx {
     bool valued;
     const void *key;
     void *value;
-    int64_t deadline; /* its own or its parent's, the earlier one */
+    int64_t deadline; /* the earlier of its own and its parent's */
     bool fallback;    /* lock, constant once not armed: the deadline is clock.c's */
     Timer timer;
     ClockEntry entry;
@@ -67,7 +62,7 @@ struct gort_ctx {
 
 /* ---- references ------------------------------------------------------------------------------ */
 
-/* Frees c, and its parents as far as c had their last reference. */
+/* Frees c, and its parents while c held their last reference. */
 static void ctx_destroy(Refs *r) {
     gort_ctx *c = container_of(r, gort_ctx, refs);
     while (c != NULL) {
@@ -112,8 +107,7 @@ static void unlink_child(gort_ctx *c) {
     unlock(&parent->lock);
 }
 
-/* Marks c as dead and puts its children onto the list of work, each with a reference. True: a
- * deadline was armed, and the caller takes it back. In a section. */
+/* Step 3. True: a deadline was armed, and the caller takes it back. In a section. */
 static bool kill_node(gort_ctx *c, gort_ctx **work) {
     lock(&c->lock, RANK_CTX);
     c->dead = true;
@@ -131,12 +125,12 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     return armed;
 }
 
-/* Takes the deadline off its clock. True: its reference has come back. In a section. */
+/* Takes the deadline off its clock. True: its reference is the caller's. In a section. */
 static bool ctx_disarm(gort_ctx *c) {
     return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
 }
 
-/* Steps 1 to 4, in a section; the caller has a reference, and nothing is freed here. */
+/* Steps 1 to 4. In a section; the caller has a reference, and nothing is freed here. */
 static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
@@ -149,10 +143,10 @@ static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
 typedef struct Cancel {
     ExitHook hook;
     int cause;
-    gort_ctx *work; /* those to be cancelled, each with a reference */
+    gort_ctx *work; /* to be cancelled, each with a reference */
 } Cancel;
 
-/* Step 5 for one of them; in a section. */
+/* Step 5 for one child; in a section. */
 static void cancel_next(Cancel *k) {
     gort_ctx *c = k->work;
     k->work = c->work;
@@ -171,8 +165,8 @@ void ctx_cancel_in_section(gort_ctx *c, int cause) {
     cancel_rest(&k.hook);
 }
 
-/* Cancels c and all below it, a section for each, so that a large tree keeps no other goroutine
- * waiting. Between two of them the runtime may end, and does the rest. Outside of sections. */
+/* Outside of sections. Cancels c and all below it, a section for each, so that a large tree keeps
+ * no other goroutine waiting. If the runtime ends in between, it does the rest. */
 static void ctx_cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
@@ -193,8 +187,8 @@ static void ctx_cancel(gort_ctx *c, int cause) {
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
-/* The clock's reference comes with it. armed is cleared first, so that a canceller leaves that
- * reference alone; a faster one has seen that the clock had let go of it. */
+/* Has the clock's reference. armed is cleared first, so that a canceller leaves it alone; a faster
+ * canceller finds the deadline off its clock. */
 static void ctx_expired(gort_ctx *c) {
     M *m = enter();
     lock(&c->lock, RANK_CTX);
@@ -208,8 +202,7 @@ static void ctx_expired(gort_ctx *c) {
 static void expired_timer(M *m, void *arg, uint32_t seq) { ctx_expired(arg); }
 static void expired_entry(ClockEntry *e) { ctx_expired(container_of(e, gort_ctx, entry)); }
 
-/* The runtime has ended: the deadline goes to the fallback clock, with its reference, unless c is
- * cancelled by now. */
+/* The runtime has ended: the deadline goes to the fallback clock, unless c is cancelled by now. */
 static void ctx_moved(Timer *t) {
     gort_ctx *c = t->arg;
     bool start = false;
@@ -261,7 +254,6 @@ static gort_ctx *ctx_make(gort_ctx *parent) {
     return c;
 }
 
-/* Hangs c below its parent, where it learns of a cancellation. */
 static gort_ctx *ctx_attach(gort_ctx *c) {
     if (c->parent != NULL && !link_child(c->parent, c)) ctx_cancel(c, load_acq(&c->parent->err));
     return c;
@@ -317,13 +309,13 @@ EXPORT void gort_ctx_cancel(gort_ctx *c) {
     garbage_collect();
 }
 
-/* The cause of c, which may still be on its way: helps it down to c, channel included. */
+/* The cause of c; one that is still above c is carried down to it, channel included. */
 static int ctx_settle(gort_ctx *c) {
     int cause = 0;
     for (gort_ctx *up = c; up != NULL && cause == 0; up = up->parent) cause = load_acq(&up->err);
     if (likely(cause == 0)) return 0;
     ctx_cancel(c, cause);
-    gort_chan_close(c->done); /* the one that set the cause may not have come to it yet */
+    gort_chan_close(c->done); /* the setter of the cause may not have come to it yet */
     return load_acq(&c->err);
 }
 

@@ -6,7 +6,7 @@
 
 #include "runtime.h"
 
-/* Cancels c and all below it, in this section; nothing is freed. */
+/* In a section: cancels c and all below it; frees nothing. */
 void ctx_cancel_in_section(gort_ctx *c, int cause);
 
 #endif

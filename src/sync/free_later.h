@@ -1,9 +1,7 @@
 /*
- * Counted objects, and how they are freed where nothing may be freed.
- *
- * The last user of a timer or a context may be a timer's function. That runs in the scheduler, in
- * which nothing is given back to malloc, so it leaves the object on a list (`garbage`), and the
- * next caller that may free comes by and does it. The list is in time.c.
+ * Counted objects, and how they are freed where nothing may be freed: the last user of a timer or a
+ * context may be a timer's function, which runs in the scheduler, where malloc takes nothing back.
+ * It leaves the object on a list (`garbage`, in time.c), and the next caller that may free does.
  */
 #ifndef FREE_LATER_H
 #define FREE_LATER_H
@@ -14,7 +12,7 @@
 typedef struct Refs {
     uint32_t count;    /* atomic */
     struct Refs *next; /* on the list */
-    /* Outside of sections. Acquires for TSan what others did before they dropped the object. */
+    /* Outside of sections. Acquires for TSan what others did before their drop. */
     void (*destroy)(struct Refs *);
 } Refs;
 
@@ -26,7 +24,7 @@ INLINE void garbage_collect(void) {
     if (unlikely(load_rlx(&garbage) != NULL)) garbage_collect_slow();
 }
 
-/* Drops a reference. True: it was the last, and the object is the caller's. */
+/* Drops a reference. True: it was the last, and the caller owns the object. */
 INLINE bool refs_last(Refs *r) {
     tsan_release(r);
     return sub_seq(&r->count, 1) == 0;

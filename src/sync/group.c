@@ -1,18 +1,17 @@
 /*
- * Groups: errgroup. Goroutines that work on one thing, of which the first failure cancels the rest.
+ * Groups (errgroup): goroutines that work on one thing; the first failure cancels the rest.
  *
- * Made of the rooms below: a wait group for the end, a context for the cancellation, a semaphore
- * for the limit. The first negative result is kept by a CAS from 0. The order at the end of a
- * function matters: result, then the place in the limit, then the wait group; after that
- * gort_group_wait() may free everything.
+ * A group is a wait group for the end, a context for the cancellation, a semaphore for the limit. A
+ * CAS from 0 keeps the first negative result. A member that ends gives its result, then its place
+ * in the limit, then leaves the wait group, in this order: then gort_group_wait() may free all.
  *
- * A function that calls gort_exit() has ended, with 0 (goexit.h). One whose runtime has ended,
+ * A function that calls gort_exit() has ended with 0 (goexit.h). A member whose runtime has ended,
  * perhaps before it ran, has failed with -ENOTCONN: the work was not done.
  *
  * A member that calls gort_group_go() of its own full group waits for another member to end. Once
- * all of them wait there, none will: that is fatal. `waiting` counts the members that wait. Each of
- * them has a place, and so has a member that was given one and does not yet know: so while one of
- * the counted has been given a place, at most limit - 1 members are there to be counted.
+ * all members wait so, none will: fatal. `waiting` counts them. There is no false alarm: every
+ * counted member has its own place; while one has been given a second and does not yet know, at
+ * most limit - 1 members are there to be counted.
  */
 #include "sync/chan.h"
 #include "sync/ctx.h"
@@ -32,7 +31,7 @@ typedef struct GroupMember {
     gort_group *group; /* NULL: it has left */
     int (*fn)(gort_ctx *, void *);
     void *arg;
-    bool waits; /* in a section: it is counted in `waiting` */
+    bool waits; /* counted in `waiting`; changed in a section */
 } GroupMember;
 
 EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
@@ -55,7 +54,7 @@ static void leave_group(gort_group *g) {
     gort_wg_done(&g->wg);
 }
 
-/* In one section: the end of a runtime finds a member or none (group_member_abandon). */
+/* In one section, so that the end of a runtime finds a whole member or none. */
 static void group_member_leaves(ExitHook *h) {
     GroupMember *me = h->object;
     gort_group *g = me->group;
@@ -71,7 +70,7 @@ static bool group_fails(gort_group *g, int result) {
     return cas_acq_rel(&g->result, &none, result);
 }
 
-/* Its work was not done: gort_group_wait() says so. */
+/* The work was not done: gort_group_wait() says so. */
 void group_member_abandon(void *arg) {
     GroupMember *me = arg;
     gort_group *g = me->group;
@@ -95,7 +94,7 @@ void group_member_run(void *arg) {
     group_member_leaves(&hook);
 }
 
-/* The goroutine's membership in g, where it is inside a function of it. */
+/* gp's membership in g, if it is inside a function of g. */
 static GroupMember *membership(G *gp, gort_group *g) {
     for (ExitHook *h = gp->spare; h; h = h->next) {
         exit_hook_alive(gp, h);

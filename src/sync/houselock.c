@@ -1,16 +1,13 @@
 /*
  * Locks of the library's own that a goroutine may hold while it waits.
  *
- * A gort_mutex would do, but one held by a goroutine of an ended runtime would never be free again,
- * and the next gort_signal_notify or gort_listen would wait for ever. So each knows its owner and
- * stands in a list, and the end of a runtime releases those of goroutines; plain threads keep
- * theirs.
+ * A gort_mutex held by a goroutine of an ended runtime would never be free again, and the next
+ * gort_signal_notify or gort_listen would wait for ever. So a house lock knows its owner and stands
+ * in a list, and the end of a runtime releases those of goroutines; plain threads keep theirs. The
+ * owner is noted in the section in which the mutex is taken, and a goroutine is stopped for good
+ * only between two sections: it never has the one without the other.
  *
- * The owner is noted in the section in which the mutex is taken. A goroutine is stopped for good
- * between two sections only, so it never has the one without the other.
- *
- * What such a lock guards is left as it was when the goroutine was stopped, anywhere: each step of
- * a change must leave it valid.
+ * A goroutine may be stopped anywhere: each step of a change must leave what is guarded valid.
  */
 #include "sync/houselock.h"
 #include "sync/mutex.h"

@@ -16,7 +16,7 @@ typedef struct HouseLock {
 
 void house_lock(HouseLock *h); /* as gort_mutex_lock */
 void house_unlock(HouseLock *h);
-/* The runtime has ended, and the waits of its goroutines are undone: what they held is free. */
+/* The runtime has ended, its goroutines' waits are undone: frees the locks they held. */
 void house_release_all(void);
 
 #endif

@@ -1,37 +1,29 @@
 /*
  * The mutex: Go's, with its two modes.
  *
- * Normal mode: the unlocker wakes the longest waiter but does not hand over; the woken one competes
- * with goroutines that run already. That is what makes a mutex fast: a goroutine may lock and
- * unlock many times in its slice although others wait. A woken waiter that loses goes back to the
- * *front* of the queue.
- *
- * Starvation mode: a waiter that has waited 1 ms switches to it. Now unlock hands ownership
- * straight to the head of the queue and yields its slice to it, and new arrivals queue up without
- * competing. A waiter that becomes owner switches back if it is the last in the queue or has waited
- * less than 1 ms.
+ * Normal mode: the unlocker wakes the longest waiter but does not hand over. The woken waiter
+ * competes with running goroutines, which may lock many times in a slice; if it loses, it goes back
+ * to the *front* of the queue. Starvation mode: a waiter that has waited 1 ms switches to it. The
+ * unlocker hands ownership to the head of the queue and yields its slice to it; new arrivals queue
+ * up without competing. A new owner switches back if it is the last or has waited less than 1 ms.
  *
  * The word:
  *
  *   LOCKED     it has an owner
  *   WOKEN      a waiter is awake and will compete (or a newcomer spins): unlock need not wake
- *              another. The one it stands for clears it, in the CAS by which it gets the lock, goes
- *              (back) to sleep, or gives up.
+ *              another. That goroutine clears it, in the CAS by which it gets the lock, goes (back)
+ *              to sleep, or gives up.
  *   STARVING   starvation mode; implies LOCKED and PARKED
  *   PARKED     a sleeper stands in the table (sema.c) under this address
  *   SLOW       above them, a count: see below
  *
- * PARKED changes under the bucket's lock only, and so does the release of a mutex that has sleepers
- * to be woken. Hence no thread touches a mutex after the CAS that frees it: the next owner may
- * unlock and free it. (Go counts the waiters in the word; here the queue is looked at under the
- * lock.)
+ * PARKED changes only under the bucket's lock; so does the release of a mutex with sleepers to
+ * wake. Hence no thread touches a mutex after the CAS that frees it: the next owner may free it. No
+ * wake-up is lost: LOCKED is cleared while PARKED is set only if WOKEN is or becomes set; the
+ * holder of WOKEN ends with LOCKED set, by itself or another, whose unlock sees PARKED.
  *
- * Nothing is lost: LOCKED is cleared while PARKED is set only if WOKEN is or becomes set; the
- * holder of WOKEN ends with LOCKED set (by itself or by another), and that owner's unlock sees
- * PARKED again.
- *
- * The uncontended lock is one bit set without a load before it, which would fetch the line twice.
- * The uncontended unlock has no locked instruction at all, which is a third of the whole:
+ * The uncontended lock sets one bit without a load before it, which would fetch the line twice. The
+ * uncontended unlock has no locked instruction, which saves a third of the whole:
  *
  *   owner, unlock                          contender, before it sleeps: make_slow()
  *   U1  m->unlocking = mu                  S1  set SLOW (bucket locked, like all that follows)
@@ -40,16 +32,16 @@
  *   U3  state = 0                          S3  wait until no M's `unlocking` is this mutex
  *   U4  m->unlocking = NULL                S4  SLOW still there? else from the beginning
  *
- * U3 is a plain store and would wipe out what came after U2: a sleeper's PARKED, its only trace. So
- * PARKED is set only where SLOW has stood since before S2. Each U2 falls before or after S2 on its
- * CPU. After: it sees SLOW, and the unlock is done by CAS. Before: its U1 is visible at S3, which
- * waits for U4; U3 is then visible at S4, SLOW is gone, and either the mutex is free or another
- * owner has it and S1 comes again. Only S1 sets SLOW, so the SLOW seen at S4 is the one set at S1.
+ * U3 is a plain store and would wipe out a PARKED set after U2, the sleeper's only trace. So PARKED
+ * is set only where SLOW has stood since before S2. Each U2 falls before or after S2 on its CPU.
+ * After: it sees SLOW, and the unlock is done by CAS. Before: its U1 is visible at S3, which waits
+ * for U4. U3 is then visible at S4: SLOW is gone, and either the mutex is free or another owner has
+ * it and S1 comes again. Only S1 sets SLOW, so the SLOW seen at S4 is the one set at S1.
  *
  * No thread stays between U1 and U4 for long: the handler of preempt.c lets it go on. SLOW counts:
- * each unlock by CAS that finds nothing else but LOCKED takes one off, so that a mutex that was
- * once contended is cheap again after SLOW_UNLOCKS, and the barrier, some microseconds, is spread
- * over as many. Without membarrier, and on other processors, every unlock is a CAS.
+ * each unlock by CAS that finds only LOCKED besides takes one off. So a mutex is cheap again after
+ * SLOW_UNLOCKS unlocks, and the barrier's microseconds are spread over as many. Without membarrier,
+ * and on other processors, every unlock is a CAS.
  *
  * Orders: acquire by the instruction that sets LOCKED, release by the store or CAS that clears it;
  * a hand-over is ordered by ready() and park().
@@ -77,8 +69,8 @@ enum { LOCKED = MUTEX_LOCKED, WOKEN = 2, STARVING = 4, PARKED = 8 };
 static bool slow_first;  /* atomic: a waiter makes it slow before it sleeps */
 static bool plain_works; /* atomic: unlock may be plain; not before all see slow_first */
 
-/* A plain thread may be going to sleep without having seen slow_first: that is under the lock of a
- * bucket, so each of them is taken once. */
+/* A plain thread that has not seen slow_first may be going to sleep. It does so under the lock of a
+ * bucket: take each of them once. */
 void mutex_start(void) {
     if (!PLAIN_UNLOCK || !retake_works || load_rlx(&plain_works)) return;
     store_rlx(&slow_first, true);
@@ -89,11 +81,11 @@ void mutex_start(void) {
     store_rel(&plain_works, true);
 }
 
-/* S1 to S3, with the bucket's lock. False: there is no barrier (any more). */
+/* S1 to S3, bucket locked. False: the barrier is not (or no longer) to be had. */
 static bool make_slow(gort_mutex *mu) {
     or_seq(&mu->state_, SLOW_UNLOCKS * SLOW_ONE);
     if (os_membarrier() != 0) {
-        and_seq(&mu->state_, ~SLOW); /* it promises what S2 has not done */
+        and_seq(&mu->state_, ~SLOW); /* SLOW promises what S2 has not done */
         return false;
     }
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
@@ -103,7 +95,7 @@ static bool make_slow(gort_mutex *mu) {
     return true;
 }
 
-/* U1 to U4. False: it is not done; there is more than LOCKED, or no M. */
+/* U1 to U4. False: not done, since there is more than LOCKED, or no M. */
 INLINE bool unlock_plainly(gort_mutex *mu, M *m) {
     if (!PLAIN_UNLOCK || load_rlx(&mu->state_) != LOCKED) return false;
     if (unlikely(m == NULL || m->unlocking != NULL || !load_rlx(&plain_works))) return false;
@@ -130,8 +122,7 @@ typedef struct LockTry {
     int spins;
 } LockTry;
 
-/* Spinning can help only if the owner runs at this moment on another CPU, and if it keeps no other
- * goroutine from running here. In a section. */
+/* In a section. Spinning helps only if the owner runs on another CPU and no G waits to run here. */
 static bool can_spin(M *m, const LockTry *a) {
     if (a->spins >= SPINS) return false;
     if (m->plain) return true;
@@ -141,7 +132,7 @@ static bool can_spin(M *m, const LockTry *a) {
            load_rlx(&m->p->runnext) == NULL;
 }
 
-/* One round; WOKEN tells unlock that it need not wake a sleeper. */
+/* One round; WOKEN tells the unlocker that it need not wake a sleeper. */
 static void mutex_spin(LockTry *a, uint32_t old) {
     a->spins++;
     if (!a->awoke && (old & (WOKEN | PARKED)) == PARKED)
@@ -149,12 +140,12 @@ static void mutex_spin(LockTry *a, uint32_t old) {
     for (int i = 0; i < SPIN_PAUSES; i++) arch_pause();
 }
 
-/* The state in which WOKEN no longer stands for this attempt. */
+/* The state, without WOKEN if that stands for this attempt. */
 INLINE uint32_t settled(const LockTry *a, uint32_t state) {
     return a->awoke ? state & ~(uint32_t)WOKEN : state;
 }
 
-/* Takes the mutex if it is free, as long as it is free. */
+/* Takes the mutex while it is free. */
 static bool mutex_take(LockTry *a, uint32_t *old) {
     *old = load_rlx(&a->mu->state_);
     while (!(*old & LOCKED))
@@ -162,7 +153,7 @@ static bool mutex_take(LockTry *a, uint32_t *old) {
     return false;
 }
 
-/* The deadline has passed: gives up, or gets it after all at this very moment. */
+/* The deadline has passed. True: given up. False: it got the mutex at this very moment. */
 static bool mutex_give_up(LockTry *a) {
     uint32_t old;
     for (;;) {
@@ -171,29 +162,28 @@ static bool mutex_give_up(LockTry *a) {
     }
 }
 
-/* s has waited in vain: takes it off, and PARKED with the last. Bucket locked. */
+/* s has waited in vain: takes it off, and clears PARKED after the last. Bucket locked. */
 static void mutex_expire(gort_mutex *mu, SemaBucket *b, Sleeper *s) {
     if (s->queued) sema_remove(b, s);
     if (!sema_has(b, mu)) and_seq(&mu->state_, ~(uint32_t)(PARKED | STARVING));
 }
 
-/* Reading the clock costs as much as a switch. The monitor's reading is two milliseconds late at
- * most while a goroutine waits for a P; starvation begins that much later, or once too early. */
+/* Reading the clock costs as much as a switch. The monitor's reading is at most 2 ms late while a
+ * goroutine waits for a P: starvation begins that much later, or once too early. */
 static int64_t clock_now(void) {
     return likely(load_rlx(&sched.running)) ? coarse_now() : os_now();
 }
 
-/* Woken, and lost. Is it starving? */
 static void look_at_clock(LockTry *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
 
-/* An owner by hand-over: leaves starvation mode if it need not be. */
+/* Owner by hand-over: leaves starvation mode if it waited less than 1 ms. */
 static void received(LockTry *a) {
     if (clock_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
 }
 
 /* The kernel has taken membarrier away (a filter that came late): no waiter can sleep here. */
 static M *look_again_later(M *m, LockTry *a) {
-    /* after the yield it may never run again */
+    /* first: after the yield it may never run again */
     if (a->awoke) and_seq(&a->mu->state_, ~(uint32_t)WOKEN);
     a->awoke = false;
     if (may_yield(m)) return yield(m);
@@ -201,8 +191,7 @@ static M *look_again_later(M *m, LockTry *a) {
     return m;
 }
 
-/* Woken, it owns the mutex, or WOKEN stands for it: then it competes once more. What it has or gets
- * it unlocks. */
+/* A woken sleeper owns the mutex, or has WOKEN and competes once more. What it gets it unlocks. */
 static void mutex_abandon(Sleeper *s) {
     gort_mutex *mu = s->object;
     SemaBucket *b = sema_bucket(mu);
@@ -214,10 +203,7 @@ static void mutex_abandon(Sleeper *s) {
     if (!queued && s->taken && (s->granted || !mutex_give_up(&a))) gort_mutex_unlock(mu);
 }
 
-/*
- * Sleeps until woken, handed the mutex (*owner) or timed out (*expired). Returns at once where the
- * mutex is found free.
- */
+/* Sleeps until woken, handed the mutex (*owner) or timed out (*expired). No sleep if it is free. */
 static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
     gort_mutex *mu = a->mu;
     SemaBucket *b = sema_bucket(mu);
@@ -280,7 +266,6 @@ static M *lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, in
     return m;
 }
 
-/* 0, or -ETIMEDOUT. */
 NOINLINE int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason) {
     if (in_forked_child()) return -ENOTCONN;
     int r;
@@ -297,12 +282,12 @@ INLINE bool wakes_nobody(uint32_t state) {
     return !(state & PARKED) || (state & (WOKEN | STARVING)) == WOKEN;
 }
 
-/* The release of a mutex that may have sleepers: under the bucket's lock, one CAS. The one to be
- * made ready, or NULL. */
+/* Bucket locked. Frees a mutex that may have sleepers, by one CAS. The sleeper to ready, or
+ * NULL. */
 static Sleeper *release_locked(gort_mutex *mu, SemaBucket *b) {
     bool more;
     uint32_t old = load_rlx(&mu->state_), next;
-    while (wakes_nobody(old)) /* they have expired meanwhile, or one is awake */
+    while (wakes_nobody(old)) /* the sleepers have expired, or one is awake */
         if (cas_rel(&mu->state_, &old, old & ~(uint32_t)LOCKED)) return NULL;
     Sleeper *s = sema_pop(b, mu, &more);
     if (s != NULL) s->granted = (old & STARVING) != 0;
@@ -314,7 +299,7 @@ static Sleeper *release_locked(gort_mutex *mu, SemaBucket *b) {
     return s;
 }
 
-/* Free again, and one step nearer to plain unlocks where no other bit is set. */
+/* The state without LOCKED, and one step nearer to plain unlocks where no other bit is set. */
 INLINE uint32_t freed(uint32_t state) {
     bool alone = (state & SLOW) != 0 && (state & (PARKED | WOKEN | STARVING)) == 0;
     return (state & ~(uint32_t)LOCKED) - (alone ? SLOW_ONE : 0);

@@ -7,15 +7,15 @@
 #include "sync/sema.h"
 #include "sched/sim.h"
 
-/* The mutex was not free: 0, -ETIMEDOUT. May park. */
+/* The mutex was not free: waits. 0, -ETIMEDOUT. */
 int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason);
 
 void mutex_start(void); /* at the start of a runtime, behind retake_start() */
 
 #define MUTEX_LOCKED 1u /* see mutex.c */
 
-/* One instruction: sets LOCKED and tells whether it was set; the sleepers' bits stay as they are. A
- * mutex in starvation mode is always locked. */
+/* One instruction sets LOCKED and tells whether it was set; the sleepers' bits stay. A mutex in
+ * starvation mode is always locked. */
 INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     int r = 0;
     SIM_POINT();
@@ -25,7 +25,7 @@ INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     return r;
 }
 
-/* In a section of depth 1; returns in it, with the mutex. */
+/* In a section of depth 1, which goes on with the mutex held. */
 M *mutex_lock_in_section(M *m, gort_mutex *mu);
 
 #endif

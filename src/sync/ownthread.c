@@ -1,9 +1,9 @@
 /*
- * Threads of the library's own that outlive a runtime. They count as the runtime's
- * (sched.threads), and are no reason to hope for the end of a deadlock (m_is_ours).
+ * Threads of the library's own that outlive a runtime. They count as the runtime's (sched.threads),
+ * and are no reason to hope for the end of a deadlock (m_is_ours).
  *
- * The caller's signals stay masked until *pid is written: a goroutine that a signal stops before
- * that, when its runtime ends, would leave a thread of which nothing knows.
+ * The caller's signals stay masked until *pid is written: a goroutine that a signal stops earlier,
+ * as its runtime ends, would leave an unknown thread behind.
  */
 #include "sync/ownthread.h"
 #include "base/sysfault.h"

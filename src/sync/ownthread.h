@@ -6,8 +6,8 @@
 
 #include "runtime.h"
 
-/* Starts fn detached, with all signals masked: handlers run in the program's threads. 0, or -errno.
- * Behind 0 *pid, where given, is this process. errno stays as it is. Outside of sections. */
+/* Starts fn detached, with all signals masked: handlers run in the program's threads. 0, and *pid,
+ * where given, is this process; or -errno. errno stays as it is. Outside of sections. */
 int own_thread_start(void (*fn)(void), int *pid);
 
 #endif

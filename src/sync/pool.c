@@ -1,23 +1,20 @@
 /*
- * The pool: sync.Pool for C.
+ * The pool: sync.Pool for C, in Bonwick's design.
  *
- * Each P has a cache that needs no atomics: only the holder of the P touches it, in a section.
- * Objects are kept in magazines of 31 pointers. A cache has two of them, `loaded` and `spare`: put
- * fills and get empties the loaded one, and they are swapped when that does not work. Only when
- * both are full (or both empty) one is exchanged with the depot, a list under a lock shared by all
- * Ps and by threads that have no P. (The design is Bonwick's.)
+ * Each P has a cache that needs no atomics: only the holder of the P touches it, in a section. It
+ * has two magazines of 31 pointers, `loaded` and `spare`. Put fills and get empties the loaded one;
+ * when that fails they are swapped. When both are full (or both empty), one is exchanged with the
+ * depot, a list under a lock shared by all Ps and by threads without a P.
  *
- * It cannot stand on the caches of alloc.c: those link free objects through their first words and
- * sort them by size, while what a pool keeps is the program's, from any allocator, and stays as it
- * was put.
+ * The caches of alloc.c would not do: they write links into free objects and sort them by size,
+ * while a pool's objects are the program's, from any allocator, and stay as they were put.
  *
- * Go's collector empties its pools. There is none here, so the depot measures what it needs: it
- * remembers the smallest stock of full magazines since the last look, and every two seconds, at the
- * next exchange, drops half of what was never touched. What a P caches itself is bounded.
+ * Go's collector empties its pools. Here the depot remembers its smallest stock of full magazines,
+ * and every two seconds, at the next exchange, drops half of it. What a P caches is bounded.
  *
  * The caches are indexed by P in two steps and made on demand, outside of sections since that
- * allocates. They stay when gort_maxprocs() or the end of a runtime takes the P away, and the next
- * holder of a P of that number goes on with them; the way a P changes hands orders the two.
+ * allocates. They stay when gort_maxprocs() or the end of a runtime takes the P away, for the next
+ * holder of a P of that number; the P's change of hands orders the two holders.
  */
 #include "sync/chan.h"
 #include "sync/sema.h"
@@ -84,7 +81,7 @@ EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *obj
     return pool;
 }
 
-/* The cache of m's P. NULL: it has no P, or (*missing) the group is not there yet. */
+/* The cache of m's P. NULL: no P, or (*missing) its group is not made yet. */
 INLINE PoolCache *pool_cache(M *m, gort_pool *pool, uint32_t *missing) {
     *missing = MAX_PROCS;
     if (m->p == NULL) return NULL;
@@ -104,8 +101,7 @@ static bool group_make(gort_pool *pool, uint32_t which) {
 
 /* ---- the depot; in a section ----------------------------------------------------------------- */
 
-/* Gives a full magazine for an empty one (or none). NULL: there is none, and back stays the
- * caller's. */
+/* Gives a full magazine for the empty one `back` (or NULL). NULL: none; back stays the caller's. */
 static Magazine *depot_full(gort_pool *pool, Magazine *back) {
     lock(&pool->lock, RANK_LEAF);
     Magazine *mag = mag_pop(&pool->full);
@@ -117,7 +113,7 @@ static Magazine *depot_full(gort_pool *pool, Magazine *back) {
     return mag;
 }
 
-/* Takes a full magazine (or none) for an empty one. NULL: there is none; back was taken. */
+/* Takes the full magazine `back` (or NULL) for an empty one. NULL: none; back was taken. */
 static Magazine *depot_empty(gort_pool *pool, Magazine *back) {
     lock(&pool->lock, RANK_LEAF);
     if (back != NULL) {
@@ -129,7 +125,7 @@ static Magazine *depot_empty(gort_pool *pool, Magazine *back) {
     return mag;
 }
 
-/* What the depot has not needed for a while: half of it, as a list. */
+/* Half of what the depot has not needed for a while, as a list. */
 static Magazine *depot_surplus(gort_pool *pool, int64_t now) {
     Magazine *list = NULL;
     lock(&pool->lock, RANK_LEAF);
@@ -143,7 +139,7 @@ static Magazine *depot_surplus(gort_pool *pool, int64_t now) {
     return list;
 }
 
-/* Drops what is in a list of magazines, and them. Outside of sections. */
+/* Drops a list of magazines with their objects. Outside of sections. */
 static void drop_all(gort_pool *pool, Magazine *list) {
     Magazine *mag;
     while ((mag = mag_pop(&list)) != NULL) {
@@ -169,7 +165,7 @@ INLINE void swap(PoolCache *c) {
     c->spare = mag;
 }
 
-/* An object from the cache of a P, refilled from the depot. */
+/* An object from a P's cache, refilled from the depot. */
 static void *cache_get(gort_pool *pool, PoolCache *c) {
     if (c->loaded == NULL || c->loaded->count == 0) {
         swap(c);
@@ -218,7 +214,7 @@ EXPORT void *gort_pool_get(gort_pool *pool) {
 
 INLINE bool has_room(const Magazine *mag) { return mag != NULL && mag->count < ROUNDS; }
 
-/* An empty magazine: the depot's, or the one the caller has brought, if any. */
+/* An empty magazine: the depot's, or *fresh. */
 static Magazine *get_empty(gort_pool *pool, Magazine *back, Magazine **fresh) {
     Magazine *mag = depot_empty(pool, back);
     if (mag == NULL) {

@@ -1,10 +1,10 @@
 /*
  * The reader/writer mutex, with Go's order of service.
  *
- * Writers exclude one another by an ordinary mutex (w_), so one of them at a time deals with the
- * readers. It announces itself, which holds back new readers, and waits for those that are in to
- * leave. When it unlocks, every reader that came meanwhile is let in at once, and only then the
- * next writer can announce itself: neither side starves the other.
+ * Writers exclude one another by an ordinary mutex (w_). Its owner announces itself, which holds
+ * back new readers, and waits for the readers inside to leave. When it unlocks, it lets in every
+ * reader that came meanwhile, and only then can the next writer announce itself: neither side
+ * starves.
  *
  * The word (readers_):
  *
@@ -12,19 +12,18 @@
  *   HELD      readers sleep in the table under &reader_sema_; only together with WRITER
  *   READER    times the number of readers that are in
  *
- * Go adds a reader to the word first and asks afterwards; a deadline then has to undo what a writer
- * may just be granting. Here a reader gets in by a CAS that succeeds only if no writer is there.
- * All that concerns sleepers happens under the bucket's lock (sema.c) and by direct hand-over: the
- * writer that lets readers in counts them in, and the last reader makes the announced writer the
- * owner by leaving, since WRITER is set already. Both queues are in one bucket, that of the
- * rwmutex.
+ * A reader gets in by a CAS that succeeds only if no writer is there. (Go counts it in first and
+ * asks afterwards; a deadline would then have to undo what a writer may just be granting.) All that
+ * concerns sleepers happens under the bucket's lock (sema.c), by direct hand-over: the writer that
+ * lets readers in counts them in, and the last reader makes the announced writer the owner by
+ * leaving, since WRITER is set already. Both queues are in the bucket of the rwmutex.
  *
- * A goroutine that leaves touches nothing after the CAS by which it leaves, but for a writer its
- * w_, which is part of having it locked. So the last user may free it.
+ * A leaving goroutine touches nothing after its CAS out, except that a writer then unlocks w_,
+ * which is part of its hold. So the last user may free the rwmutex.
  *
  * Orders: a reader's CAS in (acquire) pairs with the writer's CAS out (release); a writer's CAS in
- * (acquire) with the readers' CASes out (release), which form a release sequence on the word.
- * Hand-overs are ordered by the bucket's lock, ready() and park().
+ * (acquire) with the readers' CASes out (release), which form a release sequence on the word. The
+ * bucket's lock, ready() and park() order hand-overs.
  */
 #include "sync/mutex.h"
 
@@ -49,13 +48,13 @@ INLINE bool reader_enter(gort_rwmutex *rw, uint32_t *old) {
     return false;
 }
 
-/* The reader s has waited in vain: takes it off, and HELD with the last. Bucket locked. */
+/* The reader s has waited in vain: takes it off, and clears HELD after the last. Bucket locked. */
 static void reader_expire(gort_rwmutex *rw, SemaBucket *b, Sleeper *s) {
     if (s->queued) sema_remove(b, s);
     if (!sema_has(b, &rw->reader_sema_)) and_seq(rw_word(rw), ~(uint32_t)HELD);
 }
 
-/* No longer queued, it was counted in, unless its deadline was faster. */
+/* A reader no longer queued was counted in, unless its deadline was faster. */
 static void reader_abandon(Sleeper *s) {
     gort_rwmutex *rw = s->object;
     SemaBucket *b = sema_bucket(rw);
@@ -119,8 +118,7 @@ EXPORT int gort_rwmutex_try_rlock(gort_rwmutex *rw) {
     return 0;
 }
 
-/* The last reader may be leaving while a writer is announced: under the bucket's lock, so that the
- * writer cannot expire, go and be replaced by another in between. */
+/* Under the bucket's lock, so that an announced writer cannot expire and be replaced meanwhile. */
 static NOINLINE void runlock_contended(gort_rwmutex *rw) {
     if (in_forked_child()) return;
     SemaBucket *b = sema_bucket(rw);
@@ -133,7 +131,7 @@ static NOINLINE void runlock_contended(gort_rwmutex *rw) {
         if (old < READER) fatal("runlock of unlocked rwmutex");
     } while (!cas_acq_rel(rw_word(rw), &old, old - READER));
     if ((old & WRITER) && old < 2 * READER) s = sema_pop(b, &rw->writer_sema_, &more);
-    /* none: the writer has just expired, and finds itself the owner */
+    /* NULL: the writer has just expired, and finds itself the owner */
     G *gp = s != NULL ? s->gp : NULL;
     unlock(&b->lock);
     if (gp != NULL) ready(m, gp);
@@ -154,8 +152,8 @@ EXPORT void gort_rwmutex_runlock(gort_rwmutex *rw) {
 
 /* ---- writers -------------------------------------------------------------------------------- */
 
-/* The announced writer, queued as s, has run out of time. True: it owns the rwmutex all the same,
- * as the last reader has left. Else it withdraws, and lets in the readers it has held back. */
+/* The announced writer, queued as s, has run out of time. True: the last reader has left, and it
+ * owns the rwmutex all the same. Else it withdraws, and lets in the readers it held back. */
 static bool writer_expire(gort_rwmutex *rw, M *m, SemaBucket *b, Sleeper *s) {
     GList list = {0};
     lock(&b->lock, RANK_PRIM);
@@ -167,7 +165,7 @@ static bool writer_expire(gort_rwmutex *rw, M *m, SemaBucket *b, Sleeper *s) {
     return owner;
 }
 
-/* It holds w_, which goes too. */
+/* The writer holds w_, which is released too. */
 static void writer_abandon(Sleeper *s) {
     gort_rwmutex *rw = s->object;
     bool owner = !s->queued;
@@ -180,7 +178,7 @@ static void writer_abandon(Sleeper *s) {
     else gort_mutex_unlock(&rw->w_);
 }
 
-/* Holding w_, with readers in: announces, and waits for them to leave. */
+/* With w_, readers inside: announces the writer, and waits for them to leave. */
 static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
     if (is_past(deadline)) return -ETIMEDOUT;
@@ -204,7 +202,7 @@ static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
     return timed_out ? -ETIMEDOUT : 0;
 }
 
-/* Holding w_. Gives it back on failure. */
+/* With w_, given back on failure. */
 INLINE int writer_enter(gort_rwmutex *rw, int64_t deadline) {
     uint32_t old = 0;
     int r = 0;

@@ -1,34 +1,28 @@
 /*
- * Select: one of several channel operations, a random one of those that can run.
+ * Select: one of several channel operations, a random one of those that can run. The phases:
  *
- * In phases, each a function:
- *
- *   cases_valid   nothing is done where one case is malformed.
- *   select_pass   the usual way: look at all cases without a lock, choose one that looks ready,
- *                 each with the same probability, lock that one channel and try. If it was not
- *                 ready any more, another operation was done there: look again.
- *   select_block  only if none was ready: all locks, by address (so two selects cannot deadlock),
- *                 each channel once. "None is ready" must be true of one moment, and nothing may
- *                 come between the last look and the queues: look again under all locks. A try or a
- *                 passed deadline then gives up.
- *   wait_on_all   put a Sudog on each channel, all with the same ticket, and park. The Sudogs of a
- *                 channel of several cases are queued in a random order, since the first is served.
- *                 unlock_commit gives the locks back once the stack has been left.
- *   retract       the winner of the claim has dequeued its own Sudog and left it in g->param (a
- *                 deadline leaves nothing). The others are taken off, one lock at a time.
+ *   select_pass   the usual way: look at all cases without a lock, choose one of those that look
+ *                 ready, lock its channel and try. If that fails, another operation was faster:
+ *                 look again.
+ *   select_block  none looked ready: take all locks, each once, by address (so two selects cannot
+ *                 deadlock), and look again. "None is ready" must be true of one moment, and
+ *                 nothing may come between the last look and the queues. A try or a passed deadline
+ *                 gives up.
+ *   wait_on_all   put a Sudog on each channel, all with one ticket, and park. unlock_commit gives
+ *                 the locks back once the stack has been left.
+ *   retract       the dequeuer that won the claim has left its Sudog in g->param (a deadline leaves
+ *                 nothing). Take the others off, one lock at a time.
  *
  * The frame may go when retract is done, while unlock_commit, on another thread, reads the list of
- * locks from it. It is safe: retract locks each channel except the winner's, and the winner had
- * locked that; so unlock_commit has given back each lock of the list, and reads nothing after the
- * last.
+ * locks from it. That is safe: retract locks each channel but the winner's, and the winner has
+ * locked that. So unlock_commit has given back all locks of the list, and reads nothing after that.
  *
- * A case may name the same channel as another, also for the other direction: the select's own
- * Sudogs never meet, since it looks before it queues them, and later their claims are used up
- * together.
+ * Cases may share a channel, in one direction or both: the select's own Sudogs never meet, since it
+ * looks before it queues them, and one claim uses all of them up.
  *
  * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in a
- * select must stay small; above that one allocation, made before the section begins. Two cases, the
- * usual select, have a copy of the blocking way in which the compiler knows the number.
+ * select must stay small; above that one allocation, made before the section. Two cases, the usual
+ * select, have a copy of the blocking way in which the compiler knows the number.
  *
  * Departure from Go, which locks all channels at once even if the first is ready: select_pass.
  */
@@ -60,7 +54,7 @@ INLINE int run_locked(gort_case *k, G **wake) {
     return recv_locked(k->ch, k->value, wake);
 }
 
-/* Up to 32 cases, a bit each: those that look ready. */
+/* Which of up to 32 cases look ready, a bit each. */
 INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
     uint32_t bits = 0, k = 0;
     for (int i = 0; i < n; i++) {
@@ -73,9 +67,8 @@ INLINE uint32_t looks(gort_case *cases, int n, uint32_t *count) {
     return bits;
 }
 
-/* One of those that look ready, each with the same probability; -1: none does. In a section. Of
- * each
- * 32 cases one may replace the choice so far, with the probability of their part in those seen. */
+/* One of those that look ready, each with the same probability; -1: none. In a section. Of each 32
+ * cases, k of them ready, one replaces the choice so far with probability k / seen. */
 INLINE int choose(M *m, gort_case *cases, int n) {
     int chosen = -1;
     uint32_t seen = 0, k;
@@ -130,7 +123,7 @@ static NOINLINE void heap_sort_locks(gort_chan **a, int n) {
     }
 }
 
-/* By address: a few by insertion, many by heap, which needs no memory and has no bad case. */
+/* By address: few by insertion, many by heap, which needs no memory and has no bad case. */
 INLINE void sort_locks(gort_chan **a, int n) {
     if (n <= SMALL) {
         for (int i = 1, j; i < n; i++) {
@@ -156,14 +149,14 @@ INLINE void lock_all(Select *s) {
 
 static void unlock_all(Select *s) {
     gort_chan **locks = s->locks;
-    /* Nothing of s is read after the last unlock: see above. */
+    /* nothing of s is read after the last unlock: see the essay */
     for (int i = s->nlocks; i-- > 0;) unlock(&locks[i]->lock);
 }
 
 static void unlock_commit(M *m, void *arg) { unlock_all(arg); }
 
 /* All locks. The index of the case that ran, or -EAGAIN. A case that looked ready and was not had
- * waiters whose wait was over; the attempt has dropped them. */
+ * only waiters whose wait was over; the attempt has dropped them. */
 INLINE int select_under_locks(M *m, Select *s, G **wake) {
     for (int i; (i = choose(m, s->cases, s->n)) >= 0;) {
         int r = run_locked(&s->cases[i], wake);
@@ -174,7 +167,7 @@ INLINE int select_under_locks(M *m, Select *s, G **wake) {
     return -EAGAIN;
 }
 
-/* A channel of several cases would always serve the first: they are queued in a random order. */
+/* A channel serves its first waiter: several cases of one are queued in a random order. */
 static NOINLINE void shuffle(M *m, Sudog *w, int n) {
     for (int i = n - 1; i > 0; i--) {
         int at = (int)((random_next(&m->rng) >> 32) * (uint64_t)(i + 1) >> 32);
@@ -208,7 +201,7 @@ INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
     gp->waiting = n > 0 ? w : NULL;
 }
 
-/* In a section. Takes off all waiters but the one that won; channels to be freed go on *dead. */
+/* In a section. Takes off all waiters but the winner; channels to be freed go on *dead. */
 INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
     for (Sudog *w = first; w; w = w->link) {
         if (w == won) continue;
@@ -220,8 +213,8 @@ INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
     }
 }
 
-/* Parks; comes back with the waiter that won, or NULL for the deadline. Without a channel there is
- * no commit: no lock would hold up a deadline's wake-up until it is done with the frame. */
+/* *won: the winner, or NULL for the deadline. Without a channel there is no commit: no lock would
+ * hold up a deadline's wake-up until the commit is done with the frame. */
 INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
     G *gp = self(m);
     bool timed_out = false;
@@ -269,7 +262,7 @@ INLINE int select_block(M *m, Select *s) {
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-/* The frames of a select that has to wait, n at most SMALL. In a section, which they leave. */
+/* The frames of a select that has to wait, n <= SMALL. In a section, which they leave. */
 static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
     returns_apart(m);
     gort_chan *locks[2];
@@ -286,7 +279,7 @@ static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t dead
     return select_block(m, &s);
 }
 
-/* Without a channel there is nothing to wait on, and no memory is needed. */
+/* True: there is nothing to wait on, and no memory is needed. */
 static bool no_channel(const gort_case *cases, int n) {
     for (int i = 0; i < n; i++)
         if (cases[i].ch) return false;
@@ -321,7 +314,7 @@ INLINE int select_cases(gort_case *cases, int n, int64_t deadline) {
     if (unlikely(n > SMALL)) return select_large(cases, n, deadline);
     M *m = enter();
     int r = select_pass(m, cases, n);
-    /* With one case, "it does not look ready" is already true of one moment. */
+    /* with one case, "it does not look ready" is already true of one moment */
     if (r == -EAGAIN && !(deadline == TRY && n <= 1)) return block_small(m, cases, n, deadline);
     leave(m);
     return r;

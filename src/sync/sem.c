@@ -1,13 +1,11 @@
 /*
  * The counting semaphore, strictly first come first served.
  *
- * An acquire that finds a waiter queues up behind it, even if there are permits enough, and a
- * release gives to the head of the queue, never past it: small requests do not starve a large one
- * at the head. The releaser hands permits over: a waiter that was taken off the queue owns its
- * permits, and need not look again.
- *
- * A waiter that expires takes itself off; if it was the head, it serves those behind it that fit
- * now. One that was served at the same moment has its permits and returns 0.
+ * An acquire that finds a waiter queues up behind it even if there are permits enough, and a
+ * release serves the head of the queue, never past it: small requests do not starve a large one.
+ * The releaser hands permits over: a waiter taken off the queue owns its permits and need not look
+ * again. A waiter that expires takes itself off and serves those behind it that fit now; one that
+ * was served at the same moment has its permits and returns 0.
  *
  *   Invariant (lock held, on unlock): the queue is empty, or permits < amount of its head, where
  *   the head's deadline has not yet taken effect.
@@ -53,7 +51,7 @@ static void sem_expire(gort_sem *sem, M *m, Sleeper *s) {
     sem_wake(m, &list);
 }
 
-/* No longer queued, it has its permits, unless its deadline was faster. */
+/* A waiter no longer queued has its permits, unless its deadline was faster. */
 static void sem_abandon(Sleeper *s) {
     gort_sem *sem = s->object;
     M *m = enter();

@@ -1,22 +1,17 @@
 /*
  * The table of sleepers.
  *
- * A mutex is 8 bytes and a wait group 16: they have no room for a queue. So a waiter queues up in a
- * table keyed by the object's address: 251 buckets, a cache line each, with a lock of their own.
- * 251 is a prime, so that objects laid out in an array spread over all of them.
+ * A mutex (8 bytes) and a wait group (16) have no room for a queue. Their waiters queue up in a
+ * table keyed by the object's address: 251 buckets, a prime, to spread the objects of an array.
  *
- * In a bucket, the sleepers of one key form a FIFO; the first of each FIFO stand in a second list
- * ("firsts"), and the first sleeper carries the FIFO's tail. Ten thousand goroutines that wait for
- * one object are thus one step for a neighbour that shares the bucket. (Go keeps a treap of keys;
- * few objects of a bucket are contended at a time, and a contended one is recent: the newest is in
- * front.)
+ * In a bucket, the sleepers of one key form a FIFO. The first of each FIFO carries its tail and
+ * stands in a second list, `firsts`, the newest key in front. So ten thousand goroutines that wait
+ * for one object are one step for a neighbour in the bucket.
  *
- * Departure from Go, whose semaphore counts. Here objects keep their own state, and change it
- * *under the bucket's lock* whenever a goroutine sleeps or is to be woken (as parking_lot and
- * Linux's futexes do). The reason is deadlines: a sleeper that gives up takes itself off and mends
- * the object's state in one step, so no token is under way that has no taker. Also, a releaser
- * never touches the object after the moment that lets others have it; so the last user of an object
- * may free it at once.
+ * Departure from Go, whose semaphore counts: an object keeps its own state here, which changes
+ * *under the bucket's lock* whenever a goroutine sleeps or is to be woken. So a sleeper whose
+ * deadline passes takes itself off and mends the state in one step, and every wake-up has a taker.
+ * And a releaser never touches the object after the change that lets others free it.
  *
  * The protocol, for an object O in bucket b:
  *
@@ -25,17 +20,14 @@
  *   wake    O is marked: lock b; sema_pop; change O by one CAS (free, or handed over to the popped
  *           sleeper; the mark cleared if that was the last); unlock b; ready().
  *   expire  the deadline has claimed the wait: lock b; take oneself off if still queued; clear the
- *           mark if that was the last; unlock b.
+ *           mark if that was the last; unlock b. Only then may the sleeper leave its frame.
  *
  * No wake-up is lost: a sleeper marks O and is queued under one hold of b, and a waker that sees
- * the mark takes b. None is wasted: a popper that fails to claim a sleeper drops it and takes the
+ * the mark takes b. None is wasted: a popper whose claim fails drops the sleeper and takes the
  * next.
  *
- * Lifetime: a Sleeper is in the frame of its wait. A popper is done with it before ready(). One
- * whose deadline has passed cannot leave its frame before it has had the bucket's lock.
- *
- * Orders: b's lock orders everything here. What the object protects is ordered by the object's own
- * word, or where ownership is handed over, by ready() and park().
+ * Orders: b's lock orders everything here. The object's own word orders what the object protects; a
+ * hand-over is ordered by ready() and park().
  */
 #include "sync/sema.h"
 
@@ -47,7 +39,7 @@ static Sleeper *sema_find(SemaBucket *b, const void *key) {
     return s;
 }
 
-/* Puts s where old stood among the firsts, or in front of them all. */
+/* Puts s in old's place among the firsts, or in front of them all. */
 static void link_first(SemaBucket *b, Sleeper *s, Sleeper *old) {
     if (old != NULL) {
         s->up = old->up;
@@ -116,8 +108,8 @@ void sema_remove(SemaBucket *b, Sleeper *s) {
 
 bool sema_has(SemaBucket *b, const void *key) { return sema_find(b, key) != NULL; }
 
-/* Takes off the first sleeper of key that can still be woken; the caller readies it. NULL: there
- * was none. *more: others wait behind it (perhaps expired ones, which take themselves off). */
+/* Takes off the first sleeper of key that can still be woken, for the caller to ready; NULL: none.
+ * *more: others wait behind it (perhaps expired ones, which take themselves off). */
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more) {
     Sleeper *s = sema_find(b, key);
     while (s != NULL) {

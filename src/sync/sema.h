@@ -1,6 +1,5 @@
 /*
- * Where goroutines and threads wait for a sync object: queues of sleepers, and the table of them
- * that serves objects too small to hold a queue. See sema.c.
+ * Queues of sleepers, and the table of queues for objects too small to hold one. See sema.c.
  */
 #ifndef SEMA_H
 #define SEMA_H
@@ -8,11 +7,11 @@
 #include "base/san.h"
 #include "sched/sched.h"
 
-/* One wait, in the frame of the waiting call. Valid while it is queued, a timed one until its owner
- * has taken it off or found it taken off, under the lock of its queue. */
+/* One wait, in the frame of the waiting call. Valid while queued; a timed one until its owner,
+ * under the lock of its queue, has taken it off or found it taken off. */
 typedef struct Sleeper Sleeper;
 /* Undoes the wait of a goroutine that will never run again: off the queue, and what it was granted
- * or woken for goes to the next. See sleeper_abandon(). */
+ * or woken for goes to the next sleeper. */
 typedef void abandon_fn(Sleeper *s);
 struct Sleeper {
     /* the queue's lock: */
@@ -28,9 +27,9 @@ struct Sleeper {
     abandon_fn *abandon;
     const void *key; /* the table: under which address it is queued */
     int64_t amount;  /* sem.c: permits wanted; close.c: the descriptor */
-    /* Left by the waker that took it off, read by its owner after that: */
-    bool taken;   /* it was woken, and not by its deadline */
-    bool granted; /* what it waited for is its own already */
+    /* Set by the waker that took it off, read by its owner after that: */
+    bool taken;   /* woken, and not by its deadline */
+    bool granted; /* it owns what it waited for */
     /* the bucket's lock, valid in the first sleeper of a key only: */
     Sleeper *last;      /* of the same key */
     Sleeper *up, *down; /* the firsts of the other keys in the bucket */
@@ -42,9 +41,8 @@ typedef struct SleepQ {
     Sleeper *first, *last;
 } SleepQ;
 
-/* Prepares a wait of the current G for object. In a section. Until sleeper_over() the G's record
- * leads to s, so that the end of a runtime can undo the wait: g->waiting is s with the lowest bit
- * set (a channel's Sudog has it clear). */
+/* Prepares a wait of the current G for object. In a section. Until sleeper_over() g->waiting is s
+ * with the lowest bit set (a Sudog's is clear), for the end of a runtime. */
 INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, abandon_fn *abandon) {
     s->gp = self(m);
     s->queued = s->notified = s->parked = s->taken = s->granted = false;
@@ -55,12 +53,11 @@ INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, aband
     if (s->timed) s->ticket = wait_begin(s->gp);
 }
 
-/* The G knows how its wait has ended. In the section in which it found out. */
+/* In the section in which the G found its wait ended. */
 INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
 
-/* The runtime has ended and gp will never run again. A wait of it is undone as if its deadline had
- * passed; where it was woken and has not run since, what it was woken with is passed on. Before any
- * stack is given away: the object may stand on one. */
+/* The runtime has ended and gp will never run again: undoes its wait. What gp was woken with, if it
+ * has not run since, is passed on. Before any stack is given away: the object may stand on one. */
 INLINE void sleeper_abandon(G *gp) {
     if (((uintptr_t)gp->waiting & 1) == 0) return;
     Sleeper *s = (Sleeper *)((char *)gp->waiting - 1);
@@ -68,7 +65,7 @@ INLINE void sleeper_abandon(G *gp) {
     s->abandon(s);
 }
 
-/* By the waker that took s off its queue. False: the deadline was faster, and s needs no waking. */
+/* By the waker that took s off. False: the deadline was faster, and s needs no waking. */
 INLINE bool sleeper_claim(Sleeper *s) {
     s->taken = !s->timed || wait_claim(s->gp, s->ticket);
     return s->taken;
@@ -120,20 +117,20 @@ void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front);
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more);
 void sema_remove(SemaBucket *b, Sleeper *s);
 bool sema_has(SemaBucket *b, const void *key);
-/* All sleepers of key; the caller readies the list without the lock. */
+/* Pops all sleepers of key; the caller readies the list without the lock. */
 void sema_pop_all(SemaBucket *b, const void *key, GList *list);
 
 uint64_t sema_sleepers(void); /* in the whole table: a hint */
 
-/* sem.c: n permits. In a section of depth 1; returns in it, with them. */
+/* sem.c: takes n permits. In a section of depth 1, which goes on. */
 M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);
 
-/* True where this call may yield at once: not pinned, not nested in another section. */
+/* True: this call may yield at once: not pinned, not nested in another section. */
 INLINE bool may_yield(M *m) {
     return m->locks == 1 && m->pins == 0 && !m->plain && !m->world && m->curg != NULL;
 }
 
-/* The G that runs here; outside of sections. */
+/* The current G; outside of sections. */
 INLINE G *current_g(void) {
     M *m = enter();
     G *gp = self(m);
@@ -141,7 +138,7 @@ INLINE G *current_g(void) {
     return gp;
 }
 
-/* A call without a section still is a point where the monitor's wish is granted. */
+/* Grants the monitor's wish for the processor, in a call that needs no section. */
 INLINE void poll_attention(void) {
     M *m = getm();
     if (m != NULL && unlikely(load_rlx(&m->attn) != 0) && m->locks == 0) leave(enter());

@@ -1,29 +1,24 @@
 /*
  * Signals as channels.
  *
- * The handler counts the delivery, and wakes the signal thread by a futex. That thread offers the
+ * The handler counts the delivery and wakes the signal thread by a futex. The thread offers the
  * number to every channel that watches it, once for each delivery; a full channel misses it. The
- * thread is started with the first watch and stays (ownthread.c).
+ * thread starts with the first watch and stays (ownthread.c). A house lock guards the table of
+ * watches, since nothing may be sent under a runtime lock of the channels' rank.
+ * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
  *
- * A house lock guards the table of watches, since sending may not happen under a runtime lock of
- * the channels' rank, and goroutines and the thread both take it.
- *
- * What was installed for a signal before the first channel watched it comes back after the last
- * one: the default, the program's own handler, or the runtime's dump on SIGQUIT. Each signal takes
- * one of the two ways, and none is lost between them. counts[signo] has the bit OPEN while
- * deliveries are counted:
+ * What was installed for a signal before the first watch comes back after the last: the default,
+ * the program's own handler, or the runtime's dump on SIGQUIT. Each signal takes one of the two
+ * ways, and none is lost between them. counts[signo] has the bit OPEN while deliveries are counted:
  *
  *   the last gort_signal_stop        the handler, anywhere
  *   puts back what was there         OPEN is set: count one more, by the same CAS
- *   takes the count and OPEN at      else: send the signal, with all that came with it, to this
- *   one stroke, and delivers it      thread once more, which finds what was put back
+ *   takes the count and OPEN in      else: send the signal, with all that came with it, to this
+ *   one exchange, and delivers it    thread once more, which finds what was put back
  *
  * So after gort_signal_stop has returned nothing more arrives, and what came before it is there. In
- * a child the handler finds that it is not in the process of the signal thread. It puts back what
- * was there itself and takes the second way. (A child of vfork has our memory, and signal handlers
- * of its own.)
- *
- * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
+ * a child the handler sees that the signal thread is of another process: it puts back what was
+ * there itself and takes the second way. (A child of vfork has our memory, and its own handlers.)
  *
  * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
  * changes with every delivery, so that a wait that begins after the thread has looked fails.
@@ -63,7 +58,7 @@ bool signal_watched(int signo) {
     return signo > 0 && signo < SIGNALS && load_rlx(&watched[signo]) != 0;
 }
 
-/* False: this signal is not counted (any more). */
+/* False: this signal is not counted now. */
 static bool count_in(int signo) {
     uint32_t n = load_rlx(&counts[signo]);
     while (n & OPEN) /* pairs with xchg_acq in deliver and hook_out */
@@ -71,15 +66,15 @@ static bool count_in(int signo) {
     return false;
 }
 
-/* To this thread, which has it masked: it comes when the handler has returned. */
+/* To this thread, which has it masked: it arrives after the handler has returned. */
 static void send_again(int signo, siginfo_t *info) {
     int pid = os_getpid();
     long r = os_sys(SYS_rt_tgsigqueueinfo, pid, os_gettid(), signo, (long)info, 0, 0);
-    /* the queue is full: the kernel takes it without its values */
+    /* the queue is full: without its values the kernel takes it */
     if (r < 0) os_sys(SYS_kill, pid, signo, 0, 0, 0, 0);
 }
 
-/* A signal handler: nothing but atomics, bare system calls and sigaction, errno untouched. */
+/* A signal handler: only atomics, bare system calls and sigaction; errno stays. */
 static void count_signal(int signo, siginfo_t *info, void *context) {
     bool child = table.pid != os_getpid();
     if (child) {
@@ -121,7 +116,7 @@ static int start_thread(void) {
     return table.pid == os_getpid() ? 0 : own_thread_start(signal_main, &table.pid);
 }
 
-/* The first channel watches: our handler in. table.lock held. */
+/* The first channel watches: installs our handler. table.lock held. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
     struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
@@ -135,7 +130,7 @@ static NOINLINE int hook_in(int signo) {
     return r == 0 ? 0 : -EINVAL;
 }
 
-/* The last channel stops: see the head of this file. Its watch is still there. table.lock held. */
+/* The last channel stops, its watch still there: see the essay. table.lock held. */
 static void hook_out(int signo) {
     sigaction_at_once(signo, &table.before[signo], NULL);
     store_rlx(&watched[signo], 0);
@@ -205,7 +200,7 @@ static bool unwatch(gort_chan *ch, int signo) {
 }
 
 EXPORT int gort_signal_stop(gort_chan *ints) {
-    /* where the runtime has ended: a signal is to be had back all the same */
+    /* also after the runtime has ended: the signal must be given back */
     if (in_forked_child()) return -ENOTCONN;
     if (ints == NULL) return -EINVAL;
     int n = 0;

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-/* A channel watches this signal: its handler is ours, and is to be left alone. Anywhere. */
+/* A channel watches this signal: its handler is ours, leave it alone. Anywhere. */
 bool signal_watched(int signo);
 
 #endif

@@ -1,30 +1,24 @@
 /*
  * Time as programs see it: the clock, sleeping, timers, tickers, and channels that tell the time.
- * The heaps are below (timer.c); here is what makes them safe to use from outside.
+ * The heaps are in timer.c; here is what makes them safe to use from outside.
  *
- * A gort_timer is counted: one reference is the program's until gort_timer_free(), one belongs to
- * the heap while the timer is armed. When the heap fires a timer it forgets it, and the reference
- * goes to timer_fire(). Between these two moments the program may stop, reset or free the timer. So
- * each arming has a number, and under the timer's lock:
+ * A gort_timer is counted: one reference is the program's until gort_timer_free(), one the heap's
+ * while the timer is armed. A heap that fires a timer forgets it and passes its reference to
+ * timer_fire(). Between these two moments the program may stop, reset or free the timer. So each
+ * arming has a number, and under the timer's lock:
  *
- *   stop    armed? then it is not any more, and 1 is returned. If the heap gives the timer back,
- *           its reference is dropped here; else timer_fire() is under way: it finds that its number
- *           does not count any more, and drops it.
- *   fire    its number is current and the timer is armed: starts the function in a goroutine of
- *           its own. Otherwise it has come too late.
+ *   stop    if armed, disarms and returns 1. If the heap gives the timer back, its reference is
+ *           dropped here; else timer_fire() is under way, has come too late, and drops it.
+ *   fire    if its number is current and the timer armed, starts the function in a goroutine of its
+ *           own. Otherwise it has come too late.
  *
- * So "stop returned 1" and "the function is started" exclude each other, and one of them happens.
- * The function may free the timer and run on.
+ * So either "stop returned 1" or "the function is started". The function may free the timer and run
+ * on. timer_fire() arms a ticker again, not the heap, which has given its reference away. The next
+ * tick is the first multiple of the period after now: late ticks do not pile up.
  *
- * timer_fire() arms a ticker again, not the heap, since a heap that still knows the timer could not
- * have given its reference away. The next tick is the first multiple of the period after now: a
- * late ticker does not pile up ticks.
- *
- * A runtime that ends forgets its timers: one that it takes off a heap is disarmed, and the heap's
- * reference dropped (timer_forget).
- *
- * Contexts (ctx.c) share the counting (free_later.h) and no more: their deadline is armed once, has
- * no number, and may move to a clock outside of the runtime.
+ * A runtime that ends takes its timers off the heaps and disarms them (timer_forget). Contexts
+ * (ctx.c) share only the counting (free_later.h): their deadline is armed once, has no number, and
+ * may move to a clock outside of the runtime.
  *
  * TSan: arming releases, the started goroutine acquires.
  */
@@ -88,7 +82,7 @@ EXPORT void gort_sleep_until(int64_t deadline) {
     garbage_collect();
     M *m = getm();
     if (deadline > os_now()) sleep_until(deadline);
-    else if (m == NULL || m->pins == 0) sleep_yield(); /* pinned, a passed deadline is allowed */
+    else if (m == NULL || m->pins == 0) sleep_yield(); /* pinned: a passed deadline is allowed */
 }
 
 /* ---- garbage --------------------------------------------------------------------------------- */
@@ -119,7 +113,7 @@ static void timer_destroy(Refs *r) {
 static void timer_fire(M *m, void *arg, uint32_t seq);
 static void timer_forget(Timer *t);
 
-/* Puts t on a heap, with a reference that the caller gives. Locked. */
+/* Puts t on a heap, with a reference the caller has counted. Locked. */
 static int timer_arm(M *m, gort_timer *t, int64_t when) {
     t->t =
         (Timer){.when = when, .fn = timer_fire, .arg = t, .seq = ++t->seq, .forget = timer_forget};
@@ -128,7 +122,7 @@ static int timer_arm(M *m, gort_timer *t, int64_t when) {
     return r;
 }
 
-/* Takes t off. *refs: references of the heap that came back. Locked. */
+/* Takes t off. *refs counts references the heap gave back. Locked. */
 static bool timer_disarm(gort_timer *t, int *refs) {
     bool was = t->armed;
     t->armed = false;
@@ -136,7 +130,7 @@ static bool timer_disarm(gort_timer *t, int *refs) {
     return was;
 }
 
-/* The next tick after now: a multiple of the period from when it was due. */
+/* The next tick after now: a multiple of the period from the last due time. */
 static int64_t next_tick(const gort_timer *t, int64_t now) {
     int64_t late = now - t->t.when, ticks;
     if (late < 0) late = 0;
@@ -144,21 +138,21 @@ static int64_t next_tick(const gort_timer *t, int64_t now) {
     return time_after(t->t.when, ticks);
 }
 
-/* What a timer is for. In the scheduler; 0 or -ENOMEM. */
+/* Does what the timer is for. In the scheduler; 0 or -ENOMEM. */
 static int timer_act(M *m, gort_timer *t, int64_t now) {
     if (t->ch == NULL) return go_start(m, NULL, t->fn, t->arg, NULL, 0, (uintptr_t)t->fn + 1);
     gort_chan_try_send(t->ch, &now); /* full: the receiver is slow, the tick is dropped */
     return 0;
 }
 
-/* The heap's call: t's reference comes with it. */
+/* Called by the heap, whose reference to t comes with the call. */
 static void timer_fire(M *m, void *arg, uint32_t seq) {
     gort_timer *t = arg;
     bool again = false;
     int64_t now = os_now();
     tsan_acquire(t);
     lock(&t->lock, RANK_TIMER);
-    if (t->armed && t->seq == seq) { /* else it was stopped, or armed anew */
+    if (t->armed && t->seq == seq) { /* else stopped, or armed anew */
         t->armed = false;
         if (timer_act(m, t, now) < 0) again = timer_arm(m, t, time_after(now, RETRY)) == 0;
         else if (t->period > 0) again = timer_arm(m, t, next_tick(t, now)) == 0;
@@ -167,7 +161,7 @@ static void timer_fire(M *m, void *arg, uint32_t seq) {
     if (!again) refs_drop_later(&t->refs);
 }
 
-/* The runtime has ended: the heap's reference comes with it, as with timer_fire(). */
+/* The runtime has ended; the heap's reference comes with the call. */
 static void timer_forget(Timer *t) {
     gort_timer *own = t->arg;
     lock(&own->lock, RANK_TIMER);
@@ -176,7 +170,7 @@ static void timer_forget(Timer *t) {
     refs_drop_later(&own->refs);
 }
 
-/* A timer, armed, with a reference for the program. NULL: no memory, no runtime. */
+/* An armed timer, with a reference for the program. NULL: no memory, no runtime. */
 static gort_timer *timer_make(int64_t when, int64_t period, gort_fn *fn, void *arg, gort_chan *ch) {
     if (!runtime_running()) return NULL;
     garbage_collect();
@@ -232,7 +226,7 @@ EXPORT int gort_timer_reset(gort_timer *t, int64_t ns) {
     lock(&t->lock, RANK_TIMER);
     bool was = timer_disarm(t, &back);
     if (t->period > 0) t->period = ns;
-    if (back == 0) add_rlx(&t->refs.count, 1); /* else the one that came back is given again */
+    if (back == 0) add_rlx(&t->refs.count, 1); /* else the returned reference serves again */
     int r = timer_arm(m, t, when);
     unlock(&t->lock);
     leave(m);

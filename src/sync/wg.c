@@ -6,31 +6,26 @@
  *   63       32 31          1 0
  *   | counter  | generation  |P|      P: the list is not empty
  *
- * The list hangs in the wait group itself, under the lock of the bucket its address falls into
- * (sema.c): fork-join programs wait for a hundred thousand wait groups at once, too many for a
- * table of keys.
+ * The list hangs in the wait group itself, under the lock of its address's bucket (sema.c):
+ * fork-join programs wait for a hundred thousand wait groups at once, too many for a table of keys.
  *
- * The add that brings the counter to 0 ends the generation: in one CAS the counter is 0, the
- * generation is the next, P is clear. After it the wait group is not touched, since a waiter that
- * sees
- * 0 may free it at once. So where P is set, that add first takes the lock and the list, then does
- *   its
- * CAS, and wakes the list. If the CAS finds the counter raised meanwhile, the list goes back. A
- * waiter whose generation has ended returns, also if the counter has been raised again, as in Go.
+ * The add that brings the counter to 0 ends the generation in one CAS: counter 0, next generation,
+ * P clear. After that CAS the wait group is not touched, since a waiter that sees 0 may free it. So
+ * if P is set, that add first takes the lock and the list, then does its CAS, and wakes the list;
+ * if the CAS finds the counter raised meanwhile, the list goes back. A waiter whose generation has
+ * ended returns even if the counter has been raised again, as in Go.
  *
  * No wake-up is lost: P is set under the lock together with queueing, by a CAS that fails if the
- * counter is 0; the last done sees P and takes the lock.
- *
- * Orders: done is a release, wait an acquire on the same word; adds in between, being
- * read-modify-writes, keep the release sequence going.
- *
- * Once is a flag and a mutex: a caller that finds the flag down takes the mutex and calls; every
- * caller returns only after the call has ended. It counts as done also when the function ends by
- * gort_exit() or by a C++ exception: as in Go, where a panic does, and unlike std::call_once. Where
- * the runtime ends under it, it has not been done: the next caller calls it again.
+ * counter is 0; the last done sees P and takes the lock. Orders: done is a release, wait an acquire
+ * on the same word; adds in between, being read-modify-writes, continue the release sequence.
  *
  * Members of a wait group, gort_wg_go's, count as ended however they end: by a return, by
- * gort_exit(), with their runtime, which may end before they have run at all.
+ * gort_exit(), or with their runtime, even if they never ran.
+ *
+ * Once is a flag and a mutex: a caller that finds the flag down takes the mutex and calls; every
+ * caller returns only after the call has ended. It is done also when the function ends by
+ * gort_exit() or by a C++ exception: as in Go, where a panic does, and unlike std::call_once. If
+ * the runtime ends under it, it is not done, and the next caller calls the function again.
  */
 #include "sched/goexit.h"
 #include "sync/mutex.h"
@@ -42,7 +37,7 @@
 INLINE int32_t counter_of(uint64_t state) { return (int32_t)(state >> 32); }
 INLINE uint32_t generation_of(uint64_t state) { return (uint32_t)state & ~(uint32_t)P_BIT; }
 
-/* The state with the counter at 0: the next generation. */
+/* Counter 0, the next generation, P clear. */
 INLINE uint64_t generation_end(uint64_t state) {
     return (uint32_t)((uint32_t)state + GENERATION) & ~P_BIT;
 }
@@ -54,7 +49,7 @@ static uint64_t added(uint64_t old, int n) {
     return counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
 }
 
-/* The counter comes to 0 and P is set: see the essay. */
+/* The counter comes to 0 while P is set: see the essay. */
 static NOINLINE void end_generation(gort_wg *wg, int n) {
     GList list = {0};
     SemaBucket *b = sema_bucket(wg);
@@ -105,7 +100,7 @@ static bool wg_mark(gort_wg *wg, uint32_t generation) {
     return true;
 }
 
-/* Under the bucket's lock. Order does not matter: all are woken together. */
+/* Bucket locked. Order does not matter: all are woken together. */
 static void wg_enlist(gort_wg *wg, Sleeper *s) {
     Sleeper *first = wg->waiters_;
     s->prev = NULL;
@@ -115,8 +110,7 @@ static void wg_enlist(gort_wg *wg, Sleeper *s) {
     s->queued = true;
 }
 
-/* The deadline has passed: takes s off, and P with the last. False: the generation has just
- * ended. */
+/* Takes s off, and clears P after the last. False: the generation has just ended. */
 static bool wg_expire(gort_wg *wg, SemaBucket *b, Sleeper *s) {
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued; /* else the generation has ended, and wg may be gone */
@@ -130,7 +124,6 @@ static bool wg_expire(gort_wg *wg, SemaBucket *b, Sleeper *s) {
     return queued;
 }
 
-/* Where it is not in the list, its generation has ended, and wg may be gone. */
 static void wg_abandon(Sleeper *s) { wg_expire(s->object, sema_bucket(s->object), s); }
 
 static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
@@ -177,7 +170,7 @@ typedef struct WgMember {
     void *arg;
 } WgMember;
 
-/* In one section: the end of a runtime finds a member or none (wg_member_abandon). */
+/* In one section, so that the end of a runtime finds a whole member or none. */
 static void wg_member_ends(ExitHook *h) {
     WgMember *me = h->object;
     gort_wg *wg = me->wg;
@@ -230,7 +223,7 @@ static void once_done(ExitHook *h) {
     leave(m);
 }
 
-/* Its function will not end: the next caller runs it. */
+/* The function will never end: the next caller runs it. */
 static void once_undone(ExitHook *h) { gort_mutex_unlock(&((gort_once *)h->object)->m_); }
 
 typedef struct Init {
