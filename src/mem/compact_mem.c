@@ -8,25 +8,25 @@
  *
  * Three things follow from this order:
  *
- *   - Arithmetic alone finds the slot that holds a stack pointer (slot_at). So a switch knows the
- *     guard of the stack it comes to without a load, and a longjmp or an exception that leaves
- *     segments needs no landing pad to say where it arrived.
- *   - A goroutine's segments double, so a deeper one lies at a higher address. Code that jumps
- *     outwards over segments still has the guard of a deeper one, above its stack pointer. So its
- *     next prologue fails its check, and split.c corrects the guard.
+ *   - Arithmetic alone finds the slot of a stack pointer (slot_at). A switch knows the guard of the
+ *     stack it comes to without a load, and a longjmp or an exception that leaves segments needs no
+ *     landing pad to say where it arrived.
+ *   - A goroutine's segments double, so a deeper one lies at a higher address. After a jump
+ *     outwards over segments the guard is that of a deeper one, above the stack pointer: the next
+ *     prologue fails its check, and split.c corrects the guard.
  *   - Stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
  *
- * The records are outside of the memory they describe: a chunk has a bit per free slot, so the
- * pages of free slots can be given back at any time. A class above 64 KB has one slot per chunk.
+ * Records are outside of the memory they describe: a chunk has a bit per free slot, so the pages of
+ * free slots can be given back at any time. A class above 64 KB has one slot per chunk.
  *
  * Slots are taken from the chunk at the head of the class's list. A full chunk gets to the head
- * when one of its slots is freed: nearly full chunks fill up, nearly empty ones drain. The monitor
+ * when a slot of it is freed: nearly full chunks fill up, nearly empty ones drain. The monitor
  * gives back the free pages of chunks that nobody touched since it last looked.
  *
- * A chunk that fills gets its memory in steps of STEP bytes ahead of the slots
- * (MADV_POPULATE_WRITE: one call instead of 32 faults), in small pages. It becomes a huge page only
- * when it is full and quiet: a virtual machine that lends free memory to others loses its large
- * blocks first, and touching one again costs ten times what a huge page saves.
+ * A chunk gets its memory in steps of STEP bytes ahead of the slots (MADV_POPULATE_WRITE: one call
+ * instead of 32 faults), in small pages. It becomes a huge page only when it is full and quiet: a
+ * virtual machine that lends free memory to others loses its large blocks first, and touching one
+ * again costs ten times what a huge page saves.
  */
 #include "mem/compact_mem.h"
 #include "os/os.h"
@@ -36,7 +36,7 @@
 #define PAGE ((size_t)4096)
 #define SHARED_CLASS 6 /* up to 64 KB: several slots in a chunk */
 #define WORDS 22       /* 1365 bits */
-#define PLAIN_CHUNKS 4 /* the first ones fill page by page: few goroutines must not cost 2 MB */
+#define PLAIN_CHUNKS 4 /* these first ones fill page by page: few goroutines must not cost 2 MB */
 #define STEP ((uint32_t)128 << 10)
 #define NONE UINT32_MAX
 #define SHIFT_FULL 38 /* 180 million first stacks: as good as no bound */
@@ -132,8 +132,8 @@ static uint32_t first_bit(SlotChunk *c) {
     return w * 64 + (uint32_t)__builtin_ctzll(c->bits[w]);
 }
 
-/* Under the lock. NULL: the class is used up. *step: where the caller is to populate memory,
- * outside of the lock; a thread that takes a neighbouring slot meanwhile faults its page in. */
+/* Under the lock. NULL: the class is used up. *step: the caller populates it outside of the lock; a
+ * thread that takes a neighbouring slot meanwhile faults its page in. */
 static void *slot_take_locked(int cls, char **step) {
     SlotClass *k = &slotpool.of[cls];
     while (k->list != NONE && k->chunks[k->list].free == 0) { /* the monitor holds them */
@@ -243,7 +243,7 @@ static void scavenge_chunk(int cls, uint32_t i) {
         c->bits[w] |= held[w];
         c->free = (uint16_t)(c->free + __builtin_popcountll(held[w]));
     }
-    /* the steps begin anew, and do nothing below the first free slot: there is memory */
+    /* the steps begin anew; they do nothing where there is memory */
     if (cls == 0 && i >= PLAIN_CHUNKS) c->filled = 0;
     list_chunk(k, i);
     unlock(&slotpool.lock);

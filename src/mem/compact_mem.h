@@ -1,6 +1,5 @@
 /*
- * Memory of compact stacks: slots of fixed sizes at addresses that tell their size
- * (compact_mem.c).
+ * Memory of compact stacks: slots of fixed sizes at addresses that tell their size (compact_mem.c).
  */
 #ifndef COMPACT_MEM_H
 #define COMPACT_MEM_H
@@ -44,7 +43,7 @@ bool slots_reserve(void); /* once; false: no address space, or not on this machi
 /* Gets up to n slots (undefined contents): how many. In a section, no lock above RANK_STACK. */
 int slot_alloc(int cls, void **slot, int n);
 void slot_free(int cls, void **slot, int n);
-/* The monitor gives memory of slots that were free for a while back. True: more is to come. */
+/* The monitor: gives back memory of slots that were free for a while. True: more is to come. */
 bool slots_scavenge(void);
 uint64_t slots_first(void);      /* how many slots of class 0 there can be */
 uint64_t slots_mapped(void);     /* bytes of chunks ever used */

@@ -1,6 +1,5 @@
 /*
- * Compact stacks. Each is a slot of class 0 (compact_mem.c) with the same record at its top as any
- * other stack:
+ * Compact stacks. Each is a slot of class 0 (compact_mem.c) with a Stack record at its top:
  *
  *     | reserve | ....................... frames <- | record |
  *     ^lo       ^guard                         top ^          1536 bytes
@@ -9,9 +8,8 @@
  * to a larger segment (split.c). A call that slips through both, by a pointer the linker did not
  * see, overwrites the record of the stack below; its magic word tells when that goroutine ends.
  *
- * A P keeps up to STACK_CACHE of them, last-in first-out, as it does with lazy stacks. Where the
- * range is short, gort_go must refuse what could not run: the goroutines on compact stacks are
- * counted, and no P keeps any free one.
+ * A P keeps up to STACK_CACHE of them, last-in first-out. Where the range is short, gort_go must
+ * refuse what could not run: goroutines on compact stacks are counted, and no P keeps a free stack.
  */
 #include "mem/compact_stack.h"
 #include "os/os.h"
@@ -32,8 +30,8 @@ void compact_credit_give(void) {
     if (unlikely(slots.scarce)) sub_rlx(&credits, 1);
 }
 
-/* Up to BATCH slots. Where stacks are counted: one, which exists, because the caller holds a
- * credit. If none is free now, the monitor holds the free ones while it gives their pages back. */
+/* Up to BATCH slots; where stacks are counted one, for which the caller holds a credit. If none is
+ * free now, the monitor holds the free ones while it gives their pages back. */
 static int take_slots(void **slot) {
     if (likely(!slots.scarce)) return slot_alloc(0, slot, BATCH);
     while (slot_alloc(0, slot, 1) == 0) os_yield();

@@ -1,14 +1,12 @@
 /*
- * Compact stacks: 1.5 KB side by side, for goroutines whose code checks its stack
- * (compact_stack.c).
+ * Compact stacks: 1.5 KB, for goroutines whose code checks its stack (compact_stack.c).
  */
 #ifndef COMPACT_STACK_H
 #define COMPACT_STACK_H
 
 #include "mem/stack.h"
 
-/* Credits as in stack.h, counted only where the range is short (slots.scarce): a full range holds
- * 178 million, as good as no bound. */
+/* Credits as in stack.h, counted only if the range is short (slots.scarce), not 178 million. */
 bool compact_credit_take(void);
 void compact_credit_give(void);
 Stack *compact_get(M *m);         /* in a section, with a P; against a credit, so it never fails */

@@ -3,8 +3,7 @@
  *
  * Memory is mapped in regions of 256 MB, aligned to their size and never unmapped. A table with a
  * byte for each possible region tells in one load whether an address is ours. A region is cut into
- * spans of 64 KB. Its first spans hold the records of all of them, so a span can be given back
- * whole.
+ * spans of 64 KB; its first spans hold the records of all, so that a span can be given back whole.
  *
  * A span serves one size class. Objects are carved off it in order; freed ones go to the span's own
  * list, last-in first-out. A class lists its spans that have free objects. A span whose objects are
@@ -13,16 +12,15 @@
  *
  * Sorting an object back touches its span's record. So every class also keeps a few batches: lists
  * of exactly class_batch objects that Ps put and get whole, with two stores under the lock. The
- * monitor sorts back batches that lay untouched for a second. Callers without a P (plain threads,
- * blocking calls) share one loose list per class.
+ * monitor sorts back batches that lay untouched for a second. Callers without a P share a list per
+ * class.
  *
  * Locks: a class's lock (RANK_STACK), below it the pool's (RANK_LEAF), each held for a batch's
  * worth of work at most, except to map a region. Nothing here calls libc. A thread that forks takes
- * all locks first, so that the child of a process in which no runtime ran has an intact heap.
+ * all locks first: the child of a process without a runtime has an intact heap.
  *
- * Order: an object passes from the thread that frees it to the one that gets it next through a
- * class's lock, or within the cache of a P, whose holders are ordered by the P's change of hands.
- * A region's byte in the table is stored before its first object is given out.
+ * Orders: an object passes to its next user through a class's lock, or within the cache of a P, by
+ * the P's change of hands. A region's byte is stored before its first object is given out.
  */
 #include "mem/span.h"
 #include "base/san.h"
@@ -164,7 +162,7 @@ static Free *take_object(Span *s) {
     return f;
 }
 
-/* Up to n objects: how many. */
+/* Gets up to n objects: how many. */
 static uint32_t gather(uint32_t cls, uint32_t n, Free **list) {
     Central *c = &central[cls];
     Free **end = list;
@@ -269,7 +267,7 @@ void central_put_one(uint32_t cls, Free *f) {
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* Sorts back half of the batches that nobody needed for a second; once none is left, the loose
+/* Sorts back half of the batches that were idle for a second, and once none is left the loose
  * objects. Returns how many batches are left. */
 static uint32_t sort_idle(Central *c) {
     if (load_rlx(&c->nbatches) == 0 && load_rlx(&c->nloose) == 0) return 0;

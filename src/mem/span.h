@@ -1,6 +1,5 @@
 /*
- * Memory of small objects: size classes and the central lists (span.c). The caches of the Ps and
- * the public calls are in alloc.c.
+ * Small objects: size classes and the central lists (span.c). The caches of the Ps: alloc.c.
  */
 #ifndef SPAN_H
 #define SPAN_H
@@ -16,8 +15,8 @@
 extern const uint16_t class_bytes[SIZE_CLASSES];
 extern const uint8_t class_batch[SIZE_CLASSES]; /* objects that move at a time */
 
-/* Steps of 16 up to 128, of 64 up to 512, then four per doubling. An object of more than 112 bytes
- * therefore starts on a cache line. */
+/* Steps of 16 up to 128, of 64 up to 512, then four per doubling. So an object of more than 112
+ * bytes starts on a cache line. */
 INLINE uint32_t size_class(size_t size) {
     if (size <= 128) return size == 0 ? 0 : (uint32_t)(size - 1) >> 4;
     if (size <= 512) return 8 + ((uint32_t)(size - 129) >> 6);
@@ -75,15 +74,15 @@ void central_put_some(uint32_t cls, Free *list); /* any number */
 Free *central_get_one(uint32_t cls);             /* for callers without a P */
 void central_put_one(uint32_t cls, Free *f);
 
-/* The monitor calls it once a second: what nobody needed since the last call goes back to the
- * system. Returns how many batches and spans may still go. */
+/* The monitor, once a second: gives back to the system what was idle since the last call. Returns
+ * how many batches and spans may still go. */
 uint64_t span_scavenge(void);
 uint64_t span_bytes_used(void); /* of spans that hold objects */
 uint64_t span_bytes_idle(void); /* of free spans that still have their pages */
 /* Calls fn for the carved part of every span in use. Takes no lock. */
 void each_span(void (*fn)(void *lo, void *hi));
 
-/* True: a sanitizer or valgrind watches this process and must see each object come and go. */
+/* A sanitizer or valgrind watches this process and must see each object come and go. */
 bool span_malloc_instead(void);
 void span_fork(bool before);
 

@@ -3,8 +3,7 @@
  *
  * C code holds pointers into its stack, so a stack never moves. Stacks are cut from slabs mapped
  * MAP_NORESERVE, and the kernel commits pages as they are touched: a stack grows without copying.
- * 208 KB and a guard of 28 put nearly nine stacks under one page of page tables; with its share of
- * that and one page of stack, a parked goroutine costs 4.6 KB.
+ * At this size nearly nine share one page of page tables, and a parked goroutine costs 4.6 KB.
  *
  *        slab   | guard | ............ stack 0 ............ rec | guard | ...... stack 1 ... rec |
  *                       ^lo                             top ^
@@ -13,28 +12,26 @@
  * call. On older kernels mprotect is used up to a budget below vm.max_map_count. Beyond it a stack
  * has a canary word at its low end, checked when the goroutine ends. gort_stats says which.
  *
- * Size of a guard. A larger frame that is not written to from its top steps over the guard into the
- * next stack. Code built with -fstack-clash-protection touches every page. For other code a guard
- * has 28 KB, and a megabyte where that is cheap: stacks far apart need more page tables, 6.6 KB for
- * each of a million goroutines. So only the first slab, which is all that most programs use, has
- * guards of a megabyte (some 800 stacks, 2 MB of page tables), and stacks of a custom size from
- * 256 KB on; none has where address space is limited. A frame that steps even further is detected
- * when a signal or a wait finds the goroutine on another one's stack (stack_jumped).
+ * A frame larger than the guard that is not written from its top steps over it into the next stack;
+ * code built with -fstack-clash-protection touches every page. Guards of a megabyte everywhere
+ * would cost page tables: 6.6 KB instead of 4.6 per goroutine. So only the first slab, all that
+ * most programs use, and custom stacks from 256 KB on have them, and none where address space is
+ * limited. A frame that steps even further is detected when a signal or a wait finds the goroutine
+ * on another stack (stack_jumped).
  *
  * A free stack is in one of three places:
  *   1. the cache of a P: warm, no lock;
  *   2. the common list: still with its memory, last-in first-out;
  *   3. a bit in its slab: its memory went back to the system, and the record with it.
- * The monitor moves from 2 to 3 what nobody needed since it last looked (the low-water mark): a
- * steady load keeps its stacks, and a peak is given back within a few seconds.
+ * The monitor moves from 2 to 3 what was idle since it last looked (the low-water mark): a steady
+ * load keeps its stacks, and a peak is given back within a few seconds.
  *
- * Credits. A goroutine gets its stack when it first runs, which is too late to fail. So gort_go
- * takes a credit:
+ * Credits. A goroutine gets its stack when it first runs, too late to fail. gort_go takes a credit:
  *
  *     credits of Ps and Gs + places in the caches of the Ps = promised <= capacity
  *
- * where capacity counts the stacks that have address space. No P can use what another has cached:
- * a P keeps STACK_CACHE stacks if there is address space for as many more, else none (`tight`).
+ * where capacity counts the stacks that have address space. No P can use what another has cached: a
+ * P keeps STACK_CACHE stacks if there is address space for as many more, else none (`tight`).
  */
 #include "mem/stack.h"
 #include "base/san.h"
@@ -151,12 +148,12 @@ static Stack *record_init(Slab *slab, uint32_t i) {
     return s;
 }
 
-/* Places of stacks without memory. They are taken under the lock and touched outside of it: a first
- * touch is a page fault, and other Ps would spin for as long as a batch of faults takes. */
+/* Places without memory, taken under the lock and touched outside of it: a first touch is a page
+ * fault, and other Ps would spin meanwhile. */
 typedef struct Places {
     Slab *slab;
     uint32_t from, n;
-    bool cold; /* a single stack that was used before, and still has its guard */
+    bool cold; /* a single used stack, which still has its guard */
 } Places;
 
 /* Under the lock. False: all places are in use. */
@@ -189,7 +186,7 @@ static void set_canary(Stack *s) {
     *(uint64_t *)(void *)s->lo = CANARY;
 }
 
-/* Under the lock, of a stack that nobody uses yet. */
+/* Under the lock; nobody uses the stack yet. */
 static void guard_one(Slab *slab, Stack *s) {
     char *at = s->lo - s->guard;
     if (stackpool.guard == GUARD_UNKNOWN || stackpool.guard == GUARD_MADVISE) {
@@ -291,12 +288,12 @@ void stack_credit_return(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* The caller owns the place, so its bit is stable; a neighbour's in the same word may change. */
+/* The caller owns the place, so its bit is stable; others in the same word may change. */
 static bool is_bare(Slab *slab, uint32_t i) {
     return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1;
 }
 
-/* Gives places their records and guards, in front of list. A canary went with the cold memory. */
+/* Gives places their records and guards, in front of list. Cold memory took a canary with it. */
 static Stack *furnish(const Places *at, Stack *list) {
     Stack *bare[BATCH];
     for (uint32_t i = 0; i < at->n; i++) {
@@ -402,7 +399,7 @@ void stack_flush(P *p) {
     p->credits = p->stacks_most = 0;
 }
 
-/* TSan has no call for this, but forgets what a mapping replaces if it sees libc's mmap. */
+/* TSan has no call for this, but forgets what libc's mmap replaces. */
 void stack_forget_slow(Stack *s) {
     Stack keep = *s;
     size_t size = (size_t)((char *)(s + 1) - s->lo);

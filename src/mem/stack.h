@@ -6,9 +6,9 @@
 
 #include "runtime.h"
 
-/* A default stack with its record, and the guard below it. Together they are an odd number of
- * pages: at a stride of 52 pages the tops of many stacks fall into a quarter of the sets of a
- * second-level cache. A yield among a thousand goroutines is a third faster at this one. */
+/* A default stack with its record, and the guard below it: together an odd number of pages. At a
+ * stride of 52 pages the tops of many stacks fall into a quarter of the second-level cache's sets;
+ * a yield among a thousand goroutines is a third faster at this stride. */
 #define STACK_USABLE ((size_t)208 << 10)
 #define GUARD_NEAR ((size_t)28 << 10)
 #define GUARD_WIDE ((size_t)1028 << 10)
@@ -20,8 +20,8 @@ enum {
     STACK_CUSTOM, /* not from a slab; unmapped when freed */
     STACK_COMPACT /* compact_stack.h */
 };
-/* The record at the very top of a stack's memory. It exists while the stack is in use or cached
- * with its memory; a stack whose memory went back to the system is only a bit in its slab. */
+/* The record at the top of a stack's memory. It exists while the stack is in use or cached with its
+ * memory; a stack without memory is only a bit in its slab. */
 struct Stack {
     char *lo;        /* lowest usable byte; the guard is below */
     Stack *next;     /* in its cache or list */
@@ -33,18 +33,18 @@ struct Stack {
     char name[STACK_NAME];
     void *san_fiber; /* TSan's fiber, or ASan's fake stack */
     Segment *seg;    /* split.c: the newest segment it has grown by, if any */
-    Segment *kept;   /* split.c: a large one that was just left */
+    Segment *kept;   /* split.c: a large segment that was just left */
     Segment *blocks; /* split.c: dynamic arrays that did not fit */
     void *values;    /* hook/threadkeys.c: what libraries keep for the goroutine; NULL: nothing */
     uintptr_t live;  /* boehm.c, while the world is stopped: where live data begins */
-    uint32_t trap_tries; /* inlibc.c: signals sent since the goroutine is to leave libc */
+    uint32_t trap_tries; /* inlibc.c: signals sent to make the goroutine leave libc */
     uint32_t settled;    /* atomic: set by its thread and the runtime's end; the second buries G */
     void *blocking; /* the hook of the gort_blocking the goroutine is in (goexit.h); NULL: none */
     uint64_t magic; /* detects a record overwritten from the stack above */
 } ALIGNED(64);
 
-/* Credits: gort_go must fail with -ENOMEM, rather than the goroutine when it first runs. A G
- * without a stack holds a credit, for which the address space of a stack is mapped. */
+/* Credits: gort_go must fail with -ENOMEM, not the goroutine when it first runs. A G without a
+ * stack holds a credit, for which the address space of a stack is mapped. */
 bool stack_credit_fetch(M *m);  /* the P has none, or there is no P; false: no address space */
 void stack_credit_return(M *m); /* the P has plenty, or there is no P */
 #define CREDITS_PLENTY 128
@@ -70,8 +70,8 @@ void stack_custom_free(Stack *s);
 INLINE void *stack_top(Stack *s) { return (char *)s - (size_t)(s->index & 15) * 64; }
 INLINE size_t stack_span(Stack *s) { return (size_t)((char *)s - s->lo); }
 
-/* TSan remembers the accesses of earlier goroutines to this memory and would report the next one's
- * frames as races. This makes it forget them, and makes a new fiber. */
+/* TSan would report the next goroutine's frames on this memory as races with the last one's. Makes
+ * it forget them, and makes a new fiber. */
 void stack_forget_slow(Stack *s);
 #define stack_forget(s) TSAN_TELL(stack_forget_slow, (s))
 
@@ -80,7 +80,7 @@ bool stack_guard_hit(Stack *s, uintptr_t addr);
 /* sp, of s's goroutine, is on another stack: a frame stepped over the guard. Takes no lock. */
 bool stack_jumped(Stack *s, uintptr_t sp);
 void stack_jump_found(G *gp, uintptr_t sp);
-/* Fatal if the goroutine's stack pointer is on another stack. Called wherever a G is met anyway. */
+/* Fatal if gp's stack pointer is on another stack. Called wherever a G is met anyway. */
 INLINE void stack_check_sp(G *gp, uintptr_t sp) {
     Stack *s = gp->stack;
     if (s && unlikely(sp - (uintptr_t)s->lo > stack_span(s))) stack_jump_found(gp, sp);

@@ -3,15 +3,9 @@
  *
  * Code built with -fsplit-stack begins every function with
  *
- *         cmp  %fs:0x70, %rsp          (or: lea -frame(%rsp), %r11; cmp %fs:0x70, %r11)
- *         jb   slow
- *     ...
- *     slow:
- *         mov  $frame, %r10d
- *         mov  $bytes of stack arguments, %r11d
- *         call __morestack
- *         ret
- *         jmp  (back to the function)
+ *           cmp %fs:0x70, %rsp; jb slow          (or: lea -frame(%rsp), %r11; cmp %fs:0x70, %r11)
+ *     slow: mov $frame, %r10d; mov $bytes of stack arguments, %r11d
+ *           call __morestack; ret; jmp (back to the function)
  *
  * __morestack (program/morestack.S) saves the registers that hold arguments, asks gort_split_grow
  * for a stack pointer and calls the code behind the `ret` there. When that returns, it calls
@@ -30,8 +24,8 @@
  *
  * The stack pointer tells which segment is the current one (slot_at); the chain in the Stack record
  * serves to give segments back. The thread keeps the segment that was left last as `hot`, for a
- * loop that crosses the boundary again at the same stack pointer, and behind it one segment of each
- * size up to 1 MB. Of larger ones the goroutine keeps the last, until it shrinks further.
+ * loop that crosses the boundary again at the same stack pointer, and behind it one of each size up
+ * to 1 MB. Of larger ones the goroutine keeps the last until it shrinks further.
  *
  * There is no lock: the record belongs to the goroutine, the cache to its thread. A signal handler
  * of the program runs on the alternate stack, case 1, and touches nothing here. The runtime's own
@@ -66,7 +60,7 @@ static uintptr_t guard_of_top(Stack *s) {
 
 NOINLINE void split_resume(G *gp) {
     int cls;
-    /* most goroutines wait on a compact stack, and this touches no memory */
+    /* most goroutines wait on a compact stack: this touches no memory */
     uintptr_t lo = slot_at(arch_sp(), &cls);
     arch_guard_set(lo ? lo + split.reserve : gp->stack ? guard_of_first(gp->stack) : 0);
 }
@@ -79,7 +73,7 @@ static uintptr_t top_hi(Stack *s) { return s->seg ? (uintptr_t)s->seg : (uintptr
 /* sp is on the newest segment, or on the first stack if there is none. */
 static bool on_top(Stack *s, uintptr_t sp) { return sp - top_lo(s) <= top_hi(s) - top_lo(s); }
 
-/* A segment that was left: to the thread's cache if there is a place, else away. */
+/* To the thread's cache if there is a place, else away. */
 static NOINLINE void segment_put_aside(M *m, Stack *s, Segment *seg) {
     if (seg->cls <= SLOT_SMALL && m->segs[seg->cls] == NULL) m->segs[seg->cls] = seg;
     else split_slow(m, SLOW_GIVE, s, (uintptr_t)seg);
@@ -143,7 +137,7 @@ static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes
     return (uintptr_t)to;
 }
 
-/* In place. 0: __morestack copies the arguments below its frame, where ours still stands. */
+/* In place. 0: __morestack copies the arguments below its frame, where our frame stands now. */
 static uintptr_t in_place(const uintptr_t *fp, size_t bytes) {
     return bytes == 0 ? (uintptr_t)(fp - 9) & ~(uintptr_t)15 : 0;
 }
@@ -197,7 +191,7 @@ static NOINLINE uintptr_t split_grow_slow(size_t frame, size_t bytes, uintptr_t 
 
 /* Returns the new stack pointer. `frame` is what the function needs, `libc` what unchecked code it
  * calls needs. Runs on the goroutine's stack, below its guard. The fast path: the same place on the
- * same stack grows by the segment that it has just left. */
+ * same stack grows by the segment it has just left. */
 EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
     M *m = getm();
     Segment *hot;
@@ -244,10 +238,9 @@ EXPORT void gort_split_shrink(Segment *seg) {
 
 #define OUTGOING 2048 /* arguments that the function may place below its array */
 
-/* Space for n bytes that did not fit above the guard, for the function whose stack pointer is sp.
- * On a foreign stack, which has no guard, the stack pointer moves by all of them. Otherwise the
- * array lives in a block, and the stack pointer moves by 16 as a mark: the array is dead once the
- * stack pointer is back at or above the place where it was made. */
+/* Space for n bytes that did not fit above the guard; sp is the caller's stack pointer. On a
+ * foreign stack, which has no guard, sp moves by n. Else the array lives in a block and sp moves by
+ * 16 as a mark: the array is dead once sp is back at or above the place where it was made. */
 EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
     M *m = getm();
     Stack *s = m && m->curg ? m->curg->stack : NULL;

@@ -28,7 +28,7 @@ extern struct Split {
 #define RESERVE_SLACK ((size_t)128)
 #define RESERVE_SELF ((size_t)448)
 #define RESERVE_TRUE (RESERVE_FRAME + RESERVE_SLACK + RESERVE_SELF)
-/* For code without checks; every library function that was measured needs less than 12 KB. */
+/* For code without checks; every library function measured needs less than 12 KB. */
 #define RESERVE_LIBC ((size_t)32 << 10)
 /* No stack pointer is above it, even in a signed comparison. */
 #define GUARD_POISON ((uintptr_t)INT64_MAX)
@@ -47,12 +47,12 @@ struct Segment {
 int split_begin(void);         /* at every start of a runtime: decides the mode; 0 or -errno */
 void split_thread_begin(M *m); /* on m's own thread */
 void split_thread_end(M *m);   /* on m's own thread */
-/* Gives the segments of a stack on which nobody runs any more back. In a section. */
+/* Gives back the segments of a stack on which nobody runs any more. In a section. */
 void split_release(M *m, Stack *s);
 void split_poison(M *m);       /* the monitor sends m's next prologue to split.c */
 uint64_t split_segments(void); /* how many goroutines hold now */
-/* The goroutine's function checks its stack, so it may start on a compact one. `copy` is the
- * argument of a function of ours that calls the program's (goexit.h). */
+/* fn checks its stack, so its goroutine may start on a compact one. `copy` is the argument of a
+ * function of ours that calls the program's (goexit.h). */
 bool split_starts(gort_fn *fn, const void *copy);
 
 NOINLINE void split_resume(G *gp);

@@ -1,5 +1,5 @@
 /*
- * The calls of libgort_split.a into the library (split.c). They are for no other caller.
+ * The calls of libgort_split.a into the library (split.c), for no other caller.
  */
 #ifndef SPLIT_ABI_H
 #define SPLIT_ABI_H

@@ -14,10 +14,10 @@
  *     rbp - 64   the segment that was taken, or 0: for gort_split_shrink
  *     rbp - 72   the size of the stack arguments
  *
- * Debuggers and the unwinder of C++ go by the name and the frame description: they accept a
- * caller's frame below its callee's from __morestack only. The description says that the function's
- * caller called __morestack. By its return address the function did, from a prologue that no table
- * of landing pads covers, and an exception would end the program there.
+ * Debuggers and the C++ unwinder accept a caller's frame below its callee's from this name only.
+ * The frame description says that the function's caller called __morestack. The return address says
+ * the function did, from a prologue that no table of landing pads covers: an exception would be
+ * fatal.
  *
  * This object has both notes: it takes care of its stack, so the linker need not send its callers
  * to a large one; and it has functions without a check.
@@ -138,7 +138,7 @@ __morestack_allocate_stack_space:
         .size   __morestack_allocate_stack_space, .-__morestack_allocate_stack_space
 
 /* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would
- * set the guard of every thread. The runtime sets that of its own threads; others need none. */
+ * set every thread's guard. The runtime sets that of its own threads; others need none. */
         .globl  __wrap_pthread_create
         .hidden __wrap_pthread_create
         .type   __wrap_pthread_create, @function

@@ -1,13 +1,13 @@
 /*
  * The program's signal handlers on the alternate stack.
  *
- * A handler runs on the stack of the code it interrupts unless it was installed with SA_ONSTACK.
- * The kernel's frame alone takes up to 3.3 KB: on a compact stack of 1.5 KB it would overwrite the
- * neighbours. So in a program with libgort_split.a every handler gets that flag. Threads of the
- * runtime have an alternate stack of 64 KB each; on other threads the flag does nothing.
+ * Without SA_ONSTACK a handler runs on the stack of the code it interrupts. The kernel's frame
+ * alone takes up to 3.3 KB: on a compact stack of 1.5 KB it would overwrite the neighbours. So in a
+ * program with libgort_split.a every handler gets that flag. Threads of the runtime have an
+ * alternate stack of 64 KB each; on other threads the flag does nothing.
  *
- * sigaction and signal are defined here and found before libc's. Handlers installed another way
- * before gort_main get the flag at its start (split_slow.c).
+ * sigaction and signal here are found before libc's. Handlers installed another way before
+ * gort_main get the flag at its start (split_slow.c).
  */
 #include <signal.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /*
  * Tells the library, before main, that this program's code checks its stacks, and shows it the
- * probe. Built without -fsplit-stack and without its note: to the linker this is code without
- * checks.
+ * probe. Built without -fsplit-stack and its note: to the linker this is code without checks.
  */
 #include "mem/split/split_abi.h"
 
