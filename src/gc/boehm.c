@@ -1,39 +1,36 @@
 /*
- * Goroutines and the Boehm collector (Debian's libgc-dev, 8.2): GC_malloc works on a goroutine.
+ * Goroutines and the Boehm collector (Debian's libgc-dev, 8.2): GC_malloc works on a goroutine. Its
+ * names are weak here; the first gort_main of a program linked with -lgc switches this on.
  *
- * The library does not need the collector. Its names are weak here: a program that is linked with
- * -lgc has them, and then the first gort_main switches this room on.
- *
- * The collector knows threads. It suspends each by a signal, looks at its stack from the saved sp
- * to its end, and so finds what is in use. A goroutine's stack is not a thread's, so it is told:
+ * The collector knows threads. It suspends each by a signal and scans its stack from the saved sp
+ * to its end. A goroutine's stack is not a thread's, so the collector is told:
  *
  *   stop     Every thread of the runtime is registered, with the end of its alternate stack as the
  *            end of its stack, and the collector's suspend handler is made to run there
- *            (SA_ONSTACK). So what the collector sees of such a thread is the signal frame with all
+ *            (SA_ONSTACK). So of such a thread the collector sees the signal frame with all
  *            registers, and a goroutine's stack needs no room for it. Our handler goes in front and
- *            notes the interrupted context in M. gort_stop_world() itself would not do: a thread in
- *            a blocking call, or one that lost its P in the kernel, still runs the program's code
- *            when it comes back (stopworld.c), and a collector must not meet it. But it is the same
- *            signal-and-wait as a preemption, and as with that a thread can be stopped anywhere,
- *            in the runtime too: so from here on until the threads go on no lock may be taken.
+ *            notes the interrupted context in M. gort_stop_world() would not do: a thread in a
+ *            blocking call, or one that lost its P in the kernel, runs the program's code when it
+ *            comes back (stopworld.c). As with a preemption, a thread can be stopped anywhere, in
+ *            the runtime too: until the threads go on no lock may be taken.
  *   roots    push_roots() adds what the collector cannot know: the live part of every goroutine's
- *            stack, the records of goroutines (arguments of those that have not run yet), small
- *            objects (buffers of channels, timers' and contexts' values) and what programs have
- *            from gort_alloc. Large ones come from the collector itself, uncollectable.
- *   itself   The goroutine in which a collection begins is on its own stack: for its time, that
- *            stack's end is the thread's. It is not preempted meanwhile: the lock that takes may be
- *            held by a thread that is stopped.
+ *            stack, the records of goroutines (arguments of those that have not run yet), and small
+ *            objects (buffers of channels, values of timers and contexts, gort_alloc). Large
+ *            objects come from the collector itself, uncollectable.
+ *   itself   The goroutine in which a collection begins is on its own stack: meanwhile that stack's
+ *            end is the thread's. It is not preempted, since that takes a lock that a stopped
+ *            thread may hold.
  *
- * Where is the live part of a stack? By address, not by status: a thread may be stopped half way
- * through a switch, when m->curg is somebody else already and g->sp is old. If the sp of a stopped
- * thread lies in a stack, that is where it begins. A thread on its alternate stack has been stopped
- * in a handler before: in the preemption handler, m->context tells; in another, all of the stack of
- * its goroutine counts. Every other stack was left by a switch and begins at g->sp.
+ * The live part of a stack is found by address, not by status: a thread may be stopped half way
+ * through a switch, when m->curg has changed already and g->sp is old. If the sp of a stopped
+ * thread lies in a stack, the live part begins there. A thread on its alternate stack was stopped
+ * in a handler: in the preemption handler m->context tells; in another, all of its goroutine's
+ * stack counts. Every other stack was left by a switch and begins at g->sp.
  *
- * Where is the danger? In the collector's own lock, a plain mutex that a goroutine may be preempted
- * with. Whoever waits for it without a section loses its P by the retake, so its holder runs again.
- * So a thread of the runtime registers before it is given a P (threadmaker.c), and the end of a
- * runtime takes that lock first (collect_apart), or it would be lost with an abandoned goroutine.
+ * The danger is the collector's own lock, a plain mutex: its holder may be preempted. A thread that
+ * waits for it outside of a section loses its P by the retake, so the holder runs again. So a
+ * thread of the runtime registers before it is given a P (threadmaker.c), and the end of a runtime
+ * takes that lock first (collect_apart), or it would be lost with an abandoned goroutine.
  *
  * The monitor has a goroutine collect when two minutes have passed without a collection and
  * something was allocated since (GORT_DEBUG=forcegc).
@@ -89,11 +86,11 @@ static struct {
     event_fn *on_event;
     roots_fn *roots;
     bool caller;        /* gort_main's caller was registered here */
-    unsigned long seen; /* monitor: the number of the last collection, and since when */
+    unsigned long seen; /* the monitor's: the number of the last collection, and since when */
     int64_t since;
 } own;
 
-/* All or nothing: an older one has not all of them. */
+/* All or nothing: an older collector lacks some of them. */
 static bool present(void) {
     return GC_init && GC_is_init_called && GC_register_my_thread && GC_set_stackbottom &&
            GC_is_heap_ptr && GC_set_on_collection_event && GC_set_push_other_roots &&
@@ -102,7 +99,7 @@ static bool present(void) {
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-/* A thread is to wait until the collection is over; it waits in there. */
+/* The thread waits in the collector's handler until the collection is over. */
 static void on_suspend(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     int err = *__errno_location();
@@ -118,8 +115,7 @@ static void set_own_end(M *m, void *end) {
     GC_set_stackbottom(NULL, &base);
 }
 
-/* In the thread that collects, with the collector's lock. Not enter(): it must not be another
- * thread behind it, and the P is not used. */
+/* In the collecting thread, with the collector's lock. No enter(), which may change the thread. */
 static void on_event(int event) {
     M *m = getm();
     bool goroutine = m && !m->plain && m->curg && m->curg->stack;
@@ -147,20 +143,20 @@ static bool within(Stack *s, uintptr_t at) {
     return s && at >= (uintptr_t)s->lo && at < (uintptr_t)s;
 }
 
-/* m was stopped: the stack that is live because of it, and from where. NULL: none. */
+/* The stack that is live because of m, which was stopped, and from where; NULL: none. */
 static Stack *live_of(M *m, uintptr_t *from) {
     uintptr_t sp = *from = arch_context_sp(m->stopped);
     G *gp = m->curg;
     Stack *s = stack_at(sp);
     if (s || gp == NULL || gp->stack == NULL) return s;
-    if (within(gp->stack, sp)) return gp->stack; /* of a size of its own */
+    if (within(gp->stack, sp)) return gp->stack; /* of a custom size */
     if (!on_alt_stack(m, (void *)sp)) return NULL;
     sp = m->context ? arch_context_sp(m->context) : 0;
     *from = within(gp->stack, sp) ? sp : (uintptr_t)gp->stack->lo;
     return gp->stack;
 }
 
-/* Writes into the stacks where they begin, or takes that off again: a stack may be on no G. */
+/* Writes into each stack, which may be on no G, where its live part begins, or takes that off. */
 static void note_live(bool begin) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
         uintptr_t from;
@@ -172,7 +168,7 @@ static void note_live(bool begin) {
     }
 }
 
-/* One whose switch was not finished may be on a stack of its own size that nobody names. */
+/* A thread stopped in a switch may be on a stack of custom size that no G or M names. */
 static uintptr_t live_custom(Stack *s) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
         void *context = load_rlx(&m->stopped);
@@ -184,7 +180,7 @@ static uintptr_t live_custom(Stack *s) {
 static void push_goroutine(G *gp, void *arg) {
     Stack *s = gp->stack;
     M *me = arg;
-    /* the last: the thread's own stack */
+    /* me->curg's is the thread's own stack */
     if (s == NULL || gp->sp == NULL || (me && me->curg == gp)) return;
     uintptr_t from = s->live;
     if (from == 0 && s->custom) from = live_custom(s);
@@ -277,7 +273,7 @@ void collect_look(M *m, int64_t now) {
     }
     if (now < collect_due()) return;
     own.since = now;
-    add_rlx(&sched.other.forced_collections, 1); /* before it can be seen to have happened */
+    add_rlx(&sched.other.forced_collections, 1); /* before the collection can be seen */
     go_start(m, NULL, force, NULL, NULL, 0, (uintptr_t)force + 1);
 }
 

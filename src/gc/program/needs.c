@@ -1,10 +1,8 @@
 /*
- * libgort-gc.a: what goroutines need of the Boehm collector, by name.
- *
- * The support itself is in the library (boehm.c) and refers to the collector weakly, so that it is
- * there in any program that has a collector, whatever the order of the libraries. A weak reference
- * takes nothing out of a static libgc.a, and is silent where the collector is too old. The
- * references here are neither: linked with them, a program has all of it or does not link.
+ * libgort-gc.a: what goroutines need of the Boehm collector, by name. The support is in the library
+ * (boehm.c) and refers to the collector weakly, so that the order of libraries does not matter. But
+ * a weak reference takes nothing out of a static libgc.a, and is silent where the collector is too
+ * old. With the references here a program has all of it or does not link.
  */
 #define GC_THREADS 1
 #include <gc.h>
@@ -38,5 +36,5 @@ __attribute__((visibility("default"), used)) anything *const gort_gc_needs[] = {
     (anything *)GC_base,
     (anything *)GC_free,
 };
-/* The events are told by their numbers there. */
+/* The library knows the events by number. */
 _Static_assert(GC_EVENT_PRE_STOP_WORLD == 6 && GC_EVENT_POST_START_WORLD == 9, "collect.c");
