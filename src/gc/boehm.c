@@ -110,7 +110,7 @@ static void on_suspend(int signo, siginfo_t *info, void *context) {
     *__errno_location() = err;
 }
 
-static void set_own_end(M *m, void *end) {
+static void set_own_end(void *end) {
     Base base = {end};
     GC_set_stackbottom(NULL, &base);
 }
@@ -123,9 +123,9 @@ static void on_event(int event) {
         store_rlx(&collect_stopped, 1);
         if (m) m->locks++;
         fence_compiler();
-        if (goroutine) set_own_end(m, m->curg->stack);
+        if (goroutine) set_own_end(m->curg->stack);
     } else if (event == EVENT_POST_START) {
-        if (goroutine) set_own_end(m, m_alt_end(m));
+        if (goroutine) set_own_end(m_alt_end(m));
         fence_compiler();
         if (m) m->locks--;
         store_rlx(&collect_stopped, 0);

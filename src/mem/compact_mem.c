@@ -31,8 +31,6 @@
 #include "mem/compact_mem.h"
 #include "os/os.h"
 
-#include <sys/mman.h>
-
 #define PAGE ((size_t)4096)
 #define SHARED_CLASS 6 /* up to 64 KB: several slots in a chunk */
 #define WORDS 22       /* 1365 bits */
@@ -112,17 +110,24 @@ static char *chunk_at(int cls, uint32_t i) {
 /* ---- taking and giving ----------------------------------------------------------------------- */
 
 /* Under the lock. */
+static void list_chunk(SlotClass *k, uint32_t i) {
+    SlotChunk *c = &k->chunks[i];
+    if (c->listed || c->free == 0) return;
+    c->listed = true;
+    c->next = k->list;
+    k->list = i;
+}
+
+/* Under the lock. */
 static bool new_chunk(int cls) {
     SlotClass *k = &slotpool.of[cls];
     if (k->made == k->most) return false;
     SlotChunk *c = &k->chunks[k->made];
     for (uint32_t i = 0; i < k->per_chunk; i++) c->bits[i / 64] |= 1ULL << i % 64;
     c->free = (uint16_t)k->per_chunk;
-    c->next = k->list;
-    c->listed = true;
     os_dump(chunk_at(cls, k->made), k->chunk, true);
     if (cls != 0 || k->made < PLAIN_CHUNKS) c->filled = SLOT_CHUNK; /* no steps */
-    k->list = k->made++;
+    list_chunk(k, k->made++);
     return true;
 }
 
@@ -168,15 +173,6 @@ int slot_alloc(int cls, void **slot, int n) {
 }
 
 /* Under the lock. */
-static void list_chunk(SlotClass *k, uint32_t i) {
-    SlotChunk *c = &k->chunks[i];
-    if (c->listed || c->free == 0) return;
-    c->listed = true;
-    c->next = k->list;
-    k->list = i;
-}
-
-/* Under the lock. */
 static void slot_give_locked(int cls, void *slot) {
     SlotClass *k = &slotpool.of[cls];
     size_t off = (uintptr_t)slot - slots.base - ((size_t)cls << slots.shift);
@@ -213,8 +209,7 @@ static void discard_free(SlotClass *k, char *at, const uint64_t *bits) {
         if (free) run++;
         else if (run > 0) {
             char *end = at + (size_t)i * k->size;
-            if (i == k->per_chunk) discard_run(end - run * k->size, at + k->chunk);
-            else discard_run(end - run * k->size, end);
+            discard_run(end - run * k->size, i == k->per_chunk ? at + k->chunk : end);
             run = 0;
         }
     }

@@ -111,7 +111,7 @@ static bool add_slab(void) {
             continue;
         }
         stackpool.slabs[stackpool.nslabs] = slab;
-        store_rel(&stackpool.nslabs, stackpool.nslabs + 1); /* pairs with stack_at */
+        store_rel(&stackpool.nslabs, stackpool.nslabs + 1); /* pairs with slab_of */
         stackpool.capacity += slab->count;
         stackpool.bytes += slab->count * slab->stride;
         return true;
@@ -269,10 +269,8 @@ static void stack_unpromise(uint32_t n) {
 }
 
 bool stack_credit_fetch(M *m) {
-    P *p = m->p;
-    if (p == NULL) return stack_promise(1);
-    if (stack_promise(BATCH)) p->credits = BATCH - 1;
-    else if (!stack_promise(1)) return false;
+    if (m->p == NULL || !stack_promise(BATCH)) return stack_promise(1);
+    m->p->credits = BATCH - 1;
     return true;
 }
 
@@ -445,11 +443,12 @@ void stack_custom_free(Stack *s) {
 
 /* ---- giving back ---------------------------------------------------------------------------- */
 
-static Slab *slab_of(Stack *s) {
-    for (uint32_t i = 0; i < stackpool.nslabs; i++) {
+/* NULL: the address is in no slab. Takes no lock. */
+static Slab *slab_of(uintptr_t addr) {
+    uint32_t n = load_acq(&stackpool.nslabs); /* pairs with add_slab */
+    for (uint32_t i = 0; i < n; i++) {
         Slab *slab = stackpool.slabs[i];
-        if ((char *)s > slab->base && (char *)s < slab->base + slab->count * slab->stride)
-            return slab;
+        if (addr - (uintptr_t)slab->base < slab->count * slab->stride) return slab;
     }
     return NULL;
 }
@@ -476,7 +475,7 @@ uint64_t stack_scavenge(void) {
         lock(&stackpool.lock, RANK_STACK);
         while (n < BATCH && spare > 0 && stackpool.hot) {
             batch[n] = stackpool.hot;
-            slab[n] = slab_of(stackpool.hot);
+            slab[n] = slab_of((uintptr_t)stackpool.hot);
             index[n] = stackpool.hot->index;
             stackpool.hot = stackpool.hot->next;
             stackpool.nhot--;
@@ -495,21 +494,15 @@ uint64_t stack_scavenge(void) {
         unlock(&stackpool.lock);
     }
     lock(&stackpool.lock, RANK_STACK);
-    stackpool.low = stackpool.nhot;
-    uint64_t left = stackpool.nhot;
+    uint64_t left = stackpool.low = stackpool.nhot;
     unlock(&stackpool.lock);
     return left;
 }
 
 Stack *stack_at(uintptr_t addr) {
-    uint32_t n = load_acq(&stackpool.nslabs);
-    for (uint32_t i = 0; i < n; i++) {
-        Slab *slab = stackpool.slabs[i];
-        uintptr_t offset = addr - (uintptr_t)slab->base;
-        if (offset < slab->count * slab->stride)
-            return record_at(slab, (uint32_t)(offset / slab->stride));
-    }
-    return NULL;
+    Slab *slab = slab_of(addr);
+    if (slab == NULL) return NULL;
+    return record_at(slab, (uint32_t)((addr - (uintptr_t)slab->base) / slab->stride));
 }
 
 uint64_t stack_reserved(void) {

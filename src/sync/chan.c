@@ -39,9 +39,6 @@
  */
 #include "sync/chan.h"
 #include "sched/fastpath.h"
-#include "base/sysfault.h"
-
-#include <stdlib.h>
 
 NOINLINE void value_copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 

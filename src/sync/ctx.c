@@ -241,6 +241,8 @@ static int ctx_arm(gort_ctx *c) {
 /* ---- the interface --------------------------------------------------------------------------- */
 
 static gort_ctx *ctx_make(gort_ctx *parent) {
+    if (in_forked_child()) return NULL;
+    garbage_collect();
     gort_ctx *c = quiet_alloc(sizeof *c);
     gort_chan *done = gort_chan_new(0, 0);
     if (c == NULL || done == NULL) {
@@ -260,15 +262,11 @@ static gort_ctx *ctx_attach(gort_ctx *c) {
 }
 
 EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) {
-    if (in_forked_child()) return NULL;
-    garbage_collect();
     gort_ctx *c = ctx_make(parent);
     return c != NULL ? ctx_attach(c) : NULL;
 }
 
 EXPORT gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value) {
-    if (in_forked_child()) return NULL;
-    garbage_collect();
     gort_ctx *c = ctx_make(parent);
     if (c == NULL) return NULL;
     c->valued = true;
@@ -278,8 +276,6 @@ EXPORT gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *va
 }
 
 EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
-    if (in_forked_child()) return NULL;
-    garbage_collect();
     gort_ctx *c = ctx_make(parent);
     if (c == NULL) return NULL;
     bool own = deadline < c->deadline; /* else the parent's comes first and is enough */
@@ -333,8 +329,6 @@ EXPORT int gort_ctx_err(gort_ctx *c) {
 
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
-    leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    ctx_cancel(c, -ECANCELED);
+    gort_ctx_cancel(c);
     refs_drop(&c->refs);
-    garbage_collect();
 }

@@ -174,8 +174,6 @@ static int64_t clock_now(void) {
     return likely(load_rlx(&sched.running)) ? coarse_now() : os_now();
 }
 
-static void look_at_clock(LockTry *a) { a->starving = clock_now() - a->since > STARVE_AFTER; }
-
 /* Owner by hand-over: leaves starvation mode if it waited less than 1 ms. */
 static void received(LockTry *a) {
     if (clock_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
@@ -256,7 +254,7 @@ static M *lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, in
             mutex_spin(&a, old);
             continue;
         }
-        if (a.since != 0 && !a.starving) look_at_clock(&a);
+        if (a.since != 0 && !a.starving) a.starving = clock_now() - a.since > STARVE_AFTER;
         m = sleep_once(m, &a, &owner, &expired);
         if (owner) {
             received(&a);

@@ -17,7 +17,6 @@
  * holder of a P of that number; the P's change of hands orders the two holders.
  */
 #include "sync/chan.h"
-#include "sync/sema.h"
 
 #define ROUNDS 31
 #define GROUP 16 /* caches allocated at a time */
@@ -214,13 +213,11 @@ EXPORT void *gort_pool_get(gort_pool *pool) {
 
 INLINE bool has_room(const Magazine *mag) { return mag != NULL && mag->count < ROUNDS; }
 
-/* An empty magazine: the depot's, or *fresh. */
-static Magazine *get_empty(gort_pool *pool, Magazine *back, Magazine **fresh) {
-    Magazine *mag = depot_empty(pool, back);
-    if (mag == NULL) {
-        mag = *fresh;
-        *fresh = NULL;
-    }
+/* mag, or if there is none the one that the caller has brought. */
+INLINE Magazine *or_fresh(Magazine *mag, Magazine **fresh) {
+    if (mag != NULL) return mag;
+    mag = *fresh;
+    *fresh = NULL;
     return mag;
 }
 
@@ -233,7 +230,7 @@ static bool cache_put(gort_pool *pool, PoolCache *c, void *object, Magazine **fr
         } else {
             Magazine *full = c->spare;
             c->spare = c->loaded;
-            c->loaded = get_empty(pool, full, fresh);
+            c->loaded = or_fresh(depot_empty(pool, full), fresh);
             *exchanged = true;
             if (c->loaded == NULL) return false;
         }
@@ -247,11 +244,7 @@ static bool shared_put(gort_pool *pool, void *object, Magazine **fresh) {
     lock(&pool->lock, RANK_LEAF);
     Magazine *mag = pool->partial;
     if (mag == NULL) {
-        mag = mag_pop(&pool->empty);
-        if (mag == NULL) {
-            mag = *fresh;
-            *fresh = NULL;
-        }
+        mag = or_fresh(mag_pop(&pool->empty), fresh);
         if (mag != NULL) mag_push(&pool->partial, mag);
     }
     if (mag != NULL) {

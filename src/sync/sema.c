@@ -1,8 +1,8 @@
 /*
  * The table of sleepers.
  *
- * A mutex (8 bytes) and a wait group (16) have no room for a queue. Their waiters queue up in a
- * table keyed by the object's address: 251 buckets, a prime, to spread the objects of an array.
+ * A mutex or rwmutex has no room for a queue. Its waiters queue up in a table keyed by its address:
+ * 251 buckets, a prime, to spread the objects of an array. (A wait group uses only the locks.)
  *
  * In a bucket, the sleepers of one key form a FIFO. The first of each FIFO carries its tail and
  * stands in a second list, `firsts`, the newest key in front. So ten thousand goroutines that wait

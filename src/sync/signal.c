@@ -28,8 +28,6 @@
 #include "sync/houselock.h"
 #include "sync/ownthread.h"
 #include "base/san.h"
-#include "base/sysfault.h"
-#include "sched/sysmon.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -61,7 +59,7 @@ bool signal_watched(int signo) {
 /* False: this signal is not counted now. */
 static bool count_in(int signo) {
     uint32_t n = load_rlx(&counts[signo]);
-    while (n & OPEN) /* pairs with xchg_acq in deliver and hook_out */
+    while (n & OPEN) /* pairs with xchg_acq in deliver */
         if (cas_seq(&counts[signo], &n, n + 1)) return true;
     return false;
 }
@@ -90,22 +88,20 @@ static void count_signal(int signo, siginfo_t *info, void *context) {
     os_futex_wake(&changes, 1);
 }
 
-/* Offers n deliveries to every watching channel. table.lock held. */
-static void offer(int signo, uint32_t n) {
-    for (; n > 0; n--)
+/* Offers what was counted to every watching channel. next: OPEN, or 0: no more is counted.
+ * table.lock held, watched. */
+static void deliver(int signo, uint32_t next) {
+    for (uint32_t n = xchg_acq(&counts[signo], next) & ~OPEN; n > 0; n--)
         for (SignalWatch *w = table.watches[signo]; w != NULL; w = w->next)
             gort_chan_try_send(w->ch, &signo);
 }
-
-/* table.lock held, watched. */
-static void deliver(int signo) { offer(signo, xchg_acq(&counts[signo], OPEN) & ~OPEN); }
 
 static void signal_main(void) {
     for (;;) {
         uint32_t seen = load_acq(&changes);
         house_lock(&table.lock);
         for (int signo = 1; signo < SIGNALS; signo++)
-            if ((load_rlx(&counts[signo]) & ~OPEN) != 0) deliver(signo);
+            if ((load_rlx(&counts[signo]) & ~OPEN) != 0) deliver(signo, OPEN);
         house_unlock(&table.lock);
         os_futex_wait(&changes, seen, GORT_FOREVER);
     }
@@ -134,7 +130,7 @@ static NOINLINE int hook_in(int signo) {
 static void hook_out(int signo) {
     sigaction_at_once(signo, &table.before[signo], NULL);
     store_rlx(&watched[signo], 0);
-    offer(signo, xchg_acq(&counts[signo], 0) & ~OPEN);
+    deliver(signo, 0);
 }
 
 static SignalWatch **watch_find(int signo, gort_chan *ch) {
@@ -191,7 +187,7 @@ static bool unwatch(gort_chan *ch, int signo) {
     if (w == NULL) return false;
     M *m = enter(); /* as in watch() */
     if (table.watches[signo] == w && w->next == NULL) hook_out(signo);
-    else deliver(signo);
+    else deliver(signo, OPEN);
     *at = w->next;
     sub_rlx(&sched.signal_channels, 1);
     leave(m);

@@ -24,7 +24,6 @@
  */
 #include "sync/free_later.h"
 #include "sync/chan.h"
-#include "sync/sema.h"
 
 #define RETRY (10 * GORT_MS) /* no memory for the goroutine of a timer */
 

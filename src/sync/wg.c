@@ -30,7 +30,6 @@
 #include "sched/goexit.h"
 #include "sync/mutex.h"
 
-#define ONE ((uint64_t)1 << 32)
 #define GENERATION ((uint64_t)2)
 #define P_BIT ((uint64_t)1)
 

@@ -53,9 +53,9 @@ static int class_of_block(size_t bytes) {
     return bytes > settings.maxstack ? -1 : slot_class(bytes + sizeof(Segment));
 }
 
-static void segment_unkeep(Stack *s) {
-    if (s->kept) segment_free(s->kept);
-    s->kept = NULL;
+static void segment_drop(Segment **at) {
+    if (*at) segment_free(*at);
+    *at = NULL;
 }
 
 static void segment_give(Stack *s, Segment *seg) {
@@ -63,7 +63,7 @@ static void segment_give(Stack *s, Segment *seg) {
         segment_free(seg);
         return;
     }
-    segment_unkeep(s);
+    segment_drop(&s->kept);
     s->kept = seg;
 }
 
@@ -98,7 +98,7 @@ static long split_job(void *arg) {
     switch (j->what) {
     case SLOW_TAKE: j->result = (uintptr_t)segment_new(j->m, j->s, (int)j->with); break;
     case SLOW_GIVE: segment_give(j->s, (Segment *)j->with); break;
-    case SLOW_UNKEEP: segment_unkeep(j->s); break;
+    case SLOW_UNKEEP: segment_drop(&j->s->kept); break;
     case SLOW_SPACE: j->result = (uintptr_t)segment_new(j->m, j->s, class_of_block(j->with)); break;
     case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
     case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
@@ -136,7 +136,7 @@ void split_release(M *m, Stack *s) {
         m->segments--;
         segment_free(seg);
     }
-    segment_unkeep(s);
+    segment_drop(&s->kept);
     free_blocks(s, 0, UINTPTR_MAX);
 }
 
@@ -152,12 +152,8 @@ void split_thread_end(M *m) {
     m->guard_at = NULL;
     unlock(&poison_lock);
     arch_guard_set(0);
-    if (m->hot) segment_free(m->hot);
-    m->hot = NULL;
-    for (int cls = 0; cls <= SLOT_SMALL; cls++) {
-        if (m->segs[cls]) segment_free(m->segs[cls]);
-        m->segs[cls] = NULL;
-    }
+    segment_drop(&m->hot);
+    for (int cls = 0; cls <= SLOT_SMALL; cls++) segment_drop(&m->segs[cls]);
 }
 
 void split_poison(M *m) {
