@@ -21,8 +21,7 @@ int64_t collect_due(void);
 /* Threads that the collector itself has started. */
 int collect_threads(void);
 
-/* Memory on a cache line that the collector scans and never frees itself. Outside of sections.
- * NULL: no collector, or no memory. */
+/* Cache-aligned memory, scanned and never collected; NULL: none. Outside of sections. */
 void *collect_alloc(size_t size);
 bool collect_free(void *at); /* false: not its */
 

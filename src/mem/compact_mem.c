@@ -21,7 +21,7 @@
  *
  * Slots are taken from the chunk at the head of the class's list. A full chunk gets to the head
  * when a slot of it is freed: nearly full chunks fill up, nearly empty ones drain. The monitor
- * gives back the free pages of chunks that nobody touched since it last looked.
+ * gives back the free pages of chunks untouched since it last looked.
  *
  * A chunk gets its memory in steps of STEP bytes ahead of the slots (MADV_POPULATE_WRITE: one call
  * instead of 32 faults), in small pages. It becomes a huge page only when it is full and quiet: a

@@ -10,10 +10,9 @@
  * all free goes to the pool, where any class may take it; if none does for a second, its pages go
  * back to the system (span_scavenge).
  *
- * Sorting an object back touches its span's record. So every class also keeps a few batches: lists
- * of exactly class_batch objects that Ps put and get whole, with two stores under the lock. The
- * monitor sorts back batches that lay untouched for a second. Callers without a P share a list per
- * class.
+ * Sorting an object back touches its span's record. So a class also keeps a few batches: lists of
+ * class_batch objects that Ps put and get whole, with two stores under the lock. The monitor sorts
+ * back batches that lay untouched for a second. Callers without a P share a list per class.
  *
  * Locks: a class's lock (RANK_STACK), below it the pool's (RANK_LEAF), each held for a batch's
  * worth of work at most, except to map a region. Nothing here calls libc. A thread that forks takes

@@ -74,8 +74,7 @@ void central_put_some(uint32_t cls, Free *list); /* any number */
 Free *central_get_one(uint32_t cls);             /* for callers without a P */
 void central_put_one(uint32_t cls, Free *f);
 
-/* The monitor, once a second: gives back to the system what was idle since the last call. Returns
- * how many batches and spans may still go. */
+/* The monitor, once a second: gives back what was idle. How many batches and spans may still go. */
 uint64_t span_scavenge(void);
 uint64_t span_bytes_used(void); /* of spans that hold objects */
 uint64_t span_bytes_idle(void); /* of free spans that still have their pages */

@@ -186,7 +186,7 @@ static void set_canary(Stack *s) {
     *(uint64_t *)(void *)s->lo = CANARY;
 }
 
-/* Under the lock; nobody uses the stack yet. */
+/* Under the lock; the stack is not in use yet. */
 static void guard_one(Slab *slab, Stack *s) {
     char *at = s->lo - s->guard;
     if (stackpool.guard == GUARD_UNKNOWN || stackpool.guard == GUARD_MADVISE) {

@@ -123,8 +123,7 @@ static void clock_main(void) {
     }
 }
 
-/* True: the caller is to start the thread; h is in its chain, since the end of the runtime may stop
- * it on the way. False: the thread is there. */
+/* False: the thread is there. True: the caller starts it, with h in case its runtime ends first. */
 static bool claim_start(ExitHook *h) {
     for (;;) {
         M *m = enter();

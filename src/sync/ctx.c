@@ -24,8 +24,7 @@
  * reference while armed, which goes to the function that takes it off its clock: ctx_disarm,
  * ctx_expired, or at the end of a runtime ctx_moved, which changes the clock.
  *
- * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; close and receive order
- * the rest.
+ * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; the channel does the rest.
  */
 #include "sync/chan.h"
 #include "sync/clock.h"

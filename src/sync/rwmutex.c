@@ -3,8 +3,7 @@
  *
  * Writers exclude one another by an ordinary mutex (w_). Its owner announces itself, which holds
  * back new readers, and waits for the readers inside to leave. When it unlocks, it lets in every
- * reader that came meanwhile, and only then can the next writer announce itself: neither side
- * starves.
+ * reader that came meanwhile, and only then can the next writer announce itself. No side starves.
  *
  * The word (readers_):
  *

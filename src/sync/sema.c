@@ -23,8 +23,7 @@
  *           mark if that was the last; unlock b. Only then may the sleeper leave its frame.
  *
  * No wake-up is lost: a sleeper marks O and is queued under one hold of b, and a waker that sees
- * the mark takes b. None is wasted: a popper whose claim fails drops the sleeper and takes the
- * next.
+ * the mark takes b. None is wasted: a popper whose claim fails takes the next.
  *
  * Orders: b's lock orders everything here. The object's own word orders what the object protects; a
  * hand-over is ordered by ready() and park().

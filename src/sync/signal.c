@@ -88,8 +88,7 @@ static void count_signal(int signo, siginfo_t *info, void *context) {
     os_futex_wake(&changes, 1);
 }
 
-/* Offers what was counted to every watching channel. next: OPEN, or 0: no more is counted.
- * table.lock held, watched. */
+/* table.lock held. Offers what was counted to all watchers. next: OPEN, or 0: counting ends. */
 static void deliver(int signo, uint32_t next) {
     for (uint32_t n = xchg_acq(&counts[signo], next) & ~OPEN; n > 0; n--)
         for (SignalWatch *w = table.watches[signo]; w != NULL; w = w->next)

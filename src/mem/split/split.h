@@ -47,7 +47,7 @@ struct Segment {
 int split_begin(void);         /* at every start of a runtime: decides the mode; 0 or -errno */
 void split_thread_begin(M *m); /* on m's own thread */
 void split_thread_end(M *m);   /* on m's own thread */
-/* Gives back the segments of a stack on which nobody runs any more. In a section. */
+/* Gives back the segments of a stack that is not in use any more. In a section. */
 void split_release(M *m, Stack *s);
 void split_poison(M *m);       /* the monitor sends m's next prologue to split.c */
 uint64_t split_segments(void); /* how many goroutines hold now */

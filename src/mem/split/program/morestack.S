@@ -16,8 +16,7 @@
  *
  * Debuggers and the C++ unwinder accept a caller's frame below its callee's from this name only.
  * The frame description says that the function's caller called __morestack. The return address says
- * the function did, from a prologue that no table of landing pads covers: an exception would be
- * fatal.
+ * the function did, from a prologue that no landing pad covers: an exception would be fatal.
  *
  * This object has both notes: it takes care of its stack, so the linker need not send its callers
  * to a large one; and it has functions without a check.
