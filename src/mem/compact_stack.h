@@ -6,7 +6,7 @@
 
 #include "mem/stack.h"
 
-/* Credits as in stack.h, counted only if the range is short (slots.scarce), not 178 million. */
+/* Credits as in stack.h, counted only if slots.scarce: a full range holds 178 million stacks. */
 bool compact_credit_take(void);
 void compact_credit_give(void);
 Stack *compact_get(M *m);         /* in a section, with a P; against a credit, so it never fails */

@@ -280,7 +280,8 @@ INLINE bool wakes_nobody(uint32_t state) {
     return !(state & PARKED) || (state & (WOKEN | STARVING)) == WOKEN;
 }
 
-/* Bucket locked. Frees a mutex that may have sleepers, by one CAS; the sleeper to ready or NULL. */
+/* Bucket locked. Unlocks a mutex that may have sleepers by one CAS. The sleeper to ready, or
+ * NULL. */
 static Sleeper *release_locked(gort_mutex *mu, SemaBucket *b) {
     bool more;
     uint32_t old = load_rlx(&mu->state_), next;
