@@ -38,8 +38,9 @@ static int take_slots(void **slot) {
     return 1;
 }
 
-/* Fills p's cache with fresh stacks. */
-static NOINLINE void compact_refill(P *p) {
+/* Fills p's cache with fresh stacks. Called by call_with_room. */
+static long compact_refill(void *arg) {
+    P *p = arg;
     void *slot[BATCH];
     int n = take_slots(slot);
     if (n == 0) fatal("no address space for a compact stack");
@@ -51,11 +52,12 @@ static NOINLINE void compact_refill(P *p) {
         p->small = s;
         p->nsmall++;
     }
+    return 0;
 }
 
 Stack *compact_get(M *m) {
     P *p = m->p;
-    if (unlikely(p->small == NULL)) compact_refill(p);
+    if (unlikely(p->small == NULL)) call_with_room(m, compact_refill, p);
     Stack *s = p->small;
     p->small = s->next;
     p->nsmall--;

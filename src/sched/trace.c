@@ -32,6 +32,7 @@
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
 #include "base/upstairs.h"
+#include "mem/split/split.h"
 #include "sched/describe.h"
 #include "sched/g.h"
 #include "mem/stack.h"
@@ -82,7 +83,9 @@ static void begin_chunk(TraceBuf *b) {
     store_rel(&b->at, c->word);
 }
 
-static void spill(TraceBuf *b) {
+/* Called by call_with_room: fstat(2) needs more room than a compact stack has. */
+static long spill_chunk(void *arg) {
+    TraceBuf *b = arg;
     uint64_t place;
     int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place), fd = own_fd_number(&t.spill[which]);
     if (fd < 0) store_rlx(&t.lost, true);
@@ -91,16 +94,17 @@ static void spill(TraceBuf *b) {
                              (long)(place * sizeof(TraceChunk)), 0, 0);
     if (r != (long)sizeof(TraceChunk)) b->dropped++;
     b->used = 0;
+    return 0;
 }
 
 /* The owner's side of the Dekker pair. False: the session is over. */
-static bool next_chunk(TraceBuf *b) {
+static bool next_chunk(TraceBuf *b, M *m) {
     store_rlx(&b->busy, 1);
     fence_full(); /* pairs with switch_off */
     bool on = trace_session() == b->session;
     if (on) {
         chunk_of(b)->words = (uint32_t)(b->at - (uint64_t *)chunk_of(b));
-        if (!t.flight) spill(b);
+        if (!t.flight) call_with_room(m, spill_chunk, b);
         begin_chunk(b);
     }
     store_rel(&b->busy, 0); /* pairs with switch_off: what it reads is complete */
@@ -137,7 +141,7 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
 /* Makes room for an event, and writes what it presupposes: thread, P, upper half of the id, clock.
  * NULL: the session is over. */
 static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
-    if (b->at >= b->limit && !next_chunk(b)) return NULL;
+    if (b->at >= b->limit && !next_chunk(b, m)) return NULL;
     uint64_t *at = b->at;
     if (m && b->thread != m->id) {
         b->thread = m->id;

@@ -6,7 +6,7 @@ import sys
 # not come back.
 ELSEWHERE = {'fatal', 'fatal_report', 'stack_get', 'overflow', 'split_overflow', 'leave_runtime',
              'run', 'sim_point', 'say',
-             'park_thread', 'wake_thread', 'm_adopt', 'select_large', 'add_wait',
+             'park_thread', 'wake_thread', 'm_adopt', 'select_large', 'add_wait', 'spill_chunk', 'compact_refill',
              'put_shared',  # a thread without an M: on no goroutine's stack
              # no compact stacks where faults are injected:
              'sys_with_faults', 'sysfault_alloc_due'}
@@ -55,7 +55,7 @@ def depth(title, size, calls, known, path=()):
     if title not in known:
         own = size.get(title, LIBC.get(title, 64)) + CALL
         known[title] = own, '%s(%d)' % (short(title), own)
-        for called in calls.get(title, ()):
+        for called in sorted(calls.get(title, ())):  # a cycle is cut where it is met first
             mine = 0 if short(called) in JUMPS else own
             below, chain = depth(called, size, calls, known, path + (title,))
             deeper = '%s(%d) %s' % (short(title), mine, chain)

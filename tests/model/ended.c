@@ -35,7 +35,7 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) { /* a chun
     return sizeof(TraceChunk);
 }
 
-static void traces(void) { next_chunk(&buf); }
+static void traces(void) { next_chunk(&buf, NULL); }
 static void ends_trace(void) {
     switch_off(0);
     over = 1;
