@@ -169,7 +169,8 @@ INLINE void glist_prepend(GList *l, GList *other) {
 typedef struct Spilled {
     uint32_t count; /* Gs in all of them */
     uint32_t first, n;
-    uint32_t turn;
+    uint32_t turn; /* odd: the FIFO's */
+    int32_t debt;  /* above 0: the oldest batch is next */
     GList batch[SPILLS];
     int64_t since[SPILLS]; /* coarse time */
 } Spilled;

@@ -14,6 +14,7 @@
 #include "mem/compact_stack.h"
 #include "os/os.h"
 #include "mem/compact_mem.h"
+#include "mem/split/split.h"
 
 #define BATCH 16 /* slots taken and given at a time: few, since the array is on a compact stack */
 

@@ -13,11 +13,12 @@
  * batch: the work of the goroutine that runs now is done before that of its aunts, in memory that
  * is still in the caches. A tree of a million (skynet) and fib take a third of the time for it.
  *
- * Nobody starves. Where both parts have something they take turns, and of the spilled batches every
- * 32nd to be taken is the oldest, or every second one as soon as the oldest has waited for OVERDUE:
- * then there is more than can be done soon, and who came first is not to wait for ever. What is
- * older than SPILLS batches melts together at the old end, and is a FIFO again. A ring that is full
- * sends no goroutine here a second time that is OVERDUE (spill_new in sched.c).
+ * Nobody starves. Where both parts have something they take turns. Of 32 goroutines out of the
+ * batches one is from the oldest batch, and of two one as soon as that batch has waited for
+ * OVERDUE: then there is more than can be done soon, and a look takes half a ring instead of one.
+ * `debt` keeps these shares in goroutines, since looks differ in size and their pattern may repeat.
+ * What is older than SPILLS batches melts together at the old end, and is a FIFO again. A ring that
+ * is full sends no goroutine here a second time that is OVERDUE (spill_new in sched.c).
  *
  * One count, sched.global's, is that of both parts: global_count() is read as a hint by searchers
  * and by the fast paths. The protocol that makes a stale hint harmless is wake.c's: it is read
@@ -88,21 +89,34 @@ bool global_remove_locked(G *gp) {
 
 /* ---- getting -------------------------------------------------------------------------------- */
 
+static bool spilled_late(const Spilled *s) {
+    return load_rlx(&sched.coarse) - s->since[s->first] > OVERDUE;
+}
+
 /* Whose turn it is. */
 static GList *source(Spilled *s) {
     if (s->count == 0) return &sched.global;
-    uint32_t turn = s->turn++;
-    if (turn % 2 == 1 && sched.global.head != NULL) return &sched.global;
-    uint32_t every = load_rlx(&sched.coarse) - s->since[s->first] > OVERDUE ? 2 : OLDEST_EVERY;
-    return batch_at(s, turn / 2 % every == 0 ? 0 : s->n - 1);
+    if (s->turn++ % 2 == 1 && sched.global.head != NULL) return &sched.global;
+    return batch_at(s, s->debt > 0 ? 0 : s->n - 1);
+}
+
+/* What the newest batch gives adds to the debt, what the oldest gives pays it. */
+static void count_debt(Spilled *s, bool oldest, uint32_t n) {
+    const int32_t most = OLDEST_EVERY * RING;
+    int32_t weight = oldest ? 1 - OLDEST_EVERY : spilled_late(s) ? OLDEST_EVERY - 1 : 1;
+    s->debt += weight * (int32_t)n;
+    if (s->debt > most) s->debt = most;
+    if (s->debt < -most) s->debt = -most;
 }
 
 static void took(Spilled *s, GList *from, uint32_t n) {
     if (from == &sched.global) return;
+    bool oldest = from == batch_at(s, 0);
+    count_debt(s, oldest, n);
     s->count -= n;
     sched.global.count -= n;
     if (from->head != NULL) return;
-    if (from == batch_at(s, 0)) drop_oldest(s);
+    if (oldest) drop_oldest(s);
     else s->n--; /* it was the newest */
 }
 
@@ -111,6 +125,7 @@ G *global_get_locked(P *p, uint32_t max) {
     if (n == 0) return NULL;
     n = n / load_rlx(&sched.procs) + 1; /* leave the others theirs */
     GList *from = source(&sched.spilled);
+    if (from != &sched.global && spilled_late(&sched.spilled)) max = 0;
     uint32_t there = from == &sched.global ? from->count - sched.spilled.count : from->count;
     if (n > there) n = there;
     if (max && n > max) n = max;

@@ -17,7 +17,7 @@ void global_put_list(GList *list);
 void global_put_list_head(GList *list);
 void global_spill(GList *list); /* half a ring of Gs most of which have not run yet */
 
-/* sched.lock: a share of it, `max` at most (0: half a ring). The first is returned, the rest go
+/* sched.lock: a share of it, `max` at most (0, or a batch is OVERDUE: half a ring). The first is returned, the rest go
  * into p's ring, as far as there is room. */
 G *global_get_locked(P *p, uint32_t max);
 /* sched.lock: whoever was preempted is about to be queued, and is not to be its own successor:
