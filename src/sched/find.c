@@ -70,6 +70,16 @@ static void slot_to_ring(P *p) {
     if (runnext_take(p, gp)) runq_push(p, gp);
 }
 
+/* A slice has ended: those in the ring are before those in the global queue, which join the line
+ * behind them. False: there is nothing to join, or no room. */
+static bool global_joins(P *p) {
+    if (global_count() == 0) return false;
+    lock(&sched.lock, RANK_SCHED);
+    bool joined = global_join_locked(p);
+    unlock(&sched.lock);
+    return joined;
+}
+
 /* TURN_GLOBAL, TURN_SLEEPER or a 61st round: who is before the slot and the ring. NULL: nobody. */
 static G *before_own(P *p, bool timer_ran) {
     bool over = p->turn != TURN_OWN, ring = !runq_empty(p);
@@ -77,15 +87,14 @@ static G *before_own(P *p, bool timer_ran) {
         p->turn = TURN_SLEEPER; /* the slot counts as no round, so a 61st one stays due */
         return NULL;
     }
-    G *gp = from_global(p, over ? 0 : 1);
-    if (over) p->global_at = load_rlx(&sched.coarse);
     p->turn = TURN_OWN;
-    if (gp) {
-        p->rounds++;
-        p->ring_next = ring;
-    } else if (over && !timer_ran) {
-        slot_to_ring(p);
-    }
+    if (over) p->global_at = load_rlx(&sched.coarse);
+    if (over && !timer_ran) slot_to_ring(p);
+    bool joined = over && ring && global_joins(p);
+    G *gp = joined ? runq_pop(p) : from_global(p, over ? 0 : 1);
+    if (gp == NULL) return NULL;
+    p->rounds++;
+    p->ring_next = ring && !joined;
     return gp;
 }
 

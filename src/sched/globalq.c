@@ -120,22 +120,46 @@ static void took(Spilled *s, GList *from, uint32_t n) {
     else s->n--; /* it was the newest */
 }
 
-G *global_get_locked(P *p, uint32_t max) {
+/* How many p takes from *from: its share, `max` at most (0: half a ring), as many as have room. */
+static uint32_t share(P *p, uint32_t max, uint32_t room, GList **from) {
     uint32_t n = global_count();
-    if (n == 0) return NULL;
+    if (n == 0) return 0;
     n = n / load_rlx(&sched.procs) + 1; /* leave the others theirs */
-    GList *from = source(&sched.spilled);
-    if (from != &sched.global && spilled_late(&sched.spilled)) max = 0;
-    uint32_t there = from == &sched.global ? from->count - sched.spilled.count : from->count;
+    *from = source(&sched.spilled);
+    if (*from != &sched.global && spilled_late(&sched.spilled)) max = 0;
+    uint32_t there = *from == &sched.global ? (*from)->count - sched.spilled.count : (*from)->count;
     if (n > there) n = there;
     if (max && n > max) n = max;
     if (n > RING / 2 + 1) n = RING / 2 + 1;
-    uint32_t room = RING - (load_rlx(&p->tail) - load_rlx(&p->head)); /* thieves only make more */
-    if (n > room + 1) n = room + 1;
+    if (n > room) n = room;
     bump(&p->n.global_gets, n);
-    G *gp = glist_pop(from);
-    for (uint32_t i = 1; i < n; i++)
+    return n;
+}
+
+static uint32_t ring_room(P *p) { /* thieves only make more */
+    return RING - (load_rlx(&p->tail) - load_rlx(&p->head));
+}
+
+static void move_to_ring(P *p, GList *from, uint32_t n) {
+    for (; n > 0; n--)
         if (!runq_push(p, glist_pop(from))) fatal("a batch into a full local queue");
+}
+
+G *global_get_locked(P *p, uint32_t max) {
+    GList *from;
+    uint32_t n = share(p, max, ring_room(p) + 1, &from);
+    if (n == 0) return NULL;
+    G *gp = glist_pop(from);
+    move_to_ring(p, from, n - 1);
     took(&sched.spilled, from, n);
     return gp;
+}
+
+bool global_join_locked(P *p) {
+    GList *from;
+    uint32_t room = ring_room(p), n = room ? share(p, 0, room, &from) : 0;
+    if (n == 0) return false;
+    move_to_ring(p, from, n);
+    took(&sched.spilled, from, n);
+    return true;
 }

@@ -20,6 +20,8 @@ void global_spill(GList *list); /* half a ring of Gs most of which have not run 
 /* sched.lock: a share of it, `max` at most (0, or a batch is OVERDUE: half a ring). The first is returned, the rest go
  * into p's ring, as far as there is room. */
 G *global_get_locked(P *p, uint32_t max);
+/* sched.lock: half a ring of it joins the line behind p's ring. False: nothing, or no room. */
+bool global_join_locked(P *p);
 /* sched.lock: whoever was preempted is about to be queued, and is not to be its own successor:
  * where nobody else is in the FIFO, what has spilled is next. (Only there: the FIFO's turn would
  * never come where each look follows a preemption.) */

@@ -14,9 +14,10 @@
  *         |                                                              v  somebody before it
  *         '------ the global queue had its turn -------------------- TURN_SLEEPER
  *
- * A 61st round in which a timer ran goes from TURN_OWN to TURN_SLEEPER. P.ring_next: the global
- * queue was first though the ring was not empty, so the next turn is the ring's. Two goroutines
- * that never block, one in each queue, alternate by it.
+ * The global queue's turn at the end of a slice: half a ring of it joins the line behind the ring,
+ * whose head is next. So goroutines that never block take turns, wherever they were queued. Where
+ * the ring is full the global queue's head runs at once, and P.ring_next gives the next turn to the
+ * ring. A 61st round in which a timer ran goes from TURN_OWN to TURN_SLEEPER.
  *
  * P.look is how others ask the holder to pass by g0 at its next switch: LOOK_HERE for a timer that
  * is due or a guest, LOOK_GLOBAL for the global queue. find.c turns it into P.turn. Both words

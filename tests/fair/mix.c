@@ -18,7 +18,8 @@
  * sees the end of a slice late, and for threads that have to wake up.
  *
  * So a finding is one of: an actor over its bound, nobody awake any more, a select that never takes
- * one of its cases.
+ * one of its cases, on one P a loop with more than twice the slices of
+ * another.
  */
 #include "machine.h"
 #include "sched/preferred.h"
@@ -425,8 +426,8 @@ static void compose(void) {
     /* What was started last comes first; when the oldest have waited for 100 ms every second batch
      * is theirs (globalq.c); and every 61st round is somebody else's. */
     child_bound = 100 * GORT_MS + (2 * CHILDREN / 60 + 2) * (pieces + LATE);
-    /* every second turn of the global queue is of what has spilled (globalq.c), by half a ring */
-    flood_bound = 100 * GORT_MS + (4 * FLOOD / 128 + 2) * (pieces + LATE);
+    /* what has spilled runs by half a ring; the oldest have half of it (globalq.c) */
+    flood_bound = 100 * GORT_MS + (2 * FLOOD / 128 + 2) * (pieces + LATE);
     if (flooded) duration = FLOODED, child_bound += flood_bound;
 }
 
@@ -462,6 +463,25 @@ static void over(const char *who, int64_t since, int64_t now) {
     machine_tell_and_fail();
 }
 
+/* On one P, those that only compute have had about as many slices each. (Two Ps may have lines of
+ * different lengths: nobody searches while all are busy.) */
+static void shares(int64_t now) {
+    const Actor *least = NULL, *most = NULL;
+    bool one_p = strcmp(getenv("GORT_MAXPROCS"), "1") == 0;
+    for (int i = 0; i < nactors; i++) {
+        const Actor *a = &actors[i];
+        one_p &= a->kind->body != procs;
+        if (a->kind->body != loop || a->locked || a->soft) continue;
+        if (least == NULL || a->rounds < least->rounds) least = a;
+        if (most == NULL || a->rounds > most->rounds) most = a;
+    }
+    if (!one_p || least == NULL || most->rounds <= 2 * least->rounds + 8) return;
+    printf("one loop had %lu slices, another %lu\n", (unsigned long)most->rounds,
+           (unsigned long)least->rounds);
+    tell(now);
+    machine_tell_and_fail();
+}
+
 static int64_t bound_of(const Actor *a) {
     /* its timer starts a goroutine, or it is one that has not begun */
     if (a->kind->body == timed || a->gp == NULL) return child_bound;
@@ -480,6 +500,7 @@ void machine_watch(int64_t now) {
         if (flood_since[i] && now - flood_since[i] > flood_bound)
             over("one of a flood", flood_since[i], now);
     if (now - began < duration) return;
+    shares(now);
     if (getenv("FAIR_TELL")) {
         int64_t worst = 0;
         for (int i = 0; i < nactors; i++) worst = actors[i].worst > worst ? actors[i].worst : worst;

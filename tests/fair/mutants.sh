@@ -24,4 +24,4 @@ fair_mutant 'a guest beside a loop' sched/sysmon.c 's/ || (m \&\& soft_waits(m))
 fair_mutant 'guests start again at the end' sched/preferred.c 's/glist_prepend(&sched.global, &m->soft);/glist_append(\&sched.global, \&m->soft);/' blocker,yielder,loop-with-calls
 fair_mutant 'a flood overtakes the oldest' sched/sched.c '/^static void spill_new/,/^}/s/likely(first == NULL)/true/' flooder,loop,yielder,sleeper,worker
 fair_mutant 'the newest are always first' sched/globalq.c 's|s->debt > 0 ? 0 : s->n - 1|s->n - 1|' flooder,loop,yielder,sleeper
-fair_mutant 'one at a time out of a late batch' sched/globalq.c 's|spilled_late(&sched.spilled)) max = 0;|false) max = 0;|' flooder,loop
+fair_mutant 'every second slice to the head of the FIFO' sched/find.c 's/over \&\& ring \&\& global_joins(p)/false/' loop

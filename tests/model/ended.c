@@ -11,6 +11,8 @@
 #include <inspect/trace_session.c>
 
 int own_fd_number(const OwnFd *own) { return 1; }
+__typeof__(split) split; /* no compact stacks */
+__typeof__(slots) slots;
 Sched sched;
 Settings settings;
 __thread M *tls_m;

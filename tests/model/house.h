@@ -97,6 +97,7 @@ M *m_adopt(void) { wrong("a thread without an M"); }
 M *enter_asked(M *m) { wrong("attention"); }
 void leave_slow(M *m) { wrong("attention"); }
 G *global_get_locked(P *p, uint32_t max) { return NULL; }
+bool global_join_locked(P *p) { return false; }
 G *find_runnable(M *m) { return NULL; }
 void m_stop(M *m) { wrong("a thread without its goroutine"); }
 void home_send(M *m, G *gp) { wrong("a goroutine on another's thread"); }

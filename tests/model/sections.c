@@ -86,6 +86,7 @@ UNUSED_HERE(compact_credit_take);
 UNUSED_HERE(compact_get);
 UNUSED_HERE(compact_put);
 UNUSED_HERE(global_get_locked);
+UNUSED_HERE(global_join_locked);
 UNUSED_HERE(global_spill);
 UNUSED_HERE(parcel_alloc);
 UNUSED_HERE(parcel_free);

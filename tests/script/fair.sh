@@ -12,4 +12,8 @@ set -u
 # a guest at the end of a slice, whose turn began another for the pair in the slot
 "$OUT/tests/fair/fair" 1794857530128 1 || exit 1
 # no slice comes to its end beside short sleepers, and the global queue is long
-"$OUT/tests/fair/fair" 1794857554164 1
+"$OUT/tests/fair/fair" 1794857554164 1 || exit 1
+# a flood whose looks of one and of half a ring fell to the same end of the batches each time
+FAIR_KINDS=flooder,loop "$OUT/tests/fair/fair" 1 20 || exit 1
+# loops, of which one had every second slice
+FAIR_KINDS=loop "$OUT/tests/fair/fair" 1 20
