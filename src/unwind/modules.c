@@ -101,12 +101,19 @@ static void module_add_mapped(uintptr_t bias, uintptr_t at, const char *path) {
     if (eh.e_phentsize == sizeof(Elf64_Phdr)) module_add(bias, at + eh.e_phoff, eh.e_phnum, path);
 }
 
+/* Where the program headers should be says PT_PHDR; a static-pie executable has none. There, as
+ * linkers write it, the ELF header stands just before them, and the segment that begins with the
+ * file maps both. */
 static uintptr_t bias_of_executable(uintptr_t phdr, uint32_t count, uintptr_t *dynamic) {
-    uintptr_t bias = 0, dyn = 0;
+    uintptr_t bias = 0, dyn = 0, header = phdr - sizeof(Elf64_Ehdr);
+    Elf64_Ehdr eh;
+    bool headed = read_memory(header, &eh, sizeof eh) && memcmp(eh.e_ident, ELFMAG, SELFMAG) == 0 &&
+                  eh.e_phoff == sizeof eh;
     for (uint32_t i = 0; i < count; i++) {
         Elf64_Phdr ph;
         if (!read_memory(phdr + i * sizeof ph, &ph, sizeof ph)) break;
-        if (ph.p_type == PT_PHDR) bias = phdr - ph.p_vaddr;
+        if (ph.p_type == PT_PHDR) bias = phdr - ph.p_vaddr, headed = false;
+        if (ph.p_type == PT_LOAD && ph.p_offset == 0 && headed) bias = header - ph.p_vaddr;
         if (ph.p_type == PT_DYNAMIC) dyn = ph.p_vaddr;
     }
     *dynamic = dyn ? bias + dyn : 0;
