@@ -62,8 +62,8 @@ static int unwind_step(Regs *r, bool *signal) {
     *signal = false;
     int got = cfi_step(r, signal);
     if (got >= 0) return got;
-    if (UNWIND_TRAMPOLINE(r)) return *signal = true, 1;
-    return unwind_fp_step(r);
+    *signal = UNWIND_TRAMPOLINE(r); /* cfi_step may have set it before it failed */
+    return *signal ? 1 : unwind_fp_step(r);
 }
 
 static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t lo, uintptr_t hi) {

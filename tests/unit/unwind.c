@@ -6,6 +6,7 @@
 #include "unwind/symbols.h"
 #include "unwind/unwind.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -120,6 +121,51 @@ static __attribute__((noinline)) void signal_frames(void) {
     }
 }
 
+#ifdef __x86_64__
+/* A frame that its tables call a signal's, in a way that is not understood: the frame pointer leads
+ * to the caller, whose pc is a return address. It stands behind the caller's last instruction. */
+void last_is_a_call(void);
+void leaves_by_jump(void);
+static jmp_buf back;
+void leaves_by_jump(void) {
+    take();
+    longjmp(back, 1);
+}
+__asm__(".text\n"
+        ".type strange_tables, @function\n"
+        "strange_tables:\n"
+        ".cfi_startproc\n"
+        ".cfi_signal_frame\n"
+        ".cfi_escape 0x0f, 1, 0xe0\n" /* the CFA: an expression of an unknown operator */
+        "push %rbp\n"
+        "mov %rsp, %rbp\n"
+        "call leaves_by_jump\n"
+        "ud2\n"
+        ".cfi_endproc\n"
+        ".size strange_tables, . - strange_tables\n"
+        ".globl last_is_a_call\n"
+        ".type last_is_a_call, @function\n"
+        "last_is_a_call:\n"
+        ".cfi_startproc\n"
+        "sub $24, %rsp\n"
+        ".cfi_adjust_cfa_offset 24\n"
+        "call strange_tables\n"
+        ".cfi_endproc\n"
+        ".size last_is_a_call, . - last_is_a_call\n"
+        "ud2\n");
+
+static __attribute__((noinline)) void strange_signal_frame(void) {
+    count = 0;
+    if (setjmp(back) == 0) last_is_a_call();
+    CHECK_FRAME("strange_tables");
+    CHECK_FRAME("last_is_a_call");
+    CHECK_FRAME("strange_signal_frame");
+    CHECK_FRAME("main");
+}
+#else
+static void strange_signal_frame(void) {}
+#endif
+
 /* A sandbox or an emulator may forbid the checked reads; then nothing protects from garbage. */
 static bool reads_are_checked(void) {
     char a, b = 1;
@@ -169,6 +215,7 @@ int main(void) {
     names();
     plain_frames();
     signal_frames();
+    strange_signal_frame();
     garbage();
     return 0;
 }
