@@ -20,6 +20,7 @@ typedef struct Task {
     uint64_t id;    /* 0: free */
     uint64_t since; /* start of its slice */
     uint64_t call;  /* start of its blocking call; 0: in none */
+    uint64_t on;    /* the thread of that call */
     uint64_t flow;  /* the arrow that ends at its next slice; 0: none */
     uint64_t fn;
     uint16_t p; /* where it runs; NO_P: it does not */
@@ -249,6 +250,7 @@ static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
     case EV_SYSCALL:
         leaves(w, k, "syscall");
         k->call = e->when;
+        k->on = e->y;
         break;
     case EV_SYSEXIT: call_ends(w, k, e); break;
     case EV_RESUME: resumes(w, k, e); break;
@@ -289,7 +291,7 @@ static void finish_slices(TraceWriter *w) {
     for (uint64_t i = 0; i < w->capacity; i++) {
         Task *k = &w->tasks[i];
         if (k->id && k->p != NO_P) leaves(w, k, "running");
-        if (k->id && k->call) slice(w, 2, 0, k->call, k, "syscall", "running");
+        if (k->id && k->call) slice(w, 2, k->on, k->call, k, "syscall", "running");
     }
 }
 

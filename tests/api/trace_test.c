@@ -125,6 +125,44 @@ static void one_trace(void) {
     free(text);
 }
 
+/* Blocking calls that still run at the end of a trace, each on the track of its thread. */
+enum { CALLS = 3 };
+static uint32_t entered, may_return;
+static long stays(void *arg) {
+    add(&entered, 1);
+    while (!get(&may_return)) usleep(1000);
+    return 0;
+}
+static void stays_in_call(void *arg) {
+    gort_blocking(stays, NULL);
+    gort_wg_done(&wg);
+}
+
+static void unfinished_calls(void) {
+    const char *track = "{\"ph\":\"X\",\"pid\":2,\"tid\":";
+    unsigned long tracks[CALLS];
+    int n = 0;
+    size_t size;
+    CHECK_EQ(gort_trace_start(path), 0);
+    gort_wg_add(&wg, CALLS);
+    for (int i = 0; i < CALLS; i++) CHECK_EQ(gort_go(stays_in_call, NULL), 0);
+    wait_until(get(&entered) == CALLS);
+    CHECK_EQ(gort_trace_stop(), 0);
+    set(&may_return, 1);
+    gort_wg_wait(&wg);
+    char *text = slurp(&size);
+    for (char *s = text, *end; (end = strchr(s, '\n')) != NULL; s = end + 1) {
+        *end = 0;
+        if (strncmp(s, track, strlen(track)) != 0 || !strstr(s, "stays_in_call")) continue;
+        CHECK(n < CALLS && strstr(s, "\"end\":\"running\""));
+        tracks[n] = strtoul(s + strlen(track), NULL, 10);
+        for (int i = 0; i < n; i++) CHECK(tracks[i] != tracks[n]);
+        n++;
+    }
+    CHECK_EQ(n, CALLS);
+    free(text);
+}
+
 static int program(int argc, char **argv) {
     CHECK_EQ(gort_trace_stop(), -EINVAL);
     CHECK_EQ(gort_trace_start(NULL), -EINVAL);
@@ -132,6 +170,7 @@ static int program(int argc, char **argv) {
     gort_region_end(NULL);
     CHECK_EQ(gort_trace_start("/nonexistent/dir/file"), -ENOENT);
     for (int i = 0; i < 3; i++) one_trace();
+    unfinished_calls();
     return 0;
 }
 
