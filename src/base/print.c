@@ -35,7 +35,7 @@ int write_all(int fd, const char *buf, size_t n) {
 }
 
 static void write_first(Out *o, uint32_t n) {
-    if (!o->failed && write_all(o->fd, o->buf, n) < 0) o->failed = true;
+    if (!o->failed) o->failed = write_all(o->fd, o->buf, n);
     memmove(o->buf, o->buf + n, o->used - n);
     o->used -= n;
 }
@@ -49,7 +49,7 @@ static bool enlarge(Out *o) {
     uint32_t size = o->size ? o->size * 2 : 4096;
     char *buf = size > o->size && !sysfault_alloc() ? realloc(o->buf, size) : NULL;
     if (buf == NULL) {
-        o->failed = true;
+        o->failed = -ENOMEM;
         return false;
     }
     o->buf = buf;

@@ -17,8 +17,8 @@ typedef struct Out {
     int fd; /* -1: into the buffer only; what does not fit is cut */
     uint32_t used;
     uint32_t size;
-    bool failed; /* a write failed: the rest is dropped */
-    bool grows;  /* fd -1: buf is malloc's, and is enlarged (ordinary goroutines only) */
+    int failed; /* -errno of the first failure: the rest is dropped; 0: none */
+    bool grows; /* fd -1: buf is malloc's, and is enlarged (ordinary goroutines only) */
     char *buf;
 } Out;
 

@@ -164,7 +164,7 @@ void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
     for (int n = 0; n < PROFILE_STACKS && !t.failed; n++)
         if (load_acq(&f->at[n].ready)) plant(&t, k, &f->at[n]);
     if (t.failed) {
-        o->failed = true;
+        o->failed = -ENOMEM;
     } else {
         out_fmt(o,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "

@@ -199,7 +199,7 @@ static void serve_events(int conn, const HttpRequest *r) {
         out_str(&o, "\n\n");
         int64_t end = gort_now();
         if (full) next_full = end + (end - start) * 400;
-        e = o.failed ? -ENOMEM : http_send(conn, o.buf, o.used);
+        e = o.failed ? o.failed : http_send(conn, o.buf, o.used);
         free(o.buf);
         if (e == 0) gort_sleep(TICK);
     }
@@ -245,7 +245,7 @@ static void serve_leaks(int conn, const HttpRequest *r) {
                                                : 10ULL * 60 * GORT_SEC);
     Out o = OUT_GROWING;
     Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
-    if (l == NULL) o.failed = true;
+    if (l == NULL) o.failed = -ENOMEM;
     else if (leak_report(l, &o, gort_now(), age) == 0)
         out_str(&o, "no goroutine has been blocked for so long\n");
     answer_out(conn, r, PLAIN_TEXT, &o);

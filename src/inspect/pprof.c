@@ -144,7 +144,7 @@ static int64_t wall_clock(void) {
 void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
     Pprof *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
-        o->failed = true;
+        o->failed = -ENOMEM;
         return;
     }
     pprof_string(w, "");

@@ -128,8 +128,15 @@ static void stop_at_exit(void) {
     if (!in_forked_child()) tracing_end_run();
 }
 
-static const char closed_by_program[] = "events are lost: the program has closed the trace's files";
 static bool from_env; /* GORT_TRACE asked for this run's trace */
+
+/* Nobody gets the result of the run's trace but whoever reads stderr. */
+static void report_end(int r) {
+    if (r == 0 || r == -EINVAL) return; /* it is whole, or the program has stopped it */
+    const char *why =
+        r == -EBADF ? "events are lost: the program has closed the trace's files" : strerror(-r);
+    print_fd(2, "gort: GORT_TRACE=%s: %s\n", env_trace, why);
+}
 
 void tracing_begin_run(void) {
     static bool registered;
@@ -140,7 +147,7 @@ void tracing_begin_run(void) {
     } else if (env_trace[0]) {
         int r = (int)start_into(env_trace);
         from_env = r == 0;
-        if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: error %d\n", env_trace, -r);
+        if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: %s\n", env_trace, strerror(-r));
         if (!registered) registered = atexit(stop_at_exit) == 0; /* the program may call exit() */
     }
 }
@@ -148,8 +155,7 @@ void tracing_begin_run(void) {
 void tracing_end_run(void) {
     if (from_env) {
         from_env = false;
-        int r = tracing_stop();
-        if (r == -EBADF) print_fd(2, "gort: GORT_TRACE=%s: %s\n", env_trace, closed_by_program);
+        report_end(tracing_stop());
     }
     if (flight_is_on()) switch_off(0);
 }

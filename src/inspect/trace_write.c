@@ -333,7 +333,7 @@ int trace_write(int fd, TraceSource *source) {
         write_sums(w);
         out_flush(&w->out);
     }
-    int r = !ok ? -ENOMEM : w->out.failed ? -EIO : 0;
+    int r = ok ? w->out.failed : -ENOMEM;
     if (w->tasks) os_unmap(w->tasks, w->capacity * sizeof *w->tasks);
     os_unmap(w, sizeof *w);
     return r;

@@ -77,6 +77,16 @@ done
 GORT_TRACE=/nonexistent/x "$dir/prog" 2>"$dir/err" || fail "failed without its trace file"
 grep -q '^gort: GORT_TRACE=/nonexistent/x ignored' "$dir/err" || fail "no word about the trace file"
 
+# So is a file that cannot be written.
+if [ -c /dev/full ]; then
+    for how in return exit; do
+        code=0; GORT_TRACE=/dev/full "$dir/prog" $how 2>"$dir/err" || code=$?
+        case $how$code in return0 | exit3) ;; *) fail "/dev/full: $how with status $code" ;; esac
+        [ "$(cat "$dir/err")" = 'gort: GORT_TRACE=/dev/full: No space left on device' ] ||
+            { cat "$dir/err"; fail "not the reason, once, for a full disk"; }
+    done
+fi
+
 command -v python3 >/dev/null || { echo "no python3: the JSON was not parsed"; exit 0; }
 for f in a e f; do
     python3 - "$dir/$f.json" <<'END' || fail "$f.json is not a Chrome trace"
