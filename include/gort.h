@@ -111,8 +111,8 @@ int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv);
 /* The function of a goroutine or a timer. */
 typedef void gort_fn(void *arg);
 
-/* Zero means the default. The name is copied (31 bytes). stack_size is rounded up; below 16 KB
- * it counts as 16 KB, above 1 GB is -EINVAL. */
+/* Zero means the default. The name is copied (31 bytes of UTF-8). stack_size is rounded up;
+ * below 16 KB it counts as 16 KB, above 1 GB is -EINVAL. */
 typedef struct gort_attr {
     const char *name;
     size_t stack_size;

@@ -132,6 +132,34 @@ static const char *convert(Out *o, const char *s, va_list *ap) {
     }
 }
 
+/* The length of the UTF-8 character of two bytes or more at s; 0: it is none (Unicode, table 3-7).
+ * The end of the string is no byte of a character. */
+static size_t utf8_length(const unsigned char *s) {
+    unsigned c = s[0], lo = 0x80, hi = 0xbf;
+    size_t n = c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    if (c == 0xe0) lo = 0xa0; /* shorter forms exist */
+    if (c == 0xf0) lo = 0x90;
+    if (c == 0xed) hi = 0x9f; /* surrogates */
+    if (c == 0xf4) hi = 0x8f; /* beyond U+10FFFF */
+    if (n == 0 || s[1] < lo || s[1] > hi) return 0;
+    for (size_t i = 2; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+void out_json(Out *o, const char *s) {
+    out_str(o, "\"");
+    for (size_t n; *s; s += n) {
+        unsigned char c = (unsigned char)*s;
+        n = c < 128 ? 1 : utf8_length((const unsigned char *)s);
+        if (n == 0) out_str(o, "\\ufffd"), n = 1;
+        else if (c == '"' || c == '\\') out_fmt(o, "\\%c", c);
+        else if (c < ' ' || c == 127) out_fmt(o, "\\u%04x", c);
+        else out_bytes(o, s, n);
+    }
+    out_str(o, "\"");
+}
+
 void out_vfmt(Out *o, const char *format, va_list ap) {
     va_list args;
     va_copy(args, ap); /* a va_list parameter is an array on some machines: no address of it */

@@ -17,8 +17,6 @@ void page_metrics(Out *o);                               /* Prometheus' text (me
 /* To the connection at place conn, if its descriptor is still ours: n, -errno. */
 ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline);
 
-void out_json(Out *o, const char *s); /* a quoted string (page_state.c) */
-
 extern const char page_html[], page_html_end[]; /* web/page.html (page_html.c) */
 
 #endif

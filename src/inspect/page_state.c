@@ -22,17 +22,6 @@
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-void out_json(Out *o, const char *s) {
-    out_str(o, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') out_fmt(o, "\\%c", c);
-        else if (c < ' ' || c >= 127) out_fmt(o, "\\u%04x", c);
-        else out_bytes(o, s, 1);
-    }
-    out_str(o, "\"");
-}
-
 static void out_symbol(Out *o, uintptr_t pc) {
     Named n = symbol_of(pc);
     char text[32];

@@ -92,17 +92,6 @@ static void task_forget(TraceWriter *w, Task *k) {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void out_quoted(Out *o, const char *s) {
-    out_str(o, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') out_fmt(o, "\\%c", c);
-        else if (c < ' ' || c == 127) out_fmt(o, "\\u%04x", c);
-        else out_bytes(o, s, 1);
-    }
-    out_str(o, "\"");
-}
-
 /* Microseconds with three decimals, from ticks. */
 static void out_us(Out *o, const TraceWriter *w, uint64_t ticks) {
     uint64_t ns = (uint64_t)((double)ticks * w->source->ns_per_tick);
@@ -124,7 +113,7 @@ static void out_name(TraceWriter *w, const Task *k) {
     const char *name = k->name;
     if (name[0] == 0) name = k->fn ? symbol_of((uintptr_t)k->fn).name : NULL;
     out_str(o, ",\"name\":");
-    if (name) out_quoted(o, name);
+    if (name) out_json(o, name);
     else out_fmt(o, "\"G%lu\"", (unsigned long)k->id);
 }
 
@@ -231,7 +220,7 @@ static void resumes(TraceWriter *w, Task *k, const TraceEvent *e) {
 static void out_region(TraceWriter *w, const Task *k, const TraceEvent *e) {
     Out *o = event_begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
     out_fmt(o, ",\"id\":%lu,\"name\":", (unsigned long)k->id);
-    out_quoted(o, e->text);
+    out_json(o, e->text);
     out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", (unsigned long)k->id);
 }
 

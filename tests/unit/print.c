@@ -40,6 +40,31 @@ static void whole_lines(void) {
     close(p[0]);
 }
 
+static void json(const char *s, const char *expected) {
+    char buf[256];
+    Out o = OUT(-1, buf);
+    out_json(&o, s);
+    out_bytes(&o, "", 1);
+    CHECKF(strcmp(buf, expected) == 0, "%s, not %s", buf, expected);
+}
+
+static void strings_of_json(void) {
+#define U "\\ufffd"
+    json("", "\"\"");
+    json("a \"b\" \\ \n\x7f", "\"a \\\"b\\\" \\\\ \\u000a\\u007f\"");
+    json("\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xb9 \xf4\x8f\xbf\xbf \xed\x9f\xbf",
+         "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xb9 \xf4\x8f\xbf\xbf \xed\x9f\xbf\"");
+    json("\xc3", "\"" U "\"");                   /* cut */
+    json("\xe2\x82", "\"" U U "\"");             /* cut */
+    json("\xf0\x9f\x90\"", "\"" U U U "\\\"\""); /* cut, and the quote is seen */
+    json("\xe4 b", "\"" U " b\"");               /* Latin-1 */
+    json("\x80\xff", "\"" U U "\"");
+    json("\xc0\xaf\xe0\x80\xaf\xf0\x80\x80\xaf", "\"" U U U U U U U U U "\""); /* too long */
+    json("\xed\xa0\x80", "\"" U U U "\"");                                     /* a surrogate */
+    json("\xf4\x90\x80\x80", "\"" U U U U "\"");                               /* beyond Unicode */
+#undef U
+}
+
 static void *drain(void *arg) {
     char b[4096];
     long total = 0;
@@ -66,6 +91,7 @@ static void full_pipe(void) {
 
 int main(void) {
     conversions();
+    strings_of_json();
     full_pipe();
     whole_lines();
     return 0;
