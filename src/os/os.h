@@ -61,6 +61,7 @@ int os_membarrier(void);          /* 0, or -errno */
 int os_cpu_count(void);           /* CPUs in the affinity mask */
 /* CPUs that the cgroup allows, rounded up; 0: no limit, -1: no free descriptor to ask with */
 int os_cpu_quota(void);
+int os_groups_quota(char *groups);     /* of these lines of /proc/self/cgroup, which it changes */
 void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup; NULL: that */
 int os_thread_count(void);             /* threads of this process, from /proc; -1: unknown */
 /* of those, the kernel's threads for io_uring; -1: unknown */

@@ -1,5 +1,5 @@
-/* The CPU quota of a cgroup, from a made-up /sys/fs/cgroup: version 2, and 1 where this machine has
- * the controller. */
+/* The CPU quota of a cgroup, from a made-up /sys/fs/cgroup: version 2, and 1, whose controllers
+ * share mounts in many ways. */
 #include "../lib/test.h"
 #include "os/os.h"
 #include <sys/stat.h>
@@ -18,14 +18,30 @@ static void put(const char *dir, const char *file, const char *text) {
     fclose(f);
 }
 
-static bool has_version_1(void) {
-    char line[512];
-    bool found = false;
-    FILE *f = fopen("/proc/self/cgroup", "r");
-    while (f && fgets(line, sizeof line, f))
-        found |= strstr(line, ":cpu,") || strstr(line, ":cpu:") || strstr(line, ",cpu:");
-    if (f) fclose(f);
-    return found;
+/* The quota of a process with this line in /proc/self/cgroup. */
+static int with_groups(const char *line) {
+    char text[128];
+    snprintf(text, sizeof text, "12:memory:/x\n%s\n1:name=systemd:/x\n", line);
+    return os_groups_quota(text);
+}
+
+static void version_1(void) {
+    put("/cpu", "cpu.cfs_quota_us", "-1\n");
+    put("/cpu", "cpu.cfs_period_us", "100000\n");
+    CHECK_EQ(with_groups("3:cpu:/"), 0);
+    put("/cpu", "cpu.cfs_quota_us", "250000\n");
+    CHECK_EQ(with_groups("3:cpu:/"), 3);
+    CHECK_EQ(with_groups("3:cpu,cpuacct:/"), 3);
+    CHECK_EQ(with_groups("3:cpuacct,cpu:/a"), 3);
+    CHECK_EQ(with_groups("3:cpuset,cpu,cpuacct:/a"), 3);
+    CHECK_EQ(with_groups("3:cpuacct:/"), 0);
+    CHECK_EQ(with_groups("3:cpuset:/"), 0);
+    CHECK_EQ(with_groups("3:cpuset,cpuacct:/"), 0);
+    CHECK_EQ(with_groups("3:name=cpu:/"), 0);
+    put("/cpu/a", "cpu.cfs_quota_us", "150000\n");
+    put("/cpu/a", "cpu.cfs_period_us", "100000\n");
+    CHECK_EQ(with_groups("3:cpu:/a"), 2); /* the least of the group and those above it */
+    CHECK_EQ(with_groups("3:cpu:/"), 3);
 }
 
 int main(void) {
@@ -44,13 +60,7 @@ int main(void) {
     CHECK_EQ(os_cpu_quota(), 8);
     put("", "cpu.max", "rubbish\n");
     CHECK_EQ(os_cpu_quota(), 0);
-    if (has_version_1()) {
-        put("/cpu", "cpu.cfs_quota_us", "-1\n");
-        put("/cpu", "cpu.cfs_period_us", "100000\n");
-        CHECK_EQ(os_cpu_quota(), 0);
-        put("/cpu", "cpu.cfs_quota_us", "250000\n");
-        CHECK_EQ(os_cpu_quota(), 3);
-    }
+    version_1();
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", root);
     CHECK_EQ(system(command), 0);

@@ -287,19 +287,23 @@ static int quota_walk(const char *root, const char *sub, int (*at)(const char *)
     return least;
 }
 
+/* Is name one of those in the list, which commas part? */
+static bool among_names(const char *list, const char *name) {
+    size_t n = strlen(name);
+    for (const char *s = list; s; s = (s = strchr(s, ',')) ? s + 1 : NULL)
+        if (strncmp(s, name, n) == 0 && (s[n] == 0 || s[n] == ',')) return true;
+    return false;
+}
+
 static char cgroup_root[256];
 
 void os_cgroup_root(const char *root) {
     append(cgroup_root, cgroup_root + sizeof cgroup_root, root ? root : "");
 }
 
-int os_cpu_quota(void) {
-    char text[4096];
+int os_groups_quota(char *text) {
     const char *root = cgroup_root[0] ? cgroup_root : "/sys/fs/cgroup";
     int least = 0;
-    long n = read_small("/proc/self/cgroup", text, sizeof text);
-    if (n == -EMFILE || n == -ENFILE || n == -ENOMEM) return -1;
-    if (n <= 0) text[0] = 0;
     for (char *line = text; line && *line;) {
         char *next = strchr(line, '\n');
         if (next) *next++ = 0;
@@ -311,7 +315,7 @@ int os_cpu_quota(void) {
             if (strcmp(sub, "/") == 0) sub = (char *)"";
             if (*names == 0) {
                 lower(&least, quota_walk(root, sub, quota_v2_at));
-            } else if (strstr(names, "cpu") && !strstr(names, "cpuset")) {
+            } else if (among_names(names, "cpu")) {
                 char base[256];
                 append(append(base, base + sizeof base, root), base + sizeof base, "/cpu");
                 lower(&least, quota_walk(base, sub, quota_v1_at));
@@ -322,6 +326,14 @@ int os_cpu_quota(void) {
     }
     lower(&least, quota_v2_at(root)); /* a container sees its own group as the root */
     return least;
+}
+
+int os_cpu_quota(void) {
+    char text[4096];
+    long n = read_small("/proc/self/cgroup", text, sizeof text);
+    if (n == -EMFILE || n == -ENFILE || n == -ENOMEM) return -1;
+    if (n <= 0) text[0] = 0;
+    return os_groups_quota(text);
 }
 
 /* The stat file of a thread; false: there is none. */
