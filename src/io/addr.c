@@ -12,14 +12,21 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-static int parse_port(const char *s, uint16_t *port) {
-    uint32_t v = 0;
-    if (*s == 0) return -EINVAL;
+/* Digits and nothing else; -1: they are no number up to `most`. */
+static int64_t parse_digits(const char *s, uint32_t most) {
+    uint64_t v = 0;
+    if (*s == 0) return -1;
     for (; *s; s++) {
-        if (*s < '0' || *s > '9') return -EINVAL;
-        v = v * 10 + (uint32_t)(*s - '0');
-        if (v > 65535) return -EINVAL;
+        if (*s < '0' || *s > '9') return -1;
+        v = v * 10 + (uint64_t)(*s - '0');
+        if (v > most) return -1;
     }
+    return (int64_t)v;
+}
+
+static int parse_port(const char *s, uint16_t *port) {
+    int64_t v = parse_digits(s, 65535);
+    if (v < 0) return -EINVAL;
     *port = (uint16_t)v;
     return 0;
 }
@@ -49,11 +56,10 @@ static bool parse_v6(NetAddr *a) {
     struct sockaddr_in6 *in = (void *)&a->any;
     char *scope = strchr(a->host, '%');
     if (scope) {
-        uint16_t number;
-        in->sin6_scope_id = if_nametoindex(scope + 1);
-        if (in->sin6_scope_id == 0 && parse_port(scope + 1, &number) == 0)
-            in->sin6_scope_id = number;
-        if (in->sin6_scope_id == 0) return false;
+        int64_t index = if_nametoindex(scope + 1);
+        if (index == 0) index = parse_digits(scope + 1, UINT32_MAX);
+        if (index <= 0) return false;
+        in->sin6_scope_id = (uint32_t)index;
         *scope = 0;
     }
     if (inet_pton(AF_INET6, a->host, &in->sin6_addr) != 1) return false;

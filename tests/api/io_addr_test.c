@@ -30,6 +30,10 @@ static const char *malformed[] = {"",
                                   "a b:80",
                                   "host:80:90",
                                   "[::g]:1",
+                                  "[fe80::1%]:1",
+                                  "[fe80::1%0]:1",
+                                  "[fe80::1%4294967296]:1",
+                                  "[fe80::1%70000x]:1",
                                   "1.1.1.1:0x10"};
 
 static bool knows_localhost(void) {
@@ -78,6 +82,9 @@ static int run(int argc, char **argv) {
         CHECKF(gort_listen(malformed[i], 0) == -EINVAL, "listen %s", malformed[i]);
         CHECKF(gort_dial(malformed[i], GORT_FOREVER) == -EINVAL, "dial %s", malformed[i]);
     }
+    /* well formed, though there is no such interface; or this machine has no IPv6 */
+    int r = gort_listen("[fe80::1%4000000000]:0", 0);
+    CHECKF(r == -ENODEV || r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT, "%d", r);
     CHECK_EQ(gort_dial(NULL, 0), -EINVAL);
     listens_as("127.0.0.1:0", "127.0.0.1");
     listens_as("0.0.0.0:0", "0.0.0.0");
@@ -100,7 +107,7 @@ static int run(int argc, char **argv) {
     freeaddrinfo(res);
     hints.ai_flags = AI_NUMERICHOST;
     CHECK_EQ(gort_getaddrinfo("localhost", "80", &hints, &res), EAI_NONAME);
-    int r = gort_dial("name.invalid:80", gort_now() + 20 * GORT_SEC);
+    r = gort_dial("name.invalid:80", gort_now() + 20 * GORT_SEC);
     CHECKF(r == -ENOENT || r == -EHOSTUNREACH || r == -ETIMEDOUT, "name.invalid: %d", r);
     r = gort_dial("name.invalid:80", 0);
     CHECKF(r == -ENOENT || r == -EHOSTUNREACH || r == -ETIMEDOUT, "name.invalid, passed: %d", r);
