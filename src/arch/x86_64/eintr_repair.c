@@ -54,12 +54,23 @@ static bool handler_returned(const greg_t *r) {
     return false;
 }
 
+#define LOADS_MOST 15                      /* bytes */
+#define CODE_MOST (1 + 5 + LOADS_MOST + 2) /* a prefix, the mov, the loads, the syscall */
+
+/* Copies the code before pc. Where it begins with a mapping, zeros stand for what is not there. */
+static bool copy_code(unsigned char *code, uintptr_t pc) {
+    uintptr_t from = pc - CODE_MOST, skip = 4096 - from % 4096;
+    if (read_memory(from, code, CODE_MOST)) return true;
+    memset(code, 0, CODE_MOST);
+    return skip < CODE_MOST && read_memory(from + skip, code + skip, CODE_MOST - skip);
+}
+
 /* The number of the call must come from the code: rax holds the result. */
-#define LOADS_MOST 15 /* bytes */
 void arch_repair_eintr(void *uc) {
     greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
-    if (r[REG_RAX] != -EINTR) return;
-    const unsigned char *call = (const unsigned char *)r[REG_RIP] - 2, *at = call - 5;
+    unsigned char code[CODE_MOST];
+    if (r[REG_RAX] != -EINTR || !copy_code(code, (uintptr_t)r[REG_RIP])) return;
+    const unsigned char *call = code + CODE_MOST - 2, *at = call - 5;
     if (call[0] != 0x0f || call[1] != 0x05) return; /* syscall */
     while (!loads_number(at, call))
         if (--at < call - 5 - LOADS_MOST) return;
@@ -67,7 +78,7 @@ void arch_repair_eintr(void *uc) {
     memcpy(&nr, at + 1, sizeof nr);
     /* close: the number may already be reused */
     if (nr == SYS_close || handler_returned(r)) return;
-    r[REG_RIP] = (greg_t)at;
+    r[REG_RIP] -= code + CODE_MOST - at;
 }
 
 void arch_end_call(void *uc) {
