@@ -55,31 +55,34 @@ typedef struct Base {
 enum { EVENT_PRE_STOP = 6, EVENT_POST_START = 9 };
 typedef void event_fn(int event);
 typedef void roots_fn(void);
-#define WEAK __attribute__((weak))
-extern void GC_init(void) WEAK;
-extern int GC_is_init_called(void) WEAK;
-extern void GC_allow_register_threads(void) WEAK;
-extern int GC_register_my_thread(const Base *) WEAK;
-extern int GC_unregister_my_thread(void) WEAK;
-extern int GC_thread_is_registered(void) WEAK;
-extern int GC_get_stack_base(Base *) WEAK;
-extern void GC_set_stackbottom(void *thread, const Base *) WEAK;
-extern void GC_set_on_collection_event(event_fn *) WEAK;
-extern event_fn *GC_get_on_collection_event(void) WEAK;
-extern void GC_set_push_other_roots(roots_fn *) WEAK;
-extern roots_fn *GC_get_push_other_roots(void) WEAK;
-extern void GC_push_all_eager(void *lo, void *hi) WEAK;
-extern int GC_get_suspend_signal(void) WEAK;
-extern int GC_get_thr_restart_signal(void) WEAK;
-extern int GC_get_parallel(void) WEAK;
-extern unsigned long GC_get_gc_no(void) WEAK;
-extern size_t GC_get_bytes_since_gc(void) WEAK;
-extern void GC_gcollect(void) WEAK;
-extern void *GC_call_with_alloc_lock(void *(*fn)(void *), void *arg) WEAK;
-extern void *GC_malloc_uncollectable(size_t) WEAK;
-extern int GC_is_heap_ptr(const void *) WEAK;
-extern void *GC_base(void *) WEAK;
-extern void GC_free(void *) WEAK;
+/* All that is called here: the declarations, and present(). */
+#define EACH_CALL(X)                                                     \
+    X(void, GC_init, (void))                                             \
+    X(int, GC_is_init_called, (void))                                    \
+    X(void, GC_allow_register_threads, (void))                           \
+    X(int, GC_register_my_thread, (const Base *))                        \
+    X(int, GC_unregister_my_thread, (void))                              \
+    X(int, GC_thread_is_registered, (void))                              \
+    X(int, GC_get_stack_base, (Base *))                                  \
+    X(void, GC_set_stackbottom, (void *thread, const Base *))            \
+    X(void, GC_set_on_collection_event, (event_fn *))                    \
+    X(event_fn *, GC_get_on_collection_event, (void))                    \
+    X(void, GC_set_push_other_roots, (roots_fn *))                       \
+    X(roots_fn *, GC_get_push_other_roots, (void))                       \
+    X(void, GC_push_all_eager, (void *lo, void *hi))                     \
+    X(int, GC_get_suspend_signal, (void))                                \
+    X(int, GC_get_thr_restart_signal, (void))                            \
+    X(int, GC_get_parallel, (void))                                      \
+    X(unsigned long, GC_get_gc_no, (void))                               \
+    X(size_t, GC_get_bytes_since_gc, (void))                             \
+    X(void, GC_gcollect, (void))                                         \
+    X(void *, GC_call_with_alloc_lock, (void *(*fn)(void *), void *arg)) \
+    X(void *, GC_malloc_uncollectable, (size_t))                         \
+    X(int, GC_is_heap_ptr, (const void *))                               \
+    X(void *, GC_base, (void *))                                         \
+    X(void, GC_free, (void *))
+#define DECLARE_WEAK(result, name, arguments) extern result name arguments __attribute__((weak));
+EACH_CALL(DECLARE_WEAK)
 
 static struct {
     struct sigaction suspend; /* the collector's own */
@@ -92,9 +95,8 @@ static struct {
 
 /* All or nothing: an older collector lacks some of them. */
 static bool present(void) {
-    return GC_init && GC_is_init_called && GC_register_my_thread && GC_set_stackbottom &&
-           GC_is_heap_ptr && GC_set_on_collection_event && GC_set_push_other_roots &&
-           GC_push_all_eager && GC_get_suspend_signal;
+#define AND_THIS(result, name, arguments) &&name != NULL
+    return true EACH_CALL(AND_THIS);
 }
 
 /* ---- stopping -------------------------------------------------------------------------------- */

@@ -5,6 +5,19 @@ has_gc() { printf '#include <gc.h>\nint main(void){GC_INIT();return 0;}\n' |
     "$CC" -x c - -o "$WORK/has" -lgc 2>/dev/null; }
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer and the collector do not go together'; exit 77; }
 [ -z "${TEST_RUNNER:-}" ] || { echo 'skipped: no collector for this machine here'; exit 77; }
+# A collector that lacks some of the calls, as an older one does, is left alone.
+cat >"$WORK/older.c" <<'C'
+#include <gort.h>
+#include <stdlib.h>
+#define CALLED(name) void name(void) { abort(); }
+CALLED(GC_init) CALLED(GC_is_init_called) CALLED(GC_register_my_thread) CALLED(GC_set_stackbottom)
+CALLED(GC_is_heap_ptr) CALLED(GC_set_on_collection_event) CALLED(GC_set_push_other_roots)
+CALLED(GC_push_all_eager) CALLED(GC_get_suspend_signal)
+static int body(int argc, char **argv) { return 0; }
+int main(int argc, char **argv) { return gort_main(body, argc, argv); }
+C
+"$CC" -Iinclude "$WORK/older.c" "$OUT/libgort.a" -lpthread -o "$WORK/older"
+"$WORK/older" || { echo 'an older collector was called'; exit 1; }
 if ! has_gc && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libgc-dev \
         >"$WORK/apt.log" 2>&1 || true
