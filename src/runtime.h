@@ -220,7 +220,7 @@ struct M {
     bool plain;      /* a plain thread's */
     bool spinning;   /* counted in sched.spinning */
     bool pooled;     /* sched.lock: it is in the pool */
-    bool in_handler; /* waits in the preemption handler, with its G (sched.lock) */
+    bool in_handler; /* atomic: waits in the preemption handler with its G; set under sched.lock */
     /* atomic: its runtime has ended, and it leaves as soon as it is out of libc (inlibc.h: where it
      * was) */
     uint32_t finishing;

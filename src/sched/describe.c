@@ -92,7 +92,7 @@ static bool start_of(G *gp, void *context, Regs *r) {
     }
     if (status == G_RUNNING) return false;
     M *home = load_acq(&gp->home);
-    /* stopped by signal */
+    /* stopped by signal: the pair of queue_here_locked (preempt.c), for the context */
     if (home && load_acq(&home->in_handler) && load_rlx(&home->curg) == gp) {
         void *at = load_rlx(&home->context);
         if (at) regs_context(r, at);

@@ -160,7 +160,7 @@ NOINLINE void leave_slow(M *m) {
 static bool leaves_behind_libc(M *m, G *gp, void *context) {
     int where = context ? inlibc_trap(gp, context) : OUTSIDE;
     if (where == OUTSIDE) return false;
-    m->in_handler = false;
+    store_rlx(&m->in_handler, false);
     tsan_release(&sched); /* pairs with stop (init.c), as for threads that have gone */
     /* read by on_its_way (init.c): the end waits for this thread, unless it sleeps */
     store_seq(&m->finishing, (uint32_t)where);
@@ -177,7 +177,7 @@ static void wait_for_p(M *m, G *gp, void *context) {
     P *p = m->nextp;
     m->nextp = NULL;
     m->nextg = NULL;
-    m->in_handler = false;
+    store_rlx(&m->in_handler, false);
     store_rlx(&m->soft_held, m->soft_held + 1);
     m_acquire_p(m, p);
     slice_begins(p);
@@ -198,7 +198,7 @@ static void queue_here_locked(M *m, G *gp) {
     if (gp->flags & GF_SOFT) gp->flags ^= GF_SOFT | GF_SOFT_HELD;
     store_rlx(&gp->home, m);
     gp->since = coarse_now();
-    m->in_handler = true;
+    store_rel(&m->in_handler, true); /* pairs with start_of (describe.c): home, context */
     store_rlx(&gp->status, G_RUNNABLE);
     /* other Gs wait for this thread (preferred.c) */
     if (m->soft.head) glist_push_head(&sched.global, gp);
@@ -299,9 +299,9 @@ static void preempt_here(M *m, void *context) {
 
 /* With the context for readers that find this M in_handler (describe.c, inlibc.c, boehm.c). */
 static void preempt_in_handler(M *m, void *context) {
-    m->context = context;
+    store_rlx(&m->context, context);
     preempt_here(m, context);
-    m->context = NULL;
+    store_rlx(&m->context, NULL);
 }
 
 void preempt_in_prologue(M *m) { preempt_here(m, NULL); }
