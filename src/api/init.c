@@ -183,8 +183,8 @@ static void open_up(void) {
 static int start(M *m) {
     fork_watch();
     reset();
-    int r = split_begin();
-    if (r == 0) r = procs_resize(NULL, (uint32_t)settings.procs);
+    split_begin();
+    int r = procs_resize(NULL, (uint32_t)settings.procs);
     if (r < 0) goto ps;
     retake_start();
     inlibc_start();

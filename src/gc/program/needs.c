@@ -37,4 +37,4 @@ __attribute__((visibility("default"), used)) anything *const gort_gc_needs[] = {
     (anything *)GC_free,
 };
 /* The library knows the events by number. */
-_Static_assert(GC_EVENT_PRE_STOP_WORLD == 6 && GC_EVENT_POST_START_WORLD == 9, "collect.c");
+_Static_assert(GC_EVENT_PRE_STOP_WORLD == 6 && GC_EVENT_POST_START_WORLD == 9, "boehm.c");

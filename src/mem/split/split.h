@@ -44,7 +44,7 @@ struct Segment {
     uint32_t magic;
 } ALIGNED(16);
 
-int split_begin(void);         /* at every start of a runtime: decides the mode; 0 or -errno */
+void split_begin(void);        /* at every start of a runtime: decides the mode */
 void split_thread_begin(M *m); /* on m's own thread */
 void split_thread_end(M *m);   /* on m's own thread */
 /* Gives back the segments of a stack that is not in use any more. In a section. */

@@ -214,11 +214,11 @@ static void handlers_on_alt_stack(void) {
 
 static long with_room(M *m, long (*fn)(void *), void *arg) { return call_with_room(m, fn, arg); }
 
-int split_begin(void) {
+void split_begin(void) {
     /* Sanitizers, valgrind and a collector must know every stack; injected faults need room. */
     if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on)
-        return 0;
-    if (!slots_reserve()) return 0; /* lazy stacks of fixed size, as without it */
+        return;
+    if (!slots_reserve()) return; /* lazy stacks of fixed size, as without it */
     split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
     unwind_segments = true;
     if (split.mode == SPLIT_TRUE) {
@@ -226,5 +226,4 @@ int split_begin(void) {
         upstairs.with_room = with_room;
     }
     split.reserve = split.rewritten ? RESERVE_TRUE : RESERVE_LIBC;
-    return 0;
 }
