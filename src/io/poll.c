@@ -9,7 +9,9 @@
  * left, so an event may hit a waiter before its goroutine has parked. PollGroup.state is ARMING
  * while linking; poll_commit, run once the stack is left, turns it into PARKED. A hit exchanges HIT
  * in: if it found PARKED it claims the goroutine; if ARMING, poll_commit finds HIT and readies the
- * goroutine.
+ * goroutine. The deadline is armed before poll_commit runs, and the goroutine may run elsewhere by
+ * then; so it may after a hit, before poll_commit returns. PollGroup.lock keeps the frame there:
+ * taken before the park, given back by poll_commit as the last it does with the group.
  *
  * A regular file is always ready and never waits. A descriptor that the poller refuses makes the
  * wait a paced one. Priority and hang-up conditions count as edges of the reading direction. A
@@ -112,8 +114,9 @@ static void poll_commit(M *m, void *arg) {
     PollGroup *g = arg;
     G *gp = g->gp;
     uint32_t ticket = g->ticket, arming = GROUP_ARMING;
-    if (cas_seq(&g->state, &arming, GROUP_PARKED)) return;
-    if (!wait_claim(gp, ticket)) return;
+    bool hit = !cas_seq(&g->state, &arming, GROUP_PARKED);
+    unlock(&g->lock);
+    if (!hit || !wait_claim(gp, ticket)) return;
     ready(m, gp);
     sub_seq(&sched.poll_waiters, 1);
 }
@@ -131,9 +134,12 @@ static int poll_wait_parked(Poll *p, int64_t deadline) {
     if (r == 0) {
         int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
         add_seq(&sched.poll_waiters, 1);
+        lock(&p->group.lock, RANK_POLL);
         p->m = park_commit_until(p->m, poll_commit, &p->group, WAIT_IO,
                                  soon < deadline ? soon : deadline, p->group.ticket, &timed_out);
         if (timed_out) sub_seq(&sched.poll_waiters, 1);
+        lock(&p->group.lock, RANK_POLL);
+        unlock(&p->group.lock);
     }
     int closed = unlink_all(p, false);
     return closed ? closed : r < 0 ? r : 0;

@@ -49,6 +49,7 @@ struct PollGroup {
     G *gp;
     uint32_t ticket;
     uint32_t state; /* atomic: GROUP_... */
+    Lock lock;      /* held while its goroutine parks */
 };
 
 /* A ring: the head's prev is the tail. */

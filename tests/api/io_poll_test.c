@@ -117,6 +117,26 @@ static void test_until(void) {
     CHECK_EQ(f.revents, POLLIN);
 }
 
+/* A deadline may end the wait before the thread that parked the goroutine has come to its end. */
+#define LATE 16
+__attribute__((noinline)) static void scribble(void) {
+    volatile char b[1024];
+    for (unsigned i = 0; i < sizeof b; i++) b[i] = 3;
+}
+static void late(void *arg) {
+    struct pollfd f = {.fd = p[0], .events = POLLIN};
+    for (int i = 0; i < 10000; i++) {
+        CHECK_EQ(gort_poll_until(&f, 1, gort_now() + i % 64 * (GORT_US / 4)), -ETIMEDOUT);
+        scribble();
+    }
+    add(&done, 1);
+}
+static void test_late(void) {
+    set(&done, 0);
+    for (int i = 0; i < LATE; i++) gort_go(late, NULL);
+    wait_until(get(&done) == LATE);
+}
+
 static void test_hup(void) {
     struct pollfd f = {.fd = p[0], .events = 0};
     CHECK_EQ(gort_close(p[1]), 0);
@@ -133,6 +153,7 @@ static int run(int argc, char **argv) {
     test_beside_reader();
     test_many();
     test_until();
+    test_late();
     test_hup();
     return 0;
 }
