@@ -183,6 +183,7 @@ INLINE int wake_fd_new(void) {
 }
 
 #define PACE (10 * GORT_MS) /* the longest pause of a paced wait */
+#define CREDIT 8            /* vain wake-ups that a call believes */
 
 /* m's plain thread sleeps in the kernel, until the deadline at most; looks: for PACE at most. */
 INLINE void thread_ppoll(M *m, struct pollfd *set, unsigned long n, int64_t deadline, bool looks) {

@@ -14,8 +14,11 @@
  * taken before the park, given back by poll_commit as the last it does with the group.
  *
  * A regular file is always ready and never waits. A descriptor that the poller refuses makes the
- * wait a paced one. Priority and hang-up conditions count as edges of the reading direction. A
- * plain thread uses poll(2) itself, with an eventfd beside the descriptors for gort_close.
+ * wait a paced one. Priority and hang-up conditions count as edges of the reading direction, so an
+ * unread byte is an edge for a gort_poll that does not ask for it. To register makes the kernel
+ * report anew what is ready; so an old registration is trusted, and a hung descriptor, which is
+ * registered anew for each wait, makes the wait a paced one after CREDIT of them (wait.c). A plain
+ * thread uses poll(2) itself, with an eventfd beside the descriptors for gort_close.
  */
 #include "io/fdcall.h"
 #include "base/sysfault.h"
@@ -41,6 +44,7 @@ typedef struct Poll {
     PollGroup group;
     M *m;
     bool pace;
+    uint8_t vain; /* waits so far, up to 255 */
 } Poll;
 
 static bool wants(const struct pollfd *p, int dir) {
@@ -67,6 +71,14 @@ static bool watch_is_over(const Poll *p, nfds_t i) {
     return unlikely(note != NULL) && k->d && k->life != 0 && !note_known(note, k->life);
 }
 
+/* As settled_locked does for a Call (wait.c). False: no edge will come, or there were too many. */
+static bool reported_locked(const Poll *p, Desc *d, int fd) {
+    if (d->registered && d->hung && p->vain > CREDIT) return false;
+    if (!d->registered || d->hung) return desc_register(d, fd) == 0;
+    desc_trust(d, fd);
+    return true;
+}
+
 /* Links the watch into its entry. 0; 1: an edge came since the sample; -EBADF. */
 static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     PollWatch *k = &p->watch[i];
@@ -76,7 +88,7 @@ static int link_watch(Poll *p, nfds_t i, int wake_fd) {
     if (!desc_lives(d, k->seq) || watch_is_over(p, i)) r = -EBADF;
     for (int dir = 0; dir < DIRS && r == 0 && wake_fd < 0; dir++)
         if (wants(&p->fds[i], dir) && load_rlx(&d->edges[dir]) != k->edges[dir]) r = 1;
-    if (r == 0 && wake_fd < 0 && desc_register(d, p->fds[i].fd) < 0) p->pace = true;
+    if (r == 0 && wake_fd < 0 && !reported_locked(p, d, p->fds[i].fd)) p->pace = true;
     if (unlikely(k->life == 0)) p->pace = true; /* adrift, as a Call (wait.c) */
     for (int dir = 0; dir < DIRS && r == 0; dir++) {
         if (!wants(&p->fds[i], dir)) continue;
@@ -185,6 +197,7 @@ static int poll_run(Poll *p, int64_t deadline) {
         if (r > 0 && closed_since(p)) return -EBADF;
         if (r != 0 || is_past(deadline)) return r;
         if (cannot_wait(p)) return -ENOMEM;
+        if (p->vain < UINT8_MAX) p->vain++;
         r = is_goroutine(p->m) ? poll_wait_parked(p, deadline) : poll_wait_thread(p, deadline);
         if (r < 0) return r;
     }

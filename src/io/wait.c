@@ -23,7 +23,6 @@
 #include "sync/sema.h"
 
 #define PACE_FIRST (50 * GORT_US)
-#define CREDIT 8 /* vain wake-ups that a call believes */
 
 char io_order;
 

@@ -145,6 +145,32 @@ static void test_hup(void) {
     gort_close(p[0]), gort_close(q[0]), gort_close(q[1]);
 }
 
+/* What is there and was not asked for does not keep a waiting poll busy: neither an unread byte nor
+ * the end of the input behind it. The poll still sees what was asked for. */
+static void ends_input(void *arg) {
+    wait_parked(1);
+    CHECK_EQ(shutdown((int)(intptr_t)arg, SHUT_RDWR), 0);
+}
+static void test_not_asked_for(void) {
+    short asked[] = {POLLRDHUP, POLLPRI, 0, POLLPRI, 0};
+    for (int i = 0; i < 5; i++) {
+        int s[2];
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+        CHECK_EQ(gort_write(s[1], "x", 1), 1);
+        if (i >= 3) CHECK_EQ(shutdown(s[1], SHUT_WR), 0);
+        struct pollfd f = {.fd = s[0], .events = asked[i]};
+        gort_stats before, after;
+        gort_stats_read(&before);
+        CHECK_EQ(gort_poll(&f, 1, 200), 0);
+        gort_stats_read(&after);
+        CHECK_LT(after.netpoll_wakeups - before.netpoll_wakeups, 1000);
+        gort_go(ends_input, (void *)(intptr_t)s[1]);
+        CHECK_EQ(gort_poll(&f, 1, -1), 1);
+        CHECK_EQ(f.revents, POLLHUP | (asked[i] & POLLRDHUP));
+        gort_close(s[0]), gort_close(s[1]);
+    }
+}
+
 static int run(int argc, char **argv) {
     CHECK_EQ(pipe(p), 0);
     CHECK_EQ(pipe(q), 0);
@@ -155,6 +181,7 @@ static int run(int argc, char **argv) {
     test_until();
     test_late();
     test_hup();
+    test_not_asked_for();
     return 0;
 }
 
