@@ -160,10 +160,16 @@ static void forget_locked(Desc *d, int fd) {
     store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
 }
 
+/* Before step 3: no entry of the ring names the number any more (uring.c). */
+static void clear_ring(M *m, GList *woken) {
+    if (likely(load_rlx(&uring_standing) == 0)) return;
+    if (shares_numbers(m)) uring_submit(woken);
+    else uring_withdraw(woken);
+}
+
 /* Before step 3. The duplicate to close outside of the lock; -1: none. */
-static int spare_of(Desc *d, int fd, GList *woken) {
-    /* its entries name the number (uring.c) */
-    if (load_rlx(&uring_standing)) uring_submit(woken);
+static int spare_of(M *m, Desc *d, int fd, GList *woken) {
+    clear_ring(m, woken);
     return closes_fast(d, fd) ? -1 : (int)sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
 }
 
@@ -243,7 +249,7 @@ static int close_since(Desc *d, int fd, uint32_t seq) {
     int r = desc_retire(d, seq, &woken);
     if (r == 0) {
         m = wait_for_calls(m, d, fd, &place);
-        spare = spare_of(d, fd, &woken);
+        spare = spare_of(m, d, fd, &woken);
         r = number_give_back(d, fd, place);
         wake_list(m, &woken);
     }
@@ -292,7 +298,7 @@ int desc_replace(int from, int fd, int flags) {
     M *m = enter();
     r = desc_retire_all(&m, d, &woken);
     if (r == 0) {
-        spare = spare_of(d, fd, &woken);
+        spare = spare_of(m, d, fd, &woken);
         r = number_give_to(d, fd, from, flags);
         wake_list(m, &woken);
     }
@@ -307,7 +313,7 @@ int desc_shut(int fd) {
     M *m = enter();
     int r = desc_retire_all(&m, d, &woken);
     if (r == 0) {
-        if (load_rlx(&uring_standing)) uring_submit(&woken);
+        clear_ring(m, &woken);
         lock(&d->lock, RANK_POLL);
         forget_locked(d, fd);
         desc_note_unused(fd); /* the hook ends its life, around libc's close */

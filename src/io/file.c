@@ -6,7 +6,8 @@
  * that misses it, a write and an fsync may sleep in the kernel for as long as a disk likes. At an
  * explicit offset they go through io_uring (uring.c), where there is one. Else, and always at the
  * file's own position, they run on this thread with the P handed off: io_uring does not lock the
- * position, so two readers of one descriptor would see the same bytes.
+ * position, so two readers of one descriptor would see the same bytes. So do those of a goroutine
+ * that is locked to its thread, which may have a descriptor table of its own.
  *
  * The entry does not count a call while its thread sleeps, or a close would wait for the disk. As
  * with close(2), the call goes on with the file it had; close.c sees to it that a call which is not
@@ -62,15 +63,15 @@ static bool has_offsets(int fd) {
 
 static void entry_is_put(M *m, void *desc) { desc_unref(m, desc); }
 
-/* The ring did nothing. -ECANCELED: the thread that handed the entry over (of a locked goroutine,
- * or a plain one in gort_close) has ended, and the kernel had not begun it. */
+/* The ring did nothing. -ECANCELED: the thread that handed the entry over has ended, and the kernel
+ * had not begun it. */
 static bool undone(long result) {
     return result == -EAGAIN || result == -EINVAL || result == -EOPNOTSUPP || result == -ECANCELED;
 }
 
 static bool through_uring(Call *c, int op, long *result) {
     static const int opcode[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
-    if (!is_goroutine(c->m) || c->m->pins || (op != FILE_FSYNC && !at_offset(c))) return false;
+    if (!shares_numbers(c->m) || c->m->pins || (op != FILE_FSYNC && !at_offset(c))) return false;
     if (op != FILE_FSYNC && !has_offsets(c->fd)) return false;
     UringOp u = {.opcode = opcode[op],
                  .fd = c->fd,

@@ -59,6 +59,9 @@ INLINE void section_resumes(M *m) {
 /* The current G, or the pseudo-G of this plain thread. In a section. */
 INLINE G *self(M *m) { return m->curg; }
 INLINE bool is_goroutine(M *m) { return !m->plain; }
+/* The thread's descriptor table is the runtime's. A plain thread, and one that a goroutine is
+ * locked to, may have a table of its own (unshare(2)). */
+INLINE bool shares_numbers(M *m) { return !m->plain && m->lockedg == NULL; }
 
 /* A goroutine's, in a section: it has announced a blocking call, or handed its P off for one. */
 INLINE bool in_blocking_call(M *m) {

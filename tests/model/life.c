@@ -83,6 +83,7 @@ UNUSED_HERE(split_resume);
 UNUSED_HERE(switch_from_catch);
 UNUSED_HERE(try_sendmsg);
 UNUSED_HERE(uring_submit);
+UNUSED_HERE(uring_withdraw);
 UNUSED_HERE(waiter_link_behind);
 UNUSED_HERE(waiter_unlink);
 uint32_t uring_standing;

@@ -19,10 +19,9 @@
  * in `refused` for the next netpoll(); `uring_pending` counts one for them, so the Dekker pair
  * covers them.
  *
- * Cancellation. A request belongs to the thread that handed it over. When that thread ends (with a
- * goroutine locked to it, or a plain one that called gort_close), the kernel cancels what it has
- * not begun, and the caller takes a thread, as after a refusal (file.c). So any thread may hand
- * over, and none has to stay.
+ * Cancellation. A request belongs to the thread that handed it over. When that thread ends (a
+ * goroutine has locked it since, and ended), the kernel cancels what it has not begun, and the
+ * caller takes a thread, as after a refusal (file.c). So no thread has to stay.
  *
  * Completion. The ring's descriptor is a source of the poller. An entry's user data is the
  * operation on the waiter's stack. The ring's lock is held from putting the entry until the
@@ -35,6 +34,11 @@
  * over what stands there after waiting for the counts and before close(2), so a request never meets
  * the next owner of its number. gort_close asks `uring_standing`, which goes down after the system
  * call: `uring_pending` is 0 already while another thread is on its way into the kernel.
+ *
+ * Tables. The kernel looks the descriptor up in the table of the thread that hands the entry over.
+ * A thread that a goroutine is locked to, and a plain one, may have a table of its own
+ * (unshare(2)). So neither hands over: a locked goroutine puts nothing (file.c), its thread does
+ * not poll, and gort_close on such a thread withdraws what stands in the ring, as after a refusal.
  *
  * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring, so
  * what the kernel has taken is done and seen; but nothing reports it, so netpoll() looks every
@@ -222,13 +226,23 @@ int64_t uring_collect_lost(int64_t deadline, GList *list) {
 
 bool uring_on(void) { return load_acq(&ring.fd) >= 0; }
 
-/* Any threads at once. */
-void uring_submit(GList *list) {
-    submit();
+static void take_refused(GList *list) {
     if (load_acq(&ring.refused.head) == NULL) return;
     lock(&ring.lock, RANK_CTX);
     for (G *gp; (gp = glist_pop(&ring.refused)) != NULL;) glist_push(list, gp);
     unlock(&ring.lock);
+}
+
+/* Any threads at once. */
+void uring_submit(GList *list) {
+    submit();
+    take_refused(list);
+}
+void uring_withdraw(GList *list) {
+    lock(&ring.handing, RANK_PRIM);
+    if (load_rlx(&ring.fd) >= 0) ring_withdraw();
+    unlock(&ring.handing);
+    take_refused(list);
 }
 
 static void put_entry(UringOp *op) {

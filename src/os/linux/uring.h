@@ -30,8 +30,11 @@ uint32_t uring_commit(void); /* unlocks; the number of entries that nobody has h
 bool uring_due(uint32_t n);  /* n entries should not wait for netpoll() */
 bool uring_hand_over(void);  /* true: some were refused, and wait for netpoll() */
 
-/* Hands over what stands in the ring, and adds the refused Gs to the list. Any thread. */
+/* Hands over what stands in the ring, and adds the refused Gs to the list. Only a thread with the
+ * runtime's descriptor table (shares_numbers) may. */
 void uring_submit(GList *list);
+/* For any other thread: takes out what stands in the ring, and adds its Gs to the list, refused. */
+void uring_withdraw(GList *list);
 void uring_collect(GList *list); /* for netpoll.c: the Gs whose operations are done */
 /* atomic: entries put that nobody is handing over, and 1 for refused ones */
 extern uint32_t uring_pending;
