@@ -1,8 +1,8 @@
 /*
  * The Boehm collector, where the program has it. See boehm.c.
  */
-#ifndef COLLECT_H
-#define COLLECT_H
+#ifndef BOEHM_H
+#define BOEHM_H
 
 #include "base/upstairs.h"
 

@@ -1,8 +1,8 @@
 /*
  * Gs that must run on a certain thread. See bound.c.
  */
-#ifndef HOME_H
-#define HOME_H
+#ifndef BOUND_H
+#define BOUND_H
 
 #include "runtime.h"
 

@@ -1,5 +1,5 @@
-#ifndef DEAD_H
-#define DEAD_H
+#ifndef DEADLOCK_H
+#define DEADLOCK_H
 
 #include "runtime.h"
 

@@ -1,8 +1,8 @@
 /*
  * The queue that all Ps share. See globalq.c.
  */
-#ifndef GLOBAL_H
-#define GLOBAL_H
+#ifndef GLOBALQ_H
+#define GLOBALQ_H
 
 #include "runtime.h"
 

@@ -24,8 +24,8 @@
  * the chain is empty when the goroutine or the thread ends. A hook that fails is fatal: a once
  * would never be done, and the next hook would be read from a dead frame.
  */
-#ifndef EXIT_HOOK_H
-#define EXIT_HOOK_H
+#ifndef GOEXIT_H
+#define GOEXIT_H
 
 #include "runtime.h"
 #include "mem/stack.h"

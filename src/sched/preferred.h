@@ -1,8 +1,8 @@
 /*
  * Gs that prefer a thread: those inside a hooked libc call. See preferred.c.
  */
-#ifndef SOFT_H
-#define SOFT_H
+#ifndef PREFERRED_H
+#define PREFERRED_H
 
 #include "runtime.h"
 

@@ -1,8 +1,8 @@
 /*
  * The scheduling loop as threads see it, and what its rooms share. See sched.c and find.c.
  */
-#ifndef LOOP_H
-#define LOOP_H
+#ifndef SCHEDULE_H
+#define SCHEDULE_H
 
 #include "runtime.h"
 

@@ -1,8 +1,8 @@
 /*
  * Slots of Ps for which nobody need be woken. See slotwatch.c.
  */
-#ifndef WATCH_H
-#define WATCH_H
+#ifndef SLOTWATCH_H
+#define SLOTWATCH_H
 
 #include "runtime.h"
 

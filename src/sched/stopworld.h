@@ -1,8 +1,8 @@
 /*
  * Stopping the world, and changing the number of Ps. See stopworld.c.
  */
-#ifndef WORLD_H
-#define WORLD_H
+#ifndef STOPWORLD_H
+#define STOPWORLD_H
 
 #include "runtime.h"
 

@@ -1,8 +1,8 @@
 /*
  * Blocking calls. See syscall.c.
  */
-#ifndef BLOCKING_H
-#define BLOCKING_H
+#ifndef SYSCALL_H
+#define SYSCALL_H
 
 #include "runtime.h"
 

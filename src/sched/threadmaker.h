@@ -1,8 +1,8 @@
 /*
  * The maker: the only thread that creates threads. See threadmaker.c.
  */
-#ifndef MAKER_H
-#define MAKER_H
+#ifndef THREADMAKER_H
+#define THREADMAKER_H
 
 #include "runtime.h"
 

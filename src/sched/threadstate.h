@@ -1,8 +1,8 @@
 /*
  * Does a thread compute, or does it sleep in the kernel? See threadstate.c.
  */
-#ifndef AWAKE_H
-#define AWAKE_H
+#ifndef THREADSTATE_H
+#define THREADSTATE_H
 
 #include "runtime.h"
 

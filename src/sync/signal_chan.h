@@ -1,8 +1,8 @@
 /*
  * Signals as channels, as the start of a runtime and the dump see them. See signal.c.
  */
-#ifndef SIGWATCH_H
-#define SIGWATCH_H
+#ifndef SIGNAL_CHAN_H
+#define SIGNAL_CHAN_H
 
 #include "base/base.h"
 
