@@ -99,11 +99,11 @@ static void out_us(Out *o, const TraceWriter *w, uint64_t ticks) {
 }
 
 /* Writes {"ph":"X","pid":1,"tid":0,"ts":1.000; the caller goes on with a comma. */
-static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t when) {
+static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t ticks) {
     uint64_t first = w->source->first_tick;
     out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
             pid, (unsigned long)tid);
-    out_us(&w->out, w, when > first ? when - first : 0);
+    out_us(&w->out, w, ticks > first ? ticks - first : 0);
     w->comma = true;
     return &w->out;
 }

@@ -51,8 +51,9 @@ static void waiters(void) {
 
 static void writer(void *arg) {
     struct iovec v[2] = {{big, BIG / 2}, {big + BIG / 2, BIG / 2}};
-    CHECK_EQ(arg ? writev(p[1], v, 2) : write(p[1], big, BIG), (ssize_t)BIG);
-    close(p[1]);
+    int to = p[1]; /* the reader goes on before the close: p may be the next pipe by then */
+    CHECK_EQ(arg ? writev(to, v, 2) : write(to, big, BIG), (ssize_t)BIG);
+    close(to);
 }
 
 static void large_write(void *pieces) {
