@@ -351,6 +351,7 @@ struct P {
     uint32_t seen_syscalltick;
     uint32_t stalled_tick; /* the slice a stall was reported for */
     int64_t seen_when, seen_syscall_when;
+    int64_t waited_when; /* when others were first seen to wait in this slice; 0: they do not */
     /* sysmon.c: at the last look that found the global queue served by this P, or empty */
     uint64_t seen_gets;
     int64_t seen_gets_when;

@@ -1,8 +1,9 @@
 /*
  * Stalls: a goroutine that holds its P although others wait.
  *
- * With GORT_DEBUG=stall=N the monitor reports each goroutine that holds its P for longer than N ms
- * (it is pinned, in a GORT_NOPREEMPT function, or has signals blocked), once, with its backtrace.
+ * With GORT_DEBUG=stall=N the monitor reports each goroutine that keeps its P from others for more
+ * than N ms (it is pinned, in a GORT_NOPREEMPT function, or has signals blocked), once, with its
+ * backtrace. The time counts from when another begins to wait: before that nobody is kept.
  *
  * A goroutine that has slept in the kernel for a second while pinned is always reported. Its P
  * cannot be taken, and it may sleep for a lock of libc whose holder was preempted and waits for a
@@ -14,12 +15,12 @@
 #define PINNED_FOR GORT_SEC
 
 static bool sleeps_pinned(P *p, M *m, int64_t now) {
-    return load_rlx(&m->pins) != 0 && now - p->seen_when >= PINNED_FOR &&
+    return load_rlx(&m->pins) != 0 && now - p->waited_when >= PINNED_FOR &&
            os_thread_state(m->tid) == 'S';
 }
 
 static bool is_long(P *p, int64_t now) {
-    return settings.stall > 0 && now - p->seen_when >= settings.stall * GORT_MS;
+    return settings.stall > 0 && now - p->waited_when >= settings.stall * GORT_MS;
 }
 
 void stall_look(P *p, M *m, int64_t now) {
@@ -31,7 +32,7 @@ void stall_look(P *p, M *m, int64_t now) {
     char buf[2048];
     Out o = OUT(2, buf);
     out_fmt(&o, "gort: stall: P%u held for %ldms while others wait\n", p->id,
-            (long)((now - p->seen_when) / GORT_MS));
+            (long)((now - p->waited_when) / GORT_MS));
     if (pinned)
         out_str(&o, "its goroutine sleeps in the kernel while pinned, perhaps for a lock that a "
                     "preempted goroutine holds\n");

@@ -234,6 +234,8 @@ static bool look_at(P *p, int64_t now) {
     if (m) look_at_hot(m);
     int64_t began = slice_began(p, m, now);
     bool waited_for = others_wait(p, m, now), over = waited_for && now - began >= SLICE;
+    if (!waited_for) p->waited_when = 0;
+    else if (p->waited_when < began) p->waited_when = now;
     look_for_others(p, now, over);
     if (announced && look_at_call(p, m, now, over)) return true;
     if (!waited_for) return false;
