@@ -174,6 +174,40 @@ static long leave_out(struct pollfd *fds, nfds_t n) {
     return 0;
 }
 
+/* poll(2) gives POLLHUP and POLLERR unasked, and some sets do not count them. A descriptor that
+ * gives nothing that counts is left out for a while, as -2 - fd. */
+#define LEFT_OUT (10 * GORT_MS)
+static int other_side(int fd) { return -2 - fd; }
+static long leave_out_useless(struct pollfd *fds, nfds_t n) {
+    for (nfds_t i = 0; i < n; i++) {
+        if (fds[i].revents & POLLNVAL) return -EBADF; /* closed since leave_out */
+        if (fds[i].revents) fds[i].fd = other_side(fds[i].fd);
+    }
+    return 0;
+}
+static void take_in_again(struct pollfd *fds, nfds_t n) {
+    for (nfds_t i = 0; i < n; i++)
+        if (fds[i].fd < -1) fds[i].fd = other_side(fds[i].fd);
+}
+
+/* A count; 0: the deadline has passed. */
+static long select_poll(Sets *s, struct pollfd *fds, nfds_t n, int64_t deadline) {
+    int64_t until = deadline;
+    for (;;) {
+        long r = core->poll(fds, n, until), bits = r > 0 ? from_poll(s, fds, n) : 0;
+        if (r < 0 || bits > 0) return r < 0 ? r : bits;
+        if (r == 0 && until == deadline) return 0;
+        if (r == 0) {
+            take_in_again(fds, n);
+            until = deadline;
+        } else {
+            if ((r = leave_out_useless(fds, n)) < 0) return r;
+            int64_t soon = deadline_after(LEFT_OUT);
+            until = soon < deadline ? soon : deadline;
+        }
+    }
+}
+
 /* Nothing is ready, and the sets are empty. */
 static long select_wait(Sets *s, int64_t deadline) {
     struct pollfd few[FEW], *fds = few;
@@ -181,8 +215,7 @@ static long select_wait(Sets *s, int64_t deadline) {
     if (k > FEW && (fds = malloc(k * sizeof *fds)) == NULL) return -ENOMEM;
     to_poll(fds, s);
     long r = leave_out(fds, k);
-    if (r == 0) r = core->poll(fds, k, deadline);
-    if (r > 0) r = from_poll(s, fds, k);
+    if (r == 0) r = select_poll(s, fds, k, deadline);
     if (r < 0) sets_restore(s);
     if (fds != few) free(fds);
     return r;

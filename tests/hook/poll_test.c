@@ -82,10 +82,35 @@ static void interrupted(void) {
     set(&done, 0);
 }
 
+/* Neither an end nor an error is an exceptional condition of select: the wait goes on. */
+static void writes(void *fd) {
+    wait_for_waiting("IO wait", 1);
+    CHECK_EQ(write((int)(intptr_t)fd, "x", 1), 1);
+}
+static void hung(void) {
+    int s[2], p[2];
+    fd_set read, urgent;
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+    CHECK(close(s[1]) == 0 && pipe(p) == 0);
+    FD_ZERO(&urgent);
+    FD_SET(s[0], &urgent);
+    int64_t from = gort_now();
+    CHECK_EQ(select(s[0] + 1, NULL, NULL, &urgent, &(struct timeval){0, 35000}), 0);
+    CHECK_GE(gort_now() - from, 35 * GORT_MS);
+    FD_SET(s[0], &urgent);
+    FD_ZERO(&read);
+    FD_SET(p[0], &read);
+    CHECK_EQ(gort_go(writes, (void *)(intptr_t)p[1]), 0);
+    CHECK_EQ(select(p[0] + 1, &read, NULL, &urgent, NULL), 1);
+    CHECK(FD_ISSET(p[0], &read) && !FD_ISSET(s[0], &urgent));
+    CHECK(close(s[0]) == 0 && close(p[0]) == 0 && close(p[1]) == 0);
+}
+
 static int run(int argc, char **argv) {
     int p[2];
     CHECK_EQ(pipe(p), 0);
     interrupted();
+    hung();
     for (int way = 0; way < WAYS; way++) {
         int64_t from = gort_now();
         CHECK_EQ(readable(way, p[0], 0), 0);

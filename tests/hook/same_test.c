@@ -35,12 +35,13 @@ enum {
     ZERO_DEVICE,
     LISTENER,
     EPOLL,
+    HUNG,
     NOT_OPEN,
     KINDS
 };
-static const char *const kind_names[] = {"pipe",      "pipe, writing", "stream",  "packets",
-                                         "datagrams", "file",          "eventfd", "/dev/null",
-                                         "/dev/zero", "listener",      "epoll",   "not open"};
+static const char *const kind_names[] = {
+    "pipe",      "pipe, writing", "stream",   "packets", "datagrams", "file",    "eventfd",
+    "/dev/null", "/dev/zero",     "listener", "epoll",   "hung",      "not open"};
 typedef struct Made {
     int kind, fd, peer, third;
 } Made;
@@ -84,6 +85,11 @@ static void make(Made *m, int kind, bool nonblock) {
         m->third = e[0];
         CHECK_GE(e[0] = epoll_create1(0), 0);
         CHECK_EQ(epoll_ctl(e[0], EPOLL_CTL_ADD, m->third, &ev), 0);
+        break;
+    case HUNG:
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, e), 0);
+        CHECK_EQ(close(e[1]), 0);
+        e[1] = -1;
         break;
     default: e[0] = 890; /* in the kernel's table or not */
     }
@@ -214,9 +220,10 @@ static long one(const Args *a, bool own, int *err) {
     case PSELECT:
         if (a->fd >= 0 && a->fd < FD_SETSIZE && a->odd) FD_SET(a->fd, set);
         if (a->count == 1025) FD_SET(1023, set);
-        r = a->call == SELECT
-                ? DO(select, (int)a->flags, a->n & 1 ? set : NULL, a->n & 1 ? NULL : set, NULL, &tv)
-                : DO(pselect, (int)a->flags, set, NULL, NULL, &ts, NULL);
+        r = a->call == SELECT ? DO(select, (int)a->flags, a->n & 1 ? set : NULL,
+                                   a->n & 5 ? NULL : set, a->n & 4 && !(a->n & 1) ? set : NULL, &tv)
+                              : DO(pselect, (int)a->flags, set, NULL, NULL, &ts, NULL);
+        if (a->call == SELECT && r == 0 && (tv.tv_sec || tv.tv_usec)) r = 7; /* too early */
         if (a->call == SELECT)
             r = r * 10 + (tv.tv_sec < 0) + 2 * (tv.tv_usec < 0) + 4 * (tv.tv_usec > 999999);
         break;
@@ -298,6 +305,7 @@ static void compare(uint64_t seed, char *memory[2]) {
         kind = STREAM + (int)pick(3);
         if (pick(2)) a.n = 0;
     }
+    if (a.call == SELECT && pick(3) == 0) kind = HUNG, a.n = 4 * pick(2);
     if (a.call == ACCEPT && kind != LISTENER && kind != STREAM && kind != REGULAR) kind = LISTENER;
     for (int i = 0; i < 2; i++) {
         Made m;
@@ -332,6 +340,7 @@ static int run(int argc, char **argv) {
     const char *from = getenv("SAME_SEED"), *many = getenv("SAME_CASES");
     uint64_t first = from ? strtoull(from, NULL, 0) : 1, n = many ? strtoull(many, NULL, 0) : 3000;
     char *memory[2] = {memory_before_nothing(), memory_before_nothing()};
+    signal(SIGPIPE, SIG_IGN);
     CHECK((libc = dlopen("libc.so.6", RTLD_NOW)) != NULL);
     for (uint64_t i = first; i < first + n; i++) compare(i, memory);
     if (findings) FAILF("%d findings", findings);
