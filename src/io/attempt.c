@@ -27,6 +27,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -180,14 +181,32 @@ long try_write(Call *c) { return read_or_write(c); }
 long try_readv(Call *c) { return read_or_write(c); }
 long try_writev(Call *c) { return read_or_write(c); }
 
-/* A peek for all bytes takes nothing away, so no edge follows a part of them: paced. */
+/* A peek for all bytes takes nothing away, so no edge follows a part of them: paced. r bytes of n
+ * are there. */
+static bool peeks_on(Call *c, long r, size_t n) {
+    c->offset = r;
+    c->pace = r > 0;
+    return r > 0 && (size_t)r < n && fd_poll_now(c->fd, POLLRDHUP) == 0;
+}
+
 long try_peek_all(Call *c) {
     long r = sys6(SYS_recvfrom, c->fd, c->buf, c->n, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT,
                   c->sa, c->salen);
-    c->offset = r;
-    c->pace = r > 0;
-    if (r <= 0 || (size_t)r == c->n || fd_poll_now(c->fd, POLLRDHUP) != 0) return r;
-    return -EAGAIN;
+    return peeks_on(c, r, c->n) ? -EAGAIN : r;
+}
+
+/* The bytes alone, until all are there: each peek at passed descriptors would make new ones. The
+ * kernel stops in front of and behind such bytes, whatever comes after them. */
+long try_peekmsg_all(Call *c) {
+    const struct msghdr *msg = c->buf;
+    struct msghdr peek = {.msg_iov = msg->msg_iov, .msg_iovlen = msg->msg_iovlen};
+    size_t n = 0;
+    int there = 0;
+    sys6(SYS_ioctl, c->fd, FIONREAD, &there, 0, 0, 0);
+    long r = sys6(SYS_recvmsg, c->fd, &peek, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT, 0, 0, 0);
+    for (size_t i = 0; r > 0 && i < (size_t)msg->msg_iovlen; i++) n += msg->msg_iov[i].iov_len;
+    if (peeks_on(c, r, n) && r >= there) return -EAGAIN;
+    return r == -EAGAIN ? r : try_recvmsg(c);
 }
 
 /* ---- sockets -------------------------------------------------------------------------------- */

@@ -167,8 +167,22 @@ static ssize_t recvmsg_rest(Call *c, struct msghdr *msg, ssize_t got, int64_t de
     return got;
 }
 
+static ssize_t peekmsg_all(int fd, struct msghdr *msg, int flags, int64_t deadline) {
+    Call c = {.attempt = try_peekmsg_all, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = msg};
+    ssize_t r = call_run(&c, deadline), part = c.offset;
+    if (r >= 0 || part <= 0) return r;
+    c.attempt = try_recvmsg; /* what there is, and what comes with it */
+    r = call_nowait(&c);
+    if (r >= 0) return r;
+    msg->msg_namelen = 0;
+    msg->msg_controllen = 0;
+    msg->msg_flags = 0;
+    return part;
+}
+
 EXPORT ssize_t gort_recvmsg_until(int fd, struct msghdr *msg, int flags, int64_t deadline) {
-    bool all = !(flags & MSG_PEEK) && waits_for_all(fd, flags);
+    bool all = waits_for_all(fd, flags);
+    if (all && (flags & MSG_PEEK)) return peekmsg_all(fd, msg, flags, deadline);
     Call c = {.attempt = try_recvmsg, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = msg};
     ssize_t r = run_flagged(&c, deadline);
     return r > 0 && all ? recvmsg_rest(&c, msg, r, deadline) : r;

@@ -158,6 +158,11 @@ static void send_slowly(void *arg) {
     add(&done, 1);
 }
 
+static void send_rest(void *arg) {
+    wait_parked(1);
+    CHECK_EQ(gort_write(fd[1], "0123456789012345678901234567890123456789", 40), 40);
+}
+
 static void test_flags(void) {
     char b[200];
     tcp_pair(fd);
@@ -170,23 +175,58 @@ static void test_flags(void) {
     CHECK_EQ(gort_recv(fd[0], b, sizeof b, MSG_DONTWAIT), -EAGAIN);
     set(&done, 0);
     gort_go(send_slowly, NULL);
-    CHECK_EQ(gort_recv(fd[0], b, 60, MSG_WAITALL | MSG_PEEK), 60);
-    CHECK_EQ(gort_recv(fd[0], b, 50, MSG_WAITALL), 50);
     struct iovec v[3] = {{b, 7}, {b + 7, 20}, {b + 27, 23}};
     struct msghdr m = {.msg_iov = v, .msg_iovlen = 3};
+    CHECK_EQ(gort_recv(fd[0], b, 60, MSG_WAITALL | MSG_PEEK), 60);
+    CHECK_EQ(gort_recv(fd[0], b, 50, MSG_WAITALL), 50);
     CHECK_EQ(gort_recvmsg(fd[0], &m, MSG_WAITALL), 50);
     for (int i = 0; i < 50; i++) CHECK_EQ(b[i], '0' + i % 10);
     wait_until(get(&done));
+    CHECK_EQ(gort_write(fd[1], b, 10), 10);
+    CHECK_EQ(gort_poll(&p, 1, -1), 1);
+    gort_go(send_rest, NULL);
+    CHECK_EQ(gort_recvmsg(fd[0], &m, MSG_WAITALL | MSG_PEEK), 50);
+    CHECK_EQ(gort_recvmsg(fd[0], &m, MSG_WAITALL), 50);
     /* Some bytes and then the end, or a deadline: the count, and the condition on the next call. */
     CHECK_EQ(gort_write(fd[1], "abc", 3), 3);
     CHECK_EQ(gort_recv_until(fd[0], b, 10, MSG_WAITALL, gort_now() + 20 * GORT_MS), 3);
     CHECK_EQ(gort_write(fd[1], "abc", 3), 3);
     CHECK_EQ(gort_recv_until(fd[0], b, 10, MSG_WAITALL | MSG_PEEK, gort_now() + 20 * GORT_MS), 3);
+    CHECK_EQ(gort_recvmsg_until(fd[0], &m, MSG_WAITALL | MSG_PEEK, gort_now() + 20 * GORT_MS), 3);
     CHECK_EQ(gort_close(fd[1]), 0);
+    CHECK_EQ(gort_recvmsg(fd[0], &m, MSG_WAITALL | MSG_PEEK), 3);
     CHECK_EQ(gort_recv(fd[0], b, 10, MSG_WAITALL | MSG_PEEK), 3);
     CHECK_EQ(gort_recv(fd[0], b, 10, MSG_WAITALL), 3);
     CHECK_EQ(gort_recv(fd[0], b, 10, MSG_WAITALL), 0);
     CHECK_EQ(gort_close(fd[0]), 0);
+}
+
+/* A peek for all stops where the kernel's does: at bytes that a descriptor comes with. */
+static void test_peek_passed(void) {
+    union {
+        struct cmsghdr h;
+        char room[CMSG_SPACE(sizeof(int))];
+    } u = {.h = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                 .cmsg_level = SOL_SOCKET,
+                 .cmsg_type = SCM_RIGHTS}};
+    char b[20] = "0123456789";
+    int passed;
+    struct iovec v = {b, 10};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &u, .msg_controllen = sizeof u.room};
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    memcpy(CMSG_DATA(&u.h), &fd[0], sizeof(int));
+    CHECK_EQ(gort_sendmsg(fd[1], &m, 0), 10);
+    CHECK_EQ(gort_send(fd[1], b, 10, 0), 10);
+    v.iov_len = 15;
+    CHECK_EQ(gort_recvmsg(fd[0], &m, MSG_PEEK | MSG_WAITALL), 10);
+    CHECK_EQ(u.h.cmsg_type, SCM_RIGHTS);
+    memcpy(&passed, CMSG_DATA(&u.h), sizeof(int));
+    CHECK_EQ(gort_close(passed), 0);
+    CHECK_EQ(recvmsg(fd[0], &m, MSG_PEEK | MSG_WAITALL), 10);
+    memcpy(&passed, CMSG_DATA(&u.h), sizeof(int));
+    CHECK_EQ(gort_close(passed), 0);
+    CHECK(gort_close(fd[0]) == 0 && gort_close(fd[1]) == 0);
 }
 
 #define BULK (8 << 20)
@@ -222,6 +262,7 @@ static int run(int argc, char **argv) {
     test_refused();
     test_blocking_ones();
     test_flags();
+    test_peek_passed();
     test_bulk();
     wait_until(gort_count() == 1);
     CHECK_EQ(count_fds(), before);
