@@ -480,8 +480,9 @@ int gort_group_wait(gort_group *);
 
 /* As their POSIX namesakes, with a count, a descriptor or -errno as the result. Each blocks until
  * it can go on, whether or not the descriptor is O_NONBLOCK; -EINTR and -EAGAIN never come out (but
- * for MSG_DONTWAIT). A call that has moved some bytes returns their number, and the error shows on
- * the next call. On regular files a deadline is ignored. */
+ * for MSG_DONTWAIT). A read or receive returns what is there, even if that is less than
+ * SO_RCVLOWAT. A call that has moved some bytes returns their number, and the error shows on the
+ * next call. On regular files a deadline is ignored. */
 ssize_t gort_read(int fd, void *buf, size_t n);
 ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline);
 ssize_t gort_write(int fd, const void *buf, size_t n);
