@@ -2,8 +2,9 @@
  * Listening and dialling by address.
  *
  * The deadline of a dial covers the lookup of a name. getaddrinfo(3) cannot be interrupted, so with
- * a deadline it runs elsewhere (in a goroutine, or in a thread where there is no runtime) and its
- * result comes over a channel; if the caller gives up, the lookup has the last reference.
+ * a deadline it runs elsewhere and its result comes over a channel; if the caller gives up, the
+ * lookup has the last reference. Elsewhere is a goroutine, where the caller is one and would be
+ * stopped together with it; a plain thread outlives the runtime, and so must its lookup: a thread.
  *
  * Addresses of a name are tried in turn, each with a fair part of the time that is left, as Go
  * does, so that one that swallows packets leaves the others their time. The first error is
@@ -129,9 +130,16 @@ static void *lookup_thread(void *arg) {
     return NULL;
 }
 
+static bool on_goroutine(void) {
+    M *m = enter();
+    bool yes = is_goroutine(m);
+    leave(m);
+    return yes;
+}
+
 static int lookup_elsewhere(HostLookup *l) {
     pthread_t thread;
-    if (gort_go(lookup_run, l) == 0) return 0;
+    if (on_goroutine() && gort_go(lookup_run, l) == 0) return 0;
     int r = thread_create(&thread, NULL, lookup_thread, l);
     if (r == 0) pthread_detach(thread);
     return -r;
