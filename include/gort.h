@@ -433,8 +433,8 @@ gort_chan *gort_tick(int64_t period, gort_timer **owner);
  * elements that are no ints, or a signal that cannot be watched (SIGKILL, SIGSTOP, SIGURG, faults).
  * Keeps a reference. signal.Notify. */
 int gort_signal_notify(gort_chan *ints, int signo);
-/* Ends all watching of the channel; a signal that is not watched any more acts as before.
- * signal.Stop. */
+/* Ends all watching of the channel; a signal that is not watched any more acts as before, or as the
+ * program has set it since. signal.Stop. */
 int gort_signal_stop(gort_chan *ints);
 
 /* ---- Contexts and groups ------------------------------------------------------------------- */

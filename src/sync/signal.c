@@ -20,6 +20,10 @@
  * a child the handler sees that the signal thread is of another process: it puts back what was
  * there itself and takes the second way. (A child of vfork has our memory, and its own handlers.)
  *
+ * A handler that the program installs during a watch stays: nothing is put back over it. It may
+ * pass signals on to ours, which it has found there. After the watch those end here: sent again,
+ * they would come back for ever. The next gort_signal_notify installs our handler once more.
+ *
  * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
  * changes with every delivery, so that a wait that begins after the thread has looked fails.
  */
@@ -72,16 +76,39 @@ static void send_again(int signo, siginfo_t *info) {
     if (r < 0) os_sys(SYS_kill, pid, signo, 0, 0, 0, 0);
 }
 
+static void count_signal(int signo, siginfo_t *info, void *context);
+
+/* What is installed for the signal now is our handler. now: all of it. */
+static bool ours_stands(int signo, struct sigaction *now) {
+    return sigaction_at_once(signo, NULL, now) == 0 && (now->sa_flags & SA_SIGINFO) &&
+           now->sa_sigaction == count_signal;
+}
+
+/* In our handler: the kernel has called it, with its mask, and not another handler. */
+static bool called_by_kernel(void) {
+    sigset_t now;
+    sigprocmask(SIG_SETMASK, NULL, &now);
+    for (int signo = 1; signo < 32; signo++) /* libc keeps some of those above for itself */
+        if (sigismember(&now, signo) == 0 && signo != SIGKILL && signo != SIGSTOP) return false;
+    return true;
+}
+
+/* In our handler: a signal that is not counted goes to what was there before. */
+static void pass_back(int signo, siginfo_t *info, bool child) {
+    int saved = errno;
+    struct sigaction now, *before = &table.before[signo];
+    bool ours = ours_stands(signo, &now);
+    if (ours && child) sigaction_at_once(signo, before, NULL);
+    if (ours || (now.sa_handler == before->sa_handler && called_by_kernel()))
+        send_again(signo, info);
+    errno = saved;
+}
+
 /* A signal handler: only atomics, bare system calls and sigaction; errno stays. */
 static void count_signal(int signo, siginfo_t *info, void *context) {
     bool child = table.pid != os_getpid();
-    if (child) {
-        int saved = errno;
-        sigaction_at_once(signo, &table.before[signo], NULL);
-        errno = saved;
-    }
     if (child || !count_in(signo)) {
-        send_again(signo, info);
+        pass_back(signo, info, child);
         return;
     }
     add_seq(&changes, 1);
@@ -111,23 +138,27 @@ static int start_thread(void) {
     return table.pid == os_getpid() ? 0 : own_thread_start(signal_main, &table.pid);
 }
 
-/* The first channel watches: installs our handler. table.lock held. */
+/* A channel watches: installs our handler where it does not stand. table.lock held; a section. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
+    bool again = load_rlx(&watched[signo]) != 0;
+    struct sigaction now;
+    if (again && ours_stands(signo, &now)) return 0;
     struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
     sa.sa_sigaction = count_signal;
     sigfillset(&sa.sa_mask);
-    store_rlx(&counts[signo], OPEN); /* before a handler can run */
+    if (!again) store_rlx(&counts[signo], OPEN); /* before a handler can run */
     int r = sigaction_at_once(signo, &sa, &table.before[signo]);
     errno = saved; /* a number that libc keeps for itself */
     if (r == 0) store_rlx(&watched[signo], 1);
-    else store_rlx(&counts[signo], 0);
+    else if (!again) store_rlx(&counts[signo], 0);
     return r == 0 ? 0 : -EINVAL;
 }
 
 /* The last channel stops, its watch still there: see the essay. table.lock held. */
 static void hook_out(int signo) {
-    sigaction_at_once(signo, &table.before[signo], NULL);
+    struct sigaction now;
+    if (ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
     store_rlx(&watched[signo], 0);
     deliver(signo, 0);
 }
@@ -138,10 +169,18 @@ static SignalWatch **watch_find(int signo, gort_chan *ch) {
     return at;
 }
 
+/* The channel watches already. table.lock held. */
+static int watch_again(int signo) {
+    M *m = enter();
+    int r = hook_in(signo);
+    leave(m);
+    return r;
+}
+
 /* table.lock held. */
 static int watch(gort_chan *ch, int signo) {
     SignalWatch **at = watch_find(signo, ch);
-    if (*at != NULL) return 0; /* it does already */
+    if (*at != NULL) return watch_again(signo);
     SignalWatch *w = quiet_alloc(sizeof *w);
     if (w == NULL) return -ENOMEM;
     *w = (SignalWatch){.ch = ch};
@@ -149,7 +188,7 @@ static int watch(gort_chan *ch, int signo) {
     M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
     if (r == 0) {
         *at = w;
-        if (!load_rlx(&watched[signo])) r = hook_in(signo);
+        r = hook_in(signo);
         if (r < 0) *at = NULL;
     }
     if (r == 0) {

@@ -85,9 +85,72 @@ static void in_children(void) {
     gort_chan_release(c);
 }
 
+/* A handler that the program installs during a watch stays when the watch ends, also in a child.
+ * Another watch takes the signal from it, and gives it back. It may pass signals on to what it has
+ * found. */
+static struct sigaction found;
+static int newer_ran;
+
+static void newer(int signo, siginfo_t *info, void *context) {
+    add(&newer_ran, 1);
+    if (found.sa_flags & SA_SIGINFO) found.sa_sigaction(signo, info, context);
+}
+
+static void raise_in_child(int expected) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        int before = get(&newer_ran);
+        raise(SIGUSR1);
+        _exit(get(&newer_ran) - before);
+    }
+    int status = (int)gort_blocking(reap, &pid);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), expected);
+}
+
+static void newer_stays(int passes_on) {
+    struct sigaction sa = {.sa_sigaction = newer, .sa_flags = SA_SIGINFO}, now;
+    gort_chan *c = gort_chan_new(sizeof(int), 8), *d = gort_chan_new(sizeof(int), 8);
+    int v;
+    set(&newer_ran, 0);
+    CHECK_EQ(gort_signal_notify(c, SIGUSR1), 0);
+    CHECK_EQ(sigaction(SIGUSR1, &sa, &found), 0);
+    if (!passes_on) found = (struct sigaction){0};
+    raise(SIGUSR1);
+    CHECK_EQ(get(&newer_ran), 1);
+    if (passes_on) CHECK_EQ(gort_chan_recv(c, &v), 0);
+    CHECK_EQ(gort_chan_len(c), 0);
+    raise_in_child(1);
+    CHECK_EQ(gort_signal_stop(c), 0);
+    raise(SIGUSR1);
+    CHECK_EQ(get(&newer_ran), 2);
+    raise_in_child(1);
+    CHECK_EQ(gort_signal_notify(c, SIGUSR1), 0);
+    CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+    CHECK_EQ(gort_signal_notify(c, SIGUSR1), 0); /* the same channel */
+    raise(SIGUSR1);
+    CHECK_EQ(gort_chan_recv(c, &v), 0);
+    CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+    CHECK_EQ(gort_signal_notify(d, SIGUSR1), 0); /* another */
+    raise(SIGUSR1);
+    CHECK_EQ(gort_chan_recv(d, &v), 0);
+    CHECK_EQ(get(&newer_ran), 2);
+    CHECK_EQ(gort_signal_stop(c), 0);
+    CHECK_EQ(gort_signal_stop(d), 0);
+    raise(SIGUSR1);
+    CHECK_EQ(get(&newer_ran), 3);
+    CHECK_EQ(sigaction(SIGUSR1, NULL, &now), 0);
+    CHECK(now.sa_sigaction == newer);
+    signal(SIGUSR1, SIG_DFL);
+    gort_chan_release(c);
+    gort_chan_release(d);
+}
+
 static int body(int argc, char **argv) {
     none_is_lost();
     in_children();
+    newer_stays(0);
+    newer_stays(1);
     return 0;
 }
 
