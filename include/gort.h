@@ -47,10 +47,8 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define GORT_NORETURN [[noreturn]]
-#else
-#define GORT_NORETURN _Noreturn
 #endif
+#define GORT_NORETURN __attribute__((noreturn))
 #define GORT_INLINE static inline __attribute__((unused))
 
 struct addrinfo; /* hidden by <netdb.h> in strict ISO modes */
@@ -480,9 +478,10 @@ int gort_group_wait(gort_group *);
 
 /* As their POSIX namesakes, with a count, a descriptor or -errno as the result. Each blocks until
  * it can go on, whether or not the descriptor is O_NONBLOCK; -EINTR and -EAGAIN never come out (but
- * for MSG_DONTWAIT). A read or receive returns what is there, even if that is less than
- * SO_RCVLOWAT. A call that has moved some bytes returns their number, and the error shows on the
- * next call. On regular files a deadline is ignored. */
+ * for MSG_DONTWAIT). The runtime may set O_NONBLOCK: gort_connect does and leaves it so, and what
+ * gort_dial and gort_listen return has it, and CLOEXEC. A read or receive returns what is there,
+ * even if that is less than SO_RCVLOWAT. A call that has moved some bytes returns their number, and
+ * the error shows on the next call. On regular files a deadline is ignored. */
 ssize_t gort_read(int fd, void *buf, size_t n);
 ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline);
 ssize_t gort_write(int fd, const void *buf, size_t n);
@@ -611,8 +610,8 @@ int gort_trace_stop(void);
  * nest); nothing while none runs, and from a plain thread. trace.StartRegion. */
 void gort_region_begin(const char *name);
 void gort_region_end(const char *name);
-/* Serves the live page on an address, as gort_listen takes it, until gort_main returns. 0 or the
- * errors of gort_listen. net/http/pprof. */
+/* Serves the live page on an address, as gort_listen takes it but on 127.0.0.1 where that names no
+ * host, until gort_main returns. 0 or the errors of gort_listen. net/http/pprof. */
 int gort_debug_listen(const char *addr);
 
 #ifdef __cplusplus

@@ -33,7 +33,7 @@ void out_u64(Out *o, uint64_t v);
  * blanks, or with zeros after a `0`). Anything else is printed as it stands. */
 void out_fmt(Out *o, const char *format, ...) PRINTF(2, 3);
 void out_vfmt(Out *o, const char *format, va_list ap);
-/* A string of JSON, in its quotes. What is not UTF-8, a name cut in a character say, becomes U+FFFD:
+/* A string of JSON, in its quotes. What is not UTF-8, as a name cut in a character, becomes U+FFFD:
  * readers of JSON refuse it. */
 void out_json(Out *o, const char *s);
 void out_flush(Out *o);

@@ -606,7 +606,7 @@ EXPORT int gort_debug_listen(const char *addr) {
 
 void page_begin_run(void) {
     int e = env_http[0] ? listen_on(env_http) : 0;
-    if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: error %d\n", env_http, -e);
+    if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: %s\n", env_http, strerror(-e));
 }
 
 void page_end_run(void) {

@@ -17,8 +17,8 @@ void global_put_list(GList *list);
 void global_put_list_head(GList *list);
 void global_spill(GList *list); /* half a ring of Gs most of which have not run yet */
 
-/* sched.lock: a share of it, `max` at most (0, or a batch is OVERDUE: half a ring). The first is returned, the rest go
- * into p's ring, as far as there is room. */
+/* sched.lock: a share of it, `max` at most (0, or a batch is OVERDUE: half a ring). The first is
+ * returned, the rest go into p's ring, as far as there is room. */
 G *global_get_locked(P *p, uint32_t max);
 /* sched.lock: half a ring of it joins the line behind p's ring. False: nothing, or no room. */
 bool global_join_locked(P *p);
