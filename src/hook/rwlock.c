@@ -33,10 +33,11 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
                   : libc(pthread_rwlock_rdlock)(lock);
 }
 
-/* The G is pinned, or inside a blocking call: it cannot park. */
-static int rwlock_write_in_libc(pthread_rwlock_t *lock) {
-    int me = owner_mark(), r = libc(pthread_rwlock_wrlock)(lock);
-    if (r == 0 && me) store_rlx(&lock->__data.__cur_writer, me);
+/* What libc has said to a writer that cannot park: a thread, or a G that is pinned or inside a
+ * blocking call. */
+static int rwlock_written_in_libc(pthread_rwlock_t *lock, int r) {
+    int me = r == 0 ? owner_mark() : 0;
+    if (me) store_rlx(&lock->__data.__cur_writer, me);
     return r;
 }
 
@@ -45,7 +46,7 @@ HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
     int r = rwlock_try_write(lock);
     if (likely(r != EBUSY)) return r;
     return here() ? waitq_acquire(lock, rwlock_try_write, WAIT_RWMUTEX_W, GORT_FOREVER)
-                  : rwlock_write_in_libc(lock);
+                  : rwlock_written_in_libc(lock, libc(pthread_rwlock_wrlock)(lock));
 }
 
 HOOK int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
@@ -78,13 +79,14 @@ HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t c
 HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
                                     const struct timespec *restrict at) {
     if (runner(pthread_rwlock_timedwrlock) && rwlock_try_write(lock) == 0) return 0;
-    if (!here()) return libc(pthread_rwlock_timedwrlock)(lock, at);
+    if (!here()) return rwlock_written_in_libc(lock, libc(pthread_rwlock_timedwrlock)(lock, at));
     return rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at);
 }
 
 HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock,
                                     const struct timespec *restrict at) {
-    if (!here()) return libc(pthread_rwlock_clockwrlock)(lock, clock, at);
+    if (!here())
+        return rwlock_written_in_libc(lock, libc(pthread_rwlock_clockwrlock)(lock, clock, at));
     return rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, clock, at);
 }
 

@@ -59,6 +59,58 @@ static void refused(void *arg) {
     add(&done, 1);
 }
 
+/* A goroutine that takes the lock where it cannot park is the writer, not the thread it is on: it
+ * is refused a second lock, and may unlock on any thread. */
+static int write_lock(int how) {
+    struct timespec late;
+    clock_gettime(CLOCK_REALTIME, &late);
+    late.tv_sec += 1000;
+    return how == 0   ? pthread_rwlock_wrlock(&lock)
+           : how == 1 ? pthread_rwlock_timedwrlock(&lock, &late)
+                      : pthread_rwlock_clockwrlock(&lock, CLOCK_REALTIME, &late);
+}
+
+static int taking;
+static long takes(void *arg) {
+    set(&taking, 1);
+    return write_lock(*(int *)arg);
+}
+
+static void in_blocking_call(void *how) {
+    CHECK_EQ(gort_blocking(takes, how), 0);
+    CHECK_EQ(write_lock(*(int *)how), EDEADLK);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    add(&done, 1);
+}
+
+static void pinned(void *how) {
+    gort_pin();
+    CHECK_EQ(write_lock(*(int *)how), 0);
+    gort_unpin();
+    CHECK_EQ(write_lock(*(int *)how), EDEADLK);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+    add(&done, 1);
+}
+
+static void writer_is_the_goroutine(void) {
+    for (int how = 0; how < 3; how++) {
+        set(&done, 0);
+        gort_go(in_blocking_call, &how); /* the lock is free */
+        wait_until(get(&done) == 1);
+        gort_go(pinned, &how);
+        wait_until(get(&done) == 2);
+        set(&taking, 0);
+        CHECK_EQ(pthread_rwlock_wrlock(&lock), 0);
+        gort_go(in_blocking_call, &how);
+        wait_until(get(&taking));
+        gort_sleep(5 * GORT_MS); /* the lock is taken; most likely it waits in libc */
+        CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+        wait_until(get(&done) == 3);
+    }
+    CHECK_EQ(pthread_rwlock_trywrlock(&lock), 0);
+    CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
+}
+
 static int run(int argc, char **argv) {
     pthread_t plain;
     CHECK_EQ(pthread_rwlock_wrlock(&lock), 0);
@@ -73,6 +125,7 @@ static int run(int argc, char **argv) {
     wait_until(get(&done) == 41);
     CHECK_EQ(pthread_join(plain, NULL), 0);
     CHECK_GE(get(&most), 1);
+    writer_is_the_goroutine();
     CHECK_EQ(pthread_rwlock_destroy(&lock), 0);
     return 0;
 }
