@@ -49,7 +49,7 @@ HOOK int thrd_join(thrd_t thread, int *value) {
 }
 
 HOOK int tss_create(tss_t *key, tss_dtor_t destroy) {
-    return thrd_result(pthread_key_create(key, destroy));
+    return thrd_result(key_create(key, destroy, __builtin_return_address(0)));
 }
 HOOK void tss_delete(tss_t key) { pthread_key_delete(key); }
 HOOK void *tss_get(tss_t key) { return pthread_getspecific(key); }

@@ -81,12 +81,16 @@ static bool is_allocator(const void *caller) {
     return by.dli_fbase == of.dli_fbase;
 }
 
-HOOK int pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) {
+int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller) {
     int r = libc(pthread_key_create)(key, destroy);
-    if (r != 0 || *key >= KEYS || is_allocator(__builtin_return_address(0))) return r;
+    if (r != 0 || *key >= KEYS || is_allocator(caller)) return r;
     keys[*key].destroy = destroy;
     store_rlx(&keys[*key].word, (keys[*key].word + 1) | 1);
     return 0;
+}
+
+HOOK int pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) {
+    return key_create(key, destroy, __builtin_return_address(0));
 }
 
 HOOK int pthread_key_delete(pthread_key_t key) {
