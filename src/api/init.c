@@ -259,8 +259,8 @@ static M *next_of_ours(M *m) {
  * One that is in the kernel now is left behind, with its goroutine. It comes back at any time, and
  * first says that it is back (TAKEN or the status G_SYSCALL is cleared), then looks at EXIT; we set
  * EXIT first and then look whether it is in there. So it sees EXIT and does nothing but go, or we
- * see that it is back and wait for it. Both sides have a full barrier between the two, but for
- * gort_exit_syscall, for which ours counts twice.
+ * see that it is back and wait for it. Both sides have a full barrier between the two steps.
+ * gort_exit_syscall has none: our membarrier serves both sides.
  *
  * *asked: how many of those who are left behind are on their way and waited for while there is
  * patience.

@@ -16,17 +16,13 @@
  *   on its way into  m_stop looks at the list under the lock, before it is in the pool: takes an
  *   the pool         idle P, or, all being busy, moves the list to the head of the global queue, to
  *                    be picked by one of those and sent again, now to an M in the pool
- *   in the handler   of a preemption, with a goroutine that waits for its turn in the global queue,
- *                    perhaps behind hundreds of others that compute. It is the guest's turn now: it
- *                    gives it to that one (take_held_locked), which goes on for what is left of its
- *                    work, or a slice, and the home is on g0 again. One that is preempted while
- *                    guests wait for its thread goes to the head of the queue for the same reason
- *                    (preempt.c), and the monitor sees to it that somebody looks there (hurry): a P
- *                    with enough of its own would do so in every 61st round. If it goes on for ten
- *                    slices and still computes, the monitor gives the home up and the guests run
- *                    anywhere: the two may be waiting for each other, and a stale thread-local is
- *                    better than a deadlock. Slices and not milliseconds: on a machine with much
- *                    else to do all of this takes longer
+ *   in the handler   of a preemption, with a goroutine that waits in the global queue, perhaps
+ *                    behind hundreds that compute. The guest lends its turn to that goroutine
+ *                    (take_held_locked), which runs for a slice at most; then the home is on g0.
+ *                    A goroutine that is preempted while guests wait for its thread goes to the
+ *                    head of the queue (preempt.c), and the monitor makes the Ps look there
+ *                    (hurry_locked). After ten such slices the monitor gives the home up: the two
+ *                    may wait for each other, and a stale thread-local is better than a deadlock
  *   in the kernel    for PATIENCE it may come back, then it is given up likewise. A thread that
  *                    only waits for a CPU will come
  *

@@ -1,18 +1,15 @@
 /*
  * The heart: park, ready, yield, and the switch.
  *
- * A goroutine that blocks leaves its stack, and another goroutine continues on this thread. It may
- * be made ready, and run elsewhere, only after its stack was left. So what it wants done at
- * that moment (unlock the channel, put itself on a queue, free itself) is noted in M and done by
- * whoever continues: the next goroutine behind its own switch, or g0. That is finish_switch().
- *
- * Where the next goroutine is known, the switch goes straight to it (pick_direct); otherwise to
- * g0, the thread's own stack, whose loop finds one (find.c).
+ * A goroutine that blocks leaves its stack, and another continues on this thread. It may be made
+ * ready, and run elsewhere, only after its stack was left. So what is to be done at that moment
+ * (unlock the channel, queue the G, free it) is noted in M, and the side that continues does it
+ * behind the switch: finish_switch(). The switch goes straight to the next goroutine where it is
+ * plain to see (pick.h), otherwise to g0, the thread's own stack, whose loop finds one (find.c).
  *
  * Sections: a goroutine switches away at depth 1 (m->locks == 1) and the one that continues finds
- * depth 1, so the count needs no care; a new goroutine's entry leaves the section, g0 stays in it.
- *
- * errno is saved in the G by the side that leaves and restored by the side that comes back.
+ * depth 1. A new goroutine's entry leaves the section; g0 stays in it. errno is saved in the G by
+ * the side that leaves and restored by the side that comes back.
  */
 #include "sched/sched.h"
 #include "sched/g.h"
@@ -40,10 +37,8 @@ NOINLINE void finish_commit(M *m) {
     commit(m, m->commit_arg);
 }
 
-/* gp is next, has never run, and there is no stack at hand for it. Making some is a system call and
- * a page fault for each, and what the one that leaves holds until it has left (m->unlock; in a
- * yield that is sched.lock) would be held for all of it: a hundred thousand goroutines that begin
- * and wait on one channel had the other Ps spin for a third of the time. So g0 lets go of it
+/* gp is next, has never run, and there is no stack at hand for it. To make one is a system call and
+ * a page fault, during which m->unlock (in a yield sched.lock) would stay held. g0 drops the lock
  * first. */
 INLINE bool unfurnished(M *m, G *gp) {
     return unlikely(gp->sp == NULL) &&
@@ -127,9 +122,8 @@ INLINE void *depart_for(M *m, G *gp, G *next) {
     return m->g0sp;
 }
 
-/* The same for one out of the global queue, where another thread may have put it after gp was noted
- * as leaving: in a trace it starts now, not at that moment, or it would start before it was
- * queued. */
+/* The same for one out of the global queue. Another thread may have queued it after gp was noted as
+ * leaving: in a trace it starts now, not at that moment. */
 static NOINLINE void *depart_late(M *m, G *gp, G *next) {
     gp->err = *m->errno_at;
     if (unfurnished(m, next)) return by_way_of_g0(m, next);
@@ -252,9 +246,9 @@ static void deadline_passed(M *m, void *arg, uint32_t ticket) {
     ready(m, gp);
 }
 
-/* The timer of a deadline may end the wait as soon as it is armed, but not before the
- * stack was left: so it is armed by the commit. The caller's own commit runs after it, perhaps
- * while the G already runs elsewhere: what it touches must be held by a lock it gives up last. */
+/* The commit arms the timer of a deadline, since it may end the wait at once, which is allowed only
+ * after the stack was left. The caller's own commit runs after it, perhaps while the G already runs
+ * elsewhere: a lock that it gives up last guards what it touches. */
 typedef struct Deadline {
     Timer timer;
     Lock *l;
@@ -306,10 +300,10 @@ static bool has_waited(const G *gp, int64_t now) {
     return gp->sp != NULL || now - gp->since > OVERDUE;
 }
 
-/* The ring overflows with new goroutines: they are spilled, and the newest batch comes first there
- * (globalq.c). One that has waited is not sent behind them, or it would start again at the end of
- * the line each time that the ring is full: it keeps its place in the ring. Of those that have not
- * run the first KEPT do, so that there is room, and the others are next in the global queue. */
+/* The ring overflows with new goroutines, which are spilled (globalq.c). A G that has waited keeps
+ * its place in the ring; else each overflow would send it to the end of the line. Of those that
+ * have never run only the first KEPT stay, so that there is room; the others are next in the global
+ * queue. */
 #define KEPT (RING / 4)
 static void spill_new(P *p, GList *list) {
     GList fresh = {0}, kept = {0}, next = {0};

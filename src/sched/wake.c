@@ -261,9 +261,9 @@ void wakep(M *m) {
     if (load_rlx(&sched.spinning) != 0 || !cas_seq(&sched.spinning, &none, 1)) return;
     lock(&sched.lock, RANK_SCHED);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
-    /* Nobody searches after all. While that is still counted no P becomes idle: somebody who
-     * submits then would see the idle P and us, and leave the waking to us; and who gave the P up
-     * has looked already. */
+    /* Withdraw the count under the lock. Else a P could become idle while we are counted: a
+     * submitter would see it and us, and leave the waking to us, and the M that gave the P up has
+     * looked already. */
     if (p == NULL) sub_seq(&sched.spinning, 1);
     unlock(&sched.lock);
     if (p) give_p(m, p, true);
