@@ -84,7 +84,7 @@ static void begin_chunk(TraceBuf *b) {
 }
 
 /* Called by call_with_room: fstat(2) needs more room than a compact stack has. */
-static long spill_chunk(void *arg) {
+static NOINLINE long spill_chunk(void *arg) {
     TraceBuf *b = arg;
     uint64_t place;
     int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place), fd = own_fd_number(&t.spill[which]);
@@ -182,12 +182,24 @@ INLINE void put(TraceBuf *b, M *m, int kind, uint64_t g, int x, bool again, cons
     store_rel(&b->at, at + n); /* pairs with the reader's acquire */
 }
 
+/* Called by call_with_room: a mapping and an event before the event. */
+typedef struct Opening {
+    M *m;
+    uint32_t session;
+    int kind;
+} Opening;
+static NOINLINE long open_with_room(void *arg) {
+    Opening *o = arg;
+    return (long)open_buf(o->m, o->session, o->kind);
+}
+
 /* The buffer of m (not NULL); NULL: no session, or no memory. */
 INLINE TraceBuf *buf_of(M *m, int kind) {
     TraceBuf *b = m->trace;
     uint32_t session = trace_session();
     if (likely(b != NULL && b->session == session)) return b;
-    return session ? open_buf(m, session, kind) : NULL;
+    if (session == 0) return NULL;
+    return (TraceBuf *)call_with_room(m, open_with_room, &(Opening){m, session, kind});
 }
 
 static NOINLINE void put_shared(int kind, uint64_t g, int x, const void *more, size_t n) {

@@ -7,7 +7,8 @@ import sys
 ELSEWHERE = {'fatal', 'fatal_report', 'stack_get', 'overflow', 'split_overflow', 'leave_runtime',
              'run', 'sim_point', 'say',
              'park_thread', 'wake_thread', 'm_adopt', 'select_large', 'add_wait', 'spill_chunk',
-             'compact_refill',
+             'compact_refill', 'open_with_room',
+             'life_awaited',  # under the hook only, which is never beside compact stacks
              'put_shared',  # a thread without an M: on no goroutine's stack
              # no compact stacks where faults are injected:
              'sys_with_faults', 'sysfault_alloc_due'}
