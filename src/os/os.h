@@ -35,9 +35,9 @@ int os_fd_copy_away(int fd); /* a second number, out of the way; -errno: none is
 int os_alarm_open(void); /* a descriptor, -errno */
 void os_alarm_close(int fd);
 int os_alarm_set(int fd, int64_t when); /* 0; -errno: fd is no alarm any more */
-/* Until it has gone off since it was last set, or this signal comes, which the caller has blocked.
- * False: the kernel refuses. */
-bool os_alarm_wait(int fd, int signo);
+/* Until it has gone off since it was last set, or this signal comes, which the caller has blocked:
+ * 1. 0: `most` ns have passed. -errno: the kernel refuses. */
+int os_alarm_wait(int fd, int signo, int64_t most);
 
 void *os_map(size_t size, bool stack); /* NULL: no memory. Reserved, not committed */
 bool os_space_limited(void);           /* by RLIMIT_AS or RLIMIT_DATA */

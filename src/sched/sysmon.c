@@ -82,6 +82,7 @@ static struct {
     uint64_t idle_memory;
     int64_t patience;
     int64_t next_slice_end; /* of a P that others wait for */
+    uint32_t naps;          /* sleeps in a row that nobody ended */
 } mon;
 
 /* Any thread. -ENODEV: there is no alarm. */
@@ -349,10 +350,18 @@ static void housekeeping(int64_t now) {
     for (const MonitorClient *const *c = upstairs.clients; *c; c++) (*c)->look(mon.m, now);
 }
 
+/* The number may get another owner just before we sleep on it, with the alarm that was to wake us.
+ * So the first sleep ends after a second, and then we look whose it is; each further one may last
+ * twice as long. */
 static void sleep_on(int64_t until) {
-    if (mon.alarm < 0) note_sleep_until(&mon.note, until);
-    /* a note will do */
-    else if (!os_alarm_wait(mon.alarm, settings.preempt_signal)) give_up_alarm();
+    if (mon.alarm < 0) {
+        note_sleep_until(&mon.note, until);
+        return;
+    }
+    int r = os_alarm_wait(mon.alarm, settings.preempt_signal, GORT_SEC << mon.naps);
+    if (r < 0) give_up_alarm(); /* a note will do */
+    if (r != 0) mon.naps = 0;
+    else if (mon.naps < 6) mon.naps++;
 }
 
 /* Behind the flag. Whoever takes an idle P looks at the flag in the same hold of the lock: it is in

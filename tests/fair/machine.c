@@ -292,7 +292,7 @@ int os_alarm_set(int fd, int64_t when) {
     }
     return 0;
 }
-bool os_alarm_wait(int fd, int signo) {
+int os_alarm_wait(int fd, int signo, int64_t most) {
     self->alarm = true;
     sleep_until(alarm_when);
     self->alarm = false;

@@ -32,7 +32,7 @@ int os_alarm_set(int fd, int64_t when) {
     alarm_at = when;
     return 0;
 }
-bool os_alarm_wait(int fd, int signo) {
+int os_alarm_wait(int fd, int signo, int64_t most) {
     mc_looks_at(&alarm_word);
     mc_looks_at(&signalled);
     mc_wait(alarm_is_set, NULL);

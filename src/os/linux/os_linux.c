@@ -123,15 +123,16 @@ int os_alarm_set(int fd, int64_t when) {
     return -EBADF;
 }
 /* Not read(2): the number may have another owner. Setting the alarm again clears its expiry. */
-bool os_alarm_wait(int fd, int signo) {
+int os_alarm_wait(int fd, int signo, int64_t most) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct timespec ts = {most / GORT_SEC, most % GORT_SEC};
     sigset_t mask;
     sigfillset(&mask);
     sigdelset(&mask, signo);
-    long r = sys(SYS_ppoll, &p, 1, NULL, &mask, 8, 0);
+    long r = sys(SYS_ppoll, &p, 1, &ts, &mask, 8, 0);
     /* -EINVAL: under a limit of no descriptors at all, while that lasts */
     if (r == -EINVAL) os_nap(GORT_MS);
-    return r >= 0 || r == -EINTR || r == -EINVAL;
+    return r == -EINTR || r == -EINVAL ? 1 : (int)r;
 }
 
 void *os_map(size_t size, bool stack) {
