@@ -207,7 +207,9 @@ static void reuse_numbers(void) {
     memcpy(kinds, (int[]){stranger[1], quiet >= 0 ? quiet : had.file, ep, timer, listener},
            sizeof kinds);
     for
-        each_number(fd) if (dup3(kinds[kind_of(fd)], fd, O_CLOEXEC) != fd) wrong("dup3: %d", errno);
+        each_number(fd) while (dup3(kinds[kind_of(fd)], fd, O_CLOEXEC) != fd)
+            /* EBUSY: the runtime is just being given this number, as dup(2) has it */
+            if (errno != EBUSY) wrong("dup3: %d", errno);
 }
 
 /* They are as they were. */
