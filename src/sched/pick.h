@@ -23,7 +23,7 @@
  * is due or a guest, LOOK_GLOBAL for the global queue. find.c turns it into P.turn. Both words
  * together are p_pauses(): while it is 0 a goroutine switches straight to the next (obstacles).
  *
- * All of these are the holder's: a P in a section, or g0.
+ * Only the holder of the P calls what follows, in a section or on g0.
  */
 #ifndef PICK_H
 #define PICK_H

@@ -1,26 +1,26 @@
-// env: GORT_DEBUG=stall=50
-// procs: 1 2
+// env: GORT_DEBUG=stall=1000
+// procs: 1
 // status: 0
 // no-stderr: stall
-/* A goroutine that cannot be preempted keeps its P from nobody until it wakes another: no report,
- * which would show the code that wakes and not the code that computed. */
+/* The time of a stall counts from when another goroutine waits. This one is pinned for longer than
+ * that alone, then wakes another and goes on only until the monitor has seen both. */
 #include "../lib/test.h"
 
-static gort_wg wg;
-static void computes(void *arg) {
-    gort_pin();
-    int64_t end = gort_now() + 300 * GORT_MS;
-    while (gort_now() < end) continue;
-    gort_unpin();
-    gort_wg_done(&wg);
-}
+static int woken;
+static void other(void *arg) { set(&woken, 1); }
 
 static int body(int argc, char **argv) {
-    for (int i = 0; i < 3; i++) {
-        gort_wg_add(&wg, 1);
-        CHECK_EQ(gort_go(computes, NULL), 0);
-        gort_wg_wait(&wg);
-    }
+    gort_stats s;
+    gort_pin();
+    int64_t end = gort_now() + 1100 * GORT_MS;
+    while (gort_now() < end) continue; /* nobody waits */
+    gort_stats_read(&s);
+    uint64_t before = s.preempt_requests;
+    CHECK_EQ(gort_go(other, NULL), 0);
+    do gort_stats_read(&s); /* it reports a stall before it asks */
+    while (s.preempt_requests == before);
+    gort_unpin();
+    wait_until(get(&woken));
     return 0;
 }
 
