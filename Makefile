@@ -82,16 +82,16 @@ $(OUT)/obj/%.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(LIBSAN) -MMD -MP -c $< -o $@
-$(OUT)/obj/%.o: %.S Makefile
+$(OUT)/obj/%.o: %.S src/arch/macros.S Makefile
 	$(call say,AS,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -g -iquote src/arch/$(ARCH) -c $< -o $@
+	$(Q)$(CC) -g -iquote src -iquote src/arch/$(ARCH) -c $< -o $@
 $(OUT)/pic/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) $(LIBSAN) -fPIC -MMD -MP -c $< -o $@
-$(OUT)/pic/%.o: %.S Makefile
+$(OUT)/pic/%.o: %.S src/arch/macros.S Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -g -fPIC -iquote src/arch/$(ARCH) -c $< -o $@
+	$(Q)$(CC) -g -fPIC -iquote src -iquote src/arch/$(ARCH) -c $< -o $@
 
 # Arguments are in the vector registers there (split.c).
 ifeq ($(ARCH),x86_64)

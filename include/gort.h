@@ -23,7 +23,8 @@
  *  - Any thread may call, with or without a runtime, unless the call says otherwise. A signal
  *    handler may call only gort_now and gort_id, and use errno.
  *  - Where a runtime is needed and none runs: -ENOTCONN or NULL. In a child of fork() made while
- *    one ran: -ENOTCONN, 0 or NULL, and nothing is done.
+ *    one ran: -ENOTCONN, 0 or NULL, and nothing is done; only a mutex or rwmutex that is free is
+ *    still locked and unlocked by the calls that return nothing.
  *  - Misuse (unlocking an unlocked mutex, ...) prints "gort: fatal: ..." and aborts. Blocking while
  *    pinned, in a stopped world or inside a blocking call is misuse.
  */
@@ -131,14 +132,15 @@ void gort_yield(void);
 GORT_NORETURN void gort_exit(void);
 /* The number of the calling goroutine, from 1, never reused; 0 outside of one. */
 uint64_t gort_id(void);
-/* The goroutines that exist, main and running timer functions included; 0 without a runtime.
- * runtime.NumGoroutine. */
+/* The goroutines that exist, main and running timer functions included; 0 without a runtime,
+ * -ENOTCONN in a child of fork(). runtime.NumGoroutine. */
 int gort_count(void);
 /* Sets the number of Ps (at most 1024) and returns the previous one; n < 1 only asks. Setting
  * blocks until the world has stopped. runtime.GOMAXPROCS. */
 int gort_maxprocs(int n);
-/* Ties the goroutine to its thread, which runs nothing else until the matching unlock; nests. An
- * unlock without a lock, and both on a plain thread, do nothing. runtime.LockOSThread. */
+/* Ties the goroutine to its thread, which runs nothing else until the matching unlock; nests, at
+ * most 65535 deep. An unlock without a lock, and both on a plain thread, do nothing.
+ * runtime.LockOSThread. */
 void gort_lock_thread(void);
 void gort_unlock_thread(void);
 /* Forbids preemption until the matching unpin, and returns the number of the P; nests.
@@ -525,7 +527,7 @@ int gort_poll_until(struct pollfd *fds, nfds_t n, int64_t deadline);
 int gort_close(int fd);
 
 /* Files, and names. Each blocks, by io_uring or on a thread of its own; none has a deadline.
- * gort_getaddrinfo returns 0 or an EAI_ code. */
+ * gort_getaddrinfo returns 0 or an EAI_ code, or -ENOTCONN in a child of fork(). */
 int gort_open(const char *path, int flags, mode_t mode);
 ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset);
 ssize_t gort_pwrite(int fd, const void *buf, size_t n, off_t offset);

@@ -452,6 +452,13 @@ INLINE void steady_end(M *m) {
     if (m) store_rel(&m->locks, m->locks - 1); /* as leave() */
 }
 
+/* The frame record of a function: its caller's fp, where that goes on, then its stack. */
+INLINE void m_mark_call(M *m, const uintptr_t *record) {
+    store_rlx(&m->call[0], record[1]);
+    store_rlx(&m->call[1], (uintptr_t)(record + 2));
+    store_rlx(&m->call[2], record[0]);
+}
+
 /* GORT_DEBUG settings and GORT_MAXPROCS (env.c). */
 typedef struct Settings {
     int procs;

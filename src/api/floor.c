@@ -8,6 +8,7 @@
 #include "sched/goexit.h"
 #include "sched/preempt.h"
 #include "sync/clock.h"
+#include "sync/sema.h"
 
 static void unwound(G *gp) {
     ExitHook *h = gp->spare;
@@ -15,8 +16,13 @@ static void unwound(G *gp) {
     h->fn(h);
 }
 
-static int64_t collection_due(int64_t now) { return collect_due(); }
-static const MonitorClient collection = {NULL, collect_look, collection_due};
+/* In the order of their ranks. */
+static void fork_locks(bool before) {
+    sema_fork(before);
+    clock_fork(before);
+}
+
+static const MonitorClient collection = {NULL, collect_look, collect_due};
 
 __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.unwound = unwound;
@@ -24,6 +30,7 @@ __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.wg_member = wg_member_run;
     upstairs.group_member = group_member_run;
     upstairs.clock_armed = clock_armed;
+    upstairs.fork_locks = fork_locks;
     upstairs.forked = hook_forked;
     upstairs.collect_alloc = collect_alloc;
     upstairs.collect_free = collect_free;

@@ -23,8 +23,7 @@ static void hook_unlock(Lock *l) { unlock(l); }
  * A signal handler may call sem_post and a futex's wake. It has interrupted its thread in a
  * section, whose locks it would wait for without end and whose P it must not touch, or outside, on
  * a stack that it must not leave. So: NULL in the middle of a section, and the monitor is asked to
- * wake the waiters (hook_owe); else a section without a switch at either end, and without a P where
- * that is gone.
+ * wake the waiters (hook_owe); else a section without a switch, and without a P if that is gone.
  *
  * Where the program holds a section open, pinned or in gort_blocking (rest), locks is more than 0,
  * but this is no middle; nor is a plain thread's sleep.

@@ -6,11 +6,9 @@
 #define HOOKCALLS_H
 
 #include "api/hookio.h"
-#include "sched/m.h"
 #include "sched/netpoll.h"
 #include "sched/outside.h"
 #include "sched/sched.h"
-#include "mem/stack.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -69,18 +67,16 @@ typedef struct HookCore {
     Chunk *const *descs;              /* for desc_known() */
 
     /* Calls that wait: hookio.h, and poll.c's. */
-    long (*move)(const HookMove *v);
-    long (*accept)(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline,
-                   uint32_t life);
-    long (*connect)(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
-                    uint32_t life);
-    long (*read_other)(int fd, const struct iovec *iov, int n);
-    long (*read_resume)(int fd, const struct iovec *iov, int n, uint32_t life);
-    long (*write_other)(const HookMove *v, bool in_pieces);
-    bool (*own)(HookOwn *o);
-    long (*own_wait)(const HookOwn *o);
-    void (*own_close)(const HookOwn *o);
-    long (*epoll)(int fd, struct epoll_event *events, int max, int64_t deadline);
+    __typeof__(hook_move) *move;
+    __typeof__(hook_accept) *accept;
+    __typeof__(hook_connect) *connect;
+    __typeof__(hook_read_other) *read_other;
+    __typeof__(hook_read_resume) *read_resume;
+    __typeof__(hook_write_other) *write_other;
+    __typeof__(hook_own) *own;
+    __typeof__(hook_own_wait) *own_wait;
+    __typeof__(hook_own_close) *own_close;
+    __typeof__(hook_epoll) *epoll;
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 } HookCore;
 

@@ -10,8 +10,7 @@
  *   write_other
  *   read_resume  a read that was made as it is, and slept in that `life` (hook/optimistic.c).
  *                accept, connect and writes go on so too
- *   connect      sets O_NONBLOCK for the moment of the call, which is counted meanwhile: the flags
- *                set are this socket's
+ *   connect      sets O_NONBLOCK for the moment of the call; counted, so it is this socket's flag
  *   own          a descriptor that the hook opens to wait on it. If the program closes it, with all
  *                numbers it can think of, the wait ends, and the number is its next owner's
  *   epoll        epoll_wait itself is the attempt
@@ -22,27 +21,9 @@
 #include "io/fdcall.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <time.h>
 
 #define OWN_NUMBERS 100    /* from here on, as the runtime's others */
 #define ENDED_BY_MONITOR 1 /* flags of a write */
-#define PIECES 8
-
-/* ---- the rest of a write -------------------------------------------------------------------- */
-
-/* The next pieces behind the first `done` bytes: how many. */
-static size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struct iovec *out,
-                           size_t most) {
-    size_t k = 0;
-    for (size_t i = 0; i < n && k < most; i++) {
-        size_t skip = done < iov[i].iov_len ? done : iov[i].iov_len;
-        done -= skip;
-        if (skip < iov[i].iov_len)
-            out[k++] = (struct iovec){(char *)iov[i].iov_base + skip, iov[i].iov_len - skip};
-    }
-    return k;
-}
 
 /* A part was moved while the number was being closed: which file has it is unknown. */
 static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
@@ -52,16 +33,14 @@ long hook_move(const HookMove *v) {
     struct iovec some[PIECES];
     struct msghdr msg = *v->msg;
     size_t all = iov_total(msg.msg_iov, msg.msg_iovlen), done = v->done;
-    Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg,
-              .fd = v->fd,
-              .dir = DIR_WRITE,
-              .life = v->life};
+    Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg, .fd = v->fd, .dir = DIR_WRITE};
+    c.life = v->life;
     if (is_lost(v)) return (long)done;
     do {
-        if (done > 0)
-            msg = (struct msghdr){.msg_iov = some,
-                                  .msg_iovlen = pieces_after(v->msg->msg_iov, v->msg->msg_iovlen,
-                                                             done, some, PIECES)};
+        if (done > 0) {
+            msg = (struct msghdr){.msg_iov = some};
+            msg.msg_iovlen = pieces_after(v->msg->msg_iov, v->msg->msg_iovlen, done, some, PIECES);
+        }
         c.buf = v->flags < 0 ? (void *)msg.msg_iov : (void *)&msg;
         c.n = msg.msg_iovlen;
         c.flags = v->flags < 0 ? FILE_VECTOR : done > 0 ? v->flags & ~MSG_FASTOPEN : v->flags;
@@ -75,11 +54,8 @@ long hook_move(const HookMove *v) {
 /* ---- as it is, once poll(2) has said so ------------------------------------------------------ */
 
 static bool polls(int fd, short events) {
-    struct pollfd p = {.fd = fd, .events = events};
-    struct timespec none = {0, 0};
     long r;
-    do r = sys6(SYS_ppoll, &p, 1, &none, NULL, 0, 0);
-    while (r == -EINTR); /* a signal is pending */
+    while ((r = fd_poll_now(fd, events)) == -EINTR) {} /* a signal is pending */
     return r != 0;
 }
 
@@ -122,13 +98,9 @@ static long try_accept_as(Call *c) {
 
 long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t deadline,
                  uint32_t life) {
-    Call c = {.attempt = try_accept_as,
-              .fd = fd,
-              .dir = DIR_READ,
-              .flags = flags,
-              .sa = sa,
-              .salen = len,
-              .life = life};
+    Call c = {.attempt = try_accept_as, .fd = fd, .dir = DIR_READ, .flags = flags, .life = life};
+    c.sa = sa;
+    c.salen = len;
     return call_run(&c, deadline);
 }
 
@@ -142,23 +114,19 @@ static long try_as(Call *c) {
 }
 
 long hook_read_other(int fd, const struct iovec *iov, int n) {
-    Call c = {.attempt = try_as, .fd = fd, .dir = DIR_READ, .buf = (void *)iov, .n = (size_t)n};
+    Call c = call_of(try_as, fd, DIR_READ, iov, (size_t)n);
     return call_run(&c, GORT_FOREVER);
 }
 
 /* The file may be a pipe, which can be tried. */
 static long try_nowait(Call *c) {
     long r = sys6(SYS_preadv2, c->fd, c->buf, c->n, -1, -1, RWF_NOWAIT);
-    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM ? try_as(c) : r;
+    return nowait_refused(r) ? try_as(c) : r;
 }
 
 long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
-    Call c = {.attempt = try_nowait,
-              .fd = fd,
-              .dir = DIR_READ,
-              .buf = (void *)iov,
-              .n = (size_t)n,
-              .life = life};
+    Call c = call_of(try_nowait, fd, DIR_READ, iov, (size_t)n);
+    c.life = life;
     return call_run(&c, GORT_FOREVER);
 }
 
@@ -166,13 +134,9 @@ long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
 long hook_write_other(const HookMove *v, bool in_pieces) {
     struct iovec some[PIECES], *iov = v->msg->msg_iov;
     size_t n = v->msg->msg_iovlen, all = iov_total(iov, n), done = v->done;
-    Call c = {.attempt = try_as,
-              .fd = v->fd,
-              .dir = DIR_WRITE,
-              .flags = v->ended ? ENDED_BY_MONITOR : 0,
-              .buf = iov,
-              .n = n,
-              .life = v->life};
+    Call c = call_of(try_as, v->fd, DIR_WRITE, iov, n);
+    c.flags = v->ended ? ENDED_BY_MONITOR : 0;
+    c.life = v->life;
     if (is_lost(v)) return (long)done;
     do {
         if (done > 0 || in_pieces) {
@@ -186,8 +150,6 @@ long hook_write_other(const HookMove *v, bool in_pieces) {
     } while (done < all && !v->ended); /* an eventfd takes 8 bytes, and that is all */
     return (long)done;
 }
-
-/* ---- connect --------------------------------------------------------------------------------- */
 
 enum { NOT_BEGUN, UNDER_WAY, ENDED };
 
@@ -218,12 +180,8 @@ static long try_connect_as(Call *c) {
 
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                   uint32_t life) {
-    Call c = {.attempt = try_connect_as,
-              .fd = fd,
-              .dir = DIR_WRITE,
-              .sa = (struct sockaddr *)sa,
-              .alen = len,
-              .life = life};
+    Call c = {.attempt = try_connect_as, .fd = fd, .dir = DIR_WRITE, .alen = len, .life = life};
+    c.sa = (struct sockaddr *)sa;
     long r = call_run(&c, deadline);
     return r != -ETIMEDOUT || c.flags == ENDED ? r : c.flags == UNDER_WAY ? -EINPROGRESS : -EAGAIN;
 }
@@ -245,12 +203,9 @@ bool hook_own(HookOwn *o) {
 static long try_readable(Call *c) { return polls(c->fd, POLLIN) ? 0 : -EAGAIN; }
 
 long hook_own_wait(const HookOwn *o) {
-    Call c = {.attempt = try_readable,
-              .fd = o->fd,
-              .dir = DIR_READ,
-              .begun = true,
-              .seq = o->seq,
-              .life = o->life};
+    Call c = {.attempt = try_readable, .fd = o->fd, .dir = DIR_READ, .life = o->life};
+    c.begun = true;
+    c.seq = o->seq;
     return call_run(&c, GORT_FOREVER);
 }
 
@@ -259,15 +214,13 @@ void hook_own_close(const HookOwn *o) {
     if (note == NULL || load_rlx(&note->life) == o->life) desc_close(o->fd, o->seq);
 }
 
-/* ---- epoll ----------------------------------------------------------------------------------- */
-
 static long try_epoll(Call *c) {
     long r = sys6(SYS_epoll_pwait, c->fd, c->buf, c->n, 0, NULL, 0);
     return r == 0 ? -EAGAIN : r;
 }
 
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline) {
-    Call c = {.attempt = try_epoll, .fd = fd, .dir = DIR_READ, .buf = events, .n = (size_t)max};
+    Call c = call_of(try_epoll, fd, DIR_READ, events, (size_t)max);
     long r = call_run(&c, deadline);
     return r == -ETIMEDOUT ? 0 : r;
 }

@@ -5,7 +5,6 @@
 #ifndef HOOKIO_H
 #define HOOKIO_H
 
-#include "base/base.h"
 #include "runtime.h"
 
 #include <sys/socket.h>

@@ -11,8 +11,7 @@
  *   4  every thread is told to go (ATTN_EXIT) and woken; those in the pool, in the handler and with
  *      a locked goroutine go at once. One that is inside a blocking call finds out when it comes
  *      back, however late: it is not waited for, and its stack stays until then (send_away)
- *   5  the sections of plain threads that may believe in this runtime are waited for
- *      (await_sections)
+ *   5  await_sections: those of plain threads that may believe in this runtime are waited for
  *   6  the waits of goroutines are undone: no object that outlives the runtime leads to a stack of
  *      it, and what one of them was granted goes to the next (undo_wait). Then what they had begun
  *      is brought to its end (undo_work)
@@ -27,7 +26,6 @@
 #include "sync/chan.h"
 #include "gc/boehm.h"
 #include "mem/compact_stack.h"
-#include "debug/dump.h"
 #include "base/env.h"
 #include "base/upstairs.h"
 #include "sched/goexit.h"
@@ -46,7 +44,6 @@
 #include "sched/retake.h"
 #include "sched/runq.h"
 #include "base/san.h"
-#include "sched/preferred.h"
 #include "sched/sched.h"
 #include "sync/sema.h"
 #include "sched/sim.h"
@@ -54,7 +51,6 @@
 #include "mem/split/split.h"
 #include "mem/stack.h"
 #include "sched/sysmon.h"
-#include "sched/trace.h"
 #include "sched/wake.h"
 #include "base/warn.h"
 #include "sched/stopworld.h"
@@ -122,17 +118,20 @@ static void main_goroutine(void *arg) {
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* In a child that was made while no runtime ran: the threads of its parent are not here. And one
- * may have ended without a word. */
+/* m's thread is gone. One that ends in order says so itself, before it is gone. */
+static void count_out(M *m) {
+    uint32_t alive = 1;
+    if (!cas_seq(&m->alive, &alive, 0)) return;
+    /* one that a runtime has left behind, or m_is_ours */
+    if (!m->plain || (m->pseudo && m->pseudo->flags & GF_SYSTEM)) sub_rlx(&sched.threads, 1);
+}
+
+/* Threads that ended without a word, or that a child made while no runtime ran does not have. */
 static void forget_the_gone(M *self) {
-    self->tid = os_gettid();
-    self->clock = os_thread_clock(self->tid);
+    fork_renumber();
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        if (m != self && load_acq(&m->alive) && m->tid != 0 && os_tgkill(m->tid, 0) == -ESRCH) {
-            store_rel(&m->alive, 0);
-            /* m_is_ours */
-            if (m->pseudo && m->pseudo->flags & GF_SYSTEM) sub_rlx(&sched.threads, 1);
-        }
+        if (m != self && load_acq(&m->alive) && m->tid != 0 && os_tgkill(m->tid, 0) == -ESRCH)
+            count_out(m);
 }
 
 static void count_plain_threads(void) {
@@ -164,8 +163,7 @@ static void reset(void) {
     sched.main_exited = sched.procs_fixed = 0;
     store_rlx(&sched.marks, sched.marks + (uint32_t)sched.next_id);
     sched.next_id = 1; /* 1 is the main goroutine's, whoever starts one first */
-    /* All of them, also beyond procs: gort_maxprocs may bring back one with ids of an earlier
-     * run. */
+    /* also beyond procs: gort_maxprocs may bring back one with ids of an earlier run */
     for (uint32_t i = 0; i < MAX_PROCS && sched.ps[i]; i++)
         sched.ps[i]->id_next = sched.ps[i]->id_end = 0;
     sched.polled_at = sched.coarse = now;
@@ -180,7 +178,7 @@ static void open_up(void) {
     unlock(&sched.lock);
 }
 
-static int start(M *m) {
+static int start(void) {
     fork_watch();
     reset();
     split_begin();
@@ -211,16 +209,14 @@ ps:
 /* ---- end ------------------------------------------------------------------------------------- */
 
 /* After EXIT was set, and a barrier: the pair of no_longer_taken (preempt.c), block_end and
- * gort_exit_syscall. Where there is no barrier, it is the order of seq_cst operations, here and in
- * block_end. */
+ * gort_exit_syscall. Without a barrier, seq_cst operations here and in block_end order it. */
 static bool in_kernel(M *m) {
     G *gp = load_rlx(&m->curg);
     return (load_rlx(&m->attn) & ATTN_TAKEN) || (gp && load_seq(&gp->status) == G_SYSCALL) ||
            load_rlx(&m->finishing);
 }
 
-/* It runs, or will without anybody's help: it waits for a page, or a debugger holds it. Who sleeps
- * may do so for ever. */
+/* It runs, or will by itself: it waits for a page or a debugger. A sleep may last for ever. */
 static bool goes_on(M *m) {
     char state = os_thread_state(m->tid);
     return state != 0 && state != 'S';
@@ -261,9 +257,7 @@ static M *next_of_ours(M *m) {
  * EXIT first and then look whether it is in there. So it sees EXIT and does nothing but go, or we
  * see that it is back and wait for it. Both sides have a full barrier between the two steps.
  * gort_exit_syscall has none: our membarrier serves both sides.
- *
- * *asked: how many of those who are left behind are on their way and waited for while there is
- * patience.
+ * *asked: how many of those left behind are on their way, waited for while there is patience.
  */
 static int send_away(int *asked, bool again) {
     int left = *asked = 0;
@@ -279,8 +273,7 @@ static int send_away(int *asked, bool again) {
     return left;
 }
 
-/* In no section that may know a G of this runtime: of a plain thread, and of one that was left
- * behind. */
+/* Of a plain thread, or one left behind: it is in no section that may know a G of this runtime. */
 static bool rests(M *m) {
     return !load_acq(&m->alive) || load_acq(&m->locks) <= load_rlx(&m->rest) ||
            !(load_rlx(&m->attn) & ATTN_SECTION);
@@ -396,8 +389,7 @@ static void stop(M *m) {
     if (asked > 0)
         warn_once(WARN_STAYS,
                   "%d goroutines sleep in the kernel and take no signal, or block signal %d: they "
-                  "may run on after "
-                  "the end of the runtime",
+                  "may run on after the end of the runtime",
                   asked, settings.preempt_signal);
     tsan_acquire(&sched); /* what goroutines did on threads that have gone */
     await_sections(m);
@@ -442,9 +434,9 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     note_clear(&run.done);
     const Inspection *inspection = inspect_or_say();
     inspection->begin();
-    int r = start(m);
+    int r = start();
     if (r == 0) {
-        gort_attr attr = {.stack_size = MAIN_STACK};
+        gort_attr attr = {.stack_size = MAIN_STACK + LAST_STEPS};
         count_plain_threads();
         add_seq(&sched.in_syscall, 1); /* goroutine 1 is on its way: no deadlock (deadlock.c) */
         /* before any P can be taken: a new thread asks for it (m.c) */

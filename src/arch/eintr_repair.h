@@ -4,8 +4,7 @@
  * The preemption signal can land just as a thread goes to sleep in poll() or nanosleep(), and such
  * calls return EINTR whatever SA_RESTART says. The program did not ask for the signal, so the
  * handler sends the thread back to the instruction that enters the kernel. On x86-64 that is all.
- * Elsewhere the result has replaced the first argument, in its register and in the signal's
- * context.
+ * Elsewhere the result has replaced the first argument, in the signal's context too.
  *
  * The code still has it: a function that makes a sleeping system call keeps its arguments (for
  * glibc's cancellation), so its last write to the register is a copy.

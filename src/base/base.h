@@ -66,6 +66,8 @@ INLINE void *unseen_set(void *to, int c, size_t n) {
 
 /* One line "gort: fatal: ..." on stderr, the dump, abort(). Any thread, any lock: see fatal.c. */
 NORETURN void fatal(const char *format, ...) PRINTF(1, 2);
+/* For such a line: the name of the errno of a call that gave r, below 0. No lock (print.c). */
+const char *errno_word(long r);
 
 /* Invariants as code, evaluated in a debug build only. */
 #ifdef GORT_CHECKED

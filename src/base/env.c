@@ -10,28 +10,8 @@
  * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
  * gort_main, so a second run in one process sees what setenv() did in between.
  *
- * GORT_DEBUG is a comma-separated list of name=value. The names, and their defaults:
- *
- *   schedtrace=N        0      print the SCHED line every N ms
- *   scheddetail=0|1     0      with a line for every P, M and G
- *   asyncpreemptoff=0|1 0      no preemption by signal; calls into gort still yield
- *   maxthreads=N        10000  bound of the threads that run goroutines
- *   stack=SIZE          0      address space of a default stack, 16k ... 1g (64k, 1m, bytes);
- *                              0: 208 KB, cut from slabs (stack.h)
- *   maxstack=SIZE       1g     how far a compact stack may grow
- *   migrate=0|1         0      move every goroutine to another thread at every switch
- *   stall=N             0      report a goroutine that holds its P for N ms without a call
- *   signal=N            23     the preemption signal (SIGURG): a number, or urg, usr1, usr2, prof,
- *                              io, winch
- *   retake=off|hammer|N 0      taking Ps from threads in unannounced calls: N is 0 (normal),
- *                              1 (off), 2 (hammer: at every tick, for tests)
- *   break=N             0      debug builds: leave out step N of the retake protocol
- *   uring=0|1           1      use io_uring for files where the kernel allows it
- *   relook=0|1          1 ask the kernel again about descriptors that wait for long (netpoll.c)
- *   flight=N            0      keep the last N ms of trace, written out on a fatal error
- *   leak=N              0      report goroutines blocked for more than N minutes (30s, 200ms)
- *   sysfault=...               make system calls and allocations fail (sysfault.c); may stand
- *                              several times
+ * GORT_DEBUG is a comma-separated list of name=value. gort_debug(3) says what each means, the table
+ * below has the defaults and bounds.
  */
 #include "base/env.h"
 #include "base/print.h"
@@ -81,8 +61,7 @@ static bool parse_size(const char *s, size_t n, uint64_t *v) {
         shift = c == 'k' ? 10 : c == 'm' ? 20 : c == 'g' ? 30 : 0;
     }
     if (!parse_u64(s, n - (shift != 0), v)) return false;
-    if (*v > UINT64_MAX >> shift) *v = UINT64_MAX;
-    else *v <<= shift;
+    *v = *v > UINT64_MAX >> shift ? UINT64_MAX : *v << shift;
     return true;
 }
 
@@ -96,10 +75,6 @@ static bool parse_minutes(const char *s, size_t n, uint64_t *v) {
     return true;
 }
 
-static bool same(const char *s, size_t n, const char *word) {
-    return strlen(word) == n && memcmp(s, word, n) == 0;
-}
-
 static bool parse_signal(const char *s, size_t n, uint64_t *v) {
     static const struct {
         const char *name;
@@ -107,7 +82,7 @@ static bool parse_signal(const char *s, size_t n, uint64_t *v) {
     } names[] = {{"urg", SIGURG},   {"usr1", SIGUSR1}, {"usr2", SIGUSR2},
                  {"prof", SIGPROF}, {"io", SIGIO},     {"winch", SIGWINCH}};
     for (size_t i = 0; i < count_of(names); i++) {
-        if (!same(s, n, names[i].name)) continue;
+        if (!word_is(s, n, names[i].name)) continue;
         *v = (uint64_t)names[i].signo;
         return true;
     }
@@ -117,8 +92,8 @@ static bool parse_signal(const char *s, size_t n, uint64_t *v) {
 }
 
 static bool parse_retake(const char *s, size_t n, uint64_t *v) {
-    if (same(s, n, "off")) *v = 1;
-    else if (same(s, n, "hammer")) *v = 2;
+    if (word_is(s, n, "off")) *v = 1;
+    else if (word_is(s, n, "hammer")) *v = 2;
     else return parse_u64(s, n, v);
     return true;
 }
@@ -185,14 +160,14 @@ static void read_item(const char *s, size_t n) {
     for (size_t i = 0; i < count_of(table); i++) {
         const Setting *t = &table[i];
         uint64_t v = 0;
-        if (!same(s, name, t->name)) continue;
+        if (!word_is(s, name, t->name)) continue;
         if (eq == NULL) complain("GORT_DEBUG", s, n, "no value");
         else if (!t->parse(eq + 1, n - name - 1, &v)) complain("GORT_DEBUG", s, n, "bad value");
         else if (v < t->least || v > t->most) complain("GORT_DEBUG", s, n, "value out of range");
         else set(t, v);
         return;
     }
-    if (!same(s, name, "sysfault")) complain("GORT_DEBUG", s, n, "unknown name");
+    if (!word_is(s, name, "sysfault")) complain("GORT_DEBUG", s, n, "unknown name");
     else if (eq == NULL || !sysfault_rule(eq + 1, n - name - 1))
         complain("GORT_DEBUG", s, n, "bad value");
 }
@@ -220,7 +195,6 @@ int env_default_procs(void) {
 
 static void read_maxprocs(const char *s) {
     uint64_t n;
-    settings.procs_from_env = false;
     if (s && (!parse_u64(s, strlen(s), &n) || n == 0)) {
         complain("GORT_MAXPROCS", s, strlen(s), "not a number from 1 to 1024");
         s = NULL;
@@ -256,7 +230,7 @@ static void keep(char *to, size_t size, const char *variable) {
     else complain(variable, s, strlen(s), "too long");
 }
 
-int env_read(void) {
+void env_read(void) {
     for (size_t i = 0; i < count_of(table); i++) set(&table[i], table[i].initial);
     read_debug(env_get("GORT_DEBUG"));
     os_cgroup_root(env_get("GORT_CGROUP_ROOT")); /* kept: the monitor must not call getenv */
@@ -264,5 +238,4 @@ int env_read(void) {
     read_sim(env_get("GORT_SIM"));
     keep(env_trace, sizeof env_trace, "GORT_TRACE");
     keep(env_http, sizeof env_http, "GORT_HTTP");
-    return 0;
 }

@@ -1,6 +1,4 @@
-/*
- * The environment, read once at each gort_main (gort_debug(3) has the variables).
- */
+/* The environment, read once at each gort_main (gort_debug(3) has the variables). */
 #ifndef ENV_H
 #define ENV_H
 
@@ -9,9 +7,9 @@
 /* A variable's value; NULL: not set, or the program has more rights than its caller. */
 const char *env_get(const char *variable);
 
-/* Fills `settings` from the defaults and the environment; complaints go to stderr. Always 0. On the
+/* Fills `settings` from the defaults and the environment; complaints go to stderr. On the
  * caller's thread, before any thread of the runtime exists (getenv). */
-int env_read(void);
+void env_read(void);
 /* The number of Ps by default. Any thread. */
 int env_default_procs(void);
 

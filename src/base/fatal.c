@@ -6,9 +6,8 @@
  * meanwhile wait here for the process to end, so that two reports do not mix. A thread that fails
  * again while it prints aborts at once: what was printed by then stands.
  *
- * In a child (fork.c) the goroutines are the parent's; by vfork, so are the word that says who
- * speaks and libc's lock in abort(). So a child prints the line only, and one that shares the
- * memory exits with status 2.
+ * In a child (fork.c) the goroutines are the parent's; by vfork, so are `speaker` and libc's lock
+ * in abort(). So a child prints the line only, and one that shares the memory exits with status 2.
  */
 #include "base/fatal.h"
 #include "base/fork.h"
@@ -37,11 +36,6 @@ typedef struct Speech {
     const char *format;
     va_list ap;
 } Speech;
-
-static bool begins_with(const char *s, const char *word) {
-    while (*word && *s == *word) s++, word++;
-    return *word == 0;
-}
 
 /* Names the goroutine that runs here, where the text does not: the dump begins with it, too. */
 static void name_goroutine(Out *o, const char *format) {

@@ -1,6 +1,4 @@
-/*
- * Reports of the end, for callers that end the process in their own way (fatal.c).
- */
+/* Reports of the end, for callers that end the process in their own way (fatal.c). */
 #ifndef FATAL_H
 #define FATAL_H
 

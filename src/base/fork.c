@@ -2,8 +2,7 @@
  * Children: is this still the process that started the runtime?
  *
  * A child has the memory of the runtime and none of its threads. It must not run a goroutine, nor
- * take a lock that a thread of the parent held, nor write where it and the parent share. There are
- * two kinds.
+ * take a lock that a thread of the parent held, nor write where it and the parent share.
  *
  * Children with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that
  * the kernel clears in every such child (MADV_WIPEONFORK). It is 1 in the process itself, so a
@@ -15,8 +14,7 @@
  * them, but the maker's thread stands still until the child has called execve or ended, and the
  * child has its thread-locals. So where libgort-hook.so sees the call (hook/vfork.c) vfork_begin
  * clears tls_runner, and every hooked function is libc's own in the child. It also sets ATTN_CHILD
- * in the M: a child that calls gort, which it may not, is stopped with a line (vfork_stops) before
- * it does harm.
+ * in the M: a child that calls gort, which it may not, is stopped with a line (vfork_stops).
  *
  * in_any_child() tells all of them by a system call: the process has another number. It is asked
  * where a call is slow anyway: before a hooked call parks, wakes or closes what the runtime knows
@@ -59,6 +57,13 @@ static void become_child(void) {
     store_rlx(&m->attn, 0);
 }
 
+void fork_renumber(void) {
+    M *m = getm();
+    if (m == NULL) return;
+    m->tid = os_gettid();
+    m->clock = os_thread_clock(m->tid);
+}
+
 /* process.same was 0: in a child, or before the first gort_main. gort_main sees it set, or sets it
  * by this function, before its CAS of sched.busy, which runtime_busy acquires. So a thread that
  * sees a runtime and no mark is in a child. */
@@ -69,7 +74,10 @@ NOINLINE bool forked_slow(void) {
         return true;
     }
     store_rlx(&process.same, true);
-    if (watched) pid = os_getpid();
+    if (watched) {
+        pid = os_getpid();
+        fork_renumber();
+    }
     return false;
 }
 

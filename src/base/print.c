@@ -1,7 +1,6 @@
 /*
  * The formatter behind fatal errors, dumps and schedtrace (print.h). It uses its arguments and bare
- * system calls only, so any thread may call it, under any lock, in a signal handler. Two threads
- * never share an Out.
+ * system calls only: any thread, under any lock, in a signal handler, each with its own Out.
  */
 #include "base/print.h"
 #include "os/os.h"
@@ -92,8 +91,6 @@ static void out_number(Out *o, uint64_t v, bool negative, unsigned base, int wid
     out_bytes(o, text + at, sizeof text - (size_t)at);
 }
 
-void out_u64(Out *o, uint64_t v) { out_number(o, v, false, 10, 0, ' '); }
-
 /* One conversion; s is behind the '%'. Returns where the text goes on. */
 static const char *convert(Out *o, const char *s, va_list *ap) {
     const char *start = s - 1;
@@ -177,6 +174,37 @@ void out_fmt(Out *o, const char *format, ...) {
     va_start(ap, format);
     out_vfmt(o, format, ap);
     va_end(ap);
+}
+
+/* What the calls of the runtime itself give, and what a filter of system calls likes to give. */
+const char *errno_word(long r) {
+#define WORD(name) \
+    case name: return #name;
+    switch (-r) {
+        WORD(EACCES)
+        WORD(EAGAIN)
+        WORD(EBADF)
+        WORD(EBUSY)
+        WORD(EEXIST)
+        WORD(EFAULT)
+        WORD(EINTR)
+        WORD(EINVAL)
+        WORD(EIO)
+        WORD(ELOOP)
+        WORD(EMFILE)
+        WORD(ENFILE)
+        WORD(ENODEV)
+        WORD(ENOENT)
+        WORD(ENOMEM)
+        WORD(ENOSPC)
+        WORD(ENOSYS)
+        WORD(EOPNOTSUPP)
+        WORD(EOVERFLOW)
+        WORD(EPERM)
+        WORD(ESRCH)
+    default: return "an error without a name";
+    }
+#undef WORD
 }
 
 int print_fd(int fd, const char *format, ...) {

@@ -28,13 +28,11 @@ typedef struct Out {
 
 void out_bytes(Out *o, const char *s, size_t n);
 void out_str(Out *o, const char *s);
-void out_u64(Out *o, uint64_t v);
 /* %s %c %% %p, and %d %i %u %x with `l`, `ll`, `z` and a field width (padded on the left with
  * blanks, or with zeros after a `0`). Anything else is printed as it stands. */
 void out_fmt(Out *o, const char *format, ...) PRINTF(2, 3);
 void out_vfmt(Out *o, const char *format, va_list ap);
-/* A string of JSON, in its quotes. What is not UTF-8, as a name cut in a character, becomes U+FFFD:
- * readers of JSON refuse it. */
+/* A string of JSON, in its quotes. What is not UTF-8 becomes U+FFFD: readers refuse it. */
 void out_json(Out *o, const char *s);
 void out_flush(Out *o);
 
@@ -42,6 +40,16 @@ void out_flush(Out *o);
 int print_fd(int fd, const char *format, ...) PRINTF(2, 3);
 /* Into buf, always ended by a zero byte; the length. */
 size_t print_buf(char *buf, size_t size, const char *format, ...) PRINTF(3, 4);
+
+/* The n bytes at s are this word. */
+INLINE bool word_is(const char *s, size_t n, const char *word) {
+    return strlen(word) == n && memcmp(s, word, n) == 0;
+}
+
+INLINE bool begins_with(const char *s, const char *word) {
+    while (*word && *s == *word) s++, word++;
+    return *word == 0;
+}
 
 /* All of buf, over EINTR, short writes and a full pipe. 0, -errno. */
 int write_all(int fd, const char *buf, size_t n);

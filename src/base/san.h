@@ -63,6 +63,9 @@ INLINE uintptr_t valgrind_request(uintptr_t code, uintptr_t a, uintptr_t b) {
                      : "cc", "memory");
     return result;
 }
+#else
+INLINE uintptr_t valgrind_request(uintptr_t code, uintptr_t a, uintptr_t b) { return 0; }
+#endif
 INLINE void valgrind_stack_register(void *lo, void *hi) {
     valgrind_request(0x1501 /* STACK_REGISTER */, (uintptr_t)lo, (uintptr_t)hi);
 }
@@ -77,12 +80,6 @@ INLINE void valgrind_anew(void *at, size_t size) {
 INLINE void valgrind_written(void *at, size_t size) {
     valgrind_request(0x4d430002 /* memcheck's MAKE_MEM_DEFINED */, (uintptr_t)at, size);
 }
-#else
-INLINE void valgrind_anew(void *at, size_t size) {}
-INLINE void valgrind_written(void *at, size_t size) {}
-INLINE void valgrind_stack_register(void *lo, void *hi) {}
-INLINE bool valgrind_runs(void) { return false; }
-#endif
 /* Valgrind remembers the stack that it saw last. After a handler on the alternate stack it takes
  * the next frame for a move to another stack, and its memory for nobody's. So under valgrind,
  * handlers that return run on the stack they interrupt. */

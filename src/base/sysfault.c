@@ -4,17 +4,8 @@
  * preloaded library or ptrace, in the library as it is installed. The cost when off is a load and a
  * branch beside a system call.
  *
- *   GORT_DEBUG=sysfault=NAME:ERROR:WHEN      may stand several times (up to 8)
- *     NAME    a name of the table below; clone: making a thread; alloc: malloc and its like;
- *             any: all of them, counted together
- *     ERROR   EMFILE and so on, a number, or any: one that the call can give (from the table)
- *     WHEN    N     the N-th such call of the process
- *             N+    that one and all after it
- *             1/X   one of X, drawn from seed 1; 1/X:S from seed S
- *   sysfault=count    at the end of gort_main, a line for each call that was made: name, how often,
- *                     and the errors it can give; a test walks all of them with that
- *                     (tests/long/sysfault.sh)
- *   sysfault=log      a line for each fault
+ * GORT_DEBUG=sysfault=NAME:ERROR:WHEN makes them fail; gort_debug(3) has the syntax. A test walks
+ * all of them with sysfault=count (tests/long/sysfault.sh).
  *
  * The table says which errors a call can give: those that can come from outside (no memory, no
  * descriptors, a signal, an older kernel, a filter), not those that only a wrong argument would
@@ -25,12 +16,12 @@
  *   close   is done and then reports: the descriptor is gone whatever close(2) says, on Linux
  *
  * Rules are written in env_read(), when no thread of a runtime exists, and read by all; the
- * counters are relaxed atomics. Bare system calls only: this is called in signal handlers and under
- * locks.
+ * counters are relaxed atomics. Bare system calls only: handlers and holders of locks call this.
  */
 #include "base/sysfault.h"
 #include "arch.h"
 #include "base/atomic.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -153,10 +144,6 @@ static const struct {
 #undef E
 };
 
-static bool is(const char *s, size_t n, const char *word) {
-    return strlen(word) == n && memcmp(s, word, n) == 0;
-}
-
 /* Digits at *s, up to end; false: none, or far too many. */
 static bool number(const char **s, const char *end, uint64_t *v) {
     const char *begin = *s;
@@ -172,21 +159,21 @@ static const char *error_name(int error) {
 
 static bool read_call(const char *s, size_t n, long *nr) {
     *nr = ANY;
-    if (is(s, n, "any")) return true;
-    for (size_t i = 0; i < count_of(table); i++)
-        if (is(s, n, table[i].name)) {
-            *nr = table[i].nr;
-            return true;
-        }
+    if (word_is(s, n, "any")) return true;
+    for (size_t i = 0; i < count_of(table); i++) {
+        if (!word_is(s, n, table[i].name)) continue;
+        *nr = table[i].nr;
+        return true;
+    }
     return false;
 }
 
 static bool read_error(const char *s, size_t n, int *error) {
     uint64_t v;
     *error = 0;
-    if (is(s, n, "any")) return true;
+    if (word_is(s, n, "any")) return true;
     for (size_t i = 0; i < count_of(names); i++)
-        if (is(s, n, names[i].name)) *error = names[i].error;
+        if (word_is(s, n, names[i].name)) *error = names[i].error;
     if (*error != 0) return true;
     const char *at = s;
     if (!number(&at, s + n, &v) || at != s + n || v == 0 || v > 4095) return false;
@@ -214,9 +201,9 @@ bool sysfault_rule(const char *s, size_t n) {
     const char *end = s + n, *a = memchr(s, ':', n);
     bool known = true;
     Rule r = {0};
-    if (is(s, n, "count")) {
+    if (word_is(s, n, "count")) {
         counting = true;
-    } else if (is(s, n, "log")) {
+    } else if (word_is(s, n, "log")) {
         logging = true;
     } else {
         const char *b = a ? memchr(a + 1, ':', (size_t)(end - a - 1)) : NULL;
@@ -252,28 +239,14 @@ static int one_of(const Sys *s, uint64_t count) {
     return s->errors[scramble(count) % (uint64_t)n];
 }
 
-static char *text(char *at, const char *s) {
-    size_t n = strlen(s);
-    memcpy(at, s, n);
-    return at + n;
-}
-static char *digits(char *at, uint64_t v) {
-    char buf[24];
-    int n = 0;
-    do buf[n++] = (char)('0' + v % 10);
-    while ((v /= 10) > 0);
-    while (n > 0) *at++ = buf[--n];
-    return at;
-}
-static void fault_say(const char *line, const char *end) {
-    arch_sys6(SYS_write, 2, (long)line, end - line, 0, 0, 0); /* this one is never refused */
-}
+/* This write is never refused. */
+static void fault_say(const Out *o) { arch_sys6(SYS_write, 2, (long)o->buf, o->used, 0, 0, 0); }
 
 static void log_fault(const Sys *s, uint64_t count, int error) {
-    char line[128], *at = text(line, "gort: sysfault: ");
-    at = digits(text(text(at, s->name), " #"), count);
-    at = text(text(text(at, ": "), error_name(error)), "\n");
-    fault_say(line, at);
+    char line[128];
+    Out o = OUT(-1, line);
+    out_fmt(&o, "gort: sysfault: %s #%lu: %s\n", s->name, (unsigned long)count, error_name(error));
+    fault_say(&o);
 }
 
 static long decide(const Sys *s) {
@@ -311,11 +284,14 @@ int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(voi
 void sysfault_report(void) {
     if (!counting) return;
     for (size_t i = 0; i < count_of(table); i++) {
-        char line[256], *at = text(line, "gort: sysfault: ");
-        if (load_rlx(&counts[i]) == 0) continue;
-        at = digits(text(text(at, table[i].name), " "), load_rlx(&counts[i]));
+        char line[256];
+        Out o = OUT(-1, line);
+        uint64_t count = load_rlx(&counts[i]);
+        if (count == 0) continue;
+        out_fmt(&o, "gort: sysfault: %s %lu", table[i].name, (unsigned long)count);
         for (int k = 0; table[i].errors[k] != 0; k++)
-            at = text(text(at, " "), error_name(table[i].errors[k]));
-        fault_say(line, text(at, "\n"));
+            out_fmt(&o, " %s", error_name(table[i].errors[k]));
+        out_str(&o, "\n");
+        fault_say(&o);
     }
 }

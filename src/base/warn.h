@@ -1,6 +1,4 @@
-/*
- * A guarantee that is gone, said once on stderr: "gort: warning: ..." (warn.c).
- */
+/* A guarantee that is gone, said once on stderr: "gort: warning: ..." (warn.c). */
 #ifndef WARN_H
 #define WARN_H
 
@@ -17,6 +15,7 @@ enum {
     WARN_STAYS,    /* a goroutine that does not stop with its runtime */
     WARN_LEAN,     /* asked to look inside a program without that floor */
     WARN_MODULES,  /* no room to note a library: libc is not recognised */
+    WARN_KEYS,     /* the end of a thread is not seen */
     WARNINGS
 };
 

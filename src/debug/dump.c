@@ -121,8 +121,6 @@ void dump_to(Out *o) {
     each_g(dump_one, &w);
 }
 
-void dump_all(int fd) { dump_all_from(fd, 0); }
-
 EXPORT void gort_dump(int fd) {
     if (!in_forked_child()) dump_all_from(fd, (uintptr_t)__builtin_return_address(0));
 }

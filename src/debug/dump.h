@@ -7,7 +7,6 @@
 
 /* A block for every goroutine. Any thread, in a handler, under any lock. `from`: the return address
  * at which the current goroutine's trace begins, to leave out the printing functions; 0: all. */
-void dump_all(int fd);
 void dump_all_from(int fd, uintptr_t from);
 void dump_to(Out *o); /* into a growing Out; ordinary goroutines only */
 /* One block. `context`: of a signal handler, where gp's trace begins, or NULL. Any thread. */

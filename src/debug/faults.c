@@ -22,8 +22,15 @@
 #include <signal.h>
 #include <unistd.h>
 
-static struct sigaction before_segv, before_bus, before_quit, before_pipe;
-static bool pipe_changed, quit_changed;
+typedef struct Handled {
+    int signo;
+    struct sigaction ours, before;
+    bool changed; /* ours was installed */
+} Handled;
+static Handled segv = {.signo = SIGSEGV}, bus = {.signo = SIGBUS}, quit = {.signo = SIGQUIT},
+               broken_pipe = {.signo = SIGPIPE};
+
+static char *passed_on; /* atomic: the frame of on_segv that called the program's handler last */
 
 static void default_action(int signo) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
@@ -38,6 +45,31 @@ static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) {
     return stack_guard_hit(s, at) || stack_jumped(s, sp);
 }
 
+/* No fault of ours: what it does without a runtime. A signal that was sent (its code is 0 or less)
+ * does not come again by itself. */
+static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
+    bool was_sent = info->si_code <= 0;
+    if (was_sent && old->sa_handler == SIG_IGN) return;
+    default_action(signo);
+    if (!in_any_child()) end_inspection();
+    if (was_sent) os_tgkill(os_gettid(), signo); /* SA_NODEFER: at once */
+}
+
+/* The program's handler may pass the signal on to ours, which it has found there once. Then an
+ * older frame of ours stands between this one and the signal's: no circle. */
+static void fault_pass_on(int signo, siginfo_t *info, void *context, const struct sigaction *old) {
+    char *older = load_rlx(&passed_on), *frame = __builtin_frame_address(0);
+    bool circle = older > frame && older < (char *)context;
+    if (circle || old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN) {
+        fall_back(signo, info, old);
+        return;
+    }
+    store_rlx(&passed_on, frame);
+    if (old->sa_flags & SA_SIGINFO) old->sa_sigaction(signo, info, context);
+    else old->sa_handler(signo);
+    fence_compiler(); /* no tail call: the frame stays */
+}
+
 static void on_segv(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
@@ -50,59 +82,68 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
         default_action(signo);
         return;
     }
-    struct sigaction *old = signo == SIGSEGV ? &before_segv : &before_bus;
-    if (old->sa_flags & SA_SIGINFO) {
-        old->sa_sigaction(signo, info, context);
-    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
-        old->sa_handler(signo);
-    } else {
-        default_action(signo);
-        if (!in_any_child()) end_inspection();
-    }
+    fault_pass_on(signo, info, context, &(signo == SIGSEGV ? &segv : &bus)->before);
 }
 
 /* In a child the goroutines and the trace belong to its parent. */
 static void on_quit(int signo) {
-    if (in_any_child()) {
+    if (in_any_child() || !runtime_running()) {
         default_action(signo);
         os_tgkill(os_gettid(), signo); /* arrives when this handler returns */
         return;
     }
     if (!first_to_speak()) return; /* a report, perhaps this thread's, is under way and ends us */
     print_fd(2, "SIGQUIT: quit\n\n");
-    dump_all(2);
+    dump_all_from(2, 0);
     end_inspection();
     _exit(2);
 }
 
 static void on_pipe(int signo) {}
 
-static void set_quit(void) {
-    struct sigaction sa = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
-    sigfillset(&sa.sa_mask);
-    sigaction_at_once(SIGQUIT, &sa, NULL);
+static int change(const Handled *h, const struct sigaction *sa, struct sigaction *old) {
+    return h == &quit ? sigaction_at_once(SIGQUIT, sa, old) : sigaction(h->signo, sa, old);
+}
+
+static bool stands(const Handled *h, struct sigaction *now) {
+    return change(h, NULL, now) == 0 && now->sa_handler == h->ours.sa_handler;
+}
+
+/* Where ours stands already, since the program has put back what it found there, `before` stays. */
+static void look_before(Handled *h) {
+    struct sigaction now;
+    if (!stands(h, &now)) h->before = now;
+}
+
+static bool by_default(const Handled *h) {
+    return !(h->before.sa_flags & SA_SIGINFO) && h->before.sa_handler == SIG_DFL;
 }
 
 void faults_install(void) {
-    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    sa.sa_sigaction = on_segv;
-    sigemptyset(&sa.sa_mask);
-    sigaction(SIGSEGV, &sa, &before_segv);
-    sigaction(SIGBUS, &sa, &before_bus);
-    sigaction_at_once(SIGQUIT, NULL, &before_quit);
-    quit_changed = !(before_quit.sa_flags & SA_SIGINFO) && before_quit.sa_handler == SIG_DFL;
-    if (quit_changed) set_quit();
-    sigaction(SIGPIPE, NULL, &before_pipe);
-    pipe_changed = !(before_pipe.sa_flags & SA_SIGINFO) && before_pipe.sa_handler == SIG_DFL;
-    if (pipe_changed) {
-        struct sigaction nothing = {.sa_handler = on_pipe, .sa_flags = SA_ONSTACK | SA_RESTART};
-        sigaction(SIGPIPE, &nothing, NULL);
+    segv.ours = (struct sigaction){.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    segv.ours.sa_sigaction = on_segv;
+    bus.ours = segv.ours;
+    quit.ours = (struct sigaction){.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
+    sigfillset(&quit.ours.sa_mask);
+    broken_pipe.ours =
+        (struct sigaction){.sa_handler = on_pipe, .sa_flags = SA_ONSTACK | SA_RESTART};
+    Handled *all[] = {&segv, &bus, &quit, &broken_pipe};
+    for (int i = 0; i < 4; i++) {
+        look_before(all[i]);
+        all[i]->changed = i < 2 || by_default(all[i]);
+        if (all[i]->changed) change(all[i], &all[i]->ours, NULL);
     }
 }
 
+/* What the program has installed meanwhile stays. */
+static void handler_put_back(Handled *h) {
+    struct sigaction now;
+    if (h->changed && stands(h, &now)) change(h, &h->before, NULL);
+}
+
 void faults_uninstall(void) {
-    sigaction(SIGSEGV, &before_segv, NULL);
-    sigaction(SIGBUS, &before_bus, NULL);
-    if (quit_changed) sigaction_at_once(SIGQUIT, &before_quit, NULL);
-    if (pipe_changed) sigaction(SIGPIPE, &before_pipe, NULL);
+    handler_put_back(&segv);
+    handler_put_back(&bus);
+    handler_put_back(&quit);
+    handler_put_back(&broken_pipe);
 }

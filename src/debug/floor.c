@@ -1,6 +1,4 @@
-/*
- * The functions that this floor enters into base/upstairs.h for the floors below.
- */
+/* The functions that this floor enters into base/upstairs.h for the floors below. */
 #include "base/upstairs.h"
 #include "debug/dump.h"
 #include "debug/leak.h"
@@ -12,10 +10,7 @@ static void last_words(uintptr_t from) {
     if (upstairs.inspection) upstairs.inspection->fatal();
 }
 
-static void look_for_leaks(M *m, int64_t now) { leak_look(now); }
-static int64_t leaks_due(int64_t now) { return leak_due(); }
-static const MonitorClient leaks = {leak_begin, look_for_leaks, leaks_due};
-
+static const MonitorClient leaks = {leak_begin, leak_look, leak_due};
 static const MonitorClient schedtrace = {schedtrace_begin, schedtrace_look, schedtrace_due};
 
 __attribute__((constructor(101))) static void debug_floor(void) {

@@ -106,12 +106,12 @@ static int64_t reported;
 
 void leak_begin(int64_t now) { reported = now; }
 
-int64_t leak_due(void) {
+int64_t leak_due(int64_t now) {
     return settings.leak ? time_after(reported, settings.leak * GORT_MS) : GORT_FOREVER;
 }
 
-void leak_look(int64_t now) {
-    if (likely(settings.leak == 0) || now < leak_due()) return;
+void leak_look(M *m, int64_t now) {
+    if (likely(settings.leak == 0) || now < leak_due(now)) return;
     char buf[2048];
     Out o = OUT(2, buf);
     reported = now;

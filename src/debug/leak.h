@@ -26,8 +26,8 @@ typedef struct Leaks {
 uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age);
 
 /* The monitor: reports on stderr once per period of GORT_DEBUG=leak. */
-void leak_look(int64_t now);
+void leak_look(M *m, int64_t now);
 void leak_begin(int64_t now);
-int64_t leak_due(void); /* when the next report is; GORT_FOREVER: never */
+int64_t leak_due(int64_t now); /* when the next report is; GORT_FOREVER: never */
 
 #endif

@@ -2,8 +2,7 @@
  * GORT_DEBUG=schedtrace=N,scheddetail=1: Go's lines, word for word where they mean the same.
  *
  * The monitor prints them. It locks and stops nothing: each figure is true at the moment it is
- * read, but the lines are not of one moment. G, M and P records are never freed, so pointers stay
- * good.
+ * read, but the lines are not of one moment. G, M and P records are never freed.
  */
 #include "debug/schedtrace.h"
 #include "debug/dump.h"
@@ -13,21 +12,17 @@
 
 static const char *yes(bool b) { return b ? "true" : "false"; }
 
-static void out_m(Out *o, M *m) {
-    if (m) out_u64(o, m->id);
+static void out_id(Out *o, bool there, uint64_t id) {
+    if (there) out_fmt(o, "%lu", (unsigned long)id);
     else out_str(o, "nil");
 }
-static void out_p(Out *o, P *p) {
-    if (p) out_u64(o, p->id);
-    else out_str(o, "nil");
-}
+static void out_m(Out *o, M *m) { out_id(o, m, m ? m->id : 0); }
+static void out_p(Out *o, P *p) { out_id(o, p, p ? p->id : 0); }
 static void out_g(Out *o, G *gp) {
     uint64_t id = gp ? load_rlx(&gp->id) : 0;
-    if (id) out_u64(o, id);
-    else out_str(o, "nil");
+    out_id(o, id, id);
 }
 
-/* Work waits in the global queue, a P is idle and no thread searches. */
 static int need_spinning(void) {
     return global_count() > 0 && load_rlx(&sched.npidle) > 0 && load_rlx(&sched.spinning) == 0;
 }

@@ -2,8 +2,7 @@
  * gort_stats: the figures behind /metrics, schedtrace and the tests.
  *
  * Nothing is locked. Each P has its own counters, which its holder writes with plain stores; what
- * happens without a P is counted in sched.other. A reader adds them up. Why the snapshot is
- * consistent:
+ * happens without a P is counted in sched.other. A reader adds them up, consistently:
  *
  *   - Counters never go back: each word only grows, and so does the set of Ps that are added up (Ps
  *     that gort_maxprocs has retired still count).
@@ -39,18 +38,6 @@ static uint64_t sum_ended(void) {
     return n;
 }
 
-void counters_read(Counters *sum) {
-    uint64_t ended = sum_ended();
-    *sum = (Counters){0};
-    add_up(sum, &sched.other);
-    for (int i = 0; i < MAX_PROCS; i++) {
-        P *p = load_acq(&sched.ps[i]);
-        if (p == NULL) break;
-        add_up(sum, &p->n);
-    }
-    sum->ended = ended;
-}
-
 uint32_t p_queue(P *p) {
     uint32_t head = load_acq(&p->head), n = load_acq(&p->tail) - head;
     return n > RING ? 0 : n; /* head and tail were not read at one moment */
@@ -66,10 +53,12 @@ const char *m_state(M *m, G *gp) {
     return load_rlx(&m->p) ? "scheduling" : "idle";
 }
 
-static void add_queues(gort_stats *s) {
+/* What each P has. */
+static void add_ps(Counters *n, gort_stats *s) {
     for (int i = 0; i < MAX_PROCS; i++) {
         P *p = load_acq(&sched.ps[i]);
         if (p == NULL) break;
+        add_up(n, &p->n);
         s->local_queues += p_queue(p) + (load_rlx(&p->runnext) != NULL);
         s->timers += load_rlx(&p->timers.count);
     }
@@ -80,28 +69,21 @@ static uint64_t at_most(uint64_t v, uint64_t bound) { return v < bound ? v : bou
 static void copy_counters(gort_stats *s, const Counters *n) {
     s->goroutines = n->created > n->ended ? n->created - n->ended : 0;
     s->goroutines_created = n->created;
-    s->switches = n->switches;
-    s->steals = n->steals;
-    s->stolen = n->stolen;
-    s->global_gets = n->global_gets;
-    s->overflows = n->overflows;
-    s->handoffs = n->handoffs;
-    s->preempt_requests = n->preempt_requests;
-    s->preemptions = n->preemptions;
-    s->netpoll_wakeups = n->netpoll_wakeups;
-    s->syscalls_blocking = n->syscalls_blocking;
-    s->retakes = n->retakes;
-    s->allocs = n->allocs;
-    s->frees = n->frees;
-    s->forced_collections = n->forced_collections;
+#define COPY(name) s->name = n->name
+    COPY(switches), COPY(steals), COPY(stolen), COPY(global_gets), COPY(overflows), COPY(handoffs);
+    COPY(retakes), COPY(preempt_requests), COPY(preemptions), COPY(netpoll_wakeups);
+    COPY(syscalls_blocking), COPY(allocs), COPY(frees), COPY(forced_collections);
+#undef COPY
 }
 
 static void stats_fill(gort_stats *s) {
-    Counters n;
+    Counters n = {0};
     M *m = enter();
-    counters_read(&n);
+    uint64_t ended = sum_ended();
+    add_up(&n, &sched.other);
+    add_ps(&n, s);
+    n.ended = ended;
     copy_counters(s, &n);
-    add_queues(s);
     s->maxprocs = load_rlx(&sched.procs);
     s->idle_procs = at_most(load_rlx(&sched.npidle), s->maxprocs);
     s->threads = load_rlx(&sched.threads);

@@ -3,9 +3,8 @@
 
 #include "runtime.h"
 
-void counters_read(Counters *sum); /* over all Ps; created >= ended. Any thread */
-uint32_t p_queue(P *p);            /* length of p's ring, without the LIFO slot. Any thread */
-const char *m_state(M *m, G *gp);  /* a word for what m does; gp: its current G. Any thread */
+uint32_t p_queue(P *p);           /* length of p's ring, without the LIFO slot. Any thread */
+const char *m_state(M *m, G *gp); /* a word for what m does; gp: its current G. Any thread */
 
 /* Is gp a goroutine that has not ended, at this moment? Any thread. */
 INLINE bool g_exists(G *gp, uint32_t *status) {

@@ -5,18 +5,16 @@
  * The collector knows threads. It suspends each by a signal and scans its stack from the saved sp
  * to its end. A goroutine's stack is not a thread's, so the collector is told:
  *
- *   stop     Every thread of the runtime is registered, with the end of its alternate stack as the
- *            end of its stack, and the collector's suspend handler is made to run there
- *            (SA_ONSTACK). So of such a thread the collector sees the signal frame with all
- *            registers, and a goroutine's stack needs no room for it. Our handler goes in front and
- *            notes the interrupted context in M. gort_stop_world() would not do: a thread in a
- *            blocking call, or one that lost its P in the kernel, runs the program's code when it
- *            comes back (stopworld.c). As with a preemption, a thread can be stopped anywhere, in
- *            the runtime too: until the threads go on no lock may be taken.
+ *   stop     Every thread of the runtime is registered with its alternate stack, where the suspend
+ *            handler is made to run (SA_ONSTACK). So of such a thread the collector sees the signal
+ *            frame with all registers, and a goroutine's stack needs no room for it. Our handler
+ *            goes in front and notes the interrupted context in M. gort_stop_world() will not do: a
+ *            thread in a blocking call, or one that lost its P in the kernel, runs the program's
+ *            code when it comes back (stopworld.c). As with a preemption, a thread can be stopped
+ *            anywhere, in the runtime too: until the threads go on no lock may be taken.
  *   roots    push_roots() adds what the collector cannot know: the live part of every goroutine's
  *            stack, the records of goroutines (arguments of those that have not run yet), and small
- *            objects (buffers of channels, values of timers and contexts, gort_alloc). Large
- *            objects come from the collector itself, uncollectable.
+ *            objects. Large objects come from the collector itself, uncollectable.
  *   itself   The goroutine in which a collection begins is on its own stack: meanwhile that stack's
  *            end is the thread's. It is not preempted, since that takes a lock that a stopped
  *            thread may hold.
@@ -31,11 +29,9 @@
  * waits for it outside of a section loses its P by the retake, so the holder runs again. So a
  * thread of the runtime registers before it is given a P (threadmaker.c), and the end of a runtime
  * takes that lock first (collect_apart), or it would be lost with an abandoned goroutine.
- *
- * The monitor has a goroutine collect when two minutes have passed without a collection and
- * something was allocated since (GORT_DEBUG=forcegc).
  */
 #include "gc/boehm.h"
+#include "gc/calls.h"
 #include "sched/g.h"
 #include "sched/m.h"
 #include "sched/sched.h"
@@ -55,32 +51,6 @@ typedef struct Base {
 enum { EVENT_PRE_STOP = 6, EVENT_POST_START = 9 };
 typedef void event_fn(int event);
 typedef void roots_fn(void);
-/* All that is called here: the declarations, and present(). */
-#define EACH_CALL(X)                                                     \
-    X(void, GC_init, (void))                                             \
-    X(int, GC_is_init_called, (void))                                    \
-    X(void, GC_allow_register_threads, (void))                           \
-    X(int, GC_register_my_thread, (const Base *))                        \
-    X(int, GC_unregister_my_thread, (void))                              \
-    X(int, GC_thread_is_registered, (void))                              \
-    X(int, GC_get_stack_base, (Base *))                                  \
-    X(void, GC_set_stackbottom, (void *thread, const Base *))            \
-    X(void, GC_set_on_collection_event, (event_fn *))                    \
-    X(event_fn *, GC_get_on_collection_event, (void))                    \
-    X(void, GC_set_push_other_roots, (roots_fn *))                       \
-    X(roots_fn *, GC_get_push_other_roots, (void))                       \
-    X(void, GC_push_all_eager, (void *lo, void *hi))                     \
-    X(int, GC_get_suspend_signal, (void))                                \
-    X(int, GC_get_thr_restart_signal, (void))                            \
-    X(int, GC_get_parallel, (void))                                      \
-    X(unsigned long, GC_get_gc_no, (void))                               \
-    X(size_t, GC_get_bytes_since_gc, (void))                             \
-    X(void, GC_gcollect, (void))                                         \
-    X(void *, GC_call_with_alloc_lock, (void *(*fn)(void *), void *arg)) \
-    X(void *, GC_malloc_uncollectable, (size_t))                         \
-    X(int, GC_is_heap_ptr, (const void *))                               \
-    X(void *, GC_base, (void *))                                         \
-    X(void, GC_free, (void *))
 #define DECLARE_WEAK(result, name, arguments) extern result name arguments __attribute__((weak));
 EACH_CALL(DECLARE_WEAK)
 
@@ -273,13 +243,13 @@ void collect_look(M *m, int64_t now) {
         own.seen = number;
         own.since = now;
     }
-    if (now < collect_due()) return;
+    if (now < collect_due(now)) return;
     own.since = now;
     add_rlx(&sched.other.forced_collections, 1); /* before the collection can be seen */
     go_start(m, NULL, force, NULL, NULL, 0, (uintptr_t)force + 1);
 }
 
-int64_t collect_due(void) {
+int64_t collect_due(int64_t now) {
     if (!collect_on || settings.forcegc == 0 || GC_get_bytes_since_gc() == 0) return GORT_FOREVER;
     return time_after(own.since, settings.forcegc * GORT_MS);
 }

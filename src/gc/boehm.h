@@ -1,6 +1,4 @@
-/*
- * The Boehm collector, where the program has it. See boehm.c.
- */
+/* The Boehm collector, where the program has it. See boehm.c. */
 #ifndef BOEHM_H
 #define BOEHM_H
 
@@ -17,7 +15,7 @@ void collect_apart(void (*fn)(void));
 
 /* The monitor: a collection, where there was none for two minutes. */
 void collect_look(M *m, int64_t now);
-int64_t collect_due(void);
+int64_t collect_due(int64_t now);
 /* Threads that the collector itself has started. */
 int collect_threads(void);
 

@@ -8,8 +8,7 @@
  *
  * The word is {round, arrived}. The last to arrive begins the next round by the same CAS, so that
  * more users than the barrier counts do no harm. It gets PTHREAD_BARRIER_SERIAL_THREAD and wakes
- * the others: the threads in the section of the CAS, so that the end of the runtime cannot come
- * between.
+ * the others: the threads in the section of the CAS, before the runtime can end.
  *
  * The program may destroy a barrier as soon as one user has returned. So `inside` counts users
  * until their last touch of the barrier, and destroy waits for them. A goroutine that still waits
@@ -56,8 +55,6 @@ HOOK int pthread_barrier_init(pthread_barrier_t *restrict barrier,
     return 0;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
-
 typedef struct Arrival {
     ExitHook hook;
     Barrier *b;
@@ -96,8 +93,7 @@ static void barrier_wait_parked(Barrier *b, uint32_t round) {
     }
 }
 static void barrier_park(Arrival *a) {
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     M *m = core->enter();
     barrier_arrive(a);
     exit_hook_push(self(m), &a->hook);
@@ -108,7 +104,7 @@ static void barrier_park(Arrival *a) {
     exit_hook_pop(self(m), &a->hook);
     barrier_depart(a);
     core->leave(m);
-    stay_end(&s);
+    stay_end(mine);
 }
 static void barrier_sleep(Arrival *a) {
     barrier_arrive(a);
@@ -125,8 +121,6 @@ HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
     else barrier_sleep(&a);
     return a.last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }
-
-/* ---- the end --------------------------------------------------------------------------------- */
 
 static void barrier_pause(void) {
     struct timespec ts = {0, 50 * GORT_US};

@@ -22,9 +22,7 @@ static COLD int close_known(int fd) {
     if (how == CLOSE_BEHIND) return close_behind(fd);
     if (how != CLOSE_NOW) return libc(close)(fd);
     if ((unsigned)fd < FD_HINTS) hint_forget(&fd_hints[fd]);
-    Stay s;
-    stay_if_here(&s);
-    return (int)result(&s, gort_close(fd));
+    return (int)returned(staying_if(here(), gort_close(fd)));
 }
 
 /* After life_ends: life_over has to follow, even where another thread does the close. */
@@ -52,10 +50,9 @@ HOOK int close(int fd) {
 
 static NOINLINE void forget_here(int fd) {
     if (!here()) return;
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     core->forget(fd);
-    stay_end(&s);
+    stay_end(mine);
 }
 
 COLD bool hint_stale(int fd) {
@@ -65,13 +62,7 @@ COLD bool hint_stale(int fd) {
     return true;
 }
 
-COLD uint32_t life_waits(int fd) {
-    Stay s;
-    stay_if_here(&s);
-    uint32_t life = core->life_awaited(fd);
-    stay_end(&s);
-    return life;
-}
+COLD uint32_t life_waits(int fd) { return staying_if(here(), core->life_awaited(fd)); }
 
 /* The kernel has just given the number, so its last close is over. */
 COLD void life_begins(int fd) {
@@ -108,9 +99,7 @@ INLINE int copied(long fd, int from) {
 
 /* Onto a number that the runtime knows: the runtime forgets that file. */
 static COLD int replaced(int fd, int to, int flags) {
-    Stay s;
-    stay_if_here(&s);
-    int r = (int)result(&s, core->replace(fd, to, flags));
+    int r = (int)returned(staying_if(here(), core->replace(fd, to, flags)));
     return r < 0 ? r : copied(r, fd);
 }
 
@@ -158,22 +147,10 @@ HOOK int dup3(int fd, int to, int flags) {
     return fd == to ? libc(dup3)(fd, to, flags) : dup_to(runner(dup3), fd, to, flags);
 }
 
-typedef struct FcntlLock {
-    int fd, cmd;
-    void *arg;
-} FcntlLock;
-
-static long fcntl_blocking(void *arg) {
-    FcntlLock *l = arg;
-    return libc(fcntl)(l->fd, l->cmd, l->arg);
-}
-
 static int fcntl_lock(int fd, int cmd, void *arg) {
-    FcntlLock l = {fd, cmd, arg};
     int r = libc(fcntl)(fd, cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
     if (r == 0 || (errno != EAGAIN && errno != EACCES)) return r;
-    if (!here()) return libc(fcntl)(fd, cmd, arg);
-    return (int)stay_blocking(fcntl_blocking, &l);
+    return here() ? (int)libc_blocking(fcntl, fd, cmd, arg, 0, 0, 0) : libc(fcntl)(fd, cmd, arg);
 }
 
 /* O_NONBLOCK was set or cleared. With it, all but sockets are called as they are. */

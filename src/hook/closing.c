@@ -20,10 +20,7 @@ static uint32_t shut_number(int fd) {
         }
     }
     if (how != CLOSE_NOW) return life;
-    Stay s;
-    stay_if_here(&s);
-    core->shut(fd);
-    stay_end(&s);
+    staying_if(here(), core->shut(fd));
     if ((unsigned)fd < FD_HINTS) hint_forget(&fd_hints[fd]);
     return life;
 }
@@ -56,8 +53,6 @@ HOOK FILE *freopen(const char *restrict path, const char *restrict mode, FILE *r
 }
 HOOK FILE *hook_freopen64(const char *restrict path, const char *restrict mode,
                           FILE *restrict f) __asm__("freopen64") __attribute__((alias("freopen")));
-
-/* ---- many at once ---------------------------------------------------------------------------- */
 
 static bool is_seen(unsigned fd) {
     const Hint *h = &fd_hints[fd];

@@ -18,33 +18,32 @@ static clockid_t cond_clock(pthread_cond_t *c) {
 
 static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
     WaitEntry w;
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     waitq_join(&w, c, EVERY_BIT);
     int r = pthread_mutex_unlock(mutex);
     if (r != 0) {
         if (waitq_leave(&w)) waitq_wake(c, false);
-        stay_end(&s);
+        stay_end(mine);
         return r;
     }
-    s.mine |= core->stay_begin(); /* the mutex may have bound the goroutine until now */
+    mine |= stay(); /* the mutex may have bound the goroutine until now */
     bool hit = waitq_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
-    stay_end(&s);
+    stay_end(mine);
     return r != 0 ? r : hit ? 0 : ETIMEDOUT;
 }
 
 typedef struct CondWait {
     pthread_cond_t *c;
     pthread_mutex_t *mutex;
-    clockid_t clock; /* NO_CLOCK: the condition's */
-    const struct timespec *at;
+    const struct timespec *at; /* NULL: no end */
+    bool clocked;              /* by this clock; else by the condition's */
+    clockid_t clock;
 } CondWait;
-#define NO_CLOCK ((clockid_t)-1)
 
 static int cond_libc(const CondWait *k) {
     if (k->at == NULL) return libc(pthread_cond_wait)(k->c, k->mutex);
-    if (k->clock == NO_CLOCK) return libc(pthread_cond_timedwait)(k->c, k->mutex, k->at);
+    if (!k->clocked) return libc(pthread_cond_timedwait)(k->c, k->mutex, k->at);
     return libc(pthread_cond_clockwait)(k->c, k->mutex, k->clock, k->at);
 }
 
@@ -61,29 +60,26 @@ static long cond_in_libc(void *arg) {
     return r;
 }
 
-static int cond_on_thread(CondWait *k) { return (int)stay_blocking(cond_in_libc, k); }
+static int cond_hooked(CondWait k) {
+    if (!here()) return (int)cond_in_libc(&k);
+    clockid_t clock = k.clocked ? k.clock : cond_clock(k.c);
+    if (k.at && (!valid_time(k.at) || !valid_clock(clock))) return EINVAL;
+    if (cond_is_shared(k.c)) return (int)stay_blocking(cond_in_libc, &k);
+    return cond_park(k.c, k.mutex, k.at ? clock_deadline(clock, k.at) : GORT_FOREVER);
+}
 
 HOOK int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex) {
-    CondWait k = {c, mutex, NO_CLOCK, NULL};
-    if (!here()) return (int)cond_in_libc(&k);
-    return cond_is_shared(c) ? cond_on_thread(&k) : cond_park(c, mutex, GORT_FOREVER);
+    return cond_hooked((CondWait){c, mutex, NULL, false, 0});
 }
 
 HOOK int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex,
                                 const struct timespec *restrict at) {
-    CondWait k = {c, mutex, NO_CLOCK, at};
-    if (!here()) return (int)cond_in_libc(&k);
-    if (!valid_time(at)) return EINVAL;
-    return cond_is_shared(c) ? cond_on_thread(&k)
-                             : cond_park(c, mutex, clock_deadline(cond_clock(c), at));
+    return cond_hooked((CondWait){c, mutex, at, false, 0});
 }
 
 HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex,
                                 clockid_t clock, const struct timespec *restrict at) {
-    CondWait k = {c, mutex, clock, at};
-    if (!here()) return (int)cond_in_libc(&k);
-    if (!valid_time(at) || !valid_clock(clock)) return EINVAL;
-    return cond_is_shared(c) ? cond_on_thread(&k) : cond_park(c, mutex, clock_deadline(clock, at));
+    return cond_hooked((CondWait){c, mutex, at, true, clock});
 }
 
 /* No fence: a waiter queues itself with the mutex held, and a signaller that has changed what it

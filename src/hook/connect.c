@@ -13,8 +13,6 @@
 
 #include <netinet/in.h>
 
-/* ---- as it is ------------------------------------------------------------------------------- */
-
 #define DOUBT_FIRST 64
 #define DOUBT_MOST 65536
 
@@ -59,18 +57,18 @@ static COLD long connect_slept(M *m, int fd, long r) {
     return r;
 }
 
-/* ---- the long way --------------------------------------------------------------------------- */
-
 /* life: of the number when a call began that has slept; 0: the call begins here. */
 static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     if (!here()) return libc(connect)(fd, sa, len);
     long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
     kind_set_both(fd, KIND_SOCKET);
-    Stay s;
-    stay(&s);
+    int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
+    bool mine = stay();
     if (!is_fresh(fd, flags_hint(fd))) core->forget(fd);
-    return (int)result(&s, core->connect(fd, sa, len, socket_deadline(fd, SO_SNDTIMEO), life));
+    long r = core->connect(fd, sa, len, deadline, life);
+    stay_end(mine);
+    return (int)returned(r);
 }
 
 /* A call that was made as it is. If a signal has ended it, it goes on as a goroutine's. */

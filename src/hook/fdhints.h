@@ -1,6 +1,5 @@
 /*
- * What the hook remembers of a descriptor, for hook_internal.h. fdkind.h has the kinds,
- * optimistic.c says what is HOT.
+ * What the hook remembers of a descriptor. fdkind.h has the kinds, optimistic.c says what is HOT.
  *
  * A Hint is 25 bytes for each number; its parts are loaded and stored atomically. All but `life`
  * and `over` are hints: if one is wrong, the kernel refuses a call and the number is looked at
@@ -120,15 +119,11 @@ typedef struct Own {
     bool borrowed; /* the caller's number: none is left */
 } Own;
 INLINE void own_close(const Own *own) {
-    if (own->borrowed) return;
-    if ((unsigned)own->fd >= FD_HINTS) {
-        sys(SYS_close, own->fd, 0, 0, 0, 0, 0);
-        return;
-    }
-    if (!life_goes_on(own->fd, own->life)) return; /* the program has closed it */
-    uint32_t next = note_ends(note_at(own->fd));
+    bool noted = (unsigned)own->fd < FD_HINTS;
+    if (own->borrowed || !life_goes_on(own->fd, own->life)) return; /* the program has closed it */
+    uint32_t next = noted ? note_ends(note_at(own->fd)) : 0;
     sys(SYS_close, own->fd, 0, 0, 0, 0, 0);
-    life_over(own->fd, next);
+    if (noted) life_over(own->fd, next);
 }
 /* For the file of that life; -EBADF: that life is over. Another file's number has another life, so
  * the life is compared after the copy. If no number is left the caller's has to do, as in libc: a
@@ -195,9 +190,6 @@ COLD void hot_slept(M *m, int fd, int dir);
 INLINE bool was_taken(M *m) { return unlikely(load_rlx(&m->attn) & ATTN_TAKEN); }
 INLINE bool slept(M *m, uint32_t looks) {
     return was_taken(m) || unlikely(load_rlx(known.looks) - looks >= 3);
-}
-INLINE void hot_done(M *m, int fd, int dir, uint32_t looks) {
-    if (slept(m, looks)) hot_slept(m, fd, dir);
 }
 
 /* ---- pipes and eventfds --------------------------------------------------------------------- */

@@ -17,13 +17,13 @@ static long open_now(const OpenCall *o) {
  * the P. Where it cannot, the call is announced. */
 static COLD int open_announced(const OpenCall *o) {
     if (!here()) return libc(open)(o->path, o->flags, o->mode);
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     gort_enter_syscall();
     long fd = open_now(o);
     gort_exit_syscall();
     if (fd >= 0) hint_born((int)fd, 0);
-    return (int)result(&s, fd);
+    stay_end(mine);
+    return (int)returned(fd);
 }
 
 static COLD int open_slept(long fd) {
@@ -58,34 +58,15 @@ HOOK int __open_2(const char *path, int flags) { return hook_open(path, flags, 0
 int __open64_2(const char *path, int flags)
     __attribute__((alias("__open_2"), visibility("default")));
 
-HOOK int fsync(int fd) {
-    if (!here()) return libc(fsync)(fd);
-    Stay s;
-    stay(&s);
-    return (int)result(&s, gort_fsync(fd));
-}
-
-static long fdatasync_blocking(void *arg) { return libc(fdatasync)(*(int *)arg); }
+HOOK int fsync(int fd) { return here() ? (int)returned(staying(gort_fsync(fd))) : libc(fsync)(fd); }
 
 HOOK int fdatasync(int fd) {
-    if (!here()) return libc(fdatasync)(fd);
-    return (int)stay_blocking(fdatasync_blocking, &fd);
-}
-
-typedef struct FlockCall {
-    int fd, how;
-} FlockCall;
-
-static long flock_blocking(void *arg) {
-    FlockCall *l = arg;
-    return libc(flock)(l->fd, l->how);
+    return here() ? (int)libc_blocking(fdatasync, fd, 0, 0, 0, 0, 0) : libc(fdatasync)(fd);
 }
 
 HOOK int flock(int fd, int how) {
     if (!runner(flock) || (how & LOCK_NB)) return libc(flock)(fd, how);
     long r = sys(SYS_flock, fd, how | LOCK_NB, 0, 0, 0, 0);
     if (r != -EWOULDBLOCK) return (int)returned(r);
-    if (!here()) return libc(flock)(fd, how);
-    FlockCall l = {fd, how};
-    return (int)stay_blocking(flock_blocking, &l);
+    return here() ? (int)libc_blocking(flock, fd, how, 0, 0, 0, 0) : libc(flock)(fd, how);
 }

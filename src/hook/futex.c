@@ -12,8 +12,7 @@
  * A waker by syscall(SYS_futex) or syscall(SYS_futex_wake), also in a signal handler, wakes
  * goroutines first, and threads by the kernel for what is left of its number. SYS_futex_wait,
  * SYS_futex_waitv and SYS_futex_requeue are the kernel's: they wait with their thread, and requeue
- * threads only. Code that makes the system call by an instruction of its own (libc's locks,
- * libgomp) does so for both sides.
+ * threads only. Code with its own instruction for it (libc's locks, libgomp) has it on both sides.
  *
  * Another process may change and wake a shared futex (without FUTEX_PRIVATE_FLAG: libstdc++ uses no
  * other); in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
@@ -118,8 +117,8 @@ typedef struct Question {
 /* In gort_blocking, which returns here even if the runtime has ended: nothing is left open. */
 static long maps_read(void *arg) {
     Question *q = arg;
-    Maps m = {.fd =
-                  (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0)};
+    int flags = O_RDONLY | O_CLOEXEC;
+    Maps m = {.fd = (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", flags, 0, 0, 0)};
     q->answer = (Answer){.first = 0, .last = UINTPTR_MAX};
     if (m.fd < 0) return 0;
     maps_find(&m, q->at, &q->answer);
@@ -224,10 +223,8 @@ static long futex_wait(Futex *f) {
     if (deadline == -EINVAL) return returned(-EINVAL);
     long r = futex_probe(f);
     if (r != -ETIMEDOUT) return returned(r);
-    Stay s;
-    stay(&s);
-    return result(&s,
-                  futex_is_private(f) ? futex_park(f, deadline) : futex_park_and_look(f, deadline));
+    if (futex_is_private(f)) return returned(staying(futex_park(f, deadline)));
+    return returned(staying(futex_park_and_look(f, deadline)));
 }
 
 /* Goroutines first, then threads for what is left of the number; even 0 means one. */

@@ -9,10 +9,10 @@
  * gort_blocking, in a signal handler. Only a call that would block looks closer:
  *
  *     if (!here()) return libc(read)(fd, buf, n);
- *     Stay s;
- *     stay(&s);                the goroutine comes back to this thread (preferred.c)
- *     long r = gort_...();     parks
- *     return result(&s, r);    sets errno, whose address may differ after a switch
+ *     return returned(staying(gort_...()));
+ *
+ * The call parks, and staying() brings the goroutine back to this thread (preferred.c). Then
+ * returned() sets errno, whose address may differ after a switch.
  *
  * After a microsecond in the kernel few of the hook's lines are left in the first cache, and each
  * miss costs 4 ns. So for each name the test's word and libc's function share a line, and close
@@ -168,43 +168,46 @@ INLINE G *runner_g(void) {
     arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* From stay() to stay_end() the current goroutine comes back to its thread after each switch. */
-typedef struct Stay {
-    bool mine;
-} Stay;
-INLINE void stay(Stay *s) { s->mine = core->stay_begin(); }
-INLINE void stay_if_here(Stay *s) { s->mine = here() && core->stay_begin(); }
-INLINE void stay_end(const Stay *s) {
-    if (s->mine) core->stay_end();
+INLINE bool stay(void) { return core->stay_begin(); }
+INLINE void stay_end(bool mine) {
+    if (mine) core->stay_end();
 }
+#define staying_if(on_goroutine, call)         \
+    ({                                         \
+        bool mine_ = (on_goroutine) && stay(); \
+        __typeof__(call) r_ = (call);          \
+        stay_end(mine_);                       \
+        r_;                                    \
+    })
+#define staying(call) staying_if(true, call)
 
 /* After a call in which the monitor took the P: gets a P again. */
 INLINE void core_pass(void) {
-    Stay s;
     if (!here()) return;
-    stay(&s);
-    M *m = core->enter();
-    core->leave(m);
-    stay_end(&s);
+    bool mine = stay();
+    core->leave(core->enter());
+    stay_end(mine);
 }
 
 /* On a goroutine: fn in gort_blocking, which hands the P on. */
-INLINE long stay_blocking(long (*fn)(void *), void *arg) {
-    Stay s;
-    stay(&s);
-    long r = gort_blocking(fn, arg);
-    stay_end(&s);
-    return r;
-}
+INLINE long stay_blocking(long (*fn)(void *), void *arg) { return staying(gort_blocking(fn, arg)); }
+/* Likewise libc's function, whose arguments are integers and pointers: as register words they are
+ * passed alike whatever its type, variadic or not. */
+typedef struct LibcCall {
+    long (*fn)(long, ...);
+    long args[6];
+} LibcCall;
+long libc_call(void *call);
+#define libc_blocking(name, a, b, c, d, e, f)                          \
+    stay_blocking(libc_call,                                           \
+                  &(LibcCall){(long (*)(long, ...))(void *)libc(name), \
+                              {(long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)}})
 
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
 COLD void set_errno(int e);
 NOINLINE int get_errno(void);
 COLD long errno_failed(long r);
 INLINE long returned(long r) { return likely(r >= 0) ? r : errno_failed(r); }
-INLINE long result(const Stay *s, long r) {
-    stay_end(s);
-    return returned(r);
-}
 
 #include "hook/fdhints.h"
 

@@ -68,6 +68,12 @@ static __attribute__((constructor(101))) void hook_load(void) {
     }
 }
 
+long libc_call(void *call) {
+    const LibcCall *k = call;
+    const long *a = k->args;
+    return k->fn(a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
 COLD long errno_failed(long r) {
     *__errno_location() = (int)-r;
     return -1;

@@ -22,13 +22,8 @@
 
 /* glibc's bits in __kind. */
 enum { TYPE_COMMON = 0, TYPE_RECURSIVE = 1, TYPE_ERRORCHECK = 2, TYPE_MASK = 3 };
-enum {
-    MUTEX_ROBUST = 16,
-    MUTEX_INHERIT = 32,
-    MUTEX_PROTECT = 64,
-    MUTEX_SHARED = 128,
-    MUTEX_ELISION = 256 | 512
-};
+enum { MUTEX_ROBUST = 16, MUTEX_INHERIT = 32, MUTEX_PROTECT = 64, MUTEX_SHARED = 128 };
+enum { MUTEX_ELISION = 256 | 512 };
 
 enum { COMMON, MARKED, BOUND };
 
@@ -92,10 +87,15 @@ static int mutex_take_bound(pthread_mutex_t *mutex, try_fn *take) {
     return r;
 }
 
-static int mutex_release_bound(pthread_mutex_t *mutex) {
-    bool last = !mutex_nested(mutex);
+INLINE int mutex_release_libc(pthread_mutex_t *mutex) {
     int r = libc(pthread_mutex_unlock)(mutex);
     released(mutex, false);
+    return r;
+}
+
+static int mutex_release_bound(pthread_mutex_t *mutex) {
+    bool last = !mutex_nested(mutex);
+    int r = mutex_release_libc(mutex);
     if (r == 0 && last) gort_unlock_thread();
     return r;
 }
@@ -204,19 +204,14 @@ HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t cloc
 /* If this goroutine does not hold a MARKED one, libc unlocks it, or reports EPERM. */
 static NOINLINE int mutex_unlock_owned(pthread_mutex_t *mutex, int class) {
     if (class == BOUND) return mutex_release_bound(mutex);
-    if (mutex_owner(mutex) == owner_mark()) return mutex_release_marked(mutex);
-    int r = libc(pthread_mutex_unlock)(mutex);
-    released(mutex, false);
-    return r;
+    bool mine = mutex_owner(mutex) == owner_mark();
+    return mine ? mutex_release_marked(mutex) : mutex_release_libc(mutex);
 }
 
 HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
     if (mutex_is_common(mutex) && runner(pthread_mutex_unlock)) return mutex_release(mutex);
     int class = mutex_class_here(mutex);
-    if (unlikely(class != COMMON)) return mutex_unlock_owned(mutex, class);
-    int r = libc(pthread_mutex_unlock)(mutex);
-    released(mutex, false);
-    return r;
+    return likely(class == COMMON) ? mutex_release_libc(mutex) : mutex_unlock_owned(mutex, class);
 }
 
 void mutex_lend(pthread_mutex_t *mutex, int from, int to) {

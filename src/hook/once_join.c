@@ -52,13 +52,12 @@ static void once_over(ExitHook *h, int state) {
 }
 static void once_undo(ExitHook *h) { once_over(h, ONCE_NOT_YET); }
 static void once_end(ExitHook *h, int state) {
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     M *m = core->enter();
     exit_hook_pop(self(m), h);
     once_over(h, state);
     core->leave(m);
-    stay_end(&s);
+    stay_end(mine);
     released(h->object, true);
 }
 static void once_fails(ExitHook *h) { once_end(h, ONCE_NOT_YET); }
@@ -109,15 +108,13 @@ static COLD void once_wait(pthread_once_t *once) {
 
 static COLD void once_enter(pthread_once_t *once, void (*init)(void)) {
     ExitHook hook = {.fn = once_fails, .abandon = once_undo, .object = once};
-    Stay s;
-    stay(&s);
-    bool mine;
+    bool stays = stay(), mine;
     while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) once_wait(once);
     if (mine) {
         core->guarded(once_run, (void *)init);
         once_end(&hook, ONCE_DONE);
     }
-    stay_end(&s);
+    stay_end(stays);
 }
 
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
@@ -127,20 +124,8 @@ HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     return 0;
 }
 
-typedef struct Join {
-    pthread_t thread;
-    void **result;
-} Join;
-
-static long join_blocking(void *arg) {
-    Join *j = arg;
-    return libc(pthread_join)(j->thread, j->result);
-}
-
 HOOK int pthread_join(pthread_t thread, void **value) {
     if (!here()) return libc(pthread_join)(thread, value);
     int r = pthread_tryjoin_np(thread, value);
-    if (r != EBUSY) return r;
-    Join j = {thread, value};
-    return (int)stay_blocking(join_blocking, &j);
+    return r == EBUSY ? (int)libc_blocking(pthread_join, thread, value, 0, 0, 0, 0) : r;
 }

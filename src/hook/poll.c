@@ -19,30 +19,13 @@ HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
     long r = poll_ready(fds, n);
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(poll)(fds, n, timeout);
-    Stay s;
-    stay(&s);
-    return (int)result(&s, core->poll(fds, n, after_ms(timeout)));
+    return (int)returned(staying(core->poll(fds, n, after_ms(timeout))));
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
 HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size) {
     if (size / sizeof *fds < n) __chk_fail();
     return poll(fds, n, timeout);
-}
-
-typedef struct Masked {
-    struct pollfd *fds;
-    nfds_t n;
-    fd_set *r, *w, *e;
-    const struct timespec *ts;
-    const sigset_t *mask;
-    struct epoll_event *events;
-    int fd, max, timeout;
-} Masked;
-
-static long ppoll_blocking(void *arg) {
-    Masked *k = arg;
-    return libc(ppoll)(k->fds, k->n, k->ts, k->mask);
 }
 
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
@@ -54,11 +37,8 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
-    Masked k = {.fds = fds, .n = n, .ts = ts, .mask = mask};
-    if (mask) return (int)stay_blocking(ppoll_blocking, &k);
-    Stay s;
-    stay(&s);
-    return (int)result(&s, core->poll(fds, n, deadline));
+    if (mask) return (int)libc_blocking(ppoll, fds, n, ts, mask, 0, 0);
+    return (int)returned(staying(core->poll(fds, n, deadline)));
 }
 
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask,
@@ -225,12 +205,7 @@ static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadli
     Sets s;
     if (!sets_keep(&s, n, r, w, e)) return -ENOMEM;
     long done = select_now(s.n, r, w, e);
-    if (done == 0 && deadline > gort_now()) {
-        Stay stays;
-        stay(&stays);
-        done = select_wait(&s, deadline);
-        stay_end(&stays);
-    }
+    if (done == 0 && deadline > gort_now()) done = staying(select_wait(&s, deadline));
     sets_free(&s);
     return done;
 }
@@ -252,19 +227,13 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     return (int)returned(done);
 }
 
-static long pselect_blocking(void *arg) {
-    Masked *k = arg;
-    return libc(pselect)(k->fd, k->r, k->w, k->e, k->ts, k->mask);
-}
-
 HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
                  const struct timespec *restrict ts, const sigset_t *restrict mask) {
     if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
-    if (mask == NULL) return (int)returned(select_hooked(n, r, w, e, deadline));
-    Masked k = {.fd = n, .r = r, .w = w, .e = e, .ts = ts, .mask = mask};
-    return (int)stay_blocking(pselect_blocking, &k);
+    if (mask) return (int)libc_blocking(pselect, n, r, w, e, ts, mask);
+    return (int)returned(select_hooked(n, r, w, e, deadline));
 }
 
 /* ---- epoll ---------------------------------------------------------------------------------- */
@@ -282,21 +251,13 @@ HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
     long r = epoll_now(fd, events, max);
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
-    Stay s;
     hint_settle(fd);
-    stay(&s);
-    return (int)result(&s, core->epoll(fd, events, max, after_ms(timeout)));
-}
-
-static long epoll_blocking(void *arg) {
-    Masked *k = arg;
-    return libc(epoll_pwait)(k->fd, k->events, k->max, k->timeout, k->mask);
+    return (int)returned(staying(core->epoll(fd, events, max, after_ms(timeout))));
 }
 
 HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
                      const sigset_t *mask) {
     if (mask == NULL) return epoll_wait(fd, events, max, timeout);
     if (!here()) return libc(epoll_pwait)(fd, events, max, timeout, mask);
-    Masked k = {.fd = fd, .events = events, .max = max, .timeout = timeout, .mask = mask};
-    return (int)stay_blocking(epoll_blocking, &k);
+    return (int)libc_blocking(epoll_pwait, fd, events, max, timeout, mask, 0);
 }

@@ -7,16 +7,6 @@
  */
 #include "hook/hook_internal.h"
 
-typedef struct WaitChild {
-    pid_t pid;
-    int *status, options;
-} WaitChild;
-
-static long waitpid_blocking(void *arg) {
-    WaitChild *c = arg;
-    return libc(waitpid)(c->pid, c->status, c->options);
-}
-
 typedef struct PidFd {
     ExitHook hook;
     HookOwn own;
@@ -64,18 +54,14 @@ HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     pid_t r = (pid_t)sys(SYS_wait4, pid, status, options | WNOHANG, NULL, 0, 0);
     if (r != 0) return (pid_t)returned(r);
     if (!here()) return libc(waitpid)(pid, status, options);
-    WaitChild c = {pid, status, options};
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     if (pid > 0 && options == 0 && pid_wait(pid)) r = libc(waitpid)(pid, status, WNOHANG);
-    if (r == 0) r = (pid_t)gort_blocking(waitpid_blocking, &c);
-    stay_end(&s);
+    if (r == 0) r = (pid_t)libc_blocking(waitpid, pid, status, options, 0, 0, 0);
+    stay_end(mine);
     return r;
 }
 
-static long system_blocking(void *arg) { return libc(system)(arg); }
-
 HOOK int system(const char *command) {
     if (!here() || command == NULL) return libc(system)(command);
-    return (int)stay_blocking(system_blocking, (void *)command);
+    return (int)libc_blocking(system, command, 0, 0, 0, 0, 0);
 }

@@ -33,8 +33,7 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
                   : libc(pthread_rwlock_rdlock)(lock);
 }
 
-/* What libc has said to a writer that cannot park: a thread, or a G that is pinned or inside a
- * blocking call. */
+/* What libc has said to a writer that cannot park: a thread, a G that is pinned or blocking. */
 static int rwlock_written_in_libc(pthread_rwlock_t *lock, int r) {
     int me = r == 0 ? owner_mark() : 0;
     if (me) store_rlx(&lock->__data.__cur_writer, me);

@@ -12,33 +12,29 @@ static int sem_try(void *sem) {
 
 static int sem_result(int r) { return (int)returned(-r); }
 
-HOOK int sem_wait(sem_t *sem) {
-    if (!runner(sem_wait)) return libc(sem_wait)(sem);
-    if (likely(load_rlx((uint32_t *)(void *)sem) != 0) && libc(sem_trywait)(sem) == 0) return 0;
-    if (!here()) return libc(sem_wait)(sem);
-    int err = get_errno();
-    int r = sem_try(sem);
-    if (r == EBUSY) r = waitq_acquire(sem, sem_try, WAIT_SEMA, GORT_FOREVER);
+/* at: NULL: no end. */
+static int sem_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
+    int err = get_errno(), r = sem_try(sem);
+    if (r == EBUSY && at && !valid_time(at)) r = EINVAL;
+    if (r == EBUSY) {
+        int64_t deadline = at ? clock_deadline(clock, at) : GORT_FOREVER;
+        r = waitq_acquire(sem, sem_try, WAIT_SEMA, deadline);
+    }
     if (r == 0) set_errno(err);
     return sem_result(r);
 }
 
-static int sem_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
-    int err = get_errno();
-    int r = sem_try(sem);
-    if (r == EBUSY)
-        r = valid_time(at) ? waitq_acquire(sem, sem_try, WAIT_SEMA, clock_deadline(clock, at))
-                           : EINVAL;
-    if (r == 0) set_errno(err);
-    return sem_result(r);
+HOOK int sem_wait(sem_t *sem) {
+    if (!runner(sem_wait)) return libc(sem_wait)(sem);
+    if (likely(load_rlx((uint32_t *)(void *)sem) != 0) && libc(sem_trywait)(sem) == 0) return 0;
+    return here() ? sem_until(sem, CLOCK_REALTIME, NULL) : libc(sem_wait)(sem);
 }
 
 HOOK int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict at) {
     if (runner(sem_timedwait) && load_rlx((uint32_t *)(void *)sem) != 0 &&
         libc(sem_trywait)(sem) == 0)
         return 0;
-    if (!here()) return libc(sem_timedwait)(sem, at);
-    return sem_until(sem, CLOCK_REALTIME, at);
+    return here() ? sem_until(sem, CLOCK_REALTIME, at) : libc(sem_timedwait)(sem, at);
 }
 
 HOOK int sem_clockwait(sem_t *restrict sem, clockid_t clock, const struct timespec *restrict at) {

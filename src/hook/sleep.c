@@ -7,8 +7,6 @@
  */
 #include "hook/hook_internal.h"
 
-/* ---- times ----------------------------------------------------------------------------------- */
-
 int64_t deadline_after(int64_t ns) {
     int64_t when = time_after(gort_now(), ns > 0 ? ns : 0);
     return when == NEVER ? GORT_FOREVER : when;
@@ -35,13 +33,10 @@ bool timeout_deadline(const struct timespec *ts, int64_t *deadline) {
     return true;
 }
 
-/* ---- sleeping -------------------------------------------------------------------------------- */
-
 void sleep_for(int64_t ns) {
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     gort_sleep(ns);
-    stay_end(&s);
+    stay_end(mine);
 }
 
 static int64_t ns_of(const struct timespec *ts) {
@@ -61,14 +56,7 @@ HOOK int usleep(useconds_t us) {
     return 0;
 }
 
-HOOK int sched_yield(void) {
-    if (!here()) return libc(sched_yield)();
-    Stay s;
-    stay(&s);
-    bool others = core->yield();
-    stay_end(&s);
-    return others ? 0 : libc(sched_yield)();
-}
+HOOK int sched_yield(void) { return here() && staying(core->yield()) ? 0 : libc(sched_yield)(); }
 
 HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {
     if (!here()) return libc(nanosleep)(ts, rest);
@@ -77,34 +65,19 @@ HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {
     return 0;
 }
 
-typedef struct ClockSleep {
-    clockid_t clock;
-    int flags;
-    const struct timespec *ts;
-    struct timespec *rest;
-} ClockSleep;
-
-static long clock_blocking(void *arg) {
-    ClockSleep *o = arg;
-    return libc(clock_nanosleep)(o->clock, o->flags, o->ts, o->rest);
-}
-
 HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
                          struct timespec *rest) {
     if (!here()) return libc(clock_nanosleep)(clock, flags, ts, rest);
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
-    if (!valid_clock(clock)) {
-        ClockSleep o = {clock, flags, ts, rest};
-        return (int)stay_blocking(clock_blocking, &o);
-    }
+    if (!valid_clock(clock))
+        return (int)libc_blocking(clock_nanosleep, clock, flags, ts, rest, 0, 0);
     if (!(flags & TIMER_ABSTIME)) {
         sleep_for(ns_of(ts));
         return 0;
     }
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     /* again if the clock was set back meanwhile */
     for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) gort_sleep_until(until);
-    stay_end(&s);
+    stay_end(mine);
     return 0;
 }

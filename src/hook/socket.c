@@ -36,10 +36,8 @@ static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct
     if (!here()) return libc(recvfrom)(fd, buf, n, flags, sa, len);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     hint_settle(fd);
-    Stay s;
-    stay(&s);
-    long r = gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline);
-    return result(&s, timeout_as_again(r, deadline));
+    long r = staying(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline));
+    return returned(timeout_as_again(r, deadline));
 }
 
 HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
@@ -53,10 +51,9 @@ HOOK ssize_t recv(int fd, void *buf, size_t n, int flags) {
 HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct sockaddr *restrict sa,
                       socklen_t *restrict len) {
     if (!runner(recvfrom) || flagged(flags)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
-    if (flags & MSG_WAITALL) {
-        if (!caller_waits(fd)) return libc(recvfrom)(fd, buf, n, flags, sa, len);
-        return recv_wait(fd, buf, n, flags, sa, len);
-    }
+    if (flags & MSG_WAITALL)
+        return caller_waits(fd) ? recv_wait(fd, buf, n, flags, sa, len)
+                                : libc(recvfrom)(fd, buf, n, flags, sa, len);
     long r = sys(SYS_recvfrom, fd, buf, n, flags | MSG_DONTWAIT, sa, len);
     if (likely(r >= 0) || !would_block(fd, r)) return returned(r);
     return recv_wait(fd, buf, n, flags, sa, len);
@@ -66,18 +63,14 @@ static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
     if (!here()) return libc(recvmsg)(fd, msg, flags);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     hint_settle(fd);
-    Stay s;
-    stay(&s);
-    long r = gort_recvmsg_until(fd, msg, flags, deadline);
-    return result(&s, timeout_as_again(r, deadline));
+    long r = staying(gort_recvmsg_until(fd, msg, flags, deadline));
+    return returned(timeout_as_again(r, deadline));
 }
 
 HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags) {
     if (!runner(recvmsg) || flagged(flags)) return libc(recvmsg)(fd, msg, flags);
-    if (flags & MSG_WAITALL) {
-        if (!caller_waits(fd)) return libc(recvmsg)(fd, msg, flags);
-        return recvmsg_wait(fd, msg, flags);
-    }
+    if (flags & MSG_WAITALL)
+        return caller_waits(fd) ? recvmsg_wait(fd, msg, flags) : libc(recvmsg)(fd, msg, flags);
     long r = sys(SYS_recvmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
     if (likely(r >= 0) || !would_block(fd, r)) return returned(r);
     return recvmsg_wait(fd, msg, flags);
@@ -99,44 +92,43 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static ssize_t sent(const Stay *s, const HookMove *v, long r) {
-    stay_end(s);
+static ssize_t sent(const HookMove *v, long r) {
     if (r == -EPIPE && !(v->flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never raise it */
     return returned(timeout_as_again(r, v->deadline));
 }
 
 /* The goroutine cannot park, so its thread waits. A call that has sent a part goes on with a number
  * of the hook's own: the caller's may be another file by then. */
-static COLD ssize_t send_thread(int fd, const void *buf, size_t n, int flags,
-                                const struct sockaddr *sa, socklen_t len, size_t done,
+static COLD ssize_t send_thread(int fd, const struct msghdr *msg, int flags, size_t done,
                                 uint32_t life) {
-    if (done == 0) return libc(sendto)(fd, buf, n, flags, sa, len);
+    const struct iovec *v = msg->msg_iov;
+    if (done == 0) return libc(sendmsg)(fd, msg, flags);
+    if (msg->msg_iovlen != 1) return (ssize_t)done;
     Own own = own_number(fd, life);
     if (own.fd < 0) return (ssize_t)done;
-    ssize_t r = libc(send)(own.fd, (const char *)buf + done, n - done, flags & ~MSG_FASTOPEN);
+    ssize_t r = libc(send)(own.fd, (const char *)v->iov_base + done, v->iov_len - done,
+                           flags & ~MSG_FASTOPEN);
     own_close(&own);
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
-/* `done` bytes were sent in that life of the number: sends the rest, as one call. */
-static long send_on(int fd, const struct msghdr *msg, int flags, size_t done, uint32_t life) {
+/* r bytes were sent in that life of the number, or none: sends the rest, as one call. */
+static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, long r,
+                                     uint32_t life) {
+    size_t done = r > 0 ? (size_t)r : 0;
+    if (done > 0 && (!life_goes_on(fd, life) || !caller_waits(fd))) return r;
+    if (!here()) return send_thread(fd, msg, flags, done, life);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};
     if (done == 0) hint_settle(fd);
-    Stay s;
-    stay(&s);
-    return sent(&s, &v, core->move(&v));
+    return sent(&v, staying(core->move(&v)));
 }
 
-static NOINLINE ssize_t send_wait(int fd, const void *buf, size_t n, int flags,
-                                  const struct sockaddr *sa, socklen_t len, size_t done,
-                                  uint32_t life) {
-    struct iovec iov = {(void *)buf, n};
-    struct msghdr msg = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_name = (void *)sa, .msg_namelen = sa ? len : 0};
-    if (done > 0 && (!life_goes_on(fd, life) || !caller_waits(fd))) return (ssize_t)done;
-    if (!here()) return send_thread(fd, buf, n, flags, sa, len, done, life);
-    return send_on(fd, &msg, flags, done, life);
+static NOINLINE ssize_t send_wait(int fd, struct iovec iov, int flags, const struct sockaddr *sa,
+                                  socklen_t len, long r, uint32_t life) {
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_name = (void *)sa};
+    if (sa) msg.msg_namelen = len;
+    return sendmsg_wait(fd, &msg, flags, r, life);
 }
 
 /* MSG_FASTOPEN has begun a connection in that life of the number, and taken nothing: the message is
@@ -149,11 +141,9 @@ static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t
     if (!caller_waits(fd)) return returned(-EINPROGRESS);
     if (!here()) return libc(sendmsg)(fd, &rest, flags);
     HookMove v = {fd, flags, &rest, 0, life, socket_deadline(fd, SO_SNDTIMEO), false};
-    Stay s;
-    stay(&s);
-    long r = core->move(&v);
-    if (r != -ETIMEDOUT) return sent(&s, &v, r);
-    return result(&s, timeout_as_again(r, v.deadline) == r ? r : -EINPROGRESS);
+    long r = staying(core->move(&v));
+    if (r != -ETIMEDOUT) return sent(&v, r);
+    return returned(timeout_as_again(r, v.deadline) == r ? r : -EINPROGRESS);
 }
 static bool opens(long r, int flags) {
     return unlikely(r == -EINPROGRESS) && (flags & MSG_FASTOPEN);
@@ -164,9 +154,8 @@ HOOK ssize_t send(int fd, const void *buf, size_t n, int flags) {
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendto, fd, buf, n, flags | MSG_DONTWAIT, NULL, 0);
     if (likely(r == (long)n)) return r;
-    if (r < 0)
-        return would_block(fd, r) ? send_wait(fd, buf, n, flags, NULL, 0, 0, 0) : returned(r);
-    return send_wait(fd, buf, n, flags, NULL, 0, (size_t)r, life);
+    if (r < 0 && !would_block(fd, r)) return returned(r);
+    return send_wait(fd, (struct iovec){(void *)buf, n}, flags, NULL, 0, r, life);
 }
 
 HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
@@ -178,16 +167,8 @@ HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct s
     struct iovec iov = {(void *)buf, n};
     if (opens(r, flags))
         return opened(fd, &(struct msghdr){.msg_iov = &iov, .msg_iovlen = 1}, flags, life);
-    if (r < 0)
-        return would_block(fd, r) ? send_wait(fd, buf, n, flags, sa, len, 0, 0) : returned(r);
-    return send_wait(fd, buf, n, flags, sa, len, (size_t)r, life);
-}
-
-static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, size_t done,
-                                     uint32_t life) {
-    if (done > 0 && (!life_goes_on(fd, life) || !caller_waits(fd))) return (ssize_t)done;
-    if (!here()) return done > 0 ? (ssize_t)done : libc(sendmsg)(fd, msg, flags);
-    return send_on(fd, msg, flags, done, life);
+    if (r < 0 && !would_block(fd, r)) return returned(r);
+    return send_wait(fd, iov, flags, sa, len, r, life);
 }
 
 HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
@@ -195,10 +176,9 @@ HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
     uint32_t life = life_of(fd);
     long r = sys(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT, 0, 0, 0);
     if (opens(r, flags)) return opened(fd, msg, flags, life);
-    if (r < 0) return would_block(fd, r) ? sendmsg_wait(fd, msg, flags, 0, 0) : returned(r);
-    return likely((size_t)r == iov_total(msg->msg_iov, msg->msg_iovlen))
-               ? r
-               : sendmsg_wait(fd, msg, flags, (size_t)r, life);
+    if (r < 0 && !would_block(fd, r)) return returned(r);
+    if (r >= 0 && likely((size_t)r == iov_total(msg->msg_iov, msg->msg_iovlen))) return r;
+    return sendmsg_wait(fd, msg, flags, r, life);
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
@@ -226,12 +206,9 @@ static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int
                                 uint32_t life) {
     hot_off(fd, DIR_READ);
     if (!caller_waits(fd) || !here()) return accept_thread(fd, sa, len, flags, life);
-    Stay s;
     hint_settle(fd);
-    stay(&s);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    long r = core->accept(fd, sa, len, flags, deadline, life);
-    stay_end(&s);
+    long r = staying(core->accept(fd, sa, len, flags, deadline, life));
     return accepted(timeout_as_again(r, deadline), flags);
 }
 
@@ -246,7 +223,7 @@ INLINE int accept_now(int fd, struct sockaddr *sa, socklen_t *len, int flags, M 
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long conn = hot_call(m, SYS_accept4, fd, sa, len, flags);
     if (unlikely(conn == -EINTR)) return accept_on_again(fd, sa, len, flags, m, life);
-    hot_done(m, fd, DIR_READ, looks);
+    if (slept(m, looks)) hot_slept(m, fd, DIR_READ);
     return accepted(conn, flags);
 }
 

@@ -38,34 +38,34 @@ static bool not_ready(int fd, short events) {
     return caller_waits(fd) && open_for(fd, events) && here();
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
-
-/* -errno; -EAGAIN: it would block; -EOPNOTSUPP: the file is of another kind. */
-INLINE long stream_try_read(int fd, FdKind kind, const struct iovec *iov, int n) {
+/* One try. -errno; -EAGAIN: it would block; -EOPNOTSUPP: the file is of another kind. */
+INLINE long stream_try(int fd, FdKind kind, int dir, const struct iovec *iov, int n) {
+    bool reads = dir == DIR_READ;
     if (kind != KIND_SOCKET) {
-        long r = sys(SYS_preadv2, fd, iov, n, -1, -1, RWF_NOWAIT);
-        if (likely(r >= 0)) hot_count(fd, DIR_READ);
-        else if (r == -EAGAIN) hot_off(fd, DIR_READ);
-        pipe_moved(fd, DIR_READ, r);
+        long r = sys(reads ? SYS_preadv2 : SYS_pwritev2, fd, iov, n, -1, -1, RWF_NOWAIT);
+        if (likely(r >= 0)) hot_count(fd, dir);
+        else if (r == -EAGAIN) hot_off(fd, dir);
+        pipe_moved(fd, dir, r);
         return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
     }
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
-    long r = n == 1 ? sys(SYS_recvfrom, fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT, NULL, NULL)
-                    : sys(SYS_recvmsg, fd, &msg, MSG_DONTWAIT, 0, 0, 0);
+    long one = reads ? SYS_recvfrom : SYS_sendto, many = reads ? SYS_recvmsg : SYS_sendmsg;
+    long r = n == 1 ? sys(one, fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT, NULL, 0)
+                    : sys(many, fd, &msg, MSG_DONTWAIT, 0, 0, 0);
     return unlikely(r == -ENOTSOCK) ? -EOPNOTSUPP : r;
 }
+
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, int n) {
     if (!caller_waits(fd)) return returned(-EAGAIN);
     if (!here()) return libc(readv)(fd, iov, n);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_RCVTIMEO) : GORT_FOREVER;
     hint_settle(fd);
-    Stay s;
-    stay(&s);
-    ssize_t r = n == 1 ? gort_read_until(fd, iov->iov_base, iov->iov_len, deadline)
-                       : gort_readv_until(fd, iov, n, deadline);
+    ssize_t r = n == 1 ? staying(gort_read_until(fd, iov->iov_base, iov->iov_len, deadline))
+                       : staying(gort_readv_until(fd, iov, n, deadline));
     pipe_moved(fd, DIR_READ, r);
-    return result(&s, timeout_as_again(r, deadline));
+    return returned(timeout_as_again(r, deadline));
 }
 
 /* The goroutine cannot park, so its thread waits, with a number of the hook's own: the caller's may
@@ -85,29 +85,23 @@ static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t
     if (!life_goes_on(fd, life)) return returned(-EBADF);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_readv, fd, iov, n, life);
     hint_settle(fd);
-    Stay s;
-    stay(&s);
-    long r = core->read_resume(fd, iov, n, life);
+    long r = staying(core->read_resume(fd, iov, n, life));
     pipe_moved(fd, DIR_READ, r);
-    return result(&s, r);
+    return returned(r);
 }
 
 static ssize_t read_other(M *m, int fd, const struct iovec *iov, int n) {
-    if (!not_ready(fd, POLLIN)) {
-        uint32_t life = life_of(fd);
-        long r = hot_call(m, SYS_readv, fd, iov, n, 0);
-        return r == -EINTR ? read_resume(fd, iov, n, life) : returned(r);
-    }
-    Stay s;
-    stay(&s);
-    return result(&s, core->read_other(fd, iov, n));
+    if (not_ready(fd, POLLIN)) return returned(staying(core->read_other(fd, iov, n)));
+    uint32_t life = life_of(fd);
+    long r = hot_call(m, SYS_readv, fd, iov, n, 0);
+    return r == -EINTR ? read_resume(fd, iov, n, life) : returned(r);
 }
 
 static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
     FdKind kind = kind_look(fd, DIR_READ);
     if (kind == KIND_CLOSED) return -1;
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
-    long r = stream_try_read(fd, kind, iov, n);
+    long r = stream_try(fd, kind, DIR_READ, iov, n);
     if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
     if (r != -EOPNOTSUPP) return returned(r);
     kind_set(fd, DIR_READ, KIND_OTHER);
@@ -117,7 +111,7 @@ static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
 INLINE ssize_t read_any(M *m, int fd, FdKind kind, const struct iovec *iov, int n) {
     if (unlikely(kind == KIND_OTHER)) return read_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return read_look(m, fd, iov, n);
-    long r = stream_try_read(fd, kind, iov, n);
+    long r = stream_try(fd, kind, DIR_READ, iov, n);
     if (likely(r >= 0)) return r;
     if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
     return r == -EOPNOTSUPP ? read_look(m, fd, iov, n) : returned(r);
@@ -221,20 +215,6 @@ HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t size) {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-INLINE long stream_try_write(int fd, FdKind kind, const struct iovec *iov, int n) {
-    if (kind != KIND_SOCKET) {
-        long r = sys(SYS_pwritev2, fd, iov, n, -1, -1, RWF_NOWAIT);
-        if (likely(r >= 0)) hot_count(fd, DIR_WRITE);
-        else if (r == -EAGAIN) hot_off(fd, DIR_WRITE);
-        pipe_moved(fd, DIR_WRITE, r);
-        return unlikely(r == -ENOSYS) ? -EOPNOTSUPP : r;
-    }
-    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
-    long r = n == 1 ? sys(SYS_sendto, fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT, NULL, 0)
-                    : sys(SYS_sendmsg, fd, &msg, MSG_DONTWAIT, 0, 0, 0);
-    return unlikely(r == -ENOTSOCK) ? -EOPNOTSUPP : r;
-}
-
 static bool is_pipe(int fd) {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
@@ -270,11 +250,8 @@ static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov,
     if (done == 0) hint_settle(fd);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline, false};
-    Stay s;
-    stay(&s);
-    long r = core->move(&v);
+    long r = staying(core->move(&v));
     pipe_moved(fd, DIR_WRITE, r - (ssize_t)done);
-    stay_end(&s);
     if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never raise it */
     return returned(timeout_as_again(r, deadline));
 }
@@ -289,11 +266,8 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
     if (!life_goes_on(fd, life)) return returned(-EBADF);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_writev, fd, iov, n, life);
     hint_settle(fd);
-    Stay s;
-    stay(&s);
-    long r = pipe ? core->move(&v) : core->write_other(&v, false);
+    long r = staying(pipe ? core->move(&v) : core->write_other(&v, false));
     pipe_moved(fd, DIR_WRITE, r);
-    stay_end(&s);
     if (r == -EPIPE) raise(SIGPIPE);
     return returned(r);
 }
@@ -315,9 +289,7 @@ static ssize_t write_other(M *m, int fd, const struct iovec *iov, int n) {
             return returned(r);
         v.done = (size_t)r;
     }
-    Stay s;
-    stay(&s);
-    return result(&s, core->write_other(&v, in_pieces));
+    return returned(staying(core->write_other(&v, in_pieces)));
 }
 
 static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
@@ -326,7 +298,7 @@ static COLD ssize_t write_look(M *m, int fd, const struct iovec *iov, int n) {
     if (kind == KIND_OTHER) return write_other(m, fd, iov, n);
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_writev, fd, iov, n, 0, 0, 0));
     uint32_t life = life_of(fd);
-    long r = stream_try_write(fd, kind, iov, n);
+    long r = stream_try(fd, kind, DIR_WRITE, iov, n);
     if (r == -EAGAIN) return write_wait(fd, kind, iov, n, 0, 0);
     if (r >= 0 && (size_t)r < iov_total(iov, (size_t)n))
         return write_wait(fd, kind, iov, n, (size_t)r, life);
@@ -339,7 +311,7 @@ INLINE ssize_t write_any(M *m, int fd, FdKind kind, const struct iovec *iov, int
     if (unlikely(kind == KIND_OTHER)) return write_other(m, fd, iov, n);
     if (unlikely(kind == KIND_UNKNOWN)) return write_look(m, fd, iov, n);
     uint32_t life = life_of(fd);
-    long r = stream_try_write(fd, kind, iov, n);
+    long r = stream_try(fd, kind, DIR_WRITE, iov, n);
     if (likely(r >= 0 && (size_t)r >= iov_total(iov, (size_t)n))) return r;
     if (r >= 0 || r == -EAGAIN) return write_wait(fd, kind, iov, n, r < 0 ? 0 : (size_t)r, life);
     return r == -EOPNOTSUPP ? write_look(m, fd, iov, n) : returned(r);

@@ -43,8 +43,6 @@ static struct {
     void (*destroy)(void *);
 } keys[KEYS];
 
-/* ---- tables ---------------------------------------------------------------------------------- */
-
 void values_free(void *values) {
     Values *t = values;
     for (uint32_t i = 0; i < count_of(t->block); i++) gort_free(t->block[i]);
@@ -71,8 +69,6 @@ INLINE Value *value_find(const Values *t, uint32_t key) {
     Value *block = t ? t->block[key / BLOCK] : NULL;
     return block ? &block[key % BLOCK] : NULL;
 }
-
-/* ---- keys ------------------------------------------------------------------------------------ */
 
 static bool is_allocator(const void *caller) {
     Dl_info by, of;
@@ -122,8 +118,6 @@ HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
     *v = (Value){load_rlx(&keys[key].word), (void *)(uintptr_t)value};
     return 0;
 }
-
-/* ---- the end --------------------------------------------------------------------------------- */
 
 static bool destroy_value(Value *v, uint32_t key) {
     void *value = v->value;

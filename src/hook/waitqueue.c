@@ -64,20 +64,16 @@ static bool waitq_end(WaitBucket *b, WaitEntry *w) {
 
 static bool waitq_park(WaitEntry *w, int reason, int64_t deadline) {
     WaitBucket *b = waitq_bucket(w->addr);
-    bool timed_out = false, hit = true;
     M *m = core->enter();
     waitq_lock(b);
-    if (w->hit || (deadline != GORT_FOREVER && deadline <= gort_now())) {
-        hit = waitq_end(b, w);
-        core->unlock(&b->lock);
-        core->leave(m);
-        return hit;
+    bool hit = true, over = w->hit || (deadline != GORT_FOREVER && deadline <= gort_now());
+    if (!over) {
+        w->parked = true;
+        w->ticket = wait_begin(w->gp);
+        m = core->park_until(m, &b->lock, reason, deadline, w->ticket, &over);
+        if (over) waitq_lock(b);
     }
-    w->parked = true;
-    w->ticket = wait_begin(w->gp);
-    m = core->park_until(m, &b->lock, reason, deadline, w->ticket, &timed_out);
-    if (timed_out) {
-        waitq_lock(b);
+    if (over) {
         hit = waitq_end(b, w);
         core->unlock(&b->lock);
     }
@@ -105,29 +101,21 @@ bool waitq_leave(WaitEntry *w) {
     return w->hit;
 }
 
-/* With the bucket's lock: hits w, which is off the queue. *gp: to be made ready. False: its
- * deadline was faster; but a napper is awake then, and finds the hit. */
-static bool waitq_hit(WaitEntry *w, G **gp) {
-    bool sleeps = w->parked && wait_claim(w->gp, w->ticket);
-    *gp = sleeps ? w->gp : NULL;
-    w->hit = sleeps || !w->parked || w->naps;
-    return w->hit;
-}
-
-/* Takes the first entry for addr (NULL: any) off the queue and hits it. 0: there is none; else 1 +
- * whether it was hit. *gp: as waitq_hit. */
-static int waitq_hit_next(WaitBucket *b, const void *addr, uint32_t bits, G **gp) {
-    int found = 0;
+/* Takes the first entry for addr (NULL: any) off the queue and hits it; false: there is none. *gp:
+ * to be made ready. One whose deadline was faster is not hit, unless it naps: it finds the hit. */
+static bool waitq_hit_next(WaitBucket *b, const void *addr, uint32_t bits, G **gp, uint32_t *hits) {
     *gp = NULL;
     waitq_lock(b);
     WaitEntry *w = b->first;
     while (w && addr && (w->addr != addr || !(w->bits & bits))) w = w->next;
     if (w) {
         waitq_remove(b, w);
-        found = 1 + waitq_hit(w, gp);
+        if (w->parked && wait_claim(w->gp, w->ticket)) *gp = w->gp;
+        w->hit = *gp || !w->parked || w->naps;
+        *hits += w->hit;
     }
     core->unlock(&b->lock);
-    return found;
+    return w != NULL;
 }
 
 /* In a section. */
@@ -135,27 +123,19 @@ static uint32_t waitq_wake_queued(M *m, WaitBucket *b, const void *addr, uint32_
                                   uint32_t bits) {
     /* at most those queued now: a woken goroutine may come back meanwhile */
     uint32_t n = 0, there = load_rlx(&b->count);
-    int found = 1;
     if (most > there) most = there;
-    while (n < most && found) {
-        G *gp;
-        found = waitq_hit_next(b, addr, bits, &gp);
-        if (found != 2) continue;
-        n++;
+    for (G *gp; n < most && waitq_hit_next(b, addr, bits, &gp, &n);)
         if (gp) core->ready(m, gp);
-    }
     return n;
 }
 
 uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits) {
     if (hook_in_child()) return 0;
-    bool parks = maybe_here() != NULL;
-    Stay s;
-    if (parks) stay(&s);
+    bool mine = maybe_here() && stay();
     M *m = core->enter();
     uint32_t n = waitq_wake_queued(m, waitq_bucket(addr), addr, most, bits);
     core->leave(m);
-    if (parks) stay_end(&s);
+    stay_end(mine);
     return n;
 }
 
@@ -181,8 +161,7 @@ void waitq_pay(M *m) {
 }
 
 int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
-    Stay s;
-    stay(&s);
+    bool mine = stay();
     int r;
     for (int64_t pause = PAUSE_FIRST;; pause = pause * 2 > PAUSE_MOST ? PAUSE_MOST : pause * 2) {
         WaitEntry w;
@@ -200,6 +179,6 @@ int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
             break;
         }
     }
-    stay_end(&s);
+    stay_end(mine);
     return r;
 }

@@ -14,9 +14,10 @@
  * delay times, so the sums are right on average. The rate begins at 10 us and doubles whenever 20
  * stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
  */
-#include "inspect/blockprof.h"
+#include "inspect/profile.h"
 #include "debug/dump.h"
 #include "mem/split/split.h"
+#include "sched/trace.h"
 
 #define RATE (10 * GORT_US)
 #define WINDOW (10 * GORT_MS)

@@ -5,8 +5,7 @@
  *     worker;goroutine_entry;run;parse;scan 42
  *
  * The outermost name is the goroutine's. For the graph the stacks are merged into a tree by name; a
- * node is as wide as its share, and its children stand on it. Ordinary goroutines only: it uses
- * malloc.
+ * node is as wide as its share, and its children stand on it. Uses malloc: goroutines only.
  */
 #include "inspect/profile.h"
 #include "unwind/symbols.h"
@@ -23,7 +22,6 @@ static const char *frame_name(const Sample *s, int i) {
     return n.name ? n.name : n.module ? module_name(n.module) : "?";
 }
 
-/* What the width of a box stands for. */
 static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
     return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
 }

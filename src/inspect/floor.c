@@ -3,8 +3,8 @@
  * begin and end with a runtime.
  */
 #include "base/upstairs.h"
-#include "inspect/blockprof.h"
 #include "inspect/page.h"
+#include "inspect/profile.h"
 #include "inspect/top_page.h"
 #include "inspect/trace_session.h"
 
@@ -19,13 +19,7 @@ static const Inspection inspection = {.begin = top_begin_run,
                                       .end = top_end_run,
                                       .fatal = tracing_fatal};
 
-static void look_for_top(M *m, int64_t now) { top_look(now); }
-static int64_t top_sleeps(int64_t now) {
-    int64_t due = top_due(now);
-    top_idle(now);
-    return due;
-}
-static const MonitorClient top_client = {NULL, look_for_top, top_sleeps};
+static const MonitorClient top_client = {NULL, top_look, top_idle};
 
 __attribute__((constructor(101))) static void inspect_floor(void) {
     upstairs.inspection = &inspection;

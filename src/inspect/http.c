@@ -186,24 +186,24 @@ static const char *status_words(int status) {
     }
 }
 
-int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
-                size_t n) {
+static int send_head(int conn, int status, const char *type, const char *more) {
     char head[512];
-    size_t length = print_buf(head, sizeof head,
-                              "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %lu\r\n"
-                              "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s"
-                              "Connection: close\r\n\r\n",
-                              status, status_words(status), type, (unsigned long)n,
-                              status == 405 ? "Allow: GET, HEAD\r\n" : "");
-    int e = http_send(conn, head, length);
-    return e < 0 || (r && r->head) ? e : http_send(conn, body, n);
+    size_t n = print_buf(head, sizeof head,
+                         "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\n%s"
+                         "Connection: close\r\n\r\n",
+                         status, status_words(status), type, more);
+    return http_send(conn, head, n);
 }
 
 int http_begin(int conn, const char *type, const char *more) {
-    char head[512];
-    size_t length = print_buf(head, sizeof head,
-                              "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nCache-Control: no-store\r\n%s"
-                              "Connection: close\r\n\r\n",
-                              type, more);
-    return http_send(conn, head, length);
+    return send_head(conn, 200, type, more);
+}
+
+int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
+                size_t n) {
+    char more[128];
+    print_buf(more, sizeof more, "Content-Length: %lu\r\nX-Content-Type-Options: nosniff\r\n%s",
+              (unsigned long)n, status == 405 ? "Allow: GET, HEAD\r\n" : "");
+    int e = send_head(conn, status, type, more);
+    return e < 0 || (r && r->head) ? e : http_send(conn, body, n);
 }

@@ -17,44 +17,51 @@ static void figure(Out *o, const char *name, const char *type, const char *help,
     out_fmt(o, "gort_%s %lu\n", name, (unsigned long)v);
 }
 
+#define GAUGE(field, name, help) \
+    { #field, offsetof(gort_stats, field) / sizeof(uint64_t), name, "gauge", help }
+#define COUNTER(field, help) \
+    { #field, offsetof(gort_stats, field) / sizeof(uint64_t), #field "_total", "counter", help }
+const Figure figures[] = {
+    GAUGE(goroutines, "goroutines", "Goroutines that exist."),
+    COUNTER(goroutines_created, "Goroutines started."),
+    GAUGE(maxprocs, "maxprocs", "Ps in use."),
+    GAUGE(idle_procs, "idle_procs", "Ps without a thread."),
+    GAUGE(threads, "threads", "Threads of the runtime that are alive."),
+    GAUGE(idle_threads, "idle_threads", "Threads asleep in the pool."),
+    GAUGE(spinning_threads, "spinning_threads", "Threads that search for work."),
+    GAUGE(global_queue, "global_queue", "Goroutines in the global run queue."),
+    GAUGE(local_queues, "local_queues", "Goroutines in the run queues of all Ps."),
+    COUNTER(switches, "Times a goroutine was put on a P."),
+    COUNTER(steals, "Steals that succeeded."),
+    COUNTER(stolen, "Goroutines moved by steals."),
+    COUNTER(global_gets, "Goroutines taken from the global queue."),
+    COUNTER(overflows, "Times a local queue overflowed."),
+    COUNTER(handoffs, "Ps taken from a thread in a blocking call."),
+    COUNTER(retakes, "Ps taken from a thread in a call that was not announced."),
+    COUNTER(preempt_requests, "Goroutines asked to yield."),
+    COUNTER(preemptions, "Preemptions carried out."),
+    GAUGE(timers, "timers", "Armed timers, sleepers and deadlines included."),
+    COUNTER(netpoll_wakeups, "Goroutines made ready by the poller."),
+    COUNTER(syscalls_blocking, "Blocking calls that handed their P off."),
+    COUNTER(threads_created, "Threads started."),
+    GAUGE(stack_bytes_reserved, "stack_reserved_bytes", "Address space reserved for stacks."),
+    GAUGE(stack_bytes_cached, "stack_cached_bytes", "Memory of stacks kept for reuse."),
+    COUNTER(allocs, "Small objects allocated, those of the runtime included."),
+    COUNTER(frees, "Small objects freed."),
+    COUNTER(forced_collections, "Collections asked for by the monitor."),
+    COUNTER(descriptors_remade, "Times the program closed the runtime's descriptors."),
+    GAUGE(alloc_bytes_used, "alloc_used_bytes", "Memory of spans that hold small objects."),
+    GAUGE(alloc_bytes_cached, "alloc_cached_bytes", "Memory of free spans kept for reuse."),
+    {0},
+};
+
+uint64_t figure_of(const gort_stats *s, const Figure *f) { return ((const uint64_t *)s)[f->index]; }
+
 static void out_stats(Out *o) {
     gort_stats s;
     gort_stats_read_sized(&s, sizeof s);
-#define GAUGE(name, field, help) figure(o, name, "gauge", help, s.field)
-#define COUNTER(name, field, help) figure(o, name "_total", "counter", help, s.field)
-    GAUGE("goroutines", goroutines, "Goroutines that exist.");
-    COUNTER("goroutines_created", goroutines_created, "Goroutines started.");
-    GAUGE("maxprocs", maxprocs, "Ps in use.");
-    GAUGE("idle_procs", idle_procs, "Ps without a thread.");
-    GAUGE("threads", threads, "Threads of the runtime that are alive.");
-    GAUGE("idle_threads", idle_threads, "Threads asleep in the pool.");
-    GAUGE("spinning_threads", spinning_threads, "Threads that search for work.");
-    GAUGE("global_queue", global_queue, "Goroutines in the global run queue.");
-    GAUGE("local_queues", local_queues, "Goroutines in the run queues of all Ps.");
-    COUNTER("switches", switches, "Times a goroutine was put on a P.");
-    COUNTER("steals", steals, "Steals that succeeded.");
-    COUNTER("stolen", stolen, "Goroutines moved by steals.");
-    COUNTER("global_gets", global_gets, "Goroutines taken from the global queue.");
-    COUNTER("overflows", overflows, "Times a local queue overflowed.");
-    COUNTER("handoffs", handoffs, "Ps taken from a thread in a blocking call.");
-    COUNTER("retakes", retakes, "Ps taken from a thread in a call that was not announced.");
-    COUNTER("preempt_requests", preempt_requests, "Goroutines asked to yield.");
-    COUNTER("preemptions", preemptions, "Preemptions carried out.");
-    GAUGE("timers", timers, "Armed timers, sleepers and deadlines included.");
-    COUNTER("netpoll_wakeups", netpoll_wakeups, "Goroutines made ready by the poller.");
-    COUNTER("syscalls_blocking", syscalls_blocking, "Blocking calls that handed their P off.");
-    COUNTER("threads_created", threads_created, "Threads started.");
-    GAUGE("stack_reserved_bytes", stack_bytes_reserved, "Address space reserved for stacks.");
-    GAUGE("stack_cached_bytes", stack_bytes_cached, "Memory of stacks kept for reuse.");
-    COUNTER("allocs", allocs, "Small objects allocated, those of the runtime included.");
-    COUNTER("frees", frees, "Small objects freed.");
-    COUNTER("forced_collections", forced_collections, "Collections asked for by the monitor.");
-    COUNTER("descriptors_remade", descriptors_remade,
-            "Times the program closed the runtime's descriptors.");
-    GAUGE("alloc_used_bytes", alloc_bytes_used, "Memory of spans that hold small objects.");
-    GAUGE("alloc_cached_bytes", alloc_bytes_cached, "Memory of free spans kept for reuse.");
-#undef GAUGE
-#undef COUNTER
+    for (const Figure *f = figures; f->field; f++)
+        figure(o, f->metric, f->type, f->help, figure_of(&s, f));
     figure(o, "calls_roused_total", "counter",
            "Signals to threads that slept in a call which the hook had passed on.",
            load_rlx(&sched.roused));

@@ -1,8 +1,7 @@
 /*
  * The live page: gort_debug_listen, GORT_HTTP.
  *
- * Goroutines serve it: one accepts, one serves each connection (64 at most). routes[] has the
- * pages.
+ * Goroutines serve it: one accepts, one serves each connection (64 at most). The pages: routes[].
  *
  * Access. On a loopback address or a unix socket every client may look, except a page of another
  * site. Such a page can make a browser connect here in two ways. It can point a name of its own to
@@ -25,7 +24,6 @@
 #include "inspect/trace_session.h"
 #include "inspect/page.h"
 #include "sync/houselock.h"
-#include "inspect/blockprof.h"
 #include "debug/dump.h"
 #include "base/env.h"
 #include "sched/g.h"
@@ -81,16 +79,15 @@ static bool same_secret(const char *a, const char *b) {
 
 /* "name:port"; a port of 80 may be left out. */
 static bool is_host(const char *host, const char *name, const char *port) {
-    size_t n = strlen(name);
-    if (strncmp(host, name, n) != 0) return false;
-    return (host[n] == ':' && strcmp(host + n + 1, port) == 0) ||
-           (host[n] == 0 && strcmp(port, "80") == 0);
+    if (!begins_with(host, name)) return false;
+    host += strlen(name);
+    return host[0] == ':' ? strcmp(host + 1, port) == 0 : host[0] == 0 && strcmp(port, "80") == 0;
 }
 
 /* Does Host name this listener? A browser always sends it, and never uses a unix socket. */
 static bool means_this(const Listener *l, const char *host) {
     const char *port = strrchr(l->local, ':');
-    if (host[0] == 0 || strncmp(l->local, "unix:", 5) == 0) return true;
+    if (host[0] == 0 || begins_with(l->local, "unix:")) return true;
     if (port == NULL) return false;
     port++;
     return strcmp(host, l->local) == 0 || is_host(host, "localhost", port) ||
@@ -104,8 +101,7 @@ static bool has_token(const Listener *l, const HttpRequest *r) {
 }
 
 static bool same_origin(const HttpRequest *r) {
-    return strncmp(r->origin, "http://", 7) == 0 && r->host[0] &&
-           strcmp(r->origin + 7, r->host) == 0;
+    return begins_with(r->origin, "http://") && r->host[0] && strcmp(r->origin + 7, r->host) == 0;
 }
 
 /* Does a page of another site ask? It may link to our page "/". */
@@ -144,7 +140,7 @@ static int draw_token(char *to, size_t size) {
     while (got < sizeof bytes) {
         long r = os_sys(SYS_getrandom, (long)(bytes + got), (long)(sizeof bytes - got), 0, 0, 0, 0);
         if (r < 0 && r != -EINTR)
-            fatal("no random numbers for the live page's token: error %d", (int)-r);
+            fatal("no random numbers for the live page's token: %s", errno_word(r));
         if (r > 0) got += (size_t)r;
     }
     for (int i = 0; i < 16; i++) print_buf(to + 2 * i, size - 2 * (size_t)i, "%02x", bytes[i]);
@@ -352,34 +348,29 @@ static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
 
 static void serve_created(int conn, const HttpRequest *r) { answer_goroutines(conn, r, true); }
 
-static void serve_cpu(int conn, const HttpRequest *r) {
+/* The CPU profile needs timers for new threads. */
+static void serve_timed(int conn, const HttpRequest *r, const ProfileKind *k, Profile *f) {
     int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
     int64_t end = start + seconds * GORT_SEC;
-    if (seconds == 0 || !has_begun(conn, r, cpuprof_begin())) return;
-    bool there = true;
+    bool cpu = f == &cpu_profile, there = true;
+    if (seconds == 0 || !has_begun(conn, r, cpu ? cpuprof_begin() : blockprof_begin(f))) return;
     while (there && gort_now() < end) {
-        there = stays(conn, time_after(gort_now(), 25 * GORT_MS));
-        cpuprof_refresh();
+        there = stays(conn, cpu ? time_after(gort_now(), 25 * GORT_MS) : end);
+        if (cpu) cpuprof_refresh();
     }
-    cpuprof_end();
-    if (there) answer_profile(conn, r, &cpu_kind, &cpu_profile, gort_now() - start);
-    else profile_free(&cpu_profile);
-}
-
-static void serve_contention(int conn, const HttpRequest *r, Profile *f) {
-    int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
-    if (seconds == 0 || !has_begun(conn, r, blockprof_begin(f))) return;
-    bool there = stays(conn, start + seconds * GORT_SEC);
-    blockprof_end(f);
-    if (there) answer_profile(conn, r, &contention_kind, f, gort_now() - start);
+    cpu ? cpuprof_end() : blockprof_end(f);
+    if (there) answer_profile(conn, r, k, f, gort_now() - start);
     else profile_free(f);
 }
 
+static void serve_cpu(int conn, const HttpRequest *r) {
+    serve_timed(conn, r, &cpu_kind, &cpu_profile);
+}
 static void serve_block(int conn, const HttpRequest *r) {
-    serve_contention(conn, r, &block_profile);
+    serve_timed(conn, r, &contention_kind, &block_profile);
 }
 static void serve_mutex(int conn, const HttpRequest *r) {
-    serve_contention(conn, r, &mutex_profile);
+    serve_timed(conn, r, &contention_kind, &mutex_profile);
 }
 
 static void send_file(int conn, const OwnFd *from) {
@@ -549,8 +540,7 @@ static void accept_loop(void *arg) {
 /* ---- listening ------------------------------------------------------------------------------- */
 
 static bool is_loopback(const char *local) {
-    return strncmp(local, "127.", 4) == 0 || strncmp(local, "[::1]", 5) == 0 ||
-           strncmp(local, "unix:", 5) == 0;
+    return begins_with(local, "127.") || begins_with(local, "[::1]") || begins_with(local, "unix:");
 }
 
 static void page_announce(const Listener *l) {
@@ -617,9 +607,9 @@ void page_end_run(void) {
     stop_trace(NULL);
     for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.files[i]);
     cpuprof_end();
-    if (cpu_profile.at) profile_free(&cpu_profile);
     blockprof_end(&block_profile);
-    if (block_profile.at) profile_free(&block_profile);
     blockprof_end(&mutex_profile);
-    if (mutex_profile.at) profile_free(&mutex_profile);
+    profile_free(&cpu_profile);
+    profile_free(&block_profile);
+    profile_free(&mutex_profile);
 }

@@ -163,39 +163,9 @@ static void out_ms(Out *o) {
 static void out_figures(Out *o) {
     gort_stats s;
     gort_stats_read_sized(&s, sizeof s);
-#define FIGURE(name) out_fmt(o, ",\"" #name "\":%lu", (unsigned long)s.name)
     out_fmt(o, "{\"now\":%ld", (long)(os_now() / GORT_MS));
-    FIGURE(goroutines);
-    FIGURE(goroutines_created);
-    FIGURE(maxprocs);
-    FIGURE(idle_procs);
-    FIGURE(threads);
-    FIGURE(idle_threads);
-    FIGURE(spinning_threads);
-    FIGURE(global_queue);
-    FIGURE(local_queues);
-    FIGURE(switches);
-    FIGURE(steals);
-    FIGURE(stolen);
-    FIGURE(global_gets);
-    FIGURE(overflows);
-    FIGURE(handoffs);
-    FIGURE(preempt_requests);
-    FIGURE(preemptions);
-    FIGURE(timers);
-    FIGURE(netpoll_wakeups);
-    FIGURE(stack_bytes_reserved);
-    FIGURE(stack_bytes_cached);
-    FIGURE(syscalls_blocking);
-    FIGURE(threads_created);
-    FIGURE(retakes);
-    FIGURE(allocs);
-    FIGURE(frees);
-    FIGURE(forced_collections);
-    FIGURE(alloc_bytes_used);
-    FIGURE(alloc_bytes_cached);
-    FIGURE(descriptors_remade);
-#undef FIGURE
+    for (const Figure *f = figures; f->field; f++)
+        out_fmt(o, ",\"%s\":%lu", f->field, (unsigned long)figure_of(&s, f));
     out_fmt(o, ",\"poll_waiters\":%u,\"in_syscall\":%u,\"taken\":%u,\"stopping\":%u",
             load_rlx(&sched.poll_waiters), load_rlx(&sched.in_syscall), load_rlx(&sched.taken),
             load_rlx(&sched.stop_waiting));

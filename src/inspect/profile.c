@@ -4,13 +4,11 @@
  * Signal handlers and the scheduler add samples, so adding takes no lock and allocates nothing. The
  * table is mapped before, with open addressing by the hash of the stack. A CAS of the hash from 0
  * takes a place. The winner writes the stack and then, by release, `ready`, which readers acquire;
- * all others only add to the counts. Two stacks with the same hash of 64 bits would count as one,
- * which does not happen.
+ * all others only add to the counts. Two stacks with one hash of 64 bits would count as one.
  *
  * The end is a Dekker pair: a thread that adds a sample announces itself in `busy` and then reads
  * `state`; the thread that ends the profile changes `state` and then waits for `busy` to be 0. Both
- * are sequentially consistent, else each could miss the other, and a sample would be written into
- * an unmapped table.
+ * are seq_cst, else each could miss the other, and a sample be written into an unmapped table.
  */
 #include "inspect/profile.h"
 #include "debug/dump.h"
@@ -38,6 +36,7 @@ void profile_end(Profile *f) {
 }
 
 void profile_free(Profile *f) {
+    if (f->at == NULL) return;
     os_unmap(f->at, TABLE);
     f->at = NULL;
     store_rel(&f->state, PROFILE_IDLE);

@@ -32,7 +32,7 @@ enum { PROFILE_IDLE, PROFILE_CHANGING, PROFILE_ON };
 /* 0, -EBUSY: it is on already, -ENOMEM. Not in a handler. */
 int profile_begin(Profile *f);
 void profile_end(Profile *f);  /* afterwards no thread adds, and the table can be read */
-void profile_free(Profile *f); /* unmaps the table; the next profile may begin */
+void profile_free(Profile *f); /* unmaps the table, if there is one; the next may begin */
 
 /* Around profile_add, so that profile_end waits for it. False: off. In a handler too. */
 bool profile_enter(Profile *f);
@@ -61,6 +61,14 @@ extern const ProfileKind cpu_kind;
 int cpuprof_begin(void);
 void cpuprof_refresh(void); /* timers for new threads; several times a second */
 void cpuprof_end(void);     /* in any state; also at the end of a runtime */
+
+/* Block and mutex profiles (blockprof.c), independent of each other. 0, -EBUSY, -ENOMEM. */
+extern Profile block_profile, mutex_profile;
+extern const ProfileKind contention_kind;
+int blockprof_begin(Profile *f); /* not in a handler */
+void blockprof_end(Profile *f);  /* in any state; also at the end of a runtime */
+/* The tracer, in a section: m (NULL: no M) is about to make gp ready. pc lies in ready(). */
+void blockprof_ready(M *m, G *gp, uintptr_t pc);
 
 /* Every goroutine that exists, by its stack, or by where it was started (pprof.c). 0, -ENOMEM. */
 extern const ProfileKind goroutine_kind;

@@ -6,8 +6,7 @@
  * a time in the future in `watched`, which the monitor loads once a round, and the monitor writes
  * the figures ten times a second. Before the monitor sleeps because all Ps are idle it writes them
  * once more, so an idle program shows its true state without waking a thread; then without the
- * names of goroutines, since finding a name may read the symbols of the executable, which takes a
- * file and milliseconds.
+ * names of goroutines, for which the symbols of the executable may have to be read.
  *
  * The figures change under a sequence lock whose one writer is the monitor: seq odd, figures, seq
  * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
@@ -138,15 +137,13 @@ static void publish(int64_t now) {
     store_rel(&page->seq, page->seq + 1); /* pairs with the reader's acquire */
 }
 
-void top_look(int64_t now) {
+void top_look(M *m, int64_t now) {
     if (page && unlikely(is_watched(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
-/* Not while gort-top looks: it would see nothing but idle moments. */
-void top_idle(int64_t now) {
-    if (page && !is_watched(now) && !sim_on) publish(now);
-}
-
-int64_t top_due(int64_t now) {
-    return page && is_watched(now) ? time_after(now, PERIOD) : GORT_FOREVER;
+/* Nothing is written while gort-top looks: it would see nothing but idle moments. */
+int64_t top_idle(int64_t now) {
+    if (page && is_watched(now)) return time_after(now, PERIOD);
+    if (page && !sim_on) publish(now);
+    return GORT_FOREVER;
 }

@@ -3,8 +3,8 @@
  *
  * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE; a CAS takes each beginning and
  * end. The flight recorder is a session too: it is on while no trace into a file is, and gives way
- * to one. Each session has a number, which trace_on holds: a buffer with another number does not
- * belong to it (trace.c).
+ * to one. Each session has a number, in trace_on: a buffer with another is not part of it
+ * (trace.c).
  */
 #include "inspect/trace_session.h"
 #include "base/base.h" /* first: _GNU_SOURCE */

@@ -1,6 +1,4 @@
-/*
- * A trace from its beginning to its file. See trace_session.c.
- */
+/* A trace from its beginning to its file. See trace_session.c. */
 #ifndef TRACE_SESSION_H
 #define TRACE_SESSION_H
 

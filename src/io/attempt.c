@@ -27,7 +27,6 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -181,8 +180,7 @@ long try_write(Call *c) { return read_or_write(c); }
 long try_readv(Call *c) { return read_or_write(c); }
 long try_writev(Call *c) { return read_or_write(c); }
 
-/* A peek for all bytes takes nothing away, so no edge follows a part of them: paced. r bytes of n
- * are there. */
+/* A peek takes nothing away, so no edge follows a part of n bytes: paced. r are there. */
 static bool peeks_on(Call *c, long r, size_t n) {
     c->offset = r;
     c->pace = r > 0;
@@ -195,17 +193,14 @@ long try_peek_all(Call *c) {
     return peeks_on(c, r, c->n) ? -EAGAIN : r;
 }
 
-/* The bytes alone, until all are there: each peek at passed descriptors would make new ones. The
- * kernel stops in front of and behind such bytes, whatever comes after them. */
+/* The bytes alone, until all are there, and then what comes with them. */
 long try_peekmsg_all(Call *c) {
     const struct msghdr *msg = c->buf;
     struct msghdr peek = {.msg_iov = msg->msg_iov, .msg_iovlen = msg->msg_iovlen};
     size_t n = 0;
-    int there = 0;
-    sys6(SYS_ioctl, c->fd, FIONREAD, &there, 0, 0, 0);
     long r = sys6(SYS_recvmsg, c->fd, &peek, (c->flags & ~MSG_WAITALL) | MSG_DONTWAIT, 0, 0, 0);
     for (size_t i = 0; r > 0 && i < (size_t)msg->msg_iovlen; i++) n += msg->msg_iov[i].iov_len;
-    if (peeks_on(c, r, n) && r >= there) return -EAGAIN;
+    if (peeks_on(c, r, n)) return -EAGAIN;
     return r == -EAGAIN ? r : try_recvmsg(c);
 }
 
@@ -216,6 +211,17 @@ long try_recv(Call *c) {
     if (r == -EAGAIN && load_rlx(&c->d->mode[DIR_READ]) != MODE_SOCKET)
         remember_socket(c->d, c->fd, protocol_is_tcp(c->fd));
     return c->flags == 0 ? note_drained(c, r) : r;
+}
+
+/* A descriptor that there is no room for is told by a flag of the message. */
+long try_recv_passed(Call *c) {
+    struct iovec iov = {c->buf, c->n < INT_MAX ? c->n : INT_MAX}; /* more than is given at once */
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (c->sa && c->salen) msg.msg_name = c->sa, msg.msg_namelen = *c->salen;
+    long r = sys6(SYS_recvmsg, c->fd, &msg, c->flags | MSG_DONTWAIT, 0, 0, 0);
+    if (r >= 0 && c->sa && c->salen) *c->salen = msg.msg_namelen;
+    c->passed = r > 0 && (msg.msg_flags & MSG_CTRUNC);
+    return r;
 }
 
 /* MSG_FASTOPEN without a cookie of the server's: it connects, and the send waits for that. */
@@ -251,8 +257,7 @@ long try_sendmsg(Call *c) {
     return r;
 }
 
-/* Skips connections that are gone, since one edge stands for all that wait behind them; after
- * MOST_ABORTED the call is paced. */
+/* Skips connections that are gone: one edge stands for all. After MOST_ABORTED it is paced. */
 static long accept_next(Call *c) {
     for (int i = 0; i < MOST_ABORTED; i++) {
         long r = sys6(SYS_accept4, c->fd, c->sa, c->salen, SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);

@@ -7,8 +7,7 @@
 
 #include "base/base.h"
 
-/* dup3(2) onto an open number; -EBADF also where another call is closing it. Outside of
- * sections. */
+/* dup3(2) onto an open number; -EBADF also if it is being closed. Outside of sections. */
 int desc_replace(int from, int fd, int flags);
 
 /* gort_close of the descriptor whose entry had this sequence; -EBADF: it is closed. */

@@ -34,29 +34,19 @@ INLINE long sys_here(long nr, int fd, const void *buf, size_t n, int flags) {
     return arch_sys6(nr, fd, (long)buf, (long)n, flags, 0, 0);
 }
 
-/* ---- the general way ------------------------------------------------------------------------- */
-
 /* The call began with this sequence, or NOT_BEGUN. */
 INLINE void call_begun(Call *c, uint64_t begun) {
     c->begun = begun != NOT_BEGUN;
     c->seq = (uint32_t)begun;
 }
 
-static NOINLINE long read_general(int fd, void *buf, size_t n, attempt_fn *attempt,
-                                  uint64_t begun) {
-    Call c = rw_call(attempt, fd, DIR_READ, buf, n);
+static NOINLINE long run_general(int fd, const void *buf, size_t n, attempt_fn *attempt, int dir,
+                                 uint64_t begun) {
+    Call c = call_of(attempt, fd, dir, buf, n);
+    c.plain = dir == DIR_READ && (ssize_t)n > 0;
     call_begun(&c, begun);
     return call_run(&c, GORT_FOREVER);
 }
-
-static NOINLINE long write_general(int fd, const void *buf, size_t n, attempt_fn *attempt,
-                                   uint64_t begun) {
-    Call c = rw_call(attempt, fd, DIR_WRITE, buf, n);
-    call_begun(&c, begun);
-    return call_run(&c, GORT_FOREVER);
-}
-
-/* ---- a read ---------------------------------------------------------------------------------- */
 
 /* Between two attempts. `edges` was sampled before the last; `front`: of the queue. LOOK_RETRY also
  * after a wait: the next attempt finds a close by the sequence. */
@@ -88,7 +78,7 @@ INLINE long socket_read(int fd, void *buf, size_t n, attempt_fn *attempt) {
     if (unlikely(d == NULL || load_rlx(&d->mode[DIR_READ]) != MODE_SOCKET ||
                  !load_rlx(&d->registered) || load_rlx(&d->hung) || odd_length(n) ||
                  in_forked_child()))
-        return read_general(fd, buf, n, attempt, NOT_BEGUN);
+        return run_general(fd, buf, n, attempt, DIR_READ, NOT_BEGUN);
     M *m = enter();
     uint32_t seq = desc_seq(d), edges;
     int look = is_goroutine(m) ? LOOK_RETRY : LOOK_UNREPORTED;
@@ -104,7 +94,7 @@ INLINE long socket_read(int fd, void *buf, size_t n, attempt_fn *attempt) {
     }
     if (unlikely(look != LOOK_RETRY || r == -ENOTSOCK)) {
         leave(m);
-        return look == LOOK_CLOSED ? -EBADF : read_general(fd, buf, n, attempt, seq);
+        return look == LOOK_CLOSED ? -EBADF : run_general(fd, buf, n, attempt, DIR_READ, seq);
     }
     if (r >= 0) tsan_acquire(&io_order);
     desc_note_drained(d, edges, r, n);
@@ -119,8 +109,6 @@ EXPORT ssize_t gort_recv(int fd, void *buf, size_t n, int flags) {
     if (unlikely(flags != 0)) return gort_recv_until(fd, buf, n, flags, GORT_FOREVER);
     return socket_read(fd, buf, n, try_recv);
 }
-
-/* ---- a write --------------------------------------------------------------------------------- */
 
 /* One attempt. -EAGAIN: go the general way, with *begun. */
 INLINE long socket_write(int fd, const void *buf, size_t n, uint64_t *begun) {
@@ -147,7 +135,7 @@ INLINE long socket_write(int fd, const void *buf, size_t n, uint64_t *begun) {
 EXPORT ssize_t gort_write(int fd, const void *buf, size_t n) {
     uint64_t begun;
     long r = socket_write(fd, buf, n, &begun);
-    return likely(r != -EAGAIN) ? r : write_general(fd, buf, n, try_write, begun);
+    return likely(r != -EAGAIN) ? r : run_general(fd, buf, n, try_write, DIR_WRITE, begun);
 }
 
 EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
@@ -155,12 +143,12 @@ EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
     if (unlikely((flags & ~MSG_NOSIGNAL) != 0))
         return gort_send_until(fd, buf, n, flags, GORT_FOREVER);
     long r = socket_write(fd, buf, n, &begun);
-    return likely(r != -EAGAIN) ? r : write_general(fd, buf, n, try_send, begun);
+    return likely(r != -EAGAIN) ? r : run_general(fd, buf, n, try_send, DIR_WRITE, begun);
 }
 
 /* Writes what the first attempt has left. */
 static NOINLINE ssize_t write_rest(int fd, const char *buf, size_t n, size_t done, uint64_t begun) {
-    Call c = rw_call(try_write, fd, DIR_WRITE, buf + done, n - done);
+    Call c = call_of(try_write, fd, DIR_WRITE, buf + done, n - done);
     call_begun(&c, begun);
     ssize_t r = move_all(&c, GORT_FOREVER);
     return r < 0 ? r : (ssize_t)n;

@@ -35,6 +35,7 @@ struct Call {
     uint8_t vain; /* attempts that had to wait, up to 255 */
     bool begun;   /* seq is set; later runs of the call keep it */
     bool adrift;  /* no life: the number was being closed for too long (call_note) */
+    bool passed;  /* a descriptor came with the bytes (try_recv_passed) */
     bool opens;   /* MSG_FASTOPEN began to connect, and took nothing: now a plain send */
     /* The attempt's arguments: */
     int flags;
@@ -53,13 +54,8 @@ struct Call {
     int64_t pause;  /* paced: the last pause; 0: none yet */
 };
 
-INLINE Call rw_call(attempt_fn *attempt, int fd, int dir, const void *buf, size_t n) {
-    return (Call){.attempt = attempt,
-                  .fd = fd,
-                  .dir = (uint8_t)dir,
-                  .plain = dir == DIR_READ && (ssize_t)n > 0,
-                  .buf = (void *)buf,
-                  .n = n};
+INLINE Call call_of(attempt_fn *attempt, int fd, int dir, const void *buf, size_t n) {
+    return (Call){.attempt = attempt, .fd = fd, .dir = (uint8_t)dir, .buf = (void *)buf, .n = n};
 }
 
 /* No bytes, or more than SSIZE_MAX: the kernel answers such a call without a wait. */
@@ -209,12 +205,27 @@ INLINE void kept_close(int fd, uint32_t life) {
     if (note) note_over(note, next);
 }
 
+#define PIECES 8 /* of a vector, in one attempt at the rest of it */
+
+/* The next pieces behind the first `done` bytes: how many. */
+INLINE size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struct iovec *out,
+                           size_t most) {
+    size_t k = 0;
+    for (size_t i = 0; i < n && k < most; i++) {
+        size_t skip = done < iov[i].iov_len ? done : iov[i].iov_len;
+        done -= skip;
+        if (skip < iov[i].iov_len)
+            out[k++] = (struct iovec){(char *)iov[i].iov_base + skip, iov[i].iov_len - skip};
+    }
+    return k;
+}
+
 /* poll.c: gort_poll with a deadline. Outside of sections. */
 int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
 /* attempt.c: */
 attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
-    try_peek_all, try_peekmsg_all, try_accept, try_connect;
+    try_peek_all, try_peekmsg_all, try_recv_passed, try_accept, try_connect;
 
 /* file.c. Without FILE_AT: at the file's own position. With FILE_VECTOR: c->buf is an iovec. */
 enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };

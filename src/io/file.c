@@ -1,6 +1,5 @@
 /*
- * Files that cannot be polled: regular files, directories, block devices. Also open, fsync and the
- * resolver.
+ * Files that cannot be polled: regular ones, directories, block devices; open, and the resolver.
  *
  * A read first asks for what is in the page cache (RWF_NOWAIT), which needs no other thread. A read
  * that misses it, a write and an fsync may sleep in the kernel for as long as a disk likes. At an
@@ -63,8 +62,7 @@ static bool has_offsets(int fd) {
 
 static void entry_is_put(M *m, void *desc) { desc_unref(m, desc); }
 
-/* The ring did nothing. -ECANCELED: the thread that handed the entry over has ended, and the kernel
- * had not begun it. */
+/* The ring did nothing. -ECANCELED: its thread has ended before the kernel began. */
 static bool undone(long result) {
     return result == -EAGAIN || result == -EINVAL || result == -EOPNOTSUPP || result == -ECANCELED;
 }
@@ -73,12 +71,9 @@ static bool through_uring(Call *c, int op, long *result) {
     static const int opcode[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
     if (!shares_numbers(c->m) || c->m->pins || (op != FILE_FSYNC && !at_offset(c))) return false;
     if (op != FILE_FSYNC && !has_offsets(c->fd)) return false;
-    UringOp u = {.opcode = opcode[op],
-                 .fd = c->fd,
-                 .buf = c->buf,
-                 .offset = c->offset,
-                 .put = entry_is_put,
-                 .arg = c->d};
+    UringOp u = {.opcode = opcode[op], .fd = c->fd, .buf = c->buf, .offset = c->offset};
+    u.put = entry_is_put;
+    u.arg = c->d;
     u.n = c->n > AT_MOST ? AT_MOST : (uint32_t)c->n;
     if (!netpoll_file(&c->m, &u)) return false;
     call_reref(c);
@@ -111,8 +106,6 @@ long file_run(Call *c, int op) {
     return r;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------ */
-
 static long try_at_offset(Call *c) {
     return unlikely(odd_length(c->n)) ? file_call(c, c->dir) : file_run(c, c->dir);
 }
@@ -120,13 +113,9 @@ static long try_fsync(Call *c) { return file_run(c, FILE_FSYNC); }
 
 static ssize_t run_at_offset(int fd, int dir, const void *buf, size_t n, off_t offset) {
     if (offset < 0) return -EINVAL;
-    Call c = {.attempt = try_at_offset,
-              .fd = fd,
-              .dir = (uint8_t)dir,
-              .flags = FILE_AT,
-              .buf = (void *)buf,
-              .n = n,
-              .offset = offset};
+    Call c = call_of(try_at_offset, fd, dir, buf, n);
+    c.flags = FILE_AT;
+    c.offset = offset;
     return call_run(&c, GORT_FOREVER);
 }
 

@@ -6,9 +6,8 @@
  * lookup has the last reference. Elsewhere is a goroutine, where the caller is one and would be
  * stopped together with it; a plain thread outlives the runtime, and so must its lookup: a thread.
  *
- * Addresses of a name are tried in turn, each with a fair part of the time that is left, as Go
- * does, so that one that swallows packets leaves the others their time. The first error is
- * returned.
+ * Addresses of a name are tried in turn, each with a fair part of the time that is left, as in Go:
+ * one that swallows packets leaves the others their time. The first error is returned.
  *
  * A unix socket file outlives its listener. One without a listener (connect says ECONNREFUSED) is
  * replaced; a live one, and any other file, is left alone. A house lock keeps two listeners of this
@@ -43,8 +42,7 @@ typedef struct Socket {
     int fd;
 } Socket;
 
-/* No other goroutine knows the number, so none waits or calls: gort_close with its several sections
- * is not needed. In a section. */
+/* In a section. No other goroutine knows the number: gort_close's several are not needed. */
 static void socket_close(ExitHook *h) {
     int fd = container_of(h, Socket, hook)->fd;
     desc_born(fd);
@@ -55,10 +53,9 @@ static void socket_close(ExitHook *h) {
 
 /* s->fd, or -errno. The socket belongs to s until socket_give or socket_drop. */
 static int socket_new(Socket *s, int family) {
+    int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
     M *m = enter();
-    do
-        s->fd =
-            (int)sys6(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+    do s->fd = (int)sys6(SYS_socket, family, type, 0, 0, 0, 0);
     while (netpoll_more_numbers(s->fd));
     if (s->fd >= 0) {
         desc_born(s->fd);
@@ -130,16 +127,12 @@ static void *lookup_thread(void *arg) {
     return NULL;
 }
 
-static bool on_goroutine(void) {
-    M *m = enter();
-    bool yes = is_goroutine(m);
-    leave(m);
-    return yes;
-}
-
 static int lookup_elsewhere(HostLookup *l) {
     pthread_t thread;
-    if (on_goroutine() && gort_go(lookup_run, l) == 0) return 0;
+    M *m = enter();
+    bool parks = is_goroutine(m);
+    leave(m);
+    if (parks && gort_go(lookup_run, l) == 0) return 0;
     int r = thread_create(&thread, NULL, lookup_thread, l);
     if (r == 0) pthread_detach(thread);
     return -r;
@@ -167,6 +160,24 @@ static int lookup_until(const char *host, struct addrinfo **found, int64_t deadl
     return r < 0 ? r : error_of(code);
 }
 
+/* Looks the name up, and calls `at` for its addresses in turn until one works. left: how many are
+ * still to be called, this one among them; arg: at's. */
+static int each_address(const NetAddr *a, int64_t deadline,
+                        int (*at)(const struct addrinfo *i, int left, int64_t arg), int64_t arg) {
+    struct addrinfo *found, *i;
+    int r = lookup_until(a->host, &found, deadline), first = 0, left = 0;
+    if (r < 0) return r;
+    for (i = found; i; i = i->ai_next) left++;
+    for (i = found; i; i = i->ai_next, left--) {
+        addr_set_port(i->ai_addr, a->port);
+        r = at(i, left, arg);
+        if (r >= 0) break;
+        if (first == 0) first = r;
+    }
+    freeaddrinfo(found);
+    return r >= 0 ? r : first ? first : -ENOENT;
+}
+
 /* ---- listening ------------------------------------------------------------------------------ */
 
 static int bind_and_listen(int fd, const struct sockaddr *sa, socklen_t len, int backlog) {
@@ -175,10 +186,10 @@ static int bind_and_listen(int fd, const struct sockaddr *sa, socklen_t len, int
 }
 
 static bool port_is_zero(const struct sockaddr *sa) {
-    return sa->sa_family == AF_INET ? ((const struct sockaddr_in *)(const void *)sa)->sin_port == 0
-           : sa->sa_family == AF_INET6
-               ? ((const struct sockaddr_in6 *)(const void *)sa)->sin6_port == 0
-               : false;
+    const struct sockaddr_in *in = (const void *)sa;
+    const struct sockaddr_in6 *in6 = (const void *)sa;
+    if (sa->sa_family == AF_INET) return in->sin_port == 0;
+    return sa->sa_family == AF_INET6 && in6->sin6_port == 0;
 }
 
 /* With port 0 and SO_REUSEADDR two sockets may get one port, and the second listen fails. */
@@ -206,18 +217,8 @@ static int listen_everywhere(NetAddr *a, int backlog) {
     return listen_at(&a->sa, a->len, backlog, false);
 }
 
-static int listen_name(NetAddr *a, int backlog) {
-    struct addrinfo *found, *i;
-    int r = lookup_until(a->host, &found, GORT_FOREVER), first = 0;
-    if (r < 0) return r;
-    for (i = found; i; i = i->ai_next) {
-        addr_set_port(i->ai_addr, a->port);
-        r = listen_at(i->ai_addr, i->ai_addrlen, backlog, false);
-        if (r >= 0) break;
-        if (first == 0) first = r;
-    }
-    freeaddrinfo(found);
-    return r >= 0 ? r : first ? first : -ENOENT;
+static int listen_found(const struct addrinfo *i, int left, int64_t backlog) {
+    return listen_at(i->ai_addr, i->ai_addrlen, (int)backlog, false);
 }
 
 /* The socket file has no listener. */
@@ -249,7 +250,8 @@ static int listen_unix(const NetAddr *a, int backlog) {
 }
 
 static int listen_addr(NetAddr *a, int backlog) {
-    if (a->len == 0) return a->host[0] ? listen_name(a, backlog) : listen_everywhere(a, backlog);
+    if (a->len == 0 && a->host[0]) return each_address(a, GORT_FOREVER, listen_found, backlog);
+    if (a->len == 0) return listen_everywhere(a, backlog);
     if (a->sa.sa_family == AF_UNIX) return listen_unix(a, backlog);
     return listen_at(&a->sa, a->len, backlog, false);
 }
@@ -299,19 +301,8 @@ static int64_t share_of(int64_t deadline, int left) {
     return time_after(now, share);
 }
 
-static int dial_name(const NetAddr *a, int64_t deadline) {
-    struct addrinfo *found, *i;
-    int r = lookup_until(a->host, &found, deadline), first = 0, left = 0;
-    if (r < 0) return r;
-    for (i = found; i; i = i->ai_next) left++;
-    for (i = found; i; i = i->ai_next, left--) {
-        addr_set_port(i->ai_addr, a->port);
-        r = dial_at(i->ai_addr, i->ai_addrlen, share_of(deadline, left));
-        if (r >= 0) break;
-        if (first == 0) first = r;
-    }
-    freeaddrinfo(found);
-    return r >= 0 ? r : first ? first : -ENOENT;
+static int dial_found(const struct addrinfo *i, int left, int64_t deadline) {
+    return dial_at(i->ai_addr, i->ai_addrlen, share_of(deadline, left));
 }
 
 static int dial_loopback(NetAddr *a, int64_t deadline) {
@@ -330,7 +321,8 @@ EXPORT int gort_dial_until(const char *addr, int64_t deadline) {
     int r = addr_parse(addr, &a);
     if (r == 0) {
         if (a.len > 0) r = dial_at(&a.sa, a.len, deadline);
-        else r = a.host[0] ? dial_name(&a, deadline) : dial_loopback(&a, deadline);
+        else if (a.host[0]) r = each_address(&a, deadline, dial_found, deadline);
+        else r = dial_loopback(&a, deadline);
     }
     *gort_errno_location() = saved;
     return r;

@@ -49,10 +49,9 @@ typedef struct Poll {
 
 static bool wants(const struct pollfd *p, int dir) {
     short read = POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND | POLLRDHUP;
-    short write = POLLOUT | POLLWRNORM | POLLWRBAND;
-    if (dir == DIR_WRITE) return p->events & write;
+    bool writes = p->events & (POLLOUT | POLLWRNORM | POLLWRBAND);
     /* nothing asked for: still POLLHUP, POLLERR */
-    return (p->events & read) || !(p->events & write);
+    return dir == DIR_WRITE ? writes : (p->events & read) || !writes;
 }
 
 static void poll_sample(Poll *p) {
@@ -225,12 +224,6 @@ static int poll_begin(Poll *p, int64_t deadline) {
     return r;
 }
 
-static int64_t poll_timeout_at(int timeout_ms) {
-    return timeout_ms < 0    ? GORT_FOREVER
-           : timeout_ms == 0 ? 0
-                             : time_after(os_now(), timeout_ms * GORT_MS);
-}
-
 int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
     PollWatch few[FEW];
     Poll p = {.fds = fds, .n = n, .watch = few};
@@ -249,7 +242,9 @@ int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
 
 EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
     if (in_forked_child()) return -ENOTCONN;
-    return poll_until(fds, n, poll_timeout_at(timeout_ms));
+    int64_t deadline = timeout_ms < 0 ? GORT_FOREVER : 0;
+    if (timeout_ms > 0) deadline = time_after(os_now(), timeout_ms * GORT_MS);
+    return poll_until(fds, n, deadline);
 }
 
 EXPORT int gort_poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {

@@ -157,8 +157,6 @@ NOINLINE void desc_pass_on_slow(M *m, Desc *d, int dir) {
     wake_list(m, &list);
 }
 
-/* ---- lives ----------------------------------------------------------------------------------- */
-
 /* A goroutine that may park does so; else (pinned, in a handler) the thread sleeps. */
 static void life_pause(int64_t ns) {
     M *m = getm();
@@ -204,6 +202,16 @@ static bool same_life(Call *c) {
     return c->adrift || note_known(note, c->life);
 }
 
+/* In a section. 0: the call is counted; -EBADF: the section has ended. */
+static int call_enters(Call *c) {
+    if (likely(call_ref(c))) {
+        if (likely(same_life(c))) return 0;
+        call_unref(c);
+    }
+    leave(c->m);
+    return -EBADF;
+}
+
 /* c->d is set. 0: the section has begun and the call is counted; -EBADF. */
 static int call_begin_at(Call *c) {
     DescNote *note = desc_note_of(c->fd);
@@ -214,12 +222,7 @@ static int call_begin_at(Call *c) {
     c->retried = false;
     c->pace = c->adrift;
     c->vain = 0;
-    if (likely(call_ref(c))) {
-        if (likely(same_life(c))) return 0;
-        call_unref(c);
-    }
-    leave(c->m);
-    return -EBADF;
+    return call_enters(c);
 }
 
 /* 0; -ENOMEM: no memory for the entry; -ENOTCONN, -EBADF. */
@@ -241,12 +244,9 @@ static long call_end(Call *c, long r) {
 static int call_wait(Call *c, int64_t deadline) {
     call_unref(c);
     int r = is_goroutine(c->m) ? call_wait_parked(c, deadline) : call_wait_thread(c, deadline);
-    if (r != -EBADF && call_ref(c)) {
-        if (likely(same_life(c))) return 0;
-        call_unref(c);
-    }
+    if (r != -EBADF) return call_enters(c);
     leave(c->m);
-    return -EBADF;
+    return r;
 }
 
 static long call_attempt(Call *c) {
@@ -268,14 +268,13 @@ static NOINLINE long call_apart(Call *c) {
     return r < 0 ? r : call_end(c, call_attempt(c));
 }
 
-static NOINLINE long call_run_apart(Call *c, int64_t deadline) {
-    long r = call_apart(c);
-    return r != -EAGAIN ? r : is_past(deadline) ? -ETIMEDOUT : -ENOMEM;
-}
-
 long call_run(Call *c, int64_t deadline) {
     long r = call_begin(c);
-    if (unlikely(r < 0)) return r == -ENOMEM ? call_run_apart(c, deadline) : r;
+    if (unlikely(r == -ENOMEM)) {
+        r = call_apart(c);
+        return r != -EAGAIN ? r : is_past(deadline) ? -ETIMEDOUT : -ENOMEM;
+    }
+    if (unlikely(r < 0)) return r;
     if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges))
         r = -EAGAIN;
     else r = call_attempt(c);

@@ -6,22 +6,18 @@
  *     | class 0: 1.5 KB | class 1: 2 KB | class 2: 4 KB | ... | class 19: 512 MB | ... 8 GB |
  *     ^slots.base                                                    addresses grow this way
  *
- * Three things follow from this order:
- *
- *   - Arithmetic alone finds the slot of a stack pointer (slot_at). A switch knows the guard of the
- *     stack it comes to without a load, and a longjmp or an exception that leaves segments needs no
- *     landing pad to say where it arrived.
- *   - A goroutine's segments double, so a deeper one lies at a higher address. After a jump
- *     outwards over segments the guard is that of a deeper one, above the stack pointer: the next
- *     prologue fails its check, and split.c corrects the guard.
- *   - Stacks of 1.5 KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
+ * So arithmetic alone finds the slot of a stack pointer (slot_at): a switch knows the guard of the
+ * stack it comes to without a load, and a longjmp or an exception that leaves segments needs no
+ * landing pad to say where it arrived. A goroutine's segments double, so a deeper one lies at a
+ * higher address: after a jump outwards over segments the guard is that of a deeper one, above the
+ * stack pointer, the next prologue fails its check, and split.c corrects the guard. Stacks of 1.5
+ * KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
  *
  * Records are outside of the memory they describe: a chunk has a bit per free slot, so the pages of
- * free slots can be given back at any time. A class above 64 KB has one slot per chunk.
- *
- * Slots are taken from the chunk at the head of the class's list. A full chunk gets to the head
- * when a slot of it is freed: nearly full chunks fill up, nearly empty ones drain. The monitor
- * gives back the free pages of chunks untouched since it last looked.
+ * free slots can be given back at any time. A class above 64 KB has one slot per chunk. Slots are
+ * taken from the chunk at the head of the class's list. A full chunk gets to the head when a slot
+ * of it is freed: nearly full chunks fill up, nearly empty ones drain. The monitor gives back the
+ * free pages of chunks untouched since it last looked.
  *
  * A chunk gets its memory in steps of STEP bytes ahead of the slots (MADV_POPULATE_WRITE: one call
  * instead of 32 faults), in small pages. It becomes a huge page only when it is full and quiet: a

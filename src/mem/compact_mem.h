@@ -1,6 +1,4 @@
-/*
- * Memory of compact stacks: slots of fixed sizes at addresses that tell their size (compact_mem.c).
- */
+/* Memory of compact stacks: slots at addresses that tell their size (compact_mem.c). */
 #ifndef COMPACT_MEM_H
 #define COMPACT_MEM_H
 

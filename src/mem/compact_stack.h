@@ -1,6 +1,4 @@
-/*
- * Compact stacks: 1.5 KB, for goroutines whose code checks its stack (compact_stack.c).
- */
+/* Compact stacks: 1.5 KB, for goroutines whose code checks its stack (compact_stack.c). */
 #ifndef COMPACT_STACK_H
 #define COMPACT_STACK_H
 

@@ -14,12 +14,11 @@
  * class_batch objects that Ps put and get whole, with two stores under the lock. The monitor sorts
  * back batches that lay untouched for a second. Callers without a P share a list per class.
  *
- * Locks: a class's lock (RANK_STACK), below it the pool's (RANK_LEAF), each held for a batch's
- * worth of work at most, except to map a region. Nothing here calls libc. A thread that forks takes
- * all locks first: the child of a process without a runtime has an intact heap.
- *
- * Orders: an object passes to its next user through a class's lock, or within the cache of a P, by
- * the P's change of hands. A region's byte is stored before its first object is given out.
+ * Locks: a class's (RANK_STACK), below it the pool's (RANK_LEAF), each held for a batch's worth of
+ * work at most, except to map a region. Nothing here calls libc. A thread that forks takes all
+ * locks first: the child of a process without a runtime has an intact heap. Orders: an object
+ * passes to its next user through a class's lock, or within the cache of a P, by the P's change of
+ * hands. A region's byte is stored before its first object is given out.
  */
 #include "mem/span.h"
 #include "base/san.h"
@@ -284,7 +283,6 @@ static uint32_t sort_idle(Central *c) {
     return left;
 }
 
-/* One span off the pool, or NULL. */
 static Span *take_idle(void) {
     lock(&pool.lock, RANK_LEAF);
     Span *s = pool.free;

@@ -1,6 +1,4 @@
-/*
- * Small objects: size classes and the central lists (span.c). The caches of the Ps: alloc.c.
- */
+/* Small objects: size classes and the central lists (span.c). The caches of the Ps: alloc.c. */
 #ifndef SPAN_H
 #define SPAN_H
 

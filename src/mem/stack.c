@@ -16,15 +16,13 @@
  * code built with -fstack-clash-protection touches every page. Guards of a megabyte everywhere
  * would cost page tables: 6.6 KB instead of 4.6 per goroutine. So only the first slab, all that
  * most programs use, and custom stacks from 256 KB on have them, and none where address space is
- * limited. A frame that steps even further is detected when a signal or a wait finds the goroutine
- * on another stack (stack_jumped).
+ * limited. A frame that steps further is detected when a signal or a wait finds the goroutine on
+ * another stack (stack_jumped).
  *
- * A free stack is in one of three places:
- *   1. the cache of a P: warm, no lock;
- *   2. the common list: still with its memory, last-in first-out;
- *   3. a bit in its slab: its memory went back to the system, and the record with it.
- * The monitor moves from 2 to 3 what was idle since it last looked (the low-water mark): a steady
- * load keeps its stacks, and a peak is given back within a few seconds.
+ * A free stack is in the cache of a P, warm and without a lock; in the common list, still with its
+ * memory, last-in first-out; or a bit in its slab: its memory went back to the system, and the
+ * record with it. The monitor moves from the list to the bits what was idle since it last looked
+ * (the low-water mark): a steady load keeps its stacks, a peak is given back in seconds.
  *
  * Credits. A goroutine gets its stack when it first runs, too late to fail. gort_go takes a credit:
  *
@@ -52,7 +50,6 @@
 #define CANARY 0x676f72742d656e64ULL
 #define STACK_MAGIC 0x7374616b7265636fULL
 #define MADV_GUARD_INSTALL_ 102
-#define MADV_DONTNEED_ 4
 #define PIDFD_SELF_ (-10000)
 
 enum { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_CANARY };
@@ -69,7 +66,7 @@ typedef struct Slab {
 
 static struct {
     Lock lock;
-    /* lock: */
+    /* lock; nhot, low and bytes are read without: */
     Stack *hot;         /* the common list */
     uint64_t nhot, low; /* its length, and the least since the monitor last looked */
     Slab *slabs[MAX_SLABS];
@@ -125,19 +122,7 @@ static Stack *record_at(Slab *slab, uint32_t i) {
 }
 
 void stack_record(Stack *s, char *lo, int kind) {
-    s->lo = lo;
-    s->index = 0;
-    s->custom = (uint16_t)kind;
-    s->canary = 0;
-    s->guard = 0;
-    s->magic = STACK_MAGIC;
-    s->live = 0;
-    s->san_fiber = NULL;
-    s->seg = s->kept = s->blocks = NULL;
-    s->trap_tries = 0;
-    s->values = NULL;
-    s->blocking = NULL;
-    s->settled = 0;
+    *s = (Stack){.lo = lo, .custom = (uint16_t)kind, .magic = STACK_MAGIC};
 }
 
 static Stack *record_init(Slab *slab, uint32_t i) {
@@ -458,15 +443,13 @@ static void discard_batch(Stack **s, int n) {
     struct iovec iov[BATCH];
     for (int i = 0; i < n; i++) iov[i] = (struct iovec){s[i]->lo, STACK_USABLE};
     size_t bytes = (size_t)n * (STACK_USABLE);
-    if (os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_DONTNEED_, 0, 0) == (long)bytes)
+    if (os_sys(SYS_process_madvise, PIDFD_SELF_, (long)iov, n, MADV_DONTNEED, 0, 0) == (long)bytes)
         return;
     for (int i = 0; i < n; i++) os_discard(iov[i].iov_base, STACK_USABLE);
 }
 
 uint64_t stack_scavenge(void) {
-    lock(&stackpool.lock, RANK_STACK);
-    uint64_t spare = stackpool.low;
-    unlock(&stackpool.lock);
+    uint64_t spare = load_rlx(&stackpool.low);
     while (spare > 0) {
         Stack *batch[BATCH];
         Slab *slab[BATCH];
@@ -506,17 +489,12 @@ Stack *stack_at(uintptr_t addr) {
 }
 
 uint64_t stack_reserved(void) {
-    lock(&stackpool.lock, RANK_STACK);
-    uint64_t bytes = stackpool.bytes;
-    unlock(&stackpool.lock);
-    return bytes + load_rlx(&stackpool.custom_bytes);
+    return load_rlx(&stackpool.bytes) + load_rlx(&stackpool.custom_bytes);
 }
 
 /* Idle stacks that keep at least their top page. */
 uint64_t stack_cached(void) {
-    lock(&stackpool.lock, RANK_STACK);
-    uint64_t n = stackpool.nhot;
-    unlock(&stackpool.lock);
+    uint64_t n = load_rlx(&stackpool.nhot);
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
         if (sched.ps[i]) n += load_rlx(&sched.ps[i]->nstacks);
     return n * PAGE;

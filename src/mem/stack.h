@@ -1,6 +1,4 @@
-/*
- * Stacks of goroutines: lazily committed, guarded, reused last-in first-out (stack.c).
- */
+/* Stacks of goroutines: lazily committed, guarded, reused last-in first-out (stack.c). */
 #ifndef STACK_H
 #define STACK_H
 

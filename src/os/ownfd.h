@@ -1,6 +1,4 @@
-/*
- * A descriptor that the library keeps, and whether its number is still its own: linux/ownfd.c.
- */
+/* A descriptor that the library keeps, and whether its number is still its own: linux/ownfd.c. */
 #ifndef OWNFD_H
 #define OWNFD_H
 

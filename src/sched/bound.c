@@ -64,6 +64,7 @@ EXPORT void gort_lock_thread(void) {
     if (in_forked_child()) return;
     M *m = enter();
     G *gp = m->curg;
+    if (unlikely(gp->lock_depth == UINT16_MAX)) fatal("gort_lock_thread nested 65536 times");
     if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
         soft_harden(m, gp);
         soft_lock(m, gp);

@@ -76,6 +76,10 @@ uintptr_t g_entry_new(G *gp) {
     return wrapped(gp) ? ((uintptr_t *)gp->arg)[1] : (uintptr_t)gp->fn;
 }
 
+static void regs_of_call(Regs *r, M *m) {
+    regs_at(r, load_rlx(&m->call[0]), load_rlx(&m->call[1]), load_rlx(&m->call[2]));
+}
+
 /* Where the trace of gp starts; false: gp runs on another thread, or has not run yet. */
 static bool start_of(G *gp, void *context, Regs *r) {
     M *m = getm();
@@ -86,8 +90,7 @@ static bool start_of(G *gp, void *context, Regs *r) {
         return true;
     }
     if (status == G_SYSCALL) {
-        M *on = load_rlx(&gp->m);
-        regs_at(r, load_rlx(&on->call[0]), load_rlx(&on->call[1]), load_rlx(&on->call[2]));
+        regs_of_call(r, load_rlx(&gp->m));
         return true;
     }
     if (status == G_RUNNING) return false;
@@ -96,9 +99,7 @@ static bool start_of(G *gp, void *context, Regs *r) {
     if (home && load_acq(&home->in_handler) && load_rlx(&home->curg) == gp) {
         void *at = load_rlx(&home->context);
         if (at) regs_context(r, at);
-        else
-            regs_at(r, load_rlx(&home->call[0]), load_rlx(&home->call[1]),
-                    load_rlx(&home->call[2]));
+        else regs_of_call(r, home);
         return true;
     }
     void *sp = load_rlx(&gp->sp);

@@ -138,6 +138,12 @@ static G *take_polled(M *m, GList *list) {
     return gp;
 }
 
+static void note_theft(M *m, P *p, P *victim, uint32_t moved) {
+    bump(&p->n.steals, 1);
+    bump(&p->n.stolen, moved);
+    trace_steal(m, victim, moved);
+}
+
 /* A server that is always busy finds new events at every look at the network and would never come
  * to steal, while the goroutines of a P whose thread the kernel has put aside wait for its next
  * turn: milliseconds, the tail of every latency. So before the network, one other P is looked at;
@@ -149,11 +155,8 @@ static G *from_stuck(M *m, P *p) {
     G *gp = NULL;
     if (victim && load_rlx(&victim->status) == P_RUNNING &&
         load_rlx(&victim->schedtick) == p->watched_tick && !runq_empty(victim) &&
-        (gp = runq_steal(p, victim, false, &moved)) != NULL) {
-        bump(&p->n.steals, 1);
-        bump(&p->n.stolen, moved);
-        trace_steal(m, victim, moved);
-    }
+        (gp = runq_steal(p, victim, false, &moved)) != NULL)
+        note_theft(m, p, victim, moved);
     p->watched = victim = sched.ps[n == 2 ? 1 - p->id : random_next(&p->rng) % n];
     p->watched_tick = load_rlx(&victim->schedtick);
     if (victim == p) p->watched = NULL;
@@ -198,11 +201,7 @@ static G *visit(M *m, P *p, P *victim, bool last) {
     if (victim == p || load_rlx(&victim->status) == P_IDLE) return NULL;
     uint32_t moved;
     G *gp = runq_steal(p, victim, last && !watched(victim), &moved);
-    if (gp) {
-        bump(&p->n.steals, 1);
-        bump(&p->n.stolen, moved);
-        trace_steal(m, victim, moved);
-    }
+    if (gp) note_theft(m, p, victim, moved);
     return gp;
 }
 
@@ -304,11 +303,7 @@ static bool wait_in_poller(M *m, G **gp) {
 static bool give_up(M *m, G **gp) {
     P *p = m->p;
     lock(&sched.lock, RANK_SCHED);
-    if (load_rlx(&sched.stop_waiting)) {
-        unlock(&sched.lock);
-        return true;
-    }
-    if (soft_waits(m)) {
+    if (load_rlx(&sched.stop_waiting) || soft_waits(m)) {
         unlock(&sched.lock);
         return true;
     }

@@ -55,18 +55,15 @@ static NOINLINE void refill(P *p) {
     unlock(&gs.lock);
 }
 
-static G *alloc_common(void) {
+G *g_alloc_slow(M *m) {
+    if (m->p) {
+        refill(m->p);
+        return m->p->gfree ? g_alloc(m) : NULL;
+    }
     lock(&gs.lock, RANK_STACK);
     G *gp = take_common();
     unlock(&gs.lock);
     return gp;
-}
-
-G *g_alloc_slow(M *m) {
-    P *p = m->p;
-    if (p == NULL) return alloc_common();
-    refill(p);
-    return p->gfree ? g_alloc(m) : NULL;
 }
 
 /* Moves n records of p's cache to the common list. */
@@ -82,16 +79,12 @@ static void give_back(P *p, uint32_t n) {
     unlock(&gs.lock);
 }
 
-static void free_common(G *gp) {
-    lock(&gs.lock, RANK_STACK);
-    gp->schedlink = gs.free;
-    gs.free = gp;
-    unlock(&gs.lock);
-}
-
 void g_free_slow(M *m, G *gp) {
     if (m->p == NULL) {
-        free_common(gp);
+        lock(&gs.lock, RANK_STACK);
+        gp->schedlink = gs.free;
+        gs.free = gp;
+        unlock(&gs.lock);
         return;
     }
     give_back(m->p, G_CACHE / 2);
@@ -141,4 +134,9 @@ void each_g_region(void (*fn)(void *lo, void *hi)) {
         uint32_t used = r + 1 == regions ? load_rlx(&gs.carved) : REGION_GS;
         fn(gs.region[r], gs.region[r] + used);
     }
+}
+
+void g_fork(bool before) {
+    if (before) lock(&gs.lock, RANK_STACK);
+    else unlock(&gs.lock);
 }

@@ -206,8 +206,6 @@ EXPORT void gort_exit(void) {
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
-static long get_custom_stack(void *m) { return (long)stack_get(m); }
-
 /* A stack right away: for a name, a copy, or a size of its own. Outside the caches: may map. */
 static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
     size_t size = attr ? attr->stack_size : 0;
@@ -215,7 +213,7 @@ static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
     if (size == 0 && settings.stack_size == 0 && m->p) {
         if (!stack_credit_take(m)) return NULL;
         gp->flags |= GF_CREDIT;
-        return (Stack *)call_with_room(m, get_custom_stack, m);
+        return stack_get_with_room(m);
     }
     if (size == 0) size = settings.stack_size ? settings.stack_size : STACK_USABLE;
     if (size < MIN_STACK) size = MIN_STACK;

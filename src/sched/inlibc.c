@@ -274,9 +274,7 @@ static void inlibc_left(uintptr_t *frame) {
     frame[1] = trap->ret;
     trap_free(trap, word);
     m->curg->stack->trap_tries = 0;
-    store_rlx(&m->call[0], frame[1]);
-    store_rlx(&m->call[1], (uintptr_t)(frame + 2));
-    store_rlx(&m->call[2], frame[0]);
+    m_mark_call(m, frame);
     preempt_after_libc(m);
     *__errno_location() = err;
 }

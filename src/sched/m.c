@@ -7,6 +7,7 @@
  * A plain thread that calls in gets a record too, with a pseudo-G to block on, and loses both when
  * it ends.
  */
+#include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/m.h"
 #include "base/upstairs.h"
 #include "sched/g.h"
@@ -22,7 +23,7 @@
 #include "sched/sysmon.h"
 #include "base/warn.h"
 
-#include <pthread.h>
+#include <link.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -39,8 +40,12 @@ static struct {
     Lock lock;
     M *free; /* lock */
 } records;
+/* Of the variables of all modules, by m_prepare. glibc takes a thread's out of its stack, and those
+ * of the program may be larger than a stack that has room for the runtime alone. */
+static size_t tls_bytes;
 /* made by m_prepare. Value: the thread's M, while thread_ends has to see the thread end */
 static pthread_key_t thread_end;
+static bool sees_ends; /* the key is there */
 
 /* libc's pthread_key_create: the hook's function of that name makes keys whose values belong to the
  * goroutine, and this value belongs to the thread. */
@@ -86,6 +91,19 @@ void m_record_free(M *m) {
     unlock(&records.lock);
 }
 
+void m_fork(bool before) {
+    if (before) lock(&records.lock, RANK_LEAF);
+    else unlock(&records.lock);
+}
+
+/* m: NULL: the thread ends in order. */
+static void watch_end(M *m) {
+    if (likely(sees_ends)) pthread_setspecific(thread_end, m);
+    else
+        warn_once(WARN_KEYS, "the program has used up the keys of pthread_key_create(3): what the "
+                             "runtime keeps for a thread stays when the thread ends");
+}
+
 /* ---- threads of the runtime ----------------------------------------------------------------- */
 
 static void use_alt_stack(M *m) {
@@ -108,21 +126,27 @@ static void drop_alt_stack(void) {
     os_sys(SYS_sigaltstack, (long)&ss, 0, 0, 0, 0, 0);
 }
 
-static void thread_begin(M *m) {
-    tls_m = tls_runner = m;
+/* m is the record of the calling thread. */
+static void know_thread(M *m) {
+    tls_m = m;
     m->tid = os_gettid();
-    if (m->tid <= 0)
-        fatal("cannot learn the number of a thread: gettid(2) gives error %d", -m->tid);
     m->clock = os_thread_clock(m->tid);
     m->errno_at = __errno_location();
     m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
     tsan_own_errno(m->errno_at);
+}
+
+static void thread_begin(M *m) {
+    tls_runner = m;
+    know_thread(m);
+    if (m->tid <= 0)
+        fatal("cannot learn the number of a thread: gettid(2) gives %s", errno_word(m->tid));
     m->stack_hi = __builtin_frame_address(0);
     m->stack_lo = (char *)m->stack_hi - THREAD_STACK + (16 << 10);
     if (tsan_on()) m->san_fiber = __tsan_get_current_fiber();
     split_thread_begin(m);
     use_alt_stack(m);
-    pthread_setspecific(thread_end, m); /* prepared: gort_main has adopted its caller */
+    watch_end(m); /* prepared: gort_main has adopted its caller */
     store_rel(&m->alive, 1);
 }
 
@@ -148,7 +172,7 @@ static void *thread_main(void *arg) {
     lock(&sched.lock, RANK_SCHED);
     if (m->epoch == sched.epoch) sched.m_count--;
     unlock(&sched.lock);
-    pthread_setspecific(thread_end, NULL);
+    watch_end(NULL);
     tls_m = tls_runner = NULL;
     add_rlx(&sched.threads, -1);
     tsan_release(&sched); /* for the waiter of the runtime's end (init.c) */
@@ -166,23 +190,28 @@ static void *map_alt_stack(void) {
     return base + ALT_GUARD;
 }
 
-int m_spawn(M *m) {
-    if (m->altstack == NULL && (m->altstack = map_alt_stack()) == NULL) return -ENOMEM;
+int own_thread(pthread_t *joined, size_t stack, void *(*fn)(void *), void *arg) {
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t all, old;
     pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, THREAD_STACK);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (stack) pthread_attr_setstacksize(&attr, (stack + tls_bytes + 4095) & ~(size_t)4095);
+    if (joined == NULL) pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* the new thread unmasks when tls_m is set */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     add_rlx(&sched.threads, 1);
-    int r = thread_create(&thread, &attr, thread_main, m);
+    int r = thread_create(joined ? joined : &thread, &attr, fn, arg);
+    if (r != 0) sub_rlx(&sched.threads, 1);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
-    if (r != 0) add_rlx(&sched.threads, -1);
-    else add_rlx(&sched.threads_created, 1);
     return -r;
+}
+
+int m_spawn(M *m) {
+    if (m->altstack == NULL && (m->altstack = map_alt_stack()) == NULL) return -ENOMEM;
+    int r = own_thread(NULL, THREAD_STACK, thread_main, m); /* it unmasks when tls_m is set */
+    if (r == 0) add_rlx(&sched.threads_created, 1);
+    return r;
 }
 
 /* ---- plain threads -------------------------------------------------------------------------- */
@@ -206,6 +235,16 @@ static void thread_ends(void *arg) {
     m_record_free(m);
 }
 
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *)
+    __attribute__((weak));
+
+static int add_tls(struct dl_phdr_info *info, size_t n, void *sum) {
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            *(size_t *)sum += info->dlpi_phdr[i].p_memsz + info->dlpi_phdr[i].p_align;
+    return 0;
+}
+
 /* A constructor, before the program has keys: libc keeps a thread's values of the first 32 keys in
  * the thread's record, so pthread_setspecific in adopt(), perhaps in a signal handler, does not
  * call malloc. */
@@ -218,8 +257,9 @@ __attribute__((constructor)) void m_prepare(void) {
             continue;
         }
         if (!done) {
-            (__pthread_key_create ? __pthread_key_create : pthread_key_create)(&thread_end,
-                                                                               thread_ends);
+            if (dl_iterate_phdr) dl_iterate_phdr(add_tls, &tls_bytes);
+            sees_ends = (__pthread_key_create ? __pthread_key_create
+                                              : pthread_key_create)(&thread_end, thread_ends) == 0;
             __atomic_store_n(&done, true, __ATOMIC_RELEASE);
         }
         unlock(&once);
@@ -256,13 +296,8 @@ static M *adopt(void) {
     gp->m = m;
     m->curg = m->pseudo = gp;
     m->locks = 0;
-    tls_m = m;
-    m->tid = os_gettid();
-    m->clock = os_thread_clock(m->tid);
-    m->errno_at = __errno_location();
-    m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
-    tsan_own_errno(m->errno_at);
-    pthread_setspecific(thread_end, m);
+    know_thread(m);
+    watch_end(m);
     store_rel(&m->alive, 1);
     add_rlx(&sched.plain_threads, 1);
     return m;

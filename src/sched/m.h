@@ -6,14 +6,20 @@
 
 #include "runtime.h"
 
+#include <pthread.h>
+
 M *m_record(void); /* a record for a new thread, or one that is adopted; NULL: no memory */
 void m_record_free(M *m);
 int m_spawn(M *m); /* the maker: starts m's thread. 0 or -errno */
+/* A thread of the library's that begins with all signals blocked, counted in sched.threads. joined
+ * NULL: it is detached, and counts itself out. stack 0: the system's size. 0 or -errno. */
+int own_thread(pthread_t *joined, size_t stack, void *(*fn)(void *), void *arg);
 #define ALT_STACK ((size_t)256 << 10)
 bool on_alt_stack(M *m, void *at); /* `at` is on the stack that the runtime gave m for signals */
 void *m_alt_end(M *m);             /* the end of that stack; NULL: there is none */
 /* The caller, a thread that the library has made, does not count as a plain thread. */
 void m_is_ours(void);
+void m_fork(bool before); /* alloc.c */
 M *m_adopt_or_null(void); /* as m_adopt (sched.h); NULL: no memory */
 void m_prepare(void);     /* once per process: the key that ends plain threads' records */
 

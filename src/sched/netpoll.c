@@ -210,10 +210,11 @@ void desc_let_go(Desc *d, int fd) {
     if (flags < 0 || (flags & O_PATH)) close_number(fd);
 }
 
-/* An event of the kernel; any M in netpoll(). */
-static void netpoll_event(Desc *d, uint32_t seq, uint32_t what, GList *list) {
+/* An event of the kernel; any M in netpoll(). False: no registration of ours, or not any more. */
+static bool netpoll_event(Desc *d, uint32_t seq, uint32_t what, GList *list) {
     lock(&d->lock, RANK_POLL);
-    if (desc_seq(d) == seq) {
+    bool known = desc_seq(d) == seq;
+    if (known) {
         if (what & EVENT_HUNG) store_rlx(&d->hung, 1);
         for (int dir = 0; dir < DIRS; dir++) {
             if (!(what & (EVENT_READ << dir))) continue;
@@ -223,6 +224,7 @@ static void netpoll_event(Desc *d, uint32_t seq, uint32_t what, GList *list) {
         }
     }
     unlock(&d->lock);
+    return known;
 }
 
 /* Registers a marked number again if it still has waiters. The kernel may answer by an event at
@@ -315,17 +317,20 @@ INLINE void netpoll_expect_soon(Desc *d) {
 
 /* With ten thousand connections the entry, the waiter on its stack and the G of an event are cache
  * misses that depend on each other. So two passes over the batch prefetch them first, and the
- * misses of its events overlap. */
+ * misses of its events overlap. An event that is not ours may be of a stranger's set, under the
+ * poller's number: to wait there again would bring it again at once. */
 static void poll_kernel(int64_t deadline, GList *list) {
     KEvent ev[KPOLL_BATCH];
     Desc *at[KPOLL_BATCH];
+    bool strange = false;
     int n = kpoll_wait(deadline, ev);
     for (int i = 0; i < n; i++) at[i] = netpoll_expect(ev[i].fd);
     for (int i = 0; i < n; i++) netpoll_expect_soon(at[i]);
     for (int i = 0; i < n; i++) {
         if (unlikely(ev[i].what & EVENT_SOURCE)) uring_collect(list);
-        else if (likely(at[i] != NULL)) netpoll_event(at[i], ev[i].seq, ev[i].what, list);
+        else strange |= at[i] == NULL || !netpoll_event(at[i], ev[i].seq, ev[i].what, list);
     }
+    if (unlikely(strange)) kpoll_check();
 }
 
 /* A thread sleeps in the poller. */

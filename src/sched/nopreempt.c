@@ -47,9 +47,7 @@ static Range *find_range(uintptr_t start) {
 }
 
 EXPORT void gort_nopreempt_range(const void *start, const void *end, int there) {
-    M *m = getm();
-    /* not enter(): this may be a constructor, before anything else has run */
-    if (m) m->locks++;
+    M *m = steady_begin(); /* not enter(): this may be a constructor, before all else */
     lock(&table.lock, RANK_LEAF);
     Range *r = find_range((uintptr_t)start);
     if (r) {
@@ -60,6 +58,6 @@ EXPORT void gort_nopreempt_range(const void *start, const void *end, int there) 
         store_rlx(&r->end, there ? (uintptr_t)end : 0);
     }
     unlock(&table.lock);
-    if (m) m->locks--;
+    steady_end(m);
     if (r == NULL) fatal("more than %d modules with functions marked GORT_NOPREEMPT", MODULES);
 }

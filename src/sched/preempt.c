@@ -42,7 +42,7 @@
 
 static struct sigaction previous; /* the program's own handler for the signal, if it had one */
 static sigset_t thread_mask;      /* the mask gort_main was called with */
-static bool installed;
+static int installed;             /* the signal that on_signal is there for; 0: none */
 
 /* ---- asked by flag --------------------------------------------------------------------------- */
 
@@ -81,12 +81,6 @@ static M *come_back(M *m) {
     return acquire_p_or_queue(m, &sched.taken);
 }
 
-/* On g0: the goroutine is in the global queue. */
-static void gave_way(M *m, void *arg) {
-    unlock(&sched.lock);
-    wake_after_submit(m);
-}
-
 static M *give_way(M *m) {
     and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
     if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return m;
@@ -99,7 +93,7 @@ static M *give_way(M *m) {
     slice_ended(m->p);
     global_spilled_first_locked();
     glist_push(&sched.global, gp);
-    return switch_to_g0(m, gp, gave_way, NULL, NULL);
+    return switch_to_g0(m, gp, unlock_and_wake, NULL, NULL);
 }
 
 /* A child inherits a request with its memory (fork.c), and there is nobody to give way to: a forked
@@ -377,9 +371,9 @@ void preempt_m(M *m) {
     int r = os_tgkill(m->tid, settings.preempt_signal);
     if (unlikely(r < 0 && r != -ESRCH && r != -EAGAIN))
         warn_once(WARN_SIGNAL,
-                  "the kernel refuses tgkill(2), error %d: a goroutine that computes without "
+                  "the kernel refuses tgkill(2), %s: a goroutine that computes without "
                   "calling gort is not preempted",
-                  -r);
+                  errno_word(r));
 }
 
 /* The kernel refuses futex(2), perhaps only from now on: the program has put a filter over all its
@@ -424,14 +418,21 @@ void preempt_mask(void) {
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, 8, 0, 0);
 }
 
+static bool still_installed(void) {
+    struct sigaction now;
+    return installed && sigaction(installed, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+           now.sa_sigaction == on_signal;
+}
+
 int preempt_install(void) {
-    if (installed) return 0; /* it stayed for threads that were left behind */
+    sigprocmask(SIG_SETMASK, NULL, &thread_mask);
+    /* it stayed for threads that were left behind, unless the program has set its own since */
+    if (installed == settings.preempt_signal && still_installed()) return 0;
     struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART};
     sa.sa_sigaction = on_signal;
     sigemptyset(&sa.sa_mask);
     if (sigaction(settings.preempt_signal, &sa, &previous) < 0) return -errno;
-    sigprocmask(SIG_SETMASK, NULL, &thread_mask);
-    installed = true;
+    installed = settings.preempt_signal;
     os_wake_refused = interrupt_sleepers;
     return 0;
 }
@@ -439,6 +440,6 @@ int preempt_install(void) {
 void preempt_uninstall(bool awaited) {
     if (!installed || awaited) return;
     os_wake_refused = NULL;
-    sigaction(settings.preempt_signal, &previous, NULL);
-    installed = false;
+    if (still_installed()) sigaction(installed, &previous, NULL);
+    installed = 0;
 }

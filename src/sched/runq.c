@@ -36,7 +36,7 @@ void runq_put_first(P *p, GList *list) {
 }
 
 /* Copies half of victim's ring to p's free places behind its tail; does not publish them. */
-static uint32_t grab(P *p, P *victim, bool slot_too) {
+static uint32_t runq_grab(P *p, P *victim, bool slot_too) {
     uint32_t tail = load_rlx(&p->tail);
     for (;;) {
         uint32_t head = load_acq(&victim->head);
@@ -69,7 +69,7 @@ static uint32_t grab(P *p, P *victim, bool slot_too) {
 }
 
 G *runq_steal(P *p, P *victim, bool slot_too, uint32_t *moved) {
-    uint32_t n = grab(p, victim, slot_too);
+    uint32_t n = runq_grab(p, victim, slot_too);
     *moved = n;
     if (n == 0) return NULL;
     uint32_t tail = load_rlx(&p->tail);

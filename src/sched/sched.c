@@ -52,10 +52,11 @@ static NOINLINE void *by_way_of_g0(M *m, G *next) {
 }
 
 static long get_stack(void *m) { return (long)stack_get(m); }
+Stack *stack_get_with_room(M *m) { return (Stack *)call_with_room(m, get_stack, m); }
 
 void attach_stack(M *m, G *gp) {
     check(m->unlock == NULL || !unfurnished(m, gp));
-    Stack *s = gp->flags & GF_COMPACT ? compact_get(m) : (Stack *)call_with_room(m, get_stack, m);
+    Stack *s = gp->flags & GF_COMPACT ? compact_get(m) : stack_get_with_room(m);
     stack_forget(s);
     gp->stack = s;
     gp->sp = arch_first_frame(stack_top(s), goroutine_entry, NULL);
@@ -177,9 +178,8 @@ NOINLINE const char *unfinished(M *m) {
 }
 
 static NOINLINE void refuse_to_park(M *m) {
-    if (m->world) fatal("blocking while the world is stopped");
-    if (m->pins > 0) fatal("blocking while pinned");
-    if (in_blocking_call(m)) fatal("blocking inside a blocking call");
+    const char *why = unfinished(m);
+    if (why) fatal("blocking %s", why);
     fatal("parking in a nested section (depth %u)", m->locks);
 }
 
@@ -206,6 +206,15 @@ static NOINLINE void park_thread(M *m, Lock *l, commit_fn *commit, void *arg, in
     *m->errno_at = err;
 }
 
+/* gp, which runs, waits from here on: published by what m does once its stack is left. */
+INLINE void begins_to_wait(M *m, G *gp, int reason) {
+    if (unlikely(not_plain(m, gp) != 0)) refuse_to_park(m);
+    gp->reason = (uint8_t)reason;
+    gp->since = coarse_now();
+    trace_block(m, gp, reason);
+    store_rlx(&gp->status, G_WAITING);
+}
+
 void *park_begin(M *m, Lock *l, int reason) {
     G *gp = m->curg;
     if (unlikely(m->p == NULL)) { /* a plain thread, or misuse */
@@ -213,11 +222,7 @@ void *park_begin(M *m, Lock *l, int reason) {
         park_thread(m, l, NULL, NULL, reason, GORT_FOREVER, 0, NULL);
         return NULL;
     }
-    if (unlikely(not_plain(m, gp) != 0)) refuse_to_park(m);
-    gp->reason = (uint8_t)reason;
-    gp->since = coarse_now();
-    trace_block(m, gp, reason);
-    store_rlx(&gp->status, G_WAITING); /* published by the unlock */
+    begins_to_wait(m, gp, reason);
     m->unlock = l;
     return depart(m, gp);
 }
@@ -228,11 +233,8 @@ void *park_commit_begin(M *m, commit_fn *commit, void *arg, int reason) {
         park_thread(m, NULL, commit, arg, reason, GORT_FOREVER, 0, NULL);
         return NULL;
     }
-    if (unlikely(not_plain(m, gp) != 0 || m->p == NULL)) refuse_to_park(m);
-    gp->reason = (uint8_t)reason;
-    gp->since = coarse_now();
-    trace_block(m, gp, reason);
-    store_rlx(&gp->status, G_WAITING);
+    if (unlikely(m->p == NULL)) refuse_to_park(m);
+    begins_to_wait(m, gp, reason);
     m->commit = commit;
     m->commit_arg = arg;
     return depart(m, gp);
@@ -398,7 +400,7 @@ void ready_list(M *m, GList *list) {
 
 /* ---- yield ---------------------------------------------------------------------------------- */
 
-static void unlock_and_wake(M *m, void *arg) {
+void unlock_and_wake(M *m, void *arg) {
     unlock(&sched.lock);
     wake_after_submit(m);
 }
@@ -409,11 +411,8 @@ static void *queue_and_depart(M *m, G *gp, G *next) {
     store_rlx(&gp->status, G_RUNNABLE);
     gp->since = coarse_now();
     glist_push(&sched.global, gp);
-    if (runq_alone()) {
-        m->unlock = &sched.lock;
-    } else {
-        m->commit = unlock_and_wake;
-    }
+    if (runq_alone()) m->unlock = &sched.lock;
+    else m->commit = unlock_and_wake;
     return depart_for(m, gp, next);
 }
 

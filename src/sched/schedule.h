@@ -9,6 +9,8 @@
 void schedule_loop(M *m); /* on g0, until the M is to end */
 G *find_runnable(M *m);   /* on g0 with a P; NULL: the P is gone */
 void attach_stack(M *m, G *gp);
+Stack *stack_get_with_room(M *m);      /* stack_get, from a compact stack, too */
+void unlock_and_wake(M *m, void *arg); /* a commit: sched.lock, with a G queued under it */
 void goroutine_entry(void *arg);
 NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg); /* the G ends here */
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l);

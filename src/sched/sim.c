@@ -35,7 +35,9 @@
 #include "sched/sched.h"
 #include "unwind/symbols.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BEGIN (1000 * GORT_SEC) /* the same for every run */
@@ -72,7 +74,10 @@ void sim_begin(void) {
     sim.odds = 2u << 2 * draw(3);
     sim.log = -1;
     const char *path = env_get("GORT_SIM_LOG");
-    if (path && *path) sim.log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (path && *path) {
+        sim.log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (sim.log < 0) print_fd(2, "gort: GORT_SIM_LOG=%s ignored: %s\n", path, strerror(errno));
+    }
     settings.procs = 1;
     settings.procs_from_env = true;
     settings.asyncpreemptoff = true;

@@ -51,12 +51,7 @@ M *acquire_p_or_queue(M *m, uint32_t *counter) {
 }
 
 /* For dumps: where the caller of the function with this frame goes on. */
-INLINE void mark_call(M *m, void *frame) {
-    uintptr_t *record = arch_frame_record(frame);
-    store_rlx(&m->call[0], record[1]);
-    store_rlx(&m->call[1], (uintptr_t)(record + 2));
-    store_rlx(&m->call[2], record[0]);
-}
+INLINE void mark_call(M *m, void *frame) { m_mark_call(m, arch_frame_record(frame)); }
 
 M *block_begin(M *m) {
     mark_call(m, __builtin_frame_address(0));
@@ -65,9 +60,8 @@ M *block_begin(M *m) {
         return m;
     }
     G *gp = m->curg;
-    if (m->world) fatal("a blocking call while the world is stopped");
-    if (m->pins) fatal("a blocking call while pinned");
-    if (in_blocking_call(m)) fatal("a blocking call inside a blocking call");
+    const char *why = unfinished(m);
+    if (unlikely(why != NULL)) fatal("a blocking call %s", why);
     stack_check_sp(gp, (uintptr_t)__builtin_frame_address(0));
     gp->since = coarse_now();
     tsan_release(&sched); /* for stop (init.c): the runtime may end meanwhile */
@@ -179,14 +173,12 @@ M *syscall_end(M *m) { return m->plain ? block_end(m) : announce_end(m); }
 EXPORT void gort_enter_syscall(void) {
     if (in_forked_child()) return;
     M *m = enter();
-    if (unlikely(m->plain || m->pins)) {
-        if (m->world) fatal("gort_enter_syscall while the world is stopped");
-        if (m->pins) fatal("gort_enter_syscall while pinned");
+    if (unlikely(m->plain)) {
         leave(m);
         return;
     }
-    if (unlikely(load_rlx(&m->curg->status) == G_SYSCALL))
-        fatal("gort_enter_syscall inside a blocking call");
+    if (unlikely(m->pins || load_rlx(&m->curg->status) == G_SYSCALL))
+        fatal("gort_enter_syscall %s", unfinished(m));
     announce(m, __builtin_frame_address(0));
 }
 

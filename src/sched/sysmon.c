@@ -25,8 +25,7 @@
  * thread that comes out of the poller with something to run, which is what an idle server does
  * for each message, does not wake it: that would be a thread to be started on another CPU, 5 to
  * 10 us before the goroutine runs. It sets an alarm (sysmon_sleeps 1 -> 2), and the monitor comes
- *    by
- * on its own; if all is idle again by then, it goes straight back to sleep. The monitor sets the
+ * by on its own; if all is idle again by then, it goes straight back to sleep. The monitor sets the
  * alarm to its own limit before it says that it sleeps, or else looks whether that is still so
  * afterwards: it never overwrites anybody's. Two others at once: the later time may win, a tick. In
  * a simulation, and where there is no alarm to be had, it sleeps on a note and is woken. Should the
@@ -53,13 +52,9 @@
 #include "sched/preferred.h"
 #include "mem/span.h"
 #include "mem/stack.h"
-#include "base/sysfault.h"
 #include "sched/wake.h"
 #include "sched/slotwatch.h"
 #include "sched/stopworld.h"
-
-#include <pthread.h>
-#include <signal.h>
 
 #define TICK_MIN (20 * GORT_US)
 #define TICK_MAX (10 * GORT_MS)
@@ -224,9 +219,7 @@ static void look_at_hot(M *m) {
 
 /* True: something was done. */
 static bool look_at(P *p, int64_t now) {
-    /* NULL: p is on its way to a thread; two that play with one of them locked are so nearly always
-     * */
-    M *m = load_rlx(&p->m);
+    M *m = load_rlx(&p->m); /* NULL: p is on its way to a thread, perhaps at each look */
     if (load_rlx(&p->status) != P_RUNNING) return false;
     G *gp = m ? load_rlx(&m->curg) : NULL;
     bool announced = gp && load_rlx(&gp->status) == G_SYSCALL;
@@ -478,7 +471,6 @@ static void close_down(void) {
 }
 
 int sysmon_start(void) {
-    sigset_t all, old;
     mon.m = m_record();
     if (mon.m == NULL) return -ENOMEM;
     mon.m->plain = true;
@@ -488,13 +480,9 @@ int sysmon_start(void) {
         if ((*c)->begin) (*c)->begin(now);
     mon.idle_memory = 1;
     open_alarm();
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int r = thread_create(&mon.thread, NULL, sysmon_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (r == 0) add_rlx(&sched.threads, 1);
-    else close_down();
-    return -r;
+    int r = own_thread(&mon.thread, 0, sysmon_main, NULL);
+    if (r != 0) close_down();
+    return r;
 }
 
 void sysmon_stop(void) {

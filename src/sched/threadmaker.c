@@ -23,12 +23,8 @@
 #include "sched/schedule.h"
 #include "sched/m.h"
 #include "sched/preempt.h"
-#include "base/sysfault.h"
 #include "sched/wake.h"
 #include "base/warn.h"
-
-#include <pthread.h>
-#include <signal.h>
 
 static struct {
     pthread_t thread;
@@ -151,7 +147,7 @@ static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
     if (!nobody_runs() || *switches != before) *since = 0;
     else if (*since == 0) *since = now;
     else if (now - *since <= PATIENCE) return;
-    else if (error) fatal("cannot make a thread that runs goroutines: error %d", -error);
+    else if (error) fatal("cannot make a thread that runs goroutines: %s", errno_word(error));
     else
         fatal("no thread runs goroutines: all of them, GORT_DEBUG=maxthreads=%d, are locked by "
               "goroutines that wait",
@@ -202,11 +198,11 @@ static void *maker_main(void *arg) {
                     maker.refused(r);
                     goto over;
                 }
-                warn_once(WARN_THREADS,
-                          "cannot make another thread, error %d: a goroutine that computes, or "
-                          "sleeps in a call, "
-                          "may hold up the others until one is free",
-                          -r);
+                warn_once(
+                    WARN_THREADS,
+                    "cannot make another thread, %s: a goroutine that computes, or sleeps in a "
+                    "call, may hold up the others until one is free",
+                    errno_word(r));
                 refused = r;
                 break;
             }
@@ -227,17 +223,11 @@ over:
 
 int maker_start(void (*refused)(int error)) {
     maker.refused = refused;
-    sigset_t all, old;
     maker.stop = maker.made = false;
     maker.pending = NULL;
     maker.spinning = maker.spares = maker.coming = 0;
     note_clear(&maker.note);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int r = thread_create(&maker.thread, NULL, maker_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (r == 0) add_rlx(&sched.threads, 1);
-    return -r;
+    return own_thread(&maker.thread, 0, maker_main, NULL);
 }
 
 void maker_stop(void) {

@@ -72,31 +72,24 @@ void idle_p_put_locked(P *p) {
     store_rel(&sched.npidle, sched.npidle + 1);
 }
 
-P *idle_p_get_locked(void) {
-    P *p = sched.idle_ps;
+/* *at, a link of the list; NULL: its end. */
+static P *take_idle_locked(P **at) {
+    P *p = *at;
     if (p == NULL) return NULL;
-    sched.idle_ps = p->link;
+    *at = p->link;
     store_rel(&sched.npidle, sched.npidle - 1);
     if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
     return p;
 }
 
-static P *take_this_locked(P *wanted) {
-    for (P **at = &sched.idle_ps; *at; at = &(*at)->link) {
-        if (*at != wanted) continue;
-        *at = wanted->link;
-        store_rel(&sched.npidle, sched.npidle - 1);
-        if (unlikely(load_rlx(&sysmon_sleeps) == 1)) sysmon_wake_soon();
-        return wanted;
-    }
-    return NULL;
-}
+P *idle_p_get_locked(void) { return take_idle_locked(&sched.idle_ps); }
 
 P *idle_p_take(P *wanted) {
     if (load_rlx(&sched.npidle) == 0) return NULL;
     lock(&sched.lock, RANK_SCHED);
-    P *p = wanted ? take_this_locked(wanted) : NULL;
-    if (p == NULL) p = idle_p_get_locked();
+    P **at = &sched.idle_ps;
+    while (wanted && *at && *at != wanted) at = &(*at)->link;
+    P *p = take_idle_locked(*at ? at : &sched.idle_ps);
     unlock(&sched.lock);
     return p;
 }
@@ -126,24 +119,21 @@ void m_wake_with(M *n, P *p, G *gp) {
     note_wake(&n->note); /* release: n sees both */
 }
 
-M *idle_m_get_locked(void) {
-    M *n = sched.idle_ms;
+static M *take_pooled_locked(M **at) { /* likewise */
+    M *n = *at;
     if (n == NULL) return NULL;
-    sched.idle_ms = n->link;
+    *at = n->link;
     n->pooled = false;
     store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
     return n;
 }
 
+M *idle_m_get_locked(void) { return take_pooled_locked(&sched.idle_ms); }
+
 bool idle_m_remove_locked(M *m) {
-    for (M **at = &sched.idle_ms; *at; at = &(*at)->link) {
-        if (*at != m) continue;
-        *at = m->link;
-        m->pooled = false;
-        store_rlx(&sched.idle_m_count, sched.idle_m_count - 1);
-        return true;
-    }
-    return false;
+    M **at = &sched.idle_ms;
+    while (*at && *at != m) at = &(*at)->link;
+    return take_pooled_locked(at) != NULL;
 }
 
 #define IDLE_THREAD_LIFE (20 * GORT_SEC)

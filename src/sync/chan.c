@@ -82,7 +82,7 @@ EXPORT gort_chan *gort_chan_new(size_t elem_size, size_t capacity) {
     return c;
 }
 
-void chan_free(gort_chan *c) {
+static void chan_free(gort_chan *c) {
     store_rlx(&c->closed, CHAN_FREED); /* chan_is_closed tells later users */
     quiet_free(c);
 }
@@ -100,12 +100,6 @@ NOINLINE int chan_is_closed(const gort_chan *c) {
     return -EPIPE;
 }
 
-void chan_retain(gort_chan *c) {
-    lock(&c->lock, RANK_PRIM);
-    c->refs++;
-    unlock(&c->lock);
-}
-
 /* c->lock. True: some waiter's wait has not been ended. */
 static bool has_live(const WaitQ *q) {
     for (const Sudog *w = q->first; w; w = w->next)
@@ -113,21 +107,12 @@ static bool has_live(const WaitQ *q) {
     return false;
 }
 
-bool chan_drop(gort_chan *c) {
-    lock(&c->lock, RANK_PRIM);
-    if (unlikely(c->refs == 0)) fatal("channel %p released more often than retained", (void *)c);
-    bool last = --c->refs == 0;
-    if (last && unlikely(has_live(&c->recvq) || has_live(&c->sendq)))
-        fatal("releasing a channel on which somebody waits");
-    last = last && c->pins == 0;
-    unlock(&c->lock);
-    return last;
-}
-
 EXPORT gort_chan *gort_chan_retain(gort_chan *c) {
     if (in_forked_child() || c == NULL) return NULL;
     M *m = enter();
-    chan_retain(c);
+    lock(&c->lock, RANK_PRIM);
+    c->refs++;
+    unlock(&c->lock);
     leave(m);
     return c;
 }
@@ -135,7 +120,13 @@ EXPORT gort_chan *gort_chan_retain(gort_chan *c) {
 EXPORT void gort_chan_release(gort_chan *c) {
     if (in_forked_child() || c == NULL) return;
     M *m = enter();
-    bool last = chan_drop(c);
+    lock(&c->lock, RANK_PRIM);
+    if (unlikely(c->refs == 0)) fatal("channel %p released more often than retained", (void *)c);
+    bool last = --c->refs == 0;
+    if (last && unlikely(has_live(&c->recvq) || has_live(&c->sendq)))
+        fatal("releasing a channel on which somebody waits");
+    last = last && c->pins == 0;
+    unlock(&c->lock);
     leave(m);
     if (last) chan_free(c);
 }
@@ -143,23 +134,13 @@ EXPORT void gort_chan_release(gort_chan *c) {
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* In a section. A NULL channel is never ready. */
-static NOINLINE int wait_nil_until(M *m, int reason, int64_t deadline) {
-    bool timed_out = true;
-    if (deadline > os_now()) {
-        uint32_t ticket = wait_begin(self(m));
-        m = park_until(m, NULL, reason, deadline, ticket, &timed_out);
-    }
+static NOINLINE int wait_nil(M *m, int reason, int64_t deadline) {
+    bool timed_out;
+    while (deadline == GORT_FOREVER) m = park(m, NULL, reason); /* nothing readies it */
+    if (deadline > os_now())
+        m = park_until(m, NULL, reason, deadline, wait_begin(self(m)), &timed_out);
     leave(m);
     return -ETIMEDOUT;
-}
-
-static NORETURN NOINLINE void wait_nil(M *m, int reason) {
-    for (;;) m = park(m, NULL, reason); /* nothing readies it */
-}
-
-INLINE int wait_nil_for(M *m, int reason, int64_t deadline) {
-    if (deadline == GORT_FOREVER) wait_nil(m, reason);
-    return wait_nil_until(m, reason, deadline);
 }
 
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
@@ -245,86 +226,58 @@ void chan_abandon(G *gp) {
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
-/* After an attempt that worked: c->lock is held, in a section. */
-INLINE int finish(M *m, gort_chan *c, G *wake, int r) {
+INLINE int attempt_locked(gort_chan *c, void *value, bool send, G **wake) {
+    return send ? send_locked(c, value, wake) : recv_locked(c, value, wake);
+}
+
+INLINE int send_or_recv(gort_chan *c, void *value, bool send, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
+    G *wake = NULL;
+    M *m = enter();
+    if (unlikely(c == NULL))
+        return wait_nil(m, send ? WAIT_CHAN_SEND_NIL : WAIT_CHAN_RECV_NIL, deadline);
+    lock(&c->lock, RANK_PRIM);
+    int r = attempt_locked(c, value, send, &wake);
+    if (unlikely(r == -EAGAIN)) return chan_wait(m, c, value, send, deadline);
     unlock(&c->lock);
     if (wake) ready_straight(m, wake);
     leave(m);
     return r;
 }
 
-INLINE int send_until(gort_chan *c, const void *value, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
-    G *wake = NULL;
-    M *m = enter();
-    if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_SEND_NIL, deadline);
-    lock(&c->lock, RANK_PRIM);
-    int r = send_locked(c, value, &wake);
-    if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
-    return chan_wait(m, c, (void *)value, true, deadline);
-}
-
-INLINE int recv_until(gort_chan *c, void *value, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
-    G *wake = NULL;
-    M *m = enter();
-    if (unlikely(c == NULL)) return wait_nil_for(m, WAIT_CHAN_RECV_NIL, deadline);
-    lock(&c->lock, RANK_PRIM);
-    int r = recv_locked(c, value, &wake);
-    if (likely(r != -EAGAIN)) return finish(m, c, wake, r);
-    return chan_wait(m, c, value, false, deadline);
-}
-
 EXPORT int gort_chan_send(gort_chan *c, const void *value) {
-    return send_until(c, value, GORT_FOREVER);
+    return send_or_recv(c, (void *)value, true, GORT_FOREVER);
 }
-
-EXPORT int gort_chan_recv(gort_chan *c, void *value) { return recv_until(c, value, GORT_FOREVER); }
-
+EXPORT int gort_chan_recv(gort_chan *c, void *value) {
+    return send_or_recv(c, value, false, GORT_FOREVER);
+}
 EXPORT int gort_chan_send_until(gort_chan *c, const void *value, int64_t deadline) {
-    return send_until(c, value, deadline);
+    return send_or_recv(c, (void *)value, true, deadline);
 }
-
 EXPORT int gort_chan_recv_until(gort_chan *c, void *value, int64_t deadline) {
-    return recv_until(c, value, deadline);
+    return send_or_recv(c, value, false, deadline);
 }
 
-int chan_try_send(M *m, gort_chan *c, const void *value) {
-    if (!looks_ready(c, true)) return -EAGAIN;
+/* A section even where it needs none: a loop that polls must be preemptible. */
+INLINE int chan_try(gort_chan *c, void *value, bool send) {
+    if (in_forked_child()) return -ENOTCONN;
     G *wake = NULL;
-    lock(&c->lock, RANK_PRIM);
-    int r = send_locked(c, value, &wake);
-    unlock(&c->lock);
-    if (wake) ready(m, wake);
+    int r = -EAGAIN;
+    M *m = enter();
+    if (c != NULL && looks_ready(c, send)) {
+        lock(&c->lock, RANK_PRIM);
+        r = attempt_locked(c, value, send, &wake);
+        unlock(&c->lock);
+        if (wake) ready(m, wake);
+    }
+    leave(m);
     return r;
 }
 
-int chan_try_recv(M *m, gort_chan *c, void *value) {
-    if (!looks_ready(c, false)) return -EAGAIN;
-    G *wake = NULL;
-    lock(&c->lock, RANK_PRIM);
-    int r = recv_locked(c, value, &wake);
-    unlock(&c->lock);
-    if (wake) ready(m, wake);
-    return r;
-}
-
-/* The try calls are sections even where they need none: a loop that polls must be preemptible. */
 EXPORT int gort_chan_try_send(gort_chan *c, const void *value) {
-    if (in_forked_child()) return -ENOTCONN;
-    M *m = enter();
-    int r = c ? chan_try_send(m, c, value) : -EAGAIN;
-    leave(m);
-    return r;
+    return chan_try(c, (void *)value, true);
 }
-
-EXPORT int gort_chan_try_recv(gort_chan *c, void *value) {
-    if (in_forked_child()) return -ENOTCONN;
-    M *m = enter();
-    int r = c ? chan_try_recv(m, c, value) : -EAGAIN;
-    leave(m);
-    return r;
-}
+EXPORT int gort_chan_try_recv(gort_chan *c, void *value) { return chan_try(c, value, false); }
 
 static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
     for (Sudog *w; (w = dequeue(c, q)) != NULL;) {
@@ -335,8 +288,11 @@ static void wake_all(gort_chan *c, WaitQ *q, GList *list) {
     }
 }
 
-int chan_close(M *m, gort_chan *c) {
+EXPORT int gort_chan_close(gort_chan *c) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (c == NULL) fatal("close of a NULL channel");
     GList list = {0};
+    M *m = enter();
     lock(&c->lock, RANK_PRIM);
     int r = c->closed ? chan_is_closed(c) : 0;
     if (r == 0) {
@@ -347,14 +303,6 @@ int chan_close(M *m, gort_chan *c) {
     }
     unlock(&c->lock);
     if (list.head) ready_list(m, &list);
-    return r;
-}
-
-EXPORT int gort_chan_close(gort_chan *c) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (c == NULL) fatal("close of a NULL channel");
-    M *m = enter();
-    int r = chan_close(m, c);
     leave(m);
     return r;
 }

@@ -38,8 +38,7 @@ typedef struct WaitQ {
  *   |<----- 64 bytes: all that an unbuffered operation touches ---->|
  *   | capacity elem_size lock closed count   recvq   sendq          | head refs pins | buffer ...
  *
- * lock guards everything. looks_ready() reads count, closed and the queues' heads without it, so
- * they are written with store_rlx.
+ * lock guards everything. looks_ready() reads what is written with store_rlx without it.
  */
 enum { CHAN_FREED = 2 };
 struct gort_chan {
@@ -57,21 +56,6 @@ struct gort_chan {
 } ALIGNED(CACHE_LINE);
 _Static_assert(offsetof(struct gort_chan, head) == CACHE_LINE, "the hot fields are one line");
 
-/* ---- for other rooms: in a section, no lock held, c not NULL; they never park ---------------- */
-
-/* -EPIPE. Fatal if c was released for the last time and its memory is still as it was. */
-NOINLINE int chan_is_closed(const gort_chan *c);
-/* 0, -EPIPE, -EAGAIN. Also from a timer's function. */
-int chan_try_send(M *m, gort_chan *c, const void *value);
-int chan_try_recv(M *m, gort_chan *c, void *value);
-/* 0, -EPIPE: was closed already. */
-int chan_close(M *m, gort_chan *c);
-void chan_retain(gort_chan *c);
-/* Drops a reference. True: the caller calls chan_free(c) after the section. Fatal if a G waits. */
-bool chan_drop(gort_chan *c);
-/* Outside of sections. */
-void chan_free(gort_chan *c);
-
 /* The runtime has ended and gp, with chan_waits(gp), will never run again: takes its waiters off
  * the channels, which may outlive its stack. Outside of sections, before the stack goes. */
 void chan_abandon(G *gp);
@@ -79,7 +63,9 @@ INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->wa
 
 /* ---- shared by chan.c and select.c ----------------------------------------------------------- */
 
-void chan_free_list(gort_chan *dead); /* through next_dead */
+/* -EPIPE. Fatal if c was released for the last time and its memory is still as it was. */
+NOINLINE int chan_is_closed(const gort_chan *c);
+void chan_free_list(gort_chan *dead); /* through next_dead; outside of sections */
 
 NOINLINE void value_copy_long(void *to, const void *from, size_t n);
 NOINLINE void value_zero(void *to, size_t n);

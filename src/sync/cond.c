@@ -88,46 +88,28 @@ static bool nobody_waits(gort_cond *c) {
     return true;
 }
 
-/* Takes s, the head, off; locked. Returns its G to be made ready. NULL: it still runs and sees the
- * mark, or (*expired) its deadline was faster. */
-static G *notify(gort_cond *c, Sleeper *s, bool *expired) {
+/* Locked. Takes s, the head, off. True: signalled; false: its deadline was faster. */
+static bool notify(gort_cond *c, Sleeper *s, GList *list) {
     sleepq_remove(cond_queue(c), s);
-    *expired = false;
-    if (!s->parked) {
-        s->notified = true;
-        return NULL;
-    }
-    *expired = !sleeper_claim(s);
-    return *expired ? NULL : s->gp;
+    if (!s->parked) return s->notified = true; /* it still runs, and sees the mark */
+    if (!sleeper_claim(s)) return false;
+    glist_push(list, s->gp);
+    return true;
 }
 
-EXPORT void gort_cond_signal(gort_cond *c) {
-    tsan_release(c);
-    if (nobody_waits(c)) return;
-    G *gp = NULL;
-    Sleeper *s;
-    bool expired = true;
-    M *m = enter();
-    lock(cond_lock(c), RANK_PRIM);
-    while (expired && (s = cond_queue(c)->first) != NULL) gp = notify(c, s, &expired);
-    unlock(cond_lock(c));
-    if (gp != NULL) ready(m, gp);
-    leave(m);
-}
-
-EXPORT void gort_cond_broadcast(gort_cond *c) {
+INLINE void cond_notify(gort_cond *c, bool all) {
     tsan_release(c);
     if (nobody_waits(c)) return;
     GList list = {0};
-    Sleeper *s;
-    bool expired;
+    bool done = false;
     M *m = enter();
     lock(cond_lock(c), RANK_PRIM);
-    while ((s = cond_queue(c)->first) != NULL) {
-        G *gp = notify(c, s, &expired);
-        if (gp != NULL) glist_push(&list, gp);
-    }
+    for (Sleeper *s; !done && (s = cond_queue(c)->first) != NULL;)
+        done = notify(c, s, &list) && !all;
     unlock(cond_lock(c));
-    if (list.count) ready_list(m, &list);
+    sleepers_ready(m, &list);
     leave(m);
 }
+
+EXPORT void gort_cond_signal(gort_cond *c) { cond_notify(c, false); }
+EXPORT void gort_cond_broadcast(gort_cond *c) { cond_notify(c, true); }

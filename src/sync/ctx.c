@@ -28,7 +28,6 @@
  */
 #include "sync/chan.h"
 #include "sync/clock.h"
-#include "sync/ctx.h"
 #include "sched/goexit.h"
 #include "sync/sema.h"
 #include "sync/free_later.h"
@@ -58,8 +57,6 @@ struct gort_ctx {
     Timer timer;
     ClockEntry entry;
 };
-
-/* ---- references ------------------------------------------------------------------------------ */
 
 /* Frees c, and its parents while c held their last reference. */
 static void ctx_destroy(Refs *r) {

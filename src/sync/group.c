@@ -14,7 +14,6 @@
  * most limit - 1 members are there to be counted.
  */
 #include "sync/chan.h"
-#include "sync/ctx.h"
 #include "sched/goexit.h"
 #include "sync/sema.h"
 

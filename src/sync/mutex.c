@@ -227,7 +227,6 @@ static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
     if (a->since == 0) a->since = clock_now();
     a->awoke = false;
     m = sleeper_park(m, &s, &b->lock, a->reason, a->deadline, expired);
-    sleeper_over(&s);
     if (*expired) {
         lock(&b->lock, RANK_PRIM);
         mutex_expire(mu, b, &s);
@@ -280,8 +279,7 @@ INLINE bool wakes_nobody(uint32_t state) {
     return !(state & PARKED) || (state & (WOKEN | STARVING)) == WOKEN;
 }
 
-/* Bucket locked. Unlocks a mutex that may have sleepers by one CAS. The sleeper to ready, or
- * NULL. */
+/* Bucket locked. Unlocks a mutex that may have sleepers by one CAS. The one to ready, or NULL. */
 static Sleeper *release_locked(gort_mutex *mu, SemaBucket *b) {
     bool more;
     uint32_t old = load_rlx(&mu->state_), next;

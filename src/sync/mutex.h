@@ -14,8 +14,7 @@ void mutex_start(void); /* at the start of a runtime, behind retake_start() */
 
 #define MUTEX_LOCKED 1u /* see mutex.c */
 
-/* One instruction sets LOCKED and tells whether it was set; the sleepers' bits stay. A mutex in
- * starvation mode is always locked. */
+/* One instruction sets LOCKED and tells whether it was set. In starvation mode it always is. */
 INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     int r = 0;
     SIM_POINT();

@@ -6,11 +6,8 @@
  * as its runtime ends, would leave an unknown thread behind.
  */
 #include "sync/ownthread.h"
-#include "base/sysfault.h"
 #include "sched/m.h"
-#include "sched/sched.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 #define OWN_STACK ((size_t)256 << 10)
@@ -25,19 +22,11 @@ static void *own_main(void *fn) {
 NOINLINE int own_thread_start(void (*fn)(void), int *pid) {
     int saved = errno;
     sigset_t all, old;
-    pthread_attr_t attr;
-    pthread_t thread;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, OWN_STACK);
-    add_rlx(&sched.threads, 1);
-    int r = thread_create(&thread, &attr, own_main, (void *)fn);
-    if (r != 0) sub_rlx(&sched.threads, 1);
-    else if (pid != NULL) *pid = os_getpid();
-    pthread_attr_destroy(&attr);
+    int r = own_thread(NULL, OWN_STACK, own_main, (void *)fn);
+    if (r == 0 && pid != NULL) *pid = os_getpid();
     errno = saved; /* before a signal can move the caller to another thread */
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return -r;
+    return r;
 }

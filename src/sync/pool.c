@@ -32,10 +32,6 @@ typedef struct PoolCache {
     Magazine *loaded, *spare; /* the holder of the P, in a section; NULL: none yet */
 } ALIGNED(CACHE_LINE) PoolCache;
 
-typedef struct CacheGroup {
-    PoolCache caches[GROUP];
-} CacheGroup;
-
 struct gort_pool {
     void *(*make)(void *arg);
     void (*drop)(void *object);
@@ -46,7 +42,7 @@ struct gort_pool {
     uint32_t nfull, low;              /* stock, and its smallest since `trimmed` */
     int64_t trimmed;
     /* atomic, set once: */
-    CacheGroup *groups[MAX_PROCS / GROUP];
+    PoolCache *groups[MAX_PROCS / GROUP]; /* GROUP of them each */
 };
 
 INLINE void mag_push(Magazine **list, Magazine *mag) {
@@ -85,14 +81,14 @@ INLINE PoolCache *pool_cache(M *m, gort_pool *pool, uint32_t *missing) {
     *missing = MAX_PROCS;
     if (m->p == NULL) return NULL;
     uint32_t id = m->p->id;
-    CacheGroup *group = load_acq(&pool->groups[id / GROUP]); /* pairs with group_make */
-    if (likely(group != NULL)) return &group->caches[id % GROUP];
+    PoolCache *group = load_acq(&pool->groups[id / GROUP]); /* pairs with group_make */
+    if (likely(group != NULL)) return &group[id % GROUP];
     *missing = id / GROUP;
     return NULL;
 }
 
 static bool group_make(gort_pool *pool, uint32_t which) {
-    CacheGroup *fresh = new_memory(sizeof *fresh), *old = NULL;
+    PoolCache *fresh = new_memory(GROUP * sizeof *fresh), *old = NULL;
     if (fresh == NULL) return false;
     if (!cas_acq_rel(&pool->groups[which], &old, fresh)) quiet_free(fresh);
     return true;
@@ -100,14 +96,18 @@ static bool group_make(gort_pool *pool, uint32_t which) {
 
 /* ---- the depot; in a section ----------------------------------------------------------------- */
 
+/* A full magazine, or NULL. Locked. */
+static Magazine *full_pop(gort_pool *pool) {
+    Magazine *mag = mag_pop(&pool->full);
+    if (mag != NULL && --pool->nfull < pool->low) pool->low = pool->nfull;
+    return mag;
+}
+
 /* Gives a full magazine for the empty one `back` (or NULL). NULL: none; back stays the caller's. */
 static Magazine *depot_full(gort_pool *pool, Magazine *back) {
     lock(&pool->lock, RANK_LEAF);
-    Magazine *mag = mag_pop(&pool->full);
-    if (mag != NULL) {
-        if (--pool->nfull < pool->low) pool->low = pool->nfull;
-        if (back != NULL) mag_push(&pool->empty, back);
-    }
+    Magazine *mag = full_pop(pool);
+    if (mag != NULL && back != NULL) mag_push(&pool->empty, back);
     unlock(&pool->lock);
     return mag;
 }
@@ -129,8 +129,8 @@ static Magazine *depot_surplus(gort_pool *pool, int64_t now) {
     Magazine *list = NULL;
     lock(&pool->lock, RANK_LEAF);
     if (now - pool->trimmed >= TRIM_EVERY) {
-        for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--, pool->nfull--)
-            mag_push(&list, mag_pop(&pool->full));
+        for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--)
+            mag_push(&list, full_pop(pool));
         pool->low = pool->nfull;
         pool->trimmed = now;
     }
@@ -156,8 +156,6 @@ static void pool_trim(gort_pool *pool) {
     drop_all(pool, list);
 }
 
-/* ---- get ------------------------------------------------------------------------------------ */
-
 INLINE void swap(PoolCache *c) {
     Magazine *mag = c->loaded;
     c->loaded = c->spare;
@@ -182,10 +180,7 @@ static void *shared_get(gort_pool *pool) {
     void *object = NULL;
     lock(&pool->lock, RANK_LEAF);
     Magazine *mag = pool->partial;
-    if (mag == NULL && (mag = mag_pop(&pool->full)) != NULL) {
-        if (--pool->nfull < pool->low) pool->low = pool->nfull;
-        mag_push(&pool->partial, mag);
-    }
+    if (mag == NULL && (mag = full_pop(pool)) != NULL) mag_push(&pool->partial, mag);
     if (mag != NULL) {
         object = mag->objects[--mag->count];
         if (mag->count == 0) mag_push(&pool->empty, mag_pop(&pool->partial));
@@ -208,8 +203,6 @@ EXPORT void *gort_pool_get(gort_pool *pool) {
     tsan_acquire(pool);
     return object;
 }
-
-/* ---- put ------------------------------------------------------------------------------------ */
 
 INLINE bool has_room(const Magazine *mag) { return mag != NULL && mag->count < ROUNDS; }
 
@@ -287,10 +280,10 @@ EXPORT void gort_pool_free(gort_pool *pool) {
     drop_all(pool, pool->empty);
     drop_all(pool, pool->partial);
     for (int i = 0; i < MAX_PROCS / GROUP; i++) {
-        CacheGroup *group = load_acq(&pool->groups[i]);
+        PoolCache *group = load_acq(&pool->groups[i]);
         for (int k = 0; group != NULL && k < GROUP; k++) {
-            drop_all(pool, group->caches[k].loaded);
-            drop_all(pool, group->caches[k].spare);
+            drop_all(pool, group[k].loaded);
+            drop_all(pool, group[k].spare);
         }
         quiet_free(group);
     }

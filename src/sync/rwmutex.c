@@ -83,7 +83,6 @@ static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
     sleeper_init(&s, m, deadline, rw, reader_abandon);
     sema_push(b, &s, &rw->reader_sema_, false);
     m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_R, deadline, &timed_out);
-    sleeper_over(&s);
     if (timed_out) {
         lock(&b->lock, RANK_PRIM);
         reader_expire(rw, b, &s);
@@ -194,7 +193,6 @@ static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
         sleeper_init(&s, m, deadline, rw, writer_abandon);
         sema_push(b, &s, &rw->writer_sema_, false);
         m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_W, deadline, &timed_out);
-        sleeper_over(&s);
         if (timed_out) timed_out = !writer_expire(rw, m, b, &s);
     }
     leave(m);

@@ -2,12 +2,10 @@
  * Select: one of several channel operations, a random one of those that can run. The phases:
  *
  *   select_pass   the usual way: look at all cases without a lock, choose one of those that look
- *                 ready, lock its channel and try. If that fails, another operation was faster:
- *                 look again.
+ *                 ready, lock its channel and try. If another operation was faster, look again.
  *   select_block  none looked ready: take all locks, each once, by address (so two selects cannot
- *                 deadlock), and look again. "None is ready" must be true of one moment, and
- *                 nothing may come between the last look and the queues. A try or a passed deadline
- *                 gives up.
+ *                 deadlock), and look again: "none is ready" must be true of one moment, and stay
+ *                 so up to the queues. A try or a passed deadline gives up.
  *   wait_on_all   put a Sudog on each channel, all with one ticket, and park. unlock_commit gives
  *                 the locks back once the stack has been left.
  *   retract       the dequeuer that won the claim has left its Sudog in g->param (a deadline leaves
@@ -184,13 +182,9 @@ INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
     for (int i = 0; i < s->n; i++) {
         gort_case *k = &s->cases[i];
         if (k->ch == NULL) continue;
-        w[n++] = (Sudog){.g = gp,
-                         .c = k->ch,
-                         .elem = k->value,
-                         .send = k->op == GORT_SEND,
-                         .claim = true,
-                         .ticket = ticket,
-                         .index = (uint32_t)i};
+        w[n] = (Sudog){.g = gp, .c = k->ch, .elem = k->value, .claim = true, .ticket = ticket};
+        w[n].send = k->op == GORT_SEND;
+        w[n++].index = (uint32_t)i;
     }
     if (unlikely(s->nlocks < n)) shuffle(m, w, n);
     for (int i = 0; i < n; i++) {

@@ -37,18 +37,13 @@ static void sem_serve(gort_sem *sem, GList *list) {
     }
 }
 
-INLINE void sem_wake(M *m, GList *list) {
-    if (list->count == 1) ready(m, list->head);
-    else if (list->count > 1) ready_list(m, list);
-}
-
 static void sem_expire(gort_sem *sem, M *m, Sleeper *s) {
     GList list = {0};
     lock(sem_lock(sem), RANK_PRIM);
     if (s->queued) sleepq_remove(sem_queue(sem), s);
     sem_serve(sem, &list);
     unlock(sem_lock(sem));
-    sem_wake(m, &list);
+    sleepers_ready(m, &list);
 }
 
 /* A waiter no longer queued has its permits, unless its deadline was faster. */
@@ -77,7 +72,6 @@ static M *acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, b
         s.amount = n;
         sleepq_push(sem_queue(sem), &s);
         m = sleeper_park(m, &s, sem_lock(sem), WAIT_SEMA, deadline, timed_out);
-        sleeper_over(&s);
         if (*timed_out) sem_expire(sem, m, &s);
     }
     if (!*timed_out) tsan_acquire(sem);
@@ -129,6 +123,6 @@ EXPORT void gort_sem_release(gort_sem *sem, int64_t n) {
     sem->permits_ += n;
     sem_serve(sem, &list);
     unlock(sem_lock(sem));
-    sem_wake(m, &list);
+    sleepers_ready(m, &list);
     leave(m);
 }

@@ -64,7 +64,6 @@ void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front) {
     s->key = key;
     s->queued = true;
     s->next = s->prev = NULL;
-    b->count++;
     if (first == NULL) {
         s->last = s;
         link_first(b, s, NULL);
@@ -90,7 +89,6 @@ static void remove_first(SemaBucket *b, Sleeper *s) {
         link_first(b, next, s);
     }
     s->queued = false;
-    b->count--;
 }
 
 void sema_remove(SemaBucket *b, Sleeper *s) {
@@ -102,7 +100,6 @@ void sema_remove(SemaBucket *b, Sleeper *s) {
     if (s->next) s->next->prev = s->prev;
     else sema_find(b, s->key)->last = s->prev;
     s->queued = false;
-    b->count--;
 }
 
 bool sema_has(SemaBucket *b, const void *key) { return sema_find(b, key) != NULL; }
@@ -131,7 +128,6 @@ void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
     while (s != NULL) {
         Sleeper *next = s->next; /* before the claim: s may be gone once the lock is free */
         s->queued = false;
-        b->count--;
         if (sleeper_claim(s)) {
             s->granted = true;
             glist_push(list, s->gp);
@@ -140,8 +136,8 @@ void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
     }
 }
 
-uint64_t sema_sleepers(void) {
-    uint64_t n = 0;
-    for (int i = 0; i < SEMA_BUCKETS; i++) n += load_rlx(&sema_table[i].count);
-    return n;
+void sema_fork(bool before) {
+    for (int i = 0; i < SEMA_BUCKETS; i++)
+        if (before) lock(&sema_table[i].lock, RANK_PRIM);
+        else unlock(&sema_table[i].lock);
 }

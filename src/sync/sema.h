@@ -53,7 +53,7 @@ INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, aband
     if (s->timed) s->ticket = wait_begin(s->gp);
 }
 
-/* In the section in which the G found its wait ended. */
+/* In the section in which the G found its wait ended; sleeper_park() does it. */
 INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
 
 /* The runtime has ended and gp will never run again: undoes its wait. What gp was woken with, if it
@@ -74,8 +74,16 @@ INLINE bool sleeper_claim(Sleeper *s) {
 /* Parks the current G, queued as s under l; unlocks l. After a timeout the caller takes s off. */
 INLINE M *sleeper_park(M *m, Sleeper *s, Lock *l, int reason, int64_t deadline, bool *timed_out) {
     *timed_out = false;
-    if (!s->timed) return park(m, l, reason);
-    return park_until(m, l, reason, deadline, s->ticket, timed_out);
+    if (!s->timed) m = park(m, l, reason);
+    else m = park_until(m, l, reason, deadline, s->ticket, timed_out);
+    sleeper_over(s);
+    return m;
+}
+
+/* After the unlock: those that a waker has taken off and claimed. */
+INLINE void sleepers_ready(M *m, GList *list) {
+    if (list->count == 1) ready(m, list->head);
+    else if (list->count > 1) ready_list(m, list);
 }
 
 /* ---- a queue inside an object (cond.c, sem.c), under the object's lock ---------------------- */
@@ -101,7 +109,6 @@ INLINE void sleepq_remove(SleepQ *q, Sleeper *s) {
 
 typedef struct SemaBucket {
     Lock lock;       /* RANK_PRIM */
-    uint32_t count;  /* lock: sleepers in it */
     Sleeper *firsts; /* lock: the first sleeper of each key */
 } ALIGNED(CACHE_LINE) SemaBucket;
 
@@ -120,10 +127,12 @@ bool sema_has(SemaBucket *b, const void *key);
 /* Pops all sleepers of key; the caller readies the list without the lock. */
 void sema_pop_all(SemaBucket *b, const void *key, GList *list);
 
-uint64_t sema_sleepers(void); /* in the whole table: a hint */
+void sema_fork(bool before);
 
-/* sem.c: takes n permits. In a section of depth 1, which goes on. */
+/* For groups. sem.c: takes n permits, in a section of depth 1, which goes on. ctx.c: cancels c and
+ * all below it, in a section; frees nothing. */
 M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);
+void ctx_cancel_in_section(gort_ctx *c, int cause);
 
 /* True: this call may yield at once: not pinned, not nested in another section. */
 INLINE bool may_yield(M *m) {

@@ -22,12 +22,13 @@
  *
  * A handler that the program installs during a watch stays: nothing is put back over it. It may
  * pass signals on to ours, which it has found there. After the watch those end here: sent again,
- * they would come back for ever. The next gort_signal_notify installs our handler once more.
+ * they would come back for ever (called_by_kernel). The next gort_signal_notify installs our
+ * handler once more. Or it puts ours back after the watch, as what it has found: the next signal
+ * takes it away again (step_aside).
  *
  * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
  * changes with every delivery, so that a wait that begins after the thread has looked fails.
  */
-#include "sync/signal_chan.h"
 #include "sync/chan.h"
 #include "sync/houselock.h"
 #include "sync/ownthread.h"
@@ -38,6 +39,7 @@
 
 #define SIGNALS 65 /* 1 to 64 */
 #define OPEN ((uint32_t)1 << 31)
+#define LIBC_SIGNALS ((uint64_t)3 << 31) /* 32 and 33: thread cancellation, setuid, timers */
 
 typedef struct SignalWatch {
     struct SignalWatch *next;
@@ -52,13 +54,8 @@ static struct {
     int pid;                          /* of the process that has the thread; 0: none yet */
 } table;
 /* atomic: */
-static uint32_t counts[SIGNALS]; /* deliveries not yet passed on, and OPEN */
+static uint32_t counts[SIGNALS]; /* deliveries not yet passed on, and OPEN: it is watched */
 static uint32_t changes;         /* the futex */
-static uint32_t watched[SIGNALS];
-
-bool signal_watched(int signo) {
-    return signo > 0 && signo < SIGNALS && load_rlx(&watched[signo]) != 0;
-}
 
 /* False: this signal is not counted now. */
 static bool count_in(int signo) {
@@ -84,22 +81,38 @@ static bool ours_stands(int signo, struct sigaction *now) {
            now->sa_sigaction == count_signal;
 }
 
-/* In our handler: the kernel has called it, with its mask, and not another handler. */
-static bool called_by_kernel(void) {
-    sigset_t now;
-    sigprocmask(SIG_SETMASK, NULL, &now);
-    for (int signo = 1; signo < 32; signo++) /* libc keeps some of those above for itself */
-        if (sigismember(&now, signo) == 0 && signo != SIGKILL && signo != SIGSTOP) return false;
-    return true;
+/* In our handler: the kernel has called it, and not the handler that is installed now. Ours runs
+ * with every bit of the mask set, those too that libc keeps for itself and sigfillset(3) leaves
+ * out. A handler that was given such a mask cannot be told from ours: then this is false. */
+static bool called_by_kernel(const struct sigaction *now) {
+    uint64_t mask = 0, theirs;
+    memcpy(&theirs, &now->sa_mask, sizeof theirs);
+    os_sys(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&mask, sizeof mask, 0, 0);
+    return (mask & ~theirs & LIBC_SIGNALS) != 0;
+}
+
+static int install_ours(int signo, struct sigaction *old) {
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
+    sa.sa_sigaction = count_signal;
+    memset(&sa.sa_mask, 0xff, sizeof sa.sa_mask);
+    return sigaction_at_once(signo, &sa, old);
+}
+
+/* In our handler, which stands, though nobody watches: in a child, or the program has put back what
+ * it had found during a watch. A watch may begin meanwhile: then ours is to stand. (hook_in sets
+ * OPEN and then asks the kernel what stands; the kernel's lock orders that with our change.) */
+static void step_aside(int signo, bool child) {
+    sigaction_at_once(signo, &table.before[signo], NULL);
+    if (!child && (load_acq(&counts[signo]) & OPEN)) install_ours(signo, NULL);
 }
 
 /* In our handler: a signal that is not counted goes to what was there before. */
 static void pass_back(int signo, siginfo_t *info, bool child) {
     int saved = errno;
-    struct sigaction now, *before = &table.before[signo];
+    struct sigaction now;
     bool ours = ours_stands(signo, &now);
-    if (ours && child) sigaction_at_once(signo, before, NULL);
-    if (ours || (now.sa_handler == before->sa_handler && called_by_kernel()))
+    if (ours && (child || !(load_acq(&counts[signo]) & OPEN))) step_aside(signo, child);
+    if (ours || (now.sa_handler == table.before[signo].sa_handler && called_by_kernel(&now)))
         send_again(signo, info);
     errno = saved;
 }
@@ -138,20 +151,18 @@ static int start_thread(void) {
     return table.pid == os_getpid() ? 0 : own_thread_start(signal_main, &table.pid);
 }
 
-/* A channel watches: installs our handler where it does not stand. table.lock held; a section. */
+/* A channel watches: installs our handler where it does not stand. Where it stands before the first
+ * watch (step_aside) what was there before stays what it was. table.lock held; a section. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
-    bool again = load_rlx(&watched[signo]) != 0;
+    bool again = load_rlx(&counts[signo]) & OPEN;
     struct sigaction now;
-    if (again && ours_stands(signo, &now)) return 0;
-    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
-    sa.sa_sigaction = count_signal;
-    sigfillset(&sa.sa_mask);
     if (!again) store_rlx(&counts[signo], OPEN); /* before a handler can run */
-    int r = sigaction_at_once(signo, &sa, &table.before[signo]);
+    bool stands = ours_stands(signo, &now);
+    if (again && stands) return 0;
+    int r = install_ours(signo, stands ? NULL : &table.before[signo]);
     errno = saved; /* a number that libc keeps for itself */
-    if (r == 0) store_rlx(&watched[signo], 1);
-    else if (!again) store_rlx(&counts[signo], 0);
+    if (r != 0 && !again) store_rlx(&counts[signo], 0);
     return r == 0 ? 0 : -EINVAL;
 }
 
@@ -159,7 +170,6 @@ static NOINLINE int hook_in(int signo) {
 static void hook_out(int signo) {
     struct sigaction now;
     if (ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
-    store_rlx(&watched[signo], 0);
     deliver(signo, 0);
 }
 
@@ -169,29 +179,21 @@ static SignalWatch **watch_find(int signo, gort_chan *ch) {
     return at;
 }
 
-/* The channel watches already. table.lock held. */
-static int watch_again(int signo) {
-    M *m = enter();
-    int r = hook_in(signo);
-    leave(m);
-    return r;
-}
-
 /* table.lock held. */
 static int watch(gort_chan *ch, int signo) {
-    SignalWatch **at = watch_find(signo, ch);
-    if (*at != NULL) return watch_again(signo);
-    SignalWatch *w = quiet_alloc(sizeof *w);
-    if (w == NULL) return -ENOMEM;
-    *w = (SignalWatch){.ch = ch};
-    int r = start_thread();
-    M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
-    if (r == 0) {
-        *at = w;
-        r = hook_in(signo);
-        if (r < 0) *at = NULL;
+    SignalWatch **at = watch_find(signo, ch), *w = NULL;
+    int r = 0;
+    if (*at == NULL) { /* else the channel watches already */
+        w = quiet_alloc(sizeof *w);
+        if (w == NULL) return -ENOMEM;
+        *w = (SignalWatch){.ch = ch};
+        r = start_thread();
     }
-    if (r == 0) {
+    M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
+    if (r == 0 && w) *at = w;
+    if (r == 0) r = hook_in(signo);
+    if (r < 0 && w) *at = NULL;
+    if (r == 0 && w) {
         gort_chan_retain(ch);
         add_rlx(&sched.signal_channels, 1);
     }

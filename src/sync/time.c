@@ -84,8 +84,6 @@ EXPORT void gort_sleep_until(int64_t deadline) {
     else if (m == NULL || m->pins == 0) sleep_yield(); /* pinned: a passed deadline is allowed */
 }
 
-/* ---- garbage --------------------------------------------------------------------------------- */
-
 Refs *garbage; /* atomic: a stack; emptied as a whole, so there is no ABA */
 
 void garbage_leave(Refs *r) {
@@ -114,8 +112,8 @@ static void timer_forget(Timer *t);
 
 /* Puts t on a heap, with a reference the caller has counted. Locked. */
 static int timer_arm(M *m, gort_timer *t, int64_t when) {
-    t->t =
-        (Timer){.when = when, .fn = timer_fire, .arg = t, .seq = ++t->seq, .forget = timer_forget};
+    t->t = (Timer){.when = when, .fn = timer_fire, .arg = t, .forget = timer_forget};
+    t->t.seq = ++t->seq;
     int r = timer_add(m, &t->t);
     t->armed = r == 0;
     return r;
@@ -175,11 +173,8 @@ static gort_timer *timer_make(int64_t when, int64_t period, gort_fn *fn, void *a
     garbage_collect();
     gort_timer *t = quiet_alloc(sizeof *t);
     if (t == NULL) return NULL;
-    *t = (gort_timer){.refs = {.count = 2, .destroy = timer_destroy},
-                      .period = period,
-                      .fn = fn,
-                      .arg = arg,
-                      .ch = ch};
+    *t = (gort_timer){.period = period, .fn = fn, .arg = arg, .ch = ch};
+    t->refs = (Refs){.count = 2, .destroy = timer_destroy};
     tsan_release(t);
     M *m = enter();
     lock(&t->lock, RANK_TIMER);

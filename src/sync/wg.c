@@ -68,8 +68,7 @@ static NOINLINE void end_generation(gort_wg *wg, int n) {
         s = after;
     }
     unlock(&b->lock);
-    if (list.count == 1) ready(m, glist_pop(&list));
-    else if (list.count) ready_list(m, &list);
+    sleepers_ready(m, &list);
     leave(m);
 }
 
@@ -139,7 +138,6 @@ static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline
         sleeper_init(&s, m, deadline, wg, wg_abandon);
         wg_enlist(wg, &s);
         m = sleeper_park(m, &s, &b->lock, WAIT_WG, deadline, &timed_out);
-        sleeper_over(&s);
         if (timed_out) timed_out = wg_expire(wg, b, &s);
     }
     leave(m);

@@ -39,8 +39,14 @@ typedef struct Row {
     int64_t cfa_offset;
 } Row;
 
+/* A cursor over table bytes. A read past the end sets `bad` and gives 0. */
+typedef struct Bytes {
+    const uint8_t *at, *end;
+    bool bad;
+} Bytes;
+
 typedef struct Cfi {
-    const uint8_t *cie_at, *cie_end, *fde_at, *fde_end; /* the two programs */
+    Bytes cie, fde; /* the two programs */
     uint64_t code_align;
     int64_t data_align;
     uint64_t ra;
@@ -49,12 +55,6 @@ typedef struct Cfi {
     bool augmented;
     uintptr_t start, size; /* the code this FDE describes */
 } Cfi;
-
-/* A cursor over table bytes. A read past the end sets `bad` and gives 0. */
-typedef struct Bytes {
-    const uint8_t *at, *end;
-    bool bad;
-} Bytes;
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -175,8 +175,7 @@ static bool parse_cie(Cfi *c, const uint8_t *at) {
     c->data_align = sleb(&b);
     c->ra = version == 1 ? fixed(&b, 1) : uleb(&b);
     if ((version != 1 && version != 3) || b.bad || !parse_augmentation(c, &b, text)) return false;
-    c->cie_at = b.at;
-    c->cie_end = b.end;
+    c->cie = b;
     return !b.bad && c->ra < UNWIND_REGS;
 }
 
@@ -189,8 +188,7 @@ static bool parse_fde(Cfi *c, const uint8_t *at) {
     c->start = pointer(&b, c->encoding);
     c->size = pointer(&b, c->encoding & 0x0f);
     if (c->augmented && cfi_block(&b, &length) == NULL) return false;
-    c->fde_at = b.at;
-    c->fde_end = b.end;
+    c->fde = b;
     return !b.bad;
 }
 
@@ -246,47 +244,35 @@ static void remember(Machine *k, Bytes *b, bool save) {
     else b->bad = true;
 }
 
-static void set_factored(Machine *k, const Cfi *c, Bytes *b, int kind, bool is_signed) {
-    uint64_t reg = uleb(b);
-    set_rule(k, reg, kind, leb(b, is_signed) * c->data_align);
-}
+#define REGISTER_FIRST 0x7733e0u /* a bit for each opcode whose first operand is a register */
 
 /* The instructions whose operands follow the opcode. */
 static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
-    uint64_t reg;
+    uint64_t reg = op < 32 && (REGISTER_FIRST >> op & 1) ? uleb(b) : 0;
     switch (op) {
     case 0x00: break;
     case 0x01: k->at = pointer(b, c->encoding); break;
     case 0x02: k->at += fixed(b, 1) * c->code_align; break;
     case 0x03: k->at += fixed(b, 2) * c->code_align; break;
     case 0x04: k->at += fixed(b, 4) * c->code_align; break;
-    case 0x05: set_factored(k, c, b, RULE_OFFSET, false); break;
-    case 0x06: restore(k, uleb(b)); break;
-    case 0x07: set_rule(k, uleb(b), RULE_UNDEFINED, 0); break;
-    case 0x08: set_rule(k, uleb(b), RULE_SAME, 0); break;
-    case 0x09:
-        reg = uleb(b);
-        set_rule(k, reg, RULE_REGISTER, (int64_t)uleb(b));
-        break;
+    case 0x05: set_rule(k, reg, RULE_OFFSET, (int64_t)uleb(b) * c->data_align); break;
+    case 0x06: restore(k, reg); break;
+    case 0x07: set_rule(k, reg, RULE_UNDEFINED, 0); break;
+    case 0x08: set_rule(k, reg, RULE_SAME, 0); break;
+    case 0x09: set_rule(k, reg, RULE_REGISTER, (int64_t)uleb(b)); break;
     case 0x0a: remember(k, b, true); break;
     case 0x0b: remember(k, b, false); break;
-    case 0x0c:
-        reg = uleb(b);
-        set_cfa(k, reg, (int64_t)uleb(b));
-        break;
-    case 0x0d: set_cfa(k, uleb(b), k->row.cfa_offset); break;
+    case 0x0c: set_cfa(k, reg, (int64_t)uleb(b)); break;
+    case 0x0d: set_cfa(k, reg, k->row.cfa_offset); break;
     case 0x0e: set_cfa(k, k->row.cfa_reg, (int64_t)uleb(b)); break;
     case 0x0f: set_cfa_expr(k, b); break;
-    case 0x10: set_expr(k, b, uleb(b), RULE_EXPR); break;
-    case 0x11: set_factored(k, c, b, RULE_OFFSET, true); break;
-    case 0x12:
-        reg = uleb(b);
-        set_cfa(k, reg, sleb(b) * c->data_align);
-        break;
+    case 0x10: set_expr(k, b, reg, RULE_EXPR); break;
+    case 0x11: set_rule(k, reg, RULE_OFFSET, sleb(b) * c->data_align); break;
+    case 0x12: set_cfa(k, reg, sleb(b) * c->data_align); break;
     case 0x13: set_cfa(k, k->row.cfa_reg, sleb(b) * c->data_align); break;
-    case 0x14: set_factored(k, c, b, RULE_VAL_OFFSET, false); break;
-    case 0x15: set_factored(k, c, b, RULE_VAL_OFFSET, true); break;
-    case 0x16: set_expr(k, b, uleb(b), RULE_VAL_EXPR); break;
+    case 0x14: set_rule(k, reg, RULE_VAL_OFFSET, (int64_t)uleb(b) * c->data_align); break;
+    case 0x15: set_rule(k, reg, RULE_VAL_OFFSET, sleb(b) * c->data_align); break;
+    case 0x16: set_expr(k, b, reg, RULE_VAL_EXPR); break;
     case 0x2d: break;          /* aarch64: signing of return addresses begins or ends */
     case 0x2e: uleb(b); break; /* GNU_args_size */
     default: b->bad = true; break;
@@ -294,8 +280,7 @@ static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
 }
 
 /* Runs a program until its row is the one for pc. */
-static bool cfi_run(Machine *k, const Cfi *c, const uint8_t *at, const uint8_t *end, uintptr_t pc) {
-    Bytes b = {at, end, false};
+static bool cfi_run(Machine *k, const Cfi *c, Bytes b, uintptr_t pc) {
     while (b.at < b.end && !b.bad) {
         unsigned op = (unsigned)fixed(&b, 1), low = op & 0x3f;
         switch (op >> 6) {
@@ -462,10 +447,10 @@ int cfi_step(Regs *r, bool *signal) {
     Cfi c;
     Machine k = {.depth = 0};
     if (!cfi_find(pc, &c) && (r->exact || !cfi_find(++pc, &c) || !c.signal)) return -1;
-    if (!cfi_run(&k, &c, c.cie_at, c.cie_end, UINTPTR_MAX)) return -1;
+    if (!cfi_run(&k, &c, c.cie, UINTPTR_MAX)) return -1;
     k.initial = k.row;
     k.at = c.start;
-    if (!cfi_run(&k, &c, c.fde_at, c.fde_end, pc)) return -1;
+    if (!cfi_run(&k, &c, c.fde, pc)) return -1;
     *signal = c.signal;
     return cfi_apply(&c, &k.row, r);
 }

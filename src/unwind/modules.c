@@ -8,8 +8,7 @@
  *
  * The table of modules only grows; readers need no lock. A closed library leaves its entry; newer
  * entries are examined first, so another library may take over its addresses. A thread that finds
- * an address nowhere walks the list: at most ten times a second, one thread at a time. Others use
- * the table as it is.
+ * an address nowhere walks the list: at most ten times a second, one thread at a time.
  *
  * This table tells whether a goroutine stands in libc (inlibc.c), so no module may be missing: the
  * table grows by parts, and a module that finds no room in it is reported.
@@ -101,9 +100,8 @@ static void module_add_mapped(uintptr_t bias, uintptr_t at, const char *path) {
     if (eh.e_phentsize == sizeof(Elf64_Phdr)) module_add(bias, at + eh.e_phoff, eh.e_phnum, path);
 }
 
-/* Where the program headers should be says PT_PHDR; a static-pie executable has none. There, as
- * linkers write it, the ELF header stands just before them, and the segment that begins with the
- * file maps both. */
+/* PT_PHDR says where the program headers should be; a static-pie executable has none. There the ELF
+ * header stands just before them, and the segment that begins with the file maps both. */
 static uintptr_t bias_of_executable(uintptr_t phdr, uint32_t count, uintptr_t *dynamic) {
     uintptr_t bias = 0, dyn = 0, header = phdr - sizeof(Elf64_Ehdr);
     Elf64_Ehdr eh;

@@ -45,7 +45,6 @@ static void *read_section(int fd, const Elf64_Shdr *sh) {
     return at;
 }
 
-/* Finds .symtab (or .dynsym) and its strings. */
 static bool find_tables(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings) {
     Elf64_Ehdr eh;
     Elf64_Shdr sh;

@@ -13,6 +13,7 @@
  * (split.c) there is no order: only the number of frames bounds the trace.
  */
 #include "unwind/unwind.h"
+#include "arch.h"
 #include "base/atomic.h"
 #include "unwind/modules.h"
 #include "os/os.h"
@@ -48,9 +49,23 @@ bool read_memory(uintptr_t from, void *to, size_t n) {
     return true;
 }
 
+/* A lower bound is not marked as known: unwinding follows the frame records, not the tables. */
+void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
+    *r = (Regs){.known = 0};
+    regs_put(r, UNWIND_RA, UNWIND_STRIP(pc));
+    regs_put(r, UNWIND_FP, fp);
+    if (UNWIND_RECORD_TELLS_SP) regs_put(r, UNWIND_SP, sp);
+    else r->reg[UNWIND_SP] = sp;
+}
+
+void regs_frame(Regs *r, uintptr_t fp) {
+    uintptr_t at[2], record = (uintptr_t)arch_frame_record((void *)fp);
+    *r = (Regs){.known = 0};
+    if (read_memory(record, at, sizeof at)) regs_at(r, at[1], record + sizeof at, at[0]);
+}
+
 bool unwind_segments;
 
-/* One frame outwards by the chain of frame pointers. */
 static int unwind_fp_step(Regs *r) {
     uintptr_t fp = r->reg[UNWIND_FP];
     if (!regs_has(r, UNWIND_FP) || fp < r->reg[UNWIND_SP] || fp % sizeof fp != 0) return 0;

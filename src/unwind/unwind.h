@@ -21,11 +21,11 @@ INLINE void regs_put(Regs *r, unsigned reg, uintptr_t value) {
     r->known |= (uint64_t)1 << reg;
 }
 
-/* Where a backtrace starts (arch/<cpu>/unwind_regs.c). */
-void regs_saved(Regs *r, void *sp);     /* a context that arch_switch has saved */
-void regs_frame(Regs *r, uintptr_t fp); /* the caller of the function with frame pointer fp */
-void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp);
+/* Where a backtrace starts; the first two: arch/<cpu>/unwind_regs.c. */
+void regs_saved(Regs *r, void *sp);         /* a context that arch_switch has saved */
 void regs_context(Regs *r, void *ucontext); /* what a signal has interrupted */
+void regs_frame(Regs *r, uintptr_t fp);     /* the caller of the function with frame pointer fp */
+void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp);
 
 /* Stacks grow by segments, at any address: without bounds the order of frames is not checked. */
 extern bool unwind_segments;

@@ -66,6 +66,103 @@ static void test_passing(void) {
     gort_close(s[0]), gort_close(s[1]);
 }
 
+/* Ten bytes, with a descriptor or without. */
+static void send_ten(int s, bool with) {
+    union {
+        struct cmsghdr h;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.h = {.cmsg_level = SOL_SOCKET,
+                       .cmsg_type = SCM_RIGHTS,
+                       .cmsg_len = CMSG_LEN(sizeof(int))}};
+    struct iovec v = {(void *)"0123456789", 10};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+    memcpy(CMSG_DATA(&control.h), &s, sizeof s);
+    if (with) m.msg_control = &control, m.msg_controllen = sizeof control;
+    CHECK_EQ(sendmsg(s, &m, 0), 10);
+}
+
+typedef struct Got {
+    ssize_t n;
+    int flags, fds;
+} Got;
+
+/* n bytes in three pieces; room for a descriptor or none. */
+static Got recv_pieces(int s, size_t n, int flags, bool room, bool libc) {
+    union {
+        struct cmsghdr h;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    char b[100];
+    int fd;
+    struct iovec v[3] = {{b, 3}, {b + 3, 4}, {b + 7, n - 7}};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 3};
+    if (room) m.msg_control = &control, m.msg_controllen = sizeof control;
+    Got g = {.n = libc ? recvmsg(s, &m, flags) : gort_recvmsg(s, &m, flags)};
+    g.flags = m.msg_flags;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    if (c && c->cmsg_type == SCM_RIGHTS) {
+        g.fds = 1;
+        memcpy(&fd, CMSG_DATA(c), sizeof fd);
+        close(fd);
+    }
+    for (ssize_t i = 0; i < g.n; i++) CHECK_EQ(b[i], '0' + i % 10);
+    return g;
+}
+
+static ssize_t recv_bytes(int s, size_t n, int flags, bool libc) {
+    char b[100];
+    return libc ? recv(s, b, n, flags) : gort_recv(s, b, n, flags);
+}
+
+/* A socket with these messages (d: with a descriptor), and then the end. */
+static int full_of(const char *messages, int *other) {
+    int s[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+    for (; *messages; messages++) send_ten(s[1], *messages == 'd');
+    *other = s[1];
+    return s[0];
+}
+
+/* MSG_WAITALL stops where the kernel's does, and a peek does not wait for more. */
+static void test_waitall_passed(void) {
+    static const char *const messages[] = {".", "d", "d.", ".d", ".d.", "dd", "...", "..d."};
+    int o, p;
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        for (size_t n = 8; n < 50; n += 7)
+            for (int how = 0; how < 8; how++) {
+                int flags = MSG_WAITALL | (how & 1 ? MSG_PEEK : 0);
+                int a = full_of(messages[i], &o), b = full_of(messages[i], &p);
+                if (!(how & 1)) shutdown(o, SHUT_WR), shutdown(p, SHUT_WR);
+                if (how & 2) {
+                    Got x = recv_pieces(a, n, flags, how & 4, true);
+                    Got y = recv_pieces(b, n, flags, how & 4, false);
+                    CHECK_EQ(x.n, y.n);
+                    CHECK_EQ(x.flags, y.flags);
+                    CHECK_EQ(x.fds, y.fds);
+                } else CHECK_EQ(recv_bytes(a, n, flags, true), recv_bytes(b, n, flags, false));
+                close(a), close(b), close(o), close(p);
+            }
+}
+
+static void send_later(void *arg) {
+    int s = (int)(intptr_t)arg;
+    wait_parked(1);
+    send_ten(s, false);
+    wait_parked(1);
+    send_ten(s, true);
+}
+
+/* The descriptor comes with bytes for which the call has waited. */
+static void test_waitall_late(void) {
+    int o, s = full_of(".", &o);
+    gort_go(send_later, (void *)(intptr_t)o);
+    Got g = recv_pieces(s, 50, MSG_WAITALL, true, false);
+    CHECK_EQ(g.n, 30);
+    CHECK_EQ(g.fds, 1);
+    CHECK_EQ(g.flags, 0);
+    close(s), close(o);
+}
+
 static void dialler(void *arg) {
     dial_until_closed(addr);
     add(&done, 1);
@@ -141,6 +238,8 @@ static int run(int argc, char **argv) {
     snprintf(addr, sizeof addr, "unix:%s", path);
     int before = count_fds();
     test_passing();
+    test_waitall_passed();
+    test_waitall_late();
     test_backlog();
     test_files();
     test_datagrams();

@@ -108,12 +108,18 @@ static void raise_in_child(int expected) {
     CHECK_EQ(WEXITSTATUS(status), expected);
 }
 
-static void newer_stays(int passes_on) {
+enum { EMPTY, FULL, COPIED, EVERY_BIT }; /* the newer handler's mask; COPIED: from ours */
+
+static void newer_stays(int passes_on, int mask) {
     struct sigaction sa = {.sa_sigaction = newer, .sa_flags = SA_SIGINFO}, now;
     gort_chan *c = gort_chan_new(sizeof(int), 8), *d = gort_chan_new(sizeof(int), 8);
     int v;
     set(&newer_ran, 0);
     CHECK_EQ(gort_signal_notify(c, SIGUSR1), 0);
+    if (mask == FULL) sigfillset(&sa.sa_mask);
+    if (mask == COPIED) CHECK_EQ(sigaction(SIGUSR1, NULL, &sa), 0);
+    if (mask == EVERY_BIT) memset(&sa.sa_mask, 0xff, sizeof sa.sa_mask);
+    sa.sa_sigaction = newer;
     CHECK_EQ(sigaction(SIGUSR1, &sa, &found), 0);
     if (!passes_on) found = (struct sigaction){0};
     raise(SIGUSR1);
@@ -139,6 +145,7 @@ static void newer_stays(int passes_on) {
     CHECK_EQ(gort_signal_stop(d), 0);
     raise(SIGUSR1);
     CHECK_EQ(get(&newer_ran), 3);
+    raise_in_child(1);
     CHECK_EQ(sigaction(SIGUSR1, NULL, &now), 0);
     CHECK(now.sa_sigaction == newer);
     signal(SIGUSR1, SIG_DFL);
@@ -146,11 +153,46 @@ static void newer_stays(int passes_on) {
     gort_chan_release(d);
 }
 
+/* The program puts back what it has found during a watch, after the watch: our handler. A signal
+ * takes the way of before, and the next watch does not take ours for what was there. */
+static int older_ran;
+static void older(int signo) { add(&older_ran, 1); }
+
+static void found_comes_back(void) {
+    struct sigaction now;
+    gort_chan *c = gort_chan_new(sizeof(int), 8);
+    int v;
+    signal(SIGUSR1, older);
+    for (int i = 0; i < 3; i++) {
+        set(&older_ran, 0);
+        CHECK_EQ(gort_signal_notify(c, SIGUSR1), 0);
+        CHECK_EQ(sigaction(SIGUSR1, NULL, &found), 0);
+        CHECK_EQ(gort_signal_stop(c), 0);
+        CHECK_EQ(sigaction(SIGUSR1, &found, NULL), 0);
+        if (i == 1) raise_in_child(0);
+        if (i == 2) {
+            CHECK_EQ(gort_signal_notify(c, SIGUSR1), 0);
+            raise(SIGUSR1);
+            CHECK_EQ(gort_chan_recv(c, &v), 0);
+            CHECK_EQ(gort_signal_stop(c), 0);
+        }
+        raise(SIGUSR1);
+        CHECK_EQ(get(&older_ran), 1);
+        CHECK_EQ(sigaction(SIGUSR1, NULL, &now), 0);
+        CHECK(now.sa_handler == older);
+    }
+    signal(SIGUSR1, SIG_DFL);
+    gort_chan_release(c);
+}
+
 static int body(int argc, char **argv) {
     none_is_lost();
     in_children();
-    newer_stays(0);
-    newer_stays(1);
+    for (int mask = EMPTY; mask <= EVERY_BIT; mask++) {
+        newer_stays(0, mask);
+        newer_stays(1, mask);
+    }
+    found_comes_back();
     return 0;
 }
 

@@ -68,7 +68,7 @@ static void sizes(void) {
 }
 
 static int body(int argc, char **argv) {
-    use(1000 * KB); /* the main goroutine's: 1 MB */
+    use(1024 * KB); /* the main goroutine's: 1 MB */
     sizes();
     set(&finished, 0);
     for (int i = 0; i < 200; i++) CHECK_EQ(gort_go(deep, NULL), 0);

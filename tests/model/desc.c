@@ -44,6 +44,7 @@ void os_unmap(void *at, size_t size) {}
 int os_fd_away(int fd) { return fd; }
 int os_tgkill(int tid, int signo) { return 0; }
 void fatal(const char *format, ...) { wrong(format); }
+const char *errno_word(long r) { return ""; }
 
 /* The kernel's: the eventfd is asked for or not, a wait, entries taken. */
 static bool is_readable(void *arg) { return asked_for != 0; }

@@ -46,6 +46,7 @@ M *switch_to_g0(M *m, G *gp, void (*commit)(M *, void *), void *arg, Lock *l) { 
 
 P *m_release_p(M *m) { return NULL; }
 void handoff_p(M *m, P *given) {}
+const char *unfinished(M *m) { return NULL; }
 M *m_adopt(void) { wrong("a thread without an M"); }
 M *enter_asked(M *m) { return m; }
 void leave_slow(M *m) {}

@@ -6,4 +6,4 @@ mutant hooked 'a handler that takes the lock it has interrupted' hook/waitqueue.
 mutant hooked 'a debt that nobody is told of' hook/waitqueue.c 's/^        core->owe();//'
 mutant hooked 'a debt that is written down after the monitor was told' hook/waitqueue.c '/^        store_rlx(&waitq_bucket(addr)->owed, 1);/d; s/^        core->owe();/        core->owe(); store_rlx(\&waitq_bucket(addr)->owed, 1);/'
 mutant hooked 'a debt that is paid and then crossed out' hook/waitqueue.c '/if (load_rlx(&b->owed) \&\& xchg_seq(&b->owed, 0))/{N;s/if (.*\n *waitq_wake_queued(\(.*\));/if (load_rlx(\&b->owed)) { waitq_wake_queued(\1); store_rlx(\&b->owed, 0); }/}'
-mutant hooked 'who was hit before it slept sleeps' hook/waitqueue.c 's/^    if (w->hit || (deadline/    if ((deadline/'
+mutant hooked 'who was hit before it slept sleeps' hook/waitqueue.c 's/over = w->hit || (deadline/over = (deadline/'

@@ -27,7 +27,10 @@ static int no_membarrier(void) { return -ENOSYS; }
 #include <sched/go.c>
 #undef get_stack
 #undef forget
+#include <sched/preempt.h>
+#define preempt_uninstall names_on_signal /* which nothing here sends */
 #include <sched/preempt.c>
+#undef preempt_uninstall
 #include <sched/sched.c>
 #define left left_over
 #include <api/init.c>
@@ -58,6 +61,7 @@ M *sim_point(M *m) { return m; }
 void sim_waited(int64_t deadline) {}
 void sysmon_stop(void) {}
 void maker_stop(void) {}
+void preempt_uninstall(bool awaited) {}
 void netpoll_break(void) {}
 void netpoll_stop(void) {}
 void faults_uninstall(void) {}

@@ -46,4 +46,7 @@ grep -q '^60 seeds passed' "$WORK/log" || fail 'right: no last line'
 [ $? = 2 ] || fail 'no such program: not status 2'
 GORT_SIM=abc timeout 60 "$WORK/counter" 2>&1 | grep -q 'GORT_SIM=abc ignored' ||
     fail 'GORT_SIM=abc passed unseen'
+GORT_SIM=1 GORT_SIM_LOG=$WORK/nowhere/log timeout 60 "$WORK/right" 2>&1 |
+    grep -q 'GORT_SIM_LOG=.*/nowhere/log ignored: No such file' ||
+    fail 'a log that cannot be made passed unseen'
 exit 0

@@ -19,7 +19,7 @@ static void read_with(const char *name, const char *value) {
     unsetenv("GORT_SIM");
     if (name) setenv(name, value, 1);
     dup2(fd, 2);
-    CHECK_EQ(env_read(), 0);
+    env_read();
     dup2(old, 2);
     ssize_t n = pread(fd, said, sizeof said - 1, 0);
     said[n > 0 ? n : 0] = 0;

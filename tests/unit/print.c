@@ -89,7 +89,15 @@ static void full_pipe(void) {
     CHECK_EQ(write_all(p[1], big, 1), -EBADF);
 }
 
+static void words_of_errors(void) {
+    CHECK_STR(errno_word(-EAGAIN), "EAGAIN");
+    CHECK_STR(errno_word(-ENOMEM), "ENOMEM");
+    CHECK_STR(errno_word(-ENOSYS), "ENOSYS");
+    CHECK_STR(errno_word(-EHWPOISON), "an error without a name");
+}
+
 int main(void) {
+    words_of_errors();
     conversions();
     strings_of_json();
     full_pipe();

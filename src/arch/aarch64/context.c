@@ -1,6 +1,4 @@
-/*
- * aarch64: first frames and signal contexts.
- */
+/* aarch64: first frames and signal contexts. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
@@ -22,4 +20,3 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
 
 uintptr_t arch_context_pc(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.pc; }
 uintptr_t arch_context_sp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.sp; }
-uintptr_t arch_context_fp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.regs[29]; }

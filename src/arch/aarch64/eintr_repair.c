@@ -1,7 +1,4 @@
-/*
- * aarch64: the decoder for the EINTR repair (arch/eintr_repair.h). Instructions fall into groups by
- * bits 28 to 25.
- */
+/* aarch64: the decoder for the EINTR repair. Bits 28 to 25 tell the group of an instruction. */
 #include "arch.h"
 #include "arch/eintr_repair.h"
 

@@ -1,14 +1,8 @@
-/*
- * fn(arg) in a frame that an exception does not pass unseen: exception.c.
- */
-        .text
-        .globl  arch_call_guarded
-        .hidden arch_call_guarded
+/* fn(arg) in a frame that an exception does not pass unseen: exception.c. */
+#include "arch/macros.S"
+
         .hidden guard_personality
-        .type   arch_call_guarded, %function
-        .p2align 4
-arch_call_guarded:
-        .cfi_startproc
+        FUNCTION arch_call_guarded
         .cfi_personality 0x1b, guard_personality
         stp     x29, x30, [sp, #-16]!
         .cfi_def_cfa_offset 16
@@ -23,7 +17,4 @@ arch_call_guarded:
         .cfi_restore x29
         .cfi_restore x30
         ret
-        .cfi_endproc
-        .size   arch_call_guarded, .-arch_call_guarded
-
-        .section .note.GNU-stack,"",%progbits
+        END arch_call_guarded

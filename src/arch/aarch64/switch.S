@@ -2,13 +2,9 @@
  * The context switch saves x19 to x30, d8 to d15, and x18, which the platform reserves but a
  * compiler without -ffixed-x18 may use. fpcr is written only where the two sides differ.
  */
-        .text
-        .globl  arch_switch
-        .hidden arch_switch
-        .type   arch_switch, %function
-        .p2align 5
-arch_switch:
-        .cfi_startproc
+#include "arch/macros.S"
+
+        FUNCTION arch_switch, align=5
         sub     sp, sp, #176
         .cfi_def_cfa_offset 176
         mrs     x9, fpcr
@@ -51,32 +47,18 @@ arch_switch:
         .cfi_offset x30, -72
         msr     fpcr, x10
         b       1b
-        .cfi_endproc
-        .size   arch_switch, .-arch_switch
+        END arch_switch
 
-/* A new goroutine starts here: x19 is its entry, x20 the argument; the outermost frame. */
-        .globl  arch_entry
-        .hidden arch_entry
-        .type   arch_entry, %function
-        .p2align 4
-        .cfi_startproc
-        .cfi_undefined x30
-        nop
-arch_entry:
+/* A new goroutine starts here: x19 is its entry, x20 the argument. */
+        OUTERMOST arch_entry, x30
         mov     x0, x20
         mov     x29, xzr
         mov     x30, xzr
         blr     x19
         brk     #1
-        .cfi_endproc
-        .size   arch_entry, .-arch_entry
+        END arch_entry
 
-        .globl  arch_call_on
-        .hidden arch_call_on
-        .type   arch_call_on, %function
-        .p2align 4
-arch_call_on:
-        .cfi_startproc
+        FUNCTION arch_call_on
         stp     x29, x30, [sp, #-16]!
         .cfi_def_cfa_offset 16
         .cfi_offset x29, -16
@@ -92,7 +74,4 @@ arch_call_on:
         ldp     x29, x30, [sp], #16
         .cfi_def_cfa_offset 0
         ret
-        .cfi_endproc
-        .size   arch_call_on, .-arch_call_on
-
-        .section .note.GNU-stack,"",%progbits
+        END arch_call_on

@@ -13,6 +13,9 @@ enum { UNWIND_FP = 29, UNWIND_SP = 31, UNWIND_RA = 32, UNWIND_REGS = 33 };
 /* A return address may be signed (pointer authentication): the upper bits are the signature. */
 #define UNWIND_STRIP(pc) ((pc) & (((uintptr_t)1 << 48) - 1))
 
+/* A frame record may stand anywhere in its frame: the sp that goes with it is a lower bound. */
+#define UNWIND_RECORD_TELLS_SP false
+
 /* The frame of a signal handler's trampoline, where no table tells: here tables do. */
 #define UNWIND_TRAMPOLINE(r) false
 

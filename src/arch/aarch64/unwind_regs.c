@@ -1,8 +1,5 @@
-/*
- * aarch64: where a backtrace starts (unwind_arch.h has the numbers).
- */
+/* aarch64: where a backtrace starts (unwind_arch.h has the numbers). */
 #include "unwind/unwind.h"
-#include "arch.h"
 
 #include <ucontext.h>
 
@@ -16,22 +13,6 @@ void regs_saved(Regs *r, void *sp) {
     for (int i = X19; i <= X29; i++) regs_put(r, i, at[i - X19 + 2]);
     regs_put(r, UNWIND_RA, UNWIND_STRIP(at[13]));
     regs_put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
-}
-
-/* A frame record may stand anywhere in its frame, so the sp that goes with it is a lower bound. It
- * is not marked as known: unwinding follows the chain of records, not the tables. */
-void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
-    *r = (Regs){.known = 0};
-    regs_put(r, UNWIND_RA, UNWIND_STRIP(pc));
-    regs_put(r, UNWIND_FP, fp);
-    r->reg[UNWIND_SP] = sp;
-}
-
-/* A frame record: the caller's x29, then the return address. */
-void regs_frame(Regs *r, uintptr_t fp) {
-    uintptr_t at[2];
-    *r = (Regs){.known = 0};
-    if (read_memory(fp, at, sizeof at)) regs_at(r, at[1], fp + sizeof at, at[0]);
 }
 
 void regs_context(Regs *r, void *uc) {

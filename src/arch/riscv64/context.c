@@ -1,6 +1,4 @@
-/*
- * riscv64: first frames and signal contexts.
- */
+/* riscv64: first frames and signal contexts. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
@@ -25,4 +23,3 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
 /* A context's registers are numbered as the processor's, with the pc in the place of x0. */
 uintptr_t arch_context_pc(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.__gregs[0]; }
 uintptr_t arch_context_sp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.__gregs[2]; }
-uintptr_t arch_context_fp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.__gregs[8]; }

@@ -1,14 +1,8 @@
-/*
- * fn(arg) in a frame that an exception does not pass unseen: exception.c.
- */
-        .text
-        .globl  arch_call_guarded
-        .hidden arch_call_guarded
+/* fn(arg) in a frame that an exception does not pass unseen: exception.c. */
+#include "arch/macros.S"
+
         .hidden guard_personality
-        .type   arch_call_guarded, @function
-        .p2align 2
-arch_call_guarded:
-        .cfi_startproc
+        FUNCTION arch_call_guarded, align=2
         .cfi_personality 0x1b, guard_personality
         addi    sp, sp, -16
         .cfi_def_cfa_offset 16
@@ -27,7 +21,4 @@ arch_call_guarded:
         addi    sp, sp, 16
         .cfi_def_cfa_offset 0
         ret
-        .cfi_endproc
-        .size   arch_call_guarded, .-arch_call_guarded
-
-        .section .note.GNU-stack,"",@progbits
+        END arch_call_guarded

@@ -11,6 +11,8 @@ enum { UNWIND_FP = 8, UNWIND_SP = 2, UNWIND_RA = 32, UNWIND_REGS = 33 };
 #define UNWIND_KEPT ((uint64_t)3 << 8 | (uint64_t)0x3ff << 18)
 #define UNWIND_STRIP(pc) (pc) /* return addresses are plain here */
 
+#define UNWIND_RECORD_TELLS_SP true
+
 /* The frame of a signal handler's trampoline, where no table tells (unwind_regs.c). */
 struct Regs;
 bool regs_trampoline(struct Regs *r);

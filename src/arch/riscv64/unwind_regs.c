@@ -1,12 +1,10 @@
 /*
  * riscv64: where a backtrace starts (unwind_arch.h has the numbers).
  *
- * A frame pointer is the frame's upper end, which is the caller's sp; the caller's frame pointer
- * and the return address stand just below it. So, unlike on aarch64, a frame record is a complete
- * start.
+ * A frame pointer is the frame's upper end, the caller's sp; the caller's frame pointer and the
+ * return address stand just below it. So, unlike on aarch64, a frame record tells all.
  */
 #include "unwind/unwind.h"
-#include "arch.h"
 
 #include <ucontext.h>
 
@@ -22,20 +20,6 @@ void regs_saved(Regs *r, void *sp) {
     for (int i = S2; i <= S11; i++) regs_put(r, i, at[4 + i - S2]);
     regs_put(r, UNWIND_RA, at[1]);
     regs_put(r, UNWIND_SP, (uintptr_t)sp + sizeof at);
-}
-
-void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
-    *r = (Regs){.known = 0};
-    regs_put(r, UNWIND_RA, pc);
-    regs_put(r, UNWIND_SP, sp);
-    regs_put(r, UNWIND_FP, fp);
-}
-
-void regs_frame(Regs *r, uintptr_t fp) {
-    uintptr_t at[2];
-    *r = (Regs){.known = 0};
-    if (read_memory((uintptr_t)arch_frame_record((void *)fp), at, sizeof at))
-        regs_at(r, at[1], fp, at[0]);
 }
 
 /* A context's first word is the pc, where x0 would stand. */

@@ -1,6 +1,4 @@
-/*
- * x86-64: what the scheduler needs of the processor. switch.S holds the first frame.
- */
+/* x86-64: what the scheduler needs of the processor. switch.S holds the first frame. */
 #ifndef ARCH_H
 #define ARCH_H
 
@@ -8,13 +6,11 @@
 #define ARCH_LEFT_AT 80
 #ifndef __ASSEMBLER__
 
-#include <stdint.h>
+#include "arch/port.h"
 
 /*
- * The context switch: saves this context, stores its place in *save and continues the context `to`;
- * it returns when the saved context is switched to. A context is, from its sp upwards: mxcsr and
- * x87 control word, where it goes on, rbp. The compiler saves what else it needs in the frame; rbp
- * cannot be declared clobbered.
+ * The context switch. A context is, from its sp upwards: mxcsr and x87 control word, where it goes
+ * on, rbp. The compiler saves what else it needs in the frame; rbp cannot be declared clobbered.
  *
  * The switch is inline for the sake of prediction. A processor predicts a `ret` by its stack of
  * calls, which knows nothing of a change of stacks: behind a switch each return up the goroutine's
@@ -70,7 +66,6 @@ static inline __attribute__((always_inline)) void arch_switch(void **save, void 
     );
 }
 
-/* Sets the default floating-point environment, where a goroutine begins without a switch. */
 static inline __attribute__((always_inline)) void arch_fp_default(void) {
     uint16_t cw;
     __asm__ volatile("fnstcw %0" : "=m"(cw));
@@ -79,14 +74,6 @@ static inline __attribute__((always_inline)) void arch_fp_default(void) {
     cw = 0x037f;
     __asm__ volatile("fldcw %0\n\tldmxcsr %1" : : "m"(cw), "m"(mxcsr));
 }
-
-/* Switching to the result calls entry(arg) on the new, aligned stack; unwinding ends there. */
-void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
-
-/* Runs fn(arg) on the stack that ends at top. */
-long arch_call_on(void *top, long (*fn)(void *), void *arg);
-/* Calls fn(arg); if an exception unwinds it, exception.c learns of it. */
-long arch_call_guarded(long (*fn)(void *), void *arg);
 
 /*
  * The return into the program behind a switch: the processor predicts the place from which the
@@ -110,7 +97,6 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 #endif
 static inline void arch_pause(void) { __builtin_ia32_pause(); }
 
-/* Stores the stack pointer as arch_context_sp() gives it to a handler from here on. */
 #define ARCH_STORE_SP(at) __asm__ volatile("movq %%rsp, %0" : "=m"(at))
 
 static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, long f) {
@@ -125,45 +111,12 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
     return ret;
 }
 
-/* Reads a thread-local word anew each time. Compilers keep the address of a thread-local over
- * calls, which is wrong once a goroutine changes threads. */
-#define ARCH_TLS_READ(name)                                                         \
-    ({                                                                              \
-        void *value_;                                                               \
-        __asm__ volatile("movq " #name "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" \
-                         : "=r"(value_));                                           \
-        value_;                                                                     \
-    })
-/* The thread pointer, and the word at an offset from it: thread-locals of another module. */
-#define ARCH_THREAD_POINTER()                               \
-    ({                                                      \
-        char *value_;                                       \
-        __asm__ volatile("movq %%fs:0, %0" : "=r"(value_)); \
-        value_;                                             \
-    })
-#define ARCH_TLS_AT(offset)                                                  \
-    ({                                                                       \
-        void *value_;                                                        \
-        __asm__ volatile("movq %%fs:(%1), %0" : "=r"(value_) : "r"(offset)); \
-        value_;                                                              \
-    })
+#define ARCH_TLS_READ(name) \
+    ARCH_VALUE(void *, "movq " #name "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(value_))
+#define ARCH_THREAD_POINTER() ARCH_VALUE(char *, "movq %%fs:0, %0" : "=r"(value_))
+#define ARCH_TLS_AT(offset) ARCH_VALUE(void *, "movq %%fs:(%1), %0" : "=r"(value_) : "r"(offset))
 
-/* Registers of a signal's context. */
-uintptr_t arch_context_pc(void *ucontext);
-uintptr_t arch_context_sp(void *ucontext);
-uintptr_t arch_context_fp(void *ucontext);
-/* If our signal has interrupted a system call with -EINTR, sends the thread back to make it again;
- * not if a handler of the program has interrupted it. */
-void arch_repair_eintr(void *ucontext);
-/* The thread is about to make a system call: it gets -EINTR instead. */
-void arch_end_call(void *ucontext);
-
-/* The caller's frame pointer and the return address stand at the frame's address. */
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }
-
-/* Where a switched-out context will continue, and its frame pointer, for backtraces. */
-static inline uintptr_t arch_saved_pc(void *sp) { return ((uintptr_t *)sp)[1]; }
-static inline uintptr_t arch_saved_fp(void *sp) { return ((uintptr_t *)sp)[2]; }
 
 #endif /* not in assembler */
 /* trap.S: the number of goroutines that can be made to stop at once where a call of libc returns

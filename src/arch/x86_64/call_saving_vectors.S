@@ -4,20 +4,12 @@
  * them all. The vector state, up to 2.7 KB with AVX-512, goes to the other stack: by xsave where
  * the system uses it, else by fxsave.
  */
+#include "arch/macros.S"
+
 #define COMPONENTS 0xe7 /* x87, SSE, AVX, AVX-512: not the tiles of AMX, which hold no arguments */
 
-        .text
-        .globl  arch_call_saving
-        .hidden arch_call_saving
-        .type   arch_call_saving, @function
-        .p2align 4
-arch_call_saving:
-        .cfi_startproc
-        pushq   %rbp
-        .cfi_def_cfa_offset 16
-        .cfi_offset rbp, -16
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register rbp
+        FUNCTION arch_call_saving
+        PUSH_FRAME
         pushq   %rbx
         .cfi_offset rbx, -24
         pushq   %r12
@@ -63,10 +55,7 @@ arch_call_saving:
         leave
         .cfi_def_cfa rsp, 8
         ret
-        .cfi_endproc
-        .size   arch_call_saving, .-arch_call_saving
+        END arch_call_saving
 
         .local  way
         .comm   way, 4, 4               /* 0: unknown, 1: fxsave, 2: xsave */
-
-        .section .note.GNU-stack,"",@progbits

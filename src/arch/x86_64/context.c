@@ -1,6 +1,4 @@
-/*
- * x86-64: first frames and signal contexts.
- */
+/* x86-64: first frames and signal contexts. */
 #define _GNU_SOURCE 1 /* the names of registers in a ucontext */
 #include "arch.h"
 
@@ -23,7 +21,4 @@ uintptr_t arch_context_pc(void *uc) {
 }
 uintptr_t arch_context_sp(void *uc) {
     return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RSP];
-}
-uintptr_t arch_context_fp(void *uc) {
-    return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RBP];
 }

@@ -1,6 +1,4 @@
-/*
- * x86-64: the EINTR repair. A thread makes again the system call that our signal has interrupted.
- */
+/* x86-64: a thread makes again the system call that our signal has interrupted. */
 #define _GNU_SOURCE 1 /* the names of registers in a ucontext */
 #include "arch.h"
 #include "unwind/unwind.h"
@@ -33,8 +31,7 @@ static bool loads_number(const unsigned char *at, const unsigned char *call) {
  * our signal due behind it, the EINTR is the program's. Then the kernel's frame for that handler,
  * with these registers, still lies below the stack pointer. (Our own is on another stack, or has
  * overwritten it.) It may lie there for longer; then a later EINTR goes to a program that knows
- * them. A handler on the alternate stack leaves no trace: there the sender looks at the thread's
- * mask (preempt_m).
+ * them. A handler on the alternate stack leaves no trace: preempt_m looks at the thread's mask.
  */
 #define RED_ZONE 128
 #define SIGNAL_FRAME_MOST (16 << 10) /* bytes, with all that xsave writes */

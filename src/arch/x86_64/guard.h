@@ -1,6 +1,4 @@
-/*
- * x86-64: the word that prologues of code built with -fsplit-stack compare the stack pointer with.
- */
+/* x86-64: the word that prologues of -fsplit-stack compare the stack pointer with. */
 #ifndef GUARD_H
 #define GUARD_H
 

@@ -4,8 +4,8 @@
  * Weak: a program compiled with -mfunction-return brings its own, which does as well.
  */
 #include "arch.h"
+#include "arch/macros.S"
 
-        .text
         .weak   __x86_return_thunk
         .hidden __x86_return_thunk
         .type   __x86_return_thunk, @function
@@ -22,7 +22,4 @@ __x86_return_thunk:
         .cfi_def_cfa_offset 0
         .cfi_register rip, rcx
         jmpq    *%rcx
-        .cfi_endproc
-        .size   __x86_return_thunk, .-__x86_return_thunk
-
-        .section .note.GNU-stack,"",@progbits
+        END __x86_return_thunk

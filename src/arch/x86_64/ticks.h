@@ -1,6 +1,4 @@
-/*
- * x86-64: a clock that costs a few nanoseconds, for time stamps.
- */
+/* x86-64: a clock that costs a few nanoseconds, for time stamps. */
 #ifndef TICKS_H
 #define TICKS_H
 

@@ -4,8 +4,7 @@
  * the true address. Results of the call (rax, rdx, xmm0, xmm1, x87) are kept.
  *
  * Every unwinder sees through a trap, since a function that libc calls back may throw: the distance
- * to its record stands before an entry, and the entry's table says that the return address is
- * there.
+ * to its record stands before an entry, and by the entry's table the return address is there.
  *
  *      breg16 - 9      rip is the entry; the distance stands 9 bytes before it
  *      dup deref plus  the address of the record
@@ -14,15 +13,10 @@
  * the frame that catches must not look like the entry, which has none of its own.
  */
 #include "arch.h"
+#include "arch/macros.S"
 
-        .text
-        .globl  arch_return_traps
-        .hidden arch_return_traps
         .hidden arch_trap_records
-        .type   arch_return_traps, @function
-        .p2align 4
-arch_return_traps:
-        .cfi_startproc
+        FUNCTION arch_return_traps
         .cfi_def_cfa rsp, 1
         .cfi_escape 0x16, 7, 2, 0x77, 0                         /* rsp: as it is */
         .cfi_escape 0x10, 16, 5, 0x80, 0x77, 0x12, 0x06, 0x22   /* rip: in the record */
@@ -34,8 +28,7 @@ arch_return_traps:
         .p2align 4
         .set    .Lrecord, .Lrecord + 16
         .endr
-        .cfi_endproc
-        .size   arch_return_traps, .-arch_return_traps
+        END arch_return_traps
 
         .type   arch_trapped, @function
 arch_trapped:
@@ -43,11 +36,7 @@ arch_trapped:
         .cfi_def_cfa rsp, 0
 1:      subq    $8, %rsp        /* the place of the return address, where the entry still stands */
         .cfi_def_cfa_offset 8
-        pushq   %rbp
-        .cfi_def_cfa_offset 16
-        .cfi_offset rbp, -16
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register rbp
+        PUSH_FRAME
         pushq   %rax
         pushq   %rdx
         subq    $512, %rsp
@@ -61,8 +50,7 @@ arch_trapped:
         leave
         .cfi_def_cfa rsp, 8
         ret
-        .cfi_endproc
-        .size   arch_trapped, .-arch_trapped
+        END arch_trapped
 
         .bss
         .globl  arch_trap_records, arch_trap_left
@@ -72,5 +60,3 @@ arch_trap_records:
         .zero   16 * ARCH_RETURN_TRAPS
 arch_trap_left:
         .zero   8
-
-        .section .note.GNU-stack,"",@progbits

@@ -1,29 +1,14 @@
 /*
  * A call that preserves every register, for functions of TSan's (tsan_key.h): the compiler does not
- * know of it, so the fast paths around it save nothing. The function is in rax, its arguments in
- * rdi, rsi and rdx.
+ * know of it, so the fast paths around it save nothing. Function: rax; arguments: rdi, rsi, rdx.
  */
-        .text
-        .globl  tsan_call
-        .hidden tsan_call
-        .type   tsan_call, @function
-        .p2align 4
-tsan_call:
-        .cfi_startproc
-        pushq   %rbp
-        .cfi_def_cfa_offset 16
-        .cfi_offset rbp, -16
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register rbp
-        pushq   %rax
-        pushq   %rcx
-        pushq   %rdx
-        pushq   %rsi
-        pushq   %rdi
-        pushq   %r8
-        pushq   %r9
-        pushq   %r10
-        pushq   %r11
+#include "arch/macros.S"
+
+        FUNCTION tsan_call
+        PUSH_FRAME
+        .irp    reg, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11
+        pushq   %\reg
+        .endr
         subq    $512, %rsp
         andq    $-64, %rsp
         fxsave  (%rsp)
@@ -42,7 +27,4 @@ tsan_call:
         leave
         .cfi_def_cfa rsp, 8
         ret
-        .cfi_endproc
-        .size   tsan_call, . - tsan_call
-
-        .section .note.GNU-stack, "", @progbits
+        END tsan_call

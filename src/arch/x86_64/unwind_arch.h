@@ -11,6 +11,8 @@ enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_RA = 16, UNWIND_REGS = 17 };
 #define UNWIND_KEPT ((uint64_t)(1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15))
 #define UNWIND_STRIP(pc) (pc) /* return addresses are plain here */
 
+#define UNWIND_RECORD_TELLS_SP true
+
 /* The frame of a signal handler's trampoline, where no table tells: here tables do. */
 #define UNWIND_TRAMPOLINE(r) false
 

@@ -1,12 +1,7 @@
-/*
- * x86-64: where a backtrace starts, in DWARF's numbering of registers (unwind_arch.h).
- */
+/* x86-64: where a backtrace starts, in DWARF's numbering of registers (unwind_arch.h). */
 #include "unwind/unwind.h"
-#include "arch.h"
 
 #include <ucontext.h>
-
-enum { RBP = 6, RSP = 7, RIP = 16 };
 
 /* The layout is arch_switch's: control words, where it goes on, rbp. The other registers are in the
  * frame of the function that switched, as its table tells. */
@@ -15,20 +10,6 @@ void regs_saved(Regs *r, void *sp) {
     *r = (Regs){.known = 0};
     if (read_memory((uintptr_t)sp, at, sizeof at))
         regs_at(r, at[1], (uintptr_t)sp + sizeof at, at[2]);
-}
-
-void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
-    *r = (Regs){.known = 0};
-    regs_put(r, RIP, pc);
-    regs_put(r, RSP, sp);
-    regs_put(r, RBP, fp);
-}
-
-/* The caller's rbp is at fp, the return address above it. */
-void regs_frame(Regs *r, uintptr_t fp) {
-    uintptr_t at[2];
-    *r = (Regs){.known = 0};
-    if (read_memory(fp, at, sizeof at)) regs_at(r, at[1], fp + sizeof at, at[0]);
 }
 
 void regs_context(Regs *r, void *uc) {

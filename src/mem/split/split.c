@@ -27,12 +27,10 @@
  * loop that crosses the boundary again at the same stack pointer, and behind it one of each size up
  * to 1 MB. Of larger ones the goroutine keeps the last until it shrinks further.
  *
- * There is no lock: the record belongs to the goroutine, the cache to its thread. A signal handler
- * of the program runs on the alternate stack, case 1, and touches nothing here. The runtime's own
- * handler stops the thread, and nothing else runs on it meanwhile.
- *
- * This file is compiled without vector registers: they hold arguments and results. Work that needs
- * more (memory, sleep, reports) goes through split_slow(), which saves them and runs on g0's stack.
+ * There is no lock: the record belongs to the goroutine, the cache to its thread. A handler of the
+ * program's runs on the alternate stack, case 1; the runtime's own stops the thread. This file is
+ * compiled without vector registers, which hold arguments and results. Work that needs more
+ * (memory, sleep, reports) goes through split_slow(), which saves them and runs on g0's stack.
  */
 #include "mem/split/split.h"
 #include "mem/split/split_abi.h"

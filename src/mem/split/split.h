@@ -1,6 +1,4 @@
-/*
- * Stacks that grow by segments, for code built with -fsplit-stack (split.c).
- */
+/* Stacks that grow by segments, for code built with -fsplit-stack (split.c). */
 #ifndef SPLIT_H
 #define SPLIT_H
 

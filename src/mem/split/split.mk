@@ -22,9 +22,9 @@ $(OUT)/split/entries.o: src/mem/split/split.mk src/mem/split/program/entries.awk
 	    >$(@D)/entries.S
 	$(Q)$(CC) -c $(@D)/entries.S -o $@
 $(OUT)/split/morestack.o: src/mem/split/program/morestack.S src/mem/split/program/start.c \
-    src/mem/split/split_abi.h
+    src/mem/split/split_abi.h src/arch/macros.S
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -g -c src/mem/split/program/morestack.S -o $@
+	$(Q)$(CC) -g -iquote src -c src/mem/split/program/morestack.S -o $@
 $(OUT)/split/%.o: src/mem/split/program/%.c src/mem/split/split_abi.h
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -std=gnu11 $(WARN) -iquote src -fno-plt -c $< -o $@

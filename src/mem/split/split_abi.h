@@ -1,6 +1,4 @@
-/*
- * The calls of libgort_split.a into the library (split.c), for no other caller.
- */
+/* The calls of libgort_split.a into the library (split.c), for no other caller. */
 #ifndef SPLIT_ABI_H
 #define SPLIT_ABI_H
 

@@ -1,6 +1,4 @@
-/*
- * What split.c cannot do on a nearly full stack with arguments in the registers (split_slow.c).
- */
+/* What split.c cannot do on a nearly full stack with arguments in the registers (split_slow.c). */
 #ifndef SPLIT_SLOW_H
 #define SPLIT_SLOW_H
 

@@ -3,8 +3,7 @@
  *
  * A descriptor is added once, edge-triggered, for both directions; the event's data is its number
  * and its entry's sequence. To modify a known one makes the kernel report anew what is ready.
- * kpoll_add() tries both ways, so it also puts right a number that was closed and reused behind our
- * back.
+ * kpoll_add() tries both ways, so it also puts right a number that was closed and reused unseen.
  *
  * Break. An eventfd that nobody writes to is asked for what it always is: writable. The first break
  * sets `broken`, and the poll that consumes it clears it, so that further breaks cost one load.
@@ -14,14 +13,12 @@
  * is awake and looks at everything before it sleeps again.
  *
  * Our own numbers may be closed behind our back, by closefrom(3) or a loop over all numbers, and
- * may then be somebody else's. So nothing is ever written to them or read from them, and what we
- * tell an epoll set names a second number of ours: the kernel answers EBADF, EINVAL or ENOENT
- * unless this set still holds this file under this number. We ask after any error, and the monitor
- * asks before it sleeps deeply. If the answer is no, both are made anew (`remake`), and netpoll()
- * registers the waiters there (netpoll.c, `anew`). A thread that sleeps in the lost set still holds
- * it, and no break reaches it: it gets the preemption signal, which no epoll wait survives. A lost
- * number is not closed: it may be a stranger's. Where no new ones are to be had the program ends
- * with a message.
+ * then be a stranger's. So nothing is written to them or read from them, and what we tell an epoll
+ * set names a second number of ours: the kernel answers EBADF, EINVAL or ENOENT unless this set
+ * still holds this file under this number. We ask after any error, and the monitor before it sleeps
+ * deeply. If it is lost, both are made anew (`remake`), and netpoll() registers the waiters there
+ * (netpoll.c, `anew`). No break reaches a thread that sleeps in the lost set: it gets the
+ * preemption signal, which no epoll wait survives. A lost number is not closed.
  *
  * Bare system calls only: it runs on g0 and in the monitor.
  */
@@ -121,9 +118,8 @@ static void remake_locked(void) {
     int r = open_locked();
     for (int tries = 0; means_lost(r) && tries < MOST_REMADE; tries++) r = open_locked();
     if (r < 0)
-        fatal(
-            "the program has closed descriptors of the runtime, and cannot make new ones: error %d",
-            -r);
+        fatal("the program has closed descriptors of the runtime, and cannot make new ones: %s",
+              errno_word(r));
     store_rlx(&source_fd, -1);
     add_rlx(&sched.remade, 1);
     poller_is_lost();
@@ -225,7 +221,7 @@ static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32
 /* Returns where a number is or was lost; else the kernel does not let us wait. */
 static NOINLINE void wait_failed(int error) {
     if (kpoll_check() || means_lost(error)) return;
-    fatal("cannot wait for descriptors: epoll_pwait(2) gives error %d", -error);
+    fatal("cannot wait for descriptors: epoll_pwait(2) gives %s", errno_word(error));
 }
 
 /* An interrupted wait gives no events: the caller looks around and comes back. */

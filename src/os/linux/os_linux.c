@@ -3,6 +3,7 @@
  * passes os_sys(), where one can be made to fail (sysfault.c).
  */
 #include "os/os.h"
+#include "base/print.h"
 #include "base/san.h"
 #include "base/sysfault.h"
 #include "arch.h"
@@ -215,22 +216,6 @@ static long read_small(const char *path, char *buf, size_t size) {
     return n;
 }
 
-static char *append(char *at, const char *end, const char *text) {
-    while (*text && at < end - 1) *at++ = *text++;
-    *at = 0;
-    return at;
-}
-
-static char *append_int(char *at, const char *end, long v) {
-    char digits[24];
-    int n = 0;
-    do digits[n++] = (char)('0' + v % 10);
-    while ((v /= 10) > 0);
-    while (n > 0 && at < end - 1) *at++ = digits[--n];
-    *at = 0;
-    return at;
-}
-
 static long parse_long(const char **s) {
     while (**s == ' ') ++*s;
     if (**s < '0' || **s > '9') return -1;
@@ -251,8 +236,8 @@ static void lower(int *least, int cpus) {
 
 /* A file of a group; false: there is none. */
 static bool read_group(const char *dir, const char *file, char *text, size_t size) {
-    char path[700], *end = path + sizeof path;
-    append(append(path, end, dir), end, file);
+    char path[700];
+    print_buf(path, sizeof path, "%s%s", dir, file);
     return read_small(path, text, size) > 0;
 }
 
@@ -264,22 +249,23 @@ static int quota_v2_at(const char *dir) {
     return quota_cpus(quota, period);
 }
 
+static long group_number(const char *dir, const char *file) {
+    char text[64];
+    const char *s = text;
+    return read_group(dir, file, text, sizeof text) ? parse_long(&s) : -1;
+}
+
 static int quota_v1_at(const char *dir) {
-    char quota[64], period[64];
-    if (!read_group(dir, "/cpu.cfs_quota_us", quota, sizeof quota) ||
-        !read_group(dir, "/cpu.cfs_period_us", period, sizeof period))
-        return 0;
-    const char *q = quota, *p = period;
-    return quota_cpus(parse_long(&q), parse_long(&p));
+    long quota = group_number(dir, "/cpu.cfs_quota_us");
+    return quota_cpus(quota, group_number(dir, "/cpu.cfs_period_us"));
 }
 
 /* The least quota of the group at root + sub and of every one above it. */
 static int quota_walk(const char *root, const char *sub, int (*at)(const char *)) {
     char dir[600];
     int least = 0;
-    append(append(dir, dir + sizeof dir, root), dir + sizeof dir, sub);
-    size_t floor = strlen(root);
-    for (size_t n = strlen(dir); n >= floor; n--) {
+    size_t n = print_buf(dir, sizeof dir, "%s%s", root, sub), floor = strlen(root);
+    for (; n >= floor; n--) {
         if (n > floor && dir[n] != 0 && dir[n] != '/') continue;
         dir[n] = 0;
         lower(&least, at(dir));
@@ -299,7 +285,7 @@ static bool among_names(const char *list, const char *name) {
 static char cgroup_root[256];
 
 void os_cgroup_root(const char *root) {
-    append(cgroup_root, cgroup_root + sizeof cgroup_root, root ? root : "");
+    print_buf(cgroup_root, sizeof cgroup_root, "%s", root ? root : "");
 }
 
 int os_groups_quota(char *text) {
@@ -318,7 +304,7 @@ int os_groups_quota(char *text) {
                 lower(&least, quota_walk(root, sub, quota_v2_at));
             } else if (among_names(names, "cpu")) {
                 char base[256];
-                append(append(base, base + sizeof base, root), base + sizeof base, "/cpu");
+                print_buf(base, sizeof base, "%s/cpu", root);
                 lower(&least, quota_walk(base, sub, quota_v1_at));
                 lower(&least, quota_v1_at(base));
             }
@@ -339,8 +325,8 @@ int os_cpu_quota(void) {
 
 /* The stat file of a thread; false: there is none. */
 static bool read_stat(int tid, char *text, size_t size) {
-    char path[64], *end = path + sizeof path;
-    append(append_int(append(path, end, "/proc/self/task/"), end, tid), end, "/stat");
+    char path[64];
+    print_buf(path, sizeof path, "/proc/self/task/%d/stat", tid);
     return read_small(path, text, size) > 0;
 }
 

@@ -5,15 +5,14 @@
  * The next file gets the number, and what the library writes to it, accepts on it or closes would
  * be the program's. So the library notes what the descriptor was when it was made, and asks before
  * each use: fstat(2) tells the file, and a mark the open file. The mark is the signal number that
- * F_SETSIG chooses for O_ASYNC, which we never use; F_GETSIG shows it. It tells apart what fstat
- * does not: two openings of one file, and a file with the inode of one that is gone.
+ * F_SETSIG chooses for O_ASYNC, which we never use. It tells apart what fstat does not: two
+ * openings of one file, and a file with the inode of one that is gone.
  *
- * A moment between question and use remains. The numbers are out of the way (os_fd_away), so it
- * takes a program that closes what it has not opened, on another thread, just then.
- *
- * A number whose descriptor could not be told when it was made is trusted. One that cannot be told
- * later is not: leaving ours open does less harm than closing a stranger's. The poller's own are
- * told by its epoll set (netpoll_epoll.c).
+ * A moment between question and use remains: it takes a program that closes what it has not opened,
+ * out of the way (os_fd_away), on another thread, just then. A number whose descriptor could not be
+ * told when it was made is trusted. One that cannot be told later is not: leaving ours open does
+ * less harm than closing a stranger's. The poller's own are told by its epoll set
+ * (netpoll_epoll.c).
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "os/ownfd.h"

@@ -1,51 +1,44 @@
 /*
  * io_uring for regular files: one ring for the process.
  *
- * Submission. A goroutine puts its entry into the ring and parks, without a system call. Entries
- * are handed to the kernel by
- *   - netpoll(), whenever it is called and before it sleeps,
- *   - the goroutine itself, where a poller already sleeps, BATCH entries have gathered, or none was
- *     handed over since the last tick of the coarse clock: a busy runtime polls rarely.
- * So a burst costs one system call per batch. `uring_pending` and netpoll.c's `blocking` are a
- * Dekker pair: the goroutine puts, fence, looks whether a poller sleeps; the poller says that it
- * sleeps, fence, looks for entries.
+ * Submission. A goroutine puts its entry into the ring and parks, without a system call. netpoll()
+ * hands entries to the kernel whenever it is called and before it sleeps; the goroutine does so
+ * itself where a poller already sleeps, BATCH entries have gathered, or none was handed over since
+ * the last tick of the coarse clock: a busy runtime polls rarely. So a burst costs one system call
+ * per batch. `uring_pending` and netpoll.c's `blocking` are a Dekker pair: the goroutine puts,
+ * fence, looks whether a poller sleeps; the poller says that it sleeps, fence, looks for entries.
  *
  * Refusal. io_uring_enter may fail for now (EAGAIN: no memory, EBUSY: no room for completions) or
  * for good (EPERM: a filter of the program's). Nothing is tried twice: what the kernel has not
  * taken is withdrawn from the ring with -EAGAIN, and its caller takes a thread, as where there is
- * no ring. For a while after that, and for good after an error that will not pass,
- * uring_put_locked() says no. `handing` is held over the system call, so that nobody else submits
- * what lies between the kernel's head and the tail while the tail is set back. The goroutines wait
- * in `refused` for the next netpoll(); `uring_pending` counts one for them, so the Dekker pair
- * covers them.
+ * no ring. For a while after that, for good after an error that will not pass, uring_put_locked()
+ * says no. `handing` is held over the system call: nobody else submits what lies between the
+ * kernel's head and the tail while the tail is set back. The goroutines wait in `refused` for the
+ * next netpoll(); `uring_pending` counts one for them, so the Dekker pair covers them.
  *
- * Cancellation. A request belongs to the thread that handed it over. When that thread ends (a
- * goroutine has locked it since, and ended), the kernel cancels what it has not begun, and the
- * caller takes a thread, as after a refusal (file.c). So no thread has to stay.
+ * Cancellation. A request belongs to the thread that handed it over. When that ends, the kernel
+ * cancels what it has not begun, and the caller takes a thread, as after a refusal (file.c).
  *
- * Completion. The ring's descriptor is a source of the poller. An entry's user data is the
+ * Completion. The ring's descriptor is a source of the poller; an entry's user data is the
  * operation on the waiter's stack. The ring's lock is held from putting the entry until the
  * goroutine has left its stack, and for collecting and withdrawing: no goroutine is made ready that
  * has not parked. Operations under way never exceed the completion ring, so it cannot overflow:
- * beyond that uring_put_locked() says no.
+ * beyond that uring_put_locked() says no. The kernel writes into stacks: uring_stop() waits for all
+ * that is under way before the stacks go.
  *
- * Numbers. The kernel looks the descriptor up when the entry is handed over. The caller's count in
- * the poller's entry is given back when the request is in the ring (`put`), and gort_close hands
- * over what stands there after waiting for the counts and before close(2), so a request never meets
- * the next owner of its number. gort_close asks `uring_standing`, which goes down after the system
- * call: `uring_pending` is 0 already while another thread is on its way into the kernel.
+ * Numbers. The kernel looks the descriptor up when the entry is handed over, in the table of the
+ * thread that does it. The caller's count in the poller's entry is given back when the request is
+ * in the ring (`put`), and gort_close hands over what stands there after waiting for the counts and
+ * before close(2), so a request never meets the next owner of its number. gort_close asks
+ * `uring_standing`, which goes down after the system call: `uring_pending` is 0 already while
+ * another thread is on its way into the kernel. A thread that a goroutine is locked to, and a plain
+ * one, may have a table of its own (unshare(2)). So neither hands over: a locked goroutine puts
+ * nothing (file.c), its thread does not poll, and gort_close on such a thread withdraws what stands
+ * in the ring, as after a refusal.
  *
- * Tables. The kernel looks the descriptor up in the table of the thread that hands the entry over.
- * A thread that a goroutine is locked to, and a plain one, may have a table of its own
- * (unshare(2)). So neither hands over: a locked goroutine puts nothing (file.c), its thread does
- * not poll, and gort_close on such a thread withdraws what stands in the ring, as after a refusal.
- *
- * The ring's number may be closed behind our back (netpoll_epoll.c). The mapping keeps the ring, so
- * what the kernel has taken is done and seen; but nothing reports it, so netpoll() looks every
- * millisecond while something is under way, and nothing more is put: files take threads from then
- * on.
- *
- * The kernel writes into stacks: uring_stop() waits for all that is under way before the stacks go.
+ * The ring's own number may be closed behind our back (netpoll_epoll.c). The mapping keeps the
+ * ring, so what the kernel has taken is done and seen. But nothing reports it: netpoll() looks
+ * every millisecond while something is under way, and nothing more is put.
  */
 #include "os/linux/uring.h"
 #include "base/deadline.h"
@@ -124,7 +117,6 @@ static bool map_rings(struct io_uring_params *p) {
     return true;
 }
 
-/* This kernel knows the operations that we use. */
 static bool probe(int fd) {
     enum { OPS = IORING_OP_WRITE + 1 };
     uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) /

@@ -1,6 +1,4 @@
-/*
- * io_uring for regular files: uring.c. A part: completions come out of netpoll() as a list.
- */
+/* io_uring for regular files: uring.c. A part: completions come out of netpoll() as a list. */
 #ifndef URING_H
 #define URING_H
 
@@ -19,9 +17,8 @@ typedef struct UringOp {
     void *arg;
 } UringOp;
 
-void uring_start(
-    void); /* with the poller; where the kernel forbids it, uring_put_locked says false */
-void uring_stop(void); /* waits until the kernel has let go of every buffer */
+void uring_start(void); /* with the poller; forbidden by the kernel: uring_put_locked says false */
+void uring_stop(void);  /* waits until the kernel has let go of every buffer */
 
 /* Puts op into the ring. True: the ring's lock is held until uring_commit(), which the goroutine
  * calls once it has left its stack. False: the caller takes a thread. */

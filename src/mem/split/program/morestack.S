@@ -21,6 +21,8 @@
  * This object has both notes: it takes care of its stack, so the linker need not send its callers
  * to a large one; and it has functions without a check.
  */
+#include "arch/macros.S"
+
 #define LIBC_ROOM 32768
 
 /* Saves rcx already: it takes the room for unchecked code. */
@@ -35,26 +37,14 @@
         movq    %rcx, -40(%rbp)
 .endm
 
-        .text
-        .globl  __morestack_non_split
-        .hidden __morestack_non_split
-        .type   __morestack_non_split, @function
-        .p2align 4
 /* The linker has found that the function calls code without checks. */
-__morestack_non_split:
-        .cfi_startproc
+        FUNCTION __morestack_non_split
         OPEN_FRAME
         movl    $LIBC_ROOM, %ecx
         jmp     1f
-        .cfi_endproc
-        .size   __morestack_non_split, .-__morestack_non_split
+        END __morestack_non_split
 
-        .globl  __morestack
-        .hidden __morestack
-        .type   __morestack, @function
-        .p2align 4
-__morestack:
-        .cfi_startproc
+        FUNCTION __morestack
         OPEN_FRAME
         xorl    %ecx, %ecx
 1:      movq    %rax, -8(%rbp)
@@ -108,20 +98,14 @@ __morestack:
         leave
         .cfi_def_cfa rsp, 16
         ret
-        .cfi_endproc
-        .size   __morestack, .-__morestack
+        END __morestack
         .globl  gort_split_end
         .hidden gort_split_end
 gort_split_end:
 
 /* Space of rdi bytes for an alloca or an array of variable size that did not fit. An ordinary call,
  * except that the stack pointer may come back lower (gort_split_space). */
-        .globl  __morestack_allocate_stack_space
-        .hidden __morestack_allocate_stack_space
-        .type   __morestack_allocate_stack_space, @function
-        .p2align 4
-__morestack_allocate_stack_space:
-        .cfi_startproc
+        FUNCTION __morestack_allocate_stack_space
         leaq    8(%rsp), %rsi
         subq    $8, %rsp
         .cfi_def_cfa_offset 16
@@ -133,8 +117,7 @@ __morestack_allocate_stack_space:
         .cfi_register rip, r11
         subq    %rdx, %rsp
         jmp     *%r11
-        .cfi_endproc
-        .size   __morestack_allocate_stack_space, .-__morestack_allocate_stack_space
+        END __morestack_allocate_stack_space
 
 /* With -fsplit-stack on the link line the driver redirects pthread_create to libgcc, which would
  * set every thread's guard. The runtime sets that of its own threads; others need none. */
@@ -168,4 +151,3 @@ gort_split_probe:
 
         .section .note.GNU-split-stack,"",@progbits
         .section .note.GNU-no-split-stack,"",@progbits
-        .section .note.GNU-stack,"",@progbits
