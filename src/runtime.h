@@ -266,6 +266,7 @@ struct M {
     /* its CPU clock at the last look that found it moved, and when (threadstate.c) */
     int64_t seen_cpu, seen_at;
     int64_t asked_cpu;   /*   and when it was asked to yield */
+    uint32_t chances;    /* it had to answer the end of its runtime (init.c) */
     int64_t hot_cpu;     /*   and at the last look that found it in a hot call (sysmon.c) */
     void *san_fiber;     /* TSan's fiber of g0 */
     void *trace;         /* trace.c's buffer */

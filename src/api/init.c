@@ -56,8 +56,9 @@
 #include "sched/stopworld.h"
 
 #define MAIN_STACK ((size_t)1 << 20)
-/* rounds of 50 us and more in which a thread may answer a signal, or leave libc */
+/* rounds of 50 us and more in which a thread could answer a signal, or leave libc */
 #define PATIENCE 2000
+#define ASK_AGAIN 32 /* rounds */
 
 static struct {
     int (*fn)(int, char **);
@@ -244,6 +245,15 @@ static bool on_its_way(M *m, bool again) {
     return true;
 }
 
+/* m, which was asked, could have answered since the last round: it sleeps, or has been on a CPU. Not
+ * so one that waits for a CPU, for seconds on a busy machine: it is waited for. The monitor, whose
+ * note asked_cpu is, is gone. */
+static bool had_a_chance(M *m) {
+    int64_t cpu = os_thread_cpu(m->clock), before = m->asked_cpu;
+    m->asked_cpu = cpu;
+    return cpu != before || cpu < 0 || os_thread_state(m->tid) != 'R';
+}
+
 static M *next_of_ours(M *m) {
     while (m && (!load_acq(&m->alive) || m->plain || m->epoch != sched.epoch)) m = m->all;
     return m;
@@ -257,18 +267,22 @@ static M *next_of_ours(M *m) {
  * EXIT first and then look whether it is in there. So it sees EXIT and does nothing but go, or we
  * see that it is back and wait for it. Both sides have a full barrier between the two steps.
  * gort_exit_syscall has none: our membarrier serves both sides.
- * *asked: how many of those left behind are on their way, waited for while there is patience.
+ *
+ * Of those left behind, the ones on their way are waited for as well, while there is patience;
+ * *staying: with how many it is at its end.
  */
-static int send_away(int *asked, bool again) {
-    int left = *asked = 0;
+static int send_away(int *staying, bool again) {
+    int left = *staying = 0;
     for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all))
         if (!(or_seq(&m->attn, ATTN_EXIT) & ATTN_EXIT)) note_wake(&m->note);
     os_membarrier(); /* where there is none, gort_exit_syscall is block_end */
     for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all)) {
         G *gp = load_rlx(&m->curg);
         m->behind = in_kernel(m) ? gp : NULL;
-        if (m->behind == NULL) left++;
-        else *asked += on_its_way(m, again);
+        if (m->behind && !on_its_way(m, again)) continue;
+        if (m->behind) m->chances += m->chances < PATIENCE && had_a_chance(m);
+        if (m->behind && m->chances == PATIENCE) ++*staying;
+        else left++;
     }
     return left;
 }
@@ -380,23 +394,22 @@ static void take_back(M *m) {
 static void stop(M *m) {
     sysmon_stop();
     maker_stop();
-    int asked;
-    for (int patience = PATIENCE;
-         send_away(&asked, patience % 32 == 0) > 0 || (asked > 0 && patience-- > 0);) {
+    int staying;
+    for (int round = 0; send_away(&staying, round % ASK_AGAIN == 0) > 0; round++) {
         netpoll_break(); /* one may wait there for a timer that is hours away */
         os_nap(50 * GORT_US);
     }
-    if (asked > 0)
+    if (staying > 0)
         warn_once(WARN_STAYS,
                   "%d goroutines sleep in the kernel and take no signal, or block signal %d: they "
                   "may run on after the end of the runtime",
-                  asked, settings.preempt_signal);
+                  staying, settings.preempt_signal);
     tsan_acquire(&sched); /* what goroutines did on threads that have gone */
     await_sections(m);
     world_answer_requests(m);
     netpoll_stop();
     faults_uninstall();
-    preempt_uninstall(asked > 0);
+    preempt_uninstall(staying > 0);
     take_back(m);
 }
 

@@ -65,7 +65,7 @@ M *m_record(void) {
         m->altstack = alt;
         m->context = NULL;
         m->pseudo = NULL;
-        m->seen_cpu = m->seen_at = m->asked_cpu = m->hot_cpu = 0;
+        m->seen_cpu = m->seen_at = m->asked_cpu = m->hot_cpu = m->chances = 0;
         m->trace = NULL;
         m->nheld = 0;
     } else {

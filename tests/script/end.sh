@@ -6,7 +6,7 @@ failed=0
 one() { # procs program
     GORT_MAXPROCS=$1 timeout -s QUIT -k 5 120 "$2" "${SECONDS_EACH:-2}" >"$WORK/log" 2>&1 && return
     echo "GORT_MAXPROCS=$1 $2:"
-    tail -c 4000 "$WORK/log"
+    grep -v -e 'live page on' -e 'its traces and profiles' "$WORK/log" | tail -c 8000
     failed=1
 }
 $CC -O1 -g ${SAN:+-fsanitize=$SAN} -Iinclude tests/stress/end_stress.c -L"$OUT" -lgort \

@@ -501,12 +501,13 @@ static void in_coroutine(int mine, uint64_t r) {
 
 /* A handler of the program's interrupts whatever the thread is in that runs this. On the alternate
  * stack, where it has one. */
-static int poked;
+static int poked, handled;
 static void handler(int signo) {
     for (int i = 0; i < 200; i++) getppid(); /* moments in libc of its own */
 #ifndef __SANITIZE_THREAD__                  /* there it comes back (init.c) */
     if (get(&poked) & 1) usleep(300);
 #endif
+    set(&handled, 1);
 }
 
 static void interrupted(int mine, uint64_t r) {
@@ -515,10 +516,14 @@ static void interrupted(int mine, uint64_t r) {
     set(&poked, 0);
 }
 
+/* The next poke comes when the handler has ended, or its thread has: a thread that finds another
+ * signal behind each handler never comes to its own work. */
 static void *pokes(void *arg) {
     for (; !get(&quit); usleep(300)) {
         int tid = get(&poked);
-        if (tid) syscall(SYS_tgkill, getpid(), tid, SIGUSR2);
+        set(&handled, 0);
+        if (tid == 0 || syscall(SYS_tgkill, getpid(), tid, SIGUSR2) != 0) continue;
+        while (!get(&handled) && tid == get(&poked) && !get(&quit)) usleep(300);
     }
     return NULL;
 }
