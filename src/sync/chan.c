@@ -94,10 +94,8 @@ void chan_free_list(gort_chan *dead) {
     }
 }
 
-NOINLINE int chan_is_closed(const gort_chan *c) {
-    if (load_rlx(&c->closed) == CHAN_FREED)
-        fatal("channel %p is used after its last release", (const void *)c);
-    return -EPIPE;
+NOINLINE void chan_used_late(const gort_chan *c) {
+    fatal("channel %p is used after its last release", (const void *)c);
 }
 
 /* c->lock. True: some waiter's wait has not been ended. */

@@ -63,8 +63,12 @@ INLINE bool chan_waits(G *gp) { return gp->waiting != NULL && ((uintptr_t)gp->wa
 
 /* ---- shared by chan.c and select.c ----------------------------------------------------------- */
 
+NORETURN void chan_used_late(const gort_chan *c);
 /* -EPIPE. Fatal if c was released for the last time and its memory is still as it was. */
-NOINLINE int chan_is_closed(const gort_chan *c);
+INLINE int chan_is_closed(const gort_chan *c) {
+    if (unlikely(load_rlx(&c->closed) == CHAN_FREED)) chan_used_late(c);
+    return -EPIPE;
+}
 void chan_free_list(gort_chan *dead); /* through next_dead; outside of sections */
 
 NOINLINE void value_copy_long(void *to, const void *from, size_t n);
