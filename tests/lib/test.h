@@ -23,6 +23,12 @@
 
 #define TEST_UNUSED __attribute__((unused))
 
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED true /* by one that has hooks in libc, and keeps books of threads and stacks */
+#else
+#define SANITIZED false
+#endif
+
 /* Repetitions are divided by this where each costs a hundred times as much: TSan makes a thread's
  * worth of shadow for every goroutine. */
 #ifdef __SANITIZE_THREAD__
