@@ -4,10 +4,11 @@ set -u
 cat >"$WORK/p.c" <<'C'
 #include <gort.h>
 #include <string.h>
-static void waits(void *c) { gort_chan_recv(c, NULL); }
+static gort_chan *c; /* whoever still waits at the end has it: it is not released */
+static void waits(void *arg) { gort_chan_recv(c, NULL); }
 static int app(int argc, char **argv) {
-    gort_chan *c = gort_chan_new(0, 0);
-    gort_go(waits, c);
+    c = gort_chan_new(0, 0);
+    gort_go(waits, NULL);
     if (argc > 1) gort_chan_recv(c, NULL);
     gort_chan_close(c);
     return 0;
