@@ -9,8 +9,15 @@
  * Such a G waits in the queues like any other. An M that picks it cannot run it: the M gives its P,
  * with the G, to the home, which waits on its note, and goes to the pool. Nobody retakes a P in
  * flight: the receiver's `locks` is at least 1.
+ *
+ * Where no thread is free and none can be made, only these can run. A goroutine that was preempted
+ * inside malloc may hold the very lock that the maker of threads waits for. So a P in need of a
+ * thread goes to one of them, and each of them comes to its turn: first those in the queue of the P,
+ * where no others join them meanwhile, then those in the global queue, whose tail is for those that
+ * are preempted now.
  */
 #include "sched/bound.h"
+#include "sched/globalq.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
 #include "sched/preferred.h"
@@ -31,6 +38,23 @@ G *home_take_waiting_locked(void) {
         return gp;
     }
     return NULL;
+}
+
+G *home_take_queued_locked(P *p) {
+    G *next = load_acq(&p->runnext), *found = NULL;
+    if (next && home_waits(next) && runnext_take(p, next)) return next;
+    for (uint32_t n = load_rlx(&p->tail) - load_rlx(&p->head); n > 0; n--) {
+        G *gp = runq_pop(p);
+        if (gp == NULL) break;
+        if (found == NULL && home_waits(gp)) found = gp;
+        else runq_push(p, gp); /* there is room: only thieves were here meanwhile */
+    }
+    return found;
+}
+
+G *home_take_any_locked(void) {
+    global_flatten_locked();
+    return home_take_waiting_locked();
 }
 
 void home_send(M *m, G *gp) {

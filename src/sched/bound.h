@@ -13,6 +13,10 @@ INLINE bool home_waits(G *gp) { return load_rlx(&gp->home) != NULL && !(gp->flag
 bool home_is_next_locked(P *p);
 /* With sched.lock: the first G of the global queue whose home waits for a P. NULL: none. */
 G *home_take_waiting_locked(void);
+/* Likewise, what has spilled included; and in p's own queue, where the others keep their order. By
+ * p's holder, or p is on the maker's list: thieves may come by. */
+G *home_take_any_locked(void);
+G *home_take_queued_locked(P *p);
 /* On g0 with a P: gives P and gp to gp's home, and m goes to the pool. */
 void home_send(M *m, G *gp);
 /* On g0 of an M whose locked G does not run now: hands the P off and waits until a sender brings a

@@ -237,9 +237,13 @@ static bool give_p_away(M *m, G *gp) {
     }
     M *next = sched.idle_ms;
     G *homed = NULL;
-    if (next == NULL) maker_want_spare_locked(); /* the next tick finds it in the pool */
-    /* else find.c decides whose turn it is */
-    if (home_is_next_locked(p) || next == NULL) homed = home_take_waiting_locked();
+    if (next == NULL) {
+        maker_want_spare_locked(); /* the next tick finds it in the pool */
+        homed = home_take_queued_locked(p);
+        if (homed == NULL) homed = home_take_any_locked();
+    } else if (home_is_next_locked(p)) { /* else find.c decides whose turn it is */
+        homed = home_take_waiting_locked();
+    }
     if (homed == NULL && next == NULL) {
         unlock(&sched.lock);
         return false;

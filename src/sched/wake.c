@@ -208,25 +208,12 @@ void give_p(M *m, P *p, bool spinning) {
     if (gp) send_home(m, p, gp, spinning);
 }
 
-/* One in p's own queue that waits for its home; the others keep their order. sched.lock, and p is
- * on the maker's list: thieves may come by. */
-static G *homed_in_queue_locked(P *p) {
-    G *next = load_acq(&p->runnext), *found = NULL;
-    if (next && home_waits(next) && runnext_take(p, next)) return next;
-    for (uint32_t n = load_rlx(&p->tail) - load_rlx(&p->head); n > 0; n--) {
-        G *gp = runq_pop(p);
-        if (gp == NULL) break;
-        if (found == NULL && home_waits(gp)) found = gp;
-        else runq_push(p, gp); /* there is room: only thieves were here meanwhile */
-    }
-    return found;
-}
-
 /* One that waits for its home, wherever a P without a thread leaves it. */
 static G *homed_anywhere_locked(void) {
-    G *gp = home_take_waiting_locked();
-    for (P *p = maker_pending_locked(); p && gp == NULL; p = p->link) gp = homed_in_queue_locked(p);
-    return gp;
+    G *gp = NULL;
+    for (P *p = maker_pending_locked(); p && gp == NULL; p = p->link)
+        gp = home_take_queued_locked(p);
+    return gp ? gp : home_take_any_locked();
 }
 
 #define PENDING_LATE (2 * GORT_MS)
