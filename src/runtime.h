@@ -183,7 +183,8 @@ enum {
     ATTN_EXIT = 8,     /* the runtime this M belongs to has ended: leave for good */
     ATTN_SIM = 16,     /* always, in a simulation: every call takes the slow way (sim.c) */
     ATTN_SECTION = 32, /* a plain thread's: clear it when the section ends (init.c) */
-    ATTN_CHILD = 64    /* a child of vfork has this M's thread-locals (fork.c) */
+    ATTN_CHILD = 64,   /* a child of vfork has this M's thread-locals (fork.c) */
+    ATTN_FORK = 128    /* perhaps another thread forks: no section until it has (forkgate.c) */
 };
 
 /* Runs after a parking G has left its stack; see park(). */
@@ -233,6 +234,7 @@ struct M {
     G *nextg;
     G *lockedg; /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
     P *oldp;    /* the P it had before a blocking call */
+    void *announced; /* G_SYSCALL: the goroutine's newest hook when it began (goexit.h) */
     uint32_t syscalltick;
     int tid, clock;
     uint32_t id;

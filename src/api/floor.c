@@ -7,7 +7,9 @@
 #include "gc/boehm.h"
 #include "sched/goexit.h"
 #include "sched/preempt.h"
+#include "sync/chan.h"
 #include "sync/clock.h"
+#include "sync/houselock.h"
 #include "sync/sema.h"
 
 static void unwound(G *gp) {
@@ -16,10 +18,9 @@ static void unwound(G *gp) {
     h->fn(h);
 }
 
-/* In the order of their ranks. */
-static void fork_locks(bool before) {
-    sema_fork(before);
-    clock_fork(before);
+static void undo_wait_of(G *gp) {
+    if (chan_waits(gp)) chan_abandon(gp);
+    else sleeper_abandon(gp);
 }
 
 static const MonitorClient collection = {NULL, collect_look, collect_due};
@@ -30,7 +31,8 @@ __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.wg_member = wg_member_run;
     upstairs.group_member = group_member_run;
     upstairs.clock_armed = clock_armed;
-    upstairs.fork_locks = fork_locks;
+    upstairs.fork_child = house_in_child;
+    upstairs.undo_wait = undo_wait_of;
     upstairs.forked = hook_forked;
     upstairs.collect_alloc = collect_alloc;
     upstairs.collect_free = collect_free;

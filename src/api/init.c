@@ -119,20 +119,12 @@ static void main_goroutine(void *arg) {
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* m's thread is gone. One that ends in order says so itself, before it is gone. */
-static void count_out(M *m) {
-    uint32_t alive = 1;
-    if (!cas_seq(&m->alive, &alive, 0)) return;
-    /* one that a runtime has left behind, or m_is_ours */
-    if (!m->plain || (m->pseudo && m->pseudo->flags & GF_SYSTEM)) sub_rlx(&sched.threads, 1);
-}
-
 /* Threads that ended without a word, or that a child made while no runtime ran does not have. */
 static void forget_the_gone(M *self) {
     fork_renumber();
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
         if (m != self && load_acq(&m->alive) && m->tid != 0 && os_tgkill(m->tid, 0) == -ESRCH)
-            count_out(m);
+            m_count_out(m);
 }
 
 static void count_plain_threads(void) {
@@ -180,7 +172,7 @@ static void open_up(void) {
 }
 
 static int start(void) {
-    fork_watch();
+    fork_begin();
     reset();
     split_begin();
     int r = procs_resize(NULL, (uint32_t)settings.procs);
@@ -293,13 +285,6 @@ static bool rests(M *m) {
            !(load_rlx(&m->attn) & ATTN_SECTION);
 }
 
-/* Every store before it is seen by every section that begins after it, and the other way round.
- * With a kernel that has no membarrier a moment passes in which each processor, ours too, has
- * written its stores and every thread that was off has passed a barrier. */
-static void barrier_everywhere(void) {
-    if (os_membarrier() != 0) os_nap(GORT_MS);
-}
-
 /*
  * Waits until every section that is under way now has ended.
  *
@@ -333,8 +318,7 @@ static bool is_ours(G *gp) {
 static void undo_wait(G *gp, void *arg) {
     if (!is_ours(gp)) return;
     if (tsan_on() && gp->stack && !(gp->m && gp->m->behind == gp)) tsan_visit(gp->stack->san_fiber);
-    if (chan_waits(gp)) chan_abandon(gp);
-    else sleeper_abandon(gp);
+    upstairs.undo_wait(gp);
 }
 
 /*
@@ -349,7 +333,8 @@ static void undo_wait(G *gp, void *arg) {
  */
 static void undo_work(G *gp, void *arg) {
     if (!is_ours(gp)) return;
-    ExitHook *h = gp->stack && gp->stack->blocking ? gp->stack->blocking : gp->spare;
+    bool announced = gp->m && gp->m->behind == gp && load_rlx(&gp->status) == G_SYSCALL;
+    ExitHook *h = announced ? gp->m->announced : gp->spare;
     for (ExitHook *next; h != NULL; h = next) {
         exit_hook_check(gp, h, NULL); /* its sp is not known: it may be in a call */
         next = h->next;

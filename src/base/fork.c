@@ -37,7 +37,6 @@ static __thread uint32_t tls_vfork_locks __attribute__((tls_model("initial-exec"
 static __thread int tls_vfork_pid __attribute__((tls_model("initial-exec")));
 
 static bool forked; /* in a child, once it is known */
-static bool watched;
 static int pid; /* of the process that has the runtime; 0: none */
 
 /* pairs with gort_main, which set process.same before */
@@ -74,7 +73,7 @@ NOINLINE bool forked_slow(void) {
         return true;
     }
     store_rlx(&process.same, true);
-    if (watched) {
+    if (pid != 0) {
         pid = os_getpid();
         fork_renumber();
     }
@@ -106,10 +105,9 @@ NORETURN void child_ends(const char *why) {
     child_exits();
 }
 
+void fork_begin(void) { pid = os_getpid(); }
+
 void fork_watch(void) {
-    pid = os_getpid();
-    if (watched) return;
-    watched = true;
     pthread_atfork(NULL, NULL, after_fork);
     long size = sysconf(_SC_PAGESIZE);
     if (size > 0 && (size_t)size <= sizeof process)
@@ -140,7 +138,7 @@ void vfork_end(void) {
 }
 
 NOINLINE void vfork_stops(M *m) {
-    if (m && os_getpid() == pid) return;
+    if (m && (pid == 0 || os_getpid() == pid)) return;
     if (m) m->locks = tls_vforks ? tls_vfork_locks : m->locks - 1; /* as the parent had it */
     child_ends("a call into gort in a child of vfork, which may only call execve or _exit");
 }

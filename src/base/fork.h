@@ -17,7 +17,8 @@ extern struct Process {
 } ALIGNED(PAGE_LARGEST) process;
 NOINLINE bool forked_slow(void);
 INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }
-void fork_watch(void);    /* when a runtime begins */
+void fork_watch(void);    /* once, at load */
+void fork_begin(void);    /* when a runtime begins */
 void fork_renumber(void); /* the calling thread may have another number than in the parent */
 NOINLINE bool in_any_child(void); /* of any kind, on any thread. A system call */
 /* around a vfork, by the hook; the child has its maker's thread-locals */

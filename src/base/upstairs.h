@@ -41,8 +41,10 @@ typedef struct Upstairs {
     gort_fn *wg_member, *group_member;
     /* sync: a deadline that needs no runtime is to come (clock.c) */
     bool (*clock_armed)(void);
-    /* sync: takes the locks that all objects share, or gives them back (alloc.c) */
-    void (*fork_locks)(bool before);
+    /* sync: in a child that may use gort: forgets the parent's other threads (forkgate.c) */
+    void (*fork_child)(void);
+    /* sync: gp, which will never run again, waits: takes it off the object it waits for */
+    void (*undo_wait)(G *gp);
     /* debug: the process ends: every goroutine, from the frame that returns to `from`; the trace */
     void (*last_words)(uintptr_t from);
     /* debug: m's goroutine holds p beyond its slice, and others wait (stall.c) */

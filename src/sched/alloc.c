@@ -20,8 +20,6 @@
  * the program's own data equals it with a probability of 2^-64.
  */
 #include "sched/alloc.h"
-#include "sched/g.h"
-#include "sched/m.h"
 #include "base/upstairs.h"
 #include "sched/sched.h"
 #include "mem/span.h"
@@ -183,46 +181,4 @@ void quiet_free(void *at) {
 
 EXPORT void gort_free(void *at) {
     if (!in_forked_child()) quiet_free(at);
-}
-
-/* ---- fork ------------------------------------------------------------------------------------ */
-
-/*
- * A child has an intact heap: whoever forks holds the locks of the central lists. Where no runtime
- * runs, the child is a process like any other (fork.c) and may use everything. So there the other
- * locks that all objects and threads share are held as well: a plain thread of the parent may be
- * about to block on a mutex, or begin, or end. The lock of a single object is the program's affair,
- * as is the object.
- */
-static bool all_held; /* the locks of the spans */
-
-/* Not enter(), which may move the goroutine to another thread than the one that forks. */
-static void alloc_before_fork(void) {
-    steady_begin();
-    bool all = !load_acq(&sched.busy);
-    if (all && upstairs.fork_locks) upstairs.fork_locks(true);
-    if (all) g_fork(true);
-    span_fork(true);
-    if (all) m_fork(true);
-    all_held = all;
-}
-
-static void alloc_after_fork(void) {
-    bool all = all_held;
-    if (all) m_fork(false);
-    span_fork(false);
-    if (all) g_fork(false);
-    if (all && upstairs.fork_locks) upstairs.fork_locks(false);
-    steady_end(getm());
-}
-
-/* The thread that forked has another number in the child. Where no runtime runs it may go on with
- * gort there, beside a thread that starts one (init.c). */
-static void alloc_in_child(void) {
-    fork_renumber();
-    alloc_after_fork();
-}
-
-__attribute__((constructor)) static void watch_fork(void) {
-    pthread_atfork(alloc_before_fork, alloc_after_fork, alloc_in_child);
 }

@@ -52,6 +52,6 @@ void each_g(void (*fn)(G *gp, void *arg), void *arg);
 void each_g_region(void (*fn)(void *lo, void *hi));
 /* Moves the free records of p, which goes away, to the common list. */
 void g_flush(P *p);
-void g_fork(bool before); /* alloc.c */
+void g_fork(bool before); /* forkgate.c */
 
 #endif

@@ -80,7 +80,7 @@ void go_abandon(M *m, G *gp) {
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     if (s) {
         if (s->values) values_lost(s->values);
-        s->values = s->blocking = NULL;
+        s->values = NULL;
         s->settled = 0;
         if (tsan_on()) tsan_over(s->san_fiber);
         drop_stack(m, s);

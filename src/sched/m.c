@@ -75,6 +75,7 @@ M *m_record(void) {
         do m->all = head;
         while (!cas_rel(&sched.all_ms, &head, m)); /* pairs with readers' acquire */
     }
+    fork_gate_joined(m);
     m->id = add_rlx(&next_id, 1) - 1;
     m->rng = (uint64_t)os_now() ^ ((uint64_t)m->id << 32) ^ 0x9E3779B97F4A7C15ULL;
     m->epoch = load_rlx(&sched.epoch);
@@ -94,6 +95,21 @@ void m_record_free(M *m) {
 void m_fork(bool before) {
     if (before) lock(&records.lock, RANK_LEAF);
     else unlock(&records.lock);
+}
+
+void m_count_out(M *m) {
+    uint32_t alive = 1;
+    if (!cas_seq(&m->alive, &alive, 0)) return;
+    /* one that a runtime has left behind, or m_is_ours */
+    if (!m->plain || (m->pseudo && m->pseudo->flags & GF_SYSTEM)) sub_rlx(&sched.threads, 1);
+}
+
+void m_forget_others(void) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
+        if (m == getm() || !load_acq(&m->alive)) continue;
+        if (m->pseudo && upstairs.undo_wait) upstairs.undo_wait(m->pseudo);
+        m_count_out(m);
+    }
 }
 
 /* m: NULL: the thread ends in order. */

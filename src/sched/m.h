@@ -19,7 +19,10 @@ bool on_alt_stack(M *m, void *at); /* `at` is on the stack that the runtime gave
 void *m_alt_end(M *m);             /* the end of that stack; NULL: there is none */
 /* The caller, a thread that the library has made, does not count as a plain thread. */
 void m_is_ours(void);
-void m_fork(bool before); /* alloc.c */
+void m_fork(bool before); /* forkgate.c */
+/* m's thread is gone. One that ends in order says so itself, before it is gone. */
+void m_count_out(M *m);
+void m_forget_others(void); /* in a child, which has none of its parent's other threads */
 M *m_adopt_or_null(void); /* as m_adopt (sched.h); NULL: no memory */
 void m_prepare(void);     /* once per process: the key that ends plain threads' records */
 

@@ -108,20 +108,24 @@ NOINLINE M *enter_slow(M *m) {
     if (unlikely(asks_a_child(m))) return m;
     for (;;) {
         uint32_t attn = load_rlx(&m->attn);
+        if (unlikely(attn & ATTN_FORK)) {
+            fork_gate_wait(m);
+            continue;
+        }
         if (attn == 0 || m->plain || m->curg == NULL) return m;
         if (unlikely((attn & ~(uint32_t)ATTN_CHILD) == ATTN_SIM))
             return load_rlx(&m->curg->status) == G_SYSCALL ? m : sim_point(m);
+        bool announced = load_rlx(&m->curg->status) == G_SYSCALL;
+        if (announced && (attn & (ATTN_EXIT | ATTN_TAKEN))) {
+            m->p = NULL; /* a section inside a blocking call: without a P */
+            return m;
+        }
         if (attn & ATTN_EXIT) leave_runtime(m);
         if (attn & ATTN_PENDING) { /* pairs with R5 of retake.c: whoever wins this CAS has the P */
             cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
             continue;
         }
-        bool announced = load_rlx(&m->curg->status) == G_SYSCALL;
         if (attn & ATTN_TAKEN) {
-            if (announced) { /* a section inside a blocking call: without a P */
-                m->p = NULL;
-                return m;
-            }
             m = come_back(m);
             continue;
         }

@@ -18,6 +18,7 @@
 #define SCHED_H
 
 #include "base/fork.h"
+#include "sched/forkgate.h"
 #include "sched/switch.h"
 #include "sched/timer.h"
 
@@ -54,6 +55,14 @@ INLINE void leave(M *m) {
 INLINE void section_resumes(M *m) {
     store_rlx(&m->rest, 0);
     fence_compiler();
+    if (unlikely(load_rlx(&m->attn) & ATTN_FORK)) fork_gate_wait(m);
+}
+
+/* Every store before it is seen by every section that begins after it, and the other way round.
+ * With a kernel that has no membarrier a moment passes in which each processor, ours too, has
+ * written its stores and every thread that was off has passed a barrier. */
+INLINE void barrier_everywhere(void) {
+    if (os_membarrier() != 0) os_nap(GORT_MS);
 }
 
 /* The current G, or the pseudo-G of this plain thread. In a section. */

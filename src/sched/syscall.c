@@ -69,6 +69,7 @@ M *block_begin(M *m) {
     bump(&m->p->n.handoffs, 1);
     trace_syscall(m, gp);
     add_seq(&sched.in_syscall, 1);
+    m->announced = gp->spare;
     store_rlx(&gp->status, G_SYSCALL);
     P *p = m_release_p(m);
     m->oldp = p;
@@ -97,22 +98,12 @@ M *block_end(M *m) {
     return acquire_p_or_queue(m, &sched.in_syscall);
 }
 
-/* The end of the runtime leaves the hooks above h alone: fn pushed them (goexit.h). */
-static void call_begins(M *m, ExitHook *h) {
-    exit_hook_push(m->curg, h);
-    if (m->curg->stack) m->curg->stack->blocking = h;
-}
-static void call_is_over(M *m, ExitHook *h) {
-    if (m->curg->stack) m->curg->stack->blocking = NULL;
-    exit_hook_pop(m->curg, h);
-}
-
 /* An exception leaves fn: the call is over, as if it had returned. */
 static void blocking_unwound(ExitHook *h) {
     M *m = getm();
     int err = *m->errno_at;
     m = block_end(m);
-    call_is_over(m, h);
+    exit_hook_pop(m->curg, h);
     *m->errno_at = err;
     leave(m);
 }
@@ -121,12 +112,12 @@ EXPORT long gort_blocking(long (*fn)(void *), void *arg) {
     if (in_forked_child()) return -ENOTCONN;
     ExitHook hook = {.fn = blocking_unwound};
     M *m = enter();
-    call_begins(m, &hook);
+    exit_hook_push(m->curg, &hook);
     m = block_begin(m);
     long r = call_guarded(fn, arg); /* m stays the same: nothing inside may block */
     int err = *m->errno_at;
     m = block_end(m);
-    call_is_over(m, &hook);
+    exit_hook_pop(m->curg, &hook);
     /* m's, not errno: the thread may have changed, and compilers keep errno's address */
     *m->errno_at = err;
     leave(m);
@@ -145,6 +136,7 @@ INLINE M *announce(M *m, void *frame) {
     tsan_release(&sched);
     trace_syscall(m, gp);
     m->oldp = m->p;
+    m->announced = gp->spare;
     store_rlx(&m->syscalltick, m->syscalltick + 1);
     store_rlx(&gp->status, G_SYSCALL);
     fence_compiler();

@@ -92,11 +92,6 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     return e;
 }
 
-void clock_fork(bool before) {
-    if (before) lock(&clock_.lock, RANK_TIMERS);
-    else unlock(&clock_.lock);
-}
-
 /* A deadline is to come, and perhaps ends a wait (deadlock.c). */
 bool clock_armed(void) {
     return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid();

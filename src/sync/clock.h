@@ -21,6 +21,5 @@ int clock_start(void); /* 0, -EAGAIN */
 /* True: it was queued and is no longer. False: its function runs or has run. Anywhere. */
 bool clock_del(ClockEntry *e);
 bool clock_armed(void); /* a deadline is to come */
-void clock_fork(bool before);
 
 #endif

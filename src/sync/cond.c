@@ -19,7 +19,8 @@
  * wait that happened before the signal, and may miss others. The program's mutex orders what it
  * guards; for programs that change the state without it, the lock orders signal before wake-up too.
  */
-#include "sync/sema.h"
+#include "sched/goexit.h"
+#include "sync/mutex.h"
 
 INLINE Lock *cond_lock(gort_cond *c) { return (Lock *)(void *)&c->lock_; }
 INLINE SleepQ *cond_queue(gort_cond *c) { return (SleepQ *)(void *)&c->head_; }
@@ -42,6 +43,9 @@ static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired)
     unlock(cond_lock(c));
     return m;
 }
+
+/* The waiter was stopped for good before it had its mutex again. */
+static void signal_unused(ExitHook *h) { gort_cond_signal(h->object); }
 
 /* Still queued, s was not signalled. Else it has used up a signal, which goes to the next. */
 static void cond_abandon(Sleeper *s) {
@@ -66,8 +70,12 @@ static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     m = enter();
     m = await(m, c, &s, deadline, &expired);
     sleeper_over(&s);
+    ExitHook hook = {.abandon = expired ? NULL : signal_unused, .object = c};
+    exit_hook_push(s.gp, &hook);
+    m = mutex_await_in_section(m, mu);
+    exit_hook_pop(s.gp, &hook);
     leave(m);
-    gort_mutex_lock(mu);
+    tsan_acquire(mu);
     if (!expired) tsan_acquire(c);
     return expired ? -ETIMEDOUT : 0;
 }

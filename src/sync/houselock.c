@@ -3,11 +3,13 @@
  *
  * A gort_mutex held by a goroutine of an ended runtime would never be free again, and the next
  * gort_signal_notify or gort_listen would wait for ever. So a house lock knows its owner and stands
- * in a list, and the end of a runtime releases those of goroutines; plain threads keep theirs. The
- * owner is noted in the section in which the mutex is taken, and a goroutine is stopped for good
- * only between two sections: it never has the one without the other.
+ * in a list, and the end of a runtime releases those of goroutines. Plain threads keep theirs, and
+ * so does the function of a blocking call, which may still finish. The owner is noted in the section
+ * in which the mutex is taken, and a goroutine is stopped for good only between two sections: it
+ * never has the one without the other.
  *
- * A goroutine may be stopped anywhere: each step of a change must leave what is guarded valid.
+ * A goroutine may be stopped anywhere, and a child of fork has none of its parent's other threads:
+ * each step of a change must leave what is guarded valid.
  */
 #include "sync/houselock.h"
 #include "sync/mutex.h"
@@ -27,21 +29,38 @@ static void house_enlist(HouseLock *h) {
     unlock(&houses.lock);
 }
 
+/* Inside an announced call the thread waits: the holder has a thread, or gets a P. */
 void house_lock(HouseLock *h) {
-    M *m = mutex_lock_in_section(enter(), &h->mu);
-    h->owner = self(m);
+    M *m = enter();
+    bool announced = !m->plain && in_blocking_call(m);
+    if (!announced) m = mutex_await_in_section(m, &h->mu);
+    else
+        while (gort_mutex_try_lock(&h->mu) < 0) os_nap(50 * GORT_US);
+    store_rlx(&h->owner, self(m));
+    h->outlives = announced;
     house_enlist(h);
     leave(m);
 }
 
 void house_unlock(HouseLock *h) {
     M *m = enter();
-    h->owner = NULL;
+    store_rlx(&h->owner, NULL);
     gort_mutex_unlock(&h->mu);
     leave(m);
 }
 
 void house_release_all(void) {
+    for (HouseLock *h = houses.first; h; h = h->next) {
+        G *owner = load_rlx(&h->owner);
+        if (owner && !(owner->flags & GF_THREAD) && !h->outlives) house_unlock(h);
+    }
+}
+
+void house_in_child(void) {
+    M *m = getm();
     for (HouseLock *h = houses.first; h; h = h->next)
-        if (h->owner && !(h->owner->flags & GF_THREAD)) house_unlock(h);
+        if (h->owner == NULL || m == NULL || h->owner != m->pseudo) {
+            h->mu = (gort_mutex){0};
+            h->owner = NULL;
+        }
 }

@@ -9,7 +9,8 @@
 /* Static, valid when zeroed. */
 typedef struct HouseLock {
     gort_mutex mu;
-    G *owner;               /* mu */
+    G *owner;               /* atomic, mu */
+    bool outlives;          /* mu: taken inside an announced call, which may go on after the end */
     bool listed;            /* houses.lock */
     struct HouseLock *next; /* houses.lock */
 } HouseLock;
@@ -18,5 +19,7 @@ void house_lock(HouseLock *h); /* as gort_mutex_lock */
 void house_unlock(HouseLock *h);
 /* The runtime has ended, its goroutines' waits are undone: frees the locks they held. */
 void house_release_all(void);
+/* In a child of fork, made while no runtime ran: frees those of threads that are not there. */
+void house_in_child(void);
 
 #endif

@@ -238,8 +238,7 @@ static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
     return m;
 }
 
-/* In a section of depth 1. *r: 0, or -ETIMEDOUT. */
-static M *lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int *r) {
+M *mutex_lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int *r) {
     LockTry a = {.mu = mu, .deadline = deadline, .reason = reason};
     bool owner = false, expired = false;
     uint32_t old;
@@ -266,13 +265,8 @@ static M *lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, in
 NOINLINE int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason) {
     if (in_forked_child()) return -ENOTCONN;
     int r;
-    leave(lock_in_section(enter(), mu, deadline, reason, &r));
+    leave(mutex_lock_in_section(enter(), mu, deadline, reason, &r));
     return r;
-}
-
-M *mutex_lock_in_section(M *m, gort_mutex *mu) {
-    int r;
-    return lock_in_section(m, mu, GORT_FOREVER, WAIT_MUTEX, &r);
 }
 
 INLINE bool wakes_nobody(uint32_t state) {

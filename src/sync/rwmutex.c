@@ -176,14 +176,12 @@ static void writer_abandon(Sleeper *s) {
     else gort_mutex_unlock(&rw->w_);
 }
 
-/* With w_, readers inside: announces the writer, and waits for them to leave. */
-static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (is_past(deadline)) return -ETIMEDOUT;
+/* With w_, readers inside: announces the writer, and waits for them to leave. False: in vain. */
+static NOINLINE M *writer_wait(M *m, gort_rwmutex *rw, int64_t deadline, bool *timed_out) {
+    *timed_out = is_past(deadline);
+    if (*timed_out) return m;
     SemaBucket *b = sema_bucket(rw);
-    bool timed_out = false;
     Sleeper s;
-    M *m = enter();
     lock(&b->lock, RANK_PRIM);
     uint32_t old = load_rlx(rw_word(rw));
     while (!cas_acq(rw_word(rw), &old, old | WRITER)) {}
@@ -192,68 +190,77 @@ static NOINLINE int writer_wait(gort_rwmutex *rw, int64_t deadline) {
     } else {
         sleeper_init(&s, m, deadline, rw, writer_abandon);
         sema_push(b, &s, &rw->writer_sema_, false);
-        m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_W, deadline, &timed_out);
-        if (timed_out) timed_out = !writer_expire(rw, m, b, &s);
+        m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_W, deadline, timed_out);
+        if (*timed_out) *timed_out = !writer_expire(rw, m, b, &s);
     }
-    leave(m);
-    return timed_out ? -ETIMEDOUT : 0;
+    return m;
 }
 
-/* With w_, given back on failure. */
-INLINE int writer_enter(gort_rwmutex *rw, int64_t deadline) {
+static void tsan_writer_enters(gort_rwmutex *rw) {
+    tsan_acquire(&rw->reader_sema_);
+    tsan_acquire(&rw->writer_sema_);
+}
+
+static int rwmutex_lock(gort_rwmutex *rw, int64_t deadline) {
+    int r;
+    bool timed_out = false;
     uint32_t old = 0;
-    int r = 0;
-    if (unlikely(!cas_acq(rw_word(rw), &old, WRITER))) r = writer_wait(rw, deadline);
-    if (r < 0) {
-        gort_mutex_unlock(&rw->w_);
-    } else {
-        tsan_acquire(&rw->reader_sema_);
-        tsan_acquire(&rw->writer_sema_);
+    M *m = mutex_lock_in_section(enter(), &rw->w_, deadline, WAIT_RWMUTEX_W, &r);
+    if (r == 0) {
+        if (unlikely(!cas_acq(rw_word(rw), &old, WRITER)))
+            m = writer_wait(m, rw, deadline, &timed_out);
+        if (timed_out) gort_mutex_unlock(&rw->w_);
+        else tsan_writer_enters(rw);
     }
-    return r;
+    leave(m);
+    return timed_out ? -ETIMEDOUT : r;
+}
+
+/* Where it is free; no sections: in a child of fork, too. */
+static bool writer_take(gort_rwmutex *rw) {
+    uint32_t old = 0;
+    if (load_rlx(rw_word(rw)) != 0 || !mutex_take_free(&rw->w_)) return false;
+    bool got = cas_acq(rw_word(rw), &old, WRITER);
+    if (got) tsan_writer_enters(rw);
+    else gort_mutex_unlock(&rw->w_);
+    return got;
 }
 
 EXPORT void gort_rwmutex_lock(gort_rwmutex *rw) {
-    mutex_lock(&rw->w_, GORT_FOREVER, WAIT_RWMUTEX_W);
-    writer_enter(rw, GORT_FOREVER);
+    if (unlikely(in_forked_child())) writer_take(rw);
+    else rwmutex_lock(rw, GORT_FOREVER);
 }
 
 EXPORT int gort_rwmutex_lock_until(gort_rwmutex *rw, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
-    int r = mutex_lock(&rw->w_, deadline, WAIT_RWMUTEX_W);
-    return r < 0 ? r : writer_enter(rw, deadline);
+    return in_forked_child() ? -ENOTCONN : rwmutex_lock(rw, deadline);
 }
 
 EXPORT int gort_rwmutex_try_lock(gort_rwmutex *rw) {
-    if (load_rlx(rw_word(rw)) != 0) return in_forked_child() ? -ENOTCONN : -EBUSY;
-    int r = gort_mutex_try_lock(&rw->w_);
-    if (r < 0) return r;
-    uint32_t old = 0;
-    if (!cas_acq(rw_word(rw), &old, WRITER)) {
-        gort_mutex_unlock(&rw->w_);
-        return -EBUSY;
-    }
-    tsan_acquire(&rw->reader_sema_);
-    tsan_acquire(&rw->writer_sema_);
-    return 0;
+    if (in_forked_child()) return -ENOTCONN;
+    M *m = enter();
+    bool got = writer_take(rw);
+    leave(m);
+    return got ? 0 : -EBUSY;
 }
 
-static NOINLINE void rwmutex_unlock_contended(gort_rwmutex *rw, uint32_t old) {
-    if (in_forked_child()) return;
+/* In a section. */
+static NOINLINE void rwmutex_unlock_contended(M *m, gort_rwmutex *rw, uint32_t old) {
     if (!(old & WRITER) || old >= READER) fatal("unlock of unlocked rwmutex");
     GList list = {0};
     SemaBucket *b = sema_bucket(rw);
-    M *m = enter();
     lock(&b->lock, RANK_PRIM);
     admit_readers(rw, b, &list);
     unlock(&b->lock);
     if (list.count) ready_list(m, &list);
-    leave(m);
 }
 
 EXPORT void gort_rwmutex_unlock(gort_rwmutex *rw) {
     uint32_t old = WRITER;
+    bool child = in_forked_child();
+    M *m = child ? NULL : enter();
     tsan_release(&rw->reader_sema_);
-    if (unlikely(!cas_rel(rw_word(rw), &old, 0))) rwmutex_unlock_contended(rw, old);
+    bool alone = cas_rel(rw_word(rw), &old, 0);
+    if (unlikely(!alone) && !child) rwmutex_unlock_contended(m, rw, old);
     gort_mutex_unlock(&rw->w_);
+    if (!child) leave(m);
 }

@@ -136,8 +136,3 @@ void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
     }
 }
 
-void sema_fork(bool before) {
-    for (int i = 0; i < SEMA_BUCKETS; i++)
-        if (before) lock(&sema_table[i].lock, RANK_PRIM);
-        else unlock(&sema_table[i].lock);
-}

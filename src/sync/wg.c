@@ -240,7 +240,7 @@ static NOINLINE void once_do_slow(gort_once *once, void (*fn)(void *), void *arg
     Init init = {fn, arg};
     M *m = enter();
     if (exit_hook_has(self(m), once_done, once)) fatal("gort_once_do inside its own function");
-    m = mutex_lock_in_section(m, &once->m_);
+    m = mutex_await_in_section(m, &once->m_);
     tsan_acquire(&once->m_);
     bool mine = !load_rlx(&once->done_);
     if (mine) exit_hook_push(self(m), &hook);

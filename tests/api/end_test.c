@@ -3,6 +3,7 @@
 #include "../lib/test.h"
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 static gort_mutex mu;
@@ -363,6 +364,104 @@ static void page_has_gone(void) {
     }
 }
 
+/* ---- a signal that was used up ---------------------------------------------------------------- */
+
+/* The goroutine was signalled and waits for its mutex when the runtime ends: a plain thread that
+ * waits on the same condition gets the signal. */
+static gort_cond bell;
+static gort_mutex bell_mu;
+static int at_bell, rung;
+
+static void waits_for_bell(void *arg) {
+    gort_mutex_lock(&bell_mu);
+    add(&at_bell, 1);
+    gort_cond_wait(&bell, &bell_mu);
+    add(&rung, 1);
+    gort_mutex_unlock(&bell_mu);
+}
+static void *thread_at_bell(void *arg) {
+    waits_for_bell(NULL);
+    return NULL;
+}
+static int rings_once(int argc, char **argv) {
+    CHECK_EQ(gort_go(waits_for_bell, NULL), 0);
+    wait_until(get(&at_bell) == 1);
+    CHECK_EQ(pthread_create((pthread_t *)argv, NULL, thread_at_bell, NULL), 0);
+    wait_until(get(&at_bell) == 2);
+    gort_mutex_lock(&bell_mu);
+    gort_cond_signal(&bell);
+    for (int i = 0; i < 100; i++) gort_yield(); /* it wakes, and waits for the mutex */
+    return 0;
+}
+static void signal_goes_on(void) {
+    pthread_t t;
+    CHECK_EQ(gort_main(rings_once, 0, (char **)&t), 0);
+    gort_mutex_unlock(&bell_mu);
+    CHECK_EQ(pthread_join(t, NULL), 0);
+    CHECK_EQ(get(&rung), 1);
+}
+
+/* ---- calls that are left behind --------------------------------------------------------------- */
+
+/* What the code between gort_enter_syscall and gort_exit_syscall has begun goes on: a once is not
+ * begun a second time meanwhile. Nor does it lose a lock of the library's own. */
+static gort_once begun;
+static int inside, begins, leave_it;
+static gort_chan *ints;
+
+static void stays_inside(void *arg) {
+    add(&begins, 1);
+    set(&inside, 1);
+    while (!get(&leave_it)) continue;
+}
+static void in_region(void *arg) {
+    gort_enter_syscall();
+    gort_once_do(&begun, stays_inside, NULL);
+    gort_exit_syscall();
+}
+static int leaves_region(int argc, char **argv) {
+    CHECK_EQ(gort_go(in_region, NULL), 0);
+    wait_until(get(&inside));
+    return 0;
+}
+static long watches_signals(void *arg) {
+    set(&inside, 1);
+    for (int64_t until = gort_now() + 10 * GORT_MS; gort_now() < until;) {
+        int r = gort_signal_notify(ints, SIGUSR1);
+        CHECKF(r == 0 || r == -ENOTCONN, "gort_signal_notify: %d", r);
+        CHECK_EQ(gort_signal_stop(ints), 0);
+    }
+    set(&inside, 0);
+    return 0;
+}
+static void is_left_behind(void *arg) { gort_blocking(watches_signals, NULL); }
+static int leaves_watcher(int argc, char **argv) {
+    CHECK_EQ(gort_go(is_left_behind, NULL), 0);
+    wait_until(get(&inside));
+    gort_sleep(2 * GORT_MS);
+    return 0;
+}
+static void *joins_in(void *arg) {
+    gort_once_do(&begun, stays_inside, NULL);
+    return NULL;
+}
+static void left_calls_go_on(void) {
+    pthread_t t;
+    CHECK_EQ(gort_main(leaves_region, 0, NULL), 0);
+    CHECK_EQ(pthread_create(&t, NULL, joins_in, NULL), 0);
+    usleep(20000); /* time to show for a second one */
+    CHECK_EQ(get(&begins), 1);
+    set(&leave_it, 1);
+    CHECK_EQ(pthread_join(t, NULL), 0);
+    CHECK_EQ(get(&begins), 1);
+    set(&inside, 0);
+    ints = gort_chan_new(sizeof(int), 1);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(gort_main(leaves_watcher, 0, NULL), 0);
+        wait_until(!get(&inside));
+    }
+}
+
 int main(void) {
     null = fopen("/dev/null", "w");
     CHECK(null != NULL);
@@ -388,6 +487,8 @@ int main(void) {
     CHECK_EQ(gort_main(does_it_again, 0, NULL), 0);
     members_have_ended();
     page_has_gone();
+    signal_goes_on();
+    left_calls_go_on();
     pthread_t t[2];
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t[i], NULL, calls_in, NULL), 0);
     for (int i = 0; i < 200; i++) CHECK_EQ(gort_main(is_first, 0, NULL), 0);

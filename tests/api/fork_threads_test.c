@@ -80,13 +80,54 @@ static int goes_on(void) {
     return 7;
 }
 
-/* Threads of the parent begin and end, wait for a mutex and have deadlines: the child finds none of
- * the locks that these share with everybody held. */
+/* Threads of the parent begin and end, wait and are in every sort of call that needs no runtime: the
+ * child finds none of their locks held, and no thread of its parent's among those that wait. */
 static int enough;
-static gort_mutex taken_in_turn;
+/* An object on which threads of the parent wait is the program's affair: the child has its own. */
+static struct Objects {
+    gort_mutex mutex;
+    gort_rwmutex rw;
+    gort_cond cond;
+    gort_sem sem;
+    gort_chan *chan;
+} *o;
+static gort_ctx *root;
+
+static int64_t soon(void) { return gort_now() + 100 * GORT_US; }
+static void uses_mutex(void) {
+    gort_mutex_lock(&o->mutex);
+    gort_mutex_unlock(&o->mutex);
+}
+static void uses_rwmutex(void) {
+    if (gort_rwmutex_lock_until(&o->rw, soon()) == 0) gort_rwmutex_unlock(&o->rw);
+    if (gort_rwmutex_rlock_until(&o->rw, soon()) == 0) gort_rwmutex_runlock(&o->rw);
+}
+static void uses_sem(void) {
+    if (gort_sem_acquire_until(&o->sem, 1, soon()) == 0) gort_sem_release(&o->sem, 1);
+    gort_cond_signal(&o->cond);
+}
+static void uses_channel(void) {
+    gort_chan_send_until(o->chan, NULL, soon());
+    gort_chan_recv_until(o->chan, NULL, soon());
+}
+static void uses_contexts(void) {
+    gort_ctx *c = gort_ctx_with_deadline(root, soon());
+    gort_chan_recv(gort_ctx_done(c), NULL);
+    gort_ctx_release(c);
+}
+static void uses_sockets(void) {
+    char addr[40];
+    snprintf(addr, sizeof addr, "unix:@fork_threads %d", (int)getpid());
+    int fd = gort_listen(addr, 1);
+    CHECKF(fd >= 0 || fd == -EADDRINUSE, "gort_listen: %d", fd);
+    if (fd >= 0) gort_close(fd);
+}
+static void (*const usages[])(void) = {uses_mutex,   uses_rwmutex,  uses_sem,
+                                       uses_channel, uses_contexts, uses_sockets};
+enum { USAGES = sizeof usages / sizeof usages[0] };
+
 static void *comes_and_goes(void *arg) {
-    gort_mutex_lock(&taken_in_turn);
-    gort_mutex_unlock(&taken_in_turn);
+    uses_mutex();
     return NULL;
 }
 static void *many_come_and_go(void *arg) {
@@ -96,19 +137,27 @@ static void *many_come_and_go(void *arg) {
     }
     return NULL;
 }
-static void *has_deadlines(void *arg) {
-    while (!get(&enough)) gort_ctx_release(gort_ctx_with_deadline(NULL, gort_now() + GORT_SEC));
+static void *goes_on_using(void *arg) {
+    while (!get(&enough)) ((void (*)(void))arg)();
     return NULL;
 }
 static void *in_child(void *arg) {
     gort_yield();
-    gort_ctx_release(gort_ctx_with_deadline(NULL, gort_now() + GORT_SEC));
+    for (int i = 0; i < USAGES; i++) usages[i]();
     return NULL;
+}
+static struct Objects *new_objects(void) {
+    struct Objects *fresh = gort_alloc(sizeof *fresh);
+    *fresh = (struct Objects){.chan = gort_chan_new(0, 0)};
+    gort_sem_release(&fresh->sem, 1);
+    return fresh;
 }
 static int fresh_thread(void) {
     pthread_t t;
+    o = new_objects();
     CHECK_EQ(pthread_create(&t, NULL, in_child, NULL), 0);
     CHECK_EQ(pthread_join(t, NULL), 0);
+    in_child(NULL);
     return 7;
 }
 
@@ -125,15 +174,17 @@ static int status_of(int (*body)(int, char **), int (*instead)(void)) {
 }
 
 static void forks_beside_a_crowd(void) {
-    pthread_t crowd[3];
+    pthread_t crowd[USAGES + 1];
     /* the locks of a sanitizer's own allocator are as they were in the parent */
     if (SANITIZED) return;
-    CHECK_EQ(pthread_create(&crowd[0], NULL, has_deadlines, NULL), 0);
-    for (int i = 1; i < 3; i++)
-        CHECK_EQ(pthread_create(&crowd[i], NULL, many_come_and_go, NULL), 0);
-    for (int i = 0; i < 1000 / TEST_SCALE; i++) CHECK_EQ(status_of(NULL, fresh_thread), 7);
+    o = new_objects();
+    root = gort_ctx_new(NULL);
+    CHECK_EQ(pthread_create(&crowd[USAGES], NULL, many_come_and_go, NULL), 0);
+    for (int i = 0; i < USAGES; i++)
+        CHECK_EQ(pthread_create(&crowd[i], NULL, goes_on_using, (void *)usages[i]), 0);
+    for (int i = 0; i < 100 / TEST_SCALE; i++) CHECK_EQ(status_of(NULL, fresh_thread), 7);
     set(&enough, 1);
-    for (int i = 0; i < 3; i++) CHECK_EQ(pthread_join(crowd[i], NULL), 0);
+    for (int i = 0; i <= USAGES; i++) CHECK_EQ(pthread_join(crowd[i], NULL), 0);
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 # The mutants of sections.c that are no fence (those: tests/script/model_pairs.sh).
 mutant sections 'no barrier' api/init.c 's/^    barrier_everywhere();//'
-mutant sections 'no pause where there is no membarrier' api/init.c 's/if (os_membarrier() != 0) os_nap(GORT_MS);/os_membarrier();/' -DNO_MEMBARRIER
+mutant sections 'no pause where there is no membarrier' sched/sched.h 's/if (os_membarrier() != 0) os_nap(GORT_MS);/os_membarrier();/' -DNO_MEMBARRIER
 mutant sections 'the end does not wait for sections' api/init.c '/^static void stop(/,/^}/s/^    await_sections(m);//'
 mutant sections 'no second wait for sections' api/init.c '/^static void take_back(/,/^}/s/^    await_sections(m);//'
 mutant sections 'the second wait comes too early' api/init.c '/^static void take_back(/,/^}/{s/^    await_sections(m);//;s/^    each_g(undo_wait, NULL);/    await_sections(m);\n    each_g(undo_wait, NULL);/}'

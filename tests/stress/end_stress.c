@@ -645,7 +645,7 @@ static void mutex_at_rest(gort_mutex *mu) {
 static void rwmutex_at_rest(gort_rwmutex *rw) {
     while (rw->readers_ >= 4) gort_rwmutex_runlock(rw);
     if (rw->readers_ & 1) gort_rwmutex_unlock(rw);
-    mutex_at_rest(&rw->w_); /* a writer that died before it was announced */
+    CHECKF(AT_REST(rw->w_) == 0, "the writers' mutex of an rwmutex in state %x", rw->w_.state_);
     CHECKF(rw->readers_ == 0, "an rwmutex in state %x after the end", (unsigned)rw->readers_);
 }
 

@@ -62,13 +62,6 @@ static void serve(void *arg) {
 
 static int tell = -1;
 
-/* A sanitizer keeps what was given back, to find its use. */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 static long rss_kb(void) {
     long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
