@@ -628,7 +628,8 @@ int gort_trace_stop(void);
 void gort_region_begin(const char *name);
 void gort_region_end(const char *name);
 /* Serves the live page on an address until gort_main returns. The address is as for gort_listen,
- * but without a host it is on 127.0.0.1. 0 or the errors of gort_listen. net/http/pprof. */
+ * but without a host it is on 127.0.0.1. 0 or the errors of gort_listen. Blocks as that does.
+ * net/http/pprof. */
 int gort_debug_listen(const char *addr);
 
 #ifdef __cplusplus
