@@ -1,7 +1,7 @@
 /*
  * gort: Go's goroutine scheduler as a C library.
  *
- * Write plain blocking code, start it with gort_go(), talk over channels; a few threads run
+ * Write plain blocking code, start it with gort_go(), talk over channels: a few threads run
  * millions of such goroutines. This is the whole public interface, in reading order:
  *
  *     starting · goroutines · blocking calls · channels and select · synchronisation ·
@@ -16,15 +16,17 @@
  *  - "Blocks" means: blocks the goroutine, the thread goes on with another. Called from a plain
  *    thread, the same call blocks that thread and nothing else. A call that does not say that it
  *    blocks does not.
- *  - A name that ends in `_until` is its twin with a deadline, the last parameter: -ETIMEDOUT once
- *    it has passed. A deadline that has already passed makes one attempt and never parks.
- *  - A name with `try` never blocks: -EAGAIN (channels, select, groups) or -EBUSY (locks,
- *    semaphores) where its twin would.
+ *  - A name that ends in `_until` is the same call with a deadline, its last parameter: -ETIMEDOUT
+ *    once that has passed. A call whose deadline has already passed makes one attempt and never
+ *    blocks.
+ *  - A name with `try` is the same call but never blocks: -EAGAIN (channels, select, groups) or
+ *    -EBUSY (locks, semaphores) where the other would.
  *  - Any thread may call, with or without a runtime, unless the call says otherwise. A signal
  *    handler may call only gort_now and gort_id, and use errno.
- *  - Where a runtime is needed and none runs: -ENOTCONN or NULL. In a child of fork() made while
- *    one ran: -ENOTCONN, 0 or NULL, and nothing is done; only a mutex or rwmutex that is free is
- *    still locked and unlocked by the calls that return nothing.
+ *  - Where a runtime is needed and none runs: -ENOTCONN or NULL.
+ *  - In a child of fork() that was made while a runtime ran, a call returns -ENOTCONN, 0 or NULL
+ *    and does nothing. But the calls on a mutex or rwmutex that return nothing still lock one that
+ *    is free, and unlock it. A child made at another time is a process like any other.
  *  - Misuse (unlocking an unlocked mutex, ...) prints "gort: fatal: ..." and aborts. Blocking while
  *    pinned, in a stopped world or inside a blocking call is misuse.
  */
@@ -54,8 +56,8 @@ extern "C" {
 
 struct addrinfo; /* hidden by <netdb.h> in strict ISO modes */
 
-/* The version of this header, as text and as major * 10000 + minor * 100 + patch; and the number of
- * the library that is linked. */
+/* The version of this header, as text and as the number major * 10000 + minor * 100 + patch.
+ * gort_version() is the number of the library that is linked. */
 #define GORT_VERSION "0.1.0"
 #define GORT_VERSION_NUM 100
 int gort_version(void);
@@ -78,8 +80,8 @@ int *gort_errno_location(void);
 #endif
 
 /* A function that must never be preempted asynchronously: `GORT_NOPREEMPT int f(void) { ... }`.
- * It is placed in a section of its own; while the thread's program counter is there, a request
- * waits. Functions that it calls are not covered: use gort_pin() for those. */
+ * It is placed in a section of its own; while the thread's program counter is in that section, a
+ * request to preempt waits. Functions that it calls are not covered: use gort_pin() for those. */
 #define GORT_NOPREEMPT __attribute__((noinline, section("gort_nopreempt")))
 
 /* Tells the runtime where a module (program, library, plugin) has such functions. The code below
@@ -100,9 +102,9 @@ __attribute__((destructor)) static void gort_nopreempt_end_(void) {
 
 /* ---- Starting ------------------------------------------------------------------------------ */
 
-/* Starts the runtime, runs fn as goroutine 1 and returns what it returned; the other goroutines end
- * there. -EBUSY while another call is under way, -ENOMEM or -EAGAIN where the runtime cannot start.
- * Blocks the thread. Go's main.main. */
+/* Starts the runtime, runs fn as goroutine 1 and returns what fn returned; with that the other
+ * goroutines end. -EBUSY while another call is under way, -ENOMEM or -EAGAIN where the runtime
+ * cannot start. Blocks the thread. Go's main.main. */
 int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv);
 
 /* ---- Goroutines ---------------------------------------------------------------------------- */
@@ -125,8 +127,8 @@ int gort_go_with(const gort_attr *attr, gort_fn *fn, void *arg);
  * copy, which lives as long as the goroutine. Size 0 takes NULL. */
 int gort_go_copy(gort_fn *fn, const void *arg, size_t size);
 
-/* Lets others run: the caller goes to the tail of the global queue. Misuse wherever blocking is.
- * On a plain thread: sched_yield(2). runtime.Gosched. */
+/* Lets others run: the caller goes to the tail of the global queue. It is misuse wherever blocking
+ * is. On a plain thread: sched_yield(2). runtime.Gosched. */
 void gort_yield(void);
 /* Ends the calling goroutine; in goroutine 1 the others go on. Goroutines only. runtime.Goexit. */
 GORT_NORETURN void gort_exit(void);
@@ -143,11 +145,11 @@ int gort_maxprocs(int n);
  * runtime.LockOSThread. */
 void gort_lock_thread(void);
 void gort_unlock_thread(void);
-/* Forbids preemption until the matching unpin, and returns the number of the P; nests.
- * -ENOTCONN on a plain thread, and then no unpin follows. procPin of Go's runtime. */
+/* Forbids preemption until the matching unpin, and returns the number of the P; nests. On a plain
+ * thread: -ENOTCONN, and gort_unpin must not be called. procPin of Go's runtime. */
 int gort_pin(void);
 void gort_unpin(void);
-/* Blocks until no other goroutine runs; none does until gort_start_world. Callers take turns.
+/* Blocks until no other goroutine runs; none runs until gort_start_world. Callers take turns.
  * Goroutines only. stopTheWorld of Go's runtime. */
 void gort_stop_world(void);
 void gort_start_world(void);
@@ -155,12 +157,12 @@ void gort_start_world(void);
 /* ---- Blocking calls ------------------------------------------------------------------------ */
 
 /* Stand around a call that is usually short and may block its thread: the P stays near and is
- * handed on when the call takes long. gort_exit_syscall blocks until there is a P; errno survives
- * it. On a plain thread: nothing. entersyscall and exitsyscall of Go's runtime. */
+ * handed on when the call takes long. gort_exit_syscall blocks until there is a P, and keeps errno.
+ * On a plain thread they do nothing. entersyscall and exitsyscall of Go's runtime. */
 void gort_enter_syscall(void);
 void gort_exit_syscall(void);
 /* Calls fn, which surely blocks its thread for long, and returns its value: the P is handed on at
- * once. Blocks; errno survives it. On a plain thread it just calls fn. */
+ * once. Blocks, and keeps errno. On a plain thread it just calls fn. */
 long gort_blocking(long (*fn)(void *), void *arg);
 
 /* ---- Channels and select ------------------------------------------------------------------- */
@@ -186,8 +188,8 @@ int gort_chan_try_send(gort_chan *, const void *value);
 int gort_chan_recv(gort_chan *, void *value);
 int gort_chan_recv_until(gort_chan *, void *value, int64_t deadline);
 int gort_chan_try_recv(gort_chan *, void *value);
-/* Nothing more is sent: receivers get what is left, then -EPIPE, senders -EPIPE, also those that
- * wait. 0, -EPIPE: it was closed already. NULL is misuse. Go's close(c). */
+/* Closes it: nothing more is sent. Receivers get what is left, then -EPIPE; senders get -EPIPE,
+ * also those that wait. 0, -EPIPE: it was closed already. NULL is misuse. Go's close(c). */
 int gort_chan_close(gort_chan *);
 /* The elements in the channel, and the room for them. Go's len(c) and cap(c). */
 size_t gort_chan_len(gort_chan *);
@@ -203,9 +205,9 @@ typedef struct gort_case {
 } gort_case;
 enum { GORT_RECV = 1, GORT_SEND = 2 };
 
-/* Runs one of n cases, of several that are ready one at random, and returns its index; -EINVAL
- * where n is below 0 or above 65536 or an op unknown. Blocks while none is ready; n 0: for ever.
- * Go's select, and gort_try_select one with a default case. */
+/* Runs one of n cases and returns its index; of several that are ready, one at random. -EINVAL: n
+ * is below 0 or above 65536, or an op is unknown. Blocks while none is ready; n 0: for ever.
+ * Go's select; gort_try_select is one with a default case. */
 int gort_select(gort_case *cases, int n);
 int gort_select_until(gort_case *cases, int n, int64_t deadline);
 int gort_try_select(gort_case *cases, int n);
@@ -293,12 +295,13 @@ GORT_INLINE int gort_try_select_result_(int *result, gort_case *cases, int n) {
 /* They may be static or embedded, need no end, and must not be copied while in use. Their members
  * are the library's. */
 
-/* A lock, zeroed: unlocked. sync.Mutex; a waiter of 1 ms gets it before later ones. */
+/* A lock, zeroed: unlocked. A goroutine that has waited for 1 ms gets it before later ones.
+ * sync.Mutex. */
 typedef struct gort_mutex {
     uint32_t state_, sema_;
 } gort_mutex;
-/* Many readers or one writer, zeroed: unlocked. sync.RWMutex; a waiting writer holds back new
- * readers. */
+/* Many readers or one writer, zeroed: unlocked. A waiting writer holds back new readers.
+ * sync.RWMutex. */
 typedef struct gort_rwmutex {
     gort_mutex w_;
     uint32_t writer_sema_, reader_sema_;
@@ -345,25 +348,26 @@ int gort_rwmutex_try_lock(gort_rwmutex *);
 void gort_rwmutex_runlock(gort_rwmutex *);
 void gort_rwmutex_unlock(gort_rwmutex *);
 
-/* Adds n, which may be negative, or takes one away; zero wakes the waiters. A sum below 0 or above
- * 2147483647 is misuse. WaitGroup.Add, Done. */
+/* Adds n, which may be negative; gort_wg_done takes one away. A sum of 0 wakes the waiters. A sum
+ * below 0 or above 2147483647 is misuse. WaitGroup.Add, Done. */
 void gort_wg_add(gort_wg *, int n);
 void gort_wg_done(gort_wg *);
 /* Blocks until the count is 0. WaitGroup.Wait. */
 void gort_wg_wait(gort_wg *);
 int gort_wg_wait_until(gort_wg *, int64_t deadline);
-/* Adds one, starts fn, and takes it away when fn ends. The errors of gort_go. WaitGroup.Go. */
+/* Adds one, starts fn, and takes one away when fn ends. The errors of gort_go. WaitGroup.Go. */
 int gort_wg_go(gort_wg *, gort_fn *fn, void *arg);
 
-/* Calls fn the first time. Blocks the other callers until that call is over; inside its own fn it
- * is misuse. Once.Do. */
+/* Calls fn the first time. Blocks the other callers until that call of fn is over. Called for the
+ * same gort_once inside fn it is misuse. Once.Do. */
 void gort_once_do(gort_once *, void (*fn)(void *), void *arg);
 
 /* Unlocks the mutex, blocks until the condition is signalled, and locks the mutex again, also after
  * -ETIMEDOUT. Never wakes without a signal. Cond.Wait. */
 void gort_cond_wait(gort_cond *, gort_mutex *);
 int gort_cond_wait_until(gort_cond *, gort_mutex *, int64_t deadline);
-/* Wakes the longest waiter, or all; with or without the mutex. Cond.Signal, Broadcast. */
+/* Wakes the waiter that has waited longest, or all. The caller need not hold the mutex.
+ * Cond.Signal, Broadcast. */
 void gort_cond_signal(gort_cond *);
 void gort_cond_broadcast(gort_cond *);
 
@@ -377,8 +381,8 @@ void gort_sem_release(gort_sem *, int64_t n);
 
 /* A cache of objects for each P, which may drop them at any time. sync.Pool. */
 typedef struct gort_pool gort_pool;
-/* make(arg) makes an object where the pool has none; drop, if any, gets those that it drops. NULL:
- * no memory. */
+/* make(arg) makes an object where the pool has none; drop, if any, gets those that the pool drops.
+ * NULL: no memory. */
 gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *object), void *arg);
 /* An object that was put, else make's; NULL where make is NULL. Blocks if make does. Pool.Get. */
 void *gort_pool_get(gort_pool *);
@@ -401,7 +405,7 @@ void gort_free(void *object);
 
 /* The monotonic clock. */
 int64_t gort_now(void);
-/* Blocks for ns, or until the deadline; what is over already is gort_yield. time.Sleep. */
+/* Blocks for ns, or until the deadline; where that is over already it is gort_yield. time.Sleep. */
 void gort_sleep(int64_t ns);
 void gort_sleep_until(int64_t deadline);
 
@@ -414,7 +418,7 @@ gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg);
 /* 1: it was armed and is not any more; 0: it had fired or was stopped. Does not wait for fn.
  * Timer.Stop. */
 int gort_timer_stop(gort_timer *);
-/* As gort_timer_stop, then arms it again; a ticker with ns as its period, <= 0: -EINVAL.
+/* As gort_timer_stop, then arms it again. A ticker gets ns as its period, <= 0: -EINVAL.
  * Timer.Reset. */
 int gort_timer_reset(gort_timer *, int64_t ns);
 /* Stops it and drops it; allowed from its own fn and while fn runs. */
@@ -429,12 +433,16 @@ gort_chan *gort_tick(int64_t period, gort_timer **owner);
 
 /* ---- Signals ------------------------------------------------------------------------------- */
 
+/* Both may wait for another call of theirs, so they are misuse while pinned and in a stopped world;
+ * inside a blocking call they are allowed. */
+
 /* Each delivery of signo sends one int on the channel, dropped where there is no room. 0; -EINVAL:
- * elements that are no ints, or a signal that cannot be watched (SIGKILL, SIGSTOP, SIGURG, faults).
- * Keeps a reference. signal.Notify. */
+ * elements that are no ints, or a signal that cannot be watched: SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,
+ * SIGFPE, SIGILL, SIGURG and the one that preempts. The watch keeps a reference to the channel.
+ * signal.Notify. */
 int gort_signal_notify(gort_chan *ints, int signo);
-/* Ends all watching of the channel; a signal that is not watched any more acts as before, or as the
- * program has set it since. signal.Stop. */
+/* Ends all watching of the channel. A signal that no channel watches any more acts as before, or as
+ * the program has set it since. signal.Stop. */
 int gort_signal_stop(gort_chan *ints);
 
 /* ---- Contexts and groups ------------------------------------------------------------------- */
@@ -442,8 +450,8 @@ int gort_signal_stop(gort_chan *ints);
 /* Says whether work is still wanted. Contexts form a tree: cancelling one cancels its children.
  * Go's context.Context. */
 typedef struct gort_ctx gort_ctx;
-/* One below parent, or a root where that is NULL. Returns NULL where there is no memory, as the two
- * below. context.WithCancel. */
+/* One below parent, or a root where that is NULL. NULL: no memory, here and in the next two.
+ * context.WithCancel. */
 gort_ctx *gort_ctx_new(gort_ctx *parent);
 /* One that is cancelled when the deadline passes. context.WithDeadline. */
 gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline);
@@ -454,7 +462,8 @@ gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value);
 void *gort_ctx_value(gort_ctx *, const void *key);
 /* Cancels it and all below it. The cancel function of Go's context. */
 void gort_ctx_cancel(gort_ctx *);
-/* A channel that is closed on cancellation; the context's, retain it to keep it. Context.Done. */
+/* A channel that is closed on cancellation. It is the context's: retain it to keep it.
+ * Context.Done. */
 gort_chan *gort_ctx_done(gort_ctx *);
 /* 0, -ECANCELED, -ETIMEDOUT: its own first cause, or its parent's. Context.Err. */
 int gort_ctx_err(gort_ctx *);
@@ -467,9 +476,9 @@ typedef struct gort_group gort_group;
 /* One whose context is below parent; at most limit members run, <= 0: any number. NULL: no memory.
  * errgroup.WithContext, Group.SetLimit. */
 gort_group *gort_group_new(gort_ctx *parent, int limit);
-/* Starts fn with the group's context; a negative result cancels it. 0, -EINVAL: no fn, -ENOMEM,
- * -ENOTCONN. Blocks while limit members run; misuse where all of those wait here for a place in
- * their own group. Group.Go, TryGo. */
+/* Starts fn with the group's context; a negative result of fn cancels that. 0, -EINVAL: no fn,
+ * -ENOMEM, -ENOTCONN. Blocks while limit members run. It is misuse where all members that run wait
+ * here for a place in their own group. Group.Go, TryGo. */
 int gort_group_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg);
 int gort_group_try_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg);
 /* Blocks until all have ended, frees the group and returns the first negative result, or 0.
@@ -479,11 +488,13 @@ int gort_group_wait(gort_group *);
 /* ---- Descriptors and files ----------------------------------------------------------------- */
 
 /* As their POSIX namesakes, with a count, a descriptor or -errno as the result. Each blocks until
- * it can go on, whether or not the descriptor is O_NONBLOCK; -EINTR and -EAGAIN never come out (but
- * for MSG_DONTWAIT). The runtime may set O_NONBLOCK: gort_connect does and leaves it so, and what
- * gort_dial and gort_listen return has it, and CLOEXEC. A read or receive returns what is there,
- * even if that is less than SO_RCVLOWAT. A call that has moved some bytes returns their number, and
- * the error shows on the next call. On regular files a deadline is ignored. */
+ * it can go on, whether or not the descriptor is O_NONBLOCK. They never return -EINTR, and -EAGAIN
+ * with MSG_DONTWAIT only. The runtime may set O_NONBLOCK: gort_connect does and leaves it so, and
+ * what gort_dial and gort_listen return has it, and CLOEXEC. A read or receive returns what is
+ * there, even if that is less than SO_RCVLOWAT. A write or send may move less than it was asked to,
+ * on a blocking descriptor, too; gort_write_full writes all. A call that has moved some bytes
+ * returns their number, and the error shows on the next call. On regular files a deadline is
+ * ignored. */
 ssize_t gort_read(int fd, void *buf, size_t n);
 ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline);
 ssize_t gort_write(int fd, const void *buf, size_t n);
@@ -507,8 +518,8 @@ ssize_t gort_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t gort_recvmsg_until(int fd, struct msghdr *msg, int flags, int64_t deadline);
 ssize_t gort_sendmsg(int fd, const struct msghdr *msg, int flags);
 ssize_t gort_sendmsg_until(int fd, const struct msghdr *msg, int flags, int64_t deadline);
-/* All n bytes, or an error with an unknown number moved; -ENODATA: the end came before.
- * io.ReadFull. */
+/* Move all n bytes, or return an error and do not tell how many they moved; -ENODATA: the end came
+ * before. io.ReadFull. */
 ssize_t gort_read_full(int fd, void *buf, size_t n);
 ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline);
 ssize_t gort_write_full(int fd, const void *buf, size_t n);
@@ -538,11 +549,13 @@ int gort_getaddrinfo(const char *node, const char *service, const struct addrinf
 /* Addresses: 127.0.0.1:8080, [::1]:0, localhost:80, :80 (both families), unix:/path,
  * unix:@abstract. -EINVAL: malformed, -ENOENT: no such name, -EHOSTUNREACH: no name server. */
 
-/* A listening socket; backlog <= 0: the largest. -EADDRINUSE: taken. Blocks while a name is looked
- * up. net.Listen. */
+/* A listening socket; backlog <= 0: the largest. -EADDRINUSE: taken, or the unix path is a file
+ * that is no socket. Blocks while a name is looked up. With a unix address it may wait for another
+ * such call: misuse while pinned and in a stopped world, allowed inside a blocking call.
+ * net.Listen. */
 int gort_listen(const char *addr, int backlog);
-/* A connected socket, TCP_NODELAY set. Blocks until then; the deadline covers the name's resolution
- * and all of its addresses. gort_dial is its older name, without the suffix. net.Dialer.Dial. */
+/* A connected socket, TCP_NODELAY set. Blocks until it is connected; the deadline covers the lookup
+ * of a name and all of its addresses. gort_dial is the same call. net.Dialer.Dial. */
 int gort_dial_until(const char *addr, int64_t deadline);
 int gort_dial(const char *addr, int64_t deadline);
 /* Writes the socket's own address, as above, with its port: 0, -ENOSPC: size is too small.
@@ -604,16 +617,19 @@ void gort_stats_read(gort_stats *); /* for callers without this header: as of ve
 /* Writes every goroutine, with its state and backtrace, to fd. Blocks the thread if writing does.
  * runtime.Stack. */
 void gort_dump(int fd);
-/* Records an execution trace into a new file until the stop. 0, -EBUSY: one is running, open(2)'s
- * errors; stop: -EINVAL: none is running. Both block while the file does. trace.Start, Stop. */
+/* Records an execution trace into a new file until gort_trace_stop. 0, -EBUSY: one is running, or
+ * an error of open(2). gort_trace_stop: -EINVAL: none is running. Both block while the file does.
+ * trace.Start, Stop. */
 int gort_trace_start(const char *path);
 int gort_trace_stop(void);
-/* A named stretch of the calling goroutine in the trace (the first 31 bytes are copied; regions
- * nest); nothing while none runs, and from a plain thread. trace.StartRegion. */
+/* A named stretch of the calling goroutine in the trace; the first 31 bytes of the name are copied,
+ * and regions nest. While no trace is recorded, and on a plain thread, they do nothing.
+ * trace.StartRegion. */
 void gort_region_begin(const char *name);
 void gort_region_end(const char *name);
-/* Serves the live page on an address, as gort_listen takes it but on 127.0.0.1 where that names no
- * host, until gort_main returns. 0 or the errors of gort_listen. net/http/pprof. */
+/* Serves the live page on an address until gort_main returns. The address is as for gort_listen,
+ * but without a host it is on 127.0.0.1. 0 or the errors of gort_listen. Blocks as that does.
+ * net/http/pprof. */
 int gort_debug_listen(const char *addr);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
  * A thousand database clients, each a goroutine with plain libpq code, on fifty connections and a
  * few threads. ./a.out "host=localhost user=postgres" [--threads | --idle]: the same as pthreads,
  * to compare; or no clients. (With compact stacks, a waiting client takes 1.5 KB: docs/compact.md.)
- *   cc database.c -I../../include -I/usr/include/postgresql -L../../build -lgort-hook -lgort -lpq
+ *   cc database.c -I../../include -I/usr/include/postgresql -L../../build -Wl,--no-as-needed \
+ *       -lgort-hook -lgort -lpq -lpthread
  */
 #include <gort.h>
 #include <libpq-fe.h>

@@ -3,7 +3,7 @@
  * a consumer of one group: Redis hands every entry to one of them, in whatever process, and what a
  * dead worker has left behind is claimed by the others.
  *
- *   cc fleet.c -I../../include -L../../build -lgort-hook -lgort -lhiredis -lpthread
+ *   cc fleet.c -I../../include -L../../build -Wl,--no-as-needed -lgort-hook -lgort -lhiredis
  *   ./a.out PORT 500          20 workers, and 500 entries to be done
  *   ./a.out PORT              20 more workers, as many times and on as many machines as wanted
  * hiredis is plain, blocking C: libgort-hook.so lets each call block only its goroutine.
