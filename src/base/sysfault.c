@@ -245,7 +245,7 @@ static void fault_say(const Out *o) { arch_sys6(SYS_write, 2, (long)o->buf, o->u
 static void log_fault(const Sys *s, uint64_t count, int error) {
     char line[128];
     Out o = OUT(-1, line);
-    out_fmt(&o, "gort: sysfault: %s #%lu: %s\n", s->name, (unsigned long)count, error_name(error));
+    out_fmt(&o, "gort: sysfault: %s #%lu: %s\n", s->name, count, error_name(error));
     fault_say(&o);
 }
 
@@ -288,7 +288,7 @@ void sysfault_report(void) {
         Out o = OUT(-1, line);
         uint64_t count = load_rlx(&counts[i]);
         if (count == 0) continue;
-        out_fmt(&o, "gort: sysfault: %s %lu", table[i].name, (unsigned long)count);
+        out_fmt(&o, "gort: sysfault: %s %lu", table[i].name, count);
         for (int k = 0; table[i].errors[k] != 0; k++)
             out_fmt(&o, " %s", error_name(table[i].errors[k]));
         out_str(&o, "\n");

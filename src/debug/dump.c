@@ -27,16 +27,16 @@
 static void print_age(Out *o, int64_t since) {
     int64_t ms = (os_now() - since) / GORT_MS;
     if (ms < 0 || since == 0) ms = 0;
-    if (ms < 10 * 1000) out_fmt(o, "%ldms", (long)ms);
-    else if (ms < 600 * 1000) out_fmt(o, "%lds", (long)(ms / 1000));
-    else out_fmt(o, "%ldm", (long)(ms / 60000));
+    if (ms < 10 * 1000) out_fmt(o, "%ldms", ms);
+    else if (ms < 600 * 1000) out_fmt(o, "%lds", ms / 1000);
+    else out_fmt(o, "%ldm", ms / 60000);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
 static void print_frames(Out *o, const uintptr_t *pcs, int first, int n) {
     for (int i = first; i < n; i++) {
-        out_fmt(o, "  0x%016lx ", (unsigned long)pcs[i]);
+        out_fmt(o, "  0x%016lx ", pcs[i]);
         symbol_print(o, i == 0 ? pcs[i] : pcs[i] - 1);
         out_str(o, "\n");
     }
@@ -64,7 +64,7 @@ static void print_creator(Out *o, G *gp) {
 static void print_head(Out *o, G *gp, uint32_t status) {
     char name[32];
     g_name(gp, name);
-    out_fmt(o, "goroutine %lu ", (unsigned long)gp->id);
+    out_fmt(o, "goroutine %lu ", gp->id);
     if (name[0]) out_fmt(o, "\"%s\" ", name);
     out_fmt(o, "[%s, ", status_text(status, gp->reason));
     print_age(o, load_rlx(&gp->since));

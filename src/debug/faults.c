@@ -76,9 +76,8 @@ static void on_segv(int signo, siginfo_t *info, void *context) {
     uintptr_t at = (uintptr_t)info->si_addr;
     if (gp && gp->stack && info->si_code > 0 &&
         overflowed(gp->stack, at, arch_context_sp(context))) {
-        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)",
-                     (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10),
-                     (unsigned long)at, (unsigned long)arch_context_sp(context));
+        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)", gp->id,
+                     stack_span(gp->stack) >> 10, at, arch_context_sp(context));
         default_action(signo);
         return;
     }

@@ -53,13 +53,13 @@ static void leak_collect(G *gp, void *arg) {
 
 static void print_span(Out *o, int64_t ns) {
     int64_t ms = ns < 0 ? 0 : ns / GORT_MS;
-    if (ms < 1000) out_fmt(o, "%ldms", (long)ms);
-    else if (ms < 60 * 1000) out_fmt(o, "%lds", (long)(ms / 1000));
-    else out_fmt(o, "%ldm", (long)(ms / 60000));
+    if (ms < 1000) out_fmt(o, "%ldms", ms);
+    else if (ms < 60 * 1000) out_fmt(o, "%lds", ms / 1000);
+    else out_fmt(o, "%ldm", ms / 60000);
 }
 
 static void print_site(Out *o, const LeakSite *s) {
-    out_fmt(o, "  %6lu  %s, ", (unsigned long)s->count, reason_text(s->reason));
+    out_fmt(o, "  %6lu  %s, ", s->count, reason_text(s->reason));
     print_span(o, s->youngest);
     if (s->oldest - s->youngest >= GORT_MS) {
         out_str(o, " to ");
@@ -89,12 +89,12 @@ uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
     l->age = age;
     each_g(leak_collect, l);
     if (l->total == 0) return 0;
-    out_fmt(o, "gort: leak: %lu goroutine%s blocked for more than ", (unsigned long)l->total,
+    out_fmt(o, "gort: leak: %lu goroutine%s blocked for more than ", l->total,
             l->total == 1 ? "" : "s");
     print_span(o, age);
     out_str(o, "\n");
     print_sites(l, o);
-    if (l->rest) out_fmt(o, "  %6lu  elsewhere\n", (unsigned long)l->rest);
+    if (l->rest) out_fmt(o, "  %6lu  elsewhere\n", l->rest);
     return l->total;
 }
 

@@ -13,7 +13,7 @@
 static const char *yes(bool b) { return b ? "true" : "false"; }
 
 static void out_id(Out *o, bool there, uint64_t id) {
-    if (there) out_fmt(o, "%lu", (unsigned long)id);
+    if (there) out_fmt(o, "%lu", id);
     else out_str(o, "nil");
 }
 static void out_m(Out *o, M *m) { out_id(o, m, m ? m->id : 0); }
@@ -30,7 +30,7 @@ static int need_spinning(void) {
 static void print_sched(Out *o, int64_t start_ns) {
     uint32_t procs = load_rlx(&sched.procs);
     out_fmt(o, "SCHED %ldms: gomaxprocs=%u idleprocs=%u threads=%u spinningthreads=%u ",
-            (long)((os_now() - start_ns) / GORT_MS), procs, load_rlx(&sched.npidle),
+            (os_now() - start_ns) / GORT_MS, procs, load_rlx(&sched.npidle),
             load_rlx(&sched.threads), load_rlx(&sched.spinning));
     out_fmt(o, "needspinning=%d idlethreads=%u runqueue=%u [", need_spinning(),
             load_rlx(&sched.idle_m_count), global_count());
@@ -48,10 +48,8 @@ static void print_p(Out *o, P *p) {
     out_fmt(o, " runqsize=%u runnext=", p_queue(p));
     out_g(o, load_acq(&p->runnext));
     out_fmt(o, " timers=%u allocs=%lu frees=%lu watches=%lu", load_rlx(&p->timers.count),
-            (unsigned long)load_rlx(&p->n.allocs), (unsigned long)load_rlx(&p->n.frees),
-            (unsigned long)load_rlx(&p->watches));
-    out_fmt(o, " looks=%lu late=%lu\n", (unsigned long)load_rlx(&p->looks),
-            (unsigned long)load_rlx(&p->late));
+            load_rlx(&p->n.allocs), load_rlx(&p->n.frees), load_rlx(&p->watches));
+    out_fmt(o, " looks=%lu late=%lu\n", load_rlx(&p->looks), load_rlx(&p->late));
 }
 
 static void print_m(Out *o, M *m) {
@@ -69,7 +67,7 @@ static void print_g(G *gp, void *arg) {
     Out *o = arg;
     uint32_t status;
     if (!g_exists(gp, &status)) return;
-    out_fmt(o, "  G%lu: status=%u(%s) m=", (unsigned long)load_rlx(&gp->id), status,
+    out_fmt(o, "  G%lu: status=%u(%s) m=", load_rlx(&gp->id), status,
             status == G_WAITING ? reason_text(gp->reason) : "");
     out_m(o, status == G_RUNNING || status == G_SYSCALL ? load_rlx(&gp->m) : NULL);
     out_str(o, " lockedm=");

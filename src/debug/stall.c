@@ -32,7 +32,7 @@ void stall_look(P *p, M *m, int64_t now) {
     char buf[2048];
     Out o = OUT(2, buf);
     out_fmt(&o, "gort: stall: P%u held for %ldms while others wait\n", p->id,
-            (long)((now - p->waited_when) / GORT_MS));
+            (now - p->waited_when) / GORT_MS);
     if (pinned)
         out_str(&o, "its goroutine sleeps in the kernel while pinned, perhaps for a lock that a "
                     "preempted goroutine holds\n");

@@ -45,9 +45,9 @@ void folded_write(Out *o, const ProfileKind *k, Profile *f) {
             out_folded(o, frame_name(s, i));
         }
         uint64_t w = k->period_of_value ? load_rlx(&s->count) : flame_weight(k, s);
-        out_fmt(o, " %lu\n", (unsigned long)w);
+        out_fmt(o, " %lu\n", w);
     }
-    if (f->lost) out_fmt(o, "(lost) %lu\n", (unsigned long)f->lost);
+    if (f->lost) out_fmt(o, "(lost) %lu\n", f->lost);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static void out_xml(Out *o, const char *s, size_t most) {
 }
 
 static void out_tenths(Out *o, const char *name, uint64_t v) {
-    out_fmt(o, " %s=\"%lu.%lu\"", name, (unsigned long)(v / 10), (unsigned long)(v % 10));
+    out_fmt(o, " %s=\"%lu.%lu\"", name, v / 10, v % 10);
 }
 
 /* A warm colour; a name always has the same. */
@@ -131,7 +131,7 @@ static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uin
     uint64_t share = t->at[0].weight ? n->weight * 1000 / t->at[0].weight : 0;
     out_str(o, "<g><title>");
     out_xml(o, n->name, 200);
-    out_fmt(o, " %lu.%lu%%</title><rect", (unsigned long)(share / 10), (unsigned long)(share % 10));
+    out_fmt(o, " %lu.%lu%%</title><rect", share / 10, share % 10);
     out_tenths(o, "x", x);
     out_tenths(o, "width", w);
     out_fmt(o, " y=\"%u\" height=\"%d\"", y, ROW - 1);

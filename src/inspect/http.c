@@ -202,8 +202,8 @@ int http_begin(int conn, const char *type, const char *more) {
 int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n) {
     char more[128];
-    print_buf(more, sizeof more, "Content-Length: %lu\r\nX-Content-Type-Options: nosniff\r\n%s",
-              (unsigned long)n, status == 405 ? "Allow: GET, HEAD\r\n" : "");
+    print_buf(more, sizeof more, "Content-Length: %lu\r\nX-Content-Type-Options: nosniff\r\n%s", n,
+              status == 405 ? "Allow: GET, HEAD\r\n" : "");
     int e = send_head(conn, status, type, more);
     return e < 0 || (r && r->head) ? e : http_send(conn, body, n);
 }

@@ -118,7 +118,7 @@ static void strings(Out *o, Pprof *w) {
         if (w->address[i] == 0) continue;
         char text[32];
         Named n = symbol_of(w->address[i]);
-        print_buf(text, sizeof text, "0x%lx", (unsigned long)w->address[i]);
+        print_buf(text, sizeof text, "0x%lx", w->address[i]);
         const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
         pb_bytes(o, 6, name, strlen(name));
         pb_bytes(o, 6, file, strlen(file));

@@ -168,8 +168,7 @@ void tracing_fatal(void) {
     if (fd < 0) return;
     switch_off(100 * GORT_MS);
     int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
-    if (flight && r == 0)
-        print_fd(2, "gort: the last %ldms are in %s\n", (long)settings.flight, path);
+    if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */

@@ -227,7 +227,7 @@ void stack_jump_found(G *gp, uintptr_t sp) {
     if (!stack_jumped(gp->stack, sp)) return; /* a stack that the program made, or a segment */
     fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; "
           "build with -fstack-clash-protection",
-          (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)sp);
+          gp->id, stack_span(gp->stack) >> 10, sp);
 }
 
 void stack_check(Stack *s) {
