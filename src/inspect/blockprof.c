@@ -15,21 +15,13 @@
  * stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
  */
 #include "inspect/profile.h"
-#include "debug/dump.h"
 #include "mem/split/split.h"
+#include "sched/describe.h"
 #include "sched/trace.h"
 
 #define RATE (10 * GORT_US)
 #define WINDOW (10 * GORT_MS)
 #define WALKS 20
-
-Profile block_profile, mutex_profile;
-const ProfileKind contention_kind = {.count = "contentions",
-                                     .count_unit = "count",
-                                     .value = "delay",
-                                     .value_unit = "nanoseconds",
-                                     .label = "goroutine",
-                                     .period = 1};
 
 static struct { /* approximate: relaxed loads and stores by any thread */
     int64_t rate, window;
@@ -129,7 +121,7 @@ void blockprof_ready(M *m, G *gp, uintptr_t pc) {
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-int blockprof_begin(Profile *f) {
+static int blockprof_begin(Profile *f) {
     int e = profile_begin(f);
     if (e < 0) return e;
     if (add_seq(&sampling.users, 1) == 1) {
@@ -140,8 +132,16 @@ int blockprof_begin(Profile *f) {
     return 0;
 }
 
-void blockprof_end(Profile *f) {
+static void blockprof_end(Profile *f) {
     if (load_acq(&f->state) != PROFILE_ON) return;
     if (sub_seq(&sampling.users, 1) == 0) and_seq(&trace_on, ~TRACE_PROFILE);
     profile_end(f);
 }
+
+static const ProfileKind contention = {.count = "contentions",
+                                       .value = "delay",
+                                       .label = "goroutine",
+                                       .period = 1,
+                                       .begin = blockprof_begin,
+                                       .end = blockprof_end};
+Profile block_profile = {.kind = &contention}, mutex_profile = {.kind = &contention};

@@ -35,7 +35,7 @@ static void out_folded(Out *o, const char *s) {
     }
 }
 
-void folded_write(Out *o, const ProfileKind *k, Profile *f) {
+void folded_write(Out *o, const Profile *f) {
     for (int n = 0; n < PROFILE_STACKS; n++) {
         const Sample *s = &f->at[n];
         if (!load_acq(&s->ready)) continue;
@@ -44,8 +44,8 @@ void folded_write(Out *o, const ProfileKind *k, Profile *f) {
             out_str(o, ";");
             out_folded(o, frame_name(s, i));
         }
-        uint64_t w = k->period_of_value ? load_rlx(&s->count) : flame_weight(k, s);
-        out_fmt(o, " %lu\n", w);
+        out_fmt(o, " %lu\n",
+                f->kind->period_of_value ? load_rlx(&s->count) : flame_weight(f->kind, s));
     }
     if (f->lost) out_fmt(o, "(lost) %lu\n", f->lost);
 }
@@ -156,7 +156,8 @@ static void draw_tree(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, ui
     }
 }
 
-void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
+void flame_write(Out *o, const Profile *f) {
+    const ProfileKind *k = f->kind;
     Tree t = {.depth = 2};
     new_node(&t, "all");
     for (int n = 0; n < PROFILE_STACKS && !t.failed; n++)
@@ -167,7 +168,7 @@ void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
         out_fmt(o,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
                 "font-family=\"monospace\" font-size=\"11\">\n<text x=\"4\" y=\"13\">%s</text>\n",
-                WIDTH / 10, (t.depth + 3) * ROW, title);
+                WIDTH / 10, (t.depth + 3) * ROW, k->value ? k->value : k->count);
         draw_tree(o, &t, 0, 0, WIDTH, 0);
         out_str(o, "</svg>\n");
     }

@@ -33,7 +33,6 @@
 #include "sched/sched.h"
 #include "os/ownfd.h"
 #include "base/sysfault.h"
-#include "sched/trace.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -185,7 +184,7 @@ static void serve_page(int conn, const HttpRequest *r) {
 /* Counting the groups of goroutines takes a quarter of a percent of a CPU at most. */
 static void serve_events(int conn, const HttpRequest *r) {
     int64_t next_full = 0;
-    int e = http_begin(conn, "text/event-stream", "X-Accel-Buffering: no\r\n");
+    int e = http_begin(conn, 200, "text/event-stream", "X-Accel-Buffering: no\r\n");
     while (e == 0 && !r->head) {
         Out o = OUT_GROWING;
         int64_t start = gort_now();
@@ -316,20 +315,19 @@ static bool stays(int conn, int64_t until) {
 }
 
 /* A profile that has ended, in the form that was asked for. */
-static void answer_profile(int conn, const HttpRequest *r, const ProfileKind *k, Profile *f,
-                           int64_t duration) {
+static void answer_profile(int conn, const HttpRequest *r, Profile *f, int64_t duration) {
     Out o = OUT_GROWING;
     char format[16] = "";
     const char *type = "application/octet-stream";
     http_param(r, "format", format, sizeof format);
     if (strcmp(format, "folded") == 0) {
         type = PLAIN_TEXT;
-        folded_write(&o, k, f);
+        folded_write(&o, f);
     } else if (strcmp(format, "svg") == 0) {
         type = "image/svg+xml";
-        flame_write(&o, k, f, k->value ? k->value : k->count);
+        flame_write(&o, f);
     } else {
-        pprof_write(&o, k, f, duration);
+        pprof_write(&o, f, duration);
     }
     profile_free(f);
     answer_out(conn, r, type, &o);
@@ -337,8 +335,7 @@ static void answer_profile(int conn, const HttpRequest *r, const ProfileKind *k,
 
 static void answer_goroutines(int conn, const HttpRequest *r, bool creators) {
     Profile f = {0};
-    if (has_begun(conn, r, profile_goroutines(&f, creators)))
-        answer_profile(conn, r, &goroutine_kind, &f, 0);
+    if (has_begun(conn, r, profile_goroutines(&f, creators))) answer_profile(conn, r, &f, 0);
 }
 
 static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
@@ -348,30 +345,24 @@ static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
 
 static void serve_created(int conn, const HttpRequest *r) { answer_goroutines(conn, r, true); }
 
-/* The CPU profile needs timers for new threads. */
-static void serve_timed(int conn, const HttpRequest *r, const ProfileKind *k, Profile *f) {
+static void serve_timed(int conn, const HttpRequest *r, Profile *f) {
     int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
     int64_t end = start + seconds * GORT_SEC;
-    bool cpu = f == &cpu_profile, there = true;
-    if (seconds == 0 || !has_begun(conn, r, cpu ? cpuprof_begin() : blockprof_begin(f))) return;
+    const ProfileKind *k = f->kind;
+    bool there = true;
+    if (seconds == 0 || !has_begun(conn, r, k->begin(f))) return;
     while (there && gort_now() < end) {
-        there = stays(conn, cpu ? time_after(gort_now(), 25 * GORT_MS) : end);
-        if (cpu) cpuprof_refresh();
+        there = stays(conn, k->refresh ? time_after(gort_now(), 25 * GORT_MS) : end);
+        if (k->refresh) k->refresh();
     }
-    cpu ? cpuprof_end() : blockprof_end(f);
-    if (there) answer_profile(conn, r, k, f, gort_now() - start);
+    k->end(f);
+    if (there) answer_profile(conn, r, f, gort_now() - start);
     else profile_free(f);
 }
 
-static void serve_cpu(int conn, const HttpRequest *r) {
-    serve_timed(conn, r, &cpu_kind, &cpu_profile);
-}
-static void serve_block(int conn, const HttpRequest *r) {
-    serve_timed(conn, r, &contention_kind, &block_profile);
-}
-static void serve_mutex(int conn, const HttpRequest *r) {
-    serve_timed(conn, r, &contention_kind, &mutex_profile);
-}
+static void serve_cpu(int conn, const HttpRequest *r) { serve_timed(conn, r, &cpu_profile); }
+static void serve_block(int conn, const HttpRequest *r) { serve_timed(conn, r, &block_profile); }
+static void serve_mutex(int conn, const HttpRequest *r) { serve_timed(conn, r, &mutex_profile); }
 
 static void send_file(int conn, const OwnFd *from) {
     char buf[16384];
@@ -417,7 +408,7 @@ static void serve_trace(int conn, const HttpRequest *r) {
     bool there = trace_until(conn, time_after(gort_now(), seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
     if (there) {
-        http_begin(conn, "application/json",
+        http_begin(conn, 200, "application/json",
                    "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
         send_file(conn, entry);
     }
@@ -456,7 +447,7 @@ static void route(const Listener *l, int conn, const HttpRequest *r) {
     if (no == 401) answer_text(conn, r, no, "the token is needed\n");
     else if (no) answer_text(conn, r, no, "refused\n");
     else if (i == count_of(routes)) answer_text(conn, r, 404, "no such page\n");
-    else if (r->head && routes[i].costs) http_begin(conn, "application/octet-stream", "");
+    else if (r->head && routes[i].costs) http_begin(conn, 200, "application/octet-stream", "");
     else routes[i].serve(conn, r);
 }
 
@@ -606,10 +597,9 @@ void page_end_run(void) {
     page.nlisteners = 0;
     stop_trace(NULL);
     for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.files[i]);
-    cpuprof_end();
-    blockprof_end(&block_profile);
-    blockprof_end(&mutex_profile);
-    profile_free(&cpu_profile);
-    profile_free(&block_profile);
-    profile_free(&mutex_profile);
+    Profile *const profiles[] = {&cpu_profile, &block_profile, &mutex_profile};
+    for (size_t i = 0; i < count_of(profiles); i++) {
+        profiles[i]->kind->end(profiles[i]);
+        profile_free(profiles[i]);
+    }
 }
