@@ -22,8 +22,6 @@ static void fork_locks(bool before) {
     clock_fork(before);
 }
 
-static const MonitorClient collection = {NULL, collect_look, collect_due};
-
 __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.unwound = unwound;
     upstairs.in_prologue = preempt_in_prologue;
@@ -37,5 +35,5 @@ __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.collect_threads = collect_threads;
     upstairs.collect_thread_begin = collect_thread_begin;
     upstairs.collect_thread_end = collect_thread_end;
-    monitor_serves(&collection);
+    monitor_serves(&collect_client);
 }

@@ -14,6 +14,7 @@
  */
 #include "debug/leak.h"
 #include "debug/dump.h"
+#include "debug/reports.h"
 #include "sched/g.h"
 
 static LeakSite *leak_site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t reason) {
@@ -89,13 +90,13 @@ uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
 static Leaks periodic;   /* the monitor's, */
 static int64_t reported; /*   and when */
 
-void leak_begin(int64_t now) { reported = now; }
+static void leak_begin(int64_t now) { reported = now; }
 
-int64_t leak_due(int64_t now) {
+static int64_t leak_due(int64_t now) {
     return settings.leak ? time_after(reported, settings.leak * GORT_MS) : GORT_FOREVER;
 }
 
-void leak_look(M *m, int64_t now) {
+static void leak_look(M *m, int64_t now) {
     if (likely(settings.leak == 0) || now < leak_due(now)) return;
     char buf[2048];
     Out o = OUT(2, buf);
@@ -103,3 +104,5 @@ void leak_look(M *m, int64_t now) {
     leak_report(&periodic, &o, now, settings.leak * GORT_MS);
     out_flush(&o);
 }
+
+const MonitorClient leak_client = {leak_begin, leak_look, leak_due};

@@ -9,7 +9,7 @@
  * cannot be taken, and it may sleep for a lock of libc whose holder was preempted and waits for a
  * P. With one P that lasts for ever, and nothing else would say why.
  */
-#include "debug/stall.h"
+#include "debug/reports.h"
 #include "debug/dump.h"
 
 #define PINNED_FOR GORT_SEC
