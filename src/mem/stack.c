@@ -271,11 +271,6 @@ void stack_credit_return(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* The caller owns the place, so its bit is stable; others in the same word may change. */
-static bool is_bare(Slab *slab, uint32_t i) {
-    return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1;
-}
-
 /* Gives places their records and guards, in front of list. Cold memory took a canary with it. */
 static Stack *furnish(const Places *at, Stack *list) {
     Stack *bare[BATCH];
@@ -285,8 +280,10 @@ static Stack *furnish(const Places *at, Stack *list) {
         s->next = list;
         list = s;
     }
+    /* the caller owns the place, so its bit is stable; others in the same word may change */
+    uint64_t *word = &at->slab->bare_bits[at->from / 64];
     if (!at->cold) guard_batch(at->slab, bare, at->n);
-    else if (is_bare(at->slab, at->from)) set_canary(bare[0]);
+    else if (load_rlx(word) >> at->from % 64 & 1) set_canary(bare[0]);
     return list;
 }
 

@@ -82,7 +82,7 @@ static NOINLINE void segment_pop(M *m, Stack *s) {
     if (seg->magic != SEGMENT_MAGIC) split_slow(m, SLOW_BROKEN, s, 0);
     s->seg = seg->prev;
     m->segments--;
-    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, seg->lo);
+    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, (uintptr_t)seg);
     if (s->kept) split_slow(m, SLOW_UNKEEP, s, 0);
     if (m->hot) segment_put_aside(m, s, m->hot);
     m->hot = NULL;
@@ -246,7 +246,7 @@ EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
     if (s == NULL || (!on_top(s, sp) && !segment_settle(m, s, sp)))
         return (Space){sp - n, n + OUTGOING};
     uintptr_t guard = guard_of_top(s);
-    if (s->blocks) split_slow(m, SLOW_DEAD_BLOCKS, s, sp);
+    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, sp);
     Segment *b = (Segment *)split_slow(m, SLOW_SPACE, s, n);
     bool room = sp - 16 >= guard - RESERVE_FRAME - RESERVE_SLACK;
     b->magic = SEGMENT_MAGIC;

@@ -79,11 +79,6 @@ static void free_blocks(Stack *s, uintptr_t lo, uintptr_t hi) {
     }
 }
 
-static void free_blocks_of(Stack *s, uintptr_t lo) {
-    int cls;
-    if (slot_at(lo, &cls)) free_blocks(s, lo, lo + slot_size(cls));
-}
-
 static void free_dead_blocks(Stack *s, uintptr_t sp) {
     int cls;
     uintptr_t lo = slot_at(sp, &cls);
@@ -99,8 +94,7 @@ static long split_job(void *arg) {
     case SLOW_GIVE: segment_give(j->s, (Segment *)j->with); break;
     case SLOW_UNKEEP: segment_drop(&j->s->kept); break;
     case SLOW_SPACE: j->result = (uintptr_t)segment_new(j->m, j->s, class_of_block(j->with)); break;
-    case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
-    case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
+    case SLOW_BLOCKS: free_dead_blocks(j->s, j->with); break;
     case SLOW_BELOW:
         split_overflow(j->m, j->s,
                        "beyond its end: arguments by value that no check counts, see "
