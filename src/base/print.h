@@ -54,6 +54,12 @@ INLINE bool word_is(const char *s, size_t n, const char *word) {
     return strlen(word) == n && memcmp(s, word, n) == 0;
 }
 
+INLINE int hex_digit(char c) { /* -1: it is none */
+    if (c >= '0' && c <= '9') return c - '0';
+    c |= 32;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 INLINE bool begins_with(const char *s, const char *word) {
     while (*word && *s == *word) s++, word++;
     return *word == 0;

@@ -30,9 +30,6 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
-#ifndef SYS_process_madvise
-#define SYS_process_madvise 440
-#endif
 
 enum { CLONE = -1, ALLOC = -2, ANY = -3 }; /* numbers for what is no single system call */
 

@@ -54,12 +54,6 @@ static Text text_trim(Text s) {
     return s;
 }
 
-static int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Decodes %xx and, in queries, '+'. False: too long, broken, or an encoded control character. */
 static bool text_decode(Text s, char *to, size_t size, bool plus) {
     size_t n = 0;
