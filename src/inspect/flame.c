@@ -92,11 +92,10 @@ static uint32_t child_of(Tree *t, uint32_t node, const char *name) {
 
 static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
     uint64_t w = flame_weight(k, s);
-    uint32_t node = child_of(t, 0, profile_goroutine(s));
+    uint32_t node = 0;
     t->at[0].weight += w;
-    t->at[node].weight += node ? w : 0;
-    for (int i = s->depth; i-- > 0 && node;) {
-        node = child_of(t, node, frame_name(s, i));
+    for (int i = s->depth; i >= 0 && !t->failed; i--) {
+        node = child_of(t, node, i == s->depth ? profile_goroutine(s) : frame_name(s, i));
         if (node) t->at[node].weight += w;
     }
     if (s->depth + 2u > t->depth) t->depth = s->depth + 2u;

@@ -6,7 +6,7 @@
  * name (or starting function) and status, with their number and the age of the oldest. Single
  * goroutines are sent on request, up to a limit.
  */
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
 #include "sched/sched.h"

@@ -14,13 +14,13 @@
  * kernel refuses it, gort-top says that there is nothing to see.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
+#include "inspect/top_page.h"
 #include "inspect/top_layout.h"
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "sched/sched.h"
 #include "sched/sim.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
-#include "inspect/top_page.h"
 #include "os/ownfd.h"
 
 #include <fcntl.h>
@@ -137,13 +137,15 @@ static void publish(int64_t now) {
     store_rel(&page->seq, page->seq + 1); /* pairs with the reader's acquire */
 }
 
-void top_look(M *m, int64_t now) {
+static void top_look(M *m, int64_t now) {
     if (page && unlikely(is_watched(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
 /* Nothing is written while gort-top looks: it would see nothing but idle moments. */
-int64_t top_idle(int64_t now) {
+static int64_t top_idle(int64_t now) {
     if (page && is_watched(now)) return time_after(now, PERIOD);
     if (page && !sim_on) publish(now);
     return GORT_FOREVER;
 }
+
+const MonitorClient top_client = {NULL, top_look, top_idle};

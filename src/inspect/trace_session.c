@@ -7,7 +7,6 @@
  * (trace.c).
  */
 #include "inspect/trace_session.h"
-#include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
 #include "base/env.h"
 #include "sched/g.h"

@@ -12,7 +12,7 @@
  *
  * fatal() calls this too: memory comes from mmap and output goes by write(2).
  */
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "unwind/symbols.h"
 #include "sched/trace.h"
 
@@ -180,13 +180,10 @@ static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
 }
 
 /* An arrow must begin in a slice: where no goroutine runs, in one of the scheduler's. */
-static void scheduler_slice(TraceWriter *w, const TraceEvent *e) {
-    Out *o = event_at(w, 'X', e);
-    out_str(o, ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
-}
-
 static void readied(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0)) scheduler_slice(w, e);
+    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0))
+        out_str(event_at(w, 'X', e),
+                ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
     k->flow = ++w->flows;
     Out *o = event_at(w, 's', e);
     out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
@@ -199,11 +196,6 @@ static void created(TraceWriter *w, Task *k, const TraceEvent *e) {
     out_str(o, ",\"s\":\"t\"");
     out_name(w, k);
     out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", k->id, e->y);
-}
-
-static void call_ends(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
-    k->call = 0;
 }
 
 /* If the thread kept its P, nothing changes. */
@@ -237,7 +229,10 @@ static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
         k->call = e->when;
         k->on = e->y;
         break;
-    case EV_SYSEXIT: call_ends(w, k, e); break;
+    case EV_SYSEXIT:
+        if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
+        k->call = 0;
+        break;
     case EV_RESUME: resumes(w, k, e); break;
     case EV_REGION: out_region(w, k, e); break;
     default: /* EV_END */
