@@ -23,14 +23,19 @@
 #define WINDOW (10 * GORT_MS)
 #define WALKS 20
 
+/* Wait reasons, a bit each. */
+#define BIT(reason) ((uint64_t)1 << (reason))
+#define LOCKS (BIT(WAIT_MUTEX) | BIT(WAIT_RWMUTEX_R) | BIT(WAIT_RWMUTEX_W))
+#define CONTENTION                                                                         \
+    (LOCKS | BIT(WAIT_CHAN_RECV) | BIT(WAIT_CHAN_SEND) | BIT(WAIT_SELECT) | BIT(WAIT_WG) | \
+     BIT(WAIT_COND) | BIT(WAIT_SEMA))
+
 static struct { /* approximate: relaxed loads and stores by any thread */
     int64_t rate, window;
     uint32_t walks;
     uint64_t rng;
     uint32_t users; /* atomic: profiles that are on */
 } sampling;
-
-/* ---- sampling -------------------------------------------------------------------------------- */
 
 static int64_t random_below(int64_t below) {
     uint64_t state = load_rlx(&sampling.rng), r = random_next(&state);
@@ -54,8 +59,6 @@ static void slow_down(int64_t now) {
     store_rlx(&sampling.walks, walks);
     if (walks % WALKS == 0) store_rlx(&sampling.rate, load_rlx(&sampling.rate) * 2);
 }
-
-/* ---- samples --------------------------------------------------------------------------------- */
 
 /* Drops the frames from the innermost to that of ready(), which pc lies in. */
 static void drop_scheduler(Sample *s, uintptr_t pc) {
@@ -90,36 +93,18 @@ static long add_wait(void *arg) {
     return 0;
 }
 
-static bool is_lock(int reason) {
-    return reason == WAIT_MUTEX || reason == WAIT_RWMUTEX_R || reason == WAIT_RWMUTEX_W;
-}
-
-static bool is_contention(int reason) {
-    switch (reason) {
-    case WAIT_CHAN_RECV:
-    case WAIT_CHAN_SEND:
-    case WAIT_SELECT:
-    case WAIT_WG:
-    case WAIT_COND:
-    case WAIT_SEMA: return true;
-    default: return is_lock(reason);
-    }
-}
-
 void blockprof_ready(M *m, G *gp, uintptr_t pc) {
     int reason = gp->reason;
-    if (gp->sp == NULL || !is_contention(reason)) return; /* NULL: gp is new and has not waited */
+    if (gp->sp == NULL || !(BIT(reason) & CONTENTION)) return; /* NULL: gp has not waited yet */
     int64_t now = os_now(), delay = now - gp->since;
     uint64_t n = delay > 0 ? wait_weight(delay) : 0;
     if (n == 0) return;
     slow_down(now);
     call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, delay, 0});
     G *by = m ? m->curg : NULL;
-    if (is_lock(reason) && by && by->id)
+    if ((BIT(reason) & LOCKS) && by && by->id)
         call_with_room(m, add_wait, &(Wait){&mutex_profile, by, reason, n, delay, pc});
 }
-
-/* ---- sessions -------------------------------------------------------------------------------- */
 
 static int blockprof_begin(Profile *f) {
     int e = profile_begin(f);

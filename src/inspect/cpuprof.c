@@ -41,8 +41,6 @@ static struct {
 } timers;
 static struct sigaction previous;
 
-/* ---- the handler ----------------------------------------------------------------------------- */
-
 static void cpuprof_record(M *m, void *context, uint64_t count) {
     Sample s = {.status = G_RUNNING};
     bool on_g0 = false;
@@ -92,8 +90,6 @@ static int install_prof(void) {
     previous = now;
     return sigaction(SIGPROF, &sa, NULL) < 0 ? -EINVAL : 0;
 }
-
-/* ---- timers ---------------------------------------------------------------------------------- */
 
 static bool has_timer(int tid) {
     for (int i = 0; i < timers.count; i++)

@@ -26,8 +26,6 @@ static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
     return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
 }
 
-/* ---- folded ---------------------------------------------------------------------------------- */
-
 static void out_folded(Out *o, const char *s) {
     for (; *s; s++) {
         char c = *s == ';' ? ':' : (unsigned char)*s <= ' ' ? '_' : *s;
@@ -49,8 +47,6 @@ void folded_write(Out *o, const Profile *f) {
     }
     if (f->lost) out_fmt(o, "(lost) %lu\n", f->lost);
 }
-
-/* ---- the tree -------------------------------------------------------------------------------- */
 
 typedef struct Node {
     const char *name;
@@ -100,8 +96,6 @@ static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
     }
     if (s->depth + 2u > t->depth) t->depth = s->depth + 2u;
 }
-
-/* ---- the picture ----------------------------------------------------------------------------- */
 
 static void out_xml(Out *o, const char *s, size_t most) {
     for (; *s && most > 0; s++, most--) {

@@ -18,8 +18,6 @@ typedef struct Text {
     size_t n;
 } Text;
 
-/* ---- parsing --------------------------------------------------------------------------------- */
-
 static char http_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
 /* word is in lower case; the case of s does not count. */
@@ -144,8 +142,6 @@ uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise)
     }
     return v;
 }
-
-/* ---- answering ------------------------------------------------------------------------------- */
 
 int http_send(int conn, const void *bytes, size_t n) {
     ssize_t r = n ? page_write(conn, bytes, n, time_after(gort_now(), PATIENCE)) : 0;

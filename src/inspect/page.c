@@ -1,24 +1,23 @@
 /*
  * The live page: gort_debug_listen, GORT_HTTP.
  *
- * Goroutines serve it: one accepts, one serves each connection (64 at most). The pages: routes[].
+ * Goroutines serve it: one accepts, one serves each connection (64 at most). The pages: routes[]. A
+ * trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
  *
  * Access. On a loopback address or a unix socket every client may look, except a page of another
- * site. Such a page can make a browser connect here in two ways. It can point a name of its own to
- * this address: so the Host header must name this listener, with its port. It can hold a link or a
- * picture: so Sec-Fetch-Site and Origin must not name another site. A browser too old to send these
- * headers could still be made to start a trace or a profile, so these need proof: a header which
- * shows that the live page itself asks, or the token. On any other address everything needs the
- * token, which comes from GORT_HTTP_TOKEN or is drawn at random, and is printed with the address.
- * Only GET and HEAD are served, and nothing can be changed.
- *
- * A trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
+ * site. Such a page can point a name of its own to this address: so the Host header must name this
+ * listener, with its port. It can hold a link or a picture: so Sec-Fetch-Site and Origin must not
+ * name another site. A browser too old to send these headers could still be made to start a trace
+ * or a profile, so these need proof: a header which shows that the live page itself asks, or the
+ * token. On any other address everything needs the token, which comes from GORT_HTTP_TOKEN or is
+ * drawn at random, and is printed with the address. Only GET and HEAD are served, and nothing can
+ * be changed.
  *
  * Tables hold all descriptors: the end of the runtime closes them, when no goroutine runs any more.
  * Each enters its table in the section that makes it and leaves in the section that closes it, so
  * the end finds all of them, and no number that was reused. A trace and its file likewise. What the
  * goroutines had allocated is lost. The program may close any of them and have another file under
- * its number. So each entry knows its file (ownfd.h), and is asked before every attempt to accept,
+ * its number, so each entry knows its file (ownfd.h), and is asked before every attempt to accept,
  * read or write, and before it is closed.
  */
 #include "inspect/trace_session.h"

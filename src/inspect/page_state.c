@@ -20,8 +20,6 @@
 #define GROUPS_SENT 60
 #define MS_SENT 128
 
-/* ---- words ----------------------------------------------------------------------------------- */
-
 static void out_symbol(Out *o, uintptr_t pc) {
     Named n = symbol_of(pc);
     char text[32];
@@ -119,7 +117,7 @@ static void out_groups(Out *o) {
     free(all);
 }
 
-/* ---- Ps and Ms ------------------------------------------------------------------------------- */
+/* ---- the snapshot ---------------------------------------------------------------------------- */
 
 static const char *p_status(uint32_t s) {
     static const char *const words[] = {"idle", "running", "stopped", "dead"};
@@ -155,8 +153,6 @@ static void out_ms(Out *o) {
     }
     out_str(o, "]");
 }
-
-/* ---- the snapshot ---------------------------------------------------------------------------- */
 
 static void out_figures(Out *o) {
     gort_stats s;

@@ -50,8 +50,6 @@ static uint64_t pprof_string(Pprof *w, const char *s) {
     return w->nwords++;
 }
 
-/* ---- protocol buffers ------------------------------------------------------------------------ */
-
 static void pb_varint(Out *o, uint64_t v) {
     do {
         char byte = (char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
@@ -95,26 +93,6 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
     pb_bytes(o, 2, m.buf, m.used);
 }
 
-static void location_message(Out *o, uint64_t id, uintptr_t pc) {
-    char buf[64], line[16];
-    Out m = OUT(-1, buf), l = OUT(-1, line);
-    pb_number(&l, 1, id); /* the function */
-    pb_number(&m, 1, id);
-    pb_number(&m, 3, pc);
-    pb_bytes(&m, 4, l.buf, l.used);
-    pb_bytes(o, 4, m.buf, m.used);
-}
-
-static void function_message(Out *o, uint64_t id, uint64_t name, uint64_t file) {
-    char buf[64];
-    Out m = OUT(-1, buf);
-    pb_number(&m, 1, id);
-    pb_number(&m, 2, name);
-    pb_number(&m, 3, name);
-    pb_number(&m, 4, file);
-    pb_bytes(o, 5, m.buf, m.used);
-}
-
 static void strings(Out *o, Pprof *w) {
     for (uint32_t i = 0; i < w->nwords; i++) pb_bytes(o, 6, w->words[i], strlen(w->words[i]));
     for (uint32_t i = 0; i < ADDRESSES; i++) {
@@ -130,10 +108,20 @@ static void strings(Out *o, Pprof *w) {
 
 static void locations(Out *o, Pprof *w) {
     uint64_t string = w->nwords;
-    for (uint32_t i = 0; i < ADDRESSES; i++) {
+    for (uint64_t i = 0; i < ADDRESSES; i++) {
         if (w->address[i] == 0) continue;
-        location_message(o, i + 1, w->address[i]);
-        function_message(o, i + 1, string, string + 1);
+        char place[64], line[16], function[64];
+        Out p = OUT(-1, place), l = OUT(-1, line), f = OUT(-1, function);
+        pb_number(&l, 1, i + 1); /* the function */
+        pb_number(&p, 1, i + 1);
+        pb_number(&p, 3, w->address[i]);
+        pb_bytes(&p, 4, l.buf, l.used);
+        pb_bytes(o, 4, p.buf, p.used);
+        pb_number(&f, 1, i + 1);
+        pb_number(&f, 2, string);
+        pb_number(&f, 3, string);
+        pb_number(&f, 4, string + 1);
+        pb_bytes(o, 5, f.buf, f.used);
         string += 2;
     }
 }
@@ -165,8 +153,6 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
     strings(o, w);
     free(w);
 }
-
-/* ---- all goroutines -------------------------------------------------------------------------- */
 
 typedef struct Census {
     Profile *profile;

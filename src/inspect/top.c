@@ -10,8 +10,7 @@
  *
  * The figures change under a sequence lock whose one writer is the monitor: seq odd, figures, seq
  * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
- * mislead other readers only. The file exists while gort_main runs, and is close-on-exec. Where the
- * kernel refuses it, gort-top says that there is nothing to see.
+ * mislead other readers only. The file is close-on-exec and exists while gort_main runs, if at all.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "inspect/top_page.h"
@@ -32,8 +31,6 @@
 static TopPage *page; /* NULL: none. Mapped before the monitor starts, unmapped after its end */
 static OwnFd page_file;
 static int64_t last; /* the monitor only: when the figures were written */
-
-/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Allocated and sealed: no store raises SIGBUS, though memory is short or another process acts. */
 static void make_page(void) {
@@ -68,8 +65,6 @@ void top_end_run(void) {
     page = NULL;
     own_fd_close(&page_file);
 }
-
-/* ---- figures --------------------------------------------------------------------------------- */
 
 static void title(G *gp, char *to) {
     g_name(gp, to); /* TOP_TITLE bytes, as g_name needs */

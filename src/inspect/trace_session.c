@@ -23,8 +23,6 @@
 
 #define t tracing
 
-/* ---- starting -------------------------------------------------------------------------------- */
-
 static void put_existing(G *gp, void *arg) {
     uint32_t status;
     if (g_exists(gp, &status)) trace_put_existing(arg, gp);
@@ -91,8 +89,6 @@ int tracing_start(int fd) {
     return 0;
 }
 
-/* ---- ending ---------------------------------------------------------------------------------- */
-
 int tracing_stop(void) {
     if (!session_step(ON, STOPPING)) return -EINVAL;
     switch_off(0);
@@ -120,8 +116,6 @@ static long start_into(void *path) {
     if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return r;
 }
-
-/* ---- the run --------------------------------------------------------------------------------- */
 
 static void stop_at_exit(void) {
     if (!in_forked_child()) tracing_end_run();
@@ -169,8 +163,6 @@ void tracing_fatal(void) {
     int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
     if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
 }
-
-/* ---- public ---------------------------------------------------------------------------------- */
 
 /* A blocking call on a goroutine: opening a file may block, and nothing preempts it half-way. */
 EXPORT int gort_trace_start(const char *path) {
