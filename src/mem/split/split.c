@@ -125,9 +125,7 @@ static Segment *segment_take(M *m, Stack *s, int cls) {
 
 #define ROUND16(n) (((n) + 15) & ~(size_t)15)
 
-/* fp is __morestack's frame pointer: [0] the caller's, [1] return onto the `ret`, [2] the
- * function's return address, [3]... its stack arguments; [-1]...[-7] saved registers, [-8] the
- * segment for gort_split_shrink (0: none was taken), [-9] the size of the stack arguments. */
+/* fp is __morestack's frame pointer; morestack.S draws the frame, fp[-8] is the segment's place. */
 static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes) {
     if (likely(bytes == 0)) return top & ~(uintptr_t)15;
     uintptr_t *to = (uintptr_t *)((top & ~(uintptr_t)15) - ROUND16(bytes));

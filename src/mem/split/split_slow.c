@@ -98,8 +98,7 @@ static long split_job(void *arg) {
     case SLOW_BELOW:
         split_overflow(j->m, j->s,
                        "beyond its end: arguments by value that no check counts, see "
-                       "-maccumulate-outgoing-args, or "
-                       "unchecked code called by a pointer");
+                       "-maccumulate-outgoing-args, or unchecked code called by a pointer");
     case SLOW_PREEMPT: upstairs.in_prologue(j->m); break;
     default: fatal("the record of a stack segment was overwritten");
     }
