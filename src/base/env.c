@@ -8,10 +8,8 @@
  *
  * A wrong setting never stops a program: it is ignored, with one line on stderr that says what
  * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
- * gort_main, so a second run in one process sees what setenv() did in between.
- *
- * GORT_DEBUG is a comma-separated list of name=value. gort_debug(3) says what each means, the table
- * below has the defaults and bounds.
+ * gort_main, so a second run in one process sees what setenv() did in between. GORT_DEBUG is a list
+ * of name=value: gort_debug(3) says what each means, the table below has the defaults and bounds.
  */
 #include "base/env.h"
 #include "base/print.h"

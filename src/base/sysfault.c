@@ -1,19 +1,14 @@
 /*
- * Injected faults. Every system call of the library goes through os_sys() or, where libc makes it,
- * stands beside a question to this room; so each can be made to fail, without a debugger, a
- * preloaded library or ptrace, in the library as it is installed. The cost when off is a load and a
- * branch beside a system call.
- *
- * GORT_DEBUG=sysfault=NAME:ERROR:WHEN makes them fail; gort_debug(3) has the syntax. A test walks
- * all of them with sysfault=count (tests/long/sysfault.sh).
+ * Injected faults: GORT_DEBUG=sysfault=NAME:ERROR:WHEN (gort_debug(3)). Every system call of the
+ * library goes through os_sys() or, where libc makes it, stands beside a question to this room. So
+ * each can be made to fail, in the library as it is installed, for a load and a branch beside the
+ * call. A test walks all of them with sysfault=count (tests/long/sysfault.sh).
  *
  * The table says which errors a call can give: those that can come from outside (no memory, no
  * descriptors, a signal, an older kernel, a filter), not those that only a wrong argument would
  * cause. Rules may name others. A call that is not in the table cannot fail with right arguments
- * (getpid, sched_yield, rt_sigprocmask) and is never refused. Some have a word to say:
- *
- *   futex   only waiting; waking a valid address cannot fail
- *   close   is done and then reports: the descriptor is gone whatever close(2) says, on Linux
+ * (getpid, sched_yield, rt_sigprocmask) and is never refused; nor is a futex's wake. A close is
+ * made and then reports: on Linux the descriptor is gone, whatever close(2) says.
  *
  * Rules are written in env_read(), when no thread of a runtime exists, and read by all; the
  * counters are relaxed atomics. Bare system calls only: handlers and holders of locks call this.
