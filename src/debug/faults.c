@@ -42,10 +42,6 @@ static void end_inspection(void) {
     if (upstairs.inspection) upstairs.inspection->fatal();
 }
 
-static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) {
-    return stack_guard_hit(s, at) || stack_jumped(s, sp);
-}
-
 /* No fault of ours: what it does without a runtime. A signal that was sent (its code is 0 or less)
  * does not come again by itself. */
 static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
@@ -74,11 +70,11 @@ static void fault_pass_on(int signo, siginfo_t *info, void *context, const struc
 static void on_segv(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
-    uintptr_t at = (uintptr_t)info->si_addr;
-    if (gp && gp->stack && info->si_code > 0 &&
-        overflowed(gp->stack, at, arch_context_sp(context))) {
+    Stack *s = gp ? gp->stack : NULL;
+    uintptr_t at = (uintptr_t)info->si_addr, sp = arch_context_sp(context);
+    if (s && info->si_code > 0 && (stack_guard_hit(s, at) || stack_jumped(s, sp))) {
         fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)", gp->id,
-                     stack_span(gp->stack) >> 10, at, arch_context_sp(context));
+                     stack_span(s) >> 10, at, sp);
         default_action(signo);
         return;
     }

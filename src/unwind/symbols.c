@@ -63,8 +63,6 @@ static bool find_tables(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings) {
            read_at(fd, strings, sizeof *strings, eh.e_shoff + symbols->sh_link * sizeof sh);
 }
 
-/* ---- the sorted table ------------------------------------------------------------------------ */
-
 static void symbols_sift(Symbol *a, uint32_t root, uint32_t n) {
     Symbol moving = a[root];
     for (;;) {
