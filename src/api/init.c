@@ -245,9 +245,9 @@ static bool on_its_way(M *m, bool again) {
     return true;
 }
 
-/* m, which was asked, could have answered since the last round: it sleeps, or has been on a CPU. Not
- * so one that waits for a CPU, for seconds on a busy machine: it is waited for. The monitor, whose
- * note asked_cpu is, is gone. */
+/* m, which was asked, could have answered since the last round: it sleeps, or has been on a CPU.
+ * One that waits for a CPU, for seconds on a busy machine, could not, and is waited for. The
+ * monitor, whose note asked_cpu is, is gone. */
 static bool had_a_chance(M *m) {
     int64_t cpu = os_thread_cpu(m->clock), before = m->asked_cpu;
     m->asked_cpu = cpu;

@@ -83,7 +83,7 @@ static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t
     return hi == 0 || (sp > lo && sp <= hi);
 }
 
-/* One frame outwards; r->exact: over the frame of a signal. False: there is none, or none sensible. */
+/* One frame outwards; r->exact: over that of a signal. False: there is none, or none sensible. */
 static bool unwind_step(Regs *r, uintptr_t lo, uintptr_t hi) {
     Regs before = *r;
     bool signal = false;
