@@ -87,8 +87,8 @@ uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
     return l->total;
 }
 
-static Leaks periodic;   /* the monitor's, */
-static int64_t reported; /*   and when */
+static Leaks periodic;   /* the monitor's table, */
+static int64_t reported; /*   and when it was printed last */
 
 static void leak_begin(int64_t now) { reported = now; }
 
