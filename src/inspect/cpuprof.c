@@ -111,9 +111,10 @@ static void add_timer(M *m) {
     os_sys(SYS_timer_settime, timer, 0, (long)&every, 0, 0, 0);
 }
 
+/* For threads that are new. */
 static void cpuprof_refresh(void) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        if (load_acq(&m->alive) && !m->plain) add_timer(m); /* a new thread */
+        if (load_acq(&m->alive) && !m->plain) add_timer(m);
 }
 
 static int cpuprof_begin(Profile *f) {

@@ -76,7 +76,8 @@ static void value_type(Out *o, Pprof *w, int field, const char *type, const char
 }
 
 static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s) {
-    bool by_goroutine = strcmp(k->label, "goroutine") == 0;
+    const char *text = strcmp(k->label, "goroutine") == 0 ? profile_goroutine(s)
+                                                          : status_text(s->status, s->reason);
     char buf[PROFILE_DEPTH * 6 + 128], label[32];
     Out m = OUT(-1, buf), l = OUT(-1, label);
     for (int i = 0; i < s->depth; i++) {
@@ -86,9 +87,7 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
     pb_number(&m, 2, load_rlx(&s->count));
     if (k->value) pb_number(&m, 2, (uint64_t)load_rlx(&s->value));
     pb_number(&l, 1, pprof_string(w, k->label));
-    pb_number(
-        &l, 2,
-        pprof_string(w, by_goroutine ? profile_goroutine(s) : status_text(s->status, s->reason)));
+    pb_number(&l, 2, pprof_string(w, text));
     pb_bytes(&m, 3, l.buf, l.used);
     pb_bytes(o, 2, m.buf, m.used);
 }

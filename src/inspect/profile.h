@@ -43,7 +43,7 @@ void profile_leave(Profile *f);
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value);
 
 struct ProfileKind {
-    const char *count, *value; /* the words for both; value NULL: there is only the count */
+    const char *count, *value; /* words for the figures; value (ns) NULL: only the count */
     const char *label; /* of a sample: "goroutine", or "status": its wait reason or status */
     int64_t period;
     bool period_of_value;
