@@ -23,8 +23,6 @@ static void undo_wait_of(G *gp) {
     else sleeper_abandon(gp);
 }
 
-static const MonitorClient collection = {NULL, collect_look, collect_due};
-
 __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.unwound = unwound;
     upstairs.in_prologue = preempt_in_prologue;
@@ -39,5 +37,5 @@ __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.collect_threads = collect_threads;
     upstairs.collect_thread_begin = collect_thread_begin;
     upstairs.collect_thread_end = collect_thread_end;
-    monitor_serves(&collection);
+    monitor_serves(&collect_client);
 }

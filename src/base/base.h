@@ -29,19 +29,14 @@
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 #define count_of(a) (sizeof(a) / sizeof((a)[0]))
 
-#if defined(__SANITIZE_THREAD__)
+#ifndef __has_feature /* clang has it */
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 #define GORT_TSAN 1
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define GORT_ASAN 1
-#endif
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define GORT_TSAN 1
-#endif
-#if __has_feature(address_sanitizer)
-#define GORT_ASAN 1
-#endif
 #endif
 
 /* The library is not instrumented for TSan, but TSan intercepts libc's copying. It does not know

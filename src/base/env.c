@@ -8,10 +8,8 @@
  *
  * A wrong setting never stops a program: it is ignored, with one line on stderr that says what
  * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
- * gort_main, so a second run in one process sees what setenv() did in between.
- *
- * GORT_DEBUG is a comma-separated list of name=value. gort_debug(3) says what each means, the table
- * below has the defaults and bounds.
+ * gort_main, so a second run in one process sees what setenv() did in between. GORT_DEBUG is a list
+ * of name=value: gort_debug(3) says what each means, the table below has the defaults and bounds.
  */
 #include "base/env.h"
 #include "base/print.h"
@@ -41,15 +39,11 @@ static bool parse_u64(const char *s, size_t n, uint64_t *v) {
 }
 
 static bool parse_hex(const char *s, size_t n, uint64_t *v) {
-    uint64_t x = 0;
     if (n == 0 || n > 16) return false;
-    for (size_t i = 0; i < n; i++) {
-        char c = (char)(s[i] | 32);
-        if (c >= '0' && c <= '9') x = x << 4 | (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f') x = x << 4 | (uint64_t)(c - 'a' + 10);
-        else return false;
+    for (*v = 0; n > 0; s++, n--) {
+        if (hex_digit(*s) < 0) return false;
+        *v = *v << 4 | (uint64_t)hex_digit(*s);
     }
-    *v = x;
     return true;
 }
 
@@ -100,47 +94,41 @@ static bool parse_retake(const char *s, size_t n, uint64_t *v) {
 
 /* ---- GORT_DEBUG ----------------------------------------------------------------------------- */
 
-enum { SET_BOOL, SET_INT, SET_I64, SET_U64, SET_SIZE };
 typedef bool parse_fn(const char *s, size_t n, uint64_t *v);
 
 typedef struct Setting {
     const char *name;
-    size_t offset;
-    int kind;
+    size_t offset, size;
     parse_fn *parse;
     uint64_t initial, least, most;
 } Setting;
 
-#define AT(field) offsetof(Settings, field)
+#define AT(field) offsetof(Settings, field), sizeof settings.field
 #define DAYS_MS (10ULL * 24 * 3600 * 1000)
 static const Setting table[] = {
-    {"schedtrace", AT(schedtrace), SET_I64, parse_u64, 0, 0, DAYS_MS},
-    {"scheddetail", AT(scheddetail), SET_BOOL, parse_u64, 0, 0, 1},
-    {"asyncpreemptoff", AT(asyncpreemptoff), SET_BOOL, parse_u64, 0, 0, 1},
-    {"maxthreads", AT(maxthreads), SET_INT, parse_u64, 10000, 1, 1 << 22},
-    {"stack", AT(stack_size), SET_SIZE, parse_size, 0, 16 << 10, 1 << 30},
-    {"maxstack", AT(maxstack), SET_U64, parse_size, 1 << 30, 16 << 10, 1ULL << 34},
-    {"migrate", AT(migrate), SET_BOOL, parse_u64, 0, 0, 1},
-    {"stall", AT(stall), SET_I64, parse_u64, 0, 0, DAYS_MS},
-    {"signal", AT(preempt_signal), SET_INT, parse_signal, SIGURG, 1, 64},
-    {"retake", AT(retake), SET_INT, parse_retake, 0, 0, 2},
-    {"break", AT(break_step), SET_INT, parse_u64, 0, 0, 1000},
-    {"uring", AT(uring), SET_BOOL, parse_u64, 1, 0, 1},
-    {"relook", AT(relook), SET_BOOL, parse_u64, 1, 0, 1},
-    {"flight", AT(flight), SET_I64, parse_u64, 0, 0, DAYS_MS},
-    {"leak", AT(leak), SET_I64, parse_minutes, 0, 0, 365 * DAYS_MS},
-    {"forcegc", AT(forcegc), SET_I64, parse_minutes, 2 * 60 * 1000, 0, 365 * DAYS_MS},
+    {"schedtrace", AT(schedtrace), parse_u64, 0, 0, DAYS_MS},
+    {"scheddetail", AT(scheddetail), parse_u64, 0, 0, 1},
+    {"asyncpreemptoff", AT(asyncpreemptoff), parse_u64, 0, 0, 1},
+    {"maxthreads", AT(maxthreads), parse_u64, 10000, 1, 1 << 22},
+    {"stack", AT(stack_size), parse_size, 0, 16 << 10, 1 << 30},
+    {"maxstack", AT(maxstack), parse_size, 1 << 30, 16 << 10, 1ULL << 34},
+    {"migrate", AT(migrate), parse_u64, 0, 0, 1},
+    {"stall", AT(stall), parse_u64, 0, 0, DAYS_MS},
+    {"signal", AT(preempt_signal), parse_signal, SIGURG, 1, 64},
+    {"retake", AT(retake), parse_retake, 0, 0, 2},
+    {"break", AT(break_step), parse_u64, 0, 0, 1000},
+    {"uring", AT(uring), parse_u64, 1, 0, 1},
+    {"relook", AT(relook), parse_u64, 1, 0, 1},
+    {"flight", AT(flight), parse_u64, 0, 0, DAYS_MS},
+    {"leak", AT(leak), parse_minutes, 0, 0, 365 * DAYS_MS},
+    {"forcegc", AT(forcegc), parse_minutes, 2 * 60 * 1000, 0, 365 * DAYS_MS},
 };
 
 static void set(const Setting *t, uint64_t v) {
     void *at = (char *)&settings + t->offset;
-    switch (t->kind) {
-    case SET_BOOL: *(bool *)at = v != 0; break;
-    case SET_INT: *(int *)at = (int)v; break;
-    case SET_I64: *(int64_t *)at = (int64_t)v; break;
-    case SET_U64: *(uint64_t *)at = v; break;
-    default: *(size_t *)at = (size_t)v; break;
-    }
+    if (t->size == sizeof(bool)) *(bool *)at = v != 0;
+    else if (t->size == sizeof(int)) *(int *)at = (int)v;
+    else *(uint64_t *)at = v;
 }
 
 /* "gort: GORT_DEBUG=text ignored: why", in one write. */

@@ -5,10 +5,9 @@
  * their frames hold (a P to get back, a mutex) must be given back while the stack is unwound
  * through them. The library is C and needs nothing of libgcc, so there is no landing pad: the
  * function runs in the frame of arch_call_guarded, whose personality routine is guard_personality.
- * The unwinder calls it twice. In the first phase it looks for a handler: there is none here. In
- * the second it unwinds: the newest hook (goexit.h) is called. The hook may come back on another
- * thread: the unwinder's state is on this stack, and what C++ keeps for a thread travels with a
- * goroutine (switch_from_catch).
+ * It says that no handler is here (first phase), then calls the newest hook (goexit.h). The hook
+ * may come back on another thread: the unwinder's state is on this stack, and what C++ keeps for a
+ * thread travels with a goroutine (switch_from_catch).
  *
  * pthread_exit and cancellation unwind by force. A plain thread may end so. A goroutine may not:
  * its thread is not its own. (m.c says so as well, but there the hooks would already have run.)

@@ -41,8 +41,7 @@ typedef struct Speech {
 static void name_goroutine(Out *o, const char *format) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
-    if (gp && gp->id && !begins_with(format, "goroutine "))
-        out_fmt(o, " (goroutine %lu)", (unsigned long)gp->id);
+    if (gp && gp->id && !begins_with(format, "goroutine ")) out_fmt(o, " (goroutine %lu)", gp->id);
 }
 
 /* One line in one write, whatever its length. */

@@ -4,9 +4,8 @@
 
 #include "base/base.h"
 
-/* The line "gort: fatal: ..." and the dump, once per process: a second thread that fails waits here
- * for ever, the same thread failing again aborts. The trace starts with the caller, which then ends
- * the process. Any thread, any lock, in a handler. */
+/* The line "gort: fatal: ..." and the dump, once per process. The trace starts with the caller,
+ * which then ends the process. Any thread, any lock, in a handler. */
 void fatal_report(const char *format, ...) PRINTF(1, 2);
 
 /* True, once per process: the calling thread reports. For callers with a report of their own. */

@@ -1,7 +1,4 @@
-/*
- * The formatter behind fatal errors, dumps and schedtrace (print.h). It uses its arguments and bare
- * system calls only: any thread, under any lock, in a signal handler, each with its own Out.
- */
+/* The formatter behind fatal errors, dumps and schedtrace (print.h). Bare system calls only. */
 #include "base/print.h"
 #include "os/os.h"
 #include "base/sysfault.h"
@@ -176,35 +173,30 @@ void out_fmt(Out *o, const char *format, ...) {
     va_end(ap);
 }
 
-/* What the calls of the runtime itself give, and what a filter of system calls likes to give. */
+/* What system calls give, and what a filter of them likes to give. */
+const ErrnoName errno_names[] = {
+#define E(e) \
+    { #e, e }
+    E(EACCES),     E(EADDRINUSE),  E(EADDRNOTAVAIL), E(EAFNOSUPPORT), E(EAGAIN),      E(EBADF),
+    E(EBUSY),      E(ECANCELED),   E(ECONNABORTED),  E(ECONNREFUSED), E(ECONNRESET),  E(EDQUOT),
+    E(EEXIST),     E(EFAULT),      E(EFBIG),         E(EHOSTUNREACH), E(EINPROGRESS), E(EINTR),
+    E(EINVAL),     E(EIO),         E(EISCONN),       E(ELOOP),        E(EMFILE),      E(EMSGSIZE),
+    E(ENETDOWN),   E(ENETUNREACH), E(ENFILE),        E(ENOBUFS),      E(ENODEV),      E(ENOENT),
+    E(ENOMEM),     E(ENOSPC),      E(ENOSYS),        E(ENOTCONN),     E(ENOTSOCK),    E(ENXIO),
+    E(EOPNOTSUPP), E(EOVERFLOW),   E(EPERM),         E(EPIPE),        E(EPROTO),      E(ESRCH),
+    E(ESTALE),     E(ETIMEDOUT),   {NULL, 0},
+#undef E
+};
+
+const char *errno_name(int error) {
+    for (const ErrnoName *e = errno_names; e->name; e++)
+        if (e->error == error) return e->name;
+    return NULL;
+}
+
 const char *errno_word(long r) {
-#define WORD(name) \
-    case name: return #name;
-    switch (-r) {
-        WORD(EACCES)
-        WORD(EAGAIN)
-        WORD(EBADF)
-        WORD(EBUSY)
-        WORD(EEXIST)
-        WORD(EFAULT)
-        WORD(EINTR)
-        WORD(EINVAL)
-        WORD(EIO)
-        WORD(ELOOP)
-        WORD(EMFILE)
-        WORD(ENFILE)
-        WORD(ENODEV)
-        WORD(ENOENT)
-        WORD(ENOMEM)
-        WORD(ENOSPC)
-        WORD(ENOSYS)
-        WORD(EOPNOTSUPP)
-        WORD(EOVERFLOW)
-        WORD(EPERM)
-        WORD(ESRCH)
-    default: return "an error without a name";
-    }
-#undef WORD
+    const char *name = errno_name((int)-r);
+    return name ? name : "an error without a name";
 }
 
 int print_fd(int fd, const char *format, ...) {

@@ -41,9 +41,23 @@ int print_fd(int fd, const char *format, ...) PRINTF(2, 3);
 /* Into buf, always ended by a zero byte; the length. */
 size_t print_buf(char *buf, size_t size, const char *format, ...) PRINTF(3, 4);
 
+/* The names of errors; the last is NULL. */
+typedef struct ErrnoName {
+    const char *name;
+    int error;
+} ErrnoName;
+extern const ErrnoName errno_names[];
+const char *errno_name(int error); /* NULL: it has none here */
+
 /* The n bytes at s are this word. */
 INLINE bool word_is(const char *s, size_t n, const char *word) {
     return strlen(word) == n && memcmp(s, word, n) == 0;
+}
+
+INLINE int hex_digit(char c) { /* -1: it is none */
+    if (c >= '0' && c <= '9') return c - '0';
+    c |= 32;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 INLINE bool begins_with(const char *s, const char *word) {

@@ -3,12 +3,11 @@
  *
  *     bpftrace -e 'usdt:./server:gort:block { @[arg1] = count(); }'
  *
- * A probe is a nop, and a note in the file that says where it stands, its name, and in which
- * registers or memory its arguments are: the format of systemtap's <sys/sdt.h>, which is not needed
- * for it. Until a tool attaches, the nop is the whole cost: arguments are described where they lie.
- * The note is an ELF note of type 3 by "stapsdt", not loaded with the program: the address, the
- * address of .stapsdt.base (which tells how far the file was moved), a semaphore (none), provider,
- * name, and "SIZE@OPERAND" for each argument.
+ * A probe is a nop: until a tool attaches, that is its whole cost. A note in the file describes it,
+ * in the format of systemtap's <sys/sdt.h>, which is not needed for it: an ELF note of type 3 by
+ * "stapsdt", not loaded with the program. It has the address, that of .stapsdt.base (which tells
+ * how far the file was moved), a semaphore (none), provider, name, and for each argument where it
+ * lies, as "SIZE@OPERAND".
  */
 #ifndef PROBE_H
 #define PROBE_H

@@ -1,19 +1,14 @@
 /*
- * Injected faults. Every system call of the library goes through os_sys() or, where libc makes it,
- * stands beside a question to this room; so each can be made to fail, without a debugger, a
- * preloaded library or ptrace, in the library as it is installed. The cost when off is a load and a
- * branch beside a system call.
- *
- * GORT_DEBUG=sysfault=NAME:ERROR:WHEN makes them fail; gort_debug(3) has the syntax. A test walks
- * all of them with sysfault=count (tests/long/sysfault.sh).
+ * Injected faults: GORT_DEBUG=sysfault=NAME:ERROR:WHEN (gort_debug(3)). Every system call of the
+ * library goes through os_sys() or, where libc makes it, stands beside a question to this room. So
+ * each can be made to fail, in the library as it is installed, for a load and a branch beside the
+ * call. A test walks all of them with sysfault=count (tests/long/sysfault.sh).
  *
  * The table says which errors a call can give: those that can come from outside (no memory, no
  * descriptors, a signal, an older kernel, a filter), not those that only a wrong argument would
  * cause. Rules may name others. A call that is not in the table cannot fail with right arguments
- * (getpid, sched_yield, rt_sigprocmask) and is never refused. Some have a word to say:
- *
- *   futex   only waiting; waking a valid address cannot fail
- *   close   is done and then reports: the descriptor is gone whatever close(2) says, on Linux
+ * (getpid, sched_yield, rt_sigprocmask) and is never refused; nor is a futex's wake. A close is
+ * made and then reports: on Linux the descriptor is gone, whatever close(2) says.
  *
  * Rules are written in env_read(), when no thread of a runtime exists, and read by all; the
  * counters are relaxed atomics. Bare system calls only: handlers and holders of locks call this.
@@ -29,9 +24,6 @@
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
-#endif
-#ifndef SYS_process_madvise
-#define SYS_process_madvise 440
 #endif
 
 enum { CLONE = -1, ALLOC = -2, ANY = -3 }; /* numbers for what is no single system call */
@@ -127,34 +119,11 @@ static uint64_t counts[count_of(table)], total; /* atomic */
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    int error;
-} names[] = {
-#define E(e) \
-    { #e, e }
-    E(EACCES),     E(EADDRINUSE),  E(EADDRNOTAVAIL), E(EAFNOSUPPORT), E(EAGAIN),      E(EBADF),
-    E(EBUSY),      E(ECANCELED),   E(ECONNABORTED),  E(ECONNREFUSED), E(ECONNRESET),  E(EDQUOT),
-    E(EEXIST),     E(EFAULT),      E(EFBIG),         E(EHOSTUNREACH), E(EINPROGRESS), E(EINTR),
-    E(EINVAL),     E(EIO),         E(EISCONN),       E(ELOOP),        E(EMFILE),      E(EMSGSIZE),
-    E(ENETDOWN),   E(ENETUNREACH), E(ENFILE),        E(ENOBUFS),      E(ENODEV),      E(ENOENT),
-    E(ENOMEM),     E(ENOSPC),      E(ENOSYS),        E(ENOTCONN),     E(ENOTSOCK),    E(ENXIO),
-    E(EOPNOTSUPP), E(EOVERFLOW),   E(EPERM),         E(EPIPE),        E(EPROTO),      E(ESRCH),
-    E(ESTALE),     E(ETIMEDOUT),
-#undef E
-};
-
 /* Digits at *s, up to end; false: none, or far too many. */
 static bool number(const char **s, const char *end, uint64_t *v) {
     const char *begin = *s;
     for (*v = 0; *s < end && **s >= '0' && **s <= '9'; ++*s) *v = *v * 10 + (uint64_t)(**s - '0');
     return *s > begin && *s - begin < 19;
-}
-
-static const char *error_name(int error) {
-    for (size_t i = 0; i < count_of(names); i++)
-        if (names[i].error == error) return names[i].name;
-    return "?";
 }
 
 static bool read_call(const char *s, size_t n, long *nr) {
@@ -172,8 +141,8 @@ static bool read_error(const char *s, size_t n, int *error) {
     uint64_t v;
     *error = 0;
     if (word_is(s, n, "any")) return true;
-    for (size_t i = 0; i < count_of(names); i++)
-        if (word_is(s, n, names[i].name)) *error = names[i].error;
+    for (const ErrnoName *e = errno_names; e->name; e++)
+        if (word_is(s, n, e->name)) *error = e->error;
     if (*error != 0) return true;
     const char *at = s;
     if (!number(&at, s + n, &v) || at != s + n || v == 0 || v > 4095) return false;
@@ -245,7 +214,8 @@ static void fault_say(const Out *o) { arch_sys6(SYS_write, 2, (long)o->buf, o->u
 static void log_fault(const Sys *s, uint64_t count, int error) {
     char line[128];
     Out o = OUT(-1, line);
-    out_fmt(&o, "gort: sysfault: %s #%lu: %s\n", s->name, (unsigned long)count, error_name(error));
+    const char *name = errno_name(error);
+    out_fmt(&o, "gort: sysfault: %s #%lu: %s\n", s->name, count, name ? name : "?");
     fault_say(&o);
 }
 
@@ -288,9 +258,8 @@ void sysfault_report(void) {
         Out o = OUT(-1, line);
         uint64_t count = load_rlx(&counts[i]);
         if (count == 0) continue;
-        out_fmt(&o, "gort: sysfault: %s %lu", table[i].name, (unsigned long)count);
-        for (int k = 0; table[i].errors[k] != 0; k++)
-            out_fmt(&o, " %s", error_name(table[i].errors[k]));
+        out_fmt(&o, "gort: sysfault: %s %lu", table[i].name, count);
+        for (const int *e = table[i].errors; *e != 0; e++) out_fmt(&o, " %s", errno_name(*e));
         out_str(&o, "\n");
         fault_say(&o);
     }

@@ -67,9 +67,8 @@ static bool turn(void) { return tsan_there = true; }
 __attribute__((constructor(101))) static void turn_key(void) {
     if (!__tsan_create_fiber || !__tsan_switch_to_fiber) return;
     if (!turn())
-        print_fd(
-            2,
-            "gort: ThreadSanitizer cannot be told of goroutines: code may not be changed here\n");
+        print_fd(2, "gort: ThreadSanitizer cannot be told of goroutines: "
+                    "code may not be changed here\n");
 }
 
 #endif

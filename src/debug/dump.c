@@ -23,20 +23,16 @@
 
 #define FRAMES 64
 
-/* 12ms up to ten seconds, then 75s, then 12m. */
-static void print_age(Out *o, int64_t since) {
-    int64_t ms = (os_now() - since) / GORT_MS;
-    if (ms < 0 || since == 0) ms = 0;
-    if (ms < 10 * 1000) out_fmt(o, "%ldms", (long)ms);
-    else if (ms < 600 * 1000) out_fmt(o, "%lds", (long)(ms / 1000));
-    else out_fmt(o, "%ldm", (long)(ms / 60000));
+void out_age(Out *o, int64_t ns, int seconds) {
+    int64_t ms = ns < 0 ? 0 : ns / GORT_MS;
+    if (ms < seconds * 1000) out_fmt(o, "%ldms", ms);
+    else if (ms < seconds * 60000) out_fmt(o, "%lds", ms / 1000);
+    else out_fmt(o, "%ldm", ms / 60000);
 }
-
-/* ---- frames --------------------------------------------------------------------------------- */
 
 static void print_frames(Out *o, const uintptr_t *pcs, int first, int n) {
     for (int i = first; i < n; i++) {
-        out_fmt(o, "  0x%016lx ", (unsigned long)pcs[i]);
+        out_fmt(o, "  0x%016lx ", pcs[i]);
         symbol_print(o, i == 0 ? pcs[i] : pcs[i] - 1);
         out_str(o, "\n");
     }
@@ -49,25 +45,23 @@ static int frame_of(const uintptr_t *pcs, int n, uintptr_t from) {
     return 0;
 }
 
-static void print_creator(Out *o, G *gp) {
-    if (gp->created_at == 0 || gp->id == 1) return;
-    out_str(o, "  created by ");
-    symbol_print(o, gp->created_at - 1);
-    if (gp->parent) out_fmt(o, " in goroutine %u", gp->parent);
-    Named entry = symbol_of(g_entry(gp)); /* a tail call may have removed its frame */
-    if (entry.name) out_fmt(o, " with %s", entry.name);
+void out_creator(Out *o, uintptr_t created_at, uint32_t parent, uintptr_t entry) {
+    out_str(o, "created by ");
+    symbol_print(o, created_at - 1);
+    if (parent) out_fmt(o, " in goroutine %u", parent);
+    Named function = symbol_of(entry); /* a tail call may have removed its frame */
+    if (function.name) out_fmt(o, " with %s", function.name);
     out_str(o, "\n");
 }
-
-/* ---- blocks --------------------------------------------------------------------------------- */
 
 static void print_head(Out *o, G *gp, uint32_t status) {
     char name[32];
     g_name(gp, name);
-    out_fmt(o, "goroutine %lu ", (unsigned long)gp->id);
+    out_fmt(o, "goroutine %lu ", gp->id);
     if (name[0]) out_fmt(o, "\"%s\" ", name);
     out_fmt(o, "[%s, ", status_text(status, gp->reason));
-    print_age(o, load_rlx(&gp->since));
+    int64_t since = load_rlx(&gp->since);
+    out_age(o, since ? os_now() - since : 0, 10);
     if (gp->lock_depth) out_str(o, ", locked to thread");
     out_str(o, "]:\n");
 }
@@ -84,7 +78,10 @@ static void dump_g_from(Out *o, G *gp, void *context, uintptr_t from) {
         symbol_print(o, g_entry(gp));
         out_str(o, "\n");
     }
-    print_creator(o, gp);
+    if (gp->created_at && gp->id != 1) {
+        out_str(o, "  ");
+        out_creator(o, gp->created_at, gp->parent, g_entry(gp));
+    }
     out_str(o, "\n");
 }
 

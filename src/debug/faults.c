@@ -27,8 +27,9 @@ typedef struct Handled {
     struct sigaction ours, before;
     bool changed; /* ours was installed */
 } Handled;
-static Handled segv = {.signo = SIGSEGV}, bus = {.signo = SIGBUS}, quit = {.signo = SIGQUIT},
-               broken_pipe = {.signo = SIGPIPE};
+enum { SEGV, BUS, QUIT, BROKEN_PIPE, HANDLED };
+static Handled handled[HANDLED] = {
+    {.signo = SIGSEGV}, {.signo = SIGBUS}, {.signo = SIGQUIT}, {.signo = SIGPIPE}};
 
 static char *passed_on; /* atomic: the frame of on_segv that called the program's handler last */
 
@@ -39,10 +40,6 @@ static void default_action(int signo) {
 
 static void end_inspection(void) {
     if (upstairs.inspection) upstairs.inspection->fatal();
-}
-
-static bool overflowed(Stack *s, uintptr_t at, uintptr_t sp) {
-    return stack_guard_hit(s, at) || stack_jumped(s, sp);
 }
 
 /* No fault of ours: what it does without a runtime. A signal that was sent (its code is 0 or less)
@@ -73,16 +70,15 @@ static void fault_pass_on(int signo, siginfo_t *info, void *context, const struc
 static void on_segv(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
-    uintptr_t at = (uintptr_t)info->si_addr;
-    if (gp && gp->stack && info->si_code > 0 &&
-        overflowed(gp->stack, at, arch_context_sp(context))) {
-        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)",
-                     (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10),
-                     (unsigned long)at, (unsigned long)arch_context_sp(context));
+    Stack *s = gp ? gp->stack : NULL;
+    uintptr_t at = (uintptr_t)info->si_addr, sp = arch_context_sp(context);
+    if (s && info->si_code > 0 && (stack_guard_hit(s, at) || stack_jumped(s, sp))) {
+        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)", gp->id,
+                     stack_span(s) >> 10, at, sp);
         default_action(signo);
         return;
     }
-    fault_pass_on(signo, info, context, &(signo == SIGSEGV ? &segv : &bus)->before);
+    fault_pass_on(signo, info, context, &handled[signo == SIGSEGV ? SEGV : BUS].before);
 }
 
 /* In a child the goroutines and the trace belong to its parent. */
@@ -102,48 +98,36 @@ static void on_quit(int signo) {
 static void on_pipe(int signo) {}
 
 static int change(const Handled *h, const struct sigaction *sa, struct sigaction *old) {
-    return h == &quit ? sigaction_at_once(SIGQUIT, sa, old) : sigaction(h->signo, sa, old);
+    return h->signo == SIGQUIT ? sigaction_at_once(SIGQUIT, sa, old) : sigaction(h->signo, sa, old);
 }
 
 static bool stands(const Handled *h, struct sigaction *now) {
     return change(h, NULL, now) == 0 && now->sa_handler == h->ours.sa_handler;
 }
 
+static bool by_default(const struct sigaction *sa) {
+    return !(sa->sa_flags & SA_SIGINFO) && sa->sa_handler == SIG_DFL;
+}
+
 /* Where ours stands already, since the program has put back what it found there, `before` stays. */
-static void look_before(Handled *h) {
-    struct sigaction now;
-    if (!stands(h, &now)) h->before = now;
-}
-
-static bool by_default(const Handled *h) {
-    return !(h->before.sa_flags & SA_SIGINFO) && h->before.sa_handler == SIG_DFL;
-}
-
 void faults_install(void) {
-    segv.ours = (struct sigaction){.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    segv.ours.sa_sigaction = on_segv;
-    bus.ours = segv.ours;
-    quit.ours = (struct sigaction){.sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART};
-    sigfillset(&quit.ours.sa_mask);
-    broken_pipe.ours =
-        (struct sigaction){.sa_handler = on_pipe, .sa_flags = SA_ONSTACK | SA_RESTART};
-    Handled *all[] = {&segv, &bus, &quit, &broken_pipe};
-    for (int i = 0; i < 4; i++) {
-        look_before(all[i]);
-        all[i]->changed = i < 2 || by_default(all[i]);
-        if (all[i]->changed) change(all[i], &all[i]->ours, NULL);
+    struct sigaction fault = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER}, now;
+    fault.sa_sigaction = on_segv;
+    handled[SEGV].ours = handled[BUS].ours = fault;
+    handled[QUIT].ours.sa_handler = on_quit;
+    sigfillset(&handled[QUIT].ours.sa_mask);
+    handled[BROKEN_PIPE].ours.sa_handler = on_pipe;
+    handled[QUIT].ours.sa_flags = handled[BROKEN_PIPE].ours.sa_flags = SA_ONSTACK | SA_RESTART;
+    for (Handled *h = handled; h < handled + HANDLED; h++) {
+        if (!stands(h, &now)) h->before = now;
+        h->changed = h < handled + QUIT || by_default(&h->before);
+        if (h->changed) change(h, &h->ours, NULL);
     }
 }
 
 /* What the program has installed meanwhile stays. */
-static void handler_put_back(Handled *h) {
-    struct sigaction now;
-    if (h->changed && stands(h, &now)) change(h, &h->before, NULL);
-}
-
 void faults_uninstall(void) {
-    handler_put_back(&segv);
-    handler_put_back(&bus);
-    handler_put_back(&quit);
-    handler_put_back(&broken_pipe);
+    struct sigaction now;
+    for (Handled *h = handled; h < handled + HANDLED; h++)
+        if (h->changed && stands(h, &now)) change(h, &h->before, NULL);
 }

@@ -14,8 +14,8 @@
  */
 #include "debug/leak.h"
 #include "debug/dump.h"
+#include "debug/reports.h"
 #include "sched/g.h"
-#include "unwind/symbols.h"
 
 static LeakSite *leak_site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint8_t reason) {
     uint64_t hash = (created_at ^ entry * 31 ^ reason) * 0x9E3779B97F4A7C15ULL;
@@ -37,11 +37,10 @@ static void leak_collect(G *gp, void *arg) {
     Leaks *l = arg;
     if (load_acq(&gp->status) != G_WAITING || load_rlx(&gp->id) == 0) return;
     if (gp->flags & (GF_SYSTEM | GF_THREAD)) return;
-    uint8_t reason = gp->reason;
     int64_t blocked = l->now - load_rlx(&gp->since);
     if (blocked < l->age) return;
     l->total++;
-    LeakSite *s = leak_site(l, gp->created_at, g_entry(gp), reason);
+    LeakSite *s = leak_site(l, gp->created_at, g_entry(gp), gp->reason);
     if (s == NULL) {
         l->rest++;
         return;
@@ -51,25 +50,15 @@ static void leak_collect(G *gp, void *arg) {
     if (blocked > s->oldest) s->oldest = blocked;
 }
 
-static void print_span(Out *o, int64_t ns) {
-    int64_t ms = ns < 0 ? 0 : ns / GORT_MS;
-    if (ms < 1000) out_fmt(o, "%ldms", (long)ms);
-    else if (ms < 60 * 1000) out_fmt(o, "%lds", (long)(ms / 1000));
-    else out_fmt(o, "%ldm", (long)(ms / 60000));
-}
-
 static void print_site(Out *o, const LeakSite *s) {
-    out_fmt(o, "  %6lu  %s, ", (unsigned long)s->count, reason_text(s->reason));
-    print_span(o, s->youngest);
+    out_fmt(o, "  %6lu  %s, ", s->count, reason_text(s->reason));
+    out_age(o, s->youngest, 1);
     if (s->oldest - s->youngest >= GORT_MS) {
         out_str(o, " to ");
-        print_span(o, s->oldest);
+        out_age(o, s->oldest, 1);
     }
-    Named entry = symbol_of(s->entry);
-    out_str(o, ": created by ");
-    symbol_print(o, s->created_at - 1);
-    if (entry.name) out_fmt(o, " with %s", entry.name);
-    out_str(o, "\n");
+    out_str(o, ": ");
+    out_creator(o, s->created_at, 0, s->entry);
 }
 
 /* The largest first. Printing a place empties it. */
@@ -89,28 +78,25 @@ uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age) {
     l->age = age;
     each_g(leak_collect, l);
     if (l->total == 0) return 0;
-    out_fmt(o, "gort: leak: %lu goroutine%s blocked for more than ", (unsigned long)l->total,
+    out_fmt(o, "gort: leak: %lu goroutine%s blocked for more than ", l->total,
             l->total == 1 ? "" : "s");
-    print_span(o, age);
+    out_age(o, age, 1);
     out_str(o, "\n");
     print_sites(l, o);
-    if (l->rest) out_fmt(o, "  %6lu  elsewhere\n", (unsigned long)l->rest);
+    if (l->rest) out_fmt(o, "  %6lu  elsewhere\n", l->rest);
     return l->total;
 }
 
-/* ---- the monitor ----------------------------------------------------------------------------- */
+static Leaks periodic;   /* the monitor's table, */
+static int64_t reported; /*   and when it was printed last */
 
-/* The monitor only: */
-static Leaks periodic;
-static int64_t reported;
+static void leak_begin(int64_t now) { reported = now; }
 
-void leak_begin(int64_t now) { reported = now; }
-
-int64_t leak_due(int64_t now) {
+static int64_t leak_due(int64_t now) {
     return settings.leak ? time_after(reported, settings.leak * GORT_MS) : GORT_FOREVER;
 }
 
-void leak_look(M *m, int64_t now) {
+static void leak_look(M *m, int64_t now) {
     if (likely(settings.leak == 0) || now < leak_due(now)) return;
     char buf[2048];
     Out o = OUT(2, buf);
@@ -118,3 +104,5 @@ void leak_look(M *m, int64_t now) {
     leak_report(&periodic, &o, now, settings.leak * GORT_MS);
     out_flush(&o);
 }
+
+const MonitorClient leak_client = {leak_begin, leak_look, leak_due};

@@ -25,9 +25,4 @@ typedef struct Leaks {
  * number. l: room for its table. Takes no lock, allocates nothing. */
 uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age);
 
-/* The monitor: reports on stderr once per period of GORT_DEBUG=leak. */
-void leak_look(M *m, int64_t now);
-void leak_begin(int64_t now);
-int64_t leak_due(int64_t now); /* when the next report is; GORT_FOREVER: never */
-
 #endif

@@ -9,7 +9,7 @@
  * cannot be taken, and it may sleep for a lock of libc whose holder was preempted and waits for a
  * P. With one P that lasts for ever, and nothing else would say why.
  */
-#include "debug/stall.h"
+#include "debug/reports.h"
 #include "debug/dump.h"
 
 #define PINNED_FOR GORT_SEC
@@ -32,7 +32,7 @@ void stall_look(P *p, M *m, int64_t now) {
     char buf[2048];
     Out o = OUT(2, buf);
     out_fmt(&o, "gort: stall: P%u held for %ldms while others wait\n", p->id,
-            (long)((now - p->waited_when) / GORT_MS));
+            (now - p->waited_when) / GORT_MS);
     if (pinned)
         out_str(&o, "its goroutine sleeps in the kernel while pinned, perhaps for a lock that a "
                     "preempted goroutine holds\n");

@@ -20,11 +20,9 @@
 #include "mem/stack.h"
 #include "debug/stats.h"
 
-#define FIELDS (sizeof(Counters) / sizeof(uint64_t))
-
 static void add_up(Counters *sum, Counters *one) {
     uint64_t *to = (uint64_t *)sum, *from = (uint64_t *)one;
-    for (size_t i = 0; i < FIELDS; i++) to[i] += load_rlx(&from[i]);
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += load_rlx(&from[i]);
 }
 
 static uint64_t sum_ended(void) {

@@ -236,7 +236,12 @@ int collect_threads(void) { return collect_on ? GC_get_parallel() : 0; }
 
 static void force(void *arg) { GC_gcollect(); }
 
-void collect_look(M *m, int64_t now) {
+static int64_t collect_due(int64_t now) {
+    if (!collect_on || settings.forcegc == 0 || GC_get_bytes_since_gc() == 0) return GORT_FOREVER;
+    return time_after(own.since, settings.forcegc * GORT_MS);
+}
+
+static void collect_look(M *m, int64_t now) {
     if (!collect_on || sim_on) return;
     unsigned long number = GC_get_gc_no();
     if (number != own.seen) {
@@ -249,10 +254,7 @@ void collect_look(M *m, int64_t now) {
     go_start(m, NULL, force, NULL, NULL, 0, (uintptr_t)force + 1);
 }
 
-int64_t collect_due(int64_t now) {
-    if (!collect_on || settings.forcegc == 0 || GC_get_bytes_since_gc() == 0) return GORT_FOREVER;
-    return time_after(own.since, settings.forcegc * GORT_MS);
-}
+const MonitorClient collect_client = {NULL, collect_look, collect_due};
 
 /* ---- large objects --------------------------------------------------------------------------- */
 

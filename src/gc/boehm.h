@@ -13,9 +13,7 @@ void collect_thread_end(M *m);
 /* Calls fn while no thread is inside the collector. Outside of sections; fn may open one. */
 void collect_apart(void (*fn)(void));
 
-/* The monitor: a collection, where there was none for two minutes. */
-void collect_look(M *m, int64_t now);
-int64_t collect_due(int64_t now);
+extern const MonitorClient collect_client; /* a collection, where there was none for two minutes */
 /* Threads that the collector itself has started. */
 int collect_threads(void);
 

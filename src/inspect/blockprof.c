@@ -15,21 +15,20 @@
  * stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
  */
 #include "inspect/profile.h"
-#include "debug/dump.h"
 #include "mem/split/split.h"
+#include "sched/describe.h"
 #include "sched/trace.h"
 
 #define RATE (10 * GORT_US)
 #define WINDOW (10 * GORT_MS)
 #define WALKS 20
 
-Profile block_profile, mutex_profile;
-const ProfileKind contention_kind = {.count = "contentions",
-                                     .count_unit = "count",
-                                     .value = "delay",
-                                     .value_unit = "nanoseconds",
-                                     .label = "goroutine",
-                                     .period = 1};
+/* Wait reasons, a bit each. */
+#define BIT(reason) ((uint64_t)1 << (reason))
+#define LOCKS (BIT(WAIT_MUTEX) | BIT(WAIT_RWMUTEX_R) | BIT(WAIT_RWMUTEX_W))
+#define CONTENTION                                                                         \
+    (LOCKS | BIT(WAIT_CHAN_RECV) | BIT(WAIT_CHAN_SEND) | BIT(WAIT_SELECT) | BIT(WAIT_WG) | \
+     BIT(WAIT_COND) | BIT(WAIT_SEMA))
 
 static struct { /* approximate: relaxed loads and stores by any thread */
     int64_t rate, window;
@@ -37,8 +36,6 @@ static struct { /* approximate: relaxed loads and stores by any thread */
     uint64_t rng;
     uint32_t users; /* atomic: profiles that are on */
 } sampling;
-
-/* ---- sampling -------------------------------------------------------------------------------- */
 
 static int64_t random_below(int64_t below) {
     uint64_t state = load_rlx(&sampling.rng), r = random_next(&state);
@@ -62,8 +59,6 @@ static void slow_down(int64_t now) {
     store_rlx(&sampling.walks, walks);
     if (walks % WALKS == 0) store_rlx(&sampling.rate, load_rlx(&sampling.rate) * 2);
 }
-
-/* ---- samples --------------------------------------------------------------------------------- */
 
 /* Drops the frames from the innermost to that of ready(), which pc lies in. */
 static void drop_scheduler(Sample *s, uintptr_t pc) {
@@ -98,38 +93,20 @@ static long add_wait(void *arg) {
     return 0;
 }
 
-static bool is_lock(int reason) {
-    return reason == WAIT_MUTEX || reason == WAIT_RWMUTEX_R || reason == WAIT_RWMUTEX_W;
-}
-
-static bool is_contention(int reason) {
-    switch (reason) {
-    case WAIT_CHAN_RECV:
-    case WAIT_CHAN_SEND:
-    case WAIT_SELECT:
-    case WAIT_WG:
-    case WAIT_COND:
-    case WAIT_SEMA: return true;
-    default: return is_lock(reason);
-    }
-}
-
 void blockprof_ready(M *m, G *gp, uintptr_t pc) {
     int reason = gp->reason;
-    if (gp->sp == NULL || !is_contention(reason)) return; /* NULL: gp is new and has not waited */
+    if (gp->sp == NULL || !(BIT(reason) & CONTENTION)) return; /* NULL: gp has not waited yet */
     int64_t now = os_now(), delay = now - gp->since;
     uint64_t n = delay > 0 ? wait_weight(delay) : 0;
     if (n == 0) return;
     slow_down(now);
     call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, delay, 0});
     G *by = m ? m->curg : NULL;
-    if (is_lock(reason) && by && by->id)
+    if ((BIT(reason) & LOCKS) && by && by->id)
         call_with_room(m, add_wait, &(Wait){&mutex_profile, by, reason, n, delay, pc});
 }
 
-/* ---- sessions -------------------------------------------------------------------------------- */
-
-int blockprof_begin(Profile *f) {
+static int blockprof_begin(Profile *f) {
     int e = profile_begin(f);
     if (e < 0) return e;
     if (add_seq(&sampling.users, 1) == 1) {
@@ -140,8 +117,16 @@ int blockprof_begin(Profile *f) {
     return 0;
 }
 
-void blockprof_end(Profile *f) {
+static void blockprof_end(Profile *f) {
     if (load_acq(&f->state) != PROFILE_ON) return;
     if (sub_seq(&sampling.users, 1) == 0) and_seq(&trace_on, ~TRACE_PROFILE);
     profile_end(f);
 }
+
+static const ProfileKind contention = {.count = "contentions",
+                                       .value = "delay",
+                                       .label = "goroutine",
+                                       .period = 1,
+                                       .begin = blockprof_begin,
+                                       .end = blockprof_end};
+Profile block_profile = {.kind = &contention}, mutex_profile = {.kind = &contention};

@@ -18,7 +18,7 @@
 #include "sched/preempt.h"
 #include "inspect/profile.h"
 #include "sched/capture.h"
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "base/san.h"
 
 #include <signal.h>
@@ -32,15 +32,6 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-Profile cpu_profile;
-const ProfileKind cpu_kind = {.count = "samples",
-                              .count_unit = "count",
-                              .value = "cpu",
-                              .value_unit = "nanoseconds",
-                              .label = "goroutine",
-                              .period = PERIOD,
-                              .period_of_value = true};
-
 static struct {
     struct {
         int tid, timer;
@@ -49,8 +40,6 @@ static struct {
     char mark; /* its address marks our signals */
 } timers;
 static struct sigaction previous;
-
-/* ---- the handler ----------------------------------------------------------------------------- */
 
 static void cpuprof_record(M *m, void *context, uint64_t count) {
     Sample s = {.status = G_RUNNING};
@@ -102,8 +91,6 @@ static int install_prof(void) {
     return sigaction(SIGPROF, &sa, NULL) < 0 ? -EINVAL : 0;
 }
 
-/* ---- timers ---------------------------------------------------------------------------------- */
-
 static bool has_timer(int tid) {
     for (int i = 0; i < timers.count; i++)
         if (timers.at[i].tid == tid) return true;
@@ -124,26 +111,37 @@ static void add_timer(M *m) {
     os_sys(SYS_timer_settime, timer, 0, (long)&every, 0, 0, 0);
 }
 
-void cpuprof_refresh(void) {
+/* For threads that are new. */
+static void cpuprof_refresh(void) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
         if (load_acq(&m->alive) && !m->plain) add_timer(m);
 }
 
-int cpuprof_begin(void) {
-    int r = profile_begin(&cpu_profile);
+static int cpuprof_begin(Profile *f) {
+    int r = profile_begin(f);
     if (r < 0) return r;
     if ((r = install_prof()) < 0) {
-        profile_end(&cpu_profile);
-        profile_free(&cpu_profile);
+        profile_end(f);
+        profile_free(f);
         return r;
     }
     cpuprof_refresh();
     return 0;
 }
 
-void cpuprof_end(void) {
+static void cpuprof_end(Profile *f) {
     for (int i = 0; i < timers.count; i++)
         os_sys(SYS_timer_delete, timers.at[i].timer, 0, 0, 0, 0, 0);
     timers.count = 0;
-    if (load_acq(&cpu_profile.state) == PROFILE_ON) profile_end(&cpu_profile);
+    if (load_acq(&f->state) == PROFILE_ON) profile_end(f);
 }
+
+static const ProfileKind cpu_time = {.count = "samples",
+                                     .value = "cpu",
+                                     .label = "goroutine",
+                                     .period = PERIOD,
+                                     .period_of_value = true,
+                                     .begin = cpuprof_begin,
+                                     .refresh = cpuprof_refresh,
+                                     .end = cpuprof_end};
+Profile cpu_profile = {.kind = &cpu_time};

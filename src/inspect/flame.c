@@ -26,8 +26,6 @@ static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
     return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
 }
 
-/* ---- folded ---------------------------------------------------------------------------------- */
-
 static void out_folded(Out *o, const char *s) {
     for (; *s; s++) {
         char c = *s == ';' ? ':' : (unsigned char)*s <= ' ' ? '_' : *s;
@@ -35,7 +33,7 @@ static void out_folded(Out *o, const char *s) {
     }
 }
 
-void folded_write(Out *o, const ProfileKind *k, Profile *f) {
+void folded_write(Out *o, const Profile *f) {
     for (int n = 0; n < PROFILE_STACKS; n++) {
         const Sample *s = &f->at[n];
         if (!load_acq(&s->ready)) continue;
@@ -44,13 +42,11 @@ void folded_write(Out *o, const ProfileKind *k, Profile *f) {
             out_str(o, ";");
             out_folded(o, frame_name(s, i));
         }
-        uint64_t w = k->period_of_value ? load_rlx(&s->count) : flame_weight(k, s);
-        out_fmt(o, " %lu\n", (unsigned long)w);
+        out_fmt(o, " %lu\n",
+                f->kind->period_of_value ? load_rlx(&s->count) : flame_weight(f->kind, s));
     }
-    if (f->lost) out_fmt(o, "(lost) %lu\n", (unsigned long)f->lost);
+    if (f->lost) out_fmt(o, "(lost) %lu\n", f->lost);
 }
-
-/* ---- the tree -------------------------------------------------------------------------------- */
 
 typedef struct Node {
     const char *name;
@@ -92,17 +88,14 @@ static uint32_t child_of(Tree *t, uint32_t node, const char *name) {
 
 static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
     uint64_t w = flame_weight(k, s);
-    uint32_t node = child_of(t, 0, profile_goroutine(s));
+    uint32_t node = 0;
     t->at[0].weight += w;
-    t->at[node].weight += node ? w : 0;
-    for (int i = s->depth; i-- > 0 && node;) {
-        node = child_of(t, node, frame_name(s, i));
+    for (int i = s->depth; i >= 0 && !t->failed; i--) {
+        node = child_of(t, node, i == s->depth ? profile_goroutine(s) : frame_name(s, i));
         if (node) t->at[node].weight += w;
     }
     if (s->depth + 2u > t->depth) t->depth = s->depth + 2u;
 }
-
-/* ---- the picture ----------------------------------------------------------------------------- */
 
 static void out_xml(Out *o, const char *s, size_t most) {
     for (; *s && most > 0; s++, most--) {
@@ -115,7 +108,7 @@ static void out_xml(Out *o, const char *s, size_t most) {
 }
 
 static void out_tenths(Out *o, const char *name, uint64_t v) {
-    out_fmt(o, " %s=\"%lu.%lu\"", name, (unsigned long)(v / 10), (unsigned long)(v % 10));
+    out_fmt(o, " %s=\"%lu.%lu\"", name, v / 10, v % 10);
 }
 
 /* A warm colour; a name always has the same. */
@@ -131,7 +124,7 @@ static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uin
     uint64_t share = t->at[0].weight ? n->weight * 1000 / t->at[0].weight : 0;
     out_str(o, "<g><title>");
     out_xml(o, n->name, 200);
-    out_fmt(o, " %lu.%lu%%</title><rect", (unsigned long)(share / 10), (unsigned long)(share % 10));
+    out_fmt(o, " %lu.%lu%%</title><rect", share / 10, share % 10);
     out_tenths(o, "x", x);
     out_tenths(o, "width", w);
     out_fmt(o, " y=\"%u\" height=\"%d\"", y, ROW - 1);
@@ -156,7 +149,8 @@ static void draw_tree(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, ui
     }
 }
 
-void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
+void flame_write(Out *o, const Profile *f) {
+    const ProfileKind *k = f->kind;
     Tree t = {.depth = 2};
     new_node(&t, "all");
     for (int n = 0; n < PROFILE_STACKS && !t.failed; n++)
@@ -167,7 +161,7 @@ void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title) {
         out_fmt(o,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
                 "font-family=\"monospace\" font-size=\"11\">\n<text x=\"4\" y=\"13\">%s</text>\n",
-                WIDTH / 10, (t.depth + 3) * ROW, title);
+                WIDTH / 10, (t.depth + 3) * ROW, k->value ? k->value : k->count);
         draw_tree(o, &t, 0, 0, WIDTH, 0);
         out_str(o, "</svg>\n");
     }

@@ -2,7 +2,6 @@
  * What the floors below call up here (base/upstairs.h): gort-top's page, traces and the live page
  * begin and end with a runtime.
  */
-#include "base/upstairs.h"
 #include "inspect/page.h"
 #include "inspect/profile.h"
 #include "inspect/top_page.h"
@@ -18,8 +17,6 @@ static const Inspection inspection = {.begin = top_begin_run,
                                       .stopped = stopped,
                                       .end = top_end_run,
                                       .fatal = tracing_fatal};
-
-static const MonitorClient top_client = {NULL, top_look, top_idle};
 
 __attribute__((constructor(101))) static void inspect_floor(void) {
     upstairs.inspection = &inspection;

@@ -18,24 +18,14 @@ typedef struct Text {
     size_t n;
 } Text;
 
-/* ---- parsing --------------------------------------------------------------------------------- */
-
 static char http_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
 /* word is in lower case; the case of s does not count. */
 static bool text_is(Text s, const char *word) {
-    size_t n = strlen(word);
-    if (s.n != n) return false;
-    for (size_t i = 0; i < n; i++)
+    if (s.n != strlen(word)) return false;
+    for (size_t i = 0; i < s.n; i++)
         if (http_lower(s.at[i]) != word[i]) return false;
     return true;
-}
-
-static bool text_has(Text s, const char *word) {
-    size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.n; i++)
-        if (memcmp(s.at + i, word, n) == 0) return true;
-    return false;
 }
 
 static bool text_copy(char *to, size_t size, Text s) {
@@ -60,12 +50,6 @@ static Text text_trim(Text s) {
     while (s.n && (*s.at == ' ' || *s.at == '\t')) s.at++, s.n--;
     while (s.n && (s.at[s.n - 1] == ' ' || s.at[s.n - 1] == '\t' || s.at[s.n - 1] == '\r')) s.n--;
     return s;
-}
-
-static int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* Decodes %xx and, in queries, '+'. False: too long, broken, or an encoded control character. */
@@ -102,7 +86,7 @@ static int parse_header(HttpRequest *r, Text line) {
     if (text_is(name, "host") && !copy_once(r->host, sizeof r->host, value)) return 400;
     if (text_is(name, "origin") && !copy_once(r->origin, sizeof r->origin, value)) return 400;
     if (text_is(name, "sec-fetch-site") && !copy_once(r->site, sizeof r->site, value)) return 400;
-    if (text_is(name, "accept")) r->wants_json = text_has(value, "application/json");
+    if (text_is(name, "accept")) r->wants_json = memmem(value.at, value.n, "application/json", 16);
     if (text_is(name, "content-length") && !text_is(value, "0")) return 413;
     if (text_is(name, "transfer-encoding")) return 413;
     if (text_is(name, "authorization") && value.n > 7 && memcmp(value.at, "Bearer ", 7) == 0 &&
@@ -141,11 +125,9 @@ int http_parse(const char *buf, size_t n, HttpRequest *r) {
 
 bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size) {
     Text rest = {r->query, strlen(r->query)};
-    size_t length = strlen(name);
     while (rest.n) {
         Text value, item = text_cut(rest, '&', &rest), key = text_cut(item, '=', &value);
-        if (key.n == length && memcmp(key.at, name, length) == 0)
-            return text_decode(value, buf, size, true);
+        if (word_is(key.at, key.n, name)) return text_decode(value, buf, size, true);
     }
     return false;
 }
@@ -160,8 +142,6 @@ uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise)
     }
     return v;
 }
-
-/* ---- answering ------------------------------------------------------------------------------- */
 
 int http_send(int conn, const void *bytes, size_t n) {
     ssize_t r = n ? page_write(conn, bytes, n, time_after(gort_now(), PATIENCE)) : 0;
@@ -186,7 +166,7 @@ static const char *status_words(int status) {
     }
 }
 
-static int send_head(int conn, int status, const char *type, const char *more) {
+int http_begin(int conn, int status, const char *type, const char *more) {
     char head[512];
     size_t n = print_buf(head, sizeof head,
                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\n%s"
@@ -195,15 +175,11 @@ static int send_head(int conn, int status, const char *type, const char *more) {
     return http_send(conn, head, n);
 }
 
-int http_begin(int conn, const char *type, const char *more) {
-    return send_head(conn, 200, type, more);
-}
-
 int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n) {
     char more[128];
-    print_buf(more, sizeof more, "Content-Length: %lu\r\nX-Content-Type-Options: nosniff\r\n%s",
-              (unsigned long)n, status == 405 ? "Allow: GET, HEAD\r\n" : "");
-    int e = send_head(conn, status, type, more);
+    print_buf(more, sizeof more, "Content-Length: %lu\r\nX-Content-Type-Options: nosniff\r\n%s", n,
+              status == 405 ? "Allow: GET, HEAD\r\n" : "");
+    int e = http_begin(conn, status, type, more);
     return e < 0 || (r && r->head) ? e : http_send(conn, body, n);
 }

@@ -27,7 +27,7 @@ uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise)
 /* A whole answer, or the head of one that ends with the connection. conn: page.c. 0, -errno. */
 int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n);
-int http_begin(int conn, const char *type, const char *more);
+int http_begin(int conn, int status, const char *type, const char *more);
 int http_send(int conn, const void *bytes, size_t n); /* gives up after ten seconds */
 
 #endif

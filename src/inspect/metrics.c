@@ -2,7 +2,7 @@
  * /metrics: gort_stats, the run queue of each P and the goroutines by status, in Prometheus' text
  * format. Names follow its habits: a prefix, base units, `_total` on counters.
  */
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
 #include "sched/sched.h"
@@ -14,7 +14,7 @@ static void head(Out *o, const char *name, const char *type, const char *help) {
 
 static void figure(Out *o, const char *name, const char *type, const char *help, uint64_t v) {
     head(o, name, type, help);
-    out_fmt(o, "gort_%s %lu\n", name, (unsigned long)v);
+    out_fmt(o, "gort_%s %lu\n", name, v);
 }
 
 #define GAUGE(field, name, help) \
@@ -107,11 +107,11 @@ static void out_by_status(Out *o) {
     head(o, "goroutines_by_status", "gauge", "Goroutines by what they do or wait for.");
     for (size_t i = 0; i < count_of(plain); i++)
         out_fmt(o, "gort_goroutines_by_status{status=\"%s\"} %lu\n",
-                status_text((uint32_t)plain[i], 0), (unsigned long)n.status[plain[i]]);
+                status_text((uint32_t)plain[i], 0), n.status[plain[i]]);
     for (int i = 0; i < WAIT_REASONS; i++)
         if (n.reason[i])
             out_fmt(o, "gort_goroutines_by_status{status=\"%s\"} %lu\n", reason_text(i),
-                    (unsigned long)n.reason[i]);
+                    n.reason[i]);
 }
 
 void page_metrics(Out *o) {

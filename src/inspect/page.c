@@ -1,24 +1,23 @@
 /*
  * The live page: gort_debug_listen, GORT_HTTP.
  *
- * Goroutines serve it: one accepts, one serves each connection (64 at most). The pages: routes[].
+ * Goroutines serve it: one accepts, one serves each connection (64 at most). The pages: routes[]. A
+ * trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
  *
  * Access. On a loopback address or a unix socket every client may look, except a page of another
- * site. Such a page can make a browser connect here in two ways. It can point a name of its own to
- * this address: so the Host header must name this listener, with its port. It can hold a link or a
- * picture: so Sec-Fetch-Site and Origin must not name another site. A browser too old to send these
- * headers could still be made to start a trace or a profile, so these need proof: a header which
- * shows that the live page itself asks, or the token. On any other address everything needs the
- * token, which comes from GORT_HTTP_TOKEN or is drawn at random, and is printed with the address.
- * Only GET and HEAD are served, and nothing can be changed.
- *
- * A trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
+ * site. Such a page can point a name of its own to this address: so the Host header must name this
+ * listener, with its port. It can hold a link or a picture: so Sec-Fetch-Site and Origin must not
+ * name another site. A browser too old to send these headers could still be made to start a trace
+ * or a profile, so these need proof: a header which shows that the live page itself asks, or the
+ * token. On any other address everything needs the token, which comes from GORT_HTTP_TOKEN or is
+ * drawn at random, and is printed with the address. Only GET and HEAD are served, and nothing can
+ * be changed.
  *
  * Tables hold all descriptors: the end of the runtime closes them, when no goroutine runs any more.
  * Each enters its table in the section that makes it and leaves in the section that closes it, so
  * the end finds all of them, and no number that was reused. A trace and its file likewise. What the
  * goroutines had allocated is lost. The program may close any of them and have another file under
- * its number. So each entry knows its file (ownfd.h), and is asked before every attempt to accept,
+ * its number, so each entry knows its file (ownfd.h), and is asked before every attempt to accept,
  * read or write, and before it is closed.
  */
 #include "inspect/trace_session.h"
@@ -33,7 +32,6 @@
 #include "sched/sched.h"
 #include "os/ownfd.h"
 #include "base/sysfault.h"
-#include "sched/trace.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -185,7 +183,7 @@ static void serve_page(int conn, const HttpRequest *r) {
 /* Counting the groups of goroutines takes a quarter of a percent of a CPU at most. */
 static void serve_events(int conn, const HttpRequest *r) {
     int64_t next_full = 0;
-    int e = http_begin(conn, "text/event-stream", "X-Accel-Buffering: no\r\n");
+    int e = http_begin(conn, 200, "text/event-stream", "X-Accel-Buffering: no\r\n");
     while (e == 0 && !r->head) {
         Out o = OUT_GROWING;
         int64_t start = gort_now();
@@ -316,20 +314,19 @@ static bool stays(int conn, int64_t until) {
 }
 
 /* A profile that has ended, in the form that was asked for. */
-static void answer_profile(int conn, const HttpRequest *r, const ProfileKind *k, Profile *f,
-                           int64_t duration) {
+static void answer_profile(int conn, const HttpRequest *r, Profile *f, int64_t duration) {
     Out o = OUT_GROWING;
     char format[16] = "";
     const char *type = "application/octet-stream";
     http_param(r, "format", format, sizeof format);
     if (strcmp(format, "folded") == 0) {
         type = PLAIN_TEXT;
-        folded_write(&o, k, f);
+        folded_write(&o, f);
     } else if (strcmp(format, "svg") == 0) {
         type = "image/svg+xml";
-        flame_write(&o, k, f, k->value ? k->value : k->count);
+        flame_write(&o, f);
     } else {
-        pprof_write(&o, k, f, duration);
+        pprof_write(&o, f, duration);
     }
     profile_free(f);
     answer_out(conn, r, type, &o);
@@ -337,8 +334,7 @@ static void answer_profile(int conn, const HttpRequest *r, const ProfileKind *k,
 
 static void answer_goroutines(int conn, const HttpRequest *r, bool creators) {
     Profile f = {0};
-    if (has_begun(conn, r, profile_goroutines(&f, creators)))
-        answer_profile(conn, r, &goroutine_kind, &f, 0);
+    if (has_begun(conn, r, profile_goroutines(&f, creators))) answer_profile(conn, r, &f, 0);
 }
 
 static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
@@ -348,30 +344,24 @@ static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
 
 static void serve_created(int conn, const HttpRequest *r) { answer_goroutines(conn, r, true); }
 
-/* The CPU profile needs timers for new threads. */
-static void serve_timed(int conn, const HttpRequest *r, const ProfileKind *k, Profile *f) {
+static void serve_timed(int conn, const HttpRequest *r, Profile *f) {
     int64_t seconds = seconds_wanted(conn, r, 10), start = gort_now();
     int64_t end = start + seconds * GORT_SEC;
-    bool cpu = f == &cpu_profile, there = true;
-    if (seconds == 0 || !has_begun(conn, r, cpu ? cpuprof_begin() : blockprof_begin(f))) return;
+    const ProfileKind *k = f->kind;
+    bool there = true;
+    if (seconds == 0 || !has_begun(conn, r, k->begin(f))) return;
     while (there && gort_now() < end) {
-        there = stays(conn, cpu ? time_after(gort_now(), 25 * GORT_MS) : end);
-        if (cpu) cpuprof_refresh();
+        there = stays(conn, k->refresh ? time_after(gort_now(), 25 * GORT_MS) : end);
+        if (k->refresh) k->refresh();
     }
-    cpu ? cpuprof_end() : blockprof_end(f);
-    if (there) answer_profile(conn, r, k, f, gort_now() - start);
+    k->end(f);
+    if (there) answer_profile(conn, r, f, gort_now() - start);
     else profile_free(f);
 }
 
-static void serve_cpu(int conn, const HttpRequest *r) {
-    serve_timed(conn, r, &cpu_kind, &cpu_profile);
-}
-static void serve_block(int conn, const HttpRequest *r) {
-    serve_timed(conn, r, &contention_kind, &block_profile);
-}
-static void serve_mutex(int conn, const HttpRequest *r) {
-    serve_timed(conn, r, &contention_kind, &mutex_profile);
-}
+static void serve_cpu(int conn, const HttpRequest *r) { serve_timed(conn, r, &cpu_profile); }
+static void serve_block(int conn, const HttpRequest *r) { serve_timed(conn, r, &block_profile); }
+static void serve_mutex(int conn, const HttpRequest *r) { serve_timed(conn, r, &mutex_profile); }
 
 static void send_file(int conn, const OwnFd *from) {
     char buf[16384];
@@ -417,7 +407,7 @@ static void serve_trace(int conn, const HttpRequest *r) {
     bool there = trace_until(conn, time_after(gort_now(), seconds * GORT_SEC));
     gort_blocking(stop_trace, NULL);
     if (there) {
-        http_begin(conn, "application/json",
+        http_begin(conn, 200, "application/json",
                    "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
         send_file(conn, entry);
     }
@@ -456,7 +446,7 @@ static void route(const Listener *l, int conn, const HttpRequest *r) {
     if (no == 401) answer_text(conn, r, no, "the token is needed\n");
     else if (no) answer_text(conn, r, no, "refused\n");
     else if (i == count_of(routes)) answer_text(conn, r, 404, "no such page\n");
-    else if (r->head && routes[i].costs) http_begin(conn, "application/octet-stream", "");
+    else if (r->head && routes[i].costs) http_begin(conn, 200, "application/octet-stream", "");
     else routes[i].serve(conn, r);
 }
 
@@ -606,10 +596,9 @@ void page_end_run(void) {
     page.nlisteners = 0;
     stop_trace(NULL);
     for (int i = 0; i < CONNECTIONS; i++) close_in_table(&page.files[i]);
-    cpuprof_end();
-    blockprof_end(&block_profile);
-    blockprof_end(&mutex_profile);
-    profile_free(&cpu_profile);
-    profile_free(&block_profile);
-    profile_free(&mutex_profile);
+    Profile *const profiles[] = {&cpu_profile, &block_profile, &mutex_profile};
+    for (size_t i = 0; i < count_of(profiles); i++) {
+        profiles[i]->kind->end(profiles[i]);
+        profile_free(profiles[i]);
+    }
 }

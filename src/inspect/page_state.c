@@ -6,7 +6,7 @@
  * name (or starting function) and status, with their number and the age of the oldest. Single
  * goroutines are sent on request, up to a limit.
  */
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
 #include "sched/sched.h"
@@ -20,12 +20,10 @@
 #define GROUPS_SENT 60
 #define MS_SENT 128
 
-/* ---- words ----------------------------------------------------------------------------------- */
-
 static void out_symbol(Out *o, uintptr_t pc) {
     Named n = symbol_of(pc);
     char text[32];
-    if (n.name == NULL) print_buf(text, sizeof text, "0x%lx", (unsigned long)pc);
+    if (n.name == NULL) print_buf(text, sizeof text, "0x%lx", pc);
     out_json(o, n.name ? n.name : text);
 }
 
@@ -112,15 +110,14 @@ static void out_groups(Out *o) {
             if (g->name[0]) out_json(o, g->name);
             else out_symbol(o, g->entry);
             out_fmt(o, ",\"status\":\"%s\",\"n\":%lu,\"oldest\":%ld,\"one\":%lu}",
-                    status_text(g->status, g->reason), (unsigned long)g->count, (long)g->oldest,
-                    (unsigned long)g->one);
+                    status_text(g->status, g->reason), g->count, g->oldest, g->one);
         }
     }
     out_str(o, "]");
     free(all);
 }
 
-/* ---- Ps and Ms ------------------------------------------------------------------------------- */
+/* ---- the snapshot ---------------------------------------------------------------------------- */
 
 static const char *p_status(uint32_t s) {
     static const char *const words[] = {"idle", "running", "stopped", "dead"};
@@ -132,12 +129,11 @@ static void out_p_json(Out *o, P *p, int64_t now) {
     G *gp = m ? load_rlx(&m->curg) : NULL, *next = load_acq(&p->runnext);
     uint64_t id = gp ? load_rlx(&gp->id) : 0;
     out_fmt(o, "{\"id\":%u,\"status\":\"%s\",\"q\":%u,\"next\":%lu,\"timers\":%u,\"switches\":%lu",
-            p->id, p_status(load_rlx(&p->status)), p_queue(p),
-            (unsigned long)(next ? load_rlx(&next->id) : 0), load_rlx(&p->timers.count),
-            (unsigned long)load_rlx(&p->n.switches));
+            p->id, p_status(load_rlx(&p->status)), p_queue(p), next ? load_rlx(&next->id) : 0,
+            load_rlx(&p->timers.count), load_rlx(&p->n.switches));
     if (m) out_fmt(o, ",\"m\":%u", m->id);
     if (id) {
-        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", (unsigned long)id, (long)p_ran_us(p, now));
+        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", id, p_ran_us(p, now));
         out_title(o, gp);
     }
     out_str(o, "}");
@@ -152,20 +148,18 @@ static void out_ms(Out *o) {
         P *p = load_rlx(&m->p);
         out_fmt(o, "%s{\"id\":%u,\"state\":\"%s\"", n++ ? "," : "", m->id, m_state(m, gp));
         if (p) out_fmt(o, ",\"p\":%u", p->id);
-        if (gp && gp->id) out_fmt(o, ",\"g\":%lu", (unsigned long)gp->id);
+        if (gp && gp->id) out_fmt(o, ",\"g\":%lu", gp->id);
         out_str(o, "}");
     }
     out_str(o, "]");
 }
 
-/* ---- the snapshot ---------------------------------------------------------------------------- */
-
 static void out_figures(Out *o) {
     gort_stats s;
     gort_stats_read_sized(&s, sizeof s);
-    out_fmt(o, "{\"now\":%ld", (long)(os_now() / GORT_MS));
+    out_fmt(o, "{\"now\":%ld", os_now() / GORT_MS);
     for (const Figure *f = figures; f->field; f++)
-        out_fmt(o, ",\"%s\":%lu", f->field, (unsigned long)figure_of(&s, f));
+        out_fmt(o, ",\"%s\":%lu", f->field, figure_of(&s, f));
     out_fmt(o, ",\"poll_waiters\":%u,\"in_syscall\":%u,\"taken\":%u,\"stopping\":%u",
             load_rlx(&sched.poll_waiters), load_rlx(&sched.in_syscall), load_rlx(&sched.taken),
             load_rlx(&sched.stop_waiting));
@@ -212,10 +206,10 @@ static void list_one(G *gp, void *arg) {
     if (!g_exists(gp, &status) || !matches(l, gp, status)) return;
     if (l->matched++ >= l->limit) return;
     Out *o = l->out;
-    out_fmt(o, "%s{\"id\":%lu,\"name\":", l->sent++ ? ",\n" : "", (unsigned long)gp->id);
+    out_fmt(o, "%s{\"id\":%lu,\"name\":", l->sent++ ? ",\n" : "", gp->id);
     out_title(o, gp);
     out_fmt(o, ",\"status\":\"%s\",\"ms\":%ld,\"entry\":", status_text(status, gp->reason),
-            (long)age_ms(gp, l->now));
+            age_ms(gp, l->now));
     out_symbol(o, g_entry(gp));
     out_fmt(o, ",\"parent\":%u,\"created_by\":", gp->parent);
     out_symbol(o, gp->created_at - 1);
@@ -228,6 +222,5 @@ void page_goroutines_json(Out *o, const HttpRequest *r) {
     http_param(r, "filter", l.filter, sizeof l.filter);
     out_str(o, "{\"goroutines\":[\n");
     each_g(list_one, &l);
-    out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", (unsigned long)l.matched,
-            (unsigned long)l.sent);
+    out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", l.matched, l.sent);
 }

@@ -9,7 +9,7 @@
  * one. The string table is the list of words ("", the kind's words, the labels of samples), then
  * two strings (name, file) for each function.
  */
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/profile.h"
 #include "debug/stats.h"
@@ -50,8 +50,6 @@ static uint64_t pprof_string(Pprof *w, const char *s) {
     return w->nwords++;
 }
 
-/* ---- protocol buffers ------------------------------------------------------------------------ */
-
 static void pb_varint(Out *o, uint64_t v) {
     do {
         char byte = (char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
@@ -78,6 +76,8 @@ static void value_type(Out *o, Pprof *w, int field, const char *type, const char
 }
 
 static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s) {
+    const char *text = strcmp(k->label, "goroutine") == 0 ? profile_goroutine(s)
+                                                          : status_text(s->status, s->reason);
     char buf[PROFILE_DEPTH * 6 + 128], label[32];
     Out m = OUT(-1, buf), l = OUT(-1, label);
     for (int i = 0; i < s->depth; i++) {
@@ -87,29 +87,9 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
     pb_number(&m, 2, load_rlx(&s->count));
     if (k->value) pb_number(&m, 2, (uint64_t)load_rlx(&s->value));
     pb_number(&l, 1, pprof_string(w, k->label));
-    pb_number(&l, 2, pprof_string(w, profile_label(k, s)));
+    pb_number(&l, 2, pprof_string(w, text));
     pb_bytes(&m, 3, l.buf, l.used);
     pb_bytes(o, 2, m.buf, m.used);
-}
-
-static void location_message(Out *o, uint64_t id, uintptr_t pc) {
-    char buf[64], line[16];
-    Out m = OUT(-1, buf), l = OUT(-1, line);
-    pb_number(&l, 1, id); /* the function */
-    pb_number(&m, 1, id);
-    pb_number(&m, 3, pc);
-    pb_bytes(&m, 4, l.buf, l.used);
-    pb_bytes(o, 4, m.buf, m.used);
-}
-
-static void function_message(Out *o, uint64_t id, uint64_t name, uint64_t file) {
-    char buf[64];
-    Out m = OUT(-1, buf);
-    pb_number(&m, 1, id);
-    pb_number(&m, 2, name);
-    pb_number(&m, 3, name);
-    pb_number(&m, 4, file);
-    pb_bytes(o, 5, m.buf, m.used);
 }
 
 static void strings(Out *o, Pprof *w) {
@@ -118,7 +98,7 @@ static void strings(Out *o, Pprof *w) {
         if (w->address[i] == 0) continue;
         char text[32];
         Named n = symbol_of(w->address[i]);
-        print_buf(text, sizeof text, "0x%lx", (unsigned long)w->address[i]);
+        print_buf(text, sizeof text, "0x%lx", w->address[i]);
         const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
         pb_bytes(o, 6, name, strlen(name));
         pb_bytes(o, 6, file, strlen(file));
@@ -127,10 +107,20 @@ static void strings(Out *o, Pprof *w) {
 
 static void locations(Out *o, Pprof *w) {
     uint64_t string = w->nwords;
-    for (uint32_t i = 0; i < ADDRESSES; i++) {
+    for (uint64_t i = 0; i < ADDRESSES; i++) {
         if (w->address[i] == 0) continue;
-        location_message(o, i + 1, w->address[i]);
-        function_message(o, i + 1, string, string + 1);
+        char place[64], line[16], function[64];
+        Out p = OUT(-1, place), l = OUT(-1, line), f = OUT(-1, function);
+        pb_number(&l, 1, i + 1); /* the function */
+        pb_number(&p, 1, i + 1);
+        pb_number(&p, 3, w->address[i]);
+        pb_bytes(&p, 4, l.buf, l.used);
+        pb_bytes(o, 4, p.buf, p.used);
+        pb_number(&f, 1, i + 1);
+        pb_number(&f, 2, string);
+        pb_number(&f, 3, string);
+        pb_number(&f, 4, string + 1);
+        pb_bytes(o, 5, f.buf, f.used);
         string += 2;
     }
 }
@@ -141,58 +131,49 @@ static int64_t wall_clock(void) {
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
 
-void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration) {
+void pprof_write(Out *o, const Profile *f, int64_t duration) {
+    const ProfileKind *k = f->kind;
     Pprof *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
         o->failed = -ENOMEM;
         return;
     }
     pprof_string(w, "");
-    value_type(o, w, 1, k->count, k->count_unit);
-    if (k->value) value_type(o, w, 1, k->value, k->value_unit);
+    value_type(o, w, 1, k->count, "count");
+    if (k->value) value_type(o, w, 1, k->value, "nanoseconds");
     for (uint32_t i = 0; i < PROFILE_STACKS; i++)
         if (load_acq(&f->at[i].ready)) pprof_sample(o, w, k, &f->at[i]);
     pb_number(o, 9, (uint64_t)wall_clock());
     if (duration) pb_number(o, 10, (uint64_t)duration);
-    if (k->period_of_value) value_type(o, w, 11, k->value, k->value_unit);
-    else value_type(o, w, 11, k->count, k->count_unit);
+    if (k->period_of_value) value_type(o, w, 11, k->value, "nanoseconds");
+    else value_type(o, w, 11, k->count, "count");
     pb_number(o, 12, (uint64_t)k->period);
     locations(o, w); /* the list of words is complete */
     strings(o, w);
     free(w);
 }
 
-/* ---- all goroutines -------------------------------------------------------------------------- */
+typedef struct Census {
+    Profile *profile;
+    bool creators; /* a stack of two frames: the goroutine's function, the place that started it */
+} Census;
 
-const ProfileKind goroutine_kind = {
-    .count = "goroutine", .count_unit = "count", .label = "status", .period = 1};
-
-static bool describe_g(G *gp, Sample *s) {
+static void count_goroutine(G *gp, void *arg) {
+    const Census *c = arg;
     uint32_t status;
-    if (!g_exists(gp, &status)) return false;
-    *s = (Sample){.status = (uint8_t)status, .reason = status == G_WAITING ? gp->reason : 0};
-    return true;
-}
-
-static void add_stack(G *gp, void *arg) {
-    Sample s;
-    if (!describe_g(gp, &s)) return;
-    s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
-    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1; /* it has not run, or is not readable */
-    profile_add(arg, &s, 1, 0);
-}
-
-/* A stack of two frames: the goroutine's function, and the place that started it. */
-static void add_creator(G *gp, void *arg) {
-    Sample s;
-    if (!describe_g(gp, &s)) return;
-    s.pcs[s.depth++] = g_entry(gp) + 1;
-    if (gp->id > 1) s.pcs[s.depth++] = gp->created_at;
-    profile_add(arg, &s, 1, 0);
+    if (!g_exists(gp, &status)) return;
+    Sample s = {.status = (uint8_t)status, .reason = status == G_WAITING ? gp->reason : 0};
+    if (!c->creators) s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
+    /* without a stack it has not run, or is not readable */
+    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1;
+    if (c->creators && gp->id > 1) s.pcs[s.depth++] = gp->created_at;
+    profile_add(c->profile, &s, 1, 0);
 }
 
 int profile_goroutines(Profile *f, bool creators) {
+    static const ProfileKind goroutines = {.count = "goroutine", .label = "status", .period = 1};
+    f->kind = &goroutines;
     int e = profile_begin(f);
-    if (e == 0) each_g(creators ? add_creator : add_stack, f);
+    if (e == 0) each_g(count_goroutine, &(Census){f, creators});
     return e;
 }

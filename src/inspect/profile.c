@@ -11,7 +11,6 @@
  * are seq_cst, else each could miss the other, and a sample be written into an unmapped table.
  */
 #include "inspect/profile.h"
-#include "debug/dump.h"
 #include "unwind/symbols.h"
 
 #define TABLE (sizeof(Sample) * PROFILE_STACKS)
@@ -93,9 +92,4 @@ const char *profile_goroutine(const Sample *s) {
     if (s->name[0]) return s->name;
     Named n = symbol_of(s->entry);
     return n.name ? n.name : "?";
-}
-
-const char *profile_label(const ProfileKind *k, const Sample *s) {
-    if (strcmp(k->label, "goroutine") == 0) return profile_goroutine(s);
-    return status_text(s->status, s->reason);
 }

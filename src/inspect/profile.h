@@ -19,7 +19,9 @@ typedef struct Sample {
     uintptr_t pcs[PROFILE_DEPTH]; /* innermost first */
 } Sample;
 
+typedef struct ProfileKind ProfileKind;
 typedef struct Profile {
+    const ProfileKind *kind;
     uint32_t state; /* atomic: PROFILE_... */
     uint32_t busy;  /* atomic: threads that add a sample */
     uint32_t used;  /* atomic */
@@ -40,38 +42,28 @@ void profile_leave(Profile *f);
 /* Adds one sample, whose name, entry, status, reason, depth and pcs are set. In a handler too. */
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value);
 
-typedef struct ProfileKind {
-    const char *count, *count_unit, *value, *value_unit; /* value NULL: there is only the count */
-    const char *label;                                   /* the name of a sample's label */
+struct ProfileKind {
+    const char *count, *value; /* words for the figures; value (ns) NULL: only the count */
+    const char *label; /* of a sample: "goroutine", or "status": its wait reason or status */
     int64_t period;
     bool period_of_value;
-} ProfileKind;
+    int (*begin)(Profile *f); /* 0, -EBUSY, -ENOMEM, -errno. Not in a handler */
+    void (*refresh)(void);    /* several times a second; NULL: need not */
+    void (*end)(Profile *f);  /* in any state; also at the end of a runtime */
+};
 
-/* A sample's label, as the kind says: its goroutine, or its wait reason or status. */
-const char *profile_label(const ProfileKind *k, const Sample *s);
 const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
 
-void pprof_write(Out *o, const ProfileKind *k, Profile *f, int64_t duration);  /* pprof.c */
-void folded_write(Out *o, const ProfileKind *k, Profile *f);                   /* flame.c */
-void flame_write(Out *o, const ProfileKind *k, Profile *f, const char *title); /* flame.c */
+void pprof_write(Out *o, const Profile *f, int64_t duration); /* pprof.c */
+void folded_write(Out *o, const Profile *f);                  /* flame.c */
+void flame_write(Out *o, const Profile *f);                   /* flame.c */
 
-/* The program's CPU time, by signal (cpuprof.c). 0, -EBUSY, -ENOMEM, -errno. */
-extern Profile cpu_profile;
-extern const ProfileKind cpu_kind;
-int cpuprof_begin(void);
-void cpuprof_refresh(void); /* timers for new threads; several times a second */
-void cpuprof_end(void);     /* in any state; also at the end of a runtime */
-
-/* Block and mutex profiles (blockprof.c), independent of each other. 0, -EBUSY, -ENOMEM. */
-extern Profile block_profile, mutex_profile;
-extern const ProfileKind contention_kind;
-int blockprof_begin(Profile *f); /* not in a handler */
-void blockprof_end(Profile *f);  /* in any state; also at the end of a runtime */
+extern Profile cpu_profile;                  /* the program's CPU time, by signal (cpuprof.c) */
+extern Profile block_profile, mutex_profile; /* waits (blockprof.c), independent of each other */
 /* The tracer, in a section: m (NULL: no M) is about to make gp ready. pc lies in ready(). */
 void blockprof_ready(M *m, G *gp, uintptr_t pc);
 
 /* Every goroutine that exists, by its stack, or by where it was started (pprof.c). 0, -ENOMEM. */
-extern const ProfileKind goroutine_kind;
 int profile_goroutines(Profile *f, bool creators);
 
 #endif

@@ -10,17 +10,16 @@
  *
  * The figures change under a sequence lock whose one writer is the monitor: seq odd, figures, seq
  * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
- * mislead other readers only. The file exists while gort_main runs, and is close-on-exec. Where the
- * kernel refuses it, gort-top says that there is nothing to see.
+ * mislead other readers only. The file is close-on-exec and exists while gort_main runs, if at all.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
+#include "inspect/top_page.h"
 #include "inspect/top_layout.h"
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "sched/sched.h"
 #include "sched/sim.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
-#include "inspect/top_page.h"
 #include "os/ownfd.h"
 
 #include <fcntl.h>
@@ -32,8 +31,6 @@
 static TopPage *page; /* NULL: none. Mapped before the monitor starts, unmapped after its end */
 static OwnFd page_file;
 static int64_t last; /* the monitor only: when the figures were written */
-
-/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Allocated and sealed: no store raises SIGBUS, though memory is short or another process acts. */
 static void make_page(void) {
@@ -68,8 +65,6 @@ void top_end_run(void) {
     page = NULL;
     own_fd_close(&page_file);
 }
-
-/* ---- figures --------------------------------------------------------------------------------- */
 
 static void title(G *gp, char *to) {
     g_name(gp, to); /* TOP_TITLE bytes, as g_name needs */
@@ -137,13 +132,15 @@ static void publish(int64_t now) {
     store_rel(&page->seq, page->seq + 1); /* pairs with the reader's acquire */
 }
 
-void top_look(M *m, int64_t now) {
+static void top_look(M *m, int64_t now) {
     if (page && unlikely(is_watched(now)) && now - last >= PERIOD && !sim_on) publish(now);
 }
 
 /* Nothing is written while gort-top looks: it would see nothing but idle moments. */
-int64_t top_idle(int64_t now) {
+static int64_t top_idle(int64_t now) {
     if (page && is_watched(now)) return time_after(now, PERIOD);
     if (page && !sim_on) publish(now);
     return GORT_FOREVER;
 }
+
+const MonitorClient top_client = {NULL, top_look, top_idle};

@@ -77,16 +77,11 @@ static bool next_piece(Reader *r, Stream *s) {
 }
 
 /* How many words follow the first word of a record. */
-static int words_of(unsigned kind) {
-    switch (kind) {
-    case EV_CREATE: return 2;
-    case EV_EXISTS:
-    case EV_CLOCK: return 1;
-    case EV_NAME:
-    case EV_REGION: return TRACE_TEXT / 8;
-    default: return 0;
-    }
-}
+static const uint8_t words_behind[64] = {[EV_CREATE] = 2,
+                                         [EV_EXISTS] = 1,
+                                         [EV_CLOCK] = 1,
+                                         [EV_NAME] = TRACE_TEXT / 8,
+                                         [EV_REGION] = TRACE_TEXT / 8};
 
 /* Is the slice short? Then a READY without a clock reading of its own is exact enough (trace.c). */
 static bool short_slice(const Stream *s) {
@@ -151,11 +146,11 @@ static bool advance(Reader *r, Stream *s) {
         uint64_t w = *s->at++;
         unsigned kind = w & 63;
         const uint64_t *more = s->at;
-        if (s->end - s->at < words_of(kind)) {
+        if (s->end - s->at < words_behind[kind]) {
             s->at = s->end;
             continue;
         }
-        s->at += words_of(kind);
+        s->at += words_behind[kind];
         s->now += w >> 12 & ((1u << TICK_BITS) - 1);
         uint32_t figure = (uint32_t)(w >> 32);
         if (kind >= EV_KINDS || kind == EV_NONE) {

@@ -7,7 +7,6 @@
  * (trace.c).
  */
 #include "inspect/trace_session.h"
-#include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/trace_buf.h"
 #include "base/env.h"
 #include "sched/g.h"
@@ -23,8 +22,6 @@
 #include "ticks.h"
 
 #define t tracing
-
-/* ---- starting -------------------------------------------------------------------------------- */
 
 static void put_existing(G *gp, void *arg) {
     uint32_t status;
@@ -92,8 +89,6 @@ int tracing_start(int fd) {
     return 0;
 }
 
-/* ---- ending ---------------------------------------------------------------------------------- */
-
 int tracing_stop(void) {
     if (!session_step(ON, STOPPING)) return -EINVAL;
     switch_off(0);
@@ -121,8 +116,6 @@ static long start_into(void *path) {
     if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return r;
 }
-
-/* ---- the run --------------------------------------------------------------------------------- */
 
 static void stop_at_exit(void) {
     if (!in_forked_child()) tracing_end_run();
@@ -168,11 +161,8 @@ void tracing_fatal(void) {
     if (fd < 0) return;
     switch_off(100 * GORT_MS);
     int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
-    if (flight && r == 0)
-        print_fd(2, "gort: the last %ldms are in %s\n", (long)settings.flight, path);
+    if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
 }
-
-/* ---- public ---------------------------------------------------------------------------------- */
 
 /* A blocking call on a goroutine: opening a file may block, and nothing preempts it half-way. */
 EXPORT int gort_trace_start(const char *path) {

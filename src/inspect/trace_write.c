@@ -12,7 +12,7 @@
  *
  * fatal() calls this too: memory comes from mmap and output goes by write(2).
  */
-#include "debug/dump.h"
+#include "sched/describe.h"
 #include "unwind/symbols.h"
 #include "sched/trace.h"
 
@@ -95,14 +95,14 @@ static void task_forget(TraceWriter *w, Task *k) {
 /* Microseconds with three decimals, from ticks. */
 static void out_us(Out *o, const TraceWriter *w, uint64_t ticks) {
     uint64_t ns = (uint64_t)((double)ticks * w->source->ns_per_tick);
-    out_fmt(o, "%lu.%03lu", (unsigned long)(ns / 1000), (unsigned long)(ns % 1000));
+    out_fmt(o, "%lu.%03lu", ns / 1000, ns % 1000);
 }
 
 /* Writes {"ph":"X","pid":1,"tid":0,"ts":1.000; the caller goes on with a comma. */
 static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t ticks) {
     uint64_t first = w->source->first_tick;
     out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
-            pid, (unsigned long)tid);
+            pid, tid);
     out_us(&w->out, w, ticks > first ? ticks - first : 0);
     w->comma = true;
     return &w->out;
@@ -114,7 +114,7 @@ static void out_name(TraceWriter *w, const Task *k) {
     if (name[0] == 0) name = k->fn ? symbol_of((uintptr_t)k->fn).name : NULL;
     out_str(o, ",\"name\":");
     if (name) out_json(o, name);
-    else out_fmt(o, "\"G%lu\"", (unsigned long)k->id);
+    else out_fmt(o, "\"G%lu\"", k->id);
 }
 
 static void slice(TraceWriter *w, int pid, uint64_t tid, uint64_t from, const Task *k,
@@ -123,8 +123,7 @@ static void slice(TraceWriter *w, int pid, uint64_t tid, uint64_t from, const Ta
     out_str(o, ",\"dur\":");
     out_us(o, w, w->now > from ? w->now - from : 0);
     out_name(w, k);
-    out_fmt(o, ",\"cat\":\"%s\",\"args\":{\"g\":%lu,\"end\":\"%s\"}}", cat, (unsigned long)k->id,
-            end);
+    out_fmt(o, ",\"cat\":\"%s\",\"args\":{\"g\":%lu,\"end\":\"%s\"}}", cat, k->id, end);
 }
 
 /* On the track of e's P; without a P, on the runtime's. */
@@ -137,15 +136,15 @@ static void instant(TraceWriter *w, const TraceEvent *e, const char *name, const
                     uint64_t v) {
     Out *o = event_at(w, 'i', e);
     out_fmt(o, ",\"s\":\"t\",\"name\":\"%s\",\"cat\":\"sched\",\"args\":{\"%s\":%lu}}", name, key,
-            (unsigned long)v);
+            v);
 }
 
 static void meta(TraceWriter *w, int pid, int64_t tid, const char *kind, const char *name,
                  int64_t n) {
     Out *o = &w->out;
     out_fmt(o, "%s{\"ph\":\"M\",\"pid\":%d,\"tid\":%ld,\"name\":\"%s\",\"args\":{\"name\":\"%s",
-            w->comma ? ",\n" : "", pid, (long)tid, kind, name);
-    if (n >= 0) out_fmt(o, "%ld", (long)n);
+            w->comma ? ",\n" : "", pid, tid, kind, name);
+    if (n >= 0) out_fmt(o, "%ld", n);
     out_str(o, "\"}}");
     w->comma = true;
 }
@@ -176,24 +175,19 @@ static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
     w->running[e->p] = k->id;
     if (k->flow == 0) return;
     Out *o = event_begin(w, 'f', 1, e->p, e->when);
-    out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}",
-            (unsigned long)k->flow);
+    out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}", k->flow);
     k->flow = 0;
 }
 
 /* An arrow must begin in a slice: where no goroutine runs, in one of the scheduler's. */
-static void scheduler_slice(TraceWriter *w, const TraceEvent *e) {
-    Out *o = event_at(w, 'X', e);
-    out_str(o, ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
-}
-
 static void readied(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0)) scheduler_slice(w, e);
+    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0))
+        out_str(event_at(w, 'X', e),
+                ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
     k->flow = ++w->flows;
     Out *o = event_at(w, 's', e);
     out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
-            (unsigned long)k->flow, (unsigned long)k->id, (unsigned long)e->y,
-            e->x ? ",\"about\":1" : "");
+            k->flow, k->id, e->y, e->x ? ",\"about\":1" : "");
 }
 
 static void created(TraceWriter *w, Task *k, const TraceEvent *e) {
@@ -201,13 +195,7 @@ static void created(TraceWriter *w, Task *k, const TraceEvent *e) {
     Out *o = event_at(w, 'i', e);
     out_str(o, ",\"s\":\"t\"");
     out_name(w, k);
-    out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", (unsigned long)k->id,
-            (unsigned long)e->y);
-}
-
-static void call_ends(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
-    k->call = 0;
+    out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", k->id, e->y);
 }
 
 /* If the thread kept its P, nothing changes. */
@@ -219,9 +207,9 @@ static void resumes(TraceWriter *w, Task *k, const TraceEvent *e) {
 
 static void out_region(TraceWriter *w, const Task *k, const TraceEvent *e) {
     Out *o = event_begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
-    out_fmt(o, ",\"id\":%lu,\"name\":", (unsigned long)k->id);
+    out_fmt(o, ",\"id\":%lu,\"name\":", k->id);
     out_json(o, e->text);
-    out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", (unsigned long)k->id);
+    out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", k->id);
 }
 
 static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
@@ -241,7 +229,10 @@ static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
         k->call = e->when;
         k->on = e->y;
         break;
-    case EV_SYSEXIT: call_ends(w, k, e); break;
+    case EV_SYSEXIT:
+        if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
+        k->call = 0;
+        break;
     case EV_RESUME: resumes(w, k, e); break;
     case EV_REGION: out_region(w, k, e); break;
     default: /* EV_END */
@@ -301,9 +292,9 @@ static void write_sums(TraceWriter *w) {
                 {"preemptions", EV_PREEMPT}, {"syscalls", EV_SYSCALL}, {"handoffs", EV_HANDOFF},
                 {"steals", EV_STEAL},        {"timers", EV_TIMER}};
     out_fmt(&w->out, "\n],\n\"otherData\":{\"by\":\"gort " GORT_VERSION "\",\"dropped\":%lu",
-            (unsigned long)w->source->dropped);
+            w->source->dropped);
     for (size_t i = 0; i < count_of(sums); i++)
-        out_fmt(&w->out, ",\"%s\":%lu", sums[i].name, (unsigned long)w->kinds[sums[i].kind]);
+        out_fmt(&w->out, ",\"%s\":%lu", sums[i].name, w->kinds[sums[i].kind]);
     out_str(&w->out, "}}\n");
 }
 

@@ -168,7 +168,6 @@ int slot_alloc(int cls, void **slot, int n) {
     return got;
 }
 
-/* Under the lock. */
 static void slot_give_locked(int cls, void *slot) {
     SlotClass *k = &slotpool.of[cls];
     size_t off = (uintptr_t)slot - slots.base - ((size_t)cls << slots.shift);
@@ -190,7 +189,7 @@ void slot_free(int cls, void **slot, int n) {
     unlock(&slotpool.lock);
 }
 
-/* ---- giving back ----------------------------------------------------------------------------- */
+/* ---- giving back, and figures ---------------------------------------------------------------- */
 
 /* Gives back the pages that lie wholly in a run of free slots. */
 static void discard_run(char *from, char *to) {
@@ -269,8 +268,6 @@ bool slots_scavenge(void) {
     }
     return more;
 }
-
-/* ---- figures --------------------------------------------------------------------------------- */
 
 uint64_t slots_first(void) { return (uint64_t)slotpool.of[0].most * slotpool.of[0].per_chunk; }
 

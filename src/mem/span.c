@@ -56,8 +56,6 @@ static struct {
 } pool;
 uint8_t span_regions[REGION_TABLE];
 
-/* ---- addresses ------------------------------------------------------------------------------- */
-
 static char *span_base(Span *s) {
     char *region = region_of(s);
     return region + ((size_t)(s - (Span *)(void *)region) << SPAN_SHIFT);
@@ -87,19 +85,23 @@ static bool add_region(void) {
     return true;
 }
 
-static Span *take_span(void) {
-    Span *s = pool.free ? pool.free : pool.bare;
-    if (s == NULL) {
-        if ((pool.region == NULL || pool.cut == REGION_SPANS) && !add_region()) return NULL;
-        return (Span *)(void *)pool.region + pool.cut++;
-    }
-    if (s == pool.free) {
-        pool.free = s->next;
-        if (--pool.nfree < pool.low) pool.low = pool.nfree;
-    } else {
-        pool.bare = s->next;
-    }
+static Span *take_free(void) {
+    Span *s = pool.free;
+    if (s == NULL) return NULL;
+    pool.free = s->next;
+    if (--pool.nfree < pool.low) pool.low = pool.nfree;
     return s;
+}
+
+static Span *take_span(void) {
+    Span *s = take_free();
+    if (s != NULL) return s;
+    if ((s = pool.bare) != NULL) {
+        pool.bare = s->next;
+        return s;
+    }
+    if ((pool.region == NULL || pool.cut == REGION_SPANS) && !add_region()) return NULL;
+    return (Span *)(void *)pool.region + pool.cut++;
 }
 
 /* A span for a class, whose lock is held. */
@@ -202,7 +204,7 @@ static void sort_back_list(Central *c, Free *list) {
     }
 }
 
-/* ---- for the caches of the Ps ---------------------------------------------------------------- */
+/* ---- for the caches of the Ps, and for callers without a P ----------------------------------- */
 
 uint32_t central_get(uint32_t cls, Free **list) {
     Central *c = &central[cls];
@@ -233,8 +235,6 @@ void central_put_some(uint32_t cls, Free *list) {
     sort_back_list(&central[cls], list);
     unlock(&central[cls].lock);
 }
-
-/* ---- for callers without a P ----------------------------------------------------------------- */
 
 Free *central_get_one(uint32_t cls) {
     Central *c = &central[cls];
@@ -283,23 +283,14 @@ static uint32_t sort_idle(Central *c) {
     return left;
 }
 
-static Span *take_idle(void) {
-    lock(&pool.lock, RANK_LEAF);
-    Span *s = pool.free;
-    if (s) {
-        pool.free = s->next;
-        pool.nfree--;
-    }
-    unlock(&pool.lock);
-    return s;
-}
-
 uint64_t span_scavenge(void) {
     if (load_rlx(&pool.region) == NULL) return 0;
     uint64_t left = 0;
     for (uint32_t cls = 0; cls < SIZE_CLASSES; cls++) left += sort_idle(&central[cls]);
     for (uint32_t n = load_rlx(&pool.low); n > 0; n--) {
-        Span *s = take_idle();
+        lock(&pool.lock, RANK_LEAF);
+        Span *s = take_free();
+        unlock(&pool.lock);
         if (s == NULL) break;
         os_discard(span_base(s), SPAN_BYTES);
         lock(&pool.lock, RANK_LEAF);

@@ -227,7 +227,7 @@ void stack_jump_found(G *gp, uintptr_t sp) {
     if (!stack_jumped(gp->stack, sp)) return; /* a stack that the program made, or a segment */
     fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; "
           "build with -fstack-clash-protection",
-          (unsigned long)gp->id, (unsigned long)(stack_span(gp->stack) >> 10), (unsigned long)sp);
+          gp->id, stack_span(gp->stack) >> 10, sp);
 }
 
 void stack_check(Stack *s) {
@@ -271,11 +271,6 @@ void stack_credit_return(M *m) {
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* The caller owns the place, so its bit is stable; others in the same word may change. */
-static bool is_bare(Slab *slab, uint32_t i) {
-    return load_rlx(&slab->bare_bits[i / 64]) >> i % 64 & 1;
-}
-
 /* Gives places their records and guards, in front of list. Cold memory took a canary with it. */
 static Stack *furnish(const Places *at, Stack *list) {
     Stack *bare[BATCH];
@@ -285,8 +280,10 @@ static Stack *furnish(const Places *at, Stack *list) {
         s->next = list;
         list = s;
     }
+    /* the caller owns the place, so its bit is stable; others in the same word may change */
+    uint64_t *word = &at->slab->bare_bits[at->from / 64];
     if (!at->cold) guard_batch(at->slab, bare, at->n);
-    else if (is_bare(at->slab, at->from)) set_canary(bare[0]);
+    else if (load_rlx(word) >> at->from % 64 & 1) set_canary(bare[0]);
     return list;
 }
 

@@ -366,10 +366,7 @@ static void eval_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
         eval_push(e, a);
         break;
     case 0x13: eval_pop(e); break;
-    case 0x23:
-        a = eval_pop(e);
-        eval_push(e, a + uleb(b));
-        break;
+    case 0x23: eval_push(e, eval_pop(e) + uleb(b)); break;
     default: eval_binary(e, op); break;
     }
 }

@@ -53,12 +53,6 @@ static Module *room_for(uint32_t index) {
     return *part ? entry(index) : NULL;
 }
 
-static void copy_path(char *to, size_t size, const char *from) {
-    size_t n = strlen(from);
-    if (n >= size) from += n - size + 1; /* the end tells more than the beginning */
-    memcpy(to, from, strlen(from) + 1);
-}
-
 static bool module_known(uintptr_t bias, const char *path) {
     for (uint32_t i = 0; i < load_rlx(&used); i++) {
         const Module *mod = entry(i);
@@ -89,7 +83,9 @@ static void module_add(uintptr_t bias, uintptr_t at, uint32_t count, const char 
         if (ph.p_type == PT_GNU_EH_FRAME) mod->eh_hdr = lo;
     }
     if (mod->hi == 0) return;
-    copy_path(mod->path, sizeof mod->path, path);
+    size_t length = strlen(path), most = sizeof mod->path - 1;
+    if (length > most) path += length - most; /* the end tells more than the beginning */
+    memcpy(mod->path, path, strlen(path) + 1);
     store_rel(&used, n + 1); /* pairs with module_at: the entry is complete before it is seen */
 }
 

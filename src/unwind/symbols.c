@@ -63,8 +63,6 @@ static bool find_tables(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings) {
            read_at(fd, strings, sizeof *strings, eh.e_shoff + symbols->sh_link * sizeof sh);
 }
 
-/* ---- the sorted table ------------------------------------------------------------------------ */
-
 static void symbols_sift(Symbol *a, uint32_t root, uint32_t n) {
     Symbol moving = a[root];
     for (;;) {
@@ -190,7 +188,7 @@ Named symbol_of(uintptr_t pc) {
 
 void symbol_print(Out *o, uintptr_t pc) {
     Named n = symbol_of(pc);
-    if (n.name) out_fmt(o, "%s+0x%lx (%s)", n.name, (unsigned long)n.offset, module_name(n.module));
-    else if (n.module) out_fmt(o, "(%s+0x%lx)", module_name(n.module), (unsigned long)n.offset);
+    if (n.name) out_fmt(o, "%s+0x%lx (%s)", n.name, n.offset, module_name(n.module));
+    else if (n.module) out_fmt(o, "(%s+0x%lx)", module_name(n.module), n.offset);
     else out_str(o, "?");
 }

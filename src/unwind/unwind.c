@@ -73,14 +73,6 @@ static int unwind_fp_step(Regs *r) {
     return regs_has(r, UNWIND_RA) && module_of(r->reg[UNWIND_RA]) ? 1 : 0;
 }
 
-static int unwind_step(Regs *r, bool *signal) {
-    *signal = false;
-    int got = cfi_step(r, signal);
-    if (got >= 0) return got;
-    *signal = UNWIND_TRAMPOLINE(r); /* cfi_step may have set it before it failed */
-    return *signal ? 1 : unwind_fp_step(r);
-}
-
 static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t lo, uintptr_t hi) {
     uintptr_t sp = now->reg[UNWIND_SP];
     if (now->reg[UNWIND_RA] < 4096) return false;
@@ -91,16 +83,27 @@ static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t
     return hi == 0 || (sp > lo && sp <= hi);
 }
 
+/* One frame outwards; r->exact: over that of a signal. False: there is none, or none sensible. */
+static bool unwind_step(Regs *r, uintptr_t lo, uintptr_t hi) {
+    Regs before = *r;
+    bool signal = false;
+    int got = cfi_step(r, &signal);
+    if (got < 0) {
+        signal = UNWIND_TRAMPOLINE(r); /* cfi_step may have set it before it failed */
+        got = signal ? 1 : unwind_fp_step(r);
+    }
+    if (got <= 0 || !sensible(r, &before, signal, lo, hi)) return false;
+    r->exact = signal;
+    return true;
+}
+
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max) {
     Regs r = *from;
     int n = 0;
     if (!regs_has(&r, UNWIND_RA)) return 0;
     while (n < max) {
-        Regs before = r;
-        bool signal;
         pcs[n++] = r.reg[UNWIND_RA];
-        if (unwind_step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
-        r.exact = signal;
+        if (!unwind_step(&r, lo, hi)) break;
     }
     return n;
 }
@@ -108,17 +111,13 @@ int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max
 #define DEEP 512 /* frames; deeper ones are not examined */
 
 Exit unwind_exit(const Regs *from, uintptr_t lo, uintptr_t hi, bool (*inside)(uintptr_t pc)) {
-    Regs r = *from;
+    Regs r = *from, before = r;
     Exit found = {0};
     if (!regs_has(&r, UNWIND_RA)) return found;
     bool was = inside(r.reg[UNWIND_RA]), others = !was;
-    for (int n = 0; n < DEEP; n++) {
-        Regs before = r;
-        bool signal;
-        if (unwind_step(&r, &signal) <= 0 || !sensible(&r, &before, signal, lo, hi)) break;
-        r.exact = signal;
-        bool now = inside(r.reg[UNWIND_RA] - !signal);
-        if (was && !now && !signal && r.ra_at) /* a handler's trampoline does not return */
+    for (int n = 0; n < DEEP && unwind_step(&r, lo, hi); n++, before = r) {
+        bool now = inside(r.reg[UNWIND_RA] - !r.exact);
+        if (was && !now && !r.exact && r.ra_at) /* a handler's trampoline does not return */
             found = (Exit){r.ra_at, before.reg[UNWIND_RA] - !before.exact, others, before.exact};
         others |= !now;
         was = now;

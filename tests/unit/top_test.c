@@ -11,7 +11,7 @@ static int run(int argc, char **argv) {
     Module *mod = module_of((uintptr_t)run);
     CHECK(mod != NULL);
     CHECK_EQ(mod->state, 0);
-    top_idle(os_now());
+    top_client.due(os_now());
     CHECK_EQ(mod->state, 0);
     return 0;
 }

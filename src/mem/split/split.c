@@ -82,7 +82,7 @@ static NOINLINE void segment_pop(M *m, Stack *s) {
     if (seg->magic != SEGMENT_MAGIC) split_slow(m, SLOW_BROKEN, s, 0);
     s->seg = seg->prev;
     m->segments--;
-    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, seg->lo);
+    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, (uintptr_t)seg);
     if (s->kept) split_slow(m, SLOW_UNKEEP, s, 0);
     if (m->hot) segment_put_aside(m, s, m->hot);
     m->hot = NULL;
@@ -125,9 +125,7 @@ static Segment *segment_take(M *m, Stack *s, int cls) {
 
 #define ROUND16(n) (((n) + 15) & ~(size_t)15)
 
-/* fp is __morestack's frame pointer: [0] the caller's, [1] return onto the `ret`, [2] the
- * function's return address, [3]... its stack arguments; [-1]...[-7] saved registers, [-8] the
- * segment for gort_split_shrink (0: none was taken), [-9] the size of the stack arguments. */
+/* fp is __morestack's frame pointer; morestack.S draws the frame, fp[-8] is the segment's place. */
 static uintptr_t with_arguments(uintptr_t top, const uintptr_t *fp, size_t bytes) {
     if (likely(bytes == 0)) return top & ~(uintptr_t)15;
     uintptr_t *to = (uintptr_t *)((top & ~(uintptr_t)15) - ROUND16(bytes));
@@ -246,7 +244,7 @@ EXPORT Space gort_split_space(size_t n, uintptr_t sp) {
     if (s == NULL || (!on_top(s, sp) && !segment_settle(m, s, sp)))
         return (Space){sp - n, n + OUTGOING};
     uintptr_t guard = guard_of_top(s);
-    if (s->blocks) split_slow(m, SLOW_DEAD_BLOCKS, s, sp);
+    if (s->blocks) split_slow(m, SLOW_BLOCKS, s, sp);
     Segment *b = (Segment *)split_slow(m, SLOW_SPACE, s, n);
     bool room = sp - 16 >= guard - RESERVE_FRAME - RESERVE_SLACK;
     b->magic = SEGMENT_MAGIC;

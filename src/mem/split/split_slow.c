@@ -32,8 +32,7 @@ static NORETURN void split_overflow(M *m, Stack *s, const char *why) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
     size_t bytes = s->custom == STACK_COMPACT ? SLOT_BASE : stack_span(s);
     for (Segment *seg = s->seg; seg; seg = seg->prev) bytes += slot_size((int)seg->cls);
-    fatal_report("goroutine %lu: stack overflow (%lu KB, %s)", (unsigned long)m->curg->id,
-                 (unsigned long)(bytes >> 10), why);
+    fatal_report("goroutine %lu: stack overflow (%lu KB, %s)", m->curg->id, bytes >> 10, why);
     sigaction(SIGSEGV, &sa, NULL);
     os_tgkill(os_gettid(), SIGSEGV);
     for (;;) os_nap(GORT_SEC);
@@ -80,11 +79,6 @@ static void free_blocks(Stack *s, uintptr_t lo, uintptr_t hi) {
     }
 }
 
-static void free_blocks_of(Stack *s, uintptr_t lo) {
-    int cls;
-    if (slot_at(lo, &cls)) free_blocks(s, lo, lo + slot_size(cls));
-}
-
 static void free_dead_blocks(Stack *s, uintptr_t sp) {
     int cls;
     uintptr_t lo = slot_at(sp, &cls);
@@ -100,13 +94,11 @@ static long split_job(void *arg) {
     case SLOW_GIVE: segment_give(j->s, (Segment *)j->with); break;
     case SLOW_UNKEEP: segment_drop(&j->s->kept); break;
     case SLOW_SPACE: j->result = (uintptr_t)segment_new(j->m, j->s, class_of_block(j->with)); break;
-    case SLOW_BLOCKS: free_blocks_of(j->s, j->with); break;
-    case SLOW_DEAD_BLOCKS: free_dead_blocks(j->s, j->with); break;
+    case SLOW_BLOCKS: free_dead_blocks(j->s, j->with); break;
     case SLOW_BELOW:
         split_overflow(j->m, j->s,
                        "beyond its end: arguments by value that no check counts, see "
-                       "-maccumulate-outgoing-args, or "
-                       "unchecked code called by a pointer");
+                       "-maccumulate-outgoing-args, or unchecked code called by a pointer");
     case SLOW_PREEMPT: upstairs.in_prologue(j->m); break;
     default: fatal("the record of a stack segment was overwritten");
     }
