@@ -231,13 +231,14 @@ INLINE long poll_ready(struct pollfd *fds, unsigned long n) {
 long poll_fd(int fd, short events);
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
-long timeout_as_again(long r,
-                      int64_t deadline); /* the result r of a call until socket_deadline() */
+/* r: the result of a call until socket_deadline(). */
+long timeout_as_again(long r, int64_t deadline);
 
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 
-int64_t deadline_after(int64_t ns); /* from now on */
-void sleep_for(int64_t ns);         /* on a goroutine */
+int64_t nanoseconds(int64_t seconds, int64_t ns); /* the sum; NEVER: a century and more */
+int64_t deadline_after(int64_t ns);               /* from now on */
+void sleep_for(int64_t ns);                       /* on a goroutine */
 int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
 /* The deadline that a timeout sets from now on; NULL: none. False: the timeout is not valid. */
@@ -262,10 +263,9 @@ struct WaitEntry {
 #define EVERY_BIT UINT32_MAX
 /* From here on a waker with one of these bits hits w. */
 void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
-/* Parks until w is hit (true) or the deadline has passed (false). w is off the queue then. */
+/* Parks until w is hit (true) or the deadline has passed (false). w is off the queue then, unless
+ * it naps and was not hit. */
 bool waitq_wait(WaitEntry *w, int reason, int64_t deadline);
-/* Likewise, but after the deadline w is still on the queue and can be hit. */
-bool waitq_nap(WaitEntry *w, int reason, int64_t deadline);
 bool waitq_leave(WaitEntry *w); /* true: it was hit already */
 uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
 INLINE bool waitq_wake(const void *addr, bool all) {

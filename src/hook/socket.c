@@ -12,8 +12,7 @@ int64_t socket_deadline(int fd, int option) {
     socklen_t len = sizeof tv;
     if (getsockopt(fd, SOL_SOCKET, option, &tv, &len) != 0 || (tv.tv_sec == 0 && tv.tv_usec == 0))
         return GORT_FOREVER;
-    if (tv.tv_sec > GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
-    return deadline_after((int64_t)tv.tv_sec * GORT_SEC + tv.tv_usec * GORT_US);
+    return deadline_after(nanoseconds(tv.tv_sec, tv.tv_usec * GORT_US));
 }
 
 /* A connection that the kernel gave up before the deadline stays ETIMEDOUT. */
