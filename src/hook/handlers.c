@@ -24,9 +24,6 @@ static void onstack_hide(struct sigaction *act, uint64_t before, int signo) {
     if (act && (before & signal_bit(signo)) && is_handler(act)) act->sa_flags &= ~SA_ONSTACK;
 }
 
-/* In a child that has the parent's memory. */
-static bool shares_memory(void) { return vforked() || core->in_sharing_child(); }
-
 static int handler_install_unnoted(int signo, const struct sigaction *act, struct sigaction *old) {
     int r = libc(sigaction)(signo, act, old);
     if (r == 0) onstack_hide(old, load_rlx(&onstack_added), signo);
@@ -34,7 +31,7 @@ static int handler_install_unnoted(int signo, const struct sigaction *act, struc
 }
 
 static int handler_install(int signo, const struct sigaction *act, struct sigaction *old) {
-    if (shares_memory()) return handler_install_unnoted(signo, act, old);
+    if (vforked() || core->in_sharing_child()) return handler_install_unnoted(signo, act, old);
     struct sigaction with = *act;
     bool adds = is_handler(act) && !(act->sa_flags & SA_ONSTACK);
     if (adds) with.sa_flags |= SA_ONSTACK;
