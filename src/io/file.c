@@ -19,9 +19,7 @@
 
 #include <fcntl.h>
 #include <linux/io_uring.h>
-#include <netdb.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8

@@ -21,7 +21,6 @@
 #include "io/fdcall.h"
 #include "base/sysfault.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -279,13 +278,12 @@ static bool reached_itself(int fd) {
 }
 
 static int dial_at(const struct sockaddr *sa, socklen_t len, int64_t deadline) {
-    int r = -ECONNREFUSED;
     for (int i = 0; i < TRIES; i++) {
         Socket s;
         int fd = socket_new(&s, sa->sa_family);
         if (fd < 0) return fd;
         if (sa->sa_family != AF_UNIX) set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-        r = gort_connect_until(fd, sa, len, deadline);
+        int r = gort_connect_until(fd, sa, len, deadline);
         if (r == 0 && (sa->sa_family == AF_UNIX || !reached_itself(fd))) return socket_give(&s);
         socket_drop(&s, r);
         if (r < 0) return r;
