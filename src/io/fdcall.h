@@ -16,9 +16,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define sys6(nr, a, b, c, d, e, f) \
-    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-
 typedef struct Call Call;
 
 /* One attempt: a count, or -errno; -EAGAIN: it would block. In a section, counted in the entry; an

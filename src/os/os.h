@@ -71,5 +71,7 @@ bool os_thread_blocks(int tid, int signo); /* by its mask; false also where it i
 
 long os_write(int fd, const void *buf, size_t n);
 long os_sys(long nr, long a, long b, long c, long d, long e, long f);
+#define sys6(nr, a, b, c, d, e, f) \
+    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 #endif

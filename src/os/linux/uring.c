@@ -41,7 +41,6 @@
  * every millisecond while something is under way, and nothing more is put.
  */
 #include "os/linux/uring.h"
-#include "base/deadline.h"
 #include "os/poller.h"
 #include "base/san.h"
 
@@ -74,13 +73,11 @@ static struct {
 
 static long enter_ring(uint32_t submit, uint32_t want) {
     if (unlikely(load_rlx(&uring_gone))) return -EBADF;
-    return os_sys(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0,
-                  0);
+    return sys6(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0, 0);
 }
 
 static void *map_ring(int fd, size_t size, uint64_t at) {
-    long r = os_sys(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-                    (long)at);
+    long r = sys6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at);
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
@@ -92,7 +89,7 @@ static void unmap_ring(bool registered) {
     ring.map = NULL;
     ring.sqes = NULL;
     if (!load_rlx(&uring_gone) && (!registered || kpoll_ours(ring.fd)))
-        os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
+        sys6(SYS_close, ring.fd, 0, 0, 0, 0, 0);
     store_rel(&ring.fd, -1);
     unlock(&ring.handing);
 }
@@ -122,8 +119,7 @@ static bool probe(int fd) {
     uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) /
                   8] = {0};
     struct io_uring_probe *p = (void *)room;
-    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)p, OPS, 0, 0) < 0)
-        return false;
+    if (sys6(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, p, OPS, 0, 0) < 0) return false;
     return p->last_op >= IORING_OP_WRITE &&
            (p->ops[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
            (p->ops[IORING_OP_WRITE].flags & IO_URING_OP_SUPPORTED) &&
@@ -136,7 +132,7 @@ void uring_start(void) {
     store_seq(&uring_pending, 0);
     store_seq(&uring_standing, 0);
     if (!settings.uring) return;
-    int fd = os_fd_away((int)os_sys(SYS_io_uring_setup, ENTRIES, (long)&p, 0, 0, 0, 0));
+    int fd = os_fd_away((int)sys6(SYS_io_uring_setup, ENTRIES, &p, 0, 0, 0, 0));
     if (fd < 0) return;
     ring.fd = fd;
     ring.under_way = 0;
