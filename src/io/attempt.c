@@ -28,7 +28,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #define KCMP_FILE 0
 #define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
@@ -158,7 +157,7 @@ static long rw_odd(Call *c) {
     return file_call(c, c->dir);
 }
 
-static long read_or_write(Call *c) {
+long try_rw(Call *c) {
     long r;
     if (unlikely(rw_is_odd(c))) return rw_odd(c);
     switch (load_rlx(&c->d->mode[c->dir])) {
@@ -174,11 +173,6 @@ static long read_or_write(Call *c) {
     }
     return rw_look(c);
 }
-
-long try_read(Call *c) { return read_or_write(c); }
-long try_write(Call *c) { return read_or_write(c); }
-long try_readv(Call *c) { return read_or_write(c); }
-long try_writev(Call *c) { return read_or_write(c); }
 
 /* A peek takes nothing away, so no edge follows a part of n bytes: paced. r are there. */
 static bool peeks_on(Call *c, long r, size_t n) {

@@ -103,7 +103,7 @@ INLINE long socket_read(int fd, void *buf, size_t n, attempt_fn *attempt) {
     return r;
 }
 
-EXPORT ssize_t gort_read(int fd, void *buf, size_t n) { return socket_read(fd, buf, n, try_read); }
+EXPORT ssize_t gort_read(int fd, void *buf, size_t n) { return socket_read(fd, buf, n, try_rw); }
 
 EXPORT ssize_t gort_recv(int fd, void *buf, size_t n, int flags) {
     if (unlikely(flags != 0)) return gort_recv_until(fd, buf, n, flags, GORT_FOREVER);
@@ -135,7 +135,7 @@ INLINE long socket_write(int fd, const void *buf, size_t n, uint64_t *begun) {
 EXPORT ssize_t gort_write(int fd, const void *buf, size_t n) {
     uint64_t begun;
     long r = socket_write(fd, buf, n, &begun);
-    return likely(r != -EAGAIN) ? r : run_general(fd, buf, n, try_write, DIR_WRITE, begun);
+    return likely(r != -EAGAIN) ? r : run_general(fd, buf, n, try_rw, DIR_WRITE, begun);
 }
 
 EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
@@ -148,7 +148,7 @@ EXPORT ssize_t gort_send(int fd, const void *buf, size_t n, int flags) {
 
 /* Writes what the first attempt has left. */
 static NOINLINE ssize_t write_rest(int fd, const char *buf, size_t n, size_t done, uint64_t begun) {
-    Call c = call_of(try_write, fd, DIR_WRITE, buf + done, n - done);
+    Call c = call_of(try_rw, fd, DIR_WRITE, buf + done, n - done);
     call_begun(&c, begun);
     ssize_t r = move_all(&c, GORT_FOREVER);
     return r < 0 ? r : (ssize_t)n;

@@ -221,8 +221,8 @@ INLINE size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struc
 int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
 /* attempt.c: */
-attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
-    try_peek_all, try_peekmsg_all, try_recv_passed, try_accept, try_connect;
+attempt_fn try_rw, try_recv, try_send, try_recvmsg, try_sendmsg, try_peek_all, try_peekmsg_all,
+    try_recv_passed, try_accept, try_connect;
 
 /* file.c. Without FILE_AT: at the file's own position. With FILE_VECTOR: c->buf is an iovec. */
 enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };

@@ -17,19 +17,19 @@ static long run_flagged(Call *c, int64_t deadline) {
 /* ---- read, write ---------------------------------------------------------------------------- */
 
 EXPORT ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_read, fd, DIR_READ, buf, n);
+    Call c = call_of(try_rw, fd, DIR_READ, buf, n);
     c.plain = (ssize_t)n > 0;
     return call_run(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_write, fd, DIR_WRITE, buf, n);
+    Call c = call_of(try_rw, fd, DIR_WRITE, buf, n);
     return call_run(&c, deadline);
 }
 
 static ssize_t vector_until(int fd, int dir, const struct iovec *iov, int n, int64_t deadline) {
     /* n below 0: too many, as the kernel says */
-    Call c = call_of(dir == DIR_READ ? try_readv : try_writev, fd, dir, iov, (unsigned)n);
+    Call c = call_of(try_rw, fd, dir, iov, (unsigned)n);
     c.flags = FILE_VECTOR;
     return call_run(&c, deadline);
 }
@@ -58,13 +58,13 @@ ssize_t move_all(Call *c, int64_t deadline) {
 }
 
 EXPORT ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_read, fd, DIR_READ, buf, n);
+    Call c = call_of(try_rw, fd, DIR_READ, buf, n);
     c.plain = (ssize_t)n > 0;
     return move_all(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_write, fd, DIR_WRITE, buf, n);
+    Call c = call_of(try_rw, fd, DIR_WRITE, buf, n);
     return move_all(&c, deadline);
 }
 
