@@ -249,22 +249,16 @@ static void put_entry(UringOp *op) {
     add_seq(&uring_standing, 1);
 }
 
-static bool full_locked(void) {
-    return ring.under_way >= ring.cq_entries ||
-           load_rlx(ring.sq_tail) - load_acq(ring.sq_head) > ring.sq_mask;
-}
-
 bool uring_put_locked(UringOp *op) {
     if (load_acq(&ring.fd) < 0 || load_rlx(&uring_gone) ||
         unlikely(coarse_now() < load_rlx(&ring.refused_until)))
         return false;
     lock(&ring.lock, RANK_CTX);
-    if (full_locked()) {
-        unlock(&ring.lock);
-        return false;
-    }
-    put_entry(op);
-    return true;
+    bool full = ring.under_way >= ring.cq_entries ||
+                load_rlx(ring.sq_tail) - load_acq(ring.sq_head) > ring.sq_mask;
+    if (full) unlock(&ring.lock);
+    else put_entry(op);
+    return !full;
 }
 
 uint32_t uring_commit(void) {
