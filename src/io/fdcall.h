@@ -11,7 +11,6 @@
 #include "sched/sched.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -140,11 +139,7 @@ INLINE void expect_next(M *m) {
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) return;
     char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
-    __builtin_prefetch(sp, 1);
-    __builtin_prefetch(sp + CACHE_LINE, 1);
-    __builtin_prefetch(sp + 2 * CACHE_LINE, 1);
-    __builtin_prefetch(sp + 3 * CACHE_LINE, 1);
-    __builtin_prefetch(sp + 4 * CACHE_LINE, 1);
+    for (int i = 0; i < 5; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
 }
 
 /* For TSan: a read comes after the writes that it saw. Only the kernel knows which ends belong
