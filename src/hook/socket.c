@@ -91,8 +91,8 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static ssize_t sent(const HookMove *v, long r) {
-    if (r == -EPIPE && !(v->flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never raise it */
+ssize_t move_result(const HookMove *v, long r) {
+    if (r == -EPIPE && (v->flags < 0 || !(v->flags & MSG_NOSIGNAL))) raise(SIGPIPE);
     return returned(timeout_as_again(r, v->deadline));
 }
 
@@ -120,7 +120,7 @@ static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};
     if (done == 0) hint_settle(fd);
-    return sent(&v, staying(core->move(&v)));
+    return move_result(&v, staying(core->move(&v)));
 }
 
 static NOINLINE ssize_t send_wait(int fd, struct iovec iov, int flags, const struct sockaddr *sa,
@@ -141,7 +141,7 @@ static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t
     if (!here()) return libc(sendmsg)(fd, &rest, flags);
     HookMove v = {fd, flags, &rest, 0, life, socket_deadline(fd, SO_SNDTIMEO), false};
     long r = staying(core->move(&v));
-    if (r != -ETIMEDOUT) return sent(&v, r);
+    if (r != -ETIMEDOUT) return move_result(&v, r);
     return returned(timeout_as_again(r, v.deadline) == r ? r : -EINPROGRESS);
 }
 static bool opens(long r, int flags) {
