@@ -1,14 +1,11 @@
-/*
- * Files: open, fsync, fdatasync, flock. (read and write are in stream.c.)
- */
+/* Files: open, fsync, fdatasync, flock. (read and write are in stream.c.) */
 #include "hook/hook_internal.h"
 
 INLINE long open_now(const char *path, int flags, mode_t mode) {
     return sys(SYS_openat, AT_FDCWD, path, flags, mode, 0, 0);
 }
 
-/* The open of a FIFO waits for its peer, that of a network's file may take long: the monitor takes
- * the P. Where it cannot, the call is announced. */
+/* An open may wait (a FIFO, a network's file): announced where the monitor cannot take the P. */
 static COLD int open_announced(const char *path, int flags, mode_t mode) {
     if (!here()) return libc(open)(path, flags, mode);
     bool mine = stay();
@@ -25,8 +22,7 @@ static COLD int open_slept(long fd) {
     return fd_born(fd, 0);
 }
 
-/* Most files never make a reader wait, so the hook asks nothing before the first read. A FIFO or a
- * terminal is found out (optimistic.c). */
+/* Most files never make a reader wait, so HOT is the guess; others are found out (optimistic.c). */
 INLINE uint64_t open_guess(int flags) {
     if (flags & O_PATH) return 0;
     return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)

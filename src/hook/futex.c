@@ -166,8 +166,7 @@ static int64_t futex_deadline(const Futex *f) {
     return clock_deadline(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
 }
 
-/* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait.
- * The preemption signal may interrupt even that. */
+/* The same call with a time that is over: -ETIMEDOUT where it would wait. A signal may end it. */
 static long futex_probe(const Futex *f) {
     struct timespec over = {0, 0};
     Futex now = *f;

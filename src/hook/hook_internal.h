@@ -14,9 +14,8 @@
  * The call parks, and staying() brings the goroutine back to this thread (preferred.c). Then
  * returned() sets errno, whose address may differ after a switch.
  *
- * After a microsecond in the kernel few of the hook's lines are left in the first cache, and each
- * miss costs 4 ns. So for each name the test's word and libc's function share a line, and close
- * looks only at the descriptor's hint (fdhints.h).
+ * After a microsecond in the kernel the first cache has few of the hook's lines, and a miss costs 4
+ * ns. So a name's test word and libc's function share a line, and close looks at a hint only.
  */
 #ifndef HOOK_INTERNAL_H
 #define HOOK_INTERNAL_H
@@ -130,8 +129,7 @@ INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
-/* On a goroutine outside of the runtime: its thread's M. NULL: libc's function is the right one.
- * Costs a system call, so only a call that is about to wait asks. */
+/* Of a goroutine outside of the runtime; NULL: call libc's. A system call: only before a wait. */
 INLINE M *here(void) {
     M *m = maybe_here();
     return m != NULL && !hook_in_child() ? m : NULL;
@@ -171,8 +169,7 @@ INLINE void core_pass(void) {
 
 /* On a goroutine: fn in gort_blocking, which hands the P on. */
 INLINE long stay_blocking(long (*fn)(void *), void *arg) { return staying(gort_blocking(fn, arg)); }
-/* Likewise libc's function, whose arguments are integers and pointers: as register words they are
- * passed alike whatever its type, variadic or not. */
+/* Likewise libc's function. Integers and pointers are passed alike as words, variadic or not. */
 typedef struct LibcCall {
     long (*fn)(long, ...);
     long args[6];
@@ -245,8 +242,7 @@ struct WaitEntry {
 #define EVERY_BIT UINT32_MAX
 /* From here on a waker with one of these bits hits w. */
 void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
-/* Parks until w is hit (true) or the deadline has passed (false). w is off the queue then, unless
- * it naps and was not hit. */
+/* Parks until w is hit (true) or the deadline passes (false), when only a nap is still queued. */
 bool waitq_wait(WaitEntry *w, int reason, int64_t deadline);
 bool waitq_leave(WaitEntry *w); /* true: it was hit already */
 uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */

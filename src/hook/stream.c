@@ -1,9 +1,8 @@
 /*
  * read, write, readv, writev on any descriptor.
  *
- * First a try that cannot block. If it would block, and the caller has not set O_NONBLOCK, the
- * goroutine parks. A write that waits moves everything, as libc's does; after a timeout or an error
- * it returns the count of what it has moved.
+ * First a try that cannot block. If it would, and the caller has not set O_NONBLOCK, the goroutine
+ * parks. A write that waits moves everything, as libc's, or what it can before a timeout or error.
  */
 #include "hook/hook_internal.h"
 
@@ -365,8 +364,6 @@ HOOK ssize_t write(int fd, const void *buf, size_t n) {
     if (kind == KIND_PIPE) return write_as_pipe(fd, buf, n, m);
     return kind == KIND_EVENT ? write_as_event(fd, buf, n, m) : write_slow(fd, buf, n, m);
 }
-
-/* ---- vectors -------------------------------------------------------------------------------- */
 
 static COLD bool all_empty(const struct iovec *iov, int n) {
     return iov_total(iov, (size_t)n) == 0;

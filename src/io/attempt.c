@@ -17,11 +17,10 @@
  * Drained sockets. A read of a TCP socket that gave less than it asked for has emptied the queue.
  * If no edge was reported since before that read, the next read parks without asking the kernel:
  * whatever came meanwhile is an edge still to be reported, found by the sample in the lock
- * (netpoll.c, step 3). This saves one system call in three of an echo server. Three things could
- * leave something to read without a further edge: an end or error reported together with the data
- * (`hung`, set before the count of edges), urgent data (likewise), and sockets that stop at a
- * boundary (datagrams, unix sockets with passed descriptors), so it is for TCP only. A wait with a
- * deadline promises an attempt, so it is for waits without one.
+ * (netpoll.c, step 3). It saves an echo server one system call in three. Three things could leave
+ * something to read without a further edge: an end or error reported together with the data
+ * (`hung`, set before the count of edges), urgent data (likewise), a boundary (datagrams, passed
+ * descriptors). So it is for TCP only, and only without a deadline, which promises an attempt.
  */
 #include "io/fdcall.h"
 

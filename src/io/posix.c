@@ -4,9 +4,8 @@
  * Each is a Call: an attempt (attempt.c) with its arguments, run by call_run() (wait.c) until it
  * gives something other than "would block". The plain form is the `_until` form without a deadline.
  *
- * MSG_DONTWAIT makes one attempt, and is the only way to see -EAGAIN. MSG_WAITALL on a stream goes
- * on until all bytes are there; what has come before a deadline, an error or a close is returned,
- * and the next call shows the condition.
+ * MSG_DONTWAIT makes one attempt, and is the only way to see -EAGAIN. MSG_WAITALL on a stream waits
+ * for all bytes; a deadline, an error or a close ends it with a part, and shows in the next call.
  */
 #include "io/fdcall.h"
 
@@ -120,8 +119,7 @@ static ssize_t recvmsg_passed(int fd, struct msghdr *msg, int flags, int64_t dea
     return (ssize_t)got;
 }
 
-/* The rest of a buffer that has `got` bytes, on the Call that got them. Inline: compact stacks are
- * promised little for it. */
+/* The rest, on the Call that got the first `got` bytes. Inline: compact stacks promise it little. */
 INLINE ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadline) {
     c->flags &= ~MSG_WAITALL;
     c->sa = NULL;

@@ -22,9 +22,8 @@
  * Completion. The ring's descriptor is a source of the poller; an entry's user data is the
  * operation on the waiter's stack. The ring's lock is held from putting the entry until the
  * goroutine has left its stack, and for collecting and withdrawing: no goroutine is made ready that
- * has not parked. Operations under way never exceed the completion ring, so it cannot overflow:
- * beyond that uring_put_locked() says no. The kernel writes into stacks: uring_stop() waits for all
- * that is under way before the stacks go.
+ * has not parked. Operations under way never exceed the completion ring (uring_put_locked). The
+ * kernel writes into stacks: uring_stop() waits for all that is under way before they go.
  *
  * Numbers. The kernel looks the descriptor up when the entry is handed over, in the table of the
  * thread that does it. The caller's count in the poller's entry is given back when the request is
@@ -33,8 +32,7 @@
  * `uring_standing`, which goes down after the system call: `uring_pending` is 0 already while
  * another thread is on its way into the kernel. A thread that a goroutine is locked to, and a plain
  * one, may have a table of its own (unshare(2)). So neither hands over: a locked goroutine puts
- * nothing (file.c), its thread does not poll, and gort_close on such a thread withdraws what stands
- * in the ring, as after a refusal.
+ * nothing (file.c), its thread does not poll, and gort_close there withdraws what is in the ring.
  *
  * The ring's own number may be closed behind our back (netpoll_epoll.c). The mapping keeps the
  * ring, so what the kernel has taken is done and seen. But nothing reports it: netpoll() looks
