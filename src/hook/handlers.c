@@ -18,11 +18,6 @@ static uint64_t onstack_added;
 static bool is_handler(const struct sigaction *act) {
     return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
-static uint64_t signal_bit(int signo) { return (uint64_t)1 << ((signo - 1) & 63); }
-
-static void onstack_hide(struct sigaction *act, uint64_t before, int signo) {
-    if (act && (before & signal_bit(signo)) && is_handler(act)) act->sa_flags &= ~SA_ONSTACK;
-}
 
 HOOK int sigaction(int signo, const struct sigaction *restrict act,
                    struct sigaction *restrict old) {
@@ -35,9 +30,9 @@ HOOK int sigaction(int signo, const struct sigaction *restrict act,
     }
     int r = libc(sigaction)(signo, adds ? &with : act, old);
     if (r < 0) return r;
-    uint64_t bit = signal_bit(signo), before = load_rlx(&onstack_added);
+    uint64_t bit = (uint64_t)1 << ((signo - 1) & 63), before = load_rlx(&onstack_added);
     if (notes) before = adds ? or_seq(&onstack_added, bit) : and_seq(&onstack_added, ~bit);
-    onstack_hide(old, before, signo);
+    if (old && (before & bit) && is_handler(old)) old->sa_flags &= ~SA_ONSTACK;
     return r;
 }
 

@@ -65,13 +65,10 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
     if (!valid_clock(clock))
         return (int)libc_blocking(clock_nanosleep, clock, flags, ts, rest, 0, 0);
-    if (!(flags & TIMER_ABSTIME)) {
-        sleep_for(nanoseconds(ts->tv_sec, ts->tv_nsec));
-        return 0;
-    }
     bool mine = stay();
-    /* again if the clock was set back meanwhile */
-    for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) gort_sleep_until(until);
+    if (!(flags & TIMER_ABSTIME)) gort_sleep(nanoseconds(ts->tv_sec, ts->tv_nsec));
+    else /* again if the clock was set back meanwhile */
+        for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) gort_sleep_until(until);
     stay_end(mine);
     return 0;
 }

@@ -20,12 +20,6 @@ INLINE ssize_t plain_result(M *m, int fd, long r) {
     return returned(r);
 }
 
-/* A descriptor not open for that direction never becomes ready: the call says EBADF at once. */
-static bool open_for(int fd, short events) {
-    long mode = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_ACCMODE;
-    return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
-}
-
 /* OTHER: asks poll(2). True: the call is to wait. */
 static bool not_ready(int fd, short events) {
     int dir = events == POLLIN ? DIR_READ : DIR_WRITE;
@@ -34,7 +28,10 @@ static bool not_ready(int fd, short events) {
         return false;
     }
     hot_off(fd, dir);
-    return caller_waits(fd) && open_for(fd, events) && here();
+    long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    /* not open for that direction, it never becomes ready: the call says EBADF at once */
+    bool opened_for = (flags & O_ACCMODE) != (dir == DIR_READ ? O_WRONLY : O_RDONLY);
+    return (flags < 0 || !(flags & O_NONBLOCK)) && opened_for && here();
 }
 
 /* One try. -errno; -EAGAIN: it would block; -EOPNOTSUPP: the file is of another kind. */

@@ -119,7 +119,7 @@ static ssize_t recvmsg_passed(int fd, struct msghdr *msg, int flags, int64_t dea
     return (ssize_t)got;
 }
 
-/* The rest, on the Call that got the first `got` bytes. Inline: compact stacks promise it little. */
+/* The rest, on the Call that got `got` bytes. Inline: compact stacks are promised little for it. */
 INLINE ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadline) {
     c->flags &= ~MSG_WAITALL;
     c->sa = NULL;

@@ -142,9 +142,8 @@ bool kpoll_ours(int fd) {
 
 int kpoll_source(int fd) {
     int r = control(EPOLL_CTL_ADD, fd, EPOLLIN, data_of(fd, 0));
-    if (r < 0) return r;
-    store_rlx(&source_fd, fd);
-    return 0;
+    if (r == 0) store_rlx(&source_fd, fd);
+    return r;
 }
 
 /* ---- the program's --------------------------------------------------------------------------- */
