@@ -33,7 +33,7 @@ long hook_move(const HookMove *v) {
     struct iovec some[PIECES];
     struct msghdr msg = *v->msg;
     size_t all = iov_total(msg.msg_iov, msg.msg_iovlen), done = v->done;
-    Call c = {.attempt = v->flags < 0 ? try_writev : try_sendmsg, .fd = v->fd, .dir = DIR_WRITE};
+    Call c = {.attempt = v->flags < 0 ? try_rw : try_sendmsg, .fd = v->fd, .dir = DIR_WRITE};
     c.life = v->life;
     if (is_lost(v)) return (long)done;
     do {

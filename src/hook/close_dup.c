@@ -3,8 +3,7 @@
  *
  * A number that the runtime knows (`used` in its hint) is closed by gort_close on every thread, and
  * so is the one that dup2 replaces: nothing that the runtime keeps of it is taken for its next
- * owner's, and a hooked call that waits on it gets EBADF. Any other number costs one look at its
- * hint. closing.c has the other ways to close.
+ * owner's, and a hooked call that waits on it gets EBADF. Any other costs one look at its hint.
  */
 #include "hook/hook_internal.h"
 

@@ -8,20 +8,14 @@
 
 /* Before libc closes fd: its next life, for shut_over; 0: nothing to end. */
 static uint32_t shut_number(int fd) {
-    uint32_t life = 0;
     if (fd < 0 || core == NULL) return 0;
     int how = core->may_close();
     if (how == CLOSE_CHILD) return 0;
-    if ((unsigned)fd < FD_HINTS) {
-        life = life_ends(fd);
-        if (!load_rlx(&fd_hints[fd].used)) {
-            hint_forget(&fd_hints[fd]);
-            return life;
-        }
-    }
-    if (how != CLOSE_NOW) return life;
-    staying_if(here(), core->shut(fd));
-    if ((unsigned)fd < FD_HINTS) hint_forget(&fd_hints[fd]);
+    bool noted = fd < FD_HINTS;
+    uint32_t life = noted ? life_ends(fd) : 0;
+    bool used = !noted || load_rlx(&fd_hints[fd].used);
+    if (used && how == CLOSE_NOW) staying_if(here(), core->shut(fd));
+    if (noted && (!used || how == CLOSE_NOW)) hint_forget(&fd_hints[fd]);
     return life;
 }
 static void shut_over(int fd, uint32_t life) {

@@ -10,12 +10,6 @@
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 }; /* glibc, in __wrefs */
 
-static bool cond_is_shared(pthread_cond_t *c) { return load_rlx(&c->__data.__wrefs) & COND_SHARED; }
-
-static clockid_t cond_clock(pthread_cond_t *c) {
-    return load_rlx(&c->__data.__wrefs) & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
-}
-
 static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
     WaitEntry w;
     bool mine = stay();
@@ -62,9 +56,11 @@ static long cond_in_libc(void *arg) {
 
 static int cond_hooked(CondWait k) {
     if (!here()) return (int)cond_in_libc(&k);
-    clockid_t clock = k.clocked ? k.clock : cond_clock(k.c);
+    unsigned flags = load_rlx(&k.c->__data.__wrefs);
+    clockid_t own = flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+    clockid_t clock = k.clocked ? k.clock : own;
     if (k.at && (!valid_time(k.at) || !valid_clock(clock))) return EINVAL;
-    if (cond_is_shared(k.c)) return (int)stay_blocking(cond_in_libc, &k);
+    if (flags & COND_SHARED) return (int)stay_blocking(cond_in_libc, &k);
     return cond_park(k.c, k.mutex, k.at ? clock_deadline(clock, k.at) : GORT_FOREVER);
 }
 

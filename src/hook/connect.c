@@ -47,14 +47,13 @@ static bool is_short(M *m, int fd, int flags, const struct sockaddr *sa, socklen
     return known.retakes;
 }
 
-static COLD long connect_slept(M *m, int fd, long r) {
+static COLD void connect_slept(M *m, int fd) {
     uint32_t next = load_rlx(&connect_lesson) * 2;
     next = next < DOUBT_FIRST ? DOUBT_FIRST : next > DOUBT_MOST ? DOUBT_MOST : next;
     store_rlx(&connect_lesson, next);
     store_rlx(&known.doubt, next);
     flags_take(fd, HINT_NONBLOCK | HINT_MESSAGES);
     if (was_taken(m)) core_pass();
-    return r;
 }
 
 /* life: of the number when a call began that has slept; 0: the call begins here. */
@@ -84,7 +83,7 @@ static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t l
     if (!is_short(m, fd, flags_hint(fd), sa, len)) return connect_long(fd, sa, len, 0);
     uint32_t looks = load_rlx(known.looks), life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
-    if (slept(m, looks) || r == -EINTR) r = connect_slept(m, fd, r);
+    if (slept(m, looks) || r == -EINTR) connect_slept(m, fd);
     return likely(r >= 0) ? 0 : connect_failed(fd, sa, len, life, r);
 }
 
@@ -92,7 +91,7 @@ static NOINLINE int connect_short(int fd, const struct sockaddr *sa, socklen_t l
 static NOINLINE int connect_at_once(int fd, const struct sockaddr *sa, socklen_t len, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_connect, fd, sa, len, 0);
-    if (was_taken(m) || r == -EINTR) r = connect_slept(m, fd, r);
+    if (was_taken(m) || r == -EINTR) connect_slept(m, fd);
     return likely(r >= 0) ? 0 : connect_failed(fd, sa, len, life, r);
 }
 

@@ -1,6 +1,4 @@
-/*
- * What a descriptor is, asked of the kernel. The kinds: fdkind.h.
- */
+/* What a descriptor is, asked of the kernel. The kinds: fdkind.h. */
 #include "hook/hook_internal.h"
 
 #include <sys/stat.h>

@@ -4,8 +4,7 @@
  * A number has a kind for each direction (DIR_READ, DIR_WRITE), which decides how a call is tried
  * without blocking. It is a hint (fdhints.h), set where the number is made (create.c, file.c,
  * socket.c) or on its first call (kind_look). If the number has become another file unseen, the
- * kernel says ENOTSOCK or EOPNOTSUPP, and the hook looks again. A stale PLAIN blocks a thread,
- * whose P the monitor takes; stream.c sees that, and forgets the hint.
+ * kernel says ENOTSOCK or EOPNOTSUPP, or a PLAIN call loses its P: the hook looks again.
  */
 #ifndef FDKIND_H
 #define FDKIND_H
@@ -41,7 +40,6 @@ typedef enum FdFlags {
 
 FdKind kind_look(int fd, int dir); /* asks the kernel, and notes the answer */
 bool is_eventfd(int fd);           /* asks the kernel */
-/* Asks the kernel: the caller wants to wait, it has not set O_NONBLOCK. */
-bool caller_waits(int fd);
+bool caller_waits(int fd);         /* likewise: its owner has not set O_NONBLOCK */
 
 #endif

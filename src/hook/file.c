@@ -1,25 +1,16 @@
-/*
- * Files: open, fsync, fdatasync, flock. (read and write are in stream.c.)
- */
+/* Files: open, fsync, fdatasync, flock. (read and write are in stream.c.) */
 #include "hook/hook_internal.h"
 
-typedef struct OpenCall {
-    const char *path;
-    int flags;
-    mode_t mode;
-} OpenCall;
-
-static long open_now(const OpenCall *o) {
-    return sys(SYS_openat, AT_FDCWD, o->path, o->flags, o->mode, 0, 0);
+INLINE long open_now(const char *path, int flags, mode_t mode) {
+    return sys(SYS_openat, AT_FDCWD, path, flags, mode, 0, 0);
 }
 
-/* The open of a FIFO waits for its peer, that of a network's file may take long: the monitor takes
- * the P. Where it cannot, the call is announced. */
-static COLD int open_announced(const OpenCall *o) {
-    if (!here()) return libc(open)(o->path, o->flags, o->mode);
+/* An open may wait (a FIFO, a network's file): announced where the monitor cannot take the P. */
+static COLD int open_announced(const char *path, int flags, mode_t mode) {
+    if (!here()) return libc(open)(path, flags, mode);
     bool mine = stay();
     gort_enter_syscall();
-    long fd = open_now(o);
+    long fd = open_now(path, flags, mode);
     gort_exit_syscall();
     if (fd >= 0) hint_born((int)fd, 0);
     stay_end(mine);
@@ -31,8 +22,7 @@ static COLD int open_slept(long fd) {
     return fd_born(fd, 0);
 }
 
-/* Most files never make a reader wait, so the hook asks nothing before the first read. A FIFO or a
- * terminal is found out (optimistic.c). */
+/* Most files never make a reader wait, so HOT is the guess; others are found out (optimistic.c). */
 INLINE uint64_t open_guess(int flags) {
     if (flags & O_PATH) return 0;
     return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
@@ -42,11 +32,10 @@ INLINE uint64_t open_guess(int flags) {
 /* Three arguments: as hook_fcntl. */
 HOOK int hook_open(const char *path, int flags, mode_t mode) __asm__("open");
 HOOK int hook_open(const char *path, int flags, mode_t mode) {
-    OpenCall o = {path, flags, mode};
     M *m = runner(open);
     if (m == NULL) return libc(open)(path, flags, mode);
-    if (unlikely(!known.retakes)) return open_announced(&o);
-    long fd = open_now(&o);
+    if (unlikely(!known.retakes)) return open_announced(path, flags, mode);
+    long fd = open_now(path, flags, mode);
     return was_taken(m) ? open_slept(fd) : fd_born(fd, open_guess(flags));
 }
 

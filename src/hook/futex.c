@@ -38,11 +38,10 @@ static const void *futex_queue(const uint32_t *word) {
     return (const char *)(const void *)word + 1;
 }
 static long futex_command(const Futex *f) { return f->op & FUTEX_CMD_MASK; }
-static bool futex_is_private(const Futex *f) { return f->op & FUTEX_PRIVATE_FLAG; }
-static long futex_call(const Futex *f) {
+static long futex_call(void *futex) {
+    const Futex *f = futex;
     return sys(SYS_futex, f->word, f->op, f->value, f->timeout, f->word2, f->value3);
 }
-static long futex_blocking(void *arg) { return futex_call(arg); }
 
 /* ---- is it shared memory? -------------------------------------------------------------------- */
 
@@ -75,7 +74,8 @@ static uintptr_t maps_number(Maps *m) {
  * private as well. A goroutine that comes meanwhile asks again later. A stale answer delays a look.
  */
 typedef struct Answer {
-    uintptr_t first, last;
+    uintptr_t at;          /* asked about; the answer holds from first up to last */
+    uintptr_t first, last; /* 0, UINTPTR_MAX: so far, or unknown */
     bool is_private;
     int64_t until;
 } Answer;
@@ -92,8 +92,9 @@ static struct {
 } memory;
 
 /* Reads up to the next shared mapping behind `at`. If no mapping holds `at`, all is unknown. */
-static void maps_find(Maps *m, uintptr_t at, Answer *a) {
+static void maps_find(Maps *m, Answer *a) {
     bool found = false;
+    uintptr_t at = a->at;
     for (uintptr_t first, last; (first = maps_number(m), last = maps_number(m)) != 0;) {
         int how = 0;
         for (int i = 0; i < 4; i++) how = maps_char(m);
@@ -106,31 +107,24 @@ static void maps_find(Maps *m, uintptr_t at, Answer *a) {
         if (a->last != UINTPTR_MAX) break;
         for (int c = how; c != '\n' && c != -1;) c = maps_char(m);
     }
-    if (!found) *a = (Answer){.first = 0, .last = UINTPTR_MAX};
+    if (!found) *a = (Answer){.last = UINTPTR_MAX};
 }
-
-typedef struct Question {
-    uintptr_t at;
-    Answer answer;
-} Question;
 
 /* In gort_blocking, which returns here even if the runtime has ended: nothing is left open. */
 static long maps_read(void *arg) {
-    Question *q = arg;
     int flags = O_RDONLY | O_CLOEXEC;
     Maps m = {.fd = (int)sys(SYS_openat, AT_FDCWD, "/proc/self/maps", flags, 0, 0, 0)};
-    q->answer = (Answer){.first = 0, .last = UINTPTR_MAX};
     if (m.fd < 0) return 0;
-    maps_find(&m, q->at, &q->answer);
+    maps_find(&m, arg);
     sys(SYS_close, m.fd, 0, 0, 0, 0, 0);
     return 0;
 }
 
-static void answer_put(const Question *q) {
+static void answer_put(const Answer *a) {
     M *m = core->enter();
     core->lock(&memory.lock);
     memory.reader = 0;
-    memory.answer[memory.next++ % ANSWERS] = q->answer;
+    memory.answer[memory.next++ % ANSWERS] = *a;
     core->unlock(&memory.lock);
     core->leave(m);
 }
@@ -152,13 +146,13 @@ static int answer_get(uintptr_t at) {
 
 /* On a goroutine. */
 static int memory_is(const void *at) {
-    Question q = {.at = (uintptr_t)at};
-    int r = answer_get(q.at);
+    Answer a = {.at = (uintptr_t)at, .last = UINTPTR_MAX};
+    int r = answer_get(a.at);
     if (r != ASK) return r;
-    gort_blocking(maps_read, &q);
-    q.answer.until = deadline_after(ANSWER_LASTS);
-    answer_put(&q);
-    return q.answer.is_private ? PRIVATE : SHARED;
+    gort_blocking(maps_read, &a);
+    a.until = deadline_after(ANSWER_LASTS);
+    answer_put(&a);
+    return a.is_private ? PRIVATE : SHARED;
 }
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
@@ -172,8 +166,7 @@ static int64_t futex_deadline(const Futex *f) {
     return clock_deadline(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
 }
 
-/* The kernel's answer to the same call with a time that is over: -ETIMEDOUT where it would wait.
- * The preemption signal may interrupt even that. */
+/* The same call with a time that is over: -ETIMEDOUT where it would wait. A signal may end it. */
 static long futex_probe(const Futex *f) {
     struct timespec over = {0, 0};
     Futex now = *f;
@@ -205,10 +198,11 @@ static long futex_park_and_look(const Futex *f, int64_t deadline) {
     int whose = LATER;
     int64_t until = 0, pause = PAUSE_FIRST, most = PAUSE_MOST;
     waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
+    w.naps = true;
     while ((same = load_rlx(f->word) == (uint32_t)f->value) && until < deadline) {
         until = deadline_after(pause);
         if (until > deadline) until = deadline;
-        if (waitq_nap(&w, WAIT_SEMA, until)) return 0;
+        if (waitq_wait(&w, WAIT_SEMA, until)) return 0;
         if (pause == PAUSE_MOST && whose == LATER) {
             whose = memory_is(f->word);
             if (whose == PRIVATE) most = PAUSE_PRIVATE;
@@ -223,8 +217,8 @@ static long futex_wait(Futex *f) {
     if (deadline == -EINVAL) return returned(-EINVAL);
     long r = futex_probe(f);
     if (r != -ETIMEDOUT) return returned(r);
-    if (futex_is_private(f)) return returned(staying(futex_park(f, deadline)));
-    return returned(staying(futex_park_and_look(f, deadline)));
+    bool private = f->op & FUTEX_PRIVATE_FLAG;
+    return returned(staying(private ? futex_park(f, deadline) : futex_park_and_look(f, deadline)));
 }
 
 /* Goroutines first, then threads for what is left of the number; even 0 means one. */
@@ -279,7 +273,7 @@ static COLD long futex(Futex *f) {
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
     case FUTEX_WAIT_REQUEUE_PI:
-        if (here()) return returned(stay_blocking(futex_blocking, f));
+        if (here()) return returned(stay_blocking(futex_call, f));
         break;
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:

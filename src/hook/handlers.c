@@ -18,38 +18,22 @@ static uint64_t onstack_added;
 static bool is_handler(const struct sigaction *act) {
     return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
-static uint64_t signal_bit(int signo) { return (uint64_t)1 << ((signo - 1) & 63); }
-
-static void onstack_hide(struct sigaction *act, uint64_t before, int signo) {
-    if (act && (before & signal_bit(signo)) && is_handler(act)) act->sa_flags &= ~SA_ONSTACK;
-}
-
-/* In a child that has the parent's memory. */
-static bool shares_memory(void) { return vforked() || core->in_sharing_child(); }
-
-static int handler_install_unnoted(int signo, const struct sigaction *act, struct sigaction *old) {
-    int r = libc(sigaction)(signo, act, old);
-    if (r == 0) onstack_hide(old, load_rlx(&onstack_added), signo);
-    return r;
-}
-
-static int handler_install(int signo, const struct sigaction *act, struct sigaction *old) {
-    if (shares_memory()) return handler_install_unnoted(signo, act, old);
-    struct sigaction with = *act;
-    bool adds = is_handler(act) && !(act->sa_flags & SA_ONSTACK);
-    if (adds) with.sa_flags |= SA_ONSTACK;
-    int r = libc(sigaction)(signo, &with, old);
-    if (r < 0) return r;
-    uint64_t before = adds ? or_seq(&onstack_added, signal_bit(signo))
-                           : and_seq(&onstack_added, ~signal_bit(signo));
-    onstack_hide(old, before, signo);
-    return r;
-}
 
 HOOK int sigaction(int signo, const struct sigaction *restrict act,
                    struct sigaction *restrict old) {
-    if (act && core) return handler_install(signo, act, old);
-    return handler_install_unnoted(signo, act, old);
+    struct sigaction with;
+    bool notes = act && core && !vforked() && !core->in_sharing_child();
+    bool adds = notes && is_handler(act) && !(act->sa_flags & SA_ONSTACK);
+    if (adds) {
+        with = *act;
+        with.sa_flags |= SA_ONSTACK;
+    }
+    int r = libc(sigaction)(signo, adds ? &with : act, old);
+    if (r < 0) return r;
+    uint64_t bit = (uint64_t)1 << ((signo - 1) & 63), before = load_rlx(&onstack_added);
+    if (notes) before = adds ? or_seq(&onstack_added, bit) : and_seq(&onstack_added, ~bit);
+    if (old && (before & bit) && is_handler(old)) old->sa_flags &= ~SA_ONSTACK;
+    return r;
 }
 
 /* libc has installed it, with the flags that siginterrupt(3) and the function's name imply. */
@@ -57,7 +41,7 @@ static sighandler_t handler_installed(int signo, sighandler_t handler, sighandle
     struct sigaction now;
     if (old != SIG_ERR && core && libc(sigaction)(signo, NULL, &now) == 0 &&
         now.sa_handler == handler)
-        handler_install(signo, &now, NULL);
+        sigaction(signo, &now, NULL);
     return old;
 }
 

@@ -14,9 +14,8 @@
  * The call parks, and staying() brings the goroutine back to this thread (preferred.c). Then
  * returned() sets errno, whose address may differ after a switch.
  *
- * After a microsecond in the kernel few of the hook's lines are left in the first cache, and each
- * miss costs 4 ns. So for each name the test's word and libc's function share a line, and close
- * looks only at the descriptor's hint (fdhints.h).
+ * After a microsecond in the kernel the first cache has few of the hook's lines, and a miss costs 4
+ * ns. So a name's test word and libc's function share a line, and close looks at a hint only.
  */
 #ifndef HOOK_INTERNAL_H
 #define HOOK_INTERNAL_H
@@ -28,23 +27,16 @@
 #include "api/hookcalls.h"
 #include "mem/stack.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/select.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,41 +45,28 @@
 #define COLD __attribute__((noinline, cold))
 
 /* clang-format off */
-#define STREAM_FAMILY(X) X(read) X(write) X(readv) X(writev)
-#define SOCKET_FAMILY(X) \
-    X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect)
-#define POLL_FAMILY(X) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait)
-#define SLEEP_FAMILY(X) X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield)
-#define RESOLVER_FAMILY(X) X(getaddrinfo) X(gethostbyname_r)
-#define CREATE_FAMILY(X) X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd)
-#define CLOSE_DUP_FAMILY(X) X(close) X(dup) X(dup2) X(dup3) X(fcntl)
-#define CLOSING_FAMILY(X) X(fclose) X(freopen) X(closefrom)
-#define FILE_FAMILY(X) X(open) X(fsync) X(fdatasync) X(flock)
-#define PROCESS_FAMILY(X) X(waitpid) X(system) X(clone)
-#define MUTEX_FAMILY(X) \
+#define EVERY_NAME(X) \
+    X(read) X(write) X(readv) X(writev) \
+    X(recv) X(send) X(recvfrom) X(sendto) X(recvmsg) X(sendmsg) X(accept) X(accept4) X(connect) \
+    X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(epoll_pwait) \
+    X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(sched_yield) \
+    X(getaddrinfo) X(gethostbyname_r) \
+    X(socket) X(socketpair) X(pipe) X(pipe2) X(eventfd) \
+    X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fclose) X(freopen) X(closefrom) \
+    X(open) X(fsync) X(fdatasync) X(flock) \
+    X(waitpid) X(system) X(clone) \
     X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
-    X(pthread_mutex_clocklock) X(pthread_mutex_unlock)
-#define RWLOCK_FAMILY(X) \
+    X(pthread_mutex_clocklock) X(pthread_mutex_unlock) \
     X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) \
     X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock) \
-    X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock)
-#define COND_FAMILY(X) \
+    X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock) \
+    X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post) \
+    X(pthread_once) X(pthread_join) \
+    X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
+    X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
+    X(syscall) X(sigaction) X(signal) X(__sysv_signal) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
-    X(pthread_cond_signal) X(pthread_cond_broadcast)
-#define SEM_FAMILY(X) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
-#define ONCE_JOIN_FAMILY(X) X(pthread_once) X(pthread_join)
-#define BARRIER_FAMILY(X) X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy)
-#define THREADKEY_FAMILY(X) \
-    X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific)
-#define FUTEX_FAMILY(X) X(syscall)
-#define HANDLER_FAMILY(X) X(sigaction) X(signal) X(__sysv_signal)
-
-/* COND_FAMILY comes last: libc_syms.c says why. */
-#define EVERY_FAMILY(X) \
-    STREAM_FAMILY(X) SOCKET_FAMILY(X) POLL_FAMILY(X) SLEEP_FAMILY(X) RESOLVER_FAMILY(X) \
-    CREATE_FAMILY(X) CLOSE_DUP_FAMILY(X) CLOSING_FAMILY(X) FILE_FAMILY(X) PROCESS_FAMILY(X) \
-    MUTEX_FAMILY(X) RWLOCK_FAMILY(X) SEM_FAMILY(X) ONCE_JOIN_FAMILY(X) BARRIER_FAMILY(X) \
-    THREADKEY_FAMILY(X) FUTEX_FAMILY(X) HANDLER_FAMILY(X) COND_FAMILY(X)
+    X(pthread_cond_signal) X(pthread_cond_broadcast) /* last: see libc_syms.c */
 /* clang-format on */
 
 /* libc's own functions, each beside the word of its test. libc_syms.c finds them. */
@@ -97,7 +76,7 @@ typedef struct Real {
         long tls; /* known.tls */ \
         __typeof__(&name) fn;     \
     } name;
-    EVERY_FAMILY(FIELD)
+    EVERY_NAME(FIELD)
 #undef FIELD
 } ALIGNED(CACHE_LINE) Real;
 extern Real real;
@@ -150,8 +129,7 @@ INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
-/* On a goroutine outside of the runtime: its thread's M. NULL: libc's function is the right one.
- * Costs a system call, so only a call that is about to wait asks. */
+/* Of a goroutine outside of the runtime; NULL: call libc's. A system call: only before a wait. */
 INLINE M *here(void) {
     M *m = maybe_here();
     return m != NULL && !hook_in_child() ? m : NULL;
@@ -191,8 +169,7 @@ INLINE void core_pass(void) {
 
 /* On a goroutine: fn in gort_blocking, which hands the P on. */
 INLINE long stay_blocking(long (*fn)(void *), void *arg) { return staying(gort_blocking(fn, arg)); }
-/* Likewise libc's function, whose arguments are integers and pointers: as register words they are
- * passed alike whatever its type, variadic or not. */
+/* Likewise libc's function. Integers and pointers are passed alike as words, variadic or not. */
 typedef struct LibcCall {
     long (*fn)(long, ...);
     long args[6];
@@ -231,13 +208,16 @@ INLINE long poll_ready(struct pollfd *fds, unsigned long n) {
 long poll_fd(int fd, short events);
 /* The deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now. */
 int64_t socket_deadline(int fd, int option);
-long timeout_as_again(long r,
-                      int64_t deadline); /* the result r of a call until socket_deadline() */
+/* r: the result of a call until socket_deadline(). */
+long timeout_as_again(long r, int64_t deadline);
+/* r: core->move's result. Raises SIGPIPE, which gort's calls never do. */
+ssize_t move_result(const HookMove *v, long r);
 
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 
-int64_t deadline_after(int64_t ns); /* from now on */
-void sleep_for(int64_t ns);         /* on a goroutine */
+int64_t nanoseconds(int64_t seconds, int64_t ns); /* the sum; NEVER: a century and more */
+int64_t deadline_after(int64_t ns);               /* from now on */
+void sleep_for(int64_t ns);                       /* on a goroutine */
 int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
 /* The deadline that a timeout sets from now on; NULL: none. False: the timeout is not valid. */
@@ -262,10 +242,8 @@ struct WaitEntry {
 #define EVERY_BIT UINT32_MAX
 /* From here on a waker with one of these bits hits w. */
 void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
-/* Parks until w is hit (true) or the deadline has passed (false). w is off the queue then. */
+/* Parks until w is hit (true) or the deadline passes (false), when only a nap is still queued. */
 bool waitq_wait(WaitEntry *w, int reason, int64_t deadline);
-/* Likewise, but after the deadline w is still on the queue and can be hit. */
-bool waitq_nap(WaitEntry *w, int reason, int64_t deadline);
 bool waitq_leave(WaitEntry *w); /* true: it was hit already */
 uint32_t waitq_wake_some(const void *addr, uint32_t most, uint32_t bits); /* how many */
 INLINE bool waitq_wake(const void *addr, bool all) {

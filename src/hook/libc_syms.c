@@ -12,27 +12,25 @@
 
 /* Stands in for a function until it is found: finds them all, and jumps to libc's. */
 #ifdef __x86_64__
-#define STUB(name)                                                                              \
-    static COLD __attribute__((used)) void *found_##name(void) {                                \
-        libc_find();                                                                            \
-        return (void *)real.name.fn;                                                            \
-    }                                                                                           \
-    void early_##name(void);                                                                    \
-    __asm__(".pushsection .text.unlikely,\"ax\",@progbits\n"                                    \
-            "early_" #name ":\n\t"                                                              \
-            "pushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n\tpushq %r8\n\tpushq "       \
-            "%r9\n\tpushq %rax\n\t"                                                             \
-            "call found_" #name "\n\tmovq %rax, %r11\n\t"                                       \
-            "popq %rax\n\tpopq %r9\n\tpopq %r8\n\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq " \
-            "%rdi\n\t"                                                                          \
-            "jmp *%r11\n"                                                                       \
+#define STUB(name)                                                                               \
+    static COLD __attribute__((used)) void *found_##name(void) {                                 \
+        libc_find();                                                                             \
+        return (void *)real.name.fn;                                                             \
+    }                                                                                            \
+    void early_##name(void);                                                                     \
+    __asm__(".pushsection .text.unlikely,\"ax\",@progbits\n"                                     \
+            "early_" #name ":\n\t"                                                               \
+            "pushq %rdi; pushq %rsi; pushq %rdx; pushq %rcx; pushq %r8; pushq %r9; pushq %rax\n" \
+            "call found_" #name "\n\tmovq %rax, %r11\n\t"                                        \
+            "popq %rax; popq %r9; popq %r8; popq %rcx; popq %rdx; popq %rsi; popq %rdi\n\t"      \
+            "jmp *%r11\n"                                                                        \
             ".popsection");
-EVERY_FAMILY(STUB)
+EVERY_NAME(STUB)
 #define UNKNOWN(name) .name = {.tls = NO_TLS, .fn = (__typeof__(&name))(void *)early_##name},
 #else
 #define UNKNOWN(name) .name = {.tls = NO_TLS},
 #endif
-Real real = {EVERY_FAMILY(UNKNOWN)};
+Real real = {EVERY_NAME(UNKNOWN)};
 #undef UNKNOWN
 const HookCore *core;
 Known known = {.tls = NO_TLS};
@@ -48,7 +46,7 @@ static void *sym_find(const char *name) {
 
 COLD void libc_find(void) {
 #define FIND(name) *(void **)(void *)&real.name.fn = sym_find(#name);
-    EVERY_FAMILY(FIND)
+    EVERY_NAME(FIND)
 #undef FIND
 }
 
@@ -63,7 +61,7 @@ static __attribute__((constructor(101))) void hook_load(void) {
         known.tls_vforks = c->tls_vforks;
         known.tls = c->tls_runner;
 #define TELL(name) real.name.tls = c->tls_runner;
-        EVERY_FAMILY(TELL)
+        EVERY_NAME(TELL)
 #undef TELL
     }
 }

@@ -40,6 +40,15 @@ static int mutex_class(pthread_mutex_t *mutex) {
 
 static int mutex_owner(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__owner); }
 
+/* As libc's trylock. */
+INLINE int mutex_take_free(pthread_mutex_t *mutex, int owner) {
+    int none = 0;
+    if (unlikely(!cas_seq(&mutex->__data.__lock, &none, 1))) return EBUSY;
+    store_rlx(&mutex->__data.__owner, owner);
+    mutex->__data.__nusers++;
+    return 0;
+}
+
 /* EBUSY, or as pthread_mutex_lock. */
 static int mutex_take_marked(pthread_mutex_t *mutex, int me) {
     if (mutex_owner(mutex) == me) {
@@ -48,12 +57,9 @@ static int mutex_take_marked(pthread_mutex_t *mutex, int me) {
         mutex->__data.__count++;
         return 0;
     }
-    int none = 0;
-    if (!cas_seq(&mutex->__data.__lock, &none, 1)) return EBUSY;
-    store_rlx(&mutex->__data.__owner, me);
-    mutex->__data.__count = 1;
-    mutex->__data.__nusers++;
-    return 0;
+    int r = mutex_take_free(mutex, me);
+    if (r == 0) mutex->__data.__count = 1;
+    return r;
 }
 
 static NOINLINE void mutex_wake_thread(pthread_mutex_t *mutex) {
@@ -135,15 +141,6 @@ INLINE bool mutex_is_common(pthread_mutex_t *mutex) {
     return likely(load_rlx(&mutex->__data.__kind) == 0);
 }
 
-/* As libc's trylock. On a goroutine. */
-INLINE int mutex_take_common(M *m, pthread_mutex_t *mutex) {
-    int none = 0;
-    if (unlikely(!cas_seq(&mutex->__data.__lock, &none, 1))) return EBUSY;
-    store_rlx(&mutex->__data.__owner, m->tid);
-    mutex->__data.__nusers++;
-    return 0;
-}
-
 /* On a goroutine: the mutex's class; else COMMON. */
 INLINE int mutex_class_here(pthread_mutex_t *mutex) {
     if (mutex_is_common(mutex)) return COMMON;
@@ -155,7 +152,7 @@ HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (unlikely(class != COMMON)) return mutex_lock_owned(mutex, mutex_tries[class], GORT_FOREVER);
     M *m = runner(pthread_mutex_lock);
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
-    int r = mutex_is_common(mutex) ? mutex_take_common(m, mutex) : mutex_libc_try(mutex);
+    int r = mutex_is_common(mutex) ? mutex_take_free(mutex, m->tid) : mutex_libc_try(mutex);
     if (likely(r != EBUSY)) return r;
     return here() ? waitq_acquire(mutex, mutex_libc_try, WAIT_MUTEX, GORT_FOREVER)
                   : libc(pthread_mutex_lock)(mutex);

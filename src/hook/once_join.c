@@ -2,15 +2,13 @@
  * pthread_once and pthread_join.
  *
  * An init routine may park. Another goroutine that comes meanwhile must not wait in libc, on the
- * very thread that the first one has to come back to: it parks until the routine is over, also
- * where a plain thread runs it (waitqueue.c).
+ * thread that the first has to come back to: it parks, also where a plain thread runs the routine.
  *
- * The control word is libc's, and threads that wait for a goroutine's routine wait in libc. glibc's
- * values: 0, not yet; 2, done; in progress, 4 times the number of forks that led to this process
- * plus 1 (once_begun asks libc). A word in progress in another process, from which this one was
- * forked, is not yet. A goroutine takes the word in a section, and ends it in a section: to "done",
- * or if the routine does not return (an exception, gort_exit, the end of the runtime: goexit.h)
- * back to "not yet", as libc does on cancellation.
+ * The control word is libc's, where threads wait for a goroutine's routine. glibc's values: 0, not
+ * yet; 2, done; in progress, 4 times the number of forks that led to this process plus 1
+ * (once_begun asks libc); what was in progress in a parent is not yet. A goroutine takes the word
+ * in a section, and ends it in a section: to "done", or if the routine does not return (an
+ * exception, gort_exit, the end of the runtime: goexit.h) to "not yet", as libc on cancellation.
  *
  * libstdc++'s call_once passes its function in two variables of the thread, which the init routine
  * reads first. So nothing yields between the call and the routine, and a goroutine that had to wait

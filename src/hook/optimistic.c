@@ -1,14 +1,13 @@
 /*
  * Calls that are expected not to wait, and are made as they are.
  *
- * A pipe is tried by preadv2 with RWF_NOWAIT, which costs the kernel 110 ns more than read(2);
- * O_NONBLOCK is not the hook's to set (children share the pipe, stdio reads it). So a number whose
- * last HOT_AFTER tries have all found something is HOT: called by read(2) itself. What open(2) gave
- * is HOT from the start. accept, terminals and devices are tried by poll(2). A pipe both of whose
- * ends are known needs no streak (fdhints.h).
+ * A pipe is tried by preadv2 with RWF_NOWAIT, which costs 110 ns more than read(2); O_NONBLOCK is
+ * not the hook's to set (children share the pipe, stdio reads it). accept, terminals and devices
+ * ask poll(2). So a number whose last HOT_AFTER tries have all found something is HOT: called as it
+ * is. What open(2) gave is HOT at once; a pipe whose ends are known needs no streak (fdhints.h).
  *
- * A HOT call that blocks after all blocks a thread for two looks of the monitor (40 us to 6 ms),
- * which takes the P. That cost is bounded:
+ * A HOT call that blocks after all holds its P for two looks of the monitor (40 us to 6 ms). The
+ * cost is bounded:
  *
  *   - every HOT_CHECK-th call is a try, and a try that finds nothing ends HOT (hot_off);
  *   - so does a call whose P was taken, or during which the monitor has looked three times (60 us

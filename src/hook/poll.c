@@ -105,9 +105,6 @@ static bool sets_keep(Sets *s, int n, fd_set *r, fd_set *w, fd_set *e) {
     }
     return true;
 }
-static void sets_free(Sets *s) {
-    if (s->kept[0] != s->few) free(s->kept[0]);
-}
 static void sets_restore(Sets *s) {
     for (int i = 0; i < SETS; i++)
         for (size_t k = 0; s->set[i] && k < s->words; k++) s->set[i][k] = s->kept[i][k];
@@ -206,7 +203,7 @@ static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadli
     if (!sets_keep(&s, n, r, w, e)) return -ENOMEM;
     long done = select_now(s.n, r, w, e);
     if (done == 0 && deadline > gort_now()) done = staying(select_wait(&s, deadline));
-    sets_free(&s);
+    if (s.kept[0] != s.few) free(s.kept[0]);
     return done;
 }
 

@@ -13,14 +13,13 @@ typedef struct PidFd {
 } PidFd;
 
 /* In a section. */
-static void pid_close(PidFd *p) {
+static void pid_close(ExitHook *h) {
     M *m = core->enter();
     m->pins++; /* the close does not park (close.c) */
-    core->own_close(&p->own);
+    core->own_close(&container_of(h, PidFd, hook)->own);
     m->pins--;
     core->leave(m);
 }
-static void pid_abandon(ExitHook *h) { pid_close(container_of(h, PidFd, hook)); }
 
 static bool pid_open(PidFd *p, pid_t pid) {
     M *m = core->enter();
@@ -33,19 +32,15 @@ static bool pid_open(PidFd *p, pid_t pid) {
     return there;
 }
 
-static void pid_over(PidFd *p) {
-    M *m = core->enter();
-    exit_hook_pop(self(m), &p->hook);
-    pid_close(p);
-    core->leave(m);
-}
-
 /* Until the child has ended. False: this kernel has no pidfd, or the program has closed it. */
 static bool pid_wait(pid_t pid) {
-    PidFd p = {.hook = {.abandon = pid_abandon}};
+    PidFd p = {.hook = {.abandon = pid_close}};
     if (!pid_open(&p, pid)) return false;
     long r = core->own_wait(&p.own);
-    pid_over(&p);
+    M *m = core->enter();
+    exit_hook_pop(self(m), &p.hook);
+    pid_close(&p.hook);
+    core->leave(m);
     return r == 0;
 }
 

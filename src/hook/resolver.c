@@ -1,6 +1,4 @@
-/*
- * Names: libc's resolver in gort_blocking, on the same thread: it keeps state in thread-locals.
- */
+/* Names: libc's resolver in gort_blocking, on the same thread: it keeps state in thread-locals. */
 #include "hook/hook_internal.h"
 
 HOOK int getaddrinfo(const char *restrict node, const char *restrict service,

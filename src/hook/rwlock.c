@@ -1,6 +1,5 @@
 /*
- * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock may let in several readers,
- * so it wakes all waiters.
+ * Reader-writer locks: libc's try functions, and waitqueue.c. An unlock wakes all: many may read.
  *
  * libc notes the writer's thread in the lock: it tells a writer's unlock from a reader's by it, and
  * refuses the writer a second lock (EDEADLK). A goroutine that writes notes its mark instead

@@ -1,6 +1,4 @@
-/*
- * POSIX semaphores: libc's sem_trywait, and waitqueue.c.
- */
+/* POSIX semaphores: libc's sem_trywait, and waitqueue.c. */
 #include "hook/hook_internal.h"
 
 /* A try_fn: EBUSY where it would block. */

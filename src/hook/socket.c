@@ -12,8 +12,7 @@ int64_t socket_deadline(int fd, int option) {
     socklen_t len = sizeof tv;
     if (getsockopt(fd, SOL_SOCKET, option, &tv, &len) != 0 || (tv.tv_sec == 0 && tv.tv_usec == 0))
         return GORT_FOREVER;
-    if (tv.tv_sec > GORT_FOREVER / GORT_SEC / 2) return GORT_FOREVER;
-    return deadline_after((int64_t)tv.tv_sec * GORT_SEC + tv.tv_usec * GORT_US);
+    return deadline_after(nanoseconds(tv.tv_sec, tv.tv_usec * GORT_US));
 }
 
 /* A connection that the kernel gave up before the deadline stays ETIMEDOUT. */
@@ -92,8 +91,8 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static ssize_t sent(const HookMove *v, long r) {
-    if (r == -EPIPE && !(v->flags & MSG_NOSIGNAL)) raise(SIGPIPE); /* gort's calls never raise it */
+ssize_t move_result(const HookMove *v, long r) {
+    if (r == -EPIPE && (v->flags < 0 || !(v->flags & MSG_NOSIGNAL))) raise(SIGPIPE);
     return returned(timeout_as_again(r, v->deadline));
 }
 
@@ -121,7 +120,7 @@ static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};
     if (done == 0) hint_settle(fd);
-    return sent(&v, staying(core->move(&v)));
+    return move_result(&v, staying(core->move(&v)));
 }
 
 static NOINLINE ssize_t send_wait(int fd, struct iovec iov, int flags, const struct sockaddr *sa,
@@ -142,7 +141,7 @@ static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t
     if (!here()) return libc(sendmsg)(fd, &rest, flags);
     HookMove v = {fd, flags, &rest, 0, life, socket_deadline(fd, SO_SNDTIMEO), false};
     long r = staying(core->move(&v));
-    if (r != -ETIMEDOUT) return sent(&v, r);
+    if (r != -ETIMEDOUT) return move_result(&v, r);
     return returned(timeout_as_again(r, v.deadline) == r ? r : -EINPROGRESS);
 }
 static bool opens(long r, int flags) {

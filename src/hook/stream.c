@@ -1,9 +1,8 @@
 /*
  * read, write, readv, writev on any descriptor.
  *
- * First a try that cannot block. If it would block, and the caller has not set O_NONBLOCK, the
- * goroutine parks. A write that waits moves everything, as libc's does; after a timeout or an error
- * it returns the count of what it has moved.
+ * First a try that cannot block. If it would, and the caller has not set O_NONBLOCK, the goroutine
+ * parks. A write that waits moves everything, as libc's, or what it can before a timeout or error.
  */
 #include "hook/hook_internal.h"
 
@@ -21,12 +20,6 @@ INLINE ssize_t plain_result(M *m, int fd, long r) {
     return returned(r);
 }
 
-/* A descriptor not open for that direction never becomes ready: the call says EBADF at once. */
-static bool open_for(int fd, short events) {
-    long mode = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_ACCMODE;
-    return mode != (events == POLLIN ? O_WRONLY : O_RDONLY);
-}
-
 /* OTHER: asks poll(2). True: the call is to wait. */
 static bool not_ready(int fd, short events) {
     int dir = events == POLLIN ? DIR_READ : DIR_WRITE;
@@ -35,7 +28,10 @@ static bool not_ready(int fd, short events) {
         return false;
     }
     hot_off(fd, dir);
-    return caller_waits(fd) && open_for(fd, events) && here();
+    long flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    /* not open for that direction, it never becomes ready: the call says EBADF at once */
+    bool opened_for = (flags & O_ACCMODE) != (dir == DIR_READ ? O_WRONLY : O_RDONLY);
+    return (flags < 0 || !(flags & O_NONBLOCK)) && opened_for && here();
 }
 
 /* One try. -errno; -EAGAIN: it would block; -EOPNOTSUPP: the file is of another kind. */
@@ -184,29 +180,6 @@ HOOK ssize_t read(int fd, void *buf, size_t n) {
     return kind == KIND_EVENT ? read_as_event(fd, buf, n, m) : read_slow(fd, buf, n, m);
 }
 
-static COLD bool all_empty(const struct iovec *iov, int n) {
-    return iov_total(iov, (size_t)n) == 0;
-}
-/* No bytes, or an error: libc's call. (recvmsg would take a message, sendmsg send one.) */
-INLINE bool is_nothing(const struct iovec *iov, int n) {
-    if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
-    return unlikely(iov->iov_len == 0) && all_empty(iov, n);
-}
-
-static NOINLINE ssize_t readv_plain(M *m, int fd, const struct iovec *iov, int n) {
-    uint32_t life = life_of(fd);
-    long r = hot_call(m, SYS_readv, fd, iov, n, 0);
-    return likely(r != -EINTR) ? plain_result(m, fd, r) : read_resume(fd, iov, n, life);
-}
-
-HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
-    M *m = runner(readv);
-    if (m == NULL || is_nothing(iov, n)) return libc(readv)(fd, iov, n);
-    FdKind kind = kind_hint(fd, DIR_READ);
-    if (kind == KIND_PLAIN) return readv_plain(m, fd, iov, n);
-    return read_any(m, fd, kind, iov, n);
-}
-
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
 HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t size) {
     if (n > size) __chk_fail();
@@ -252,8 +225,7 @@ static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov,
     HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline, false};
     long r = staying(core->move(&v));
     pipe_moved(fd, DIR_WRITE, r - (ssize_t)done);
-    if (r == -EPIPE) raise(SIGPIPE); /* gort's calls never raise it */
-    return returned(timeout_as_again(r, deadline));
+    return move_result(&v, r);
 }
 
 /* As read_resume; nothing was written yet. */
@@ -268,8 +240,7 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
     hint_settle(fd);
     long r = staying(pipe ? core->move(&v) : core->write_other(&v, false));
     pipe_moved(fd, DIR_WRITE, r);
-    if (r == -EPIPE) raise(SIGPIPE);
-    return returned(r);
+    return move_result(&v, r);
 }
 
 /* A pipe that polls writable takes PIECE bytes without blocking. For more a thread would sleep,
@@ -391,16 +362,35 @@ HOOK ssize_t write(int fd, const void *buf, size_t n) {
     return kind == KIND_EVENT ? write_as_event(fd, buf, n, m) : write_slow(fd, buf, n, m);
 }
 
-static NOINLINE ssize_t writev_plain(M *m, int fd, const struct iovec *iov, int n) {
+static COLD bool all_empty(const struct iovec *iov, int n) {
+    return iov_total(iov, (size_t)n) == 0;
+}
+/* No bytes, or an error: libc's call. (recvmsg would take a message, sendmsg send one.) */
+INLINE bool is_nothing(const struct iovec *iov, int n) {
+    if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
+    return unlikely(iov->iov_len == 0) && all_empty(iov, n);
+}
+
+/* nr: readv or writev. */
+static NOINLINE ssize_t vector_plain(M *m, int fd, const struct iovec *iov, int n, long nr) {
     uint32_t life = life_of(fd);
-    long r = hot_call(m, SYS_writev, fd, iov, n, 0);
-    return likely(r != -EINTR) ? plain_result(m, fd, r) : write_resume(fd, iov, n, life);
+    long r = hot_call(m, nr, fd, iov, n, 0);
+    if (likely(r != -EINTR)) return plain_result(m, fd, r);
+    return nr == SYS_readv ? read_resume(fd, iov, n, life) : write_resume(fd, iov, n, life);
+}
+
+HOOK ssize_t readv(int fd, const struct iovec *iov, int n) {
+    M *m = runner(readv);
+    if (m == NULL || is_nothing(iov, n)) return libc(readv)(fd, iov, n);
+    FdKind kind = kind_hint(fd, DIR_READ);
+    if (kind == KIND_PLAIN) return vector_plain(m, fd, iov, n, SYS_readv);
+    return read_any(m, fd, kind, iov, n);
 }
 
 HOOK ssize_t writev(int fd, const struct iovec *iov, int n) {
     M *m = runner(writev);
     if (m == NULL || is_nothing(iov, n)) return libc(writev)(fd, iov, n);
     FdKind kind = kind_hint(fd, DIR_WRITE);
-    if (kind == KIND_PLAIN) return writev_plain(m, fd, iov, n);
+    if (kind == KIND_PLAIN) return vector_plain(m, fd, iov, n, SYS_writev);
     return write_any(m, fd, kind, iov, n);
 }

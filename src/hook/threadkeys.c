@@ -1,10 +1,9 @@
 /*
  * pthread keys: what libraries keep for each thread is kept for each goroutine.
  *
- * A thread runs many goroutines in the same libraries, and a goroutine may change threads. So on a
- * goroutine a value (OpenSSL's queue of errors, GLib's contexts) is the goroutine's. It begins with
- * none; when it ends its destructors run on its own stack, in rounds as POSIX has it, before its
- * end is announced. Off goroutines everything is libc's.
+ * A thread runs many goroutines in the same libraries, and a goroutine may change threads. So a
+ * value (OpenSSL's queue of errors, GLib's contexts) is the goroutine's; off goroutines, libc's. A
+ * goroutine begins with none; destructors run on its stack before its end is announced, in rounds.
  *
  * The values stand in a table that hangs on the goroutine's stack record, in blocks of 32, both
  * made when a value is set. Only its goroutine touches a table, even in a function of gort_blocking

@@ -13,14 +13,12 @@
 
 #include <stdarg.h>
 
-__attribute__((used)) void vfork_begins(void);
-void vfork_begins(void) {
+static __attribute__((used)) void vfork_begins(void) {
     if (core) core->vfork_begin();
 }
 
 /* The parent goes on. r: -errno or the child. */
-__attribute__((used)) pid_t vfork_ends(long r);
-pid_t vfork_ends(long r) {
+static __attribute__((used)) pid_t vfork_ends(long r) {
     if (core) core->vfork_end();
     return (pid_t)returned(r);
 }

@@ -55,14 +55,7 @@ void waitq_join(WaitEntry *w, const void *addr, uint32_t bits) {
     core->leave(m);
 }
 
-/* With the bucket's lock. */
-static bool waitq_end(WaitBucket *b, WaitEntry *w) {
-    w->parked = false;
-    if (w->queued && !w->naps) waitq_remove(b, w);
-    return w->hit;
-}
-
-static bool waitq_park(WaitEntry *w, int reason, int64_t deadline) {
+bool waitq_wait(WaitEntry *w, int reason, int64_t deadline) {
     WaitBucket *b = waitq_bucket(w->addr);
     M *m = core->enter();
     waitq_lock(b);
@@ -74,21 +67,13 @@ static bool waitq_park(WaitEntry *w, int reason, int64_t deadline) {
         if (over) waitq_lock(b);
     }
     if (over) {
-        hit = waitq_end(b, w);
+        w->parked = false;
+        if (w->queued && !w->naps) waitq_remove(b, w);
+        hit = w->hit;
         core->unlock(&b->lock);
     }
     core->leave(m);
     return hit;
-}
-
-bool waitq_wait(WaitEntry *w, int reason, int64_t deadline) {
-    w->naps = false;
-    return waitq_park(w, reason, deadline);
-}
-
-bool waitq_nap(WaitEntry *w, int reason, int64_t deadline) {
-    w->naps = true;
-    return waitq_park(w, reason, deadline);
 }
 
 bool waitq_leave(WaitEntry *w) {

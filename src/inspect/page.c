@@ -274,12 +274,12 @@ static OwnCall own_call(const OwnFd *own, attempt_fn *attempt, int dir, void *bu
 }
 
 static ssize_t page_read(int conn, void *buf, size_t n, int64_t deadline) {
-    OwnCall o = own_call(socket_of(conn), try_read, DIR_READ, buf, n);
+    OwnCall o = own_call(socket_of(conn), try_rw, DIR_READ, buf, n);
     return call_run(&o.call, deadline);
 }
 
 ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline) {
-    OwnCall o = own_call(socket_of(conn), try_write, DIR_WRITE, (void *)bytes, n);
+    OwnCall o = own_call(socket_of(conn), try_rw, DIR_WRITE, (void *)bytes, n);
     return move_all(&o.call, deadline);
 }
 

@@ -24,11 +24,10 @@ static int64_t parse_digits(const char *s, uint32_t most) {
     return (int64_t)v;
 }
 
-static int parse_port(const char *s, uint16_t *port) {
-    int64_t v = parse_digits(s, 65535);
-    if (v < 0) return -EINVAL;
-    *port = (uint16_t)v;
-    return 0;
+static bool parse_port(const char *s, NetAddr *a) {
+    int64_t port = parse_digits(s, UINT16_MAX);
+    a->port = (uint16_t)port;
+    return port >= 0;
 }
 
 static int parse_unix(const char *path, NetAddr *a) {
@@ -77,13 +76,13 @@ static int copy_host(NetAddr *a, const char *from, const char *end) {
 
 static int parse_bracketed(const char *text, NetAddr *a) {
     const char *end = strchr(text, ']');
-    if (end == NULL || end[1] != ':' || parse_port(end + 2, &a->port) < 0) return -EINVAL;
+    if (end == NULL || end[1] != ':' || !parse_port(end + 2, a)) return -EINVAL;
     return copy_host(a, text + 1, end) < 0 || !parse_v6(a) ? -EINVAL : 0;
 }
 
 static int parse_host_port(const char *text, NetAddr *a) {
     const char *colon = strrchr(text, ':');
-    if (colon == NULL || parse_port(colon + 1, &a->port) < 0) return -EINVAL;
+    if (colon == NULL || !parse_port(colon + 1, a)) return -EINVAL;
     if (copy_host(a, text, colon) < 0 || strchr(a->host, ':')) return -EINVAL;
     for (const char *s = a->host; *s; s++)
         if ((unsigned char)*s <= ' ' || strchr("[]/@", *s)) return -EINVAL;

@@ -1,6 +1,4 @@
-/*
- * Addresses of gort_listen and gort_dial: addr.c.
- */
+/* Addresses of gort_listen and gort_dial: addr.c. */
 #ifndef ADDR_H
 #define ADDR_H
 

@@ -17,18 +17,16 @@
  * Drained sockets. A read of a TCP socket that gave less than it asked for has emptied the queue.
  * If no edge was reported since before that read, the next read parks without asking the kernel:
  * whatever came meanwhile is an edge still to be reported, found by the sample in the lock
- * (netpoll.c, step 3). This saves one system call in three of an echo server. Three things could
- * leave something to read without a further edge: an end or error reported together with the data
- * (`hung`, set before the count of edges), urgent data (likewise), and sockets that stop at a
- * boundary (datagrams, unix sockets with passed descriptors), so it is for TCP only. A wait with a
- * deadline promises an attempt, so it is for waits without one.
+ * (netpoll.c, step 3). It saves an echo server one system call in three. Three things could leave
+ * something to read without a further edge: an end or error reported together with the data
+ * (`hung`, set before the count of edges), urgent data (likewise), a boundary (datagrams, passed
+ * descriptors). So it is for TCP only, and only without a deadline, which promises an attempt.
  */
 #include "io/fdcall.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #define KCMP_FILE 0
 #define MOST_PIECES 1024 /* IOV_MAX, as the kernel has it */
@@ -158,7 +156,7 @@ static long rw_odd(Call *c) {
     return file_call(c, c->dir);
 }
 
-static long read_or_write(Call *c) {
+long try_rw(Call *c) {
     long r;
     if (unlikely(rw_is_odd(c))) return rw_odd(c);
     switch (load_rlx(&c->d->mode[c->dir])) {
@@ -174,11 +172,6 @@ static long read_or_write(Call *c) {
     }
     return rw_look(c);
 }
-
-long try_read(Call *c) { return read_or_write(c); }
-long try_write(Call *c) { return read_or_write(c); }
-long try_readv(Call *c) { return read_or_write(c); }
-long try_writev(Call *c) { return read_or_write(c); }
 
 /* A peek takes nothing away, so no edge follows a part of n bytes: paced. r are there. */
 static bool peeks_on(Call *c, long r, size_t n) {

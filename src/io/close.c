@@ -12,10 +12,9 @@
  * Two closes of one descriptor: each reads the sequence first, and the loser finds DESC_CLOSING or
  * another sequence. DESC_CLOSING is cleared before the kernel can give the number away, so the next
  * owner never meets it and reads the sequence after its last change; and a waiter that the poller
- * finds linked after 3 is the next owner's. A call that begins during 3 may still find the last
- * file, though its sequence is the next owner's: it sees DESC_GIVING and waits for the lock
- * (desc_ref_late). The hook's calls look at the number's note only: for them desc_note_end and
- * desc_note_over stand around close(2).
+ * finds linked after 3 is the next owner's. A call that begins during 3 has the next owner's
+ * sequence, but may find the last file: it sees DESC_GIVING and waits for the lock (desc_ref_late).
+ * The hook's calls look at the number's note only: desc_note_end, close(2), desc_note_over.
  *
  * close(2) in a lock must be short. For sockets and pipes it is. A file that flushes, a terminal
  * that drains, a socket with SO_LINGER may take seconds: the closer duplicates it, closes the

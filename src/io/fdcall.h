@@ -11,13 +11,9 @@
 #include "sched/sched.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
-
-#define sys6(nr, a, b, c, d, e, f) \
-    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 typedef struct Call Call;
 
@@ -143,11 +139,7 @@ INLINE void expect_next(M *m) {
     uint32_t head = load_rlx(&p->head);
     if (head == load_rlx(&p->tail)) return;
     char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
-    __builtin_prefetch(sp, 1);
-    __builtin_prefetch(sp + CACHE_LINE, 1);
-    __builtin_prefetch(sp + 2 * CACHE_LINE, 1);
-    __builtin_prefetch(sp + 3 * CACHE_LINE, 1);
-    __builtin_prefetch(sp + 4 * CACHE_LINE, 1);
+    for (int i = 0; i < 5; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
 }
 
 /* For TSan: a read comes after the writes that it saw. Only the kernel knows which ends belong
@@ -224,8 +216,8 @@ INLINE size_t pieces_after(const struct iovec *iov, size_t n, size_t done, struc
 int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
 /* attempt.c: */
-attempt_fn try_read, try_write, try_readv, try_writev, try_recv, try_send, try_recvmsg, try_sendmsg,
-    try_peek_all, try_peekmsg_all, try_recv_passed, try_accept, try_connect;
+attempt_fn try_rw, try_recv, try_send, try_recvmsg, try_sendmsg, try_peek_all, try_peekmsg_all,
+    try_recv_passed, try_accept, try_connect;
 
 /* file.c. Without FILE_AT: at the file's own position. With FILE_VECTOR: c->buf is an iovec. */
 enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };

@@ -8,9 +8,8 @@
  * position, so two readers of one descriptor would see the same bytes. So do those of a goroutine
  * that is locked to its thread, which may have a descriptor table of its own.
  *
- * The entry does not count a call while its thread sleeps, or a close would wait for the disk. As
- * with close(2), the call goes on with the file it had; close.c sees to it that a call which is not
- * in the kernel yet does not find another file.
+ * The entry does not count a call while its thread sleeps, or a close would wait for the disk. The
+ * call goes on with the file it had, as with close(2), even before it is in the kernel (close.c).
  *
  * Opening a FIFO blocks for as long as it has no other end, so gort_open always hands off.
  */
@@ -19,9 +18,7 @@
 
 #include <fcntl.h>
 #include <linux/io_uring.h>
-#include <netdb.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8

@@ -21,7 +21,6 @@
 #include "io/fdcall.h"
 #include "base/sysfault.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -51,7 +50,7 @@ static void socket_close(ExitHook *h) {
     desc_note_over(fd, life);
 }
 
-/* s->fd, or -errno. The socket belongs to s until socket_give or socket_drop. */
+/* s->fd, or -errno. The socket belongs to s until socket_over. */
 static int socket_new(Socket *s, int family) {
     int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
     M *m = enter();
@@ -66,20 +65,13 @@ static int socket_new(Socket *s, int family) {
     return s->fd;
 }
 
-/* The number becomes the caller's. */
-static int socket_give(Socket *s) {
+/* The number becomes the caller's, or, where r is an error, is closed. */
+static int socket_over(Socket *s, int r) {
     M *m = enter();
     exit_hook_pop(self(m), &s->hook);
+    if (r < 0) socket_close(&s->hook);
     leave(m);
-    return s->fd;
-}
-
-static int socket_drop(Socket *s, int result) {
-    M *m = enter();
-    exit_hook_pop(self(m), &s->hook);
-    socket_close(&s->hook);
-    leave(m);
-    return result;
+    return r < 0 ? r : s->fd;
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -201,9 +193,7 @@ static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool
         if (fd < 0) return fd;
         set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
         if (sa->sa_family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both);
-        r = bind_and_listen(fd, sa, len, backlog);
-        if (r == 0) return socket_give(&s);
-        socket_drop(&s, r);
+        r = socket_over(&s, bind_and_listen(fd, sa, len, backlog));
         if (!port_is_zero(sa)) break;
     }
     return r;
@@ -231,7 +221,7 @@ static bool stale(const NetAddr *a) {
     int fd = socket_new(&s, AF_UNIX);
     if (fd < 0) return false;
     int r = (int)sys6(SYS_connect, fd, &a->sa, a->len, 0, 0, 0);
-    return socket_drop(&s, r) == -ECONNREFUSED;
+    return socket_over(&s, r < 0 ? r : -EADDRINUSE) == -ECONNREFUSED;
 }
 
 static int listen_unix(const NetAddr *a, int backlog) {
@@ -246,7 +236,7 @@ static int listen_unix(const NetAddr *a, int backlog) {
         r = bind_and_listen(fd, &a->sa, a->len, backlog);
     }
     house_unlock(&one_at_a_time);
-    return r == 0 ? socket_give(&s) : socket_drop(&s, r);
+    return socket_over(&s, r);
 }
 
 static int listen_addr(NetAddr *a, int backlog) {
@@ -279,16 +269,15 @@ static bool reached_itself(int fd) {
 }
 
 static int dial_at(const struct sockaddr *sa, socklen_t len, int64_t deadline) {
-    int r = -ECONNREFUSED;
     for (int i = 0; i < TRIES; i++) {
         Socket s;
         int fd = socket_new(&s, sa->sa_family);
         if (fd < 0) return fd;
         if (sa->sa_family != AF_UNIX) set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-        r = gort_connect_until(fd, sa, len, deadline);
-        if (r == 0 && (sa->sa_family == AF_UNIX || !reached_itself(fd))) return socket_give(&s);
-        socket_drop(&s, r);
-        if (r < 0) return r;
+        int r = gort_connect_until(fd, sa, len, deadline);
+        bool itself = r == 0 && sa->sa_family != AF_UNIX && reached_itself(fd);
+        r = socket_over(&s, itself ? -ECONNREFUSED : r);
+        if (!itself) return r;
     }
     return -ECONNREFUSED;
 }

@@ -4,9 +4,8 @@
  * Each is a Call: an attempt (attempt.c) with its arguments, run by call_run() (wait.c) until it
  * gives something other than "would block". The plain form is the `_until` form without a deadline.
  *
- * MSG_DONTWAIT makes one attempt, and is the only way to see -EAGAIN. MSG_WAITALL on a stream goes
- * on until all bytes are there; what has come before a deadline, an error or a close is returned,
- * and the next call shows the condition.
+ * MSG_DONTWAIT makes one attempt, and is the only way to see -EAGAIN. MSG_WAITALL on a stream waits
+ * for all bytes; a deadline, an error or a close ends it with a part, and shows in the next call.
  */
 #include "io/fdcall.h"
 
@@ -17,19 +16,19 @@ static long run_flagged(Call *c, int64_t deadline) {
 /* ---- read, write ---------------------------------------------------------------------------- */
 
 EXPORT ssize_t gort_read_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_read, fd, DIR_READ, buf, n);
+    Call c = call_of(try_rw, fd, DIR_READ, buf, n);
     c.plain = (ssize_t)n > 0;
     return call_run(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_write, fd, DIR_WRITE, buf, n);
+    Call c = call_of(try_rw, fd, DIR_WRITE, buf, n);
     return call_run(&c, deadline);
 }
 
 static ssize_t vector_until(int fd, int dir, const struct iovec *iov, int n, int64_t deadline) {
     /* n below 0: too many, as the kernel says */
-    Call c = call_of(dir == DIR_READ ? try_readv : try_writev, fd, dir, iov, (unsigned)n);
+    Call c = call_of(try_rw, fd, dir, iov, (unsigned)n);
     c.flags = FILE_VECTOR;
     return call_run(&c, deadline);
 }
@@ -58,13 +57,13 @@ ssize_t move_all(Call *c, int64_t deadline) {
 }
 
 EXPORT ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_read, fd, DIR_READ, buf, n);
+    Call c = call_of(try_rw, fd, DIR_READ, buf, n);
     c.plain = (ssize_t)n > 0;
     return move_all(&c, deadline);
 }
 
 EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline) {
-    Call c = call_of(try_write, fd, DIR_WRITE, buf, n);
+    Call c = call_of(try_rw, fd, DIR_WRITE, buf, n);
     return move_all(&c, deadline);
 }
 
@@ -120,8 +119,7 @@ static ssize_t recvmsg_passed(int fd, struct msghdr *msg, int flags, int64_t dea
     return (ssize_t)got;
 }
 
-/* The rest of a buffer that has `got` bytes, on the Call that got them. Inline: compact stacks are
- * promised little for it. */
+/* The rest, on the Call that got `got` bytes. Inline: compact stacks are promised little for it. */
 INLINE ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadline) {
     c->flags &= ~MSG_WAITALL;
     c->sa = NULL;

@@ -1,7 +1,7 @@
 /*
  * A call on a descriptor: try, wait, try again. This is the waiter's side of netpoll.c's protocol.
  *
- * While a call is inside the kernel, in a section, the entry counts it (call_ref), and gort_close
+ * While a call is inside the kernel, in a section, the entry counts it (desc_ref), and gort_close
  * waits for it; the call gives the count back before it waits. A goroutine parks in the entry's
  * queue. A plain thread, with or without a runtime, sleeps in ppoll(2) on the descriptor and on an
  * eventfd of its own, which gort_close writes to.
@@ -50,7 +50,6 @@ NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq) {
     return desc_ref(m, d, seq);
 }
 
-static bool call_ref(Call *c) { return desc_ref(c->m, c->d, c->seq); }
 void call_unref(Call *c) { desc_unref(c->m, c->d); }
 
 /* For call_end, which gives the count back: even if the descriptor was closed meanwhile. */
@@ -60,14 +59,10 @@ bool call_closed(Call *c) { return !desc_lives(c->d, c->seq); }
 
 /* 0, or -EBADF; any other failure to register (not pollable, no memory) paces the call. */
 static int report_locked(Call *c) {
-    Desc *d = c->d;
-    if (d->registered && c->vain > CREDIT) {
-        c->pace = true;
-        return 0;
-    }
-    int r = desc_register(d, c->fd);
+    bool doubted = c->d->registered && c->vain > CREDIT;
+    int r = doubted ? 0 : desc_register(c->d, c->fd);
     if (r == -EBADF) return r;
-    if (r < 0) c->pace = true;
+    c->pace = doubted || r < 0;
     return 0;
 }
 
@@ -126,9 +121,6 @@ static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
     thread_ppoll(c->m, p, 2, deadline, wake_fd < 0);
 }
 
-/* poll(2) says ready, though the last attempt had to wait. */
-static bool lies(Call *c) { return fd_poll_now(c->fd, poll_events(c->dir)) > 0; }
-
 static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w = {.wake_fd = wake_fd_new()};
@@ -139,7 +131,8 @@ static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
     desc_note(c->fd);
     unlock(&d->lock);
     if (!closed) {
-        if (c->vain > CREDIT && lies(c)) c->pace = true;
+        /* ready, it says, though the last attempts had to wait */
+        if (c->vain > CREDIT && fd_poll_now(c->fd, poll_events(c->dir)) > 0) c->pace = true;
         thread_poll(c, w.wake_fd, sooner(c, deadline));
         lock(&d->lock, RANK_POLL);
         if (w.linked) waiter_unlink(&d->threads, &w);
@@ -166,15 +159,11 @@ static void life_pause(int64_t ns) {
     else sys6(SYS_ppoll, NULL, 0, &ts, NULL, 0, 0);
 }
 
-/* No close and no call has used the number yet. A close that comes in between takes 2. */
-static void first_life(DescNote *note) {
-    uint32_t none = 0;
-    cas_seq(&note->life, &none, 1);
-}
-
 NOINLINE uint32_t life_awaited(int fd) {
     DescNote *note = desc_note_of(fd);
-    if (load_rlx(&note->life) == 0) first_life(note);
+    uint32_t none = 0;
+    /* no close and no call has used the number yet; a close that comes in between takes 2 */
+    if (load_rlx(&note->life) == 0) cas_seq(&note->life, &none, 1);
     uint32_t life = note_life(note);
     for (int64_t pause = PACE_FIRST; life == 0 && pause <= PACE; pause *= 2) {
         life_pause(pause);
@@ -204,7 +193,7 @@ static bool same_life(Call *c) {
 
 /* In a section. 0: the call is counted; -EBADF: the section has ended. */
 static int call_enters(Call *c) {
-    if (likely(call_ref(c))) {
+    if (likely(desc_ref(c->m, c->d, c->seq))) {
         if (likely(same_life(c))) return 0;
         call_unref(c);
     }

@@ -22,8 +22,7 @@ int os_thread_clock(int tid);         /* the clock id of a thread */
 /* Waits while *word == value, until the absolute deadline: 0, or -ETIMEDOUT. May return early. */
 int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline);
 void os_futex_wake(uint32_t *word, int count);
-/* called where the kernel refuses a wake-up (preempt.c) */
-extern void (*os_wake_refused)(void);
+extern void (*os_wake_refused)(void); /* called where the kernel refuses a wake-up (preempt.c) */
 
 /* Moves a descriptor to a number out of the way: of programs that count theirs from 3, and of those
  * that make the standard ones later, by dup2(2). fd itself where no number is free. */
@@ -45,8 +44,7 @@ void os_unmap(void *at, size_t size);
 int os_protect_none(void *at, size_t size);
 int os_guard_install(void *at, size_t size); /* MADV_GUARD_INSTALL, -EINVAL on older kernels */
 int os_discard(void *at, size_t size);       /* MADV_DONTNEED */
-/* commits it now; on older kernels, when it is touched */
-void os_populate(void *at, size_t size);
+void os_populate(void *at, size_t size);     /* commits it now; on older kernels, when touched */
 int os_no_huge(void *at, size_t size);
 int os_huge(void *at, size_t size);           /* may become huge pages in time */
 int os_dump(void *at, size_t size, bool yes); /* whether a core file has it */
@@ -64,12 +62,13 @@ int os_cpu_quota(void);
 int os_groups_quota(char *groups);     /* of these lines of /proc/self/cgroup, which it changes */
 void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup; NULL: that */
 int os_thread_count(void);             /* threads of this process, from /proc; -1: unknown */
-/* of those, the kernel's threads for io_uring; -1: unknown */
-int os_io_workers(void);
-char os_thread_state(int tid);             /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
+int os_io_workers(void);               /* of those, the kernel's for io_uring; -1: unknown */
+char os_thread_state(int tid);         /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
 bool os_thread_blocks(int tid, int signo); /* by its mask; false also where it is unknown */
 
 long os_write(int fd, const void *buf, size_t n);
 long os_sys(long nr, long a, long b, long c, long d, long e, long f);
+#define sys6(nr, a, b, c, d, e, f) \
+    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 #endif

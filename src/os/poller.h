@@ -13,8 +13,7 @@ typedef struct KEvent {
     uint32_t seq;  /* as given to kpoll_add */
     uint32_t what; /* EVENT_... */
 } KEvent;
-/* few enough that the kernel's data is still in the cache when an event is answered */
-enum { KPOLL_BATCH = 32 };
+enum { KPOLL_BATCH = 32 }; /* few: the kernel's data is still cached when an event is answered */
 
 /* lost: called when the program had closed our descriptors and they were made anew: nothing is
  * registered any more. With a LEAF lock held, on any thread. */
@@ -27,8 +26,7 @@ int kpoll_add(int fd, uint32_t seq, bool known);
 void kpoll_del(int fd);
 /* True: our own descriptors were lost, and are made anew with nothing registered. No LEAF lock. */
 bool kpoll_check(void);
-/* registers a descriptor of ours, without events, for kpoll_ours: 0, -errno */
-int kpoll_watch(int fd);
+int kpoll_watch(int fd); /* registers one of ours, without events, for kpoll_ours: 0, -errno */
 bool kpoll_ours(int fd); /* one given to kpoll_watch or kpoll_source is unchanged */
 /* At most KPOLL_BATCH events. Waits until the deadline (0: not at all) or kpoll_break(); only a
  * wait consumes a break. */

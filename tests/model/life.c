@@ -104,7 +104,7 @@ const HookCore *core = &the_core;
 /* ---- the kernel's ---- */
 
 /* A part of a write. */
-long try_writev(Call *c) {
+long try_rw(Call *c) {
     uint32_t now = load_rlx(&file);
     MUST(first == 0 || first == now);
     first = now;
@@ -151,7 +151,7 @@ static void writes(void) { /* stream.c: two bytes, of which the first call takes
     hook_move(&v);
 }
 static void writes_full(void) { /* posix.c's move_all: a Call of two runs */
-    Call c = {.attempt = try_writev, .fd = NUMBER, .dir = DIR_WRITE};
+    Call c = {.attempt = try_rw, .fd = NUMBER, .dir = DIR_WRITE};
     if (call_run(&c, GORT_FOREVER) == 1) call_run(&c, GORT_FOREVER);
 }
 static void closes(void) { hook_close(NUMBER); }

@@ -22,7 +22,6 @@
  *
  * Bare system calls only: it runs on g0 and in the monitor.
  */
-#include "base/deadline.h"
 #include "os/poller.h"
 #include "runtime.h"
 
@@ -50,7 +49,7 @@ static uint64_t data_of(int fd, uint32_t seq) { return (uint64_t)(uint32_t)fd <<
 
 static int control(int op, int fd, uint32_t events, uint64_t data) {
     struct epoll_event ev = {.events = events, .data.u64 = data};
-    return (int)os_sys(SYS_epoll_ctl, load_rlx(&epfd), op, fd, (long)&ev, 0, 0);
+    return (int)sys6(SYS_epoll_ctl, load_rlx(&epfd), op, fd, &ev, 0, 0);
 }
 
 /* ---- our own descriptors --------------------------------------------------------------------- */
@@ -68,15 +67,15 @@ static int ask_break_locked(bool arm) {
 }
 
 static int open_locked(void) {
-    int ep = os_fd_away((int)os_sys(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0));
+    int ep = os_fd_away((int)sys6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0));
     if (ep < 0) return ep;
-    int ev = os_fd_away((int)os_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
+    int ev = os_fd_away((int)sys6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
     struct epoll_event none = {.data.u64 = data_of(ev, 0)};
-    int r = ev < 0 ? ev : (int)os_sys(SYS_epoll_ctl, ep, EPOLL_CTL_ADD, ev, (long)&none, 0, 0);
+    int r = ev < 0 ? ev : (int)sys6(SYS_epoll_ctl, ep, EPOLL_CTL_ADD, ev, &none, 0, 0);
     if (r < 0) {
         if (ev >= 0 && means_lost(r)) return r; /* at once lost: they are strangers' */
-        if (ev >= 0) os_sys(SYS_close, ev, 0, 0, 0, 0, 0);
-        os_sys(SYS_close, ep, 0, 0, 0, 0, 0);
+        if (ev >= 0) sys6(SYS_close, ev, 0, 0, 0, 0, 0);
+        sys6(SYS_close, ep, 0, 0, 0, 0, 0);
         return r;
     }
     store_rlx(&epfd, ep);
@@ -97,8 +96,8 @@ int kpoll_open(void (*lost)(void)) {
 void kpoll_close(void) {
     lock(&break_lock, RANK_LEAF);
     if (breakfd >= 0 && !means_lost(ask_break_locked(false))) {
-        os_sys(SYS_close, breakfd, 0, 0, 0, 0, 0);
-        os_sys(SYS_close, epfd, 0, 0, 0, 0, 0);
+        sys6(SYS_close, breakfd, 0, 0, 0, 0, 0);
+        sys6(SYS_close, epfd, 0, 0, 0, 0, 0);
     }
     store_rlx(&epfd, -1);
     store_rlx(&breakfd, -1);
@@ -143,9 +142,8 @@ bool kpoll_ours(int fd) {
 
 int kpoll_source(int fd) {
     int r = control(EPOLL_CTL_ADD, fd, EPOLLIN, data_of(fd, 0));
-    if (r < 0) return r;
-    store_rlx(&source_fd, fd);
-    return 0;
+    if (r == 0) store_rlx(&source_fd, fd);
+    return r;
 }
 
 /* ---- the program's --------------------------------------------------------------------------- */
@@ -193,19 +191,18 @@ static void consume_break(void) {
 
 /* On an older kernel: in whole milliseconds, rounded up. */
 static int wait_events(struct epoll_event *ev, int64_t deadline) {
-    if (deadline == 0)
-        return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, KPOLL_BATCH, 0, 0, 0);
+    if (deadline == 0) return (int)sys6(SYS_epoll_pwait, load_rlx(&epfd), ev, KPOLL_BATCH, 0, 0, 0);
     int64_t left = deadline == GORT_FOREVER ? -1 : time_left(deadline, os_now());
     if (!load_rlx(&no_pwait2)) {
         struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
-        int n = (int)os_sys(SYS_epoll_pwait2, load_rlx(&epfd), (long)ev, KPOLL_BATCH,
-                            left < 0 ? 0 : (long)&ts, 0, 0);
+        int n = (int)sys6(SYS_epoll_pwait2, load_rlx(&epfd), ev, KPOLL_BATCH, left < 0 ? NULL : &ts,
+                          0, 0);
         if (n != -ENOSYS && n != -EPERM) return n;
         store_rlx(&no_pwait2, 1);
     }
     int64_t ms = left < 0 ? -1 : left / GORT_MS + (left % GORT_MS != 0);
     if (ms > INT32_MAX) ms = INT32_MAX;
-    return (int)os_sys(SYS_epoll_pwait, load_rlx(&epfd), (long)ev, KPOLL_BATCH, ms, 0, 0);
+    return (int)sys6(SYS_epoll_pwait, load_rlx(&epfd), ev, KPOLL_BATCH, ms, 0, 0);
 }
 
 static uint32_t what_of(uint32_t events) {
@@ -215,8 +212,6 @@ static uint32_t what_of(uint32_t events) {
     if (events & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) what |= EVENT_HUNG;
     return what;
 }
-
-static int fd_of(const struct epoll_event *ev) { return (int)(ev->data.u64 >> 32); }
 
 /* Returns where a number is or was lost; else the kernel does not let us wait. */
 static NOINLINE void wait_failed(int error) {
@@ -230,7 +225,7 @@ int kpoll_wait(int64_t deadline, KEvent *events) {
     int n = wait_events(ev, deadline), used = 0;
     if (unlikely(n < 0 && n != -EINTR)) wait_failed(n);
     for (int i = 0; i < n; i++) {
-        int fd = fd_of(&ev[i]);
+        int fd = (int)(ev[i].data.u64 >> 32); /* see data_of */
         uint32_t what = what_of(ev[i].events);
         if (unlikely(fd == load_rlx(&breakfd))) {
             if (deadline != 0) consume_break();

@@ -42,8 +42,6 @@ long os_sys(long nr, long a, long b, long c, long d, long e, long f) {
     if (unlikely(sysfault_on)) return sys_with_faults(nr, a, b, c, d, e, f);
     return arch_sys6(nr, a, b, c, d, e, f);
 }
-#define sys(nr, a, b, c, d, e, f) \
-    os_sys((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 static int64_t kernel_now(void) {
     struct timespec ts;
@@ -58,7 +56,7 @@ int os_thread_clock(int tid) { return (int)(~(unsigned)tid << 3 | 6); }
 
 int64_t os_thread_cpu(int clock) {
     struct timespec ts;
-    if (sys(SYS_clock_gettime, clock, &ts, 0, 0, 0, 0) < 0) return -1;
+    if (sys6(SYS_clock_gettime, clock, &ts, 0, 0, 0, 0) < 0) return -1;
     return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
 }
 
@@ -77,8 +75,8 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
         until = &ts;
     }
     /* WAIT_BITSET: an absolute monotonic deadline. The caller loops over -EINTR and -EAGAIN. */
-    long r =
-        sys(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
+    long r = sys6(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
+                  FUTEX_BITSET_MATCH_ANY);
     if (unlikely(refused(r))) os_nap(REFUSED_NAP);
     return r == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
@@ -86,19 +84,19 @@ int os_futex_wait(uint32_t *word, uint32_t value, int64_t deadline) {
 void (*os_wake_refused)(void);
 
 void os_futex_wake(uint32_t *word, int count) {
-    long r = sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    long r = sys6(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
     if (unlikely(refused(r)) && os_wake_refused) os_wake_refused();
 }
 
 int os_fd_copy_away(int fd) {
-    long high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY, 0, 0, 0);
-    if (high < 0) high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY_LOW, 0, 0, 0);
+    long high = sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY, 0, 0, 0);
+    if (high < 0) high = sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_AWAY_LOW, 0, 0, 0);
     return (int)high;
 }
 int os_fd_away(int fd) {
     int high = fd < 0 ? fd : os_fd_copy_away(fd);
     if (high < 0) return fd;
-    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     return high;
 }
 
@@ -107,20 +105,20 @@ int os_fd_away(int fd) {
 static const struct timespec alarm_mark = {100000000, 271828182};
 
 int os_alarm_open(void) {
-    int fd = os_fd_away((int)sys(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0));
+    int fd = os_fd_away((int)sys6(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC, 0, 0, 0, 0));
     struct itimerspec never = {.it_interval = alarm_mark};
-    if (fd >= 0) sys(SYS_timerfd_settime, fd, 0, &never, NULL, 0, 0);
+    if (fd >= 0) sys6(SYS_timerfd_settime, fd, 0, &never, NULL, 0, 0);
     return fd;
 }
-void os_alarm_close(int fd) { sys(SYS_close, fd, 0, 0, 0, 0, 0); }
+void os_alarm_close(int fd) { sys6(SYS_close, fd, 0, 0, 0, 0, 0); }
 int os_alarm_set(int fd, int64_t when) {
     struct itimerspec its = {.it_interval = alarm_mark}, was; /* value zero: never */
     if (when != GORT_FOREVER) its.it_value = (struct timespec){when / GORT_SEC, when % GORT_SEC};
-    long r = sys(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, &was, 0, 0);
+    long r = sys6(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &its, &was, 0, 0);
     if (r < 0 || (was.it_interval.tv_sec == alarm_mark.tv_sec &&
                   was.it_interval.tv_nsec == alarm_mark.tv_nsec))
         return (int)r;
-    sys(SYS_timerfd_settime, fd, 0, &was, NULL, 0, 0); /* a stranger's: put it back */
+    sys6(SYS_timerfd_settime, fd, 0, &was, NULL, 0, 0); /* a stranger's: put it back */
     return -EBADF;
 }
 /* Not read(2): the number may have another owner. Setting the alarm again clears its expiry. */
@@ -130,7 +128,7 @@ int os_alarm_wait(int fd, int signo, int64_t most) {
     sigset_t mask;
     sigfillset(&mask);
     sigdelset(&mask, signo);
-    long r = sys(SYS_ppoll, &p, 1, &ts, &mask, 8, 0);
+    long r = sys6(SYS_ppoll, &p, 1, &ts, &mask, 8, 0);
     /* -EINVAL: under a limit of no descriptors at all, while that lasts */
     if (r == -EINVAL) os_nap(GORT_MS);
     return r == -EINTR || r == -EINVAL ? 1 : (int)r;
@@ -138,29 +136,29 @@ int os_alarm_wait(int fd, int signo, int64_t most) {
 
 void *os_map(size_t size, bool stack) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
-    long r = sys(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    long r = sys6(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
 static bool limited(int which) {
     struct rlimit lim;
-    return sys(SYS_prlimit64, 0, which, NULL, &lim, 0, 0) == 0 && lim.rlim_cur != RLIM_INFINITY;
+    return sys6(SYS_prlimit64, 0, which, NULL, &lim, 0, 0) == 0 && lim.rlim_cur != RLIM_INFINITY;
 }
 bool os_space_limited(void) { return limited(RLIMIT_AS) || limited(RLIMIT_DATA); }
 
-void os_unmap(void *at, size_t size) { sys(SYS_munmap, at, size, 0, 0, 0, 0); }
+void os_unmap(void *at, size_t size) { sys6(SYS_munmap, at, size, 0, 0, 0, 0); }
 int os_protect_none(void *at, size_t size) {
-    return (int)sys(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0);
+    return (int)sys6(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0);
 }
 
 static int advise(void *at, size_t size, int advice) {
-    return (int)sys(SYS_madvise, at, size, advice, 0, 0, 0);
+    return (int)sys6(SYS_madvise, at, size, advice, 0, 0, 0);
 }
 
 /* qemu takes every advice it does not know for done, which would leave stacks without a guard. So
  * the first guard is tried: a path name that begins there must be unreadable. */
 static bool guard_holds(void *at) {
-    return sys(SYS_faccessat, AT_FDCWD, at, F_OK, 0, 0, 0) == -EFAULT;
+    return sys6(SYS_faccessat, AT_FDCWD, at, F_OK, 0, 0, 0) == -EFAULT;
 }
 int os_guard_install(void *at, size_t size) {
     static bool tried; /* relaxed: trying twice does no harm */
@@ -179,28 +177,30 @@ int os_dump(void *at, size_t size, bool yes) {
     return advise(at, size, yes ? MADV_DODUMP : MADV_DONTDUMP);
 }
 
-int os_gettid(void) { return (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
-int os_getpid(void) { return (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0); }
-int os_tgkill(int tid, int signo) { return (int)sys(SYS_tgkill, os_getpid(), tid, signo, 0, 0, 0); }
-void os_yield(void) { sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
+int os_gettid(void) { return (int)sys6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+int os_getpid(void) { return (int)sys6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+int os_tgkill(int tid, int signo) {
+    return (int)sys6(SYS_tgkill, os_getpid(), tid, signo, 0, 0, 0);
+}
+void os_yield(void) { sys6(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
 
 void os_nap(int64_t ns) {
     struct timespec ts = {ns / GORT_SEC, ns % GORT_SEC};
-    sys(SYS_nanosleep, &ts, NULL, 0, 0, 0, 0);
+    sys6(SYS_nanosleep, &ts, NULL, 0, 0, 0, 0);
 }
 
 int os_membarrier_register(void) {
-    return (int)sys(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+    return (int)sys6(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
 }
 int os_membarrier(void) {
-    return (int)sys(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+    return (int)sys6(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
 }
 
-long os_write(int fd, const void *buf, size_t n) { return sys(SYS_write, fd, buf, n, 0, 0, 0); }
+long os_write(int fd, const void *buf, size_t n) { return sys6(SYS_write, fd, buf, n, 0, 0, 0); }
 
 int os_cpu_count(void) {
     unsigned long mask[128] = {0};
-    long n = sys(SYS_sched_getaffinity, 0, sizeof mask, mask, 0, 0, 0);
+    long n = sys6(SYS_sched_getaffinity, 0, sizeof mask, mask, 0, 0, 0);
     int count = 0;
     for (long i = 0; i < n / (long)sizeof mask[0]; i++) count += __builtin_popcountl(mask[i]);
     return count > 0 ? count : 1;
@@ -208,10 +208,10 @@ int os_cpu_count(void) {
 
 /* A whole small file into buf, ended by a zero byte; its length, or -errno. */
 static long read_small(const char *path, char *buf, size_t size) {
-    long fd = sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long fd = sys6(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0) return fd;
-    long n = sys(SYS_read, fd, buf, size - 1, 0, 0, 0);
-    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    long n = sys6(SYS_read, fd, buf, size - 1, 0, 0, 0);
+    sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     buf[n > 0 ? n : 0] = 0;
     return n;
 }
@@ -354,7 +354,7 @@ bool os_thread_blocks(int tid, int signo) {
 /* Where no descriptor is free: each thread's directory is a link to the one above. */
 static int count_links(void) {
     struct stat st;
-    if (sys(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0, 0, 0) < 0) return -1;
+    if (sys6(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0, 0, 0) < 0) return -1;
     return st.st_nlink > 2 ? (int)st.st_nlink - 2 : -1;
 }
 
@@ -384,12 +384,12 @@ int os_io_workers(void) {
     };
     char buf[2048] ALIGNED(8);
     int n = 0;
-    long got, fd = sys(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-                       0, 0, 0);
+    long got, fd = sys6(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                        0, 0, 0);
     if (fd < 0) return -1;
-    while ((got = sys(SYS_getdents64, fd, buf, sizeof buf, 0, 0, 0)) > 0)
+    while ((got = sys6(SYS_getdents64, fd, buf, sizeof buf, 0, 0, 0)) > 0)
         for (long at = 0; at < got; at += ((struct Entry *)(void *)(buf + at))->length)
             n += is_io_worker(((struct Entry *)(void *)(buf + at))->name);
-    sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     return got < 0 ? -1 : n;
 }

@@ -11,10 +11,8 @@
  * A moment between question and use remains: it takes a program that closes what it has not opened,
  * out of the way (os_fd_away), on another thread, just then. A number whose descriptor could not be
  * told when it was made is trusted. One that cannot be told later is not: leaving ours open does
- * less harm than closing a stranger's. The poller's own are told by its epoll set
- * (netpoll_epoll.c).
+ * less harm than closing a stranger's. The poller tells its own by its epoll set.
  */
-#include "base/base.h" /* first: _GNU_SOURCE */
 #include "os/ownfd.h"
 #include "os/os.h"
 
@@ -27,7 +25,7 @@
 
 static long ask_about(int fd, long nr, long arg) {
     long r = -EINTR;
-    for (int i = 0; i < TRIES && r < 0 && r != -EBADF; i++) r = os_sys(nr, fd, arg, 0, 0, 0, 0);
+    for (int i = 0; i < TRIES && r < 0 && r != -EBADF; i++) r = sys6(nr, fd, arg, 0, 0, 0, 0);
     return r;
 }
 
@@ -49,7 +47,7 @@ OwnFd own_fd(int fd) {
     if (fd < 0) return o;
     o.number = fd + 1;
     identify(fd, &o);
-    os_sys(SYS_fcntl, fd, F_SETSIG, MARK, 0, 0, 0);
+    sys6(SYS_fcntl, fd, F_SETSIG, MARK, 0, 0, 0);
     o.mark = mark_of(fd) == MARK ? MARK : 0;
     return o;
 }
@@ -66,6 +64,6 @@ int own_fd_number(const OwnFd *o) {
 
 void own_fd_close(OwnFd *o) {
     int fd = own_fd_number(o);
-    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    if (fd >= 0) sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     *o = (OwnFd){0};
 }

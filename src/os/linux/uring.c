@@ -22,9 +22,8 @@
  * Completion. The ring's descriptor is a source of the poller; an entry's user data is the
  * operation on the waiter's stack. The ring's lock is held from putting the entry until the
  * goroutine has left its stack, and for collecting and withdrawing: no goroutine is made ready that
- * has not parked. Operations under way never exceed the completion ring, so it cannot overflow:
- * beyond that uring_put_locked() says no. The kernel writes into stacks: uring_stop() waits for all
- * that is under way before the stacks go.
+ * has not parked. Operations under way never exceed the completion ring (uring_put_locked). The
+ * kernel writes into stacks: uring_stop() waits for all that is under way before they go.
  *
  * Numbers. The kernel looks the descriptor up when the entry is handed over, in the table of the
  * thread that does it. The caller's count in the poller's entry is given back when the request is
@@ -33,15 +32,13 @@
  * `uring_standing`, which goes down after the system call: `uring_pending` is 0 already while
  * another thread is on its way into the kernel. A thread that a goroutine is locked to, and a plain
  * one, may have a table of its own (unshare(2)). So neither hands over: a locked goroutine puts
- * nothing (file.c), its thread does not poll, and gort_close on such a thread withdraws what stands
- * in the ring, as after a refusal.
+ * nothing (file.c), its thread does not poll, and gort_close there withdraws what is in the ring.
  *
  * The ring's own number may be closed behind our back (netpoll_epoll.c). The mapping keeps the
  * ring, so what the kernel has taken is done and seen. But nothing reports it: netpoll() looks
  * every millisecond while something is under way, and nothing more is put.
  */
 #include "os/linux/uring.h"
-#include "base/deadline.h"
 #include "os/poller.h"
 #include "base/san.h"
 
@@ -74,13 +71,11 @@ static struct {
 
 static long enter_ring(uint32_t submit, uint32_t want) {
     if (unlikely(load_rlx(&uring_gone))) return -EBADF;
-    return os_sys(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0,
-                  0);
+    return sys6(SYS_io_uring_enter, ring.fd, submit, want, want ? IORING_ENTER_GETEVENTS : 0, 0, 0);
 }
 
 static void *map_ring(int fd, size_t size, uint64_t at) {
-    long r = os_sys(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-                    (long)at);
+    long r = sys6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at);
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
@@ -92,7 +87,7 @@ static void unmap_ring(bool registered) {
     ring.map = NULL;
     ring.sqes = NULL;
     if (!load_rlx(&uring_gone) && (!registered || kpoll_ours(ring.fd)))
-        os_sys(SYS_close, ring.fd, 0, 0, 0, 0, 0);
+        sys6(SYS_close, ring.fd, 0, 0, 0, 0, 0);
     store_rel(&ring.fd, -1);
     unlock(&ring.handing);
 }
@@ -122,8 +117,7 @@ static bool probe(int fd) {
     uint64_t room[(sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op) + 7) /
                   8] = {0};
     struct io_uring_probe *p = (void *)room;
-    if (os_sys(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, (long)p, OPS, 0, 0) < 0)
-        return false;
+    if (sys6(SYS_io_uring_register, fd, IORING_REGISTER_PROBE, p, OPS, 0, 0) < 0) return false;
     return p->last_op >= IORING_OP_WRITE &&
            (p->ops[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED) &&
            (p->ops[IORING_OP_WRITE].flags & IO_URING_OP_SUPPORTED) &&
@@ -136,7 +130,7 @@ void uring_start(void) {
     store_seq(&uring_pending, 0);
     store_seq(&uring_standing, 0);
     if (!settings.uring) return;
-    int fd = os_fd_away((int)os_sys(SYS_io_uring_setup, ENTRIES, (long)&p, 0, 0, 0, 0));
+    int fd = os_fd_away((int)sys6(SYS_io_uring_setup, ENTRIES, &p, 0, 0, 0, 0));
     if (fd < 0) return;
     ring.fd = fd;
     ring.under_way = 0;
@@ -253,22 +247,16 @@ static void put_entry(UringOp *op) {
     add_seq(&uring_standing, 1);
 }
 
-static bool full_locked(void) {
-    return ring.under_way >= ring.cq_entries ||
-           load_rlx(ring.sq_tail) - load_acq(ring.sq_head) > ring.sq_mask;
-}
-
 bool uring_put_locked(UringOp *op) {
     if (load_acq(&ring.fd) < 0 || load_rlx(&uring_gone) ||
         unlikely(coarse_now() < load_rlx(&ring.refused_until)))
         return false;
     lock(&ring.lock, RANK_CTX);
-    if (full_locked()) {
-        unlock(&ring.lock);
-        return false;
-    }
-    put_entry(op);
-    return true;
+    bool full = ring.under_way >= ring.cq_entries ||
+                load_rlx(ring.sq_tail) - load_acq(ring.sq_head) > ring.sq_mask;
+    if (full) unlock(&ring.lock);
+    else put_entry(op);
+    return !full;
 }
 
 uint32_t uring_commit(void) {

@@ -27,21 +27,17 @@ uint32_t uring_commit(void); /* unlocks; the number of entries that nobody has h
 bool uring_due(uint32_t n);  /* n entries should not wait for netpoll() */
 bool uring_hand_over(void);  /* true: some were refused, and wait for netpoll() */
 
-/* Hands over what stands in the ring, and adds the refused Gs to the list. Only a thread with the
- * runtime's descriptor table (shares_numbers) may. */
+/* Hands over what stands in the ring, and lists the refused Gs. Only if the M shares_numbers. */
 void uring_submit(GList *list);
 /* For any other thread: takes out what stands in the ring, and adds its Gs to the list, refused. */
 void uring_withdraw(GList *list);
 void uring_collect(GList *list); /* for netpoll.c: the Gs whose operations are done */
-/* atomic: entries put that nobody is handing over, and 1 for refused ones */
-extern uint32_t uring_pending;
+extern uint32_t uring_pending;  /* atomic: entries that nobody hands over, and 1 for refused ones */
 extern uint32_t uring_standing; /* atomic: entries the kernel has not taken */
-/* the program has closed the ring's number; any thread, any lock */
-void uring_lost(void);
-extern uint32_t uring_gone; /* atomic: the number is lost */
+void uring_lost(void);          /* the program has closed the ring's number; any thread, any lock */
+extern uint32_t uring_gone;     /* atomic: the number is lost */
 /* for netpoll.c, after that: collects, and gives the deadline until which it may sleep */
 int64_t uring_collect_lost(int64_t deadline, GList *list);
-/* there is a ring, so the kernel may run threads for it */
-bool uring_on(void);
+bool uring_on(void); /* there is a ring, so the kernel may run threads for it */
 
 #endif
