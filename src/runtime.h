@@ -232,8 +232,8 @@ struct M {
     Note note;          /* asleep in the pool, in the handler, or as a locked M */
     P *nextp;           /* what the waker brings */
     G *nextg;
-    G *lockedg; /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
-    P *oldp;    /* the P it had before a blocking call */
+    G *lockedg;      /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
+    P *oldp;         /* the P it had before a blocking call */
     void *announced; /* G_SYSCALL: the goroutine's newest hook when it began (goexit.h) */
     uint32_t syscalltick;
     int tid, clock;

@@ -318,7 +318,8 @@ static bool is_ours(G *gp) {
 static void undo_wait(G *gp, void *arg) {
     if (!is_ours(gp)) return;
     if (tsan_on() && gp->stack && !(gp->m && gp->m->behind == gp)) tsan_visit(gp->stack->san_fiber);
-    upstairs.undo_wait(gp);
+    if (chan_waits(gp)) chan_abandon(gp);
+    else sleeper_abandon(gp);
 }
 
 /*

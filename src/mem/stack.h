@@ -37,7 +37,7 @@ struct Stack {
     uintptr_t live;  /* boehm.c, while the world is stopped: where live data begins */
     uint32_t trap_tries; /* inlibc.c: signals sent to make the goroutine leave libc */
     uint32_t settled;    /* atomic: set by its thread and the runtime's end; the second buries G */
-    uint64_t magic; /* detects a record overwritten from the stack above */
+    uint64_t magic;      /* detects a record overwritten from the stack above */
 } ALIGNED(64);
 
 /* Credits: gort_go must fail with -ENOMEM, not the goroutine when it first runs. A G without a

@@ -34,14 +34,14 @@ static uint32_t forks; /* atomic: under way */
 static __thread struct {
     bool counted; /* in `forks` */
     bool locked;
-    bool rests; /* no other thread is in a section */
+    bool rests;                                    /* no other thread is in a section */
 } mine __attribute__((tls_model("initial-exec"))); /* of the thread that forks */
 
 /* S2 once more, until there is no fork. The mark is its thread's to clear: whoever forks next finds
  * this section counted. */
 void fork_gate_wait(M *m) {
     uint32_t rest = load_rlx(&m->rest);
-    while (load_acq(&forks) != 0) { /* pairs with F5 */
+    while (load_acq(&forks) != 0) {    /* pairs with F5 */
         store_rel(&m->rest, m->locks); /* pairs with F4 */
         while (load_acq(&forks) != 0) os_nap(20 * GORT_US);
         store_rlx(&m->rest, rest);
@@ -67,8 +67,8 @@ static bool await_rest(M *m) {
 static bool await_all(M *self) {
     bool alone = true, rests = true;
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
-        if (m == self || !load_acq(&m->alive)) continue;
-        or_seq(&m->attn, ATTN_FORK);
+        if (m == self) continue;
+        or_seq(&m->attn, ATTN_FORK); /* a record that is free may be a new thread's in a moment */
         alone = false;
     }
     if (!alone) barrier_everywhere();

@@ -23,7 +23,7 @@ void m_fork(bool before); /* forkgate.c */
 /* m's thread is gone. One that ends in order says so itself, before it is gone. */
 void m_count_out(M *m);
 void m_forget_others(void); /* in a child, which has none of its parent's other threads */
-M *m_adopt_or_null(void); /* as m_adopt (sched.h); NULL: no memory */
-void m_prepare(void);     /* once per process: the key that ends plain threads' records */
+M *m_adopt_or_null(void);   /* as m_adopt (sched.h); NULL: no memory */
+void m_prepare(void);       /* once per process: the key that ends plain threads' records */
 
 #endif

@@ -15,14 +15,14 @@ void mutex_start(void); /* at the start of a runtime, behind retake_start() */
 #define MUTEX_LOCKED 1u /* see mutex.c */
 
 /* One instruction sets LOCKED and tells whether it was set. In starvation mode it always is. */
-INLINE bool mutex_take_free(gort_mutex *mu) {
+INLINE bool mutex_seize(gort_mutex *mu) {
     return !(or_acq(&mu->state_, MUTEX_LOCKED) & MUTEX_LOCKED);
 }
 
 INLINE int mutex_lock(gort_mutex *mu, int64_t deadline, int reason) {
     int r = 0;
     SIM_POINT();
-    if (unlikely(!mutex_take_free(mu))) r = mutex_lock_contended(mu, deadline, reason);
+    if (unlikely(!mutex_seize(mu))) r = mutex_lock_contended(mu, deadline, reason);
     if (r == 0) tsan_acquire(mu);
     return r;
 }

@@ -219,7 +219,7 @@ static int rwmutex_lock(gort_rwmutex *rw, int64_t deadline) {
 /* Where it is free; no sections: in a child of fork, too. */
 static bool writer_take(gort_rwmutex *rw) {
     uint32_t old = 0;
-    if (load_rlx(rw_word(rw)) != 0 || !mutex_take_free(&rw->w_)) return false;
+    if (load_rlx(rw_word(rw)) != 0 || !mutex_seize(&rw->w_)) return false;
     bool got = cas_acq(rw_word(rw), &old, WRITER);
     if (got) tsan_writer_enters(rw);
     else gort_mutex_unlock(&rw->w_);

@@ -135,4 +135,3 @@ void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
         s = next;
     }
 }
-

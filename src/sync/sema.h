@@ -127,7 +127,6 @@ bool sema_has(SemaBucket *b, const void *key);
 /* Pops all sleepers of key; the caller readies the list without the lock. */
 void sema_pop_all(SemaBucket *b, const void *key, GList *list);
 
-
 /* For groups. sem.c: takes n permits, in a section of depth 1, which goes on. ctx.c: cancels c and
  * all below it, in a section; frees nothing. */
 M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);

@@ -90,7 +90,7 @@ static struct Objects {
     gort_cond cond;
     gort_sem sem;
     gort_chan *chan;
-} *o;
+} * o;
 static gort_ctx *root;
 
 static int64_t soon(void) { return gort_now() + 100 * GORT_US; }

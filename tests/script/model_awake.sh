@@ -7,7 +7,7 @@ holds 'who is awake' idle
 holds 'who is awake, weak' idle -DMODEL_WEAK=1
 holds 'the monitor' idle -DPS_IN_USE=1
 holds 'the monitor, weak' idle -DPS_IN_USE=1 -DMODEL_WEAK=1
-for model in desc ended soft hooked life; do
+for model in desc ended soft hooked life fork; do
     holds "$model" $model
     holds "$model, weak" $model -DMODEL_WEAK=1
 done
@@ -16,6 +16,7 @@ holds "the end of a runtime, no membarrier" exit -DMODEL_WEAK=1 -DNO_MEMBARRIER
 holds 'sections at the end of a runtime' sections
 holds 'likewise, weak' sections -DMODEL_WEAK=1
 holds 'likewise, no membarrier' sections -DMODEL_WEAK=1 -DNO_MEMBARRIER
+holds 'a fork beside sections, no membarrier' fork -DMODEL_WEAK=1 -DNO_MEMBARRIER
 holds 'the page of gort-top' top -DMODEL_WEAK=2
 holds 'the end of a watch, weak' watch -DMODEL_WEAK=1
 holds 'the ring, weak' ring -DMODEL_WEAK=1
