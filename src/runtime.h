@@ -235,6 +235,8 @@ struct M {
     G *lockedg;      /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
     P *oldp;         /* the P it had before a blocking call */
     void *announced; /* G_SYSCALL: the goroutine's newest hook when it began (goexit.h) */
+    /* atomic: the system call that it is about to make, announced, on a descriptor; 0: none */
+    long numbered;
     uint32_t syscalltick;
     int tid, clock;
     uint32_t id;

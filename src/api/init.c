@@ -215,6 +215,15 @@ static bool goes_on(M *m) {
     return state != 0 && state != 'S';
 }
 
+/* m's goroutine makes a call of ours on a descriptor, and may not be in the kernel with its file yet:
+ * it would find the next file of that number, after the program has closed it. */
+static bool numbers_on(M *m) {
+    long nr = load_rlx(&m->numbered);
+    if (nr == 0 || m->chances == PATIENCE) return false;
+    long in = os_thread_sleeps_in(m->tid);
+    return in == -2 ? os_thread_state(m->tid) == 'R' : in != nr;
+}
+
 /* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks
  * it by signal to leave, and where it stands inside libc, to do so behind it (inlibc.c). A call
  * that it sleeps in may return EINTR, which nobody sees any more. True: it has yet to answer, or is
@@ -229,7 +238,8 @@ static bool on_its_way(M *m, bool again) {
         if (runs && again) os_tgkill(m->tid, settings.preempt_signal);
         return runs || where == IN_CALLBACK;
     }
-    if (gp == NULL || load_rlx(&gp->status) == G_SYSCALL) return false;
+    if (gp == NULL) return false;
+    if (load_rlx(&gp->status) == G_SYSCALL) return numbers_on(m);
     /* the interceptor that it sleeps in is not to be left by a handler */
     if (tsan_on() && os_thread_state(m->tid) != 'R') return true;
     if (load_rlx(&m->locks) != 0) return goes_on(m); /* steady (runtime.h): asked behind it */

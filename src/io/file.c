@@ -34,18 +34,25 @@ long file_call_nowait(Call *c, int op) {
                 RWF_NOWAIT);
 }
 
-long file_call(Call *c, int op) {
+static long call_number(const Call *c, int op) {
     static const int at_position[2][2] = {{SYS_read, SYS_write}, {SYS_readv, SYS_writev}};
-    if (op == FILE_FSYNC) return sys6(SYS_fsync, c->fd, 0, 0, 0, 0, 0);
-    if (!at_offset(c)) return sys6(at_position[is_vector(c)][op], c->fd, c->buf, c->n, 0, 0, 0);
-    return sys6(op == FILE_READ ? SYS_pread64 : SYS_pwrite64, c->fd, c->buf, c->n, c->offset, 0, 0);
+    if (op == FILE_FSYNC) return SYS_fsync;
+    if (!at_offset(c)) return at_position[is_vector(c)][op];
+    return op == FILE_READ ? SYS_pread64 : SYS_pwrite64;
+}
+
+/* Each takes as many of these as it knows. */
+long file_call(Call *c, int op) {
+    return sys6(call_number(c, op), c->fd, c->buf, c->n, c->offset, 0, 0);
 }
 
 long file_sleep(Call *c, int op) {
     call_doze(c);
-    c->m = block_begin(c->m);
+    store_rlx(&c->m->numbered, call_number(c, op));
+    M *m = block_begin(c->m);
     long r = file_call(c, op);
-    c->m = block_end(c->m);
+    store_rlx(&m->numbered, 0);
+    c->m = block_end(m);
     call_rouse(c);
     return r;
 }

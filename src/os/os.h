@@ -64,6 +64,7 @@ void os_cgroup_root(const char *root); /* for tests: in place of /sys/fs/cgroup;
 int os_thread_count(void);             /* threads of this process, from /proc; -1: unknown */
 int os_io_workers(void);               /* of those, the kernel's for io_uring; -1: unknown */
 char os_thread_state(int tid);         /* 'R', 'S', 'D' ... from /proc/self/task; 0: unknown */
+long os_thread_sleeps_in(int tid);     /* the system call; -1: it runs, -2: unknown */
 bool os_thread_blocks(int tid, int signo); /* by its mask; false also where it is unknown */
 
 long os_write(int fd, const void *buf, size_t n);

@@ -52,6 +52,7 @@ M *enter_asked(M *m) { return m; }
 void leave_slow(M *m) {}
 int os_tgkill(int tid, int signo) { return 0; }
 int64_t os_thread_cpu(int clock) { return -1; }
+long os_thread_sleeps_in(int tid) { return -2; }
 char os_thread_state(int tid) { return 'S'; }
 void stack_jump_found(G *gp, uintptr_t sp) {}
 

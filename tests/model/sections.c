@@ -75,6 +75,7 @@ void alloc_flush(P *of) {}
 void note_wake(Note *n) {}
 int os_tgkill(int tid, int signo) { return 0; }
 int64_t os_thread_cpu(int clock) { return -1; }
+long os_thread_sleeps_in(int tid) { return -2; }
 char os_thread_state(int tid) { return 'S'; }
 void (*os_wake_refused)(void);
 void os_nap(int64_t ns) {

@@ -323,11 +323,21 @@ int os_cpu_quota(void) {
     return os_groups_quota(text);
 }
 
-/* The stat file of a thread; false: there is none. */
-static bool read_stat(int tid, char *text, size_t size) {
+/* A file of a thread; false: there is none. */
+static bool read_of_thread(int tid, const char *name, char *text, size_t size) {
     char path[64];
-    print_buf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    print_buf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
     return read_small(path, text, size) > 0;
+}
+static bool read_stat(int tid, char *text, size_t size) {
+    return read_of_thread(tid, "stat", text, size);
+}
+
+long os_thread_sleeps_in(int tid) {
+    char text[256];
+    if (!read_of_thread(tid, "syscall", text, sizeof text)) return -2;
+    const char *s = text;
+    return *s >= '0' && *s <= '9' ? parse_long(&s) : -1;
 }
 
 char os_thread_state(int tid) {
