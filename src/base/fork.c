@@ -37,7 +37,7 @@ static __thread uint32_t tls_vfork_locks __attribute__((tls_model("initial-exec"
 static __thread int tls_vfork_pid __attribute__((tls_model("initial-exec")));
 
 static bool forked; /* in a child, once it is known */
-static int pid; /* of the process that has the runtime; 0: none */
+static int pid;     /* of the process that has the runtime; 0: none */
 
 /* pairs with gort_main, which set process.same before */
 static bool runtime_busy(void) { return load_acq(&sched.busy); }

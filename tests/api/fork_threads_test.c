@@ -80,8 +80,8 @@ static int goes_on(void) {
     return 7;
 }
 
-/* Threads of the parent begin and end, wait and are in every sort of call that needs no runtime: the
- * child finds none of their locks held, and no thread of its parent's among those that wait. */
+/* Threads of the parent begin and end, wait, and are in every sort of call that needs no runtime.
+ * The child finds none of their locks held, and none of them among those that wait. */
 static int enough;
 /* An object on which threads of the parent wait is the program's affair: the child has its own. */
 static struct Objects {

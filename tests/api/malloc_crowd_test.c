@@ -1,6 +1,6 @@
-/* More goroutines compute inside malloc than it has arenas: the one that holds an arena's lock was
- * preempted there, and the maker of threads waits for that lock. It comes to its turn, wherever it is
- * queued, and main wakes. */
+/* More goroutines compute inside malloc than it has arenas. The one that holds an arena's lock was
+ * preempted there, and the maker of threads waits for that lock. It comes to its turn, wherever it
+ * is queued, and main wakes. */
 #include "../lib/test.h"
 #include <stdlib.h>
 
