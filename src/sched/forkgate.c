@@ -20,8 +20,8 @@
  * the thread sets FORK itself. A thread that begins or ends holds locks before it has a section:
  * those are taken after F4.
  *
- * A runtime that starts meanwhile ends the wait: the child has no runtime then. So does a section of
- * the forker's own, whose handler forks: another section may wait for its lock.
+ * A runtime that starts meanwhile ends the wait: the child has no runtime then. A fork by a handler
+ * that interrupts a section does not wait at all: another section may wait for this one's lock.
  */
 #include "sched/forkgate.h"
 #include "base/upstairs.h"

@@ -16,8 +16,8 @@
  * A hook is pushed in the section that makes it necessary, and popped in the section that does its
  * work. A goroutine is stopped for good between two sections only: so the end finds the hook if and
  * only if its work is still to be done. The end leaves alone what was pushed inside an announced
- * call: its function, or the code between gort_enter_syscall and gort_exit_syscall, may still finish
- * (M.announced).
+ * call (M.announced): its function, or the code between gort_enter_syscall and gort_exit_syscall,
+ * may still finish.
  *
  * longjmp drops frames and leaves the hooks in them in the chain. So a hook is checked before it is
  * used: it stands above the sp of the checker, where both are on the goroutine's own stack; its

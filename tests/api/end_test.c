@@ -364,7 +364,7 @@ static void page_has_gone(void) {
     }
 }
 
-/* ---- a signal that was used up ---------------------------------------------------------------- */
+/* ---- a signal that was used up --------------------------------------------------------------- */
 
 /* The goroutine was signalled and waits for its mutex when the runtime ends: a plain thread that
  * waits on the same condition gets the signal. */
@@ -401,7 +401,7 @@ static void signal_goes_on(void) {
     CHECK_EQ(get(&rung), 1);
 }
 
-/* ---- calls that are left behind --------------------------------------------------------------- */
+/* ---- calls that are left behind -------------------------------------------------------------- */
 
 /* What the code between gort_enter_syscall and gort_exit_syscall has begun goes on: a once is not
  * begun a second time meanwhile. Nor does it lose a lock of the library's own. */
