@@ -12,9 +12,9 @@
  *
  * Where no thread is free and none can be made, only these can run. A goroutine that was preempted
  * inside malloc may hold the very lock that the maker of threads waits for. So a P in need of a
- * thread goes to one of them, and each of them comes to its turn: first those in the queue of the P,
- * where no others join them meanwhile, then those in the global queue, whose tail is for those that
- * are preempted now.
+ * thread goes to one of them, and each comes to its turn: first those in the queue of the P, where
+ * no others join them meanwhile, then those in the global queue, whose tail is for those that are
+ * preempted now.
  */
 #include "sched/bound.h"
 #include "sched/globalq.h"

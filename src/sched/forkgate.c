@@ -1,11 +1,11 @@
 /*
  * A child of fork has no lock that another thread of its parent holds.
  *
- * The child has a copy of the memory and one thread. While a runtime runs, the child may not use it
- * (base/fork.c), and needs only an intact heap: the forker takes the locks of the heap. Where none
- * runs, the child is a process like any other and may use everything. Every lock is held inside a
- * section (lock.h). So the fork waits for a moment in which no other thread is in one, and keeps the
- * others out until it is over:
+ * The child has a copy of the memory and one thread. While a runtime runs, the child may not use
+ * it (base/fork.c), and needs only an intact heap: the forker takes the locks of the heap. Where
+ * none runs, the child is a process like any other and may use everything. Every lock is held
+ * inside a section (lock.h). So the fork waits for a moment in which no other thread is in one, and
+ * keeps the others out until it is over:
  *
  *   the forker                              a section
  *   F1  forks++                             S1  locks++ (or rest = 0)
