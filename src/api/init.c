@@ -215,8 +215,8 @@ static bool goes_on(M *m) {
     return state != 0 && state != 'S';
 }
 
-/* m's goroutine makes a call of ours on a descriptor, and is perhaps not in the kernel with its file
- * yet: it would find the next file of that number, after the program has closed it. */
+/* m's goroutine makes a call of ours on a descriptor, and is perhaps not in the kernel with its
+ * file yet: it would find the next file of that number, after the program has closed it. */
 static bool numbers_on(M *m) {
     long nr = load_rlx(&m->numbered);
     if (nr == 0 || m->chances == PATIENCE) return false;
