@@ -7,12 +7,14 @@
  */
 #include "hook/hook_internal.h"
 
-/* In a signal handler, which cannot have the runtime's locks: waiters find out by `life`. */
+/* In a signal handler, which cannot have the runtime's locks: waiters find out by `life`, and the
+ * monitor wakes those asleep. */
 static int close_behind(int fd) {
     if ((unsigned)fd >= FD_HINTS) return libc(close)(fd);
     uint32_t life = life_ends(fd);
     int r = libc(close)(fd);
     life_over(fd, life);
+    core->owe_number(fd);
     return r;
 }
 
@@ -115,10 +117,12 @@ INLINE int dup_result(M *m, int fd, int to, long r) {
 /* The runtime may know `to`. life: of life_ends; 0: not called yet. Where the runtime does not
  * close `to`, its life ends here, but for a child's. */
 static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
-    int how = is_known(to) ? core->may_close() : CLOSE_BEHIND;
+    bool used = is_known(to);
+    int how = used ? core->may_close() : CLOSE_BEHIND;
     if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < FD_HINTS) life = life_ends(to);
     long r = how == CLOSE_NOW ? replaced(fd, to, flags) : sys(SYS_dup3, fd, to, flags, 0, 0, 0);
     if (life != 0) life_over(to, life);
+    if (life != 0 && used && how == CLOSE_BEHIND) core->owe_number(to);
     if (how == CLOSE_NOW) return (int)r;
     return how == CLOSE_CHILD ? (int)returned(r) : dup_result(m, fd, to, r);
 }
