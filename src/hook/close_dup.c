@@ -127,9 +127,18 @@ static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
     return how == CLOSE_CHILD ? (int)returned(r) : dup_result(m, fd, to, r);
 }
 
+/* A dup that fails leaves `to` alone, so its life must not end. The kernel is asked only about a
+ * number that the hook has not seen. */
+static NOINLINE bool is_closed(int fd) { return sys(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) < 0; }
+INLINE bool dup_fails(int fd, int flags) {
+    bool seen = likely((unsigned)fd < FD_HINTS) && likely(load_rlx(&fd_hints[fd].what) != 0);
+    return unlikely(flags & ~O_CLOEXEC) || (!seen && is_closed(fd));
+}
+
 /* As close: `used` is read before life_ends, and after. */
 INLINE int dup_to(M *m, int fd, int to, int flags) {
-    if (m == NULL && vforked()) return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
+    if ((m == NULL && vforked()) || dup_fails(fd, flags))
+        return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
     if (unlikely((unsigned)to >= FD_HINTS || load_rlx(&fd_hints[to].used)))
         return dup_known(m, fd, to, flags, 0);
     uint32_t life = life_ends(to);
