@@ -64,7 +64,7 @@
     X(pthread_once) X(pthread_join) \
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
-    X(syscall) X(sigaction) X(signal) X(__sysv_signal) \
+    X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast) /* last: see libc_syms.c */
 /* clang-format on */
@@ -247,6 +247,7 @@ struct WaitEntry {
 };
 
 #define EVERY_BIT UINT32_MAX
+#define NO_BIT 0
 /* From here on a waker with one of these bits hits w. */
 void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
 /* Parks until w is hit (true) or the deadline passes (false), when only a nap is still queued. */
@@ -290,9 +291,11 @@ INLINE void released(const void *addr, bool all) {
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
 int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
+bool waitq_announced(const void *addr); /* there is an entry with NO_BIT, which no waker hits */
 
 /* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
+void handlers_adopt(void); /* handlers.c, when the hook is loaded: libraries came before it */
 void allocator_find(void); /* when the hook is loaded */
 void values_run_out(void); /* the current goroutine ends */
 /* Without destructors: the goroutine was stopped for good. Any thread that has no P. */

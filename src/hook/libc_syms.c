@@ -64,6 +64,7 @@ static __attribute__((constructor(101))) void hook_load(void) {
 #define TELL(name) real.name.tls = c->tls_runner;
         EVERY_NAME(TELL)
 #undef TELL
+        handlers_adopt();
     }
 }
 
