@@ -130,8 +130,8 @@ INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
-/* In a hooked function: its caller is the allocator's library, whose thread must not change hands in
- * the middle of malloc: the next goroutine would find the thread's cache half changed. */
+/* In a hooked function: its caller is the allocator's library, whose thread must not change hands
+ * in the middle of malloc: the next goroutine would find the thread's cache half changed. */
 INLINE bool called_by_allocator(void) {
     return unlikely((uintptr_t)__builtin_return_address(0) - known.allocator <
                     known.allocator_size);

@@ -10,10 +10,10 @@
  * unconnected peer whose queue is full, a device that epoll refuses. And some descriptors say that
  * they are ready and are not: a socket is "in error" until the program fetches its error queue,
  * though a read of it has to wait; a call believes that CREDIT times. Such calls wait in the queue,
- * where gort_close finds them, with a short deadline that doubles up to PACE. Where an edge may come
- * or not, a shutdown of the sending side, a call waits for both (looks). (A goroutine meets
- * the second kind where the descriptor is hung, since it is registered anew for each wait then. A
- * thread asks poll(2) whether the descriptor lies or another reader was faster.)
+ * where gort_close finds them, with a short deadline that doubles up to PACE. A send may end with
+ * or without an edge, by a shutdown: it waits for both (looks). (A goroutine meets the second kind
+ * where the descriptor is hung, since it is registered anew for each wait then. A thread asks
+ * poll(2) whether the descriptor lies or another reader was faster.)
  *
  * After its deadline a call makes one more attempt: it returns what has arrived by then, even where
  * no thread had the time to poll. Where the table of entries cannot grow, a call that need not wait
