@@ -66,7 +66,30 @@ static void hook_leave_anywhere(M *m) {
 }
 
 static void (*hook_pay)(M *m); /* the hook's */
-static void hook_owe(void) { sysmon_ask(hook_pay); }
+/* Whoever waits there tries again, and finds that its life is over, or waits for the new file. */
+static void number_pay(M *m, Desc *d) {
+    GList woken = {0};
+    lock(&d->lock, RANK_POLL);
+    desc_reset(d);
+    desc_wake_all(d, 0, &woken);
+    unlock(&d->lock);
+    wake_list(m, &woken);
+}
+/* The monitor does what signal handlers could not. */
+static void hook_pay_all(M *m) {
+    hook_pay(m);
+    for (int fd = 0; fd < DESC_NOTES; fd++) {
+        Desc *d = desc_at(fd);
+        if (d == NULL) fd |= CHUNK - 1; /* on to the next chunk */
+        else if (load_rlx(&desc_notes[fd].owed) && xchg_seq(&desc_notes[fd].owed, 0))
+            number_pay(m, d);
+    }
+}
+static void hook_owe(void) { sysmon_ask(hook_pay_all); }
+static void hook_owe_number(int fd) {
+    store_rlx(&desc_notes[fd].owed, 1); /* published by hook_owe */
+    hook_owe();
+}
 
 static bool *tell_retakes; /* the hook's; NULL: no hook */
 
@@ -114,7 +137,7 @@ static void hook_forget(int fd) {
     leave(m);
 }
 
-/* Any thread, also in a signal handler. CLOSE_NOW: on a goroutine that may park or is in
+/* Any thread, also in a signal handler. CLOSE_NOW: on a goroutine that may park, is pinned or in
  * gort_blocking, or on a plain thread. */
 static int hook_may_close(void) {
     M *m = getm();
@@ -125,7 +148,7 @@ static int hook_may_close(void) {
         return CLOSE_BEHIND;
     uint32_t status = load_rlx(&m->curg->status);
     bool blocking = m->locks == 1 && m->p == NULL && status == G_SYSCALL;
-    return blocking || (m->locks == 0 && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;
+    return blocking || (m->locks == m->pins && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;
 }
 
 EXPORT const HookCore *gort_hook_core(void) {
@@ -154,6 +177,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .looks = &sched.looks,
         .forget = hook_forget,
         .may_close = hook_may_close,
+        .owe_number = hook_owe_number,
         .replace = desc_replace,
         .shut = desc_shut,
         .life_awaited = life_awaited,

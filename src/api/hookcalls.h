@@ -58,9 +58,11 @@ typedef struct HookCore {
     const uint32_t *looks; /* how often the monitor has looked */
 
     /* Descriptors. forget: the number is another file from now on. may_close: CLOSE_... of the
-     * calling thread, for gort_close, replace and shut (close.h). */
+     * calling thread, for gort_close, replace and shut (close.h). owe_number: after a CLOSE_BEHIND
+     * of one of the table, the monitor wakes who waits there. */
     void (*forget)(int fd);
     int (*may_close)(void);
+    void (*owe_number)(int fd);
     int (*replace)(int from, int fd, int flags);
     int (*shut)(int fd);
     uint32_t (*life_awaited)(int fd); /* netpoll.h */

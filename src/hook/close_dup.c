@@ -7,12 +7,14 @@
  */
 #include "hook/hook_internal.h"
 
-/* In a signal handler, which cannot have the runtime's locks: waiters find out by `life`. */
+/* In a signal handler, which cannot have the runtime's locks: waiters find out by `life`, and the
+ * monitor wakes those asleep. */
 static int close_behind(int fd) {
     if ((unsigned)fd >= FD_HINTS) return libc(close)(fd);
     uint32_t life = life_ends(fd);
     int r = libc(close)(fd);
     life_over(fd, life);
+    core->owe_number(fd);
     return r;
 }
 
@@ -115,17 +117,28 @@ INLINE int dup_result(M *m, int fd, int to, long r) {
 /* The runtime may know `to`. life: of life_ends; 0: not called yet. Where the runtime does not
  * close `to`, its life ends here, but for a child's. */
 static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
-    int how = is_known(to) ? core->may_close() : CLOSE_BEHIND;
+    bool used = is_known(to);
+    int how = used ? core->may_close() : CLOSE_BEHIND;
     if (how == CLOSE_BEHIND && life == 0 && (unsigned)to < FD_HINTS) life = life_ends(to);
     long r = how == CLOSE_NOW ? replaced(fd, to, flags) : sys(SYS_dup3, fd, to, flags, 0, 0, 0);
     if (life != 0) life_over(to, life);
+    if (life != 0 && used && how == CLOSE_BEHIND) core->owe_number(to);
     if (how == CLOSE_NOW) return (int)r;
     return how == CLOSE_CHILD ? (int)returned(r) : dup_result(m, fd, to, r);
 }
 
+/* A dup that fails leaves `to` alone, so its life must not end. The kernel is asked only about a
+ * number that the hook has not seen. */
+static NOINLINE bool is_closed(int fd) { return sys(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) < 0; }
+INLINE bool dup_fails(int fd, int flags) {
+    bool seen = likely((unsigned)fd < FD_HINTS) && likely(load_rlx(&fd_hints[fd].what) != 0);
+    return unlikely(flags & ~O_CLOEXEC) || (!seen && is_closed(fd));
+}
+
 /* As close: `used` is read before life_ends, and after. */
 INLINE int dup_to(M *m, int fd, int to, int flags) {
-    if (m == NULL && vforked()) return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
+    if ((m == NULL && vforked()) || dup_fails(fd, flags))
+        return (int)returned(sys(SYS_dup3, fd, to, flags, 0, 0, 0));
     if (unlikely((unsigned)to >= FD_HINTS || load_rlx(&fd_hints[to].used)))
         return dup_known(m, fd, to, flags, 0);
     uint32_t life = life_ends(to);

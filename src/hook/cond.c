@@ -54,7 +54,7 @@ static long cond_in_libc(void *arg) {
     return r;
 }
 
-static int cond_hooked(CondWait k) {
+INLINE int cond_hooked(CondWait k) {
     if (!here()) return (int)cond_in_libc(&k);
     unsigned flags = load_rlx(&k.c->__data.__wrefs);
     clockid_t own = flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;

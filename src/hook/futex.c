@@ -296,6 +296,7 @@ HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {
     if (unlikely(number == SYS_futex_wake))
         return futex2_wake((uint32_t *)a, (unsigned long)b, (int)c, (unsigned)d);
-    if (likely(number != SYS_futex)) return libc(syscall)(number, a, b, c, d, e, f);
+    if (likely(number != SYS_futex) || called_by_allocator())
+        return libc(syscall)(number, a, b, c, d, e, f);
     return futex(&(Futex){(uint32_t *)a, (int)b, (int)c, d, e, (int)f});
 }

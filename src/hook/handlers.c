@@ -51,3 +51,20 @@ HOOK sighandler_t signal(int signo, sighandler_t handler) {
 HOOK sighandler_t __sysv_signal(int signo, sighandler_t handler) {
     return handler_installed(signo, handler, libc(__sysv_signal)(signo, handler));
 }
+HOOK sighandler_t sigset(int signo, sighandler_t handler) {
+    return handler_installed(signo, handler, libc(sigset)(signo, handler));
+}
+/* Other names of the first two. */
+sighandler_t bsd_signal(int signo, sighandler_t handler);
+HOOK sighandler_t ssignal(int signo, sighandler_t handler) { return signal(signo, handler); }
+HOOK sighandler_t bsd_signal(int signo, sighandler_t handler) { return signal(signo, handler); }
+HOOK sighandler_t sysv_signal(int signo, sighandler_t handler) {
+    return __sysv_signal(signo, handler);
+}
+
+void handlers_adopt(void) {
+    struct sigaction now;
+    for (int signo = 1; signo < NSIG; signo++)
+        if (libc(sigaction)(signo, NULL, &now) == 0 && is_handler(&now))
+            sigaction(signo, &now, NULL);
+}

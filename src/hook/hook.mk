@@ -10,7 +10,7 @@ all: hook
 hook: $(OUT)/libgort-hook.so
 
 $(HOOK_OBJ): LIBFLAGS += -falign-functions=64 -U_FORTIFY_SOURCE -fno-builtin \
-    -Wno-unknown-warning-option -Wno-nonnull-compare
+    -Wno-unknown-warning-option -Wno-nonnull-compare -Wno-deprecated-declarations
 $(OUT)/libgort-hook.so: $(HOOK_OBJ) $(OUT)/libgort.so src/hook/hook.mk
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(USERSAN) -shared -Wl,-soname,libgort-hook.so \

@@ -64,7 +64,7 @@
     X(pthread_once) X(pthread_join) \
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
-    X(syscall) X(sigaction) X(signal) X(__sysv_signal) \
+    X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast) /* last: see libc_syms.c */
 /* clang-format on */
@@ -100,8 +100,9 @@ typedef struct Known { /* one cache line */
     long tls_vforks;   /* core's */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
-    bool retakes;   /* the core tells */
-    uint32_t doubt; /* connect.c */
+    bool retakes;                        /* the core tells */
+    uint32_t doubt;                      /* connect.c */
+    uintptr_t allocator, allocator_size; /* threadkeys.c */
 } ALIGNED(CACHE_LINE) Known;
 extern Known known;
 
@@ -129,10 +130,16 @@ INLINE M *maybe_here(void) {
     M *m = runner_at(known.tls);
     return m != NULL && may_park(m, stack_pointer()) ? m : NULL;
 }
+/* In a hooked function: its caller is the allocator's library, whose thread must not change hands
+ * in the middle of malloc: the next goroutine would find the thread's cache half changed. */
+INLINE bool called_by_allocator(void) {
+    return unlikely((uintptr_t)__builtin_return_address(0) - known.allocator <
+                    known.allocator_size);
+}
 /* Of a goroutine outside of the runtime; NULL: call libc's. A system call: only before a wait. */
 INLINE M *here(void) {
     M *m = maybe_here();
-    return m != NULL && !hook_in_child() ? m : NULL;
+    return m != NULL && !called_by_allocator() && !hook_in_child() ? m : NULL;
 }
 /* The goroutine that this thread runs, also inside the runtime; NULL: none. */
 INLINE G *runner_g(void) {
@@ -240,6 +247,7 @@ struct WaitEntry {
 };
 
 #define EVERY_BIT UINT32_MAX
+#define NO_BIT 0
 /* From here on a waker with one of these bits hits w. */
 void waitq_join(WaitEntry *w, const void *addr, uint32_t bits);
 /* Parks until w is hit (true) or the deadline passes (false), when only a nap is still queued. */
@@ -274,7 +282,7 @@ INLINE bool has_waiters(const void *addr) {
     return unlikely(load_rlx(&waitq_bucket(addr)->count) != 0);
 }
 INLINE void released(const void *addr, bool all) {
-    if (has_waiters(addr)) waitq_wake(addr, all);
+    if (has_waiters(addr) && !called_by_allocator()) waitq_wake(addr, all); /* may switch */
 }
 
 /* Tries until the attempt gives something other than EBUSY, or the deadline has passed (ETIMEDOUT):
@@ -283,9 +291,12 @@ INLINE void released(const void *addr, bool all) {
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
 int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
+bool waitq_announced(const void *addr); /* there is an entry with NO_BIT, which no waker hits */
 
 /* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
+void handlers_adopt(void); /* handlers.c, when the hook is loaded: libraries came before it */
+void allocator_find(void); /* when the hook is loaded */
 void values_run_out(void); /* the current goroutine ends */
 /* Without destructors: the goroutine was stopped for good. Any thread that has no P. */
 void values_free(void *values);

@@ -57,12 +57,14 @@ static __attribute__((constructor(101))) void hook_load(void) {
         core = c;
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
         c->attach(&known.retakes, (DescNote *)(void *)fd_hints, waitq_pay);
+        allocator_find();
         c->attach_values(values_run_out, values_free, values_to_thread);
         known.tls_vforks = c->tls_vforks;
         known.tls = c->tls_runner;
 #define TELL(name) real.name.tls = c->tls_runner;
         EVERY_NAME(TELL)
 #undef TELL
+        handlers_adopt();
     }
 }
 

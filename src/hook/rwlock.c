@@ -4,6 +4,9 @@
  * libc notes the writer's thread in the lock: it tells a writer's unlock from a reader's by it, and
  * refuses the writer a second lock (EDEADLK). A goroutine that writes notes its mark instead
  * (mutex.c), and for the unlock the number of the thread that it is on by then.
+ *
+ * Where writers are preferred, libc counts the threads that wait to write. Goroutines do not wait
+ * there: one announces itself in the queue for the whole of its wait, and readers look for it.
  */
 #include "hook/hook_internal.h"
 
@@ -11,9 +14,24 @@ static bool rwlock_is_writer(pthread_rwlock_t *lock, int me) {
     return me != 0 && load_rlx(&lock->__data.__cur_writer) == me;
 }
 
+static bool rwlock_prefers_writers(pthread_rwlock_t *lock) {
+    return unlikely(lock->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+}
+static int rwlock_acquire(pthread_rwlock_t *lock, try_fn *attempt, int reason, int64_t deadline) {
+    WaitEntry announced;
+    if (reason != WAIT_RWMUTEX_W || !rwlock_prefers_writers(lock))
+        return waitq_acquire(lock, attempt, reason, deadline);
+    waitq_join(&announced, lock, NO_BIT);
+    int r = waitq_acquire(lock, attempt, reason, deadline);
+    waitq_leave(&announced);
+    if (r != 0) waitq_wake(lock, true); /* the readers behind it */
+    return r;
+}
+
 /* For a caller that may wait: EDEADLK where it would wait for itself. */
 static int rwlock_try_read(void *object) {
     pthread_rwlock_t *lock = object;
+    if (rwlock_prefers_writers(lock) && waitq_announced(lock)) return EBUSY;
     int r = libc(pthread_rwlock_tryrdlock)(lock);
     return unlikely(r == EBUSY) && rwlock_is_writer(lock, owner_mark()) ? EDEADLK : r;
 }
@@ -28,7 +46,7 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_rdlock)) return libc(pthread_rwlock_rdlock)(lock);
     int r = rwlock_try_read(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? waitq_acquire(lock, rwlock_try_read, WAIT_RWMUTEX_R, GORT_FOREVER)
+    return here() ? rwlock_acquire(lock, rwlock_try_read, WAIT_RWMUTEX_R, GORT_FOREVER)
                   : libc(pthread_rwlock_rdlock)(lock);
 }
 
@@ -43,7 +61,7 @@ HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_wrlock)) return libc(pthread_rwlock_wrlock)(lock);
     int r = rwlock_try_write(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? waitq_acquire(lock, rwlock_try_write, WAIT_RWMUTEX_W, GORT_FOREVER)
+    return here() ? rwlock_acquire(lock, rwlock_try_write, WAIT_RWMUTEX_W, GORT_FOREVER)
                   : rwlock_written_in_libc(lock, libc(pthread_rwlock_wrlock)(lock));
 }
 
@@ -57,7 +75,7 @@ static int rwlock_until(pthread_rwlock_t *lock, try_fn *attempt, int reason, clo
     if (!valid_clock(clock)) return EINVAL;
     int r = attempt(lock);
     if (r != EBUSY) return r;
-    return valid_time(at) ? waitq_acquire(lock, attempt, reason, clock_deadline(clock, at))
+    return valid_time(at) ? rwlock_acquire(lock, attempt, reason, clock_deadline(clock, at))
                           : EINVAL;
 }
 

@@ -7,6 +7,8 @@
  */
 #include "hook/hook_internal.h"
 
+#include <netinet/in.h>
+
 int64_t socket_deadline(int fd, int option) {
     struct timeval tv = {0, 0};
     socklen_t len = sizeof tv;
@@ -91,8 +93,15 @@ HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags,
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
+/* The kernel raises SIGPIPE for pipes and streams, not for sockets that send messages. */
+static bool pipe_signals(const HookMove *v) {
+    int type = SOCK_STREAM;
+    socklen_t len = sizeof type;
+    if (v->flags >= 0 && (v->flags & MSG_NOSIGNAL)) return false;
+    return getsockopt(v->fd, SOL_SOCKET, SO_TYPE, &type, &len) != 0 || type == SOCK_STREAM;
+}
 ssize_t move_result(const HookMove *v, long r) {
-    if (r == -EPIPE && (v->flags < 0 || !(v->flags & MSG_NOSIGNAL))) raise(SIGPIPE);
+    if (r == -EPIPE && pipe_signals(v)) raise(SIGPIPE);
     return returned(timeout_as_again(r, v->deadline));
 }
 
@@ -111,11 +120,21 @@ static COLD ssize_t send_thread(int fd, const struct msghdr *msg, int flags, siz
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
+/* An internet socket that has no port found none to be free: the kernel says EAGAIN for that, too,
+ * and does not wait. */
+static bool has_no_port(int fd) {
+    struct sockaddr_in at = {.sin_family = AF_UNSPEC}; /* the port stands there for IPv6 as well */
+    socklen_t len = sizeof at;
+    if (getsockname(fd, (struct sockaddr *)&at, &len) != 0 || at.sin_port != 0) return false;
+    return at.sin_family == AF_INET || at.sin_family == AF_INET6;
+}
+
 /* r bytes were sent in that life of the number, or none: sends the rest, as one call. */
 static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags, long r,
                                      uint32_t life) {
     size_t done = r > 0 ? (size_t)r : 0;
     if (done > 0 && (!life_goes_on(fd, life) || !caller_waits(fd))) return r;
+    if (msg->msg_name && has_no_port(fd)) return returned(r);
     if (!here()) return send_thread(fd, msg, flags, done, life);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};

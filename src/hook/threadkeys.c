@@ -14,7 +14,8 @@
  * number. The words need no order: the program orders a key's creation, use and deletion.
  *
  * An allocator's keys (made by the object that malloc is in, if that is not libc) remain the
- * thread's: it pairs them with __thread variables, and calls these functions inside malloc.
+ * thread's: it pairs them with __thread variables, and calls these functions inside malloc. So
+ * neither does a hooked call park where such a library makes it (called_by_allocator).
  *
  * Goroutines that still wait when their runtime ends lose their values, and go_abandon frees the
  * table. A goroutine may be stopped for good between any two calls, so a table is hung up whole,
@@ -24,6 +25,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 
 #define KEYS PTHREAD_KEYS_MAX
 #define BLOCK 32
@@ -74,6 +76,22 @@ static bool is_allocator(const void *caller) {
     void *(*volatile libcs)(size_t) = malloc;
     if (dladdr(caller, &by) == 0 || dladdr((void *)libcs, &of) == 0) return false;
     return by.dli_fbase == of.dli_fbase;
+}
+
+/* The library that malloc is in, unless that is libc. Nor the program, where it defines malloc: its
+ * own calls have to park. */
+void allocator_find(void) {
+    Dl_info of, libcs;
+    struct link_map *map;
+    void *(*volatile at)(size_t) = malloc;
+    if (dladdr1((void *)at, &of, (void **)&map, RTLD_DL_LINKMAP) == 0 || map->l_name[0] == '\0' ||
+        dladdr((void *)libc(close), &libcs) == 0 || of.dli_fbase == libcs.dli_fbase)
+        return;
+    const ElfW(Ehdr) *elf = of.dli_fbase;
+    const ElfW(Phdr) *part = (const void *)((const char *)elf + elf->e_phoff);
+    known.allocator = map->l_addr;
+    for (int i = 0; i < elf->e_phnum; i++)
+        if (part[i].p_type == PT_LOAD) known.allocator_size = part[i].p_vaddr + part[i].p_memsz;
 }
 
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller) {

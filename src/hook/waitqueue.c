@@ -145,6 +145,19 @@ void waitq_pay(M *m) {
             waitq_wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
 }
 
+bool waitq_announced(const void *addr) {
+    WaitBucket *b = waitq_bucket(addr);
+    if (load_rlx(&b->count) == 0 || hook_in_child()) return false;
+    M *m = core->enter_anywhere();
+    if (m == NULL) return false;
+    waitq_lock(b);
+    WaitEntry *w = b->first;
+    while (w && (w->addr != addr || w->bits != NO_BIT)) w = w->next;
+    core->unlock(&b->lock);
+    core->leave_anywhere(m);
+    return w != NULL;
+}
+
 int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
     bool mine = stay();
     int r;

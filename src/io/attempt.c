@@ -85,18 +85,29 @@ static int make_nonblocking(int fd) {
     return (int)sys6(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
 }
 
+/* A send that is to wait: the end of the socket's own sending side is an edge of TCP's only. */
+static long note_sent(Call *c, long r) {
+    if (likely(r != -EAGAIN) || load_rlx(&c->d->tcp)) return r;
+    bool tcp = protocol_is_tcp(c->fd);
+    if (tcp) remember_socket(c->d, c->fd, tcp);
+    c->looks = !tcp;
+    return r;
+}
+
 /* ---- read and write on anything ------------------------------------------------------------- */
 
 static long rw_socket(Call *c) {
     struct iovec *iov = is_vector(c) ? c->buf : NULL;
     int flags = MSG_DONTWAIT | (c->dir == DIR_WRITE ? MSG_NOSIGNAL : 0);
     if (iov == NULL) {
-        if (c->dir == DIR_WRITE) return sys6(SYS_sendto, c->fd, c->buf, c->n, flags, NULL, 0);
+        if (c->dir == DIR_WRITE)
+            return note_sent(c, sys6(SYS_sendto, c->fd, c->buf, c->n, flags, NULL, 0));
         if (c->n == 0) return 0; /* as read(2) on a socket; recv(2) would take a datagram */
         return note_drained(c, sys6(SYS_recvfrom, c->fd, c->buf, c->n, flags, NULL, NULL));
     }
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = c->n};
-    return sys6(c->dir == DIR_WRITE ? SYS_sendmsg : SYS_recvmsg, c->fd, &msg, flags, 0, 0, 0);
+    if (c->dir == DIR_WRITE) return note_sent(c, sys6(SYS_sendmsg, c->fd, &msg, flags, 0, 0, 0));
+    return sys6(SYS_recvmsg, c->fd, &msg, flags, 0, 0, 0);
 }
 
 /* poll(2) says that the call will not block; if it does, it blocks this thread only. */
@@ -234,7 +245,7 @@ long try_send(Call *c) {
         return -EAGAIN;
     }
     if (r == -EAGAIN && c->sa) c->pace = true; /* the peer's queue is full: no edge here */
-    return r;
+    return note_sent(c, r);
 }
 
 long try_recvmsg(Call *c) {
@@ -247,7 +258,7 @@ long try_sendmsg(Call *c) {
     long r = sys6(SYS_sendmsg, c->fd, &msg, c->flags | MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
     if (unlikely(begins_to_connect(c, r))) return -EAGAIN;
     if (r == -EAGAIN && msg.msg_name) c->pace = true;
-    return r;
+    return note_sent(c, r);
 }
 
 /* Skips connections that are gone: one edge stands for all. After MOST_ABORTED it is paced. */

@@ -151,12 +151,7 @@ static int close_or_hold(Desc *d, int fd, int place) {
 /* In the lock: forgets what is known of the file. */
 static void forget_locked(Desc *d, int fd) {
     if (d->registered) kpoll_del(fd);
-    d->registered = false;
-    store_rlx(&d->hung, 0);
-    store_rlx(&d->tcp, 0);
-    store_rlx(&d->drained_at, 0);
-    store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
-    store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+    desc_reset(d);
 }
 
 /* Before step 3: no entry of the ring names the number any more (uring.c). */

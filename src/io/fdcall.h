@@ -27,6 +27,7 @@ struct Call {
     uint8_t dir;
     bool plain;   /* a drained socket may skip its first attempt (attempt.c) */
     bool pace;    /* no edge will come: try again by the clock */
+    bool looks;   /* an edge may not come: try again by the clock as well */
     bool retried; /* it has waited: it goes to the front of the queue */
     uint8_t vain; /* attempts that had to wait, up to 255 */
     bool begun;   /* seq is set; later runs of the call keep it */

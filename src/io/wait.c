@@ -10,9 +10,10 @@
  * unconnected peer whose queue is full, a device that epoll refuses. And some descriptors say that
  * they are ready and are not: a socket is "in error" until the program fetches its error queue,
  * though a read of it has to wait; a call believes that CREDIT times. Such calls wait in the queue,
- * where gort_close finds them, with a short deadline that doubles up to PACE. (A goroutine meets
- * the second kind where the descriptor is hung, since it is registered anew for each wait then. A
- * thread asks poll(2) whether the descriptor lies or another reader was faster.)
+ * where gort_close finds them, with a short deadline that doubles up to PACE. A send may end with
+ * or without an edge, by a shutdown: it waits for both (looks). (A goroutine meets the second kind
+ * where the descriptor is hung, since it is registered anew for each wait then. A thread asks
+ * poll(2) whether the descriptor lies or another reader was faster.)
  *
  * After its deadline a call makes one more attempt: it returns what has arrived by then, even where
  * no thread had the time to poll. Where the table of entries cannot grow, a call that need not wait
@@ -79,8 +80,11 @@ static bool settled_locked(Call *c, int *result) {
 }
 
 static int64_t sooner(Call *c, int64_t deadline) {
-    if (!c->pace) return deadline;
-    c->pause = c->pause == 0 ? PACE_FIRST : c->pause * 2 > PACE ? PACE : c->pause * 2;
+    if (!c->pace && !c->looks) return deadline;
+    c->pause = !c->pace              ? PACE
+               : c->pause == 0       ? PACE_FIRST
+               : c->pause * 2 > PACE ? PACE
+                                     : c->pause * 2;
     int64_t then = time_after(os_now(), c->pause);
     return then < deadline ? then : deadline;
 }
@@ -90,7 +94,7 @@ static int call_withdraw(Call *c, Waiter *w) {
     if (w->linked) waiter_unlink(&c->d->q[c->dir], w);
     unlock(&c->d->lock);
     sub_seq(&sched.poll_waiters, 1);
-    return c->pace ? 0 : -ETIMEDOUT;
+    return c->pace || c->looks ? 0 : -ETIMEDOUT;
 }
 
 /* 0: try again; -EBADF, -ETIMEDOUT. */

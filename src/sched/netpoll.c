@@ -169,6 +169,15 @@ NOINLINE void desc_trust_slow(uint8_t *mark) {
     if (load_rlx(&blocking)) kpoll_break();
 }
 
+void desc_reset(Desc *d) {
+    d->registered = false;
+    store_rlx(&d->hung, 0);
+    store_rlx(&d->tcp, 0);
+    store_rlx(&d->drained_at, 0);
+    store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
+    store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+}
+
 void desc_born(int fd) {
     Desc *d = desc_of(fd);
     if (d == NULL) return;
@@ -178,12 +187,7 @@ void desc_born(int fd) {
         !load_rlx(&d->registered) && !load_rlx(&d->held))
         return;
     lock(&d->lock, RANK_POLL);
-    d->registered = false;
-    store_rlx(&d->hung, 0);
-    store_rlx(&d->tcp, 0);
-    store_rlx(&d->drained_at, 0);
-    store_rlx(&d->mode[DIR_READ], MODE_UNKNOWN);
-    store_rlx(&d->mode[DIR_WRITE], MODE_UNKNOWN);
+    desc_reset(d);
     if (d->held) sub_seq(&d->state, DESC_CLOSING); /* plain close(2) closed its placeholder */
     store_rlx(&d->held, false);
     add_seq(&d->state, DESC_SEQ);

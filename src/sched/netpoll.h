@@ -121,6 +121,7 @@ INLINE void waiter_link(WaitQueue *q, Waiter *w, bool front) {
 }
 void waiter_unlink(WaitQueue *q, Waiter *w);
 int desc_register(Desc *d, int fd); /* with the kernel: 0, -errno */
+void desc_reset(Desc *d);           /* nothing is known of the file any more */
 /* Notes for libgort-hook.so, which sees closes. `used`: the core knows something of the number in
  * this life, so closing it needs gort_close. Every close, by whomever, adds one to `life` before
  * the kernel closes; `over` follows once the kernel has. In between the number is being closed, and
@@ -130,6 +131,7 @@ typedef struct DescNote {
     uint32_t life; /* atomic; 0: no call has begun on the number, and nobody has closed it */
     uint32_t over; /* atomic: life - 1; otherwise the number is being closed, or its life is 0 */
     uint8_t used;  /* atomic; only the core clears it, with what it knows */
+    uint8_t owed;  /* atomic: closed in a handler; the monitor is to wake who waits */
 } ALIGNED(32) DescNote;
 extern DescNote *desc_notes; /* a table of the hook's; NULL: there is no hook */
 #define DESC_NOTES 65536

@@ -4,6 +4,7 @@
  * coroutine's stack is no such stack: it parks.
  */
 #include "hook.h"
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* sigset */
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -83,6 +84,26 @@ static void on_a_stack_of_its_own(void) {
     free(st.ss_sp);
 }
 
+/* By whatever name it was installed, and before the hook was loaded. */
+sighandler_t bsd_signal(int signo, sighandler_t handler);
+static sighandler_t (*const installers[])(int, sighandler_t) = {
+    signal, ssignal, bsd_signal, sysv_signal, __sysv_signal, sigset};
+static void early(void) {
+    struct sigaction sa = {.sa_handler = handler};
+    sigaction(SIGUSR2, &sa, NULL);
+}
+__attribute__((section(".preinit_array"), used)) static void (*const first_of_all)(void) = early;
+static void by_every_name(void) {
+    int before = get(&handled), n = (int)(sizeof installers / sizeof *installers);
+    how = 0;
+    for (int i = 0; i < n; i++) {
+        CHECK(installers[i](SIGUSR1, handler) != SIG_ERR);
+        CHECK_EQ(raise(SIGUSR1), 0);
+    }
+    CHECK_EQ(raise(SIGUSR2), 0);
+    CHECK_EQ(get(&handled) - before, n + 1);
+}
+
 static ucontext_t outside, coroutine;
 static void body(void) { w_read(); }
 static void run_coroutine(void *arg) {
@@ -112,6 +133,7 @@ static int run(int argc, char **argv) {
     CHECK_EQ(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ends[0], &ev), 0);
     CHECK_EQ(gort_go(other, NULL), 0);
     on_a_stack_of_its_own();
+    by_every_name();
     set(&stop, 1);
     wait_until(gort_count() == 1);
     on_a_coroutines_stack();

@@ -2,7 +2,7 @@
  * Calls that were expected not to wait, and are made as they are (src/hook/optimistic.c): when one
  * waits after all it ends with EBADF as soon as its number is closed, whether its thread sleeps in
  * the kernel still or it waits as a goroutine by then. What it waited on is gone: a listener
- * refuses, a pipe has no reader.
+ * refuses, a pipe has no reader. A dup2 or dup3 that fails closes nothing, and the call waits on.
  */
 #include "hook.h"
 #include <sys/eventfd.h>
@@ -175,6 +175,9 @@ static void scene(const Waiter *kind, bool late) {
     CHECK_EQ(gort_go(caller, &w), 0);
     wait_until(get(&w.tid) != 0);
     wait_until(parked() || (!late && in_kernel(&w)));
+    CHECK_FAILS(dup2(900, w.fd), EBADF);
+    CHECK_FAILS(dup3(0, w.fd, O_NONBLOCK), EINVAL);
+    wait_until(parked());
     CHECK_EQ(close(w.fd), 0);
     wait_until(get(&w.over));
     if (w.result < 0) CHECK_EQ(w.err, EBADF);

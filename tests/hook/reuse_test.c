@@ -6,8 +6,8 @@
  *               to wait; warm, after hundreds of calls that had nothing to wait for, or with bytes
  *               and room that others took (src/hook/optimistic.c)
  *   a closer    close, dup2, dup3, fclose, freopen, close_range, closefrom, gort_close; on a
- *               goroutine, on a plain thread, inside gort_blocking; once the caller waits, or as
- *               soon as it has moved a byte
+ *               goroutine, on a plain thread, inside gort_blocking, pinned, in a signal handler;
+ *               once the caller waits, or as soon as it has moved a byte
  *   a stranger  a file of any kind that gets the number at once, with something to be read, and
  *               room
  *
@@ -514,8 +514,13 @@ static void caller_run(void *arg) {
 enum { CLOSE, DUP2, DUP3, FCLOSE, FREOPEN, CLOSE_RANGE, CLOSEFROM, GORT_CLOSE, CLOSERS };
 static const char *const closer_names[] = {"close",   "dup2",        "dup3",      "fclose",
                                            "freopen", "close_range", "closefrom", "gort_close"};
-enum { GOROUTINE, THREAD, IN_BLOCKING, PLACES };
-static const char *const place_names[] = {"", " on a plain thread", " in gort_blocking"};
+enum { GOROUTINE, THREAD, IN_BLOCKING, PINNED, IN_HANDLER, PLACES };
+static const char *const place_names[] = {"", " on a plain thread", " in gort_blocking", " pinned",
+                                          " in a handler"};
+/* What POSIX lets a handler call, or is a system call and no more. */
+static bool is_handlers(int how) {
+    return how == CLOSE || how == DUP2 || how == DUP3 || how == CLOSE_RANGE;
+}
 typedef struct Closing {
     int how, fd, number;
     FILE *file;
@@ -548,11 +553,21 @@ static void *closing_thread(void *arg) {
     return NULL;
 }
 
+static Closing *handled;
+static void closing_handler(int signo) { close_and_reuse(handled); }
+
 static void close_at(Closing *c, int place) {
     pthread_t t;
     if (place == GOROUTINE) close_and_reuse(c);
     else if (place == IN_BLOCKING) gort_blocking(close_and_reuse, c);
-    else {
+    else if (place == PINNED) {
+        gort_pin();
+        close_and_reuse(c);
+        gort_unpin();
+    } else if (place == IN_HANDLER) {
+        handled = c;
+        CHECK_EQ(raise(SIGUSR1), 0);
+    } else {
         CHECK_EQ(pthread_create(&t, NULL, closing_thread, c), 0);
         CHECK_EQ(pthread_join(t, NULL), 0);
     }
@@ -621,10 +636,11 @@ static void scene(uint64_t seed) {
     rng = seed * 0x9E3779B97F4A7C15u + 1;
     for (int i = 0; i < 4; i++) test_random(&rng);
     int call = (int)(seed % CALLS), flags = calls[call].flags, waits = calls[call].waits;
-    int how = (int)pick(CLOSERS), place = (int)pick(3) == 0 ? 1 + (int)pick(2) : GOROUTINE;
+    int how = (int)pick(CLOSERS), place = (int)pick(2) == 0 ? (int)pick(PLACES) : GOROUTINE;
     bool keep = pick(2), eager = (flags & PARTIAL) && pick(2),
          ready = pick(2) || (flags & ON_THREAD) != 0;
     if (how == GORT_CLOSE && place == IN_BLOCKING) place = GOROUTINE; /* it may wait */
+    if (place == IN_HANDLER && !is_handlers(how)) place = PINNED;
     make_stranger(&s, (int)pick(STRANGERS));
     Caller *c = calloc(1, sizeof *c);
     c->buf = calloc(1, LONG);
@@ -660,6 +676,7 @@ static int run(int argc, char **argv) {
     const char *from = getenv("REUSE_SEED"), *many = getenv("REUSE_SCENES");
     uint64_t first = from ? strtoull(from, NULL, 0) : 1,
              n = many ? strtoull(many, NULL, 0) : 6 * CALLS;
+    signal(SIGUSR1, closing_handler);
     for (uint64_t i = first; i < first + n; i++) scene(i);
     if (findings) FAILF("%d findings", findings);
     return 0;

@@ -111,6 +111,34 @@ static void writer_is_the_goroutine(void) {
     CHECK_EQ(pthread_rwlock_unlock(&lock), 0);
 }
 
+/* Where writers are preferred, one that waits comes before readers that come later. */
+static pthread_rwlock_t preferring;
+static void reads_once(void *arg) {
+    CHECK_EQ(pthread_rwlock_rdlock(&preferring), 0);
+    CHECK_EQ(pthread_rwlock_unlock(&preferring), 0);
+    add(&done, 1);
+}
+static void writes_once(void *arg) {
+    CHECK_EQ(pthread_rwlock_wrlock(&preferring), 0);
+    CHECK_EQ(pthread_rwlock_unlock(&preferring), 0);
+    add(&done, 1);
+}
+static void writers_preferred(void) {
+    pthread_rwlockattr_t a;
+    CHECK_EQ(pthread_rwlockattr_init(&a), 0);
+    CHECK_EQ(pthread_rwlockattr_setkind_np(&a, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), 0);
+    CHECK_EQ(pthread_rwlock_init(&preferring, &a), 0);
+    set(&done, 0);
+    CHECK_EQ(pthread_rwlock_rdlock(&preferring), 0);
+    gort_go(writes_once, NULL);
+    wait_for_waiting("sync.RWMutex.Lock", 1);
+    gort_go(reads_once, NULL);
+    wait_for_waiting("sync.RWMutex.RLock", 1); /* behind the writer */
+    CHECK_EQ(pthread_rwlock_unlock(&preferring), 0);
+    wait_until(get(&done) == 2);
+    CHECK_EQ(pthread_rwlock_destroy(&preferring), 0);
+}
+
 static int run(int argc, char **argv) {
     pthread_t plain;
     CHECK_EQ(pthread_rwlock_wrlock(&lock), 0);
@@ -126,6 +154,7 @@ static int run(int argc, char **argv) {
     CHECK_EQ(pthread_join(plain, NULL), 0);
     CHECK_GE(get(&most), 1);
     writer_is_the_goroutine();
+    writers_preferred();
     CHECK_EQ(pthread_rwlock_destroy(&lock), 0);
     return 0;
 }

@@ -239,7 +239,54 @@ static void big_message(void) {
     close(pair[1]);
 }
 
+/* The sending side is shut while a call waits there: EPIPE, and SIGPIPE where the kernel raises it,
+ * for streams. */
+static int pipe_signals, waits_on;
+static void on_pipe_signal(int signo) { add(&pipe_signals, 1); }
+static void sends_into_full(void *arg) {
+    char b[1000] = {0};
+    CHECK_FAILS(arg ? write(waits_on, b, sizeof b) : send(waits_on, b, sizeof b, 0), EPIPE);
+    add(&done, 1);
+}
+static void shut_while_sending(int type, void *by_write) {
+    char b[1000] = {0};
+    int pair[2];
+    CHECK_EQ(socketpair(AF_UNIX, type, 0, pair), 0);
+    while (send(pair[0], b, sizeof b, MSG_DONTWAIT) > 0) {}
+    waits_on = pair[0];
+    set(&done, 0);
+    set(&pipe_signals, 0);
+    gort_go(sends_into_full, by_write);
+    wait_for_waiting("IO wait", 1);
+    CHECK_EQ(shutdown(pair[0], SHUT_WR), 0);
+    wait_until(get(&done) == 1);
+    CHECK_EQ(get(&pipe_signals), type == SOCK_STREAM);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+/* The one port that it may have is taken: EAGAIN, for which nobody waits. */
+static void no_port(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int a = socket(AF_INET, SOCK_DGRAM, 0), b = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK_EQ(bind(a, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(getsockname(a, (struct sockaddr *)&at, &len), 0);
+    uint32_t range = (uint32_t)ntohs(at.sin_port) << 16 | ntohs(at.sin_port);
+    if (setsockopt(b, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof range) == 0)
+        CHECK_FAILS(sendto(b, "x", 1, 0, (struct sockaddr *)&at, len), EAGAIN);
+    close(a);
+    close(b);
+}
+
 static int run(int argc, char **argv) {
+    static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
+    signal(SIGPIPE, on_pipe_signal);
+    for (int i = 0; i < 6; i++) shut_while_sending(types[i / 2], i % 2 ? &done : NULL);
+    no_port();
     listen_here();
     echo();
     datagrams();

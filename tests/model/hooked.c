@@ -67,6 +67,7 @@ static const HookCore the_core = {
     .park_until = parks,
 };
 const HookCore *core = &the_core;
+Known known = {.tls = NO_TLS};
 
 static void tries_last(void) {
     uint32_t none = 0;
