@@ -27,6 +27,7 @@
 #include "base/env.h"
 #include "sched/g.h"
 #include "io/fdcall.h"
+#include "io/net.h"
 #include "debug/leak.h"
 #include "inspect/profile.h"
 #include "sched/sched.h"
@@ -40,6 +41,7 @@
 #include <unistd.h>
 
 #define CONNECTIONS 64
+#define URL_SIZE 320
 #define LISTENERS 8
 #define TICK (250 * GORT_MS)
 #define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
@@ -499,10 +501,17 @@ static bool serve_elsewhere(Listener *l, OwnFd *entry) {
     return served;
 }
 
+/* For clients: a unix socket has no URL. */
+static void print_url(char url[URL_SIZE], const Listener *l) {
+    bool path = begins_with(l->local, "unix:");
+    print_buf(url, URL_SIZE, path ? "%s" : "http://%s/", l->local);
+}
+
 static void say_gone(Listener *l) {
+    char url[URL_SIZE];
     if (own_fd_number(&l->socket) >= 0) return;
-    print_fd(2, "gort: no live page on http://%s/ any more: the program has closed its socket\n",
-             l->local);
+    print_url(url, l);
+    print_fd(2, "gort: no live page on %s any more: the program has closed its socket\n", url);
 }
 
 static void accept_loop(void *arg) {
@@ -534,50 +543,56 @@ static bool is_loopback(const char *local) {
 }
 
 static void page_announce(const Listener *l) {
+    char url[URL_SIZE];
+    print_url(url, l);
     if (l->open)
         print_fd(2,
-                 "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: "
+                 "gort: live page on %s\ngort: its traces and profiles, for other clients: "
                  "?token=%s\n",
-                 l->local, l->token);
-    else print_fd(2, "gort: live page on http://%s/?token=%s\n", l->local, l->token);
+                 url, l->token);
+    else print_fd(2, "gort: live page on %s?token=%s\n", url, l->token);
 }
 
-/* Moves the listener to a number out of the way, where one is free. */
-static int listen_away(const char *addr) {
-    int fd = gort_listen(addr, 0), high = fd < 0 ? fd : os_fd_copy_away(fd);
-    if (high < 0) return fd;
-    desc_born(high);
-    gort_close(fd);
-    return high;
+/* The accepting goroutine, and with it the socket's entry. */
+static int begin_accepting(Listener *l, Socket *s) {
+    gort_attr attr = {.name = "gort: live page"};
+    M *m = enter();
+    int e = gort_go_with(&attr, accept_loop, l);
+    if (e == 0) {
+        store_rel(&page.nlisteners, (uint32_t)(l - page.listeners) + 1);
+        socket_over(s, 0);
+    }
+    leave(m);
+    return e;
+}
+
+static int listener_new(Socket *s) {
+    uint32_t n = load_rlx(&page.nlisteners);
+    Listener *l = &page.listeners[n];
+    if (n == LISTENERS) return -EMFILE;
+    *l = (Listener){.socket = own_fd(s->fd)};
+    int e = gort_local_addr(s->fd, l->local, sizeof l->local);
+    l->open = is_loopback(l->local);
+    if (e == 0) e = draw_token(l->token, sizeof l->token);
+    if (e == 0) e = begin_accepting(l, s);
+    if (e == 0) page_announce(l);
+    return e;
 }
 
 static int listen_on(const char *addr) {
-    char local[300], at[300];
+    char at[300];
     static HouseLock making;
+    Socket s;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
     /* ":6060": this machine only */
     print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr);
-    int fd = listen_away(at);
-    if (fd < 0) return fd;
-    int e = gort_local_addr(fd, local, sizeof local);
+    int e = socket_listen(&s, at, 0);
+    if (e < 0) return e;
+    socket_away(&s);
     house_lock(&making);
-    uint32_t n = load_rlx(&page.nlisteners);
-    if (e == 0 && n == LISTENERS) e = -EMFILE;
-    if (e == 0) {
-        Listener *l = &page.listeners[n];
-        *l = (Listener){.socket = own_fd(fd), .open = is_loopback(local)};
-        print_buf(l->local, sizeof l->local, "%s", local);
-        e = draw_token(l->token, sizeof l->token);
-        gort_attr attr = {.name = "gort: live page"};
-        if (e == 0) e = gort_go_with(&attr, accept_loop, l);
-        if (e == 0) {
-            store_rel(&page.nlisteners, n + 1);
-            page_announce(l);
-        }
-    }
+    e = listener_new(&s);
     house_unlock(&making);
-    if (e < 0) gort_close(fd);
-    return e;
+    return e < 0 ? socket_over(&s, e) : 0;
 }
 
 EXPORT int gort_debug_listen(const char *addr) {
