@@ -404,8 +404,11 @@ static void no_step(void) {}
 static const Inspection *inspect_or_say(void) {
     static const Inspection none = {no_step, no_step, no_step, no_step, no_step, no_step};
     if (upstairs.inspection) return upstairs.inspection;
-    const char *asked = env_get("GORT_HTTP") ? "GORT_HTTP" : "GORT_TRACE";
-    if (env_get(asked))
+    const char *asked = env_get("GORT_HTTP")    ? "GORT_HTTP"
+                        : env_get("GORT_TRACE") ? "GORT_TRACE"
+                        : settings.flight       ? "GORT_DEBUG=flight"
+                                                : NULL;
+    if (asked)
         warn_once(WARN_LEAN, "%s is ignored: this program was linked with libgort-lean.a", asked);
     return &none;
 }
