@@ -106,6 +106,7 @@ static NOINLINE int call_below_room(void) {
 static void main_goroutine(void *arg) {
     run.result = call_below_room();
     if (in_forked_child()) ends_in_child();
+    if (getm()->curg->spare != NULL) exit_hook_jumped();
     values_over(getm()->curg);
     tsan_release(&run);
     collect_apart(stop_for_good);
