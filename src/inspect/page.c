@@ -165,6 +165,8 @@ static void answer_out(int conn, const HttpRequest *r, const char *type, Out *o)
 /* Has a trace or a profile begun? e: 0, or the error, which is answered. */
 static bool has_begun(int conn, const HttpRequest *r, int e) {
     if (e == -EBUSY) answer_text(conn, r, 409, "another one is running\n");
+    else if (e == -ENOTSUP)
+        answer_text(conn, r, 409, "no CPU profile: with signal=prof the scheduler has SIGPROF\n");
     else if (e < 0) answer_text(conn, r, 503, "no memory, or no descriptor\n");
     return e == 0;
 }
@@ -218,9 +220,9 @@ static void serve_goroutines(int conn, const HttpRequest *r) {
     Out o = OUT_GROWING;
     char format[16] = "";
     const char *type = PLAIN_TEXT;
-    Find f = {.id = http_number(r, "id", 0), .out = &o, .found = true};
+    Find f = {.id = http_number(r, "id", UINT64_MAX), .out = &o, .found = true};
     http_param(r, "format", format, sizeof format);
-    if (f.id) {
+    if (f.id != UINT64_MAX) {
         f.found = false;
         each_g(dump_if, &f);
     } else if (r->wants_json || strcmp(format, "json") == 0) {
@@ -234,11 +236,13 @@ static void serve_goroutines(int conn, const HttpRequest *r) {
 }
 
 static void serve_leaks(int conn, const HttpRequest *r) {
-    uint64_t set = (uint64_t)settings.leak * GORT_MS,
-             minutes = http_number(r, "minutes", UINT64_MAX);
-    int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC
-                            : set              ? set
-                                               : 10ULL * 60 * GORT_SEC);
+    uint64_t set = settings.leak ? (uint64_t)settings.leak * GORT_MS : 10ULL * 60 * GORT_SEC;
+    uint64_t minutes = http_number(r, "minutes", UINT64_MAX);
+    int64_t age = (int64_t)(minutes == UINT64_MAX ? set : minutes * 60 * GORT_SEC);
+    if (minutes != UINT64_MAX && minutes > 1 << 20) {
+        answer_text(conn, r, 400, "minutes must be 0 to 1048576\n");
+        return;
+    }
     Out o = OUT_GROWING;
     Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
     if (l == NULL) o.failed = -ENOMEM;
@@ -441,7 +445,23 @@ static const struct {
     {"/debug/pprof/created", serve_created, false},           /* goroutines by their creator */
 };
 
+/* NULL, or what is wrong with the request's parameters. */
+static const char *wrong_param(const HttpRequest *r) {
+    static const char *const numbers[] = {"seconds", "minutes", "id", "debug", "limit"};
+    char format[16];
+    bool pprof = begins_with(r->path, "/debug/pprof/"), dump = strstr(r->path, "/goroutine");
+    for (size_t i = 0; i < count_of(numbers); i++)
+        if (http_number(r, numbers[i], 0) == HTTP_NO_NUMBER)
+            return "seconds, minutes, id, debug and limit must be whole numbers\n";
+    if (!http_has(r, "format")) return NULL;
+    if (!http_param(r, "format", format, sizeof format)) format[0] = 0;
+    if (pprof && (strcmp(format, "folded") == 0 || strcmp(format, "svg") == 0)) return NULL;
+    if (dump && strcmp(format, "json") == 0) return NULL;
+    return "format must be folded or svg for a profile, json for a list of goroutines\n";
+}
+
 static void route(const Listener *l, int conn, const HttpRequest *r) {
+    const char *wrong;
     size_t i = 0;
     while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
@@ -449,6 +469,7 @@ static void route(const Listener *l, int conn, const HttpRequest *r) {
     else if (no) answer_text(conn, r, no, "refused\n");
     else if (i == count_of(routes)) answer_text(conn, r, 404, "no such page\n");
     else if (r->head && routes[i].costs) http_begin(conn, 200, "application/octet-stream", "");
+    else if ((wrong = wrong_param(r)) != NULL) answer_text(conn, r, 400, wrong);
     else routes[i].serve(conn, r);
 }
 
