@@ -215,6 +215,10 @@ static void test_files(void) {
     CHECK_EQ(gort_local_addr(l, text, sizeof text), 0);
     CHECK_STR(text, addr);
     CHECK_EQ(gort_local_addr(l, text, strlen(addr)), -ENOSPC);
+    int c = gort_dial(addr, GORT_FOREVER);
+    CHECK_EQ(gort_local_addr(c, text, sizeof text), 0);
+    CHECK_STR(text, "unix:"); /* it has no address */
+    CHECK_EQ(gort_close(c), 0);
     CHECK_EQ(gort_listen(addr, 0), -EADDRINUSE);
     CHECK_EQ(gort_close(l), 0);
     CHECK_EQ(gort_dial(addr, GORT_FOREVER), -ECONNREFUSED);
