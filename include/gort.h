@@ -558,8 +558,8 @@ int gort_listen(const char *addr, int backlog);
  * of a name and all of its addresses. gort_dial is the same call. net.Dialer.Dial. */
 int gort_dial_until(const char *addr, int64_t deadline);
 int gort_dial(const char *addr, int64_t deadline);
-/* Writes the socket's own address, as above, with its port: 0, -ENOSPC: size is too small.
- * Conn.LocalAddr, Listener.Addr. */
+/* Writes the socket's own address, as above, with its port: 0, -ENOSPC: size is too small. A unix
+ * socket that was dialled has none: "unix:", which no call takes. Conn.LocalAddr, Listener.Addr. */
 int gort_local_addr(int fd, char *buf, size_t size);
 
 /* ---- Looking inside ------------------------------------------------------------------------ */

@@ -53,7 +53,8 @@ static _Noreturn void usage(int status) {
             "  --first S     first seed (1)\n"
             "  --jobs J      runs at the same time (1)\n"
             "  --timeout T   seconds for one run (20)\n"
-            "Exit status: 0 all seeds passed, 1 a seed failed, 2 nothing could be run.\n");
+            "Exit status: 0 all seeds passed, 1 a seed failed, 2 nothing could be run, or\n"
+            "not in a simulation.\n");
     exit(status);
 }
 
@@ -182,6 +183,18 @@ static bool explore(uint64_t *bad, uint64_t *tried) {
     return found;
 }
 
+/* Did the library simulate? It makes its log where it does, and another program does not. */
+static bool simulates(void) {
+    char dir[] = "/tmp/gort-explore.XXXXXX", log[sizeof dir + 4];
+    bool late;
+    if (mkdtemp(dir) == NULL) return true;
+    snprintf(log, sizeof log, "%s/log", dir);
+    finish(start(first, ALL, log, -1), &late);
+    bool made = unlink(log) == 0;
+    rmdir(dir);
+    return made;
+}
+
 /* ---- the seed that failed -------------------------------------------------------------------- */
 
 /* A small number of points with which the seed still fails: doubled until it fails, then bisected.
@@ -284,6 +297,11 @@ int main(int argc, char **argv) {
     if (explore(&bad, &tried)) {
         report(bad, tried);
         return 1;
+    }
+    if (!simulates()) {
+        fprintf(stderr, "gort-explore: no simulation ran: %s does not call gort_main\n",
+                program[0]);
+        return 2;
     }
     printf("%" PRIu64 " seeds passed\n", seeds);
     return 0;

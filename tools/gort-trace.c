@@ -78,12 +78,12 @@ static uint64_t integer(const char *line, const char *key) {
     const char *s = value(line, key);
     return s ? strtoull(s, NULL, 10) : 0;
 }
-/* A string up to its closing quote, escapes left as they are. */
+/* A string up to its closing quote. Control characters stay escaped. */
 static void text(const char *line, const char *key, char *to, size_t size) {
     const char *s = value(line, key);
     size_t n = 0;
-    while (s && *s && *s != '"' && n + 2 < size) {
-        if (*s == '\\' && s[1]) to[n++] = *s++;
+    while (s && *s && *s != '"' && n + 1 < size) {
+        if (*s == '\\' && (s[1] == '"' || s[1] == '\\')) s++;
         to[n++] = *s++;
     }
     to[n] = 0;

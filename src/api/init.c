@@ -106,6 +106,7 @@ static NOINLINE int call_below_room(void) {
 static void main_goroutine(void *arg) {
     run.result = call_below_room();
     if (in_forked_child()) ends_in_child();
+    if (getm()->curg->spare != NULL) exit_hook_jumped();
     values_over(getm()->curg);
     tsan_release(&run);
     collect_apart(stop_for_good);
@@ -415,8 +416,11 @@ static void no_step(void) {}
 static const Inspection *inspect_or_say(void) {
     static const Inspection none = {no_step, no_step, no_step, no_step, no_step, no_step};
     if (upstairs.inspection) return upstairs.inspection;
-    const char *asked = env_get("GORT_HTTP") ? "GORT_HTTP" : "GORT_TRACE";
-    if (env_get(asked))
+    const char *asked = env_get("GORT_HTTP")    ? "GORT_HTTP"
+                        : env_get("GORT_TRACE") ? "GORT_TRACE"
+                        : settings.flight       ? "GORT_DEBUG=flight"
+                                                : NULL;
+    if (asked)
         warn_once(WARN_LEAN, "%s is ignored: this program was linked with libgort-lean.a", asked);
     return &none;
 }

@@ -184,7 +184,7 @@ int env_default_procs(void) {
 static void read_maxprocs(const char *s) {
     uint64_t n;
     if (s && (!parse_u64(s, strlen(s), &n) || n == 0)) {
-        complain("GORT_MAXPROCS", s, strlen(s), "not a number from 1 to 1024");
+        complain("GORT_MAXPROCS", s, strlen(s), "not a number, or less than 1");
         s = NULL;
     }
     settings.procs_from_env = s != NULL;

@@ -141,6 +141,13 @@ static size_t utf8_length(const unsigned char *s) {
     return n;
 }
 
+void copy_name(char *to, size_t size, const char *name) {
+    size_t n = 0;
+    memset(to, 0, size);
+    for (; n < size - 1 && name[n]; n++) to[n] = name[n];
+    for (int i = 0; i < 3 && (name[n] & 0xc0) == 0x80; i++) to[--n] = 0; /* it has been cut */
+}
+
 void out_json(Out *o, const char *s) {
     out_str(o, "\"");
     for (size_t n; *s; s += n) {

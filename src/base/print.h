@@ -35,6 +35,8 @@ void out_vfmt(Out *o, const char *format, va_list ap);
 /* A string of JSON, in its quotes. What is not UTF-8 becomes U+FFFD: readers refuse it. */
 void out_json(Out *o, const char *s);
 void out_flush(Out *o);
+/* As much of the name as fits, no half a character of UTF-8; the rest of `to` is zero. */
+void copy_name(char *to, size_t size, const char *name);
 
 /* One piece of text (up to 1 KB, cut beyond) in one write. 0, or -errno. */
 int print_fd(int fd, const char *format, ...) PRINTF(2, 3);

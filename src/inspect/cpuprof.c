@@ -84,7 +84,7 @@ static int install_prof(void) {
     struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART}, now;
     sa.sa_sigaction = on_prof;
     sigfillset(&sa.sa_mask);
-    if (settings.preempt_signal == SIGPROF) return -EBUSY;
+    if (settings.preempt_signal == SIGPROF) return -ENOTSUP;
     if (sigaction(SIGPROF, NULL, &now) < 0) return -EINVAL;
     if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_prof) return 0;
     previous = now;

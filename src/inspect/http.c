@@ -123,21 +123,33 @@ int http_parse(const char *buf, size_t n, HttpRequest *r) {
     }
 }
 
-bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size) {
+static bool param_find(const HttpRequest *r, const char *name, Text *value) {
     Text rest = {r->query, strlen(r->query)};
     while (rest.n) {
-        Text value, item = text_cut(rest, '&', &rest), key = text_cut(item, '=', &value);
-        if (word_is(key.at, key.n, name)) return text_decode(value, buf, size, true);
+        Text item = text_cut(rest, '&', &rest), key = text_cut(item, '=', value);
+        if (word_is(key.at, key.n, name)) return true;
     }
     return false;
+}
+
+bool http_has(const HttpRequest *r, const char *name) {
+    Text value;
+    return param_find(r, name, &value);
+}
+
+bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size) {
+    Text value;
+    return param_find(r, name, &value) && text_decode(value, buf, size, true);
 }
 
 uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise) {
     char text[24];
     uint64_t v = 0;
-    if (!http_param(r, name, text, sizeof text) || text[0] == 0) return otherwise;
+    Text value;
+    if (!param_find(r, name, &value)) return otherwise;
+    if (!text_decode(value, text, sizeof text, true) || text[0] == 0) return HTTP_NO_NUMBER;
     for (const char *s = text; *s; s++) {
-        if (*s < '0' || *s > '9' || v > UINT64_MAX / 16) return otherwise;
+        if (*s < '0' || *s > '9' || v > UINT64_MAX / 16) return HTTP_NO_NUMBER;
         v = v * 10 + (uint64_t)(*s - '0');
     }
     return v;

@@ -21,7 +21,9 @@ typedef struct HttpRequest {
 int http_parse(const char *buf, size_t n, HttpRequest *r);
 
 /* Decodes a query parameter into buf; false: not there, or broken. */
+bool http_has(const HttpRequest *r, const char *name);
 bool http_param(const HttpRequest *r, const char *name, char *buf, size_t size);
+#define HTTP_NO_NUMBER UINT64_MAX /* the parameter is there, and is none */
 uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise);
 
 /* A whole answer, or the head of one that ends with the connection. conn: page.c. 0, -errno. */

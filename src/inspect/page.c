@@ -27,6 +27,7 @@
 #include "base/env.h"
 #include "sched/g.h"
 #include "io/fdcall.h"
+#include "io/net.h"
 #include "debug/leak.h"
 #include "inspect/profile.h"
 #include "sched/sched.h"
@@ -40,6 +41,7 @@
 #include <unistd.h>
 
 #define CONNECTIONS 64
+#define URL_SIZE 320
 #define LISTENERS 8
 #define TICK (250 * GORT_MS)
 #define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
@@ -163,6 +165,8 @@ static void answer_out(int conn, const HttpRequest *r, const char *type, Out *o)
 /* Has a trace or a profile begun? e: 0, or the error, which is answered. */
 static bool has_begun(int conn, const HttpRequest *r, int e) {
     if (e == -EBUSY) answer_text(conn, r, 409, "another one is running\n");
+    else if (e == -ENOTSUP)
+        answer_text(conn, r, 409, "no CPU profile: with signal=prof the scheduler has SIGPROF\n");
     else if (e < 0) answer_text(conn, r, 503, "no memory, or no descriptor\n");
     return e == 0;
 }
@@ -216,9 +220,9 @@ static void serve_goroutines(int conn, const HttpRequest *r) {
     Out o = OUT_GROWING;
     char format[16] = "";
     const char *type = PLAIN_TEXT;
-    Find f = {.id = http_number(r, "id", 0), .out = &o, .found = true};
+    Find f = {.id = http_number(r, "id", UINT64_MAX), .out = &o, .found = true};
     http_param(r, "format", format, sizeof format);
-    if (f.id) {
+    if (f.id != UINT64_MAX) {
         f.found = false;
         each_g(dump_if, &f);
     } else if (r->wants_json || strcmp(format, "json") == 0) {
@@ -232,11 +236,13 @@ static void serve_goroutines(int conn, const HttpRequest *r) {
 }
 
 static void serve_leaks(int conn, const HttpRequest *r) {
-    uint64_t set = (uint64_t)settings.leak * GORT_MS,
-             minutes = http_number(r, "minutes", UINT64_MAX);
-    int64_t age = (int64_t)(minutes <= 1 << 20 ? minutes * 60 * GORT_SEC
-                            : set              ? set
-                                               : 10ULL * 60 * GORT_SEC);
+    uint64_t set = settings.leak ? (uint64_t)settings.leak * GORT_MS : 10ULL * 60 * GORT_SEC;
+    uint64_t minutes = http_number(r, "minutes", UINT64_MAX);
+    int64_t age = (int64_t)(minutes == UINT64_MAX ? set : minutes * 60 * GORT_SEC);
+    if (minutes != UINT64_MAX && minutes > 1 << 20) {
+        answer_text(conn, r, 400, "minutes must be 0 to 1048576\n");
+        return;
+    }
     Out o = OUT_GROWING;
     Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
     if (l == NULL) o.failed = -ENOMEM;
@@ -439,7 +445,23 @@ static const struct {
     {"/debug/pprof/created", serve_created, false},           /* goroutines by their creator */
 };
 
+/* NULL, or what is wrong with the request's parameters. */
+static const char *wrong_param(const HttpRequest *r) {
+    static const char *const numbers[] = {"seconds", "minutes", "id", "debug", "limit"};
+    char format[16];
+    bool pprof = begins_with(r->path, "/debug/pprof/"), dump = strstr(r->path, "/goroutine");
+    for (size_t i = 0; i < count_of(numbers); i++)
+        if (http_number(r, numbers[i], 0) == HTTP_NO_NUMBER)
+            return "seconds, minutes, id, debug and limit must be whole numbers\n";
+    if (!http_has(r, "format")) return NULL;
+    if (!http_param(r, "format", format, sizeof format)) format[0] = 0;
+    if (pprof && (strcmp(format, "folded") == 0 || strcmp(format, "svg") == 0)) return NULL;
+    if (dump && strcmp(format, "json") == 0) return NULL;
+    return "format must be folded or svg for a profile, json for a list of goroutines\n";
+}
+
 static void route(const Listener *l, int conn, const HttpRequest *r) {
+    const char *wrong;
     size_t i = 0;
     while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
@@ -447,6 +469,7 @@ static void route(const Listener *l, int conn, const HttpRequest *r) {
     else if (no) answer_text(conn, r, no, "refused\n");
     else if (i == count_of(routes)) answer_text(conn, r, 404, "no such page\n");
     else if (r->head && routes[i].costs) http_begin(conn, 200, "application/octet-stream", "");
+    else if ((wrong = wrong_param(r)) != NULL) answer_text(conn, r, 400, wrong);
     else routes[i].serve(conn, r);
 }
 
@@ -499,10 +522,17 @@ static bool serve_elsewhere(Listener *l, OwnFd *entry) {
     return served;
 }
 
+/* For clients: a unix socket has no URL. */
+static void print_url(char url[URL_SIZE], const Listener *l) {
+    bool path = begins_with(l->local, "unix:");
+    print_buf(url, URL_SIZE, path ? "%s" : "http://%s/", l->local);
+}
+
 static void say_gone(Listener *l) {
+    char url[URL_SIZE];
     if (own_fd_number(&l->socket) >= 0) return;
-    print_fd(2, "gort: no live page on http://%s/ any more: the program has closed its socket\n",
-             l->local);
+    print_url(url, l);
+    print_fd(2, "gort: no live page on %s any more: the program has closed its socket\n", url);
 }
 
 static void accept_loop(void *arg) {
@@ -534,50 +564,56 @@ static bool is_loopback(const char *local) {
 }
 
 static void page_announce(const Listener *l) {
+    char url[URL_SIZE];
+    print_url(url, l);
     if (l->open)
         print_fd(2,
-                 "gort: live page on http://%s/\ngort: its traces and profiles, for other clients: "
+                 "gort: live page on %s\ngort: its traces and profiles, for other clients: "
                  "?token=%s\n",
-                 l->local, l->token);
-    else print_fd(2, "gort: live page on http://%s/?token=%s\n", l->local, l->token);
+                 url, l->token);
+    else print_fd(2, "gort: live page on %s?token=%s\n", url, l->token);
 }
 
-/* Moves the listener to a number out of the way, where one is free. */
-static int listen_away(const char *addr) {
-    int fd = gort_listen(addr, 0), high = fd < 0 ? fd : os_fd_copy_away(fd);
-    if (high < 0) return fd;
-    desc_born(high);
-    gort_close(fd);
-    return high;
+/* The accepting goroutine, and with it the socket's entry. */
+static int begin_accepting(Listener *l, Socket *s) {
+    gort_attr attr = {.name = "gort: live page"};
+    M *m = enter();
+    int e = gort_go_with(&attr, accept_loop, l);
+    if (e == 0) {
+        store_rel(&page.nlisteners, (uint32_t)(l - page.listeners) + 1);
+        socket_over(s, 0);
+    }
+    leave(m);
+    return e;
+}
+
+static int listener_new(Socket *s) {
+    uint32_t n = load_rlx(&page.nlisteners);
+    Listener *l = &page.listeners[n];
+    if (n == LISTENERS) return -EMFILE;
+    *l = (Listener){.socket = own_fd(s->fd)};
+    int e = gort_local_addr(s->fd, l->local, sizeof l->local);
+    l->open = is_loopback(l->local);
+    if (e == 0) e = draw_token(l->token, sizeof l->token);
+    if (e == 0) e = begin_accepting(l, s);
+    if (e == 0) page_announce(l);
+    return e;
 }
 
 static int listen_on(const char *addr) {
-    char local[300], at[300];
+    char at[300];
     static HouseLock making;
+    Socket s;
     if (addr == NULL || strlen(addr) > 250) return -EINVAL;
     /* ":6060": this machine only */
     print_buf(at, sizeof at, "%s%s", addr[0] == ':' ? "127.0.0.1" : "", addr);
-    int fd = listen_away(at);
-    if (fd < 0) return fd;
-    int e = gort_local_addr(fd, local, sizeof local);
+    int e = socket_listen(&s, at, 0);
+    if (e < 0) return e;
+    socket_away(&s);
     house_lock(&making);
-    uint32_t n = load_rlx(&page.nlisteners);
-    if (e == 0 && n == LISTENERS) e = -EMFILE;
-    if (e == 0) {
-        Listener *l = &page.listeners[n];
-        *l = (Listener){.socket = own_fd(fd), .open = is_loopback(local)};
-        print_buf(l->local, sizeof l->local, "%s", local);
-        e = draw_token(l->token, sizeof l->token);
-        gort_attr attr = {.name = "gort: live page"};
-        if (e == 0) e = gort_go_with(&attr, accept_loop, l);
-        if (e == 0) {
-            store_rel(&page.nlisteners, n + 1);
-            page_announce(l);
-        }
-    }
+    e = listener_new(&s);
     house_unlock(&making);
-    if (e < 0) gort_close(fd);
-    return e;
+    return e < 0 ? socket_over(&s, e) : 0;
 }
 
 EXPORT int gort_debug_listen(const char *addr) {

@@ -47,7 +47,7 @@ struct ProfileKind {
     const char *label; /* of a sample: "goroutine", or "status": its wait reason or status */
     int64_t period;
     bool period_of_value;
-    int (*begin)(Profile *f); /* 0, -EBUSY, -ENOMEM, -errno. Not in a handler */
+    int (*begin)(Profile *f); /* 0, -EBUSY, -ENOTSUP (cpuprof.c), -errno. Not in a handler */
     void (*refresh)(void);    /* several times a second; NULL: need not */
     void (*end)(Profile *f);  /* in any state; also at the end of a runtime */
 };

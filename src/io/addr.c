@@ -50,7 +50,7 @@ static bool parse_v4(NetAddr *a) {
     return true;
 }
 
-/* With an interface after %, by name or number. */
+/* With an interface after %, by name or number. ::ffff:1.2.3.4 is an address of IPv4. */
 static bool parse_v6(NetAddr *a) {
     struct sockaddr_in6 *in = (void *)&a->any;
     char *scope = strchr(a->host, '%');
@@ -62,6 +62,11 @@ static bool parse_v6(NetAddr *a) {
         *scope = 0;
     }
     if (inet_pton(AF_INET6, a->host, &in->sin6_addr) != 1) return false;
+    if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr)) { /* a socket for IPv6 alone does not bind to it */
+        inet_ntop(AF_INET, &in->sin6_addr.s6_addr[12], a->host, sizeof a->host);
+        memset(&a->any, 0, sizeof a->any);
+        return parse_v4(a);
+    }
     in->sin6_family = AF_INET6;
     a->len = sizeof *in;
     return true;

@@ -217,17 +217,6 @@ long try_recv(Call *c) {
     return c->flags == 0 ? note_drained(c, r) : r;
 }
 
-/* A descriptor that there is no room for is told by a flag of the message. */
-long try_recv_passed(Call *c) {
-    struct iovec iov = {c->buf, c->n < INT_MAX ? c->n : INT_MAX}; /* more than is given at once */
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (c->sa && c->salen) msg.msg_name = c->sa, msg.msg_namelen = *c->salen;
-    long r = sys6(SYS_recvmsg, c->fd, &msg, c->flags | MSG_DONTWAIT, 0, 0, 0);
-    if (r >= 0 && c->sa && c->salen) *c->salen = msg.msg_namelen;
-    c->passed = r > 0 && (msg.msg_flags & MSG_CTRUNC);
-    return r;
-}
-
 /* MSG_FASTOPEN without a cookie of the server's: it connects, and the send waits for that. */
 static bool begins_to_connect(Call *c, long r) {
     if (likely(r != -EINPROGRESS) || !(c->flags & MSG_FASTOPEN)) return false;

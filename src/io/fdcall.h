@@ -32,7 +32,7 @@ struct Call {
     uint8_t vain; /* attempts that had to wait, up to 255 */
     bool begun;   /* seq is set; later runs of the call keep it */
     bool adrift;  /* no life: the number was being closed for too long (call_note) */
-    bool passed;  /* a descriptor came with the bytes (try_recv_passed) */
+    bool passed;  /* a descriptor came with the bytes (posix.c) */
     bool opens;   /* MSG_FASTOPEN began to connect, and took nothing: now a plain send */
     /* The attempt's arguments: */
     int flags;
@@ -218,7 +218,7 @@ int poll_until(struct pollfd *fds, unsigned long n, int64_t deadline);
 
 /* attempt.c: */
 attempt_fn try_rw, try_recv, try_send, try_recvmsg, try_sendmsg, try_peek_all, try_peekmsg_all,
-    try_recv_passed, try_accept, try_connect;
+    try_accept, try_connect;
 
 /* file.c. Without FILE_AT: at the file's own position. With FILE_VECTOR: c->buf is an iovec. */
 enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };

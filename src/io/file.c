@@ -142,13 +142,13 @@ EXPORT int gort_open(const char *path, int flags, mode_t mode) {
     do {
         M *m = block_begin(enter());
         r = sys6(SYS_openat, AT_FDCWD, path, flags, mode, 0, 0);
-        leave(block_end(m));
-    } while (r == -EINTR || netpoll_more_numbers(r));
-    if (r >= 0) {
-        M *m = enter();
-        desc_born((int)r);
+        /* left behind by the end of the runtime: this thread returns to nobody */
+        if (r >= 0 && !m->plain && (load_rlx(&m->attn) & ATTN_EXIT))
+            sys6(SYS_close, r, 0, 0, 0, 0, 0);
+        m = block_end(m);
+        if (r >= 0) desc_born((int)r);
         leave(m);
-    }
+    } while (r == -EINTR || netpoll_more_numbers(r));
     return (int)r;
 }
 

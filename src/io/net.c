@@ -16,7 +16,7 @@
  * Only the resolver and snprintf come from libc here, outside of sections; errno is put back.
  */
 #include "io/addr.h"
-#include "sched/goexit.h"
+#include "io/net.h"
 #include "sync/houselock.h"
 #include "io/fdcall.h"
 #include "base/sysfault.h"
@@ -34,12 +34,6 @@
 static int set_int(int fd, int level, int option, int value) {
     return (int)sys6(SYS_setsockopt, fd, level, option, &value, sizeof value, 0);
 }
-
-/* A socket not yet given to the caller: the end of the runtime closes it (goexit.h). */
-typedef struct Socket {
-    ExitHook hook;
-    int fd;
-} Socket;
 
 /* In a section. No other goroutine knows the number: gort_close's several are not needed. */
 static void socket_close(ExitHook *h) {
@@ -65,8 +59,18 @@ static int socket_new(Socket *s, int family) {
     return s->fd;
 }
 
-/* The number becomes the caller's, or, where r is an error, is closed. */
-static int socket_over(Socket *s, int r) {
+void socket_away(Socket *s) {
+    M *m = enter();
+    int high = os_fd_copy_away(s->fd);
+    if (high >= 0) {
+        socket_close(&s->hook);
+        desc_born(high);
+        s->fd = high;
+    }
+    leave(m);
+}
+
+int socket_over(Socket *s, int r) {
     M *m = enter();
     exit_hook_pop(self(m), &s->hook);
     if (r < 0) socket_close(&s->hook);
@@ -155,7 +159,8 @@ static int lookup_until(const char *host, struct addrinfo **found, int64_t deadl
 /* Looks the name up, and calls `at` for its addresses in turn until one works. left: how many are
  * still to be called, this one among them; arg: at's. */
 static int each_address(const NetAddr *a, int64_t deadline,
-                        int (*at)(const struct addrinfo *i, int left, int64_t arg), int64_t arg) {
+                        int (*at)(const struct addrinfo *i, int left, const void *arg),
+                        const void *arg) {
     struct addrinfo *found, *i;
     int r = lookup_until(a->host, &found, deadline), first = 0, left = 0;
     if (r < 0) return r;
@@ -172,6 +177,8 @@ static int each_address(const NetAddr *a, int64_t deadline,
 
 /* ---- listening ------------------------------------------------------------------------------ */
 
+/* Each of these gives s->fd, which listens and belongs to s, or -errno, and s has none. */
+
 static int bind_and_listen(int fd, const struct sockaddr *sa, socklen_t len, int backlog) {
     int r = (int)sys6(SYS_bind, fd, sa, len, 0, 0, 0);
     return r < 0 ? r : (int)sys6(SYS_listen, fd, backlog, 0, 0, 0, 0);
@@ -185,30 +192,37 @@ static bool port_is_zero(const struct sockaddr *sa) {
 }
 
 /* With port 0 and SO_REUSEADDR two sockets may get one port, and the second listen fails. */
-static int listen_at(const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
+static int listen_at(Socket *s, const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
     int r = -EADDRINUSE;
     for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {
-        Socket s;
-        int fd = socket_new(&s, sa->sa_family);
+        int fd = socket_new(s, sa->sa_family);
         if (fd < 0) return fd;
         set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
         if (sa->sa_family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both);
-        r = socket_over(&s, bind_and_listen(fd, sa, len, backlog));
+        r = bind_and_listen(fd, sa, len, backlog);
+        if (r == 0) return fd;
+        socket_over(s, r);
         if (!port_is_zero(sa)) break;
     }
     return r;
 }
 
-static int listen_everywhere(NetAddr *a, int backlog) {
+static int listen_everywhere(Socket *s, NetAddr *a, int backlog) {
     addr_any(a, AF_INET6, false);
-    int r = listen_at(&a->sa, a->len, backlog, true);
+    int r = listen_at(s, &a->sa, a->len, backlog, true);
     if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL) return r;
     addr_any(a, AF_INET, false);
-    return listen_at(&a->sa, a->len, backlog, false);
+    return listen_at(s, &a->sa, a->len, backlog, false);
 }
 
-static int listen_found(const struct addrinfo *i, int left, int64_t backlog) {
-    return listen_at(i->ai_addr, i->ai_addrlen, (int)backlog, false);
+typedef struct Listening {
+    Socket *socket;
+    int backlog;
+} Listening;
+
+static int listen_found(const struct addrinfo *i, int left, const void *arg) {
+    const Listening *l = arg;
+    return listen_at(l->socket, i->ai_addr, i->ai_addrlen, l->backlog, false);
 }
 
 /* The socket file has no listener. */
@@ -224,10 +238,9 @@ static bool stale(const NetAddr *a) {
     return socket_over(&s, r < 0 ? r : -EADDRINUSE) == -ECONNREFUSED;
 }
 
-static int listen_unix(const NetAddr *a, int backlog) {
+static int listen_unix(Socket *s, const NetAddr *a, int backlog) {
     static HouseLock one_at_a_time;
-    Socket s;
-    int fd = socket_new(&s, AF_UNIX);
+    int fd = socket_new(s, AF_UNIX);
     if (fd < 0) return fd;
     house_lock(&one_at_a_time);
     int r = bind_and_listen(fd, &a->sa, a->len, backlog);
@@ -236,25 +249,32 @@ static int listen_unix(const NetAddr *a, int backlog) {
         r = bind_and_listen(fd, &a->sa, a->len, backlog);
     }
     house_unlock(&one_at_a_time);
-    return socket_over(&s, r);
+    return r < 0 ? socket_over(s, r) : fd;
 }
 
-static int listen_addr(NetAddr *a, int backlog) {
-    if (a->len == 0 && a->host[0]) return each_address(a, GORT_FOREVER, listen_found, backlog);
-    if (a->len == 0) return listen_everywhere(a, backlog);
-    if (a->sa.sa_family == AF_UNIX) return listen_unix(a, backlog);
-    return listen_at(&a->sa, a->len, backlog, false);
+static int listen_addr(Socket *s, NetAddr *a, int backlog) {
+    Listening l = {s, backlog};
+    if (a->len == 0 && a->host[0]) return each_address(a, GORT_FOREVER, listen_found, &l);
+    if (a->len == 0) return listen_everywhere(s, a, backlog);
+    if (a->sa.sa_family == AF_UNIX) return listen_unix(s, a, backlog);
+    return listen_at(s, &a->sa, a->len, backlog, false);
 }
 
-EXPORT int gort_listen(const char *addr, int backlog) {
+int socket_listen(Socket *s, const char *addr, int backlog) {
     NetAddr a;
-    if (in_forked_child()) return -ENOTCONN;
     int saved = *gort_errno_location();
     int r = addr_parse(addr, &a);
     if (backlog <= 0) backlog = SOMAXCONN;
-    if (r == 0) r = listen_addr(&a, backlog);
+    if (r == 0) r = listen_addr(s, &a, backlog);
     *gort_errno_location() = saved;
     return r;
+}
+
+EXPORT int gort_listen(const char *addr, int backlog) {
+    Socket s;
+    if (in_forked_child()) return -ENOTCONN;
+    int r = socket_listen(&s, addr, backlog);
+    return r < 0 ? r : socket_over(&s, 0);
 }
 
 /* ---- dialling ------------------------------------------------------------------------------- */
@@ -290,8 +310,8 @@ static int64_t share_of(int64_t deadline, int left) {
     return time_after(now, share);
 }
 
-static int dial_found(const struct addrinfo *i, int left, int64_t deadline) {
-    return dial_at(i->ai_addr, i->ai_addrlen, share_of(deadline, left));
+static int dial_found(const struct addrinfo *i, int left, const void *deadline) {
+    return dial_at(i->ai_addr, i->ai_addrlen, share_of(*(const int64_t *)deadline, left));
 }
 
 static int dial_loopback(NetAddr *a, int64_t deadline) {
@@ -310,7 +330,7 @@ EXPORT int gort_dial_until(const char *addr, int64_t deadline) {
     int r = addr_parse(addr, &a);
     if (r == 0) {
         if (a.len > 0) r = dial_at(&a.sa, a.len, deadline);
-        else if (a.host[0]) r = each_address(&a, deadline, dial_found, deadline);
+        else if (a.host[0]) r = each_address(&a, deadline, dial_found, &deadline);
         else r = dial_loopback(&a, deadline);
     }
     *gort_errno_location() = saved;

@@ -70,8 +70,7 @@ EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t 
 /* ---- sockets -------------------------------------------------------------------------------- */
 
 /* What MSG_WAITALL means. Nothing, but on streams; nor for a peek on a unix socket, where the
- * kernel gives what is there. ALL_PASSED: descriptors may come with some of the bytes. (With
- * SO_PASSCRED credentials come with all, and the two are not told apart.) */
+ * kernel gives what is there. ALL_PASSED: descriptors may come with some of the bytes. */
 enum { ALL_NOT, ALL_BYTES, ALL_PASSED };
 
 static int socket_option(int fd, int option) {
@@ -85,38 +84,122 @@ static int waits_for(int fd, int flags) {
     if (!(flags & MSG_WAITALL) || (flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE))) return ALL_NOT;
     if (socket_option(fd, SO_TYPE) != SOCK_STREAM) return ALL_NOT;
     if (socket_option(fd, SO_DOMAIN) != AF_UNIX) return ALL_BYTES;
-    if (flags & MSG_PEEK) return ALL_NOT;
-    return socket_option(fd, SO_PASSCRED) == 0 ? ALL_PASSED : ALL_BYTES;
+    return flags & MSG_PEEK ? ALL_NOT : ALL_PASSED;
 }
 
-/* What the call has got, as the program sees it. */
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 4
+#endif
+
+/* A message in parts, with ALL_PASSED. As in the kernel, bytes that a descriptor is passed with are
+ * the last of a call. Credentials and pidfds, where they were asked for, come with every part and
+ * end nothing: those of the last part are told. (The kernel stops before bytes of another.) */
+typedef struct Parts {
+    Call call;
+    struct msghdr *told; /* the program's: what has come */
+    bool begun;          /* a part has come */
+} Parts;
+
+static size_t control_fds(struct msghdr *msg, int type, int **fds) {
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != type) continue;
+        *fds = (int *)CMSG_DATA(c);
+        return (c->cmsg_len - CMSG_LEN(0)) / sizeof **fds;
+    }
+    return 0;
+}
+
+static void close_came(struct msghdr *msg, int type) {
+    int *fds;
+    for (size_t n = control_fds(msg, type, &fds); n > 0; n--)
+        sys6(SYS_close, fds[n - 1], 0, 0, 0, 0, 0);
+}
+
+/* One part. It is over where MSG_CTRUNC may stand for a descriptor that found no room. */
+static long recv_part(Call *c, struct msghdr *part, int flags) {
+    int *fds;
+    long r = sys6(SYS_recvmsg, c->fd, part, flags, 0, 0, 0);
+    if (r < 0) return r;
+    c->passed = control_fds(part, SCM_RIGHTS, &fds) > 0 || (part->msg_flags & MSG_CTRUNC);
+    return r;
+}
+
+/* Where the program has no room for control data, some of ours shows what has come. */
+static long recv_in_own_room(Call *c, struct msghdr *part, int flags) {
+    union {
+        struct cmsghdr first;
+        char bytes[128];
+    } room;
+    int cloexec = MSG_CMSG_CLOEXEC & ~flags;
+    part->msg_control = &room;
+    part->msg_controllen = sizeof room;
+    long r = recv_part(c, part, flags | cloexec);
+    if (r >= 0) {
+        close_came(part, SCM_RIGHTS);
+        close_came(part, SCM_PIDFD);
+        part->msg_flags &= ~cloexec;
+        if (part->msg_controllen > 0) part->msg_flags |= MSG_CTRUNC;
+    }
+    part->msg_control = NULL;
+    part->msg_controllen = 0;
+    return r;
+}
+
+static long try_part(Call *c) {
+    Parts *p = container_of(c, Parts, call);
+    struct msghdr *part = c->buf;
+    int *fds, pidfd = -1, flags = c->flags | MSG_DONTWAIT;
+    char byte;
+    if (part->msg_control == NULL || part->msg_controllen == 0)
+        return recv_in_own_room(c, part, flags);
+    if (p->begun) {
+        /* At the end of the stream the kernel would write over the control data. */
+        long r = sys6(SYS_recvfrom, c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0);
+        if (r <= 0) return r;
+        if (control_fds(p->told, SCM_PIDFD, &fds) > 0) pidfd = *fds;
+    }
+    long r = recv_part(c, part, flags);
+    if (r > 0 && pidfd >= 0) sys6(SYS_close, pidfd, 0, 0, 0, 0, 0);
+    return r;
+}
+
 static void tell_part(struct msghdr *msg, const struct msghdr *part, bool first) {
     if (first) msg->msg_namelen = part->msg_namelen;
     msg->msg_controllen = part->msg_controllen;
     msg->msg_flags = part->msg_flags;
 }
 
-/* All of msg, with ALL_PASSED. As in the kernel, bytes that a descriptor comes with are the last of
- * a call; without room for it MSG_CTRUNC tells of it. */
 static ssize_t recvmsg_passed(int fd, struct msghdr *msg, int flags, int64_t deadline) {
     struct iovec some[PIECES];
     struct msghdr part = *msg;
-    const struct msghdr asked = *msg;
-    Call c = {.attempt = try_recvmsg, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = &part};
+    const size_t room = msg->msg_control ? msg->msg_controllen : 0;
+    Parts p = {.call = call_of(try_part, fd, DIR_READ, &part, 0), .told = msg};
     size_t got = 0;
+    p.call.flags = flags;
     while (part.msg_iovlen > 0 || got == 0) {
-        long r = call_run(&c, deadline);
+        long r = call_run(&p.call, deadline);
         if (r < 0) return got > 0 ? (ssize_t)got : r;
         if (r > 0 || got == 0) tell_part(msg, &part, got == 0);
         got += (size_t)r;
-        if (r == 0 || part.msg_controllen > 0 || (part.msg_flags & MSG_CTRUNC)) break;
+        if (r == 0 || p.call.passed) break;
+        p.begun = true;
         part = (struct msghdr){.msg_iov = some,
                                .msg_iovlen =
-                                   pieces_after(asked.msg_iov, asked.msg_iovlen, got, some, PIECES),
-                               .msg_control = asked.msg_control,
-                               .msg_controllen = asked.msg_controllen};
+                                   pieces_after(msg->msg_iov, msg->msg_iovlen, got, some, PIECES),
+                               .msg_control = msg->msg_control,
+                               .msg_controllen = room};
     }
     return (ssize_t)got;
+}
+
+/* The same for a recv. */
+static long try_recv_passed(Call *c) {
+    struct iovec iov = {c->buf, c->n < INT_MAX ? c->n : INT_MAX}; /* more than is given at once */
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (c->sa && c->salen) msg.msg_name = c->sa, msg.msg_namelen = *c->salen;
+    long r = recv_in_own_room(c, &msg, c->flags | MSG_DONTWAIT);
+    if (r >= 0 && c->sa && c->salen) *c->salen = msg.msg_namelen;
+    return r;
 }
 
 /* The rest, on the Call that got `got` bytes. Inline: compact stacks are promised little for it. */

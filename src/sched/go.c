@@ -6,6 +6,7 @@
  * below is a loop. So a burst of short goroutines runs on a single stack.
  */
 #include "mem/compact_stack.h"
+#include "base/print.h"
 #include "sched/goexit.h"
 #include "sched/g.h"
 #include "sched/schedule.h"
@@ -228,9 +229,7 @@ static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t si
     stack_forget(s);
     gp->stack = s;
     gp->flags |= GF_NAMED; /* also: what lies above the first frame is in use */
-    memset(s->name, 0, sizeof s->name);
-    if (attr && attr->name)
-        for (size_t i = 0; i < sizeof s->name - 1 && attr->name[i]; i++) s->name[i] = attr->name[i];
+    copy_name(s->name, sizeof s->name, attr && attr->name ? attr->name : "");
     char *top = stack_top(s);
     if (size > 0) {
         top -= (size + 63) & ~(size_t)63;

@@ -30,6 +30,7 @@
  * thread without an M, which may start a trace, uses a buffer that such threads share under a lock.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
+#include "base/print.h"
 #include "sched/trace_buf.h"
 #include "base/upstairs.h"
 #include "mem/split/split.h"
@@ -282,7 +283,7 @@ void trace_put_existing(M *m, G *gp) {
 }
 
 void trace_put_region(M *m, G *gp, const char *text, int begins) {
-    char name[TRACE_TEXT] = {0};
-    for (size_t i = 0; i < sizeof name - 1 && text[i]; i++) name[i] = text[i];
+    char name[TRACE_TEXT];
+    copy_name(name, sizeof name, text);
     put_more(m, EV_REGION, gp->id, begins, false, name, TRACE_TEXT / 8);
 }

@@ -129,16 +129,16 @@ static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void
 }
 
 EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
-    if (!runtime_running()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
+    if (!runtime_running()) return -ENOTCONN;
     M *m = enter();
     if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) m = wait_for_place(m, g);
     return start_member(m, g, fn, arg, (uintptr_t)__builtin_return_address(0));
 }
 
 EXPORT int gort_group_try_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
-    if (!runtime_running()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
+    if (!runtime_running()) return -ENOTCONN;
     M *m = enter();
     if (g->limit <= 0 || gort_sem_try_acquire(&g->places, 1) == 0)
         return start_member(m, g, fn, arg, (uintptr_t)__builtin_return_address(0));

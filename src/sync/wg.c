@@ -196,8 +196,8 @@ void wg_member_run(void *arg) {
 }
 
 EXPORT int gort_wg_go(gort_wg *wg, gort_fn *fn, void *arg) {
-    if (!runtime_running()) return -ENOTCONN;
     if (fn == NULL) return -EINVAL;
+    if (!runtime_running()) return -ENOTCONN;
     WgMember me = {wg, fn, arg};
     M *m = enter(); /* in one section: counted and started, or neither */
     gort_wg_add(wg, 1);

@@ -2,6 +2,9 @@
  * Functions of gort_blocking that outlive their runtime, beside the next one.
  */
 #include "../lib/test.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CROWD = 8, ROUNDS = 300 / TEST_SCALE };
@@ -90,9 +93,42 @@ static void test_ends_at_start(void) {
     }
 }
 
+/* ---- an open that nobody waits for any more: its number is closed ----------------------------- */
+
+static char fifo[80];
+
+static void opens(void *arg) {
+    gort_open(fifo, O_RDONLY, 0);
+    FAILF("a goroutine runs after the end of its runtime");
+}
+static uint64_t blocking_calls(void) {
+    gort_stats s;
+    gort_stats_read(&s);
+    return s.syscalls_blocking;
+}
+static int leaves_open(int argc, char **argv) {
+    uint64_t before = blocking_calls();
+    CHECK_EQ(gort_go(opens, NULL), 0);
+    wait_until(blocking_calls() > before);
+    return 0;
+}
+
+static void test_open(void) {
+    snprintf(fifo, sizeof fifo, "/tmp/gort_behind_%d", (int)getpid());
+    CHECK_EQ(mkfifo(fifo, 0600), 0);
+    signal(SIGPIPE, SIG_IGN);
+    reset();
+    CHECK_EQ(gort_main(leaves_open, 0, NULL), 0);
+    int fd = open(fifo, O_WRONLY);
+    wait_until(write(fd, "x", 1) < 0 && errno == EPIPE); /* it has no reader */
+    close(fd);
+    unlink(fifo);
+}
+
 int main(int argc, char **argv) {
     if (test_simulated()) SKIP("what is left behind is not simulated");
     if (argc == 1 || strcmp(argv[1], "sender") == 0) test_sender();
     if (argc == 1 || strcmp(argv[1], "start") == 0) test_ends_at_start();
+    if (argc == 1 || strcmp(argv[1], "open") == 0) test_open();
     return 0;
 }

@@ -89,6 +89,7 @@ static int run(int argc, char **argv) {
     listens_as("127.0.0.1:0", "127.0.0.1");
     listens_as("0.0.0.0:0", "0.0.0.0");
     listens_as("[::1]:0", "[::1]");
+    listens_as("[::ffff:127.0.0.1]:0", "127.0.0.1");
     listens_as("localhost:0", NULL);
     listens_as(":0", NULL);
     memset(text, 'x', sizeof text);

@@ -33,6 +33,8 @@ static void what_needs_a_goroutine(void) {
     gort_group *g = gort_group_new(NULL, 0);
     if (g) {
         CHECK_EQ(gort_group_go(g, nothing_group, NULL), -ENOTCONN);
+        CHECK_EQ(gort_group_go(g, NULL, NULL), -EINVAL); /* as gort_go */
+        CHECK_EQ(gort_group_try_go(g, NULL, NULL), -EINVAL);
         CHECK_EQ(gort_group_wait(g), 0);
     }
     gort_chan_release(ints);

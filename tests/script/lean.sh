@@ -25,9 +25,9 @@ for kind in '' -lean; do
 done
 bytes() { wc -c <"$1"; }
 [ "$(bytes "$WORK/p-lean")" -lt "$(bytes "$WORK/p")" ] || fail 'it is not smaller'
-for v in GORT_HTTP=:0 GORT_TRACE="$WORK/trace.json"; do
+for v in GORT_HTTP=:0 GORT_TRACE="$WORK/trace.json" GORT_DEBUG=flight=1000; do
     env "$v" "$WORK/p-lean" 2>"$WORK/err" || fail "$v: status $?"
-    grep -q "^gort: warning: ${v%%=*} is ignored" "$WORK/err" || fail "$v: not a word about it"
+    grep -q "^gort: warning: ${v%=*} is ignored" "$WORK/err" || fail "$v: not a word about it"
     env "$v" "$WORK/p" 2>"$WORK/err" || fail "$v, all floors: status $?"
     ! grep -q 'is ignored' "$WORK/err" || fail "$v is ignored with all floors"
 done

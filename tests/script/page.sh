@@ -144,6 +144,20 @@ if command -v go >/dev/null && [ -z "${SAN:-}" ]; then
 fi
 stop
 
+# SIGPROF is the scheduler's: there is no CPU profile, and not because of another one.
+export GORT_DEBUG=signal=prof
+start 127.0.0.1:0
+unset GORT_DEBUG
+get "${base}debug/pprof/profile?seconds=1" | grep -q 'signal=prof' || fail 'signal=prof: another word'
+stop
+
+# A unix socket has no URL: its line names the path.
+start "unix:$dir/page.sock"
+grep -qx "gort: live page on unix:$dir/page.sock" "$dir/err" || fail "unix: $(cat "$dir/err")"
+get --unix-socket "$dir/page.sock" http://localhost/ | grep -q '<title>gort</title>' ||
+    fail 'no page on a unix socket'
+stop
+
 # Not the loopback: a token is needed.
 start 0.0.0.0:0
 port=${base##*:}; port=${port%/}

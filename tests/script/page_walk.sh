@@ -81,6 +81,14 @@ paths = {"/": 200, "/events": 200, "/goroutines": 200, "/leaks": 200, "/metrics"
          # 400: it was let in, and costs nothing
          "/trace?seconds=0": 400, "/debug/pprof/profile?seconds=0": 400,
          "/debug/pprof/block?seconds=0": 400, "/debug/pprof/mutex?seconds=601": 400}
+params = {"/leaks?minutes=0": 200, "/leaks?minutes=abc": 400, "/leaks?minutes=0.001": 400,
+          "/leaks?minutes=-1": 400, "/leaks?minutes=1048577": 400, "/leaks?minutes=": 400,
+          "/goroutines?id=1": 200, "/goroutines?id=abc": 400, "/goroutines?id=0": 404,
+          "/goroutines?id=" + "9" * 30: 400, "/goroutines?format=json": 200,
+          "/goroutines?format=svg": 400, "/goroutines?format=json&limit=few": 400,
+          "/debug/pprof/created?format=folded": 200, "/debug/pprof/created?format=bogus": 400,
+          "/debug/pprof/created?format=" + "x" * 30: 400, "/debug/pprof/goroutine?debug=yes": 400,
+          "/trace?seconds=one": 400}
 costs = ("/trace", "/debug/pprof/profile", "/debug/pprof/block", "/debug/pprof/mutex")
 ours = [f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", local, f"LocalHost:{port}"]
 hosts = [None] + ours + ["localhost", "127.0.0.1", "127.0.0.1:1", f"127.evil.example:{port}",
@@ -96,7 +104,7 @@ methods = ["GET", "HEAD", "POST", "OPTIONS"]
 def rule(method, path, host, origin, site, token):
     if method not in ("GET", "HEAD"): return 405
     bare = path.split("?")[0]
-    served = 200 if method == "HEAD" and bare in costs else paths[path]
+    served = 200 if method == "HEAD" and bare in costs else {**paths, **params}[path]
     if token in ("?right", "Bearer right"): return served
     if everywhere: return 401
     h = host.lower() if host else None
@@ -139,6 +147,7 @@ for i, j in itertools.combinations(range(6), 2):
             check(case)
 for path, host, site in itertools.product(paths, hosts, sites):
     check(("GET", path, host, None, site, None))
+for path in params: check(("GET", path, None, None, None, "?right"))
 seed = int(os.environ.get("WALK_SEED", "1")); shake = random.Random(seed)
 until = time.time() + float(os.environ.get("WALK_SECONDS", "0"))
 while n < 2600 or time.time() < until: check([shake.choice(s) for s in sets], shake)

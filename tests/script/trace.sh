@@ -48,6 +48,15 @@ GORT_TRACE="$dir/a.json" "$dir/prog" || fail "the traced program failed"
 grep -q 'sync.Mutex.Lock' "$dir/summary" || { cat "$dir/summary"; fail "no mutex in the summary"; }
 grep -q '^worker  *8 ' "$dir/summary" ||
     { cat "$dir/summary"; fail "not 8 workers in the summary"; }
+# a name is shown as it was, not as JSON has it
+cat >"$dir/quoted.json" <<'END'
+{"traceEvents":[
+{"ph":"X","pid":1,"ts":3,"dur":2,"name":"\"a\" \\ b","cat":"run","args":{"g":2,"end":"exit"}}
+],"otherData":{}}
+END
+"$out/bin/gort-trace" summary "$dir/quoted.json" >"$dir/summary"
+grep -q '^"a" \\ b  *1 ' "$dir/summary" ||
+    { cat "$dir/summary"; fail "a name with quotes is not as it was"; }
 
 # exit() in the middle still leaves a whole file.
 code=0; GORT_TRACE="$dir/e.json" "$dir/prog" e || code=$?

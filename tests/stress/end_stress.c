@@ -528,9 +528,15 @@ static void *pokes(void *arg) {
     return NULL;
 }
 
+/* Most are refused: there is room for few in a runtime. */
+static void makes_page(int mine, uint64_t r) {
+    gort_debug_listen(r % 8 ? "127.0.0.1:0" : "localhost:0");
+    still(mine);
+}
+
 static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call),
                               KIND(locked), KIND(stops_world), KIND(in_callback),
-                              KIND(in_coroutine), KIND(interrupted)}};
+                              KIND(in_coroutine), KIND(interrupted), KIND(makes_page)}};
 
 static void start_one(void *arg) {
     int mine = get(&round_no);
@@ -727,7 +733,8 @@ static void traces_are_free(void) {
     CHECK_EQ(gort_trace_stop(), 0);
 }
 
-/* A listener, and whatever else of the unix family: goroutines of this program make no others. */
+/* A listener, and whatever else of the unix family: goroutines of this program make no others.
+ * The pages of the library are of another family. */
 static bool ours(int fd) {
     struct sockaddr_storage at;
     socklen_t len = sizeof at;

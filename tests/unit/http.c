@@ -35,7 +35,7 @@ static void good(void) {
     CHECK_STR(r.token, "s3cret");
     CHECK(r.wants_json && !r.head);
     CHECK(http_number(&r, "id", 3) == 7 && http_number(&r, "no", 3) == 3 &&
-          http_number(&r, "x", 3) == 3);
+          http_number(&r, "x", 3) == HTTP_NO_NUMBER);
     CHECK(http_param(&r, "filter", v, sizeof v));
     CHECK_STR(v, "chan receive!");
     CHECK_EQ(parse("HEAD / HTTP/1.0\n\n", 17, &r), 200);

@@ -65,6 +65,27 @@ static void strings_of_json(void) {
 #undef U
 }
 
+/* Beyond eight bytes: no half a character. */
+static void name_is(const char *name, const char *expected) {
+    char buf[9];
+    memset(buf, 'x', sizeof buf);
+    copy_name(buf, sizeof buf, name);
+    CHECK_STR(buf, expected);
+    for (size_t i = strlen(buf); i < sizeof buf; i++) CHECK_EQ(buf[i], 0);
+}
+
+static void names_cut(void) {
+    name_is("", "");
+    name_is("12345678", "12345678");
+    name_is("123456789", "12345678");
+    name_is("123456\xc3\xa4", "123456\xc3\xa4");
+    name_is("123456\xc3\xa4!", "123456\xc3\xa4");
+    name_is("1234567\xc3\xa4", "1234567");
+    name_is("12345\xf0\x9f\x90\xb9", "12345");
+    name_is("1234567\xf0\x9f\x90\xb9", "1234567");
+    name_is("\x80\x80\x80\x80\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80");
+}
+
 static void *drain(void *arg) {
     char b[4096];
     long total = 0;
@@ -100,6 +121,7 @@ int main(void) {
     words_of_errors();
     conversions();
     strings_of_json();
+    names_cut();
     full_pipe();
     whole_lines();
     return 0;
