@@ -406,7 +406,7 @@ static void signal_goes_on(void) {
 /* What the code between gort_enter_syscall and gort_exit_syscall has begun goes on: a once is not
  * begun a second time meanwhile. Nor does it lose a lock of the library's own. */
 static gort_once begun;
-static int inside, begins, leave_it;
+static int inside, begins, leave_it, watches, watched;
 static gort_chan *ints;
 
 static void stays_inside(void *arg) {
@@ -425,19 +425,19 @@ static int leaves_region(int argc, char **argv) {
     return 0;
 }
 static long watches_signals(void *arg) {
-    set(&inside, 1);
+    add(&watches, 1);
     for (int64_t until = gort_now() + 10 * GORT_MS; gort_now() < until;) {
         int r = gort_signal_notify(ints, SIGUSR1);
         CHECKF(r == 0 || r == -ENOTCONN, "gort_signal_notify: %d", r);
         CHECK_EQ(gort_signal_stop(ints), 0);
     }
-    set(&inside, 0);
+    add(&watched, 1);
     return 0;
 }
 static void is_left_behind(void *arg) { gort_blocking(watches_signals, NULL); }
 static int leaves_watcher(int argc, char **argv) {
     CHECK_EQ(gort_go(is_left_behind, NULL), 0);
-    wait_until(get(&inside));
+    wait_until(get(&watches) > argc);
     gort_sleep(2 * GORT_MS);
     return 0;
 }
@@ -454,11 +454,10 @@ static void left_calls_go_on(void) {
     set(&leave_it, 1);
     CHECK_EQ(pthread_join(t, NULL), 0);
     CHECK_EQ(get(&begins), 1);
-    set(&inside, 0);
     ints = gort_chan_new(sizeof(int), 1);
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(gort_main(leaves_watcher, 0, NULL), 0);
-        wait_until(!get(&inside));
+        CHECK_EQ(gort_main(leaves_watcher, i, NULL), 0);
+        wait_until(get(&watched) > i);
     }
 }
 
