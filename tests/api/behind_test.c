@@ -93,7 +93,7 @@ static void test_ends_at_start(void) {
     }
 }
 
-/* ---- an open that nobody waits for any more: its number is closed ----------------------------- */
+/* ---- an open that nobody waits for any more: its number is closed ---------------------------- */
 
 static char fifo[80];
 

@@ -152,7 +152,7 @@ static void same_waitall(const char *messages, size_t n, int with, int how) {
         CHECK_EQ(x.types, y.types);
         CHECK_EQ(x.pid, y.pid);
     }
-    close(a), close(b), close(o), close(p);
+    close(a), gort_close(b), close(o), close(p);
 }
 
 /* MSG_WAITALL stops where the kernel's does, and a peek does not wait for more. Where credentials
@@ -182,7 +182,7 @@ static void test_waitall_late(int with) {
     CHECK_EQ(g.n, 30);
     CHECK_EQ(g.fds, 1);
     CHECK_EQ(g.flags, 0);
-    close(s), close(o);
+    gort_close(s), close(o);
 }
 
 static void dialler(void *arg) {

@@ -92,6 +92,10 @@ int __open64_2(const char *path, int flags);
 /* The parent has a handler for SIGUSR2 as it is, and one for SIGWINCH on the alternate stack: the
  * child sets each the other way. */
 static void on_signal(int signo) {}
+extern sighandler_t bsd_signal(int signo, sighandler_t handler);
+static int set_both(sighandler_t (*set)(int signo, sighandler_t handler)) {
+    return (set(SIGUSR2, SIG_DFL) == SIG_ERR) + (set(SIGWINCH, on_signal) == SIG_ERR);
+}
 static int set_handler(int signo, sighandler_t handler, int flags) {
     return sigaction(signo, &(struct sigaction){.sa_handler = handler, .sa_flags = flags}, NULL);
 }
@@ -139,9 +143,9 @@ static bool handlers_same(void) {
     X(fcntl64, again(fcntl64(file, F_DUPFD_CLOEXEC, 0)) + fcntl64(again(open("/dev/null", \
         O_RDWR)), F_SETFL, O_NONBLOCK)) \
     X(sigaction, set_handler(SIGUSR2, SIG_DFL, 0) + set_handler(SIGWINCH, on_signal, 0)) \
-    X(signal, (signal(SIGUSR2, SIG_DFL) == SIG_ERR) + (signal(SIGWINCH, on_signal) == SIG_ERR)) \
-    X(__sysv_signal, (__sysv_signal(SIGUSR2, SIG_DFL) == SIG_ERR) + \
-        (__sysv_signal(SIGWINCH, on_signal) == SIG_ERR)) \
+    X(signal, set_both(signal)) X(__sysv_signal, set_both(__sysv_signal)) \
+    X(sysv_signal, set_both(sysv_signal)) X(bsd_signal, set_both(bsd_signal)) \
+    X(ssignal, set_both(ssignal)) X(sigset, set_both(sigset)) \
     X(open, again(open("/dev/null", O_RDWR))) X(open64, again(open64("/dev/null", O_RDWR))) \
     X(__open_2, again(__open_2("/dev/null", O_RDONLY))) \
     X(__open64_2, again(__open64_2("/dev/null", O_RDONLY))) X(fsync, fsync(file)) \

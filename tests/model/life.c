@@ -95,7 +95,6 @@ Desc *desc_of(int fd) { return &desc; }
 void desc_wake_all(Desc *d, int result, GList *list) {}
 void desc_let_go(Desc *d, int fd) {}
 void desc_reset(Desc *d) { d->registered = false; }
-void fork_gate_wait(M *m) {}
 int64_t os_now(void) { return 0; }
 long errno_failed(long r) { return -1; }
 static int may_close(void) { return CLOSE_NOW; }

@@ -88,6 +88,7 @@ UNUSED_HERE(acquire_p_or_queue);
 UNUSED_HERE(chan_abandon);
 UNUSED_HERE(child_ends);
 UNUSED_HERE(compact_credit_give);
+UNUSED_HERE(copy_name);
 UNUSED_HERE(compact_credit_take);
 UNUSED_HERE(compact_get);
 UNUSED_HERE(compact_put);

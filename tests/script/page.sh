@@ -148,7 +148,8 @@ stop
 export GORT_DEBUG=signal=prof
 start 127.0.0.1:0
 unset GORT_DEBUG
-get "${base}debug/pprof/profile?seconds=1" | grep -q 'signal=prof' || fail 'signal=prof: another word'
+get "${base}debug/pprof/profile?seconds=1" | grep -q 'signal=prof' ||
+    fail 'signal=prof: another word'
 stop
 
 # A unix socket has no URL: its line names the path.
