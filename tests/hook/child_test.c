@@ -93,8 +93,9 @@ int __open64_2(const char *path, int flags);
  * child sets each the other way. */
 static void on_signal(int signo) {}
 extern sighandler_t bsd_signal(int signo, sighandler_t handler);
-static int set_both(sighandler_t (*set)(int signo, sighandler_t handler)) {
-    return (set(SIGUSR2, SIG_DFL) == SIG_ERR) + (set(SIGWINCH, on_signal) == SIG_ERR);
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* sigset */
+static int set_both(sighandler_t (*install)(int signo, sighandler_t handler)) {
+    return (install(SIGUSR2, SIG_DFL) == SIG_ERR) + (install(SIGWINCH, on_signal) == SIG_ERR);
 }
 static int set_handler(int signo, sighandler_t handler, int flags) {
     return sigaction(signo, &(struct sigaction){.sa_handler = handler, .sa_flags = flags}, NULL);
