@@ -86,10 +86,13 @@ $(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a
 RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' \
           JOBS='$(JOBS)' MAKE='$(MAKE)'
 
+# A program that does not build fails, also where an older one is still there.
 test:
-	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true
-	$(Q)$(if $(SAN)$(TEST_RUNNER),true,OUT='$(OUT)' CC='$(CC)' tests/servers/run.sh install)
-	$(Q)$(RUN_ENV) STRESS_SECONDS=1 tests/run
+	$(Q)built=true; \
+	$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || built=false; \
+	$(if $(SAN)$(TEST_RUNNER),true,OUT='$(OUT)' CC='$(CC)' tests/servers/run.sh install); \
+	$(RUN_ENV) STRESS_SECONDS=1 tests/run && \
+	{ $$built || { echo 'not all of the programs above could be built'; exit 1; }; }
 
 test-stress:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) test-programs

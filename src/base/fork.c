@@ -111,7 +111,7 @@ void fork_watch(void) {
     pthread_atfork(NULL, NULL, after_fork);
     long size = sysconf(_SC_PAGESIZE);
     if (size > 0 && (size_t)size <= sizeof process)
-        os_sys(SYS_madvise, (long)&process, sizeof process, MADV_WIPEONFORK, 0, 0, 0);
+        madvise(&process, sizeof process, MADV_WIPEONFORK); /* libc's: before all else */
 }
 
 /* ---- vfork ---------------------------------------------------------------------------------- */

@@ -239,6 +239,7 @@ int64_t os_thread_cpu(int clock) {
     return t->done ? -1 : t->cpu + (t->computing ? self->at - t->began : 0);
 }
 bool os_thread_blocks(int tid, int signo) { return false; }
+long os_thread_sleeps_in(int tid) { return -2; }
 char os_thread_state(int tid) {
     point();
     Thread *t = &threads[tid - TID];
