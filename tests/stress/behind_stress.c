@@ -332,7 +332,9 @@ static long blocks(void *arg) {
 
 static void announces(Actor *a) {
     gort_enter_syscall();
+    add(&away, 1);
     some_steps(a, draw(a));
+    add(&away, -1);
     gort_exit_syscall();
 }
 
