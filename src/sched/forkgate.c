@@ -77,10 +77,16 @@ static bool await_all(M *self) {
     return rests;
 }
 
+/* A handler forks: it has interrupted a section, or an unlock that a section waits for (mutex.c). A
+ * pin is a section that holds no lock. */
+static bool interrupts_section(M *m) {
+    return m->locks > load_rlx(&m->rest) + m->pins || m->unlocking != NULL;
+}
+
 /* Not enter(), which may move the goroutine to another thread than the one that forks. */
 static void before_fork(void) {
     M *self = getm();
-    mine.locked = self == NULL || self->locks <= load_rlx(&self->rest);
+    mine.locked = self == NULL || !interrupts_section(self);
     mine.counted = mine.locked && !load_acq(&sched.busy);
     if (mine.counted) add_seq(&forks, 1);
     mine.rests = mine.counted && await_all(self);
