@@ -29,17 +29,25 @@ static void house_enlist(HouseLock *h) {
     unlock(&houses.lock);
 }
 
-/* Inside an announced call the thread waits: the holder has a thread, or gets a P. */
-void house_lock(HouseLock *h) {
+/* False: inside an announced call, which may not park, and another has the lock. */
+static bool house_taken(HouseLock *h) {
     M *m = enter();
-    bool announced = !m->plain && in_blocking_call(m);
-    if (!announced) m = mutex_await_in_section(m, &h->mu);
-    else
-        while (gort_mutex_try_lock(&h->mu) < 0) os_nap(50 * GORT_US);
-    store_rlx(&h->owner, self(m));
-    h->outlives = announced;
-    house_enlist(h);
+    bool announced = !m->plain && in_blocking_call(m), taken = true;
+    if (announced) taken = gort_mutex_try_lock(&h->mu) == 0;
+    else m = mutex_await_in_section(m, &h->mu);
+    if (taken) {
+        store_rlx(&h->owner, self(m));
+        h->outlives = announced;
+        house_enlist(h);
+    }
     leave(m);
+    return taken;
+}
+
+/* The nap is outside of the section: the end of a runtime, and a fork, wait for sections before
+ * they free the locks of those that do not run on. */
+void house_lock(HouseLock *h) {
+    while (!house_taken(h)) os_nap(50 * GORT_US);
 }
 
 void house_unlock(HouseLock *h) {

@@ -176,7 +176,7 @@ static void writer_abandon(Sleeper *s) {
     else gort_mutex_unlock(&rw->w_);
 }
 
-/* With w_, readers inside: announces the writer, and waits for them to leave. False: in vain. */
+/* With w_, readers inside: announces the writer, and waits for them to leave. */
 static NOINLINE M *writer_wait(M *m, gort_rwmutex *rw, int64_t deadline, bool *timed_out) {
     *timed_out = is_past(deadline);
     if (*timed_out) return m;
