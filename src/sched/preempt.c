@@ -67,11 +67,17 @@ static NORETURN void leave_runtime(M *m) {
     leave_for_good(m, left, m->curg);
 }
 
+/* The P was retaken; it is the first that will be asked for. */
+static void lose_p(M *m) {
+    if (m->p) m->oldp = m->p;
+    m->p = NULL;
+}
+
 /* The P was retaken, and the thread is back. send_away (init.c) sets EXIT and does not wait for a
  * thread that is TAKEN then: this exchange sees EXIT, or comes first, and send_away waits. */
 static void no_longer_taken(M *m) {
     uint32_t before = and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
-    m->p = NULL;
+    lose_p(m);
     if (unlikely(before & ATTN_EXIT)) leave_runtime(m);
 }
 
@@ -117,7 +123,7 @@ NOINLINE M *enter_slow(M *m) {
             return load_rlx(&m->curg->status) == G_SYSCALL ? m : sim_point(m);
         bool announced = load_rlx(&m->curg->status) == G_SYSCALL;
         if (announced && (attn & (ATTN_EXIT | ATTN_TAKEN))) {
-            m->p = NULL; /* a section inside a blocking call: without a P */
+            lose_p(m); /* a section inside a blocking call: without a P */
             return m;
         }
         if (attn & ATTN_EXIT) leave_runtime(m);

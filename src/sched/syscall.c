@@ -135,7 +135,6 @@ INLINE M *announce(M *m, void *frame) {
     mark_call(m, frame);
     tsan_release(&sched);
     trace_syscall(m, gp);
-    m->oldp = m->p;
     m->announced = gp->spare;
     store_rlx(&m->syscalltick, m->syscalltick + 1);
     store_rlx(&gp->status, G_SYSCALL);
@@ -162,32 +161,55 @@ M *syscall_begin(M *m) {
 }
 M *syscall_end(M *m) { return m->plain ? block_end(m) : announce_end(m); }
 
-EXPORT void gort_enter_syscall(void) {
-    if (in_forked_child()) return;
-    M *m = enter();
-    if (unlikely(m->plain)) {
-        leave(m);
-        return;
+static NOINLINE void enter_otherwise(M *m) {
+    if (!m->plain && !in_forked_child()) {
+        const char *why = unfinished(m);
+        fatal("gort_enter_syscall %s", why ? why : "in the middle of another call");
     }
-    if (unlikely(m->pins || load_rlx(&m->curg->status) == G_SYSCALL))
-        fatal("gort_enter_syscall %s", unfinished(m));
+    leave(m);
+}
+
+EXPORT void gort_enter_syscall(void) {
+    M *m = enter();
+    /* as in yield_straight */
+    uint32_t otherwise = (m->locks ^ process.same) | (load_rlx(&m->curg->status) ^ G_RUNNING);
+    if (unlikely((otherwise | m->plain) != 0)) return enter_otherwise(m);
     announce(m, __builtin_frame_address(0));
 }
 
-static NOINLINE void refuse_to_exit_syscall(M *m) {
-    if (m->pins) fatal("gort_exit_syscall while pinned");
-    fatal("gort_exit_syscall inside the function of gort_blocking");
-}
-
-EXPORT void gort_exit_syscall(void) {
+static NOINLINE void exit_otherwise(M *m) {
     if (in_forked_child()) return;
-    M *m = getm();
-    if (m == NULL || m->plain) return;
     int err = *m->errno_at;
-    if (unlikely(load_rlx(&m->curg->status) != G_SYSCALL))
+    if (load_rlx(&m->curg->status) != G_SYSCALL)
         fatal("gort_exit_syscall without gort_enter_syscall");
-    if (unlikely(m->locks != (retake_works ? 0 : 1))) refuse_to_exit_syscall(m);
+    if (m->pins) fatal("gort_exit_syscall while pinned");
+    if (m->locks != (retake_works ? 0 : 1))
+        fatal("gort_exit_syscall inside the function of gort_blocking");
     m = announce_end(m);
     *m->errno_at = err;
+    leave(m);
+}
+
+static NOINLINE void exit_asked(M *m) {
+    int err = *m->errno_at;
+    m = enter_slow(m);
+    trace_resume(m, m->curg);
+    *m->errno_at = err;
+    leave(m);
+}
+
+/* announce_end, where nothing is to be noted and nobody has asked for anything: errno stays as it
+ * is. */
+EXPORT void gort_exit_syscall(void) {
+    M *m = getm();
+    if (m == NULL || m->plain) return;
+    G *gp = m->curg;
+    uint32_t otherwise = m->locks | (load_rlx(&gp->status) ^ G_SYSCALL) | load_rlx(&trace_on);
+    if (unlikely(otherwise != 0 || !process.same)) return exit_otherwise(m);
+    m->locks = 1;
+    fence_compiler();
+    PROBE1(syscall_exit, gp->id);
+    store_rlx(&gp->status, G_RUNNING);
+    if (unlikely(load_rlx(&m->attn) != 0)) return exit_asked(m);
     leave(m);
 }
