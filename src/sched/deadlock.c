@@ -45,11 +45,7 @@ uint64_t p_switches(void) {
 
 enum { NOTHING, MOVES, LASTS };
 
-static bool armed(void) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) n += load_rlx(&sched.ps[i]->timers.count);
-    return n != 0;
-}
+static bool armed(void) { return timers_first() < NEVER; }
 
 static bool queued(void) {
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)

@@ -62,7 +62,6 @@ static void sleep_yield(void) {
 
 static void sleep_until(int64_t deadline) {
     bool timed_out;
-    if (deadline >= NEVER) deadline = GORT_FOREVER; /* no timer, which would hide a deadlock */
     M *m = enter();
     uint32_t ticket = wait_begin(self(m));
     m = park_until(m, NULL, WAIT_SLEEP, deadline, ticket, &timed_out);
