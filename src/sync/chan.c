@@ -224,10 +224,6 @@ void chan_abandon(G *gp) {
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
-INLINE int attempt_locked(gort_chan *c, void *value, bool send, G **wake) {
-    return send ? send_locked(c, value, wake) : recv_locked(c, value, wake);
-}
-
 INLINE int send_or_recv(gort_chan *c, void *value, bool send, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
     G *wake = NULL;

@@ -1,6 +1,4 @@
-/*
- * Channels, as select.c and the owners of channels see them. The protocol is in chan.c.
- */
+/* Channels, as select.c and the owners of channels see them. The protocol is in chan.c. */
 #ifndef CHAN_H
 #define CHAN_H
 
@@ -196,6 +194,10 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
     TSAN_TELL(channel_recv, c, value, NULL);
     if (value) value_zero(value, c->elem_size);
     return r;
+}
+
+INLINE int attempt_locked(gort_chan *c, void *value, bool send, G **wake) {
+    return send ? send_locked(c, value, wake) : recv_locked(c, value, wake);
 }
 
 /* Without the lock. True: lock and look. False: at one moment during the call the operation would

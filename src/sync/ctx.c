@@ -167,17 +167,15 @@ static void ctx_cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
     cancel_node(c, cause, &k.work);
-    if (likely(k.work == NULL)) {
-        leave(m);
-        return;
+    if (unlikely(k.work != NULL)) {
+        exit_hook_push(self(m), &k.hook);
+        do {
+            leave(m);
+            m = enter();
+            cancel_next(&k);
+        } while (k.work != NULL);
+        exit_hook_pop(self(m), &k.hook);
     }
-    exit_hook_push(self(m), &k.hook);
-    do {
-        leave(m);
-        m = enter();
-        cancel_next(&k);
-    } while (k.work != NULL);
-    exit_hook_pop(self(m), &k.hook);
     leave(m);
 }
 

@@ -106,12 +106,13 @@ static GroupMember *membership(G *gp, gort_group *g) {
 /* In a section of depth 1, which goes on. */
 static NOINLINE M *wait_for_place(M *m, gort_group *g) {
     GroupMember *me = membership(self(m), g);
+    bool timed_out;
     if (me && add_seq(&g->waiting, 1) == g->limit)
         fatal("gort_group_go: all %d members of the group wait for a place in it (see "
               "gort_group_try_go)",
               g->limit);
     if (me) me->waits = true;
-    m = sem_acquire_in_section(m, &g->places, 1);
+    m = sem_acquire_in_section(m, &g->places, 1, GORT_FOREVER, &timed_out);
     if (me) me->waits = false;
     if (me) sub_seq(&g->waiting, 1);
     return m;

@@ -124,20 +124,6 @@ static Magazine *depot_empty(gort_pool *pool, Magazine *back) {
     return mag;
 }
 
-/* Half of what the depot has not needed for a while, as a list. */
-static Magazine *depot_surplus(gort_pool *pool, int64_t now) {
-    Magazine *list = NULL;
-    lock(&pool->lock, RANK_LEAF);
-    if (now - pool->trimmed >= TRIM_EVERY) {
-        for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--)
-            mag_push(&list, full_pop(pool));
-        pool->low = pool->nfull;
-        pool->trimmed = now;
-    }
-    unlock(&pool->lock);
-    return list;
-}
-
 /* Drops a list of magazines with their objects. Outside of sections. */
 static void drop_all(gort_pool *pool, Magazine *list) {
     Magazine *mag;
@@ -147,11 +133,20 @@ static void drop_all(gort_pool *pool, Magazine *list) {
     }
 }
 
+/* Drops half of what the depot has not needed for a while. */
 static void pool_trim(gort_pool *pool) {
     int64_t now = os_now();
+    Magazine *list = NULL;
     if (now - load_rlx(&pool->trimmed) < TRIM_EVERY) return;
     M *m = enter();
-    Magazine *list = depot_surplus(pool, now);
+    lock(&pool->lock, RANK_LEAF);
+    if (now - pool->trimmed >= TRIM_EVERY) {
+        for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--)
+            mag_push(&list, full_pop(pool));
+        pool->low = pool->nfull;
+        pool->trimmed = now;
+    }
+    unlock(&pool->lock);
     leave(m);
     drop_all(pool, list);
 }

@@ -58,7 +58,7 @@ static void sem_abandon(Sleeper *s) {
     leave(m);
 }
 
-static M *acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out) {
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out) {
     Sleeper s;
     *timed_out = false;
     lock(sem_lock(sem), RANK_PRIM);
@@ -78,25 +78,17 @@ static M *acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, b
     return m;
 }
 
-M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n) {
-    bool timed_out;
-    return acquire_in_section(m, sem, n, GORT_FOREVER, &timed_out);
-}
-
 static int acquire(gort_sem *sem, int64_t n, int64_t deadline) {
     bool timed_out;
+    if (in_forked_child()) return -ENOTCONN;
     if (n < 0) fatal("acquire of a negative number of permits");
-    leave(acquire_in_section(enter(), sem, n, deadline, &timed_out));
+    leave(sem_acquire_in_section(enter(), sem, n, deadline, &timed_out));
     return timed_out ? -ETIMEDOUT : 0;
 }
 
-EXPORT void gort_sem_acquire(gort_sem *sem, int64_t n) {
-    if (in_forked_child()) return;
-    acquire(sem, n, GORT_FOREVER);
-}
+EXPORT void gort_sem_acquire(gort_sem *sem, int64_t n) { acquire(sem, n, GORT_FOREVER); }
 
 EXPORT int gort_sem_acquire_until(gort_sem *sem, int64_t n, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
     return acquire(sem, n, deadline);
 }
 

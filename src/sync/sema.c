@@ -102,7 +102,15 @@ void sema_remove(SemaBucket *b, Sleeper *s) {
     s->queued = false;
 }
 
-bool sema_has(SemaBucket *b, const void *key) { return sema_find(b, key) != NULL; }
+bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark) {
+    SemaBucket *b = sema_bucket(s->object);
+    lock(&b->lock, RANK_PRIM);
+    bool queued = s->queued;
+    if (queued) sema_remove(b, s);
+    if (queued && sema_find(b, s->key) == NULL) and_seq(word, ~mark);
+    unlock(&b->lock);
+    return queued;
+}
 
 /* Takes off the first sleeper of key that can still be woken, for the caller to ready; NULL: none.
  * *more: others wait behind it (perhaps expired ones, which take themselves off). */
@@ -121,17 +129,16 @@ Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more) {
     return NULL;
 }
 
+void sleepers_take(Sleeper *s, GList *list) {
+    for (Sleeper *next; s != NULL; s = next) {
+        next = s->next;
+        s->queued = false;
+        if (sleeper_claim(s)) glist_push(list, s->gp);
+    }
+}
+
 void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
     Sleeper *s = sema_find(b, key);
-    if (s == NULL) return;
-    unlink_first(b, s);
-    while (s != NULL) {
-        Sleeper *next = s->next; /* before the claim: s may be gone once the lock is free */
-        s->queued = false;
-        if (sleeper_claim(s)) {
-            s->granted = true;
-            glist_push(list, s->gp);
-        }
-        s = next;
-    }
+    if (s != NULL) unlink_first(b, s);
+    sleepers_take(s, list);
 }

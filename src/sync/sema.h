@@ -1,6 +1,4 @@
-/*
- * Queues of sleepers, and the table of queues for objects too small to hold one. See sema.c.
- */
+/* Queues of sleepers, and the table of queues for objects too small to hold one. See sema.c. */
 #ifndef SEMA_H
 #define SEMA_H
 
@@ -119,17 +117,20 @@ INLINE SemaBucket *sema_bucket(const void *object) {
     return &sema_table[((uintptr_t)object >> 3) % SEMA_BUCKETS];
 }
 
-/* All with the bucket's lock held. */
+/* With the bucket's lock held. The caller readies what it has popped without the lock. */
 void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front);
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more);
 void sema_remove(SemaBucket *b, Sleeper *s);
-bool sema_has(SemaBucket *b, const void *key);
-/* Pops all sleepers of key; the caller readies the list without the lock. */
 void sema_pop_all(SemaBucket *b, const void *key, GList *list);
+/* Takes off s and all behind it. */
+void sleepers_take(Sleeper *s, GList *list);
+/* Without the lock, by the owner of s, whose wait is over: see "expire" in sema.c. mark: in the
+ * object's word. False: a waker has taken s off. */
+bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark);
 
 /* For groups. sem.c: takes n permits, in a section of depth 1, which goes on. ctx.c: cancels c and
  * all below it, in a section; frees nothing. */
-M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out);
 void ctx_cancel_in_section(gort_ctx *c, int cause);
 
 /* True: this call may yield at once: not pinned, not nested in another section. */

@@ -146,11 +146,6 @@ static void signal_main(void) {
     }
 }
 
-/* Starts the thread where there is none. table.lock held. */
-static int start_thread(void) {
-    return table.pid == os_getpid() ? 0 : own_thread_start(signal_main, &table.pid);
-}
-
 /* A channel watches: installs our handler where it does not stand. Where it stands before the first
  * watch (step_aside) what was there before stays what it was. table.lock held; a section. */
 static NOINLINE int hook_in(int signo) {
@@ -187,7 +182,7 @@ static int watch(gort_chan *ch, int signo) {
         w = quiet_alloc(sizeof *w);
         if (w == NULL) return -ENOMEM;
         *w = (SignalWatch){.ch = ch};
-        r = start_thread();
+        if (table.pid != os_getpid()) r = own_thread_start(signal_main, &table.pid);
     }
     M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
     if (r == 0 && w) *at = w;
@@ -202,14 +197,11 @@ static int watch(gort_chan *ch, int signo) {
     return r;
 }
 
-/* A handler that only counts would return to the faulting instruction for ever. */
-static bool is_fault(int signo) {
-    return signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL;
-}
-
+/* Not a fault: a handler that only counts would return to the faulting instruction for ever. */
 static bool may_watch(int signo) {
+    bool fault = signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL;
     return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP &&
-           signo != SIGURG && !is_fault(signo) && signo != settings.preempt_signal;
+           signo != SIGURG && !fault && signo != settings.preempt_signal;
 }
 
 EXPORT int gort_signal_notify(gort_chan *ints, int signo) {

@@ -60,13 +60,7 @@ static NOINLINE void end_generation(gort_wg *wg, int n) {
         next = added(old, n);
         wg->waiters_ = counter_of(next) == 0 ? NULL : first; /* not 0: raised meanwhile */
     } while (!cas_acq_rel(&wg->state_, &old, next));
-    bool ended = counter_of(next) == 0;
-    for (Sleeper *s = ended ? first : NULL; s != NULL;) {
-        Sleeper *after = s->next; /* before the claim: s may be gone once the lock is free */
-        s->queued = false;
-        if (sleeper_claim(s)) glist_push(&list, s->gp);
-        s = after;
-    }
+    if (counter_of(next) == 0) sleepers_take(first, &list);
     unlock(&b->lock);
     sleepers_ready(m, &list);
     leave(m);
