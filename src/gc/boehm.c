@@ -39,7 +39,6 @@
 #include "mem/span.h"
 #include "mem/stack.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 #define RED_ZONE 128

@@ -91,17 +91,13 @@ static int install_prof(void) {
     return sigaction(SIGPROF, &sa, NULL) < 0 ? -EINVAL : 0;
 }
 
-static bool has_timer(int tid) {
-    for (int i = 0; i < timers.count; i++)
-        if (timers.at[i].tid == tid) return true;
-    return false;
-}
-
 static void add_timer(M *m) {
     struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     struct itimerspec every = {.it_interval.tv_nsec = PERIOD, .it_value.tv_nsec = PERIOD};
     int timer = 0, tid = m->tid;
-    if (timers.count == TIMERS || tid == 0 || has_timer(tid)) return;
+    if (timers.count == TIMERS || tid == 0) return;
+    for (int i = 0; i < timers.count; i++)
+        if (timers.at[i].tid == tid) return;
     ev.sigev_value.sival_ptr = &timers.mark;
     ev.sigev_notify_thread_id = tid;
     long r = os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0);

@@ -5,7 +5,6 @@
 #include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
-#include "sched/sched.h"
 #include "debug/stats.h"
 
 static void head(Out *o, const char *name, const char *type, const char *help) {

@@ -9,7 +9,6 @@
 #include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
-#include "sched/sched.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"

@@ -125,14 +125,10 @@ static void locations(Out *o, Pprof *w) {
     }
 }
 
-static int64_t wall_clock(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
-}
-
 void pprof_write(Out *o, const Profile *f, int64_t duration) {
     const ProfileKind *k = f->kind;
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
     Pprof *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
         o->failed = -ENOMEM;
@@ -143,7 +139,7 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
     if (k->value) value_type(o, w, 1, k->value, "nanoseconds");
     for (uint32_t i = 0; i < PROFILE_STACKS; i++)
         if (load_acq(&f->at[i].ready)) pprof_sample(o, w, k, &f->at[i]);
-    pb_number(o, 9, (uint64_t)wall_clock());
+    pb_number(o, 9, (uint64_t)(wall.tv_sec * GORT_SEC + wall.tv_nsec));
     if (duration) pb_number(o, 10, (uint64_t)duration);
     if (k->period_of_value) value_type(o, w, 11, k->value, "nanoseconds");
     else value_type(o, w, 11, k->count, "count");

@@ -173,13 +173,10 @@ static bool earlier(Reader *r, uint32_t a, uint32_t b) {
 
 static void streams_sift(Reader *r, uint32_t i) {
     uint32_t moving = r->heap[i];
-    for (;;) {
-        uint32_t child = 2 * i + 1;
-        if (child >= r->nheap) break;
+    for (uint32_t child; (child = 2 * i + 1) < r->nheap; i = child) {
         if (child + 1 < r->nheap && earlier(r, r->heap[child + 1], r->heap[child])) child++;
         if (!earlier(r, r->heap[child], moving)) break;
         r->heap[i] = r->heap[child];
-        i = child;
     }
     r->heap[i] = moving;
 }
@@ -194,12 +191,6 @@ static const TraceEvent *next_event(TraceSource *source) {
         if (r->event.when >= r->since) return &r->event;
     }
     return NULL;
-}
-
-static void make_heap(Reader *r) {
-    for (uint32_t i = 0; i < r->nstreams; i++)
-        if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
-    for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
 }
 
 /* Links the chunks of each buffer in the order they were written. */
@@ -260,7 +251,9 @@ static bool open_reader(Reader *r, uint32_t session, bool flight) {
         if (b->index < r->nstreams) add_buffer(r, b, session);
     if (!flight && !map_spill(r)) return false;
     if (!flight) link_chunks(r);
-    make_heap(r);
+    for (uint32_t i = 0; i < r->nstreams; i++)
+        if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
+    for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
     return true;
 }
 

@@ -21,7 +21,7 @@
  * too, and carry down a cause that has not arrived yet.
  *
  * A deadline is a timer on the runtime's heap, or without a runtime an entry of clock.c. It holds a
- * reference while armed, which goes to the function that takes it off its clock: ctx_disarm,
+ * reference while armed, which goes to the function that takes it off its clock: cancel_node,
  * ctx_expired, or at the end of a runtime ctx_moved, which changes the clock.
  *
  * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; the channel does the rest.
@@ -121,19 +121,15 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     return armed;
 }
 
-/* Takes the deadline off its clock. True: its reference is the caller's. In a section. */
-static bool ctx_disarm(gort_ctx *c) {
-    return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
-}
-
 /* Steps 1 to 4. In a section; the caller has a reference, and nothing is freed here. */
 static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
     gort_chan_close(c->done);
-    bool back = kill_node(c, work) && ctx_disarm(c);
+    bool back = false;
+    if (kill_node(c, work)) back = c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
     unlink_child(c);
-    if (back) refs_drop_later(&c->refs);
+    if (back) refs_drop_later(&c->refs); /* the clock's */
 }
 
 typedef struct Cancel {

@@ -19,16 +19,6 @@ static struct {
     HouseLock *first; /* lock; never taken off */
 } houses;
 
-static void house_enlist(HouseLock *h) {
-    lock(&houses.lock, RANK_LEAF);
-    if (!h->listed) {
-        h->listed = true;
-        h->next = houses.first;
-        houses.first = h;
-    }
-    unlock(&houses.lock);
-}
-
 /* False: inside an announced call, which may not park, and another has the lock. */
 static bool house_taken(HouseLock *h) {
     M *m = enter();
@@ -38,7 +28,13 @@ static bool house_taken(HouseLock *h) {
     if (taken) {
         store_rlx(&h->owner, self(m));
         h->outlives = announced;
-        house_enlist(h);
+        lock(&houses.lock, RANK_LEAF);
+        if (!h->listed) {
+            h->listed = true;
+            h->next = houses.first;
+            houses.first = h;
+        }
+        unlock(&houses.lock);
     }
     leave(m);
     return taken;

@@ -32,7 +32,6 @@
 #include "sync/chan.h"
 #include "sync/houselock.h"
 #include "sync/ownthread.h"
-#include "base/san.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -161,13 +160,6 @@ static NOINLINE int hook_in(int signo) {
     return r == 0 ? 0 : -EINVAL;
 }
 
-/* The last channel stops, its watch still there: see the essay. table.lock held. */
-static void hook_out(int signo) {
-    struct sigaction now;
-    if (ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
-    deliver(signo, 0);
-}
-
 static SignalWatch **watch_find(int signo, gort_chan *ch) {
     SignalWatch **at = &table.watches[signo];
     while (*at != NULL && (*at)->ch != ch) at = &(*at)->next;
@@ -216,10 +208,12 @@ EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
 /* Takes ch off one signal. True: it was on. table.lock held. */
 static bool unwatch(gort_chan *ch, int signo) {
     SignalWatch **at = watch_find(signo, ch), *w = *at;
+    struct sigaction now;
     if (w == NULL) return false;
     M *m = enter(); /* as in watch() */
-    if (table.watches[signo] == w && w->next == NULL) hook_out(signo);
-    else deliver(signo, OPEN);
+    bool last = table.watches[signo] == w && w->next == NULL;
+    if (last && ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
+    deliver(signo, last ? 0 : OPEN); /* w is still there: see the essay */
     *at = w->next;
     sub_rlx(&sched.signal_channels, 1);
     leave(m);

@@ -36,16 +36,12 @@
 INLINE int32_t counter_of(uint64_t state) { return (int32_t)(state >> 32); }
 INLINE uint32_t generation_of(uint64_t state) { return (uint32_t)state & ~(uint32_t)P_BIT; }
 
-/* Counter 0, the next generation, P clear. */
-INLINE uint64_t generation_end(uint64_t state) {
-    return (uint32_t)((uint32_t)state + GENERATION) & ~P_BIT;
-}
-
 static uint64_t added(uint64_t old, int n) {
     int64_t counter = (int64_t)counter_of(old) + n;
     if (unlikely(counter < 0 || counter > INT32_MAX))
         fatal(counter < 0 ? "negative wait group counter" : "wait group counter overflows");
-    return counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
+    if (counter == 0) return (uint32_t)((uint32_t)old + GENERATION) & ~P_BIT;
+    return (uint64_t)counter << 32 | (uint32_t)old;
 }
 
 /* The counter comes to 0 while P is set: see the essay. */
