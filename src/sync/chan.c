@@ -2,8 +2,7 @@
  * Channels.
  *
  * An operation that need not wait is one section, one lock, one copy, one unlock. A partner that
- * waits gets its value straight into its memory and is made ready. The record of a wait, a Sudog,
- * stands in the frame of the waiting call. The channel's lock guards all of the channel.
+ * waits gets its value straight into its memory and is made ready.
  *
  *   1. One attempt under the lock (send_locked, recv_locked): a waiting partner first, then the
  *      buffer, then closed. If it worked: unlock, ready() the partner, done. After the unlock the

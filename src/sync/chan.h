@@ -99,8 +99,7 @@ INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
 }
 
 /* c->lock. The longest waiter whose wait is still open; NULL: none. The caller ends its wait: it
- * copies, sets ok, unlocks and readies w->g. A waiter whose claim fails was ended by its deadline
- * or another case: it is dropped, and its owner, which has a pin, finds that. */
+ * copies, sets ok, unlocks and readies w->g. The owner of a dropped waiter has a pin, and comes. */
 INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
         Sudog *w = q->first, *next;

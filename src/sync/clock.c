@@ -92,7 +92,6 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     return e;
 }
 
-/* A deadline is to come, and perhaps ends a wait (deadlock.c). */
 bool clock_armed(void) {
     return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid();
 }

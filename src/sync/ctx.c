@@ -79,7 +79,6 @@ static bool link_child(gort_ctx *parent, gort_ctx *c) {
     bool alive = !parent->dead;
     if (alive) {
         c->next = parent->children;
-        c->prev = NULL;
         if (c->next) c->next->prev = c;
         parent->children = c;
         c->linked = true;

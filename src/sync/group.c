@@ -37,13 +37,11 @@ EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
     if (in_forked_child()) return NULL;
     gort_group *g = quiet_alloc(sizeof *g);
     if (g == NULL) return NULL;
-    *g = (gort_group){0};
-    g->ctx = gort_ctx_new(parent);
+    *g = (gort_group){.ctx = gort_ctx_new(parent), .limit = limit};
     if (g->ctx == NULL) {
         quiet_free(g);
         return NULL;
     }
-    g->limit = limit;
     if (limit > 0) gort_sem_release(&g->places, limit);
     return g;
 }

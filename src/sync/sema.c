@@ -40,13 +40,8 @@ static Sleeper *sema_find(SemaBucket *b, const void *key) {
 
 /* Puts s in old's place among the firsts, or in front of them all. */
 static void link_first(SemaBucket *b, Sleeper *s, Sleeper *old) {
-    if (old != NULL) {
-        s->up = old->up;
-        s->down = old->down;
-    } else {
-        s->up = NULL;
-        s->down = b->firsts;
-    }
+    s->up = old ? old->up : NULL;
+    s->down = old ? old->down : b->firsts;
     if (s->up) s->up->down = s;
     else b->firsts = s;
     if (s->down) s->down->up = s;
@@ -115,18 +110,14 @@ bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark) {
 /* Takes off the first sleeper of key that can still be woken, for the caller to ready; NULL: none.
  * *more: others wait behind it (perhaps expired ones, which take themselves off). */
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more) {
-    Sleeper *s = sema_find(b, key);
-    while (s != NULL) {
-        Sleeper *next = s->next;
+    Sleeper *s = sema_find(b, key), *next = NULL;
+    for (; s != NULL; s = next) {
+        next = s->next;
         remove_first(b, s);
-        if (sleeper_claim(s)) {
-            *more = next != NULL;
-            return s;
-        }
-        s = next;
+        if (sleeper_claim(s)) break;
     }
-    *more = false;
-    return NULL;
+    *more = next != NULL;
+    return s;
 }
 
 void sleepers_take(Sleeper *s, GList *list) {

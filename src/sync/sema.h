@@ -54,8 +54,7 @@ INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, aband
 /* In the section in which the G found its wait ended; sleeper_park() does it. */
 INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
 
-/* The runtime has ended and gp will never run again: undoes its wait. What gp was woken with, if it
- * has not run since, is passed on. Before any stack is given away: the object may stand on one. */
+/* The runtime has ended: undoes gp's wait, before any stack goes, for the object may be on one. */
 INLINE void sleeper_abandon(G *gp) {
     if (((uintptr_t)gp->waiting & 1) == 0) return;
     Sleeper *s = (Sleeper *)((char *)gp->waiting - 1);
