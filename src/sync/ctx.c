@@ -13,8 +13,7 @@
  *   4  c takes itself off its parent's list, and its deadline off the clock.
  *   5  the children on the list are cancelled likewise, with c's cause; nothing recurses.
  * Steps 1 to 4 are one section, so the end of a runtime stops a canceller only between two
- * contexts, and does the rest itself. No two locks are held at once. A parent's lock guards its
- * list and the children's links in it.
+ * contexts, and does the rest itself. No two locks are held at once.
  *
  * If two calls cancel at once, the second returns while the first is still on its way down. So that
  * no caller sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look upwards
@@ -156,8 +155,7 @@ void ctx_cancel_in_section(gort_ctx *c, int cause) {
     cancel_rest(&k.hook);
 }
 
-/* Outside of sections. Cancels c and all below it, a section for each, so that a large tree keeps
- * no other goroutine waiting. If the runtime ends in between, it does the rest. */
+/* Outside of sections. A section for each, so that a large tree keeps no goroutine waiting. */
 static void ctx_cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
@@ -207,8 +205,7 @@ static void ctx_moved(Timer *t) {
         print_fd(2, "gort: no thread for the deadlines of contexts outside of a runtime\n");
 }
 
-/* Arms the deadline, with a reference for the clock, unless c is cancelled by now. 0, -ENOMEM,
- * -EAGAIN: no thread for the fallback clock. */
+/* Arms the deadline, unless c is cancelled by now. 0, -ENOMEM, -EAGAIN: no thread for clock.c. */
 static int ctx_arm(gort_ctx *c) {
     int r = 0;
     bool start = false;

@@ -6,8 +6,8 @@
  * when that fails they are swapped. When both are full (or both empty), one is exchanged with the
  * depot, a list under a lock shared by all Ps and by threads without a P.
  *
- * The caches of alloc.c would not do: they write links into free objects and sort them by size,
- * while a pool's objects are the program's, from any allocator, and stay as they were put.
+ * The caches of alloc.c would not do: they write links into free objects, while a pool's objects
+ * are the program's, from any allocator, and stay as they were put.
  *
  * Go's collector empties its pools. Here the depot remembers its smallest stock of full magazines,
  * and every two seconds, at the next exchange, drops half of it. What a P caches is bounded.

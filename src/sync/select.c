@@ -21,8 +21,7 @@
  * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in a
  * select must stay small; above that one allocation, made before the section. Two cases, the usual
  * select, have a copy of the blocking way in which the compiler knows the number.
- *
- * Departure from Go, which locks all channels at once even if the first is ready: select_pass.
+ * Go locks all channels at once, even if the first is ready.
  */
 #include "sync/chan.h"
 #include "sync/sema.h"

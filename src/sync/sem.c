@@ -37,24 +37,22 @@ static void sem_serve(gort_sem *sem, GList *list) {
     }
 }
 
-static void sem_expire(gort_sem *sem, M *m, Sleeper *s) {
+/* Takes s off. False: it was served, or its deadline was faster than a releaser. */
+static bool sem_expire(gort_sem *sem, M *m, Sleeper *s) {
     GList list = {0};
     lock(sem_lock(sem), RANK_PRIM);
-    if (s->queued) sleepq_remove(sem_queue(sem), s);
+    bool queued = s->queued;
+    if (queued) sleepq_remove(sem_queue(sem), s);
     sem_serve(sem, &list);
     unlock(sem_lock(sem));
     sleepers_ready(m, &list);
+    return queued;
 }
 
-/* A waiter no longer queued has its permits, unless its deadline was faster. */
 static void sem_abandon(Sleeper *s) {
     gort_sem *sem = s->object;
     M *m = enter();
-    lock(sem_lock(sem), RANK_PRIM);
-    bool queued = s->queued;
-    unlock(sem_lock(sem));
-    if (queued) sem_expire(sem, m, s);
-    else if (s->taken) gort_sem_release(sem, s->amount);
+    if (!sem_expire(sem, m, s) && s->taken) gort_sem_release(sem, s->amount);
     leave(m);
 }
 

@@ -145,8 +145,7 @@ static void signal_main(void) {
     }
 }
 
-/* A channel watches: installs our handler where it does not stand. Where it stands before the first
- * watch (step_aside) what was there before stays what it was. table.lock held; a section. */
+/* A channel watches: installs our handler where it does not stand. table.lock held; a section. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
     bool again = load_rlx(&counts[signo]) & OPEN;
@@ -154,6 +153,7 @@ static NOINLINE int hook_in(int signo) {
     if (!again) store_rlx(&counts[signo], OPEN); /* before a handler can run */
     bool stands = ours_stands(signo, &now);
     if (again && stands) return 0;
+    /* where it stands before the first watch (step_aside), `before` is still right */
     int r = install_ours(signo, stands ? NULL : &table.before[signo]);
     errno = saved; /* a number that libc keeps for itself */
     if (r != 0 && !again) store_rlx(&counts[signo], 0);

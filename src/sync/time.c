@@ -16,11 +16,8 @@
  * on. timer_fire() arms a ticker again, not the heap, which has given its reference away. The next
  * tick is the first multiple of the period after now: late ticks do not pile up.
  *
- * A runtime that ends takes its timers off the heaps and disarms them (timer_forget). Contexts
- * (ctx.c) share only the counting (free_later.h): their deadline is armed once, has no number, and
- * may move to a clock outside of the runtime.
- *
- * TSan: arming releases, the started goroutine acquires.
+ * A runtime that ends takes its timers off the heaps and disarms them (timer_forget). TSan: arming
+ * releases, the started goroutine acquires.
  */
 #include "sync/free_later.h"
 #include "sync/chan.h"
@@ -107,8 +104,16 @@ static void timer_destroy(Refs *r) {
     quiet_free(t);
 }
 
+/* The runtime has ended; the heap's reference comes with the call. */
+static void timer_forget(Timer *t) {
+    gort_timer *own = t->arg;
+    lock(&own->lock, RANK_TIMER);
+    own->armed = false;
+    unlock(&own->lock);
+    refs_drop_later(&own->refs);
+}
+
 static void timer_fire(M *m, void *arg, uint32_t seq);
-static void timer_forget(Timer *t);
 
 /* Puts t on a heap, with a reference the caller has counted. Locked. */
 static int timer_arm(M *m, gort_timer *t, int64_t when) {
@@ -156,15 +161,6 @@ static void timer_fire(M *m, void *arg, uint32_t seq) {
     }
     unlock(&t->lock);
     if (!again) refs_drop_later(&t->refs);
-}
-
-/* The runtime has ended; the heap's reference comes with the call. */
-static void timer_forget(Timer *t) {
-    gort_timer *own = t->arg;
-    lock(&own->lock, RANK_TIMER);
-    own->armed = false;
-    unlock(&own->lock);
-    refs_drop_later(&own->refs);
 }
 
 /* An armed timer, with a reference for the program. NULL: no memory, no runtime. */
