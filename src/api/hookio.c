@@ -70,8 +70,7 @@ static bool polls(int fd, short events) {
 
 /* The monitor ends an accept whose connection another thread took (hook/optimistic.c), so that it
  * does not keep the socket open for long, and the call queues again. So does a write to an eventfd,
- * which polls writable with room for 1. A read is not ended: some devices always poll ready, and
- * each read begins anew. */
+ * which polls writable with room for 1. A read is not ended: some devices always poll ready. */
 static NOINLINE long made(const Call *c, long nr, int fd, long a, long b, long d) {
     bool ended = nr == SYS_accept4 || (nr == SYS_writev && c->flags == ENDED_BY_MONITOR);
     return ended ? hot_call(c->m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
@@ -182,8 +181,7 @@ long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t dead
 
 /* ---- a number of the hook's own -------------------------------------------------------------- */
 
-/* In the section in which the kernel gave it. `used` is set: from here on a close of it comes by
- * way of gort_close, or its life is over. */
+/* `used` is set: from here on a close of it comes by way of gort_close, or its life is over. */
 bool hook_own(HookOwn *o) {
     Desc *d = desc_of(o->fd);
     DescNote *note = desc_note_of(o->fd);

@@ -3,8 +3,7 @@
  *
  * Each thread of the runtime gets a timer on its own CPU clock, which sends it SIGPROF after every
  * 10 ms of work: a sleeping thread is not disturbed, and a sample belongs to the thread that used
- * the time. The handler walks the interrupted stack with the unwinder, which neither locks nor
- * allocates, and adds it to the table (profile.c).
+ * the time. The handler adds the interrupted stack to the table; it neither locks nor allocates.
  *
  * The program must not notice. The handler runs on the alternate stack with every signal blocked,
  * so a preemption never falls into it. It changes nothing of the M, and repeats a system call that

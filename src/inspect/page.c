@@ -10,15 +10,13 @@
  * name another site. A browser too old to send these headers could still be made to start a trace
  * or a profile, so these need proof: a header which shows that the live page itself asks, or the
  * token. On any other address everything needs the token, which comes from GORT_HTTP_TOKEN or is
- * drawn at random, and is printed with the address. Only GET and HEAD are served, and nothing can
- * be changed.
+ * drawn at random, and is printed with the address. Nothing can be changed: GET and HEAD only.
  *
  * Tables hold all descriptors: the end of the runtime closes them, when no goroutine runs any more.
  * Each enters its table in the section that makes it and leaves in the section that closes it, so
- * the end finds all of them, and no number that was reused. A trace and its file likewise. What the
- * goroutines had allocated is lost. The program may close any of them and have another file under
- * its number, so each entry knows its file (ownfd.h), and is asked before every attempt to accept,
- * read or write, and before it is closed.
+ * the end finds all of them, and no number that was reused. A trace and its file likewise. The
+ * program may close any of them and reuse its number, so each entry knows its file (ownfd.h), and
+ * is asked before every attempt to accept, read or write, and before it is closed.
  */
 #include "inspect/trace_session.h"
 #include "inspect/page.h"

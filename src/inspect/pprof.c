@@ -4,10 +4,9 @@
  *
  * Fields of the message (profile.proto): sample_type 1, sample 2, location 4, function 5,
  * string_table 6, time_nanos 9, duration_nanos 10, period_type 11, period 12. A nested message is
- * preceded by its length. Locations, functions and strings are referred to by number. Each address
- * is one location and one function, with the same number: its index in the table of addresses, plus
- * one. The string table is the list of words ("", the kind's words, the labels of samples), then
- * two strings (name, file) for each function.
+ * preceded by its length. Locations, functions and strings have numbers. Each address is one
+ * location and one function of the same number: its index in the table of addresses, plus one. The
+ * string table is the words ("", the kind's, labels of samples), then name and file of functions.
  */
 #include "sched/describe.h"
 #include "sched/g.h"

@@ -4,8 +4,7 @@
  * Each buffer is a stream in the order of time: its chunks in the spill files, then the one in
  * memory; for the flight recorder, a ring of chunks. A stream decodes its words into events
  * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
- * half of an id, and the goroutine that ran on the thread, which made others ready. A heap of the
- * streams gives the earliest event of all.
+ * half of an id, the goroutine that ran and made others ready. A heap of the streams merges them.
  *
  * No thread records any more. Memory comes from mmap, since a fatal error may have struck inside
  * malloc; then the records may be damaged, so every index is checked.

@@ -33,8 +33,7 @@
  * after the wake-up, which ready() and park() order.
  *
  * Departures from Go: deadlines are part of the operation; a send on a closed channel is -EPIPE,
- * not a panic; the last reference frees. In a child of fork nothing may be touched: each call asks
- * in_forked_child() first, one load.
+ * not a panic; the last reference frees. In a child of fork (in_forked_child) nothing is touched.
  */
 #include "sync/chan.h"
 #include "sched/fastpath.h"

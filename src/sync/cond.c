@@ -86,12 +86,6 @@ EXPORT int gort_cond_wait_until(gort_cond *c, gort_mutex *mu, int64_t deadline) 
     return cond_wait(c, mu, deadline);
 }
 
-static bool nobody_waits(gort_cond *c) {
-    if (load_rlx(&c->head_) != NULL) return in_forked_child();
-    poll_attention();
-    return true;
-}
-
 /* Locked. Takes s, the head, off. True: signalled; false: its deadline was faster. */
 static bool notify(gort_cond *c, Sleeper *s, GList *list) {
     sleepq_remove(cond_queue(c), s);
@@ -103,7 +97,11 @@ static bool notify(gort_cond *c, Sleeper *s, GList *list) {
 
 INLINE void cond_notify(gort_cond *c, bool all) {
     tsan_release(c);
-    if (nobody_waits(c)) return;
+    if (load_rlx(&c->head_) == NULL) { /* nobody waits */
+        poll_attention();
+        return;
+    }
+    if (in_forked_child()) return;
     GList list = {0};
     bool done = false;
     M *m = enter();

@@ -71,22 +71,6 @@ static void ctx_destroy(Refs *r) {
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* False: the parent is cancelled. */
-static bool link_child(gort_ctx *parent, gort_ctx *c) {
-    M *m = enter();
-    lock(&parent->lock, RANK_CTX);
-    bool alive = !parent->dead;
-    if (alive) {
-        c->next = parent->children;
-        if (c->next) c->next->prev = c;
-        parent->children = c;
-        c->linked = true;
-    }
-    unlock(&parent->lock);
-    leave(m);
-    return alive;
-}
-
 /* In a section. */
 static void unlink_child(gort_ctx *c) {
     gort_ctx *parent = c->parent;
@@ -242,15 +226,26 @@ static gort_ctx *ctx_make(gort_ctx *parent) {
     return c;
 }
 
+/* Puts c, fresh or NULL, into its parent's list; where the parent is cancelled, so is c. */
 static gort_ctx *ctx_attach(gort_ctx *c) {
-    if (c->parent != NULL && !link_child(c->parent, c)) ctx_cancel(c, load_acq(&c->parent->err));
+    gort_ctx *parent = c != NULL ? c->parent : NULL;
+    if (parent == NULL) return c;
+    M *m = enter();
+    lock(&parent->lock, RANK_CTX);
+    bool alive = !parent->dead;
+    if (alive) {
+        c->next = parent->children;
+        if (c->next) c->next->prev = c;
+        parent->children = c;
+        c->linked = true;
+    }
+    unlock(&parent->lock);
+    leave(m);
+    if (!alive) ctx_cancel(c, load_acq(&parent->err));
     return c;
 }
 
-EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) {
-    gort_ctx *c = ctx_make(parent);
-    return c != NULL ? ctx_attach(c) : NULL;
-}
+EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) { return ctx_attach(ctx_make(parent)); }
 
 EXPORT gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value) {
     gort_ctx *c = ctx_make(parent);

@@ -77,7 +77,6 @@ void group_member_abandon(void *arg) {
     leave_group(g);
 }
 
-/* A goroutine's function; arg is its own copy. */
 void group_member_run(void *arg) {
     GroupMember *me = arg;
     gort_group *g = me->group;

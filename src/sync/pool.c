@@ -67,12 +67,9 @@ static void *new_memory(size_t size) {
 
 EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *object), void *arg) {
     if (in_forked_child()) return NULL;
-    gort_pool *pool = new_memory(sizeof *pool);
+    gort_pool *pool = quiet_alloc(sizeof *pool);
     if (pool == NULL) return NULL;
-    pool->make = make;
-    pool->drop = drop;
-    pool->arg = arg;
-    pool->trimmed = os_now();
+    *pool = (gort_pool){.make = make, .drop = drop, .arg = arg, .trimmed = os_now()};
     return pool;
 }
 
@@ -267,7 +264,6 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
     if (unlikely(exchanged)) pool_trim(pool);
 }
 
-/* No other thread may use the pool any more. */
 EXPORT void gort_pool_free(gort_pool *pool) {
     if (pool == NULL || in_forked_child()) return;
     tsan_acquire(pool);

@@ -22,9 +22,8 @@
  *
  * A handler that the program installs during a watch stays: nothing is put back over it. It may
  * pass signals on to ours, which it has found there. After the watch those end here: sent again,
- * they would come back for ever (called_by_kernel). The next gort_signal_notify installs our
- * handler once more. Or it puts ours back after the watch, as what it has found: the next signal
- * takes it away again (step_aside).
+ * they would come back for ever (called_by_kernel). The next gort_signal_notify installs ours once
+ * more. Or it puts ours back after the watch: the next signal takes it away again (step_aside).
  *
  * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
  * changes with every delivery, so that a wait that begins after the thread has looked fails.
@@ -81,8 +80,8 @@ static bool ours_stands(int signo, struct sigaction *now) {
 }
 
 /* In our handler: the kernel has called it, and not the handler that is installed now. Ours runs
- * with every bit of the mask set, those too that libc keeps for itself and sigfillset(3) leaves
- * out. A handler that was given such a mask cannot be told from ours: then this is false. */
+ * with every bit of the mask set, those too that sigfillset(3) leaves out for libc. If the other
+ * was given such a mask, it cannot be told from ours: false. */
 static bool called_by_kernel(const struct sigaction *now) {
     uint64_t mask = 0, theirs;
     memcpy(&theirs, &now->sa_mask, sizeof theirs);

@@ -233,33 +233,26 @@ EXPORT void gort_timer_free(gort_timer *t) {
 
 /* ---- channels that tell the time ------------------------------------------------------------- */
 
-/* A timer that sends on a new channel; both are the caller's. NULL: neither. */
-static gort_timer *timer_make_chan(int64_t ns, int64_t period, gort_chan **ch) {
+/* A new channel that a timer sends on. owner NULL: only the heap has the timer. */
+static gort_chan *timer_chan(int64_t ns, int64_t period, gort_timer **owner) {
     if (!runtime_running()) return NULL;
-    *ch = gort_chan_new(sizeof(int64_t), 1);
-    if (*ch == NULL) return NULL;
-    gort_timer *t = timer_make(time_after(os_now(), ns), period, NULL, NULL, gort_chan_retain(*ch));
-    if (t != NULL) return t;
-    gort_chan_release(*ch);
-    gort_chan_release(*ch);
-    return NULL;
-}
-
-EXPORT gort_chan *gort_after(int64_t ns) {
-    gort_chan *ch;
-    gort_timer *t = timer_make_chan(ns > 0 ? ns : 0, 0, &ch);
-    if (t == NULL) return NULL;
-    not_a_leak(t);
-    refs_drop(&t->refs); /* the heap has it */
-    return ch;
-}
-
-EXPORT gort_chan *gort_tick(int64_t period, gort_timer **owner) {
-    gort_chan *ch;
-    if (period <= 0) return NULL;
-    gort_timer *t = timer_make_chan(period, period, &ch);
-    if (t == NULL) return NULL;
+    gort_chan *ch = gort_chan_new(sizeof(int64_t), 1);
+    if (ch == NULL) return NULL;
+    gort_timer *t = timer_make(time_after(os_now(), ns), period, NULL, NULL, gort_chan_retain(ch));
+    if (t == NULL) {
+        gort_chan_release(ch);
+        gort_chan_release(ch);
+        return NULL;
+    }
+    if (period == 0) not_a_leak(t);
     if (owner != NULL) *owner = t;
-    else refs_drop(&t->refs); /* it ticks for ever, as time.Tick */
+    else refs_drop(&t->refs);
     return ch;
+}
+
+EXPORT gort_chan *gort_after(int64_t ns) { return timer_chan(ns > 0 ? ns : 0, 0, NULL); }
+
+/* Without an owner it ticks for ever, as time.Tick. */
+EXPORT gort_chan *gort_tick(int64_t period, gort_timer **owner) {
+    return period > 0 ? timer_chan(period, period, owner) : NULL;
 }

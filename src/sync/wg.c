@@ -173,7 +173,6 @@ void wg_member_abandon(void *arg) {
     if (me->wg) gort_wg_done(me->wg);
 }
 
-/* A goroutine's function; arg is its own copy. */
 void wg_member_run(void *arg) {
     WgMember *me = arg;
     ExitHook hook = {.fn = wg_member_ends, .object = me};
