@@ -25,19 +25,6 @@ const char *env_get(const char *variable) { return getauxval(AT_SECURE) ? NULL :
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Text of n bytes as a number; more than 64 bits count as UINT64_MAX. */
-static bool parse_u64(const char *s, size_t n, uint64_t *v) {
-    uint64_t x = 0;
-    if (n == 0) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] < '0' || s[i] > '9') return false;
-        uint64_t digit = (uint64_t)(s[i] - '0');
-        x = x > (UINT64_MAX - digit) / 10 ? UINT64_MAX : x * 10 + digit;
-    }
-    *v = x;
-    return true;
-}
-
 static bool parse_hex(const char *s, size_t n, uint64_t *v) {
     if (n == 0 || n > 16) return false;
     for (*v = 0; n > 0; s++, n--) {
