@@ -19,10 +19,6 @@ static inline void arch_fp_default(void) {
     if (__builtin_expect(fcsr != 0, 0)) __asm__ volatile("fscsr zero");
 }
 
-#ifndef ARCH_RETURNS_APART
-#define ARCH_RETURNS_APART /* of use on x86-64 only, so far */
-#endif
-
 #define ARCH_COUNTER "rdtime %0" /* ticks.h: the same on all harts */
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }

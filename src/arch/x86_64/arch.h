@@ -6,7 +6,7 @@
 #define ARCH_LEFT_AT 80
 #ifndef __ASSEMBLER__
 
-#include "arch/port.h"
+#include <stdint.h>
 
 /*
  * The context switch. A context is, from its sp upwards: mxcsr and x87 control word, where it goes
@@ -92,9 +92,8 @@ static inline __attribute__((always_inline)) void arch_fp_default(void) {
 #define ARCH_RETURNS_APART __attribute__((function_return("thunk-extern")))
 #endif
 #endif
-#ifndef ARCH_RETURNS_APART
-#define ARCH_RETURNS_APART
-#endif
+#include "arch/port.h"
+
 static inline void arch_pause(void) { __builtin_ia32_pause(); }
 
 #define ARCH_STORE_SP(at) __asm__ volatile("movq %%rsp, %0" : "=m"(at))
