@@ -20,9 +20,8 @@
  * function or instruction or an indirect jump leaves the EINTR as it is: a wrong argument would be
  * far worse. close() is never made again: its descriptor may already be reused.
  *
- * Each port that needs it includes this file once. It defines before: PC(mc) and REG(mc, n) of a
- * context; the registers FIRST (argument), NUMBER (of the call) and ZERO; the instruction CALL.
- * Behind: insn_decode().
+ * A port that needs it defines PC(mc), REG(mc, n), the registers FIRST (argument), NUMBER (of the
+ * call) and ZERO, and the instruction CALL; includes this file; and defines insn_decode().
  */
 #ifndef EINTR_REPAIR_H
 #define EINTR_REPAIR_H
@@ -38,9 +37,8 @@
 /* What the repair has to know of an instruction. */
 typedef struct Insn {
     unsigned length;
-    uint32_t writes; /* general registers it may write, a bit each */
-    /* the register copied into the first argument's; -1: none */
-    int copy_of;
+    uint32_t writes;  /* general registers it may write, a bit each */
+    int copy_of;      /* the register copied into the first argument's; -1: none */
     bool narrow;      /* the copy is of the lower 32 bits */
     bool opaque;      /* a call, a system call, unknown: nothing is known after it */
     bool indirect;    /* jumps through a register */
@@ -100,7 +98,7 @@ static bool first_argument(uintptr_t call, Copy *c) {
     return c->at && straight(start, start + size, c->at, call);
 }
 
-void arch_repair_eintr(void *uc) {
+static void repair_by_copy(void *uc) {
     mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
     uintptr_t call = PC(mc) - sizeof(uint32_t), v;
     uint32_t w;
@@ -112,7 +110,7 @@ void arch_repair_eintr(void *uc) {
     PC(mc) = call;
 }
 
-void arch_end_call(void *uc) {
+static void end_at_call(void *uc) {
     mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
     uint32_t w;
     memcpy(&w, (void *)PC(mc), sizeof w);

@@ -114,3 +114,6 @@ static Insn insn_decode(uintptr_t at) {
     }
     return i;
 }
+
+void arch_repair_eintr(void *uc) { repair_by_copy(uc); }
+void arch_end_call(void *uc) { end_at_call(uc); }
