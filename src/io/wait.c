@@ -78,10 +78,8 @@ static bool settled_locked(Call *c, int *result) {
 
 static int64_t sooner(Call *c, int64_t deadline) {
     if (!c->pace && !c->looks) return deadline;
-    c->pause = !c->pace              ? PACE
-               : c->pause == 0       ? PACE_FIRST
-               : c->pause * 2 > PACE ? PACE
-                                     : c->pause * 2;
+    int64_t next = c->pause == 0 ? PACE_FIRST : c->pause * 2;
+    c->pause = c->pace && next < PACE ? next : PACE;
     int64_t then = time_after(os_now(), c->pause);
     return then < deadline ? then : deadline;
 }
