@@ -20,22 +20,25 @@
  * function or instruction or an indirect jump leaves the EINTR as it is: a wrong argument would be
  * far worse. close() is never made again: its descriptor may already be reused.
  *
- * Each port that needs it includes this file once and defines insn_decode().
+ * A port that needs it defines PC(mc), REG(mc, n), the registers FIRST (argument), NUMBER (of the
+ * call) and ZERO, and the instruction CALL; includes this file; and defines insn_decode().
  */
 #ifndef EINTR_REPAIR_H
 #define EINTR_REPAIR_H
 
+#include "arch.h"
 #include "unwind/symbols.h"
 #include "unwind/unwind.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 /* What the repair has to know of an instruction. */
 typedef struct Insn {
     unsigned length;
-    uint32_t writes; /* general registers it may write, a bit each */
-    /* the register copied into the first argument's; -1: none */
-    int copy_of;
+    uint32_t writes;  /* general registers it may write, a bit each */
+    int copy_of;      /* the register copied into the first argument's; -1: none */
     bool narrow;      /* the copy is of the lower 32 bits */
     bool opaque;      /* a call, a system call, unknown: nothing is known after it */
     bool indirect;    /* jumps through a register */
@@ -55,14 +58,14 @@ typedef struct Copy {
 } Copy;
 
 /* The copy in force when straight-line execution from `start` reaches the call. */
-static Copy last_copy(uintptr_t start, uintptr_t call, int first) {
+static Copy last_copy(uintptr_t start, uintptr_t call) {
     Copy c = {0};
     uintptr_t at = start;
     while (at < call) {
         Insn i = insn_decode(at);
         if (i.copy_of >= 0) c = (Copy){at, i.copy_of, i.narrow};
         else if (c.at &&
-                 (i.opaque || i.indirect || (i.writes >> first & 1) || (i.writes >> c.from & 1)))
+                 (i.opaque || i.indirect || (i.writes >> FIRST & 1) || (i.writes >> c.from & 1)))
             c.at = 0;
         at += i.length;
     }
@@ -88,11 +91,32 @@ static bool function_of(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
 }
 
 /* The register that still holds the first argument of the system call at `call`. */
-static bool first_argument(uintptr_t call, int first, Copy *c) {
+static bool first_argument(uintptr_t call, Copy *c) {
     uintptr_t start, size;
     if (!function_of(call, &start, &size)) return false;
-    *c = last_copy(start, call, first);
+    *c = last_copy(start, call);
     return c->at && straight(start, start + size, c->at, call);
+}
+
+static void repair_by_copy(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uintptr_t call = PC(mc) - sizeof(uint32_t), v;
+    uint32_t w;
+    Copy c;
+    if ((long)REG(mc, FIRST) != -EINTR || REG(mc, NUMBER) == SYS_close) return;
+    if (!read_memory(call, &w, sizeof w) || w != CALL || !first_argument(call, &c)) return;
+    v = c.from == ZERO ? 0 : REG(mc, c.from);
+    REG(mc, FIRST) = c.narrow ? (uint32_t)v : v;
+    PC(mc) = call;
+}
+
+static void end_at_call(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uint32_t w;
+    memcpy(&w, (void *)PC(mc), sizeof w);
+    if (w != CALL) return;
+    REG(mc, FIRST) = (unsigned long)-EINTR;
+    PC(mc) += sizeof w;
 }
 
 #endif
