@@ -71,11 +71,12 @@ static void slot_to_ring(P *p) {
 }
 
 /* A slice has ended: those in the ring are before those in the global queue, which join the line
- * behind them. False: there is nothing to join, or no room. */
+ * behind them. False: there is nothing to join, or no room, or guests wait for the thread of the
+ * first, which is at the head to make haste (preferred.c). */
 static bool global_joins(P *p) {
     if (global_count() == 0) return false;
     lock(&sched.lock, RANK_SCHED);
-    bool joined = global_join_locked(p);
+    bool joined = !soft_hurries_locked(sched.global.head) && global_join_locked(p);
     unlock(&sched.lock);
     return joined;
 }

@@ -22,6 +22,11 @@ INLINE void soft_harden(M *m, G *gp) {
 bool soft_send(M *m, G *gp);
 /* On g0 with a P: the next G that waits for this M; NULL: none. */
 G *soft_take(M *m);
+/* sched.lock: gp, or NULL, keeps a thread in the handler that others wait for. */
+INLINE bool soft_hurries_locked(G *gp) {
+    M *home = gp ? load_rlx(&gp->home) : NULL;
+    return home != NULL && home->soft.head != NULL;
+}
 INLINE bool soft_waits(M *m) { return load_rlx(&m->soft.head) != NULL; }
 /* sched.lock: m has no P and is about to sleep: what waits for it goes to the global queue, where
  * whoever picks it finds m in the pool. */
