@@ -31,6 +31,7 @@ struct Call {
     bool begun;   /* seq is set; later runs of the call keep it */
     bool adrift;  /* no life: the number was being closed for too long (call_note) */
     bool passed;  /* a descriptor came with the bytes (posix.c) */
+    bool goes_on; /* with the rest of MSG_WAITALL: an error is left to the next call (wait.c) */
     bool opens;   /* MSG_FASTOPEN began to connect, and took nothing: now a plain send */
     /* The attempt's arguments: */
     int flags;

@@ -173,7 +173,7 @@ static ssize_t recvmsg_passed(int fd, struct msghdr *msg, int flags, int64_t dea
         }
         got += (size_t)r;
         if (r == 0 || p.call.passed) break;
-        p.begun = true;
+        p.begun = p.call.goes_on = true;
         part = (struct msghdr){.msg_iov = some,
                                .msg_iovlen =
                                    pieces_after(msg->msg_iov, msg->msg_iovlen, got, some, PIECES),
@@ -199,6 +199,7 @@ INLINE ssize_t recv_rest(Call *c, void *buf, size_t n, size_t got, int64_t deadl
     c->sa = NULL;
     c->salen = NULL;
     while (got < n && !c->passed) {
+        c->goes_on = got > 0;
         c->buf = (char *)buf + got;
         c->n = n - got;
         long r = call_run(c, deadline);
@@ -251,6 +252,7 @@ static ssize_t recvmsg_rest(Call *c, const struct msghdr *msg, size_t got, int64
     struct iovec some[PIECES];
     struct msghdr rest = {.msg_iov = some};
     c->buf = &rest;
+    c->goes_on = true;
     while ((rest.msg_iovlen = pieces_after(msg->msg_iov, msg->msg_iovlen, got, some, PIECES))) {
         long r = call_run(c, deadline);
         if (r <= 0) break;

@@ -233,8 +233,12 @@ static int call_wait(Call *c, int64_t deadline) {
     return r;
 }
 
+/* A connection that is gone, with the error that says so, which an attempt would use up. */
+static bool is_reset(int fd) { return (~fd_poll_now(fd, POLLIN) & (POLLERR | POLLHUP)) == 0; }
+
 static long call_attempt(Call *c) {
     long r;
+    if (unlikely(c->goes_on) && is_reset(c->fd)) return -ECONNRESET; /* the caller drops it */
     c->edges = load_acq(&c->d->edges[c->dir]); /* before the call: step 1 of netpoll.c */
     if (c->dir == DIR_WRITE) tsan_release(&io_order);
     do r = c->attempt(c);

@@ -151,6 +151,29 @@ static void test_deadlines(void) {
     CHECK_EQ(gort_close(fd[1]), 0);
 }
 
+/* The connection is reset while a call waits for the rest: what there is, and then the error. */
+static void resets(void *arg) {
+    int *fd = arg;
+    char c;
+    while (recv(fd[0], &c, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+        gort_yield(); /* the others wait for more */
+    struct linger at_once = {1, 0};
+    CHECK_EQ(setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+    CHECK_EQ(gort_close(fd[1]), 0);
+}
+static void test_reset(bool message) {
+    int fd[2];
+    struct iovec iov = {room, 100};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    tcp_pair(fd);
+    CHECK_EQ(gort_write_full(fd[1], "abc", 3), 3);
+    CHECK_EQ(gort_go(resets, fd), 0);
+    if (message) CHECK_EQ(gort_recvmsg(fd[0], &m, MSG_WAITALL), 3);
+    else CHECK_EQ(gort_recv(fd[0], room, 100, MSG_WAITALL), 3);
+    CHECK_EQ(gort_recv(fd[0], room, 100, 0), -ECONNRESET);
+    CHECK_EQ(gort_close(fd[0]), 0);
+}
+
 /* A socket that is full, and stays so: TCP would take more as soon as the kernel has moved what it
  * has. */
 static void test_full(void) {
@@ -174,6 +197,8 @@ static int run(int argc, char **argv) {
     closed_under(read_all, -EBADF);
     closed_under(write_all, -EBADF);
     test_deadlines();
+    test_reset(false);
+    test_reset(true);
     test_full();
     wait_until(gort_count() == 1);
     return 0;
