@@ -25,7 +25,6 @@
 #include "mem/span.h"
 #include "base/sysfault.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct Bin {
@@ -132,8 +131,6 @@ static NOINLINE void libc_free(void *at) {
     fence_compiler();
     errno = saved;
 }
-
-/* ---- the interface --------------------------------------------------------------------------- */
 
 static void *small_alloc(size_t size) {
     M *m = enter();

@@ -1,6 +1,4 @@
-/*
- * Gs that must run on a certain thread. See bound.c.
- */
+/* Gs that must run on a certain thread. See bound.c. */
 #ifndef BOUND_H
 #define BOUND_H
 

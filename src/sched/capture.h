@@ -1,6 +1,4 @@
-/*
- * Where is a goroutine that runs on another thread? (capture.c)
- */
+/* Where is a goroutine that runs on another thread? (capture.c) */
 #ifndef CAPTURE_H
 #define CAPTURE_H
 

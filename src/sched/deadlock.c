@@ -30,7 +30,6 @@
 #include "base/print.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
-#include "sched/trace.h"
 #include "os/linux/uring.h"
 #include "base/warn.h"
 

@@ -1,6 +1,4 @@
-/*
- * A goroutine in words. See describe.c.
- */
+/* A goroutine in words. See describe.c. */
 #ifndef DESCRIBE_H
 #define DESCRIBE_H
 

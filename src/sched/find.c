@@ -176,8 +176,6 @@ static G *from_network(M *m) {
     return take_polled(m, &list);
 }
 
-/* ---- stealing ------------------------------------------------------------------------------- */
-
 static uint32_t gcd(uint32_t a, uint32_t b) {
     while (b) {
         uint32_t t = a % b;
@@ -234,8 +232,6 @@ static void stop_searching(M *m) {
     fence_after_rmw(); /* pairs with give_up: it sees what was left to us, or we see its idle P */
     if (left == 0 && load_rlx(&sched.npidle) != 0) wakep(m);
 }
-
-/* ---- giving up ------------------------------------------------------------------------------ */
 
 /* True: m has a P again and searches on. */
 static bool look_again(M *m) {

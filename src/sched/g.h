@@ -1,6 +1,4 @@
-/*
- * Records of goroutines: type-stable, enumerable. See g.c.
- */
+/* Records of goroutines: type-stable, enumerable. See g.c. */
 #ifndef G_H
 #define G_H
 

@@ -47,8 +47,6 @@ void global_put_list_head(GList *list) {
     unlock(&sched.lock);
 }
 
-/* ---- the deque ------------------------------------------------------------------------------ */
-
 static uint32_t spill_place(Spilled *s, uint32_t i) { return (s->first + i) % SPILLS; }
 static GList *batch_at(Spilled *s, uint32_t i) { return &s->batch[spill_place(s, i)]; }
 
@@ -86,8 +84,6 @@ bool global_remove_locked(G *gp) {
     if (at) glist_remove(&sched.global, before, gp);
     return at != NULL;
 }
-
-/* ---- getting -------------------------------------------------------------------------------- */
 
 static bool spilled_late(const Spilled *s) {
     return load_rlx(&sched.coarse) - s->since[s->first] > OVERDUE;

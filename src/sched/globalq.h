@@ -1,6 +1,4 @@
-/*
- * The queue that all Ps share. See globalq.c.
- */
+/* The queue that all Ps share. See globalq.c. */
 #ifndef GLOBALQ_H
 #define GLOBALQ_H
 

@@ -386,13 +386,11 @@ bool netpoll_file(M **m, UringOp *op) {
     return true;
 }
 
-/*
- * The limit on descriptors stays until a call of the library meets it. Go raises the soft limit at
+/* The limit on descriptors stays until a call of the library meets it. Go raises the soft limit at
  * its start and restores it in the children, all of which it makes itself. Here libc makes them
  * (posix_spawn, system, popen, vfork), where it cannot be restored for the child alone, and a child
  * that uses select(2), or closes all numbers up to the limit, must find the limit that the program
- * was given. A program that needs more gets all there is, unless it has set the limit itself.
- */
+ * was given. A program that needs more gets all there is, unless it has set the limit itself. */
 static uint64_t given; /* the soft limit when the runtime began */
 
 static bool get_limit(struct rlimit *lim) {

@@ -25,7 +25,6 @@
 #include "sched/schedule.h"
 #include "sched/threadmaker.h"
 #include "sched/nopreempt.h"
-#include "sched/runq.h"
 #include "base/san.h"
 #include "sched/sched.h"
 #include "sched/sim.h"
@@ -409,8 +408,6 @@ void preempt_unblock(void) {
     uint64_t mask = 1ULL << (settings.preempt_signal - 1);
     os_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
 }
-
-/* ---- installing ------------------------------------------------------------------------------ */
 
 void preempt_unmask(void) {
     sigset_t mask = thread_mask;

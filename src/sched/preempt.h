@@ -1,6 +1,4 @@
-/*
- * Preemption that keeps the thread. See preempt.c.
- */
+/* Preemption that keeps the thread. See preempt.c. */
 #ifndef PREEMPT_H
 #define PREEMPT_H
 

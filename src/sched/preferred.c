@@ -41,7 +41,6 @@
 #include "sched/preferred.h"
 #include "sched/threadstate.h"
 #include "sched/netpoll.h"
-#include "os/os.h"
 #include "sched/sched.h"
 #include "sched/wake.h"
 
@@ -50,13 +49,11 @@
 #define HELD_LONG (50 * PATIENCE) /* in the handler, whatever happens */
 #define LOOK_FOR 256              /* so many in the global queue, at most: it is in a lock */
 
-/*
- * A section that does not look for requests as it begins: it might give way to others, and the home
+/* A section that does not look for requests as it begins: it might give way to others, and the home
  * must be known before that. It touches no P. A preemption finds the thread in a section, and a
  * handler of the program's that makes a hooked call, too: that call waits in the kernel. Were it
  * let in between the flag and the home it would have a home of its own, end it, and leave a home
- * without the flag: a thread that is said to wait, and stands in the pool.
- */
+ * without the flag: a thread that is said to wait, and stands in the pool. */
 static M *begin_blindly(void) {
     M *m = getm();
     m->locks++;

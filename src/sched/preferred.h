@@ -1,6 +1,4 @@
-/*
- * Gs that prefer a thread: those inside a hooked libc call. See preferred.c.
- */
+/* Gs that prefer a thread: those inside a hooked libc call. See preferred.c. */
 #ifndef PREFERRED_H
 #define PREFERRED_H
 

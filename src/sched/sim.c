@@ -91,8 +91,6 @@ void sim_end(void) {
     os_clock = NULL;
 }
 
-/* ---- the clock ------------------------------------------------------------------------------ */
-
 /* Never back: a plain thread that has waited for a deadline moves it, too. */
 static void clock_to(int64_t when) {
     int64_t now = load_rlx(&sim.clock);
@@ -111,8 +109,6 @@ static int64_t sim_to_real(int64_t deadline, int64_t real_now) {
     if (deadline == GORT_FOREVER || deadline <= 0) return deadline;
     return time_after(real_now, time_left(deadline, load_rlx(&sim.clock)));
 }
-
-/* ---- the list of switches ------------------------------------------------------------------- */
 
 /* Where in the program gp goes on: its first frame outside the library, and the call it made. */
 static void print_place(Out *o, G *gp) {
@@ -150,8 +146,6 @@ static void list_switch(G *gp) {
     out_str(&o, "\n");
     write_all(sim.log, buf, o.used);
 }
-
-/* ---- decisions ------------------------------------------------------------------------------ */
 
 void sim_adopt(M *m) {
     or_seq(&m->attn, ATTN_SIM);

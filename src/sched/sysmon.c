@@ -39,7 +39,6 @@
 #include "sched/deadlock.h"
 #include "base/env.h"
 #include "sched/globalq.h"
-#include "sched/schedule.h"
 #include "sched/m.h"
 #include "sched/threadmaker.h"
 #include "sched/netpoll.h"

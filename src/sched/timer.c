@@ -21,7 +21,6 @@
  * takes that lock and looks again.
  */
 #include "sched/timer.h"
-#include "sched/sched.h"
 #include "sched/wake.h"
 
 #define NOT_ARMED NULL

@@ -35,7 +35,6 @@
 #include "base/upstairs.h"
 #include "mem/split/split.h"
 #include "sched/describe.h"
-#include "sched/g.h"
 #include "mem/stack.h"
 #include "ticks.h"
 #include "unwind/unwind.h"
@@ -49,8 +48,6 @@ struct Tracing tracing;
 
 INLINE uint64_t stamp(void) { return likely(t.ticks) ? arch_ticks() : (uint64_t)os_now(); }
 uint64_t trace_stamp(void) { return stamp(); }
-
-/* ---- buffers --------------------------------------------------------------------------------- */
 
 static TraceBuf *new_buf(M *owner) {
     TraceBuf *b = os_map(sizeof *b, false);
@@ -136,8 +133,6 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
     }
     return b;
 }
-
-/* ---- records --------------------------------------------------------------------------------- */
 
 /* Makes room for an event, and writes what it presupposes: thread, P, upper half of the id, clock.
  * NULL: the session is over. */
@@ -249,8 +244,6 @@ void trace_put_resume(M *m, G *gp) {
         put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == chunk_of(b)->word, NULL,
             0);
 }
-
-/* ---- records of several words ---------------------------------------------------------------- */
 
 static void put_more(M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {
     if (m == NULL) {

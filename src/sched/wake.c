@@ -62,8 +62,6 @@
 #include "sched/slotwatch.h"
 #include "sched/stopworld.h"
 
-/* ---- idle Ps -------------------------------------------------------------------------------- */
-
 void idle_p_put_locked(P *p) {
     check(load_rlx(&p->m) == NULL);
     store_rlx(&p->status, P_IDLE);
@@ -109,8 +107,6 @@ P *m_release_p(M *m) {
     store_rlx(&p->m, NULL);
     return p;
 }
-
-/* ---- idle Ms -------------------------------------------------------------------------------- */
 
 void m_wake_with(M *n, P *p, G *gp) {
     check(!n->pooled);
@@ -183,8 +179,6 @@ void m_stop(M *m) {
         m_acquire_p(m, next);
     }
 }
-
-/* ---- finding a thread for a P --------------------------------------------------------------- */
 
 /* gp goes on with p, at its home. p was to search: then the next one searches. */
 static void send_home(M *m, P *p, G *gp, bool spinning) {
@@ -304,8 +298,6 @@ void handoff_p(M *m, P *p) {
     unlock(&sched.lock);
     look_out(m, first_idle);
 }
-
-/* ---- timers --------------------------------------------------------------------------------- */
 
 /* A timer became the earliest of its heap. If a thread blocks in the poller for longer, wake it; if
  * nobody is there and a P is idle, somebody shall be; if all are busy, they see it when they next
