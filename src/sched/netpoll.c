@@ -203,8 +203,7 @@ int close_number(int fd) {
     return r;
 }
 
-/* Under the lock: gives the number of a closed descriptor back, once no call sleeps in the kernel
- * with it (close.c). */
+/* Under the lock: gives a closed number back, once no call sleeps with it (close.c). */
 void desc_let_go(Desc *d, int fd) {
     if (!d->held || d->asleep[0] + d->asleep[1] > 0) return;
     store_rlx(&d->held, false);

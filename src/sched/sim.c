@@ -17,8 +17,7 @@
  *
  * One of 2, 8 or 32 points lets others run, by the seed: some bugs need many switches, others one
  * at the right moment. GORT_SIM=seed:n lets only the first n points do so and then takes the
- * goroutines in turn. GORT_SIM_LOG=file lists every switch: when, which goroutine, and where it
- * goes on.
+ * goroutines in turn. GORT_SIM_LOG=file lists every switch: when, who, and where it goes on.
  *
  * What comes from outside is not simulated: descriptors, signals, blocking calls and plain threads
  * are waited for in real time (a moment, before the clock jumps), and their order is not repeated.

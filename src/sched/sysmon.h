@@ -3,8 +3,7 @@
 
 #include "runtime.h"
 
-/* atomic. 1: the monitor sleeps deeply and wants to be woken; 2: likewise, its alarm is set; else
- * 0 */
+/* atomic. 1: the monitor sleeps deeply and wants to be woken; 2: its alarm is set; else 0 */
 extern uint32_t sysmon_sleeps;
 int sysmon_start(void);
 void sysmon_stop(void);

@@ -13,8 +13,8 @@
  * owner whose buffer is of another session than trace_on begins the buffer anew, and the reader
  * skips buffers of other sessions. Only the end of a chunk, where memory is reused, is a Dekker
  * pair: the owner sets busy, fence, reads trace_on; the stopper clears trace_on, fence, and waits
- * while a buffer is busy. Otherwise a chunk could go into the next session's spill file, or the
- * ring of the flight recorder turn while it is read.
+ * while a buffer is busy. Otherwise a chunk could go into the next session's file, or the flight
+ * recorder's ring turn while it is read.
  *
  * Time stamps are processor ticks where these run steadily, scaled by two readings of the clock at
  * the start and at the stop; elsewhere the clock itself. A reading costs more than all the rest, so
@@ -26,8 +26,7 @@
  * rare, it shows the time as uncertain. Only where the readied goroutine last ran on this M: then
  * its BLOCK is in this buffer too, and the records are in order.
  *
- * Events come in sections only, so a signal handler never writes one while its own thread does. A
- * thread without an M, which may start a trace, uses a buffer that such threads share under a lock.
+ * Threads without an M, which may start a trace, share a buffer under a lock.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "base/print.h"
@@ -134,8 +133,7 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
     return b;
 }
 
-/* Makes room for an event, and writes what it presupposes: thread, P, upper half of the id, clock.
- * NULL: the session is over. */
+/* Makes room for an event, and writes what it presupposes. NULL: the session is over. */
 static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
     if (b->at >= b->limit && !next_chunk(b, m)) return NULL;
     uint64_t *at = b->at;

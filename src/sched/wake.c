@@ -22,12 +22,10 @@
  * The same goes for the last searcher that finds something: it decrements spinning and then reads
  * npidle (find.c), since work may have been left to it while it was still counted.
  *
- * A goroutine in the slot of a P that the monitor watches is an exception: nobody is called for it
- * alone (slotwatch.c).
+ * Nobody is called for a goroutine in the slot of a P that the monitor watches (slotwatch.c).
  *
  * A searcher that finds work and was the last one wakes the next before it runs it (find.c), so
- * that a burst of work unparks threads one after the other instead of all at once. Searchers
- * never outnumber half the busy Ps.
+ * that a burst unparks threads one after the other. Searchers never outnumber half the busy Ps.
  *
  * A P that needs a thread gets, in this order: an M from the pool; the home of the G that is next
  * in any case (bound.c); a new thread from the maker. Until that exists the P is on the maker's
@@ -233,8 +231,7 @@ void wakep(M *m) {
     lock(&sched.lock, RANK_SCHED);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
     /* Withdraw the count under the lock. Else a P could become idle while we are counted: a
-     * submitter would see it and us, and leave the waking to us, and the M that gave the P up has
-     * looked already. */
+     * submitter leaves the waking to us, and the M that gave the P up has looked already. */
     if (p == NULL) sub_seq(&sched.spinning, 1);
     unlock(&sched.lock);
     if (p) give_p(m, p, true);
@@ -254,9 +251,8 @@ bool work_anywhere(void) {
     return first != GORT_FOREVER && first <= os_now();
 }
 
-/* A P has become idle, and its thread does not come by phases 7 and 8 of find.c: somebody looks at
- * everything, and waits in the poller, or is called to. Only the first idle P can have been missed
- * by who submitted: he saw that none was idle. */
+/* A P has become idle, and its thread does not come by phases 7 and 8 of find.c. Only the first
+ * idle P can have been missed by a submitter, who saw that none was idle. */
 static void look_out(M *m, bool first_idle) {
     fence_full(); /* the P is idle; pairs with the one of submitting, and of giving up */
     if (first_idle && load_rlx(&sched.spinning) == 0 && work_anywhere()) {
