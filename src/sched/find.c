@@ -69,7 +69,8 @@ static void slot_to_ring(P *p) {
     if (runnext_take(p, gp)) runq_push(p, gp);
 }
 
-/* A slice has ended: the global queue joins the line behind the ring. False: no Gs or no room. */
+/* A slice has ended: those in the ring are before those in the global queue, which join the line
+ * behind them. False: there is nothing to join, or no room. */
 static bool global_joins(P *p) {
     if (global_count() == 0) return false;
     lock(&sched.lock, RANK_SCHED);
