@@ -3,12 +3,10 @@
  *
  * Every P has two lists of free objects per size class: the list in use, of at most a batch, and a
  * spare that is a whole batch or empty. Only the P's holder touches its cache, in a section. An
- * empty list is replaced by the spare, else by a batch from the central list. A full list becomes
- * the spare, and the previous spare goes to the central list. So a program that swings around a
- * boundary rarely visits the central list.
+ * empty list is replaced by the spare, else by a central batch; a full one becomes the spare, and
+ * the old spare goes to the central list. So a swing around a boundary rarely goes there.
  *
- * An object may be freed anywhere, even after its runtime has ended: it goes to the cache of the P
- * that frees it. Callers without a P use the central list.
+ * An object goes to the cache of the P that frees it. Callers without a P use the central list.
  *
  * An object larger than SMALL_MAX comes from malloc, or from the collector (boehm.c), which must
  * scan it: outside of the section. gort_free tells such an object by its address. Where a sanitizer
@@ -25,7 +23,6 @@
 #include "mem/span.h"
 #include "base/sysfault.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct Bin {
@@ -133,8 +130,6 @@ static NOINLINE void libc_free(void *at) {
     errno = saved;
 }
 
-/* ---- the interface --------------------------------------------------------------------------- */
-
 static void *small_alloc(size_t size) {
     M *m = enter();
     Free *f = alloc_take(m, size_class(size));
@@ -147,8 +142,7 @@ static void *small_alloc(size_t size) {
 }
 
 EXPORT void *gort_alloc(size_t size) {
-    if (in_forked_child()) return NULL;
-    if (sysfault_alloc()) return NULL;
+    if (in_forked_child() || sysfault_alloc()) return NULL;
     void *at = likely(size <= SMALL_MAX) ? small_alloc(size) : NULL;
     return likely(at != NULL) ? at : libc_alloc(size, false);
 }

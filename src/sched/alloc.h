@@ -1,6 +1,4 @@
-/*
- * Small objects for the runtime's own rooms (alloc.c).
- */
+/* Small objects for the runtime's own rooms (alloc.c). */
 #ifndef ALLOC_H
 #define ALLOC_H
 

@@ -12,9 +12,8 @@
  *
  * Where no thread is free and none can be made, only these can run. A goroutine that was preempted
  * inside malloc may hold the very lock that the maker of threads waits for. So a P in need of a
- * thread goes to one of them, and each comes to its turn: first those in the queue of the P, where
- * no others join them meanwhile, then those in the global queue, whose tail is for those that are
- * preempted now.
+ * thread goes to one of them, each in its turn: first those in the P's queue, where no others join
+ * them meanwhile, then the global queue, whose tail is for those preempted now.
  */
 #include "sched/bound.h"
 #include "sched/globalq.h"
@@ -70,10 +69,7 @@ void home_send(M *m, G *gp) {
 /* A sender may bring the G with another P before this M has given up its own: so m reads nextp and
  * nextg only after the wake-up that came with them. */
 G *home_wait(M *m) {
-    if (m->p) {
-        P *p = m_release_p(m);
-        handoff_p(m, p);
-    }
+    if (m->p) handoff_p(m, m_release_p(m));
     note_sleep(&m->note);
     P *p = m->nextp;
     G *gp = m->nextg;

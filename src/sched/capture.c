@@ -1,10 +1,9 @@
 /*
  * The frames of a goroutine that runs on another thread.
  *
- * A thread that computes gets the preemption signal: its handler walks the stack it interrupted,
- * which cannot change meanwhile, and leaves the program counters here. A thread that sleeps in the
- * kernel is not signalled, or the program's call would return EINTR: /proc/self/task/TID/syscall
- * says where it left user space.
+ * A thread that computes gets the preemption signal, and its handler walks the stack it
+ * interrupted. One that sleeps in the kernel does not, or the program's call would return EINTR:
+ * /proc/self/task/TID/syscall says where it left user space.
  *
  * There is one question at a time. The asker takes it by an exchange of `taken`; an asker that
  * finds it taken gets no answer. Its states: FREE -> ASKED (the asker) -> ANSWERING (the handler,

@@ -10,17 +10,15 @@
  *   descriptors     sched.poll_waiters: down only once its Gs are ready
  *   timers          heaps: a timer leaves one only to run, on an M that holds a P
  *   signals         sched.signal_channels
- *   plain threads   none has called in, and the process has no thread we did not start but the
- *                   caller of gort_main
+ *   plain threads   none has called in; all threads are ours, but for gort_main's caller
  *   left behind     no thread of an earlier runtime is left: its function may do all that a plain
  *                   thread does, and the counts above began anew with this runtime
  *
  * The monitor looks twice, and the number of switches must not have moved in between.
  *
- * Afterwards the monitor may sleep deeply, until an M takes an idle P, only if it found something
- * that LASTS: what ends that is an M with a P, or sysmon_uncount(), and makes the monitor look
- * again. What only MOVES (a searcher that has given its P up, a queued G, a P in flight) may end
- * without any M taking a P, so there the monitor looks again by itself.
+ * Afterwards the monitor may sleep deeply only if it found something that LASTS: what ends that is
+ * an M that takes a P, or sysmon_uncount(), and makes the monitor look again. What only MOVES (a
+ * searcher without a P, a queued G, a P in flight) may end without: the monitor looks by itself.
  */
 #include "sched/deadlock.h"
 #include "base/upstairs.h"
@@ -30,7 +28,6 @@
 #include "base/print.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
-#include "sched/trace.h"
 #include "os/linux/uring.h"
 #include "base/warn.h"
 
@@ -53,8 +50,7 @@ static bool queued(void) {
     return global_count() != 0;
 }
 
-/* What could still wake a goroutine. Looks in the order of the list: a G that moves on is seen at
- * its old place or at its new one. */
+/* Looks in the order of the list: a G that moves on is seen at its old place or its new one. */
 static int what_can_wake(void) {
     lock(&sched.lock, RANK_SCHED);
     bool moves = !sched.running || load_rlx(&sched.npidle) != load_rlx(&sched.procs) ||
@@ -69,8 +65,7 @@ static int what_can_wake(void) {
     return lasts ? LASTS : moves ? MOVES : NOTHING;
 }
 
-/* A thread of an earlier epoch has not ended. Nobody tells the monitor when it does: the monitor
- * looks again by itself. */
+/* A thread of an earlier epoch has not ended. Nobody tells the monitor when it does. */
 static bool somebody_left_behind(void) {
     for (M *m = load_acq(&sched.all_ms); m; m = m->all) /* pairs with thread_begin */
         if (load_acq(&m->alive) && !m->plain && m->epoch != load_rlx(&sched.epoch)) return true;
@@ -86,8 +81,7 @@ static bool only_our_threads(void) {
     if (all < 0 || workers < 0)
         warn_once(WARN_DEADLOCK,
                   "all goroutines are asleep, perhaps for ever: without %s the program's other "
-                  "threads are "
-                  "not known, and no deadlock is reported",
+                  "threads are not known, and no deadlock is reported",
                   all < 0 ? "/proc" : "a descriptor");
     return all >= 0 && all <= ours + workers;
 }

@@ -1,10 +1,9 @@
 /*
  * What a goroutine is and does, in words: why it waits, its name and function, its frames.
  *
- * A description is made in the worst moments (dump.c): it takes no lock, allocates nothing and
- * trusts nothing. G records are type-stable and M records are never freed, so reading them is
- * always allowed; a stack is read through read_memory(). If the status of a goroutine changes while
- * its frames are read, the frames are dropped.
+ * It is made in the worst moments (dump.c): it takes no lock, allocates nothing and trusts nothing.
+ * Records of Gs and Ms are never unmapped; a stack is read through read_memory(). Frames are
+ * dropped if the goroutine's status changes while they are read.
  */
 #include "sched/describe.h"
 #include "base/upstairs.h"

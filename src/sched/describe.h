@@ -1,6 +1,4 @@
-/*
- * A goroutine in words. See describe.c.
- */
+/* A goroutine in words. See describe.c. */
 #ifndef DESCRIBE_H
 #define DESCRIBE_H
 
@@ -9,9 +7,8 @@
 const char *reason_text(int reason);                  /* Go's words for a WAIT_... */
 const char *status_text(uint32_t status, int reason); /* `running`, `runnable`, ... or the reason */
 
-/* The program counters of gp, innermost first; 0: unknown. Where gp runs on another thread, asks
- * that (capture.h). `context`: of the signal handler that interrupted gp, or NULL. Any thread, in a
- * handler too. */
+/* The program counters of gp, innermost first; 0: unknown. Asks gp's thread where gp runs
+ * (capture.h). `context`: of the handler that interrupted gp, or NULL. Any thread, any handler. */
 int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max);
 uintptr_t g_entry(G *gp);     /* the program's function that gp was started with */
 uintptr_t g_entry_new(G *gp); /* likewise, by gp's maker before gp may run: no system call */

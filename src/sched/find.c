@@ -11,11 +11,11 @@
  *   7  give up: the P goes idle, then everything is looked at once more (wake.c)
  *   8  one thread waits in the poller until the next timer, the others in the pool
  *
- * The order of 2 to 4 is pick.h's. Two additions to it: a goroutine whose timer came due in the
+ * The order of 2 to 4 is pick.h's, with two additions. A goroutine whose timer came due in the
  * slice that ended comes before the global queue, once, or a sleeper beside CPU-bound goroutines
- * would wait for one more whole slice; so does a guest of this thread. And beside sleepers of less
- * than a slice no slice comes to its end, since each of them begins another: when a timer has run
- * and the global queue has had no turn for the length of a slice, the slice counts as ended.
+ * would wait for one more slice; so does a guest of this thread. Beside short sleepers no slice
+ * ends, since each of them begins another: when a timer has run and the global queue has had no
+ * turn for the length of a slice, the slice counts as ended.
  */
 #include "sched/globalq.h"
 #include "sched/schedule.h"
@@ -62,8 +62,7 @@ static G *from_global(P *p, uint32_t max) {
     return gp;
 }
 
-/* The slice has ended: who is in the slot comes behind those in the ring, or a pair that plays
- * there would never let them run. (Not a sleeper whose timer has come due.) */
+/* The slice has ended: the slot goes behind the ring, or a pair there would keep it out. */
 static void slot_to_ring(P *p) {
     G *gp = load_rlx(&p->runnext);
     if (gp == NULL || load_rlx(&p->tail) - load_rlx(&p->head) >= RING) return;
@@ -100,8 +99,7 @@ static G *before_own(P *p, bool timer_ran) {
 }
 
 /* Phases 2 to 4. Valgrind runs one thread at a time for a fixed number of steps: a loop of yields
- * that divides it is always stopped at the same step, and where that is under sched.lock nobody
- * else ever gets it. So there others are let in now and then while it is free. */
+ * may always stop under sched.lock. So others are let in now and then while it is free. */
 static G *from_queues(M *m, P *p, bool timer_ran) {
     bool due = global_due(p), inherits = !timer_ran;
     if (due && valgrind_runs()) os_yield();
@@ -145,10 +143,9 @@ static void note_theft(M *m, P *p, P *victim, uint32_t moved) {
     trace_steal(m, victim, moved);
 }
 
-/* A server that is always busy finds new events at every look at the network and would never come
- * to steal, while the goroutines of a P whose thread the kernel has put aside wait for its next
- * turn: milliseconds, the tail of every latency. So before the network, one other P is looked at;
- * if its queue is not empty and it has not switched since our last look, half of it is ours. */
+/* A busy server finds events at every look at the network and would never come to steal, while the
+ * Gs of a P whose thread the kernel has put aside wait for milliseconds. So before the network, one
+ * other P is looked at; if it has not switched since our last look, half its queue is ours. */
 static G *from_stuck(M *m, P *p) {
     uint32_t n = load_rlx(&sched.procs), moved;
     if (n == 1) return NULL;
@@ -176,8 +173,6 @@ static G *from_network(M *m) {
     netpoll(0, &list);
     return take_polled(m, &list);
 }
-
-/* ---- stealing ------------------------------------------------------------------------------- */
 
 static uint32_t gcd(uint32_t a, uint32_t b) {
     while (b) {
@@ -236,8 +231,6 @@ static void stop_searching(M *m) {
     if (left == 0 && load_rlx(&sched.npidle) != 0) wakep(m);
 }
 
-/* ---- giving up ------------------------------------------------------------------------------ */
-
 /* True: m has a P again and searches on. */
 static bool look_again(M *m) {
     if (!work_anywhere()) return false;
@@ -267,8 +260,7 @@ static bool wait_in_poller(M *m, G **gp) {
     if (until == GORT_FOREVER && load_rlx(&sched.poll_waiters) == 0) return false;
     if (xchg_seq(&sched.polled_at, 0) == 0) {
         /* Somebody waits there already, perhaps for longer. */
-        int64_t theirs = load_rlx(&sched.poll_until);
-        if (until < theirs) netpoll_break();
+        if (until < load_rlx(&sched.poll_until)) netpoll_break();
         return false;
     }
     store_rlx(&sched.poll_until, until);
@@ -326,7 +318,7 @@ static bool give_up(M *m, G **gp) {
     return wait_in_poller(m, gp);
 }
 
-/* Requests of others, and timers that are due, move P.turn (pick.h). True: a timer ran. */
+/* Requests and due timers move P.turn (pick.h). True: a timer ran. */
 static bool turn_moves(M *m, P *p) {
     bool timer_ran = false;
     uint32_t asked = 0;

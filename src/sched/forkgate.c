@@ -15,13 +15,12 @@
  *   F5  fork; forks--, and FORK goes
  *
  * S2 reads before or after F3 on its CPU. Before: F4 sees S1, and waits. After: S2 sees FORK. A new
- * thread enters its record into the list and then adds 0 to `forks`; F1 adds 1 before F2 walks the
- * list. The later of the two additions sees what came before the earlier: F2 finds the record, or
- * the thread sets FORK itself. A thread that begins or ends holds locks before it has a section:
- * those are taken after F4.
+ * thread lists its record and then adds 0 to `forks`; F1 adds 1 before F2 walks the list. The later
+ * of the two additions sees what came before the earlier: F2 finds the record, or the thread sets
+ * FORK itself. Threads that begin or end hold locks outside: those are taken after F4.
  *
- * A runtime that starts meanwhile ends the wait: the child has no runtime then. A fork by a handler
- * that interrupts a section does not wait at all: another section may wait for this one's lock.
+ * A runtime that starts meanwhile ends the wait. A fork by a handler that interrupts a section does
+ * not wait at all: another section may wait for this one's lock.
  */
 #include "sched/forkgate.h"
 #include "base/upstairs.h"
@@ -37,8 +36,7 @@ static __thread struct {
     bool rests;                                    /* no other thread is in a section */
 } mine __attribute__((tls_model("initial-exec"))); /* of the thread that forks */
 
-/* S2 once more, until there is no fork. The mark is its thread's to clear: whoever forks next finds
- * this section counted. */
+/* S2 once more, until there is no fork. The mark is its thread's: the next forker counts it. */
 void fork_gate_wait(M *m) {
     uint32_t rest = load_rlx(&m->rest);
     while (load_acq(&forks) != 0) {    /* pairs with F5 */

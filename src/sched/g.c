@@ -2,12 +2,10 @@
  * Memory of Gs.
  *
  * A G record is never unmapped and never becomes anything else: late claimers (sched.h), the
- * monitor and the dump may look at one that has died meanwhile and see a G. Records come from
- * regions of 2 MB that are only ever added. So walking the regions enumerates all Gs, and no list
- * of all goroutines is kept.
+ * monitor and the dump may look at one that has died meanwhile. Records come from regions of 2 MB
+ * that are only ever added, so walking the regions enumerates all Gs.
  *
- * A P keeps up to G_CACHE free records, last-in first-out, and exchanges half a cache at a time
- * with the common list.
+ * A P keeps up to G_CACHE free records, and exchanges half of them with the common list.
  */
 #include "sched/g.h"
 

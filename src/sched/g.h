@@ -1,6 +1,4 @@
-/*
- * Records of goroutines: type-stable, enumerable. See g.c.
- */
+/* Records of goroutines: type-stable, enumerable. See g.c. */
 #ifndef G_H
 #define G_H
 
@@ -34,8 +32,7 @@ INLINE void g_free(M *m, G *gp) {
     p->gfree = gp;
     p->ngfree++;
 }
-/* Parcels: the second half of a spare record keeps what gort_go_copy copied until the goroutine has
- * a stack. NULL: no memory. In a section. */
+/* Parcels: a spare record keeps what gort_go_copy copied until there is a stack. In a section. */
 #define PARCEL ((size_t)40)
 void *parcel_alloc(M *m);
 void parcel_free(M *m, void *parcel);

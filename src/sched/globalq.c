@@ -2,16 +2,14 @@
  * The queue that all Ps share, under sched.lock. It has two parts:
  *
  *   global    a FIFO: who yields or was preempted, who was made ready without a P, and what did not
- *             fit into a ring when many were woken. They have waited already; they keep their
- *             order.
+ *             fit into a ring when many were woken. They keep their order.
  *   spilled   batches of half a ring that did not fit when goroutines were *started*, as a deque.
  *
- * A program that starts goroutines faster than they end (a tree of them: each starts ten and waits)
- * decides by the order in which they are run how many exist at once. First come, first served means
- * breadth first: all million leaves of a tree are there before the first one ends, each with its
- * own cold memory. So of the spilled batches the newest comes first, which is depth first, batch by
- * batch: the work of the goroutine that runs now is done before that of its aunts, in memory that
- * is still in the caches. A tree of a million (skynet) and fib take a third of the time for it.
+ * Where goroutines start faster than they end (a tree of them: each starts ten and waits), the
+ * order in which they run decides how many exist at once. First come, first served means breadth
+ * first: all million leaves are there before the first one ends, each with its own cold memory. So
+ * the newest spilled batch comes first, which is depth first, in memory that is still in the
+ * caches. A tree of a million (skynet) and fib take a third of the time for it.
  *
  * Nobody starves. Where both parts have something they take turns. Of 32 goroutines out of the
  * batches one is from the oldest batch, and of two one as soon as that batch has waited for
@@ -20,9 +18,8 @@
  * What is older than SPILLS batches melts together at the old end, and is a FIFO again. A ring that
  * is full sends no goroutine here a second time that is OVERDUE (spill_new in sched.c).
  *
- * One count, sched.global's, is that of both parts: global_count() is read as a hint by searchers
- * and by the fast paths. The protocol that makes a stale hint harmless is wake.c's: it is read
- * again after the searcher has given up, behind a fence that pairs with the submitter's.
+ * One count, sched.global's, is that of both parts. global_count() is a hint for searchers and fast
+ * paths; a searcher that gave up reads it again, behind a fence that pairs with the submitter's.
  */
 #include "sched/globalq.h"
 #include "sched/runq.h"
@@ -46,8 +43,6 @@ void global_put_list_head(GList *list) {
     glist_prepend(&sched.global, list);
     unlock(&sched.lock);
 }
-
-/* ---- the deque ------------------------------------------------------------------------------ */
 
 static uint32_t spill_place(Spilled *s, uint32_t i) { return (s->first + i) % SPILLS; }
 static GList *batch_at(Spilled *s, uint32_t i) { return &s->batch[spill_place(s, i)]; }
@@ -86,8 +81,6 @@ bool global_remove_locked(G *gp) {
     if (at) glist_remove(&sched.global, before, gp);
     return at != NULL;
 }
-
-/* ---- getting -------------------------------------------------------------------------------- */
 
 static bool spilled_late(const Spilled *s) {
     return load_rlx(&sched.coarse) - s->since[s->first] > OVERDUE;

@@ -1,6 +1,4 @@
-/*
- * The queue that all Ps share. See globalq.c.
- */
+/* The queue that all Ps share. See globalq.c. */
 #ifndef GLOBALQ_H
 #define GLOBALQ_H
 
@@ -22,9 +20,8 @@ void global_spill(GList *list); /* half a ring of Gs most of which have not run 
 G *global_get_locked(P *p, uint32_t max);
 /* sched.lock: half a ring of it joins the line behind p's ring. False: nothing, or no room. */
 bool global_join_locked(P *p);
-/* sched.lock: whoever was preempted is about to be queued, and is not to be its own successor:
- * where nobody else is in the FIFO, what has spilled is next. (Only there: the FIFO's turn would
- * never come where each look follows a preemption.) */
+/* sched.lock: who was preempted is about to be queued, and not its own successor: behind an empty
+ * FIFO, what has spilled is next. (Only then, or the FIFO's turn would never come.) */
 INLINE void global_spilled_first_locked(void) {
     if (sched.global.head == NULL) sched.spilled.turn &= ~1U;
 }

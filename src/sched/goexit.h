@@ -16,8 +16,7 @@
  * A hook is pushed in the section that makes it necessary, and popped in the section that does its
  * work. A goroutine is stopped for good between two sections only: so the end finds the hook if and
  * only if its work is still to be done. The end leaves alone what was pushed inside an announced
- * call (M.announced): its function, or the code between gort_enter_syscall and gort_exit_syscall,
- * may still finish.
+ * call (M.announced), which may still finish.
  *
  * longjmp drops frames and leaves the hooks in them in the chain. So a hook is checked before it is
  * used: it stands above the sp of the checker, where both are on the goroutine's own stack; its
@@ -90,8 +89,8 @@ INLINE void exit_hooks_run(G *gp) {
     }
 }
 
-/* Thread-specific values of a goroutine (the hook's) end before its waiters hear of its end, as a
- * thread's do before it is joined. Outside of a section; destructors run, and may block. */
+/* The hook's thread-specific values of a goroutine end before its waiters hear of its end. Outside
+ * of a section; destructors run, and may block. */
 extern void (*values_end)(void);          /* libgort-hook.so's; never called without it */
 extern void (*values_lost)(void *values); /* likewise: no destructors run */
 INLINE void values_over(G *gp) {

@@ -2,10 +2,9 @@
  * Nobody is stopped for good inside libc.
  *
  * The preemption handler stops a goroutine anywhere, in malloc, in printf, in the loader, with the
- * lock that it holds there. For a slice that is fine: its thread keeps the lock, as if the kernel
- * had preempted it. But a goroutine that stops for good (the runtime ends), or for as long as the
- * program likes (the world is stopped), would make the next printf wait for ever. So it goes on
- * until it has left libc:
+ * lock that it holds there. For a slice that is fine. But one that stops for good (the runtime
+ * ends), or for as long as the program likes (the world is stopped), would make the next printf
+ * wait for ever. So it goes on until it has left libc:
  *
  *   1  The handler walks the stack of the goroutine to the outermost frame of libc, replaces the
  *      return address of that frame by a trap's, and returns. It runs on the goroutine's own
@@ -13,9 +12,8 @@
  *   2  libc goes on, releases what it holds, and returns into the trap.
  *   3  inlibc_left() does there what the handler would have done, then returns to the true address.
  *
- * The goroutine may stand on an alternate stack (a handler of the program interrupted libc) or on a
- * coroutine's. So the walk has bounds only where the stack is known, and goes through signal
- * frames.
+ * It may stand on an alternate stack (a handler of the program interrupted libc) or a coroutine's:
+ * the walk has bounds only where the stack is known, and goes through signal frames.
  *
  * A callback (of qsort, of pthread_once) runs on as part of libc's call. If it jumps or throws out
  * of libc, no trap is taken: the stopper asks again by signal (press in stopworld.c, on_its_way in
@@ -23,9 +21,8 @@
  * PATIENCE signals is stopped there, with the lock that libc may hold (gort_go(3) says so).
  *
  * dlsym, dlopen and their kind read their own return address to learn the caller's namespace, and a
- * trap has none. They read it before they call another function: one that sleeps for the loader's
- * lock gets its trap. Where such a function itself was interrupted, no trap is set: it runs on, and
- * the stopper asks again.
+ * trap has none. They do so before they call another function: where such a function itself was
+ * interrupted, no trap is set, and the stopper asks again.
  *
  * The rule is for libc, the loader and whatever may stand in for malloc, told by their names.
  * setjmp, getcontext and their kind are left out: they keep their own return address for later, and
@@ -69,9 +66,8 @@ static bool begins(const char *name, const char *with) {
 }
 
 /* The loader's function that binds a call when it is first made. It ends by a jump to the function
- * that was called, which then has this return address: a trap in it would stand in the way of an
- * exception of that function. So the resolver does not count as libc: it holds no lock itself, and
- * what it calls has its own way out. */
+ * that was called, and a trap would stand in the way of that one's exceptions. So the resolver does
+ * not count as libc: it holds no lock itself, and what it calls has its own way out. */
 static struct { uintptr_t lo, hi; /* before the first goroutine runs */ } resolver;
 
 static bool is_libc(uintptr_t pc) {
@@ -102,8 +98,7 @@ static bool is_loader(uintptr_t pc) {
     return mod && begins(module_name(mod), "ld-");
 }
 
-/* The resolver is the third word of the table (DT_PLTGOT) of a module that binds its calls late
- * (System V ABI, x86-64). */
+/* The resolver: the third word of DT_PLTGOT in a module that binds late (System V ABI, x86-64). */
 static int look_for_resolver(struct dl_phdr_info *info, size_t n, void *unused) {
     const Elf64_Dyn *d = NULL;
     for (int i = 0; i < info->dlpi_phnum; i++)
@@ -238,13 +233,11 @@ static bool trap_set(uintptr_t *at) {
     return true;
 }
 
-/* An exception is on its way. The unwinder passes the frames twice, and finds the catching frame
- * again by a frame address that a trap changes. So no trap is set meanwhile, and the stopper asks
- * again. */
+/* An exception is on its way. The unwinder finds the catching frame again by an address that a trap
+ * changes. So no trap is set meanwhile, and the stopper asks again. */
 static bool throwing(M *m) { return m->handling && m->handling->uncaught != 0; }
 
-/* trap_tries goes on from call to call, so that a goroutine which leaves each by a jump is stopped
- * in the end. */
+/* trap_tries goes on from call to call: one that leaves each by a jump is stopped in the end. */
 int inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
     bool early = false;

@@ -1,6 +1,4 @@
-/*
- * Goroutines that have to stop, for good or for long, and stand inside libc. See inlibc.c.
- */
+/* Goroutines that have to stop, for good or for long, and stand inside libc. See inlibc.c. */
 #ifndef INLIBC_H
 #define INLIBC_H
 

@@ -1,6 +1,4 @@
-/*
- * Threads. See m.c.
- */
+/* Threads. See m.c. */
 #ifndef M_H
 #define M_H
 

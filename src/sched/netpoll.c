@@ -203,8 +203,7 @@ int close_number(int fd) {
     return r;
 }
 
-/* Under the lock: gives the number of a closed descriptor back, once no call sleeps in the kernel
- * with it (close.c). */
+/* Under the lock: gives a closed number back, once no call sleeps with it (close.c). */
 void desc_let_go(Desc *d, int fd) {
     if (!d->held || d->asleep[0] + d->asleep[1] > 0) return;
     store_rlx(&d->held, false);
@@ -386,13 +385,11 @@ bool netpoll_file(M **m, UringOp *op) {
     return true;
 }
 
-/*
- * The limit on descriptors stays until a call of the library meets it. Go raises the soft limit at
+/* The limit on descriptors stays until a call of the library meets it. Go raises the soft limit at
  * its start and restores it in the children, all of which it makes itself. Here libc makes them
  * (posix_spawn, system, popen, vfork), where it cannot be restored for the child alone, and a child
  * that uses select(2), or closes all numbers up to the limit, must find the limit that the program
- * was given. A program that needs more gets all there is, unless it has set the limit itself.
- */
+ * was given. A program that needs more gets all there is, unless it has set the limit itself. */
 static uint64_t given; /* the soft limit when the runtime began */
 
 static bool get_limit(struct rlimit *lim) {

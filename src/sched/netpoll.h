@@ -1,10 +1,5 @@
-/*
- * The poller. Three faces: what the scheduler calls, what the calls on descriptors (wait.c,
- * close.c, poll.c) know of a descriptor, and what the kernel side (os/linux/netpoll_epoll.c)
- * has to offer. The protocol stands at the top of netpoll.c.
- *
- * A part: it returns lists of Gs and never readies.
- */
+/* The poller: what the scheduler calls, and what the calls on descriptors (wait.c, close.c, poll.c)
+ * know of one. Protocol: netpoll.c. Returns lists of Gs, never readies. */
 #ifndef NETPOLL_H
 #define NETPOLL_H
 
@@ -57,8 +52,7 @@ typedef struct WaitQueue {
     Waiter *head;
 } WaitQueue;
 
-/* An event, an attempt and a park touch one cache line: with ten thousand connections each further
- * one is a miss. */
+/* An event, an attempt and a park touch one cache line: each further one may be a miss. */
 typedef struct Desc {
     uint64_t state; /* atomic: sequence << 32 | DESC_... | calls inside the kernel */
     Lock lock;
@@ -97,8 +91,7 @@ typedef struct Chunk {
 extern Chunk *desc_table[CHUNKS]; /* atomic, written once each */
 
 Desc *desc_of(int fd); /* made on first use; NULL: no such number, or no memory */
-/* Why desc_of() gave NULL. Without memory, closes and calls that need not wait go on as if nothing
- * were known of the number. */
+/* Why desc_of() gave NULL. Closes and calls that need not wait go on without an entry. */
 INLINE int desc_refusal(int fd) { return (uint32_t)fd / CHUNK < CHUNKS ? -ENOMEM : -EBADF; }
 INLINE Desc *desc_at(int fd) { /* NULL: nothing is known about it */
     uint32_t i = (uint32_t)fd / CHUNK;
@@ -143,8 +136,7 @@ INLINE void desc_note(int fd) {
     DescNote *note = desc_note_of(fd);
     if (note) store_rlx(&note->used, 1);
 }
-/* The life of a number, for a call that begins; 0: it has none yet, or is being closed
- * (life_awaited). */
+/* The life of a number, for a call that begins; 0: none yet, or being closed (life_awaited). */
 INLINE uint32_t note_life(const DescNote *note) {
     uint32_t life = load_rlx(&note->life);
     return likely(load_acq(&note->over) + 1 == life) ? life : 0; /* pairs with note_over */
@@ -161,10 +153,9 @@ INLINE uint32_t note_ends(DescNote *note) {
 INLINE void note_over(DescNote *note, uint32_t life) {
     if (likely(load_rlx(&note->life) == life)) store_rel(&note->over, life - 1);
 }
-/* For a call that has noted this life and is going to rely on it. A Dekker pair with life_ends
- * (hook/fdhints.h): a closer sees `used`, or the call sees the next life. False: it has been
- * closed. Acquire: where another call has set `used`, a closer that missed that has stored its new
- * life before. */
+/* For a call that is going to rely on this life. A Dekker pair with life_ends (hook/fdhints.h): a
+ * closer sees `used`, or the call sees the next life. False: it has been closed. Acquire: where
+ * another call has set `used`, a closer that missed that has stored its new life before. */
 INLINE bool note_known(DescNote *note, uint32_t life) {
     if (unlikely(!load_acq(&note->used))) {
         store_rlx(&note->used, 1);

@@ -4,12 +4,10 @@
  * The attribute puts a function into a section of its own. The linker knows both ends of that
  * section, but only in the module it is linking, and there may be several modules, opened late or
  * closed early. So each module reports its section by a constructor and a destructor, which come
- * with every file that includes the header and do nothing where there is no such section. To report
- * twice does no harm.
+ * with the header and do nothing where there is no such section. Twice does no harm.
  *
  * The handler reads the table without a lock, while others write it. An entry that is being written
- * has no end, and covers nothing: at worst the first instructions of a module's constructors are
- * covered too late, or those of its destructors not any more.
+ * has no end, and covers nothing: a module's constructors may be covered a little late.
  */
 #include "sched/nopreempt.h"
 #include "base/lock.h"

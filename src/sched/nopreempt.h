@@ -1,6 +1,4 @@
-/*
- * Functions that must not be preempted by signal. See nopreempt.c.
- */
+/* Functions that must not be preempted by signal. See nopreempt.c. */
 #ifndef NOPREEMPT_H
 #define NOPREEMPT_H
 

@@ -1,6 +1,4 @@
-/*
- * Where a goroutine stands when it calls libc: outside of the runtime, on its own stack?
- */
+/* Where a goroutine stands when it calls libc: outside of the runtime, on its own stack? */
 #ifndef OUTSIDE_H
 #define OUTSIDE_H
 

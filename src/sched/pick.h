@@ -1,6 +1,5 @@
 /*
- * Whose turn it is: what a P's holder takes from its own queues, and when the global queue comes
- * before them.
+ * Whose turn it is: what a P's holder takes from its own queues, and when from the global one.
  *
  * The order is slot, ring, global queue. Two rules keep it fair. Every 61st round the global queue
  * is first (global_due); a round is one goroutine that did not come through the slot, since those

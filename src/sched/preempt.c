@@ -4,13 +4,10 @@
  * The monitor sets ATTN_PREEMPT in an M whose goroutine has run too long. Each call into gort sees
  * it (enter, leave): the goroutine goes to the tail of the global queue as if it yielded. Code that
  * makes no calls gets SIGURG: the handler, on the alternate stack, gives the P away, queues its
- * goroutine with this M as home, and waits inside the handler until it is handed a P again. So code
- * can be stopped anywhere, in malloc, in printf, under a pthread mutex: the thread keeps every
- * lock, thread-local and register, as if the kernel had preempted it.
+ * goroutine with this M as home, and waits until it is handed a P again.
  *
- * The handler does nothing when the thread is in a section, on g0 or pinned (locks > 0): leaving
- * the section sees the bit. The bit is cleared when a new slice starts, so a stale signal finds
- * none.
+ * The handler does nothing in a section, on g0 or pinned (locks > 0): the end of it sees the bit. A
+ * new slice clears the bit, so a stale signal finds none.
  *
  * Rules of the handler: no malloc, no stdio; never yield or leave() from it, since a switch on the
  * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
@@ -25,7 +22,6 @@
 #include "sched/schedule.h"
 #include "sched/threadmaker.h"
 #include "sched/nopreempt.h"
-#include "sched/runq.h"
 #include "base/san.h"
 #include "sched/sched.h"
 #include "sched/sim.h"
@@ -48,8 +44,7 @@ static int installed;             /* the signal that on_signal is there for; 0: 
 
 /* On g0. The runtime of this M has ended, and its goroutine runs no further. The end buries the G
  * (abandon, init.c), unless this thread was in the kernel then: of the two, whoever comes second
- * buries it. A gp that waited in the handler is still in the global queue, which goes as a
- * whole. */
+ * buries it. A gp of a handler is still in the global queue, which goes as a whole. */
 static void left(M *m, void *arg) {
     G *gp = arg;
     store_rlx(&gp->status, G_WAITING);
@@ -209,8 +204,7 @@ static void queue_here_locked(M *m, G *gp) {
     else glist_push(&sched.global, gp);
 }
 
-/* The P was retaken while the thread was in the kernel, and now it computes: stops it until it has
- * a P again. */
+/* The P was retaken in the kernel, and now the thread computes: stops it until it has a P again. */
 static void come_back_here(M *m, G *gp, void *context) {
     no_longer_taken(m);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
@@ -390,16 +384,15 @@ void preempt_m(M *m) {
                   errno_word(r));
 }
 
-/* The kernel refuses futex(2), perhaps only from now on: the program has put a filter over all its
- * threads. A new waiter is refused too and naps, but a thread that slept before would sleep for
- * ever. A signal ends its system call, and the restarted one is refused. Once is enough. Any
- * thread, with any lock, in a handler too. */
+/* The kernel refuses futex(2): the program has put a filter over all its threads. A new waiter
+ * naps, but a thread that slept before would sleep for ever. A signal ends its call, and the
+ * restarted one is refused. Once is enough. Any thread, with any lock, in a handler too. */
 static void interrupt_sleepers(void) {
     static uint32_t told;
     if (xchg_seq(&told, 1)) return;
-    warn_once(WARN_FUTEX, "the kernel refuses futex(2): threads that wait look twice in a "
-                          "millisecond whether they may go on, and "
-                          "signals may not become messages any more");
+    warn_once(WARN_FUTEX,
+              "the kernel refuses futex(2): threads that wait look twice in a millisecond whether "
+              "they may go on, and signals may not become messages any more");
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)
         /* the tid of a thread that has ended is unused, or another thread of this process has it */
         if (load_rlx(&m->tid) > 0) os_tgkill(m->tid, settings.preempt_signal);
@@ -410,8 +403,6 @@ void preempt_unblock(void) {
     os_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
 }
 
-/* ---- installing ------------------------------------------------------------------------------ */
-
 void preempt_unmask(void) {
     sigset_t mask = thread_mask;
     sigdelset(&mask, settings.preempt_signal);
@@ -421,8 +412,7 @@ void preempt_unmask(void) {
     if (r < 0 && os_thread_blocks(os_gettid(), settings.preempt_signal))
         warn_once(WARN_SIGNAL,
                   "a thread cannot unblock signal %d: rt_sigprocmask(2) gives error %ld. A "
-                  "goroutine that computes there without "
-                  "calling gort is not preempted",
+                  "goroutine that computes there without calling gort is not preempted",
                   settings.preempt_signal, -r);
 }
 

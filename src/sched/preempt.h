@@ -1,6 +1,4 @@
-/*
- * Preemption that keeps the thread. See preempt.c.
- */
+/* Preemption that keeps the thread. See preempt.c. */
 #ifndef PREEMPT_H
 #define PREEMPT_H
 
@@ -11,8 +9,7 @@ void preempt_uninstall(bool awaited); /* awaited: a thread has yet to take the s
 void preempt_unmask(void);            /* this thread: the mask of gort_main's caller, less ours */
 void preempt_mask(void);
 void preempt_unblock(void); /* this thread unblocks the preemption signal, and no other */
-/* m's goroutine stands in a prologue (split.c); m->locks is 1. May stop the thread, as the signal
- * would. */
+/* m's G is in a prologue (split.c); m->locks is 1. May stop the thread, as the signal would. */
 void preempt_in_prologue(M *m);
 /* Likewise, where a call of libc has returned into the trap (inlibc.c); outside of a section. */
 void preempt_after_libc(M *m);

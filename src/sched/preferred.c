@@ -3,10 +3,9 @@
  * so that the thread-locals and owner-checked locks of the library around it stay true. Unlike the
  * homes of bound.c the thread does not wait for it: it goes on running others.
  *
- * gp->home with GF_SOFT in gp->flags, set by the goroutine itself (soft_begin). Such a
- * G waits in the queues like any other. An M that picks it (execute) and is not its home hands it
- * over: soft_send puts it on the home's own list, m->soft, under sched.lock, and makes sure that
- * the home comes for it. Where can the home be?
+ * gp->home with GF_SOFT in gp->flags, set by the goroutine itself (soft_begin). Such a G waits in
+ * the queues like any other. An M that picks it (execute) and is not its home puts it on the home's
+ * list, m->soft, and makes sure that the home comes for it (soft_send). Where can the home be?
  *
  *   in the pool      taken out of it, in the same hold of sched.lock, and woken with an idle P or,
  *                    where there is none, with the sender's own
@@ -23,25 +22,21 @@
  *                    head of the queue (preempt.c), and the monitor makes the Ps look there
  *                    (hurry_locked). After ten such slices the monitor gives the home up: the two
  *                    may wait for each other, and a stale thread-local is better than a deadlock
- *   in the kernel    for PATIENCE it may come back, then it is given up likewise. A thread that
- *                    only waits for a CPU will come
+ *   in the kernel    given up likewise after PATIENCE. A thread that only waits for a CPU will come
  *
  * So a G on a list is always seen by its home or by the monitor, which does not sleep deeply while
  * soft_waiting is not 0; and the deadlock detector counts it as runnable.
  *
- * A thread that is locked to a goroutine (gort_lock_thread) runs no other, perhaps for ever: its
- * guests run anywhere (soft_lock).
+ * A thread that is locked to a goroutine runs no other: its guests run anywhere (soft_lock).
  *
  * A thread that is home to somebody (homed - unhomed) is not let go for idleness; one that ends all
- * the same, with a locked goroutine, is `closed`, and its guests are sent anywhere.
+ * the same is `closed`, and its guests run anywhere.
  *
- * A preempted G is bound hard to the thread in whose handler it waits: preempt.c turns GF_SOFT into
- * GF_SOFT_HELD for that time.
+ * A preempted G is bound hard to its thread: preempt.c turns GF_SOFT into GF_SOFT_HELD.
  */
 #include "sched/preferred.h"
 #include "sched/threadstate.h"
 #include "sched/netpoll.h"
-#include "os/os.h"
 #include "sched/sched.h"
 #include "sched/wake.h"
 
@@ -50,13 +45,11 @@
 #define HELD_LONG (50 * PATIENCE) /* in the handler, whatever happens */
 #define LOOK_FOR 256              /* so many in the global queue, at most: it is in a lock */
 
-/*
- * A section that does not look for requests as it begins: it might give way to others, and the home
+/* A section that does not look for requests as it begins: it might give way to others, and the home
  * must be known before that. It touches no P. A preemption finds the thread in a section, and a
  * handler of the program's that makes a hooked call, too: that call waits in the kernel. Were it
  * let in between the flag and the home it would have a home of its own, end it, and leave a home
- * without the flag: a thread that is said to wait, and stands in the pool.
- */
+ * without the flag: a thread that is said to wait, and stands in the pool. */
 static M *begin_blindly(void) {
     M *m = getm();
     m->locks++;
@@ -81,8 +74,7 @@ bool soft_begin(void) {
         store_rlx(&gp->home, m);
     }
     fence_compiler();
-    /* without a look: the caller may keep something in the thread's variables until it is where it
-     * waits (pthread_once) */
+    /* without a look: the caller may still use the thread's variables (pthread_once) */
     store_rel(&m->locks, m->locks - 1);
     return first;
 }
@@ -107,8 +99,7 @@ static void give_up_home_locked(G *gp) {
     store_rlx(&gp->home, NULL);
 }
 
-/* sched.lock: out of the pool with a P, m's own where none is idle; then its slice goes on there
- * (home_send). */
+/* sched.lock: a P for home, m's own where none is idle; then the slice goes on (home_send). */
 static P *p_for_home_locked(M *m, M *home) {
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
     if (p) return p;
@@ -133,10 +124,8 @@ static G *take_held_locked(M *home) {
 
 static void call_home(M *home) {
     P *p = load_rlx(&home->p);
-    if (p)
-        store_seq(&p->look,
-                  LOOK_HERE); /* whoever has it now passes by g0, at the worst for nothing */
-    fence_full();             /* against in_poll, see find.c */
+    if (p) store_seq(&p->look, LOOK_HERE); /* its holder passes by g0, at worst for nothing */
+    fence_full();                          /* against in_poll, see find.c */
     if (load_rlx(&home->in_poll)) netpoll_break();
 }
 
@@ -216,9 +205,8 @@ void soft_close(M *m) {
 /* It went on from the handler for that many slices while they waited, and computes still. */
 static bool held_too_often(M *home) { return load_rlx(&home->soft_held) >= HELD_MOST; }
 
-/* sched.lock: its guests have waited for too long, and not for each other: one that comes for them
- * now and then is not stuck, however long its list. One that holds a P is asked to pass by once
- * more. */
+/* sched.lock: its guests wait for too long, and not for each other: one that comes for them now and
+ * then is not stuck, however long its list. One with a P is asked to pass by once more. */
 static bool late_locked(M *home, int64_t now) {
     G *first = home->soft.head;
     if (first == NULL) return false;
@@ -229,8 +217,7 @@ static bool late_locked(M *home, int64_t now) {
     return now - since > (home->in_handler ? HELD_LONG : PATIENCE);
 }
 
-/* sched.lock, the monitor: a home whose guests wait is in the handler. Once in a slice, the Ps look
- * at the global queue. */
+/* sched.lock, the monitor: a home with guests is in the handler: the Ps look, once in a slice. */
 static void hurry_locked(M *home, int64_t now) {
     static int64_t hurried_at;
     G *first = home->soft.head;
@@ -242,8 +229,7 @@ static void hurry_locked(M *home, int64_t now) {
         store_seq(&sched.ps[i]->look, LOOK_GLOBAL);
 }
 
-/* Records of Ms are never freed, so what was found late may be looked at outside of the lock; its
- * state is a file of /proc. */
+/* Ms are never freed: what was found late may be looked at outside of the lock, in /proc. */
 static uint32_t find_late(M **late, uint32_t max, int64_t now) {
     uint32_t n = 0;
     lock(&sched.lock, RANK_SCHED);

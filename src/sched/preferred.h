@@ -1,14 +1,11 @@
-/*
- * Gs that prefer a thread: those inside a hooked libc call. See preferred.c.
- */
+/* Gs that prefer a thread: those inside a hooked libc call. See preferred.c. */
 #ifndef PREFERRED_H
 #define PREFERRED_H
 
 #include "runtime.h"
 
 /* The current goroutine, outside of a section, before any other call into gort. True: it stays with
- * this thread from here on until soft_end(); false: it has a home already (a locked thread, an
- * outer call). */
+ * this thread until soft_end(); false: it has a home already (locked, an outer call). */
 bool soft_begin(void);
 void soft_end(void);
 /* In a section on its home m: gp gets a hard one, and soft_end() finds nothing to end. */

@@ -2,8 +2,8 @@
  * Retake without a signal (docs/DESIGN.md has the laws).
  *
  * A thread that blocks in the kernel, announced or not, still holds its P. To take it, the monitor
- * has to know that the thread is in no section now and will see, before its next one, that the P
- * is gone. M's side stays a plain increment and a plain load:
+ * has to know that the thread is in no section now and will see, before its next one, that the P is
+ * gone. M's side stays a plain increment and a plain load:
  *
  *   M, enter                         monitor
  *   locks++                          R1  CAS PENDING into attn
@@ -18,9 +18,7 @@
  * R3, or M has left the section again and the release of locks orders its work before the take.
  * After: it sees PENDING or TAKEN, and exactly one of the two CASes on PENDING wins.
  *
- * The word is in M, not in P (an ABA otherwise); TAKEN is set by CAS, never stored; locks is read
- * after the barrier. In a checked build GORT_DEBUG=break=N leaves step N out, and a test sees each
- * trip an invariant.
+ * In a checked build GORT_DEBUG=break=N leaves step N out, and a test sees each trip an invariant.
  */
 #include "sched/retake.h"
 #include "sched/threadstate.h"

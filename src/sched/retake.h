@@ -1,6 +1,4 @@
-/*
- * Taking a P from a thread that is blocked in the kernel, without a signal. See retake.c.
- */
+/* Taking a P from a thread that is blocked in the kernel, without a signal. See retake.c. */
 #ifndef RETAKE_H
 #define RETAKE_H
 

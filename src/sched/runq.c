@@ -48,8 +48,7 @@ static uint32_t runq_grab(P *p, P *victim, bool slot_too) {
             if (next == NULL) return 0;
             /* The victim is probably about to run it (it has just made it ready and is going to
              * block): Go's back-off of 3 us, else the pair would bounce between the two Ps. The
-             * same one may have come back to the slot meanwhile, so it is the switches that
-             * tell. */
+             * same G may have come back to the slot, so the switches tell. */
             if (load_rlx(&victim->status) == P_RUNNING) {
                 uint64_t switches = load_rlx(&victim->n.switches);
                 int64_t until = time_after(os_now(), 3 * GORT_US);

@@ -1,6 +1,5 @@
 /*
- * The local run queue of a P: a ring of 256 that the holder fills and thieves empty, and the LIFO
- * slot.
+ * The run queue of a P: a ring of 256 that the holder fills and thieves empty, and the LIFO slot.
  *
  *   head   the next one to take; the holder and thieves move it by CAS
  *   tail   the next free place; the holder alone moves it, by a release store
@@ -10,8 +9,7 @@
  * an inconsistent read and retried. A place is written again only after the head has passed it, so
  * a thief whose CAS succeeds has copied what was there.
  *
- * With one P there are no thieves (procs changes only in a stopped world), so the holder moves
- * head and slot with plain stores.
+ * With one P there are no thieves (until a stopped world), and plain stores move head and slot.
  */
 #ifndef RUNQ_H
 #define RUNQ_H
@@ -44,8 +42,7 @@ INLINE G *runq_pop(P *p) {
     }
 }
 
-/* Holder: the LIFO slot. Full ordering: this is the "publish, fence" of wake.c's submit, and on
- * x86-64 the exchange is both. */
+/* Holder. Full ordering, wake.c's "publish, fence": on x86-64 the exchange is both. */
 INLINE G *runnext_swap(P *p, G *gp) {
     if (likely(runq_alone())) {
         G *old = p->runnext;
@@ -77,8 +74,7 @@ bool runq_empty(P *p);
 /* Holder, ring full: takes half of it off into list, gp at its end. False: a thief made room. */
 bool runq_overflow(P *p, G *gp, GList *list);
 
-/* Holder: puts list, at most half a ring, before all that is in the ring, which is at most half
- * full. */
+/* Holder: puts list before all that is in the ring. Each is half a ring at most. */
 void runq_put_first(P *p, GList *list);
 
 /* Thief: moves half of victim's ring into p's, and gives the last one. *moved counts all. */

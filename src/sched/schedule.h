@@ -1,6 +1,4 @@
-/*
- * The scheduling loop as threads see it, and what its rooms share. See sched.c and find.c.
- */
+/* The scheduling loop as threads see it, and what its rooms share. See sched.c and find.c. */
 #ifndef SCHEDULE_H
 #define SCHEDULE_H
 

@@ -17,8 +17,7 @@
  *
  * One of 2, 8 or 32 points lets others run, by the seed: some bugs need many switches, others one
  * at the right moment. GORT_SIM=seed:n lets only the first n points do so and then takes the
- * goroutines in turn. GORT_SIM_LOG=file lists every switch: when, which goroutine, and where it
- * goes on.
+ * goroutines in turn. GORT_SIM_LOG=file lists every switch: when, who, and where it goes on.
  *
  * What comes from outside is not simulated: descriptors, signals, blocking calls and plain threads
  * are waited for in real time (a moment, before the clock jumps), and their order is not repeated.
@@ -91,8 +90,6 @@ void sim_end(void) {
     os_clock = NULL;
 }
 
-/* ---- the clock ------------------------------------------------------------------------------ */
-
 /* Never back: a plain thread that has waited for a deadline moves it, too. */
 static void clock_to(int64_t when) {
     int64_t now = load_rlx(&sim.clock);
@@ -111,8 +108,6 @@ static int64_t sim_to_real(int64_t deadline, int64_t real_now) {
     if (deadline == GORT_FOREVER || deadline <= 0) return deadline;
     return time_after(real_now, time_left(deadline, load_rlx(&sim.clock)));
 }
-
-/* ---- the list of switches ------------------------------------------------------------------- */
 
 /* Where in the program gp goes on: its first frame outside the library, and the call it made. */
 static void print_place(Out *o, G *gp) {
@@ -150,8 +145,6 @@ static void list_switch(G *gp) {
     out_str(&o, "\n");
     write_all(sim.log, buf, o.used);
 }
-
-/* ---- decisions ------------------------------------------------------------------------------ */
 
 void sim_adopt(M *m) {
     or_seq(&m->attn, ATTN_SIM);

@@ -1,6 +1,4 @@
-/*
- * Simulation: GORT_SIM=seed makes a program run the same way every time. See sim.c.
- */
+/* Simulation: GORT_SIM=seed makes a program run the same way every time. See sim.c. */
 #ifndef SIM_H
 #define SIM_H
 

@@ -28,8 +28,7 @@
  * not missed because the slot is full then. But a searcher that passes the slot by may give up
  * before it sees the ring filled, so the monitor looks at the rings of watched Ps as well.
  *
- * Starting a watch needs no fence: from then on the monitor, which alone writes watch, answers for
- * the slot.
+ * Starting a watch needs no fence: the monitor, which alone writes watch, answers for the slot.
  */
 #include "sched/slotwatch.h"
 #include "sched/runq.h"

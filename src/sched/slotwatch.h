@@ -1,6 +1,4 @@
-/*
- * Slots of Ps for which nobody need be woken. See slotwatch.c.
- */
+/* Slots of Ps for which nobody need be woken. See slotwatch.c. */
 #ifndef SLOTWATCH_H
 #define SLOTWATCH_H
 

@@ -9,11 +9,10 @@
  *      or asleep in the kernel, loses its P by the silent retake (retake.c).
  *
  * So no other thread is in a section with a P while the world is stopped. But a thread that lost
- * its P by a retake, now or before, is not waited for: nobody knows when it comes back, and the
- * stop must not make the program's call return EINTR. It then runs the program's code until its
- * next section (docs/DESIGN.md) or, if it computes, until the monitor stops it by signal. Code that
- * must not run meanwhile is pinned (gort_pin): a pinned thread keeps its P even while it sleeps,
- * and is waited for.
+ * its P by a retake, now or before, is not waited for: nobody knows when it comes back. It then
+ * runs the program's code until its next section (docs/DESIGN.md) or, if it computes, until the
+ * monitor stops it by signal. Code that must not run meanwhile is pinned (gort_pin): such a thread
+ * keeps its P, and is waited for.
  *
  * The program may call libc, printf say, while the world is stopped, so no thread may stand stopped
  * inside libc with a lock. A thread that is asked by signal goes on until it is out (inlibc.c). One
@@ -121,8 +120,7 @@ static void press(M *m) {
 
 #define PATIENCE GORT_SEC
 
-/* A pinned goroutine keeps its P for as long as it wants: the stopper names it, once. This may be
- * the end of the runtime, which stops the world for good. */
+/* A pinned goroutine keeps its P for as long as it wants: the stopper names it, once. */
 static void tell_who_does_not_stop(M *m) {
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
         P *p = sched.ps[i];
@@ -304,8 +302,7 @@ int procs_resize(M *m, uint32_t n) {
 }
 
 /* A plain thread that resizes starts a goroutine to do it, and waits. Its request is listed until
- * it is answered: by that goroutine, or by the end of the runtime, since the goroutine may never
- * run (world_answer_requests). */
+ * that goroutine answers it, or the end of the runtime does (world_answer_requests). */
 typedef struct Request {
     struct Request *next;
     int n, result;
@@ -373,8 +370,7 @@ void procs_follow(int n) {
 }
 
 EXPORT int gort_maxprocs(int n) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (!load_rlx(&sched.running)) return -ENOTCONN;
+    if (in_forked_child() || !load_rlx(&sched.running)) return -ENOTCONN;
     M *m = enter();
     const char *why = n < 1 || m->plain ? NULL : unfinished(m);
     if (why) fatal("gort_maxprocs %s", why); /* even if n changes nothing */

@@ -1,6 +1,4 @@
-/*
- * Stopping the world, and changing the number of Ps. See stopworld.c.
- */
+/* Stopping the world, and changing the number of Ps. See stopworld.c. */
 #ifndef STOPWORLD_H
 #define STOPWORLD_H
 

@@ -61,8 +61,7 @@ INLINE M *switch_simply(M *m, G *gp, void *sp) {
 }
 
 /* The goroutine is in a catch block, or a destructor on the way to one. C++ keeps that state for
- * the thread, but it is the goroutine's: a goroutine that leaves takes it along, and a thread
- * between two goroutines has none. */
+ * the thread. A goroutine that leaves takes it along; a thread between two has none. */
 M *switch_from_catch(M *m, G *gp, void *sp); /* sched.c */
 INLINE bool in_catch(M *m) {
     Handling *h = m->handling;

@@ -1,6 +1,4 @@
-/*
- * Blocking calls. See syscall.c.
- */
+/* Blocking calls. See syscall.c. */
 #ifndef SYSCALL_H
 #define SYSCALL_H
 

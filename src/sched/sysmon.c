@@ -7,8 +7,7 @@
  *   - a P whose goroutine has used up its slice while others wait: preempt it (preempt.c);
  *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in one
  *     that nobody announced, while others wait: take it (retake.c) and hand it off;
- *   - a thread asleep in a call of the hook's that was expected not to wait (hook/optimistic.c):
- *     end the call by signal;
+ *   - a thread asleep in an optimistic call of the hook's (hook/optimistic.c): end it by signal;
  *   - a thread that lost its P so and computes: stop it by signal (in a stopped world, too);
  *   - the slots of Ps that switch quickly (slotwatch.c);
  *   - a due timer on a busy P, or a global queue that it has passed by for a slice: make it pass by
@@ -22,16 +21,14 @@
  * It never mallocs, and takes locks only for a few instructions.
  *
  * Sleeping deeply. Nothing of its work is due when the first P has only just begun to work. So a
- * thread that comes out of the poller with something to run, which is what an idle server does
- * for each message, does not wake it: that would be a thread to be started on another CPU, 5 to
- * 10 us before the goroutine runs. It sets an alarm (sysmon_sleeps 1 -> 2), and the monitor comes
- * by on its own; if all is idle again by then, it goes straight back to sleep. The monitor sets the
- * alarm to its own limit before it says that it sleeps, or else looks whether that is still so
- * afterwards: it never overwrites anybody's. Two others at once: the later time may win, a tick. In
- * a simulation, and where there is no alarm to be had, it sleeps on a note and is woken. Should the
- * alarm's number be closed by the program while the monitor sleeps on it, setting it fails, and the
- * preemption signal, which the monitor takes only there, wakes it; a new alarm is made before the
- * next sleep.
+ * thread that comes out of the poller with something to run, as in an idle server for each message,
+ * does not wake it: that would cost 5 to 10 us before the goroutine runs. It sets an alarm
+ * (sysmon_sleeps 1 -> 2), and the monitor comes by on its own. The monitor sets the alarm to its
+ * own limit before it says that it sleeps, or else looks whether that is still so afterwards: it
+ * never overwrites anybody's. Two others at once: the later time may win, a tick. In a simulation,
+ * and where there is no alarm to be had, it sleeps on a note and is woken. Should the alarm's
+ * number be closed by the program while the monitor sleeps on it, setting it fails, and the
+ * preemption signal, which the monitor takes only there, wakes it.
  */
 #include "sched/sysmon.h"
 #include "sched/threadstate.h"
@@ -39,7 +36,6 @@
 #include "sched/deadlock.h"
 #include "base/env.h"
 #include "sched/globalq.h"
-#include "sched/schedule.h"
 #include "sched/m.h"
 #include "sched/threadmaker.h"
 #include "sched/netpoll.h"
@@ -114,8 +110,7 @@ void sysmon_uncount(uint32_t *count, uint32_t n) {
 }
 
 /* Not by the alarm: this thread may have been interrupted with its lock. Pairs with sleep_deeply:
- * the monitor sees the work, or we see that it sleeps, or is about to; then the signal waits for
- * it. */
+ * the monitor sees the work, or we see that it sleeps, or will; then the signal waits for it. */
 void sysmon_ask(void (*work)(M *m)) {
     store_seq(&mon.work, work);
     if (load_seq(&sysmon_sleeps) == 0) return;
@@ -164,9 +159,8 @@ static void aim_at(int64_t when) {
     if (when < mon.next_slice_end) mon.next_slice_end = when;
 }
 
-/* Somebody waits in the global queue, and p has taken nobody from there for a slice: switches that
- * begin new slices all the time (a timer that pushes others out of the slot, a ring that is never
- * empty) let it pass by for sixty rounds, each as long as a slice. */
+/* Somebody waits in the global queue, and p has taken nobody from there for a slice: where new
+ * slices begin all the time (a timer, a ring that is never empty), 60 rounds may last 60 slices. */
 static bool passes_global_by(P *p, int64_t now) {
     uint64_t gets = load_rlx(&p->n.global_gets);
     if (gets != p->seen_gets || global_count() == 0) {
@@ -180,8 +174,7 @@ static bool passes_global_by(P *p, int64_t now) {
     return true;
 }
 
-/* Those that p comes to only by g0, where it passes by at its next switch, whatever thread it has
- * by then. `over`: so is its slice. */
+/* Those that p comes to only by g0: it passes by at its next switch. `over`: its slice is. */
 static void look_for_others(P *p, int64_t now, bool over) {
     if (passes_global_by(p, now) || over) {
         bump(&p->looks, 1);
@@ -344,8 +337,7 @@ static void housekeeping(int64_t now) {
 }
 
 /* The number may get another owner just before we sleep on it, with the alarm that was to wake us.
- * So the first sleep ends after a second, and then we look whose it is; each further one may last
- * twice as long. */
+ * So the first sleep ends after a second, and we look whose it is; each further one doubles. */
 static void sleep_on(int64_t until) {
     if (mon.alarm < 0) {
         note_sleep_until(&mon.note, until);
@@ -368,8 +360,7 @@ static bool nothing_to_look_at(void) {
            load_rlx(&sched.soft_waiting) == 0 && load_rlx(&mon.work) == NULL;
 }
 
-/* All Ps are idle: sleep until one is taken, or until something of our own is due. True: somebody
- * wants us now. */
+/* All Ps are idle: sleep until one is taken, or our work is due. True: somebody wants us now. */
 static bool sleep_deeply(int64_t now) {
     int64_t until = GORT_FOREVER;
     if (mon.idle_memory > 0) until = time_after(mon.scavenged, GORT_SEC);

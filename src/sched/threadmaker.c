@@ -8,8 +8,7 @@
  *
  * The P stays on the list while its thread is being made, so that a stop of the world finds it: the
  * holder of malloc's lock goes on only when all have stopped (stopworld.c). A new thread takes a P
- * off the list when it arrives, or goes to the pool. `coming` counts the threads on their way, so
- * that one is made for each P.
+ * off the list, or goes to the pool. `coming` counts those on their way: one is made for each P.
  *
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
  * until a thread is free. If not even the first thread of the runtime can be made, nothing has run:
@@ -105,8 +104,7 @@ P *maker_arrived_locked(bool *spinning) {
     return maker_take_pending_locked(spinning);
 }
 
-/* p was off the list for a moment: gives it to an M that went to the pool meanwhile, or puts it
- * back on the list. */
+/* p was off the list for a moment: gives it to an M that is idle by now, or puts it back. */
 static void put_back(P *p, bool spinning) {
     lock(&sched.lock, RANK_SCHED);
     M *idle = idle_m_get_locked();
@@ -126,8 +124,7 @@ static void take_back_order(void) {
 
 #define PATIENCE (10 * GORT_SEC)
 
-/* No thread runs goroutines, and none comes back from a call: all are locked to goroutines that
- * wait. */
+/* No thread runs goroutines, and none is in a call: all are locked to goroutines that wait. */
 static bool nobody_runs(void) {
     bool held = false;
     lock(&sched.lock, RANK_SCHED);
@@ -138,8 +135,7 @@ static bool nobody_runs(void) {
     return none;
 }
 
-/* A P has no thread, and none can be made: error; 0: at the bound. *since: since when no goroutine
- * has run; 0: one has. */
+/* No thread can be made for a P: error; 0: the bound. *since: no G has run since; 0: one has. */
 static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
     int64_t now = os_now();
     uint64_t before = *switches;
@@ -154,9 +150,8 @@ static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
               settings.maxthreads);
 }
 
-/* The maker runs the timers of a P that waits here: no other thread does, and a thread that is
- * locked to a sleeper would never be free again. The monitor then brings the G to its thread
- * (give_late_p). */
+/* The maker runs the timers of a P that waits here: no other thread does, and one locked to a
+ * sleeper would never be free. The monitor then brings the G to its thread (give_late_p). */
 static bool tend_one(M *own) {
     bool spinning = false;
     lock(&sched.lock, RANK_SCHED);

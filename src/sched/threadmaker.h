@@ -1,6 +1,4 @@
-/*
- * The maker: the only thread that creates threads. See threadmaker.c.
- */
+/* The maker: the only thread that creates threads. See threadmaker.c. */
 #ifndef THREADMAKER_H
 #define THREADMAKER_H
 

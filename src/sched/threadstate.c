@@ -11,11 +11,10 @@
  *   2  They are the same: it sleeps, or waits for a CPU. The file knows.
  *   3  There is no file. For a request to stop, the clock is compared with that at the request: a
  *      thread that has used USED of CPU time since computes, and shares its CPU. (It made no call
- *      into gort, and had it slept for STANDS its P would be gone.) For a retake, the thread
- *      sleeps if its clock has stood still for STANDS. Both may be wrong about a thread that is
- *      starved or dozes, without harm: a P may be taken from any thread outside of a section
- *      (GORT_DEBUG=retake=hammer does), and libc's calls are made again after the signal
- *      (arch_repair_eintr).
+ *      into gort, and had it slept for STANDS its P would be gone.) For a retake, the thread sleeps
+ *      if its clock has stood still for STANDS. Both may be wrong about a thread that is starved or
+ *      dozes, without harm: a P may be taken from any thread outside of a section (retake=hammer
+ *      does), and libc's calls are made again (arch_repair_eintr).
  *
  * seen_cpu, seen_at and asked_cpu belong to the holder of the retaker lock.
  */
@@ -42,9 +41,9 @@ static int state_of(M *m, int64_t *cpu) {
  * own clock decides whether to warn. */
 static bool warn_blind(void) {
     if (os_thread_cpu(CLOCK_THREAD_CPUTIME_ID) < 0)
-        warn_once(WARN_BLIND, "neither /proc nor clock_gettime(2) tells what a thread does: a "
-                              "goroutine that computes or "
-                              "sleeps without calling gort may hold up the others");
+        warn_once(WARN_BLIND,
+                  "neither /proc nor clock_gettime(2) tells what a thread does: a goroutine that "
+                  "computes or sleeps without calling gort may hold up the others");
     return false;
 }
 

@@ -1,6 +1,4 @@
-/*
- * Does a thread compute, or does it sleep in the kernel? See threadstate.c.
- */
+/* Does a thread compute, or does it sleep in the kernel? See threadstate.c. */
 #ifndef THREADSTATE_H
 #define THREADSTATE_H
 

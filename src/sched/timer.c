@@ -6,8 +6,7 @@
  * which are as many cold pages: a node holds the time and the number of a slot, the slot holds the
  * timer and the node's place, both in dense arrays. The function is called without the lock, with
  * the arguments copied while it was held: the Timer may be gone by then. What the arguments point
- * to must outlive that moment: Gs are type-stable and compare tickets, gort_timer objects hold a
- * reference while they are armed.
+ * to must outlive that: Gs are type-stable and compare tickets, an armed gort_timer is held.
  *
  * If the arrays cannot grow, for want of memory, a timer is chained: no wait may end early, and a
  * sleep cannot report an error. The chain needs no memory (the link is in the timer), is sorted,
@@ -16,12 +15,10 @@
  * timer_take, need not know of it. A place that gets free is filled from the chain. A P gets its
  * first arrays when it is made, so a full heap is never empty.
  *
- * `first` is published so that thieves, the poller and the monitor see without the lock when
- * something is due. `heap` of a timer changes under the lock of the heap it names: timer_del()
- * takes that lock and looks again.
+ * `first` is published: thieves, the poller and the monitor see without the lock what is due. A
+ * timer's `heap` changes under the lock of the heap it names: timer_del() locks, and looks again.
  */
 #include "sched/timer.h"
-#include "sched/sched.h"
 #include "sched/wake.h"
 
 #define NOT_ARMED NULL

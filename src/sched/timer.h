@@ -1,6 +1,4 @@
-/*
- * Timers: a 4-ary heap per P. See timer.c.
- */
+/* Timers: a 4-ary heap per P. See timer.c. */
 #ifndef TIMER_H
 #define TIMER_H
 

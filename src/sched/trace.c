@@ -13,8 +13,8 @@
  * owner whose buffer is of another session than trace_on begins the buffer anew, and the reader
  * skips buffers of other sessions. Only the end of a chunk, where memory is reused, is a Dekker
  * pair: the owner sets busy, fence, reads trace_on; the stopper clears trace_on, fence, and waits
- * while a buffer is busy. Otherwise a chunk could go into the next session's spill file, or the
- * ring of the flight recorder turn while it is read.
+ * while a buffer is busy. Otherwise a chunk could go into the next session's file, or the flight
+ * recorder's ring turn while it is read.
  *
  * Time stamps are processor ticks where these run steadily, scaled by two readings of the clock at
  * the start and at the stop; elsewhere the clock itself. A reading costs more than all the rest, so
@@ -26,8 +26,7 @@
  * rare, it shows the time as uncertain. Only where the readied goroutine last ran on this M: then
  * its BLOCK is in this buffer too, and the records are in order.
  *
- * Events come in sections only, so a signal handler never writes one while its own thread does. A
- * thread without an M, which may start a trace, uses a buffer that such threads share under a lock.
+ * Threads without an M, which may start a trace, share a buffer under a lock.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "base/print.h"
@@ -35,7 +34,6 @@
 #include "base/upstairs.h"
 #include "mem/split/split.h"
 #include "sched/describe.h"
-#include "sched/g.h"
 #include "mem/stack.h"
 #include "ticks.h"
 #include "unwind/unwind.h"
@@ -49,8 +47,6 @@ struct Tracing tracing;
 
 INLINE uint64_t stamp(void) { return likely(t.ticks) ? arch_ticks() : (uint64_t)os_now(); }
 uint64_t trace_stamp(void) { return stamp(); }
-
-/* ---- buffers --------------------------------------------------------------------------------- */
 
 static TraceBuf *new_buf(M *owner) {
     TraceBuf *b = os_map(sizeof *b, false);
@@ -137,10 +133,7 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
     return b;
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
-
-/* Makes room for an event, and writes what it presupposes: thread, P, upper half of the id, clock.
- * NULL: the session is over. */
+/* Makes room for an event, and writes what it presupposes. NULL: the session is over. */
 static NOINLINE uint64_t *prepare(TraceBuf *b, M *m, uint64_t g, uint64_t now) {
     if (b->at >= b->limit && !next_chunk(b, m)) return NULL;
     uint64_t *at = b->at;
@@ -249,8 +242,6 @@ void trace_put_resume(M *m, G *gp) {
         put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == chunk_of(b)->word, NULL,
             0);
 }
-
-/* ---- records of several words ---------------------------------------------------------------- */
 
 static void put_more(M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {
     if (m == NULL) {

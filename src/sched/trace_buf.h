@@ -1,6 +1,5 @@
 /*
- * Buffers of the tracer, shared by recording (trace.c), sessions (trace_session.c) and reading
- * (trace_read.c).
+ * Buffers of the tracer, for recording (trace.c), sessions (trace_session.c), trace_read.c.
  *
  * A record is one word, and for some kinds a few more behind it:
  *

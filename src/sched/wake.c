@@ -22,12 +22,10 @@
  * The same goes for the last searcher that finds something: it decrements spinning and then reads
  * npidle (find.c), since work may have been left to it while it was still counted.
  *
- * A goroutine in the slot of a P that the monitor watches is an exception: nobody is called for it
- * alone (slotwatch.c).
+ * Nobody is called for a goroutine in the slot of a P that the monitor watches (slotwatch.c).
  *
  * A searcher that finds work and was the last one wakes the next before it runs it (find.c), so
- * that a burst of work unparks threads one after the other instead of all at once. Searchers
- * never outnumber half the busy Ps.
+ * that a burst unparks threads one after the other. Searchers never outnumber half the busy Ps.
  *
  * A P that needs a thread gets, in this order: an M from the pool; the home of the G that is next
  * in any case (bound.c); a new thread from the maker. Until that exists the P is on the maker's
@@ -61,8 +59,6 @@
 #include "sched/sysmon.h"
 #include "sched/slotwatch.h"
 #include "sched/stopworld.h"
-
-/* ---- idle Ps -------------------------------------------------------------------------------- */
 
 void idle_p_put_locked(P *p) {
     check(load_rlx(&p->m) == NULL);
@@ -109,8 +105,6 @@ P *m_release_p(M *m) {
     store_rlx(&p->m, NULL);
     return p;
 }
-
-/* ---- idle Ms -------------------------------------------------------------------------------- */
 
 void m_wake_with(M *n, P *p, G *gp) {
     check(!n->pooled);
@@ -184,8 +178,6 @@ void m_stop(M *m) {
     }
 }
 
-/* ---- finding a thread for a P --------------------------------------------------------------- */
-
 /* gp goes on with p, at its home. p was to search: then the next one searches. */
 static void send_home(M *m, P *p, G *gp, bool spinning) {
     m_wake_with(load_rlx(&gp->home), p, gp);
@@ -239,8 +231,7 @@ void wakep(M *m) {
     lock(&sched.lock, RANK_SCHED);
     P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
     /* Withdraw the count under the lock. Else a P could become idle while we are counted: a
-     * submitter would see it and us, and leave the waking to us, and the M that gave the P up has
-     * looked already. */
+     * submitter leaves the waking to us, and the M that gave the P up has looked already. */
     if (p == NULL) sub_seq(&sched.spinning, 1);
     unlock(&sched.lock);
     if (p) give_p(m, p, true);
@@ -260,9 +251,8 @@ bool work_anywhere(void) {
     return first != GORT_FOREVER && first <= os_now();
 }
 
-/* A P has become idle, and its thread does not come by phases 7 and 8 of find.c: somebody looks at
- * everything, and waits in the poller, or is called to. Only the first idle P can have been missed
- * by who submitted: he saw that none was idle. */
+/* A P has become idle, and its thread does not come by phases 7 and 8 of find.c. Only the first
+ * idle P can have been missed by a submitter, who saw that none was idle. */
 static void look_out(M *m, bool first_idle) {
     fence_full(); /* the P is idle; pairs with the one of submitting, and of giving up */
     if (first_idle && load_rlx(&sched.spinning) == 0 && work_anywhere()) {
@@ -304,8 +294,6 @@ void handoff_p(M *m, P *p) {
     unlock(&sched.lock);
     look_out(m, first_idle);
 }
-
-/* ---- timers --------------------------------------------------------------------------------- */
 
 /* A timer became the earliest of its heap. If a thread blocks in the poller for longer, wake it; if
  * nobody is there and a P is idle, somebody shall be; if all are busy, they see it when they next

@@ -1,7 +1,5 @@
-/*
- * Getting threads to where work is: idle Ps, idle Ms, searchers. See wake.c. All on any M, in a
- * section; `_locked`: with sched.lock held.
- */
+/* Getting threads to where work is: idle Ps, idle Ms, searchers. See wake.c. All on any M, in a
+ * section; `_locked`: with sched.lock held. */
 #ifndef WAKE_H
 #define WAKE_H
 

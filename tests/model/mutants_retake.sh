@@ -7,7 +7,7 @@ mutant retake 'PENDING is not withdrawn' sched/retake.c 's/^static void retake_w
 mutant retake 'the P keeps its holder' sched/retake.c 's/^    store_rlx(&p->m, NULL);//'
 mutant retake 'PENDING is cleared by a store' sched/preempt.c '/^NOINLINE M \*enter_slow/,/^}/s/cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);/store_rlx(\&m->attn, attn \& ~(uint32_t)ATTN_PENDING);/'
 mutant retake 'TAKEN is not cleared' sched/preempt.c '/^static void no_longer_taken(/,/^}/s/and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);/load_rlx(\&m->attn);/'
-mutant retake 'TAKEN, and m->p stays' sched/preempt.c '/^static void no_longer_taken(/,/^}/s/^    m->p = NULL;//'
+mutant retake 'TAKEN, and m->p stays' sched/preempt.c '/^static void lose_p(/,/^}/s/^    m->p = NULL;//'
 mutant retake 'attn is read before locks is raised' sched/sched.h '/^INLINE M \*enter(/,/^}/{s/^    m->locks++;//; s/^    if (unlikely(load_rlx(&m->attn) != 0)) m = enter_asked(m);/    uint32_t attn = load_rlx(\&m->attn); fence_compiler(); m->locks++; if (attn != 0) m = enter_asked(m);/}'
 mutant retake 'sections do not look at attn' sched/sched.h 's/^    if (unlikely(load_rlx(&m->attn) != 0)) m = enter_asked(m);//'
 mutant retake 'queued before it has left its stack' sched/syscall.c 's/^    return switch_to_g0(m, gp, queue_returned, &r, NULL);/    queue_returned(m, \&r); return switch_to_g0(m, gp, NULL, NULL, NULL);/'
