@@ -1,7 +1,4 @@
-/*
- * What the floors below call up here (base/upstairs.h), for the floors that have no looks of their
- * own: sched, sync, gc and the hook's part.
- */
+/* What the floors below call up here (base/upstairs.h): entries of sched, sync, gc and the hook. */
 #include "api/hookcalls.h"
 #include "base/upstairs.h"
 #include "gc/boehm.h"

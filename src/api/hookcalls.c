@@ -14,20 +14,13 @@
 #include "sched/sysmon.h"
 
 static uint32_t hook_life(void) { return load_acq(&sched.running) ? load_rlx(&sched.epoch) : 0; }
-static M *hook_enter(void) { return enter(); }
-static void hook_leave(M *m) { leave(m); }
 static void hook_lock(Lock *l) { lock(l, RANK_PRIM); }
-static void hook_unlock(Lock *l) { unlock(l); }
 
-/*
- * A signal handler may call sem_post and a futex's wake. It has interrupted its thread in a
+/* A signal handler may call sem_post and a futex's wake. It has interrupted its thread in a
  * section, whose locks it would wait for without end and whose P it must not touch, or outside, on
  * a stack that it must not leave. So: NULL in the middle of a section, and the monitor is asked to
  * wake the waiters (hook_owe); else a section without a switch, and without a P if that is gone.
- *
- * Where the program holds a section open, pinned or in gort_blocking (rest), locks is more than 0,
- * but this is no middle; nor is a plain thread's sleep.
- */
+ * A section held open by the program (pins, rest) is no middle; nor is a plain thread's sleep. */
 static M *hook_enter_anywhere(void) {
     M *m = getm();
     if (m == NULL && (m = m_adopt_or_null()) == NULL) return NULL;
@@ -157,13 +150,13 @@ EXPORT const HookCore *gort_hook_core(void) {
         .size_m = sizeof(M),
         .size_g = sizeof(G),
         .life = hook_life,
-        .enter = hook_enter,
-        .leave = hook_leave,
+        .enter = enter,
+        .leave = leave,
         .enter_anywhere = hook_enter_anywhere,
         .leave_anywhere = hook_leave_anywhere,
         .owe = hook_owe,
         .lock = hook_lock,
-        .unlock = hook_unlock,
+        .unlock = unlock,
         .park_until = park_until,
         .ready = ready,
         .yield = hook_yield,

@@ -1,7 +1,5 @@
-/*
- * What libgort-hook.so (src/hook/) needs of the core. Not for programs: the two are built together,
- * and the hook refuses a core of another shape.
- */
+/* What libgort-hook.so (src/hook/) needs of the core. Not for programs: the two are built together,
+ * and the hook refuses a core of another shape. */
 #ifndef HOOKCALLS_H
 #define HOOKCALLS_H
 

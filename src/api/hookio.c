@@ -28,27 +28,36 @@
 /* A part was moved while the number was being closed: which file has it is unknown. */
 static bool is_lost(const HookMove *v) { return v->done > 0 && v->life == 0; }
 
-/* At first the attempt is the caller's own call: a message goes whole, to its address. */
-long hook_move(const HookMove *v) {
-    struct iovec some[PIECES];
+/* At first the attempt is the caller's own call: a message goes whole, to its address. in_pieces: a
+ * pipe would sleep in the middle, where the runtime's signal wakes it half-way. */
+static long move_rest(Call *c, const HookMove *v, bool in_pieces, int64_t deadline) {
+    struct iovec some[PIECES], *iov = v->msg->msg_iov;
     struct msghdr msg = *v->msg;
-    size_t all = iov_total(msg.msg_iov, msg.msg_iovlen), done = v->done;
-    Call c = {.attempt = v->flags < 0 ? try_rw : try_sendmsg, .fd = v->fd, .dir = DIR_WRITE};
-    c.life = v->life;
+    size_t n = msg.msg_iovlen, all = iov_total(iov, n), done = v->done;
+    bool sends = c->attempt == try_sendmsg;
+    c->life = v->life;
     if (is_lost(v)) return (long)done;
     do {
-        if (done > 0) {
+        if (done > 0 || in_pieces) {
             msg = (struct msghdr){.msg_iov = some};
-            msg.msg_iovlen = pieces_after(v->msg->msg_iov, v->msg->msg_iovlen, done, some, PIECES);
+            msg.msg_iovlen = pieces_after(iov, n, done, some, in_pieces ? 1 : PIECES);
+            if (in_pieces && some[0].iov_len > PIECE) some[0].iov_len = PIECE;
+            if (sends) c->flags &= ~MSG_FASTOPEN;
         }
-        c.buf = v->flags < 0 ? (void *)msg.msg_iov : (void *)&msg;
-        c.n = msg.msg_iovlen;
-        c.flags = v->flags < 0 ? FILE_VECTOR : done > 0 ? v->flags & ~MSG_FASTOPEN : v->flags;
-        long r = call_run(&c, v->deadline);
-        if (r < 0) return done > 0 ? (long)done : r;
+        c->buf = sends ? (void *)&msg : (void *)msg.msg_iov;
+        c->n = msg.msg_iovlen;
+        long r = call_run(c, deadline);
+        if (r <= 0) return done > 0 ? (long)done : r;
         done += (size_t)r;
-    } while (done < all);
+    } while (done < all && !v->ended); /* an eventfd takes 8 bytes, and that is all */
     return (long)done;
+}
+
+long hook_move(const HookMove *v) {
+    bool sends = v->flags >= 0;
+    Call c = call_of(sends ? try_sendmsg : try_rw, v->fd, DIR_WRITE, NULL, 0);
+    c.flags = sends ? v->flags : FILE_VECTOR;
+    return move_rest(&c, v, false, v->deadline);
 }
 
 /* ---- as it is, once poll(2) has said so ------------------------------------------------------ */
@@ -61,8 +70,7 @@ static bool polls(int fd, short events) {
 
 /* The monitor ends an accept whose connection another thread took (hook/optimistic.c), so that it
  * does not keep the socket open for long, and the call queues again. So does a write to an eventfd,
- * which polls writable with room for 1. A read is not ended: some devices always poll ready, and
- * each read begins anew. */
+ * which polls writable with room for 1. A read is not ended: some devices always poll ready. */
 static NOINLINE long made(const Call *c, long nr, int fd, long a, long b, long d) {
     bool ended = nr == SYS_accept4 || (nr == SYS_writev && c->flags == ENDED_BY_MONITOR);
     return ended ? hot_call(c->m, nr, fd, a, b, d) : sys6(nr, fd, a, b, d, 0, 0);
@@ -130,25 +138,10 @@ long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     return call_run(&c, GORT_FOREVER);
 }
 
-/* in_pieces: a pipe would sleep in the middle, where the runtime's signal wakes it half-way. */
 long hook_write_other(const HookMove *v, bool in_pieces) {
-    struct iovec some[PIECES], *iov = v->msg->msg_iov;
-    size_t n = v->msg->msg_iovlen, all = iov_total(iov, n), done = v->done;
-    Call c = call_of(try_as, v->fd, DIR_WRITE, iov, n);
+    Call c = call_of(try_as, v->fd, DIR_WRITE, NULL, 0);
     c.flags = v->ended ? ENDED_BY_MONITOR : 0;
-    c.life = v->life;
-    if (is_lost(v)) return (long)done;
-    do {
-        if (done > 0 || in_pieces) {
-            c.buf = some;
-            c.n = pieces_after(iov, n, done, some, in_pieces ? 1 : PIECES);
-            if (in_pieces && some[0].iov_len > PIECE) some[0].iov_len = PIECE;
-        }
-        long r = call_run(&c, GORT_FOREVER);
-        if (r <= 0) return done > 0 ? (long)done : r;
-        done += (size_t)r;
-    } while (done < all && !v->ended); /* an eventfd takes 8 bytes, and that is all */
-    return (long)done;
+    return move_rest(&c, v, in_pieces, GORT_FOREVER);
 }
 
 enum { NOT_BEGUN, UNDER_WAY, ENDED };
@@ -188,8 +181,7 @@ long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t dead
 
 /* ---- a number of the hook's own -------------------------------------------------------------- */
 
-/* In the section in which the kernel gave it. `used` is set: from here on a close of it comes by
- * way of gort_close, or its life is over. */
+/* `used` is set: from here on a close of it comes by way of gort_close, or its life is over. */
 bool hook_own(HookOwn *o) {
     Desc *d = desc_of(o->fd);
     DescNote *note = desc_note_of(o->fd);

@@ -1,7 +1,5 @@
-/*
- * Calls of libgort-hook.so that wait on a descriptor (hookio.c). All are made on a goroutine that
- * may park, outside of sections, and return -errno.
- */
+/* Calls of libgort-hook.so that wait on a descriptor (hookio.c). All are made on a goroutine that
+ * may park, outside of sections, and return -errno. */
 #ifndef HOOKIO_H
 #define HOOKIO_H
 

@@ -19,9 +19,8 @@
  *   8  what the goroutines left behind, timers, queues, stacks, is taken back
  *
  * Plain threads call in at any moment. A section of theirs either sees `running` and takes effect,
- * or does not see it: then what needs a runtime returns -ENOTCONN, and a goroutine that it would
- * make ready is left to step 8. After step 5 no section is of the first kind, and after step 7 none
- * knows a G of this runtime.
+ * or does not: then what needs a runtime returns -ENOTCONN, and a goroutine to be made ready is
+ * left to step 8. After step 5 no section is of the first kind, and after step 7 none knows our Gs.
  */
 #include "sync/chan.h"
 #include "gc/boehm.h"
@@ -43,13 +42,9 @@
 #include "sched/preempt.h"
 #include "sched/retake.h"
 #include "sched/runq.h"
-#include "base/san.h"
-#include "sched/sched.h"
-#include "sync/sema.h"
 #include "sched/sim.h"
 #include "base/sysfault.h"
 #include "mem/split/split.h"
-#include "mem/stack.h"
 #include "sched/sysmon.h"
 #include "sched/wake.h"
 #include "base/warn.h"
@@ -70,8 +65,7 @@ static struct {
 
 /* ---- goroutine 1 ----------------------------------------------------------------------------- */
 
-/* The maker: there is no thread for it, nor was there one for any goroutine. The end is that of a
- * main function that returned, from step 2 on. */
+/* The maker: there was no thread for any goroutine. The end is the usual one, from step 2 on. */
 static void main_refused(int error) {
     lock(&sched.lock, RANK_SCHED);
     store_seq(&sched.running, 0);
@@ -90,9 +84,8 @@ static void stop_for_good(void) {
     world_stop(m);
 }
 
-/* What stands in the frame of run.fn, a mutex or a wait group, is waited for by others until they
- * have been stopped, and is looked at after that (undo_wait). So the last steps of this goroutine
- * leave it as it is: they have this room for themselves. */
+/* Others may wait for what stands in the frame of run.fn, a mutex or a wait group, and undo_wait
+ * looks at it after the end. So the last steps of this goroutine have this room for themselves. */
 #define LAST_STEPS 8192
 
 static NOINLINE int call_below_room(void) {
@@ -226,11 +219,10 @@ static bool numbers_on(M *m) {
 }
 
 /* One of those whose call nobody announced. Its goroutine is not to come back to the program: asks
- * it by signal to leave, and where it stands inside libc, to do so behind it (inlibc.c). A call
- * that it sleeps in may return EINTR, which nobody sees any more. True: it has yet to answer, or is
- * on its way out and runs. `again`: such a one is asked again, for it may have jumped or thrown out
- * of libc. Not each time, since it does not get far then, and its patience is counted in signals.
- * One that sleeps in a callback of libc is waited for as well: it would run on there. */
+ * it by signal to leave, and where it stands inside libc, to do so behind it (inlibc.c). True: it
+ * has yet to answer, or is on its way out and runs. `again`: such a one is asked again, for it may
+ * have jumped or thrown out of libc. Not each time: it would not get far, and patience is counted
+ * in signals. One that sleeps in a callback of libc is waited for, too: it would run on there. */
 static bool on_its_way(M *m, bool again) {
     G *gp = load_rlx(&m->curg);
     uint32_t where = load_rlx(&m->finishing);
@@ -248,9 +240,8 @@ static bool on_its_way(M *m, bool again) {
     return true;
 }
 
-/* m, which was asked, could have answered since the last round: it sleeps, or has been on a CPU. A
- * thread that waits for a CPU, for seconds on a busy machine, could not. The monitor, whose note
- * asked_cpu is, is gone. */
+/* m, which was asked, could have answered since the last round: it sleeps, or has been on a CPU.
+ * One that waits for a CPU could not. The monitor, whose note asked_cpu is, is gone. */
 static bool had_a_chance(M *m) {
     int64_t cpu = os_thread_cpu(m->clock), before = m->asked_cpu;
     m->asked_cpu = cpu;
@@ -262,18 +253,14 @@ static M *next_of_ours(M *m) {
     return m;
 }
 
-/*
- * Tells all threads to go; how many are still on their way.
+/* Tells all threads to go; how many are still on their way.
  *
  * One that is in the kernel now is left behind, with its goroutine. It comes back at any time, and
  * first says that it is back (TAKEN or the status G_SYSCALL is cleared), then looks at EXIT; we set
  * EXIT first and then look whether it is in there. So it sees EXIT and does nothing but go, or we
  * see that it is back and wait for it. Both sides have a full barrier between the two steps.
- * gort_exit_syscall has none: our membarrier serves both sides.
- *
- * Of those left behind, the ones on their way are waited for as well, while there is patience;
- * *staying: with how many it is at its end.
- */
+ * gort_exit_syscall has none: our membarrier serves both sides. Of those left behind, the ones on
+ * their way are waited for as well, while there is patience; *staying: how many have used it up. */
 static int send_away(int *staying, bool again) {
     int left = *staying = 0;
     for (M *m = next_of_ours(load_acq(&sched.all_ms)); m; m = next_of_ours(m->all))
@@ -333,16 +320,12 @@ static void undo_wait(G *gp, void *arg) {
     else sleeper_abandon(gp);
 }
 
-/*
- * What gp has begun, and will not end, is brought to its end for it: the functions of a wait group
- * or group count as ended, a once is free, a cancellation goes all the way (goexit.h). Behind
- * undo_wait of all: an object may be gone when the last of its members has ended. And before any
- * stack is given away, for it may stand on one.
+/* What gp has begun, and will not end, is brought to its end for it: the functions of a wait group
+ * or group count as ended, a once is free, a cancellation goes all the way (goexit.h). Behind all
+ * of undo_wait: an object may go with its last member. Before any stack goes: it may stand on one.
  *
- * A goroutine that was left behind is among them: it does not go on in the program, and whoever
- * waits for it does not wait for a call that takes for ever. Its chain is still: pushes and pops
- * are in sections, and those have been awaited.
- */
+ * A goroutine that was left behind is among them: it does not go on in the program, and a waiter
+ * does not wait for its call. Its chain is still: pushes and pops are in sections, now awaited. */
 static void undo_work(G *gp, void *arg) {
     if (!is_ours(gp)) return;
     bool announced = gp->m && gp->m->behind == gp && load_rlx(&gp->status) == G_SYSCALL;

@@ -9,15 +9,13 @@
  *            handler is made to run (SA_ONSTACK). So of such a thread the collector sees the signal
  *            frame with all registers, and a goroutine's stack needs no room for it. Our handler
  *            goes in front and notes the interrupted context in M. gort_stop_world() will not do: a
- *            thread in a blocking call, or one that lost its P in the kernel, runs the program's
- *            code when it comes back (stopworld.c). As with a preemption, a thread can be stopped
- *            anywhere, in the runtime too: until the threads go on no lock may be taken.
+ *            thread that comes back from the kernel runs the program's code (stopworld.c). A thread
+ *            can be stopped anywhere, in the runtime too: meanwhile no lock may be taken.
  *   roots    push_roots() adds what the collector cannot know: the live part of every goroutine's
  *            stack, the records of goroutines (arguments of those that have not run yet), and small
  *            objects. Large objects come from the collector itself, uncollectable.
  *   itself   The goroutine in which a collection begins is on its own stack: meanwhile that stack's
- *            end is the thread's. It is not preempted, since that takes a lock that a stopped
- *            thread may hold.
+ *            end is the thread's. It is not preempted: a stopped thread may hold the lock for it.
  *
  * The live part of a stack is found by address, not by status: a thread may be stopped half way
  * through a switch, when m->curg has changed already and g->sp is old. If the sp of a stopped
@@ -39,7 +37,6 @@
 #include "mem/span.h"
 #include "mem/stack.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 #define RED_ZONE 128
@@ -176,6 +173,7 @@ static void push_roots(void) {
 
 static void install(void) {
     struct sigaction sa;
+    if (!GC_is_init_called()) GC_init();
     GC_allow_register_threads();
     own.on_event = GC_get_on_collection_event();
     GC_set_on_collection_event(on_event);
@@ -191,10 +189,7 @@ static void install(void) {
 
 void collect_begin_run(void) {
     if (!present()) return;
-    if (!collect_on) {
-        if (!GC_is_init_called()) GC_init();
-        install();
-    }
+    if (!collect_on) install();
     own.since = os_now();
     own.seen = GC_get_gc_no();
     Base base;

@@ -37,17 +37,13 @@ static struct { /* approximate: relaxed loads and stores by any thread */
     uint32_t users; /* atomic: profiles that are on */
 } sampling;
 
-static int64_t random_below(int64_t below) {
-    uint64_t state = load_rlx(&sampling.rng), r = random_next(&state);
-    store_rlx(&sampling.rng, state);
-    return (int64_t)(r >> 1) % below;
-}
-
 /* How many waits the sample stands for; 0: the wait is not taken. */
 static uint64_t wait_weight(int64_t delay) {
     int64_t rate = load_rlx(&sampling.rate);
     if (delay >= rate) return 1;
-    return random_below(rate) < delay ? (uint64_t)(rate / delay) : 0;
+    uint64_t state = load_rlx(&sampling.rng), r = random_next(&state);
+    store_rlx(&sampling.rng, state);
+    return (int64_t)(r >> 1) % rate < delay ? (uint64_t)(rate / delay) : 0;
 }
 
 static void slow_down(int64_t now) {

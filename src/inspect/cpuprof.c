@@ -3,8 +3,7 @@
  *
  * Each thread of the runtime gets a timer on its own CPU clock, which sends it SIGPROF after every
  * 10 ms of work: a sleeping thread is not disturbed, and a sample belongs to the thread that used
- * the time. The handler walks the interrupted stack with the unwinder, which neither locks nor
- * allocates, and adds it to the table (profile.c).
+ * the time. The handler adds the interrupted stack to the table; it neither locks nor allocates.
  *
  * The program must not notice. The handler runs on the alternate stack with every signal blocked,
  * so a preemption never falls into it. It changes nothing of the M, and repeats a system call that
@@ -91,17 +90,13 @@ static int install_prof(void) {
     return sigaction(SIGPROF, &sa, NULL) < 0 ? -EINVAL : 0;
 }
 
-static bool has_timer(int tid) {
-    for (int i = 0; i < timers.count; i++)
-        if (timers.at[i].tid == tid) return true;
-    return false;
-}
-
 static void add_timer(M *m) {
     struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     struct itimerspec every = {.it_interval.tv_nsec = PERIOD, .it_value.tv_nsec = PERIOD};
     int timer = 0, tid = m->tid;
-    if (timers.count == TIMERS || tid == 0 || has_timer(tid)) return;
+    if (timers.count == TIMERS || tid == 0) return;
+    for (int i = 0; i < timers.count; i++)
+        if (timers.at[i].tid == tid) return;
     ev.sigev_value.sival_ptr = &timers.mark;
     ev.sigev_notify_thread_id = tid;
     long r = os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0);

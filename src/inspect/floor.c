@@ -1,7 +1,4 @@
-/*
- * What the floors below call up here (base/upstairs.h): gort-top's page, traces and the live page
- * begin and end with a runtime.
- */
+/* What the floors below call up here (base/upstairs.h). */
 #include "inspect/page.h"
 #include "inspect/profile.h"
 #include "inspect/top_page.h"

@@ -4,8 +4,6 @@
  * The parser reads bytes from any peer, so it trusts nothing: every copy is bounded, lines are
  * found by memchr inside the bytes that arrived, and what does not fit or is not understood is
  * refused. It has no state and touches only its arguments (tests/unit/http.c, tests/fuzz/http.c).
- *
- * A connection carries one request: answers say "Connection: close".
  */
 #include "inspect/http.h"
 #include "base/deadline.h"

@@ -1,11 +1,8 @@
-/*
- * /metrics: gort_stats, the run queue of each P and the goroutines by status, in Prometheus' text
- * format. Names follow its habits: a prefix, base units, `_total` on counters.
- */
+/* /metrics: gort_stats, the run queue of each P and the goroutines by status, in Prometheus' text
+ * format. Names follow its habits: a prefix, base units, `_total` on counters. */
 #include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
-#include "sched/sched.h"
 #include "debug/stats.h"
 
 static void head(Out *o, const char *name, const char *type, const char *help) {

@@ -10,15 +10,13 @@
  * name another site. A browser too old to send these headers could still be made to start a trace
  * or a profile, so these need proof: a header which shows that the live page itself asks, or the
  * token. On any other address everything needs the token, which comes from GORT_HTTP_TOKEN or is
- * drawn at random, and is printed with the address. Only GET and HEAD are served, and nothing can
- * be changed.
+ * drawn at random, and is printed with the address. Nothing can be changed: GET and HEAD only.
  *
  * Tables hold all descriptors: the end of the runtime closes them, when no goroutine runs any more.
  * Each enters its table in the section that makes it and leaves in the section that closes it, so
- * the end finds all of them, and no number that was reused. A trace and its file likewise. What the
- * goroutines had allocated is lost. The program may close any of them and have another file under
- * its number, so each entry knows its file (ownfd.h), and is asked before every attempt to accept,
- * read or write, and before it is closed.
+ * the end finds all of them, and no number that was reused. A trace and its file likewise. The
+ * program may close any of them and reuse its number, so each entry knows its file (ownfd.h), and
+ * is asked before every attempt to accept, read or write, and before it is closed.
  */
 #include "inspect/trace_session.h"
 #include "inspect/page.h"
@@ -30,7 +28,6 @@
 #include "io/net.h"
 #include "debug/leak.h"
 #include "inspect/profile.h"
-#include "sched/sched.h"
 #include "os/ownfd.h"
 #include "base/sysfault.h"
 
@@ -104,24 +101,18 @@ static bool same_origin(const HttpRequest *r) {
     return begins_with(r->origin, "http://") && r->host[0] && strcmp(r->origin + 7, r->host) == 0;
 }
 
-/* Does a page of another site ask? It may link to our page "/". */
-static bool is_foreign(const HttpRequest *r) {
-    bool site = r->site[0] && strcmp(r->site, "same-origin") != 0 && strcmp(r->site, "none") != 0;
-    return (site && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
-}
-
-/* Does the live page itself ask, or the browser's user? */
-static bool is_own(const HttpRequest *r) {
-    return r->site[0] ? strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0
-                      : same_origin(r);
-}
-
 /* 0, or the status to refuse with. */
 static int refuse(const Listener *l, const HttpRequest *r, bool costs) {
+    bool ours = strcmp(r->site, "same-origin") == 0 || strcmp(r->site, "none") == 0;
+    /* a page of another site asks: it may link to our page "/" */
+    bool foreign =
+        (r->site[0] && !ours && strcmp(r->path, "/") != 0) || (r->origin[0] && !same_origin(r));
+    /* the live page itself asks, or the browser's user */
+    bool own = r->site[0] ? ours : same_origin(r);
     if (has_token(l, r)) return 0;
     if (!l->open) return 401;
-    if (!means_this(l, r->host) || is_foreign(r)) return 403;
-    return costs && !is_own(r) ? 401 : 0;
+    if (!means_this(l, r->host) || foreign) return 403;
+    return costs && !own ? 401 : 0;
 }
 
 /* 0; -EINVAL: GORT_HTTP_TOKEN is too long. */
@@ -160,6 +151,11 @@ static void answer_out(int conn, const HttpRequest *r, const char *type, Out *o)
     if (o->failed) answer_text(conn, r, 503, "no memory\n");
     else http_answer(conn, r, 200, type, o->buf ? o->buf : "", o->used);
     free(o->buf);
+}
+
+static bool format_is(const HttpRequest *r, const char *word) {
+    char format[16];
+    return http_param(r, "format", format, sizeof format) && strcmp(format, word) == 0;
 }
 
 /* Has a trace or a profile begun? e: 0, or the error, which is answered. */
@@ -218,14 +214,12 @@ static void dump_if(G *gp, void *arg) {
 
 static void serve_goroutines(int conn, const HttpRequest *r) {
     Out o = OUT_GROWING;
-    char format[16] = "";
     const char *type = PLAIN_TEXT;
     Find f = {.id = http_number(r, "id", UINT64_MAX), .out = &o, .found = true};
-    http_param(r, "format", format, sizeof format);
     if (f.id != UINT64_MAX) {
         f.found = false;
         each_g(dump_if, &f);
-    } else if (r->wants_json || strcmp(format, "json") == 0) {
+    } else if (r->wants_json || format_is(r, "json")) {
         page_goroutines_json(&o, r);
         type = "application/json";
     } else {
@@ -322,13 +316,11 @@ static bool stays(int conn, int64_t until) {
 /* A profile that has ended, in the form that was asked for. */
 static void answer_profile(int conn, const HttpRequest *r, Profile *f, int64_t duration) {
     Out o = OUT_GROWING;
-    char format[16] = "";
     const char *type = "application/octet-stream";
-    http_param(r, "format", format, sizeof format);
-    if (strcmp(format, "folded") == 0) {
+    if (format_is(r, "folded")) {
         type = PLAIN_TEXT;
         folded_write(&o, f);
-    } else if (strcmp(format, "svg") == 0) {
+    } else if (format_is(r, "svg")) {
         type = "image/svg+xml";
         flame_write(&o, f);
     } else {
@@ -397,20 +389,16 @@ static int begin_trace(OwnFd *entry) {
 /* The client's goroutine, the end of the runtime: the exchange lets one of them stop it. */
 static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
 
-/* False: the client has gone. */
-static bool trace_until(int conn, int64_t until) {
-    while (gort_now() < until && tracing_size() < TRACE_MOST) {
-        int64_t next = time_after(gort_now(), 25 * GORT_MS);
-        if (!stays(conn, next < until ? next : until)) return false;
-    }
-    return true;
-}
-
 static void serve_trace(int conn, const HttpRequest *r) {
     int64_t seconds = seconds_wanted(conn, r, 1);
     OwnFd *entry = &page.files[conn];
+    bool there = true;
     if (seconds == 0 || !has_begun(conn, r, begin_trace(entry))) return;
-    bool there = trace_until(conn, time_after(gort_now(), seconds * GORT_SEC));
+    int64_t until = time_after(gort_now(), seconds * GORT_SEC);
+    while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
+        int64_t next = time_after(gort_now(), 25 * GORT_MS);
+        there = stays(conn, next < until ? next : until);
+    }
     gort_blocking(stop_trace, NULL);
     if (there) {
         http_begin(conn, 200, "application/json",
@@ -448,15 +436,13 @@ static const struct {
 /* NULL, or what is wrong with the request's parameters. */
 static const char *wrong_param(const HttpRequest *r) {
     static const char *const numbers[] = {"seconds", "minutes", "id", "debug", "limit"};
-    char format[16];
     bool pprof = begins_with(r->path, "/debug/pprof/"), dump = strstr(r->path, "/goroutine");
     for (size_t i = 0; i < count_of(numbers); i++)
         if (http_number(r, numbers[i], 0) == HTTP_NO_NUMBER)
             return "seconds, minutes, id, debug and limit must be whole numbers\n";
     if (!http_has(r, "format")) return NULL;
-    if (!http_param(r, "format", format, sizeof format)) format[0] = 0;
-    if (pprof && (strcmp(format, "folded") == 0 || strcmp(format, "svg") == 0)) return NULL;
-    if (dump && strcmp(format, "json") == 0) return NULL;
+    if (pprof && (format_is(r, "folded") || format_is(r, "svg"))) return NULL;
+    if (dump && format_is(r, "json")) return NULL;
     return "format must be folded or svg for a profile, json for a list of goroutines\n";
 }
 
@@ -559,10 +545,6 @@ static void accept_loop(void *arg) {
 
 /* ---- listening ------------------------------------------------------------------------------- */
 
-static bool is_loopback(const char *local) {
-    return begins_with(local, "127.") || begins_with(local, "[::1]") || begins_with(local, "unix:");
-}
-
 static void page_announce(const Listener *l) {
     char url[URL_SIZE];
     print_url(url, l);
@@ -574,28 +556,24 @@ static void page_announce(const Listener *l) {
     else print_fd(2, "gort: live page on %s?token=%s\n", url, l->token);
 }
 
-/* The accepting goroutine, and with it the socket's entry. */
-static int begin_accepting(Listener *l, Socket *s) {
-    gort_attr attr = {.name = "gort: live page"};
-    M *m = enter();
-    int e = gort_go_with(&attr, accept_loop, l);
-    if (e == 0) {
-        store_rel(&page.nlisteners, (uint32_t)(l - page.listeners) + 1);
-        socket_over(s, 0);
-    }
-    leave(m);
-    return e;
-}
-
 static int listener_new(Socket *s) {
     uint32_t n = load_rlx(&page.nlisteners);
     Listener *l = &page.listeners[n];
+    gort_attr attr = {.name = "gort: live page"};
     if (n == LISTENERS) return -EMFILE;
     *l = (Listener){.socket = own_fd(s->fd)};
     int e = gort_local_addr(s->fd, l->local, sizeof l->local);
-    l->open = is_loopback(l->local);
+    l->open = begins_with(l->local, "127.") || begins_with(l->local, "[::1]") ||
+              begins_with(l->local, "unix:");
     if (e == 0) e = draw_token(l->token, sizeof l->token);
-    if (e == 0) e = begin_accepting(l, s);
+    if (e < 0) return e;
+    M *m = enter(); /* in one: the accepting goroutine, and with it the socket's entry */
+    e = gort_go_with(&attr, accept_loop, l);
+    if (e == 0) {
+        store_rel(&page.nlisteners, n + 1);
+        socket_over(s, 0);
+    }
+    leave(m);
     if (e == 0) page_announce(l);
     return e;
 }

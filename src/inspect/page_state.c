@@ -3,13 +3,11 @@
  *
  * Nothing is locked or stopped: G, M and P records are never freed, and each figure is true at the
  * moment it is read. A program may have 100,000 goroutines, so the page gets groups of them, by
- * name (or starting function) and status, with their number and the age of the oldest. Single
- * goroutines are sent on request, up to a limit.
+ * name (or function) and status, with number and greatest age, and single ones on request.
  */
 #include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
-#include "sched/sched.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"

@@ -4,10 +4,9 @@
  *
  * Fields of the message (profile.proto): sample_type 1, sample 2, location 4, function 5,
  * string_table 6, time_nanos 9, duration_nanos 10, period_type 11, period 12. A nested message is
- * preceded by its length. Locations, functions and strings are referred to by number. Each address
- * is one location and one function, with the same number: its index in the table of addresses, plus
- * one. The string table is the list of words ("", the kind's words, the labels of samples), then
- * two strings (name, file) for each function.
+ * preceded by its length. Locations, functions and strings have numbers. Each address is one
+ * location and one function of the same number: its index in the table of addresses, plus one. The
+ * string table is the words ("", the kind's, labels of samples), then name and file of functions.
  */
 #include "sched/describe.h"
 #include "sched/g.h"
@@ -125,14 +124,10 @@ static void locations(Out *o, Pprof *w) {
     }
 }
 
-static int64_t wall_clock(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * GORT_SEC + ts.tv_nsec;
-}
-
 void pprof_write(Out *o, const Profile *f, int64_t duration) {
     const ProfileKind *k = f->kind;
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
     Pprof *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
         o->failed = -ENOMEM;
@@ -143,7 +138,7 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
     if (k->value) value_type(o, w, 1, k->value, "nanoseconds");
     for (uint32_t i = 0; i < PROFILE_STACKS; i++)
         if (load_acq(&f->at[i].ready)) pprof_sample(o, w, k, &f->at[i]);
-    pb_number(o, 9, (uint64_t)wall_clock());
+    pb_number(o, 9, (uint64_t)(wall.tv_sec * GORT_SEC + wall.tv_nsec));
     if (duration) pb_number(o, 10, (uint64_t)duration);
     if (k->period_of_value) value_type(o, w, 11, k->value, "nanoseconds");
     else value_type(o, w, 11, k->count, "count");

@@ -9,8 +9,8 @@
  * names of goroutines, for which the symbols of the executable may have to be read.
  *
  * The figures change under a sequence lock whose one writer is the monitor: seq odd, figures, seq
- * even. A reader that finds seq changed or odd reads again. What a reader writes into the page can
- * mislead other readers only. The file is close-on-exec and exists while gort_main runs, if at all.
+ * even. A reader copies the figures between two equal, even readings of seq. What it writes into
+ * the page can mislead other readers only. The file is close-on-exec and goes with gort_main.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "inspect/top_page.h"

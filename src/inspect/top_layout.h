@@ -1,8 +1,5 @@
-/*
- * The page that the library (top.c) and gort-top (tools/gort-top.c), perhaps of different builds,
- * share: the fields have fixed sizes, and `layout` is the version of this file. A reader copies the
- * figures between two equal, even readings of `seq`.
- */
+/* The page that the library (top.c) and gort-top (tools/gort-top.c), perhaps of different builds,
+ * share: the fields have fixed sizes, and `layout` is the version of this file. */
 #ifndef TOP_LAYOUT_H
 #define TOP_LAYOUT_H
 

@@ -4,8 +4,7 @@
  * Each buffer is a stream in the order of time: its chunks in the spill files, then the one in
  * memory; for the flight recorder, a ring of chunks. A stream decodes its words into events
  * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
- * half of an id, and the goroutine that ran on the thread, which made others ready. A heap of the
- * streams gives the earliest event of all.
+ * half of an id, the goroutine that ran and made others ready. A heap of the streams merges them.
  *
  * No thread records any more. Memory comes from mmap, since a fatal error may have struck inside
  * malloc; then the records may be damaged, so every index is checked.
@@ -173,13 +172,10 @@ static bool earlier(Reader *r, uint32_t a, uint32_t b) {
 
 static void streams_sift(Reader *r, uint32_t i) {
     uint32_t moving = r->heap[i];
-    for (;;) {
-        uint32_t child = 2 * i + 1;
-        if (child >= r->nheap) break;
+    for (uint32_t child; (child = 2 * i + 1) < r->nheap; i = child) {
         if (child + 1 < r->nheap && earlier(r, r->heap[child + 1], r->heap[child])) child++;
         if (!earlier(r, r->heap[child], moving)) break;
         r->heap[i] = r->heap[child];
-        i = child;
     }
     r->heap[i] = moving;
 }
@@ -194,12 +190,6 @@ static const TraceEvent *next_event(TraceSource *source) {
         if (r->event.when >= r->since) return &r->event;
     }
     return NULL;
-}
-
-static void make_heap(Reader *r) {
-    for (uint32_t i = 0; i < r->nstreams; i++)
-        if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
-    for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
 }
 
 /* Links the chunks of each buffer in the order they were written. */
@@ -260,7 +250,9 @@ static bool open_reader(Reader *r, uint32_t session, bool flight) {
         if (b->index < r->nstreams) add_buffer(r, b, session);
     if (!flight && !map_spill(r)) return false;
     if (!flight) link_chunks(r);
-    make_heap(r);
+    for (uint32_t i = 0; i < r->nstreams; i++)
+        if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
+    for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
     return true;
 }
 

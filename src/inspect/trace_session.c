@@ -3,8 +3,7 @@
  *
  * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE; a CAS takes each beginning and
  * end. The flight recorder is a session too: it is on while no trace into a file is, and gives way
- * to one. Each session has a number, in trace_on: a buffer with another is not part of it
- * (trace.c).
+ * to one. Each session has a number, in trace_on: a buffer with another is not part of it.
  */
 #include "inspect/trace_session.h"
 #include "sched/trace_buf.h"
@@ -123,14 +122,6 @@ static void stop_at_exit(void) {
 
 static bool from_env; /* GORT_TRACE asked for this run's trace */
 
-/* Nobody gets the result of the run's trace but whoever reads stderr. */
-static void report_end(int r) {
-    if (r == 0 || r == -EINVAL) return; /* it is whole, or the program has stopped it */
-    const char *why =
-        r == -EBADF ? "events are lost: the program has closed the trace's files" : strerror(-r);
-    print_fd(2, "gort: GORT_TRACE=%s: %s\n", env_trace, why);
-}
-
 void tracing_begin_run(void) {
     static bool registered;
     from_env = false;
@@ -146,9 +137,13 @@ void tracing_begin_run(void) {
 }
 
 void tracing_end_run(void) {
-    if (from_env) {
-        from_env = false;
-        report_end(tracing_stop());
+    bool begun = from_env;
+    from_env = false;
+    int r = begun ? tracing_stop() : 0;
+    if (r != 0 && r != -EINVAL) { /* else it is whole, or the program has stopped it */
+        const char *why = r == -EBADF ? "events are lost: the program has closed the trace's files"
+                                      : strerror(-r);
+        print_fd(2, "gort: GORT_TRACE=%s: %s\n", env_trace, why);
     }
     if (flight_is_on()) switch_off(0);
 }

@@ -9,7 +9,6 @@
  *
  * Events come in the order of time (trace_read.c). A hash table that grows keeps the goroutines
  * that exist. gort-trace reads the file back: every event is a line, its keys in a fixed order.
- *
  * fatal() calls this too: memory comes from mmap and output goes by write(2).
  */
 #include "sched/describe.h"

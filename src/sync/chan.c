@@ -2,8 +2,7 @@
  * Channels.
  *
  * An operation that need not wait is one section, one lock, one copy, one unlock. A partner that
- * waits gets its value straight into its memory and is made ready. The record of a wait, a Sudog,
- * stands in the frame of the waiting call. The channel's lock guards all of the channel.
+ * waits gets its value straight into its memory and is made ready.
  *
  *   1. One attempt under the lock (send_locked, recv_locked): a waiting partner first, then the
  *      buffer, then closed. If it worked: unlock, ready() the partner, done. After the unlock the
@@ -34,8 +33,7 @@
  * after the wake-up, which ready() and park() order.
  *
  * Departures from Go: deadlines are part of the operation; a send on a closed channel is -EPIPE,
- * not a panic; the last reference frees. In a child of fork nothing may be touched: each call asks
- * in_forked_child() first, one load.
+ * not a panic; the last reference frees. In a child of fork (in_forked_child) nothing is touched.
  */
 #include "sync/chan.h"
 #include "sched/fastpath.h"
@@ -223,10 +221,6 @@ void chan_abandon(G *gp) {
 }
 
 /* ---- the operations -------------------------------------------------------------------------- */
-
-INLINE int attempt_locked(gort_chan *c, void *value, bool send, G **wake) {
-    return send ? send_locked(c, value, wake) : recv_locked(c, value, wake);
-}
 
 INLINE int send_or_recv(gort_chan *c, void *value, bool send, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;

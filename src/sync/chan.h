@@ -1,6 +1,4 @@
-/*
- * Channels, as select.c and the owners of channels see them. The protocol is in chan.c.
- */
+/* Channels, as select.c and the owners of channels see them. The protocol is in chan.c. */
 #ifndef CHAN_H
 #define CHAN_H
 
@@ -101,8 +99,7 @@ INLINE void unlink_waiter(WaitQ *q, Sudog *w) {
 }
 
 /* c->lock. The longest waiter whose wait is still open; NULL: none. The caller ends its wait: it
- * copies, sets ok, unlocks and readies w->g. A waiter whose claim fails was ended by its deadline
- * or another case: it is dropped, and its owner, which has a pin, finds that. */
+ * copies, sets ok, unlocks and readies w->g. The owner of a dropped waiter has a pin, and comes. */
 INLINE Sudog *dequeue(gort_chan *c, WaitQ *q) {
     for (;;) {
         Sudog *w = q->first, *next;
@@ -196,6 +193,10 @@ INLINE int recv_locked(gort_chan *c, void *value, G **wake) {
     TSAN_TELL(channel_recv, c, value, NULL);
     if (value) value_zero(value, c->elem_size);
     return r;
+}
+
+INLINE int attempt_locked(gort_chan *c, void *value, bool send, G **wake) {
+    return send ? send_locked(c, value, wake) : recv_locked(c, value, wake);
 }
 
 /* Without the lock. True: lock and look. False: at one moment during the call the operation would

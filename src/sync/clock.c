@@ -2,8 +2,7 @@
  * The fallback clock: deadlines of contexts where no runtime runs.
  *
  * A context works between plain threads too, and outlives its runtime. Its channel must be closed
- * at the deadline, without monitor or heap: that takes a thread (ownthread.c). (Calls with a
- * deadline need none: their own thread sleeps no longer, park_until.) The thread starts with the
+ * at the deadline, without monitor or heap: that takes a thread (ownthread.c). It starts with the
  * first deadline, sleeps to the earliest, calls what is due, and ends when none is left; for a
  * deadline that was taken back it may wake in vain. The deadlines stand in a sorted list, searched
  * from its end, since a later deadline is usually set later.
@@ -92,7 +91,6 @@ static ClockEntry *next_due(int64_t *until, uint32_t *seen) {
     return e;
 }
 
-/* A deadline is to come, and perhaps ends a wait (deadlock.c). */
 bool clock_armed(void) {
     return load_rlx(&clock_.first) != NULL && load_rlx(&clock_.pid) == os_getpid();
 }

@@ -1,6 +1,4 @@
-/*
- * Deadlines where no runtime runs. See clock.c.
- */
+/* Deadlines where no runtime runs. See clock.c. */
 #ifndef CLOCK_H
 #define CLOCK_H
 
@@ -20,6 +18,6 @@ bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *));
 int clock_start(void); /* 0, -EAGAIN */
 /* True: it was queued and is no longer. False: its function runs or has run. Anywhere. */
 bool clock_del(ClockEntry *e);
-bool clock_armed(void); /* a deadline is to come */
+bool clock_armed(void); /* a deadline is to come, and perhaps ends a wait (deadlock.c) */
 
 #endif

@@ -58,6 +58,7 @@ static void cond_abandon(Sleeper *s) {
 }
 
 static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
     Sleeper s;
     bool expired = false;
     M *m = enter();
@@ -67,8 +68,7 @@ static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     unlock(cond_lock(c));
     leave(m);
     gort_mutex_unlock(mu);
-    m = enter();
-    m = await(m, c, &s, deadline, &expired);
+    m = await(enter(), c, &s, deadline, &expired);
     sleeper_over(&s);
     ExitHook hook = {.abandon = expired ? NULL : signal_unused, .object = c};
     exit_hook_push(s.gp, &hook);
@@ -80,20 +80,10 @@ static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     return expired ? -ETIMEDOUT : 0;
 }
 
-EXPORT void gort_cond_wait(gort_cond *c, gort_mutex *mu) {
-    if (in_forked_child()) return;
-    cond_wait(c, mu, GORT_FOREVER);
-}
+EXPORT void gort_cond_wait(gort_cond *c, gort_mutex *mu) { cond_wait(c, mu, GORT_FOREVER); }
 
 EXPORT int gort_cond_wait_until(gort_cond *c, gort_mutex *mu, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
     return cond_wait(c, mu, deadline);
-}
-
-static bool nobody_waits(gort_cond *c) {
-    if (load_rlx(&c->head_) != NULL) return in_forked_child();
-    poll_attention();
-    return true;
 }
 
 /* Locked. Takes s, the head, off. True: signalled; false: its deadline was faster. */
@@ -107,7 +97,11 @@ static bool notify(gort_cond *c, Sleeper *s, GList *list) {
 
 INLINE void cond_notify(gort_cond *c, bool all) {
     tsan_release(c);
-    if (nobody_waits(c)) return;
+    if (load_rlx(&c->head_) == NULL) { /* nobody waits */
+        poll_attention();
+        return;
+    }
+    if (in_forked_child()) return;
     GList list = {0};
     bool done = false;
     M *m = enter();

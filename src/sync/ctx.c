@@ -13,15 +13,14 @@
  *   4  c takes itself off its parent's list, and its deadline off the clock.
  *   5  the children on the list are cancelled likewise, with c's cause; nothing recurses.
  * Steps 1 to 4 are one section, so the end of a runtime stops a canceller only between two
- * contexts, and does the rest itself. No two locks are held at once. A parent's lock guards its
- * list and the children's links in it.
+ * contexts, and does the rest itself. No two locks are held at once.
  *
  * If two calls cancel at once, the second returns while the first is still on its way down. So that
  * no caller sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look upwards
  * too, and carry down a cause that has not arrived yet.
  *
  * A deadline is a timer on the runtime's heap, or without a runtime an entry of clock.c. It holds a
- * reference while armed, which goes to the function that takes it off its clock: ctx_disarm,
+ * reference while armed, which goes to the function that takes it off its clock: cancel_node,
  * ctx_expired, or at the end of a runtime ctx_moved, which changes the clock.
  *
  * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; the channel does the rest.
@@ -72,23 +71,6 @@ static void ctx_destroy(Refs *r) {
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* False: the parent is cancelled. */
-static bool link_child(gort_ctx *parent, gort_ctx *c) {
-    M *m = enter();
-    lock(&parent->lock, RANK_CTX);
-    bool alive = !parent->dead;
-    if (alive) {
-        c->next = parent->children;
-        c->prev = NULL;
-        if (c->next) c->next->prev = c;
-        parent->children = c;
-        c->linked = true;
-    }
-    unlock(&parent->lock);
-    leave(m);
-    return alive;
-}
-
 /* In a section. */
 static void unlink_child(gort_ctx *c) {
     gort_ctx *parent = c->parent;
@@ -121,19 +103,15 @@ static bool kill_node(gort_ctx *c, gort_ctx **work) {
     return armed;
 }
 
-/* Takes the deadline off its clock. True: its reference is the caller's. In a section. */
-static bool ctx_disarm(gort_ctx *c) {
-    return c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
-}
-
 /* Steps 1 to 4. In a section; the caller has a reference, and nothing is freed here. */
 static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
     gort_chan_close(c->done);
-    bool back = kill_node(c, work) && ctx_disarm(c);
+    bool back = false;
+    if (kill_node(c, work)) back = c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
     unlink_child(c);
-    if (back) refs_drop_later(&c->refs);
+    if (back) refs_drop_later(&c->refs); /* the clock's */
 }
 
 typedef struct Cancel {
@@ -161,23 +139,20 @@ void ctx_cancel_in_section(gort_ctx *c, int cause) {
     cancel_rest(&k.hook);
 }
 
-/* Outside of sections. Cancels c and all below it, a section for each, so that a large tree keeps
- * no other goroutine waiting. If the runtime ends in between, it does the rest. */
+/* Outside of sections. A section for each, so that a large tree keeps no goroutine waiting. */
 static void ctx_cancel(gort_ctx *c, int cause) {
     Cancel k = {.hook = {.abandon = cancel_rest}, .cause = cause};
     M *m = enter();
     cancel_node(c, cause, &k.work);
-    if (likely(k.work == NULL)) {
-        leave(m);
-        return;
+    if (unlikely(k.work != NULL)) {
+        exit_hook_push(self(m), &k.hook);
+        do {
+            leave(m);
+            m = enter();
+            cancel_next(&k);
+        } while (k.work != NULL);
+        exit_hook_pop(self(m), &k.hook);
     }
-    exit_hook_push(self(m), &k.hook);
-    do {
-        leave(m);
-        m = enter();
-        cancel_next(&k);
-    } while (k.work != NULL);
-    exit_hook_pop(self(m), &k.hook);
     leave(m);
 }
 
@@ -214,8 +189,7 @@ static void ctx_moved(Timer *t) {
         print_fd(2, "gort: no thread for the deadlines of contexts outside of a runtime\n");
 }
 
-/* Arms the deadline, with a reference for the clock, unless c is cancelled by now. 0, -ENOMEM,
- * -EAGAIN: no thread for the fallback clock. */
+/* Arms the deadline, unless c is cancelled by now. 0, -ENOMEM, -EAGAIN: no thread for clock.c. */
 static int ctx_arm(gort_ctx *c) {
     int r = 0;
     bool start = false;
@@ -252,15 +226,26 @@ static gort_ctx *ctx_make(gort_ctx *parent) {
     return c;
 }
 
+/* Puts c, fresh or NULL, into its parent's list; where the parent is cancelled, so is c. */
 static gort_ctx *ctx_attach(gort_ctx *c) {
-    if (c->parent != NULL && !link_child(c->parent, c)) ctx_cancel(c, load_acq(&c->parent->err));
+    gort_ctx *parent = c != NULL ? c->parent : NULL;
+    if (parent == NULL) return c;
+    M *m = enter();
+    lock(&parent->lock, RANK_CTX);
+    bool alive = !parent->dead;
+    if (alive) {
+        c->next = parent->children;
+        if (c->next) c->next->prev = c;
+        parent->children = c;
+        c->linked = true;
+    }
+    unlock(&parent->lock);
+    leave(m);
+    if (!alive) ctx_cancel(c, load_acq(&parent->err));
     return c;
 }
 
-EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) {
-    gort_ctx *c = ctx_make(parent);
-    return c != NULL ? ctx_attach(c) : NULL;
-}
+EXPORT gort_ctx *gort_ctx_new(gort_ctx *parent) { return ctx_attach(ctx_make(parent)); }
 
 EXPORT gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value) {
     gort_ctx *c = ctx_make(parent);

@@ -1,8 +1,6 @@
-/*
- * Counted objects, and how they are freed where nothing may be freed: the last user of a timer or a
+/* Counted objects, and how they are freed where nothing may be freed: the last user of a timer or a
  * context may be a timer's function, which runs in the scheduler, where malloc takes nothing back.
- * It leaves the object on a list (`garbage`, in time.c), and the next caller that may free does.
- */
+ * It leaves the object on a list (`garbage`, in time.c), and the next caller that may free does. */
 #ifndef FREE_LATER_H
 #define FREE_LATER_H
 

@@ -37,13 +37,11 @@ EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
     if (in_forked_child()) return NULL;
     gort_group *g = quiet_alloc(sizeof *g);
     if (g == NULL) return NULL;
-    *g = (gort_group){0};
-    g->ctx = gort_ctx_new(parent);
+    *g = (gort_group){.ctx = gort_ctx_new(parent), .limit = limit};
     if (g->ctx == NULL) {
         quiet_free(g);
         return NULL;
     }
-    g->limit = limit;
     if (limit > 0) gort_sem_release(&g->places, limit);
     return g;
 }
@@ -79,7 +77,6 @@ void group_member_abandon(void *arg) {
     leave_group(g);
 }
 
-/* A goroutine's function; arg is its own copy. */
 void group_member_run(void *arg) {
     GroupMember *me = arg;
     gort_group *g = me->group;
@@ -106,12 +103,13 @@ static GroupMember *membership(G *gp, gort_group *g) {
 /* In a section of depth 1, which goes on. */
 static NOINLINE M *wait_for_place(M *m, gort_group *g) {
     GroupMember *me = membership(self(m), g);
+    bool timed_out;
     if (me && add_seq(&g->waiting, 1) == g->limit)
         fatal("gort_group_go: all %d members of the group wait for a place in it (see "
               "gort_group_try_go)",
               g->limit);
     if (me) me->waits = true;
-    m = sem_acquire_in_section(m, &g->places, 1);
+    m = sem_acquire_in_section(m, &g->places, 1, GORT_FOREVER, &timed_out);
     if (me) me->waits = false;
     if (me) sub_seq(&g->waiting, 1);
     return m;

@@ -5,8 +5,7 @@
  * gort_signal_notify or gort_listen would wait for ever. So a house lock knows its owner and stands
  * in a list, and the end of a runtime releases those of goroutines. Plain threads keep theirs, and
  * so does the function of a blocking call, which may still finish. The owner is noted in the
- * section in which the mutex is taken, and a goroutine is stopped for good only between two
- * sections: it never has the one without the other.
+ * section that takes the mutex: a goroutine, stopped for good between two sections, has both.
  *
  * A goroutine may be stopped anywhere, and a child of fork has none of its parent's other threads:
  * each step of a change must leave what is guarded valid.
@@ -19,16 +18,6 @@ static struct {
     HouseLock *first; /* lock; never taken off */
 } houses;
 
-static void house_enlist(HouseLock *h) {
-    lock(&houses.lock, RANK_LEAF);
-    if (!h->listed) {
-        h->listed = true;
-        h->next = houses.first;
-        houses.first = h;
-    }
-    unlock(&houses.lock);
-}
-
 /* False: inside an announced call, which may not park, and another has the lock. */
 static bool house_taken(HouseLock *h) {
     M *m = enter();
@@ -38,7 +27,13 @@ static bool house_taken(HouseLock *h) {
     if (taken) {
         store_rlx(&h->owner, self(m));
         h->outlives = announced;
-        house_enlist(h);
+        lock(&houses.lock, RANK_LEAF);
+        if (!h->listed) {
+            h->listed = true;
+            h->next = houses.first;
+            houses.first = h;
+        }
+        unlock(&houses.lock);
     }
     leave(m);
     return taken;

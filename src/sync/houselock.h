@@ -1,6 +1,4 @@
-/*
- * Locks of the library's own that a goroutine may hold while it waits. See houselock.c.
- */
+/* Locks of the library's own that a goroutine may hold while it waits. See houselock.c. */
 #ifndef HOUSELOCK_H
 #define HOUSELOCK_H
 

@@ -162,21 +162,10 @@ static bool mutex_give_up(LockTry *a) {
     }
 }
 
-/* s has waited in vain: takes it off, and clears PARKED after the last. Bucket locked. */
-static void mutex_expire(gort_mutex *mu, SemaBucket *b, Sleeper *s) {
-    if (s->queued) sema_remove(b, s);
-    if (!sema_has(b, mu)) and_seq(&mu->state_, ~(uint32_t)(PARKED | STARVING));
-}
-
 /* Reading the clock costs as much as a switch. The monitor's reading is at most 2 ms late while a
  * goroutine waits for a P: starvation begins that much later, or once too early. */
 static int64_t clock_now(void) {
     return likely(load_rlx(&sched.running)) ? coarse_now() : os_now();
-}
-
-/* Owner by hand-over: leaves starvation mode if it waited less than 1 ms. */
-static void received(LockTry *a) {
-    if (clock_now() - a->since < STARVE_AFTER) and_seq(&a->mu->state_, ~(uint32_t)STARVING);
 }
 
 /* The kernel has taken membarrier away (a filter that came late): no waiter can sleep here. */
@@ -192,13 +181,9 @@ static M *look_again_later(M *m, LockTry *a) {
 /* A woken sleeper owns the mutex, or has WOKEN and competes once more. What it gets it unlocks. */
 static void mutex_abandon(Sleeper *s) {
     gort_mutex *mu = s->object;
-    SemaBucket *b = sema_bucket(mu);
-    lock(&b->lock, RANK_PRIM);
-    bool queued = s->queued;
-    if (queued) mutex_expire(mu, b, s);
-    unlock(&b->lock);
     LockTry a = {.mu = mu, .awoke = true};
-    if (!queued && s->taken && (s->granted || !mutex_give_up(&a))) gort_mutex_unlock(mu);
+    if (sema_withdraw(s, &mu->state_, PARKED | STARVING)) return;
+    if (s->taken && (s->granted || !mutex_give_up(&a))) gort_mutex_unlock(mu);
 }
 
 /* Sleeps until woken, handed the mutex (*owner) or timed out (*expired). No sleep if it is free. */
@@ -228,9 +213,7 @@ static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
     a->awoke = false;
     m = sleeper_park(m, &s, &b->lock, a->reason, a->deadline, expired);
     if (*expired) {
-        lock(&b->lock, RANK_PRIM);
-        mutex_expire(mu, b, &s);
-        unlock(&b->lock);
+        sema_withdraw(&s, &mu->state_, PARKED | STARVING);
         return m;
     }
     *owner = s.granted;
@@ -255,7 +238,7 @@ M *mutex_lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int
         if (a.since != 0 && !a.starving) a.starving = clock_now() - a.since > STARVE_AFTER;
         m = sleep_once(m, &a, &owner, &expired);
         if (owner) {
-            received(&a);
+            if (clock_now() - a.since < STARVE_AFTER) and_seq(&mu->state_, ~(uint32_t)STARVING);
             break;
         }
     }

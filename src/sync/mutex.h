@@ -1,6 +1,4 @@
-/*
- * The mutex as the rwmutex, once and house locks use it. See mutex.c.
- */
+/* The mutex as the rwmutex, once and house locks use it. See mutex.c. */
 #ifndef MUTEX_H
 #define MUTEX_H
 

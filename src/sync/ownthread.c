@@ -1,6 +1,5 @@
 /*
- * Threads of the library's own that outlive a runtime. They count as the runtime's (sched.threads),
- * and are no reason to hope for the end of a deadlock (m_is_ours).
+ * They count as the runtime's (sched.threads), and keep no report of a deadlock away (m_is_ours).
  *
  * The caller's signals stay masked until *pid is written: a goroutine that a signal stops earlier,
  * as its runtime ends, would leave an unknown thread behind.

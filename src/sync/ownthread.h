@@ -1,6 +1,4 @@
-/*
- * Threads of the library's own that outlive a runtime: the fallback clock's and the signals'.
- */
+/* Threads of the library's own that outlive a runtime: the fallback clock's and the signals'. */
 #ifndef OWNTHREAD_H
 #define OWNTHREAD_H
 

@@ -6,8 +6,8 @@
  * when that fails they are swapped. When both are full (or both empty), one is exchanged with the
  * depot, a list under a lock shared by all Ps and by threads without a P.
  *
- * The caches of alloc.c would not do: they write links into free objects and sort them by size,
- * while a pool's objects are the program's, from any allocator, and stay as they were put.
+ * The caches of alloc.c would not do: they write links into free objects, while a pool's objects
+ * are the program's, from any allocator, and stay as they were put.
  *
  * Go's collector empties its pools. Here the depot remembers its smallest stock of full magazines,
  * and every two seconds, at the next exchange, drops half of it. What a P caches is bounded.
@@ -67,12 +67,9 @@ static void *new_memory(size_t size) {
 
 EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *object), void *arg) {
     if (in_forked_child()) return NULL;
-    gort_pool *pool = new_memory(sizeof *pool);
+    gort_pool *pool = quiet_alloc(sizeof *pool);
     if (pool == NULL) return NULL;
-    pool->make = make;
-    pool->drop = drop;
-    pool->arg = arg;
-    pool->trimmed = os_now();
+    *pool = (gort_pool){.make = make, .drop = drop, .arg = arg, .trimmed = os_now()};
     return pool;
 }
 
@@ -124,20 +121,6 @@ static Magazine *depot_empty(gort_pool *pool, Magazine *back) {
     return mag;
 }
 
-/* Half of what the depot has not needed for a while, as a list. */
-static Magazine *depot_surplus(gort_pool *pool, int64_t now) {
-    Magazine *list = NULL;
-    lock(&pool->lock, RANK_LEAF);
-    if (now - pool->trimmed >= TRIM_EVERY) {
-        for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--)
-            mag_push(&list, full_pop(pool));
-        pool->low = pool->nfull;
-        pool->trimmed = now;
-    }
-    unlock(&pool->lock);
-    return list;
-}
-
 /* Drops a list of magazines with their objects. Outside of sections. */
 static void drop_all(gort_pool *pool, Magazine *list) {
     Magazine *mag;
@@ -147,11 +130,20 @@ static void drop_all(gort_pool *pool, Magazine *list) {
     }
 }
 
+/* Drops half of what the depot has not needed for a while. */
 static void pool_trim(gort_pool *pool) {
     int64_t now = os_now();
+    Magazine *list = NULL;
     if (now - load_rlx(&pool->trimmed) < TRIM_EVERY) return;
     M *m = enter();
-    Magazine *list = depot_surplus(pool, now);
+    lock(&pool->lock, RANK_LEAF);
+    if (now - pool->trimmed >= TRIM_EVERY) {
+        for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--)
+            mag_push(&list, full_pop(pool));
+        pool->low = pool->nfull;
+        pool->trimmed = now;
+    }
+    unlock(&pool->lock);
     leave(m);
     drop_all(pool, list);
 }
@@ -272,7 +264,6 @@ EXPORT void gort_pool_put(gort_pool *pool, void *object) {
     if (unlikely(exchanged)) pool_trim(pool);
 }
 
-/* No other thread may use the pool any more. */
 EXPORT void gort_pool_free(gort_pool *pool) {
     if (pool == NULL || in_forked_child()) return;
     tsan_acquire(pool);

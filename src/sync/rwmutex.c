@@ -47,21 +47,10 @@ INLINE bool reader_enter(gort_rwmutex *rw, uint32_t *old) {
     return false;
 }
 
-/* The reader s has waited in vain: takes it off, and clears HELD after the last. Bucket locked. */
-static void reader_expire(gort_rwmutex *rw, SemaBucket *b, Sleeper *s) {
-    if (s->queued) sema_remove(b, s);
-    if (!sema_has(b, &rw->reader_sema_)) and_seq(rw_word(rw), ~(uint32_t)HELD);
-}
-
 /* A reader no longer queued was counted in, unless its deadline was faster. */
 static void reader_abandon(Sleeper *s) {
     gort_rwmutex *rw = s->object;
-    SemaBucket *b = sema_bucket(rw);
-    lock(&b->lock, RANK_PRIM);
-    bool queued = s->queued;
-    if (queued) reader_expire(rw, b, s);
-    unlock(&b->lock);
-    if (!queued && s->taken) gort_rwmutex_runlock(rw);
+    if (!sema_withdraw(s, rw_word(rw), HELD) && s->taken) gort_rwmutex_runlock(rw);
 }
 
 static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
@@ -83,11 +72,7 @@ static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
     sleeper_init(&s, m, deadline, rw, reader_abandon);
     sema_push(b, &s, &rw->reader_sema_, false);
     m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_R, deadline, &timed_out);
-    if (timed_out) {
-        lock(&b->lock, RANK_PRIM);
-        reader_expire(rw, b, &s);
-        unlock(&b->lock);
-    }
+    if (timed_out) sema_withdraw(&s, rw_word(rw), HELD);
     leave(m);
     return timed_out ? -ETIMEDOUT : 0; /* woken: counted in already */
 }

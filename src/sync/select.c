@@ -21,8 +21,7 @@
  * Memory: up to SMALL cases in the frame, exactly as many as needed, since a goroutine parked in a
  * select must stay small; above that one allocation, made before the section. Two cases, the usual
  * select, have a copy of the blocking way in which the compiler knows the number.
- *
- * Departure from Go, which locks all channels at once even if the first is ready: select_pass.
+ * Go locks all channels at once, even if the first is ready.
  */
 #include "sync/chan.h"
 #include "sync/sema.h"
@@ -45,11 +44,6 @@ static bool cases_valid(const gort_case *cases, int n) {
     if (unlikely(n < 0 || n > MAX_CASES || (cases == NULL && n > 0))) return false;
     for (int i = 0; i < n; i++) bad |= (unsigned)cases[i].op - GORT_RECV > 1u;
     return !bad;
-}
-
-INLINE int run_locked(gort_case *k, G **wake) {
-    if (k->op == GORT_SEND) return send_locked(k->ch, k->value, wake);
-    return recv_locked(k->ch, k->value, wake);
 }
 
 /* Which of up to 32 cases look ready, a bit each. */
@@ -89,7 +83,7 @@ INLINE int select_pass(M *m, gort_case *cases, int n) {
         gort_case *k = &cases[i];
         G *wake = NULL;
         lock(&k->ch->lock, RANK_PRIM);
-        int r = run_locked(k, &wake);
+        int r = attempt_locked(k->ch, k->value, k->op == GORT_SEND, &wake);
         unlock(&k->ch->lock);
         if (unlikely(r == -EAGAIN)) continue;
         if (wake) ready(m, wake);
@@ -157,9 +151,10 @@ static void unlock_commit(M *m, void *arg) { unlock_all(arg); }
  * only waiters whose wait was over; the attempt has dropped them. */
 INLINE int select_under_locks(M *m, Select *s, G **wake) {
     for (int i; (i = choose(m, s->cases, s->n)) >= 0;) {
-        int r = run_locked(&s->cases[i], wake);
+        gort_case *k = &s->cases[i];
+        int r = attempt_locked(k->ch, k->value, k->op == GORT_SEND, wake);
         if (unlikely(r == -EAGAIN)) continue;
-        s->cases[i].result = r;
+        k->result = r;
         return i;
     }
     return -EAGAIN;
@@ -207,25 +202,18 @@ INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
     }
 }
 
-/* *won: the winner, or NULL for the deadline. Without a channel there is no commit: no lock would
- * hold up a deadline's wake-up until the commit is done with the frame. */
-INLINE M *park_on_all(M *m, Select *s, uint32_t ticket, Sudog **won) {
+/* Without a channel there is no commit: no lock would hold up a deadline's wake-up until the commit
+ * is done with the frame. */
+INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     G *gp = self(m);
     bool timed_out = false;
     int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
-    if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &timed_out);
-    else m = park_commit_until(m, unlock_commit, s, reason, s->deadline, ticket, &timed_out);
-    *won = timed_out ? NULL : gp->param;
-    return m;
-}
-
-INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
-    G *gp = self(m);
-    Sudog *won;
     uint32_t ticket = wait_begin(gp);
     queue_all(m, s, gp, ticket);
     Sudog *first = gp->waiting;
-    m = park_on_all(m, s, ticket, &won);
+    if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &timed_out);
+    else m = park_commit_until(m, unlock_commit, s, reason, s->deadline, ticket, &timed_out);
+    Sudog *won = timed_out ? NULL : gp->param; /* NULL: the deadline */
     retract(first, won, dead);
     gp->waiting = NULL;
     *result = -ETIMEDOUT;

@@ -37,28 +37,26 @@ static void sem_serve(gort_sem *sem, GList *list) {
     }
 }
 
-static void sem_expire(gort_sem *sem, M *m, Sleeper *s) {
+/* Takes s off. False: it was served, or its deadline was faster than a releaser. */
+static bool sem_expire(gort_sem *sem, M *m, Sleeper *s) {
     GList list = {0};
     lock(sem_lock(sem), RANK_PRIM);
-    if (s->queued) sleepq_remove(sem_queue(sem), s);
+    bool queued = s->queued;
+    if (queued) sleepq_remove(sem_queue(sem), s);
     sem_serve(sem, &list);
     unlock(sem_lock(sem));
     sleepers_ready(m, &list);
+    return queued;
 }
 
-/* A waiter no longer queued has its permits, unless its deadline was faster. */
 static void sem_abandon(Sleeper *s) {
     gort_sem *sem = s->object;
     M *m = enter();
-    lock(sem_lock(sem), RANK_PRIM);
-    bool queued = s->queued;
-    unlock(sem_lock(sem));
-    if (queued) sem_expire(sem, m, s);
-    else if (s->taken) gort_sem_release(sem, s->amount);
+    if (!sem_expire(sem, m, s) && s->taken) gort_sem_release(sem, s->amount);
     leave(m);
 }
 
-static M *acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out) {
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out) {
     Sleeper s;
     *timed_out = false;
     lock(sem_lock(sem), RANK_PRIM);
@@ -78,25 +76,17 @@ static M *acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, b
     return m;
 }
 
-M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n) {
-    bool timed_out;
-    return acquire_in_section(m, sem, n, GORT_FOREVER, &timed_out);
-}
-
 static int acquire(gort_sem *sem, int64_t n, int64_t deadline) {
     bool timed_out;
+    if (in_forked_child()) return -ENOTCONN;
     if (n < 0) fatal("acquire of a negative number of permits");
-    leave(acquire_in_section(enter(), sem, n, deadline, &timed_out));
+    leave(sem_acquire_in_section(enter(), sem, n, deadline, &timed_out));
     return timed_out ? -ETIMEDOUT : 0;
 }
 
-EXPORT void gort_sem_acquire(gort_sem *sem, int64_t n) {
-    if (in_forked_child()) return;
-    acquire(sem, n, GORT_FOREVER);
-}
+EXPORT void gort_sem_acquire(gort_sem *sem, int64_t n) { acquire(sem, n, GORT_FOREVER); }
 
 EXPORT int gort_sem_acquire_until(gort_sem *sem, int64_t n, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
     return acquire(sem, n, deadline);
 }
 

@@ -40,13 +40,8 @@ static Sleeper *sema_find(SemaBucket *b, const void *key) {
 
 /* Puts s in old's place among the firsts, or in front of them all. */
 static void link_first(SemaBucket *b, Sleeper *s, Sleeper *old) {
-    if (old != NULL) {
-        s->up = old->up;
-        s->down = old->down;
-    } else {
-        s->up = NULL;
-        s->down = b->firsts;
-    }
+    s->up = old ? old->up : NULL;
+    s->down = old ? old->down : b->firsts;
     if (s->up) s->up->down = s;
     else b->firsts = s;
     if (s->down) s->down->up = s;
@@ -102,36 +97,39 @@ void sema_remove(SemaBucket *b, Sleeper *s) {
     s->queued = false;
 }
 
-bool sema_has(SemaBucket *b, const void *key) { return sema_find(b, key) != NULL; }
+bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark) {
+    SemaBucket *b = sema_bucket(s->object);
+    lock(&b->lock, RANK_PRIM);
+    bool queued = s->queued;
+    if (queued) sema_remove(b, s);
+    if (queued && sema_find(b, s->key) == NULL) and_seq(word, ~mark);
+    unlock(&b->lock);
+    return queued;
+}
 
 /* Takes off the first sleeper of key that can still be woken, for the caller to ready; NULL: none.
  * *more: others wait behind it (perhaps expired ones, which take themselves off). */
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more) {
-    Sleeper *s = sema_find(b, key);
-    while (s != NULL) {
-        Sleeper *next = s->next;
+    Sleeper *s = sema_find(b, key), *next = NULL;
+    for (; s != NULL; s = next) {
+        next = s->next;
         remove_first(b, s);
-        if (sleeper_claim(s)) {
-            *more = next != NULL;
-            return s;
-        }
-        s = next;
+        if (sleeper_claim(s)) break;
     }
-    *more = false;
-    return NULL;
+    *more = next != NULL;
+    return s;
+}
+
+void sleepers_take(Sleeper *s, GList *list) {
+    for (Sleeper *next; s != NULL; s = next) {
+        next = s->next;
+        s->queued = false;
+        if (sleeper_claim(s)) glist_push(list, s->gp);
+    }
 }
 
 void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
     Sleeper *s = sema_find(b, key);
-    if (s == NULL) return;
-    unlink_first(b, s);
-    while (s != NULL) {
-        Sleeper *next = s->next; /* before the claim: s may be gone once the lock is free */
-        s->queued = false;
-        if (sleeper_claim(s)) {
-            s->granted = true;
-            glist_push(list, s->gp);
-        }
-        s = next;
-    }
+    if (s != NULL) unlink_first(b, s);
+    sleepers_take(s, list);
 }

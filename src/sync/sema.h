@@ -1,6 +1,4 @@
-/*
- * Queues of sleepers, and the table of queues for objects too small to hold one. See sema.c.
- */
+/* Queues of sleepers, and the table of queues for objects too small to hold one. See sema.c. */
 #ifndef SEMA_H
 #define SEMA_H
 
@@ -56,8 +54,7 @@ INLINE void sleeper_init(Sleeper *s, M *m, int64_t deadline, void *object, aband
 /* In the section in which the G found its wait ended; sleeper_park() does it. */
 INLINE void sleeper_over(Sleeper *s) { s->gp->waiting = NULL; }
 
-/* The runtime has ended and gp will never run again: undoes its wait. What gp was woken with, if it
- * has not run since, is passed on. Before any stack is given away: the object may stand on one. */
+/* The runtime has ended: undoes gp's wait, before any stack goes, for the object may be on one. */
 INLINE void sleeper_abandon(G *gp) {
     if (((uintptr_t)gp->waiting & 1) == 0) return;
     Sleeper *s = (Sleeper *)((char *)gp->waiting - 1);
@@ -119,17 +116,20 @@ INLINE SemaBucket *sema_bucket(const void *object) {
     return &sema_table[((uintptr_t)object >> 3) % SEMA_BUCKETS];
 }
 
-/* All with the bucket's lock held. */
+/* With the bucket's lock held. The caller readies what it has popped without the lock. */
 void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front);
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more);
 void sema_remove(SemaBucket *b, Sleeper *s);
-bool sema_has(SemaBucket *b, const void *key);
-/* Pops all sleepers of key; the caller readies the list without the lock. */
 void sema_pop_all(SemaBucket *b, const void *key, GList *list);
+/* Takes off s and all behind it. */
+void sleepers_take(Sleeper *s, GList *list);
+/* Without the lock, by the owner of s, whose wait is over: see "expire" in sema.c. mark: in the
+ * object's word. False: a waker has taken s off. */
+bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark);
 
 /* For groups. sem.c: takes n permits, in a section of depth 1, which goes on. ctx.c: cancels c and
  * all below it, in a section; frees nothing. */
-M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n);
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out);
 void ctx_cancel_in_section(gort_ctx *c, int cause);
 
 /* True: this call may yield at once: not pinned, not nested in another section. */

@@ -22,9 +22,8 @@
  *
  * A handler that the program installs during a watch stays: nothing is put back over it. It may
  * pass signals on to ours, which it has found there. After the watch those end here: sent again,
- * they would come back for ever (called_by_kernel). The next gort_signal_notify installs our
- * handler once more. Or it puts ours back after the watch, as what it has found: the next signal
- * takes it away again (step_aside).
+ * they would come back for ever (called_by_kernel). The next gort_signal_notify installs ours once
+ * more. Or it puts ours back after the watch: the next signal takes it away again (step_aside).
  *
  * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
  * changes with every delivery, so that a wait that begins after the thread has looked fails.
@@ -32,7 +31,6 @@
 #include "sync/chan.h"
 #include "sync/houselock.h"
 #include "sync/ownthread.h"
-#include "base/san.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -82,8 +80,8 @@ static bool ours_stands(int signo, struct sigaction *now) {
 }
 
 /* In our handler: the kernel has called it, and not the handler that is installed now. Ours runs
- * with every bit of the mask set, those too that libc keeps for itself and sigfillset(3) leaves
- * out. A handler that was given such a mask cannot be told from ours: then this is false. */
+ * with every bit of the mask set, those too that sigfillset(3) leaves out for libc. If the other
+ * was given such a mask, it cannot be told from ours: false. */
 static bool called_by_kernel(const struct sigaction *now) {
     uint64_t mask = 0, theirs;
     memcpy(&theirs, &now->sa_mask, sizeof theirs);
@@ -146,13 +144,7 @@ static void signal_main(void) {
     }
 }
 
-/* Starts the thread where there is none. table.lock held. */
-static int start_thread(void) {
-    return table.pid == os_getpid() ? 0 : own_thread_start(signal_main, &table.pid);
-}
-
-/* A channel watches: installs our handler where it does not stand. Where it stands before the first
- * watch (step_aside) what was there before stays what it was. table.lock held; a section. */
+/* A channel watches: installs our handler where it does not stand. table.lock held; a section. */
 static NOINLINE int hook_in(int signo) {
     int saved = errno;
     bool again = load_rlx(&counts[signo]) & OPEN;
@@ -160,17 +152,11 @@ static NOINLINE int hook_in(int signo) {
     if (!again) store_rlx(&counts[signo], OPEN); /* before a handler can run */
     bool stands = ours_stands(signo, &now);
     if (again && stands) return 0;
+    /* where it stands before the first watch (step_aside), `before` is still right */
     int r = install_ours(signo, stands ? NULL : &table.before[signo]);
     errno = saved; /* a number that libc keeps for itself */
     if (r != 0 && !again) store_rlx(&counts[signo], 0);
     return r == 0 ? 0 : -EINVAL;
-}
-
-/* The last channel stops, its watch still there: see the essay. table.lock held. */
-static void hook_out(int signo) {
-    struct sigaction now;
-    if (ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
-    deliver(signo, 0);
 }
 
 static SignalWatch **watch_find(int signo, gort_chan *ch) {
@@ -187,7 +173,7 @@ static int watch(gort_chan *ch, int signo) {
         w = quiet_alloc(sizeof *w);
         if (w == NULL) return -ENOMEM;
         *w = (SignalWatch){.ch = ch};
-        r = start_thread();
+        if (table.pid != os_getpid()) r = own_thread_start(signal_main, &table.pid);
     }
     M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
     if (r == 0 && w) *at = w;
@@ -202,14 +188,11 @@ static int watch(gort_chan *ch, int signo) {
     return r;
 }
 
-/* A handler that only counts would return to the faulting instruction for ever. */
-static bool is_fault(int signo) {
-    return signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL;
-}
-
+/* Not a fault: a handler that only counts would return to the faulting instruction for ever. */
 static bool may_watch(int signo) {
+    bool fault = signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL;
     return signo > 0 && signo < SIGNALS && signo != SIGKILL && signo != SIGSTOP &&
-           signo != SIGURG && !is_fault(signo) && signo != settings.preempt_signal;
+           signo != SIGURG && !fault && signo != settings.preempt_signal;
 }
 
 EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
@@ -224,10 +207,12 @@ EXPORT int gort_signal_notify(gort_chan *ints, int signo) {
 /* Takes ch off one signal. True: it was on. table.lock held. */
 static bool unwatch(gort_chan *ch, int signo) {
     SignalWatch **at = watch_find(signo, ch), *w = *at;
+    struct sigaction now;
     if (w == NULL) return false;
     M *m = enter(); /* as in watch() */
-    if (table.watches[signo] == w && w->next == NULL) hook_out(signo);
-    else deliver(signo, OPEN);
+    bool last = table.watches[signo] == w && w->next == NULL;
+    if (last && ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
+    deliver(signo, last ? 0 : OPEN); /* w is still there: see the essay */
     *at = w->next;
     sub_rlx(&sched.signal_channels, 1);
     leave(m);

@@ -16,11 +16,8 @@
  * on. timer_fire() arms a ticker again, not the heap, which has given its reference away. The next
  * tick is the first multiple of the period after now: late ticks do not pile up.
  *
- * A runtime that ends takes its timers off the heaps and disarms them (timer_forget). Contexts
- * (ctx.c) share only the counting (free_later.h): their deadline is armed once, has no number, and
- * may move to a clock outside of the runtime.
- *
- * TSan: arming releases, the started goroutine acquires.
+ * A runtime that ends takes its timers off the heaps and disarms them (timer_forget). TSan: arming
+ * releases, the started goroutine acquires.
  */
 #include "sync/free_later.h"
 #include "sync/chan.h"
@@ -106,8 +103,16 @@ static void timer_destroy(Refs *r) {
     quiet_free(t);
 }
 
+/* The runtime has ended; the heap's reference comes with the call. */
+static void timer_forget(Timer *t) {
+    gort_timer *own = t->arg;
+    lock(&own->lock, RANK_TIMER);
+    own->armed = false;
+    unlock(&own->lock);
+    refs_drop_later(&own->refs);
+}
+
 static void timer_fire(M *m, void *arg, uint32_t seq);
-static void timer_forget(Timer *t);
 
 /* Puts t on a heap, with a reference the caller has counted. Locked. */
 static int timer_arm(M *m, gort_timer *t, int64_t when) {
@@ -155,15 +160,6 @@ static void timer_fire(M *m, void *arg, uint32_t seq) {
     }
     unlock(&t->lock);
     if (!again) refs_drop_later(&t->refs);
-}
-
-/* The runtime has ended; the heap's reference comes with the call. */
-static void timer_forget(Timer *t) {
-    gort_timer *own = t->arg;
-    lock(&own->lock, RANK_TIMER);
-    own->armed = false;
-    unlock(&own->lock);
-    refs_drop_later(&own->refs);
 }
 
 /* An armed timer, with a reference for the program. NULL: no memory, no runtime. */
@@ -236,33 +232,26 @@ EXPORT void gort_timer_free(gort_timer *t) {
 
 /* ---- channels that tell the time ------------------------------------------------------------- */
 
-/* A timer that sends on a new channel; both are the caller's. NULL: neither. */
-static gort_timer *timer_make_chan(int64_t ns, int64_t period, gort_chan **ch) {
+/* A new channel that a timer sends on. owner NULL: only the heap has the timer. */
+static gort_chan *timer_chan(int64_t ns, int64_t period, gort_timer **owner) {
     if (!runtime_running()) return NULL;
-    *ch = gort_chan_new(sizeof(int64_t), 1);
-    if (*ch == NULL) return NULL;
-    gort_timer *t = timer_make(time_after(os_now(), ns), period, NULL, NULL, gort_chan_retain(*ch));
-    if (t != NULL) return t;
-    gort_chan_release(*ch);
-    gort_chan_release(*ch);
-    return NULL;
-}
-
-EXPORT gort_chan *gort_after(int64_t ns) {
-    gort_chan *ch;
-    gort_timer *t = timer_make_chan(ns > 0 ? ns : 0, 0, &ch);
-    if (t == NULL) return NULL;
-    not_a_leak(t);
-    refs_drop(&t->refs); /* the heap has it */
-    return ch;
-}
-
-EXPORT gort_chan *gort_tick(int64_t period, gort_timer **owner) {
-    gort_chan *ch;
-    if (period <= 0) return NULL;
-    gort_timer *t = timer_make_chan(period, period, &ch);
-    if (t == NULL) return NULL;
+    gort_chan *ch = gort_chan_new(sizeof(int64_t), 1);
+    if (ch == NULL) return NULL;
+    gort_timer *t = timer_make(time_after(os_now(), ns), period, NULL, NULL, gort_chan_retain(ch));
+    if (t == NULL) {
+        gort_chan_release(ch);
+        gort_chan_release(ch);
+        return NULL;
+    }
+    if (period == 0) not_a_leak(t);
     if (owner != NULL) *owner = t;
-    else refs_drop(&t->refs); /* it ticks for ever, as time.Tick */
+    else refs_drop(&t->refs);
     return ch;
+}
+
+EXPORT gort_chan *gort_after(int64_t ns) { return timer_chan(ns > 0 ? ns : 0, 0, NULL); }
+
+/* Without an owner it ticks for ever, as time.Tick. */
+EXPORT gort_chan *gort_tick(int64_t period, gort_timer **owner) {
+    return period > 0 ? timer_chan(period, period, owner) : NULL;
 }

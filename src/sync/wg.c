@@ -36,16 +36,12 @@
 INLINE int32_t counter_of(uint64_t state) { return (int32_t)(state >> 32); }
 INLINE uint32_t generation_of(uint64_t state) { return (uint32_t)state & ~(uint32_t)P_BIT; }
 
-/* Counter 0, the next generation, P clear. */
-INLINE uint64_t generation_end(uint64_t state) {
-    return (uint32_t)((uint32_t)state + GENERATION) & ~P_BIT;
-}
-
 static uint64_t added(uint64_t old, int n) {
     int64_t counter = (int64_t)counter_of(old) + n;
     if (unlikely(counter < 0 || counter > INT32_MAX))
         fatal(counter < 0 ? "negative wait group counter" : "wait group counter overflows");
-    return counter == 0 ? generation_end(old) : (uint64_t)counter << 32 | (uint32_t)old;
+    if (counter == 0) return (uint32_t)((uint32_t)old + GENERATION) & ~P_BIT;
+    return (uint64_t)counter << 32 | (uint32_t)old;
 }
 
 /* The counter comes to 0 while P is set: see the essay. */
@@ -60,13 +56,7 @@ static NOINLINE void end_generation(gort_wg *wg, int n) {
         next = added(old, n);
         wg->waiters_ = counter_of(next) == 0 ? NULL : first; /* not 0: raised meanwhile */
     } while (!cas_acq_rel(&wg->state_, &old, next));
-    bool ended = counter_of(next) == 0;
-    for (Sleeper *s = ended ? first : NULL; s != NULL;) {
-        Sleeper *after = s->next; /* before the claim: s may be gone once the lock is free */
-        s->queued = false;
-        if (sleeper_claim(s)) glist_push(&list, s->gp);
-        s = after;
-    }
+    if (counter_of(next) == 0) sleepers_take(first, &list);
     unlock(&b->lock);
     sleepers_ready(m, &list);
     leave(m);
@@ -183,7 +173,6 @@ void wg_member_abandon(void *arg) {
     if (me->wg) gort_wg_done(me->wg);
 }
 
-/* A goroutine's function; arg is its own copy. */
 void wg_member_run(void *arg) {
     WgMember *me = arg;
     ExitHook hook = {.fn = wg_member_ends, .object = me};
