@@ -6,10 +6,8 @@
  * kernel says AT_SECURE) the environment is the caller's, and the files that the variables name
  * would be written with the program's rights: there no variable is set.
  *
- * A wrong setting never stops a program: it is ignored, with one line on stderr that says what
- * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
- * gort_main, so a second run in one process sees what setenv() did in between. GORT_DEBUG is a list
- * of name=value: gort_debug(3) says what each means, the table below has the defaults and bounds.
+ * A wrong setting is ignored, with a line on stderr. All is read anew at each gort_main. GORT_DEBUG
+ * is a list of name=value, explained in gort_debug(3); the table below has defaults and bounds.
  */
 #include "base/env.h"
 #include "base/print.h"
@@ -158,9 +156,8 @@ static void read_debug(const char *s) {
 
 /* ---- the others ----------------------------------------------------------------------------- */
 
-/* The default number of Ps: the CPUs this process may use, and no more than its cgroup is given
- * time for. A quota of one CPU on a larger machine still gets two Ps: with one, a goroutine that
- * computes would hold up everything else for whole slices. */
+/* The CPUs that the process may use, and no more than its cgroup has time for. A quota of one still
+ * gives two Ps: with one, a goroutine that computes would hold up all else for whole slices. */
 int env_default_procs(void) {
     int cpus = os_cpu_count(), quota = os_cpu_quota();
     if (quota < 0) return -1;
