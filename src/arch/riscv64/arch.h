@@ -1,7 +1,4 @@
-/*
- * riscv64 (rv64gc, the lp64d calling convention): what the scheduler needs of the processor.
- * switch.S holds the context switch.
- */
+/* riscv64 (rv64gc, lp64d): what the scheduler needs of the processor. switch.S has the switch. */
 #ifndef ARCH_H
 #define ARCH_H
 
