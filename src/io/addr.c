@@ -1,10 +1,6 @@
-/*
- * Addresses as text: 127.0.0.1:8080, [::1]:0, localhost:80, :80, unix:/path, unix:@abstract.
- *
- * A numeric one becomes a sockaddr at once; a name stays text, for net.c to look up. Only this room
- * finds what is malformed: a port is digits, 0 to 65535; brackets hold an IPv6 address and nothing
- * else; without brackets there is no colon but the last.
- */
+/* Addresses as text: 127.0.0.1:8080, [::1]:0, localhost:80, :80, unix:/path, unix:@abstract. A name
+ * stays text, for net.c to look up. A port is digits, 0 to 65535; brackets hold an IPv6 address and
+ * nothing else; without brackets there is no colon but the last. */
 #include "io/addr.h"
 #include "base/print.h"
 

@@ -21,8 +21,8 @@ typedef struct NetAddr {
     char host[HOST_MOST + 1]; /* empty: all addresses */
 } NetAddr;
 
-int addr_parse(const char *text, NetAddr *a); /* 0, -EINVAL, -ENAMETOOLONG */
-in_port_t *addr_port(struct sockaddr *sa); /* NULL: it has none */
+int addr_parse(const char *text, NetAddr *a);              /* 0, -EINVAL, -ENAMETOOLONG */
+in_port_t *addr_port(struct sockaddr *sa);                 /* NULL: it has none */
 void addr_any(NetAddr *a, int family, bool loopback);      /* with a->port */
 int addr_format(const NetAddr *a, char *buf, size_t size); /* 0, -ENOSPC, -EAFNOSUPPORT */
 

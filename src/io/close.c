@@ -279,7 +279,8 @@ int desc_replace(int from, int fd, int flags) {
     Desc *d = desc_of(fd);
     int r = (int)sys6(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0), spare = -1;
     if (r < 0) return -EBADF; /* and fd is left alone */
-    if (d == NULL) { /* as close_apart */
+    if (d == NULL) {
+        /* as close_apart */
         if (desc_refusal(fd) == -EBADF) return -EBADF;
         uint32_t life = desc_note_end(fd);
         r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);

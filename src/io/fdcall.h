@@ -1,8 +1,6 @@
-/*
- * A call on a descriptor, shared by attempt.c (one attempt that cannot block), wait.c (the wait and
+/* A call on a descriptor, shared by attempt.c (one attempt that cannot block), wait.c (the wait and
  * the next attempt), posix.c (the POSIX mirrors) and file.c (files that cannot be polled). A Call
- * lives on the caller's stack; a parked reader's stack holds little more.
- */
+ * lives on the caller's stack; a parked reader's stack holds little more. */
 #ifndef FDCALL_H
 #define FDCALL_H
 
