@@ -20,15 +20,20 @@
  * function or instruction or an indirect jump leaves the EINTR as it is: a wrong argument would be
  * far worse. close() is never made again: its descriptor may already be reused.
  *
- * Each port that needs it includes this file once and defines insn_decode().
+ * Each port that needs it includes this file once. It defines before: PC(mc) and REG(mc, n) of a
+ * context; the registers FIRST (argument), NUMBER (of the call) and ZERO; the instruction CALL.
+ * Behind: insn_decode().
  */
 #ifndef EINTR_REPAIR_H
 #define EINTR_REPAIR_H
 
+#include "arch.h"
 #include "unwind/symbols.h"
 #include "unwind/unwind.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 /* What the repair has to know of an instruction. */
 typedef struct Insn {
@@ -55,14 +60,14 @@ typedef struct Copy {
 } Copy;
 
 /* The copy in force when straight-line execution from `start` reaches the call. */
-static Copy last_copy(uintptr_t start, uintptr_t call, int first) {
+static Copy last_copy(uintptr_t start, uintptr_t call) {
     Copy c = {0};
     uintptr_t at = start;
     while (at < call) {
         Insn i = insn_decode(at);
         if (i.copy_of >= 0) c = (Copy){at, i.copy_of, i.narrow};
         else if (c.at &&
-                 (i.opaque || i.indirect || (i.writes >> first & 1) || (i.writes >> c.from & 1)))
+                 (i.opaque || i.indirect || (i.writes >> FIRST & 1) || (i.writes >> c.from & 1)))
             c.at = 0;
         at += i.length;
     }
@@ -88,11 +93,32 @@ static bool function_of(uintptr_t pc, uintptr_t *start, uintptr_t *size) {
 }
 
 /* The register that still holds the first argument of the system call at `call`. */
-static bool first_argument(uintptr_t call, int first, Copy *c) {
+static bool first_argument(uintptr_t call, Copy *c) {
     uintptr_t start, size;
     if (!function_of(call, &start, &size)) return false;
-    *c = last_copy(start, call, first);
+    *c = last_copy(start, call);
     return c->at && straight(start, start + size, c->at, call);
+}
+
+void arch_repair_eintr(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uintptr_t call = PC(mc) - sizeof(uint32_t), v;
+    uint32_t w;
+    Copy c;
+    if ((long)REG(mc, FIRST) != -EINTR || REG(mc, NUMBER) == SYS_close) return;
+    if (!read_memory(call, &w, sizeof w) || w != CALL || !first_argument(call, &c)) return;
+    v = c.from == ZERO ? 0 : REG(mc, c.from);
+    REG(mc, FIRST) = c.narrow ? (uint32_t)v : v;
+    PC(mc) = call;
+}
+
+void arch_end_call(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    uint32_t w;
+    memcpy(&w, (void *)PC(mc), sizeof w);
+    if (w != CALL) return;
+    REG(mc, FIRST) = (unsigned long)-EINTR;
+    PC(mc) += sizeof w;
 }
 
 #endif

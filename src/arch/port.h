@@ -1,4 +1,4 @@
-/* What a port provides: declared here, or inline in its arch.h, which includes this file first. */
+/* What a port provides: declared here, or inline in its arch.h, which includes this file. */
 #ifndef PORT_H
 #define PORT_H
 
@@ -17,6 +17,10 @@
  *                        the thread pointer, and the word at an offset from it: thread-locals of
  *                        another module
  */
+
+#ifndef ARCH_RETURNS_APART
+#define ARCH_RETURNS_APART /* of use on x86-64 only, so far */
+#endif
 
 /* The value that an instruction puts into value_. */
 #define ARCH_VALUE(type, ...)          \

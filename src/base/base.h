@@ -1,7 +1,5 @@
-/*
- * The words every room uses. Internal names are Go's own, without a prefix; the linker does not see
- * them (-fvisibility=hidden in the shared library, local symbols in the archive).
- */
+/* The words every room uses. Internal names are Go's own, without a prefix; the linker does not see
+ * them (-fvisibility=hidden in the shared library, local symbols in the archive). */
 #ifndef BASE_H
 #define BASE_H
 

@@ -1,11 +1,7 @@
-/*
- * Sums with points in time.
- *
- * A program may ask for any int64_t, so a sum with a deadline may overflow. It saturates: beyond
- * NEVER it is NEVER, below the first moment the first. Every sum and difference of points in time
- * goes through here (tests/script/deadlines.sh looks for others), those of the runtime's own clock
- * too, since a reader cannot tell the one from the other.
- */
+/* Sums with points in time. A program may ask for any int64_t, so a sum with a deadline may
+ * overflow. It saturates: beyond NEVER it is NEVER, below the first moment the first. Every sum and
+ * difference of points in time goes through here (tests/script/deadlines.sh looks for others),
+ * those of the runtime's own clock too, since a reader cannot tell the one from the other. */
 #ifndef DEADLINE_H
 #define DEADLINE_H
 

@@ -6,10 +6,8 @@
  * kernel says AT_SECURE) the environment is the caller's, and the files that the variables name
  * would be written with the program's rights: there no variable is set.
  *
- * A wrong setting never stops a program: it is ignored, with one line on stderr that says what
- * was wrong, so that a typing error does not pass unseen either. Everything is read anew at each
- * gort_main, so a second run in one process sees what setenv() did in between. GORT_DEBUG is a list
- * of name=value: gort_debug(3) says what each means, the table below has the defaults and bounds.
+ * A wrong setting is ignored, with a line on stderr. All is read anew at each gort_main. GORT_DEBUG
+ * is a list of name=value, explained in gort_debug(3); the table below has defaults and bounds.
  */
 #include "base/env.h"
 #include "base/print.h"
@@ -24,19 +22,6 @@ char env_trace[1024], env_http[256];
 const char *env_get(const char *variable) { return getauxval(AT_SECURE) ? NULL : getenv(variable); }
 
 /* ---- values --------------------------------------------------------------------------------- */
-
-/* Text of n bytes as a number; more than 64 bits count as UINT64_MAX. */
-static bool parse_u64(const char *s, size_t n, uint64_t *v) {
-    uint64_t x = 0;
-    if (n == 0) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] < '0' || s[i] > '9') return false;
-        uint64_t digit = (uint64_t)(s[i] - '0');
-        x = x > (UINT64_MAX - digit) / 10 ? UINT64_MAX : x * 10 + digit;
-    }
-    *v = x;
-    return true;
-}
 
 static bool parse_hex(const char *s, size_t n, uint64_t *v) {
     if (n == 0 || n > 16) return false;
@@ -171,9 +156,8 @@ static void read_debug(const char *s) {
 
 /* ---- the others ----------------------------------------------------------------------------- */
 
-/* The default number of Ps: the CPUs this process may use, and no more than its cgroup is given
- * time for. A quota of one CPU on a larger machine still gets two Ps: with one, a goroutine that
- * computes would hold up everything else for whole slices. */
+/* The CPUs that the process may use, and no more than its cgroup has time for. A quota of one still
+ * gives two Ps: with one, a goroutine that computes would hold up all else for whole slices. */
 int env_default_procs(void) {
     int cpus = os_cpu_count(), quota = os_cpu_quota();
     if (quota < 0) return -1;

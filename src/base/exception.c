@@ -3,11 +3,10 @@
  *
  * gort_blocking and gort_once_do run a function of the program, which may be C++ and throw. What
  * their frames hold (a P to get back, a mutex) must be given back while the stack is unwound
- * through them. The library is C and needs nothing of libgcc, so there is no landing pad: the
- * function runs in the frame of arch_call_guarded, whose personality routine is guard_personality.
- * It says that no handler is here (first phase), then calls the newest hook (goexit.h). The hook
- * may come back on another thread: the unwinder's state is on this stack, and what C++ keeps for a
- * thread travels with a goroutine (switch_from_catch).
+ * through them. The library needs nothing of libgcc, so there is no landing pad: the function runs
+ * in the frame of arch_call_guarded, whose personality routine, guard_personality, says that no
+ * handler is here (first phase), then calls the newest hook (goexit.h). That may come back on
+ * another thread: the unwinder's state, and C++'s (switch_from_catch), travel with the goroutine.
  *
  * pthread_exit and cancellation unwind by force. A plain thread may end so. A goroutine may not:
  * its thread is not its own. (m.c says so as well, but there the hooks would already have run.)

@@ -57,12 +57,10 @@ static void say_line(Speech *s, bool name) {
 
 static long say(void *arg) {
     Speech *s = arg;
-    if (in_any_child()) {
-        say_line(s, false);
-        return 0;
-    }
-    become_speaker();
-    say_line(s, true);
+    bool child = in_any_child();
+    if (!child) become_speaker();
+    say_line(s, !child);
+    if (child) return 0;
     print_fd(2, "\n");
     if (upstairs.last_words) upstairs.last_words(s->from);
     return 0;

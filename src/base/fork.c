@@ -7,8 +7,7 @@
  * Children with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that
  * the kernel clears in every such child (MADV_WIPEONFORK). It is 1 in the process itself, so a
  * public call asks by one load. At 0 forked_slow looks: a child made while no runtime ran is a
- * process like any other, and sets it again. pthread_atfork does the same at once, for fork; where
- * the kernel is too old for such pages it is all there is.
+ * process like any other, and sets it again. On older kernels pthread_atfork, for fork, is all.
  *
  * Children that share the memory: vfork, clone(CLONE_VM | CLONE_VFORK). Nothing in memory can tell
  * them, but the maker's thread stands still until the child has called execve or ended, and the
@@ -82,8 +81,7 @@ NOINLINE bool forked_slow(void) {
 
 NOINLINE bool in_any_child(void) { return in_forked_child() || (pid != 0 && os_getpid() != pid); }
 
-/* The goroutine's values (hook/threadkeys.c) go to the thread. Not in a child of _Fork or a bare
- * clone, which may not allocate. */
+/* Values of the hook's go to the thread. A child of _Fork or a bare clone may not allocate. */
 static void after_fork(void) {
     if (!runtime_busy()) {
         pid = os_getpid();
@@ -97,8 +95,7 @@ NORETURN void child_exits(void) {
     for (;;) os_sys(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
-/* Not fatal(), which asks whether this is a child. Not print_fd: a child of vfork is on its maker's
- * stack, which may be a compact one. */
+/* Neither fatal(), which asks whether this is a child, nor print_fd: the stack may be compact. */
 NORETURN void child_ends(const char *why) {
     struct iovec line[] = {{"gort: fatal: ", 13}, {(void *)why, strlen(why)}, {"\n", 1}};
     os_sys(SYS_writev, 2, (long)line, 3, 0, 0, 0);

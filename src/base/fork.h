@@ -11,9 +11,7 @@
 #define PAGE_LARGEST 4096
 #endif
 extern struct Process {
-    /* false: perhaps in a child. Alone in its page; read plainly: one thread runs when it
-     * changes */
-    bool same;
+    bool same; /* false: perhaps in a child. Alone in its page; one thread runs when it changes */
 } ALIGNED(PAGE_LARGEST) process;
 NOINLINE bool forked_slow(void);
 INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }

@@ -2,20 +2,16 @@
 #include "os/os.h"
 #include "base/san.h"
 
-/*
- * Another thread has the lock. Two threads that take a lock in turn pass its cache line to and fro,
- * five times as long as the work it protects. So the loser stays away for about a microsecond, and
- * longer the next time, without a look, and the holder does dozens of operations at full speed.
- * Then it yields the CPU, since the holder may not be running, and naps in the end.
- *
- * Valgrind runs one thread at a time and lets another run a whole slice at each pause: a thousand
- * pauses between two looks would be many seconds, so there it is one.
- */
-/* not inline: lock_slow ends every deep chain of calls */
+/* Valgrind runs a whole slice of another thread at each pause: one must do. Not inline: lock_slow
+ * ends every deep chain of calls. */
 static NOINLINE int pauses_before(int round) {
     return valgrind_runs() ? 1 : 16 << (round < 6 ? round : 6);
 }
 
+/* Another thread has the lock. Two threads that take a lock in turn pass its cache line to and fro,
+ * five times as long as the work it protects. So the loser stays away for about a microsecond, and
+ * longer the next time, without a look, and the holder does dozens of operations at full speed.
+ * Then it yields the CPU, since the holder may not be running, and naps in the end. */
 NOINLINE void lock_slow(Lock *l) {
     for (int round = 0;; round++) {
         int pauses = pauses_before(round);

@@ -1,9 +1,5 @@
-/*
- * The lock order, checked in a debug build: a thread takes a lock only while every lock it holds
- * has the same or a lower rank (lock.h; a room takes several locks of one rank in the order of
- * their addresses). A lock held over a switch belongs to the M. A thread without an M, just
- * starting or ending, is not checked.
- */
+/* The lock order (lock.h), checked in a debug build, but for locks of one rank. A lock held over a
+ * switch belongs to the M. A thread without an M, just starting or ending, is not checked. */
 #include "base/lock.h"
 #include "runtime.h"
 

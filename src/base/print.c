@@ -180,6 +180,18 @@ void out_fmt(Out *o, const char *format, ...) {
     va_end(ap);
 }
 
+bool parse_u64(const char *s, size_t n, uint64_t *v) {
+    uint64_t x = 0;
+    if (n == 0) return false;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < '0' || s[i] > '9') return false;
+        uint64_t digit = (uint64_t)(s[i] - '0');
+        x = x > (UINT64_MAX - digit) / 10 ? UINT64_MAX : x * 10 + digit;
+    }
+    *v = x;
+    return true;
+}
+
 /* What system calls give, and what a filter of them likes to give. */
 const ErrnoName errno_names[] = {
 #define E(e) \

@@ -62,6 +62,9 @@ INLINE int hex_digit(char c) { /* -1: it is none */
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* The n bytes at s as a number, digits only; more than 64 bits count as UINT64_MAX. */
+bool parse_u64(const char *s, size_t n, uint64_t *v);
+
 INLINE bool begins_with(const char *s, const char *word) {
     while (*word && *s == *word) s++, word++;
     return *word == 0;

@@ -3,11 +3,10 @@
  *
  *     bpftrace -e 'usdt:./server:gort:block { @[arg1] = count(); }'
  *
- * A probe is a nop: until a tool attaches, that is its whole cost. A note in the file describes it,
- * in the format of systemtap's <sys/sdt.h>, which is not needed for it: an ELF note of type 3 by
- * "stapsdt", not loaded with the program. It has the address, that of .stapsdt.base (which tells
- * how far the file was moved), a semaphore (none), provider, name, and for each argument where it
- * lies, as "SIZE@OPERAND".
+ * A probe is a nop: until a tool attaches, that is its whole cost. An ELF note of type 3 by
+ * "stapsdt", not loaded with the program, describes it as systemtap's <sys/sdt.h> does: the
+ * address, that of .stapsdt.base (which tells how far the file was moved), a semaphore (none),
+ * provider, name, and for each argument where it lies, as "SIZE@OPERAND".
  */
 #ifndef PROBE_H
 #define PROBE_H

@@ -1,8 +1,6 @@
-/*
- * What the sanitizers have to be told: ASan and TSan about changes of stacks, TSan about the
- * synchronisation of the primitives, since the library is not instrumented for TSan. ASan's part is
- * in its own build only, TSan's in every build, turned on where the program has TSan (tsan_key.h).
- */
+/* What the sanitizers have to be told: ASan and TSan about changes of stacks, TSan about the
+ * synchronisation of the primitives, since the library is not instrumented for it. ASan's part is
+ * in its own build only, TSan's in every build (tsan_key.h). */
 #ifndef SAN_H
 #define SAN_H
 
@@ -29,9 +27,8 @@ TSANS void AnnotateBenignRaceSized(const char *file, int line, const volatile vo
  * to TSan, which sees no order between them. */
 #define tsan_own_errno(at) \
     (tsan_on() ? AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno") : (void)0)
-/* TSan's sigaction holds a signal back until the thread is in a libc call that it knows; threads of
- * ours wait by bare system calls, so that would be for ever. Handlers that touch nothing of the
- * program's are installed by libc's other name. */
+/* TSan's sigaction holds a signal back until the thread is in a libc call that it knows, which ours
+ * never are. Handlers that touch nothing of the program's are installed by libc's other name. */
 struct sigaction;
 TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *old);
 #define sigaction_at_once(signo, sa, old) \
@@ -80,9 +77,8 @@ INLINE void valgrind_anew(void *at, size_t size) {
 INLINE void valgrind_written(void *at, size_t size) {
     valgrind_request(0x4d430002 /* memcheck's MAKE_MEM_DEFINED */, (uintptr_t)at, size);
 }
-/* Valgrind remembers the stack that it saw last. After a handler on the alternate stack it takes
- * the next frame for a move to another stack, and its memory for nobody's. So under valgrind,
- * handlers that return run on the stack they interrupt. */
+/* After a handler on the alternate stack valgrind takes the next frame for a move to another stack,
+ * and its memory for nobody's. So there, handlers that return run on the stack they interrupt. */
 #define HANDLER_STACK (valgrind_runs() ? 0 : SA_ONSTACK)
 
 #endif

@@ -144,8 +144,7 @@ static bool read_error(const char *s, size_t n, int *error) {
     for (const ErrnoName *e = errno_names; e->name; e++)
         if (word_is(s, n, e->name)) *error = e->error;
     if (*error != 0) return true;
-    const char *at = s;
-    if (!number(&at, s + n, &v) || at != s + n || v == 0 || v > 4095) return false;
+    if (!parse_u64(s, n, &v) || v == 0 || v > 4095) return false;
     *error = (int)v;
     return true;
 }

@@ -2,9 +2,8 @@
  * Turning the key of tsan_key.h: before main, or when the library is loaded, on the only thread
  * that can be in it. TSan is there where its functions are, which are weak references here.
  *
- * The code is written in place, on a private copy of its pages. No thread runs it meanwhile, and
- * the processor sees its own stores. Where the system does not let code be changed the library goes
- * on as if TSan were not there, with a word on stderr.
+ * The code is written in place, on a private copy of its pages; no thread runs it meanwhile. Where
+ * the system forbids that the library goes on as if TSan were not there, with a word on stderr.
  */
 #include "base/base.h"
 #include "base/print.h"

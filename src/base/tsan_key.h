@@ -4,9 +4,8 @@
  * links the same library. The fastest paths ask; the answer is known once the library is loaded.
  *
  * On x86-64 the question is a no-op of five bytes whose place is recorded in a section. With TSan,
- * tsan_key.c overwrites each with a jump to the answer "yes", as the kernel does for its trace
- * points. Elsewhere it is a load and a branch, which would cost x86-64 0.7 of 3.8 ns for an
- * uncontended lock and unlock of a mutex.
+ * tsan_key.c overwrites each with a jump to the answer "yes". Elsewhere it is a load and a branch,
+ * which would cost x86-64 0.7 of the 3.8 ns of a mutex's lock and unlock.
  */
 #ifndef TSAN_KEY_H
 #define TSAN_KEY_H

@@ -1,11 +1,7 @@
-/*
- * What lower floors ask of upper ones: one table.
- *
- * A room calls its own floor and those below it (docs/TOUR.md; tests/script/floors.sh). Where it
- * needs what only a room above has, that room enters a function here: its floor does so in a
- * constructor (debug/floor.c, api/floor.c), before a program can call us. A caller asks whether the
- * function is there, so that a program without that floor works.
- */
+/* What lower floors ask of upper ones: one table. A room calls its own floor and those below it
+ * (docs/TOUR.md; tests/script/floors.sh). Where it needs what only a room above has, that room
+ * enters a function here: its floor does so in a constructor (debug/floor.c, api/floor.c), before a
+ * program can call us. A caller asks whether the function is there: a program may lack a floor. */
 #ifndef UPSTAIRS_H
 #define UPSTAIRS_H
 

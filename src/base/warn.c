@@ -1,10 +1,6 @@
-/*
- * What the runtime says when it cannot keep a promise any more.
- *
- * Short of descriptors, memory, threads, /proc or a system call, a call fails with its errno, and
+/* Short of descriptors, memory, threads, /proc or a system call, a call fails with its errno, and
  * what no call promises (preemption, retake, guards, the report of a deadlock) goes on by another
- * way. Where there is none the program is told here, when it first matters, once per kind.
- */
+ * way. Where there is none the program is told here, when it first matters, once per kind. */
 #include "base/warn.h"
 #include "base/atomic.h"
 #include "base/print.h"

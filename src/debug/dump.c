@@ -5,12 +5,11 @@
  *       0x000055e0a1b2c3d4 recv_loop+0x54 (app)
  *       created by start_all+0x31 (app) in goroutine 1 with recv_loop
  *
- * fatal() dumps with any lock held, and so do the handlers of SIGQUIT and of a stack overflow. So a
- * dump takes no lock, allocates nothing and trusts nothing. Goroutines may run, park and end
- * meanwhile. G records are type-stable (g.c) and M records are never freed, so they can always be
- * read; what is read may be a moment old. Stacks are read by read_memory(): a page that was just
- * given back is an error, not a fault. A trace during which the goroutine's status or ticket
- * changed is dropped (describe.c).
+ * fatal() and handlers dump with any lock held. So a dump takes no lock, allocates nothing and
+ * trusts nothing. Goroutines may run, park and end meanwhile. G records are type-stable (g.c) and M
+ * records are never freed, so they can always be read; what is read may be a moment old. Stacks are
+ * read by read_memory(): a page that was just given back is an error, not a fault. A trace during
+ * which the goroutine's status or ticket changed is dropped (describe.c).
  *
  * A goroutine that runs on another thread is asked by signal (capture.c). A goroutine in a blocking
  * call is unwound from where it announced the call: those frames stay valid until it is back.

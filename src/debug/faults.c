@@ -42,8 +42,7 @@ static void end_inspection(void) {
     if (upstairs.inspection) upstairs.inspection->fatal();
 }
 
-/* No fault of ours: what it does without a runtime. A signal that was sent (its code is 0 or less)
- * does not come again by itself. */
+/* What it does without a runtime. One that was sent (code <= 0) does not come again by itself. */
 static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
     bool was_sent = info->si_code <= 0;
     if (was_sent && old->sa_handler == SIG_IGN) return;

@@ -9,8 +9,7 @@
  *
  * A G knows since when it has been blocked (`since`, to a few ms), so nothing is recorded before a
  * report. The monitor reports once per period of GORT_DEBUG=leak=N, with a static table, since it
- * must not allocate; /leaks reports on request. Goroutines run on meanwhile, so what is read may be
- * a moment old. Goroutines that find the table full are counted without their place.
+ * must not allocate; /leaks reports on request. Where the table is full, only a number is told.
  */
 #include "debug/leak.h"
 #include "debug/dump.h"

@@ -1,9 +1,6 @@
-/*
- * GORT_DEBUG=schedtrace=N,scheddetail=1: Go's lines, word for word where they mean the same.
- *
- * The monitor prints them. It locks and stops nothing: each figure is true at the moment it is
- * read, but the lines are not of one moment. G, M and P records are never freed.
- */
+/* GORT_DEBUG=schedtrace=N,scheddetail=1: Go's lines, word for word where they mean the same. The
+ * monitor prints them. It locks and stops nothing: each figure is true at the moment it is read,
+ * but the lines are not of one moment. G, M and P records are never freed. */
 #include "debug/reports.h"
 #include "debug/dump.h"
 #include "sched/g.h"

@@ -10,9 +10,8 @@
  * more users than the barrier counts do no harm. It gets PTHREAD_BARRIER_SERIAL_THREAD and wakes
  * the others: the threads in the section of the CAS, before the runtime can end.
  *
- * The program may destroy a barrier as soon as one user has returned. So `inside` counts users
- * until their last touch of the barrier, and destroy waits for them. A goroutine that still waits
- * when its runtime ends takes its arrival back (goexit.h).
+ * The program may destroy a barrier as soon as one user has returned: `inside` counts users until
+ * their last touch, and destroy waits. A waiter of a runtime that ends takes its arrival back.
  */
 #include "hook/hook_internal.h"
 

@@ -1,7 +1,5 @@
-/*
- * C11's threads.h. Its objects are libc's pthread objects under other names, but libc's functions
- * for them call pthread functions inside libc, where no hook stands. These call the hook's.
- */
+/* C11's threads.h. Its objects are libc's pthread objects under other names, but libc's functions
+ * for them call pthread functions inside libc, where no hook stands. These call the hook's. */
 #include "hook/hook_internal.h"
 
 #include <threads.h>

@@ -1,14 +1,10 @@
-/*
- * Numbers that change hands: close, dup, dup2, dup3; and fcntl, for its locks and O_NONBLOCK.
- *
- * A number that the runtime knows (`used` in its hint) is closed by gort_close on every thread, and
+/* Numbers that change hands: close, dup, dup2, dup3; and fcntl, for its locks and O_NONBLOCK. A
+ * number that the runtime knows (`used` in its hint) is closed by gort_close on every thread, and
  * so is the one that dup2 replaces: nothing that the runtime keeps of it is taken for its next
- * owner's, and a hooked call that waits on it gets EBADF. Any other costs one look at its hint.
- */
+ * owner's, and a hooked call that waits on it gets EBADF. Any other costs one look at its hint. */
 #include "hook/hook_internal.h"
 
-/* In a signal handler, which cannot have the runtime's locks: waiters find out by `life`, and the
- * monitor wakes those asleep. */
+/* In a signal handler, without the runtime's locks: `life` tells waiters, and the monitor wakes. */
 static int close_behind(int fd) {
     if ((unsigned)fd >= FD_HINTS) return libc(close)(fd);
     uint32_t life = life_ends(fd);
@@ -127,8 +123,7 @@ static COLD int dup_known(M *m, int fd, int to, int flags, uint32_t life) {
     return how == CLOSE_CHILD ? (int)returned(r) : dup_result(m, fd, to, r);
 }
 
-/* A dup that fails leaves `to` alone, so its life must not end. The kernel is asked only about a
- * number that the hook has not seen. */
+/* A dup that fails does not end `to`'s life. The kernel is asked only about an unseen number. */
 static NOINLINE bool is_closed(int fd) { return sys(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) < 0; }
 INLINE bool dup_fails(int fd, int flags) {
     bool seen = likely((unsigned)fd < FD_HINTS) && likely(load_rlx(&fd_hints[fd].what) != 0);
@@ -199,5 +194,4 @@ _Static_assert(F_GETFD == 1 && F_SETFD == 2 && F_GETFL == 3 && F_SETFL == 4 && F
                "");
 
 /* What programs with 64-bit offsets call. */
-HOOK int hook_fcntl64(int fd, int cmd, void *arg) __asm__("fcntl64")
-    __attribute__((alias("fcntl")));
+HOOK __typeof__(hook_fcntl) hook_fcntl64 __asm__("fcntl64") __attribute__((alias("fcntl")));

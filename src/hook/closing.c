@@ -1,9 +1,6 @@
-/*
- * Numbers that libc closes itself: fclose, freopen, and the many of close_range and closefrom.
- *
- * The hook first ends what is known of the number (io/close.h), which wakes calls that wait on it
- * with EBADF; then libc closes. Of a range, the hook closes each number that it has seen by itself.
- */
+/* Numbers that libc closes itself: fclose, freopen, and the many of close_range and closefrom. The
+ * hook first ends what is known of the number (io/close.h), which wakes calls that wait on it with
+ * EBADF; then libc closes. Of a range, the hook closes each number that it has seen by itself. */
 #include "hook/hook_internal.h"
 
 /* Before libc closes fd: its next life, for shut_over; 0: nothing to end. */
@@ -45,8 +42,7 @@ HOOK FILE *freopen(const char *restrict path, const char *restrict mode, FILE *r
     shut_over(fd, life);
     return r;
 }
-HOOK FILE *hook_freopen64(const char *restrict path, const char *restrict mode,
-                          FILE *restrict f) __asm__("freopen64") __attribute__((alias("freopen")));
+HOOK __typeof__(freopen) hook_freopen64 __asm__("freopen64") __attribute__((alias("freopen")));
 
 static bool is_seen(unsigned fd) {
     const Hint *h = &fd_hints[fd];

@@ -1,11 +1,7 @@
-/*
- * Condition variables.
- *
- * A goroutine does not wait in libc's: it queues itself (waitqueue.c), unlocks the mutex, parks,
- * and locks the mutex again. It is queued before the unlock, so a signal that follows a change made
- * under the mutex finds it. A signal wakes one goroutine, or if none waits one of libc's waiters; a
- * broadcast wakes all. A process-shared one is libc's, in gort_blocking.
- */
+/* Condition variables. A goroutine does not wait in libc's: it queues itself (waitqueue.c), unlocks
+ * the mutex, parks, and locks the mutex again. It is queued before the unlock, so a signal that
+ * follows a change made under the mutex finds it. A signal wakes one goroutine, or if none waits
+ * one of libc's waiters; a broadcast all. A process-shared one is libc's, in gort_blocking. */
 #include "hook/hook_internal.h"
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 }; /* glibc, in __wrefs */

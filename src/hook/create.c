@@ -1,8 +1,6 @@
-/*
- * Where descriptors begin: socket, socketpair, pipe, pipe2, eventfd (open is in file.c, accept in
+/* Where descriptors begin: socket, socketpair, pipe, pipe2, eventfd (open is in file.c, accept in
  * socket.c, dup in close_dup.c). These calls wait for nothing. The hook notes what the number is,
- * by one store (fdhints.h): asking the kernel on its first use would cost as much as the call.
- */
+ * by one store (fdhints.h): asking the kernel on its first use would cost as much as the call. */
 #include "hook/hook_internal.h"
 
 _Static_assert(SOCK_NONBLOCK == O_NONBLOCK && EFD_NONBLOCK == O_NONBLOCK, "");

@@ -1,11 +1,6 @@
-/*
- * What a descriptor is: the only place that names the kinds.
- *
- * A number has a kind for each direction (DIR_READ, DIR_WRITE), which decides how a call is tried
- * without blocking. It is a hint (fdhints.h), set where the number is made (create.c, file.c,
- * socket.c) or on its first call (kind_look). If the number has become another file unseen, the
- * kernel says ENOTSOCK or EOPNOTSUPP, or a PLAIN call loses its P: the hook looks again.
- */
+/* What a descriptor is. A number has a kind for each direction (DIR_READ, DIR_WRITE), which decides
+ * how a call is tried without blocking. It is a hint (fdhints.h), set where the number is made
+ * (create.c, file.c, socket.c) or on its first call (kind_look). */
 #ifndef FDKIND_H
 #define FDKIND_H
 

@@ -40,12 +40,10 @@ HOOK int hook_open(const char *path, int flags, mode_t mode) {
 }
 
 /* What programs with 64-bit offsets, or built with _FORTIFY_SOURCE, call. */
-HOOK int hook_open64(const char *path, int flags, mode_t mode) __asm__("open64")
-    __attribute__((alias("open")));
+HOOK __typeof__(hook_open) hook_open64 __asm__("open64") __attribute__((alias("open")));
 int __open_2(const char *path, int flags);
 HOOK int __open_2(const char *path, int flags) { return hook_open(path, flags, 0); }
-int __open64_2(const char *path, int flags)
-    __attribute__((alias("__open_2"), visibility("default")));
+HOOK __typeof__(__open_2) __open64_2 __attribute__((alias("__open_2")));
 
 HOOK int fsync(int fd) { return here() ? (int)returned(staying(gort_fsync(fd))) : libc(fsync)(fd); }
 

@@ -68,11 +68,9 @@ static uintptr_t maps_number(Maps *m) {
     return n;
 }
 
-/*
- * Reading the whole file may take long. So one goroutine at a time reads it, in gort_blocking, and
- * the answer holds for all, for a while: the memory up to the next shared mapping on both sides is
- * private as well. A goroutine that comes meanwhile asks again later. A stale answer delays a look.
- */
+/* Reading the whole file may take long. So one goroutine at a time reads it, in gort_blocking, and
+ * the answer holds for all, for a while: up to the next shared mapping on both sides. A goroutine
+ * that comes meanwhile asks again later. A stale answer delays a look. */
 typedef struct Answer {
     uintptr_t at;          /* asked about; the answer holds from first up to last */
     uintptr_t first, last; /* 0, UINTPTR_MAX: so far, or unknown */

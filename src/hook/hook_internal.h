@@ -198,18 +198,15 @@ INLINE long returned(long r) { return likely(r >= 0) ? r : errno_failed(r); }
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
 /* poll(2) without waiting: a count, or -errno. A pending signal makes even this call EINTR. */
-INLINE long poll_try(struct pollfd *fds, unsigned long n) {
-#ifdef SYS_poll
-    return sys(SYS_poll, fds, n, 0, 0, 0, 0);
-#else
-    struct timespec none = {0, 0};
-    return sys(SYS_ppoll, fds, n, &none, NULL, 0, 0);
-#endif
-}
 INLINE long poll_ready(struct pollfd *fds, unsigned long n) {
     long r;
-    do r = poll_try(fds, n);
-    while (unlikely(r == -EINTR));
+    do {
+#ifdef SYS_poll
+        r = sys(SYS_poll, fds, n, 0, 0, 0, 0);
+#else
+        r = sys(SYS_ppoll, fds, n, &(struct timespec){0, 0}, NULL, 0, 0);
+#endif
+    } while (unlikely(r == -EINTR));
     return r;
 }
 long poll_fd(int fd, short events);

@@ -1,11 +1,7 @@
-/*
- * Finding libc's own functions, and the core.
- *
- * Both are found when the library is loaded; an earlier call, from another library's constructor,
- * finds libc's functions itself. Names with several versions (the condition variables of x86-64)
- * are asked for by version: dlsym(RTLD_NEXT) gives the oldest. If a version is missing, the loader
- * calls malloc, which may be the program's and make locks and keys: so those names come last.
- */
+/* libc's own functions, and the core, are found when the library is loaded; an earlier call, from
+ * another library's constructor, finds libc's itself. Names with several versions (the condition
+ * variables of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. They come last:
+ * where one is missing the loader calls malloc, perhaps the program's, with its locks and keys. */
 #include "hook/hook_internal.h"
 
 #include <dlfcn.h>

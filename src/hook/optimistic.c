@@ -51,7 +51,6 @@ NOINLINE void hot_on(int fd, int dir) {
     if (kind != KIND_PLAIN && !kind_is_counted(kind)) store_rlx(&h->kind[dir], KIND_HOT);
 }
 
-/* Also after a NOWAIT try that has found nothing. */
 NOINLINE void hot_off(int fd, int dir) {
     if ((unsigned)fd >= FD_HINTS) return;
     Hint *h = &fd_hints[fd];

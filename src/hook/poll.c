@@ -1,8 +1,6 @@
-/*
- * poll, select and epoll_wait. The kernel is asked first, without waiting; a call that finds
+/* poll, select and epoll_wait. The kernel is asked first, without waiting; a call that finds
  * nothing and may wait parks in the core's poll. An epoll descriptor can itself be polled. With a
- * signal mask, which belongs to a thread, libc's function is called in gort_blocking.
- */
+ * signal mask, which belongs to a thread, libc's function is called in gort_blocking. */
 #include "hook/hook_internal.h"
 
 #define FEW 16

@@ -1,10 +1,6 @@
-/*
- * Children: waitpid and system.
- *
- * A wait for the end of one child parks on a pidfd; any other wait is libc's, in gort_blocking. The
- * pidfd is opened and closed in a section each; in between the end of the runtime closes it
- * (goexit.h). If the program has closed its number, that is left to its next owner (HookOwn).
- */
+/* Children: waitpid and system. A wait for the end of one child parks on a pidfd; any other wait is
+ * libc's, in gort_blocking. The pidfd is opened and closed in a section each; in between the end of
+ * the runtime closes it (goexit.h), unless the number has another owner by then (HookOwn). */
 #include "hook/hook_internal.h"
 
 typedef struct PidFd {

@@ -120,8 +120,7 @@ static COLD ssize_t send_thread(int fd, const struct msghdr *msg, int flags, siz
     return (ssize_t)done + (r > 0 ? r : 0);
 }
 
-/* An internet socket that has no port found none to be free: the kernel says EAGAIN for that, too,
- * and does not wait. */
+/* An internet socket that found no free port: the kernel says EAGAIN for that, too, at once. */
 static bool has_no_port(int fd) {
     struct sockaddr_in at = {.sin_family = AF_UNSPEC}; /* the port stands there for IPv6 as well */
     socklen_t len = sizeof at;

@@ -1,9 +1,5 @@
-/*
- * read, write, readv, writev on any descriptor.
- *
- * First a try that cannot block. If it would, and the caller has not set O_NONBLOCK, the goroutine
- * parks. A write that waits moves everything, as libc's, or what it can before a timeout or error.
- */
+/* read, write, readv, writev on any descriptor: first a try that cannot block. If it would, and the
+ * caller has not set O_NONBLOCK, the goroutine parks. A write that waits moves all that it can. */
 #include "hook/hook_internal.h"
 
 #include <limits.h>
@@ -329,18 +325,16 @@ static NOINLINE ssize_t write_as_pipe(int fd, const void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
     pipe_put(fd, r);
-    return likely(r == (long)n && !was_taken(m))
-               ? r
-               : write_short(m, fd, buf, n, r, was_taken(m), life);
+    bool waited = was_taken(m);
+    return likely(r == (long)n && !waited) ? r : write_short(m, fd, buf, n, r, waited, life);
 }
 
 static NOINLINE ssize_t write_as_event(int fd, const void *buf, size_t n, M *m) {
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_write, fd, buf, n, 0);
     event_put(fd);
-    return likely(r == (long)n && !was_taken(m))
-               ? r
-               : write_short(m, fd, buf, n, r, was_taken(m), life);
+    bool waited = was_taken(m);
+    return likely(r == (long)n && !waited) ? r : write_short(m, fd, buf, n, r, waited, life);
 }
 
 static NOINLINE ssize_t write_as_hot(int fd, const void *buf, size_t n, M *m) {

@@ -14,8 +14,7 @@
  * number. The words need no order: the program orders a key's creation, use and deletion.
  *
  * An allocator's keys (made by the object that malloc is in, if that is not libc) remain the
- * thread's: it pairs them with __thread variables, and calls these functions inside malloc. So
- * neither does a hooked call park where such a library makes it (called_by_allocator).
+ * thread's: it pairs them with __thread variables, and uses them in malloc (called_by_allocator).
  *
  * Goroutines that still wait when their runtime ends lose their values, and go_abandon frees the
  * table. A goroutine may be stopped for good between any two calls, so a table is hung up whole,
@@ -78,8 +77,7 @@ static bool is_allocator(const void *caller) {
     return by.dli_fbase == of.dli_fbase;
 }
 
-/* The library that malloc is in, unless that is libc. Nor the program, where it defines malloc: its
- * own calls have to park. */
+/* The library that malloc is in: not libc, nor the program, whose own calls have to park. */
 void allocator_find(void) {
     Dl_info of, libcs;
     struct link_map *map;

@@ -1,33 +1,18 @@
-/*
- * Addresses as text: 127.0.0.1:8080, [::1]:0, localhost:80, :80, unix:/path, unix:@abstract.
- *
- * A numeric one becomes a sockaddr at once; a name stays text, for net.c to look up. Only this room
- * finds what is malformed: a port is digits, 0 to 65535; brackets hold an IPv6 address and nothing
- * else; without brackets there is no colon but the last.
- */
+/* Addresses as text: 127.0.0.1:8080, [::1]:0, localhost:80, :80, unix:/path, unix:@abstract. A name
+ * stays text, for net.c to look up. A port is digits, 0 to 65535; brackets hold an IPv6 address and
+ * nothing else; without brackets there is no colon but the last. */
 #include "io/addr.h"
+#include "base/print.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 
-/* Digits and nothing else; -1: they are no number up to `most`. */
-static int64_t parse_digits(const char *s, uint32_t most) {
-    uint64_t v = 0;
-    if (*s == 0) return -1;
-    for (; *s; s++) {
-        if (*s < '0' || *s > '9') return -1;
-        v = v * 10 + (uint64_t)(*s - '0');
-        if (v > most) return -1;
-    }
-    return (int64_t)v;
-}
-
 static bool parse_port(const char *s, NetAddr *a) {
-    int64_t port = parse_digits(s, UINT16_MAX);
+    uint64_t port;
+    if (!parse_u64(s, strlen(s), &port) || port > UINT16_MAX) return false;
     a->port = (uint16_t)port;
-    return port >= 0;
+    return true;
 }
 
 static int parse_unix(const char *path, NetAddr *a) {
@@ -43,32 +28,30 @@ static int parse_unix(const char *path, NetAddr *a) {
 }
 
 static bool parse_v4(NetAddr *a) {
-    struct sockaddr_in *in = (void *)&a->any;
-    if (inet_pton(AF_INET, a->host, &in->sin_addr) != 1) return false;
-    in->sin_family = AF_INET;
-    a->len = sizeof *in;
+    if (inet_pton(AF_INET, a->host, &a->v4.sin_addr) != 1) return false;
+    a->v4.sin_family = AF_INET;
+    a->len = sizeof a->v4;
     return true;
 }
 
 /* With an interface after %, by name or number. ::ffff:1.2.3.4 is an address of IPv4. */
 static bool parse_v6(NetAddr *a) {
-    struct sockaddr_in6 *in = (void *)&a->any;
     char *scope = strchr(a->host, '%');
     if (scope) {
-        int64_t index = if_nametoindex(scope + 1);
-        if (index == 0) index = parse_digits(scope + 1, UINT32_MAX);
-        if (index <= 0) return false;
-        in->sin6_scope_id = (uint32_t)index;
+        uint64_t index = if_nametoindex(scope + 1);
+        if (index == 0) parse_u64(scope + 1, strlen(scope + 1), &index);
+        if (index == 0 || index > UINT32_MAX) return false;
+        a->v6.sin6_scope_id = (uint32_t)index;
         *scope = 0;
     }
-    if (inet_pton(AF_INET6, a->host, &in->sin6_addr) != 1) return false;
-    if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr)) { /* a socket for IPv6 alone does not bind to it */
-        inet_ntop(AF_INET, &in->sin6_addr.s6_addr[12], a->host, sizeof a->host);
+    if (inet_pton(AF_INET6, a->host, &a->v6.sin6_addr) != 1) return false;
+    if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) { /* a socket for IPv6 alone does not bind to it */
+        inet_ntop(AF_INET, &a->v6.sin6_addr.s6_addr[12], a->host, sizeof a->host);
         memset(&a->any, 0, sizeof a->any);
         return parse_v4(a);
     }
-    in->sin6_family = AF_INET6;
-    a->len = sizeof *in;
+    a->v6.sin6_family = AF_INET6;
+    a->len = sizeof a->v6;
     return true;
 }
 
@@ -100,28 +83,22 @@ int addr_parse(const char *text, NetAddr *a) {
     if (text == NULL) return -EINVAL;
     if (strncmp(text, "unix:", 5) == 0) return parse_unix(text + 5, a);
     int r = text[0] == '[' ? parse_bracketed(text, a) : parse_host_port(text, a);
-    if (r == 0 && a->len > 0) addr_set_port(&a->sa, a->port);
+    if (r == 0 && a->len > 0) *addr_port(&a->sa) = htons(a->port);
     return r;
 }
 
-void addr_set_port(struct sockaddr *sa, uint16_t port) {
-    if (sa->sa_family == AF_INET) ((struct sockaddr_in *)(void *)sa)->sin_port = htons(port);
-    if (sa->sa_family == AF_INET6) ((struct sockaddr_in6 *)(void *)sa)->sin6_port = htons(port);
+in_port_t *addr_port(struct sockaddr *sa) {
+    if (sa->sa_family == AF_INET) return &((struct sockaddr_in *)(void *)sa)->sin_port;
+    return sa->sa_family == AF_INET6 ? &((struct sockaddr_in6 *)(void *)sa)->sin6_port : NULL;
 }
 
 void addr_any(NetAddr *a, int family, bool loopback) {
     memset(&a->any, 0, sizeof a->any);
     a->sa.sa_family = (sa_family_t)family;
-    if (family == AF_INET) {
-        struct sockaddr_in *in = (void *)&a->any;
-        in->sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
-        a->len = sizeof *in;
-    } else {
-        struct sockaddr_in6 *in = (void *)&a->any;
-        in->sin6_addr = loopback ? in6addr_loopback : in6addr_any;
-        a->len = sizeof *in;
-    }
-    addr_set_port(&a->sa, a->port);
+    if (family == AF_INET) a->v4.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
+    else a->v6.sin6_addr = loopback ? in6addr_loopback : in6addr_any;
+    a->len = family == AF_INET ? sizeof a->v4 : sizeof a->v6;
+    *addr_port(&a->sa) = htons(a->port);
 }
 
 static int format_unix(const NetAddr *a, char *buf, size_t size) {
@@ -155,22 +132,13 @@ static void format_v6(const struct sockaddr_in6 *in, char *host, size_t size) {
 }
 
 int addr_format(const NetAddr *a, char *buf, size_t size) {
-    char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 4];
-    uint16_t port;
+    char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 4], text[sizeof host + 8];
+    const in_port_t *port = addr_port((struct sockaddr *)&a->sa);
     if (a->sa.sa_family == AF_UNIX) return format_unix(a, buf, size);
-    if (a->sa.sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)&a->any;
-        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
-        port = ntohs(in->sin_port);
-    } else if (a->sa.sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const void *)&a->any;
-        format_v6(in, host, sizeof host);
-        port = ntohs(in->sin6_port);
-    } else {
-        return -EAFNOSUPPORT;
-    }
-    char text[sizeof host + 8];
-    int n = snprintf(text, sizeof text, "%s:%u", host, port);
+    if (port == NULL) return -EAFNOSUPPORT;
+    if (a->sa.sa_family == AF_INET6) format_v6(&a->v6, host, sizeof host);
+    else inet_ntop(AF_INET, &a->v4.sin_addr, host, sizeof host);
+    int n = snprintf(text, sizeof text, "%s:%u", host, ntohs(*port));
     if ((size_t)n >= size) return -ENOSPC;
     memcpy(buf, text, (size_t)n + 1);
     return 0;

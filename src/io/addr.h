@@ -3,7 +3,7 @@
 #define ADDR_H
 
 #include "base/base.h"
-#include <sys/socket.h>
+#include <netinet/in.h>
 #include <sys/un.h>
 
 #define HOST_MOST 255
@@ -12,6 +12,8 @@ typedef struct NetAddr {
     union {
         struct sockaddr sa;
         struct sockaddr_un un;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
         struct sockaddr_storage any;
     };
     socklen_t len; /* 0: look host up, if it is not empty */
@@ -19,8 +21,8 @@ typedef struct NetAddr {
     char host[HOST_MOST + 1]; /* empty: all addresses */
 } NetAddr;
 
-int addr_parse(const char *text, NetAddr *a); /* 0, -EINVAL, -ENAMETOOLONG */
-void addr_set_port(struct sockaddr *sa, uint16_t port);
+int addr_parse(const char *text, NetAddr *a);              /* 0, -EINVAL, -ENAMETOOLONG */
+in_port_t *addr_port(struct sockaddr *sa);                 /* NULL: it has none */
 void addr_any(NetAddr *a, int family, bool loopback);      /* with a->port */
 int addr_format(const NetAddr *a, char *buf, size_t size); /* 0, -ENOSPC, -EAFNOSUPPORT */
 

@@ -42,12 +42,7 @@ static long note_drained(Call *c, long r) {
 
 enum { IS_SOCKET, IS_FILE, IS_PIPE, IS_STREAM };
 
-static bool protocol_is_tcp(int fd) {
-    int protocol = 0;
-    socklen_t len = sizeof protocol;
-    return sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len, 0) == 0 &&
-           protocol == IPPROTO_TCP;
-}
+static bool protocol_is_tcp(int fd) { return socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP; }
 
 static void remember_socket(Desc *d, int fd, bool tcp) {
     desc_note(fd);

@@ -274,20 +274,19 @@ static int desc_retire_all(M **m, Desc *d, GList *woken) {
     return 0;
 }
 
-/* As close_apart. */
-static NOINLINE int replace_apart(int from, int fd, int flags) {
-    uint32_t life = desc_note_end(fd);
-    int r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);
-    desc_note_over(fd, life);
-    return r;
-}
-
 int desc_replace(int from, int fd, int flags) {
     GList woken = {0};
     Desc *d = desc_of(fd);
     int r = (int)sys6(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0), spare = -1;
     if (r < 0) return -EBADF; /* and fd is left alone */
-    if (d == NULL) return desc_refusal(fd) == -EBADF ? -EBADF : replace_apart(from, fd, flags);
+    if (d == NULL) {
+        /* as close_apart */
+        if (desc_refusal(fd) == -EBADF) return -EBADF;
+        uint32_t life = desc_note_end(fd);
+        r = (int)sys6(SYS_dup3, from, fd, flags, 0, 0, 0);
+        desc_note_over(fd, life);
+        return r;
+    }
     tsan_release(&io_order);
     M *m = enter();
     r = desc_retire_all(&m, d, &woken);

@@ -1,7 +1,5 @@
-/*
- * The ends of a descriptor other than gort_close, for libgort-hook.so (close.c). Each wakes all
- * waiters with -EBADF, and waits until no call is inside the kernel with the number.
- */
+/* The ends of a descriptor other than gort_close, for libgort-hook.so (close.c). Each wakes all
+ * waiters with -EBADF, and waits until no call is inside the kernel with the number. */
 #ifndef CLOSE_H
 #define CLOSE_H
 

@@ -1,8 +1,6 @@
-/*
- * A call on a descriptor, shared by attempt.c (one attempt that cannot block), wait.c (the wait and
+/* A call on a descriptor, shared by attempt.c (one attempt that cannot block), wait.c (the wait and
  * the next attempt), posix.c (the POSIX mirrors) and file.c (files that cannot be polled). A Call
- * lives on the caller's stack; a parked reader's stack holds little more.
- */
+ * lives on the caller's stack; a parked reader's stack holds little more. */
 #ifndef FDCALL_H
 #define FDCALL_H
 
@@ -87,7 +85,7 @@ INLINE bool desc_lives(Desc *d, uint32_t seq) {
 
 /* For the descriptor that a call began with. */
 void call_unref(Call *c);
-void call_reref(Call *c); /* unconditionally */
+void call_reref(Call *c); /* even if it was closed meanwhile: call_end gives the count back */
 bool call_closed(Call *c);
 /* Around a system call that may sleep: the call counts as asleep instead (close.c). */
 void call_doze(Call *c);
@@ -196,6 +194,13 @@ INLINE void kept_close(int fd, uint32_t life) {
     uint32_t next = note ? note_ends(note) : 0;
     sys6(SYS_close, fd, 0, 0, 0, 0, 0);
     if (note) note_over(note, next);
+}
+
+INLINE int socket_option(int fd, int option) { /* -1: it has none */
+    int value = -1;
+    socklen_t len = sizeof value;
+    sys6(SYS_getsockopt, fd, SOL_SOCKET, option, &value, &len, 0);
+    return value;
 }
 
 #define PIECES 8 /* of a vector, in one attempt at the rest of it */

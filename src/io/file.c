@@ -8,10 +8,8 @@
  * position, so two readers of one descriptor would see the same bytes. So do those of a goroutine
  * that is locked to its thread, which may have a descriptor table of its own.
  *
- * The entry does not count a call while its thread sleeps, or a close would wait for the disk. The
- * call goes on with the file it had, as with close(2), even before it is in the kernel (close.c).
- *
- * Opening a FIFO blocks for as long as it has no other end, so gort_open always hands off.
+ * While its thread sleeps a call counts apart, and a close does not wait for it (close.c). Opening
+ * a FIFO blocks for as long as it has no other end, so gort_open always hands off.
  */
 #include "io/fdcall.h"
 #include "os/linux/uring.h"

@@ -21,7 +21,6 @@
 #include "io/fdcall.h"
 #include "base/sysfault.h"
 
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -166,7 +165,8 @@ static int each_address(const NetAddr *a, int64_t deadline,
     if (r < 0) return r;
     for (i = found; i; i = i->ai_next) left++;
     for (i = found; i; i = i->ai_next, left--) {
-        addr_set_port(i->ai_addr, a->port);
+        in_port_t *port = addr_port(i->ai_addr);
+        if (port) *port = htons(a->port);
         r = at(i, left, arg);
         if (r >= 0) break;
         if (first == 0) first = r;
@@ -184,15 +184,9 @@ static int bind_and_listen(int fd, const struct sockaddr *sa, socklen_t len, int
     return r < 0 ? r : (int)sys6(SYS_listen, fd, backlog, 0, 0, 0, 0);
 }
 
-static bool port_is_zero(const struct sockaddr *sa) {
-    const struct sockaddr_in *in = (const void *)sa;
-    const struct sockaddr_in6 *in6 = (const void *)sa;
-    if (sa->sa_family == AF_INET) return in->sin_port == 0;
-    return sa->sa_family == AF_INET6 && in6->sin6_port == 0;
-}
-
 /* With port 0 and SO_REUSEADDR two sockets may get one port, and the second listen fails. */
 static int listen_at(Socket *s, const struct sockaddr *sa, socklen_t len, int backlog, bool both) {
+    const in_port_t *port = addr_port((struct sockaddr *)sa);
     int r = -EADDRINUSE;
     for (int i = 0; i < TRIES && r == -EADDRINUSE; i++) {
         int fd = socket_new(s, sa->sa_family);
@@ -202,7 +196,7 @@ static int listen_at(Socket *s, const struct sockaddr *sa, socklen_t len, int ba
         r = bind_and_listen(fd, sa, len, backlog);
         if (r == 0) return fd;
         socket_over(s, r);
-        if (!port_is_zero(sa)) break;
+        if (port == NULL || *port != 0) break;
     }
     return r;
 }

@@ -73,13 +73,6 @@ EXPORT ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t 
  * kernel gives what is there. ALL_PASSED: descriptors may come with some of the bytes. */
 enum { ALL_NOT, ALL_BYTES, ALL_PASSED };
 
-static int socket_option(int fd, int option) {
-    int value = -1;
-    socklen_t len = sizeof value;
-    sys6(SYS_getsockopt, fd, SOL_SOCKET, option, &value, &len, 0);
-    return value;
-}
-
 static int waits_for(int fd, int flags) {
     if (!(flags & MSG_WAITALL) || (flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE))) return ALL_NOT;
     if (socket_option(fd, SO_TYPE) != SOCK_STREAM) return ALL_NOT;
@@ -163,12 +156,6 @@ static long try_part(Call *c) {
     return r;
 }
 
-static void tell_part(struct msghdr *msg, const struct msghdr *part, bool first) {
-    if (first) msg->msg_namelen = part->msg_namelen;
-    msg->msg_controllen = part->msg_controllen;
-    msg->msg_flags = part->msg_flags;
-}
-
 static ssize_t recvmsg_passed(int fd, struct msghdr *msg, int flags, int64_t deadline) {
     struct iovec some[PIECES];
     struct msghdr part = *msg;
@@ -179,7 +166,11 @@ static ssize_t recvmsg_passed(int fd, struct msghdr *msg, int flags, int64_t dea
     while (part.msg_iovlen > 0 || got == 0) {
         long r = call_run(&p.call, deadline);
         if (r < 0) return got > 0 ? (ssize_t)got : r;
-        if (r > 0 || got == 0) tell_part(msg, &part, got == 0);
+        if (got == 0) msg->msg_namelen = part.msg_namelen;
+        if (r > 0 || got == 0) {
+            msg->msg_controllen = part.msg_controllen;
+            msg->msg_flags = part.msg_flags;
+        }
         got += (size_t)r;
         if (r == 0 || p.call.passed) break;
         p.begun = true;
@@ -255,21 +246,17 @@ EXPORT ssize_t gort_send_until(int fd, const void *buf, size_t n, int flags, int
     return gort_sendto_until(fd, buf, n, flags, NULL, 0, deadline);
 }
 
-/* Piece by piece from where the first call stopped. */
-static ssize_t recvmsg_rest(Call *c, struct msghdr *msg, ssize_t got, int64_t deadline) {
-    size_t skip = (size_t)got;
-    c->attempt = try_recv;
-    for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++) { /* an int in musl */
-        struct iovec *v = &msg->msg_iov[i];
-        size_t have = skip < v->iov_len ? skip : v->iov_len;
-        skip -= have;
-        if (have == v->iov_len) continue;
-        ssize_t r = recv_rest(c, v->iov_base, v->iov_len, have, deadline);
-        if (r < 0) return got;
-        got += r - (ssize_t)have;
-        if ((size_t)r < v->iov_len) return got;
+/* The bytes from where the first call stopped. */
+static ssize_t recvmsg_rest(Call *c, const struct msghdr *msg, size_t got, int64_t deadline) {
+    struct iovec some[PIECES];
+    struct msghdr rest = {.msg_iov = some};
+    c->buf = &rest;
+    while ((rest.msg_iovlen = pieces_after(msg->msg_iov, msg->msg_iovlen, got, some, PIECES))) {
+        long r = call_run(c, deadline);
+        if (r <= 0) break;
+        got += (size_t)r;
     }
-    return got;
+    return (ssize_t)got;
 }
 
 static ssize_t peekmsg_all(Call *c, struct msghdr *msg, int64_t deadline) {
@@ -291,7 +278,7 @@ EXPORT ssize_t gort_recvmsg_until(int fd, struct msghdr *msg, int flags, int64_t
     Call c = {.attempt = try_recvmsg, .fd = fd, .dir = DIR_READ, .flags = flags, .buf = msg};
     if (all && (flags & MSG_PEEK)) return peekmsg_all(&c, msg, deadline);
     ssize_t r = run_flagged(&c, deadline);
-    return r > 0 && all ? recvmsg_rest(&c, msg, r, deadline) : r;
+    return r > 0 && all ? recvmsg_rest(&c, msg, (size_t)r, deadline) : r;
 }
 
 EXPORT ssize_t gort_sendmsg_until(int fd, const struct msghdr *msg, int flags, int64_t deadline) {

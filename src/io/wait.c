@@ -52,10 +52,7 @@ NOINLINE bool desc_ref_late(M *m, Desc *d, uint32_t seq) {
 }
 
 void call_unref(Call *c) { desc_unref(c->m, c->d); }
-
-/* For call_end, which gives the count back: even if the descriptor was closed meanwhile. */
 void call_reref(Call *c) { __atomic_fetch_add(&c->d->state, 1, __ATOMIC_SEQ_CST); }
-
 bool call_closed(Call *c) { return !desc_lives(c->d, c->seq); }
 
 /* 0, or -EBADF; any other failure to register (not pollable, no memory) paces the call. */
@@ -118,13 +115,6 @@ static int call_wait_parked(Call *c, int64_t deadline) {
     return timed_out ? call_withdraw(c, &w) : w.result;
 }
 
-/* Without an eventfd (no number is free) the thread looks every PACE. */
-static void thread_poll(Call *c, int wake_fd, int64_t deadline) {
-    struct pollfd p[2] = {{.fd = c->pace ? -1 : c->fd, .events = poll_events(c->dir)},
-                          {.fd = wake_fd, .events = POLLIN}};
-    thread_ppoll(c->m, p, 2, deadline, wake_fd < 0);
-}
-
 static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w = {.wake_fd = wake_fd_new()};
@@ -137,7 +127,10 @@ static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
     if (!closed) {
         /* ready, it says, though the last attempts had to wait */
         if (c->vain > CREDIT && fd_poll_now(c->fd, poll_events(c->dir)) > 0) c->pace = true;
-        thread_poll(c, w.wake_fd, sooner(c, deadline));
+        struct pollfd p[] = {{.fd = c->pace ? -1 : c->fd, .events = poll_events(c->dir)},
+                             {.fd = w.wake_fd, .events = POLLIN}};
+        /* without an eventfd (no number is free) the thread looks every PACE */
+        thread_ppoll(c->m, p, 2, sooner(c, deadline), w.wake_fd < 0);
         lock(&d->lock, RANK_POLL);
         if (w.linked) waiter_unlink(&d->threads, &w);
         unlock(&d->lock);

@@ -13,16 +13,14 @@
  * stack pointer, the next prologue fails its check, and split.c corrects the guard. Stacks of 1.5
  * KB lie side by side, 1365 in a chunk of 2 MB, which one huge page can hold.
  *
- * Records are outside of the memory they describe: a chunk has a bit per free slot, so the pages of
- * free slots can be given back at any time. A class above 64 KB has one slot per chunk. Slots are
- * taken from the chunk at the head of the class's list. A full chunk gets to the head when a slot
- * of it is freed: nearly full chunks fill up, nearly empty ones drain. The monitor gives back the
- * free pages of chunks untouched since it last looked.
+ * Records are outside of the memory they describe: a chunk has a bit per free slot, and the monitor
+ * gives back the free pages of chunks untouched since it last looked. A class above 64 KB has one
+ * slot per chunk. Slots are taken from the chunk at the head of the class's list. A full chunk gets
+ * there when a slot of it is freed: nearly full chunks fill up, nearly empty ones drain.
  *
  * A chunk gets its memory in steps of STEP bytes ahead of the slots (MADV_POPULATE_WRITE: one call
- * instead of 32 faults), in small pages. It becomes a huge page only when it is full and quiet: a
- * virtual machine that lends free memory to others loses its large blocks first, and touching one
- * again costs ten times what a huge page saves.
+ * instead of 32 faults), in small pages. It becomes a huge page only when it is full and quiet: in
+ * a virtual machine, touching a large block again may cost ten times what a huge page saves.
  */
 #include "mem/compact_mem.h"
 #include "os/os.h"

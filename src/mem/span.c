@@ -6,9 +6,8 @@
  * spans of 64 KB; its first spans hold the records of all, so that a span can be given back whole.
  *
  * A span serves one size class. Objects are carved off it in order; freed ones go to the span's own
- * list, last-in first-out. A class lists its spans that have free objects. A span whose objects are
- * all free goes to the pool, where any class may take it; if none does for a second, its pages go
- * back to the system (span_scavenge).
+ * list, last-in first-out. A class lists its spans that have free objects. A span that is all free
+ * goes to the pool, for any class; after a second its pages go back to the system (span_scavenge).
  *
  * Sorting an object back touches its span's record. So a class also keeps a few batches: lists of
  * class_batch objects that Ps put and get whole, with two stores under the lock. The monitor sorts
@@ -144,8 +143,7 @@ static void list_span(Central *c, Span *s) {
 }
 
 static void unlist_span(Central *c, Span *s) {
-    if (s->prev) s->prev->next = s->next;
-    else c->spans = s->next;
+    *(s->prev ? &s->prev->next : &c->spans) = s->next;
     if (s->next) s->next->prev = s->prev;
     s->listed = false;
 }
@@ -318,8 +316,6 @@ void each_span(void (*fn)(void *lo, void *hi)) {
     }
 }
 
-/* ---- sanitizers ------------------------------------------------------------------------------ */
-
 /* A program with a sanitizer may be linked with a library without. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
@@ -338,8 +334,6 @@ bool span_malloc_instead(void) {
     return k == 2;
 #endif
 }
-
-/* ---- fork ------------------------------------------------------------------------------------ */
 
 void span_fork(bool before) {
     for (uint32_t cls = 0; cls < SIZE_CLASSES; cls++)

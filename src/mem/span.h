@@ -13,8 +13,7 @@
 extern const uint16_t class_bytes[SIZE_CLASSES];
 extern const uint8_t class_batch[SIZE_CLASSES]; /* objects that move at a time */
 
-/* Steps of 16 up to 128, of 64 up to 512, then four per doubling. So an object of more than 112
- * bytes starts on a cache line. */
+/* Steps of 16 up to 128, of 64 up to 512, then four per doubling: above 112 on a cache line. */
 INLINE uint32_t size_class(size_t size) {
     if (size <= 128) return size == 0 ? 0 : (uint32_t)(size - 1) >> 4;
     if (size <= 512) return 8 + ((uint32_t)(size - 129) >> 6);

@@ -15,9 +15,8 @@
  * A frame larger than the guard that is not written from its top steps over it into the next stack;
  * code built with -fstack-clash-protection touches every page. Guards of a megabyte everywhere
  * would cost page tables: 6.6 KB instead of 4.6 per goroutine. So only the first slab, all that
- * most programs use, and custom stacks from 256 KB on have them, and none where address space is
- * limited. A frame that steps further is detected when a signal or a wait finds the goroutine on
- * another stack (stack_jumped).
+ * most programs use, and custom stacks from 256 KB on have them, unless address space is limited. A
+ * frame that steps further is found when a signal or a wait sees the other stack (stack_jumped).
  *
  * A free stack is in the cache of a P, warm and without a lock; in the common list, still with its
  * memory, last-in first-out; or a bit in its slab: its memory went back to the system, and the
@@ -260,13 +259,8 @@ bool stack_credit_fetch(M *m) {
 }
 
 void stack_credit_return(M *m) {
-    P *p = m->p;
-    if (p == NULL) {
-        stack_unpromise(1);
-    } else {
-        p->credits -= CREDITS_PLENTY / 2 - 1;
-        stack_unpromise(CREDITS_PLENTY / 2);
-    }
+    if (m->p) m->p->credits -= CREDITS_PLENTY / 2 - 1;
+    stack_unpromise(m->p ? CREDITS_PLENTY / 2 : 1);
 }
 
 /* ---- caches --------------------------------------------------------------------------------- */
@@ -489,7 +483,6 @@ uint64_t stack_reserved(void) {
     return load_rlx(&stackpool.bytes) + load_rlx(&stackpool.custom_bytes);
 }
 
-/* Idle stacks that keep at least their top page. */
 uint64_t stack_cached(void) {
     uint64_t n = load_rlx(&stackpool.nhot);
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)

@@ -18,8 +18,7 @@ enum {
     STACK_CUSTOM, /* not from a slab; unmapped when freed */
     STACK_COMPACT /* compact_stack.h */
 };
-/* The record at the top of a stack's memory. It exists while the stack is in use or cached with its
- * memory; a stack without memory is only a bit in its slab. */
+/* The record at the top of a stack's memory, while that is in use or cached (stack.c). */
 struct Stack {
     char *lo;        /* lowest usable byte; the guard is below */
     Stack *next;     /* in its cache or list */
@@ -40,8 +39,7 @@ struct Stack {
     uint64_t magic;      /* detects a record overwritten from the stack above */
 } ALIGNED(64);
 
-/* Credits: gort_go must fail with -ENOMEM, not the goroutine when it first runs. A G without a
- * stack holds a credit, for which the address space of a stack is mapped. */
+/* A G without a stack holds a credit, for which the address space of one is mapped (stack.c). */
 bool stack_credit_fetch(M *m);  /* the P has none, or there is no P; false: no address space */
 void stack_credit_return(M *m); /* the P has plenty, or there is no P */
 #define CREDITS_PLENTY 128
@@ -67,8 +65,7 @@ void stack_custom_free(Stack *s);
 INLINE void *stack_top(Stack *s) { return (char *)s - (size_t)(s->index & 15) * 64; }
 INLINE size_t stack_span(Stack *s) { return (size_t)((char *)s - s->lo); }
 
-/* TSan would report the next goroutine's frames on this memory as races with the last one's. Makes
- * it forget them, and makes a new fiber. */
+/* TSan forgets the frames here, or the next goroutine's would race with them; and a new fiber. */
 void stack_forget_slow(Stack *s);
 #define stack_forget(s) TSAN_TELL(stack_forget_slow, (s))
 

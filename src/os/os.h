@@ -1,8 +1,5 @@
-/*
- * The operating system, as little of it as the runtime needs. Every function is a bare system call:
- * it takes no lock, allocates nothing, leaves errno alone and returns -errno on failure, so it may
- * be called on g0, in the monitor and in a signal handler.
- */
+/* What the runtime needs of the system. Every function is a bare system call, which takes no lock,
+ * allocates nothing, leaves errno alone and returns -errno: also for g0, the monitor, handlers. */
 #ifndef OS_H
 #define OS_H
 

@@ -1,7 +1,5 @@
-/*
- * The kernel side of the poller, implemented by each system (os/linux/netpoll_epoll.c). netpoll.c
- * knows who waits; this knows descriptors, and reports what happens to them.
- */
+/* The kernel side of the poller, implemented by each system (os/linux/netpoll_epoll.c). netpoll.c
+ * knows who waits; this knows descriptors, and reports what happens to them. */
 #ifndef POLLER_H
 #define POLLER_H
 
@@ -28,8 +26,7 @@ void kpoll_del(int fd);
 bool kpoll_check(void);
 int kpoll_watch(int fd); /* registers one of ours, without events, for kpoll_ours: 0, -errno */
 bool kpoll_ours(int fd); /* one given to kpoll_watch or kpoll_source is unchanged */
-/* At most KPOLL_BATCH events. Waits until the deadline (0: not at all) or kpoll_break(); only a
- * wait consumes a break. */
+/* At most KPOLL_BATCH events. Until the deadline (0: no wait) or a break, which a wait consumes. */
 int kpoll_wait(int64_t deadline, KEvent *events);
 void kpoll_break(void);
 /* A descriptor of ours, reported as EVENT_SOURCE when it is readable (uring.c). */

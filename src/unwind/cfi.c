@@ -70,6 +70,12 @@ static uint64_t fixed(Bytes *b, unsigned n) {
     return v;
 }
 
+static uint64_t number_of(Bytes *b, unsigned n, bool is_signed) {
+    unsigned above = 64 - 8 * n;
+    uint64_t v = fixed(b, n);
+    return is_signed ? (uint64_t)((int64_t)(v << above) >> above) : v;
+}
+
 static int64_t leb(Bytes *b, bool is_signed) {
     uint64_t v = 0, byte = 0x80;
     unsigned shift = 0;
@@ -97,19 +103,13 @@ static const uint8_t *cfi_block(Bytes *b, uint32_t *length) {
 
 /* A pointer in one of DWARF's encodings; a relative one counts from its own address. */
 static uintptr_t pointer(Bytes *b, uint8_t encoding) {
+    static const uint8_t size[16] = {8, 0, 2, 4, 8, [0x0a] = 2, 4, 8};
     uintptr_t place = (uintptr_t)b->at, v;
-    switch (encoding & 0x0f) {
-    case 0x00:
-    case 0x04:
-    case 0x0c: v = fixed(b, 8); break;
-    case 0x02: v = fixed(b, 2); break;
-    case 0x03: v = fixed(b, 4); break;
-    case 0x0a: v = (uintptr_t)(int64_t)(int16_t)fixed(b, 2); break;
-    case 0x0b: v = (uintptr_t)(int64_t)(int32_t)fixed(b, 4); break;
-    case 0x01: v = uleb(b); break;
-    case 0x09: v = (uintptr_t)sleb(b); break;
-    default: b->bad = true; return 0;
-    }
+    bool is_signed = encoding & 8;
+    unsigned n = size[encoding & 0x0f];
+    if (n > 0) v = number_of(b, n, is_signed);
+    else if ((encoding & 7) == 1) v = (uintptr_t)leb(b, is_signed);
+    else return b->bad = true, 0;
     if ((encoding & 0x70) == 0x10) v += place;
     else if ((encoding & 0x70) != 0) b->bad = true;
     return v;
@@ -220,14 +220,6 @@ static void set_expr(Machine *k, Bytes *b, uint64_t reg, int kind) {
         k->row.reg[reg] = (RegRule){.kind = (uint8_t)kind, .expr = expr, .offset = (int32_t)length};
 }
 
-static void set_cfa_expr(Machine *k, Bytes *b) {
-    uint32_t length;
-    const uint8_t *expr = cfi_block(b, &length);
-    if (expr == NULL) return;
-    k->row.cfa_expr = expr;
-    k->row.cfa_length = length;
-}
-
 static void set_cfa(Machine *k, uint64_t reg, int64_t offset) {
     k->row.cfa_reg = (uint32_t)reg;
     k->row.cfa_offset = offset;
@@ -265,7 +257,7 @@ static void extended(Machine *k, const Cfi *c, Bytes *b, unsigned op) {
     case 0x0c: set_cfa(k, reg, (int64_t)uleb(b)); break;
     case 0x0d: set_cfa(k, reg, k->row.cfa_offset); break;
     case 0x0e: set_cfa(k, k->row.cfa_reg, (int64_t)uleb(b)); break;
-    case 0x0f: set_cfa_expr(k, b); break;
+    case 0x0f: k->row.cfa_expr = cfi_block(b, &k->row.cfa_length); break;
     case 0x10: set_expr(k, b, reg, RULE_EXPR); break;
     case 0x11: set_rule(k, reg, RULE_OFFSET, sleb(b) * c->data_align); break;
     case 0x12: set_cfa(k, reg, sleb(b) * c->data_align); break;
@@ -345,19 +337,12 @@ static void eval_binary(Eval *e, unsigned op) {
 
 static void eval_one(Eval *e, Bytes *b, const Regs *r, unsigned op) {
     uint64_t a;
+    if (op >= 0x08 && op <= 0x0f) return eval_push(e, number_of(b, 1u << (op - 8) / 2, op & 1));
     if (op >= 0x30 && op <= 0x4f) return eval_push(e, op - 0x30);
     if (op >= 0x50 && op <= 0x6f) return eval_push_reg(e, r, op - 0x50, 0);
     if (op >= 0x70 && op <= 0x8f) return eval_push_reg(e, r, op - 0x70, sleb(b));
     switch (op) {
     case 0x06: eval_deref(e); break;
-    case 0x08: eval_push(e, fixed(b, 1)); break;
-    case 0x09: eval_push(e, (uint64_t)(int64_t)(int8_t)fixed(b, 1)); break;
-    case 0x0a: eval_push(e, fixed(b, 2)); break;
-    case 0x0b: eval_push(e, (uint64_t)(int64_t)(int16_t)fixed(b, 2)); break;
-    case 0x0c: eval_push(e, fixed(b, 4)); break;
-    case 0x0d: eval_push(e, (uint64_t)(int64_t)(int32_t)fixed(b, 4)); break;
-    case 0x0e:
-    case 0x0f: eval_push(e, fixed(b, 8)); break;
     case 0x10: eval_push(e, uleb(b)); break;
     case 0x11: eval_push(e, (uint64_t)sleb(b)); break;
     case 0x12:

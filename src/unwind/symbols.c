@@ -38,11 +38,9 @@ static bool read_at(int fd, void *to, size_t n, uint64_t offset) {
 static void *read_section(int fd, const Elf64_Shdr *sh) {
     if (sh->sh_size == 0 || sh->sh_size > TABLE_MAX) return NULL;
     void *at = os_map(sh->sh_size + 1, false); /* a zero byte ends the last string */
-    if (at && !read_at(fd, at, sh->sh_size, sh->sh_offset)) {
-        os_unmap(at, sh->sh_size + 1);
-        at = NULL;
-    }
-    return at;
+    if (at == NULL || read_at(fd, at, sh->sh_size, sh->sh_offset)) return at;
+    os_unmap(at, sh->sh_size + 1);
+    return NULL;
 }
 
 static bool find_tables(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings) {

@@ -1,9 +1,8 @@
 /*
  * Backtraces of any stack: parked goroutines, the current one, an interrupted one.
  *
- * The compiler's unwind tables (cfi.c) are exact and need no frame pointers, so code built with
- * plain -O2 has full traces. Where a module has no tables (an assembler file, generated code), the
- * chain of frame pointers is followed if it makes sense.
+ * The compiler's unwind tables (cfi.c) are exact and need no frame pointers. Where a module has no
+ * tables (an assembler file, generated code), the chain of frame pointers is followed.
  *
  * libgcc's unwinder takes the loader's lock, may allocate, and follows a corrupted stack into a
  * fault. This one takes no lock and reads every word of a stack by read_memory(), so a wrong trace

@@ -12,10 +12,6 @@ static inline void arch_fp_default(void) {
     if (__builtin_expect(fpcr != 0, 0)) __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0));
 }
 
-#ifndef ARCH_RETURNS_APART
-#define ARCH_RETURNS_APART /* of use on x86-64 only, so far */
-#endif
-
 #define ARCH_COUNTER "mrs %0, cntvct_el0" /* ticks.h: the generic timer */
 static inline void arch_pause(void) { __asm__ volatile("isb" ::: "memory"); }
 

@@ -1,11 +1,9 @@
 /* aarch64: the decoder for the EINTR repair. Bits 28 to 25 tell the group of an instruction. */
-#include "arch.h"
+#define PC(mc) ((mc)->pc)
+#define REG(mc, n) ((mc)->regs[n])
+enum { FIRST = 0, NUMBER = 8, ZERO = 31 };
+#define CALL 0xd4000001 /* svc #0 */
 #include "arch/eintr_repair.h"
-
-#include <errno.h>
-#include <ucontext.h>
-
-enum { X0 = 0, X8 = 8, XZR = 31 };
 
 static void branch(Insn *i, uintptr_t at, uint32_t w, int low, int n) {
     i->target = at + (uint64_t)(sign(bits(w, low, n), n) * 4);
@@ -41,7 +39,7 @@ static Insn insn_decode(uintptr_t at) {
     if ((w & 0x7fe0ffff) == 0x2a0003e0) { /* mov x0, xm: orr x0, xzr, xm */
         i.copy_of = (int)bits(w, 16, 5);
         i.narrow = !(w >> 31);
-        i.writes = 1u << X0;
+        i.writes = 1u << FIRST;
     } else if ((group & 0xe) == 0xa) {
         branches_and_system(&i, at, w);
     } else if ((group & 0x5) == 0x4) {
@@ -52,27 +50,4 @@ static Insn insn_decode(uintptr_t at) {
         i.opaque = true;
     }
     return i;
-}
-
-void arch_repair_eintr(void *uc) {
-    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
-    uintptr_t call = mc->pc - 4, v;
-    uint32_t w;
-    Copy c;
-    if ((long)mc->regs[X0] != -EINTR || mc->regs[X8] == SYS_close) return;
-    /* svc #0 */
-    if (!read_memory(call, &w, sizeof w) || w != 0xd4000001 || !first_argument(call, X0, &c))
-        return;
-    v = c.from == XZR ? 0 : mc->regs[c.from];
-    mc->regs[X0] = c.narrow ? (uint32_t)v : v;
-    mc->pc = call;
-}
-
-void arch_end_call(void *uc) {
-    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
-    uint32_t w;
-    memcpy(&w, (void *)mc->pc, sizeof w);
-    if (w != 0xd4000001) return; /* svc #0 */
-    mc->regs[X0] = (unsigned long)-EINTR;
-    mc->pc += 4;
 }

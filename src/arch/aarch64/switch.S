@@ -1,7 +1,5 @@
-/*
- * The context switch saves x19 to x30, d8 to d15, and x18, which the platform reserves but a
- * compiler without -ffixed-x18 may use. fpcr is written only where the two sides differ.
- */
+/* The context switch saves x19 to x30, d8 to d15, and x18, which the platform reserves but a
+ * compiler without -ffixed-x18 may use. fpcr is written only where the two sides differ. */
 #include "arch/macros.S"
 
         FUNCTION arch_switch, align=5

@@ -1,7 +1,5 @@
-/*
- * aarch64: registers as DWARF numbers them: x0 ... x30, sp; and 32, the program counter, which has
- * no number there. Return addresses stand in x30's column.
- */
+/* aarch64: registers as DWARF numbers them: x0 ... x30, sp; and 32, the program counter, which has
+ * no number there. Return addresses stand in x30's column. */
 #ifndef UNWIND_ARCH_H
 #define UNWIND_ARCH_H
 

@@ -1,7 +1,4 @@
-/*
- * riscv64 (rv64gc, the lp64d calling convention): what the scheduler needs of the processor.
- * switch.S holds the context switch.
- */
+/* riscv64 (rv64gc, lp64d): what the scheduler needs of the processor. switch.S has the switch. */
 #ifndef ARCH_H
 #define ARCH_H
 
@@ -18,10 +15,6 @@ static inline void arch_fp_default(void) {
     __asm__ volatile("frcsr %0" : "=r"(fcsr));
     if (__builtin_expect(fcsr != 0, 0)) __asm__ volatile("fscsr zero");
 }
-
-#ifndef ARCH_RETURNS_APART
-#define ARCH_RETURNS_APART /* of use on x86-64 only, so far */
-#endif
 
 #define ARCH_COUNTER "rdtime %0" /* ticks.h: the same on all harts */
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */

@@ -1,7 +1,5 @@
 /* riscv64: first frames and signal contexts. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
-#endif
 #include "arch.h"
 
 #include <string.h>

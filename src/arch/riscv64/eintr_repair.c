@@ -1,14 +1,10 @@
-/*
- * riscv64: the decoder for the EINTR repair (arch/eintr_repair.h). An instruction has four bytes
- * if its lowest two bits are 11, else two.
- */
-#include "arch.h"
+/* riscv64: the decoder for the EINTR repair. An instruction has four bytes if its lowest two bits
+ * are 11, else two. The pc stands in the place of x0. */
+#define PC(mc) ((mc)->__gregs[0])
+#define REG(mc, n) ((mc)->__gregs[n])
+enum { RA = 1, T0 = 5, FIRST = 10, NUMBER = 17, ZERO = 0 };
+#define CALL 0x73 /* ecall */
 #include "arch/eintr_repair.h"
-
-#include <errno.h>
-#include <ucontext.h>
-
-enum { RA = 1, T0 = 5, A0 = 10, A7 = 17 };
 
 /* A jump through ra or t0 (the link registers) with rd 0 is a return. */
 static void jump_register(Insn *i, unsigned rd, unsigned rs) {
@@ -89,7 +85,7 @@ static void decode_quadrant2(Insn *i, uint32_t w) {
             jump_register(i, upper ? RA : 0, rd); /* c.jr, c.jalr, c.ebreak */
         } else {
             i->writes = 1u << rd;
-            if (!upper && rd == A0) i->copy_of = (int)rs2; /* c.mv */
+            if (!upper && rd == FIRST) i->copy_of = (int)rs2; /* c.mv */
         }
         break;
     default: break; /* c.fldsp and the stores */
@@ -117,25 +113,4 @@ static Insn insn_decode(uintptr_t at) {
         decode4(&i, at, half[0] | (uint32_t)half[1] << 16);
     }
     return i;
-}
-
-void arch_repair_eintr(void *uc) {
-    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
-    uintptr_t call = mc->__gregs[0] - 4;
-    uint32_t w;
-    Copy c;
-    if ((long)mc->__gregs[A0] != -EINTR || mc->__gregs[A7] == SYS_close) return;
-    /* ecall */
-    if (!read_memory(call, &w, sizeof w) || w != 0x73 || !first_argument(call, A0, &c)) return;
-    mc->__gregs[A0] = c.from == 0 ? 0 : mc->__gregs[c.from];
-    mc->__gregs[0] = call;
-}
-
-void arch_end_call(void *uc) {
-    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
-    uint32_t w;
-    memcpy(&w, (void *)mc->__gregs[0], sizeof w);
-    if (w != 0x73) return; /* ecall */
-    mc->__gregs[A0] = (unsigned long)-EINTR;
-    mc->__gregs[0] += 4;
 }

@@ -1,10 +1,6 @@
-/*
- * The context switch saves ra, s0 to s11, fs0 to fs11, and fcsr (the rounding mode and flags of
- * <fenv.h>), which is written only where the two sides differ.
- *
- * It ends in `ret`, which a processor predicts by its stack of calls: right where both goroutines
- * wait in the same function, the usual case; and that stack's depth stays right.
- */
+/* The context switch saves ra, s0 to s11, fs0 to fs11, and fcsr (the rounding mode and flags of
+ * <fenv.h>), which is written only where the two sides differ. It ends in `ret`, which a processor
+ * predicts by its stack of calls: right where both goroutines wait in the same function. */
 #include "arch/macros.S"
 
 #define SIZE    (26 * 8)

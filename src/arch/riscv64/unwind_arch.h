@@ -1,7 +1,5 @@
-/*
- * riscv64: registers as DWARF numbers them: x0 ... x31; and 32, the program counter, which has no
- * number there (DWARF's 32 is ft0, which no call keeps). Return addresses stand in x1's column.
- */
+/* riscv64: registers as DWARF numbers them: x0 ... x31; and 32, the program counter, which has no
+ * number there (DWARF's 32 is ft0, which no call keeps). Return addresses stand in x1's column. */
 #ifndef UNWIND_ARCH_H
 #define UNWIND_ARCH_H
 

@@ -1,9 +1,5 @@
-/*
- * riscv64: where a backtrace starts (unwind_arch.h has the numbers).
- *
- * A frame pointer is the frame's upper end, the caller's sp; the caller's frame pointer and the
- * return address stand just below it. So, unlike on aarch64, a frame record tells all.
- */
+/* riscv64: where a backtrace starts (numbers: unwind_arch.h). A frame pointer is the caller's sp;
+ * the caller's frame pointer and the return address stand just below it: a record tells all. */
 #include "unwind/unwind.h"
 
 #include <ucontext.h>

@@ -6,7 +6,7 @@
 #define ARCH_LEFT_AT 80
 #ifndef __ASSEMBLER__
 
-#include "arch/port.h"
+#include <stdint.h>
 
 /*
  * The context switch. A context is, from its sp upwards: mxcsr and x87 control word, where it goes
@@ -21,11 +21,10 @@
  * The context lies below the stack pointer, in the red zone (the library is compiled with
  * -mno-red-zone), so that the unwind tables of the function around it stay true throughout.
  *
- * The floating-point environment of <fenv.h> travels with the goroutine. fenv sets the x87 control
- * word and MXCSR alike; reading the former costs half a nanosecond, the latter four, more than the
- * rest of the switch. So while the x87 word has its default value MXCSR is taken to have its own,
- * and both are loaded only where the two sides differ. A setting of MXCSR alone (flush-to-zero
- * intrinsics) belongs to the thread.
+ * The environment of <fenv.h> travels with the goroutine. fenv sets the x87 control word and MXCSR
+ * alike; reading the former costs half a nanosecond, the latter four. So while the x87 word has its
+ * default value MXCSR is taken to have its own, and both are loaded only where the two sides
+ * differ. A setting of MXCSR alone (flush-to-zero intrinsics) belongs to the thread.
  */
 static inline __attribute__((always_inline)) void arch_switch(void **save, void *to) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -75,26 +74,21 @@ static inline __attribute__((always_inline)) void arch_fp_default(void) {
     __asm__ volatile("fldcw %0\n\tldmxcsr %1" : : "m"(cw), "m"(mxcsr));
 }
 
-/*
- * The return into the program behind a switch: the processor predicts the place from which the
+/* The return into the program behind a switch: the processor predicts the place from which the
  * goroutine that left was called. Where many run the same code that is right. Else a jump is
  * better, predicted by what happened before: 12 ns less for a round trip over a channel. But a jump
  * leaves its entry on the processor's stack of calls, so jumping always makes the returns around
- * the call miss: 34 ns a hop instead of 19.
- *
- * So a function that waits, marked ARCH_RETURNS_APART, notes its return address in m->left_at
- * before it leaves, and returns through a thunk (return_thunk.S) that compares its own with what
- * the goroutine before has left there. It is the tail of a public call that has to wait.
- */
+ * the call miss: 34 ns a hop instead of 19. So a function that waits, marked ARCH_RETURNS_APART,
+ * notes its return address in m->left_at before it leaves, and returns through a thunk
+ * (return_thunk.S) that compares its own with what the goroutine before has left there. */
 #if defined(__has_attribute) && !defined(__CET__) && \
     !defined(ARCH_RETURNS_APART) /* CET forbids it, and the jump */
 #if __has_attribute(function_return)
 #define ARCH_RETURNS_APART __attribute__((function_return("thunk-extern")))
 #endif
 #endif
-#ifndef ARCH_RETURNS_APART
-#define ARCH_RETURNS_APART
-#endif
+#include "arch/port.h"
+
 static inline void arch_pause(void) { __builtin_ia32_pause(); }
 
 #define ARCH_STORE_SP(at) __asm__ volatile("movq %%rsp, %0" : "=m"(at))

@@ -1,9 +1,6 @@
-/*
- * A call on another stack that preserves every vector register. A prologue that fails its check has
- * its function's arguments in them, and the slow path behind it (mapping memory, sleeping) may use
- * them all. The vector state, up to 2.7 KB with AVX-512, goes to the other stack: by xsave where
- * the system uses it, else by fxsave.
- */
+/* A call on another stack that preserves every vector register: in a prologue that fails its check
+ * they hold arguments, and the slow path behind it may use them all. The state, up to 2.7 KB with
+ * AVX-512, goes to the other stack: by xsave where the system uses it, else by fxsave. */
 #include "arch/macros.S"
 
 #define COMPONENTS 0xe7 /* x87, SSE, AVX, AVX-512: not the tiles of AMX, which hold no arguments */

@@ -26,13 +26,11 @@ static bool loads_number(const unsigned char *at, const unsigned char *call) {
     return at == call;
 }
 
-/*
- * Whose EINTR is it? If a handler of the program has interrupted the call and just returned, with
+/* Whose EINTR is it? If a handler of the program has interrupted the call and just returned, with
  * our signal due behind it, the EINTR is the program's. Then the kernel's frame for that handler,
  * with these registers, still lies below the stack pointer. (Our own is on another stack, or has
  * overwritten it.) It may lie there for longer; then a later EINTR goes to a program that knows
- * them. A handler on the alternate stack leaves no trace: preempt_m looks at the thread's mask.
- */
+ * them. A handler on the alternate stack leaves no trace: preempt_m looks at the thread's mask. */
 #define RED_ZONE 128
 #define SIGNAL_FRAME_MOST (16 << 10) /* bytes, with all that xsave writes */
 static bool handler_returned(const greg_t *r) {

@@ -23,7 +23,7 @@ static inline uintptr_t arch_sp(void) {
     return sp;
 }
 
-/* arch_call_on that preserves the vector registers: in a prologue they hold arguments. */
+/* arch_call_on that preserves the vector registers. */
 long arch_call_saving(void *top, long (*fn)(void *), void *arg);
 
 #endif

@@ -1,8 +1,6 @@
-/*
- * The return of a function marked ARCH_RETURNS_APART (arch.h). The compiler, which chose the name,
+/* The return of a function marked ARCH_RETURNS_APART (arch.h). The compiler, which chose the name,
  * jumps here instead of a ret, with the registers of the caller restored; rcx and r8 are free.
- * Weak: a program compiled with -mfunction-return brings its own, which does as well.
- */
+ * Weak: a program compiled with -mfunction-return brings its own, which does as well. */
 #include "arch.h"
 #include "arch/macros.S"
 

@@ -1,7 +1,5 @@
-/*
- * A call that preserves every register, for functions of TSan's (tsan_key.h): the compiler does not
- * know of it, so the fast paths around it save nothing. Function: rax; arguments: rdi, rsi, rdx.
- */
+/* A call that preserves every register, for functions of TSan's (tsan_key.h): the compiler does not
+ * know of it, so the fast paths around it save nothing. Function: rax; arguments: rdi, rsi, rdx. */
 #include "arch/macros.S"
 
         FUNCTION tsan_call

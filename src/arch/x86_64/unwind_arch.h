@@ -1,7 +1,5 @@
-/*
- * x86-64: registers as DWARF numbers them:
- * rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15, and 16, the return address.
- */
+/* x86-64: registers as DWARF numbers them:
+ * rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15, and 16, the return address. */
 #ifndef UNWIND_ARCH_H
 #define UNWIND_ARCH_H
 

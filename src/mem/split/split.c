@@ -185,9 +185,8 @@ static NOINLINE uintptr_t split_grow_slow(size_t frame, size_t bytes, uintptr_t 
     return in_place(fp, bytes);
 }
 
-/* Returns the new stack pointer. `frame` is what the function needs, `libc` what unchecked code it
- * calls needs. Runs on the goroutine's stack, below its guard. The fast path: the same place on the
- * same stack grows by the segment it has just left. */
+/* The new stack pointer. The function needs `frame`, unchecked code that it calls `libc`. Below the
+ * guard of the goroutine's stack. The fast path: the same place has just left this segment. */
 EXPORT uintptr_t gort_split_grow(size_t frame, size_t bytes, uintptr_t *fp, size_t libc) {
     M *m = getm();
     Segment *hot;

@@ -1,7 +1,5 @@
-/*
- * The slow half of split.c: memory, the limit, the monitor's request, and a program's mode. What
- * split_slow() runs is on g0's stack, with the vector registers saved, in a section.
- */
+/* The slow half of split.c: memory, the limit, the monitor's request, and a program's mode. What
+ * split_slow() runs is on g0's stack, with the vector registers saved, in a section. */
 #include "mem/split/split_slow.h"
 #include "base/fatal.h"
 #include "base/upstairs.h"

@@ -1,7 +1,5 @@
-/*
- * Linux. Bare system calls through arch_sys6: no errno, no cancellation points, no locks. Each
- * passes os_sys(), where one can be made to fail (sysfault.c).
- */
+/* Linux. Bare system calls through arch_sys6: no errno, no cancellation points, no locks. Each
+ * passes os_sys(), where one can be made to fail (sysfault.c). */
 #include "os/os.h"
 #include "base/print.h"
 #include "base/san.h"

@@ -124,7 +124,6 @@ static bool probe(int fd) {
            (p->ops[IORING_OP_FSYNC].flags & IO_URING_OP_SUPPORTED);
 }
 
-/* After kpoll_open(). */
 void uring_start(void) {
     struct io_uring_params p = {0};
     store_seq(&uring_pending, 0);

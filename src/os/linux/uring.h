@@ -17,7 +17,7 @@ typedef struct UringOp {
     void *arg;
 } UringOp;
 
-void uring_start(void); /* with the poller; forbidden by the kernel: uring_put_locked says false */
+void uring_start(void); /* after kpoll_open; forbidden by the kernel: uring_put_locked says false */
 void uring_stop(void);  /* waits until the kernel has let go of every buffer */
 
 /* Puts op into the ring. True: the ring's lock is held until uring_commit(), which the goroutine

@@ -129,8 +129,7 @@ __wrap_pthread_create:
         jmp     *__real_pthread_create@GOTPCREL(%rip)
         .size   __wrap_pthread_create, .-__wrap_pthread_create
 
-/* A function with a check that calls one without, as the compiler writes it: gort_split_linked
- * looks at what the linker has made of it. */
+/* A checked function that calls one without: what has the linker made of it? (gort_split_linked) */
         .globl  gort_split_probe
         .hidden gort_split_probe
         .type   gort_split_probe, @function

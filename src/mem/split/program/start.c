@@ -1,7 +1,5 @@
-/*
- * Tells the library, before main, that this program's code checks its stacks, and shows it the
- * probe. Built without -fsplit-stack and its note: to the linker this is code without checks.
- */
+/* Tells the library, before main, that this program's code checks its stacks, and shows it the
+ * probe. Built without -fsplit-stack and its note: to the linker this is code without checks. */
 #include "mem/split/split_abi.h"
 
 extern char __morestack[], __morestack_non_split[], gort_split_end[], gort_split_probe[];
