@@ -1,7 +1,10 @@
 /* What outlives a runtime: objects, libc's locks, deadlines, plain threads. One case each;
  * end_stress mixes them. */
+#include "../lib/waiting.h"
 #include "../lib/test.h"
 #include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -181,6 +184,31 @@ static int leaves_select(int argc, char **argv) {
     wait_until(get(&selecting));
     for (int i = 0; i < 10; i++) gort_yield();
     return 0;
+}
+
+/* Many, so that malloc maps the memory of each poll: the sum tells whether it is given back. */
+#define POLLED 2000
+static int polled[2];
+static void polls(void *arg) {
+    struct pollfd f[POLLED];
+    for (int i = 0; i < POLLED; i++) f[i] = (struct pollfd){.fd = polled[0], .events = POLLIN};
+    gort_poll(f, POLLED, -1);
+}
+static int leaves_poll(int argc, char **argv) {
+    CHECK_EQ(gort_go(polls, NULL), 0);
+    wait_until(waiting_for("IO wait") == 1);
+    return 0;
+}
+static void polls_are_forgotten(void) {
+    size_t before = 0;
+    CHECK_EQ(pipe(polled), 0);
+    for (int i = 0; i < 30; i++) {
+        CHECK_EQ(gort_main(leaves_poll, 0, NULL), 0);
+        struct mallinfo2 now = mallinfo2();
+        if (i == 9) before = now.uordblks + now.hblkhd;
+        if (i > 9 && !SANITIZED)
+            CHECK_LE(now.uordblks + now.hblkhd, before + sizeof polled * POLLED);
+    }
 }
 
 static int quit;
@@ -489,6 +517,7 @@ int main(void) {
     gort_chan *c = gort_chan_new(0, 0);
     CHECK_EQ(gort_main(leaves_select, 0, (char **)c), 0);
     gort_chan_release(c); /* nobody waits; ASan looks for the memory of the select */
+    polls_are_forgotten();
     trees_are_whole();
     CHECK_EQ(gort_main(leaves_once, 0, NULL), 0);
     CHECK_EQ(gort_main(does_it_again, 0, NULL), 0);
