@@ -171,6 +171,26 @@ static int leaves_deadline(int argc, char **argv) {
     return 0;
 }
 
+/* In any order, and so many that the test's time ends first where each looks for its place. */
+#define DEADLINES (200000 / TEST_SCALE)
+static gort_ctx *many[DEADLINES];
+static int leaves_deadlines(int argc, char **argv) {
+    uint64_t seed = 1;
+    for (int i = 0; i < DEADLINES; i++) {
+        int64_t later = (int64_t)(test_random(&seed) % 1000) * GORT_SEC;
+        many[i] = gort_ctx_with_deadline(NULL, gort_now() + 3600 * GORT_SEC + later);
+        CHECK(many[i] != NULL);
+    }
+    return 0;
+}
+static void deadlines_move(void) {
+    CHECK_EQ(gort_main(leaves_deadlines, 0, NULL), 0);
+    for (int i = 0; i < DEADLINES; i++) {
+        CHECK_EQ(gort_ctx_err(many[i]), 0);
+        gort_ctx_release(many[i]);
+    }
+}
+
 static int selecting;
 static void selects(void *arg) {
     gort_case cases[40];
@@ -514,6 +534,7 @@ int main(void) {
     CHECK_EQ(gort_main(leaves_deadline, 0, NULL), 0);
     wait_until(gort_ctx_err(late) == -ETIMEDOUT);
     gort_ctx_release(late);
+    deadlines_move();
     gort_chan *c = gort_chan_new(0, 0);
     CHECK_EQ(gort_main(leaves_select, 0, (char **)c), 0);
     gort_chan_release(c); /* nobody waits; ASan looks for the memory of the select */
