@@ -11,8 +11,9 @@
  * the first, and sleeps unless the word has changed since. A new first adds one and wakes it.
  *
  * The thread may fail to start. So callers whose deadline comes while it is being started also call
- * clock_start(), and hear the result. In the child of a fork there is no thread: the process id
- * tells, and the next deadline starts one.
+ * clock_start(), and hear the result. A child of fork has the deadlines, and no thread: it starts
+ * one with gort_main, with the next deadline or with the next look at a context. (Not as it begins:
+ * most children call execve.)
  */
 #include "sync/clock.h"
 #include "sched/goexit.h"
@@ -22,13 +23,13 @@
 static struct {
     TimerHeap heap;
     /* heap.lock: */
-    bool running;  /* the thread is there, or about to be */
-    bool starting; /* it is being started, and may fail */
-    int pid;
+    bool running;      /* the thread is there, or about to be */
+    bool starting;     /* it is being started, and may fail */
     bool prepared;     /* atomic */
     uint32_t changes;  /* atomic: the futex */
     uint32_t attempts; /* atomic: attempts to start it that are over; a futex too */
 } clock_;
+bool clock_orphaned;
 
 bool clock_prepare(void) {
     if (likely(load_rlx(&clock_.prepared))) return true;
@@ -44,7 +45,7 @@ bool clock_prepare(void) {
 bool clock_add(Timer *t) {
     lock(&clock_.heap.lock, RANK_TIMERS);
     bool wake = timer_insert(&clock_.heap, t);
-    bool start = !clock_.running || clock_.starting || clock_.pid != os_getpid();
+    bool start = !clock_.running || clock_.starting;
     unlock(&clock_.heap.lock);
     if (wake) {
         add_seq(&clock_.changes, 1);
@@ -76,8 +77,11 @@ static bool call_due(void) {
     return due;
 }
 
-bool clock_armed(void) {
-    return load_rlx(&clock_.heap.count) != 0 && load_rlx(&clock_.pid) == os_getpid();
+bool clock_armed(void) { return load_rlx(&clock_.heap.count) != 0; }
+
+void clock_in_child(void) {
+    clock_.running = clock_.starting = false;
+    store_rlx(&clock_orphaned, clock_.heap.count != 0);
 }
 
 /* An attempt to start the thread is over. In a section. */
@@ -85,6 +89,7 @@ static void starting_ends(bool runs) {
     lock(&clock_.heap.lock, RANK_TIMERS);
     clock_.starting = false;
     clock_.running = runs;
+    if (runs) store_rlx(&clock_orphaned, false);
     add_rlx(&clock_.attempts, 1);
     unlock(&clock_.heap.lock);
     os_futex_wake(&clock_.attempts, INT32_MAX);
@@ -108,13 +113,9 @@ static bool claim_start(ExitHook *h) {
     for (;;) {
         M *m = enter();
         lock(&clock_.heap.lock, RANK_TIMERS);
-        bool here = clock_.pid == os_getpid(), wait = here && clock_.starting;
-        bool mine = !wait && !(here && clock_.running);
+        bool wait = clock_.starting, mine = !wait && !clock_.running;
         uint32_t seen = load_rlx(&clock_.attempts);
-        if (mine) {
-            clock_.running = clock_.starting = true;
-            clock_.pid = os_getpid();
-        }
+        if (mine) clock_.running = clock_.starting = true;
         unlock(&clock_.heap.lock);
         if (mine) exit_hook_push(self(m), h);
         leave(m);

@@ -284,6 +284,7 @@ EXPORT void gort_ctx_cancel(gort_ctx *c) {
 /* The cause of c; one that is still above c is carried down to it, channel included. */
 static int ctx_settle(gort_ctx *c) {
     int cause = 0;
+    clock_resume();
     for (gort_ctx *up = c; up != NULL && cause == 0; up = up->parent) cause = load_acq(&up->err);
     if (likely(cause == 0)) return 0;
     ctx_cancel(c, cause);

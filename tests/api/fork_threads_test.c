@@ -187,11 +187,30 @@ static void forks_beside_a_crowd(void) {
     for (int i = 0; i <= USAGES; i++) CHECK_EQ(pthread_join(crowd[i], NULL), 0);
 }
 
+/* The deadline of a context that came along: the child's thread for it starts with a look. */
+static gort_ctx *ends_soon_too;
+static int looks(void) {
+    return gort_chan_recv(gort_ctx_done(ends_soon_too), NULL) == -EPIPE ? 7 : 1;
+}
+static int waits_in_runtime(int argc, char **argv) { return looks(); }
+static void deadlines_come(void) {
+    int64_t before = gort_now() + 50 * GORT_MS;
+    ends_soon_too = gort_ctx_with_deadline(NULL, before);
+    CHECK_EQ(status_of(NULL, looks), 7);
+    gort_ctx_release(ends_soon_too);
+    ends_soon_too = gort_ctx_with_deadline(NULL, before + 100 * GORT_MS);
+    gort_chan *done = gort_ctx_done(ends_soon_too);
+    CHECK(done != NULL);
+    CHECK_EQ(status_of(waits_in_runtime, NULL), 7);
+    gort_ctx_release(ends_soon_too);
+}
+
 int main(int argc, char **argv) {
     pthread_t t;
     nobody = gort_chan_new(0, 0);
     CHECK_EQ(pthread_create(&t, NULL, waits, NULL), 0);
     CHECK_EQ(status_of(deadlocks, NULL), 2);
+    deadlines_come();
     forks_beside_a_crowd();
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t, NULL, uses, NULL), 0);
     while (__atomic_load_n(&busy, __ATOMIC_RELAXED) < 1000) sched_yield();
