@@ -39,6 +39,7 @@
 #include "sched/m.h"
 #include "sched/threadmaker.h"
 #include "sync/mutex.h"
+#include "sync/ownthread.h"
 #include "sched/netpoll.h"
 #include "sched/preempt.h"
 #include "sched/retake.h"
@@ -421,6 +422,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         return -ENOMEM;
     }
     int err = *m->errno_at, r = clock_resume();
+    if (r == 0) r = signal_resume();
     collect_begin_run();
     m->locks++; /* one section, for the locks taken below */
     forget_the_gone(m);

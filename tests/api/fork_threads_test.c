@@ -205,12 +205,32 @@ static void deadlines_come(void) {
     gort_ctx_release(ends_soon_too);
 }
 
+/* A watch that came along is one in the child; argc: of a child that watches once more. */
+static gort_chan *signals;
+static int watches(int argc, char **argv) { return gort_signal_notify(signals, SIGUSR1); }
+static int hears(int argc, char **argv) {
+    int signo = 0;
+    if (argc) CHECK_EQ(watches(0, NULL), 0);
+    kill(getpid(), SIGUSR1);
+    CHECK_EQ(gort_chan_recv(signals, &signo), 0);
+    return signo == SIGUSR1 ? 7 : 1;
+}
+static int hears_again(int argc, char **argv) { return hears(1, NULL); }
+static void signals_come(void) {
+    signals = gort_chan_new(sizeof(int), 1);
+    CHECK_EQ(gort_main(watches, 0, NULL), 0);
+    CHECK_EQ(status_of(hears, NULL), 7);
+    CHECK_EQ(status_of(hears_again, NULL), 7);
+    gort_signal_stop(signals);
+}
+
 int main(int argc, char **argv) {
     pthread_t t;
     nobody = gort_chan_new(0, 0);
     CHECK_EQ(pthread_create(&t, NULL, waits, NULL), 0);
     CHECK_EQ(status_of(deadlocks, NULL), 2);
     deadlines_come();
+    signals_come();
     forks_beside_a_crowd();
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t, NULL, uses, NULL), 0);
     while (__atomic_load_n(&busy, __ATOMIC_RELAXED) < 1000) sched_yield();
