@@ -20,7 +20,7 @@ static void undo_wait_of(G *gp) {
     else sleeper_abandon(gp);
 }
 
-static void child_begins(void) {
+static void forget_threads(void) {
     house_in_child();
     clock_in_child();
 }
@@ -31,7 +31,7 @@ __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.wg_member = wg_member_run;
     upstairs.group_member = group_member_run;
     upstairs.clock_armed = clock_armed;
-    upstairs.fork_child = child_begins;
+    upstairs.fork_child = forget_threads;
     upstairs.undo_wait = undo_wait_of;
     upstairs.forked = hook_forked;
     upstairs.collect_alloc = collect_alloc;

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* A child that is made while no runtime runs, beside threads that use gort: they do not exist
  * there, and its runtime waits for none of them, neither at its end nor with the report of a
  * deadlock. */
@@ -224,11 +225,48 @@ static void signals_come(void) {
     gort_signal_stop(signals);
 }
 
+/* A child of _Fork: threads of the parent that wait are not there either. */
+static struct {
+    gort_chan *ch;
+    gort_sem sem;
+    gort_mutex mu;
+    gort_rwmutex rw;
+} left;
+static void *waits_chan(void *arg) { return (void *)(intptr_t)gort_chan_recv(left.ch, NULL); }
+static void *waits_sem(void *arg) { return gort_sem_acquire(&left.sem, 1), NULL; }
+static void *waits_mutex(void *arg) { return gort_mutex_lock(&left.mu), NULL; }
+static void *waits_rwmutex(void *arg) { return gort_rwmutex_rlock(&left.rw), NULL; }
+static void bare_child(void) {
+    void *(*all[])(void *) = {waits_chan, waits_sem, waits_mutex, waits_rwmutex};
+    pthread_t t;
+    int status;
+    left.ch = gort_chan_new(0, 0);
+    gort_mutex_lock(&left.mu);
+    gort_rwmutex_lock(&left.rw);
+    for (int i = 0; i < 4; i++) CHECK_EQ(pthread_create(&t, NULL, all[i], NULL), 0);
+    usleep(200000); /* until they sleep: a thread inside of a call would be another case */
+    pid_t pid = _Fork();
+    if (pid == 0) {
+        alarm(60);
+        CHECK_EQ(gort_chan_try_send(left.ch, NULL), -EAGAIN);
+        gort_sem_release(&left.sem, 1);
+        CHECK_EQ(gort_sem_try_acquire(&left.sem, 1), 0);
+        gort_mutex_unlock(&left.mu);
+        CHECK_EQ(gort_mutex_try_lock(&left.mu), 0);
+        gort_rwmutex_unlock(&left.rw);
+        CHECK_EQ(gort_rwmutex_lock_until(&left.rw, gort_now() + GORT_SEC), 0);
+        _exit(7);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 int main(int argc, char **argv) {
     pthread_t t;
     nobody = gort_chan_new(0, 0);
     CHECK_EQ(pthread_create(&t, NULL, waits, NULL), 0);
     CHECK_EQ(status_of(deadlocks, NULL), 2);
+    if (!SANITIZED) bare_child();
     deadlines_come();
     signals_come();
     forks_beside_a_crowd();
