@@ -175,6 +175,7 @@ static int start(void) {
     if (r < 0) goto ps;
     retake_start();
     inlibc_start();
+    m_find_globals();
     hook_begin();
     mutex_start();
     if ((r = netpoll_start()) < 0) goto ps;
