@@ -90,8 +90,8 @@ static long once_run(void *init) {
     return 0;
 }
 
-/* libstdc++'s two variables of this thread; NULL: there is no such library. A plugin's own, opened
- * with RTLD_LOCAL, is found by its name only. */
+/* libstdc++'s two variables of this thread; NULL: there is no such library. One that came with a
+ * plugin is perhaps not in the global scope, and found by its name only. */
 static void **handed_over(int which) {
     static const char *const names[] = {"_ZSt15__once_callable", "_ZSt11__once_call"};
     void *at = dlsym(RTLD_DEFAULT, names[which]), *lib = NULL;

@@ -156,8 +156,8 @@ static void know_thread(M *m) {
     tsan_own_errno(m->errno_at);
 }
 
-/* What was opened with RTLD_LOCAL is found by its name only. It stays open: threads point into it.
- * Not in adopt(): memory of a plugin for a thread comes from malloc. */
+/* What a plugin brought is perhaps not in the global scope, and found by its name only. It stays
+ * open: threads point into it. Not in adopt(): memory of a plugin for a thread comes from malloc. */
 void m_find_globals(void) {
     static const char *const names[] = {"libstdc++.so.6", "libc++abi.so.1"};
     if (__cxa_get_globals || !dlopen || !dlsym) return;

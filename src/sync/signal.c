@@ -3,8 +3,9 @@
  *
  * The handler counts the delivery and wakes the signal thread by a futex. The thread offers the
  * number to every channel that watches it, once for each delivery; a full channel misses it. The
- * thread starts with the first watch and stays (ownthread.c); in a child of fork with gort_main. A house lock guards the table of
- * watches, since nothing may be sent under a runtime lock of the channels' rank.
+ * thread starts with the first watch and stays (ownthread.c); in a child of fork it starts with
+ * gort_main. A house lock guards the table of watches, since nothing may be sent under a runtime
+ * lock of the channels' rank.
  * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
  *
  * What was installed for a signal before the first watch comes back after the last: the default,

@@ -7,7 +7,8 @@ command -v g++ >/dev/null || { echo 'skipped: no g++'; exit 77; }
 g++ -std=c++17 -O1 -g -Wall -fPIC -shared tests/servers/plugin.cc -o "$WORK/plugin.so"
 link="-L$OUT -Wl,-rpath,$(cd "$OUT" && pwd) -Wl,--no-as-needed"
 # shellcheck disable=SC2086
-"$CC" -O1 -g -Wall -Iinclude tests/servers/plugin.c -o "$WORK/hook" $link -lgort-hook -lgort -lpthread
+"$CC" -O1 -g -Wall -Iinclude tests/servers/plugin.c -o "$WORK/hook" \
+    $link -lgort-hook -lgort -lpthread
 "$CC" -O1 -g -Wall -Iinclude tests/servers/plugin.c -o "$WORK/plain" "$OUT/libgort.a" -lpthread
 for procs in 1 2 16; do
     GORT_MAXPROCS=$procs "$WORK/hook" "$WORK/plugin.so" hook
