@@ -157,7 +157,7 @@ static void know_thread(M *m) {
 }
 
 /* What a plugin brought is perhaps not in the global scope, and found by its name only. It stays
- * open: threads point into it. Not in adopt(): memory of a plugin for a thread comes from malloc. */
+ * open: threads point into it. Not in adopt(): a plugin has its thread's memory from malloc. */
 void m_find_globals(void) {
     static const char *const names[] = {"libstdc++.so.6", "libc++abi.so.1"};
     if (__cxa_get_globals || !dlopen || !dlsym) return;
