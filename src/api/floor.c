@@ -20,13 +20,18 @@ static void undo_wait_of(G *gp) {
     else sleeper_abandon(gp);
 }
 
+static void forget_threads(void) {
+    house_in_child();
+    clock_in_child();
+}
+
 __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.unwound = unwound;
     upstairs.in_prologue = preempt_in_prologue;
     upstairs.wg_member = wg_member_run;
     upstairs.group_member = group_member_run;
     upstairs.clock_armed = clock_armed;
-    upstairs.fork_child = house_in_child;
+    upstairs.fork_child = forget_threads;
     upstairs.undo_wait = undo_wait_of;
     upstairs.forked = hook_forked;
     upstairs.collect_alloc = collect_alloc;

@@ -23,6 +23,7 @@
  * left to step 8. After step 5 no section is of the first kind, and after step 7 none knows our Gs.
  */
 #include "sync/chan.h"
+#include "sync/clock.h"
 #include "gc/boehm.h"
 #include "mem/compact_stack.h"
 #include "base/env.h"
@@ -38,6 +39,7 @@
 #include "sched/m.h"
 #include "sched/threadmaker.h"
 #include "sync/mutex.h"
+#include "sync/ownthread.h"
 #include "sched/netpoll.h"
 #include "sched/preempt.h"
 #include "sched/retake.h"
@@ -173,6 +175,7 @@ static int start(void) {
     if (r < 0) goto ps;
     retake_start();
     inlibc_start();
+    m_find_globals();
     hook_begin();
     mutex_start();
     if ((r = netpoll_start()) < 0) goto ps;
@@ -419,7 +422,8 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         store_seq(&sched.busy, 0);
         return -ENOMEM;
     }
-    int err = *m->errno_at;
+    int err = *m->errno_at, r = clock_resume();
+    if (r == 0) r = signal_resume();
     collect_begin_run();
     m->locks++; /* one section, for the locks taken below */
     forget_the_gone(m);
@@ -430,7 +434,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     note_clear(&run.done);
     const Inspection *inspection = inspect_or_say();
     inspection->begin();
-    int r = start();
+    if (r == 0) r = start();
     if (r == 0) {
         gort_attr attr = {.stack_size = MAIN_STACK + LAST_STEPS};
         count_plain_threads();

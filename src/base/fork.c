@@ -7,7 +7,8 @@
  * Children with a copy of the memory: fork, _Fork, a bare clone. process.same stands in a page that
  * the kernel clears in every such child (MADV_WIPEONFORK). It is 1 in the process itself, so a
  * public call asks by one load. At 0 forked_slow looks: a child made while no runtime ran is a
- * process like any other, and sets it again. On older kernels pthread_atfork, for fork, is all.
+ * process like any other, and sets it again. There _Fork and clone called no handlers: the first
+ * call outside of a section does what those of fork do. On older kernels fork is all.
  *
  * Children that share the memory: vfork, clone(CLONE_VM | CLONE_VFORK). Nothing in memory can tell
  * them, but the maker's thread stands still until the child has called execve or ended, and the
@@ -37,6 +38,7 @@ static __thread int tls_vfork_pid __attribute__((tls_model("initial-exec")));
 
 static bool forked; /* in a child, once it is known */
 static int pid;     /* of the process that has the runtime; 0: none */
+static bool marked; /* atomic: process.same was set, here or in a parent */
 
 /* pairs with gort_main, which set process.same before */
 static bool runtime_busy(void) { return load_acq(&sched.busy); }
@@ -62,20 +64,30 @@ void fork_renumber(void) {
     m->clock = os_thread_clock(m->tid);
 }
 
+static void mark(void) {
+    store_rlx(&process.same, true);
+    store_rel(&marked, true); /* pairs with forked_slow: a thread that sees it sees `same` */
+}
+
 /* process.same was 0: in a child, or before the first gort_main. gort_main sees it set, or sets it
  * by this function, before its CAS of sched.busy, which runtime_busy acquires. So a thread that
  * sees a runtime and no mark is in a child. */
 NOINLINE bool forked_slow(void) {
     if (forked) return true;
+    bool child = load_acq(&marked) && !load_rlx(&process.same); /* pairs with mark */
     if (runtime_busy() && !load_rlx(&process.same)) {
         become_child();
         return true;
     }
-    store_rlx(&process.same, true);
-    if (pid != 0) {
-        pid = os_getpid();
-        fork_renumber();
-    }
+    M *m = getm();
+    if (child && m && m->locks > load_rlx(&m->rest)) return false; /* the next call looks again */
+    mark();
+    if (!child) return false;
+    if (pid != 0) pid = os_getpid();
+    fork_renumber();
+    process.leaves = true;
+    if (upstairs.bare_child) upstairs.bare_child();
+    process.leaves = false;
     return false;
 }
 
@@ -85,6 +97,7 @@ NOINLINE bool in_any_child(void) { return in_forked_child() || (pid != 0 && os_g
 static void after_fork(void) {
     if (!runtime_busy()) {
         pid = os_getpid();
+        mark();
         return;
     }
     if (upstairs.forked) upstairs.forked();

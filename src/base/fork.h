@@ -11,7 +11,8 @@
 #define PAGE_LARGEST 4096
 #endif
 extern struct Process {
-    bool same; /* false: perhaps in a child. Alone in its page; one thread runs when it changes */
+    bool same;   /* false: perhaps in a child. In a page apart; one thread runs when it changes */
+    bool leaves; /* a child of _Fork begins: nothing goes back to malloc, whose lock may be held */
 } ALIGNED(PAGE_LARGEST) process;
 NOINLINE bool forked_slow(void);
 INLINE bool in_forked_child(void) { return unlikely(!process.same) && forked_slow(); }

@@ -39,6 +39,8 @@ typedef struct Upstairs {
     bool (*clock_armed)(void);
     /* sync: in a child that may use gort: forgets the parent's other threads (forkgate.c) */
     void (*fork_child)(void);
+    /* sched: such a child, made by _Fork or a bare clone, makes its first call (forkgate.c) */
+    void (*bare_child)(void);
     /* sync: gp, which will never run again, waits: takes it off the object it waits for */
     void (*undo_wait)(G *gp);
     /* debug: the process ends: every goroutine, from the frame that returns to `from`; the trace */

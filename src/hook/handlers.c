@@ -55,9 +55,8 @@ HOOK sighandler_t sigset(int signo, sighandler_t handler) {
     return handler_installed(signo, handler, libc(sigset)(signo, handler));
 }
 /* Other names of the first two. */
-sighandler_t bsd_signal(int signo, sighandler_t handler);
-HOOK sighandler_t bsd_signal(int signo, sighandler_t handler) { return signal(signo, handler); }
 HOOK __typeof__(signal) ssignal __attribute__((alias("signal")));
+HOOK __typeof__(signal) bsd_signal __attribute__((alias("signal"), leaf, nothrow));
 HOOK __typeof__(signal) sysv_signal __attribute__((alias("__sysv_signal")));
 
 void handlers_adopt(void) {

@@ -90,10 +90,16 @@ static long once_run(void *init) {
     return 0;
 }
 
-/* libstdc++'s two variables of this thread; NULL: there is no such library. */
+/* libstdc++'s two variables of this thread; NULL: there is no such library. One that came with a
+ * plugin is perhaps not in the global scope, and found by its name only. */
 static void **handed_over(int which) {
     static const char *const names[] = {"_ZSt15__once_callable", "_ZSt11__once_call"};
-    return dlsym(RTLD_DEFAULT, names[which]);
+    void *at = dlsym(RTLD_DEFAULT, names[which]), *lib = NULL;
+    if (at == NULL) lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (lib == NULL) return at;
+    at = dlsym(lib, names[which]);
+    dlclose(lib);
+    return at;
 }
 
 static COLD void once_wait(pthread_once_t *once) {

@@ -244,9 +244,18 @@ INLINE int accept_now(int fd, struct sockaddr *sa, socklen_t *len, int flags, M 
     return accepted(conn, flags);
 }
 
+/* Else accept fails at once, and poll would wait for what never comes. */
+static bool accepts(int fd, int flags) {
+    int listens = 0;
+    socklen_t len = sizeof listens;
+    return !(flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 && listens;
+}
+
 static NOINLINE int accept_ask(int fd, struct sockaddr *sa, socklen_t *len, int flags, M *m) {
     if (!(flags_hint(fd) & HINT_NONBLOCK)) {
-        if (poll_fd(fd, POLLIN) == 0) return accept_wait(fd, sa, len, flags, 0);
+        if (poll_fd(fd, POLLIN) == 0 && accepts(fd, flags))
+            return accept_wait(fd, sa, len, flags, 0);
         hot_count(fd, DIR_READ);
     }
     return accept_now(fd, sa, len, flags, m);

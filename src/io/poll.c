@@ -22,6 +22,8 @@
  */
 #include "io/fdcall.h"
 #include "base/sysfault.h"
+#include "sched/alloc.h"
+#include "sched/goexit.h"
 #include "sync/sema.h"
 
 #include <stdlib.h>
@@ -132,8 +134,12 @@ static void poll_commit(M *m, void *arg) {
     sub_seq(&sched.poll_waiters, 1);
 }
 
+/* The runtime has ended: the entries know of no waiter any more (netpoll_stop). */
+static void watch_abandoned(ExitHook *h) { quiet_free(h->object); }
+
 /* 0: ask again; -EBADF; -ETIMEDOUT. */
 static int poll_wait_parked(Poll *p, int64_t deadline) {
+    ExitHook hook = {.abandon = watch_abandoned, .object = p->watch};
     bool timed_out = false;
     int r = 0;
     p->group.gp = self(p->m);
@@ -144,6 +150,7 @@ static int poll_wait_parked(Poll *p, int64_t deadline) {
         if (p->watch[i].d) r = link_watch(p, i, -1);
     if (r == 0) {
         int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
+        if (p->n > FEW) exit_hook_push(p->group.gp, &hook);
         add_seq(&sched.poll_waiters, 1);
         lock(&p->group.lock, RANK_POLL);
         p->m = park_commit_until(p->m, poll_commit, &p->group, WAIT_IO,
@@ -151,6 +158,7 @@ static int poll_wait_parked(Poll *p, int64_t deadline) {
         if (timed_out) sub_seq(&sched.poll_waiters, 1);
         lock(&p->group.lock, RANK_POLL);
         unlock(&p->group.lock);
+        if (p->n > FEW) exit_hook_pop(p->group.gp, &hook);
     }
     int closed = unlink_all(p, false);
     return closed ? closed : r < 0 ? r : 0;
@@ -229,14 +237,9 @@ int poll_until(struct pollfd *fds, nfds_t n, int64_t deadline) {
     Poll p = {.fds = fds, .n = n, .watch = few};
     if (n > 1 << 24) return -EINVAL;
     if (n > 0 && fds == NULL) return -EFAULT;
-    if (n > FEW) {
-        int saved = *gort_errno_location();
-        p.watch = sysfault_alloc() ? NULL : malloc(n * sizeof(PollWatch));
-        *gort_errno_location() = saved;
-        if (p.watch == NULL) return -ENOMEM;
-    }
+    if (n > FEW && (p.watch = quiet_alloc(n * sizeof(PollWatch))) == NULL) return -ENOMEM;
     int r = poll_begin(&p, deadline);
-    if (p.watch != few) free(p.watch);
+    if (p.watch != few) quiet_free(p.watch);
     return r;
 }
 

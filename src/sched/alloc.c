@@ -18,6 +18,7 @@
  * the program's own data equals it with a probability of 2^-64.
  */
 #include "sched/alloc.h"
+#include "base/fork.h"
 #include "base/upstairs.h"
 #include "sched/sched.h"
 #include "mem/span.h"
@@ -125,6 +126,7 @@ static NOINLINE void *libc_alloc(size_t size, bool lines) {
 
 static NOINLINE void libc_free(void *at) {
     int saved = errno;
+    if (unlikely(process.leaves)) return;
     if (!collect_on || !upstairs.collect_free(at)) free(at);
     fence_compiler();
     errno = saved;

@@ -109,19 +109,32 @@ static void after_fork_in_parent(void) {
     if (mine.counted) sub_seq(&forks, 1);
 }
 
+static void child_begins(void) {
+    if (upstairs.fork_child) upstairs.fork_child();
+    m_forget_others();
+}
+
 /* The thread that forked has another number in the child. Where no runtime runs it may go on with
  * gort there, beside a thread that starts one (init.c). */
 static void after_fork_in_child(void) {
     fork_renumber();
     store_rlx(&forks, 0);
     unlock_after_fork();
-    if (!mine.rests) return;
-    if (upstairs.fork_child) upstairs.fork_child();
-    m_forget_others();
+    if (mine.rests) child_begins();
+}
+
+/* Nothing has waited for sections. If another thread was in one, its lock stays held: then who
+ * waits in the parent keeps its place here (gort(7)). */
+static void bare_child(void) {
+    store_rlx(&forks, 0);
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
+        if (m != getm() && load_rlx(&m->alive) && load_rlx(&m->locks) > load_rlx(&m->rest)) return;
+    child_begins();
 }
 
 /* Behind these, base/fork.c's: the child's is to come last. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    upstairs.bare_child = bare_child;
     fork_watch();
 }

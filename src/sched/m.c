@@ -23,12 +23,16 @@
 #include "sched/sysmon.h"
 #include "base/warn.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* of the C++ library, if the program has one */
+/* of the C++ library, if the program has one; or a plugin, where the runtime starts after it */
 extern Handling *__cxa_get_globals(void) __attribute__((weak));
+static Handling *(*plugin_globals)(void);
+#pragma weak dlopen
+#pragma weak dlsym
 
 #ifdef GORT_ASAN
 #define THREAD_STACK ((size_t)1 << 20)
@@ -152,9 +156,21 @@ static void know_thread(M *m) {
     tsan_own_errno(m->errno_at);
 }
 
+/* What a plugin brought is perhaps not in the global scope, and found by its name only. It stays
+ * open: threads point into it. Not in adopt(): a plugin has its thread's memory from malloc. */
+void m_find_globals(void) {
+    static const char *const names[] = {"libstdc++.so.6", "libc++abi.so.1"};
+    if (__cxa_get_globals || !dlopen || !dlsym) return;
+    for (size_t i = 0; i < count_of(names) && !plugin_globals; i++) {
+        void *lib = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (lib) plugin_globals = (Handling * (*)(void)) dlsym(lib, "__cxa_get_globals");
+    }
+}
+
 static void thread_begin(M *m) {
     tls_runner = m;
     know_thread(m);
+    if (plugin_globals) m->handling = plugin_globals();
     if (m->tid <= 0)
         fatal("cannot learn the number of a thread: gettid(2) gives %s", errno_word(m->tid));
     m->stack_hi = __builtin_frame_address(0);

@@ -149,6 +149,8 @@ static bool insert(TimerHeap *h, Timer *t) {
     return heap_push(h, t);
 }
 
+bool timer_insert(TimerHeap *h, Timer *t) { return insert(h, t); }
+
 static void remove_at(TimerHeap *h, uint32_t i) {
     uint32_t slot = h->at[i].slot, last = h->count - 1;
     store_rel(&h->slots[slot].timer->heap, NOT_ARMED);

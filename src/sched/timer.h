@@ -27,6 +27,9 @@ int timer_add(M *m, Timer *t);
 /* True: t was armed and is not any more. False: it has fired (its function runs or has run). */
 bool timer_del(Timer *t);
 
+/* Arms t on a heap of the caller's, which is prepared. h->lock. True: it is the earliest. */
+bool timer_insert(TimerHeap *h, Timer *t);
+
 /* ---- for the scheduler ---- */
 /* Takes the earliest due timer off h: its function and arguments. False: none is due. */
 bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *seq);

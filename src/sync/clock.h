@@ -2,22 +2,18 @@
 #ifndef CLOCK_H
 #define CLOCK_H
 
-#include "runtime.h"
+#include "sched/timer.h"
 
-typedef struct ClockEntry ClockEntry;
-struct ClockEntry {
-    /* clock.lock, while queued: */
-    ClockEntry *next, *prev;
-    int64_t when;
-    void (*fn)(ClockEntry *); /* called on the clock's thread, with nothing held */
-    bool queued;
-};
-
-/* In a section. True: the caller calls clock_start() after the section. */
-bool clock_add(ClockEntry *e, int64_t when, void (*fn)(ClockEntry *));
+bool clock_prepare(void); /* once, before the first clock_add; false: no memory */
+/* Arms t; timer_del takes it back. Its function is called on the clock's thread, with nothing held.
+ * In a section. True: the caller calls clock_start() after the section. */
+bool clock_add(Timer *t);
 int clock_start(void); /* 0, -EAGAIN */
-/* True: it was queued and is no longer. False: its function runs or has run. Anywhere. */
-bool clock_del(ClockEntry *e);
+/* In a child that may use gort: the deadlines came along, and the thread did not. */
+void clock_in_child(void);
+extern bool clock_orphaned; /* atomic: so it is still */
+/* Starts it; by gort_main and by calls that look at a context. Outside of sections. */
+INLINE int clock_resume(void) { return unlikely(load_rlx(&clock_orphaned)) ? clock_start() : 0; }
 bool clock_armed(void); /* a deadline is to come, and perhaps ends a wait (deadlock.c) */
 
 #endif

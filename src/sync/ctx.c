@@ -19,7 +19,7 @@
  * no caller sees a living child of a dead parent, gort_ctx_err() and gort_ctx_done() look upwards
  * too, and carry down a cause that has not arrived yet.
  *
- * A deadline is a timer on the runtime's heap, or without a runtime an entry of clock.c. It holds a
+ * A deadline is a timer on the runtime's heap, or without a runtime on clock.c's. It holds a
  * reference while armed, which goes to the function that takes it off its clock: cancel_node,
  * ctx_expired, or at the end of a runtime ctx_moved, which changes the clock.
  *
@@ -52,9 +52,7 @@ struct gort_ctx {
     const void *key;
     void *value;
     int64_t deadline; /* the earlier of its own and its parent's */
-    bool fallback;    /* lock, constant once not armed: the deadline is clock.c's */
-    Timer timer;
-    ClockEntry entry;
+    Timer timer;      /* on the runtime's heap, or clock.c's */
 };
 
 /* Frees c, and its parents while c held their last reference. */
@@ -108,8 +106,7 @@ static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
     gort_chan_close(c->done);
-    bool back = false;
-    if (kill_node(c, work)) back = c->fallback ? clock_del(&c->entry) : timer_del(&c->timer);
+    bool back = kill_node(c, work) && timer_del(&c->timer);
     unlink_child(c);
     if (back) refs_drop_later(&c->refs); /* the clock's */
 }
@@ -171,7 +168,6 @@ static void ctx_expired(gort_ctx *c) {
 }
 
 static void expired_timer(M *m, void *arg, uint32_t seq) { ctx_expired(arg); }
-static void expired_entry(ClockEntry *e) { ctx_expired(container_of(e, gort_ctx, entry)); }
 
 /* The runtime has ended: the deadline goes to the fallback clock, unless c is cancelled by now. */
 static void ctx_moved(Timer *t) {
@@ -180,8 +176,7 @@ static void ctx_moved(Timer *t) {
     M *m = enter();
     lock(&c->lock, RANK_CTX);
     bool armed = c->armed;
-    c->fallback = armed;
-    if (armed) start = clock_add(&c->entry, c->deadline, expired_entry);
+    if (armed) start = clock_add(t);
     unlock(&c->lock);
     leave(m);
     if (!armed) refs_drop_later(&c->refs);
@@ -193,13 +188,13 @@ static void ctx_moved(Timer *t) {
 static int ctx_arm(gort_ctx *c) {
     int r = 0;
     bool start = false;
+    if (!clock_prepare()) return -ENOMEM; /* for ctx_moved */
     M *m = enter();
     lock(&c->lock, RANK_CTX);
     if (!c->dead) {
         c->timer = (Timer){.when = c->deadline, .fn = expired_timer, .arg = c, .forget = ctx_moved};
         r = runtime_running() ? timer_add(m, &c->timer) : -ENOTCONN;
-        c->fallback = r == -ENOTCONN;
-        if (c->fallback) start = clock_add(&c->entry, c->deadline, expired_entry), r = 0;
+        if (r == -ENOTCONN) start = clock_add(&c->timer), r = 0;
         c->armed = r == 0;
         if (c->armed) add_rlx(&c->refs.count, 1);
     }
@@ -289,6 +284,7 @@ EXPORT void gort_ctx_cancel(gort_ctx *c) {
 /* The cause of c; one that is still above c is carried down to it, channel included. */
 static int ctx_settle(gort_ctx *c) {
     int cause = 0;
+    clock_resume();
     for (gort_ctx *up = c; up != NULL && cause == 0; up = up->parent) cause = load_acq(&up->err);
     if (likely(cause == 0)) return 0;
     ctx_cancel(c, cause);

@@ -3,8 +3,9 @@
  *
  * The handler counts the delivery and wakes the signal thread by a futex. The thread offers the
  * number to every channel that watches it, once for each delivery; a full channel misses it. The
- * thread starts with the first watch and stays (ownthread.c). A house lock guards the table of
- * watches, since nothing may be sent under a runtime lock of the channels' rank.
+ * thread starts with the first watch and stays (ownthread.c); in a child of fork it starts with
+ * gort_main. A house lock guards the table of watches, since nothing may be sent under a runtime
+ * lock of the channels' rank.
  * sched.signal_channels counts the watches: a program that waits for a signal is not dead.
  *
  * What was installed for a signal before the first watch comes back after the last: the default,
@@ -165,15 +166,20 @@ static SignalWatch **watch_find(int signo, gort_chan *ch) {
     return at;
 }
 
+static int start_thread(void) {
+    return table.pid == os_getpid() ? 0 : own_thread_start(signal_main, &table.pid);
+}
+
+int signal_resume(void) { return load_rlx(&sched.signal_channels) ? start_thread() : 0; }
+
 /* table.lock held. */
 static int watch(gort_chan *ch, int signo) {
     SignalWatch **at = watch_find(signo, ch), *w = NULL;
-    int r = 0;
-    if (*at == NULL) { /* else the channel watches already */
+    int r = start_thread();
+    if (r == 0 && *at == NULL) { /* else the channel watches already */
         w = quiet_alloc(sizeof *w);
         if (w == NULL) return -ENOMEM;
         *w = (SignalWatch){.ch = ch};
-        if (table.pid != os_getpid()) r = own_thread_start(signal_main, &table.pid);
     }
     M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
     if (r == 0 && w) *at = w;

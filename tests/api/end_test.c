@@ -1,7 +1,10 @@
 /* What outlives a runtime: objects, libc's locks, deadlines, plain threads. One case each;
  * end_stress mixes them. */
+#include "../lib/waiting.h"
 #include "../lib/test.h"
 #include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -168,6 +171,26 @@ static int leaves_deadline(int argc, char **argv) {
     return 0;
 }
 
+/* In any order, and so many that the test's time ends first where each looks for its place. */
+#define DEADLINES (200000 / TEST_SCALE)
+static gort_ctx *many[DEADLINES];
+static int leaves_deadlines(int argc, char **argv) {
+    uint64_t seed = 1;
+    for (int i = 0; i < DEADLINES; i++) {
+        int64_t later = (int64_t)(test_random(&seed) % 1000) * GORT_SEC;
+        many[i] = gort_ctx_with_deadline(NULL, gort_now() + 3600 * GORT_SEC + later);
+        CHECK(many[i] != NULL);
+    }
+    return 0;
+}
+static void deadlines_move(void) {
+    CHECK_EQ(gort_main(leaves_deadlines, 0, NULL), 0);
+    for (int i = 0; i < DEADLINES; i++) {
+        CHECK_EQ(gort_ctx_err(many[i]), 0);
+        gort_ctx_release(many[i]);
+    }
+}
+
 static int selecting;
 static void selects(void *arg) {
     gort_case cases[40];
@@ -181,6 +204,31 @@ static int leaves_select(int argc, char **argv) {
     wait_until(get(&selecting));
     for (int i = 0; i < 10; i++) gort_yield();
     return 0;
+}
+
+/* Many, so that malloc maps the memory of each poll: the sum tells whether it is given back. */
+#define POLLED 2000
+static int polled[2];
+static void polls(void *arg) {
+    struct pollfd f[POLLED];
+    for (int i = 0; i < POLLED; i++) f[i] = (struct pollfd){.fd = polled[0], .events = POLLIN};
+    gort_poll(f, POLLED, -1);
+}
+static int leaves_poll(int argc, char **argv) {
+    CHECK_EQ(gort_go(polls, NULL), 0);
+    wait_until(waiting_for("IO wait") == 1);
+    return 0;
+}
+static void polls_are_forgotten(void) {
+    size_t before = 0;
+    CHECK_EQ(pipe(polled), 0);
+    for (int i = 0; i < 30; i++) {
+        CHECK_EQ(gort_main(leaves_poll, 0, NULL), 0);
+        struct mallinfo2 now = mallinfo2();
+        if (i == 9) before = now.uordblks + now.hblkhd;
+        if (i > 9 && !SANITIZED)
+            CHECK_LE(now.uordblks + now.hblkhd, before + sizeof polled * POLLED);
+    }
 }
 
 static int quit;
@@ -486,9 +534,11 @@ int main(void) {
     CHECK_EQ(gort_main(leaves_deadline, 0, NULL), 0);
     wait_until(gort_ctx_err(late) == -ETIMEDOUT);
     gort_ctx_release(late);
+    deadlines_move();
     gort_chan *c = gort_chan_new(0, 0);
     CHECK_EQ(gort_main(leaves_select, 0, (char **)c), 0);
     gort_chan_release(c); /* nobody waits; ASan looks for the memory of the select */
+    polls_are_forgotten();
     trees_are_whole();
     CHECK_EQ(gort_main(leaves_once, 0, NULL), 0);
     CHECK_EQ(gort_main(does_it_again, 0, NULL), 0);

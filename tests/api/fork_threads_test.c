@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 /* A child that is made while no runtime runs, beside threads that use gort: they do not exist
  * there, and its runtime waits for none of them, neither at its end nor with the report of a
  * deadlock. */
@@ -187,11 +188,87 @@ static void forks_beside_a_crowd(void) {
     for (int i = 0; i <= USAGES; i++) CHECK_EQ(pthread_join(crowd[i], NULL), 0);
 }
 
+/* The deadline of a context that came along: the child's thread for it starts with a look. */
+static gort_ctx *ends_soon_too;
+static int looks(void) {
+    return gort_chan_recv(gort_ctx_done(ends_soon_too), NULL) == -EPIPE ? 7 : 1;
+}
+static int waits_in_runtime(int argc, char **argv) { return looks(); }
+static void deadlines_come(void) {
+    int64_t before = gort_now() + 50 * GORT_MS;
+    ends_soon_too = gort_ctx_with_deadline(NULL, before);
+    CHECK_EQ(status_of(NULL, looks), 7);
+    gort_ctx_release(ends_soon_too);
+    ends_soon_too = gort_ctx_with_deadline(NULL, before + 100 * GORT_MS);
+    gort_chan *done = gort_ctx_done(ends_soon_too);
+    CHECK(done != NULL);
+    CHECK_EQ(status_of(waits_in_runtime, NULL), 7);
+    gort_ctx_release(ends_soon_too);
+}
+
+/* A watch that came along is one in the child; argc: of a child that watches once more. */
+static gort_chan *signals;
+static int watches(int argc, char **argv) { return gort_signal_notify(signals, SIGUSR1); }
+static int hears(int argc, char **argv) {
+    int signo = 0;
+    if (argc) CHECK_EQ(watches(0, NULL), 0);
+    kill(getpid(), SIGUSR1);
+    CHECK_EQ(gort_chan_recv(signals, &signo), 0);
+    return signo == SIGUSR1 ? 7 : 1;
+}
+static int hears_again(int argc, char **argv) { return hears(1, NULL); }
+static void signals_come(void) {
+    signals = gort_chan_new(sizeof(int), 1);
+    CHECK_EQ(gort_main(watches, 0, NULL), 0);
+    CHECK_EQ(status_of(hears, NULL), 7);
+    CHECK_EQ(status_of(hears_again, NULL), 7);
+    gort_signal_stop(signals);
+}
+
+/* A child of _Fork: threads of the parent that wait are not there either. */
+static struct {
+    gort_chan *ch;
+    gort_sem sem;
+    gort_mutex mu;
+    gort_rwmutex rw;
+} left;
+static void *waits_chan(void *arg) { return (void *)(intptr_t)gort_chan_recv(left.ch, NULL); }
+static void *waits_sem(void *arg) { return gort_sem_acquire(&left.sem, 1), NULL; }
+static void *waits_mutex(void *arg) { return gort_mutex_lock(&left.mu), NULL; }
+static void *waits_rwmutex(void *arg) { return gort_rwmutex_rlock(&left.rw), NULL; }
+static void bare_child(void) {
+    void *(*all[])(void *) = {waits_chan, waits_sem, waits_mutex, waits_rwmutex};
+    pthread_t t;
+    int status;
+    left.ch = gort_chan_new(0, 0);
+    gort_mutex_lock(&left.mu);
+    gort_rwmutex_lock(&left.rw);
+    for (int i = 0; i < 4; i++) CHECK_EQ(pthread_create(&t, NULL, all[i], NULL), 0);
+    usleep(200000); /* until they sleep: a thread inside of a call would be another case */
+    pid_t pid = _Fork();
+    if (pid == 0) {
+        alarm(60);
+        CHECK_EQ(gort_chan_try_send(left.ch, NULL), -EAGAIN);
+        gort_sem_release(&left.sem, 1);
+        CHECK_EQ(gort_sem_try_acquire(&left.sem, 1), 0);
+        gort_mutex_unlock(&left.mu);
+        CHECK_EQ(gort_mutex_try_lock(&left.mu), 0);
+        gort_rwmutex_unlock(&left.rw);
+        CHECK_EQ(gort_rwmutex_lock_until(&left.rw, gort_now() + GORT_SEC), 0);
+        _exit(7);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 int main(int argc, char **argv) {
     pthread_t t;
     nobody = gort_chan_new(0, 0);
     CHECK_EQ(pthread_create(&t, NULL, waits, NULL), 0);
     CHECK_EQ(status_of(deadlocks, NULL), 2);
+    if (!SANITIZED) bare_child();
+    deadlines_come();
+    signals_come();
     forks_beside_a_crowd();
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_create(&t, NULL, uses, NULL), 0);
     while (__atomic_load_n(&busy, __ATOMIC_RELAXED) < 1000) sched_yield();

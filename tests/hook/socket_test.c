@@ -282,12 +282,31 @@ static void no_port(void) {
     close(b);
 }
 
+/* What is no listener, and a flag that is none: accept says so at once. */
+static void refuses_to_accept(void) {
+    int pair[2], p[2], udp = socket(AF_INET, SOCK_DGRAM, 0),
+                       fresh = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(udp >= 0 && fresh >= 0 && pipe(p) == 0);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    const struct {
+        int fd, flags, error;
+    } cases[] = {{pair[0], 0, EINVAL}, {fresh, 0, EINVAL},         {udp, 0, EOPNOTSUPP},
+                 {p[0], 0, ENOTSOCK},  {listener, 0x1234, EINVAL}, {-1, 0, EBADF}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_EQ(accept4(cases[i].fd, NULL, NULL, cases[i].flags), -1);
+        CHECK_EQ(errno, cases[i].error);
+    }
+    int fds[] = {pair[0], pair[1], p[0], p[1], udp, fresh};
+    for (int i = 0; i < 6; i++) close(fds[i]);
+}
+
 static int run(int argc, char **argv) {
     static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
     signal(SIGPIPE, on_pipe_signal);
     for (int i = 0; i < 6; i++) shut_while_sending(types[i / 2], i % 2 ? &done : NULL);
     no_port();
     listen_here();
+    refuses_to_accept();
     echo();
     datagrams();
     big_message();

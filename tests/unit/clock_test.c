@@ -8,24 +8,28 @@
 #define RULE "clone:EAGAIN:1"
 
 static int fired[2];
-static ClockEntry e[2];
+static Timer e[2];
 
-static void fires(ClockEntry *which) { set(&fired[which - e], 1); }
+static void fires(M *m, void *arg, uint32_t seq) { set((int *)arg, 1); }
 
 static bool adds(int i) {
     M *m = enter();
-    bool start = clock_add(&e[i], gort_now() + GORT_MS, fires);
+    e[i] = (Timer){.when = gort_now() + GORT_MS, .fn = fires, .arg = &fired[i]};
+    bool start = clock_add(&e[i]);
     leave(m);
     return start;
 }
 
 int main(void) {
+    CHECK(clock_prepare());
     CHECK(adds(0));
     CHECK(adds(1)); /* the first caller's thread is not there yet */
     CHECK(sysfault_rule(RULE, strlen(RULE)));
     sysfault_on = true;
     CHECK_EQ(clock_start(), -EAGAIN);
-    CHECK(clock_del(&e[0])); /* as a context does that is refused */
+    M *m = enter();
+    CHECK(timer_del(&e[0])); /* as a context does that is refused */
+    leave(m);
     CHECK_EQ(clock_start(), 0);
     wait_until(get(&fired[1]));
     CHECK_EQ(get(&fired[0]), 0);
