@@ -8,12 +8,19 @@ cat >"$WORK/forks.c" <<'C'
 #include <gort.h>
 #include <sys/wait.h>
 #include <unistd.h>
-static int app(int argc, char **argv) {
+static gort_wg wg;
+static int result = 1;
+static void forks(void *arg) {
     int status = 0;
     pid_t child = fork();
     if (child == 0) _exit(4);
     waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 4 ? 0 : 1;
+    result = !(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+}
+static int app(int argc, char **argv) {
+    gort_wg_go(&wg, forks, NULL);
+    gort_wg_wait(&wg);
+    return result;
 }
 int main(int argc, char **argv) { return gort_main(app, argc, argv); }
 C
