@@ -24,7 +24,9 @@
  * that interrupts a section does not wait at all: another section may wait for this one's lock.
  */
 #include "sched/forkgate.h"
+#include "base/san.h"
 #include "base/upstairs.h"
+#include "mem/stack.h"
 #include "mem/span.h"
 #include "sched/g.h"
 #include "sched/m.h"
@@ -111,12 +113,23 @@ static void after_fork_in_parent(void) {
     if (mine.counted) sub_seq(&forks, 1);
 }
 
+/* A child of a goroutine ends on this stack: ASan would warn of it at _exit. */
+static void asan_told(void) {
+    M *m = getm();
+    G *gp = m ? m->curg : NULL;
+    const char *sp = __builtin_frame_address(0);
+    if (SAN_FIBERS || gp == NULL || gp->stack == NULL) return;
+    if (sp > (char *)gp->stack->lo && sp < (char *)gp->stack)
+        asan_stays_on(gp->stack->lo, (size_t)((char *)gp->stack - (char *)gp->stack->lo));
+}
+
 /* The thread that forked has another number in the child. Where no runtime runs it may go on with
  * gort there, beside a thread that starts one (init.c). */
 static void after_fork_in_child(void) {
     fork_renumber();
     store_rlx(&forks, 0);
     unlock_after_fork();
+    asan_told();
     if (!mine.rests) return;
     if (upstairs.fork_child) upstairs.fork_child();
     m_forget_others();
