@@ -160,7 +160,7 @@ static bool guard_holds(void *at) {
 }
 int os_guard_install(void *at, size_t size) {
     static bool tried; /* relaxed: trying twice does no harm */
-    /* its search for leaks asks the kernel's map, which does not show them: a fault at every word */
+    /* memcheck does not see them: its search for leaks takes a fault at every word */
     if (valgrind_runs()) return -EINVAL;
     int r = advise(at, size, MADV_GUARD_INSTALL);
     if (r < 0 || __atomic_load_n(&tried, __ATOMIC_RELAXED)) return r;
