@@ -90,13 +90,14 @@ void gort_nopreempt_range(const void *start, const void *end, int there) __attri
 #ifndef GORT_INSIDE_
 extern const char __start_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_gort_nopreempt[] __attribute__((weak, visibility("hidden")));
+static inline void gort_nopreempt_tell_(const char *start, const char *stop, int there) {
+    if (start != stop && gort_nopreempt_range) gort_nopreempt_range(start, stop, there);
+}
 __attribute__((constructor)) static void gort_nopreempt_begin_(void) {
-    if (&__start_gort_nopreempt[0] != &__stop_gort_nopreempt[0] && gort_nopreempt_range)
-        gort_nopreempt_range(__start_gort_nopreempt, __stop_gort_nopreempt, 1);
+    gort_nopreempt_tell_(__start_gort_nopreempt, __stop_gort_nopreempt, 1);
 }
 __attribute__((destructor)) static void gort_nopreempt_end_(void) {
-    if (&__start_gort_nopreempt[0] != &__stop_gort_nopreempt[0] && gort_nopreempt_range)
-        gort_nopreempt_range(__start_gort_nopreempt, __stop_gort_nopreempt, 0);
+    gort_nopreempt_tell_(__start_gort_nopreempt, __stop_gort_nopreempt, 0);
 }
 #endif
 

@@ -4,8 +4,8 @@
     goroutine N bt            the frames of goroutine N
     goroutine all bt          the frames of all goroutines
 
-Load it with `source tools/gort-gdb.py`; gdb loads an installed one with libgort.so. The library
-must be built with -g, which is the default.
+Load it with `source tools/gort-gdb.py`, or the installed share/gort/gort-gdb.py; gdb loads that of
+a package by itself with libgort.so. The library must be built with -g, which is the default.
 
 How a parked goroutine is unwound: gdb knows the registers of threads only, and on a core file
 they cannot be changed. So an unwinder of our own tells gdb that the selected thread's innermost

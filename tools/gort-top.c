@@ -319,14 +319,21 @@ static _Noreturn void usage(int status) {
     exit(status);
 }
 
+/* 0 where it is no number. */
+static double number(const char *s) {
+    char *end;
+    double n = strtod(s, &end);
+    return *end == 0 && n > 0 && n < INT32_MAX ? n : 0;
+}
+
 int main(int argc, char **argv) {
     for (int c; (c = getopt(argc, argv, "bd:n:h")) != -1;) {
         if (c == 'b') batch = true;
-        else if (c == 'd') delay = atof(optarg);
-        else if (c == 'n') rounds = atol(optarg);
+        else if (c == 'd') delay = number(optarg);
+        else if (c == 'n' && number(optarg) >= 1) rounds = (long)number(optarg);
         else usage(c == 'h' ? 0 : 2);
     }
-    if (optind != argc - 1 || (pid = (pid_t)atol(argv[optind])) <= 0 ||
+    if (optind != argc - 1 || (pid = (pid_t)number(argv[optind])) <= 0 ||
         !(delay >= 0.1 && delay <= 3600))
         usage(2);
     map_page();

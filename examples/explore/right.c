@@ -1,4 +1,6 @@
 /*
+ * For a simulation: GORT_SIM=1, or gort-explore. Outside of one it sleeps for an hour.
+ *
  * The three programs beside this one put right: no seed fails. And an hour of sleep takes no time,
  * since the clock of a simulation jumps.
  */

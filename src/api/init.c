@@ -49,6 +49,7 @@
 #include "mem/split/split.h"
 #include "sched/sysmon.h"
 #include "sched/wake.h"
+#include "base/print.h"
 #include "base/warn.h"
 #include "sched/stopworld.h"
 
@@ -171,16 +172,20 @@ static int start(void) {
     fork_begin();
     reset();
     split_begin();
+    const char *what = "memory";
     int r = procs_resize(NULL, (uint32_t)settings.procs);
     if (r < 0) goto ps;
+    what = "descriptor for the poller";
     retake_start();
     inlibc_start();
     m_find_globals();
     hook_begin();
     mutex_start();
     if ((r = netpoll_start()) < 0) goto ps;
+    what = "signal for preemption";
     if ((r = preempt_install()) < 0) goto poller;
     faults_install();
+    what = "thread";
     if ((r = maker_start(main_refused)) < 0) goto handlers;
     if ((r = sysmon_start()) < 0) goto maker;
     return 0;
@@ -193,6 +198,7 @@ poller:
     netpoll_stop();
 ps:
     store_rlx(&sched.procs, 0);
+    print_fd(2, "gort: gort_main fails, %s: no %s to be had\n", errno_word(r), what);
     return r;
 }
 

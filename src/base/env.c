@@ -101,7 +101,9 @@ static const Setting table[] = {
     {"stall", AT(stall), parse_u64, 0, 0, DAYS_MS},
     {"signal", AT(preempt_signal), parse_signal, SIGURG, 1, 64},
     {"retake", AT(retake), parse_retake, 0, 0, 2},
+#ifdef GORT_CHECKED
     {"break", AT(break_step), parse_u64, 0, 0, 1000},
+#endif
     {"uring", AT(uring), parse_u64, 1, 0, 1},
     {"relook", AT(relook), parse_u64, 1, 0, 1},
     {"flight", AT(flight), parse_u64, 0, 0, DAYS_MS},

@@ -35,9 +35,22 @@ TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *o
     (tsan_on() && __sigaction ? __sigaction((signo), (sa), (old)) : sigaction((signo), (sa), (old)))
 
 #ifdef GORT_ASAN
-void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
-void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old,
-                                     size_t *size_old);
+#define ASANS
+#else
+#define ASANS __attribute__((weak)) /* there in a program compiled for ASan */
+#endif
+ASANS void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
+ASANS void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old,
+                                           size_t *size_old);
+/* The calling thread is on this stack, and stays there. */
+INLINE void asan_stays_on(const void *bottom, size_t size) {
+    void *fake;
+    if (__sanitizer_start_switch_fiber == NULL) return;
+    __sanitizer_start_switch_fiber(&fake, bottom, size);
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+}
+
+#ifdef GORT_ASAN
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 /* Frames that never returned (a goroutine ended) have left their red zones on the stack. */
 #define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))

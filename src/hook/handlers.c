@@ -56,7 +56,7 @@ HOOK sighandler_t sigset(int signo, sighandler_t handler) {
 }
 /* Other names of the first two. */
 HOOK __typeof__(signal) ssignal __attribute__((alias("signal")));
-HOOK __typeof__(signal) bsd_signal __attribute__((alias("signal"), leaf, nothrow));
+HOOK __typeof__(signal) bsd_signal __THROW __attribute__((alias("signal")));
 HOOK __typeof__(signal) sysv_signal __attribute__((alias("__sysv_signal")));
 
 void handlers_adopt(void) {

@@ -61,7 +61,7 @@
     X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock) \
     X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock) \
     X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post) \
-    X(pthread_once) X(pthread_join) \
+    X(pthread_once) X(pthread_join) X(pthread_tryjoin_np) \
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
     X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) \

@@ -130,6 +130,6 @@ HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
 
 HOOK int pthread_join(pthread_t thread, void **value) {
     if (!here()) return libc(pthread_join)(thread, value);
-    int r = pthread_tryjoin_np(thread, value);
+    int r = libc(pthread_tryjoin_np)(thread, value); /* not TSan's, which counts joins */
     return r == EBUSY ? (int)libc_blocking(pthread_join, thread, value, 0, 0, 0, 0) : r;
 }

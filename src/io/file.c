@@ -158,7 +158,11 @@ typedef struct InfoLookup {
 
 static long info_lookup(void *arg) {
     InfoLookup *l = arg;
-    return getaddrinfo(l->node, l->service, l->hints, l->res);
+    errno = 0;
+    int r = getaddrinfo(l->node, l->service, l->hints, l->res);
+    /* glibc knows no name where it cannot open its files */
+    bool short_of = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    return r == EAI_NONAME && short_of ? EAI_SYSTEM : r;
 }
 
 EXPORT int gort_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -167,6 +171,6 @@ EXPORT int gort_getaddrinfo(const char *node, const char *service, const struct 
     InfoLookup l = {node, service, hints, res};
     int saved = *gort_errno_location();
     long r = gort_blocking(info_lookup, &l);
-    *gort_errno_location() = saved;
+    if (r != EAI_SYSTEM) *gort_errno_location() = saved;
     return (int)r;
 }

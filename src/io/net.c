@@ -80,7 +80,7 @@ int socket_over(Socket *s, int r) {
 /* ---- names ---------------------------------------------------------------------------------- */
 
 typedef struct HostLookup {
-    gort_chan *done; /* of int: the code of getaddrinfo */
+    gort_chan *done; /* of int: 0 or -errno */
     uint32_t refs;   /* atomic */
     struct addrinfo *found;
     char host[HOST_MOST + 1];
@@ -92,14 +92,16 @@ static int error_of(int code) {
     case EAI_AGAIN:
     case EAI_FAIL: return -EHOSTUNREACH;
     case EAI_MEMORY: return -ENOMEM;
-    case -ETIMEDOUT: return -ETIMEDOUT;
+    case EAI_SYSTEM: return -*gort_errno_location();
     default: return -ENOENT;
     }
 }
 
 static int lookup_now(const char *host, struct addrinfo **found) {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    return gort_getaddrinfo(host, NULL, &hints, found);
+    int err = *gort_errno_location(), r = error_of(gort_getaddrinfo(host, NULL, &hints, found));
+    *gort_errno_location() = err;
+    return r;
 }
 
 static void lookup_drop(HostLookup *l) {
@@ -136,7 +138,7 @@ static int lookup_elsewhere(HostLookup *l) {
 /* 0 and a list for freeaddrinfo, or -errno. */
 static int lookup_until(const char *host, struct addrinfo **found, int64_t deadline) {
     *found = NULL;
-    if (deadline == GORT_FOREVER) return error_of(lookup_now(host, found));
+    if (deadline == GORT_FOREVER) return lookup_now(host, found);
     if (deadline <= os_now()) return -ETIMEDOUT;
     int code = -ETIMEDOUT;
     HostLookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
@@ -152,7 +154,7 @@ static int lookup_until(const char *host, struct addrinfo **found, int64_t deadl
         l->found = NULL;
     }
     lookup_drop(l);
-    return r < 0 ? r : error_of(code);
+    return r < 0 ? r : code;
 }
 
 /* Looks the name up, and calls `at` for its addresses in turn until one works. left: how many are

@@ -14,6 +14,7 @@
 #include "sched/sched.h"
 #include "sched/g.h"
 #include "sched/globalq.h"
+#include "sched/goexit.h"
 #include "sched/bound.h"
 #include "sched/schedule.h"
 #include "sched/threadmaker.h"
@@ -173,8 +174,9 @@ NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg) {
 NOINLINE const char *unfinished(M *m) {
     if (m->world) return "with the world stopped";
     if (m->pins) return "while pinned";
-    if (in_blocking_call(m)) return "inside a blocking call";
-    return NULL;
+    if (!in_blocking_call(m)) return NULL;
+    if (m->curg->spare) exit_hook_alive(m->curg, m->curg->spare); /* or left by longjmp */
+    return "inside a blocking call";
 }
 
 static NOINLINE void refuse_to_park(M *m) {

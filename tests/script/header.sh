@@ -61,3 +61,10 @@ for cxx in g++ clang++; do
         $cxx -std=$std $strict "$WORK/cxx.cc"
     done
 done
+# A program without a GORT_NOPREEMPT function: neither end of that section is there.
+if [ -z "$SAN" ] && [ -z "${TEST_RUNNER:-}" ]; then
+    echo '#include "gort.h"
+int main(void) { return 0; }' >"$WORK/ub.c"
+    if clang -fsanitize=undefined -fno-sanitize-recover=all -Iinclude "$WORK/ub.c" \
+        "$OUT/libgort.a" -lpthread -o "$WORK/ub" 2>/dev/null; then "$WORK/ub"; fi
+fi

@@ -74,3 +74,5 @@ stop
 grep -q "^gort-top: $$: not a program that runs gort" "$dir/err" || fail "$(cat "$dir/err")"
 code=0; "$out/bin/gort-top" nobody 2>/dev/null || code=$?
 [ $code = 2 ] || fail "status $code for a wrong call"
+code=0; "$out/bin/gort-top" -n x $$ 2>/dev/null || code=$?
+[ $code = 2 ] || fail "status $code for -n x"
