@@ -21,7 +21,7 @@ static uint32_t gone, went_on;
 Sched sched;
 Settings settings;
 bool retake_works, sim_on;
-struct Process process = {1};
+struct Process process = {.same = true};
 bool forked_slow(void) { return false; }
 uint32_t trace_on;
 __thread M *tls_m;

@@ -65,7 +65,7 @@ INLINE bool runq_overflow(P *p, G *gp, GList *list) { return true; }
 Sched sched;
 Settings settings;
 bool sim_on;
-struct Process process = {1};
+struct Process process = {.same = true};
 bool forked_slow(void) { return false; }
 void vfork_stops(M *m) {}
 uint32_t trace_on, sysmon_sleeps;

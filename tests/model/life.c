@@ -49,7 +49,7 @@ static int libc_fcntl(int fd, int command, ...) { return -1; }
 
 Sched sched;
 Settings settings;
-struct Process process = {1};
+struct Process process = {.same = true};
 bool forked_slow(void) { return false; }
 Hint fd_hints[FD_HINTS];
 DescNote *desc_notes = (DescNote *)(void *)fd_hints;

@@ -51,7 +51,7 @@ int inlibc_trap(G *gp, void *context) { return OUTSIDE; }
 
 Settings settings = {.preempt_signal = SIGURG};
 bool sim_on;
-struct Process process = {1};
+struct Process process = {.same = true};
 bool forked_slow(void) { return false; }
 void vfork_stops(M *m) {}
 uint32_t trace_on;
