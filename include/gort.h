@@ -406,9 +406,10 @@ void gort_free(void *object);
 
 /* The monotonic clock. */
 int64_t gort_now(void);
-/* Blocks for ns, or until the deadline; where that is over already it is gort_yield. time.Sleep. */
-void gort_sleep(int64_t ns);
-void gort_sleep_until(int64_t deadline);
+/* Blocks for ns, or until the deadline; where that is over already it is gort_yield. 0, or the
+ * error of the context in use. time.Sleep. */
+int gort_sleep(int64_t ns);
+int gort_sleep_until(int64_t deadline);
 
 /* A timer calls its function in a goroutine of its own. It needs a runtime to be armed. */
 typedef struct gort_timer gort_timer;
@@ -451,23 +452,44 @@ int gort_signal_stop(gort_chan *ints);
 /* Says whether work is still wanted. Contexts form a tree: cancelling one cancels its children.
  * Go's context.Context. */
 typedef struct gort_ctx gort_ctx;
-/* One below parent, or a root where that is NULL. NULL: no memory, here and in the next two.
+/* One below parent, or a root where that is NULL. NULL: no memory, here and in the next three.
  * context.WithCancel. */
 gort_ctx *gort_ctx_new(gort_ctx *parent);
-/* One that is cancelled when the deadline passes. context.WithDeadline. */
+/* One that is cancelled when the deadline passes, or after ns. context.WithDeadline, and
+ * WithTimeout. */
 gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline);
+gort_ctx *gort_ctx_with_timeout(gort_ctx *parent, int64_t ns);
 /* One that carries a value under key, an address. context.WithValue. */
 gort_ctx *gort_ctx_with_value(gort_ctx *parent, const void *key, void *value);
 /* The value of the nearest context, upwards from here, that has the key; NULL: none.
  * Context.Value. */
 void *gort_ctx_value(gort_ctx *, const void *key);
-/* Cancels it and all below it. The cancel function of Go's context. */
+/* Cancels it and all below it; the first cause, a negative errno value, stays. The cancel function
+ * of Go's context, context.WithCancelCause. */
 void gort_ctx_cancel(gort_ctx *);
+void gort_ctx_cancel_cause(gort_ctx *, int err);
 /* A channel that is closed on cancellation. It is the context's: retain it to keep it.
  * Context.Done. */
 gort_chan *gort_ctx_done(gort_ctx *);
-/* 0, -ECANCELED, -ETIMEDOUT: its own first cause, or its parent's. Context.Err. */
+/* 0; once it is done, -ECANCELED or -ETIMEDOUT: whether it, or one above it, was cancelled or its
+ * deadline passed. Context.Err. */
 int gort_ctx_err(gort_ctx *);
+/* The cause it was cancelled with, else the same. context.Cause. */
+int gort_ctx_cause(gort_ctx *);
+/* When it will be done at the latest; GORT_FOREVER: there is no deadline. Context.Deadline. */
+int64_t gort_ctx_deadline(gort_ctx *);
+/* Calls fn in a goroutine of its own when the context is done, at once where it is. 0, -EINVAL: no
+ * context or no fn, -ENOMEM, -ENOTCONN. context.AfterFunc. */
+int gort_ctx_after(gort_ctx *, gort_fn *fn, void *arg);
+/* The calling goroutine (or plain thread) uses this context from now on, NULL: none. While it does,
+ * every call of its that blocks and can report an error ends with gort_ctx_err's value once the
+ * context is done: channels and select, sleep, descriptors, dial, accept, getaddrinfo, and the
+ * `_until` forms. Such a call makes one attempt where the context is done already. Calls without a
+ * result, gort_group_go, gort_group_wait, gort_blocking and calls on regular files are not ended.
+ * The use holds a reference, ends with the goroutine, and is not inherited by those it starts; the
+ * functions of a group begin with the group's context in use. Returns the context that was in use,
+ * without a reference. */
+gort_ctx *gort_ctx_use(gort_ctx *);
 /* Cancels it and drops it, once; contexts may be released in any order. */
 void gort_ctx_release(gort_ctx *);
 

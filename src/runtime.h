@@ -76,6 +76,23 @@ enum {
     GF_COMPACT = 128   /* its stack is, or will be, a compact one (compact_stack.h) */
 };
 
+/* What keeps a goroutine from the short ways (fastpath.h). */
+enum {
+    ODD_CALL = 1, /* in an announced blocking call */
+    ODD_USES = 2  /* a context is in use (ender.h) */
+};
+
+/* What may end the waits of a goroutine, or of a plain thread: a context in use (ender.h). */
+typedef struct Ender {
+    uint64_t wait;        /* atomic: ticket << 32 | ENDER_... */
+    const int32_t *cause; /* atomic: 0, or the error that waits end with */
+    G *gp;
+    uint32_t kept; /* atomic: commits that have yet to look at it */
+    bool linked;   /* ctx.c's, with what follows: */
+    gort_ctx *ctx;
+    struct Ender *next, *prev;
+} Ender;
+
 struct G {
     /* What a switch, a park and a ready touch: one cache line. */
     void *sp;            /* saved context while not running; NULL: it has not run yet */
@@ -93,10 +110,13 @@ struct G {
 
     gort_fn *fn;
     void *arg;
-    uint64_t id;     /* 0: a pseudo-G, or free */
-    Stack *stack;    /* while it has one */
-    uint32_t futex;  /* GF_THREAD: 1 once it was made ready */
-    uint32_t parent; /* low bits of the creator's id */
+    uint64_t id;  /* 0: a pseudo-G, or free */
+    Stack *stack; /* while it has one */
+    uint32_t odd; /* own thread: ODD_... */
+    union {
+        uint32_t parent; /* low bits of the creator's id */
+        uint32_t futex;  /* GF_THREAD: 1 once it was made ready */
+    };
     /* its first Sudog (chan.h), or its Sleeper with the lowest bit set (sema.h) */
     void *waiting;
     /* return address of the call that started it; without one, 1 behind a function's */
@@ -265,6 +285,7 @@ struct M {
     uintptr_t call[3]; /* where its goroutine announced a blocking call, or was stopped in a
                             prologue: pc, sp, fp */
     G *pseudo;         /* plain threads: the G that stands for this thread */
+    Ender ender;       /* likewise: with ODD_USES */
     void *stopped;     /* atomic: interrupted by a collection, the registers (boehm.c) */
     /* monitor's notes */
     /* its CPU clock at the last look that found it moved, and when (threadstate.c) */

@@ -31,6 +31,7 @@ __attribute__((constructor(101))) static void api_floor(void) {
     upstairs.wg_member = wg_member_run;
     upstairs.group_member = group_member_run;
     upstairs.clock_armed = clock_armed;
+    upstairs.use_ends = ctx_use_ends;
     upstairs.fork_child = forget_threads;
     upstairs.undo_wait = undo_wait_of;
     upstairs.forked = hook_forked;

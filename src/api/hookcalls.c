@@ -4,6 +4,7 @@
  * the hook's side: two calls between libraries cost more than what they test.
  */
 #include "api/hookcalls.h"
+#include "sync/sema.h"
 #include "io/close.h"
 #include "sched/goexit.h"
 #include "io/fdcall.h"
@@ -144,6 +145,26 @@ static int hook_may_close(void) {
     return blocking || (m->locks == m->pins && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;
 }
 
+static M *pthread_park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket,
+                             bool *timed_out) {
+    int ended;
+    G *gp = self(m);
+    uint32_t uses = gp->odd & ODD_USES;
+    gp->odd &= ~uses;
+    m = park_until(m, l, reason, deadline, ticket, &ended);
+    gp->odd |= uses;
+    *timed_out = ended != 0;
+    return m;
+}
+
+static void pthread_sleep_until(int64_t deadline) {
+    G *gp = current_g();
+    uint32_t uses = gp->odd & ODD_USES;
+    gp->odd &= ~uses;
+    gort_sleep_until(deadline);
+    gp->odd |= uses;
+}
+
 EXPORT const HookCore *gort_hook_core(void) {
     static HookCore core = {
         .size = sizeof(HookCore),
@@ -157,7 +178,8 @@ EXPORT const HookCore *gort_hook_core(void) {
         .owe = hook_owe,
         .lock = hook_lock,
         .unlock = unlock,
-        .park_until = park_until,
+        .park_until = pthread_park_until,
+        .sleep_until = pthread_sleep_until,
         .ready = ready,
         .yield = hook_yield,
         .guarded = arch_call_guarded,

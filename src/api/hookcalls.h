@@ -34,7 +34,9 @@ typedef struct HookCore {
     void (*owe)(void);     /* after a NULL: the monitor calls pay */
     void (*lock)(Lock *l); /* RANK_PRIM */
     void (*unlock)(Lock *l);
+    /* No context in use ends these two: a pthread's wait keeps libc's meaning. */
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
+    void (*sleep_until)(int64_t deadline);
     void (*ready)(M *m, G *gp);
     bool (*yield)(void);                            /* false: no goroutine wants to run */
     long (*guarded)(long (*fn)(void *), void *arg); /* goexit.h */

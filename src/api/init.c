@@ -344,6 +344,7 @@ static void undo_work(G *gp, void *arg) {
         next = h->next;
         if (h->abandon) h->abandon(h);
     }
+    if (gp->odd & ODD_USES) ctx_use_ends(gp);
     if (gp->fn == wg_member_run) wg_member_abandon(gp->arg);
     if (gp->fn == group_member_run) group_member_abandon(gp->arg);
 }

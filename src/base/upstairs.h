@@ -43,6 +43,8 @@ typedef struct Upstairs {
     void (*bare_child)(void);
     /* sync: gp, which will never run again, waits: takes it off the object it waits for */
     void (*undo_wait)(G *gp);
+    /* sync: gp, which uses a context, ends (ctx.c). In a section */
+    void (*use_ends)(G *gp);
     /* debug: the process ends: every goroutine, from the frame that returns to `from`; the trace */
     void (*last_words)(uintptr_t from);
     /* debug: m's goroutine holds p beyond its slice, and others wait (stall.c) */

@@ -34,7 +34,7 @@ bool timeout_deadline(const struct timespec *ts, int64_t *deadline) {
 
 void sleep_for(int64_t ns) {
     bool mine = stay();
-    gort_sleep(ns);
+    core->sleep_until(deadline_after(ns));
     stay_end(mine);
 }
 
@@ -66,9 +66,10 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
     if (!valid_clock(clock))
         return (int)libc_blocking(clock_nanosleep, clock, flags, ts, rest, 0, 0);
     bool mine = stay();
-    if (!(flags & TIMER_ABSTIME)) gort_sleep(nanoseconds(ts->tv_sec, ts->tv_nsec));
+    if (!(flags & TIMER_ABSTIME))
+        core->sleep_until(deadline_after(nanoseconds(ts->tv_sec, ts->tv_nsec)));
     else /* again if the clock was set back meanwhile */
-        for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) gort_sleep_until(until);
+        for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) core->sleep_until(until);
     stay_end(mine);
     return 0;
 }

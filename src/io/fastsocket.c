@@ -51,6 +51,7 @@ static NOINLINE long run_general(int fd, const void *buf, size_t n, attempt_fn *
  * after a wait: the next attempt finds a close by the sequence. */
 INLINE int socket_wait(M **m, int fd, Desc *d, uint32_t seq, uint32_t edges, bool front) {
     Waiter w;
+    if (unlikely(self(*m)->odd & ODD_USES)) return LOOK_UNREPORTED;
     lock(&d->lock, RANK_POLL);
     int look = desc_look_locked(d, DIR_READ, seq, edges);
     if (unlikely(look != LOOK_PARK)) {

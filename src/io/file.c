@@ -149,28 +149,3 @@ EXPORT int gort_open(const char *path, int flags, mode_t mode) {
     } while (r == -EINTR || netpoll_more_numbers(r));
     return (int)r;
 }
-
-typedef struct InfoLookup {
-    const char *node, *service;
-    const struct addrinfo *hints;
-    struct addrinfo **res;
-} InfoLookup;
-
-static long info_lookup(void *arg) {
-    InfoLookup *l = arg;
-    errno = 0;
-    int r = getaddrinfo(l->node, l->service, l->hints, l->res);
-    /* glibc knows no name where it cannot open its files */
-    bool short_of = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    return r == EAI_NONAME && short_of ? EAI_SYSTEM : r;
-}
-
-EXPORT int gort_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                            struct addrinfo **res) {
-    if (in_forked_child()) return -ENOTCONN;
-    InfoLookup l = {node, service, hints, res};
-    int saved = *gort_errno_location();
-    long r = gort_blocking(info_lookup, &l);
-    if (r != EAI_SYSTEM) *gort_errno_location() = saved;
-    return (int)r;
-}

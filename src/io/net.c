@@ -17,6 +17,7 @@
  */
 #include "io/addr.h"
 #include "io/net.h"
+#include "sched/ender.h"
 #include "sync/houselock.h"
 #include "io/fdcall.h"
 #include "base/sysfault.h"
@@ -79,32 +80,35 @@ int socket_over(Socket *s, int r) {
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-typedef struct HostLookup {
-    gort_chan *done; /* of int: 0 or -errno */
+typedef struct Lookup {
+    gort_chan *done; /* of int: lookup_call's */
     uint32_t refs;   /* atomic */
     struct addrinfo *found;
-    char host[HOST_MOST + 1];
-} HostLookup;
+    const char *node, *service;
+    const struct addrinfo *hints;
+    struct addrinfo own_hints;
+    char text[]; /* node and service */
+} Lookup;
 
-static int error_of(int code) {
-    switch (code) {
-    case 0: return 0;
-    case EAI_AGAIN:
-    case EAI_FAIL: return -EHOSTUNREACH;
-    case EAI_MEMORY: return -ENOMEM;
-    case EAI_SYSTEM: return -*gort_errno_location();
-    default: return -ENOENT;
-    }
+/* A code of getaddrinfo, all of which are negative; EAI_SYSTEM: an errno value instead. */
+static long lookup_call(void *arg) {
+    Lookup *l = arg;
+    errno = 0;
+    int code = getaddrinfo(l->node, l->service, l->hints, &l->found);
+    /* glibc knows no name where it cannot open its files */
+    bool short_of = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    return code == EAI_SYSTEM || (code == EAI_NONAME && short_of) ? errno : code;
 }
 
-static int lookup_now(const char *host, struct addrinfo **found) {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    int err = *gort_errno_location(), r = error_of(gort_getaddrinfo(host, NULL, &hints, found));
-    *gort_errno_location() = err;
-    return r;
+static int lookup_now(Lookup *l) {
+    int saved = *gort_errno_location();
+    long code = gort_blocking(lookup_call, l);
+    *gort_errno_location() = saved;
+    if (code != 0) l->found = NULL;
+    return (int)code;
 }
 
-static void lookup_drop(HostLookup *l) {
+static void lookup_drop(Lookup *l) {
     if (sub_seq(&l->refs, 1) > 0) return;
     if (l->found) freeaddrinfo(l->found);
     gort_chan_release(l->done);
@@ -112,9 +116,8 @@ static void lookup_drop(HostLookup *l) {
 }
 
 static void lookup_run(void *arg) {
-    HostLookup *l = arg;
-    int code = lookup_now(l->host, &l->found);
-    if (code != 0) l->found = NULL;
+    Lookup *l = arg;
+    int code = lookup_now(l);
     gort_chan_send(l->done, &code);
     lookup_drop(l);
 }
@@ -124,7 +127,7 @@ static void *lookup_thread(void *arg) {
     return NULL;
 }
 
-static int lookup_elsewhere(HostLookup *l) {
+static int lookup_elsewhere(Lookup *l) {
     pthread_t thread;
     M *m = enter();
     bool parks = is_goroutine(m);
@@ -135,26 +138,86 @@ static int lookup_elsewhere(HostLookup *l) {
     return -r;
 }
 
-/* 0 and a list for freeaddrinfo, or -errno. */
-static int lookup_until(const char *host, struct addrinfo **found, int64_t deadline) {
-    *found = NULL;
-    if (deadline == GORT_FOREVER) return lookup_now(host, found);
-    if (deadline <= os_now()) return -ETIMEDOUT;
-    int code = -ETIMEDOUT;
-    HostLookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l);
-    if (l == NULL) return -ENOMEM;
-    l->done = gort_chan_new(sizeof(int), 1);
+/* A copy that outlives the call; NULL: no memory. */
+static Lookup *lookup_copy(const Lookup *from) {
+    size_t node = from->node ? strlen(from->node) + 1 : 0;
+    size_t service = from->service ? strlen(from->service) + 1 : 0;
+    Lookup *l = sysfault_alloc() ? NULL : calloc(1, sizeof *l + node + service);
+    if (l == NULL) return NULL;
     l->refs = 2;
-    memcpy(l->host, host, strlen(host) + 1);
-    int r = l->done ? lookup_elsewhere(l) : -ENOMEM;
-    if (r < 0) l->refs = 1;
-    else if (gort_chan_recv_until(l->done, &code, deadline) < 0) code = -ETIMEDOUT;
+    l->done = gort_chan_new(sizeof(int), 1);
+    if (node) l->node = memcpy(l->text, from->node, node);
+    if (service) l->service = memcpy(l->text + node, from->service, service);
+    if (from->hints) {
+        l->own_hints = *from->hints;
+        l->hints = &l->own_hints;
+    }
+    return l;
+}
+
+/* As getaddrinfo, which cannot be interrupted: another goroutine or thread calls it. Also -ENOMEM,
+ * -EAGAIN, -ETIMEDOUT and what a context in use ends waits with: no EAI_ code has
+ * their values. */
+static int lookup_bounded(const Lookup *asked, struct addrinfo **found, int64_t deadline) {
+    M *m = enter();
+    int code = wait_over(m, deadline);
+    leave(m);
+    if (code) return code;
+    Lookup *l = lookup_copy(asked);
+    if (l == NULL) return -ENOMEM;
+    code = l->done ? lookup_elsewhere(l) : -ENOMEM;
+    if (code < 0) {
+        l->refs = 1;
+    } else {
+        int r = gort_chan_recv_until(l->done, &code, deadline);
+        if (r < 0) code = r;
+    }
     if (code == 0) {
         *found = l->found;
         l->found = NULL;
     }
     lookup_drop(l);
-    return r < 0 ? r : code;
+    return code;
+}
+
+static int lookup(Lookup *l, struct addrinfo **found, int64_t deadline) {
+    deadline = call_limit(deadline);
+    if (deadline != GORT_FOREVER) return lookup_bounded(l, found, deadline);
+    int code = lookup_now(l);
+    if (code == 0) *found = l->found;
+    return code;
+}
+
+EXPORT int gort_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                            struct addrinfo **res) {
+    if (in_forked_child()) return -ENOTCONN;
+    Lookup l = {.node = node, .service = service, .hints = hints};
+    int code = lookup(&l, res, GORT_FOREVER);
+    if (code > 0) {
+        *gort_errno_location() = code;
+        return EAI_SYSTEM;
+    }
+    return code == -ENOMEM ? EAI_MEMORY : code == -EAGAIN ? EAI_AGAIN : code;
+}
+
+/* 0 and a list for freeaddrinfo, or -errno. */
+static int lookup_until(const char *host, struct addrinfo **found, int64_t deadline) {
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    Lookup l = {.node = host, .hints = &hints};
+    *found = NULL;
+    int code = lookup(&l, found, deadline);
+    if (code > 0) return -code;
+    switch (code) {
+    case EAI_AGAIN:
+    case EAI_FAIL: return -EHOSTUNREACH;
+    case EAI_MEMORY: return -ENOMEM;
+    case 0:
+    case -ENOMEM:
+    case -EAGAIN:
+    case -ETIMEDOUT:
+    case -ECANCELED: return code;
+    default: return -ENOENT;
+    }
 }
 
 /* Looks the name up, and calls `at` for its addresses in turn until one works. left: how many are

@@ -140,7 +140,7 @@ static void watch_abandoned(ExitHook *h) { quiet_free(h->object); }
 /* 0: ask again; -EBADF; -ETIMEDOUT. */
 static int poll_wait_parked(Poll *p, int64_t deadline) {
     ExitHook hook = {.abandon = watch_abandoned, .object = p->watch};
-    bool timed_out = false;
+    int ended = 0;
     int r = 0;
     p->group.gp = self(p->m);
     p->group.ticket = wait_begin(p->group.gp);
@@ -154,8 +154,8 @@ static int poll_wait_parked(Poll *p, int64_t deadline) {
         add_seq(&sched.poll_waiters, 1);
         lock(&p->group.lock, RANK_POLL);
         p->m = park_commit_until(p->m, poll_commit, &p->group, WAIT_IO,
-                                 soon < deadline ? soon : deadline, p->group.ticket, &timed_out);
-        if (timed_out) sub_seq(&sched.poll_waiters, 1);
+                                 soon < deadline ? soon : deadline, p->group.ticket, &ended);
+        if (ended) sub_seq(&sched.poll_waiters, 1);
         lock(&p->group.lock, RANK_POLL);
         unlock(&p->group.lock);
         if (p->n > FEW) exit_hook_pop(p->group.gp, &hook);
@@ -171,7 +171,7 @@ static int poll_wait_thread(Poll *p, int64_t deadline) {
     uint32_t life = kept_life(wake_fd);
     for (nfds_t i = 0; i < p->n; i++) set[i] = p->fds[i];
     set[p->n] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
-    p->pace = wake_fd < 0;
+    p->pace = wake_fd < 0 || ender_of(self(p->m)) != NULL; /* a context writes to no descriptor */
     for (nfds_t i = 0; i < p->n && r == 0 && wake_fd >= 0; i++)
         if (p->watch[i].d) r = link_watch(p, i, wake_fd);
     if (r == 0) thread_ppoll(p->m, set, p->n + 1, deadline, p->pace);
@@ -202,7 +202,8 @@ static int poll_run(Poll *p, int64_t deadline) {
         int r = (int)poll_now(p->fds, p->n);
         if (r == -EINTR) continue;
         if (r > 0 && closed_since(p)) return -EBADF;
-        if (r != 0 || is_past(deadline)) return r;
+        if (r != 0) return r;
+        if (wait_over(p->m, deadline)) return use_cause(p->m);
         if (cannot_wait(p)) return -ENOMEM;
         if (p->vain < UINT8_MAX) p->vain++;
         r = is_goroutine(p->m) ? poll_wait_parked(p, deadline) : poll_wait_thread(p, deadline);
@@ -226,7 +227,7 @@ static int poll_begin(Poll *p, int64_t deadline) {
         p->watch[i].d = d;
         p->watch[i].seq = d ? desc_seq(d) : 0;
     }
-    int r = poll_run(p, deadline);
+    int r = poll_run(p, wait_limit(p->m, deadline));
     if (r > 0) tsan_acquire(&io_order);
     leave(p->m);
     return r;

@@ -96,8 +96,7 @@ static int call_withdraw(Call *c, Waiter *w) {
 static int call_wait_parked(Call *c, int64_t deadline) {
     Desc *d = c->d;
     Waiter w;
-    int settled;
-    bool timed_out = false;
+    int settled, ended = 0;
     lock(&d->lock, RANK_POLL);
     if (settled_locked(c, &settled)) {
         unlock(&d->lock);
@@ -108,9 +107,9 @@ static int call_wait_parked(Call *c, int64_t deadline) {
     c->retried = true;
     /* park has a smaller frame */
     if (likely(deadline == GORT_FOREVER)) c->m = park(c->m, &d->lock, WAIT_IO);
-    else c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &timed_out);
+    else c->m = park_until(c->m, &d->lock, WAIT_IO, deadline, w.ticket, &ended);
     expect_next(c->m);
-    return timed_out ? call_withdraw(c, &w) : w.result;
+    return ended ? call_withdraw(c, &w) : w.result;
 }
 
 static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
@@ -127,8 +126,9 @@ static NOINLINE int call_wait_thread(Call *c, int64_t deadline) {
         if (c->vain > CREDIT && fd_poll_now(c->fd, poll_events(c->dir)) > 0) c->pace = true;
         struct pollfd p[] = {{.fd = c->pace ? -1 : c->fd, .events = poll_events(c->dir)},
                              {.fd = w.wake_fd, .events = POLLIN}};
-        /* without an eventfd (no number is free) the thread looks every PACE */
-        thread_ppoll(c->m, p, 2, sooner(c, deadline), w.wake_fd < 0);
+        /* without an eventfd (no number is free), or with a context, it looks every PACE */
+        bool looks = w.wake_fd < 0 || ender_of(self(c->m)) != NULL;
+        thread_ppoll(c->m, p, 2, sooner(c, deadline), looks);
         lock(&d->lock, RANK_POLL);
         if (w.linked) waiter_unlink(&d->threads, &w);
         unlock(&d->lock);
@@ -260,15 +260,17 @@ long call_run(Call *c, int64_t deadline) {
     long r = call_begin(c);
     if (unlikely(r == -ENOMEM)) {
         r = call_apart(c);
-        return r != -EAGAIN ? r : is_past(deadline) ? -ETIMEDOUT : -ENOMEM;
+        return r != -EAGAIN ? r : deadline <= os_now() ? -ETIMEDOUT : -ENOMEM;
     }
     if (unlikely(r < 0)) return r;
+    deadline = wait_limit(c->m, deadline);
     if (c->plain && deadline == GORT_FOREVER && is_goroutine(c->m) && desc_drained(c->d, &c->edges))
         r = -EAGAIN;
     else r = call_attempt(c);
     while (unlikely(r == -EAGAIN)) {
-        if (is_past(deadline)) {
-            r = -ETIMEDOUT;
+        int over = wait_over(c->m, deadline);
+        if (over) {
+            r = over;
             break;
         }
         if (c->vain < UINT8_MAX) c->vain++;

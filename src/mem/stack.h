@@ -33,6 +33,7 @@ struct Stack {
     Segment *kept;   /* split.c: a large segment that was just left */
     Segment *blocks; /* split.c: dynamic arrays that did not fit */
     void *values;    /* hook/threadkeys.c: what libraries keep for the goroutine; NULL: nothing */
+    Ender ender;     /* with ODD_USES */
     uintptr_t live;  /* boehm.c, while the world is stopped: where live data begins */
     uint32_t trap_tries; /* inlibc.c: signals sent to make the goroutine leave libc */
     uint32_t settled;    /* atomic: set by its thread and the runtime's end; the second buries G */

@@ -33,7 +33,7 @@ INLINE uint32_t not_plain(M *m, G *gp) {
 INLINE void *straight_to_slot(M *m, G *gp, Lock *l, int reason) {
     P *p = m->p;
     if (unlikely(p == NULL)) return NULL;
-    uintptr_t against = obstacles(m, p) | not_plain(m, gp) | load_rlx(&trace_on);
+    uintptr_t against = obstacles(m, p) | (m->locks ^ 1) | gp->odd | load_rlx(&trace_on);
     G *next = load_rlx(&p->runnext);
     if (unlikely(against != 0) || next == NULL) return NULL;
     void *sp = next->sp;

@@ -7,6 +7,7 @@
  */
 #include "mem/compact_stack.h"
 #include "base/print.h"
+#include "base/upstairs.h"
 #include "sched/goexit.h"
 #include "sched/g.h"
 #include "sched/schedule.h"
@@ -77,6 +78,7 @@ void go_abandon(M *m, G *gp) {
     store_rel(&gp->m, NULL);
     gp->stack = NULL;
     gp->lock_depth = 0;
+    gp->odd = 0;
     if (gp->flags & GF_CREDIT) stack_credit_give(m);
     if (gp->flags & GF_PARCEL) parcel_free(m, gp->arg);
     if (s) {
@@ -122,12 +124,14 @@ NORETURN void ends_in_child(void) {
     child_ends("a goroutine ends in a child, where there is no other: call _exit");
 }
 
-/* It has left something open that the next goroutine on this thread would have to answer for. */
-static NOINLINE void refuse_to_end(M *m, const char *how) {
+/* Something stands against its end, or is to be done first. */
+static NOINLINE void before_the_end(M *m, const char *how) {
     /* its P may have been taken just before, which looks like a blocking call */
     if (in_forked_child()) ends_in_child();
     const char *why = unfinished(m);
+    /* the next goroutine on this thread would have to answer for it */
     if (why) fatal("%s %s", how, why);
+    if (m->curg->odd & ODD_USES) upstairs.use_ends(m->curg);
 }
 
 NORETURN void exit_hook_jumped(void) {
@@ -152,7 +156,7 @@ INLINE void mark_dead(M *m, G *gp) {
 static M *end_or_go_on(void) {
     M *m = enter();
     G *gp = m->curg;
-    if (unlikely(not_plain(m, gp) != 0)) refuse_to_end(m, "a goroutine returned");
+    if (unlikely(((m->locks ^ 1) | gp->odd) != 0)) before_the_end(m, "a goroutine returned");
     if (unlikely(gp->spare != NULL)) exit_hook_jumped();
     mark_dead(m, gp);
     if (!m->dying && take_over(m, gp)) {
@@ -194,7 +198,7 @@ EXPORT void gort_exit(void) {
     M *m = enter();
     G *gp = m->curg;
     if (gp->flags & GF_THREAD) fatal("gort_exit outside a goroutine");
-    refuse_to_end(m, "gort_exit");
+    before_the_end(m, "gort_exit");
     leave(m);
     values_over(gp);
     exit_hooks_run(gp);

@@ -259,8 +259,9 @@ static void thread_ends(void *arg) {
     G *gp = m->pseudo;
     if (gp->spare != NULL && !in_forked_child()) exit_hook_jumped();
     m->curg = m->pseudo = NULL;
-    store_rlx(&gp->status, G_DEAD);
     m->locks++;
+    if (gp->odd & ODD_USES) upstairs.use_ends(gp);
+    store_rlx(&gp->status, G_DEAD);
     g_free(m, gp);
     m->locks--;
     tls_m = NULL;
@@ -323,6 +324,7 @@ static M *adopt(void) {
     }
     gp->flags = GF_THREAD;
     gp->spare = NULL;
+    gp->futex = 0;
     gp->status = G_RUNNING;
     gp->id = 0;
     gp->m = m;

@@ -16,6 +16,7 @@
 #include "sched/globalq.h"
 #include "sched/goexit.h"
 #include "sched/bound.h"
+#include "sched/ender.h"
 #include "sched/schedule.h"
 #include "sched/threadmaker.h"
 #include "sched/pick.h"
@@ -185,26 +186,40 @@ static NOINLINE void refuse_to_park(M *m) {
     fatal("parking in a nested section (depth %u)", m->locks);
 }
 
+/* Why a wait was ended, and not by its waker. */
+static int why_ended(M *m) {
+    int cause = use_cause(m);
+    return cause ? cause : -ETIMEDOUT;
+}
+
 /* A plain thread: the lock, then the futex. */
 static NOINLINE void park_thread(M *m, Lock *l, commit_fn *commit, void *arg, int reason,
-                                 int64_t deadline, uint32_t ticket, bool *timed_out) {
+                                 int64_t deadline, uint32_t ticket, int *ended) {
     G *gp = m->curg;
     gp->reason = (uint8_t)reason;
     int err = *m->errno_at;
+    gp->param = NULL;
+    if (deadline == NEVER) deadline = GORT_FOREVER;
+    Ender *e = ended ? ender_of(gp) : NULL;
+    if (e) {
+        ender_arm(e, ticket, false);
+        if (!ender_parked(e, ticket)) deadline = 0;
+    }
     if (l) unlock(l);
     if (commit) commit(m, arg);
     store_rlx(&m->rest, m->locks);
     while (load_acq(&gp->futex) == 0) {
         if (os_futex_wait(&gp->futex, 0, deadline) != -ETIMEDOUT) continue;
         if (unlikely(sim_on)) sim_waited(deadline);
-        if (timed_out && wait_claim(gp, ticket)) {
-            *timed_out = true;
+        if (ended && wait_claim(gp, ticket)) {
+            gp->param = &gp->param;
             break;
         }
         deadline = GORT_FOREVER; /* somebody claimed it: the wake-up is on its way */
     }
     section_resumes(m);
     store_rlx(&gp->futex, 0);
+    if (gp->param == &gp->param) *ended = why_ended(m);
     *m->errno_at = err;
 }
 
@@ -255,6 +270,7 @@ static void deadline_passed(M *m, void *arg, uint32_t ticket) {
  * elsewhere: a lock that it gives up last guards what it touches. */
 typedef struct Deadline {
     Timer timer;
+    Ender *ender; /* NULL: none */
     Lock *l;
     commit_fn *commit;
     void *arg;
@@ -266,34 +282,42 @@ static void arm_deadline(M *m, void *arg) {
     Lock *l = d->l;
     commit_fn *commit = d->commit;
     void *commit_arg = d->arg;
+    Ender *e = d->ender;
     G *gp = d->timer.arg;
     uint32_t ticket = d->timer.seq;
+    bool armed = d->timer.when < NEVER;
     /* Armed before the lock is given up: until then no waker can end the wait. The deadline itself
-     * may fire on another thread at once, so d is not touched after this. */
-    if (timer_add(m, &d->timer) != 0) deadline_passed(m, gp, ticket); /* the runtime has ended */
+     * may fire on another thread at once, so d is not touched after this. e is kept where both may
+     * end the wait. */
+    if (armed && timer_add(m, &d->timer) != 0)
+        deadline_passed(m, gp, ticket); /* the runtime has ended */
+    if (e && !ender_parked(e, ticket)) deadline_passed(m, gp, ticket);
+    if (e && armed) sub_seq(&e->kept, 1);
     if (l) unlock(l);
     if (commit) commit(m, commit_arg);
 }
 
 M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
-              uint32_t ticket, bool *timed_out) {
+              uint32_t ticket, int *ended) {
     G *gp = m->curg;
     if (unlikely(gp->flags & GF_THREAD)) {
-        park_thread(m, l, commit, arg, reason, deadline, ticket, timed_out);
+        park_thread(m, l, commit, arg, reason, deadline, ticket, ended);
         return m;
     }
     Deadline d = {.timer = {.when = deadline, .fn = deadline_passed, .arg = gp, .seq = ticket},
+                  .ender = ender_of(gp),
                   .l = l,
                   .commit = commit,
                   .arg = arg};
     gp->param = NULL;
+    if (unlikely(d.ender != NULL)) ender_arm(d.ender, ticket, deadline < NEVER);
     m = park_commit(m, arm_deadline, &d, reason);
     if (gp->param == &gp->param) {
         gp->param = NULL;
-        *timed_out = true;
-    } else {
-        timer_del(&d.timer);
+        *ended = why_ended(m);
     }
+    /* the ender may have been faster than the timer */
+    if (deadline < NEVER && (d.ender || !*ended)) timer_del(&d.timer);
     return m;
 }
 

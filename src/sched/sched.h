@@ -118,22 +118,22 @@ INLINE bool wait_claim(G *gp, uint32_t ticket) {
 
 /*
  * As park(), with a deadline. The wait was opened with wait_begin() and every waker claims it.
- * *timed_out is set when the deadline claimed it: the caller then takes itself off whatever queue
- * it is on. A deadline of GORT_FOREVER arms nothing. The caller has tested the deadline before.
+ * *ended: 0, or why no waker ended it: -ETIMEDOUT, or the error of the context in use (ender.h).
+ * The caller then takes itself off whatever queue it is on. A deadline of GORT_FOREVER arms
+ * nothing. The caller has tested the deadline before (wait_over).
  */
 NOINLINE M *park_timed(M *m, Lock *l, commit_fn *commit, void *arg, int reason, int64_t deadline,
-                       uint32_t ticket, bool *timed_out);
-INLINE M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket,
-                     bool *timed_out) {
-    *timed_out = false;
+                       uint32_t ticket, int *ended);
+INLINE M *park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, int *ended) {
+    *ended = 0;
     if (deadline == GORT_FOREVER) return park(m, l, reason);
-    return park_timed(m, l, NULL, NULL, reason, deadline, ticket, timed_out);
+    return park_timed(m, l, NULL, NULL, reason, deadline, ticket, ended);
 }
 INLINE M *park_commit_until(M *m, commit_fn *commit, void *arg, int reason, int64_t deadline,
-                            uint32_t ticket, bool *timed_out) {
-    *timed_out = false;
+                            uint32_t ticket, int *ended) {
+    *ended = 0;
     if (deadline == GORT_FOREVER) return park_commit(m, commit, arg, reason);
-    return park_timed(m, NULL, commit, arg, reason, deadline, ticket, timed_out);
+    return park_timed(m, NULL, commit, arg, reason, deadline, ticket, ended);
 }
 
 /* Makes a waiting G runnable: into the LIFO slot of m's P, or to the global queue where m has

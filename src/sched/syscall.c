@@ -70,6 +70,7 @@ M *block_begin(M *m) {
     trace_syscall(m, gp);
     add_seq(&sched.in_syscall, 1);
     m->announced = gp->spare;
+    gp->odd |= ODD_CALL;
     store_rlx(&gp->status, G_SYSCALL);
     P *p = m_release_p(m);
     m->oldp = p;
@@ -85,6 +86,7 @@ M *block_end(M *m) {
         return m;
     }
     section_resumes(m);
+    m->curg->odd &= ~(uint32_t)ODD_CALL;
     if (in_forked_child()) { /* made inside the call: no P, and nobody to wait for */
         store_rlx(&m->curg->status, G_RUNNING);
         return m;
@@ -136,6 +138,7 @@ INLINE M *announce(M *m, void *frame) {
     tsan_release(&sched);
     trace_syscall(m, gp);
     m->announced = gp->spare;
+    gp->odd |= ODD_CALL;
     store_rlx(&m->syscalltick, m->syscalltick + 1);
     store_rlx(&gp->status, G_SYSCALL);
     fence_compiler();
@@ -150,6 +153,7 @@ INLINE M *announce_end(M *m) {
     m->locks = 1; /* the section was left */
     fence_compiler();
     trace_sysexit(m, gp);
+    gp->odd &= ~(uint32_t)ODD_CALL;
     store_rlx(&gp->status, G_RUNNING); /* before attn is read: what is taken now shows as TAKEN */
     if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
     trace_resume(m, gp);
@@ -209,6 +213,7 @@ EXPORT void gort_exit_syscall(void) {
     m->locks = 1;
     fence_compiler();
     PROBE1(syscall_exit, gp->id);
+    gp->odd &= ~(uint32_t)ODD_CALL;
     store_rlx(&gp->status, G_RUNNING);
     if (unlikely(load_rlx(&m->attn) != 0)) return exit_asked(m);
     leave(m);

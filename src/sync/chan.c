@@ -36,6 +36,7 @@
  * not a panic; the last reference frees. In a child of fork (in_forked_child) nothing is touched.
  */
 #include "sync/chan.h"
+#include "sched/ender.h"
 #include "sched/fastpath.h"
 
 NOINLINE void value_copy_long(void *to, const void *from, size_t n) { memcpy(to, from, n); }
@@ -131,12 +132,12 @@ EXPORT void gort_chan_release(gort_chan *c) {
 
 /* In a section. A NULL channel is never ready. */
 static NOINLINE int wait_nil(M *m, int reason, int64_t deadline) {
-    bool timed_out;
+    deadline = wait_limit(m, deadline);
     while (deadline == GORT_FOREVER) m = park(m, NULL, reason); /* nothing readies it */
-    if (deadline > os_now())
-        m = park_until(m, NULL, reason, deadline, wait_begin(self(m)), &timed_out);
+    int r = wait_over(m, deadline);
+    if (r == 0) m = park_until(m, NULL, reason, deadline, wait_begin(self(m)), &r);
     leave(m);
-    return -ETIMEDOUT;
+    return r;
 }
 
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
@@ -155,22 +156,22 @@ INLINE int chan_wait_plain(M *m, gort_chan *c, void *elem, bool send) {
 
 /* As chan_wait_plain; a deadline may end the wait. */
 static NOINLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
-    if (deadline <= os_now()) {
+    int ended = wait_over(m, deadline);
+    if (ended) {
         unlock(&c->lock);
         leave(m);
-        return -ETIMEDOUT;
+        return ended;
     }
     G *gp = self(m);
     Sudog w = {.g = gp, .c = c, .elem = elem, .send = send, .claim = true};
     w.ticket = wait_begin(gp);
     gp->waiting = &w;
     chan_enqueue(c, &w);
-    bool timed_out = false, dead = false;
-    m = park_until(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV, deadline, w.ticket,
-                   &timed_out);
+    bool dead = false;
+    m = park_until(m, &c->lock, send ? WAIT_CHAN_SEND : WAIT_CHAN_RECV, deadline, w.ticket, &ended);
     gp->waiting = NULL;
-    int r = -ETIMEDOUT;
-    if (!timed_out) {
+    int r = ended;
+    if (r == 0) {
         r = sudog_result(&w);
     } else {
         lock(&c->lock, RANK_PRIM);
@@ -190,8 +191,9 @@ static int recv_waits(M *m, gort_chan *c, void *elem) { return chan_wait_plain(m
 
 /* c->lock, in a section; the attempt has failed. */
 INLINE int chan_wait(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
-    if (deadline == GORT_FOREVER) return send ? send_waits(m, c, elem) : recv_waits(m, c, elem);
-    return chan_wait_until(m, c, elem, send, deadline);
+    if (deadline == GORT_FOREVER && likely(!(self(m)->odd & ODD_USES)))
+        return send ? send_waits(m, c, elem) : recv_waits(m, c, elem);
+    return chan_wait_until(m, c, elem, send, wait_limit(m, deadline));
 }
 
 /* For a waiter of a G that will not run again. True: free its channel. */

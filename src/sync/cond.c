@@ -26,16 +26,17 @@ INLINE Lock *cond_lock(gort_cond *c) { return (Lock *)(void *)&c->lock_; }
 INLINE SleepQ *cond_queue(gort_cond *c) { return (SleepQ *)(void *)&c->head_; }
 _Static_assert(offsetof(gort_cond, tail_) == offsetof(gort_cond, head_) + sizeof(void *), "SleepQ");
 
-/* Step 3. Returns with s off the queue; *expired: not by a signal. */
-static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, bool *expired) {
+/* Step 3. Returns with s off the queue; *ended: why, if not by a
+ * signal. */
+static M *await(M *m, gort_cond *c, Sleeper *s, int64_t deadline, int *ended) {
     lock(cond_lock(c), RANK_PRIM);
     if (!s->notified) {
-        *expired = is_past(deadline);
-        if (!*expired) {
+        *ended = wait_over(m, deadline);
+        if (*ended == 0) {
             if (s->timed) s->ticket = wait_begin(s->gp); /* unlocking may have opened others */
             s->parked = true;
-            m = sleeper_park(m, s, cond_lock(c), WAIT_COND, deadline, expired);
-            if (!*expired) return m;
+            m = sleeper_park(m, s, cond_lock(c), WAIT_COND, deadline, ended);
+            if (*ended == 0) return m;
             lock(cond_lock(c), RANK_PRIM);
         }
         if (s->queued) sleepq_remove(cond_queue(c), s);
@@ -60,7 +61,7 @@ static void cond_abandon(Sleeper *s) {
 static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
     Sleeper s;
-    bool expired = false;
+    int ended = 0;
     M *m = enter();
     sleeper_init(&s, m, deadline, c, cond_abandon);
     lock(cond_lock(c), RANK_PRIM);
@@ -68,22 +69,22 @@ static int cond_wait(gort_cond *c, gort_mutex *mu, int64_t deadline) {
     unlock(cond_lock(c));
     leave(m);
     gort_mutex_unlock(mu);
-    m = await(enter(), c, &s, deadline, &expired);
+    m = await(enter(), c, &s, deadline, &ended);
     sleeper_over(&s);
-    ExitHook hook = {.abandon = expired ? NULL : signal_unused, .object = c};
+    ExitHook hook = {.abandon = ended ? NULL : signal_unused, .object = c};
     exit_hook_push(s.gp, &hook);
     m = mutex_await_in_section(m, mu);
     exit_hook_pop(s.gp, &hook);
     leave(m);
     tsan_acquire(mu);
-    if (!expired) tsan_acquire(c);
-    return expired ? -ETIMEDOUT : 0;
+    if (ended == 0) tsan_acquire(c);
+    return ended;
 }
 
 EXPORT void gort_cond_wait(gort_cond *c, gort_mutex *mu) { cond_wait(c, mu, GORT_FOREVER); }
 
 EXPORT int gort_cond_wait_until(gort_cond *c, gort_mutex *mu, int64_t deadline) {
-    return cond_wait(c, mu, deadline);
+    return cond_wait(c, mu, call_limit(deadline));
 }
 
 /* Locked. Takes s, the head, off. True: signalled; false: its deadline was faster. */

@@ -30,16 +30,19 @@
 #include "sched/goexit.h"
 #include "sync/sema.h"
 #include "sync/free_later.h"
+#include "base/fatal.h"
 #include "base/print.h"
 
 struct gort_ctx {
     Refs refs;
-    int32_t err; /* atomic: the cause */
-    Lock lock;   /* RANK_CTX */
+    int32_t err;   /* atomic: the cause; EXPIRED: its deadline */
+    int32_t ended; /* atomic: gort_ctx_err's value, once the channel is closed */
+    Lock lock;     /* RANK_CTX */
     /* lock: */
     bool dead;  /* no child may be linked any more */
     bool armed; /* the clock has a reference */
     gort_ctx *children;
+    Ender *users; /* each with a reference */
     /* the parent's lock: */
     bool linked;
     gort_ctx *next, *prev; /* siblings */
@@ -83,10 +86,19 @@ static void unlink_child(gort_ctx *c) {
     unlock(&parent->lock);
 }
 
+#define EXPIRED INT32_MIN
+
+/* Of the word in gort_ctx.err. */
+static int err_of(int32_t cause) {
+    return cause == 0 ? 0 : cause == EXPIRED ? -ETIMEDOUT : -ECANCELED;
+}
+
 /* Step 3. True: a deadline was armed, and the caller takes it back. In a section. */
-static bool kill_node(gort_ctx *c, gort_ctx **work) {
+static bool kill_node(gort_ctx *c, gort_ctx **work, GList *waiters) {
     lock(&c->lock, RANK_CTX);
     c->dead = true;
+    store_seq(&c->ended, err_of(load_rlx(&c->err)));
+    for (Ender *e = c->users; e != NULL; e = e->next) ender_strike(e, waiters);
     bool armed = c->armed;
     c->armed = false;
     for (gort_ctx *child = c->children, *next; child != NULL; child = next) {
@@ -106,7 +118,9 @@ static void cancel_node(gort_ctx *c, int cause, gort_ctx **work) {
     int32_t none = 0;
     if (!cas_acq_rel(&c->err, &none, cause)) return;
     gort_chan_close(c->done);
-    bool back = kill_node(c, work) && timer_del(&c->timer);
+    GList waiters = {0};
+    bool back = kill_node(c, work, &waiters) && timer_del(&c->timer);
+    if (waiters.head) ready_list(getm(), &waiters);
     unlink_child(c);
     if (back) refs_drop_later(&c->refs); /* the clock's */
 }
@@ -162,7 +176,7 @@ static void ctx_expired(gort_ctx *c) {
     lock(&c->lock, RANK_CTX);
     c->armed = false;
     unlock(&c->lock);
-    ctx_cancel_in_section(c, -ETIMEDOUT);
+    ctx_cancel_in_section(c, EXPIRED);
     refs_drop_later(&c->refs);
     leave(m);
 }
@@ -259,12 +273,16 @@ EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
     ctx_attach(c);
     if (!own || load_acq(&c->err) != 0) return c;
     if (deadline <= os_now()) {
-        ctx_cancel(c, -ETIMEDOUT);
+        ctx_cancel(c, EXPIRED);
     } else if (ctx_arm(c) < 0) {
         gort_ctx_release(c);
         return NULL;
     }
     return c;
+}
+
+EXPORT gort_ctx *gort_ctx_with_timeout(gort_ctx *parent, int64_t ns) {
+    return gort_ctx_with_deadline(parent, time_after(os_now(), ns));
 }
 
 EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
@@ -274,12 +292,16 @@ EXPORT void *gort_ctx_value(gort_ctx *c, const void *key) {
     return NULL;
 }
 
-EXPORT void gort_ctx_cancel(gort_ctx *c) {
-    if (c == NULL || in_forked_child()) return;
+EXPORT void gort_ctx_cancel_cause(gort_ctx *c, int err) {
+    if (in_forked_child()) return;
+    if (err >= 0 || err == EXPIRED) fatal("gort_ctx_cancel_cause with %d, which is no error", err);
+    if (c == NULL) return;
     leave(enter()); /* a child of vfork ends here, before it has changed anything */
-    ctx_cancel(c, -ECANCELED);
+    ctx_cancel(c, err);
     garbage_collect();
 }
+
+EXPORT void gort_ctx_cancel(gort_ctx *c) { gort_ctx_cancel_cause(c, -ECANCELED); }
 
 /* The cause of c; one that is still above c is carried down to it, channel included. */
 static int ctx_settle(gort_ctx *c) {
@@ -301,11 +323,112 @@ EXPORT gort_chan *gort_ctx_done(gort_ctx *c) {
 EXPORT int gort_ctx_err(gort_ctx *c) {
     if (in_forked_child()) return -ENOTCONN;
     poll_attention();
-    return c != NULL ? ctx_settle(c) : 0;
+    return c != NULL ? err_of(ctx_settle(c)) : 0;
+}
+
+EXPORT int gort_ctx_cause(gort_ctx *c) {
+    if (in_forked_child()) return -ENOTCONN;
+    poll_attention();
+    int cause = c != NULL ? ctx_settle(c) : 0;
+    return cause == EXPIRED ? -ETIMEDOUT : cause;
+}
+
+EXPORT int64_t gort_ctx_deadline(gort_ctx *c) {
+    if (in_forked_child()) return -ENOTCONN;
+    return c != NULL ? c->deadline : GORT_FOREVER;
 }
 
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
     gort_ctx_cancel(c);
     refs_drop(&c->refs);
+}
+
+/* ---- in use ---------------------------------------------------------------------------------- */
+
+/* The use of gp ends. In a section; the reference is the caller's. NULL: there was none. */
+static gort_ctx *use_over(G *gp) {
+    Ender *e = ender_of(gp);
+    if (e == NULL) return NULL;
+    gort_ctx *c = e->ctx;
+    gp->odd &= ~(uint32_t)ODD_USES;
+    /* a commit of gp's last wait may not be over, though a timer has ended the wait */
+    while (load_acq(&e->kept) != 0) os_yield();
+    lock(&c->lock, RANK_CTX);
+    if (e->prev) e->prev->next = e->next;
+    else c->users = e->next;
+    if (e->next) e->next->prev = e->prev;
+    unlock(&c->lock);
+    return c;
+}
+
+static void use_begin(G *gp, gort_ctx *c) {
+    add_rlx(&c->refs.count, 1);
+    gp->odd |= ODD_USES;
+    Ender *e = ender_of(gp);
+    lock(&c->lock, RANK_CTX);
+    *e = (Ender){.cause = &c->ended, .gp = gp, .ctx = c, .next = c->users};
+    if (e->next) e->next->prev = e;
+    c->users = e;
+    unlock(&c->lock);
+}
+
+void ctx_use_ends(G *gp) {
+    gort_ctx *c = use_over(gp);
+    if (c) refs_drop_later(&c->refs);
+}
+
+EXPORT gort_ctx *gort_ctx_use(gort_ctx *c) {
+    if (in_forked_child()) return NULL;
+    garbage_collect();
+    if (c) ctx_settle(c); /* a cause that is still above it */
+    M *m = enter();
+    gort_ctx *former = use_over(self(m));
+    if (c) use_begin(self(m), c);
+    leave(m);
+    if (former) refs_drop(&former->refs);
+    return former;
+}
+
+/* ---- afterwards ------------------------------------------------------------------------------ */
+
+typedef struct After {
+    gort_ctx *ctx; /* referenced; NULL: dropped */
+    gort_fn *fn;
+    void *arg;
+} After;
+
+/* The runtime has ended, and ctx is not done. */
+static void after_abandon(ExitHook *h) {
+    After *a = h->object;
+    refs_drop_later(&a->ctx->refs);
+}
+static void after_left(ExitHook *h) {
+    M *m = enter();
+    exit_hook_pop(self(m), h);
+    after_abandon(h);
+    leave(m);
+}
+
+/* A goroutine's function; arg is its own copy. */
+static void after_run(void *arg) {
+    After *a = arg;
+    ExitHook hook = {.fn = after_left, .abandon = after_abandon, .object = a};
+    M *m = enter();
+    exit_hook_push(self(m), &hook);
+    leave(m);
+    gort_chan_recv(a->ctx->done, NULL);
+    after_left(&hook);
+    a->fn(a->arg);
+}
+
+EXPORT int gort_ctx_after(gort_ctx *c, gort_fn *fn, void *arg) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (c == NULL || fn == NULL) return -EINVAL;
+    After a = {c, fn, arg};
+    ctx_settle(c);
+    add_rlx(&c->refs.count, 1);
+    int r = gort_go_copy(after_run, &a, sizeof a);
+    if (r < 0) refs_drop(&c->refs);
+    return r;
 }

@@ -84,7 +84,9 @@ void group_member_run(void *arg) {
     M *m = enter();
     exit_hook_push(self(m), &hook);
     leave(m);
+    gort_ctx_use(g->ctx);
     int result = me->fn(g->ctx, me->arg);
+    gort_ctx_use(NULL);
     values_over(current_g());
     if (result < 0 && group_fails(g, result)) gort_ctx_cancel(g->ctx);
     group_member_leaves(&hook);
@@ -103,13 +105,13 @@ static GroupMember *membership(G *gp, gort_group *g) {
 /* In a section of depth 1, which goes on. */
 static NOINLINE M *wait_for_place(M *m, gort_group *g) {
     GroupMember *me = membership(self(m), g);
-    bool timed_out;
+    int ended;
     if (me && add_seq(&g->waiting, 1) == g->limit)
         fatal("gort_group_go: all %d members of the group wait for a place in it (see "
               "gort_group_try_go)",
               g->limit);
     if (me) me->waits = true;
-    m = sem_acquire_in_section(m, &g->places, 1, GORT_FOREVER, &timed_out);
+    m = sem_acquire_in_section(m, &g->places, 1, GORT_FOREVER, &ended);
     if (me) me->waits = false;
     if (me) sub_seq(&g->waiting, 1);
     return m;

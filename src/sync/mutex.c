@@ -186,12 +186,13 @@ static void mutex_abandon(Sleeper *s) {
     if (s->taken && (s->granted || !mutex_give_up(&a))) gort_mutex_unlock(mu);
 }
 
-/* Sleeps until woken, handed the mutex (*owner) or timed out (*expired). No sleep if it is free. */
-static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
+/* Sleeps until woken, handed the mutex (*owner) or ended (*ended). No sleep if it is free. */
+static M *sleep_once(M *m, LockTry *a, bool *owner, int *ended) {
     gort_mutex *mu = a->mu;
     SemaBucket *b = sema_bucket(mu);
     Sleeper s;
-    *owner = *expired = false;
+    *owner = false;
+    *ended = 0;
     lock(&b->lock, RANK_PRIM);
     for (;;) {
         uint32_t old = load_rlx(&mu->state_);
@@ -211,8 +212,8 @@ static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
     sema_push(b, &s, mu, a->since != 0);
     if (a->since == 0) a->since = clock_now();
     a->awoke = false;
-    m = sleeper_park(m, &s, &b->lock, a->reason, a->deadline, expired);
-    if (*expired) {
+    m = sleeper_park(m, &s, &b->lock, a->reason, a->deadline, ended);
+    if (*ended) {
         sema_withdraw(&s, &mu->state_, PARKED | STARVING);
         return m;
     }
@@ -223,12 +224,14 @@ static M *sleep_once(M *m, LockTry *a, bool *owner, bool *expired) {
 
 M *mutex_lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int *r) {
     LockTry a = {.mu = mu, .deadline = deadline, .reason = reason};
-    bool owner = false, expired = false;
+    bool owner = false;
+    int ended = 0;
     uint32_t old;
     *r = 0;
     while (!mutex_take(&a, &old)) {
-        if (expired || is_past(deadline)) {
-            *r = mutex_give_up(&a) ? -ETIMEDOUT : 0;
+        if (ended == 0) ended = wait_over(m, deadline);
+        if (ended) {
+            *r = mutex_give_up(&a) ? ended : 0;
             break;
         }
         if (!(old & STARVING) && a.since == 0 && can_spin(m, &a)) {
@@ -236,7 +239,7 @@ M *mutex_lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int
             continue;
         }
         if (a.since != 0 && !a.starving) a.starving = clock_now() - a.since > STARVE_AFTER;
-        m = sleep_once(m, &a, &owner, &expired);
+        m = sleep_once(m, &a, &owner, &ended);
         if (owner) {
             if (clock_now() - a.since < STARVE_AFTER) and_seq(&mu->state_, ~(uint32_t)STARVING);
             break;
@@ -307,7 +310,7 @@ EXPORT void gort_mutex_lock(gort_mutex *mu) { mutex_lock(mu, GORT_FOREVER, WAIT_
 
 EXPORT int gort_mutex_lock_until(gort_mutex *mu, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    return mutex_lock(mu, deadline, WAIT_MUTEX);
+    return mutex_lock(mu, call_limit(deadline), WAIT_MUTEX);
 }
 
 EXPORT int gort_mutex_try_lock(gort_mutex *mu) {

@@ -55,11 +55,14 @@ static void reader_abandon(Sleeper *s) {
 
 static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    if (is_past(deadline)) return -ETIMEDOUT;
     SemaBucket *b = sema_bucket(rw);
-    bool timed_out = false;
     Sleeper s;
     M *m = enter();
+    int ended = wait_over(m, deadline);
+    if (ended) {
+        leave(m);
+        return ended;
+    }
     lock(&b->lock, RANK_PRIM);
     uint32_t old = load_rlx(rw_word(rw));
     do {
@@ -71,10 +74,10 @@ static NOINLINE int rlock_contended(gort_rwmutex *rw, int64_t deadline) {
     } while (!cas_acq(rw_word(rw), &old, old | HELD));
     sleeper_init(&s, m, deadline, rw, reader_abandon);
     sema_push(b, &s, &rw->reader_sema_, false);
-    m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_R, deadline, &timed_out);
-    if (timed_out) sema_withdraw(&s, rw_word(rw), HELD);
+    m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_R, deadline, &ended);
+    if (ended) sema_withdraw(&s, rw_word(rw), HELD);
     leave(m);
-    return timed_out ? -ETIMEDOUT : 0; /* woken: counted in already */
+    return ended; /* woken: counted in already */
 }
 
 EXPORT void gort_rwmutex_rlock(gort_rwmutex *rw) {
@@ -88,7 +91,7 @@ EXPORT int gort_rwmutex_rlock_until(gort_rwmutex *rw, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
     uint32_t old = 0;
     int r = 0;
-    if (unlikely(!reader_enter(rw, &old))) r = rlock_contended(rw, deadline);
+    if (unlikely(!reader_enter(rw, &old))) r = rlock_contended(rw, call_limit(deadline));
     if (r == 0) tsan_acquire(&rw->reader_sema_);
     return r;
 }
@@ -162,9 +165,9 @@ static void writer_abandon(Sleeper *s) {
 }
 
 /* With w_, readers inside: announces the writer, and waits for them to leave. */
-static NOINLINE M *writer_wait(M *m, gort_rwmutex *rw, int64_t deadline, bool *timed_out) {
-    *timed_out = is_past(deadline);
-    if (*timed_out) return m;
+static NOINLINE M *writer_wait(M *m, gort_rwmutex *rw, int64_t deadline, int *ended) {
+    *ended = wait_over(m, deadline);
+    if (*ended) return m;
     SemaBucket *b = sema_bucket(rw);
     Sleeper s;
     lock(&b->lock, RANK_PRIM);
@@ -175,8 +178,8 @@ static NOINLINE M *writer_wait(M *m, gort_rwmutex *rw, int64_t deadline, bool *t
     } else {
         sleeper_init(&s, m, deadline, rw, writer_abandon);
         sema_push(b, &s, &rw->writer_sema_, false);
-        m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_W, deadline, timed_out);
-        if (*timed_out) *timed_out = !writer_expire(rw, m, b, &s);
+        m = sleeper_park(m, &s, &b->lock, WAIT_RWMUTEX_W, deadline, ended);
+        if (*ended && writer_expire(rw, m, b, &s)) *ended = 0;
     }
     return m;
 }
@@ -187,18 +190,16 @@ static void tsan_writer_enters(gort_rwmutex *rw) {
 }
 
 static int rwmutex_lock(gort_rwmutex *rw, int64_t deadline) {
-    int r;
-    bool timed_out = false;
+    int r, ended = 0;
     uint32_t old = 0;
     M *m = mutex_lock_in_section(enter(), &rw->w_, deadline, WAIT_RWMUTEX_W, &r);
     if (r == 0) {
-        if (unlikely(!cas_acq(rw_word(rw), &old, WRITER)))
-            m = writer_wait(m, rw, deadline, &timed_out);
-        if (timed_out) gort_mutex_unlock(&rw->w_);
+        if (unlikely(!cas_acq(rw_word(rw), &old, WRITER))) m = writer_wait(m, rw, deadline, &ended);
+        if (ended) gort_mutex_unlock(&rw->w_);
         else tsan_writer_enters(rw);
     }
     leave(m);
-    return timed_out ? -ETIMEDOUT : r;
+    return ended ? ended : r;
 }
 
 /* Where it is free; no sections: in a child of fork, too. */
@@ -217,7 +218,7 @@ EXPORT void gort_rwmutex_lock(gort_rwmutex *rw) {
 }
 
 EXPORT int gort_rwmutex_lock_until(gort_rwmutex *rw, int64_t deadline) {
-    return in_forked_child() ? -ENOTCONN : rwmutex_lock(rw, deadline);
+    return in_forked_child() ? -ENOTCONN : rwmutex_lock(rw, call_limit(deadline));
 }
 
 EXPORT int gort_rwmutex_try_lock(gort_rwmutex *rw) {

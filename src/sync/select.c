@@ -206,17 +206,17 @@ INLINE void retract(Sudog *first, Sudog *won, gort_chan **dead) {
  * is done with the frame. */
 INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     G *gp = self(m);
-    bool timed_out = false;
+    int ended = 0;
     int reason = s->n == 0 ? WAIT_SELECT_NONE : WAIT_SELECT;
     uint32_t ticket = wait_begin(gp);
     queue_all(m, s, gp, ticket);
     Sudog *first = gp->waiting;
-    if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &timed_out);
-    else m = park_commit_until(m, unlock_commit, s, reason, s->deadline, ticket, &timed_out);
-    Sudog *won = timed_out ? NULL : gp->param; /* NULL: the deadline */
+    if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &ended);
+    else m = park_commit_until(m, unlock_commit, s, reason, s->deadline, ticket, &ended);
+    Sudog *won = ended ? NULL : gp->param; /* NULL: the deadline */
     retract(first, won, dead);
     gp->waiting = NULL;
-    *result = -ETIMEDOUT;
+    *result = ended;
     if (won) {
         s->cases[won->index].result = sudog_result(won);
         *result = (int)won->index;
@@ -228,12 +228,14 @@ INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
 INLINE int select_block(M *m, Select *s) {
     G *wake = NULL;
     gort_chan *dead = NULL;
+    int over = 0;
+    s->deadline = wait_limit(m, s->deadline);
     lock_all(s);
     int r = select_under_locks(m, s, &wake);
-    if (r != -EAGAIN || is_past(s->deadline)) {
+    if (r != -EAGAIN || (over = wait_over(m, s->deadline)) != 0) {
         unlock_all(s);
         if (wake) ready(m, wake);
-        if (r == -EAGAIN && s->deadline != TRY) r = -ETIMEDOUT;
+        if (r == -EAGAIN && s->deadline != TRY) r = over;
     } else {
         m = wait_on_all(m, s, &r, &dead);
     }

@@ -56,38 +56,37 @@ static void sem_abandon(Sleeper *s) {
     leave(m);
 }
 
-M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out) {
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, int *ended) {
     Sleeper s;
-    *timed_out = false;
+    *ended = 0;
     lock(sem_lock(sem), RANK_PRIM);
     if (sem_take(sem, n)) {
         unlock(sem_lock(sem));
-    } else if (is_past(deadline)) {
+    } else if ((*ended = wait_over(m, deadline)) != 0) {
         unlock(sem_lock(sem));
-        *timed_out = true;
     } else {
         sleeper_init(&s, m, deadline, sem, sem_abandon);
         s.amount = n;
         sleepq_push(sem_queue(sem), &s);
-        m = sleeper_park(m, &s, sem_lock(sem), WAIT_SEMA, deadline, timed_out);
-        if (*timed_out) sem_expire(sem, m, &s);
+        m = sleeper_park(m, &s, sem_lock(sem), WAIT_SEMA, deadline, ended);
+        if (*ended) sem_expire(sem, m, &s);
     }
-    if (!*timed_out) tsan_acquire(sem);
+    if (*ended == 0) tsan_acquire(sem);
     return m;
 }
 
 static int acquire(gort_sem *sem, int64_t n, int64_t deadline) {
-    bool timed_out;
+    int ended;
     if (in_forked_child()) return -ENOTCONN;
     if (n < 0) fatal("acquire of a negative number of permits");
-    leave(sem_acquire_in_section(enter(), sem, n, deadline, &timed_out));
-    return timed_out ? -ETIMEDOUT : 0;
+    leave(sem_acquire_in_section(enter(), sem, n, deadline, &ended));
+    return ended;
 }
 
 EXPORT void gort_sem_acquire(gort_sem *sem, int64_t n) { acquire(sem, n, GORT_FOREVER); }
 
 EXPORT int gort_sem_acquire_until(gort_sem *sem, int64_t n, int64_t deadline) {
-    return acquire(sem, n, deadline);
+    return acquire(sem, n, call_limit(deadline));
 }
 
 EXPORT int gort_sem_try_acquire(gort_sem *sem, int64_t n) {

@@ -3,7 +3,7 @@
 #define SEMA_H
 
 #include "base/san.h"
-#include "sched/sched.h"
+#include "sched/ender.h"
 
 /* One wait, in the frame of the waiting call. Valid while queued; a timed one until its owner,
  * under the lock of its queue, has taken it off or found it taken off. */
@@ -32,8 +32,6 @@ struct Sleeper {
     Sleeper *last;      /* of the same key */
     Sleeper *up, *down; /* the firsts of the other keys in the bucket */
 };
-
-INLINE bool is_past(int64_t deadline) { return deadline != GORT_FOREVER && deadline <= os_now(); }
 
 typedef struct SleepQ {
     Sleeper *first, *last;
@@ -69,10 +67,10 @@ INLINE bool sleeper_claim(Sleeper *s) {
 }
 
 /* Parks the current G, queued as s under l; unlocks l. After a timeout the caller takes s off. */
-INLINE M *sleeper_park(M *m, Sleeper *s, Lock *l, int reason, int64_t deadline, bool *timed_out) {
-    *timed_out = false;
+INLINE M *sleeper_park(M *m, Sleeper *s, Lock *l, int reason, int64_t deadline, int *ended) {
+    *ended = 0;
     if (!s->timed) m = park(m, l, reason);
-    else m = park_until(m, l, reason, deadline, s->ticket, timed_out);
+    else m = park_until(m, l, reason, deadline, s->ticket, ended);
     sleeper_over(s);
     return m;
 }
@@ -129,8 +127,10 @@ bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark);
 
 /* For groups. sem.c: takes n permits, in a section of depth 1, which goes on. ctx.c: cancels c and
  * all below it, in a section; frees nothing. */
-M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, bool *timed_out);
+M *sem_acquire_in_section(M *m, gort_sem *sem, int64_t n, int64_t deadline, int *ended);
 void ctx_cancel_in_section(gort_ctx *c, int cause);
+/* gp's use of a context ends with it (ctx.c). In a section. */
+void ctx_use_ends(G *gp);
 
 /* True: this call may yield at once: not pinned, not nested in another section. */
 INLINE bool may_yield(M *m) {

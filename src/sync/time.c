@@ -20,6 +20,7 @@
  * releases, the started goroutine acquires.
  */
 #include "sync/free_later.h"
+#include "sched/ender.h"
 #include "sync/chan.h"
 
 #define RETRY (10 * GORT_MS) /* no memory for the goroutine of a timer */
@@ -57,27 +58,33 @@ static void sleep_yield(void) {
     leave(m);
 }
 
-static void sleep_until(int64_t deadline) {
-    bool timed_out;
+/* To the end: 0; or the error of the context in use. */
+static int sleep_until(int64_t deadline) {
+    int ended;
     M *m = enter();
-    uint32_t ticket = wait_begin(self(m));
-    m = park_until(m, NULL, WAIT_SLEEP, deadline, ticket, &timed_out);
+    deadline = wait_limit(m, deadline);
+    if (use_cause(m) == 0)
+        m = park_until(m, NULL, WAIT_SLEEP, deadline, wait_begin(self(m)), &ended);
+    int r = use_cause(m);
     leave(m);
+    return r;
 }
 
-EXPORT void gort_sleep(int64_t ns) {
-    if (in_forked_child()) return;
+EXPORT int gort_sleep(int64_t ns) {
+    if (in_forked_child()) return -ENOTCONN;
     garbage_collect();
-    if (ns <= 0) sleep_yield();
-    else sleep_until(time_after(os_now(), ns));
+    if (ns > 0) return sleep_until(time_after(os_now(), ns));
+    sleep_yield();
+    return 0;
 }
 
-EXPORT void gort_sleep_until(int64_t deadline) {
-    if (in_forked_child()) return;
+EXPORT int gort_sleep_until(int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
     garbage_collect();
     M *m = getm();
-    if (deadline > os_now()) sleep_until(deadline);
-    else if (m == NULL || m->pins == 0) sleep_yield(); /* pinned: a passed deadline is allowed */
+    if (deadline > os_now()) return sleep_until(deadline);
+    if (m == NULL || m->pins == 0) sleep_yield(); /* pinned: a passed deadline is allowed */
+    return 0;
 }
 
 Refs *garbage; /* atomic: a stack; emptied as a whole, so there is no ABA */

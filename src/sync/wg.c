@@ -116,29 +116,32 @@ static void wg_abandon(Sleeper *s) { wg_expire(s->object, sema_bucket(s->object)
 
 static NOINLINE int wait_slow(gort_wg *wg, uint32_t generation, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    if (is_past(deadline)) return -ETIMEDOUT;
     SemaBucket *b = sema_bucket(wg);
-    bool timed_out = false;
     Sleeper s;
     M *m = enter();
+    int ended = wait_over(m, deadline);
+    if (ended) {
+        leave(m);
+        return ended;
+    }
     lock(&b->lock, RANK_PRIM);
     if (!wg_mark(wg, generation)) {
         unlock(&b->lock);
     } else {
         sleeper_init(&s, m, deadline, wg, wg_abandon);
         wg_enlist(wg, &s);
-        m = sleeper_park(m, &s, &b->lock, WAIT_WG, deadline, &timed_out);
-        if (timed_out) timed_out = wg_expire(wg, b, &s);
+        m = sleeper_park(m, &s, &b->lock, WAIT_WG, deadline, &ended);
+        if (ended && !wg_expire(wg, b, &s)) ended = 0;
     }
     leave(m);
-    return timed_out ? -ETIMEDOUT : 0;
+    return ended;
 }
 
 EXPORT int gort_wg_wait_until(gort_wg *wg, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
     uint64_t state = load_acq(&wg->state_);
     int r = 0;
-    if (counter_of(state) != 0) r = wait_slow(wg, generation_of(state), deadline);
+    if (counter_of(state) != 0) r = wait_slow(wg, generation_of(state), call_limit(deadline));
     if (r == 0) tsan_acquire(wg);
     return r;
 }

@@ -261,7 +261,12 @@ static void with_time(int mine, uint64_t r) {
 static void with_ctx(int mine, uint64_t r) {
     gort_ctx *c = gort_ctx_with_deadline(r & 32 ? ctx : NULL, soon(r >> 8));
     if (c == NULL) return;
+    bool used = (r & 512) != 0;
+    if (used) gort_ctx_use(c);
     if (r & 64) gort_chan_recv_until(gort_ctx_done(c), NULL, deadline(mine, r >> 10));
+    if (used && (r & 1024)) gort_chan_recv(NULL, NULL); /* until c's deadline */
+    if (used && (r & 2048)) gort_sleep_until(deadline(mine, r >> 10));
+    if (used) gort_ctx_use(NULL);
     if (r & 128) gort_ctx_cancel(c);
     gort_ctx_release(c);
     still(mine);
