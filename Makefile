@@ -6,6 +6,7 @@
 #   make install         PREFIX=/usr/local DESTDIR=
 #
 #   CC=clang  SAN=address|thread|undefined  DEBUG=1 (ranks and invariants checked)  V=1 (commands)
+#   JOBS=n (as many as there are cores): how much of it is done at once; -j n goes before it
 #
 # A variant has a directory of its own under build/, so that they do not disturb each other.
 
@@ -16,6 +17,15 @@ SAN     ?=
 DEBUG   ?=
 V       ?=
 BUILD   ?= build
+ifndef JOBS
+JOBS    := $(shell nproc 2>/dev/null || echo 2)
+endif
+
+# All cores, unless a -j was given: on the command line it stays in force by itself, in the
+# environment it is looked for. A make that another make has called goes by that one's.
+ifeq ($(MAKELEVEL)$(filter -j% j%,$(shell printf '%s' "$$MAKEFLAGS")),0)
+MAKEFLAGS += -j$(JOBS)
+endif
 
 ifeq ($(origin CC),default)
 CC := cc

@@ -21,7 +21,6 @@
 
 T        ?=
 SECONDS  ?= 1
-JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
 PARALLEL  = $(if $(findstring jobserver,$(MAKEFLAGS))$(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
 TEST_SRC := $(sort $(wildcard tests/unit/*.c tests/api/*.c tests/prog/*.c tests/stress/*.c))
@@ -177,8 +176,7 @@ test-mutants: lib
 lint:
 	$(Q)bash tests/script/lint.sh
 
-demo: lib
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) $(OUT)/examples/demo
+demo: $(OUT)/examples/demo
 	$(Q)$(OUT)/examples/demo
 
 -include $(TEST_BIN:=.d) $(EX_BIN:=.d)
