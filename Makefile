@@ -138,7 +138,7 @@ $(OUT)/obj/src/inspect/page_html.o $(OUT)/pic/src/inspect/page_html.o: web/page.
 
 # What was brought for the tests stays (tests/deps).
 clean:
-	$(Q)[ ! -d $(BUILD) ] || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
+	rm -rf $(filter-out $(BUILD)/deps,$(wildcard $(BUILD)/* $(BUILD)/.[!.]*))
 distclean:
 	rm -rf $(BUILD)
 
