@@ -4,8 +4,10 @@
 #   make demo            the tour
 #   make test            the test suite; T=substring picks tests
 #   make install         PREFIX=/usr/local DESTDIR=
+#   make clean           removes what was built; make distclean all of build/
 #
 #   CC=clang  SAN=address|thread|undefined  DEBUG=1 (ranks and invariants checked)  V=1 (commands)
+#   JOBS=n (as many as there are cores): how much of it is done at once; -j n goes before it
 #
 # A variant has a directory of its own under build/, so that they do not disturb each other.
 
@@ -16,6 +18,17 @@ SAN     ?=
 DEBUG   ?=
 V       ?=
 BUILD   ?= build
+ifndef JOBS
+JOBS    := $(shell nproc 2>/dev/null || echo 2)
+endif
+
+# All cores, unless a -j was given: on the command line it stays in force by itself, in the
+# environment it is looked for. A make that another make has called goes by that one's. `make clean
+# all` does one after the other.
+CLEANING := $(filter clean distclean,$(MAKECMDGOALS))
+ifeq ($(MAKELEVEL)$(filter -j% j%,$(shell printf '%s' "$$MAKEFLAGS"))$(CLEANING),0)
+MAKEFLAGS += -j$(JOBS)
+endif
 
 ifeq ($(origin CC),default)
 CC := cc
@@ -33,7 +46,7 @@ CFLAGS  ?= -O2 -g
 PORTS   := $(sort $(patsubst src/arch/%/switch.S,%,$(wildcard src/arch/*/switch.S)))
 ABI     := $(shell printf '__SIZEOF_POINTER__ __BYTE_ORDER__\n' | \
     $(CC) $(CFLAGS) -E -P -x c - 2>/dev/null)
-ifneq ($(MAKECMDGOALS),clean)
+ifneq ($(filter-out clean distclean,$(or $(MAKECMDGOALS),all)),)
 ifeq ($(ABI),)
 $(error the compiler '$(CC)' does not work here: \
     install one (Debian: build-essential), or name it with CC=)
@@ -74,7 +87,7 @@ ASM     := $(wildcard src/arch/$(ARCH)/*.S)
 OBJ     := $(SRC:%.c=$(OUT)/obj/%.o) $(ASM:%.S=$(OUT)/obj/%.o)
 PIC     := $(OBJ:$(OUT)/obj/%=$(OUT)/pic/%)
 
-.PHONY: all lib clean
+.PHONY: all lib clean distclean
 all: lib
 lib: $(OUT)/libgort.a $(OUT)/libgort-lean.a $(OUT)/libgort.so
 
@@ -123,7 +136,10 @@ $(OUT)/libgort.so: $(PIC) src/gort.map
 # Taken in by the assembler, which tells make nothing.
 $(OUT)/obj/src/inspect/page_html.o $(OUT)/pic/src/inspect/page_html.o: web/page.html
 
+# What was brought for the tests stays (tests/deps).
 clean:
+	rm -rf $(filter-out $(BUILD)/deps,$(wildcard $(BUILD)/* $(BUILD)/.[!.]*))
+distclean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(PIC:.o=.d)

@@ -18,10 +18,13 @@
 #   make demo                   the tour
 #
 # A test that does not compile fails as one test; the others still run.
+#
+# What tests need beyond a compiler and the machine has not is brought into $(BUILD)/deps first, and
+# changes nothing else (tests/deps). NODEPS=1: nothing is brought, and they are skipped.
 
 T        ?=
+NODEPS   ?=
 SECONDS  ?= 1
-JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
 PARALLEL  = $(if $(findstring jobserver,$(MAKEFLAGS))$(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
 TEST_SRC := $(sort $(wildcard tests/unit/*.c tests/api/*.c tests/prog/*.c tests/stress/*.c))
@@ -84,13 +87,13 @@ $(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a
 .PRECIOUS: $(OUT)/tests/%.o $(OUT)/tests/unit/%.o $(OUT)/tests/hook/%.o $(OUT)/examples/%.o
 
 RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' \
-          JOBS='$(JOBS)' MAKE='$(MAKE)'
+          JOBS='$(JOBS)' MAKE='$(MAKE)' DEPS='$(abspath $(BUILD)/deps)' NODEPS='$(NODEPS)'
 
 # A program that does not build fails, also where an older one is still there.
 test:
 	$(Q)built=true; \
 	$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || built=false; \
-	$(if $(SAN)$(TEST_RUNNER),true,OUT='$(OUT)' CC='$(CC)' tests/servers/run.sh install); \
+	$(if $(SAN)$(TEST_RUNNER),true,$(RUN_ENV) tests/deps test); \
 	$(RUN_ENV) STRESS_SECONDS=1 tests/run && \
 	{ $$built || { echo 'not all of the programs above could be built'; exit 1; }; }
 
@@ -148,7 +151,7 @@ test-valgrind:
 # Real servers, timed. `make test` runs the same programs without judging by the clock.
 .PHONY: test-servers
 test-servers: $(OUT)/libgort-hook.so
-	$(Q)OUT='$(OUT)' CC='$(CC)' T='$(T)' tests/servers/run.sh || [ $$? = 77 ]
+	$(Q)$(RUN_ENV) tests/servers/run.sh || [ $$? = 77 ]
 
 SOAK_SRC := $(sort $(wildcard tests/soak/*.c))
 .PHONY: soak
@@ -177,8 +180,7 @@ test-mutants: lib
 lint:
 	$(Q)bash tests/script/lint.sh
 
-demo: lib
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) $(OUT)/examples/demo
+demo: $(OUT)/examples/demo
 	$(Q)$(OUT)/examples/demo
 
 -include $(TEST_BIN:=.d) $(EX_BIN:=.d)

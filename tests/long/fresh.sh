@@ -43,9 +43,19 @@ echo 'make demo'
 loud 'make demo' 'cd /root/gort && make demo'
 grep -q '^7/7' "$WORK/log" || fail 'the tour did not come to its end'
 echo 'make test'
+inside 'dpkg -l' >"$WORK/installed"
 loud 'make test' 'cd /root/gort && make test'
 grep -q '^[0-9]* passed, 0 failed' "$WORK/log" || fail 'a test failed'
 grep '^[0-9]* passed' "$WORK/log"
+inside 'dpkg -l' | diff "$WORK/installed" - || fail '^ make test changed what is installed'
+# The servers once more for somebody who is not root.
+mkdir -p "$root/home/gort" && cp -r "$root/root/gort" "$root/home/gort/"
+chown -R 65534:65534 "$root/home/gort"
+loud 'make test as nobody' 'cd /home/gort/gort &&
+    setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/home/gort make test T=server_'
+grep -q '^4 passed, 0 failed, 0 skipped' "$WORK/log" ||
+    { grep '^skip' "$WORK/log" || true; fail 'a server is missing for nobody'; }
+rm -rf "$root/home/gort"
 loud 'hello as the README prints it' \
     'cd /root/gort && make && cc examples/hello.c -Iinclude build/libgort.a -lpthread -o hello &&
     ./hello | grep "hello from main"'

@@ -1,8 +1,8 @@
 # The Boehm collector with goroutines: tests/gc at 1, 2 and 16 Ps, with every goroutine moved at
 # every switch, with Ps taken at random, with the shared and the static libraries.
 set -eu
-has_gc() { printf '#include <gc.h>\nint main(void){GC_INIT();return 0;}\n' |
-    "$CC" -x c - -o "$WORK/has" -lgc 2>/dev/null; }
+. tests/lib/deps.sh
+use_deps
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer and the collector do not go together'; exit 77; }
 [ -z "${TEST_RUNNER:-}" ] || { echo 'skipped: no collector for this machine here'; exit 77; }
 # A collector that lacks some of the calls, as an older one does, is left alone.
@@ -18,11 +18,7 @@ int main(int argc, char **argv) { return gort_main(body, argc, argv); }
 C
 "$CC" -Iinclude "$WORK/older.c" "$OUT/libgort.a" -lpthread -o "$WORK/older"
 "$WORK/older" || { echo 'an older collector was called'; exit 1; }
-if ! has_gc && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libgc-dev \
-        >"$WORK/apt.log" 2>&1 || true
-fi
-has_gc || { echo 'skipped: needs libgc-dev'; exit 77; }
+if words=$(lack gc); then echo "skipped: $words"; exit 77; fi
 "${MAKE:-make}" -s CC="$CC" DEBUG="${DEBUG:-}" "$OUT/libgort-gc.a"
 build() { # name program libraries...
     local name=$1 source=$2

@@ -1,6 +1,8 @@
 # gort-new makes a project that builds without a warning, runs and tests itself: against the tree
 # (GORT=), against what pkg-config knows, and, with neither, it says what is missing.
 set -eu
+. tests/lib/deps.sh
+use_deps
 [ -z "$SAN" ] || { echo 'skipped: a project is linked with the plain build'; exit 77; }
 unset MAKEFLAGS GORT CPPFLAGS CFLAGS LDFLAGS
 new=$PWD/tools/gort-new tree=$PWD lib=$(cd "$OUT" && pwd)

@@ -3,6 +3,8 @@
 set -eu
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer has hooks of its own'; exit 77; }
 [ -z "${TEST_RUNNER:-}" ] || { echo 'skipped: not under emulation'; exit 77; }
+. tests/lib/deps.sh
+use_deps
 hook=$(cd "$OUT" && pwd)/libgort-hook.so
 ran=
 

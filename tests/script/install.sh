@@ -2,6 +2,8 @@
 # through pkg-config and through CMake; uninstall leaves nothing.
 set -eu
 [ -z "$SAN" ] || { echo 'skipped: the plain build is what gets installed'; exit 77; }
+. tests/lib/deps.sh
+use_deps
 unset OUT CFLAGS CPPFLAGS LDFLAGS PKG_CONFIG_PATH
 tree=$PWD root=$WORK/root/usr
 fail() {
@@ -11,7 +13,7 @@ fail() {
 loud() { # a command whose output matters only if it fails
     "$@" >"$WORK/log" 2>&1 || { cat "$WORK/log"; fail "failed: $*"; }
 }
-for tool in pkg-config cmake; do command -v $tool >/dev/null || tests/need $tool; done
+if words=$(lack pkgconfig cmake); then echo "some checks are left out: $words"; fi
 loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr \
     DESTDIR="$WORK/root"
 version=$(sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
@@ -36,7 +38,7 @@ says_hello() { # program
 "$CC" hello.c -I"$root/include" "$root/lib/libgort.a" -lpthread -o static
 says_hello ./static
 
-if command -v pkg-config >/dev/null; then
+if has pkgconfig; then
     export PKG_CONFIG_LIBDIR="$root/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$WORK/root"
     # shellcheck disable=SC2046
     "$CC" hello.c $(pkg-config --cflags --libs gort) -o shared
@@ -46,7 +48,7 @@ else
     echo 'no pkg-config: its check is left out'
 fi
 
-if command -v cmake >/dev/null; then
+if has cmake; then
     cat >CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.13)
 project(outside C)

@@ -9,6 +9,8 @@
 #   a link or a picture in Markdown that fills a line of its own
 set -u
 export LC_ALL=C
+. tests/lib/deps.sh
+use_deps
 work=${WORK:-$(mktemp -d)} status=0
 [ -n "${WORK:-}" ] || trap 'rm -rf "$work"' EXIT
 
@@ -71,7 +73,7 @@ else
     cp "$work/formatted" "$work/changed"
 fi
 if [ -z "$format" ]; then
-    echo 'no clang-format 14: its check is left out'
+    echo "the check of clang-format 14 is left out: $(lack format)"
 elif [ -n "${SAN:-}${DEBUG:-}" ] || ! [ -s "$work/changed" ]; then
     :
 elif xargs -n 20 -P "${JOBS:-2}" "$format" --dry-run -Werror <"$work/changed" 2>"$work/wrong"; then

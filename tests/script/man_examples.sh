@@ -1,6 +1,8 @@
 # The manual: each page has an example that compiles as it stands; mandoc, where there, has no
 # complaint.
 set -eu
+. tests/lib/deps.sh
+use_deps
 bad=0
 for page in gort.7 gort_go.3 gort_chan.3 gort_select.3 gort_sync.3 gort_time.3 gort_ctx.3 \
     gort_io.3 gort_debug.3 \
@@ -33,10 +35,7 @@ printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_
     while read -r f; do grep -qs "^\.\(Fo\|Fn\|Nm\) $f\b\|^\.Fn \"[^\"]*\b$f\b" man/*.3 ||
     echo "$f"; done >"$WORK/missing"
 if [ -s "$WORK/missing" ]; then cat "$WORK/missing"; echo '^ in no page of the manual'; bad=1; fi
-command -v mandoc >/dev/null || tests/need mandoc
-if command -v mandoc >/dev/null; then
-    mandoc -T lint -W warning man/*.[1-9] || bad=1
-else
-    echo 'no mandoc: its check is left out'
+if words=$(lack mandoc); then echo "mandoc's check is left out: $words"
+else mandoc -T lint -W warning man/*.[1-9] || bad=1
 fi
 exit $bad

@@ -3,7 +3,9 @@
 # them (curl; python3 for JSON; go tool pprof where there is one).
 set -eu
 out=${OUT:-build}
-command -v curl >/dev/null || { echo "skipped: no curl"; exit 77; }
+. tests/lib/deps.sh
+use_deps
+if words=$(lack http); then echo "skipped: $words"; exit 77; fi
 dir=$(mktemp -d)
 pid=
 trap '[ -z "$pid" ] || kill $pid 2>/dev/null || true; rm -rf "$dir"' EXIT

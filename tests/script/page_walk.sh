@@ -5,7 +5,9 @@
 # top.
 set -eu
 out=${OUT:-build}
-command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
+. tests/lib/deps.sh
+use_deps
+if words=$(lack python); then echo "skipped: $words"; exit 77; fi
 dir=$(mktemp -d)
 pids=
 trap 'for p in $pids; do kill $p 2>/dev/null || true; done; rm -rf "$dir"' EXIT

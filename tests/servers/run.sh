@@ -1,18 +1,19 @@
 #!/bin/bash
 # The hook with real servers and clients: make test-servers, and part of make test (QUICK=1, by
 # tests/script/server_*.sh). Each server is started on the loopback in a temporary directory. What
-# is missing is installed from Debian's packages where this runs as root (`run.sh install` does just
-# that, which make test calls first), else that test is skipped with a word.
+# is missing is brought into build/deps first (tests/deps; make test has done so before), and where
+# that cannot be, the test is skipped with a word. Nothing is installed.
 #
 # After the four, a crowd each of more libraries (tests/libraries): 500 goroutines, right results,
 # few threads. Only in make test-servers, but for those that need no server.
 #
 #   OUT       the build     LIMIT_MS  for 200 calls of 200 ms on a slow machine (1000)
 #   STRICT=1  throughput is judged too        T  a substring picks tests
-#   QUICK=1   nothing is judged by the clock, nothing is installed; 77 if nothing could be run
+#   QUICK=1   nothing is judged by the clock, nothing is brought; 77 if nothing could be run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 OUT=${OUT:-build} CC=${CC:-cc} T=${T:-}
+. tests/lib/deps.sh
 case $OUT in /*) ;; *) OUT=$PWD/$OUT ;; esac
 export GORT_MAXPROCS=${GORT_MAXPROCS:-2}
 work=$(mktemp -d "${TMPDIR:-/tmp}/gort-servers.XXXXXX") || exit 1
@@ -31,57 +32,26 @@ skip() {
     echo "skipped: $*"
     skipped=$((skipped + 1))
 }
-apt() { # RUNLEVEL: no service is started
-    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
-        -o DPkg::Lock::Timeout=60 \
-        -o Acquire::Retries=1 -o Acquire::http::Timeout=15 "$@" >>"$work/apt.log" 2>&1 </dev/null
+need() { # a test's name, which is that of what it needs
+    local words
+    if words=$(lack "${1#crowd_}"); then skip "$1 $words"; return 1; fi
 }
-export -f apt
-fetch() { timeout -k 5 90 bash -c 'apt install --download-only "$@"' - "$@"; }
-# Only what comes from the net has a time limit: dpkg is not to be interrupted.
-install() { { fetch "$@" || { timeout -k 5 30 bash -c 'apt update' && fetch "$@"; }; } &&
-    apt install "$@"; }
 
-# What each test needs: a command that works where it is there, and Debian's packages.
-header() { echo "#include <$1>" | $CC -E ${2:-} - ; }
-has_redis() { command -v redis-server && command -v redis-cli && header hiredis/hiredis.h; }
-has_postgres() { ls /usr/lib/postgresql/*/bin/initdb &&
-    header libpq-fe.h -I/usr/include/postgresql; }
-has_curl() { header curl/curl.h && header openssl/ssl.h && command -v openssl; }
-has_sqlite() { header sqlite3.h; }
-declare -A packages=([redis]='redis-server redis-tools libhiredis-dev'
-    [postgres]='postgresql libpq-dev'
-    [curl]='libcurl4-openssl-dev libssl-dev openssl' [sqlite]='libsqlite3-dev'
-    [crowd_glib]='libglib2.0-dev pkg-config' [crowd_cxx]='g++' [crowd_openmp]='libgomp1'
-    [crowd_curl]='libcurl4-openssl-dev libssl-dev openssl'
-    [crowd_zmq]='libzmq3-dev' [crowd_cares]='libc-ares-dev' [crowd_kafka]='librdkafka-dev'
-    [crowd_mariadb]='mariadb-server libmariadb-dev' [crowd_ldap]='slapd libldap-dev'
-    [crowd_ssh2]='openssh-server libssh2-1-dev')
-has_crowd_glib() { pkg-config --exists glib-2.0; }
-has_crowd_cxx() { echo '#include <semaphore>' | ${CXX:-c++} -std=c++20 -x c++ -E -; }
-has_crowd_openmp() { echo 'int main(void) { return 0; }' | $CC -fopenmp -x c - -o "$work/omp"; }
-has_crowd_curl() { has_curl; }
-has_crowd_zmq() { header zmq.h; }
-has_crowd_cares() { header ares.h; }
-has_crowd_kafka() { header librdkafka/rdkafka.h; }
-has_crowd_mariadb() { command -v mariadb_config && command -v mariadb-install-db &&
-    [ -x "$(maria_server)" ]; }
-has_crowd_ldap() { header ldap.h && [ -x /usr/sbin/slapd ]; }
-has_crowd_ssh2() { header libssh2.h && [ -x /usr/sbin/sshd ]; }
-maria_server() { PATH=$PATH:/usr/sbin command -v mariadbd; }
-has() { "has_$1" >/dev/null 2>&1; }
-need() { has "$1" || { skip "$1 needs ${packages[$1]}"; return 1; }; }
-
-# Before the tests, which have a time limit: what is missing, if this is root on Debian. A failure
-# is no test's: what is not there then is skipped with a word.
-install_missing() {
-    local t missing=
-    for t in $wanted_now; do has $t || missing+=" ${packages[$t]}"; done
-    [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
-    echo "for the hook's tests with servers:$missing"
-    install $missing && return
-    tail -2 "$work/apt.log"
-    echo 'could not be installed: what needs them is skipped'
+# Some servers refuse to run for root. They run as nobody then, who may read the tree by a
+# capability where its mode forbids it. Sets $as, which goes before the command.
+unprivileged() { # its directory, its program, a command that works where both can be read
+    local nobody='setpriv --reuid 65534 --regid 65534 --clear-groups' dir=$1 name=$2 c
+    shift 2
+    as=
+    [ "$(id -u)" = 0 ] || return 0
+    chown 65534:65534 "$dir"
+    for c in '' dac_read_search dac_override; do
+        # access(2) goes by the capability only with the securebit
+        as=$nobody${c:+" --securebits +no_setuid_fixup --inh-caps +$c --ambient-caps +$c"}
+        $as sh -c 'cd "$0" && "$@"' "$dir" "$@" >/dev/null 2>&1 && return
+    done
+    skip "$name does not run for root, and there is no way to be nobody"
+    return 1
 }
 
 build() { # name flags...
@@ -183,15 +153,13 @@ test_redis() {
 }
 
 test_postgres() {
-    local as= pg
+    local as pg
     need postgres || return
-    pg=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
+    pg=$(pg_bin)
     mkdir "$work/pg"
-    if [ "$(id -u)" = 0 ]; then
-        chown postgres "$work/pg"
-        as='setpriv --reuid postgres --regid postgres --clear-groups'
-    fi
-    $as "$pg/initdb" -D "$work/pg/data" -A trust -U postgres --no-sync >"$work/initdb.log" 2>&1 ||
+    unprivileged "$work/pg" postgres "$pg/postgres" --version || return
+    $as "$pg/initdb" -D "$work/pg/data" -A trust -U postgres --no-sync --no-locale -E UTF8 \
+        >"$work/initdb.log" 2>&1 ||
         { cat "$work/initdb.log"; skip 'initdb does not work here'; return; }
     where='host=127.0.0.1 port=PORT user=postgres dbname=postgres'
     where+=' sslmode=disable gssencmode=disable'
@@ -200,16 +168,16 @@ test_postgres() {
         "[ \"\$($pg/psql '$where' -Atc 'show data_directory')\" = $work/pg/data ]" ||
         { skip 'postgres does not start here'; return; }
     where=${where//PORT/$port}
-    build database -I/usr/include/postgresql -lpq && run "$work/database" "$where"
+    build database $(pq_flags) && run "$work/database" "$where"
     judge 'examples/hook/database' $?
     run "$work/database" "$where" --threads
     judge 'examples/hook/database with pthreads' $?
-    if build_compact database -I/usr/include/postgresql -lpq; then
+    if build_compact database $(pq_flags); then
         run "$work/database-compact" "$where"
         judge 'examples/hook/database with compact stacks' $?
     fi
     [ -n "${QUICK:-}" ] || compare_memory
-    build postgres -I/usr/include/postgresql -lpq && run "$work/postgres" "$where" $pid
+    build postgres $(pq_flags) && run "$work/postgres" "$where" $pid
     judge postgres $?
 }
 
@@ -275,43 +243,46 @@ test_crowd_curl() {
 }
 
 test_crowd_mariadb() {
-    local as= user=
+    local as base
     need crowd_mariadb || return
     mkdir "$work/maria"
-    if [ "$(id -u)" = 0 ]; then
-        chown mysql "$work/maria"
-        as='setpriv --reuid mysql --regid mysql --clear-groups'
-    fi
-    $as mariadb-install-db --no-defaults --datadir="$work/maria/data" \
-        --auth-root-authentication-method=normal --skip-test-db \
+    base=$(command -v mariadbd)
+    unprivileged "$work/maria" mariadbd "$base" --version || return
+    base=${base%/sbin/*}
+    $as "$(command -v mariadb-install-db)" --no-defaults --basedir="$base" \
+        --datadir="$work/maria/data" --auth-root-authentication-method=normal --skip-test-db \
         >"$work/install.log" 2>&1 ||
         { tail -3 "$work/install.log"; skip 'mariadb-install-db does not work here'; return; }
-    start "exec $as $(maria_server) --no-defaults --datadir=$work/maria/data \
+    start "exec $as $base/sbin/mariadbd --no-defaults --basedir=$base --datadir=$work/maria/data \
         --socket=$work/maria/socket --port=PORT --bind-address=127.0.0.1 --max-connections=2000 \
         --back-log=2000 --skip-name-resolve" \
         'mariadb --no-defaults -h 127.0.0.1 -P PORT -u root -e "select 1"' ||
         { skip 'mariadbd does not start here'; return; }
-    crowd mariadb $(mariadb_config --include) -lmariadb && run "$work/crowd_mariadb" "$port"
+    crowd mariadb $(maria_flags) && run "$work/crowd_mariadb" "$port"
     judge 'a crowd of mariadb' $?
 }
 
 test_crowd_ldap() {
     need crowd_ldap || return
     mkdir -p "$work/ldap/data"
-    printf '%s\n' 'include /etc/ldap/schema/core.schema' "pidfile $work/ldap/pid" \
-        "argsfile $work/ldap/args" 'modulepath /usr/lib/ldap' 'moduleload back_mdb' \
+    printf '%s\n' "include $(in_deps /etc/ldap/schema)/core.schema" "pidfile $work/ldap/pid" \
+        "argsfile $work/ldap/args" "modulepath $(in_deps /usr/lib/ldap)" 'moduleload back_mdb' \
         'database mdb' 'suffix "dc=crowd"' "directory $work/ldap/data" >"$work/ldap/conf"
-    start "exec /usr/sbin/slapd -d 0 -f $work/ldap/conf -h ldap://127.0.0.1:PORT" \
+    start "exec $(in_deps /usr/sbin/slapd) -d 0 -f $work/ldap/conf -h ldap://127.0.0.1:PORT" \
         "bash -c '</dev/tcp/127.0.0.1/PORT'" || { skip 'slapd does not start here'; return; }
     crowd ldap -lldap -llber && run "$work/crowd_ldap" "ldap://127.0.0.1:$port"
     judge 'a crowd of ldap' $?
 }
 
 test_crowd_ssh2() {
+    local as
     need crowd_ssh2 || return
-    ssh-keygen -q -t ed25519 -N '' -f "$work/hostkey" || { skip 'no ssh-keygen'; return; }
-    [ "$(id -u)" != 0 ] || mkdir -p /run/sshd
-    start "exec /usr/sbin/sshd -D -e -f /dev/null -p PORT -h $work/hostkey \
+    mkdir "$work/ssh"
+    ssh-keygen -q -t ed25519 -N '' -f "$work/ssh/hostkey" || { skip 'no ssh-keygen'; return; }
+    # For root it would want a user and a directory that only an installed one has.
+    unprivileged "$work/ssh" sshd test -x "$(in_deps /usr/sbin/sshd)" || return
+    [ -z "$as" ] || chown 65534 "$work/ssh/hostkey"
+    start "exec $as $(in_deps /usr/sbin/sshd) -D -e -f /dev/null -p PORT -h $work/ssh/hostkey \
         -o ListenAddress=127.0.0.1 -o PidFile=none -o MaxStartups=2000 \
         -o LoginGraceTime=600 -o UsePAM=no" \
         "bash -c '</dev/tcp/127.0.0.1/PORT'" || { skip 'sshd does not start here'; return; }
@@ -322,15 +293,13 @@ test_crowd_ssh2() {
 few='redis postgres curl sqlite'
 crowds='crowd_glib crowd_cxx crowd_openmp crowd_curl crowd_zmq crowd_cares crowd_kafka'
 crowds+=' crowd_mariadb crowd_ldap crowd_ssh2'
-wanted_now="$few $crowds"
-[ "${1:-}" = install ] && wanted_now=$few
-[ -n "${QUICK:-}" ] || install_missing
-[ "${1:-}" = install ] && exit 0
 case $T in crowd*) few= ;; esac # "curl" is not meant by "crowd_curl"
 [ -z "${QUICK:-}" ] || case $T in crowd*) ;; *) crowds= ;; esac
-for t in $few $crowds; do
-    wanted $t && test_$t
-done
+picked=
+for t in $few $crowds; do if wanted $t; then picked+=" $t"; fi; done
+[ -n "${QUICK:-}" ] || tests/deps $(printf '%s\n' ${picked//crowd_/} | sort -u)
+use_deps
+for t in $picked; do test_$t; done
 echo "servers: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ] || exit 1
 [ $passed -gt 0 ] || exit 77
