@@ -4,7 +4,8 @@ set -u
 CXX=${CXX:-g++}
 command -v "$CXX" >/dev/null || { echo "skipped: no $CXX"; exit 77; }
 flags='-g -O1 -std=c++17 -Wall -Wextra -Wshadow -Wconversion -Werror -pthread -Iinclude'
-san=${SAN:+-fsanitize=$SAN}
+# Under a sanitizer gcc takes an empty std::optional for one that is read.
+san=${SAN:+-fsanitize=$SAN -Wno-maybe-uninitialized}
 bad=0
 complain() { echo "$*"; bad=1; }
 
@@ -45,10 +46,12 @@ ends group 134 "gort: fatal: goroutine 1 (a gort::group without wait()) $dead $f
 ends handler 3 "handler: $fire"
 ends noexcept 134 unwound
 ends caught 0 unwound
-timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
+# TSan does not get as far: its own pthread_exit knows no goroutines.
+[ "$SAN" = thread ] || timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
     complain 'ends pthread_exit: not reported'
 
 # A wrong use does not compile, and the message tells why.
+[ -z "$SAN" ] || exit $bad
 refused() { # words of the message, code
     printf '#include <gort.hpp>\nusing namespace gort;\nusing namespace std::chrono_literals;\n%s\n' \
         "void f(chan<int> c, context x) { $2; }" >"$WORK/wrong.cc"
