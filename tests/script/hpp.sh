@@ -47,14 +47,19 @@ ends handler 3 "handler: $fire"
 ends noexcept 134 unwound
 ends caught 0 unwound
 # TSan does not get as far: its own pthread_exit knows no goroutines.
-[ "$SAN" = thread ] || timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
+[ "$SAN" = thread ] ||
+    timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
     complain 'ends pthread_exit: not reported'
 
 # A wrong use does not compile, and the message tells why.
 [ -z "$SAN" ] || exit $bad
 refused() { # words of the message, code
-    printf '#include <gort.hpp>\nusing namespace gort;\nusing namespace std::chrono_literals;\n%s\n' \
-        "void f(chan<int> c, context x) { $2; }" >"$WORK/wrong.cc"
+    {
+        echo '#include <gort.hpp>'
+        echo 'using namespace gort;'
+        echo 'using namespace std::chrono_literals;'
+        echo "void f(chan<int> c, context x) { $2; }"
+    } >"$WORK/wrong.cc"
     if "$CXX" -std=c++17 -Iinclude -fsyntax-only "$WORK/wrong.cc" 2>"$WORK/said"; then
         complain "this compiles: $2"
     elif ! grep -q -- "$1" "$WORK/said"; then

@@ -15,7 +15,8 @@ for tool in pkg-config cmake; do command -v $tool >/dev/null || tests/need $tool
 loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr \
     DESTDIR="$WORK/root"
 version=$(sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
-for f in include/gort.h include/gort.hpp lib/libgort.a lib/libgort-lean.a lib/libgort.so lib/libgort.so.0 \
+for f in include/gort.h include/gort.hpp \
+    lib/libgort.a lib/libgort-lean.a lib/libgort.so lib/libgort.so.0 \
     "lib/libgort.so.$version" lib/pkgconfig/gort.pc \
     lib/cmake/gort/gort-config.cmake lib/cmake/gort/gort-config-version.cmake \
     share/man/man7/gort.7 \
