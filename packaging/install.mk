@@ -36,7 +36,7 @@ install: all
 	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(PKGDIR)' \
 	    '$(DESTDIR)$(CMAKEDIR)' '$(DESTDIR)$(BINDIR)' \
 	    '$(DESTDIR)$(DATADIR)/gort' '$(DESTDIR)$(GDBDIR)'
-	$(INSTALL) -m 644 include/gort.h '$(DESTDIR)$(INCLUDEDIR)/gort.h'
+	$(INSTALL) -m 644 include/gort.h include/gort.hpp '$(DESTDIR)$(INCLUDEDIR)/'
 	$(INSTALL) -m 644 $(OUT)/libgort.a $(OUT)/libgort-lean.a '$(DESTDIR)$(LIBDIR)/'
 	$(INSTALL) -m 755 $(OUT)/libgort.so '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)'
 	ln -sf libgort.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
@@ -60,7 +60,8 @@ install: all
 	if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig || true; fi
 
 uninstall:
-	rm -f '$(DESTDIR)$(INCLUDEDIR)/gort.h' '$(DESTDIR)$(PKGDIR)/gort.pc' \
+	rm -f '$(DESTDIR)$(INCLUDEDIR)/gort.h' '$(DESTDIR)$(INCLUDEDIR)/gort.hpp' \
+	    '$(DESTDIR)$(PKGDIR)/gort.pc' \
 	    '$(DESTDIR)$(PKGDIR)/gort-compact.pc' '$(DESTDIR)$(LIBDIR)/libgort_split.a' \
 	    '$(DESTDIR)$(CMAKEDIR)/gort-config.cmake' \
 	    '$(DESTDIR)$(CMAKEDIR)/gort-config-version.cmake' \

@@ -39,8 +39,15 @@ TEST_BIN += $(patsubst tests/api/%.c,$(OUT)/tests/api-so/%,\
             $(SO_TESTS:tests/prog/%.c=$(OUT)/tests/prog-so/%))
 EX_SRC   := $(sort $(wildcard examples/*.c))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
+# Examples in C++, by the sister of the compiler, where there is one.
+ifeq ($(origin CXX),default)
+CXX      := $(patsubst %cc,%c++,$(subst gcc,g++,$(subst clang,clang++,$(CC))))
+endif
+EX_CXX   := $(if $(shell command -v $(firstword $(CXX)) 2>/dev/null),$(wildcard examples/*.cc))
+EX_BIN   += $(EX_CXX:examples/%.cc=$(OUT)/examples/%)
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer \
              -pthread -Iinclude $(CLASH)
+CXXUSER  := $(patsubst -std=%,-std=c++17,$(USERFLAGS)) -Wconversion
 
 .PHONY: test test-sanitizers test-checked test-mutants test-long test-programs
 .PHONY: test-stress test-all test-valgrind examples demo
@@ -84,6 +91,11 @@ $(OUT)/examples/%.o: examples/%.c
 $(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a
 	$(call say,EXAMPLE,$@)
 	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $< $(OUT)/libgort.a -o $@ -lm
+$(OUT)/examples/%.o: examples/%.cc
+	$(Q)mkdir -p $(@D); $(CXX) $(CFLAGS) $(CXXUSER) $(USERSAN) -MMD -MP -c $< -o $@
+$(EX_CXX:examples/%.cc=$(OUT)/examples/%): $(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a
+	$(call say,EXAMPLE,$@)
+	$(Q)$(CXX) $(CFLAGS) $(CXXUSER) $(USERSAN) $< $(OUT)/libgort.a -o $@
 .PRECIOUS: $(OUT)/tests/%.o $(OUT)/tests/unit/%.o $(OUT)/tests/hook/%.o $(OUT)/examples/%.o
 
 RUN_ENV = OUT='$(OUT)' CC='$(CC)' ARCH='$(ARCH)' SAN='$(SAN)' DEBUG='$(DEBUG)' T='$(T)' \

@@ -1,15 +1,23 @@
-# Every complete C program in the documents (a block of c with a main) compiles without a warning;
-# those that come to an end by themselves (all but servers, which accept) end well.
+# Every complete program in the documents (a block of c or cpp with a main) compiles without a
+# warning; those that come to an end by themselves (all but servers, which accept) end well.
 set -eu
 bad=0 n=0
 for f in $(find . -name build -prune -o -name .git -prune -o -name '*.md' -print | sort); do
     rm -f "$WORK"/block.*
     awk -v to="$WORK/block." \
-        '/^```c$/ { on = 1; k++; next } /^```/ { on = 0 } on { print > (to k ".c") }' "$f"
-    for c in "$WORK"/block.*.c; do
+        '/^```c$/ { on = 1; name = to (k += 1) ".c"; next }
+        /^```cpp$/ { on = 1; name = to (k += 1) ".cc"; next }
+        /^```/ { on = 0 }
+        on { print > name }' "$f"
+    for c in "$WORK"/block.*.c*; do
         grep -qs 'int main(' "$c" || continue
         n=$((n + 1))
-        "$CC" -std=c11 -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude "$c" \
+        case $c in
+            *.cc) command -v "${CXX:-g++}" >/dev/null || continue
+                compiler="${CXX:-g++} -std=c++17" ;;
+            *) compiler="$CC -std=c11" ;;
+        esac
+        $compiler -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude "$c" \
             ${SAN:+-fsanitize=$SAN} "$OUT/libgort.a" -lpthread -o "$WORK/program" ||
             { echo "^ a program in $f"; bad=1; continue; }
         grep -q 'gort_accept' "$c" && continue

@@ -1,4 +1,5 @@
-# gort.h is clean in every standard a program may use, with every warning on, alone and first.
+# gort.h is clean in every standard a program may use, with every warning on, alone and first; so is
+# gort.hpp, with and without exceptions.
 set -eu
 cat >"$WORK/c.c" <<'END'
 #include "gort.h"
@@ -44,6 +45,45 @@ int use(ints *c) {
     return gort_select(cases, 3) + ints_send(c, 1) + errno + gort_version();
 }
 END
+cat >"$WORK/hpp.cc" <<'END'
+#include "gort.hpp"
+#include "gort.hpp"
+#include <shared_mutex>
+#include <vector>
+using namespace std::chrono_literals;
+struct thing {
+    std::string name;
+    int n = 0;
+};
+int use(gort::chan<thing> things, gort::chan<std::unique_ptr<thing>> owned, gort::chan<void> sig);
+int use(gort::chan<thing> things, gort::chan<std::unique_ptr<thing>> owned, gort::chan<void> sig) {
+    gort::context root, ctx = root.with_timeout(1s);
+    gort::wait_group wg;
+    gort::group members(ctx, 3);
+    gort::mutex m;
+    gort::shared_mutex rw;
+    gort::condition_variable cond;
+    gort::semaphore permits(2);
+    gort::once first;
+    gort::go([things](int n) { things.send(thing{"x", n}); }, 3);
+    gort::go([] {});
+    gort::go_with({"name"}, [p = std::make_unique<int>(1)] { return *p; });
+    wg.go([&] { first.call([&] { permits.release(); }); });
+    members.go([](gort::context_ref c) { return c.err(); });
+    members.go([] { return 0; });
+    std::scoped_lock both(m, rw);
+    std::unique_lock<gort::mutex> lock(m, std::defer_lock);
+    cond.wait_for(lock, 1ms, [] { return true; });
+    for (thing &t : things) static_cast<void>(t.n);
+    thing t;
+    int ran = gort::select(gort::on_recv(owned, [](std::optional<std::unique_ptr<thing>>) {}),
+                           gort::on_send(things, std::move(t), [](gort::error) {}),
+                           gort::on_send(sig), gort::on_recv(sig, [](bool) {}),
+                           gort::on_done(ctx, [] {}), gort::within(1ms, [] {}));
+    return ran + gort::blocking([] { return 1; }) + members.wait().value() +
+           (owned.try_send(nullptr) == std::errc::broken_pipe);
+}
+END
 strict='-Wall -Wextra -Werror -Wshadow -Wcast-qual -pedantic -Iinclude -fsyntax-only'
 checked=0
 for std in c11 c17 gnu11 gnu17 c2x; do
@@ -59,6 +99,14 @@ for cxx in g++ clang++; do
     for std in c++11 c++17 c++20; do
         echo "$cxx -std=$std"
         $cxx -std=$std $strict "$WORK/cxx.cc"
+    done
+done
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null || continue
+    for std in c++17 c++20 'c++17 -fno-exceptions'; do
+        echo "$cxx -std=$std, gort.hpp"
+        # shellcheck disable=SC2086
+        $cxx -std=$std $strict -Wconversion -Wsign-conversion -fno-rtti "$WORK/hpp.cc"
     done
 done
 # A program without a GORT_NOPREEMPT function: neither end of that section is there.

@@ -17,7 +17,8 @@ if words=$(lack pkgconfig cmake); then echo "some checks are left out: $words"; 
 loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} install PREFIX=/usr \
     DESTDIR="$WORK/root"
 version=$(sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
-for f in include/gort.h lib/libgort.a lib/libgort-lean.a lib/libgort.so lib/libgort.so.0 \
+for f in include/gort.h include/gort.hpp \
+    lib/libgort.a lib/libgort-lean.a lib/libgort.so lib/libgort.so.0 \
     "lib/libgort.so.$version" lib/pkgconfig/gort.pc \
     lib/cmake/gort/gort-config.cmake lib/cmake/gort/gort-config-version.cmake \
     share/man/man7/gort.7 \
@@ -43,6 +44,12 @@ if has pkgconfig; then
     # shellcheck disable=SC2046
     "$CC" hello.c $(pkg-config --cflags --libs gort) -o shared
     says_hello ./shared
+    if command -v "${CXX:-g++}" >/dev/null; then
+        # shellcheck disable=SC2046
+        "${CXX:-g++}" -std=c++17 "$tree/examples/words.cc" $(pkg-config --cflags --libs gort) \
+            -o words
+        LD_LIBRARY_PATH="$root/lib" ./words | cmp - "$tree/examples/expected/words"
+    fi
     [ "$(pkg-config --modversion gort)" = "$version" ] || fail 'gort.pc has another version'
 else
     echo 'no pkg-config: its check is left out'

@@ -25,7 +25,7 @@ fi | grep -v '^build/' | sort -u | while read -r f; do [ ! -f "$f" ] || echo "$f
 is_code() {
     case $1 in
         tests/model/mutants_*.sh | tests/fair/mutants.sh) return 1 ;;
-        *.c | *.h | *.cc | *.cpp | *.S | *.sh | *.mk | *.py | *.awk | Makefile) return 0 ;;
+        *.c | *.h | *.cc | *.cpp | *.hpp | *.S | *.sh | *.mk | *.py | *.awk | Makefile) return 0 ;;
         *.*) return 1 ;;
     esac
     [ "$(head -c 2 "$1" 2>/dev/null | tr -d '\0')" = '#!' ]
@@ -34,7 +34,7 @@ while read -r f; do
     if is_code "$f"; then echo "$f"; fi
 done <"$work/all" >"$work/code"
 grep '\.md$' "$work/all" >"$work/prose"
-grep -E '\.(c|h|cc|cpp)$' "$work/code" >"$work/formatted"
+grep -E '\.(c|h|cc|cpp|hpp)$' "$work/code" >"$work/formatted"
 [ "$(wc -l <"$work/code")" -gt 100 ] || { echo 'the sources were not found'; exit 1; }
 
 # The columns of a line are its bytes without UTF-8's continuation bytes, tabs expanded.

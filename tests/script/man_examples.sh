@@ -5,7 +5,7 @@ set -eu
 use_deps
 bad=0
 for page in gort.7 gort_go.3 gort_chan.3 gort_select.3 gort_sync.3 gort_time.3 gort_ctx.3 \
-    gort_io.3 gort_debug.3 \
+    gort_io.3 gort_debug.3 gort.hpp.3 \
     gort-hook.7 gort-explore.1 gort-trace.1 gort-top.1 gort-new.1; do
     [ -e "man/$page" ] || { echo "there is no man/$page"; bad=1; }
 done
@@ -22,7 +22,12 @@ for page in man/*.[1-9]; do
     fi
     case $name in *.[37])
         if ! [ -s "$WORK/$name.c" ]; then echo "$page has no example"; bad=1; continue; fi
-        "$CC" -std=c11 -Wall -Wextra -Werror -Iinclude "$WORK/$name.c" ${SAN:+-fsanitize=$SAN} \
+        compiler="$CC -std=c11 -x c"
+        if [ "$name" = gort.hpp.3 ]; then
+            command -v "${CXX:-g++}" >/dev/null || continue
+            compiler="${CXX:-g++} -std=c++17 -x c++"
+        fi
+        $compiler -Wall -Wextra -Werror -Iinclude "$WORK/$name.c" -x none ${SAN:+-fsanitize=$SAN} \
             "$OUT/libgort.a" $libs -lpthread -o "$WORK/program" ||
             { echo "^ the example of $page"; bad=1; continue; }
         timeout -k 1 30 "$WORK/program" >"$WORK/out" 2>&1 </dev/null ||

@@ -1,0 +1,60 @@
+/* Programs that end by an exception, or are refused: `ends WHICH`. The script says how. */
+#include "cxx.h"
+#include <pthread.h>
+
+struct loud { /* what a closure holds is destroyed before the end is told */
+    ~loud() { fprintf(stderr, "unwound\n"); }
+};
+
+static void throws(int n) {
+    loud l;
+    if (n >= 0) throw std::runtime_error("the disk is on fire");
+}
+
+static int run(const std::string &which) {
+    gort::chan<void> never;
+    if (which == "plain") gort::go(throws, 1);
+    if (which == "named") gort::go_with({"fire brigade"}, [c = counted(1)] { throws(1); });
+    if (which == "owned") gort::go([c = counted(1)] { throws(1); });
+    if (which == "int") gort::go([] { throw 7; });
+    if (which == "long") gort::go_with({"a name that is longer than 31 bytes are"}, throws, 1);
+    if (which == "main") throws(1);
+    gort::wait_group wg;
+    if (which == "wg") wg.go(throws, 1);
+    if (which == "group") {
+        gort::chan<void> started;
+        gort::group g;
+        g.go([=] {
+            started.send();
+            throws(1);
+        });
+        started.recv();
+    }
+    if (which == "handler") {
+        std::set_terminate([] {
+            try {
+                std::rethrow_exception(std::current_exception());
+            } catch (const std::exception &e) { fprintf(stderr, "handler: %s\n", e.what()); }
+            _Exit(3);
+        });
+        gort::go(throws, 1);
+    }
+    if (which == "noexcept") gort::go([]() noexcept { throws(1); });
+    if (which == "pthread_exit") gort::go([] { pthread_exit(nullptr); });
+    if (which == "caught") {
+        gort::chan<int> c;
+        gort::go([c] {
+            try {
+                throws(1);
+            } catch (const std::exception &) { c.send(1); }
+        });
+        return *c.recv() - 1;
+    }
+    never.recv();
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const std::string which = argc > 1 ? argv[1] : "";
+    return gort::main([&] { return run(which); });
+}

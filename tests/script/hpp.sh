@@ -1,0 +1,79 @@
+# gort.hpp: its tests (tests/cxx) at 1, 2 and 16 Ps against libgort.a, at 2 against libgort.so;
+# programs that end by an exception; and mistakes that the compiler has to find, in words.
+set -u
+CXX=${CXX:-g++}
+command -v "$CXX" >/dev/null || { echo "skipped: no $CXX"; exit 77; }
+flags='-g -O1 -std=c++17 -Wall -Wextra -Wshadow -Wconversion -Werror -pthread -Iinclude'
+# Under a sanitizer gcc takes an empty std::optional for one that is read.
+san=${SAN:+-fsanitize=$SAN -Wno-maybe-uninitialized}
+bad=0
+complain() { echo "$*"; bad=1; }
+
+for source in tests/cxx/*.cc; do
+    name=$(basename "$source" .cc)
+    # shellcheck disable=SC2086
+    "$CXX" $flags $san -c "$source" -o "$WORK/$name.o" &&
+        "$CXX" $san "$WORK/$name.o" "$OUT/libgort.a" -pthread -o "$WORK/$name" ||
+        { complain "$source does not build"; continue; }
+    case $name in *_test) ;; *) continue ;; esac
+    for procs in 1 2 16; do
+        GORT_MAXPROCS=$procs timeout -s QUIT -k 5 200 "$WORK/$name" ||
+            complain "$source fails at $procs Ps"
+    done
+    [ -z "$SAN" ] || continue
+    "$CXX" "$WORK/$name.o" -L"$OUT" -lgort -Wl,-rpath,"$PWD/$OUT" -pthread -o "$WORK/$name-so" &&
+        GORT_MAXPROCS=2 timeout -s QUIT -k 5 200 "$WORK/$name-so" ||
+        complain "$source fails with libgort.so"
+done
+
+# How each way of tests/cxx/ends.cc ends: status, and a line of stderr.
+ends() { # which status line
+    timeout -k 1 60 "$WORK/ends" "$1" >"$WORK/out" 2>&1
+    status=$?
+    [ $status = "$2" ] && grep -qxF -- "$3" "$WORK/out" && return
+    cat "$WORK/out"
+    complain "ends $1: status $status, expected $2 and: $3"
+}
+fire='the disk is on fire' dead='ended by an exception:'
+ends plain 134 "gort: fatal: goroutine 2 $dead $fire"
+ends named 134 "gort: fatal: goroutine 2 (fire brigade) $dead $fire"
+ends owned 134 "gort: fatal: goroutine 2 $dead $fire"
+ends int 134 "gort: fatal: goroutine 2 $dead not a std::exception"
+ends long 134 "gort: fatal: goroutine 2 (a name that is longer than 31 b) $dead $fire"
+ends main 134 "gort: fatal: goroutine 1 (main) $dead $fire"
+ends wg 134 "gort: fatal: goroutine 2 $dead $fire"
+ends group 134 "gort: fatal: goroutine 1 (a gort::group without wait()) $dead $fire"
+ends handler 3 "handler: $fire"
+ends noexcept 134 unwound
+ends caught 0 unwound
+# TSan does not get as far: its own pthread_exit knows no goroutines.
+[ "$SAN" = thread ] ||
+    timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
+    complain 'ends pthread_exit: not reported'
+
+# A wrong use does not compile, and the message tells why.
+[ -z "$SAN" ] || exit $bad
+refused() { # words of the message, code
+    {
+        echo '#include <gort.hpp>'
+        echo 'using namespace gort;'
+        echo 'using namespace std::chrono_literals;'
+        echo "void f(chan<int> c, context x) { $2; }"
+    } >"$WORK/wrong.cc"
+    if "$CXX" -std=c++17 -Iinclude -fsyntax-only "$WORK/wrong.cc" 2>"$WORK/said"; then
+        complain "this compiles: $2"
+    elif ! grep -q -- "$1" "$WORK/said"; then
+        cat "$WORK/said"
+        complain "this says nothing of '$1': $2"
+    fi
+}
+refused 'does not take these arguments' 'go([](int) {}, "text")'
+refused 'has to be an object that can be moved' 'chan<std::atomic<int>> d'
+refused 'has to take a std::optional' 'gort::select(on_recv(c, [](std::string) {}))'
+refused 'have to stand in the call' 'auto one = on_recv(c, [](auto) {}); gort::select(one)'
+refused 'one default or one deadline' 'gort::select(on_default(), within(1ms))'
+refused 'returns void, an int or a gort::error' 'group g; g.go([] { return "text"; })'
+refused 'deleted' 'c.recv_until(1ms)'
+refused 'deleted' 'context y = x'
+refused 'no matching\|cannot convert\|no known conversion' 'c.send("text")'
+exit $bad
