@@ -10,8 +10,8 @@
  *
  * A goroutine that waits stands some calls deep in the library. Of those frames only the outermost
  * is shown, the call that the program made, without a line of ours; the functions that every
- * goroutine begins with are left out, too. A report of fatal() begins with the library's function that has called it, and keeps
- * those frames: they tell what was found wrong.
+ * goroutine begins with are left out, too. A report of fatal() begins with the library's function
+ * that has called it, and keeps those frames: they tell what was found wrong.
  *
  * Which frames are the library's? It is one object (or one shared library), and linkers keep the
  * code of an object together: what lies between two functions of the library is the library's. Of

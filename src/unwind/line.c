@@ -18,7 +18,7 @@
  * lines.
  *
  * A file is shown without its directories: how a path is recorded depends on the directory that the
- * compiler was called in, and the function and the module beside it tell two util.c apart.
+ * compiler was called in, and the function and the module beside it tell files of one name apart.
  */
 #include "unwind/line.h"
 #include "base/atomic.h"

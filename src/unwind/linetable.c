@@ -94,12 +94,12 @@ static LineStep line_extended(Bytes *b, LineRow *r) {
     return STEP_QUIET;
 }
 
-static void advance(const LineUnit *u, LineRow *r, uint64_t by) {
+static void line_advance(const LineUnit *u, LineRow *r, uint64_t by) {
     r->address += u->min_length * by;
 }
 
 static LineStep line_special(const LineUnit *u, LineRow *r, unsigned op) {
-    advance(u, r, op / u->line_range);
+    line_advance(u, r, op / u->line_range);
     r->line += (uint32_t)(u->line_base + (int)(op % u->line_range));
     return STEP_ROW;
 }
@@ -110,10 +110,10 @@ static LineStep line_step(const LineUnit *u, Bytes *b, LineRow *r) {
     switch (op) {
     case 0: return line_extended(b, r);
     case 1: return STEP_ROW;
-    case 2: advance(u, r, uleb(b)); break;
+    case 2: line_advance(u, r, uleb(b)); break;
     case 3: r->line += (uint32_t)sleb(b); break;
     case 4: r->file = (uint32_t)uleb(b); break;
-    case 8: advance(u, r, (255 - u->opcode_base) / u->line_range); break;
+    case 8: line_advance(u, r, (255 - u->opcode_base) / u->line_range); break;
     case 9: r->address += fixed(b, 2); break;
     default: /* columns and marks, and what is not known */
         for (unsigned n = u->operands[op - 1]; n > 0; n--) uleb(b);

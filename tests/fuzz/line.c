@@ -1,7 +1,7 @@
 /*
- * The reader of line tables under a coverage-guided fuzzer (clang's libFuzzer, address and undefined
- * behaviour sanitizers): any bytes give an answer or none, in bounded time. Beyond .debug_line the
- * input stands for the sections of strings, too.
+ * The reader of line tables under a coverage-guided fuzzer (clang's libFuzzer, address and
+ * undefined behaviour sanitizers): any bytes give an answer or none, in bounded time. The input is
+ * .debug_line, and stands for the sections of strings as well.
  *
  *     make fuzz FUZZ_SECONDS=600
  */

@@ -71,7 +71,7 @@ for cc in "$CC" gcc clang; do
         built "$cc" "-O1 $g" && lines "$cc $g" p
     done
 done
-for flags in -no-pie -pie '-O0 -no-pie' '-ffunction-sections -Wl,--gc-sections' -Wl,--gc-sections; do
+for flags in -no-pie -pie '-O0 -no-pie' '-ffunction-sections -Wl,--gc-sections'; do
     built "$CC" "-O1 -g $flags" && lines "$flags" p
 done
 for flags in '-static -Wl,--eh-frame-hdr' -static-pie -fuse-ld=lld \

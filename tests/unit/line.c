@@ -105,7 +105,7 @@ static void broken(const LineTable *from, int rounds) {
     }
 }
 
-/* A list of directories with entries of no bytes, as many as a number can be: nobody counts them. */
+/* A list with entries of no bytes, as many as a number can be: they are not counted through. */
 static void endless_list(void) {
     static const uint8_t unit[] = {
         44, 0,    0,    0,    5,    0,    8,    0,    20,   0, 0, 0, /* version 5 */
