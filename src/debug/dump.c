@@ -2,8 +2,9 @@
  * Every goroutine as text: what a stuck program says.
  *
  *     goroutine 7 "name" [chan receive, 12ms]:
- *       0x000055e0a1b2c3d4 recv_loop+0x54 (app)
- *       created by start_all+0x31 (app) in goroutine 1 with recv_loop
+ *       0x000055e0a1b2c3a0 gort_chan_recv+0x1f (app)
+ *       0x000055e0a1b2c3d4 recv_loop+0x54 app.c:34 (app)
+ *       created by start_all+0x31 app.c:51 (app) in goroutine 1 with recv_loop
  *
  * fatal() and handlers dump with any lock held. So a dump takes no lock, allocates nothing and
  * trusts nothing. Goroutines may run, park and end meanwhile. G records are type-stable (g.c) and M
@@ -15,6 +16,7 @@
  * call is unwound from where it announced the call: those frames stay valid until it is back.
  */
 #include "debug/dump.h"
+#include "debug/frames.h"
 #include "debug/stats.h"
 #include "sched/g.h"
 #include "sched/sched.h"
@@ -27,14 +29,6 @@ void out_age(Out *o, int64_t ns, int seconds) {
     if (ms < seconds * 1000) out_fmt(o, "%ldms", ms);
     else if (ms < seconds * 60000) out_fmt(o, "%lds", ms / 1000);
     else out_fmt(o, "%ldm", ms / 60000);
-}
-
-static void print_frames(Out *o, const uintptr_t *pcs, int first, int n) {
-    for (int i = first; i < n; i++) {
-        out_fmt(o, "  0x%016lx ", pcs[i]);
-        symbol_print(o, i == 0 ? pcs[i] : pcs[i] - 1);
-        out_str(o, "\n");
-    }
 }
 
 /* The index of the frame whose pc is `from`; 0 where there is none, as on the runtime's stacks. */
@@ -67,10 +61,10 @@ static void print_head(Out *o, G *gp, uint32_t status) {
 
 static void dump_g_from(Out *o, G *gp, void *context, uintptr_t from) {
     uintptr_t pcs[FRAMES];
-    uint32_t status = load_acq(&gp->status);
+    uint32_t more[FRAMES], status = load_acq(&gp->status);
     print_head(o, gp, status);
-    int n = backtrace_g(gp, context, pcs, FRAMES);
-    if (n > 0) print_frames(o, pcs, frame_of(pcs, n, from), n);
+    int n = backtrace_g_folded(gp, context, pcs, more, FRAMES);
+    if (n > 0) frames_print(o, pcs, more, frame_of(pcs, n, from), n);
     else if (status == G_RUNNING) out_str(o, "  (running on another thread)\n");
     else if (gp->sp == NULL && gp->fn) {
         out_str(o, "  (has not run yet) ");

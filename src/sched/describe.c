@@ -107,12 +107,14 @@ static bool start_of(G *gp, void *context, Regs *r) {
     return true;
 }
 
-int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
+/* `more` may be NULL: then recursions are stored as they are. */
+int backtrace_g_folded(G *gp, void *context, uintptr_t *pcs, uint32_t *more, int max) {
     Regs r;
     uintptr_t lo = 0;
     uint32_t before = load_acq(&gp->status), ticket = load_acq(&gp->ticket);
     Stack *s = load_rlx(&gp->stack);
     if (s == NULL) return 0;
+    if (more) memset(more, 0, (size_t)max * sizeof *more);
     if (!start_of(gp, context, &r))
         return before == G_RUNNING ? capture_running(gp->m, pcs, max) : 0;
     uintptr_t hi = (uintptr_t)s;
@@ -120,7 +122,11 @@ int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
     uintptr_t sp = r.reg[UNWIND_SP];
     /* on g0, an alternate stack or a segment: no bounds, unwind() checks the order only */
     if (sp < lo || sp > hi || split.mode != SPLIT_OFF) lo = hi = 0;
-    int n = unwind(&r, lo, hi, pcs, max);
+    int n = more ? unwind_folded(&r, lo, hi, pcs, more, max) : unwind(&r, lo, hi, pcs, max);
     bool same = load_acq(&gp->status) == before && load_acq(&gp->ticket) == ticket;
     return same ? n : 0;
+}
+
+int backtrace_g(G *gp, void *context, uintptr_t *pcs, int max) {
+    return backtrace_g_folded(gp, context, pcs, NULL, max);
 }

@@ -32,6 +32,7 @@
 #include "base/print.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
+#include "unwind/line.h"
 #include "unwind/symbols.h"
 
 #include <errno.h>
@@ -121,6 +122,7 @@ static void print_place(Out *o, G *gp) {
             call = at.name;
         } else if (call) {
             out_fmt(o, "%s in %s+0x%lx", call, at.name, (unsigned long)at.offset + 1);
+            line_print(o, pcs[i] - 1, " ", "");
             return;
         }
     }

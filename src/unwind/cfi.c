@@ -11,6 +11,7 @@
  * are trusted like the program itself, but lengths are checked. Stacks are read by read_memory()
  * only. Anything unknown gives -1, and the caller falls back to frame pointers.
  */
+#include "unwind/bytes.h"
 #include "unwind/modules.h"
 #include "unwind/unwind.h"
 
@@ -39,12 +40,6 @@ typedef struct Row {
     int64_t cfa_offset;
 } Row;
 
-/* A cursor over table bytes. A read past the end sets `bad` and gives 0. */
-typedef struct Bytes {
-    const uint8_t *at, *end;
-    bool bad;
-} Bytes;
-
 typedef struct Cfi {
     Bytes cie, fde; /* the two programs */
     uint64_t code_align;
@@ -58,38 +53,11 @@ typedef struct Cfi {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static uint64_t fixed(Bytes *b, unsigned n) {
-    uint64_t v = 0;
-    if ((size_t)(b->end - b->at) < n) {
-        b->bad = true;
-        b->at = b->end;
-        return 0;
-    }
-    memcpy(&v, b->at, n);
-    b->at += n;
-    return v;
-}
-
 static uint64_t number_of(Bytes *b, unsigned n, bool is_signed) {
     unsigned above = 64 - 8 * n;
     uint64_t v = fixed(b, n);
     return is_signed ? (uint64_t)((int64_t)(v << above) >> above) : v;
 }
-
-static int64_t leb(Bytes *b, bool is_signed) {
-    uint64_t v = 0, byte = 0x80;
-    unsigned shift = 0;
-    for (; byte & 0x80; shift += 7) {
-        byte = fixed(b, 1);
-        if (b->bad || shift > 63) return b->bad = true, 0;
-        v |= (byte & 0x7f) << shift;
-    }
-    if (is_signed && shift < 64 && (byte & 0x40)) v |= ~(uint64_t)0 << shift;
-    return (int64_t)v;
-}
-
-static uint64_t uleb(Bytes *b) { return (uint64_t)leb(b, false); }
-static int64_t sleb(Bytes *b) { return leb(b, true); }
 
 /* A block of bytes behind its length; NULL, with `bad` set: it does not fit. */
 static const uint8_t *cfi_block(Bytes *b, uint32_t *length) {

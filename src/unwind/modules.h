@@ -19,6 +19,7 @@ typedef struct Module {
     Symbol *symbols; /* sorted by value */
     const char *strings;
     uint64_t strings_size;
+    struct LineTable *lines; /* atomic, line.c; NULL: not read */
 } Module;
 
 /* The module that pc lies in; NULL: none is known. Any thread, in a handler. */

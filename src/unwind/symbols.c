@@ -15,8 +15,10 @@
 #include "base/atomic.h"
 #include "os/os.h"
 #include "runtime.h"
+#include "unwind/elffile.h"
+#include "unwind/line.h"
+#include "unwind/sort.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 
@@ -24,7 +26,7 @@ enum { UNREAD, READING, READY, NONE };
 
 #define TABLE_MAX (256u << 20) /* a symbol table larger than this is not read */
 
-static bool read_at(int fd, void *to, size_t n, uint64_t offset) {
+bool read_at(int fd, void *to, size_t n, uint64_t offset) {
     for (size_t done = 0; done < n;) {
         long r = os_sys(SYS_pread64, fd, (long)((char *)to + done), (long)(n - done),
                         (long)(offset + done), 0, 0);
@@ -35,7 +37,7 @@ static bool read_at(int fd, void *to, size_t n, uint64_t offset) {
     return true;
 }
 
-static void *read_section(int fd, const Elf64_Shdr *sh) {
+void *read_section(int fd, const Elf64_Shdr *sh) {
     if (sh->sh_size == 0 || sh->sh_size > TABLE_MAX) return NULL;
     void *at = os_map(sh->sh_size + 1, false); /* a zero byte ends the last string */
     if (at == NULL || read_at(fd, at, sh->sh_size, sh->sh_offset)) return at;
@@ -59,30 +61,6 @@ static bool find_tables(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings) {
     }
     return found && symbols->sh_entsize == sizeof(Elf64_Sym) && symbols->sh_link < eh.e_shnum &&
            read_at(fd, strings, sizeof *strings, eh.e_shoff + symbols->sh_link * sizeof sh);
-}
-
-static void symbols_sift(Symbol *a, uint32_t root, uint32_t n) {
-    Symbol moving = a[root];
-    for (;;) {
-        uint32_t child = 2 * root + 1;
-        if (child >= n) break;
-        if (child + 1 < n && a[child + 1].value > a[child].value) child++;
-        if (a[child].value <= moving.value) break;
-        a[root] = a[child];
-        root = child;
-    }
-    a[root] = moving;
-}
-
-/* Heap sort: in place, no recursion, no quadratic case. */
-static void symbols_sort(Symbol *a, uint32_t n) {
-    for (uint32_t i = n / 2; i-- > 0;) symbols_sift(a, i, n);
-    for (uint32_t i = n; i-- > 1;) {
-        Symbol top = a[0];
-        a[0] = a[i];
-        a[i] = top;
-        symbols_sift(a, 0, i);
-    }
 }
 
 /* On some machines `$x` and the like mark code and data: no names. */
@@ -113,7 +91,7 @@ static bool symbols_build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
     mod->symbols = os_map(mod->count * sizeof(Symbol), false);
     if (mod->symbols == NULL) return false;
     pick_functions(mod, raw, n, mod->symbols);
-    symbols_sort(mod->symbols, mod->count);
+    sort_records(mod->symbols, mod->count, sizeof(Symbol));
     return true;
 }
 
@@ -130,9 +108,13 @@ static bool read_symbols(Module *mod, int fd) {
 }
 
 /* The executable is opened through /proc: its file may have been replaced. */
-static bool read_module(Module *mod) {
+int module_open(const Module *mod) {
     const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
-    int fd = (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+}
+
+static bool read_module(Module *mod) {
+    int fd = module_open(mod);
     if (fd < 0) return false;
     bool ok = read_symbols(mod, fd);
     os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -184,9 +166,14 @@ Named symbol_of(uintptr_t pc) {
     return n;
 }
 
-void symbol_print(Out *o, uintptr_t pc) {
+static void print_symbol(Out *o, uintptr_t pc, bool with_line) {
     Named n = symbol_of(pc);
-    if (n.name) out_fmt(o, "%s+0x%lx (%s)", n.name, n.offset, module_name(n.module));
+    if (n.name) out_fmt(o, "%s+0x%lx", n.name, n.offset);
+    if (with_line) line_print(o, pc, n.name ? " " : "", n.name ? "" : " ");
+    if (n.name) out_fmt(o, " (%s)", module_name(n.module));
     else if (n.module) out_fmt(o, "(%s+0x%lx)", module_name(n.module), n.offset);
     else out_str(o, "?");
 }
+
+void symbol_print(Out *o, uintptr_t pc) { print_symbol(o, pc, true); }
+void symbol_print_bare(Out *o, uintptr_t pc) { print_symbol(o, pc, false); }

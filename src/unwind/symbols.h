@@ -14,7 +14,9 @@ typedef struct Named {
 
 /* Any thread, in a handler; takes no lock. The first call for a module reads its symbol table. */
 Named symbol_of(uintptr_t pc);
-/* Prints `name+0x12 (module)`, `(module+0x1234)` without a name, or `?`. */
+/* Prints `name+0x12 file.c:34 (module)`, `file.c:34 (module+0x1234)` without a name, each without
+ * the line where that is unknown, or `?`. */
 void symbol_print(Out *o, uintptr_t pc);
+void symbol_print_bare(Out *o, uintptr_t pc); /* without the line */
 
 #endif

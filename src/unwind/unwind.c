@@ -82,8 +82,7 @@ static bool sensible(const Regs *now, const Regs *before, bool signal, uintptr_t
     return hi == 0 || (sp > lo && sp <= hi);
 }
 
-/* One frame outwards; r->exact: over that of a signal. False: there is none, or none sensible. */
-static bool unwind_step(Regs *r, uintptr_t lo, uintptr_t hi) {
+bool unwind_step(Regs *r, uintptr_t lo, uintptr_t hi) {
     Regs before = *r;
     bool signal = false;
     int got = cfi_step(r, &signal);

@@ -34,6 +34,13 @@ extern bool unwind_segments;
  * handler; the stack may be in use: a bad address only ends the trace. */
 int unwind(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, int max);
 
+/* The same, where a recursion takes no room: of up to 8 frames that follow on each other again and
+ * again three turns are kept, and more[i] tells how many frames were left out behind pcs[i]. */
+int unwind_folded(const Regs *from, uintptr_t lo, uintptr_t hi, uintptr_t *pcs, uint32_t *more,
+                  int max);
+/* One frame outwards; r->exact: over that of a signal. False: there is none, or none sensible. */
+bool unwind_step(Regs *r, uintptr_t lo, uintptr_t hi);
+
 /* The outermost frame whose pc inside() accepts, and whose caller's pc it does not. */
 typedef struct Exit {
     uintptr_t at;  /* where its return address stands; 0: there is no such frame */

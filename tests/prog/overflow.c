@@ -2,6 +2,7 @@
 // stderr: gort: fatal: goroutine
 // stderr: stack overflow (
 // stderr: "deep" [running
+// stderr: more of these frames
 // not-with: address thread undefined valgrind
 /* A stack overflow is reported by name and kills the program; no neighbour is written to. */
 #include "../lib/test.h"

@@ -1,4 +1,4 @@
-// stdout: created by ring+0x0 (timer_creator) with ring
+// stdout: created by ring+0x0 timer_creator.c:8 (timer_creator) with ring
 /* No call starts the goroutine of a timer: a dump names the timer's function as its creator, and
  * not the function that stands before it. */
 #include "../lib/test.h"

@@ -50,7 +50,8 @@ done <"$WORK/called"
 # are others' (the system's, DWARF's, pprof's) or examples.
 others=' CLONE_CHILD_CLEARTID GC_malloc GNU_args_size MAKE_MEM_DEFINED MAKE_MEM_UNDEFINED O_ASYNC
     PIPE_BUF RUNNING_ON_VALGRIND SO_RCVLOWAT STACK_REGISTER SYS_futex_requeue SYS_futex_wait
-    SYS_futex_waitv WAIT_BITSET backtrace_symbols duration_nanos eh_frame eh_frame_hdr hook_cost
+    SYS_futex_waitv WAIT_BITSET backtrace_symbols debug_abbrev debug_aranges debug_info
+    duration_nanos eh_frame eh_frame_hdr gnu_debuglink hook_cost
     gort_debug ints_chan ints_new ints_on_recv ints_on_send ints_recv ints_send libgort_split
     period_type posix_spawn pthread_mutex_destroy recv_loop remember_state rt_sigreturn sample_type
     seq_cst start_all string_table time_nanos x86_64 '

@@ -37,9 +37,9 @@ expect() {
 links -static || { echo 'skipped: no static libc'; exit 77; }
 expect -static '(p)$' 'created by asks' 'with ends'
 links '-static -Wl,--eh-frame-hdr' || { cat "$WORK/err"; exit 1; }
-expect '-static -Wl,--eh-frame-hdr' ' asks+' 'created by asks' ' arch_entry+'
+expect '-static -Wl,--eh-frame-hdr' ' asks+' 'created by asks' ' app+'
 if links -static-pie; then
-    expect -static-pie ' asks+' 'created by asks' ' arch_entry+'
+    expect -static-pie ' asks+' 'created by asks' ' app+'
 else
     echo 'no static libc for position-independent programs'
 fi

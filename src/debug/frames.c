@@ -1,0 +1,89 @@
+/*
+ * A backtrace as text, for those who wrote the program.
+ *
+ *       0x000055e0a1b2c3a0 gort_chan_recv+0x1f (app)
+ *       0x000055e0a1b2c3d4 visit+0x54 app.c:34 (app)
+ *       0x000055e0a1b2c3d4 visit+0x54 app.c:34 (app)
+ *       0x000055e0a1b2c3d4 visit+0x54 app.c:34 (app)
+ *       ... 1,234 more of these frames
+ *       0x000055e0a1b2c410 walk+0x12 app.c:51 (app)
+ *
+ * A goroutine that waits stands some calls deep in the library. Of those frames only the outermost
+ * is shown, the call that the program made, without a line of ours; the functions that every
+ * goroutine begins with are left out, too. A report of fatal() begins with the library's function
+ * that has called it, and keeps those frames: they tell what was found wrong.
+ *
+ * Which frames are the library's? It is one object (or one shared library), and linkers keep the
+ * code of an object together: what lies between two functions of the library is the library's. Of
+ * what a compiler has put elsewhere, hot and cold functions, only goroutine_entry() matters here.
+ */
+#include "debug/frames.h"
+#include "base/upstairs.h"
+#include "runtime.h"
+#include "sched/schedule.h"
+#include "unwind/symbols.h"
+#include "unwind/unwind.h"
+
+void arch_entry(void);
+
+static bool frame_is_ours(uintptr_t pc) {
+    const uintptr_t some[] = {(uintptr_t)upstairs.unwound, (uintptr_t)gort_dump,
+                              (uintptr_t)gort_chan_recv, (uintptr_t)gort_sleep,
+                              (uintptr_t)symbol_print};
+    uintptr_t start, size, entry = (uintptr_t)goroutine_entry, outermost = (uintptr_t)arch_entry;
+    bool above = false, below = false;
+    for (size_t i = 0; i < count_of(some); i++) {
+        above |= pc >= some[i];
+        below |= pc < some[i];
+    }
+    if (above && below) return true;
+    if (!cfi_function(pc, &start, &size)) return false;
+    return entry - start < size || outermost - start < size;
+}
+
+static bool frame_is_public(uintptr_t pc) {
+    const char *name = symbol_of(pc).name;
+    return name && begins_with(name, "gort_");
+}
+
+/* How many frames remain without those that every goroutine begins with. The outermost one of the
+ * program's is the last; where tail calls have left none, the call that it made. */
+static int frames_wanted(const uintptr_t *pcs, int first, int n) {
+    for (int i = n; i > first; i--)
+        if (!frame_is_ours(pcs[i - 1] - 1)) return i;
+    for (int i = n; i > first; i--)
+        if (frame_is_public(pcs[i - 1] - 1)) return i;
+    return n;
+}
+
+/* 1,234 */
+static void out_count(Out *o, uint32_t n) {
+    if (n >= 1000) {
+        out_count(o, n / 1000);
+        out_fmt(o, ",%03u", n % 1000);
+    } else {
+        out_fmt(o, "%u", n);
+    }
+}
+
+static void frame_print(Out *o, uintptr_t pc, bool exact, bool with_line) {
+    out_fmt(o, "  0x%016lx ", pc);
+    (with_line ? symbol_print : symbol_print_bare)(o, exact ? pc : pc - 1);
+    out_str(o, "\n");
+}
+
+void frames_print(Out *o, const uintptr_t *pcs, const uint32_t *more, int first, int n) {
+    bool picked = first > 0;
+    n = frames_wanted(pcs, first, n);
+    while (!picked && first < n - 1 && frame_is_ours(pcs[first] - 1) &&
+           frame_is_ours(pcs[first + 1] - 1))
+        first++;
+    for (int i = first; i < n; i++) {
+        bool call = !picked && i == first && frame_is_ours(pcs[i] - 1);
+        frame_print(o, pcs[i], i == 0, !call);
+        if (more[i] == 0) continue;
+        out_str(o, "  ... ");
+        out_count(o, more[i]);
+        out_str(o, " more of these frames\n");
+    }
+}
