@@ -202,11 +202,18 @@ static void make_heap(Reader *r) {
     for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
 }
 
+/* A thread that a signal has stopped in spill_chunk may have its last chunk in both places. */
+static void skip_copy(Stream *s, const TraceChunk *last) {
+    if (s->buf && s->buf->used == 1 && memcmp(last, chunk_of(s->buf), CHUNK_HEAD) == 0)
+        s->memory = s->buf->used;
+}
+
 /* Links the chunks of each buffer in the order they were written. */
 static void link_chunks(Reader *r) {
     for (uint64_t i = r->chunks; i-- > 0;) {
         uint64_t index = spilled(r, i)->buffer;
         if (index >= r->nstreams) continue;
+        if (r->streams[index].chunk == NO_CHUNK) skip_copy(&r->streams[index], spilled(r, i));
         r->next[i] = r->streams[index].chunk;
         r->streams[index].chunk = i;
     }

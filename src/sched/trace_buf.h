@@ -37,6 +37,8 @@ typedef struct TraceChunk {
 } TraceChunk;
 _Static_assert(sizeof(TraceChunk) == CHUNK * 8, "a chunk is a whole number of pages");
 
+#define CHUNK_HEAD offsetof(TraceChunk, word) /* `words` is 0 until it is full */
+
 typedef struct TraceBuf {
     /* The owner's; the stopper reads `at` and `session`. */
     uint64_t *at;    /* atomic: where the next record goes */
@@ -57,7 +59,9 @@ typedef struct TraceBuf {
     TraceChunk chunk[CHUNKS]; /* a file trace uses the first only */
 } TraceBuf;
 
-enum { IDLE, STARTING, ON, STOPPING };
+enum { IDLE, STARTING, ON, STOPPING }; /* STOPPING: with the thread's id above these bits */
+#define STATE_BITS 2
+#define STATE_MASK 3u
 
 extern struct Tracing {
     uint32_t state;   /* atomic: a trace into a file */
@@ -68,6 +72,7 @@ extern struct Tracing {
     TraceBuf *shared; /* shared_lock: threads without an M */
     Lock shared_lock;
     bool ticks;
+    bool named;       /* the file has a name: it is written whatever ends the program */
     OwnFd file;       /* the JSON goes there */
     OwnFd spill[2];   /* memory, disk */
     bool lost;        /* atomic: the program has closed one of them, and events were lost */
