@@ -285,7 +285,9 @@ int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
     int64_t ns1 = os_now();
     int result = -ENOMEM;
     if (open_reader(&r, session, flight)) {
+        r.source.perfetto = t.perfetto;
         r.source.first_tick = t.tick0;
+        r.source.last_tick = tick1;
         r.source.ns_per_tick =
             tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
         uint64_t keep = keep_ns ? (uint64_t)((double)keep_ns / r.source.ns_per_tick) : 0;

@@ -107,7 +107,13 @@ static void switch_off(int64_t patience) {
 
 static bool flight_is_on(void) { return trace_session() != 0 && t.flight; }
 
-static int start_as(int fd, bool named) {
+static bool wants_perfetto(const char *path) {
+    const char *end = strrchr(path, '.');
+    return end && strcmp(end, ".pftrace") == 0;
+}
+
+/* path: NULL: the file has no name. */
+static int start_as(int fd, const char *path) {
     if (!session_step(IDLE, STARTING)) return -EBUSY;
     if (flight_is_on()) switch_off(0);
     int e = open_spill();
@@ -117,13 +123,14 @@ static int start_as(int fd, bool named) {
     }
     t.file = own_fd(os_fd_away(fd));
     t.lost = false;
-    t.named = named;
+    t.named = path != NULL;
+    t.perfetto = path && wants_perfetto(path);
     switch_on(false);
     store_rel(&t.state, ON);
     return 0;
 }
 
-int tracing_start(int fd) { return start_as(fd, false); }
+int tracing_start(int fd) { return start_as(fd, NULL); }
 
 int tracing_stop(void) {
     if (!session_stop(ON)) return -EINVAL;
@@ -150,7 +157,7 @@ static int open_trace(const char *path) {
 static long start_into(void *path) {
     int fd = open_trace(path);
     if (fd < 0) return fd;
-    int r = start_as(fd, true);
+    int r = start_as(fd, path);
     if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return r;
 }
@@ -204,6 +211,7 @@ void tracing_fatal(void) {
     int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1;
     switch_off(100 * GORT_MS);
     if (fd < 0) return;
+    if (flight) t.perfetto = wants_perfetto(path);
     int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0);
     if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
 }
