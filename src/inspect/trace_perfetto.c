@@ -264,6 +264,7 @@ static void write_track(TraceWriter *w, Message *track) {
     Message packet;
     packet.n = 0;
     add_uint(&packet, PACKET_SEQUENCE_ID, 1);
+    add_uint(&packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
     add_message(&packet, PACKET_TRACK_DESCRIPTOR, track);
     write_packet(w, &packet);
 }
