@@ -286,6 +286,8 @@ int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
     int result = -ENOMEM;
     if (open_reader(&r, session, flight)) {
         r.source.perfetto = t.perfetto;
+        r.source.flight = flight;
+        r.source.most = t.limit * sizeof(TraceChunk);
         r.source.first_tick = t.tick0;
         r.source.last_tick = tick1;
         r.source.ns_per_tick =

@@ -52,6 +52,10 @@ static int open_spill(void) {
     return 0;
 }
 
+static uint64_t trace_most(void) {
+    return (uint64_t)(settings.tracemax ? settings.tracemax : TRACE_MB) << 20;
+}
+
 static void stop_at_exit(void);
 
 static void outlive_signals(void) {
@@ -63,13 +67,15 @@ static void outlive_signals(void) {
 static void switch_on(bool flight) {
     t.flight = flight;
     t.spilled = 0;
+    t.limit = trace_most() / sizeof(TraceChunk);
+    t.full = false;
     t.ticks = arch_ticks_steady();
     t.ns0 = os_now();
     t.tick0 = trace_stamp();
     t.session = t.session % (TRACE_PROFILE - 1) + 1; /* never 0 */
     if (flight || t.named) outlive_signals();
+    M *m = getm() ? enter() : NULL; /* makes no M; no event of its own comes in between */
     or_seq(&trace_on, t.session);
-    M *m = getm() ? enter() : NULL; /* makes no M */
     each_g(put_existing, m);
     if (m) leave(m);
 }

@@ -14,8 +14,13 @@
  * fatal() calls this too: memory comes from mmap and output goes by write(2).
  */
 #include "sched/describe.h"
+#include "sched/g.h"
+#include "sched/sched.h"
+#include "debug/stats.h"
 #include "unwind/symbols.h"
 #include "inspect/trace_form.h"
+
+#include <unistd.h>
 
 /* ---- goroutines ------------------------------------------------------------------------------ */
 
@@ -316,6 +321,38 @@ static void finish_slices(TraceWriter *w) {
     }
 }
 
+/* The file becomes no larger than the recording may. A pipe has no bound. */
+static bool file_is_full(TraceWriter *w, const TraceEvent *e) {
+    const TraceSource *s = w->source;
+    off_t size = lseek(w->out.fd, 0, SEEK_CUR);
+    if (size < 0 || (uint64_t)size < s->most) return false;
+    uint64_t ns = (uint64_t)((double)(e->when - s->first_tick) * s->ns_per_tick);
+    print_fd(
+        2,
+        "gort: the trace's file is full (%lu MB, GORT_DEBUG=tracemax): it ends %lums after its "
+        "beginning\n",
+        s->most >> 20, ns / GORT_MS);
+    return true;
+}
+
+/* The flight recorder may have forgotten how a goroutine began. Its memory may be gone: describe.c. */
+static void task_known(G *gp, void *arg) {
+    TraceWriter *w = arg;
+    uint32_t status;
+    Task *k = g_exists(gp, &status) ? task(w, gp->id) : NULL;
+    if (k == NULL) return;
+    k->fn = g_entry(gp);
+    g_name(gp, k->name);
+}
+
+static void write_events(TraceWriter *w) {
+    uint64_t n = 0;
+    for (const TraceEvent *e; (e = w->source->next(w->source)) != NULL;) {
+        event(w, e);
+        if (++n % 1024 == 0 && file_is_full(w, e)) return;
+    }
+}
+
 int trace_write(int fd, TraceSource *source) {
     TraceWriter *w = os_map(sizeof *w, false);
     if (w == NULL) return -ENOMEM;
@@ -325,7 +362,8 @@ int trace_write(int fd, TraceSource *source) {
     w->now = source->first_tick;
     bool ok = tasks_grow(w, 4096) && w->form->begin(w);
     if (ok) {
-        for (const TraceEvent *e; (e = source->next(source)) != NULL;) event(w, e);
+        if (source->flight) each_g(task_known, w);
+        write_events(w);
         finish_slices(w);
         w->form->finish(w);
     }

@@ -111,7 +111,8 @@ typedef struct TraceSource {
     double ns_per_tick;
     uint64_t first_tick, last_tick; /* the last: now */
     uint64_t dropped;
-    bool perfetto;
+    uint64_t most; /* bytes of the file */
+    bool perfetto, flight;
 } TraceSource;
 
 /* Into fd, as Perfetto's packets or Chrome's JSON: 0, -errno (trace_write.c). */

@@ -78,6 +78,8 @@ extern struct Tracing {
     OwnFd spill[2];   /* memory, disk */
     bool lost;        /* atomic: the program has closed one of them, and events were lost */
     uint64_t spilled; /* atomic: chunks handed out in the spill files */
+    uint64_t limit;   /* so many are recorded; then the trace is full */
+    bool full;        /* atomic: recording has ended by that */
     uint64_t tick0;
     int64_t ns0;
     char flight_path[64];
