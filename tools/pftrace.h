@@ -260,7 +260,7 @@ static void pf_packets(PfTrace *t, PfBytes b, int inside) {
     if (r < 0) t->problem = "the file ends in the middle of a packet";
 }
 
-/* All of a file that begins with the n bytes that were read already. t->problem says what failed. */
+/* All of a file that begins with the n bytes read already. t->problem says what failed. */
 static void pf_read(PfTrace *t, FILE *f, const char *first, size_t n) {
     size_t cap = 1 << 20, used = n;
     uint8_t *all = malloc(cap);

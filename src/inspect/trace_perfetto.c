@@ -2,7 +2,7 @@
  * A trace as Perfetto's own packets, which ui.perfetto.dev opens: a tenth of the JSON and less.
  *
  * The file is a protobuf message `Trace`: TracePackets, most of them in compressed groups of 64 KB
- * (compressed_packets). The numbers of the fields are those of protos/perfetto/trace in Perfetto's
+ * The numbers of the fields are those of protos/perfetto/trace in Perfetto's
  * repository. All packets are one sequence in the order of time: a time stamp is the ns since the
  * packet before (a clock of our own, set by the first packet), and a name is written once and has
  * a number from then on.
@@ -28,7 +28,7 @@
 /* ---- numbers of the fields ------------------------------------------------------------------- */
 
 enum { TRACE_PACKET = 1 }; /* Trace */
-enum {                     /* trace_packet.proto: TracePacket */
+enum {                     /* TracePacket */
        PACKET_CLOCK_SNAPSHOT = 6,
        PACKET_TIMESTAMP = 8,
        PACKET_SEQUENCE_ID = 10,
@@ -40,11 +40,11 @@ enum {                     /* trace_packet.proto: TracePacket */
        PACKET_TRACK_DESCRIPTOR = 60
 };
 enum { STATE_CLEARED = 1, NEEDS_STATE = 2 }; /* TracePacket.SequenceFlags */
-enum { DEFAULTS_CLOCK_ID = 58 };             /* trace_packet_defaults.proto: TracePacketDefaults */
-enum { SNAPSHOT_CLOCKS = 1 };                /* clock_snapshot.proto: ClockSnapshot */
+enum { DEFAULTS_CLOCK_ID = 58 };             /* TracePacketDefaults */
+enum { SNAPSHOT_CLOCKS = 1 };                /* ClockSnapshot */
 enum { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_INCREMENTAL = 3 }; /* ClockSnapshot.Clock */
 enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6, OURS = 64 }; /* BuiltinClock, and our own */
-enum { /* track_descriptor.proto: TrackDescriptor */
+enum {                                                         /* TrackDescriptor */
        TRACK_UUID = 1,
        TRACK_NAME = 2,
        TRACK_PROCESS = 3,
@@ -53,8 +53,8 @@ enum { /* track_descriptor.proto: TrackDescriptor */
        TRACK_RANK = 12
 };
 enum { ORDERING_EXPLICIT = 3 };             /* TrackDescriptor.ChildTracksOrdering */
-enum { PROCESS_PID = 1, PROCESS_NAME = 6 }; /* process_descriptor.proto: ProcessDescriptor */
-enum {                                      /* track_event.proto: TrackEvent */
+enum { PROCESS_PID = 1, PROCESS_NAME = 6 }; /* ProcessDescriptor */
+enum {                                      /* TrackEvent */
        EVENT_CATEGORY = 3,
        EVENT_ANNOTATION = 4,
        EVENT_TYPE = 9,
@@ -64,9 +64,9 @@ enum {                                      /* track_event.proto: TrackEvent */
        EVENT_TERMINATING_FLOW = 48 /* fixed64 */
 };
 enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 }; /* TrackEvent.Type */
-/* debug_annotation.proto: DebugAnnotation */
+/* DebugAnnotation */
 enum { ANNOTATION_NAME = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING_IID = 17 };
-enum { /* interned_data.proto: InternedData */
+enum { /* InternedData */
        INTERNED_CATEGORIES = 1,
        INTERNED_NAMES = 2,
        INTERNED_ANNOTATION_NAMES = 3,

@@ -335,7 +335,7 @@ static bool file_is_full(TraceWriter *w, const TraceEvent *e) {
     return true;
 }
 
-/* The flight recorder may have forgotten how a goroutine began. Its memory may be gone: describe.c. */
+/* The flight recorder may have forgotten how a goroutine began; it may end meanwhile. */
 static void task_known(G *gp, void *arg) {
     TraceWriter *w = arg;
     uint32_t status;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A trace and the flight recorder are whole when a signal ends the program, which dies by that signal;
-# a handler of the program's own stays.
+# A trace and the flight recorder are whole when a signal ends the program, which dies by that
+# signal; a handler of the program's own stays.
 set -eu
 [ -z "${SAN:-}" ] || { echo 'skipped: sanitizers have handlers of their own'; exit 77; }
 out=${OUT:-build}
