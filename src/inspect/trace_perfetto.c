@@ -1,9 +1,8 @@
 /*
  * A trace as Perfetto's own packets, which ui.perfetto.dev opens: a tenth of the JSON and less.
  *
- * The file is a protobuf message `Trace`: TracePackets, most of them in compressed groups of 64 KB
- * The numbers of the fields are those of protos/perfetto/trace in Perfetto's
- * repository. All packets are one sequence in the order of time: a time stamp is the ns since the
+ * The file is a protobuf message `Trace`: TracePackets in compressed groups of 64 KB. The
+ * numbers of the fields are those of the definitions in Perfetto's repository. All packets are one sequence in the order of time: a time stamp is the ns since the
  * packet before (a clock of our own, set by the first packet), and a name is written once and has
  * a number from then on.
  *
