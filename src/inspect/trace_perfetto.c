@@ -2,9 +2,9 @@
  * A trace as Perfetto's own packets, which ui.perfetto.dev opens: a tenth of the JSON and less.
  *
  * The file is a protobuf message `Trace`: TracePackets in compressed groups of 64 KB. The
- * numbers of the fields are those of the definitions in Perfetto's repository. All packets are one sequence in the order of time: a time stamp is the ns since the
- * packet before (a clock of our own, set by the first packet), and a name is written once and has
- * a number from then on.
+ * numbers of the fields are those of the definitions in Perfetto's repository. All packets are
+ * one sequence in the order of time: a time stamp is the ns since the packet before (a clock of
+ * our own, set by the first packet), and a name is written once and has a number from then on.
  *
  *   processors   a track for each P: a slice is a goroutine on that P; its args say which (g) and
  *                how it ended (end). An instant "wake" is where a goroutine became runnable, and
