@@ -485,6 +485,8 @@ INLINE void m_mark_call(M *m, const uintptr_t *record) {
     store_rlx(&m->call[2], record[0]);
 }
 
+#define TRACE_MB 1024 /* of a trace, by default */
+
 /* GORT_DEBUG settings and GORT_MAXPROCS (env.c). */
 typedef struct Settings {
     int procs;
@@ -499,9 +501,10 @@ typedef struct Settings {
     int break_step; /* debug builds: a step of the retake protocol to leave out */
     bool uring;
     bool relook;
-    int64_t flight;  /* ms of trace kept; 0: off */
-    int64_t leak;    /* ms */
-    int64_t forcegc; /* ms */
+    int64_t flight;   /* ms of trace kept; 0: off */
+    int64_t tracemax; /* MB of a trace; 0: not read yet, the default */
+    int64_t leak;     /* ms */
+    int64_t forcegc;  /* ms */
     uint64_t maxstack;
     uint64_t sim;        /* the seed of a simulation; 0: none */
     uint64_t sim_yields; /* points that may let others run */

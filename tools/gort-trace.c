@@ -5,9 +5,10 @@
  *   latencies             the longest waits from runnable to running, and their distribution
  *   who blocked whom      waits by waiter, reason and waker
  *
- * It reads the JSON that gort writes (src/inspect/trace_write.c): an event on each line, goroutines
- * on the slices of process 1, wake-ups as the beginnings of arrows. A slice is written when it ends
- * and a wake-up when it happens, so the lines about one goroutine are in the order of time.
+ * It reads both forms that gort writes. JSON (src/inspect/trace_write.c): an event on each line,
+ * goroutines on the slices of process 1, wake-ups as the beginnings of arrows. A slice is written
+ * when it ends and a wake-up when it happens, so the lines about one goroutine are in the order of
+ * time. Perfetto's packets: pftrace.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "pftrace.h"
 
 enum { UNKNOWN, RUNNABLE, BLOCKED, IN_CALL };
 
@@ -126,11 +129,9 @@ static Task *task_of(uint64_t id) {
     return k;
 }
 
-static void give_name(Task *k, const char *line) {
-    char buf[128];
+static void give_name(Task *k, const char *name) {
     if (k->name >= 0) return;
-    text(line, "\"name\":\"", buf, sizeof buf);
-    k->name = name_of(buf);
+    k->name = name_of(name);
     names[k->name].goroutines++;
 }
 
@@ -172,10 +173,9 @@ static int state_after(const char *end) {
     return strcmp(end, "syscall") == 0 ? IN_CALL : BLOCKED;
 }
 
-static void ran(const char *line) {
-    double ts = number(line, "\"ts\":"), dur = number(line, "\"dur\":");
-    Task *k = task_of(integer(line, "\"g\":"));
-    give_name(k, line);
+static void ran(uint64_t g, const char *name, double ts, double dur, const char *end) {
+    Task *k = task_of(g);
+    give_name(k, name);
     Name *n = &names[k->name];
     if (k->state == RUNNABLE && ts >= k->since) {
         n->runnable += ts - k->since;
@@ -183,43 +183,95 @@ static void ran(const char *line) {
     }
     n->running += dur;
     n->slices++;
-    text(line, "\"end\":\"", k->reason, sizeof k->reason);
+    snprintf(k->reason, sizeof k->reason, "%s", end);
     k->state = state_after(k->reason);
     k->since = ts + dur;
     k->about = 0;
     if (!strcmp(k->reason, "exit") || !strcmp(k->reason, "running")) k->state = UNKNOWN;
 }
 
-static void called(const char *line) {
-    double ts = number(line, "\"ts\":"), dur = number(line, "\"dur\":");
-    Task *k = task_of(integer(line, "\"g\":"));
-    give_name(k, line);
+static void called(uint64_t g, const char *name, double ts, double dur) {
+    Task *k = task_of(g);
+    give_name(k, name);
     names[k->name].call += dur;
     k->state = RUNNABLE;
     k->since = ts + dur;
 }
 
-static void woken(const char *line) {
-    double ts = number(line, "\"ts\":");
-    uint64_t by = integer(line, "\"by\":");
+static void woken(uint64_t g, uint64_t by, double ts, int about) {
     int waker = by ? task_of(by)->name : -1;
-    Task *k = task_of(integer(line, "\"g\":"));
+    Task *k = task_of(g);
     if (k->state == BLOCKED && ts >= k->since) {
         names[k->name].blocked += ts - k->since;
         add_edge(k->name, waker, k->reason, ts - k->since);
     }
     k->state = RUNNABLE;
     k->since = ts;
-    k->about = strstr(line, "\"about\":") != NULL;
+    k->about = about;
 }
 
-static void event(const char *line) {
-    double ts = number(line, "\"ts\":");
+static void json_event(const char *line) {
+    double ts = number(line, "\"ts\":"), dur = number(line, "\"dur\":");
+    uint64_t g = integer(line, "\"g\":");
+    char name[128], end[40];
+    text(line, "\"name\":\"", name, sizeof name);
+    text(line, "\"end\":\"", end, sizeof end);
     if (ts > last) last = ts;
-    if (strstr(line, "\"cat\":\"run\"")) ran(line);
-    else if (strstr(line, "\"cat\":\"syscall\"")) called(line);
-    else if (strstr(line, "\"ph\":\"s\"")) woken(line);
-    else if (strstr(line, "\"cat\":\"create\"")) give_name(task_of(integer(line, "\"g\":")), line);
+    if (strstr(line, "\"cat\":\"run\"")) ran(g, name, ts, dur, end);
+    else if (strstr(line, "\"cat\":\"syscall\"")) called(g, name, ts, dur);
+    else if (strstr(line, "\"ph\":\"s\""))
+        woken(g, integer(line, "\"by\":"), ts, strstr(line, "\"about\":") != NULL);
+    else if (strstr(line, "\"cat\":\"create\"")) give_name(task_of(g), name);
+}
+
+/* ---- Perfetto's packets ---------------------------------------------------------------------- */
+
+static struct Open {
+    uint64_t track;
+    PfEvent begun;
+} * open_slices; /* one for each track with a goroutine on it, at most */
+static size_t nopen, cap_open;
+
+static struct Open *open_on(uint64_t track) {
+    for (size_t i = 0; i < nopen; i++)
+        if (open_slices[i].track == track) return &open_slices[i];
+    return NULL;
+}
+
+static char whole_sums[1024]; /* as the last line of the JSON */
+
+static void sum_up(const PfEvent *e) {
+    size_t n = 0;
+    for (unsigned i = 0; i < e->sums && n < sizeof whole_sums; i++)
+        n += (size_t)snprintf(whole_sums + n, sizeof whole_sums - n, ",\"%s\":%" PRIu64,
+                              e->sum[i].key, e->sum[i].v);
+}
+
+static void packet_ends(const PfEvent *e, double ts) {
+    struct Open *o = open_on(e->track);
+    if (o == NULL) return;
+    double begun = (double)o->begun.ns / 1000;
+    if (!strcmp(o->begun.category, "run"))
+        ran(o->begun.g, o->begun.name, begun, ts - begun, e->end);
+    else called(o->begun.g, o->begun.name, begun, ts - begun);
+    *o = open_slices[--nopen];
+}
+
+static void packet_event(const PfEvent *e) {
+    double ts = (double)e->ns / 1000;
+    last = ts;
+    if (e->type == PF_END) {
+        packet_ends(e, ts);
+    } else if (e->type == PF_BEGIN) {
+        if (strcmp(e->category, "run") != 0 && strcmp(e->category, "syscall") != 0) return;
+        if (nopen == cap_open) open_slices = grow(open_slices, &cap_open, sizeof *open_slices);
+        open_slices[nopen++] = (struct Open){e->track, *e};
+        give_name(task_of(e->g), e->name);
+    } else if (!strcmp(e->category, "wake")) {
+        woken(e->g, e->by, ts, e->about != 0);
+    } else if (!strcmp(e->category, "sums")) {
+        sum_up(e);
+    }
 }
 
 /* Adds the waits that the end of the trace cut off. */
@@ -304,22 +356,44 @@ static void print_names(void) {
     free(order);
 }
 
+/* NULL, or what is wrong. */
+static const char *read_json(FILE *f, char *line, size_t cap, char *sums, size_t size) {
+    do {
+        if (strstr(line, "\"otherData\"")) snprintf(sums, size, "%.*s", 1000, line);
+        else if (strncmp(line, "{\"ph\"", 5) == 0) json_event(line);
+    } while (getline(&line, &cap, f) > 0);
+    free(line);
+    return NULL;
+}
+
+/* JSON begins with a brace, packets with the tag of the first. */
+static const char *read_trace(FILE *f, char *sums, size_t size) {
+    PfTrace t = {.event = packet_event};
+    size_t cap = 0;
+    char *line = NULL;
+    int first = getc(f);
+    if (first == '\n') {
+        char start = (char)first;
+        pf_read(&t, f, &start, 1);
+        snprintf(sums, size, "%s", whole_sums);
+        return t.problem;
+    }
+    ungetc(first, f);
+    return getline(&line, &cap, f) > 0 ? read_json(f, line, cap, sums, size) : NULL;
+}
+
 static int summary(const char *path) {
     FILE *f = strcmp(path, "-") ? fopen(path, "r") : stdin;
-    char *line = NULL, a[32], sums[1024] = "";
-    size_t cap = 0;
+    char a[32], sums[1024] = "";
     if (f == NULL) {
         fprintf(stderr, "gort-trace: %s: %s\n", path, strerror(errno));
         return 1;
     }
-    while (getline(&line, &cap, f) > 0) {
-        if (strstr(line, "\"otherData\"")) snprintf(sums, sizeof sums, "%.*s", 1000, line);
-        else if (strncmp(line, "{\"ph\"", 5) == 0) event(line);
-    }
-    free(line);
+    const char *problem = read_trace(f, sums, sizeof sums);
     if (f != stdin) fclose(f);
-    if (sums[0] == 0) {
-        fprintf(stderr, "gort-trace: %s: not a complete gort trace\n", path);
+    if (problem || sums[0] == 0) {
+        fprintf(stderr, "gort-trace: %s: %s\n", path,
+                problem ? problem : "not a complete gort trace");
         return 1;
     }
     finish();

@@ -107,6 +107,7 @@ static const Setting table[] = {
     {"uring", AT(uring), parse_u64, 1, 0, 1},
     {"relook", AT(relook), parse_u64, 1, 0, 1},
     {"flight", AT(flight), parse_u64, 0, 0, DAYS_MS},
+    {"tracemax", AT(tracemax), parse_u64, TRACE_MB, 1, 1 << 20},
     {"leak", AT(leak), parse_minutes, 0, 0, 365 * DAYS_MS},
     {"forcegc", AT(forcegc), parse_minutes, 2 * 60 * 1000, 0, 365 * DAYS_MS},
 };

@@ -192,11 +192,18 @@ static const TraceEvent *next_event(TraceSource *source) {
     return NULL;
 }
 
+/* A thread that a signal has stopped in spill_chunk may have its last chunk in both places. */
+static void skip_copy(Stream *s, const TraceChunk *last) {
+    if (s->buf && s->buf->used == 1 && memcmp(last, chunk_of(s->buf), CHUNK_HEAD) == 0)
+        s->memory = s->buf->used;
+}
+
 /* Links the chunks of each buffer in the order they were written. */
 static void link_chunks(Reader *r) {
     for (uint64_t i = r->chunks; i-- > 0;) {
         uint64_t index = spilled(r, i)->buffer;
         if (index >= r->nstreams) continue;
+        if (r->streams[index].chunk == NO_CHUNK) skip_copy(&r->streams[index], spilled(r, i));
         r->next[i] = r->streams[index].chunk;
         r->streams[index].chunk = i;
     }
@@ -270,7 +277,11 @@ int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
     int64_t ns1 = os_now();
     int result = -ENOMEM;
     if (open_reader(&r, session, flight)) {
+        r.source.perfetto = t.perfetto;
+        r.source.flight = flight;
+        r.source.most = t.limit * sizeof(TraceChunk);
         r.source.first_tick = t.tick0;
+        r.source.last_tick = tick1;
         r.source.ns_per_tick =
             tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
         uint64_t keep = keep_ns ? (uint64_t)((double)keep_ns / r.source.ns_per_tick) : 0;

@@ -4,6 +4,10 @@
  * A trace into a file: IDLE -> STARTING -> ON -> STOPPING -> IDLE; a CAS takes each beginning and
  * end. The flight recorder is a session too: it is on while no trace into a file is, and gives way
  * to one. Each session has a number, in trace_on: a buffer with another is not part of it.
+ *
+ * A process that ends by a signal or a fatal error writes its file first, in the handler
+ * (tracing_fatal). Only one thread writes: others that end the process wait for it. If the signal
+ * came to the thread that writes anyway, that thread goes on and dies afterwards.
  */
 #include "inspect/trace_session.h"
 #include "sched/trace_buf.h"
@@ -47,20 +51,55 @@ static int open_spill(void) {
     return 0;
 }
 
+static uint64_t trace_most(void) {
+    return (uint64_t)(settings.tracemax ? settings.tracemax : TRACE_MB) << 20;
+}
+
+static void stop_at_exit(void);
+
+static void outlive_signals(void) {
+    static bool registered;
+    if (!registered) registered = atexit(stop_at_exit) == 0; /* the program may call exit() */
+    trace_signals_install();
+}
+
 static void switch_on(bool flight) {
     t.flight = flight;
     t.spilled = 0;
+    t.limit = trace_most() / sizeof(TraceChunk);
+    t.full = false;
     t.ticks = arch_ticks_steady();
     t.ns0 = os_now();
     t.tick0 = trace_stamp();
     t.session = t.session % (TRACE_PROFILE - 1) + 1; /* never 0 */
+    if (flight || t.named) outlive_signals();
+    M *m = getm() ? enter() : NULL; /* makes no M; no event of its own comes in between */
     or_seq(&trace_on, t.session);
-    M *m = getm() ? enter() : NULL; /* makes no M */
     each_g(put_existing, m);
     if (m) leave(m);
 }
 
 static bool session_step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
+
+/* Who stops says so in the state: a signal may come to that thread. */
+static bool session_stop(uint32_t from) {
+    return session_step(from, STOPPING | (uint32_t)os_gettid() << STATE_BITS);
+}
+
+static uint32_t stopper(void) { /* 0: nobody stops a session */
+    uint32_t state = load_acq(&t.state);
+    return (state & STATE_MASK) == STOPPING ? state >> STATE_BITS : 0;
+}
+
+static int dies_by; /* atomic: a signal that ends the program when its file is whole */
+
+bool tracing_writes_here(void) { return stopper() == (uint32_t)os_gettid(); }
+void tracing_dies_by(int signo) { store_rlx(&dies_by, signo); }
+
+/* Another thread that writes is let finish. */
+static void wait_for_writer(void) {
+    while (stopper() != 0 && !tracing_writes_here()) os_nap(GORT_MS);
+}
 
 /* Afterwards no thread finishes a chunk (trace.c). patience 0: waits for ever. */
 static void switch_off(int64_t patience) {
@@ -73,7 +112,13 @@ static void switch_off(int64_t patience) {
 
 static bool flight_is_on(void) { return trace_session() != 0 && t.flight; }
 
-int tracing_start(int fd) {
+static bool wants_perfetto(const char *path) {
+    const char *end = strrchr(path, '.');
+    return end && strcmp(end, ".pftrace") == 0;
+}
+
+/* path: NULL: the file has no name. */
+static int start_as(int fd, const char *path) {
     if (!session_step(IDLE, STARTING)) return -EBUSY;
     if (flight_is_on()) switch_off(0);
     int e = open_spill();
@@ -83,13 +128,17 @@ int tracing_start(int fd) {
     }
     t.file = own_fd(os_fd_away(fd));
     t.lost = false;
+    t.named = path != NULL;
+    t.perfetto = path && wants_perfetto(path);
     switch_on(false);
     store_rel(&t.state, ON);
     return 0;
 }
 
+int tracing_start(int fd) { return start_as(fd, NULL); }
+
 int tracing_stop(void) {
-    if (!session_step(ON, STOPPING)) return -EINVAL;
+    if (!session_stop(ON)) return -EINVAL;
     switch_off(0);
     int fd = own_fd_number(&t.file), r = fd < 0 ? fd : trace_write_out(fd, t.session, false, 0);
     if (r == 0 && t.lost) r = -EBADF;
@@ -97,7 +146,9 @@ int tracing_stop(void) {
     own_fd_close(&t.spill[1]);
     own_fd_close(&t.file);
     if (settings.flight && load_rlx(&sched.running)) switch_on(true);
+    else trace_signals_uninstall();
     store_rel(&t.state, IDLE);
+    if (load_rlx(&dies_by)) trace_signals_die(load_rlx(&dies_by));
     return r;
 }
 
@@ -111,19 +162,20 @@ static int open_trace(const char *path) {
 static long start_into(void *path) {
     int fd = open_trace(path);
     if (fd < 0) return fd;
-    int r = tracing_start(fd);
+    int r = start_as(fd, path);
     if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return r;
 }
 
 static void stop_at_exit(void) {
-    if (!in_forked_child()) tracing_end_run();
+    if (in_forked_child()) return;
+    tracing_end_run();
+    wait_for_writer();
 }
 
 static bool from_env; /* GORT_TRACE asked for this run's trace */
 
 void tracing_begin_run(void) {
-    static bool registered;
     from_env = false;
     if (settings.flight) {
         print_buf(t.flight_path, sizeof t.flight_path, "gort-flight-%d.json", os_getpid());
@@ -132,7 +184,6 @@ void tracing_begin_run(void) {
         int r = (int)start_into(env_trace);
         from_env = r == 0;
         if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: %s\n", env_trace, strerror(-r));
-        if (!registered) registered = atexit(stop_at_exit) == 0; /* the program may call exit() */
     }
 }
 
@@ -145,17 +196,24 @@ void tracing_end_run(void) {
                                       : strerror(-r);
         print_fd(2, "gort: GORT_TRACE=%s: %s\n", env_trace, why);
     }
-    if (flight_is_on()) switch_off(0);
+    if (!flight_is_on()) return;
+    switch_off(0);
+    trace_signals_uninstall();
 }
 
+/* The state stays STOPPING: the process ends. */
 void tracing_fatal(void) {
-    if (trace_session() == 0) return;
-    bool flight = t.flight;
+    bool flight = flight_is_on();
+    if (!session_stop(flight ? IDLE : ON)) {
+        wait_for_writer();
+        return;
+    }
     const char *path = env_trace[0] ? env_trace : t.flight_path;
-    int fd = flight ? open_trace(path) : own_fd_number(&t.file);
-    if (fd < 0) return;
+    int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1;
     switch_off(100 * GORT_MS);
-    int r = trace_write_out(fd, t.session, flight, settings.flight * GORT_MS);
+    if (fd < 0) return;
+    if (flight) t.perfetto = wants_perfetto(path);
+    int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0);
     if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
 }
 

@@ -12,7 +12,16 @@ uint64_t tracing_size(void); /* bytes of events so far, without the last chunks;
 /* At the start and the end of gort_main: GORT_TRACE and the flight recorder. */
 void tracing_begin_run(void);
 void tracing_end_run(void);
-/* fatal(): writes what there is. Any state; allocates with mmap only. */
+/* The process ends, by fatal() or a signal: writes what there is. Any state; allocates with mmap
+ * only. */
 void tracing_fatal(void);
+
+/* Signals that end the program (trace_signals.c). */
+void trace_signals_install(void);
+void trace_signals_uninstall(void);
+NORETURN void trace_signals_die(int signo);
+/* In a handler: this thread was writing a trace; it dies by the signal when that is whole. */
+bool tracing_writes_here(void);
+void tracing_dies_by(int signo);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * A trace as Chrome's JSON, which ui.perfetto.dev, chrome://tracing and speedscope open.
+ * A trace from its events: which goroutine runs where, told in one of two forms (trace_form.h); and
+ * the form of Chrome's JSON, which ui.perfetto.dev, chrome://tracing and speedscope open.
  *
  *   process 1  "processors": a track for each P. A slice is a goroutine on that P; its args say
  *              which (g) and how it ended (end: the wait reason, yield, preempted, exit, ...).
@@ -12,33 +13,13 @@
  * fatal() calls this too: memory comes from mmap and output goes by write(2).
  */
 #include "sched/describe.h"
+#include "sched/g.h"
+#include "sched/sched.h"
+#include "debug/stats.h"
 #include "unwind/symbols.h"
-#include "sched/trace.h"
+#include "inspect/trace_form.h"
 
-typedef struct Task {
-    uint64_t id;    /* 0: free */
-    uint64_t since; /* start of its slice */
-    uint64_t call;  /* start of its blocking call; 0: in none */
-    uint64_t on;    /* the thread of that call */
-    uint64_t flow;  /* the arrow that ends at its next slice; 0: none */
-    uint64_t fn;
-    uint16_t p; /* where it runs; NO_P: it does not */
-    char name[TRACE_TEXT];
-} Task;
-
-typedef struct TraceWriter {
-    Out out;
-    TraceSource *source;
-    uint64_t now; /* ticks of the current event */
-    uint64_t flows, stopped;
-    uint64_t seen[MAX_PROCS / 64];
-    uint64_t running[MAX_PROCS]; /* goroutine on each P */
-    Task *tasks;
-    uint64_t capacity, used;
-    uint64_t kinds[EV_KINDS];
-    bool comma;
-    char buf[32 << 10];
-} TraceWriter;
+#include <unistd.h>
 
 /* ---- goroutines ------------------------------------------------------------------------------ */
 
@@ -107,10 +88,14 @@ static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t
     return &w->out;
 }
 
+const char *task_name(const Task *k) {
+    if (k->name[0]) return k->name;
+    return k->fn ? symbol_of((uintptr_t)k->fn).name : NULL;
+}
+
 static void out_name(TraceWriter *w, const Task *k) {
     Out *o = &w->out;
-    const char *name = k->name;
-    if (name[0] == 0) name = k->fn ? symbol_of((uintptr_t)k->fn).name : NULL;
+    const char *name = task_name(k);
     out_str(o, ",\"name\":");
     if (name) out_json(o, name);
     else out_fmt(o, "\"G%lu\"", k->id);
@@ -131,8 +116,8 @@ static Out *event_at(TraceWriter *w, char ph, const TraceEvent *e) {
     return event_begin(w, ph, none ? 3 : 1, none ? 0 : e->p, e->when);
 }
 
-static void instant(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
-                    uint64_t v) {
+static void json_instant(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
+                         uint64_t v) {
     Out *o = event_at(w, 'i', e);
     out_fmt(o, ",\"s\":\"t\",\"name\":\"%s\",\"cat\":\"sched\",\"args\":{\"%s\":%lu}}", name, key,
             v);
@@ -148,11 +133,100 @@ static void meta(TraceWriter *w, int pid, int64_t tid, const char *kind, const c
     w->comma = true;
 }
 
+static bool json_begin(TraceWriter *w) {
+    out_str(&w->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    return true;
+}
+
+static void json_runs(TraceWriter *w, Task *k, const TraceEvent *e) {
+    if (k->flow == 0) return;
+    Out *o = event_begin(w, 'f', 1, e->p, e->when);
+    out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}", k->flow);
+}
+
+static void json_leaves(TraceWriter *w, Task *k, const char *end) {
+    slice(w, 1, k->p, k->since, k, "run", end);
+}
+
+static void json_calls(TraceWriter *w, Task *k, const TraceEvent *e) {}
+
+static void json_returns(TraceWriter *w, Task *k, const char *end) {
+    slice(w, 2, k->on, k->call, k, "syscall", end);
+}
+
+/* An arrow must begin in a slice: where no goroutine runs, in one of the scheduler's. */
+static void json_readied(TraceWriter *w, Task *k, const TraceEvent *e) {
+    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0))
+        out_str(event_at(w, 'X', e),
+                ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
+    Out *o = event_at(w, 's', e);
+    out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
+            k->flow, k->id, e->y, e->x ? ",\"about\":1" : "");
+}
+
+static void json_created(TraceWriter *w, Task *k, const TraceEvent *e) {
+    Out *o = event_at(w, 'i', e);
+    out_str(o, ",\"s\":\"t\"");
+    out_name(w, k);
+    out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", k->id, e->y);
+}
+
+static void json_region(TraceWriter *w, Task *k, const TraceEvent *e) {
+    Out *o = event_begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
+    out_fmt(o, ",\"id\":%lu,\"name\":", k->id);
+    out_json(o, e->text);
+    out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", k->id);
+}
+
+static void json_gone(TraceWriter *w, Task *k) {}
+
+static void json_world(TraceWriter *w, const TraceEvent *e) {
+    if (e->x) {
+        w->stopped = e->when;
+    } else if (w->stopped) {
+        Out *o = event_begin(w, 'X', 3, 0, w->stopped);
+        out_str(o, ",\"dur\":");
+        out_us(o, w, e->when - w->stopped);
+        out_str(o, ",\"name\":\"stop the world\",\"cat\":\"sched\",\"args\":{}}");
+        w->stopped = 0;
+    }
+}
+
+static void write_tracks(TraceWriter *w) {
+    meta(w, 1, 0, "process_name", "processors (P)", -1);
+    meta(w, 2, 0, "process_name", "threads in blocking calls (M)", -1);
+    meta(w, 3, 0, "process_name", "runtime", -1);
+    for (int p = 0; p < MAX_PROCS; p++)
+        if (w->seen[p / 64] >> p % 64 & 1) meta(w, 1, p, "thread_name", "P", p);
+}
+
+const TraceSum trace_sums[] = {
+    {"created", EV_CREATE},      {"ended", EV_END},        {"starts", EV_START},
+    {"blocks", EV_BLOCK},        {"readied", EV_READY},    {"yields", EV_YIELD},
+    {"preemptions", EV_PREEMPT}, {"syscalls", EV_SYSCALL}, {"handoffs", EV_HANDOFF},
+    {"steals", EV_STEAL},        {"timers", EV_TIMER},     {NULL, 0}};
+
+static void json_finish(TraceWriter *w) {
+    write_tracks(w);
+    out_fmt(&w->out, "\n],\n\"otherData\":{\"by\":\"gort " GORT_VERSION "\",\"dropped\":%lu",
+            w->source->dropped);
+    for (const TraceSum *sum = trace_sums; sum->name; sum++)
+        out_fmt(&w->out, ",\"%s\":%lu", sum->name, w->kinds[sum->kind]);
+    out_str(&w->out, "}}\n");
+    out_flush(&w->out);
+}
+
+static void json_free(TraceWriter *w) {}
+
+static const TraceForm json_form = {
+    json_begin,  json_runs, json_leaves,  json_calls, json_returns, json_readied, json_created,
+    json_region, json_gone, json_instant, json_world, json_finish,  json_free};
+
 /* ---- what the events mean -------------------------------------------------------------------- */
 
 static void leaves(TraceWriter *w, Task *k, const char *end) {
     if (k->p == NO_P) return;
-    slice(w, 1, k->p, k->since, k, "run", end);
+    w->form->leaves(w, k, end);
     if (k->p < MAX_PROCS && w->running[k->p] == k->id) w->running[k->p] = 0;
     k->p = NO_P;
 }
@@ -172,29 +246,8 @@ static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
     if (e->p >= MAX_PROCS) return;
     w->seen[e->p / 64] |= 1ULL << e->p % 64;
     w->running[e->p] = k->id;
-    if (k->flow == 0) return;
-    Out *o = event_begin(w, 'f', 1, e->p, e->when);
-    out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}", k->flow);
+    w->form->runs(w, k, e);
     k->flow = 0;
-}
-
-/* An arrow must begin in a slice: where no goroutine runs, in one of the scheduler's. */
-static void readied(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0))
-        out_str(event_at(w, 'X', e),
-                ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
-    k->flow = ++w->flows;
-    Out *o = event_at(w, 's', e);
-    out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
-            k->flow, k->id, e->y, e->x ? ",\"about\":1" : "");
-}
-
-static void created(TraceWriter *w, Task *k, const TraceEvent *e) {
-    k->fn = e->arg;
-    Out *o = event_at(w, 'i', e);
-    out_str(o, ",\"s\":\"t\"");
-    out_name(w, k);
-    out_fmt(o, ",\"cat\":\"create\",\"args\":{\"g\":%lu,\"by\":%lu}}", k->id, e->y);
 }
 
 /* If the thread kept its P, nothing changes. */
@@ -204,52 +257,44 @@ static void resumes(TraceWriter *w, Task *k, const TraceEvent *e) {
     runs(w, k, e);
 }
 
-static void out_region(TraceWriter *w, const Task *k, const TraceEvent *e) {
-    Out *o = event_begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
-    out_fmt(o, ",\"id\":%lu,\"name\":", k->id);
-    out_json(o, e->text);
-    out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", k->id);
-}
-
 static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
     Task *k = task(w, e->g);
     if (k == NULL) return;
     switch (e->kind) {
-    case EV_CREATE: created(w, k, e); break;
-    case EV_NAME: memcpy(k->name, e->text, sizeof k->name); break;
+    case EV_CREATE:
+        k->fn = e->arg;
+        w->form->created(w, k, e);
+        break;
+    case EV_NAME:
+        memcpy(k->name, e->text, sizeof k->name);
+        k->name_id = 0;
+        break;
     case EV_EXISTS: k->fn = e->arg; break;
     case EV_START: runs(w, k, e); break;
     case EV_BLOCK: leaves(w, k, reason_text(e->x)); break;
     case EV_YIELD: leaves(w, k, "yield"); break;
     case EV_PREEMPT: leaves(w, k, "preempted"); break;
-    case EV_READY: readied(w, k, e); break;
+    case EV_READY:
+        k->flow = ++w->flows;
+        w->form->readied(w, k, e);
+        break;
     case EV_SYSCALL:
         leaves(w, k, "syscall");
         k->call = e->when;
         k->on = e->y;
+        w->form->calls(w, k, e);
         break;
     case EV_SYSEXIT:
-        if (k->call) slice(w, 2, e->y, k->call, k, "syscall", "return");
+        if (k->call) w->form->returns(w, k, "return");
         k->call = 0;
         break;
     case EV_RESUME: resumes(w, k, e); break;
-    case EV_REGION: out_region(w, k, e); break;
+    case EV_REGION: w->form->region(w, k, e); break;
     default: /* EV_END */
         leaves(w, k, "exit");
+        w->form->gone(w, k);
         task_forget(w, k);
         break;
-    }
-}
-
-static void stop_world(TraceWriter *w, const TraceEvent *e) {
-    if (e->x) {
-        w->stopped = e->when;
-    } else if (w->stopped) {
-        Out *o = event_begin(w, 'X', 3, 0, w->stopped);
-        out_str(o, ",\"dur\":");
-        out_us(o, w, e->when - w->stopped);
-        out_str(o, ",\"name\":\"stop the world\",\"cat\":\"sched\",\"args\":{}}");
-        w->stopped = 0;
     }
 }
 
@@ -257,11 +302,11 @@ static void event(TraceWriter *w, const TraceEvent *e) {
     if (e->kind < EV_KINDS) w->kinds[e->kind]++;
     if (e->when > w->now) w->now = e->when;
     if (e->g) about_goroutine(w, e);
-    else if (e->kind == EV_HANDOFF) instant(w, e, "handoff", "p", e->y);
-    else if (e->kind == EV_STEAL) instant(w, e, "steal", "n", e->y);
-    else if (e->kind == EV_POLL) instant(w, e, "poll", "n", e->y);
-    else if (e->kind == EV_TIMER) instant(w, e, "timer", "n", 1);
-    else if (e->kind == EV_WORLD) stop_world(w, e);
+    else if (e->kind == EV_HANDOFF) w->form->instant(w, e, "handoff", "p", e->y);
+    else if (e->kind == EV_STEAL) w->form->instant(w, e, "steal", "n", e->y);
+    else if (e->kind == EV_POLL) w->form->instant(w, e, "poll", "n", e->y);
+    else if (e->kind == EV_TIMER) w->form->instant(w, e, "timer", "n", 1);
+    else if (e->kind == EV_WORLD) w->form->world(w, e);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -270,49 +315,59 @@ static void finish_slices(TraceWriter *w) {
     for (uint64_t i = 0; i < w->capacity; i++) {
         Task *k = &w->tasks[i];
         if (k->id && k->p != NO_P) leaves(w, k, "running");
-        if (k->id && k->call) slice(w, 2, k->on, k->call, k, "syscall", "running");
+        if (k->id && k->call) w->form->returns(w, k, "running");
+        if (k->id) w->form->gone(w, k);
     }
 }
 
-static void write_tracks(TraceWriter *w) {
-    meta(w, 1, 0, "process_name", "processors (P)", -1);
-    meta(w, 2, 0, "process_name", "threads in blocking calls (M)", -1);
-    meta(w, 3, 0, "process_name", "runtime", -1);
-    for (int p = 0; p < MAX_PROCS; p++)
-        if (w->seen[p / 64] >> p % 64 & 1) meta(w, 1, p, "thread_name", "P", p);
+/* The file becomes no larger than the recording may. A pipe has no bound. */
+static bool file_is_full(TraceWriter *w, const TraceEvent *e) {
+    const TraceSource *s = w->source;
+    off_t size = lseek(w->out.fd, 0, SEEK_CUR);
+    if (size < 0 || (uint64_t)size < s->most) return false;
+    uint64_t ns = (uint64_t)((double)(e->when - s->first_tick) * s->ns_per_tick);
+    print_fd(
+        2,
+        "gort: the trace's file is full (%lu MB, GORT_DEBUG=tracemax): it ends %lums after its "
+        "beginning\n",
+        s->most >> 20, ns / GORT_MS);
+    return true;
 }
 
-static void write_sums(TraceWriter *w) {
-    static const struct {
-        const char *name;
-        int kind;
-    } sums[] = {{"created", EV_CREATE},      {"ended", EV_END},        {"starts", EV_START},
-                {"blocks", EV_BLOCK},        {"readied", EV_READY},    {"yields", EV_YIELD},
-                {"preemptions", EV_PREEMPT}, {"syscalls", EV_SYSCALL}, {"handoffs", EV_HANDOFF},
-                {"steals", EV_STEAL},        {"timers", EV_TIMER}};
-    out_fmt(&w->out, "\n],\n\"otherData\":{\"by\":\"gort " GORT_VERSION "\",\"dropped\":%lu",
-            w->source->dropped);
-    for (size_t i = 0; i < count_of(sums); i++)
-        out_fmt(&w->out, ",\"%s\":%lu", sums[i].name, w->kinds[sums[i].kind]);
-    out_str(&w->out, "}}\n");
+/* The flight recorder may have forgotten how a goroutine began; it may end meanwhile. */
+static void task_known(G *gp, void *arg) {
+    TraceWriter *w = arg;
+    uint32_t status;
+    Task *k = g_exists(gp, &status) ? task(w, gp->id) : NULL;
+    if (k == NULL) return;
+    k->fn = g_entry(gp);
+    g_name(gp, k->name);
+}
+
+static void write_events(TraceWriter *w) {
+    uint64_t n = 0;
+    for (const TraceEvent *e; (e = w->source->next(w->source)) != NULL;) {
+        event(w, e);
+        if (++n % 1024 == 0 && file_is_full(w, e)) return;
+    }
 }
 
 int trace_write(int fd, TraceSource *source) {
     TraceWriter *w = os_map(sizeof *w, false);
     if (w == NULL) return -ENOMEM;
+    w->form = source->perfetto ? &perfetto_form : &json_form;
     w->out = (Out){.fd = fd, .size = sizeof w->buf, .buf = w->buf};
     w->source = source;
     w->now = source->first_tick;
-    bool ok = tasks_grow(w, 4096);
+    bool ok = tasks_grow(w, 4096) && w->form->begin(w);
     if (ok) {
-        out_str(&w->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-        for (const TraceEvent *e; (e = source->next(source)) != NULL;) event(w, e);
+        if (source->flight) each_g(task_known, w);
+        write_events(w);
         finish_slices(w);
-        write_tracks(w);
-        write_sums(w);
-        out_flush(&w->out);
+        w->form->finish(w);
     }
     int r = ok ? w->out.failed : -ENOMEM;
+    w->form->free(w);
     if (w->tasks) os_unmap(w->tasks, w->capacity * sizeof *w->tasks);
     os_unmap(w, sizeof *w);
     return r;

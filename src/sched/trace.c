@@ -94,18 +94,29 @@ static NOINLINE long spill_chunk(void *arg) {
     return 0;
 }
 
+/* Recording ends; what the buffers hold is still part of the trace. Called by call_with_room. */
+static NOINLINE long trace_is_full(void *arg) {
+    and_seq(&trace_on, TRACE_PROFILE);
+    if (!xchg_seq(&t.full, true))
+        print_fd(2, "gort: the trace is full (%lu MB, GORT_DEBUG=tracemax): recording has ended\n",
+                 t.limit * sizeof(TraceChunk) >> 20);
+    return 0;
+}
+
 /* The owner's side of the Dekker pair. False: the session is over. */
 static bool next_chunk(TraceBuf *b, M *m) {
     store_rlx(&b->busy, 1);
     fence_full(); /* pairs with switch_off */
     bool on = trace_session() == b->session;
-    if (on) {
+    if (on && !t.flight && load_rlx(&t.spilled) >= t.limit) {
+        call_with_room(m, trace_is_full, NULL);
+    } else if (on) {
         chunk_of(b)->words = (uint32_t)(b->at - (uint64_t *)chunk_of(b));
         if (!t.flight) call_with_room(m, spill_chunk, b);
         begin_chunk(b);
     }
     store_rel(&b->busy, 0); /* pairs with switch_off: what it reads is complete */
-    return on;
+    return on && b->at < b->limit;
 }
 
 INLINE uint64_t word_of(int kind, int x, uint64_t dt, uint64_t g) {
@@ -201,7 +212,7 @@ static NOINLINE void put_shared(int kind, uint64_t g, int x, const void *more, s
     uint32_t session = trace_session();
     TraceBuf *b = t.shared;
     if (session && (b == NULL || b->session != session)) b = open_buf(NULL, session, kind);
-    if (session && b) put(b, NULL, kind, g, x, false, more, n);
+    if (session && b) put(b, NULL, kind, g, x, kind == EV_EXISTS || kind == EV_NAME, more, n);
     unlock(&t.shared_lock);
 }
 
@@ -264,11 +275,12 @@ void trace_put_create(M *m, G *gp) {
     if (gp->flags & GF_NAMED) put_name(m, gp, gp->stack->name);
 }
 
-/* gp may end at any moment, and its stack be given back. */
+/* At the moment of the beginning, before any event about gp: its first slices have its name. gp may
+ * end at any moment, and its stack be given back. */
 void trace_put_existing(M *m, G *gp) {
     uint64_t more[1] = {g_entry(gp)};
     char name[TRACE_TEXT];
-    put_more(m, EV_EXISTS, gp->id, (int)load_acq(&gp->status), false, more, 1);
+    put_more(m, EV_EXISTS, gp->id, (int)load_acq(&gp->status), true, more, 1);
     if (!(gp->flags & GF_NAMED) || gp->stack == NULL) return;
     if (read_memory((uintptr_t)gp->stack->name, name, sizeof name)) put_name(m, gp, name);
 }

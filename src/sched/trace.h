@@ -109,11 +109,13 @@ NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
 typedef struct TraceSource {
     const TraceEvent *(*next)(struct TraceSource *s); /* in the order of time; NULL: no more */
     double ns_per_tick;
-    uint64_t first_tick;
+    uint64_t first_tick, last_tick; /* the last: now */
     uint64_t dropped;
+    uint64_t most; /* bytes of the file */
+    bool perfetto, flight;
 } TraceSource;
 
-/* Chrome's JSON into fd: 0, -errno (trace_write.c). */
+/* Into fd, as Perfetto's packets or Chrome's JSON: 0, -errno (trace_write.c). */
 int trace_write(int fd, TraceSource *s);
 
 #endif

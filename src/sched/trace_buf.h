@@ -36,6 +36,8 @@ typedef struct TraceChunk {
 } TraceChunk;
 _Static_assert(sizeof(TraceChunk) == CHUNK * 8, "a chunk is a whole number of pages");
 
+#define CHUNK_HEAD offsetof(TraceChunk, word) /* `words` is 0 until it is full */
+
 typedef struct TraceBuf {
     /* The owner's; the stopper reads `at` and `session`. */
     uint64_t *at;    /* atomic: where the next record goes */
@@ -56,7 +58,9 @@ typedef struct TraceBuf {
     TraceChunk chunk[CHUNKS]; /* a file trace uses the first only */
 } TraceBuf;
 
-enum { IDLE, STARTING, ON, STOPPING };
+enum { IDLE, STARTING, ON, STOPPING }; /* STOPPING: with the thread's id above these bits */
+#define STATE_BITS 2
+#define STATE_MASK 3u
 
 extern struct Tracing {
     uint32_t state;   /* atomic: a trace into a file */
@@ -67,10 +71,14 @@ extern struct Tracing {
     TraceBuf *shared; /* shared_lock: threads without an M */
     Lock shared_lock;
     bool ticks;
-    OwnFd file;       /* the JSON goes there */
+    bool named;       /* the file has a name: it is written whatever ends the program */
+    bool perfetto;    /* in Perfetto's packets; else JSON */
+    OwnFd file;       /* what is written */
     OwnFd spill[2];   /* memory, disk */
     bool lost;        /* atomic: the program has closed one of them, and events were lost */
     uint64_t spilled; /* atomic: chunks handed out in the spill files */
+    uint64_t limit;   /* so many are recorded; then the trace is full */
+    bool full;        /* atomic: recording has ended by that */
     uint64_t tick0;
     int64_t ns0;
     char flight_path[64];
@@ -87,7 +95,7 @@ INLINE int spill_of(uint64_t n, uint64_t *place) {
 uint64_t trace_stamp(void);
 /* A goroutine that was there before the trace began: its function, status and name. */
 void trace_put_existing(M *m, G *gp);
-/* Writes what the buffers and the spill files hold of a session as JSON. keep_ns: only the last so
+/* Writes what the buffers and the spill files hold of a session. keep_ns: only the last so
  * many ns; 0: all. No thread records any more. 0, -errno. Allocates with mmap only. */
 int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns);
 

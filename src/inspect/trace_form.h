@@ -1,0 +1,71 @@
+/*
+ * What a trace is told as: the events of the scheduler, after trace_write.c has found out which
+ * goroutine runs where. Two forms: Chrome's JSON (trace_write.c) and Perfetto's own packets
+ * (trace_perfetto.c). All calls come in the order of time.
+ */
+#ifndef TRACE_FORM_H
+#define TRACE_FORM_H
+
+#include "base/print.h"
+#include "sched/trace.h"
+
+typedef struct Task {
+    uint64_t id;    /* 0: free */
+    uint64_t since; /* start of its slice */
+    uint64_t call;  /* start of its blocking call; 0: in none */
+    uint64_t on;    /* the thread of that call */
+    uint64_t flow;  /* the arrow that ends at its next slice; 0: none */
+    uint64_t fn;
+    uint64_t name_id; /* Perfetto: of its interned name; 0: none yet */
+    uint32_t regions; /* Perfetto: how many are open */
+    bool has_track;   /* Perfetto: for its regions */
+    uint16_t p;       /* where it runs; NO_P: it does not */
+    char name[TRACE_TEXT];
+} Task;
+
+typedef struct TraceForm TraceForm;
+typedef struct TraceWriter {
+    const TraceForm *form;
+    void *more; /* Perfetto's */
+    Out out;
+    TraceSource *source;
+    uint64_t now; /* ticks of the current event */
+    uint64_t flows, stopped;
+    uint64_t seen[MAX_PROCS / 64];
+    uint64_t running[MAX_PROCS]; /* goroutine on each P */
+    Task *tasks;
+    uint64_t capacity, used;
+    uint64_t kinds[EV_KINDS];
+    bool comma;
+    char buf[32 << 10];
+} TraceWriter;
+
+struct TraceForm {
+    bool (*begin)(TraceWriter *w);                              /* false: no memory */
+    void (*runs)(TraceWriter *w, Task *k, const TraceEvent *e); /* k->flow ends here */
+    void (*leaves)(TraceWriter *w, Task *k, const char *end);   /* k->p, at w->now */
+    void (*calls)(TraceWriter *w, Task *k, const TraceEvent *e);
+    void (*returns)(TraceWriter *w, Task *k, const char *end);
+    void (*readied)(TraceWriter *w, Task *k, const TraceEvent *e); /* k->flow begins here */
+    void (*created)(TraceWriter *w, Task *k, const TraceEvent *e);
+    void (*region)(TraceWriter *w, Task *k, const TraceEvent *e);
+    void (*gone)(TraceWriter *w, Task *k); /* no more of it, or of the trace */
+    void (*instant)(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
+                    uint64_t v);
+    void (*world)(TraceWriter *w, const TraceEvent *e);
+    void (*finish)(TraceWriter *w);
+    void (*free)(TraceWriter *w);
+};
+extern const TraceForm perfetto_form;
+
+/* The sums of a whole trace. NULL: no more. */
+typedef struct TraceSum {
+    const char *name;
+    int kind;
+} TraceSum;
+extern const TraceSum trace_sums[];
+
+/* The name, or that of its function; NULL: it has none. */
+const char *task_name(const Task *k);
+
+#endif
