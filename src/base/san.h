@@ -42,6 +42,14 @@ TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *o
 ASANS void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
 ASANS void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old,
                                            size_t *size_old);
+
+#ifdef GORT_ASAN
+#define asan_stays_on(bottom, size) ((void)0) /* every switch says so */
+void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
+/* Frames that never returned (a goroutine ended) have left their red zones on the stack. */
+#define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))
+#define SAN_FIBERS true
+#else
 /* The calling thread is on this stack, and stays there. */
 INLINE void asan_stays_on(const void *bottom, size_t size) {
     void *fake;
@@ -49,13 +57,6 @@ INLINE void asan_stays_on(const void *bottom, size_t size) {
     __sanitizer_start_switch_fiber(&fake, bottom, size);
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
-
-#ifdef GORT_ASAN
-void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
-/* Frames that never returned (a goroutine ended) have left their red zones on the stack. */
-#define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))
-#define SAN_FIBERS true
-#else
 #define asan_forget(addr, size) ((void)0)
 #define SAN_FIBERS tsan_on()
 #endif

@@ -54,7 +54,7 @@ static void maxprocs(void) {
 static void debug_names(void) {
     read_with("GORT_DEBUG",
               "schedtrace=1000,scheddetail=1,asyncpreemptoff=1,maxthreads=50,stack=64k,"
-              "migrate=1,stall=200,signal=usr2,retake=hammer,break=3,uring=0,"
+              "migrate=1,stall=200,signal=usr2,retake=hammer,uring=0,"
               "flight=5000,leak=10,maxstack=1m");
     CHECK_STR(said, "");
     CHECK_EQ(settings.schedtrace, 1000);
@@ -64,7 +64,6 @@ static void debug_names(void) {
     CHECK_EQ(settings.stall, 200);
     CHECK_EQ(settings.preempt_signal, SIGUSR2);
     CHECK_EQ(settings.retake, 2);
-    CHECK_EQ(settings.break_step, 3);
     CHECK_EQ(settings.flight, 5000);
     CHECK_EQ(settings.leak, 10 * 60 * 1000);
     CHECK_EQ(settings.maxstack, 1 << 20);
@@ -74,6 +73,12 @@ static void debug_names(void) {
     CHECK_EQ(settings.leak, 200);
     read_with("GORT_DEBUG", "leak=ms");
     CHECK_STR(said, "gort: GORT_DEBUG=leak=ms ignored: bad value\n");
+    read_with("GORT_DEBUG", "break=3");
+#ifdef GORT_CHECKED
+    CHECK_EQ(settings.break_step, 3);
+#else
+    CHECK_STR(said, "gort: GORT_DEBUG=break=3 ignored: unknown name\n");
+#endif
     read_with("GORT_DEBUG", "retake=off");
     CHECK(settings.retake == 1 && settings.maxthreads == 10000 && settings.uring);
 }
