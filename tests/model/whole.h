@@ -67,6 +67,10 @@ void fatal(const char *format, ...) {
     va_end(args);
     wrong(text);
 }
+NORETURN void exit_hook_jumped(void) {
+    wrong("longjmp");
+    __builtin_trap();
+}
 int64_t os_now(void) { return 1; }
 void os_yield(void) {}
 void os_nap(int64_t ns) {}
