@@ -559,6 +559,45 @@ int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 int gort_poll_until(struct pollfd *fds, nfds_t n, int64_t deadline);
 /* Closes fd; every call that waits on it returns -EBADF. */
 int gort_close(int fd);
+/* shutdown(2): no more reads (SHUT_RD), writes (SHUT_WR), or both. Calls that wait on that side try
+ * again: a read returns 0, a write -EPIPE, an accept -EINVAL. The number stays open: this is how
+ * another goroutine's connection is stopped. Conn.CloseRead, CloseWrite. */
+int gort_shutdown(int fd, int how);
+/* Copies from src to dst until the end of src: the number of bytes, or an error, even after some
+ * were copied. What was read and not written yet is lost then. Blocks as reads and writes do. A
+ * context in use ends it after any piece, also between regular files. io.Copy. */
+ssize_t gort_copy(int dst, int src);
+
+/* Buffered reading of a descriptor, by one goroutine at a time. Errors of gort_read, -ETIMEDOUT or
+ * -ECANCELED of a context too, lose nothing: the next call goes on. bufio.Reader. */
+typedef struct gort_reader gort_reader;
+/* limit: the longest line, without its end; 0: 64 KB. fd stays the caller's. NULL: no memory. */
+gort_reader *gort_reader_new(int fd, size_t limit);
+/* The next line: its length without "\n" or "\r\n", and where it is, with a NUL behind it, until
+ * the next call. What is left at the end of the stream is the last line; then -ENODATA. -EMSGSIZE:
+ * longer than the limit; the next call goes on behind the end of that line. */
+ssize_t gort_reader_line(gort_reader *, char **line);
+/* The same up to another end; "\r" is nothing special. Reader.ReadSlice. */
+ssize_t gort_reader_until(gort_reader *, char end, char **text);
+/* As gort_read, from the buffer first. */
+ssize_t gort_reader_read(gort_reader *, void *buf, size_t n);
+void gort_reader_free(gort_reader *);
+
+/* Buffered writing, by one goroutine at a time. After an error the next call goes on with what is
+ * not written yet. bufio.Writer. */
+typedef struct gort_writer gort_writer;
+/* room: for that many bytes; 0: 64 KB. fd stays the caller's. NULL: no memory. */
+gort_writer *gort_writer_new(int fd, size_t room);
+/* Takes n bytes, and writes where there is no room. n; less, where an error came after some; the
+ * error, where it took none. */
+ssize_t gort_writer_write(gort_writer *, const void *buf, size_t n);
+/* The same with text: its length. Taken as a whole or not at all, if it is shorter than room. */
+ssize_t gort_writer_printf(gort_writer *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Writes all that was taken: 0 or an error. */
+int gort_writer_flush(gort_writer *);
+/* Does not flush: what is not written is dropped. */
+void gort_writer_free(gort_writer *);
 
 /* Files, and names. Each blocks, by io_uring or on a thread of its own; none has a deadline.
  * gort_getaddrinfo returns 0 or an EAI_ code, or -ENOTCONN in a child of fork(). */
@@ -577,6 +616,9 @@ int gort_getaddrinfo(const char *node, const char *service, const struct addrinf
  * such call: misuse while pinned and in a stopped world, allowed inside a blocking call.
  * net.Listen. */
 int gort_listen(const char *addr, int backlog);
+/* A UDP socket bound to an address, for gort_recvfrom and gort_sendto. -EADDRINUSE: taken, -EINVAL:
+ * a unix address. Blocks while a name is looked up. net.ListenPacket. */
+int gort_listen_udp(const char *addr);
 /* A connected socket, TCP_NODELAY set. Blocks until it is connected; the deadline covers the lookup
  * of a name and all of its addresses. gort_dial is the same call. net.Dialer.Dial. */
 int gort_dial_until(const char *addr, int64_t deadline);
@@ -584,6 +626,8 @@ int gort_dial(const char *addr, int64_t deadline);
 /* Writes the socket's own address, as above, with its port: 0, -ENOSPC: size is too small. A unix
  * socket that was dialled has none: "unix:", which no call takes. Conn.LocalAddr, Listener.Addr. */
 int gort_local_addr(int fd, char *buf, size_t size);
+/* The same of its peer; -ENOTCONN: it has none. Conn.RemoteAddr. */
+int gort_peer_addr(int fd, char *buf, size_t size);
 
 /* ---- Looking inside ------------------------------------------------------------------------ */
 

@@ -267,11 +267,18 @@ long try_accept(Call *c) {
     return r;
 }
 
-/* The second attempt asks how the first has ended. */
+/* The second attempt asks how the first has ended. After a shutdown connect(2) would begin anew. */
+static long connect_or_ask(Call *c) {
+    int e = c->flags ? socket_option(c->fd, SO_ERROR) : 0;
+    if (e == ECONNRESET) return -e;
+    long r = sys6(SYS_connect, c->fd, c->sa, c->alen, 0, 0, 0);
+    return e > 0 ? -e : r;
+}
+
 long try_connect(Call *c) {
     long r = make_nonblocking(c->fd);
     if (r < 0) return r;
-    r = sys6(SYS_connect, c->fd, c->sa, c->alen, 0, 0, 0);
+    r = connect_or_ask(c);
     if (r == -EAGAIN) c->pace = true; /* unix: the backlog is full, and no edge will come */
     else if (r == -EINPROGRESS || r == -EALREADY) r = -EAGAIN;
     else if (r == -EISCONN && c->flags) r = 0;

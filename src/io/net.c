@@ -45,10 +45,9 @@ static void socket_close(ExitHook *h) {
 }
 
 /* s->fd, or -errno. The socket belongs to s until socket_over. */
-static int socket_new(Socket *s, int family) {
-    int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+static int socket_of(Socket *s, int family, int type) {
     M *m = enter();
-    do s->fd = (int)sys6(SYS_socket, family, type, 0, 0, 0, 0);
+    do s->fd = (int)sys6(SYS_socket, family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
     while (netpoll_more_numbers(s->fd));
     if (s->fd >= 0) {
         desc_born(s->fd);
@@ -58,6 +57,7 @@ static int socket_new(Socket *s, int family) {
     leave(m);
     return s->fd;
 }
+static int socket_new(Socket *s, int family) { return socket_of(s, family, SOCK_STREAM); }
 
 void socket_away(Socket *s) {
     M *m = enter();
@@ -336,6 +336,46 @@ EXPORT int gort_listen(const char *addr, int backlog) {
     return r < 0 ? r : socket_over(&s, 0);
 }
 
+/* ---- datagrams ------------------------------------------------------------------------------ */
+
+/* As listen_at. Without SO_REUSEADDR, by which a second socket would take over the port. */
+static int bind_udp(Socket *s, const struct sockaddr *sa, socklen_t len, bool both) {
+    int fd = socket_of(s, sa->sa_family, SOCK_DGRAM);
+    if (fd < 0) return fd;
+    if (sa->sa_family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both);
+    int r = (int)sys6(SYS_bind, fd, sa, len, 0, 0, 0);
+    return r < 0 ? socket_over(s, r) : fd;
+}
+
+static int bind_found(const struct addrinfo *i, int left, const void *socket) {
+    return bind_udp((Socket *)socket, i->ai_addr, i->ai_addrlen, false);
+}
+
+static int bind_everywhere(Socket *s, NetAddr *a) {
+    addr_any(a, AF_INET6, false);
+    int r = bind_udp(s, &a->sa, a->len, true);
+    if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL) return r;
+    addr_any(a, AF_INET, false);
+    return bind_udp(s, &a->sa, a->len, false);
+}
+
+static int bind_addr(Socket *s, NetAddr *a) {
+    if (a->len == 0 && a->host[0]) return each_address(a, GORT_FOREVER, bind_found, s);
+    if (a->len == 0) return bind_everywhere(s, a);
+    return a->sa.sa_family == AF_UNIX ? -EINVAL : bind_udp(s, &a->sa, a->len, false);
+}
+
+EXPORT int gort_listen_udp(const char *addr) {
+    Socket s;
+    NetAddr a;
+    if (in_forked_child()) return -ENOTCONN;
+    int saved = *gort_errno_location();
+    int r = addr_parse(addr, &a);
+    if (r == 0) r = bind_addr(&s, &a);
+    *gort_errno_location() = saved;
+    return r < 0 ? r : socket_over(&s, 0);
+}
+
 /* ---- dialling ------------------------------------------------------------------------------- */
 
 /* A connect to an unused port of this machine may get that very port as its own. */
@@ -398,13 +438,21 @@ EXPORT int gort_dial_until(const char *addr, int64_t deadline) {
 
 EXPORT int gort_dial(const char *addr, int64_t deadline) { return gort_dial_until(addr, deadline); }
 
-EXPORT int gort_local_addr(int fd, char *buf, size_t size) {
+/* nr: getsockname or getpeername. */
+static int address_of(int fd, long nr, char *buf, size_t size) {
     NetAddr a = {.len = sizeof a.any};
     if (in_forked_child()) return -ENOTCONN;
-    int r = (int)sys6(SYS_getsockname, fd, &a.any, &a.len, 0, 0, 0);
+    int r = (int)sys6(nr, fd, &a.any, &a.len, 0, 0, 0);
     if (r < 0) return r;
     int saved = *gort_errno_location();
     r = addr_format(&a, buf, size);
     *gort_errno_location() = saved;
     return r;
+}
+
+EXPORT int gort_local_addr(int fd, char *buf, size_t size) {
+    return address_of(fd, SYS_getsockname, buf, size);
+}
+EXPORT int gort_peer_addr(int fd, char *buf, size_t size) {
+    return address_of(fd, SYS_getpeername, buf, size);
 }

@@ -138,18 +138,31 @@ void desc_wake_next(Desc *d, int dir, GList *list) {
     if (polled) d->polled[dir] = false; /* every one of them was found */
 }
 
-void desc_wake_all(Desc *d, int result, GList *list) {
-    for (int dir = 0; dir < DIRS; dir++)
-        for (Waiter *w; (w = d->q[dir].head) != NULL;) {
-            waiter_unlink(&d->q[dir], w);
-            waiter_claim(w, result, list);
-        }
+static void wake_side(Desc *d, int dir, int result, GList *list) {
+    for (Waiter *w; (w = d->q[dir].head) != NULL;) {
+        waiter_unlink(&d->q[dir], w);
+        waiter_claim(w, result, list);
+    }
+}
+
+static void wake_threads(Desc *d, int result) {
     for (Waiter *w; (w = d->threads.head) != NULL;) {
         static const uint64_t one = 1;
         waiter_unlink(&d->threads, w);
         w->result = result;
         if (w->wake_fd >= 0) os_write(w->wake_fd, &one, sizeof one);
     }
+}
+
+void desc_wake_all(Desc *d, int result, GList *list) {
+    for (int dir = 0; dir < DIRS; dir++) wake_side(d, dir, result, list);
+    wake_threads(d, result);
+}
+
+void desc_wake_side(Desc *d, int dir, GList *list) {
+    store_rel(&d->edges[dir], d->edges[dir] + 1); /* as netpoll_event */
+    wake_side(d, dir, 0, list);
+    wake_threads(d, 0);
 }
 
 int desc_register(Desc *d, int fd) {

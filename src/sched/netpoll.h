@@ -203,6 +203,8 @@ INLINE void desc_trust(Desc *d, int fd) {
 }
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
 void desc_wake_all(Desc *d, int result, GList *list);
+/* An edge that wakes all who wait on this side, and the plain threads of both: try again. */
+void desc_wake_side(Desc *d, int dir, GList *list);
 int close_number(int fd); /* close(2): 0 or -errno */
 /* Closes the placeholder of d, if it has one and no call sleeps any more. */
 void desc_let_go(Desc *d, int fd);

@@ -1,0 +1,106 @@
+/*
+ * Buffered writing.
+ *
+ * buf[start, end) has been taken and not been written. A flush that fails leaves what it has not
+ * written, and the next one goes on there. Text is taken as a whole or not at all, unless it is
+ * longer than the room; a longer write is taken in parts, as gort_write may.
+ */
+#include "sched/alloc.h"
+#include "sched/sched.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define WRITER_ROOM 65536
+
+struct gort_writer {
+    int fd;
+    size_t room, start, end;
+    char *buf;
+};
+
+EXPORT gort_writer *gort_writer_new(int fd, size_t room) {
+    if (in_forked_child() || room > SSIZE_MAX) return NULL;
+    if (room == 0) room = WRITER_ROOM;
+    gort_writer *w = quiet_alloc(sizeof *w);
+    char *buf = w ? quiet_alloc(room) : NULL;
+    if (buf == NULL) {
+        quiet_free(w);
+        return NULL;
+    }
+    *w = (gort_writer){.fd = fd, .room = room, .buf = buf};
+    return w;
+}
+
+EXPORT void gort_writer_free(gort_writer *w) {
+    if (w == NULL || in_forked_child()) return;
+    quiet_free(w->buf);
+    quiet_free(w);
+}
+
+EXPORT int gort_writer_flush(gort_writer *w) {
+    if (in_forked_child()) return -ENOTCONN;
+    while (w->start < w->end) {
+        ssize_t n = gort_write(w->fd, w->buf + w->start, w->end - w->start);
+        if (n < 0) return (int)n;
+        w->start += (size_t)n;
+    }
+    w->start = w->end = 0;
+    return 0;
+}
+
+/* As many bytes as there is room for, after a flush where there is none. */
+static ssize_t writer_take(gort_writer *w, const char *buf, size_t n) {
+    if (w->end + n > w->room) {
+        int e = gort_writer_flush(w);
+        if (e < 0) return e;
+        if (n >= w->room) return gort_write(w->fd, buf, n);
+    }
+    memcpy(w->buf + w->end, buf, n);
+    w->end += n;
+    return (ssize_t)n;
+}
+
+EXPORT ssize_t gort_writer_write(gort_writer *w, const void *buf, size_t n) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (n > SSIZE_MAX) return -EINVAL;
+    for (size_t done = 0; done < n;) {
+        ssize_t k = writer_take(w, (const char *)buf + done, n - done);
+        if (k < 0) return done > 0 ? (ssize_t)done : k;
+        done += (size_t)k;
+    }
+    return (ssize_t)n;
+}
+
+/* Longer than the room: by way of other memory. */
+static NOINLINE ssize_t print_large(gort_writer *w, size_t n, const char *format, va_list args) {
+    char *text = quiet_alloc(n + 1);
+    if (text == NULL) return -ENOMEM;
+    vsnprintf(text, n + 1, format, args);
+    ssize_t r = gort_writer_write(w, text, n);
+    quiet_free(text);
+    return r;
+}
+
+/* Twice at most: with what is left of the room, and with all of it. */
+EXPORT ssize_t gort_writer_printf(gort_writer *w, const char *format, ...) {
+    if (in_forked_child()) return -ENOTCONN;
+    int saved = *gort_errno_location();
+    ssize_t r = -EAGAIN;
+    while (r == -EAGAIN) {
+        va_list args, again;
+        size_t left = w->room - w->end;
+        va_start(args, format);
+        va_copy(again, args);
+        int n = vsnprintf(w->buf + w->end, left, format, args);
+        if (n < 0) r = -EINVAL;
+        else if ((size_t)n < left) w->end += (size_t)n, r = n;
+        else if ((size_t)n >= w->room) r = print_large(w, (size_t)n, format, again);
+        else if ((r = gort_writer_flush(w)) == 0) r = -EAGAIN;
+        va_end(again);
+        va_end(args);
+    }
+    *gort_errno_location() = saved;
+    return r;
+}
