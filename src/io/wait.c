@@ -248,6 +248,27 @@ static long call_attempt(Call *c) {
     return r;
 }
 
+/* The end of what can be received: nothing, from nobody. */
+static long receive_none(Call *c) {
+    struct msghdr *msg = c->attempt == try_recvmsg ? c->buf : NULL;
+    if (c->salen) *c->salen = 0;
+    if (msg) msg->msg_namelen = 0, msg->msg_controllen = 0, msg->msg_flags = 0;
+    return 0;
+}
+
+/* After a wake-up in vain. A call that does not block gets EAGAIN from the kernel even where the
+ * reading side is shut, if it wants a datagram or a connection to a unix socket; one that blocks
+ * gets 0, or EINVAL. Asks again after poll(2): something may have come before the shutdown. */
+static NOINLINE long call_is_shut(Call *c) {
+    bool accepts = c->attempt == try_accept;
+    if (c->dir != DIR_READ || (!accepts && socket_option(c->fd, SO_TYPE) != SOCK_DGRAM))
+        return -EAGAIN;
+    long events = fd_poll_now(c->fd, POLLRDHUP);
+    if (events <= 0 || !(events & POLLRDHUP)) return -EAGAIN;
+    long r = call_attempt(c);
+    return r != -EAGAIN ? r : accepts ? -EINVAL : receive_none(c);
+}
+
 /* No memory for the entry: one attempt with an entry of its own, in which nothing can wait. */
 static NOINLINE long call_apart(Call *c) {
     Desc own = {0};
@@ -277,6 +298,7 @@ long call_run(Call *c, int64_t deadline) {
         r = call_wait(c, deadline);
         if (r < 0) return r;
         r = call_attempt(c);
+        if (unlikely(r == -EAGAIN)) r = call_is_shut(c);
     }
     return call_end(c, r);
 }
