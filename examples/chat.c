@@ -22,13 +22,17 @@ static gort_mutex room;
 static struct member *members;
 static int last_number;
 
-/* To everybody but `from`; a full channel is somebody who does not read. */
+/* To everybody but `from`. A member who reads, however slowly, slows the room down; one who takes
+ * nothing for a second is dropped: the shutdown ends reader and writer, whatever they wait for. */
 static void say(struct member *from, const char *format, int number, const char *text) {
     struct line l;
     snprintf(l.text, sizeof l.text, format, number, text);
     gort_mutex_lock(&room);
-    for (struct member *m = members; m; m = m->next)
-        if (m != from && lines_try_send(m->out, l) == -EAGAIN) lines_close(m->out);
+    for (struct member *m = members; m; m = m->next) {
+        if (m == from || lines_send_until(m->out, l, gort_now() + GORT_SEC) != -ETIMEDOUT) continue;
+        lines_close(m->out);
+        gort_shutdown(m->fd, SHUT_RDWR);
+    }
     gort_mutex_unlock(&room);
 }
 
@@ -37,7 +41,7 @@ static void writer(void *arg) {
     struct line l;
     while (lines_recv(m->out, &l) == 0)
         if (gort_write_full(m->fd, l.text, strlen(l.text)) < 0) break;
-    gort_close(m->fd); /* ends the reader too */
+    gort_shutdown(m->fd, SHUT_RDWR); /* ends the reader too */
 }
 
 static void leave(struct member *m) {
@@ -62,22 +66,17 @@ static void enter(struct member *m) {
 static void serve(void *arg) {
     struct member *m = arg;
     gort_wg wg = {0};
-    char buf[400];
-    size_t have = 0;
-    ssize_t n;
-    gort_wg_go(&wg, writer, m);
-    while ((n = gort_read(m->fd, buf + have, sizeof buf - 1 - have)) > 0) {
-        char *end;
-        buf[have += (size_t)n] = 0;
-        while ((end = memchr(buf, '\n', have)) != NULL || have == sizeof buf - 1) {
-            size_t used = strcspn(buf, "\n") + (end != NULL);
-            if (end) *end = 0;
-            say(m, "%d: %s\n", m->number, buf);
-            memmove(buf, buf + used, have -= used);
-        }
+    gort_reader *in = gort_reader_new(m->fd, 400);
+    char *line;
+    ssize_t n = in && gort_wg_go(&wg, writer, m) == 0 ? 0 : -ENOMEM;
+    while (n >= 0 || n == -EMSGSIZE) {
+        n = gort_reader_line(in, &line);
+        if (n >= 0) say(m, "%d: %s\n", m->number, line);
     }
     leave(m);
     gort_wg_wait(&wg);
+    gort_close(m->fd); /* nobody else uses it any more */
+    gort_reader_free(in);
     lines_release(m->out);
     free(m);
 }
@@ -89,9 +88,11 @@ static int run(int argc, char **argv) {
     fprintf(stderr, "the room is %s\n", listener < 0 ? strerror(-listener) : addr);
     while ((fd = gort_accept(listener, NULL, NULL)) >= 0) {
         struct member *m = malloc(sizeof *m);
-        *m = (struct member){.fd = fd, .out = lines_new(64)};
+        lines *out = m ? lines_new(64) : NULL;
+        if (out == NULL) return ENOMEM;
+        *m = (struct member){.fd = fd, .out = out};
         enter(m);
-        gort_go(serve, m);
+        if (gort_go(serve, m) < 0) return ENOMEM;
     }
     return 1;
 }

@@ -101,6 +101,9 @@ static const Sys table[] = {
     {"setsockopt", SYS_setsockopt, {ENOMEM}},
     {"getsockname", SYS_getsockname, {ENOBUFS}},
     {"getpeername", SYS_getpeername, {ENOTCONN, ENOBUFS}},
+    {"shutdown", SYS_shutdown, {ENOTCONN}},
+    {"pipe2", SYS_pipe2, {EMFILE, ENFILE}},
+    {"splice", SYS_splice, {EINVAL, ENOSYS, EINTR, ENOMEM}},
 };
 
 typedef struct Rule {

@@ -32,6 +32,9 @@ static gort_timer *timer;
 static gort_ctx *ctx;
 static gort_group *group;
 static gort_stats stats;
+static gort_reader *reader;
+static gort_writer *writer;
+static char *line;
 static int procs;
 static int sockets[2], pipes[2], stop, beats;
 static char buf[64];
@@ -165,6 +168,20 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
     X(gort_listen, gort_listen("127.0.0.1:0", 1)) X(gort_dial, gort_dial("127.0.0.1:1", SOON)) \
     X(gort_dial_until, gort_dial_until("127.0.0.1:1", SOON)) \
     X(gort_local_addr, gort_local_addr(sockets[0], buf, sizeof buf)) \
+    X(gort_peer_addr, gort_peer_addr(sockets[0], buf, sizeof buf)) \
+    X(gort_shutdown, gort_shutdown(sockets[0], SHUT_RDWR)) \
+    X(gort_listen_udp, gort_listen_udp("127.0.0.1:0")) \
+    X(gort_copy, gort_copy(pipes[1], pipes[0])) \
+    X(gort_reader_new, gort_reader_new(pipes[0], 0)) \
+    X(gort_reader_line, gort_reader_line(reader, &line)) \
+    X(gort_reader_until, gort_reader_until(reader, 0, &line)) \
+    X(gort_reader_read, gort_reader_read(reader, buf, 1)) \
+    X(gort_reader_free, gort_reader_free(reader)) \
+    X(gort_writer_new, gort_writer_new(pipes[1], 0)) \
+    X(gort_writer_write, gort_writer_write(writer, buf, 1)) \
+    X(gort_writer_printf, gort_writer_printf(writer, "x")) \
+    X(gort_writer_flush, gort_writer_flush(writer)) \
+    X(gort_writer_free, gort_writer_free(writer)) \
     X(gort_stats_read_sized, gort_stats_read_sized(&stats, sizeof stats)) \
     X(gort_stats_read, gort_stats_read(&stats)) X(gort_dump, gort_dump(null_fd)) \
     X(gort_trace_start, gort_trace_start("/dev/null")) X(gort_trace_stop, gort_trace_stop()) \

@@ -186,6 +186,40 @@ static long r_recv(void) { return gort_recv(had.sock[0], c_buf, 1, 0); }
 static long r_recvfrom(void) { return gort_recvfrom(had.sock[0], c_buf, 1, 0, NULL, NULL); }
 static long r_recvmsg(void) { return gort_recvmsg(had.sock[0], msg1(), 0); }
 static long r_full(void) { return gort_read_full(had.sock[0], c_buf, 1); }
+static long shuts(void) { /* a socket that nobody uses: ENOTCONN */
+    int fd = fresh_socket();
+    if (fd < 0) return -errno;
+    long r = gort_shutdown(fd, SHUT_RDWR);
+    gort_close(fd);
+    return r;
+}
+static long copies(void) {
+    int from = gort_open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+    if (from < 0) return from;
+    long r = gort_copy(had.sock[0], from);
+    gort_close(from);
+    return r;
+}
+static long r_lines(void) {
+    gort_reader *r = gort_reader_new(had.sock[0], 8);
+    char *text;
+    if (r == NULL) return gort_read(had.sock[0], c_buf, 1);
+    long n = gort_reader_until(r, c_buf[0], &text);
+    if (n == 0) n = gort_write(had.sock[1], c_buf, 1);
+    if (n == 1) n = gort_reader_read(r, c_buf, 1);
+    gort_reader_free(r);
+    return n;
+}
+static long reads_lines(void) { return both_ways(r_lines); }
+static long writes_lines(void) {
+    gort_writer *w = gort_writer_new(had.sock[0], 8);
+    if (w == NULL) return -ENOMEM;
+    gort_writer_write(w, c_buf, 1);
+    gort_writer_printf(w, "%d", 1);
+    long r = gort_writer_flush(w);
+    gort_writer_free(w);
+    return r;
+}
 static long traces(void) {
     int r = gort_trace_start("/dev/null");
     return r < 0 ? r : gort_trace_stop();
@@ -323,6 +357,20 @@ static long traces(void) {
     X(gort_dial, closed(gort_dial(had.addr, gort_now() + GORT_SEC)))                               \
     X(gort_dial_until, closed(gort_dial_until(had.addr, gort_now() + GORT_SEC)))                   \
     X(gort_local_addr, gort_local_addr(had.listener, c_buf, sizeof c_buf))                         \
+    X(gort_peer_addr, gort_peer_addr(had.sock[0], c_buf, sizeof c_buf))                            \
+    X(gort_shutdown, shuts())                                                                      \
+    X(gort_listen_udp, closed(gort_listen_udp("127.0.0.1:0")))                                     \
+    X(gort_copy, copies())                                                                         \
+    X(gort_reader_new, reads_lines())                                                              \
+    X(gort_reader_line, reads_lines())                                                             \
+    X(gort_reader_until, reads_lines())                                                            \
+    X(gort_reader_read, reads_lines())                                                             \
+    V(gort_reader_free, gort_reader_free(NULL))                                                    \
+    X(gort_writer_new, writes_lines())                                                             \
+    X(gort_writer_write, writes_lines())                                                           \
+    X(gort_writer_printf, writes_lines())                                                          \
+    X(gort_writer_flush, writes_lines())                                                           \
+    V(gort_writer_free, gort_writer_free(NULL))                                                    \
     V(gort_stats_read, gort_stats_read(&(gort_stats){0}))                                          \
     V(gort_stats_read_sized, gort_stats_read_sized(&(gort_stats){0}, 8))                           \
     V(gort_dump, gort_dump(had.file))                                                              \

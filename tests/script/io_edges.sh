@@ -5,7 +5,8 @@
 set -u
 [ -z "${TEST_RUNNER:-}" ] || { echo 'skipped: not under emulation'; exit 77; }
 failed=0
-for t in io_accept io_backlog io_close io_deadline io_pipe io_poll io_socket io_udp io_unix; do
+for t in io_accept io_backlog io_close io_copy io_deadline io_pipe io_poll io_reader \
+    io_shutdown io_socket io_udp io_unix; do
     for procs in 1 2; do
         GORT_DEBUG=relook=0 GORT_MAXPROCS=$procs timeout -s QUIT -k 5 120 \
             "$OUT/tests/api/${t}_test" </dev/null >"$WORK/out" 2>&1

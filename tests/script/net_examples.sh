@@ -70,6 +70,28 @@ chat() { # address
     exec 11>&- 12>&- 13>&- 14>&- 15>&-
 }
 
+# The second of three does not read, and is dropped; the first reads, and hears all of the third.
+chat_slow() { # address
+    local to
+    to=$(tcp "$1")
+    exec 11<>"$to" || return 1
+    exec 12<>"$to" || return 1
+    hears 11 '* 2 has come' || return 1
+    exec 13<>"$to" || return 1
+    hears 11 '* 3 has come' || return 1
+    cat <&11 >"$WORK/heard" &
+    cat "$WORK/speech" >&13
+    until grep -q '^3: the end' "$WORK/heard"; do sleep 0.1; done
+    exec 13>&-
+    until grep -q '^\* 3 has left' "$WORK/heard"; do sleep 0.1; done
+    kill $!
+    exec 11>&- 12>&-
+    grep -q '^\* 2 has left' "$WORK/heard" || { echo 'nobody was dropped'; return 1; }
+    [ "$(grep -c '^3: ' "$WORK/heard")" = "$(wc -l <"$WORK/speech")" ] ||
+        { echo 'the one who reads has missed something'; return 1; }
+}
+{ yes "$(printf '%0300d' 0)" | head -n 50000; echo 'the end'; } >"$WORK/speech"
+
 for procs in 1 2 16; do
     export GORT_MAXPROCS=$procs
     [ "$("$ex/echo")" = ok ] || fail "echo ($procs)"
@@ -93,6 +115,8 @@ for procs in 1 2 16; do
 
     start chat "$ex/chat" 127.0.0.1:0
     chat "$addr" || fail "chat ($procs)"
+    start slow "$ex/chat" 127.0.0.1:0
+    chat_slow "$addr" || fail "a chat with a member who does not read ($procs)"
     for p in $pids; do kill "$p" 2>/dev/null || :; wait "$p" 2>/dev/null || :; done
     pids=
 
