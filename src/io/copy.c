@@ -13,7 +13,7 @@
  * Where the kernel refuses, the buffer goes on with what is in the pipe, and stays. splice(2) raises
  * SIGPIPE for sockets, and has no flag against it: the signal is blocked meanwhile.
  *
- * The buffer and the pipe belong to the Copy, whose hook gives them back should the runtime end.
+ * The buffer and the pipe belong to the FdCopy, whose hook gives them back should the runtime end.
  */
 #include "io/fdcall.h"
 #include "os/ownfd.h"
@@ -29,26 +29,26 @@
 
 enum { NO_SPLICE, SPLICE_FILE, SPLICE_PIPE, SPLICE_SOCKET };
 
-typedef struct Copy {
+typedef struct FdCopy {
     ExitHook hook;
     Call in, out;
     char *buf;
     OwnFd pipe[2]; /* to read, to write */
     uint8_t kind[DIRS];
     bool refused; /* no splice any more */
-} Copy;
+} FdCopy;
 
 /* ---- what it owns --------------------------------------------------------------------------- */
 
 /* In a section. */
 static void copy_give_back(ExitHook *h) {
-    Copy *k = container_of(h, Copy, hook);
+    FdCopy *k = container_of(h, FdCopy, hook);
     own_fd_close(&k->pipe[0]);
     own_fd_close(&k->pipe[1]);
     os_unmap(k->buf, COPY_ROOM);
 }
 
-static int copy_begin(Copy *k) {
+static int copy_begin(FdCopy *k) {
     M *m = enter();
     k->buf = os_map(COPY_ROOM, false);
     if (k->buf) {
@@ -59,7 +59,7 @@ static int copy_begin(Copy *k) {
     return k->buf ? 0 : -ENOMEM;
 }
 
-static void copy_end(Copy *k) {
+static void copy_end(FdCopy *k) {
     M *m = enter();
     exit_hook_pop(self(m), &k->hook);
     copy_give_back(&k->hook);
@@ -74,7 +74,7 @@ static int copy_is_over(void) {
     return cause;
 }
 
-static bool copy_open_pipe(Copy *k) {
+static bool copy_open_pipe(FdCopy *k) {
     int fds[2];
     M *m = enter();
     bool done = sys6(SYS_pipe2, fds, O_CLOEXEC | O_NONBLOCK, 0, 0, 0, 0) == 0;
@@ -102,7 +102,7 @@ static int splice_kind(int fd, int dir) {
     return stream && is_nonblocking(fd) ? SPLICE_SOCKET : NO_SPLICE;
 }
 
-static bool copy_can_splice(Copy *k) {
+static bool copy_can_splice(FdCopy *k) {
     if (k->refused || k->pipe[0].number) return !k->refused;
     k->kind[DIR_READ] = (uint8_t)splice_kind(k->in.fd, DIR_READ);
     k->kind[DIR_WRITE] = (uint8_t)splice_kind(k->out.fd, DIR_WRITE);
@@ -140,7 +140,7 @@ static long splice_asleep(Call *c, int from, int to, size_t n) {
     return r;
 }
 
-static long try_splice(Call *c, const Copy *k, int from, int to) {
+static long try_splice(Call *c, const FdCopy *k, int from, int to) {
     uint8_t kind = k->kind[c->dir];
     if (from < 0 || to < 0) return -EOPNOTSUPP; /* the program has closed our pipe */
     if (kind == SPLICE_FILE) return splice_asleep(c, from, to, c->n);
@@ -153,12 +153,12 @@ static long try_splice(Call *c, const Copy *k, int from, int to) {
 }
 
 static long try_splice_in(Call *c) {
-    Copy *k = container_of(c, Copy, in);
+    FdCopy *k = container_of(c, FdCopy, in);
     return try_splice(c, k, c->fd, own_fd_number(&k->pipe[1]));
 }
 
 static long try_splice_out(Call *c) {
-    Copy *k = container_of(c, Copy, out);
+    FdCopy *k = container_of(c, FdCopy, out);
     return try_splice(c, k, own_fd_number(&k->pipe[0]), c->fd);
 }
 
@@ -166,7 +166,7 @@ static long try_splice_out(Call *c) {
 
 /* Each gives the bytes that it moved, 0 at the end, or -errno. */
 
-static long copy_read(Copy *k, attempt_fn *attempt, size_t n) {
+static long copy_read(FdCopy *k, attempt_fn *attempt, size_t n) {
     k->in.attempt = attempt;
     k->in.plain = attempt == try_rw;
     k->in.buf = k->buf;
@@ -174,20 +174,20 @@ static long copy_read(Copy *k, attempt_fn *attempt, size_t n) {
     return call_run(&k->in, GORT_FOREVER);
 }
 
-static long copy_write(Copy *k, size_t n) {
+static long copy_write(FdCopy *k, size_t n) {
     k->out.attempt = try_rw;
     k->out.buf = k->buf;
     k->out.n = n;
     return move_all(&k->out, GORT_FOREVER);
 }
 
-static long copy_by_buffer(Copy *k) {
+static long copy_by_buffer(FdCopy *k) {
     long n = copy_read(k, try_rw, COPY_ROOM);
     return n <= 0 ? n : copy_write(k, (size_t)n);
 }
 
 /* What is in the pipe, by the buffer. */
-static long copy_drain(Copy *k, size_t left) {
+static long copy_drain(FdCopy *k, size_t left) {
     while (left > 0) {
         int fd = own_fd_number(&k->pipe[0]);
         long n = fd < 0 ? -EBADF : sys6(SYS_read, fd, k->buf, COPY_ROOM, 0, 0, 0);
@@ -200,7 +200,7 @@ static long copy_drain(Copy *k, size_t left) {
     return 0;
 }
 
-static long copy_by_pipe(Copy *k) {
+static long copy_by_pipe(FdCopy *k) {
     long n = copy_read(k, try_splice_in, PIPE_ROOM), r = 0;
     if (splice_refused(n)) {
         k->refused = true;
@@ -220,7 +220,7 @@ static long copy_by_pipe(Copy *k) {
     return n;
 }
 
-static ssize_t copy_all(Copy *k) {
+static ssize_t copy_all(FdCopy *k) {
     ssize_t done = 0;
     bool full = false;
     for (;;) {
@@ -235,7 +235,7 @@ static ssize_t copy_all(Copy *k) {
 
 EXPORT ssize_t gort_copy(int dst, int src) {
     if (in_forked_child()) return -ENOTCONN;
-    Copy k = {.in = call_of(try_rw, src, DIR_READ, NULL, 0)};
+    FdCopy k = {.in = call_of(try_rw, src, DIR_READ, NULL, 0)};
     k.out = call_of(try_rw, dst, DIR_WRITE, NULL, 0);
     int r = copy_begin(&k);
     if (r < 0) return r;

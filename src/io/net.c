@@ -45,7 +45,7 @@ static void socket_close(ExitHook *h) {
 }
 
 /* s->fd, or -errno. The socket belongs to s until socket_over. */
-static int socket_of(Socket *s, int family, int type) {
+static int socket_typed(Socket *s, int family, int type) {
     M *m = enter();
     do s->fd = (int)sys6(SYS_socket, family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
     while (netpoll_more_numbers(s->fd));
@@ -57,7 +57,7 @@ static int socket_of(Socket *s, int family, int type) {
     leave(m);
     return s->fd;
 }
-static int socket_new(Socket *s, int family) { return socket_of(s, family, SOCK_STREAM); }
+static int socket_new(Socket *s, int family) { return socket_typed(s, family, SOCK_STREAM); }
 
 void socket_away(Socket *s) {
     M *m = enter();
@@ -340,7 +340,7 @@ EXPORT int gort_listen(const char *addr, int backlog) {
 
 /* As listen_at. Without SO_REUSEADDR, by which a second socket would take over the port. */
 static int bind_udp(Socket *s, const struct sockaddr *sa, socklen_t len, bool both) {
-    int fd = socket_of(s, sa->sa_family, SOCK_DGRAM);
+    int fd = socket_typed(s, sa->sa_family, SOCK_DGRAM);
     if (fd < 0) return fd;
     if (sa->sa_family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both);
     int r = (int)sys6(SYS_bind, fd, sa, len, 0, 0, 0);

@@ -51,7 +51,7 @@ EXPORT int gort_writer_flush(gort_writer *w) {
 }
 
 /* As many bytes as there is room for, after a flush where there is none. */
-static ssize_t writer_take(gort_writer *w, const char *buf, size_t n) {
+static ssize_t buffer_take(gort_writer *w, const char *buf, size_t n) {
     if (w->end + n > w->room) {
         int e = gort_writer_flush(w);
         if (e < 0) return e;
@@ -66,7 +66,7 @@ EXPORT ssize_t gort_writer_write(gort_writer *w, const void *buf, size_t n) {
     if (in_forked_child()) return -ENOTCONN;
     if (n > SSIZE_MAX) return -EINVAL;
     for (size_t done = 0; done < n;) {
-        ssize_t k = writer_take(w, (const char *)buf + done, n - done);
+        ssize_t k = buffer_take(w, (const char *)buf + done, n - done);
         if (k < 0) return done > 0 ? (ssize_t)done : k;
         done += (size_t)k;
     }

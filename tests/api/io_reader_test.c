@@ -253,7 +253,8 @@ static void random_stream(uint64_t seed) {
         } while (n == -ECANCELED);
         CHECKF(n == want, "seed %" PRIu64 " at %zu: %zd, not %zd", from_seed, begin, n, want);
         if (n < 0) continue;
-        CHECKF(memcmp(text, all + begin, (size_t)n) == 0 && text[n] == 0, "seed %" PRIu64, from_seed);
+        CHECKF(memcmp(text, all + begin, (size_t)n) == 0 && text[n] == 0, "seed %" PRIu64,
+               from_seed);
     }
     gort_wg_wait(&wg);
     gort_ctx_release(over);

@@ -60,9 +60,11 @@ static const struct {
     int how;
     ssize_t want;
 } waits[] = {
-    {w_read, SHUT_RD, 0},      {w_read_until, SHUT_RD, 0},     {w_recvmsg, SHUT_RD, 0},
-    {w_read, SHUT_RDWR, 0},    {w_poll, SHUT_RD, 0},           {w_write, SHUT_WR, -EPIPE},
-    {w_send, SHUT_WR, -EPIPE}, {w_write_full, SHUT_WR, -EPIPE}, {w_write, SHUT_RDWR, -EPIPE},
+    {w_read, SHUT_RD, 0},         {w_read_until, SHUT_RD, 0},
+    {w_recvmsg, SHUT_RD, 0},      {w_read, SHUT_RDWR, 0},
+    {w_poll, SHUT_RD, 0},         {w_write, SHUT_WR, -EPIPE},
+    {w_send, SHUT_WR, -EPIPE},    {w_write_full, SHUT_WR, -EPIPE},
+    {w_write, SHUT_RDWR, -EPIPE},
 };
 #define WAITS (sizeof waits / sizeof *waits)
 

@@ -79,7 +79,7 @@ chat_slow() { # address
     hears 11 '* 2 has come' || return 1
     exec 13<>"$to" || return 1
     hears 11 '* 3 has come' || return 1
-    cat <&11 >"$WORK/heard" &
+    cat <&11 12>&- 13>&- >"$WORK/heard" &
     cat "$WORK/speech" >&13
     until grep -q '^3: the end' "$WORK/heard"; do sleep 0.1; done
     exec 13>&-
