@@ -10,8 +10,8 @@
  *                   (SPLICE_F_NONBLOCK), and regular files, for which the P is handed off
  *   and not for     two files, a file with O_APPEND, devices
  *
- * Where the kernel refuses, the buffer goes on with what is in the pipe, and stays. splice(2) raises
- * SIGPIPE for sockets, and has no flag against it: the signal is blocked meanwhile.
+ * Where the kernel refuses, the buffer goes on with what is in the pipe, and stays. splice(2)
+ * raises SIGPIPE for sockets, and has no flag against it: the signal is blocked meanwhile.
  *
  * The buffer and the pipe belong to the FdCopy, whose hook gives them back should the runtime end.
  */

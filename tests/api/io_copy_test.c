@@ -1,5 +1,5 @@
-/* gort_copy between every two sorts of descriptors, of sizes around the buffer's and the pipe's; its
- * end by an error, a close, a context and a shutdown. No descriptor is left behind. */
+/* gort_copy between every two sorts of descriptors, of sizes around the buffer's and the pipe's;
+ * its end by an error, a close, a context and a shutdown. No descriptor is left behind. */
 #define _GNU_SOURCE 1
 #include "../lib/test.h"
 #include "../lib/io_net.h"
