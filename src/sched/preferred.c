@@ -156,7 +156,8 @@ G *soft_take(M *m) {
     G *gp = glist_pop(&m->soft);
     m->soft_at = coarse_now();
     store_rlx(&m->soft_held, 0);
-    m->inherit = m->soft_inherit;
+    /* else each guest begins a slice, and a pair in the slot goes on with it before the ring */
+    m->inherit = m->soft_inherit || load_rlx(&m->p->runnext) != NULL;
     m->soft_inherit = false;
     bool more = m->soft.head != NULL;
     unlock(&sched.lock);

@@ -15,6 +15,8 @@ set -u
 "$OUT/tests/fair/fair" 1794857554164 1 || exit 1
 # a guest whose home is in the handler: what runs there came behind the ring at each turn
 "$OUT/tests/fair/fair" 1795018479156 1 || exit 1
+# guests that begin slices beside a pair in the slot, and one in the ring behind it
+"$OUT/tests/fair/fair" 1795025205064 1 || exit 1
 # a flood whose looks of one and of half a ring fell to the same end of the batches each time
 FAIR_KINDS=flooder,loop "$OUT/tests/fair/fair" 1 20 || exit 1
 # loops, of which one had every second slice
