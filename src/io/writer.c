@@ -35,12 +35,14 @@ EXPORT gort_writer *gort_writer_new(int fd, size_t room) {
 
 EXPORT void gort_writer_free(gort_writer *w) {
     if (w == NULL || in_forked_child()) return;
+    leave(enter()); /* a child of vfork ends here */
     quiet_free(w->buf);
     quiet_free(w);
 }
 
 EXPORT int gort_writer_flush(gort_writer *w) {
     if (in_forked_child()) return -ENOTCONN;
+    leave(enter()); /* likewise */
     while (w->start < w->end) {
         ssize_t n = gort_write(w->fd, w->buf + w->start, w->end - w->start);
         if (n < 0) return (int)n;
@@ -64,6 +66,7 @@ static ssize_t buffer_take(gort_writer *w, const char *buf, size_t n) {
 
 EXPORT ssize_t gort_writer_write(gort_writer *w, const void *buf, size_t n) {
     if (in_forked_child()) return -ENOTCONN;
+    leave(enter()); /* likewise */
     if (n > SSIZE_MAX) return -EINVAL;
     for (size_t done = 0; done < n;) {
         ssize_t k = buffer_take(w, (const char *)buf + done, n - done);
@@ -86,6 +89,7 @@ static NOINLINE ssize_t print_large(gort_writer *w, size_t n, const char *format
 /* Twice at most: with what is left of the room, and with all of it. */
 EXPORT ssize_t gort_writer_printf(gort_writer *w, const char *format, ...) {
     if (in_forked_child()) return -ENOTCONN;
+    leave(enter()); /* likewise */
     int saved = *gort_errno_location();
     ssize_t r = -EAGAIN;
     while (r == -EAGAIN) {
