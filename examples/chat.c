@@ -1,7 +1,5 @@
-/*
- * A chat room: a member is a reader, a writer and a channel of lines; the room is a list.
- *     ./chat 127.0.0.1:7000        then, in several windows: nc 127.0.0.1 7000
- */
+/* A chat room: a member is a reader, a writer and a channel of lines; the room is a list.
+ *     ./chat 127.0.0.1:7000        then, in several windows: nc 127.0.0.1 7000 */
 #include <gort.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -72,14 +72,14 @@ static void frame_print(Out *o, uintptr_t pc, bool exact, bool with_line) {
     out_str(o, "\n");
 }
 
-void frames_print(Out *o, const uintptr_t *pcs, const uint32_t *more, int first, int n) {
-    bool picked = first > 0;
-    n = frames_wanted(pcs, first, n);
-    while (!picked && first < n - 1 && frame_is_ours(pcs[first] - 1) &&
-           frame_is_ours(pcs[first + 1] - 1))
-        first++;
-    for (int i = first; i < n; i++) {
-        bool call = !picked && i == first && frame_is_ours(pcs[i] - 1);
+void frames_print(Out *o, const uintptr_t *pcs, const uint32_t *more, int from, int n) {
+    bool picked = from > 0;
+    n = frames_wanted(pcs, from, n);
+    while (!picked && from < n - 1 && frame_is_ours(pcs[from] - 1) &&
+           frame_is_ours(pcs[from + 1] - 1))
+        from++;
+    for (int i = from; i < n; i++) {
+        bool call = !picked && i == from && frame_is_ours(pcs[i] - 1);
         frame_print(o, pcs[i], i == 0, !call);
         if (more[i] == 0) continue;
         out_str(o, "  ... ");

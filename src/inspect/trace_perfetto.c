@@ -299,12 +299,12 @@ static void add_program(TraceWriter *w) {
     add_track(w, REGIONS, PROGRAM, 3, "regions", true);
 }
 
-static void track_seen(TraceWriter *w, uint8_t *state, uint64_t first, uint64_t n, uint64_t parent,
+static void track_seen(TraceWriter *w, uint8_t *state, uint64_t base, uint64_t n, uint64_t parent,
                        const char *letter) {
     char name[32];
     if (*state != UNSEEN) return;
     print_buf(name, sizeof name, "%s%lu", letter, n);
-    add_track(w, first + n, parent, n, name, false);
+    add_track(w, base + n, parent, n, name, false);
     *state = CLOSED;
 }
 

@@ -325,7 +325,7 @@ static bool file_is_full(TraceWriter *w, const TraceEvent *e) {
     const TraceSource *s = w->source;
     off_t size = lseek(w->out.fd, 0, SEEK_CUR);
     if (size < 0 || (uint64_t)size < s->most) return false;
-    uint64_t ns = (uint64_t)((double)(e->when - s->first_tick) * s->ns_per_tick);
+    uint64_t ns = (uint64_t)((double)(e->when - w->source->first_tick) * s->ns_per_tick);
     print_fd(
         2,
         "gort: the trace's file is full (%lu MB, GORT_DEBUG=tracemax): it ends %lums after its "

@@ -142,6 +142,14 @@ CALL(gort_ctx_with_deadline) {
     gort_ctx_release(c);
     return r;
 }
+CALL(gort_ctx_with_timeout) {
+    gort_ctx *c = gort_ctx_with_timeout(NULL, t);
+    CHECK(c != NULL);
+    gort_case cases[] = {gort_on_recv(gort_ctx_done(c), NULL), gort_on_recv(s->empty, NULL)};
+    int r = gort_select(cases, 2) == 0 ? gort_ctx_err(c) : 0;
+    gort_ctx_release(c);
+    return r;
+}
 
 /* Timers: as a wait for what they do. */
 static void send_one(void *arg) { gort_chan_close(arg); }
@@ -228,6 +236,7 @@ static const Call calls[] = {
     ENTRY(gort_poll, MILLISECONDS, false),
     ENTRY(gort_poll_until, DEADLINE, false),
     ENTRY(gort_ctx_with_deadline, DEADLINE, false),
+    ENTRY(gort_ctx_with_timeout, DURATION, false),
     ENTRY(gort_timer_new, DURATION, false),
     ENTRY(gort_timer_reset, DURATION, false),
     ENTRY(gort_ticker_new, DURATION, false),
