@@ -22,6 +22,7 @@ static Sample sample;
 static uint32_t over;
 
 int64_t os_now(void) { return 0; }
+int print_fd(int fd, const char *format, ...) { return 0; }
 static bool is_free(void *busy) { return *(uint32_t *)busy == 0; }
 void os_nap(int64_t ns) {
     mc_looks_at(&buf.busy);

@@ -61,6 +61,7 @@ INLINE bool runq_overflow(P *p, G *gp, GList *list) { return true; }
 
 #include "base/lockrank.c"
 #include "sched/sched.c"
+#include "sched/ender.c"
 
 Sched sched;
 Settings settings;

@@ -32,6 +32,7 @@ static int no_membarrier(void) { return -ENOSYS; }
 #include <sched/preempt.c>
 #undef preempt_uninstall
 #include <sched/sched.c>
+#include <sched/ender.c>
 #define left left_over
 #include <api/init.c>
 #undef left
@@ -52,6 +53,8 @@ static G gs[3];
 static P p;
 static int errnos[2];
 
+Upstairs upstairs;
+void ctx_use_ends(G *gp) { wrong("no context is used here"); }
 void fatal(const char *format, ...) { wrong(format); }
 void trace_put(M *m, int kind, uint64_t g, int x) {}
 void trace_put_ready(M *m, G *gp) {}

@@ -38,6 +38,7 @@ static int64_t thiefs_now(void) { /* its back-off is over at once */
 #include <sched/runq.c>
 #undef os_now
 #include <sched/sched.c>
+#include <sched/ender.c>
 #include <sched/sysmon.c>
 #include <sched/timer.c>
 #include <sched/wake.c>
