@@ -281,6 +281,12 @@ static const Call calls[] = {
     C(QUICK, gort_group_go, gort_group_go(gort_group_new(ctx, 2), member, nullptr)),
 #ifndef OLD
     C(QUICK, gort_group_try_go, gort_group_try_go(gort_group_new(ctx, 2), member, nullptr)),
+    C(QUICK, gort_ctx_with_timeout, gort_ctx_release(gort_ctx_with_timeout(ctx, GORT_SEC))),
+    C(QUICK, gort_ctx_cancel_cause, gort_ctx_cancel_cause(ctx, -EIO)),
+    C(QUICK, gort_ctx_cause, gort_ctx_cause(ctx)),
+    C(QUICK, gort_ctx_deadline, gort_ctx_deadline(ctx)),
+    C(QUICK, gort_ctx_after, gort_ctx_after(ctx, nothing, nullptr)),
+    C(QUICK, gort_ctx_use, gort_ctx_use(ctx); gort_ctx_use(nullptr)),
     C(QUICK, gort_version, gort_version()),
     C(WAITS, gort_poll_until, pollfd p = {}; p.fd = in_fd[0]; p.events = POLLIN;
       gort_poll_until(&p, 1, far_away)),

@@ -81,11 +81,13 @@ UNUSED_HERE(ready_list);
 UNUSED_HERE(sleeper_add);
 UNUSED_HERE(split_resume);
 UNUSED_HERE(switch_from_catch);
+UNUSED_HERE(try_accept);
 UNUSED_HERE(try_sendmsg);
 UNUSED_HERE(uring_submit);
 UNUSED_HERE(uring_withdraw);
 UNUSED_HERE(waiter_link_behind);
 UNUSED_HERE(waiter_unlink);
+UNUSED_HERE(wait_is_over);
 uint32_t uring_standing;
 void fatal(const char *format, ...) { wrong(format); }
 M *m_adopt(void) { wrong("a thread without an M"); }

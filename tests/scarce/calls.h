@@ -104,10 +104,21 @@ static long d_signal(gort_chan *c) {
 }
 static long ctx_of(gort_ctx *ctx) {
     if (ctx == NULL) return -ENOMEM;
+    gort_ctx_use(ctx);
+    gort_ctx_use(NULL);
+    gort_ctx_deadline(ctx);
+    gort_ctx_cause(ctx);
     gort_ctx_value(ctx, &c_v);
     gort_ctx_cancel(ctx);
     gort_chan_recv(gort_ctx_done(ctx), NULL);
     long r = gort_ctx_err(ctx);
+    gort_ctx_release(ctx);
+    return r;
+}
+static long after_of(gort_ctx *ctx) {
+    if (ctx == NULL) return -ENOMEM;
+    int r = gort_ctx_after(ctx, nothing, NULL);
+    gort_ctx_cancel_cause(ctx, -EIO);
     gort_ctx_release(ctx);
     return r;
 }
@@ -310,6 +321,12 @@ static long traces(void) {
     X(gort_ctx_with_value, ctx_of(gort_ctx_with_value(NULL, &c_v, &c_v)))                          \
     X(gort_ctx_value, ctx_of(gort_ctx_new(NULL)))                                                  \
     X(gort_ctx_cancel, ctx_of(gort_ctx_new(NULL)))                                                 \
+    X(gort_ctx_with_timeout, ctx_of(gort_ctx_with_timeout(NULL, GORT_MS)))                         \
+    X(gort_ctx_cancel_cause, ctx_of(gort_ctx_new(NULL)))                                           \
+    X(gort_ctx_cause, ctx_of(gort_ctx_new(NULL)))                                                  \
+    X(gort_ctx_deadline, ctx_of(gort_ctx_new(NULL)))                                               \
+    X(gort_ctx_use, ctx_of(gort_ctx_new(NULL)))                                                    \
+    X(gort_ctx_after, after_of(gort_ctx_new(NULL)))                                                \
     X(gort_ctx_done, ctx_of(gort_ctx_new(NULL)))                                                   \
     X(gort_ctx_err, ctx_of(gort_ctx_new(NULL)))                                                    \
     X(gort_ctx_release, ctx_of(gort_ctx_new(NULL)))                                                \
