@@ -115,7 +115,7 @@ static long ctx_of(gort_ctx *ctx) {
     gort_ctx_release(ctx);
     return r;
 }
-static long after_of(gort_ctx *ctx) {
+static long ctx_after_of(gort_ctx *ctx) {
     if (ctx == NULL) return -ENOMEM;
     int r = gort_ctx_after(ctx, nothing, NULL);
     gort_ctx_cancel_cause(ctx, -EIO);
@@ -326,7 +326,7 @@ static long traces(void) {
     X(gort_ctx_cause, ctx_of(gort_ctx_new(NULL)))                                                  \
     X(gort_ctx_deadline, ctx_of(gort_ctx_new(NULL)))                                               \
     X(gort_ctx_use, ctx_of(gort_ctx_new(NULL)))                                                    \
-    X(gort_ctx_after, after_of(gort_ctx_new(NULL)))                                                \
+    X(gort_ctx_after, ctx_after_of(gort_ctx_new(NULL)))                                            \
     X(gort_ctx_done, ctx_of(gort_ctx_new(NULL)))                                                   \
     X(gort_ctx_err, ctx_of(gort_ctx_new(NULL)))                                                    \
     X(gort_ctx_release, ctx_of(gort_ctx_new(NULL)))                                                \
