@@ -69,6 +69,7 @@ static void model_reset(void) {
     buf.used = 1;
     buf.at = buf.chunk[0].word;
     t.all = &buf;
+    t.limit = UINT64_MAX;
     profile = (Profile){.state = scene->state, .at = &sample};
     over = 0;
     mc_spawn(scene->writer);
