@@ -591,7 +591,7 @@ gort_writer *gort_writer_new(int fd, size_t room);
 /* Takes n bytes, and writes where there is no room. n; less, where an error came after some; the
  * error, where it took none. */
 ssize_t gort_writer_write(gort_writer *, const void *buf, size_t n);
-/* The same with text: its length. Taken as a whole or not at all, if it is shorter than room. */
+/* The same with text: its length. Taken as a whole or not at all; the room grows for it. */
 ssize_t gort_writer_printf(gort_writer *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes all that was taken: 0 or an error. */
@@ -600,7 +600,8 @@ int gort_writer_flush(gort_writer *);
 void gort_writer_free(gort_writer *);
 
 /* Files, and names. Each blocks, by io_uring or on a thread of its own; none has a deadline.
- * gort_getaddrinfo returns 0 or an EAI_ code, or -ENOTCONN in a child of fork(). */
+ * gort_getaddrinfo returns 0 or an EAI_ code, -ENOTCONN in a child of fork(), or the error of the
+ * context in use. */
 int gort_open(const char *path, int flags, mode_t mode);
 ssize_t gort_pread(int fd, void *buf, size_t n, off_t offset);
 ssize_t gort_pwrite(int fd, const void *buf, size_t n, off_t offset);

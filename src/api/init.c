@@ -347,6 +347,7 @@ static void undo_work(G *gp, void *arg) {
     if (gp->odd & ODD_USES) ctx_use_ends(gp);
     if (gp->fn == wg_member_run) wg_member_abandon(gp->arg);
     if (gp->fn == group_member_run) group_member_abandon(gp->arg);
+    if (gp->fn == ctx_after_run) ctx_after_abandon(gp->arg);
 }
 
 /* One that was left behind and is not back yet is buried by its own thread (left, preempt.c). */

@@ -79,7 +79,7 @@ static bool copy_open_pipe(FdCopy *k) {
     M *m = enter();
     bool done = sys6(SYS_pipe2, fds, O_CLOEXEC | O_NONBLOCK, 0, 0, 0, 0) == 0;
     for (int i = 0; done && i < 2; i++) k->pipe[i] = own_fd(os_fd_away(fds[i]));
-    if (done) sys6(SYS_fcntl, k->pipe[0].number - 1, F_SETPIPE_SZ, PIPE_ROOM, 0, 0, 0);
+    if (done) sys6(SYS_fcntl, own_fd_number(&k->pipe[0]), F_SETPIPE_SZ, PIPE_ROOM, 0, 0, 0);
     leave(m);
     return done;
 }

@@ -138,7 +138,7 @@ static ssize_t reader_line_at(gort_reader *r, size_t n, bool cr, char **text) {
 /* cr: a "\r" before the end belongs to it. */
 static ssize_t reader_text(gort_reader *r, char end, bool cr, char **text) {
     if (in_forked_child()) return -ENOTCONN;
-    leave(enter()); /* likewise */
+    leave(enter()); /* a child of vfork ends here */
     ssize_t n = reader_skip(r);
     while (n > 0) {
         ssize_t at = reader_find(r, end);
@@ -165,7 +165,7 @@ EXPORT ssize_t gort_reader_until(gort_reader *r, char end, char **text) {
 
 EXPORT ssize_t gort_reader_read(gort_reader *r, void *buf, size_t n) {
     if (in_forked_child()) return -ENOTCONN;
-    leave(enter()); /* likewise */
+    leave(enter()); /* a child of vfork ends here */
     ssize_t k = reader_skip(r);
     if (k <= 0) return k;
     size_t has = reader_has(r);

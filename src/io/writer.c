@@ -2,8 +2,8 @@
  * Buffered writing.
  *
  * buf[start, end) has been taken and not been written. A flush that fails leaves what it has not
- * written, and the next one goes on there. Text is taken as a whole or not at all, unless it is
- * longer than the room; a longer write is taken in parts, as gort_write may.
+ * written, and the next one goes on there. Text is taken as a whole or not at all: the room grows
+ * for it. A write that is longer than the room is taken in parts, as gort_write may.
  */
 #include "sched/alloc.h"
 #include "sched/sched.h"
@@ -42,7 +42,7 @@ EXPORT void gort_writer_free(gort_writer *w) {
 
 EXPORT int gort_writer_flush(gort_writer *w) {
     if (in_forked_child()) return -ENOTCONN;
-    leave(enter()); /* likewise */
+    leave(enter()); /* a child of vfork ends here */
     while (w->start < w->end) {
         ssize_t n = gort_write(w->fd, w->buf + w->start, w->end - w->start);
         if (n < 0) return (int)n;
@@ -66,7 +66,7 @@ static ssize_t buffer_take(gort_writer *w, const char *buf, size_t n) {
 
 EXPORT ssize_t gort_writer_write(gort_writer *w, const void *buf, size_t n) {
     if (in_forked_child()) return -ENOTCONN;
-    leave(enter()); /* likewise */
+    leave(enter()); /* a child of vfork ends here */
     if (n > SSIZE_MAX) return -EINVAL;
     for (size_t done = 0; done < n;) {
         ssize_t k = buffer_take(w, (const char *)buf + done, n - done);
@@ -76,33 +76,34 @@ EXPORT ssize_t gort_writer_write(gort_writer *w, const void *buf, size_t n) {
     return (ssize_t)n;
 }
 
-/* Longer than the room: by way of other memory. */
-static NOINLINE ssize_t print_large(gort_writer *w, size_t n, const char *format, va_list args) {
-    char *text = quiet_alloc(n + 1);
-    if (text == NULL) return -ENOMEM;
-    vsnprintf(text, n + 1, format, args);
-    ssize_t r = gort_writer_write(w, text, n);
-    quiet_free(text);
-    return r;
+/* The buffer is empty. */
+static int buffer_grow(gort_writer *w, size_t room) {
+    char *buf = quiet_alloc(room);
+    if (buf == NULL) return -ENOMEM;
+    quiet_free(w->buf);
+    w->buf = buf;
+    w->room = room;
+    return 0;
 }
 
-/* Twice at most: with what is left of the room, and with all of it. */
+/* Twice at most: with what is left of the room, and with as much as it takes. */
 EXPORT ssize_t gort_writer_printf(gort_writer *w, const char *format, ...) {
     if (in_forked_child()) return -ENOTCONN;
-    leave(enter()); /* likewise */
+    leave(enter()); /* a child of vfork ends here */
     int saved = *gort_errno_location();
     ssize_t r = -EAGAIN;
     while (r == -EAGAIN) {
-        va_list args, again;
+        va_list args;
         size_t left = w->room - w->end;
         va_start(args, format);
-        va_copy(again, args);
         int n = vsnprintf(w->buf + w->end, left, format, args);
         if (n < 0) r = -EINVAL;
         else if ((size_t)n < left) w->end += (size_t)n, r = n;
-        else if ((size_t)n >= w->room) r = print_large(w, (size_t)n, format, again);
-        else if ((r = gort_writer_flush(w)) == 0) r = -EAGAIN;
-        va_end(again);
+        else r = gort_writer_flush(w);
+        if (r == 0 && (size_t)n >= left) {
+            if ((size_t)n >= w->room) r = buffer_grow(w, (size_t)n + 1);
+            if (r == 0) r = -EAGAIN; /* once more, with that room */
+        }
         va_end(args);
     }
     *gort_errno_location() = saved;

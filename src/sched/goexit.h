@@ -104,8 +104,10 @@ INLINE void values_over(G *gp) {
  * the object and that function. Dumps and traces show the program's function (g_entry). */
 void wg_member_run(void *arg);
 void group_member_run(void *arg);
+void ctx_after_run(void *arg);
 /* Counts the goroutine with this argument as ended: it never runs again. By the end's thread. */
 void wg_member_abandon(void *arg);
 void group_member_abandon(void *arg);
+void ctx_after_abandon(void *arg);
 
 #endif

@@ -77,7 +77,9 @@ static bool call_due(void) {
     return due;
 }
 
-bool clock_armed(void) { return load_rlx(&clock_.heap.count) != 0; }
+bool clock_armed(void) {
+    return load_rlx(&clock_.heap.count) != 0 && load_rlx(&clock_.heap.first) < NEVER;
+}
 
 void clock_in_child(void) {
     clock_.running = clock_.starting = false;

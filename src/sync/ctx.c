@@ -8,8 +8,9 @@
  * Cancelling c:
  *   1  the cause is set by a CAS from 0: the first cause counts, and a loser is done.
  *   2  the channel is closed. So a receiver that it wakes finds the cause.
- *   3  under c's lock, c is marked as dead and its children, each with a reference, move to a list
- *      of work; a child that is made later finds the mark, and its maker cancels it.
+ *   3  under c's lock, c is marked as dead, the waits of those who use c are ended (ender.h), and
+ *      its children, each with a reference, move to a list of work; a child that is made later
+ *      finds the mark, and its maker cancels it.
  *   4  c takes itself off its parent's list, and its deadline off the clock.
  *   5  the children on the list are cancelled likewise, with c's cause; nothing recurses.
  * Steps 1 to 4 are one section, so the end of a runtime stops a canceller only between two
@@ -398,27 +399,20 @@ typedef struct After {
     void *arg;
 } After;
 
-/* The runtime has ended, and ctx is not done. */
-static void after_abandon(ExitHook *h) {
-    After *a = h->object;
-    refs_drop_later(&a->ctx->refs);
-}
-static void after_left(ExitHook *h) {
-    M *m = enter();
-    exit_hook_pop(self(m), h);
-    after_abandon(h);
-    leave(m);
+/* In a section. Also where the runtime has ended: perhaps the goroutine has never run. */
+void ctx_after_abandon(void *arg) {
+    After *a = arg;
+    if (a->ctx != NULL) refs_drop_later(&a->ctx->refs);
+    a->ctx = NULL;
 }
 
 /* A goroutine's function; arg is its own copy. */
-static void after_run(void *arg) {
+void ctx_after_run(void *arg) {
     After *a = arg;
-    ExitHook hook = {.fn = after_left, .abandon = after_abandon, .object = a};
-    M *m = enter();
-    exit_hook_push(self(m), &hook);
-    leave(m);
     gort_chan_recv(a->ctx->done, NULL);
-    after_left(&hook);
+    M *m = enter();
+    ctx_after_abandon(a);
+    leave(m);
     a->fn(a->arg);
 }
 
@@ -428,7 +422,7 @@ EXPORT int gort_ctx_after(gort_ctx *c, gort_fn *fn, void *arg) {
     After a = {c, fn, arg};
     ctx_settle(c);
     add_rlx(&c->refs.count, 1);
-    int r = gort_go_copy(after_run, &a, sizeof a);
+    int r = gort_go_copy(ctx_after_run, &a, sizeof a);
     if (r < 0) refs_drop(&c->refs);
     return r;
 }

@@ -5,6 +5,7 @@
 #include "../lib/test.h"
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -232,10 +233,25 @@ static struct {
     gort_mutex mu;
     gort_rwmutex rw;
 } left;
-static void *waits_chan(void *arg) { return (void *)(intptr_t)gort_chan_recv(left.ch, NULL); }
-static void *waits_sem(void *arg) { return gort_sem_acquire(&left.sem, 1), NULL; }
-static void *waits_mutex(void *arg) { return gort_mutex_lock(&left.mu), NULL; }
-static void *waits_rwmutex(void *arg) { return gort_rwmutex_rlock(&left.rw), NULL; }
+static int waiting[4]; /* their numbers */
+/* The thread is known to the library by then: it sleeps in the wait alone. */
+static void begins(void *arg) {
+    gort_chan_len(left.ch);
+    __atomic_store_n((int *)arg, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+}
+static void *waits_chan(void *arg) { return begins(arg), gort_chan_recv(left.ch, NULL), NULL; }
+static void *waits_sem(void *arg) { return begins(arg), gort_sem_acquire(&left.sem, 1), NULL; }
+static void *waits_mutex(void *arg) { return begins(arg), gort_mutex_lock(&left.mu), NULL; }
+static void *waits_rwmutex(void *arg) { return begins(arg), gort_rwmutex_rlock(&left.rw), NULL; }
+static bool is_asleep(int tid) {
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *f = tid ? fopen(path, "r") : NULL;
+    if (f == NULL) return false;
+    char *at = fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+    fclose(f);
+    return at && at[2] == 'S';
+}
 static void bare_child(void) {
     void *(*all[])(void *) = {waits_chan, waits_sem, waits_mutex, waits_rwmutex};
     pthread_t t;
@@ -243,8 +259,11 @@ static void bare_child(void) {
     left.ch = gort_chan_new(0, 0);
     gort_mutex_lock(&left.mu);
     gort_rwmutex_lock(&left.rw);
-    for (int i = 0; i < 4; i++) CHECK_EQ(pthread_create(&t, NULL, all[i], NULL), 0);
-    usleep(200000); /* until they sleep: a thread inside of a call would be another case */
+    for (int i = 0; i < 4; i++) CHECK_EQ(pthread_create(&t, NULL, all[i], &waiting[i]), 0);
+    /* a thread inside of a call would be another case */
+    for (int i = 0; i < 4; i++) {
+        wait_until(is_asleep(__atomic_load_n(&waiting[i], __ATOMIC_SEQ_CST)));
+    }
     pid_t pid = _Fork();
     if (pid == 0) {
         alarm(60);

@@ -13,4 +13,7 @@ static int body(int argc, char **argv) {
     return 0;
 }
 
-int main(int argc, char **argv) { return gort_main(body, argc, argv); }
+int main(int argc, char **argv) {
+    gort_ctx_with_deadline(NULL, GORT_FOREVER - 1); /* on the clock without a runtime */
+    return gort_main(body, argc, argv);
+}
