@@ -55,6 +55,8 @@ static int errnos[2];
 
 Upstairs upstairs;
 void ctx_use_ends(G *gp) { wrong("no context is used here"); }
+void ctx_after_run(void *arg) {}
+void ctx_after_abandon(void *arg) { wrong("nothing waits for a context here"); }
 void fatal(const char *format, ...) { wrong(format); }
 void trace_put(M *m, int kind, uint64_t g, int x) {}
 void trace_put_ready(M *m, G *gp) {}
