@@ -49,6 +49,14 @@ static gort_once one_once;
 static gort_pool *pool;
 static gort_ctx *ctx;
 static int in_fd[2], out_fd[2], quiet, crowded, file_fd;
+
+/* One byte and the end. */
+static int ended_pipe() {
+    int fd[2];
+    if (pipe(fd) || write(fd[1], "x", 1) != 1) abort();
+    close(fd[1]);
+    return fd[0];
+}
 static struct sockaddr_un crowded_at, quiet_at;
 static char much[1 << 16], buf[64];
 static int64_t value;
@@ -343,7 +351,7 @@ static const Call calls[] = {
     C(QUICK, gort_peer_addr, gort_peer_addr(in_fd[0], buf, sizeof buf)),
     C(QUICK, gort_shutdown, gort_shutdown(-1, SHUT_RD)),
     C(EITHER, gort_listen_udp, gort_close(gort_listen_udp("127.0.0.1:0"))),
-    C(WAITS, gort_copy, gort_copy(out_fd[0], in_fd[0])),
+    C(WAITS, gort_copy, gort_copy(out_fd[0], ended_pipe())),
     C(QUICK, gort_reader_new, gort_reader_free(gort_reader_new(in_fd[0], 0))),
     C(WAITS, gort_reader_line, char *t; gort_reader_line(gort_reader_new(in_fd[0], 2), &t)),
     C(WAITS, gort_reader_until, char *t; gort_reader_until(gort_reader_new(in_fd[0], 0), 'c', &t)),
