@@ -1,6 +1,6 @@
 /* What the sanitizers have to be told: ASan and TSan about changes of stacks, TSan about the
- * synchronisation of the primitives, since the library is not instrumented for it. ASan's part is
- * in its own build only, TSan's in every build (tsan_key.h). */
+ * synchronisation of the primitives, since the library is not instrumented for it. All of it is in
+ * every build (tsan_key.h). */
 #ifndef SAN_H
 #define SAN_H
 
@@ -34,32 +34,16 @@ TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *o
 #define sigaction_at_once(signo, sa, old) \
     (tsan_on() && __sigaction ? __sigaction((signo), (sa), (old)) : sigaction((signo), (sa), (old)))
 
-#ifdef GORT_ASAN
-#define ASANS
-#else
 #define ASANS __attribute__((weak)) /* there in a program compiled for ASan */
-#endif
 ASANS void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
 ASANS void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old,
                                            size_t *size_old);
 
-#ifdef GORT_ASAN
-#define asan_stays_on(bottom, size) ((void)0) /* every switch says so */
-void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
+ASANS void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 /* Frames that never returned (a goroutine ended) have left their red zones on the stack. */
-#define asan_forget(addr, size) __asan_unpoison_memory_region((addr), (size))
-#define SAN_FIBERS true
-#else
-/* The calling thread is on this stack, and stays there. */
-INLINE void asan_stays_on(const void *bottom, size_t size) {
-    void *fake;
-    if (__sanitizer_start_switch_fiber == NULL) return;
-    __sanitizer_start_switch_fiber(&fake, bottom, size);
-    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+INLINE void asan_forget(void *addr, size_t size) {
+    if (san_on() && __asan_unpoison_memory_region) __asan_unpoison_memory_region(addr, size);
 }
-#define asan_forget(addr, size) ((void)0)
-#define SAN_FIBERS tsan_on()
-#endif
 
 /* Valgrind takes a large move of the stack pointer for frames coming and going, unless it knows
  * both stacks. Its client request does nothing elsewhere. */

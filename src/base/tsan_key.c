@@ -1,9 +1,9 @@
 /*
  * Turning the key of tsan_key.h: before main, or when the library is loaded, on the only thread
- * that can be in it. TSan is there where its functions are, which are weak references here.
+ * that can be in it. A sanitizer is there where its functions are, which are weak references here.
  *
  * The code is written in place, on a private copy of its pages; no thread runs it meanwhile. Where
- * the system forbids that the library goes on as if TSan were not there, with a word on stderr.
+ * the system forbids that the library goes on as if there were none, with a word on stderr.
  */
 #include "base/base.h"
 #include "base/print.h"
@@ -22,6 +22,8 @@ void unseen_copy_slow(void *to, const void *from, size_t n) {
 void unseen_set_slow(void *to, long c, size_t n) {
     for (volatile char *t = (volatile char *)to; n--;) *t++ = (char)c;
 }
+
+bool san_there, tsan_there;
 
 #if !defined(GORT_TSAN) && !defined(GORT_ASAN)
 
@@ -58,15 +60,15 @@ static bool turn(void) {
 
 #else
 
-bool tsan_there;
-static bool turn(void) { return tsan_there = true; }
+static bool turn(void) { return true; }
 
 #endif
 
 __attribute__((constructor(101))) static void turn_key(void) {
-    if (!__tsan_create_fiber || !__tsan_switch_to_fiber) return;
-    if (!turn())
-        print_fd(2, "gort: ThreadSanitizer cannot be told of goroutines: "
+    tsan_there = __tsan_create_fiber && __tsan_switch_to_fiber;
+    if (!tsan_there && !__sanitizer_start_switch_fiber) return;
+    if (!(san_there = turn()))
+        print_fd(2, "gort: the sanitizer cannot be told of goroutines: "
                     "code may not be changed here\n");
 }
 

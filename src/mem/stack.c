@@ -375,6 +375,9 @@ void stack_flush(P *p) {
 
 /* TSan has no call for this, but forgets what libc's mmap replaces. */
 void stack_forget_slow(Stack *s) {
+    s->san_fiber = NULL;
+    asan_forget(s->lo, stack_span(s));
+    if (!tsan_on()) return;
     Stack keep = *s;
     size_t size = (size_t)((char *)(s + 1) - s->lo);
     mmap(s->lo, size, PROT_READ | PROT_WRITE,

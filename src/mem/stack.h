@@ -66,9 +66,9 @@ void stack_custom_free(Stack *s);
 INLINE void *stack_top(Stack *s) { return (char *)s - (size_t)(s->index & 15) * 64; }
 INLINE size_t stack_span(Stack *s) { return (size_t)((char *)s - s->lo); }
 
-/* TSan forgets the frames here, or the next goroutine's would race with them; and a new fiber. */
+/* The sanitizers forget the frames here, or the next goroutine's would race with them. */
 void stack_forget_slow(Stack *s);
-#define stack_forget(s) TSAN_TELL(stack_forget_slow, (s))
+#define stack_forget(s) SAN_TELL(stack_forget_slow, (s))
 
 /* The address lies in the guard below s (or, without guards, just below its end). */
 bool stack_guard_hit(Stack *s, uintptr_t addr);

@@ -116,23 +116,12 @@ static void child_begins(void) {
     m_forget_others();
 }
 
-/* A child of a goroutine ends on this stack: ASan would warn of it at _exit. */
-static void asan_told(void) {
-    M *m = getm();
-    G *gp = m ? m->curg : NULL;
-    const char *sp = __builtin_frame_address(0);
-    if (SAN_FIBERS || gp == NULL || gp->stack == NULL) return;
-    if (sp > (char *)gp->stack->lo && sp < (char *)gp->stack)
-        asan_stays_on(gp->stack->lo, (size_t)((char *)gp->stack - (char *)gp->stack->lo));
-}
-
 /* The thread that forked has another number in the child. Where no runtime runs it may go on with
  * gort there, beside a thread that starts one (init.c). */
 static void after_fork_in_child(void) {
     fork_renumber();
     store_rlx(&forks, 0);
     unlock_after_fork();
-    asan_told();
     if (mine.rests) child_begins();
 }
 

@@ -101,7 +101,7 @@ INLINE bool may_follow(const G *gp, const G *next) {
 /* The next goroutine takes the stack of the one that has ended. False: it cannot. */
 INLINE bool take_over(M *m, G *gp) {
     P *p = m->p;
-    if (SAN_FIBERS) return false;
+    if (san_on()) return false;
     /* GF_NAMED: among them are all stacks of a size of their own */
     if (unlikely((obstacles(m, p) | (gp->flags & GF_NAMED)) != 0)) return false;
     check(gp->stack->custom != STACK_CUSTOM);
@@ -169,9 +169,6 @@ static M *end_or_go_on(void) {
 
 __attribute__((hot)) /* it never returns, which compilers take for a sign of the opposite */
 void goroutine_entry(void *arg) {
-#ifdef GORT_ASAN
-    __sanitizer_finish_switch_fiber(NULL, NULL, NULL);
-#endif
     char copy[(PARCEL + 15) & ~(size_t)15] ALIGNED(16);
     M *m = getm();
     finish_switch(m);

@@ -39,6 +39,24 @@ NOINLINE void finish_commit(M *m) {
     commit(m, m->commit_arg);
 }
 
+/* ASan is told of the new stack while this is still the old one: its two calls belong around a
+ * switch, and nothing that it watches happens in between. A goroutine that ends leaves its frames
+ * of other memory (detect_stack_use_after_return), too. */
+static void asan_switch(M *m, G *from, G *to) {
+    void **fake = from ? &from->stack->san_fiber : &m->san_fiber;
+    if (from && load_rlx(&from->status) == G_DEAD) fake = NULL;
+    if (to) __sanitizer_start_switch_fiber(fake, to->stack->lo, stack_span(to->stack));
+    else
+        __sanitizer_start_switch_fiber(fake, m->stack_lo,
+                                       (size_t)((char *)m->stack_hi - (char *)m->stack_lo));
+    __sanitizer_finish_switch_fiber(to ? to->stack->san_fiber : m->san_fiber, NULL, NULL);
+}
+
+void san_switch(M *m, G *from, G *to) {
+    if (tsan_on()) __tsan_switch_to_fiber(to ? to->stack->san_fiber : m->san_fiber, 1);
+    else asan_switch(m, from, to);
+}
+
 /* gp is next, has never run, and there is no stack at hand for it. To make one is a system call and
  * a page fault, during which m->unlock (in a yield sched.lock) would stay held. g0 drops the lock
  * first. */

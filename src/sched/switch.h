@@ -33,21 +33,10 @@ INLINE void finish_switch(M *m) {
 }
 
 /* Tells the sanitizers and goes on at sp, the context of `to`. `from` or `to` NULL: g0. */
+void san_switch(M *m, G *from, G *to); /* sched.c */
 INLINE void switch_stacks(M *m, void **save, G *from, G *to, void *sp) {
-    TSAN_TELL(__tsan_switch_to_fiber, to ? to->stack->san_fiber : m->san_fiber, 1L);
-#ifdef GORT_ASAN
-    void *fake = NULL;
-    bool ends = from && load_rlx(&from->status) == G_DEAD;
-    if (to)
-        __sanitizer_start_switch_fiber(ends ? NULL : &fake, to->stack->lo, stack_span(to->stack));
-    else
-        __sanitizer_start_switch_fiber(ends ? NULL : &fake, m->stack_lo,
-                                       (size_t)((char *)m->stack_hi - (char *)m->stack_lo));
-#endif
+    SAN_TELL(san_switch, m, from, to);
     arch_switch(save, sp);
-#ifdef GORT_ASAN
-    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
-#endif
 }
 
 /* gp, which ran on m, leaves for m->curg at sp. Returns when gp runs again: the M it runs on. */

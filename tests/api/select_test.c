@@ -225,7 +225,8 @@ static void selects_same(void *arg) {
     int v = 1;
     gort_case k[40];
     for (int i = 0; i < s->n; i++) k[i] = s->send ? gort_on_send(s->c, &v) : gort_on_recv(s->c, &v);
-    for (int i = 0; i < s->rounds; i++) {
+    int rounds = s->rounds; /* *s may be gone behind the last */
+    for (int i = 0; i < rounds; i++) {
         add(&s->entered, 1);
         add(&s->took[gort_select(k, s->n)], 1);
     }

@@ -206,7 +206,7 @@ static long with_room(M *m, long (*fn)(void *), void *arg) { return call_with_ro
 
 void split_begin(void) {
     /* Sanitizers, valgrind and a collector must know every stack; injected faults need room. */
-    if (!ARCH_SPLITS || !split.linked || SAN_FIBERS || valgrind_runs() || collect_on || sysfault_on)
+    if (!ARCH_SPLITS || !split.linked || san_on() || valgrind_runs() || collect_on || sysfault_on)
         return;
     if (!slots_reserve()) return; /* lazy stacks of fixed size, as without it */
     split.mode = split.rewritten ? SPLIT_TRUE : SPLIT_HYBRID;
