@@ -5,8 +5,10 @@
  * 251 buckets, a prime, to spread the objects of an array. (A wait group uses only the locks.)
  *
  * In a bucket, the sleepers of one key form a FIFO. The first of each FIFO carries its tail and
- * stands in a second list, `firsts`, the newest key in front. So ten thousand goroutines that wait
- * for one object are one step for a neighbour in the bucket.
+ * stands in a tree of the keys: at depth d, bit d of the key's hash tells the side. Below a place
+ * all hashes begin alike, so whoever stands there may be replaced by anybody from below: a node
+ * that goes is replaced by a leaf, and nothing is ever balanced. The hash is one to one, so two
+ * keys part at last; a hundred thousand stand some twenty deep.
  *
  * Departure from Go, whose semaphore counts: an object keeps its own state here, which changes
  * *under the bucket's lock* whenever a goroutine sleeps or is to be woken. So a sleeper whose
@@ -32,41 +34,45 @@
 
 SemaBucket sema_table[SEMA_BUCKETS];
 
-static Sleeper *sema_find(SemaBucket *b, const void *key) {
-    Sleeper *s = b->firsts;
-    while (s != NULL && s->key != key) s = s->down;
-    return s;
+/* Where the first sleeper of key stands, or would stand. */
+static Sleeper **sema_place(SemaBucket *b, const void *key) {
+    Sleeper **at = &b->root;
+    for (uint64_t bits = sema_hash(key); *at != NULL && (*at)->key != key; bits <<= 1)
+        at = &(*at)->below[bits >> 63];
+    return at;
 }
 
-/* Puts s in old's place among the firsts, or in front of them all. */
-static void link_first(SemaBucket *b, Sleeper *s, Sleeper *old) {
-    s->up = old ? old->up : NULL;
-    s->down = old ? old->down : b->firsts;
-    if (s->up) s->up->down = s;
-    else b->firsts = s;
-    if (s->down) s->down->up = s;
+/* s, the first of its key, stands at that place from here on, with what was below old. */
+static void stand_at(Sleeper **at, Sleeper *s, const Sleeper *old) {
+    s->below[0] = old ? old->below[0] : NULL;
+    s->below[1] = old ? old->below[1] : NULL;
+    *at = s;
 }
 
-static void unlink_first(SemaBucket *b, Sleeper *s) {
-    if (s->up) s->up->down = s->down;
-    else b->firsts = s->down;
-    if (s->down) s->down->up = s->up;
+/* Nobody waits for the key of the node at that place any more. */
+static void vacate(Sleeper **at) {
+    Sleeper *old = *at, **leaf = at;
+    while ((*leaf)->below[0] != NULL || (*leaf)->below[1] != NULL)
+        leaf = &(*leaf)->below[(*leaf)->below[0] == NULL];
+    Sleeper *s = *leaf;
+    *leaf = NULL;
+    if (s != old) stand_at(at, s, old);
 }
 
 /* Queues s for key: at the end, or in front where it has waited before. */
 void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front) {
-    Sleeper *first = sema_find(b, key);
+    Sleeper **at = sema_place(b, key), *first = *at;
     s->key = key;
     s->queued = true;
     s->next = s->prev = NULL;
     if (first == NULL) {
         s->last = s;
-        link_first(b, s, NULL);
+        stand_at(at, s, NULL);
     } else if (front) {
         s->next = first;
         first->prev = s;
         s->last = first->last;
-        link_first(b, s, first);
+        stand_at(at, s, first);
     } else {
         s->prev = first->last;
         first->last->next = s;
@@ -74,26 +80,27 @@ void sema_push(SemaBucket *b, Sleeper *s, const void *key, bool front) {
     }
 }
 
-static void remove_first(SemaBucket *b, Sleeper *s) {
-    Sleeper *next = s->next;
+/* The node at that place leaves its FIFO. */
+static void remove_first(Sleeper **at) {
+    Sleeper *s = *at, *next = s->next;
     if (next == NULL) {
-        unlink_first(b, s);
+        vacate(at);
     } else {
         next->prev = NULL;
         next->last = s->last;
-        link_first(b, next, s);
+        stand_at(at, next, s);
     }
     s->queued = false;
 }
 
 void sema_remove(SemaBucket *b, Sleeper *s) {
     if (s->prev == NULL) {
-        remove_first(b, s);
+        remove_first(sema_place(b, s->key));
         return;
     }
     s->prev->next = s->next;
     if (s->next) s->next->prev = s->prev;
-    else sema_find(b, s->key)->last = s->prev;
+    else (*sema_place(b, s->key))->last = s->prev;
     s->queued = false;
 }
 
@@ -102,7 +109,7 @@ bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark) {
     lock(&b->lock, RANK_PRIM);
     bool queued = s->queued;
     if (queued) sema_remove(b, s);
-    if (queued && sema_find(b, s->key) == NULL) and_seq(word, ~mark);
+    if (queued && *sema_place(b, s->key) == NULL) and_seq(word, ~mark);
     unlock(&b->lock);
     return queued;
 }
@@ -110,10 +117,10 @@ bool sema_withdraw(Sleeper *s, uint32_t *word, uint32_t mark) {
 /* Takes off the first sleeper of key that can still be woken, for the caller to ready; NULL: none.
  * *more: others wait behind it (perhaps expired ones, which take themselves off). */
 Sleeper *sema_pop(SemaBucket *b, const void *key, bool *more) {
-    Sleeper *s = sema_find(b, key), *next = NULL;
+    Sleeper **at = sema_place(b, key), *s = *at, *next = NULL;
     for (; s != NULL; s = next) {
         next = s->next;
-        remove_first(b, s);
+        remove_first(at);
         if (sleeper_claim(s)) break;
     }
     *more = next != NULL;
@@ -129,7 +136,7 @@ void sleepers_take(Sleeper *s, GList *list) {
 }
 
 void sema_pop_all(SemaBucket *b, const void *key, GList *list) {
-    Sleeper *s = sema_find(b, key);
-    if (s != NULL) unlink_first(b, s);
+    Sleeper **at = sema_place(b, key), *s = *at;
+    if (s != NULL) vacate(at);
     sleepers_take(s, list);
 }

@@ -29,8 +29,8 @@ struct Sleeper {
     bool taken;   /* woken, and not by its deadline */
     bool granted; /* it owns what it waited for */
     /* the bucket's lock, valid in the first sleeper of a key only: */
-    Sleeper *last;      /* of the same key */
-    Sleeper *up, *down; /* the firsts of the other keys in the bucket */
+    Sleeper *last;     /* of the same key */
+    Sleeper *below[2]; /* the firsts of other keys (sema.c) */
 };
 
 typedef struct SleepQ {
@@ -103,15 +103,19 @@ INLINE void sleepq_remove(SleepQ *q, Sleeper *s) {
 /* ---- the table ------------------------------------------------------------------------------ */
 
 typedef struct SemaBucket {
-    Lock lock;       /* RANK_PRIM */
-    Sleeper *firsts; /* lock: the first sleeper of each key */
+    Lock lock;     /* RANK_PRIM */
+    Sleeper *root; /* lock: of the first sleepers of all keys */
 } ALIGNED(CACHE_LINE) SemaBucket;
 
 #define SEMA_BUCKETS 251
 extern SemaBucket sema_table[SEMA_BUCKETS];
 
+INLINE uint64_t sema_hash(const void *key) {
+    return (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15ULL;
+}
+/* By the middle of the hash: its highest bits are for the tree. */
 INLINE SemaBucket *sema_bucket(const void *object) {
-    return &sema_table[((uintptr_t)object >> 3) % SEMA_BUCKETS];
+    return &sema_table[(uint32_t)(sema_hash(object) >> 24) % SEMA_BUCKETS];
 }
 
 /* With the bucket's lock held. The caller readies what it has popped without the lock. */

@@ -132,7 +132,7 @@ static void model_end(void) {
     int all = times(scene->bodies[0]) + times(scene->bodies[1]) + times(scene->bodies[2]);
     MUST(entered == all && it.left == 0 && destroyed);
     MUST(it.mu.state_ == NONSENSE); /* nobody touched it afterwards */
-    MUST(sema_bucket(&it.mu)->firsts == NULL && sema_bucket(&it.mu)->lock.word == 0);
+    MUST(sema_bucket(&it.mu)->root == NULL && sema_bucket(&it.mu)->lock.word == 0);
 }
 
 static uint64_t model_hash(uint64_t h) {
