@@ -586,11 +586,12 @@ static void serve_index(int conn, const HttpRequest *r) {
     Out o = OUT_GROWING;
     char token[128] = "";
     http_param(r, "token", token, sizeof token);
-    out_str(&o, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>");
+    out_str(&o, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                "content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>");
     out_html(&o, page_program.name);
     out_fmt(&o,
             " (%d): profiles</title>\n<style>:root{color-scheme:light dark}body{font:15px/1.6 "
-            "system-ui,sans-serif;margin:2em}td{padding-right:2em}</style>\n<h1>",
+            "system-ui,sans-serif;margin:1.5em}td{padding:0 1.5em .2em 0}</style>\n<h1>",
             page_program.pid);
     out_html(&o, page_program.name);
     out_fmt(&o,

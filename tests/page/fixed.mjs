@@ -340,6 +340,10 @@ tests.timeline = async () => {
   await page.click('#table');
   await page.click('#zoom-in');
   same((await range()).join(), '10000000,30000000', 'the button');
+  const hot = { items: [], ends: [], length: 5e7, dropped: 2, full: true };
+  same(await page.evaluate(d => new Timeline(d, '', 1e9).summary(), hot), 'Nothing ran in this ' +
+    'time. Then there were 2 MB of events, the most for a timeline. It was cut: there were more. ' +
+    '2 pieces were lost.', 'a busy program');
   await page.click('#again');
   await until(page, () => $('view-status').textContent === 'Recording for 1 s…');
   await done(page);
