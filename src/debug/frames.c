@@ -26,7 +26,7 @@
 
 void arch_entry(void);
 
-static bool frame_is_ours(uintptr_t pc) {
+bool frame_is_ours(uintptr_t pc) {
     const uintptr_t some[] = {(uintptr_t)upstairs.unwound, (uintptr_t)gort_dump,
                               (uintptr_t)gort_chan_recv, (uintptr_t)gort_sleep,
                               (uintptr_t)symbol_print};

@@ -9,4 +9,7 @@
  * behind pcs[i]. first > 0: the caller has picked the first frame, and it is shown. */
 void frames_print(Out *o, const uintptr_t *pcs, const uint32_t *more, int first, int n);
 
+/* Is pc in the library? Reads tables, allocates nothing. */
+bool frame_is_ours(uintptr_t pc);
+
 #endif

@@ -32,7 +32,7 @@ static LeakSite *leak_site(Leaks *l, uintptr_t created_at, uintptr_t entry, uint
     }
 }
 
-static void leak_collect(G *gp, void *arg) {
+void leak_collect(G *gp, void *arg) {
     Leaks *l = arg;
     if (load_acq(&gp->status) != G_WAITING || load_rlx(&gp->id) == 0) return;
     if (gp->flags & (GF_SYSTEM | GF_THREAD)) return;

@@ -21,6 +21,9 @@ typedef struct Leaks {
     int64_t now, age;
 } Leaks;
 
+/* For each_g, with a Leaks whose `now` and `age` are set: adds gp to it if it has been blocked for
+ * so long. */
+void leak_collect(G *gp, void *leaks);
 /* Prints the goroutines that at `now` have been blocked for `age` ns or more, and returns their
  * number. l: room for its table. Takes no lock, allocates nothing. */
 uint64_t leak_report(Leaks *l, Out *o, int64_t now, int64_t age);

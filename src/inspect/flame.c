@@ -2,12 +2,14 @@
  * A profile for people: folded stacks, a line each, which flame graph tools and speedscope read,
  * and the flame graph itself, as SVG without scripts or outside resources.
  *
- *     worker;goroutine_entry;run;parse;scan 42
+ *     worker;run;parse;scan 42
  *
- * The outermost name is the goroutine's. For the graph the stacks are merged into a tree by name; a
- * node is as wide as its share, and its children stand on it. Uses malloc: goroutines only.
+ * The outermost name is the goroutine's. Frames of the library are left out, except the call that
+ * the program made, unless all are asked for. For the graph the stacks are merged into a tree by
+ * name; a node is as wide as its share, and its children stand on it. Uses malloc: goroutines only.
  */
 #include "inspect/profile.h"
+#include "debug/frames.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"
 
@@ -16,6 +18,25 @@
 #define WIDTH 12000 /* tenths of a pixel */
 #define ROW 17
 #define NARROW 3 /* tenths of a pixel: narrower boxes are left out */
+
+/* Of a stack in the library only, the call that a program's frame, which tail calls have removed,
+ * made: the outermost one that is public. -1: the program has a frame, or there is no such call. */
+static int frame_alone(const Sample *s) {
+    int public = -1;
+    for (int i = 0; i < s->depth; i++) {
+        if (!frame_is_ours(s->pcs[i] - 1)) return -1;
+        const char *name = symbol_of(s->pcs[i] - 1).name;
+        if (name && begins_with(name, "gort_")) public = i;
+    }
+    return public;
+}
+
+/* Is frame i one of the library's, and not the call that the program made? */
+static bool frame_left_out(const Sample *s, int i, bool all) {
+    if (all || !frame_is_ours(s->pcs[i] - 1)) return false;
+    if (i + 1 < s->depth && !frame_is_ours(s->pcs[i + 1] - 1)) return false;
+    return frame_alone(s) != i;
+}
 
 static const char *frame_name(const Sample *s, int i) {
     Named n = symbol_of(i == 0 ? s->pcs[i] : s->pcs[i] - 1);
@@ -33,12 +54,13 @@ static void out_folded(Out *o, const char *s) {
     }
 }
 
-void folded_write(Out *o, const Profile *f) {
+void folded_write(Out *o, const Profile *f, bool all) {
     for (int n = 0; n < PROFILE_STACKS; n++) {
         const Sample *s = &f->at[n];
         if (!load_acq(&s->ready)) continue;
         out_folded(o, profile_goroutine(s));
         for (int i = s->depth; i-- > 0;) {
+            if (frame_left_out(s, i, all)) continue;
             out_str(o, ";");
             out_folded(o, frame_name(s, i));
         }
@@ -58,7 +80,7 @@ typedef struct Tree {
     Node *at; /* [0] is the root: everything */
     uint32_t count, size;
     uint32_t depth;
-    bool failed;
+    bool failed, all;
 } Tree;
 
 static uint32_t new_node(Tree *t, const char *name) {
@@ -88,13 +110,15 @@ static uint32_t child_of(Tree *t, uint32_t node, const char *name) {
 
 static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
     uint64_t w = flame_weight(k, s);
-    uint32_t node = 0;
+    uint32_t node = 0, depth = 1;
     t->at[0].weight += w;
     for (int i = s->depth; i >= 0 && !t->failed; i--) {
+        if (i < s->depth && frame_left_out(s, i, t->all)) continue;
+        depth++;
         node = child_of(t, node, i == s->depth ? profile_goroutine(s) : frame_name(s, i));
         if (node) t->at[node].weight += w;
     }
-    if (s->depth + 2u > t->depth) t->depth = s->depth + 2u;
+    if (depth > t->depth) t->depth = depth;
 }
 
 static void out_xml(Out *o, const char *s, size_t most) {
@@ -149,9 +173,9 @@ static void draw_tree(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, ui
     }
 }
 
-void flame_write(Out *o, const Profile *f) {
+void flame_write(Out *o, const Profile *f, bool all) {
     const ProfileKind *k = f->kind;
-    Tree t = {.depth = 2};
+    Tree t = {.depth = 2, .all = all};
     new_node(&t, "all");
     for (int n = 0; n < PROFILE_STACKS && !t.failed; n++)
         if (load_acq(&f->at[n].ready)) plant(&t, k, &f->at[n]);

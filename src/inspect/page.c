@@ -1,8 +1,10 @@
 /*
  * The live page: gort_debug_listen, GORT_HTTP.
  *
- * Goroutines serve it: one accepts, one serves each connection (64 at most). The pages: routes[]. A
- * trace or a profile ends when its client goes away; a trace also when it has TRACE_MOST bytes.
+ * Goroutines serve it: one accepts, one serves each connection (64 at most). They mark themselves
+ * as the runtime's own, so that lists, groups, counts and reports leave them out. The pages:
+ * routes[]. A trace or a profile ends when its client goes away; a trace also when it has
+ * TRACE_MOST bytes, or, for the timeline, TIMELINE_MOST, so that a browser can draw it.
  *
  * Access. On a loopback address or a unix socket every client may look, except a page of another
  * site. Such a page can point a name of its own to this address: so the Host header must name this
@@ -27,14 +29,17 @@
 #include "io/fdcall.h"
 #include "io/net.h"
 #include "debug/leak.h"
+#include "debug/stats.h"
 #include "inspect/profile.h"
 #include "os/ownfd.h"
 #include "base/sysfault.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONNECTIONS 64
@@ -42,6 +47,7 @@
 #define LISTENERS 8
 #define TICK (250 * GORT_MS)
 #define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
+#define TIMELINE_MOST ((uint64_t)2 << 20)
 
 typedef struct Listener {
     OwnFd socket;
@@ -57,13 +63,25 @@ static struct {
     OwnFd sockets[CONNECTIONS];        /* the listener's goroutine, then the connection's */
     OwnFd accepted[LISTENERS];         /* the listener's goroutine: not in sockets yet */
     OwnFd files[CONNECTIONS];          /* the connection's goroutine: the trace it sends */
-    uint32_t traces;                   /* atomic: the page started the running trace */
+    Listener *from[CONNECTIONS]; /* the listener's goroutine, before the connection's begins */
+    uint32_t traces;             /* atomic: the page started the running trace */
 } page;
 
-typedef struct Connection {
-    int place; /* in page.sockets; the descriptor's number may be another file's by now */
-    Listener *from;
-} Connection;
+Program page_program;
+static const gort_attr page_attr = {.name = "gort: live page"};
+
+/* The caller serves the page. */
+static void mark_own(void) {
+    M *m = enter();
+    m->curg->flags |= GF_SYSTEM;
+    leave(m);
+}
+
+uint64_t page_own_count(void) {
+    uint64_t n = load_rlx(&page.nlisteners);
+    for (int i = 0; i < CONNECTIONS; i++) n += load_rlx(&page.connections[i]);
+    return n;
+}
 
 /* ---- who may look ---------------------------------------------------------------------------- */
 
@@ -141,6 +159,7 @@ static int draw_token(char *to, size_t size) {
 /* ---- what is served -------------------------------------------------------------------------- */
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
+#define JSON "application/json"
 
 static void answer_text(int conn, const HttpRequest *r, int status, const char *text) {
     http_answer(conn, r, status, "text/plain", text, strlen(text));
@@ -180,19 +199,25 @@ static void serve_page(int conn, const HttpRequest *r) {
                 (size_t)(page_html_end - page_html));
 }
 
+static bool asks_for(const HttpRequest *r, const char *name) {
+    return http_number(r, name, 0) != 0;
+}
+
 /* Counting the groups of goroutines takes a quarter of a percent of a CPU at most. */
 static void serve_events(int conn, const HttpRequest *r) {
     int64_t next_full = 0;
+    Snapshot s = {.who = true, .own = asks_for(r, "own")};
     int e = http_begin(conn, 200, "text/event-stream", "X-Accel-Buffering: no\r\n");
     while (e == 0 && !r->head) {
         Out o = OUT_GROWING;
         int64_t start = gort_now();
-        bool full = start >= next_full;
+        s.goroutines = start >= next_full;
         out_str(&o, "data: ");
-        page_snapshot(&o, full);
+        page_snapshot(&o, &s);
         out_str(&o, "\n\n");
+        s.who = false;
         int64_t end = gort_now();
-        if (full) next_full = end + (end - start) * 400;
+        if (s.goroutines) next_full = end + (end - start) * 400;
         e = o.failed ? o.failed : http_send(conn, o.buf, o.used);
         free(o.buf);
         if (e == 0) gort_sleep(TICK);
@@ -204,6 +229,11 @@ typedef struct Find {
     Out *out;
     bool found;
 } Find;
+
+static void dump_ours(G *gp, void *out) {
+    uint32_t status;
+    if (g_exists(gp, &status) && page_own(gp)) dump_g(out, gp, NULL);
+}
 
 static void dump_if(G *gp, void *arg) {
     Find *f = arg;
@@ -221,9 +251,10 @@ static void serve_goroutines(int conn, const HttpRequest *r) {
         each_g(dump_if, &f);
     } else if (r->wants_json || format_is(r, "json")) {
         page_goroutines_json(&o, r);
-        type = "application/json";
+        type = JSON;
     } else {
         dump_to(&o);
+        if (asks_for(r, "own")) each_g(dump_ours, &o);
     }
     if (f.found) answer_out(conn, r, type, &o);
     else answer_text(conn, r, 404, "no such goroutine\n");
@@ -239,10 +270,12 @@ static void serve_leaks(int conn, const HttpRequest *r) {
     }
     Out o = OUT_GROWING;
     Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
+    bool json = format_is(r, "json");
     if (l == NULL) o.failed = -ENOMEM;
+    else if (json) page_leaks_json(&o, l, gort_now(), age);
     else if (leak_report(l, &o, gort_now(), age) == 0)
         out_str(&o, "no goroutine has been blocked for so long\n");
-    answer_out(conn, r, PLAIN_TEXT, &o);
+    answer_out(conn, r, json ? JSON : PLAIN_TEXT, &o);
     free(l);
 }
 
@@ -319,10 +352,10 @@ static void answer_profile(int conn, const HttpRequest *r, Profile *f, int64_t d
     const char *type = "application/octet-stream";
     if (format_is(r, "folded")) {
         type = PLAIN_TEXT;
-        folded_write(&o, f);
+        folded_write(&o, f, asks_for(r, "library"));
     } else if (format_is(r, "svg")) {
         type = "image/svg+xml";
-        flame_write(&o, f);
+        flame_write(&o, f, asks_for(r, "library"));
     } else {
         pprof_write(&o, f, duration);
     }
@@ -332,7 +365,8 @@ static void answer_profile(int conn, const HttpRequest *r, Profile *f, int64_t d
 
 static void answer_goroutines(int conn, const HttpRequest *r, bool creators) {
     Profile f = {0};
-    if (has_begun(conn, r, profile_goroutines(&f, creators))) answer_profile(conn, r, &f, 0);
+    if (has_begun(conn, r, profile_goroutines(&f, creators, asks_for(r, "own"))))
+        answer_profile(conn, r, &f, 0);
 }
 
 static void serve_pprof_goroutine(int conn, const HttpRequest *r) {
@@ -368,44 +402,116 @@ static void send_file(int conn, const OwnFd *from) {
         if (http_send(conn, buf, (size_t)n) < 0) return;
 }
 
-/* 0: a trace is running, and *entry is its file. */
-static int begin_trace(OwnFd *entry) {
-    M *m = enter();
-    /* Bare system calls: TSan must not learn these numbers (close_number, netpoll.c). */
+static void close_bare(int fd) {
+    if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+/* A file for a trace: the number that the tracer writes by, or -EMFILE; *entry is the page's, which
+ * the end of the runtime may close while the tracer still writes. In a section. Bare system calls:
+ * TSan must not learn these numbers (close_number, netpoll.c). */
+static int trace_file(OwnFd *entry) {
     int file = (int)os_sys(SYS_memfd_create, (long)"gort-trace", MFD_CLOEXEC, 0, 0, 0, 0);
     int mine = (int)os_sys(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
-    int e = file < 0 || mine < 0 ? -EMFILE : tracing_start(file);
-    if (e == 0) {
+    if (file >= 0 && mine >= 0) {
         *entry = own_fd(os_fd_away(mine));
-        store_seq(&page.traces, 1);
-    } else {
-        if (file >= 0) os_sys(SYS_close, file, 0, 0, 0, 0, 0);
-        if (mine >= 0) os_sys(SYS_close, mine, 0, 0, 0, 0, 0);
+        return file;
     }
+    close_bare(file);
+    close_bare(mine);
+    return -EMFILE;
+}
+
+/* 0: a trace is running, and *entry is its file. */
+static int begin_trace(OwnFd *entry, const TraceForm *form) {
+    M *m = enter();
+    int file = trace_file(entry), e = file < 0 ? file : tracing_start(file, form);
+    if (e == 0) store_seq(&page.traces, 1);
+    else close_bare(file);
     leave(m);
+    if (e < 0) close_in_table(entry);
     return e;
 }
 
 /* The client's goroutine, the end of the runtime: the exchange lets one of them stop it. */
 static long stop_trace(void *arg) { return xchg_seq(&page.traces, 0) ? tracing_stop() : 0; }
 
-static void serve_trace(int conn, const HttpRequest *r) {
+typedef struct TraceKind {
+    const char *format; /* "": JSON for other programs */
+    const TraceForm *form;
+    uint64_t most;
+    const char *type, *more;
+} TraceKind;
+#define ATTACHED(name) "Content-Disposition: attachment; filename=\"" name "\"\r\n"
+
+static const TraceKind trace_kinds[] = {
+    {"timeline", &timeline_form, TIMELINE_MOST, JSON, ""},
+    {"perfetto", &perfetto_form, TRACE_MOST, "application/octet-stream",
+     ATTACHED("gort-trace.pftrace")},
+    {"", &json_form, TRACE_MOST, JSON, ATTACHED("gort-trace.json")},
+};
+
+static const TraceKind *trace_kind(const HttpRequest *r) {
+    const TraceKind *k = trace_kinds;
+    while (k->format[0] && !format_is(r, k->format)) k++;
+    return k;
+}
+
+static void answer_trace(int conn, const OwnFd *file, const TraceKind *k) {
+    http_begin(conn, 200, k->type, k->more);
+    send_file(conn, file);
+}
+
+typedef struct LastSeconds {
+    OwnFd file;
+    const TraceForm *form;
+} LastSeconds;
+
+static bool open_last(LastSeconds *l, OwnFd *entry) {
+    M *m = enter();
+    int file = trace_file(entry);
+    if (file >= 0) l->file = own_fd(os_fd_away(file));
+    leave(m);
+    return file >= 0;
+}
+
+static long write_last(void *arg) {
+    LastSeconds *l = arg;
+    long e = tracing_last(own_fd_number(&l->file), l->form);
+    own_fd_close(&l->file);
+    return e;
+}
+
+/* The flight recorder's last seconds; it goes on meanwhile. */
+static void serve_last(int conn, const HttpRequest *r) {
+    const TraceKind *k = trace_kind(r);
+    OwnFd *entry = &page.files[conn];
+    LastSeconds last = {.form = k->form};
+    long e = open_last(&last, entry) ? gort_blocking(write_last, &last) : -EMFILE;
+    if (e == -EINVAL)
+        answer_text(conn, r, 409, "the flight recorder is off (GORT_DEBUG=flight=5000 is on)\n");
+    else if (has_begun(conn, r, (int)e)) answer_trace(conn, entry, k);
+    close_in_table(entry);
+}
+
+static void serve_recording(int conn, const HttpRequest *r) {
+    const TraceKind *k = trace_kind(r);
     int64_t seconds = seconds_wanted(conn, r, 1);
     OwnFd *entry = &page.files[conn];
     bool there = true;
-    if (seconds == 0 || !has_begun(conn, r, begin_trace(entry))) return;
+    if (seconds == 0 || !has_begun(conn, r, begin_trace(entry, k->form))) return;
     int64_t until = time_after(gort_now(), seconds * GORT_SEC);
-    while (there && gort_now() < until && tracing_size() < TRACE_MOST) {
+    while (there && gort_now() < until && tracing_size() < k->most) {
         int64_t next = time_after(gort_now(), 25 * GORT_MS);
         there = stays(conn, next < until ? next : until);
     }
     gort_blocking(stop_trace, NULL);
-    if (there) {
-        http_begin(conn, 200, "application/json",
-                   "Content-Disposition: attachment; filename=\"gort-trace.json\"\r\n");
-        send_file(conn, entry);
-    }
+    if (there) answer_trace(conn, entry, k);
     close_in_table(entry);
+}
+
+static void serve_trace(int conn, const HttpRequest *r) {
+    if (asks_for(r, "last")) serve_last(conn, r);
+    else serve_recording(conn, r);
 }
 
 static void serve_metrics(int conn, const HttpRequest *r) {
@@ -414,42 +520,122 @@ static void serve_metrics(int conn, const HttpRequest *r) {
     answer_out(conn, r, "text/plain; version=0.0.4; charset=utf-8", &o);
 }
 
-static const struct {
+static void serve_index(int conn, const HttpRequest *r);
+
+typedef struct Route {
     const char *path;
     void (*serve)(int conn, const HttpRequest *r);
-    bool costs; /* takes time and memory: refuse() wants proof */
-} routes[] = {
-    {"/", serve_page, false},                 /* web/page.html */
-    {"/events", serve_events, false},         /* server-sent events: JSON, four times a second */
-    {"/goroutines", serve_goroutines, false}, /* the dump; ?format=json: a list; ?id=N: one */
-    {"/leaks", serve_leaks, false},           /* goroutines blocked for longer than ?minutes=N */
-    {"/metrics", serve_metrics, false},       /* Prometheus' text format */
-    {"/trace", serve_trace, true},            /* an execution trace of ?seconds=N */
+    bool costs;       /* takes time and memory: refuse() wants proof */
+    const char *what; /* for the index; NULL: not in it */
+} Route;
+
+static const Route routes[] = {
+    {"/", serve_page, false, "this program, live"}, /* web/page.html */
+    /* server-sent events: JSON, four times a second */
+    {"/events", serve_events, false, "what the live page draws, as server-sent events"},
+    /* ?format=json: a list; ?id=N: one */
+    {"/goroutines", serve_goroutines, false, "every goroutine and where it stands"},
+    {"/leaks", serve_leaks, false, "goroutines blocked for longer than ?minutes=10"},
+    {"/metrics", serve_metrics, false, "figures for Prometheus"},
+    /* ?seconds=N, or ?last=1; &format=perfetto, &format=timeline: for the page */
+    {"/trace?seconds=1", serve_trace, true, "what the scheduler did, for ui.perfetto.dev"},
     /* In pprof's format; &format=folded: folded stacks, &format=svg: a flame graph. */
-    {"/debug/pprof/goroutine", serve_pprof_goroutine, false}, /* all stacks; ?debug=1: the dump */
-    {"/debug/pprof/profile", serve_cpu, true},                /* ?seconds=N of CPU time */
-    {"/debug/pprof/block", serve_block, true},                /* ?seconds=N: waits, by the waiter */
-    {"/debug/pprof/mutex", serve_mutex, true},                /* ?seconds=N: waits, by the unlock */
-    {"/debug/pprof/created", serve_created, false},           /* goroutines by their creator */
+    {"/debug/pprof/", serve_index, false, NULL},
+    {"/debug/pprof", serve_index, false, NULL},
+    {"/debug/pprof/goroutine", serve_pprof_goroutine, false, /* ?debug=1: the dump */
+     "stacks of all goroutines"},
+    {"/debug/pprof/created", serve_created, false, "goroutines by where they were started"},
+    {"/debug/pprof/profile", serve_cpu, true, "CPU time of ?seconds=10, by goroutine and stack"},
+    {"/debug/pprof/block", serve_block, true, "where goroutines waited during ?seconds=10"},
+    {"/debug/pprof/mutex", serve_mutex, true, "where waits for locks were ended"},
 };
+
+/* A route's path without its parameters is path. */
+static bool route_is(const Route *at, const char *path) {
+    size_t n = strcspn(at->path, "?");
+    return strlen(path) == n && memcmp(path, at->path, n) == 0;
+}
+
+/* What the client has shown goes into the links. */
+static void out_link(Out *o, const Route *to, const char *more, const char *word,
+                     const char *token) {
+    bool asks = strchr(to->path, '?') || more[0];
+    out_fmt(o, "<a href=\"%s%s", to->path, more);
+    if (token[0]) out_str(o, asks ? "&amp;token=" : "?token=");
+    for (const char *s = token; *s; s++) out_fmt(o, "%%%02x", (unsigned char)*s);
+    out_fmt(o, "\">%s</a>", word);
+}
+
+static void out_route(Out *o, const Route *to, const char *token) {
+    bool profile = begins_with(to->path, "/debug/pprof/");
+    out_str(o, "<tr><td>");
+    out_link(o, to, "", to->path, token);
+    out_fmt(o, "<td>%s<td>", to->what);
+    if (profile) out_link(o, to, "?format=svg", "flame graph", token);
+    out_str(o, "\n");
+}
+
+static void out_html(Out *o, const char *s) {
+    for (; *s; s++) {
+        if (*s == '<' || *s == '&') out_fmt(o, "&#%d;", *s);
+        else out_bytes(o, s, 1);
+    }
+}
+
+static void serve_index(int conn, const HttpRequest *r) {
+    Out o = OUT_GROWING;
+    char token[128] = "";
+    http_param(r, "token", token, sizeof token);
+    out_str(&o, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                "content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>");
+    out_html(&o, page_program.name);
+    out_fmt(&o,
+            " (%d): profiles</title>\n<style>:root{color-scheme:light dark}body{font:15px/1.6 "
+            "system-ui,sans-serif;margin:1.5em}td{padding:0 1.5em .2em 0}</style>\n<h1>",
+            page_program.pid);
+    out_html(&o, page_program.name);
+    out_fmt(&o,
+            ", PID %d</h1>\n<p>%d goroutines. Profiles are for <code>go tool pprof URL</code>; "
+            "format=folded is text.\n<table>\n",
+            page_program.pid, gort_count() - (int)page_own_count());
+    for (size_t i = 0; i < count_of(routes); i++)
+        if (routes[i].what) out_route(&o, &routes[i], token);
+    out_str(&o, "</table></html>\n");
+    answer_out(conn, r, "text/html; charset=utf-8", &o);
+}
+
+/* What a path answers in; NULL: in one form only. */
+static const char *formats_of(const char *path) {
+    if (begins_with(path, "/debug/pprof/") && path[13]) return "folded or svg for a profile";
+    if (strcmp(path, "/trace") == 0) return "perfetto or timeline for a trace";
+    return strcmp(path, "/goroutines") == 0 || strcmp(path, "/leaks") == 0 ? "json" : NULL;
+}
+
+static bool format_known(const HttpRequest *r, const char *words) {
+    static const char *const formats[] = {"folded", "svg", "perfetto", "timeline", "json"};
+    for (size_t i = 0; words && i < count_of(formats); i++)
+        if (format_is(r, formats[i])) return strstr(words, formats[i]) != NULL;
+    return false;
+}
 
 /* NULL, or what is wrong with the request's parameters. */
 static const char *wrong_param(const HttpRequest *r) {
-    static const char *const numbers[] = {"seconds", "minutes", "id", "debug", "limit"};
-    bool pprof = begins_with(r->path, "/debug/pprof/"), dump = strstr(r->path, "/goroutine");
+    static const char *const numbers[] = {"seconds", "minutes", "id",  "debug",
+                                          "limit",   "last",    "own", "library"};
+    bool dump = strcmp(r->path, "/debug/pprof/goroutine") == 0 && format_is(r, "json");
     for (size_t i = 0; i < count_of(numbers); i++)
         if (http_number(r, numbers[i], 0) == HTTP_NO_NUMBER)
-            return "seconds, minutes, id, debug and limit must be whole numbers\n";
-    if (!http_has(r, "format")) return NULL;
-    if (pprof && (format_is(r, "folded") || format_is(r, "svg"))) return NULL;
-    if (dump && format_is(r, "json")) return NULL;
-    return "format must be folded or svg for a profile, json for a list of goroutines\n";
+            return "seconds, minutes, id, debug, limit, last, own and library must be whole "
+                   "numbers\n";
+    if (!http_has(r, "format") || dump || format_known(r, formats_of(r->path))) return NULL;
+    return "format must be folded or svg for a profile, perfetto or timeline for a trace, json for "
+           "goroutines and leaks\n";
 }
 
 static void route(const Listener *l, int conn, const HttpRequest *r) {
     const char *wrong;
     size_t i = 0;
-    while (i < count_of(routes) && strcmp(r->path, routes[i].path) != 0) i++;
+    while (i < count_of(routes) && !route_is(&routes[i], r->path)) i++;
     int no = refuse(l, r, i < count_of(routes) && routes[i].costs);
     if (no == 401) answer_text(conn, r, no, "the token is needed\n");
     else if (no) answer_text(conn, r, no, "refused\n");
@@ -475,13 +661,15 @@ static int read_request(int conn, HttpRequest *r) {
     }
 }
 
+/* place: in page.sockets; the descriptor's number may be another file's by now */
 static void serve_connection(void *arg) {
-    Connection c = *(Connection *)arg;
+    int place = (int)(intptr_t)arg;
     HttpRequest r;
-    int status = read_request(c.place, &r);
-    if (status == 200) route(c.from, c.place, &r);
-    else if (status) answer_text(c.place, NULL, status, "refused\n");
-    close_connection(c.place);
+    mark_own();
+    int status = read_request(place, &r);
+    if (status == 200) route(page.from[place], place, &r);
+    else if (status) answer_text(place, NULL, status, "refused\n");
+    close_connection(place);
 }
 
 static int take_place(void) {
@@ -495,14 +683,18 @@ static int take_place(void) {
 /* Starts the goroutine of a connection. False: no place, or no memory. */
 static bool serve_elsewhere(Listener *l, OwnFd *entry) {
     M *m = enter();
-    Connection c = {.place = take_place(), .from = l};
-    if (c.place >= 0) page.sockets[c.place] = *entry;
-    bool served = c.place >= 0 && gort_go_copy(serve_connection, &c, sizeof c) == 0;
+    int place = take_place();
+    if (place >= 0) {
+        page.sockets[place] = *entry;
+        page.from[place] = l;
+    }
+    bool served =
+        place >= 0 && gort_go_with(&page_attr, serve_connection, (void *)(intptr_t)place) == 0;
     if (served) {
         *entry = (OwnFd){0};
-    } else if (c.place >= 0) {
-        page.sockets[c.place] = (OwnFd){0};
-        store_rel(&page.connections[c.place], 0);
+    } else if (place >= 0) {
+        page.sockets[place] = (OwnFd){0};
+        store_rel(&page.connections[place], 0);
     }
     leave(m);
     return served;
@@ -525,6 +717,7 @@ static void accept_loop(void *arg) {
     Listener *l = arg;
     int listener = (int)(l - page.listeners);
     OwnFd *entry = &page.accepted[listener];
+    mark_own();
     for (;;) {
         OwnCall a = own_call(&l->socket, try_accept, DIR_READ, NULL, 0);
         a.accepted = entry;
@@ -559,7 +752,6 @@ static void page_announce(const Listener *l) {
 static int listener_new(Socket *s) {
     uint32_t n = load_rlx(&page.nlisteners);
     Listener *l = &page.listeners[n];
-    gort_attr attr = {.name = "gort: live page"};
     if (n == LISTENERS) return -EMFILE;
     *l = (Listener){.socket = own_fd(s->fd)};
     int e = gort_local_addr(s->fd, l->local, sizeof l->local);
@@ -568,7 +760,7 @@ static int listener_new(Socket *s) {
     if (e == 0) e = draw_token(l->token, sizeof l->token);
     if (e < 0) return e;
     M *m = enter(); /* in one: the accepting goroutine, and with it the socket's entry */
-    e = gort_go_with(&attr, accept_loop, l);
+    e = gort_go_with(&page_attr, accept_loop, l);
     if (e == 0) {
         store_rel(&page.nlisteners, n + 1);
         socket_over(s, 0);
@@ -598,7 +790,17 @@ EXPORT int gort_debug_listen(const char *addr) {
     return in_forked_child() || !runtime_running() ? -ENOTCONN : listen_on(addr);
 }
 
+static void find_out_who(void) {
+    struct timespec now;
+    page_program.name = program_invocation_short_name;
+    page_program.pid = os_getpid();
+    clock_gettime(CLOCK_REALTIME, &now);
+    page_program.began = now.tv_sec * 1000 + now.tv_nsec / GORT_MS;
+    if (gethostname(page_program.host, sizeof page_program.host - 1) != 0) page_program.host[0] = 0;
+}
+
 void page_begin_run(void) {
+    find_out_who();
     int e = env_http[0] ? listen_on(env_http) : 0;
     if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: %s\n", env_http, strerror(-e));
 }

@@ -2,6 +2,7 @@
 #ifndef PAGE_H
 #define PAGE_H
 
+#include "debug/leak.h"
 #include "inspect/http.h"
 #include "runtime.h"
 
@@ -10,9 +11,27 @@ void page_begin_run(void);
 void page_end_run(void);
 
 /* Ordinary goroutines; o grows. */
-void page_snapshot(Out *o, bool with_goroutines);        /* JSON (page_state.c) */
-void page_goroutines_json(Out *o, const HttpRequest *r); /* JSON list (page_state.c) */
-void page_metrics(Out *o);                               /* Prometheus' text (metrics.c) */
+typedef struct Snapshot {
+    bool who;        /* with what never changes: the program, since when it is up */
+    bool goroutines; /* with groups of them, and those that have waited longest */
+    bool own;        /* the page's own are counted, too */
+} Snapshot;
+void page_snapshot(Out *o, const Snapshot *s);                    /* JSON (page_state.c) */
+void page_goroutines_json(Out *o, const HttpRequest *r);          /* JSON list (page_state.c) */
+void page_leaks_json(Out *o, Leaks *l, int64_t now, int64_t age); /* JSON (page_state.c) */
+void page_metrics(Out *o);                                        /* Prometheus' text (metrics.c) */
+
+uint64_t page_own_count(void); /* goroutines that serve the page */
+/* One of them? They are left out of what is told about the program, unless they are asked for. */
+INLINE bool page_own(const G *gp) { return (gp->flags & GF_SYSTEM) != 0; }
+
+typedef struct Program {
+    const char *name;
+    char host[65];
+    int pid;
+    int64_t began; /* ms since 1970 */
+} Program;
+extern Program page_program; /* this one (page.c) */
 
 /* The figures of gort_stats that are shown (metrics.c). */
 typedef struct Figure {

@@ -4,6 +4,8 @@
  * Nothing is locked or stopped: G, M and P records are never freed, and each figure is true at the
  * moment it is read. A program may have 100,000 goroutines, so the page gets groups of them, by
  * name (or function) and status, with number and greatest age, and single ones on request.
+ *
+ * The goroutines that serve the page are left out, unless it asks for them.
  */
 #include "sched/describe.h"
 #include "sched/g.h"
@@ -17,6 +19,8 @@
 #define GROUPS 1024 /* places in the table */
 #define GROUPS_SENT 60
 #define MS_SENT 128
+#define LONGEST_SENT 12
+#define SITES_SENT 20
 
 static void out_symbol(Out *o, uintptr_t pc) {
     Named n = symbol_of(pc);
@@ -54,6 +58,9 @@ typedef struct Groups {
     Group at[GROUPS];
     uint64_t used;
     int64_t now;
+    bool own;
+    G *longest[LONGEST_SENT]; /* wait, the longest first; NULL: no more */
+    int64_t since[LONGEST_SENT];
 } Groups;
 
 static uint64_t group_hash(const char *name, uintptr_t entry, uint32_t status, int reason) {
@@ -63,11 +70,24 @@ static uint64_t group_hash(const char *name, uintptr_t entry, uint32_t status, i
     return h ? h : 1;
 }
 
+static void note_longest(Groups *all, G *gp) {
+    int64_t since = load_rlx(&gp->since);
+    int i = LONGEST_SENT - 1;
+    if (all->longest[i] && all->since[i] <= since) return;
+    for (; i > 0 && (all->longest[i - 1] == NULL || all->since[i - 1] > since); i--) {
+        all->longest[i] = all->longest[i - 1];
+        all->since[i] = all->since[i - 1];
+    }
+    all->longest[i] = gp;
+    all->since[i] = since;
+}
+
 static void count_one(G *gp, void *arg) {
     Groups *all = arg;
     uint32_t status;
     char name[32];
-    if (!g_exists(gp, &status)) return;
+    if (!g_exists(gp, &status) || (!all->own && page_own(gp))) return;
+    if (status == G_WAITING && !(gp->flags & GF_THREAD)) note_longest(all, gp);
     int reason = status == G_WAITING ? gp->reason : 0;
     g_name(gp, name);
     uintptr_t entry = name[0] ? 0 : g_entry(gp);
@@ -95,23 +115,52 @@ static int by_count(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void out_groups(Out *o) {
-    Groups *all = sysfault_alloc() ? NULL : calloc(1, sizeof *all);
-    out_str(o, ",\"groups\":[");
-    if (all) {
-        all->now = os_now();
-        each_g(count_one, all);
-        qsort(all->at, GROUPS, sizeof(Group), by_count);
-        for (int i = 0; i < GROUPS_SENT && all->at[i].count; i++) {
-            Group *g = &all->at[i];
-            out_str(o, i ? ",{\"name\":" : "{\"name\":");
-            if (g->name[0]) out_json(o, g->name);
-            else out_symbol(o, g->entry);
-            out_fmt(o, ",\"status\":\"%s\",\"n\":%lu,\"oldest\":%ld,\"one\":%lu}",
-                    status_text(g->status, g->reason), g->count, g->oldest, g->one);
-        }
+static void out_group(Out *o, const Group *g) {
+    out_str(o, "{\"name\":");
+    if (g->name[0]) out_json(o, g->name);
+    else out_symbol(o, g->entry);
+    out_fmt(o, ",\"status\":\"%s\",\"n\":%lu,\"oldest\":%ld,\"one\":%lu}",
+            status_text(g->status, g->reason), g->count, g->oldest, g->one);
+}
+
+static void out_goroutine(Out *o, G *gp, uint32_t status, int64_t now) {
+    out_fmt(o, "{\"id\":%lu,\"name\":", gp->id);
+    out_title(o, gp);
+    out_fmt(o, ",\"status\":\"%s\",\"ms\":%ld,\"entry\":", status_text(status, gp->reason),
+            age_ms(gp, now));
+    out_symbol(o, g_entry(gp));
+    out_fmt(o, ",\"parent\":%u,\"created_by\":", gp->parent);
+    out_symbol(o, gp->created_at - 1);
+    out_str(o, "}");
+}
+
+/* Those that have gone on since they were noted are left out. */
+static void out_longest(Out *o, const Groups *all) {
+    uint32_t status, n = 0;
+    out_str(o, ",\"longest\":[");
+    for (int i = 0; i < LONGEST_SENT && all->longest[i]; i++) {
+        G *gp = all->longest[i];
+        if (!g_exists(gp, &status) || status != G_WAITING) continue;
+        if (n++) out_str(o, ",");
+        out_goroutine(o, gp, status, all->now);
     }
     out_str(o, "]");
+}
+
+static void out_groups(Out *o, bool own) {
+    Groups *all = sysfault_alloc() ? NULL : calloc(1, sizeof *all);
+    if (all == NULL) return;
+    out_str(o, ",\"groups\":[");
+    all->now = os_now();
+    all->own = own;
+    each_g(count_one, all);
+    qsort(all->at, GROUPS, sizeof(Group), by_count);
+    for (int i = 0; i < GROUPS_SENT && all->at[i].count; i++) {
+        if (i) out_str(o, ",");
+        out_group(o, &all->at[i]);
+    }
+    out_str(o, "]");
+    out_longest(o, all);
     free(all);
 }
 
@@ -120,6 +169,13 @@ static void out_groups(Out *o) {
 static const char *p_status(uint32_t s) {
     static const char *const words[] = {"idle", "running", "stopped", "dead"};
     return s < count_of(words) ? words[s] : "?";
+}
+
+/* For how long others have waited while p runs one goroutine beyond its slice; 0: not so. */
+static int64_t held_ms(P *p, int64_t now) {
+    int64_t when = load_rlx(&p->waited_when);
+    if (when == 0 || load_rlx(&p->seen_tick) != load_rlx(&p->schedtick)) return 0;
+    return now - when > 10 * GORT_MS ? (now - when) / GORT_MS : 0;
 }
 
 static void out_p_json(Out *o, P *p, int64_t now) {
@@ -131,8 +187,10 @@ static void out_p_json(Out *o, P *p, int64_t now) {
             load_rlx(&p->timers.count), load_rlx(&p->n.switches));
     if (m) out_fmt(o, ",\"m\":%u", m->id);
     if (id) {
-        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"name\":", id, p_ran_us(p, now));
+        out_fmt(o, ",\"g\":%lu,\"ran\":%ld,\"held\":%ld,\"name\":", id, p_ran_us(p, now),
+                held_ms(p, now));
         out_title(o, gp);
+        if (page_own(gp)) out_str(o, ",\"own\":1");
     }
     out_str(o, "}");
 }
@@ -152,9 +210,21 @@ static void out_ms(Out *o) {
     out_str(o, "]");
 }
 
-static void out_figures(Out *o) {
+static void out_who(Out *o) {
+    const Program *who = &page_program;
+    out_str(o, ",\"who\":{\"program\":");
+    out_json(o, who->name);
+    out_str(o, ",\"host\":");
+    out_json(o, who->host);
+    out_fmt(o, ",\"pid\":%d,\"began\":%ld,\"version\":\"" GORT_VERSION "\"", who->pid, who->began);
+    out_fmt(o, ",\"flight\":%ld,\"leak\":%ld}", settings.flight, settings.leak);
+}
+
+static void out_figures(Out *o, bool own) {
     gort_stats s;
     gort_stats_read_sized(&s, sizeof s);
+    uint64_t ours = own ? 0 : page_own_count();
+    s.goroutines -= ours < s.goroutines ? ours : s.goroutines;
     out_fmt(o, "{\"now\":%ld", os_now() / GORT_MS);
     for (const Figure *f = figures; f->field; f++)
         out_fmt(o, ",\"%s\":%lu", f->field, figure_of(&s, f));
@@ -163,9 +233,10 @@ static void out_figures(Out *o) {
             load_rlx(&sched.stop_waiting));
 }
 
-void page_snapshot(Out *o, bool with_goroutines) {
+void page_snapshot(Out *o, const Snapshot *s) {
     int64_t now = os_now();
-    out_figures(o);
+    out_figures(o, s->own);
+    if (s->who) out_who(o);
     out_str(o, ",\"ps\":[");
     for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
         P *p = load_acq(&sched.ps[i]);
@@ -175,7 +246,7 @@ void page_snapshot(Out *o, bool with_goroutines) {
     }
     out_str(o, "]");
     out_ms(o);
-    if (with_goroutines) out_groups(o);
+    if (s->goroutines) out_groups(o, s->own);
     out_str(o, "}");
 }
 
@@ -185,10 +256,12 @@ typedef struct List {
     Out *out;
     uint64_t limit, matched, sent;
     int64_t now;
+    bool own;
     char filter[64];
+    char name[256], status[32]; /* exactly this; "": any */
 } List;
 
-static bool matches(const List *l, G *gp, uint32_t status) {
+static bool filter_matches(const List *l, G *gp, uint32_t status) {
     char name[32];
     if (l->filter[0] == 0) return true;
     if (strstr(status_text(status, gp->reason), l->filter)) return true;
@@ -198,27 +271,70 @@ static bool matches(const List *l, G *gp, uint32_t status) {
     return n.name && strstr(n.name, l->filter);
 }
 
+/* Is it gp's title? As out_title prints it. */
+static bool is_titled(G *gp, const char *title) {
+    char name[32];
+    g_name(gp, name);
+    if (name[0]) return strcmp(name, title) == 0;
+    Named n = symbol_of(g_entry(gp));
+    if (n.name == NULL) print_buf(name, sizeof name, "0x%lx", g_entry(gp));
+    return strcmp(n.name ? n.name : name, title) == 0;
+}
+
+static bool matches(const List *l, G *gp, uint32_t status) {
+    if (!l->own && page_own(gp)) return false;
+    if (l->status[0] && strcmp(status_text(status, gp->reason), l->status) != 0) return false;
+    if (l->name[0] && !is_titled(gp, l->name)) return false;
+    return filter_matches(l, gp, status);
+}
+
 static void list_one(G *gp, void *arg) {
     List *l = arg;
     uint32_t status;
     if (!g_exists(gp, &status) || !matches(l, gp, status)) return;
     if (l->matched++ >= l->limit) return;
-    Out *o = l->out;
-    out_fmt(o, "%s{\"id\":%lu,\"name\":", l->sent++ ? ",\n" : "", gp->id);
-    out_title(o, gp);
-    out_fmt(o, ",\"status\":\"%s\",\"ms\":%ld,\"entry\":", status_text(status, gp->reason),
-            age_ms(gp, l->now));
-    out_symbol(o, g_entry(gp));
-    out_fmt(o, ",\"parent\":%u,\"created_by\":", gp->parent);
-    out_symbol(o, gp->created_at - 1);
-    out_str(o, "}");
+    if (l->sent++) out_str(l->out, ",\n");
+    out_goroutine(l->out, gp, status, l->now);
 }
 
 void page_goroutines_json(Out *o, const HttpRequest *r) {
     List l = {.out = o, .limit = http_number(r, "limit", 200), .now = os_now()};
     if (l.limit > 100000) l.limit = 100000;
     http_param(r, "filter", l.filter, sizeof l.filter);
+    http_param(r, "name", l.name, sizeof l.name);
+    http_param(r, "status", l.status, sizeof l.status);
+    l.own = http_number(r, "own", 0) != 0;
     out_str(o, "{\"goroutines\":[\n");
     each_g(list_one, &l);
     out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", l.matched, l.sent);
+}
+
+/* ---- leaks ----------------------------------------------------------------------------------- */
+
+static void out_site(Out *o, const LeakSite *s) {
+    out_fmt(o, "{\"n\":%lu,\"status\":\"%s\",\"youngest\":%ld,\"oldest\":%ld,\"entry\":", s->count,
+            reason_text(s->reason), s->youngest / GORT_MS, s->oldest / GORT_MS);
+    out_symbol(o, s->entry);
+    out_str(o, ",\"created_by\":");
+    out_symbol(o, s->created_at - 1);
+    out_str(o, "}");
+}
+
+static int by_size(const void *a, const void *b) {
+    uint64_t x = ((const LeakSite *)a)->count, y = ((const LeakSite *)b)->count;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+void page_leaks_json(Out *o, Leaks *l, int64_t now, int64_t age) {
+    memset(l, 0, sizeof *l);
+    l->now = now;
+    l->age = age;
+    each_g(leak_collect, l);
+    qsort(l->at, LEAK_SITES, sizeof l->at[0], by_size);
+    out_fmt(o, "{\"ms\":%ld,\"goroutines\":%lu,\"sites\":[", age / GORT_MS, l->total);
+    for (int i = 0; i < SITES_SENT && l->at[i].count; i++) {
+        if (i) out_str(o, ",\n");
+        out_site(o, &l->at[i]);
+    }
+    out_str(o, "]}\n");
 }

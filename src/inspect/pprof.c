@@ -7,9 +7,13 @@
  * preceded by its length. Locations, functions and strings have numbers. Each address is one
  * location and one function of the same number: its index in the table of addresses, plus one. The
  * string table is the words ("", the kind's, labels of samples), then name and file of functions.
+ * The file is that of the code, or "gort" in the library: so a reader can leave the library's
+ * frames out.
  */
+#include "debug/frames.h"
 #include "sched/describe.h"
 #include "sched/g.h"
+#include "inspect/page.h"
 #include "inspect/profile.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
@@ -99,6 +103,7 @@ static void strings(Out *o, Pprof *w) {
         Named n = symbol_of(w->address[i]);
         print_buf(text, sizeof text, "0x%lx", w->address[i]);
         const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
+        if (frame_is_ours(w->address[i])) file = "gort";
         pb_bytes(o, 6, name, strlen(name));
         pb_bytes(o, 6, file, strlen(file));
     }
@@ -150,25 +155,28 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
 
 typedef struct Census {
     Profile *profile;
+    bool own;
     bool creators; /* a stack of two frames: the goroutine's function, the place that started it */
 } Census;
 
 static void count_goroutine(G *gp, void *arg) {
     const Census *c = arg;
     uint32_t status;
-    if (!g_exists(gp, &status)) return;
+    if (!g_exists(gp, &status) || (!c->own && page_own(gp))) return;
     Sample s = {.status = (uint8_t)status, .reason = status == G_WAITING ? gp->reason : 0};
+    s.entry = g_entry(gp);
+    g_name(gp, s.name);
     if (!c->creators) s.depth = (uint8_t)backtrace_g(gp, NULL, s.pcs, PROFILE_DEPTH);
     /* without a stack it has not run, or is not readable */
-    if (s.depth == 0) s.pcs[s.depth++] = g_entry(gp) + 1;
+    if (s.depth == 0) s.pcs[s.depth++] = s.entry + 1;
     if (c->creators && gp->id > 1) s.pcs[s.depth++] = gp->created_at;
     profile_add(c->profile, &s, 1, 0);
 }
 
-int profile_goroutines(Profile *f, bool creators) {
+int profile_goroutines(Profile *f, bool creators, bool own) {
     static const ProfileKind goroutines = {.count = "goroutine", .label = "status", .period = 1};
     f->kind = &goroutines;
     int e = profile_begin(f);
-    if (e == 0) each_g(count_goroutine, &(Census){f, creators});
+    if (e == 0) each_g(count_goroutine, &(Census){f, own, creators});
     return e;
 }

@@ -55,15 +55,17 @@ struct ProfileKind {
 const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
 
 void pprof_write(Out *o, const Profile *f, int64_t duration); /* pprof.c */
-void folded_write(Out *o, const Profile *f);                  /* flame.c */
-void flame_write(Out *o, const Profile *f);                   /* flame.c */
+/* For people (flame.c). all: with the library's own frames. */
+void folded_write(Out *o, const Profile *f, bool all);
+void flame_write(Out *o, const Profile *f, bool all);
 
 extern Profile cpu_profile;                  /* the program's CPU time, by signal (cpuprof.c) */
 extern Profile block_profile, mutex_profile; /* waits (blockprof.c), independent of each other */
 /* The tracer, in a section: m (NULL: no M) is about to make gp ready. pc lies in ready(). */
 void blockprof_ready(M *m, G *gp, uintptr_t pc);
 
-/* Every goroutine that exists, by its stack, or by where it was started (pprof.c). 0, -ENOMEM. */
-int profile_goroutines(Profile *f, bool creators);
+/* Every goroutine that exists, by its stack, or by where it was started (pprof.c); own: the page's
+ * too. 0, -ENOMEM. */
+int profile_goroutines(Profile *f, bool creators, bool own);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * What a trace is told as: the events of the scheduler, after trace_write.c has found out which
- * goroutine runs where. Two forms: Chrome's JSON (trace_write.c) and Perfetto's own packets
- * (trace_perfetto.c). All calls come in the order of time.
+ * goroutine runs where. Three forms: Chrome's JSON (trace_write.c), Perfetto's own packets
+ * (trace_perfetto.c), and rows for the timeline of the live page (trace_timeline.c). All calls come
+ * in the order of time.
  */
 #ifndef TRACE_FORM_H
 #define TRACE_FORM_H
@@ -16,17 +17,20 @@ typedef struct Task {
     uint64_t on;    /* the thread of that call */
     uint64_t flow;  /* the arrow that ends at its next slice; 0: none */
     uint64_t fn;
-    uint64_t name_id; /* Perfetto: of its interned name; 0: none yet */
-    uint32_t regions; /* Perfetto: how many are open */
-    bool has_track;   /* Perfetto: for its regions */
-    uint16_t p;       /* where it runs; NO_P: it does not */
+    uint64_t name_id;  /* Perfetto: of its interned name; timeline: 1 once told; 0: none yet */
+    uint64_t woken;    /* timeline: when it was made ready for its slice; 0: it was not */
+    uint64_t waker;    /* timeline: by which goroutine, */
+    uint32_t regions;  /* Perfetto: how many are open */
+    bool has_track;    /* Perfetto: for its regions */
+    uint16_t p;        /* where it runs; NO_P: it does not */
+    uint16_t woken_on; /* timeline: and on which P */
     char name[TRACE_TEXT];
 } Task;
 
 typedef struct TraceForm TraceForm;
 typedef struct TraceWriter {
     const TraceForm *form;
-    void *more; /* Perfetto's */
+    void *more; /* the form's */
     Out out;
     TraceSource *source;
     uint64_t now; /* ticks of the current event */
@@ -56,7 +60,7 @@ struct TraceForm {
     void (*finish)(TraceWriter *w);
     void (*free)(TraceWriter *w);
 };
-extern const TraceForm perfetto_form;
+extern const TraceForm json_form, perfetto_form, timeline_form;
 
 /* The sums of a whole trace. NULL: no more. */
 typedef struct TraceSum {
@@ -64,6 +68,9 @@ typedef struct TraceSum {
     int kind;
 } TraceSum;
 extern const TraceSum trace_sums[];
+
+/* As trace_write_out (trace_buf.h), of a flight recorder that is on and goes on. */
+int trace_write_live(int fd, uint32_t session, int64_t keep_ns, const TraceForm *form);
 
 /* The name, or that of its function; NULL: it has none. */
 const char *task_name(const Task *k);

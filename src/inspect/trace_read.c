@@ -6,9 +6,11 @@
  * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
  * half of an id, the goroutine that ran and made others ready. A heap of the streams merges them.
  *
- * No thread records any more. Memory comes from mmap, since a fatal error may have struck inside
- * malloc; then the records may be damaged, so every index is checked.
+ * No thread records any more, or, for the last seconds of the flight recorder, which goes on, each
+ * ring is copied first. Memory comes from mmap, since a fatal error may have struck inside malloc;
+ * then the records may be damaged, so every index is checked.
  */
+#include "inspect/trace_form.h"
 #include "sched/trace_buf.h"
 
 #include <sys/mman.h>
@@ -21,6 +23,7 @@ typedef struct Stream {
     const uint64_t *at, *end; /* the piece being read */
     uint64_t chunk;           /* the next chunk of this buffer in the spill file */
     TraceBuf *buf;            /* its chunks in memory come after the spilled ones; NULL: none */
+    TraceBuf *copy;           /* read_live's, which buf is; NULL: none */
     uint64_t memory;          /* number of the next chunk in memory */
     /* as of the last record: */
     uint64_t now, high, current;
@@ -238,23 +241,63 @@ static bool map_spill(Reader *r) {
     return r->next != NULL;
 }
 
-static void add_buffer(Reader *r, TraceBuf *b, uint32_t session) {
+static void read_buffer(Reader *r, TraceBuf *b) {
     Stream *s = &r->streams[b->index];
-    if (load_acq(&b->session) != session) return; /* pairs with open_buf */
     s->buf = b;
     s->memory = b->used > CHUNKS ? b->used - CHUNKS : 0;
     r->source.dropped += b->dropped;
 }
 
-static bool open_reader(Reader *r, uint32_t session, bool flight) {
+/* Which chunk `at` lies in: at is read first, so `used` is not older. */
+static bool same_chunk(const TraceBuf *b, const uint64_t *at, uint64_t used) {
+    size_t slot = (size_t)((const char *)at - (const char *)b->chunk) / sizeof(TraceChunk);
+    return used && slot == (used - 1) % CHUNKS;
+}
+
+/* Copies the ring of a buffer whose thread goes on writing it. What may have been written over
+ * meanwhile is left out: chunks that are older than the last seven. The thread has begun at most
+ * one chunk more than `used` says afterwards, for it passes a fence (next_chunk) before it begins
+ * another. */
+static void read_live(Reader *r, TraceBuf *b, uint32_t session) {
+    TraceBuf *copy = os_map(sizeof *copy, false);
+    Stream *s = &r->streams[b->index];
+    if (copy == NULL) return;
+    s->buf = s->copy = copy;
+    uint64_t *at = load_acq(&b->at), used = load_rlx(&b->used);
+    while (!same_chunk(b, at, used)) { /* the thread begins a chunk at this moment */
+        os_nap(20 * GORT_US);
+        at = load_acq(&b->at);
+        used = load_rlx(&b->used);
+    }
+    memcpy(copy, b, sizeof *copy);
+    fence_loads(); /* pairs with next_chunk's fence_full */
+    uint64_t now = load_rlx(&b->used), first = used > CHUNKS ? used - CHUNKS : 0;
+    if (now + 1 > CHUNKS && first < now + 1 - CHUNKS) first = now + 1 - CHUNKS;
+    s->memory = load_rlx(&b->session) == session && first < used ? first : used;
+    copy->used = used;
+    copy->at = copy->chunk[0].word + (at - b->chunk[0].word);
+    r->source.dropped += b->dropped;
+}
+
+static void add_buffer(Reader *r, TraceBuf *b, uint32_t session, bool live) {
+    if (load_acq(&b->session) != session) return; /* pairs with open_buf */
+    if (live) read_live(r, b, session);
+    else read_buffer(r, b);
+}
+
+static void add_buffers(Reader *r, uint32_t session, bool live) {
+    for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
+        if (b->index < r->nstreams) add_buffer(r, b, session, live);
+}
+
+static bool open_reader(Reader *r, uint32_t session, bool flight, bool live) {
     *r = (Reader){.source.next = next_event};
     r->nstreams = load_acq(&t.buffers);
     r->streams = os_map((r->nstreams + 1) * sizeof *r->streams, false);
     r->heap = os_map((r->nstreams + 1) * sizeof *r->heap, false);
     if (r->streams == NULL || r->heap == NULL) return false;
     for (uint32_t i = 0; i < r->nstreams; i++) r->streams[i].chunk = NO_CHUNK;
-    for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
-        if (b->index < r->nstreams) add_buffer(r, b, session);
+    add_buffers(r, session, live);
     if (!flight && !map_spill(r)) return false;
     if (!flight) link_chunks(r);
     for (uint32_t i = 0; i < r->nstreams; i++)
@@ -266,28 +309,47 @@ static bool open_reader(Reader *r, uint32_t session, bool flight) {
 static void close_reader(Reader *r) {
     for (int i = 0; i < 2; i++)
         if (r->file[i]) os_unmap((void *)r->file[i], r->size[i] * sizeof(TraceChunk));
+    for (uint32_t i = 0; r->streams && i < r->nstreams; i++)
+        if (r->streams[i].copy) os_unmap(r->streams[i].copy, sizeof(TraceBuf));
     if (r->next) os_unmap(r->next, r->chunks * sizeof *r->next);
     if (r->streams) os_unmap(r->streams, (r->nstreams + 1) * sizeof *r->streams);
     if (r->heap) os_unmap(r->heap, (r->nstreams + 1) * sizeof *r->heap);
 }
 
-int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
+typedef struct Telling {
+    uint32_t session;
+    bool flight, live;
+    int64_t keep_ns;
+    const TraceForm *form;
+} Telling;
+
+static int tell_trace(int fd, const Telling *as) {
     Reader r;
-    uint64_t tick1 = trace_stamp();
-    int64_t ns1 = os_now();
     int result = -ENOMEM;
-    if (open_reader(&r, session, flight)) {
-        r.source.perfetto = t.perfetto;
-        r.source.flight = flight;
+    if (open_reader(&r, as->session, as->flight, as->live)) {
+        uint64_t tick1 = trace_stamp(); /* behind all that was copied */
+        int64_t ns1 = os_now();
+        r.source.form = as->form;
+        r.source.flight = as->flight;
         r.source.most = t.limit * sizeof(TraceChunk);
         r.source.first_tick = t.tick0;
         r.source.last_tick = tick1;
         r.source.ns_per_tick =
             tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
-        uint64_t keep = keep_ns ? (uint64_t)((double)keep_ns / r.source.ns_per_tick) : 0;
+        uint64_t keep = as->keep_ns ? (uint64_t)((double)as->keep_ns / r.source.ns_per_tick) : 0;
         if (keep && tick1 - t.tick0 > keep) r.since = r.source.first_tick = tick1 - keep;
         result = trace_write(fd, &r.source);
     }
     close_reader(&r);
     return result;
+}
+
+int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
+    Telling as = {session, flight, false, keep_ns, t.form};
+    return tell_trace(fd, &as);
+}
+
+int trace_write_live(int fd, uint32_t session, int64_t keep_ns, const TraceForm *form) {
+    Telling as = {session, true, true, keep_ns, form};
+    return tell_trace(fd, &as);
 }

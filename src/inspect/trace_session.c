@@ -117,8 +117,12 @@ static bool wants_perfetto(const char *path) {
     return end && strcmp(end, ".pftrace") == 0;
 }
 
+static const TraceForm *form_for(const char *path) {
+    return wants_perfetto(path) ? &perfetto_form : &json_form;
+}
+
 /* path: NULL: the file has no name. */
-static int start_as(int fd, const char *path) {
+static int start_as(int fd, const char *path, const TraceForm *form) {
     if (!session_step(IDLE, STARTING)) return -EBUSY;
     if (flight_is_on()) switch_off(0);
     int e = open_spill();
@@ -129,13 +133,13 @@ static int start_as(int fd, const char *path) {
     t.file = own_fd(os_fd_away(fd));
     t.lost = false;
     t.named = path != NULL;
-    t.perfetto = path && wants_perfetto(path);
+    t.form = form;
     switch_on(false);
     store_rel(&t.state, ON);
     return 0;
 }
 
-int tracing_start(int fd) { return start_as(fd, NULL); }
+int tracing_start(int fd, const TraceForm *form) { return start_as(fd, NULL, form); }
 
 int tracing_stop(void) {
     if (!session_stop(ON)) return -EINVAL;
@@ -152,6 +156,13 @@ int tracing_stop(void) {
     return r;
 }
 
+int tracing_last(int fd, const TraceForm *form) {
+    uint32_t session = trace_session();
+    if (session == 0 || !t.flight) return -EINVAL;
+    int r = trace_write_live(fd, session, settings.flight * GORT_MS, form);
+    return r == 0 && trace_session() != session ? -EBUSY : r;
+}
+
 uint64_t tracing_size(void) { return load_rlx(&t.spilled) * sizeof(TraceChunk); }
 
 static int open_trace(const char *path) {
@@ -162,7 +173,7 @@ static int open_trace(const char *path) {
 static long start_into(void *path) {
     int fd = open_trace(path);
     if (fd < 0) return fd;
-    int r = start_as(fd, path);
+    int r = start_as(fd, path, form_for(path));
     if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
     return r;
 }
@@ -212,7 +223,7 @@ void tracing_fatal(void) {
     int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1;
     switch_off(100 * GORT_MS);
     if (fd < 0) return;
-    if (flight) t.perfetto = wants_perfetto(path);
+    if (flight) t.form = form_for(path);
     int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0);
     if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
 }

@@ -1,6 +1,6 @@
 /*
- * A trace from its events: which goroutine runs where, told in one of two forms (trace_form.h); and
- * the form of Chrome's JSON, which ui.perfetto.dev, chrome://tracing and speedscope open.
+ * A trace from its events: which goroutine runs where, told in one of the forms of trace_form.h;
+ * and the form of Chrome's JSON, which ui.perfetto.dev, chrome://tracing and speedscope open.
  *
  *   process 1  "processors": a track for each P. A slice is a goroutine on that P; its args say
  *              which (g) and how it ended (end: the wait reason, yield, preempted, exit, ...).
@@ -218,9 +218,9 @@ static void json_finish(TraceWriter *w) {
 
 static void json_free(TraceWriter *w) {}
 
-static const TraceForm json_form = {
-    json_begin,  json_runs, json_leaves,  json_calls, json_returns, json_readied, json_created,
-    json_region, json_gone, json_instant, json_world, json_finish,  json_free};
+const TraceForm json_form = {json_begin,   json_runs,    json_leaves, json_calls, json_returns,
+                             json_readied, json_created, json_region, json_gone,  json_instant,
+                             json_world,   json_finish,  json_free};
 
 /* ---- what the events mean -------------------------------------------------------------------- */
 
@@ -355,7 +355,7 @@ static void write_events(TraceWriter *w) {
 int trace_write(int fd, TraceSource *source) {
     TraceWriter *w = os_map(sizeof *w, false);
     if (w == NULL) return -ENOMEM;
-    w->form = source->perfetto ? &perfetto_form : &json_form;
+    w->form = source->form;
     w->out = (Out){.fd = fd, .size = sizeof w->buf, .buf = w->buf};
     w->source = source;
     w->now = source->first_tick;

@@ -112,10 +112,11 @@ typedef struct TraceSource {
     uint64_t first_tick, last_tick; /* the last: now */
     uint64_t dropped;
     uint64_t most; /* bytes of the file */
-    bool perfetto, flight;
+    const struct TraceForm *form;
+    bool flight;
 } TraceSource;
 
-/* Into fd, as Perfetto's packets or Chrome's JSON: 0, -errno (trace_write.c). */
+/* Into fd, in the source's form: 0, -errno (trace_write.c). */
 int trace_write(int fd, TraceSource *s);
 
 #endif

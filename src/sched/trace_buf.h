@@ -71,10 +71,10 @@ extern struct Tracing {
     TraceBuf *shared; /* shared_lock: threads without an M */
     Lock shared_lock;
     bool ticks;
-    bool named;       /* the file has a name: it is written whatever ends the program */
-    bool perfetto;    /* in Perfetto's packets; else JSON */
-    OwnFd file;       /* what is written */
-    OwnFd spill[2];   /* memory, disk */
+    bool named;                   /* the file has a name: it is written whatever ends the program */
+    const struct TraceForm *form; /* what it is told as */
+    OwnFd file;                   /* what is written */
+    OwnFd spill[2];               /* memory, disk */
     bool lost;        /* atomic: the program has closed one of them, and events were lost */
     uint64_t spilled; /* atomic: chunks handed out in the spill files */
     uint64_t limit;   /* so many are recorded; then the trace is full */
@@ -95,8 +95,9 @@ INLINE int spill_of(uint64_t n, uint64_t *place) {
 uint64_t trace_stamp(void);
 /* A goroutine that was there before the trace began: its function, status and name. */
 void trace_put_existing(M *m, G *gp);
-/* Writes what the buffers and the spill files hold of a session. keep_ns: only the last so
- * many ns; 0: all. No thread records any more. 0, -errno. Allocates with mmap only. */
+/* Writes what the buffers and the spill files hold of a session, in the tracing's form. keep_ns:
+ * only the last so many ns; 0: all. No thread records any more. 0, -errno. Allocates with mmap
+ * only. */
 int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns);
 
 #endif

@@ -22,10 +22,11 @@ mandoc     man_examples                      mandoc
 pkgconfig  install,gort_new                  pkg-config
 cmake      install                           cmake
 http       page,hook_preload                 curl
-python     page,page_walk,hook_preload       python3
+python     page,page_walk,page_last,hook_preload python3
 sqlite3    hook_preload                      sqlite3
 format     lint                              clang-format-14
 cxx        -                                 g++
+browser    -                                 chromium fonts-dejavu-core
 openmp     -                                 libgomp1
 zmq        -                                 libzmq3-dev
 cares      -                                 libc-ares-dev
@@ -42,7 +43,8 @@ use_deps() {
     local dir libs= pc=
     export PATH="$PATH:/usr/sbin:/sbin"
     [ -d "$DEPS/usr" ] || return 0
-    for dir in "$DEPS"/usr/lib/*-linux-gnu* "$DEPS"/lib/*-linux-gnu* "$DEPS/usr/lib" "$DEPS/lib"; do
+    for dir in "$DEPS"/usr/lib/*-linux-gnu* "$DEPS"/lib/*-linux-gnu* "$DEPS/usr/lib" "$DEPS/lib" \
+        "$DEPS"/usr/lib/*-linux-gnu*/pulseaudio; do
         [ ! -d "$dir" ] || libs=$libs${libs:+:}$dir
         [ ! -d "$dir/pkgconfig" ] || pc=$pc${pc:+:}$dir/pkgconfig
     done
@@ -100,6 +102,9 @@ has_http() { runs curl; }
 has_python() { runs python3; }
 has_sqlite3() { runs sqlite3; }
 has_format() { runs clang-format-14 || clang-format --version | grep -q 'version 14\.'; }
+has_browser() { runs "$(chromium_program)" && [ -d "$(in_deps $DEJAVU)" ]; }
+chromium_program() { in_deps /usr/lib/chromium/chromium; }
+DEJAVU=/usr/share/fonts/truetype/dejavu
 has_cxx() { echo '#include <semaphore>' | ${CXX:-c++} -std=c++20 -x c++ -E -; }
 has_openmp() { links omp.h -fopenmp; }
 has_zmq() { links zmq.h -lzmq; }

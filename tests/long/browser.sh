@@ -1,17 +1,55 @@
 #!/bin/sh
-# The live page in a real browser: it draws Ps and goroutines that change, shows a backtrace on a
-# click, takes a trace and a CPU profile, and the console has no error. Screenshots are kept in
-# $OUT/page.png and $OUT/page-dark.png.
+# The live page in a real browser: Chromium, driven by Playwright.
+#
+#   tests/page/fixed.mjs   over data that never change: filters, zoom, search, keys; what axe finds
+#                          wrong for a screen reader; pictures, compared with tests/page/pictures,
+#                          in both colours, 1280 and 390 pixels wide. UPDATE=1 makes them anew.
+#   tests/page/real.mjs    of a program that runs; its pictures are kept in $OUT/page.png and
+#                          $OUT/page-dark.png
+#
+# Chromium comes from Debian (tests/deps), Playwright and axe by npm, both into $DEPS. Where they
+# cannot be had the test is skipped.
 set -eu
 out=${OUT:-build}
-[ -z "${SAN:-}" ] || { echo "not under a sanitizer"; exit 77; }
-for tool in python3 chromedriver; do
-    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
+[ -z "${SAN:-}" ] || { echo "skipped: not under a sanitizer"; exit 77; }
+. tests/lib/deps.sh
+tests/deps browser
+use_deps
+if words=$(lack browser); then echo "skipped: $words"; exit 77; fi
+for tool in node npm; do
+    command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }
 done
-command -v chromium >/dev/null || { echo "no chromium"; exit 77; }
+MODULES=$DEPS/npm/node_modules
+brought() { [ -d "$MODULES/playwright-core" ] && [ -d "$MODULES/axe-core" ]; }
+if ! brought; then
+    [ -z "${NODEPS:-}" ] || { echo 'skipped: needs playwright-core axe-core (NODEPS=1)'; exit 77; }
+    timeout 300 npm install --prefix "$DEPS/npm" --ignore-scripts --no-audit --no-fund \
+        playwright-core@1.65.1 axe-core@4.14.0 >"$WORK/npm" 2>&1 || true
+    brought || { echo "skipped: npm cannot fetch them: $(tail -n 1 "$WORK/npm")"; exit 77; }
+fi
 dir=$(mktemp -d)
 pids=
 trap 'for p in $pids; do kill $p 2>/dev/null || true; done; rm -rf "$dir"' EXIT
+
+# One font for everything, so that pictures are the same everywhere.
+use() {
+    echo "<alias binding=\"same\"><family>$1</family>"
+    echo "<prefer><family>$2</family></prefer></alias>"
+}
+{
+    echo '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>'
+    echo "<dir>$(in_deps $DEJAVU)</dir><cachedir>$dir/fonts</cachedir>"
+    echo '<selectfont><rejectfont><glob>*Serif*</glob><glob>*Math*</glob></rejectfont></selectfont>'
+    for family in system-ui sans-serif; do use $family 'DejaVu Sans'; done
+    for family in ui-monospace monospace; do use $family 'DejaVu Sans Mono'; done
+    echo '</fontconfig>'
+} >"$dir/fonts.conf"
+export MODULES OUT="$out" HOME="$dir" FONTCONFIG_FILE="$dir/fonts.conf"
+CHROMIUM=$(chromium_program)
+export CHROMIUM
+
+status=0
+node tests/page/fixed.mjs || status=1
 
 cat >"$dir/prog.c" <<'END'
 #include <gort.h>
@@ -52,6 +90,16 @@ static void burst(void *arg) {
         gort_sleep(100 * GORT_MS);
     }
 }
+/* Keeps its P from the others for 300 ms. */
+static void hog(void *arg) {
+    for (;;) {
+        gort_pin();
+        int64_t until = gort_now() + 300 * GORT_MS;
+        while (gort_now() < until) {}
+        gort_unpin();
+        gort_sleep(200 * GORT_MS);
+    }
+}
 static void collector(void *arg) {
     int v;
     while (gort_chan_recv(results, &v) == 0) {}
@@ -68,6 +116,7 @@ static int program(int argc, char **argv) {
     gort_go(collector, NULL);
     gort_go(caller, NULL);
     gort_go(burst, NULL);
+    gort_go(hog, NULL);
     gort_read(0, &c, 1);
     return 0;
 }
@@ -75,97 +124,21 @@ int main(int argc, char **argv) { return gort_main(program, argc, argv); }
 END
 ${CC:-cc} -g -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/prog"
 mkfifo "$dir/hold"
-GORT_MAXPROCS=4 GORT_HTTP=127.0.0.1:0 "$dir/prog" <"$dir/hold" 2>"$dir/err" &
+GORT_DEBUG=flight=2000,leak=200ms GORT_TRACE=$dir/flight.json GORT_MAXPROCS=4 \
+    GORT_HTTP=127.0.0.1:0 "$dir/prog" <"$dir/hold" 2>"$dir/err" &
 pids=$!
 exec 9>"$dir/hold"
 
-python3 - "$dir" "$out/page.png" <<'END'
-import atexit, base64, json, os, re, subprocess, sys, time, urllib.request
-dir, picture = sys.argv[1:3]
-
-def wait(what, get, seconds=90):
-    end = time.time() + seconds
-    while time.time() < end:
-        v = get()
-        if v: return v
-        time.sleep(0.1)
-    sys.exit("waited in vain for " + what)
-
-def found(path, pattern):
-    m = re.search(pattern, open(path).read())
-    return m and m.group(1)
-
-page = wait("the page's address", lambda: found(dir + "/err", r"live page on (\S+)"))
-driver = None
-def driver_port(): # it ends when the port it has drawn is taken for the other family: again
-    global driver
-    if driver is None or driver.poll() is not None:
-        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=open(dir + "/driver", "w"),
-                                  stderr=subprocess.STDOUT, env=dict(os.environ, HOME=dir))
-    return found(dir + "/driver", r"successfully on port ([1-9]\d*)")
-atexit.register(lambda: driver and driver.terminate())
-port = wait("chromedriver", driver_port)
-
-def call(method, path, body=None):
-    data = json.dumps(body).encode() if body is not None else None
-    request = urllib.request.Request("http://127.0.0.1:%s%s" % (port, path), data,
-                                     {"Content-Type": "application/json"}, method=method)
-    return json.load(urllib.request.urlopen(request, timeout=120))["value"]
-
-try: session = call("POST", "/session", {"capabilities": {"alwaysMatch": {
-    "goog:chromeOptions": {"args": ["--headless=new", "--no-sandbox", "--disable-gpu",
-                                    "--disable-dev-shm-usage", "--window-size=1280,1240",
-                                    "--no-proxy-server", "--user-data-dir=" + dir + "/profile"]},
-    "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
-except Exception as e:
-    print("the browser does not start here:", e)
-    sys.exit(77)
-base = "/session/" + session
-def run(script): return call("POST", base + "/execute/sync", {"script": script, "args": []})
-try:
-    call("POST", base + "/url", {"url": page})
-    wait("four Ps", lambda: run("return document.querySelectorAll('g.P').length") == 4)
-    switches = ("return [...document.querySelectorAll('g.P')]"
-                ".reduce((n, p) => n + +p.dataset.switches, 0)")
-    first = run(switches)
-    wait("Ps that change", lambda: run(switches) > first)
-    wait("threads", lambda: run("return document.querySelectorAll('g.M').length") >= 2)
-    wait("plots", lambda: len(run("return document.getElementById('l1').getAttribute('points')"
-                                   " || ''").split()) >= 4)
-    wait("groups", lambda: run("return document.querySelector('#groups').textContent")
-         .count("stuck_here"))
-    run("const f = document.getElementById('filter'); f.value = 'stuck_here';"
-        " f.dispatchEvent(new Event('input'))")
-    wait("30 goroutines in the table",
-         lambda: run("return document.querySelectorAll('#list tbody tr').length") == 30)
-    run("document.querySelector('#list tbody tr').click()")
-    text = wait("a backtrace", lambda: (lambda t: t if "stuck_here+0x" in t else None)(
-        run("return document.getElementById('trace-text').textContent")))
-    assert "[chan receive, " in text, text
-    run("document.getElementById('trace').click()")
-    wait("a trace", lambda: "gort-trace.json: " in
-         run("return document.getElementById('state').textContent"))
-    state = run("return document.getElementById('state').textContent")
-    assert "failed" not in state, state
-    run("document.getElementById('profile').click()")
-    wait("a flame graph", lambda: run("return !document.getElementById('flame').hidden &&"
-         " document.querySelector('#flame iframe').src.startsWith('blob:')"))
-    svg = call("POST", base + "/execute/async", {
-        "script": "const done = arguments[0]; fetch(document.querySelector('#flame iframe').src)"
-                  ".then(r => r.text()).then(done)", "args": []})
-    assert "<svg" in svg and "worker" in svg, svg[:500]
-    run("document.getElementById('flame-close').click(); window.scrollTo(0, 0)")
-    time.sleep(1)
-    open(picture, "wb").write(base64.b64decode(call("GET", base + "/screenshot")))
-    call("POST", base + "/goog/cdp/execute", {
-        "cmd": "Emulation.setEmulatedMedia",
-        "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
-    time.sleep(0.5)
-    open(picture.replace(".png", "-dark.png"), "wb").write(
-        base64.b64decode(call("GET", base + "/screenshot")))
-    errors = [l for l in call("POST", base + "/se/log", {"type": "browser"})
-              if l["level"] == "SEVERE"]
-    assert not errors, errors
-finally:
-    call("DELETE", base)
-END
+page=
+until [ -n "$page" ]; do
+    kill -0 $pids || { echo "the program has ended: $(cat "$dir/err")"; exit 1; }
+    page=$(sed -n 's/^gort: live page on \(http:[^ ]*\)$/\1/p' "$dir/err")
+    sleep 0.05
+done
+node tests/page/real.mjs "$page" "$out/page.png" >"$dir/said" 9>&- &
+look=$!
+pids="$pids $look"
+until grep -q 'the page is right' "$dir/said" || ! kill -0 $look 2>/dev/null; do sleep 0.1; done
+exec 9>&-
+wait $look || { cat "$dir/said"; status=1; }
+exit $status

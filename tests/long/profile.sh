@@ -74,7 +74,7 @@ until_there() { # pattern url: into $dir/got
     done
 }
 
-until_there '^the_burner;.*;burn;burn_inner [0-9]*$' \
+until_there '^the_burner;burn;burn_inner [0-9]*$' \
     "${base}debug/pprof/profile?seconds=1&format=folded"
 until_there 'burn_inner [0-9.]*%</title>' "${base}debug/pprof/profile?seconds=1&format=svg"
 cp "$dir/got" "$dir/svg"

@@ -98,6 +98,32 @@ expect 413 -d x -X GET "$base"
 get "${base}trace?seconds=1" >"$dir/trace.json"
 "$out/bin/gort-trace" summary "$dir/trace.json" >"$dir/summary"
 grep -q 'worker' "$dir/summary" || fail "no worker in the trace"
+get "${base}debug/pprof/" >"$dir/index"
+grep -q '<title>prog ([0-9]*): profiles</title>' "$dir/index" || fail "index: $(cat "$dir/index")"
+# Every end point is linked, by the page and by the index.
+routes=$(sed -n 's/^    {"\(\/[^"]*\)", serve_.*/\1/p' src/inspect/page.c)
+[ "$(echo "$routes" | wc -l)" -ge 13 ] || fail "routes: $routes"
+for r in $routes; do
+    case $r in
+        /debug/pprof) continue ;;
+        /debug/pprof/) ;;
+        *) grep -qF "href=\"$r\"" "$dir/index" || fail "$r is not in the index" ;;
+    esac
+    grep -qF "href=\"$r\"" "$dir/page" || fail "$r is not on the page"
+done
+# The page's own goroutines are told of only if asked for.
+get "${base}goroutines?format=json" | grep -q 'live page' && fail 'the page lists itself'
+get "${base}goroutines?format=json&own=1" | grep -q '"gort: live page"' || fail 'own=1'
+grep -q 'live page' "$dir/text" "$dir/leaks" && fail 'the page dumps itself'
+get "${base}goroutines?own=1" | grep -q '^goroutine [0-9]* "gort: live page"' || fail 'own=1, text'
+get "${base}debug/pprof/goroutine?format=folded" >"$dir/folded"
+grep -q '^waiter;waiter;gort_chan_recv[^;]* 50$' "$dir/folded" || fail "$(cat "$dir/folded")"
+grep -q 'live.page\|goroutine_entry' "$dir/folded" && fail "plumbing: $(cat "$dir/folded")"
+get "${base}debug/pprof/goroutine?format=folded&own=1&library=1" >"$dir/folded"
+grep -q 'live.page' "$dir/folded" && grep -q ';goroutine_entry;' "$dir/folded" ||
+    fail "all of it: $(cat "$dir/folded")"
+get "${base}debug/pprof/goroutine?format=svg" | grep -q goroutine_entry && fail 'plumbing as svg'
+get "${base}trace?seconds=1&format=timeline" >"$dir/timeline"
 get "${base}debug/pprof/goroutine" >"$dir/pb"
 [ -s "$dir/pb" ] || fail "no profile"
 (curl -s -N -m 3 --noproxy '*' "${base}events" || true) >"$dir/events"
@@ -109,13 +135,44 @@ d = json.load(sys.stdin)
 assert d["matched"] == 50 and len(d["goroutines"]) == 10, d
 assert all(g["name"] == "waiter" and g["created_by"] == "program" for g in d["goroutines"]), \
     d' || fail "JSON list"
+    get "${base}goroutines?format=json&name=a+%22worker%22&status=sleep" >"$dir/sleepers"
+    get "${base}goroutines?format=json&name=wait" >"$dir/none"
+    get "${base}leaks?format=json&minutes=0" >"$dir/sites"
+    python3 - "$dir" <<'END' || fail "a list is wrong"
+import json, sys
+read = lambda name: json.load(open(sys.argv[1] + "/" + name))
+sleepers = read("sleepers")["goroutines"]
+assert all((g["name"], g["status"]) == ('a "worker"', "sleep") for g in sleepers), sleepers
+assert read("none")["matched"] == 0, "a name is a whole name"
+sites = read("sites")
+assert sites["sites"][0]["n"] == 50 and sites["sites"][0]["entry"] == "waiter", sites
+assert sites["goroutines"] == sum(s["n"] for s in sites["sites"]), sites
+t = read("timeline") # slices of a P in order, and whose waker is known
+names = {i[1]: i[2] for i in t["items"] if i[0] == 0}
+at, workers, woken = {}, 0, 0
+for _, p, start, length, g, end, *by in sorted(i for i in t["items"] if i[0] == 1):
+    assert at.get(p, 0) <= start + 1000 and start + length <= t["length"] and g in names, (p, start)
+    assert t["ends"][end]
+    at[p] = start + length
+    workers += names[g] == 'a "worker"'
+    woken += len(by) == 3 and by[0] <= start
+assert workers > 20 and woken > 20 and t["length"] >= 1e9 and not t["full"], (workers, woken)
+END
     python3 - "$dir/events" "$dir/metrics" "$dir/pb" <<'END' || fail "a format is wrong"
-import json, re, sys
+import json, re, sys, time
 events = [json.loads(l[6:]) for l in open(sys.argv[1])
           if l.startswith("data: {") and l.endswith("}\n")]
 assert events[-1]["switches"] > events[0]["switches"], "nothing moves"
 assert len(events[0]["ps"]) == events[0]["maxprocs"]
-assert any(g["name"] == "waiter" and g["n"] == 50 for g in events[0]["groups"]), events[0]["groups"]
+groups = events[0]["groups"]
+assert any(g["name"] == "waiter" and g["n"] == 50 for g in groups), groups
+assert not any("live page" in g["name"] for g in groups), groups
+assert events[0]["goroutines"] == 56 and len(events[0]["longest"]) == 12, events[0]
+ages = [g["ms"] for g in events[0]["longest"]]
+assert ages == sorted(ages, reverse=True) and ages[-1] > 0, ages
+who = events[0]["who"]
+assert who["program"] == "prog" and who["pid"] > 1 and who["flight"] == 0, who
+assert abs(who["began"] / 1000 - time.time()) < 3600 and "who" not in events[1], who
 kind, seen = {}, set()
 for l in open(sys.argv[2]): # the text format, as its description has it
     if l.startswith("# TYPE "):

@@ -79,6 +79,7 @@ def ask(text, wait=True):
     return int(m.group(1))
 
 paths = {"/": 200, "/events": 200, "/goroutines": 200, "/leaks": 200, "/metrics": 200,
+         "/debug/pprof/": 200, "/debug/pprof": 200,
          "/debug/pprof/goroutine": 200, "/debug/pprof/created": 200, "/nothing": 404,
          # 400: it was let in, and costs nothing
          "/trace?seconds=0": 400, "/debug/pprof/profile?seconds=0": 400,
@@ -90,7 +91,15 @@ params = {"/leaks?minutes=0": 200, "/leaks?minutes=abc": 400, "/leaks?minutes=0.
           "/goroutines?format=svg": 400, "/goroutines?format=json&limit=few": 400,
           "/debug/pprof/created?format=folded": 200, "/debug/pprof/created?format=bogus": 400,
           "/debug/pprof/created?format=" + "x" * 30: 400, "/debug/pprof/goroutine?debug=yes": 400,
-          "/trace?seconds=one": 400}
+          "/debug/pprof/created?format=svg&library=1": 200,
+          "/debug/pprof/created?library=yes": 400, "/debug/pprof/goroutine?format=json": 200,
+          "/debug/pprof/profile?format=json&seconds=1": 400, "/leaks?format=json": 200,
+          "/leaks?format=svg": 400, "/metrics?format=json": 400, "/debug/pprof/?format=svg": 400,
+          "/goroutines?format=json&own=1": 200, "/goroutines?own=all": 400, "/events?own=1": 200,
+          "/events?own=all": 400, "/goroutines?format=json&name=x&status=y": 200,
+          "/trace?seconds=one": 400, "/trace?last=1": 409, "/trace?last=soon": 400,
+          "/trace?last=1&format=timeline": 409, "/trace?seconds=0&format=timeline": 400,
+          "/trace?seconds=1&format=svg": 400, "/trace?seconds=0&format=perfetto": 400}
 costs = ("/trace", "/debug/pprof/profile", "/debug/pprof/block", "/debug/pprof/mutex")
 ours = [f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", local, f"LocalHost:{port}"]
 hosts = [None] + ours + ["localhost", "127.0.0.1", "127.0.0.1:1", f"127.evil.example:{port}",
@@ -157,13 +166,13 @@ print(f"{local}: {n} requests, {bad} wrong, seed {seed}")
 assert bad == 0
 
 # What costs something ends with its client: the next one need not wait for its ten minutes.
-for path in costs:
+for path in [c + "?" for c in costs] + ["/trace?format=timeline&"]:
     while True: # one that was quicker has made it wait in vain
-        held = ask(f"GET {path}?seconds=600&token=right HTTP/1.1\r\n\r\n", wait=False)
-        if ask(f"GET {path}?seconds=1&token=right HTTP/1.1\r\n\r\n") == 409: break
+        held = ask(f"GET {path}seconds=600&token=right HTTP/1.1\r\n\r\n", wait=False)
+        if ask(f"GET {path}seconds=1&token=right HTTP/1.1\r\n\r\n") == 409: break
         held.close()
     held.close()
-    while ask(f"GET {path}?seconds=1&token=right HTTP/1.1\r\n\r\n") != 200: time.sleep(0.05)
+    while ask(f"GET {path}seconds=1&token=right HTTP/1.1\r\n\r\n") != 200: time.sleep(0.05)
 END
     exec 9>&-
     wait $pid || fail "the program failed: $(cat "$dir/err")"

@@ -584,7 +584,9 @@ static void read_page(uint64_t r) {
                                         "metrics",
                                         "debug/pprof/block?seconds=1&token=t",
                                         "leaks",
-                                        "debug/pprof/created"};
+                                        "debug/pprof/created",
+                                        "trace?last=1&token=t",
+                                        "debug/pprof/"};
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)get(&page_port)),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -595,7 +597,7 @@ static void read_page(uint64_t r) {
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (at.sin_port != 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0) {
         int n = snprintf(buf, sizeof buf, "GET /%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n",
-                         paths[r % 8], (int)ntohs(at.sin_port));
+                         paths[r % (sizeof paths / sizeof *paths)], (int)ntohs(at.sin_port));
         if (send(fd, buf, (size_t)n, MSG_NOSIGNAL) == n)
             for (int i = 0; i < 3 && read(fd, buf, sizeof buf) > 0; i++) continue;
     } else {
