@@ -9,8 +9,8 @@
  *
  *   B1  body_take: pthread_create(donor), all signals blocked.
  *   B2  donor: takes back what the kernel knows of the descriptor (rseq's area, the list of robust
- *       mutexes, the word to clear), and writes a number of its own for the kernel's tid: locks know
- *       owners by it. Kernel's numbers are below 2^22, ours from 2^23 on.
+ *       mutexes, the word to clear), and writes a number of its own for the kernel's tid: locks
+ *       know owners by it. Kernel's numbers are below 2^22, ours from 2^23 on.
  *   B3  arch_donate: the context is saved, `donated` set, the kernel thread ends without touching
  *       the stack. The maker waits for `donated`.
  *   B4  An M that picks the goroutine writes itself into the body's tls_m, sets the thread pointer
@@ -21,13 +21,13 @@
  *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
  *       thread is none of ours; it clears `left`, and the stack can be used again.
  *
- * pthread_exit and cancellation unwind to donor() as to a thread's start; gort_exit jumps there. A
+ * pthread_exit and cancellation unwind to live() as to a thread's start; gort_exit jumps there. A
  * goroutine whose runtime has ended loses what it has: its keys' values are dropped, and B5 follows
- * with a context that jumps to donor().
+ * with a context that jumps to live().
  *
  * Rules that follow: a goroutine with a body is never switched to directly, nor leaves directly
- * (m->detour, body_home), so ordinary ones pay nothing. On g0 the thread pointer is the M's. Between
- * body_wear and body_doff nothing of libc's is called on g0.
+ * (m->detour, body_home), so ordinary ones pay nothing. On g0 the thread pointer is the M's.
+ * Between body_wear and body_doff nothing of libc's is called on g0.
  *
  * glibc on x86-64; elsewhere, under a sanitizer or with a collector, there are none: -ENOTSUP. libc
  * counts bodies as threads: main's pthread_exit does not end the process while there is one.
@@ -297,9 +297,7 @@ static long make_body(void *size) {
     return r;
 }
 
-static bool supported(void) {
-    return !SAN_FIBERS && __sanitizer_start_switch_fiber == NULL && !collect_on;
-}
+static bool supported(void) { return !san_on() && !collect_on; }
 
 Stack *body_take(size_t size, int *error) {
     size += sizeof(Body) + LIBC_ROOM + m_tls_bytes();

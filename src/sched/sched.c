@@ -41,8 +41,8 @@ NOINLINE void finish_commit(M *m) {
 }
 
 /* ASan is told of the new stack while this is still the old one: its two calls belong around a
- * switch, and nothing that it watches happens in between. A goroutine that ends leaves its frames
- * of other memory (detect_stack_use_after_return), too. */
+ * switch, and nothing that it watches happens in between. A goroutine that ends also gives back the
+ * memory where ASan keeps frames apart from the stack. */
 static void asan_switch(M *m, G *from, G *to) {
     void **fake = from ? &from->stack->san_fiber : &m->san_fiber;
     if (from && load_rlx(&from->status) == G_DEAD) fake = NULL;

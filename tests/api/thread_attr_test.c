@@ -1,8 +1,8 @@
 /*
- * gort_attr.thread: to libc the goroutine is a thread of its own, on whatever kernel thread it runs.
- * Its variables, errno, keys, its name as the owner of a lock stay with it over yields, sleeps,
- * preemption, blocking calls; a second life begins with fresh ones; destructors run however it
- * ends; the end of a runtime takes it wherever it is, and no thread stays behind.
+ * gort_attr.thread: to libc the goroutine is a thread of its own, on whatever kernel thread it
+ * runs. Its variables, errno, keys, its name as the owner of a lock stay with it over yields,
+ * sleeps, preemption, blocking calls; a second life begins with fresh ones; destructors run however
+ * it ends; the end of a runtime takes it wherever it is, and no thread stays behind.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1

@@ -116,7 +116,7 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 extern bool arch_fsgsbase; /* context.c: programs may write fsbase */
 static inline void arch_tp_set(void *tp) {
     if (__builtin_expect(arch_fsgsbase, 1)) __asm__ volatile("wrfsbase %0" : : "r"(tp) : "memory");
-    else arch_sys6(158, 0x1002, (long)tp, 0, 0, 0, 0); /* arch_prctl(ARCH_SET_FS) */
+    else arch_sys6(158, 0x1002, (long)tp, 0, 0, 0, 0); /* the system call for that */
 }
 
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }
