@@ -118,6 +118,7 @@ typedef void gort_fn(void *arg);
 typedef struct gort_attr {
     const char *name;
     size_t stack_size;
+    int thread; /* 1: a thread of its own to libc; -ENOTSUP where that cannot be */
 } gort_attr;
 
 /* Go's `go fn(arg)`. 0, -ENOMEM, -EINVAL: no fn, -ENOTCONN: no runtime. */

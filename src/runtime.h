@@ -253,6 +253,8 @@ struct M {
     P *nextp;           /* what the waker brings */
     G *nextg;
     G *lockedg;      /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
+    G *detour;       /* own thread: each switch passes by g0: lockedg, or a G with a body runs */
+    char *tp;        /* its own thread pointer (body.c) */
     P *oldp;         /* the P it had before a blocking call */
     void *announced; /* G_SYSCALL: the goroutine's newest hook when it began (goexit.h) */
     /* atomic: the system call that it is about to make, announced, on a descriptor; 0: none */

@@ -28,6 +28,7 @@
 #include "mem/compact_stack.h"
 #include "base/env.h"
 #include "base/upstairs.h"
+#include "sched/body.h"
 #include "sched/goexit.h"
 #include "debug/faults.h"
 #include "sched/g.h"
@@ -464,6 +465,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
             store_seq(&sched.running, 0);
         }
         stop(m);
+        bodies_settle();
         inspection->stopped();
     }
     inspection->end();

@@ -56,6 +56,7 @@ static void print_head(Out *o, G *gp, uint32_t status) {
     int64_t since = load_rlx(&gp->since);
     out_age(o, since ? os_now() - since : 0, 10);
     if (gp->lock_depth) out_str(o, ", locked to thread");
+    if (g_is_thread(gp)) out_str(o, ", a thread");
     out_str(o, "]:\n");
 }
 

@@ -21,6 +21,7 @@
  * and taken off before it is freed. In a forked child the values of its goroutine become libc's.
  */
 #include "hook/hook_internal.h"
+#include "sched/body.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -109,11 +110,12 @@ HOOK int pthread_key_delete(pthread_key_t key) {
     return libc(pthread_key_delete)(key);
 }
 
-/* The goroutine that keeps the key's value; NULL: libc keeps it. */
+/* The goroutine that keeps the key's value; NULL: libc keeps it, also for one that is a thread to
+ * it (sched/body.c). */
 INLINE G *key_owner(M *m, pthread_key_t key) {
     if (m == NULL || unlikely(key >= KEYS) || unlikely(!(load_rlx(&keys[key].word) & 1)))
         return NULL;
-    return m->curg;
+    return has_body(m->curg) ? NULL : m->curg;
 }
 
 HOOK void *pthread_getspecific(pthread_key_t key) {

@@ -398,9 +398,13 @@ static char *map_custom(size_t size, size_t guard) {
     return NULL;
 }
 
+/* With the record and the colour. */
+static size_t custom_whole(size_t size) { return ((size + PAGE - 1) & ~(PAGE - 1)) + PAGE; }
+size_t stack_custom_span(size_t size) { return custom_whole(size) - sizeof(Stack); }
+
 Stack *stack_custom(size_t size) {
     size_t guard = size >= CUSTOM_LARGE ? GUARD_WIDE : GUARD_NEAR;
-    size = ((size + PAGE - 1) & ~(PAGE - 1)) + PAGE; /* record and colour */
+    size = custom_whole(size);
     char *base = map_custom(size, guard);
     if (base == NULL) base = map_custom(size, guard = GUARD_NEAR);
     if (base == NULL) return NULL;

@@ -15,8 +15,9 @@
 
 enum {
     STACK_SLAB,
-    STACK_CUSTOM, /* not from a slab; unmapped when freed */
-    STACK_COMPACT /* compact_stack.h */
+    STACK_CUSTOM,  /* not from a slab; unmapped when freed */
+    STACK_COMPACT, /* compact_stack.h */
+    STACK_BODY     /* a custom one with a thread of libc's at its top (sched/body.c) */
 };
 /* The record at the top of a stack's memory, while that is in use or cached (stack.c). */
 struct Stack {
@@ -61,6 +62,7 @@ void stack_put(M *m, Stack *s); /* in a section */
 void stack_record(Stack *s, char *lo, int kind); /* writes a fresh record */
 Stack *stack_custom(size_t size);                /* NULL: no memory. Maps: not in a section */
 void stack_custom_free(Stack *s);
+size_t stack_custom_span(size_t size); /* stack_span of one of that size */
 
 /* Where the first frame goes: below the record, coloured to spread tops over cache sets. */
 INLINE void *stack_top(Stack *s) { return (char *)s - (size_t)(s->index & 15) * 64; }

@@ -16,6 +16,7 @@
  * them meanwhile, then the global queue, whose tail is for those preempted now.
  */
 #include "sched/bound.h"
+#include "sched/body.h"
 #include "sched/globalq.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
@@ -88,6 +89,7 @@ EXPORT void gort_lock_thread(void) {
     if (!(gp->flags & GF_THREAD) && gp->lock_depth++ == 0) {
         soft_harden(m, gp);
         soft_lock(m, gp);
+        m->detour = gp;
         store_rlx(&gp->home, m);
     }
     leave(m);
@@ -99,7 +101,9 @@ EXPORT void gort_unlock_thread(void) {
     G *gp = m->curg;
     if (!(gp->flags & GF_THREAD) && gp->lock_depth > 0 && --gp->lock_depth == 0) {
         store_rlx(&m->lockedg, NULL);
-        store_rlx(&gp->home, NULL);
+        if (has_body(gp)) gp->flags |= GF_SOFT;
+        else m->detour = NULL;
+        store_rlx(&gp->home, home_anywhere(gp));
     }
     leave(m);
 }

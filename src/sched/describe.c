@@ -59,6 +59,13 @@ void g_name(G *gp, char *buf) {
         if ((unsigned char)*c < ' ' || *c == '"' || *c == 127) *c = '?';
 }
 
+bool g_is_thread(G *gp) {
+    Stack *s = load_rlx(&gp->stack);
+    uint16_t kind;
+    return s && gp->flags & GF_NAMED && read_memory((uintptr_t)&s->custom, &kind, sizeof kind) &&
+           kind == STACK_BODY;
+}
+
 static bool wrapped(G *gp) {
     return gp->fn == upstairs.wg_member || gp->fn == upstairs.group_member;
 }

@@ -8,6 +8,7 @@
 #include "mem/compact_stack.h"
 #include "base/print.h"
 #include "base/upstairs.h"
+#include "sched/body.h"
 #include "sched/goexit.h"
 #include "sched/g.h"
 #include "sched/schedule.h"
@@ -42,6 +43,8 @@ static void drop_stack(M *m, Stack *s) {
     } else if (s->custom == STACK_COMPACT) {
         compact_put(m, s);
         compact_credit_give();
+    } else if (s->custom == STACK_BODY) {
+        body_release(s, false);
     } else {
         stack_custom_free(s);
     }
@@ -86,7 +89,8 @@ void go_abandon(M *m, G *gp) {
         s->values = NULL;
         s->settled = 0;
         if (tsan_on()) tsan_over(s->san_fiber);
-        drop_stack(m, s);
+        if (s->custom == STACK_BODY) body_release(s, true);
+        else drop_stack(m, s);
     } else if (gp->flags & GF_COMPACT) {
         compact_credit_give();
     }
@@ -148,6 +152,7 @@ INLINE void mark_dead(M *m, G *gp) {
     if (gp->lock_depth == 0) return;
     m->dying = true; /* it ends with its thread locked: the thread goes with it */
     store_rlx(&m->lockedg, NULL);
+    m->detour = NULL;
     gp->lock_depth = 0;
     gp->home = NULL;
 }
@@ -191,6 +196,29 @@ void goroutine_entry(void *arg) {
     }
 }
 
+/* As goroutine_entry, for one life. */
+void goroutine_with_body(void) {
+    M *m = getm();
+    finish_switch(m);
+    G *gp = m->curg;
+    *__errno_location() = 0;
+    leave(m);
+    gp->fn(gp->arg);
+}
+
+/* Returns when libc is to end the thread, on a kernel thread that is none of ours. */
+void end_with_body(void **save) {
+    M *m = enter();
+    G *gp = m->curg;
+    if (unlikely(((m->locks ^ 1) | gp->odd) != 0)) before_the_end(m, "a goroutine returned");
+    if (unlikely(gp->spare != NULL)) exit_hook_jumped();
+    mark_dead(m, gp);
+    m->commit = bury;
+    m->commit_arg = gp;
+    m->curg = NULL;
+    arch_switch(save, m->g0sp);
+}
+
 EXPORT void gort_exit(void) {
     M *m = enter();
     G *gp = m->curg;
@@ -199,6 +227,7 @@ EXPORT void gort_exit(void) {
     leave(m);
     values_over(gp);
     exit_hooks_run(gp);
+    if (has_body(gp)) body_exit(gp);
     m = enter();
     if (in_catch(m)) *m->handling = (Handling){0}; /* its catch block has no end any more */
     if (m->curg->id == 1) store_rlx(&sched.main_exited, 1);
@@ -284,6 +313,17 @@ INLINE void fill_in(M *m, G *gp, gort_fn *fn, void *arg, uintptr_t pc) {
     gp->since = coarse_now();
 }
 
+/* gp has all it needs. */
+static void go_begins(M *m, G *gp) {
+    gp->id = g_next_id(m);
+    gp->parent = m->curg ? (uint32_t)m->curg->id : 0;
+    tsan_release(gp);
+    count(m, created, 1);
+    trace_create(m, gp);
+    store_rel(&gp->status, G_WAITING);
+    ready(m, gp);
+}
+
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc) {
     if (unlikely(!load_acq(&sched.running))) return -ENOTCONN; /* in this section: init.c */
@@ -299,13 +339,7 @@ int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *co
         g_free(m, gp);
         return r;
     }
-    gp->id = g_next_id(m);
-    gp->parent = m->curg ? (uint32_t)m->curg->id : 0;
-    tsan_release(gp);
-    count(m, created, 1);
-    trace_create(m, gp);
-    store_rel(&gp->status, G_WAITING);
-    ready(m, gp);
+    go_begins(m, gp);
     return 0;
 }
 
@@ -335,6 +369,33 @@ INLINE bool start_straight(M *m, gort_fn *fn, void *arg, uintptr_t pc) {
     return true;
 }
 
+/* A goroutine on a body, which is made outside of the section. */
+static int go_with_body(const gort_attr *attr, gort_fn *fn, void *arg, uintptr_t pc) {
+    size_t size = attr->stack_size ? attr->stack_size : settings.stack_size;
+    int error;
+    if (size == 0) size = STACK_USABLE;
+    if (!load_acq(&sched.running)) return -ENOTCONN; /* before one is made */
+    Stack *s = body_take(size < MIN_STACK ? MIN_STACK : size, &error);
+    if (s == NULL) return error;
+    M *m = enter();
+    bool running = load_acq(&sched.running);
+    G *gp = running ? g_alloc(m) : NULL;
+    if (unlikely(gp == NULL)) {
+        leave(m);
+        body_untake(s);
+        return running ? -ENOMEM : -ENOTCONN;
+    }
+    fill_in(m, gp, fn, arg, pc);
+    gp->flags = GF_NAMED | GF_SOFT;
+    gp->home = &body_home;
+    gp->stack = s;
+    gp->sp = body_context(s);
+    copy_name(s->name, sizeof s->name, attr->name ? attr->name : "");
+    go_begins(m, gp);
+    leave(m);
+    return 0;
+}
+
 static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
                       uintptr_t pc) {
     if (in_forked_child()) return -ENOTCONN;
@@ -342,6 +403,7 @@ static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void 
     if (size > MAX_COPY) return -E2BIG;
     if (size > 0 && copy == NULL) return -EINVAL;
     if (attr && attr->stack_size > MAX_STACK) return -EINVAL;
+    if (attr && attr->thread && copy == NULL) return go_with_body(attr, fn, arg, pc);
     M *m = enter();
     int r = go_start(m, attr, fn, arg, copy, size, pc);
     leave(m);

@@ -116,6 +116,8 @@ void m_forget_others(void) {
     }
 }
 
+size_t m_tls_bytes(void) { return tls_bytes; }
+
 /* m: NULL: the thread ends in order. */
 static void watch_end(M *m) {
     if (likely(sees_ends)) pthread_setspecific(thread_end, m);
@@ -151,6 +153,7 @@ static void know_thread(M *m) {
     tls_m = m;
     m->tid = os_gettid();
     m->clock = os_thread_clock(m->tid);
+    m->tp = ARCH_THREAD_POINTER();
     m->errno_at = __errno_location();
     m->handling = __cxa_get_globals ? __cxa_get_globals() : NULL;
     tsan_own_errno(m->errno_at);

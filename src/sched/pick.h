@@ -33,7 +33,7 @@
 /* What keeps a goroutine from going straight to the next; 0 on nearly every call. nextg: g0 has to
  * run that G first. A second one in its place would be lost. */
 INLINE uintptr_t obstacles(M *m, P *p) {
-    return (uintptr_t)m->lockedg | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p);
+    return (uintptr_t)m->detour | (uintptr_t)m->nextg | load_rlx(&m->attn) | p_pauses(p);
 }
 
 INLINE bool global_due(const P *p) { return p->rounds % 61 == 60; }

@@ -17,6 +17,7 @@
 #include "sched/threadstate.h"
 #include "sched/syscall.h"
 #include "sched/globalq.h"
+#include "sched/body.h"
 #include "sched/bound.h"
 #include "sched/inlibc.h"
 #include "sched/schedule.h"
@@ -184,7 +185,7 @@ static void wait_for_p(M *m, G *gp, void *context) {
     and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
     bool soft = gp->flags & GF_SOFT_HELD;
     if (soft) gp->flags ^= GF_SOFT_HELD | GF_SOFT;
-    store_rlx(&gp->home, gp->lock_depth || soft ? m : NULL);
+    store_rlx(&gp->home, gp->lock_depth || (soft && !has_body(gp)) ? m : home_anywhere(gp));
     now_runs(m, p, gp);
     trace_start(m, gp);
     if (unlikely(load_rlx(&sched.stop_waiting)) && context && inlibc_trap(gp, context) != OUTSIDE)

@@ -12,7 +12,7 @@ void soft_end(void);
 INLINE void soft_harden(M *m, G *gp) {
     if (!(gp->flags & GF_SOFT)) return;
     gp->flags &= (uint8_t)~GF_SOFT;
-    store_rlx(&m->homed, m->homed - 1);
+    if (load_rlx(&gp->home) == m) store_rlx(&m->homed, m->homed - 1); /* not a body's */
 }
 
 /* On g0 with a P: gets gp, just picked, to its home. False: the home is gone, gp runs anywhere. */

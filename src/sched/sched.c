@@ -15,6 +15,7 @@
 #include "sched/g.h"
 #include "sched/globalq.h"
 #include "sched/goexit.h"
+#include "sched/body.h"
 #include "sched/bound.h"
 #include "sched/ender.h"
 #include "sched/schedule.h"
@@ -40,8 +41,8 @@ NOINLINE void finish_commit(M *m) {
 }
 
 /* ASan is told of the new stack while this is still the old one: its two calls belong around a
- * switch, and nothing that it watches happens in between. A goroutine that ends leaves its frames
- * of other memory (detect_stack_use_after_return), too. */
+ * switch, and nothing that it watches happens in between. A goroutine that ends also gives back the
+ * memory where ASan keeps frames apart from the stack. */
 static void asan_switch(M *m, G *from, G *to) {
     void **fake = from ? &from->stack->san_fiber : &m->san_fiber;
     if (from && load_rlx(&from->status) == G_DEAD) fake = NULL;
@@ -618,14 +619,31 @@ static NOINLINE bool migrate(M *m, G *gp) {
     return true;
 }
 
+/* gp has a body: the thread runs it with that one's thread pointer. */
+static void execute_with_body(M *m, G *gp) {
+    if (!m->inherit) new_slice(m, m->p);
+    m->inherit = false;
+    take_on(m, gp);
+    trace_start(m, gp);
+    body_wear(m, gp);
+    arch_switch(&m->g0sp, gp->sp);
+    body_doff(m);
+    finish_switch(m);
+}
+
+/* gp has a home. False: it runs here, now. */
+static NOINLINE bool execute_at_home(M *m, G *gp) {
+    M *home = load_rlx(&gp->home);
+    bool bodily = has_body(gp) && (home == &body_home || home == m);
+    if (bodily) execute_with_body(m, gp);
+    else if (home == m) return false;
+    else if (gp->flags & GF_SOFT) return soft_send(m, gp);
+    else home_send(m, gp);
+    return true;
+}
+
 static void execute(M *m, G *gp) {
-    if (unlikely(load_rlx(&gp->home) != NULL && load_rlx(&gp->home) != m)) {
-        if (!(gp->flags & GF_SOFT)) {
-            home_send(m, gp);
-            return;
-        }
-        if (soft_send(m, gp)) return;
-    }
+    if (unlikely(load_rlx(&gp->home) != NULL) && execute_at_home(m, gp)) return;
     if (unlikely(settings.migrate) && gp->m == m && load_rlx(&gp->home) == NULL && migrate(m, gp))
         return;
     if (!m->inherit) new_slice(m, m->p);

@@ -10,6 +10,8 @@ void attach_stack(M *m, G *gp);
 Stack *stack_get_with_room(M *m);      /* stack_get, from a compact stack, too */
 void unlock_and_wake(M *m, void *arg); /* a commit: sched.lock, with a G queued under it */
 void goroutine_entry(void *arg);
+void goroutine_with_body(void); /* body.c: its function, and its end, which saves the context */
+void end_with_body(void **save);
 NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg); /* the G ends here */
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l);
 void tsan_visit(void *fiber); /* what happened there, happened before */

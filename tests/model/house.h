@@ -106,6 +106,7 @@ bool global_join_locked(P *p) { return false; }
 G *find_runnable(M *m) { return NULL; }
 void m_stop(M *m) { wrong("a thread without its goroutine"); }
 void home_send(M *m, G *gp) { wrong("a goroutine on another's thread"); }
+#include "bodies.h"
 void soft_lock(M *m, G *gp) { m->lockedg = gp; }
 bool soft_send(M *m, G *gp) { return false; }
 void split_resume(G *gp) {}
@@ -186,7 +187,12 @@ static void add_goroutine(void (*body)(void)) {
     char *hi = mc_stack(&gp->sp);
     bodies[i] = body;
     *gp = (G){.id = (uint64_t)i + 1, .status = G_RUNNABLE, .stack = (Stack *)hi};
-    *m = (M){.locks = 1, .id = (uint32_t)i, .errno_at = &errnos[i], .lockedg = gp, .p = &ps[i]};
+    *m = (M){.locks = 1,
+             .id = (uint32_t)i,
+             .errno_at = &errnos[i],
+             .lockedg = gp,
+             .detour = gp,
+             .p = &ps[i]};
     ps[i] = (P){.status = P_RUNNING, .m = m};
     gp->sp = arch_first_frame(hi, goroutine_body, gp);
     queued[i] = 1;
@@ -199,8 +205,12 @@ static void add_goroutine(void (*body)(void)) {
  * still busy with what it had to do behind the switch. */
 static void add_spare(void) {
     int i = mc_count;
-    ms[i] =
-        (M){.locks = 1, .id = (uint32_t)i, .errno_at = &errnos[i], .lockedg = &spare, .p = &ps[i]};
+    ms[i] = (M){.locks = 1,
+                .id = (uint32_t)i,
+                .errno_at = &errnos[i],
+                .lockedg = &spare,
+                .detour = &spare,
+                .p = &ps[i]};
     ps[i] = (P){.status = P_RUNNING, .m = &ms[i]};
     mc_spawn_on(thread_of_goroutine, &ms[i].g0sp);
 }

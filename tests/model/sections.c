@@ -36,6 +36,7 @@ static int no_membarrier(void) { return -ENOSYS; }
 #define left left_over
 #include <api/init.c>
 #undef left
+#include "bodies.h"
 
 /* ---- the rest of the house, as far as it is called ---- */
 

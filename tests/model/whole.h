@@ -46,6 +46,8 @@ static int64_t thiefs_now(void) { /* its back-off is over at once */
 
 #include <stdarg.h>
 
+#include "bodies.h"
+
 /* ---- the rest of the house, as far as it is called ---- */
 
 int inlibc_trap(G *gp, void *context) { return OUTSIDE; }

@@ -6,6 +6,7 @@
 #define ARCH_LEFT_AT 80
 #ifndef __ASSEMBLER__
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -109,6 +110,14 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
     ARCH_VALUE(void *, "movq " #name "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(value_))
 #define ARCH_THREAD_POINTER() ARCH_VALUE(char *, "movq %%fs:0, %0" : "=r"(value_))
 #define ARCH_TLS_AT(offset) ARCH_VALUE(void *, "movq %%fs:(%1), %0" : "=r"(value_) : "r"(offset))
+
+/* Goroutines with a body (sched/body.c). */
+#define ARCH_BODIES 1
+extern bool arch_fsgsbase; /* context.c: programs may write fsbase */
+static inline void arch_tp_set(void *tp) {
+    if (__builtin_expect(arch_fsgsbase, 1)) __asm__ volatile("wrfsbase %0" : : "r"(tp) : "memory");
+    else arch_sys6(158, 0x1002, (long)tp, 0, 0, 0, 0); /* the system call for that */
+}
 
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }
 

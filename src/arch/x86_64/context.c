@@ -2,9 +2,16 @@
 #define _GNU_SOURCE 1 /* the names of registers in a ucontext */
 #include "arch.h"
 
+#include <sys/auxv.h>
 #include <ucontext.h>
 
 void arch_entry(void);
+
+bool arch_fsgsbase;
+#define HWCAP2_FSGSBASE 2
+__attribute__((constructor)) static void ask_fsgsbase(void) {
+    arch_fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
+}
 
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
     uintptr_t *sp = (uintptr_t *)((uintptr_t)top & ~(uintptr_t)15);

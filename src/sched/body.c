@@ -1,0 +1,401 @@
+/*
+ * Goroutines that are threads to libc: what a thread has of its own (__thread variables, errno,
+ * locale, keys, malloc's cache, its name as the owner of locks) is the goroutine's, on whatever
+ * kernel thread it runs. Libraries that keep such state over a call that waits need it.
+ *
+ * All of that hangs on the thread pointer. libc builds it: pthread_create makes a thread on our
+ * stack, with descriptor and variables at its top; its kernel thread ends at once, and the body
+ * stays. A goroutine on it begins where that thread would run the program's function.
+ *
+ *   B1  body_take: pthread_create(donor), all signals blocked.
+ *   B2  donor: takes back what the kernel knows of the descriptor (rseq's area, the list of robust
+ *       mutexes, the word to clear), and writes a number of its own for the kernel's tid: locks
+ *       know owners by it. Kernel's numbers are below 2^22, ours from 2^23 on.
+ *   B3  arch_donate: the context is saved, `donated` set, the kernel thread ends without touching
+ *       the stack. The maker waits for `donated`.
+ *   B4  An M that picks the goroutine writes itself into the body's tls_m, sets the thread pointer
+ *       and switches (body_wear). It comes back by g0 and sets its own again (body_doff) before the
+ *       goroutine's commit: until then no other thread can run it. A signal in between finds the
+ *       same M by either pointer.
+ *   B5  The goroutine ends: on g0, a bare clone makes a kernel thread that goes on in donor()
+ *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
+ *       thread is none of ours; it clears `left`, and the stack can be used again.
+ *
+ * pthread_exit and cancellation unwind to live() as to a thread's start; gort_exit jumps there. A
+ * goroutine whose runtime has ended loses what it has: its keys' values are dropped, and B5 follows
+ * with a context that jumps to live().
+ *
+ * Rules that follow: a goroutine with a body is never switched to directly, nor leaves directly
+ * (m->detour, body_home), so ordinary ones pay nothing. On g0 the thread pointer is the M's.
+ * Between body_wear and body_doff nothing of libc's is called on g0.
+ *
+ * glibc on x86-64; elsewhere, under a sanitizer or with a collector, there are none: -ENOTSUP. libc
+ * counts bodies as threads: main's pthread_exit does not end the process while there is one.
+ */
+#include "base/base.h" /* first: _GNU_SOURCE */
+#include "sched/body.h"
+#include "base/san.h"
+#include "base/sysfault.h"
+#include "base/upstairs.h"
+#include "sched/m.h"
+#include "sched/schedule.h"
+#include "sched/sched.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+M body_home;
+
+#if defined(__GLIBC__) && defined(ARCH_BODIES)
+
+#define FIRST_TID (1 << 23)
+#define MOST_TIDS (1 << 22)
+#define DESCRIPTOR 2304 /* bytes of libc's descriptor that are searched for the tid, at most */
+#define LIBC_ROOM ((size_t)8 << 10) /* descriptor, libc's own variables, its first frames */
+#define KEPT 64                     /* stacks of bodies that have ended */
+
+typedef struct RobustHead { /* the kernel's */
+    void *first;
+    long offset;
+    void *pending;
+} RobustHead;
+
+/* Below the record of its stack. */
+struct Body {
+    char *tp;         /* the thread pointer */
+    void *sp;         /* its context while no goroutine runs on it */
+    M **m, **runner;  /* its tls_m, tls_runner */
+    uint32_t donated; /* atomic: DONATED, the kernel thread has left the stack; REFUSED */
+    uint32_t left;    /* atomic: 1 until the kernel thread that ends it has */
+    int tid;
+    bool lost; /* its goroutine's runtime has ended */
+    M *maker;
+    RobustHead *robust;
+    void *start; /* where pthread_exit and gort_exit jump to, in live() */
+    /* bodies.lock: */
+    bool ending; /* there is, or was, a kernel thread that ends it */
+    Body *next;
+} ALIGNED(64);
+
+enum { DONATED = 1, REFUSED }; /* Body.donated */
+
+static struct {
+    Lock lock;
+    /* lock: */
+    Body *ready;    /* without a goroutine */
+    Body *ended;    /* with a kernel thread to end on, or in want of one */
+    uint32_t count; /* of the ended */
+    uint32_t tids;  /* atomic */
+} bodies;
+
+static Body *body_of(Stack *s) { return (Body *)(void *)s - 1; }
+static Stack *stack_of(Body *b) { return (Stack *)(void *)(b + 1); }
+void *body_context(Stack *s) { return body_of(s)->sp; }
+
+/* ---- the donor ------------------------------------------------------------------------------- */
+
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned __rseq_size __attribute__((weak));
+#define RSEQ_UNREGISTER 1
+#define RSEQ_SIGNATURE 0x53053053 /* glibc's, x86 */
+
+static bool leave_rseq(char *tp) {
+    if (&__rseq_size == NULL || __rseq_size == 0) return true;
+    char *area = tp + __rseq_offset;
+    int32_t cpu;
+    memcpy(&cpu, area + 4, sizeof cpu);
+    if (cpu < 0) return true; /* the kernel has none */
+    long size = __rseq_size < 32 ? 32 : __rseq_size;
+    return os_sys(SYS_rseq, (long)area, size, RSEQ_UNREGISTER, RSEQ_SIGNATURE, 0, 0) == 0;
+}
+
+static int word_at(const char *tp, size_t offset) {
+    return *(const int *)(const void *)(tp + offset);
+}
+
+/* Where the descriptor has the tid: the one word that is, here and in the maker's thread. */
+static int *descriptor_tid(Body *b) {
+    int tid = os_gettid(), *found = NULL;
+    for (size_t at = 64; at < DESCRIPTOR && b->tp + at < (char *)b; at += sizeof tid) {
+        if (word_at(b->tp, at) != tid || word_at(b->maker->tp, at) != b->maker->tid) continue;
+        if (found) return NULL;
+        found = (int *)(void *)(b->tp + at);
+    }
+    return found;
+}
+
+/* B2. */
+static bool leave_kernel(Body *b) {
+    int *tid = descriptor_tid(b);
+    size_t size = 0;
+    if (tid == NULL || !leave_rseq(b->tp)) return false;
+    if (os_sys(SYS_get_robust_list, 0, (long)&b->robust, (long)&size, 0, 0, 0) < 0)
+        b->robust = NULL;
+    os_sys(SYS_set_robust_list, 0, sizeof(RobustHead), 0, 0, 0, 0);
+    os_sys(SYS_set_tid_address, 0, 0, 0, 0, 0, 0);
+    *tid = b->tid;
+    return true;
+}
+
+/* What the kernel does when a thread ends: the mutexes that it still holds have a dead owner. */
+static void robust_end(Body *b) {
+    RobustHead *h = b->robust;
+    if (h == NULL) return;
+    for (void *e = h->first; e != h;) {
+        uint32_t *word = (uint32_t *)(void *)((char *)((uintptr_t)e & ~(uintptr_t)1) + h->offset);
+        uint32_t v = load_rlx(word);
+        e = *(void **)((uintptr_t)e & ~(uintptr_t)1);
+        if ((v & FUTEX_TID_MASK) != (uint32_t)b->tid) continue;
+        store_seq(word, (v & FUTEX_WAITERS) | FUTEX_OWNER_DIED);
+        if (v & FUTEX_WAITERS) os_sys(SYS_futex, (long)word, FUTEX_WAKE, 1, 0, 0, 0); /* shared */
+    }
+}
+
+/* A life: returns when the goroutine's function has, or was left. Its own frame, since registers do
+ * not outlive a jump. */
+static NOINLINE void live(Body *b) {
+    union {
+        sigjmp_buf jump;
+        __pthread_unwind_buf_t libc; /* which unwinds a thread down to here */
+    } start;
+    b->start = start.jump;
+    if (__sigsetjmp(start.jump, 0) == 0) {
+        __pthread_register_cancel(&start.libc);
+        arch_donate(&b->sp, &b->donated);
+        goroutine_with_body();
+    }
+    __pthread_unregister_cancel(&start.libc);
+}
+
+static void *donor(void *arg) {
+    Body *b = arg;
+    b->tp = ARCH_THREAD_POINTER();
+    b->m = &tls_m;
+    b->runner = &tls_runner;
+    if (!leave_kernel(b)) {
+        store_rel(&b->donated, REFUSED);
+        os_futex_wake(&b->donated, 1);
+        return NULL;
+    }
+    pthread_detach(pthread_self());
+    live(b);
+    if (!b->lost) end_with_body(&b->sp);
+    /* a kernel thread of its own, for libc's end of a thread */
+    tls_m = tls_runner = NULL;
+    robust_end(b);
+    return NULL;
+}
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+/* glibc's handler of the signal by which setuid(2) and its like reach all threads looks for its
+ * thread by the thread pointer: it has to find the kernel thread's. */
+#define SIGSETXID 33
+typedef struct KernelAction {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void *restorer;
+    uint64_t mask;
+} KernelAction;
+static KernelAction libc_setxid;
+
+static void on_setxid(int signo, siginfo_t *info, void *context) {
+    M *m = getm();
+    char *worn = ARCH_THREAD_POINTER(), *own = m && m->tp ? m->tp : worn;
+    if (own != worn) arch_tp_set(own);
+    libc_setxid.handler(signo, info, context);
+    if (own != worn) arch_tp_set(worn);
+}
+
+/* Behind the first pthread_create, which installs it. */
+static void wrap_setxid(void) {
+    KernelAction now = {0};
+    long r = os_sys(SYS_rt_sigaction, SIGSETXID, 0, (long)&now, sizeof now.mask, 0, 0);
+    if (r < 0 || now.handler == NULL || now.handler == on_setxid) return;
+    libc_setxid = now;
+    now.handler = on_setxid;
+    os_sys(SYS_rt_sigaction, SIGSETXID, (long)&now, 0, sizeof now.mask, 0, 0);
+}
+
+/* B1. 0; or an error, and nothing of it is left. */
+static int donate(Body *b) {
+    Stack *s = stack_of(b);
+    pthread_t thread;
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int r = pthread_attr_init(&attr);
+    if (r != 0) return -r;
+    r = pthread_attr_setstack(&attr, s->lo, (size_t)((char *)b - s->lo));
+    if (r == 0) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        r = thread_create(&thread, &attr, donor, b);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    pthread_attr_destroy(&attr);
+    if (r != 0) return -r;
+    wrap_setxid();
+    while (load_acq(&b->donated) == 0) os_futex_wait(&b->donated, 0, GORT_FOREVER);
+    if (load_acq(&b->donated) == DONATED) return 0;
+    pthread_join(thread, NULL);
+    return -ENOTSUP;
+}
+
+static void push_ready(Body *b) {
+    M *m = enter();
+    lock(&bodies.lock, RANK_LEAF);
+    b->next = bodies.ready;
+    bodies.ready = b;
+    unlock(&bodies.lock);
+    leave(m);
+}
+
+/* Off the list, the first with such a stack; dead: its kernel thread has gone. NULL: none. */
+static Body *pop_sized(Body **list, size_t span, bool dead) {
+    M *m = enter();
+    Body *b;
+    lock(&bodies.lock, RANK_LEAF);
+    for (; (b = *list) != NULL; list = &b->next) {
+        if (span && stack_span(stack_of(b)) != span) continue;
+        if (!dead || (b->ending && load_acq(&b->left) == 0)) break;
+    }
+    if (b) *list = b->next;
+    if (b && dead) bodies.count--;
+    unlock(&bodies.lock);
+    leave(m);
+    return b;
+}
+
+/* For a new body; a stack that has served is warm. */
+static Stack *body_stack(size_t size) {
+    for (Body *b; bodies.count > KEPT && (b = pop_sized(&bodies.ended, 0, true)) != NULL;)
+        stack_custom_free(stack_of(b));
+    Body *b = pop_sized(&bodies.ended, stack_custom_span(size), true);
+    Stack *s = b ? stack_of(b) : stack_custom(size);
+    if (s == NULL) return NULL;
+    size_t whole = s->size, guard = s->guard;
+    stack_record(s, s->lo, STACK_BODY);
+    s->size = whole;
+    s->guard = guard;
+    return s;
+}
+
+/* In a call that is announced as blocking: the runtime may end meanwhile, and the body is there for
+ * the next taker. */
+static long make_body(void *size) {
+    Stack *s = body_stack(*(size_t *)size);
+    if (s == NULL) return -ENOMEM;
+    Body *b = body_of(s);
+    *b = (Body){.tid = FIRST_TID + (int)(add_rlx(&bodies.tids, 1) % MOST_TIDS), .maker = getm()};
+    int r = donate(b);
+    if (r < 0) stack_custom_free(s);
+    else push_ready(b);
+    return r;
+}
+
+static bool supported(void) { return !san_on() && !collect_on; }
+
+Stack *body_take(size_t size, int *error) {
+    size += sizeof(Body) + LIBC_ROOM + m_tls_bytes();
+    *error = -ENOTSUP;
+    if (!supported()) return NULL;
+    for (;;) {
+        Body *b = pop_sized(&bodies.ready, stack_custom_span(size), false);
+        if (b) return stack_of(b);
+        M *m = enter();
+        bool announced = !m->plain && unfinished(m) == NULL;
+        leave(m);
+        *error = (int)(announced ? gort_blocking(make_body, &size) : make_body(&size));
+        if (*error < 0) return NULL;
+    }
+}
+
+void body_untake(Stack *s) { push_ready(body_of(s)); }
+
+/* ---- on g0 ----------------------------------------------------------------------------------- */
+
+void body_wear(M *m, G *gp) {
+    Body *b = body_of(gp->stack);
+    *b->m = *b->runner = m;
+    m->detour = gp;
+    arch_tp_set(b->tp);
+}
+
+void body_doff(M *m) {
+    arch_tp_set(m->tp);
+    m->detour = m->lockedg;
+}
+
+/* ---- end ------------------------------------------------------------------------------------- */
+
+void body_exit(G *gp) { siglongjmp(body_of(gp->stack)->start, 1); }
+
+/* On the kernel thread that ends a body whose goroutine is lost: no destructor gets what it had. */
+static void forsaken(void *arg) {
+    Body *b = arg;
+    tls_m = tls_runner = NULL;
+    for (unsigned key = 0; key < PTHREAD_KEYS_MAX; key++)
+        if (pthread_getspecific(key)) pthread_setspecific(key, NULL);
+    siglongjmp(b->start, 1);
+}
+
+/* B5. bodies.lock. Where the kernel refuses, the next one tries again. */
+static void end_locked(Body *b) {
+    enum {
+        FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                CLONE_SETTLS | CLONE_CHILD_CLEARTID
+    };
+    uint64_t all = ~(uint64_t)0, old;
+    store_rlx(&b->left, 1);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
+    b->ending = arch_clone_at(FLAGS, b->sp, &b->left, b->tp) > 0;
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+}
+
+#define ABOVE 1024 /* bytes, for the rest of live()'s frame */
+void body_release(Stack *s, bool lost) {
+    Body *b = body_of(s);
+    b->lost = lost;
+    if (lost) b->sp = arch_first_frame((char *)b->start - ABOVE, forsaken, b);
+    lock(&bodies.lock, RANK_LEAF);
+    b->next = bodies.ended;
+    bodies.ended = b;
+    bodies.count++;
+    for (Body *e = b; e && !e->ending; e = e->next) end_locked(e);
+    unlock(&bodies.lock);
+}
+
+/* A destructor of the program's may wait for ever. */
+#define SETTLE_ROUNDS 20000 /* of 50 us */
+static bool settling(void) {
+    M *m = enter();
+    lock(&bodies.lock, RANK_LEAF);
+    Body *b = bodies.ended;
+    while (b && !(b->ending && load_acq(&b->left))) b = b->next;
+    unlock(&bodies.lock);
+    leave(m);
+    return b != NULL;
+}
+void bodies_settle(void) {
+    for (int i = 0; i < SETTLE_ROUNDS && settling(); i++) os_nap(50 * GORT_US);
+}
+
+#else
+
+void *body_context(Stack *s) { return NULL; }
+Stack *body_take(size_t size, int *error) {
+    *error = -ENOTSUP;
+    return NULL;
+}
+void body_untake(Stack *s) {}
+void body_wear(M *m, G *gp) {}
+void body_doff(M *m) {}
+void body_exit(G *gp) { __builtin_trap(); }
+void body_release(Stack *s, bool lost) {}
+void bodies_settle(void) {}
+
+#endif

@@ -1,0 +1,31 @@
+/* Goroutines that are threads to libc: gort_attr.thread. See body.c. */
+#ifndef BODY_H
+#define BODY_H
+
+#include "mem/stack.h"
+
+typedef struct Body Body;
+
+/* The home of a goroutine with a body: soft, and never found. It keeps the goroutine off the short
+ * ways, so that it comes and goes through g0 only, where execute (sched.c) knows it. */
+extern M body_home;
+
+/* In a section of gp's thread, or with gp in hand. */
+INLINE bool has_body(const G *gp) { return gp->stack && gp->stack->custom == STACK_BODY; }
+/* gp's home while no thread is bound to it. */
+INLINE M *home_anywhere(const G *gp) { return has_body(gp) ? &body_home : NULL; }
+
+/* A stack with a body on it for one goroutine; what the kernel says in *error, or -ENOTSUP, if
+ * NULL. The program's context: it calls libc. */
+Stack *body_take(size_t size, int *error);
+void body_untake(Stack *s);   /* its goroutine does not begin */
+void *body_context(Stack *s); /* where it begins */
+/* On g0: the thread takes gp's thread pointer on, and its own again. */
+void body_wear(M *m, G *gp);
+void body_doff(M *m);
+NORETURN void body_exit(G *gp); /* gp's function is left: as if it had returned */
+/* In a section. The goroutine is gone: libc ends the thread. lost: by the end of a runtime. */
+void body_release(Stack *s, bool lost);
+void bodies_settle(void); /* the runtime has ended: libc has ended its threads, as far as it can */
+
+#endif
