@@ -6,7 +6,7 @@
 
 #include <atomic>
 #include <libgo/coroutine.h>
-#include <thread>
+#include <unistd.h>
 
 typedef co_chan<int64_t> Chan;
 
@@ -15,11 +15,11 @@ template <class F> static int64_t all_of(int64_t n, F fn) {
     std::atomic<int64_t> left{n};
     co_chan<bool> done(1);
     int64_t t0 = now_ns();
-    for (int64_t i = 0; i < n; i++)
-        go[&left, done, fn] {
-            fn();
-            if (--left == 0) done << true;
-        };
+    auto one = [&left, done, fn] {
+        fn();
+        if (--left == 0) done << true;
+    };
+    for (int64_t i = 0; i < n; i++) go one;
     bool end;
     done >> end;
     return t0;
@@ -44,12 +44,13 @@ static void g_spawn() {
 static void g_pingpong() {
     int64_t n = count(1000000), back = 0;
     Chan a, b;
-    go[=] {
+    auto ponger = [=] {
         for (int64_t i = 0, v; i < n; i++) {
             a >> v;
             b << v;
         }
     };
+    go ponger;
     int64_t t0 = now_ns();
     for (int64_t i = 0; i < n; i++) {
         a << i;
@@ -62,10 +63,11 @@ static void g_pingpong() {
 static void g_chan_buf() {
     int64_t n = count(5000000), sum = 0, v;
     Chan c(128);
-    int64_t t0 = now_ns();
-    go[=] {
+    auto producer = [=] {
         for (int64_t i = 0; i < n; i++) c << i;
     };
+    int64_t t0 = now_ns();
+    go producer;
     for (int64_t i = 0; i < n; i++) {
         c >> v;
         sum += v;
@@ -77,13 +79,13 @@ static void g_chan_buf() {
 static void mutex_among(const char *name, int g, int64_t n, bool yields) {
     co_mutex mutex;
     int64_t held = 0, t0 = all_of(g, [&, n, g, yields] {
-        for (int64_t i = 0; i < n / g; i++) {
-            mutex.lock();
-            held++;
-            if (yields) co_yield;
-            mutex.unlock();
-        }
-    });
+                          for (int64_t i = 0; i < n / g; i++) {
+                              mutex.lock();
+                              held++;
+                              if (yields) co_yield;
+                              mutex.unlock();
+                          }
+                      });
     report_nsop(name, t0, n);
     expect(held, n / g * g, name);
 }
@@ -97,14 +99,14 @@ static void g_memory() {
     std::atomic<int64_t> started{0}, left{n};
     co_chan<bool> gate((size_t)n), done(1);
     long before = proc_field("VmRSS");
+    auto parked = [&started, &left, gate, done] {
+        bool end;
+        started++;
+        gate >> end;
+        if (--left == 0) done << true;
+    };
     int64_t t0 = now_ns();
-    for (int64_t i = 0; i < n; i++)
-        go[&started, &left, gate, done] {
-            bool end;
-            started++;
-            gate >> end;
-            if (--left == 0) done << true;
-        };
+    for (int64_t i = 0; i < n; i++) go parked;
     while (started < n) co_yield;
     report_parked(t0, n, before);
     t0 = now_ns();
@@ -129,10 +131,11 @@ enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
 int main(int argc, char **argv) {
     if (peer_lists(workloads, WORKLOADS, argc, argv)) return 0;
-    go[=] { /* in a coroutine: what waits outside of one blocks its thread */
-        int status = peer_runs(workloads, WORKLOADS, argc, argv);
-        fflush(NULL);
-        _exit(status);
+    auto all = [=] { /* in a coroutine: what waits outside of one blocks its thread */
+                     int status = peer_runs(workloads, WORKLOADS, argc, argv);
+                     fflush(NULL);
+                     _exit(status);
     };
+    go all;
     co_sched.Start(workers(), workers());
 }

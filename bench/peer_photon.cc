@@ -78,13 +78,13 @@ static void p_chan_buf() {
 static void mutex_among(const char *name, int g, int64_t n, bool yields) {
     photon::mutex mutex;
     int64_t held = 0, t0 = all_of(g, [&] {
-        for (int64_t i = 0; i < n / g; i++) {
-            mutex.lock();
-            held++;
-            if (yields) photon::thread_yield();
-            mutex.unlock();
-        }
-    });
+                          for (int64_t i = 0; i < n / g; i++) {
+                              mutex.lock();
+                              held++;
+                              if (yields) photon::thread_yield();
+                              mutex.unlock();
+                          }
+                      });
     report_nsop(name, t0, n);
     expect(held, n / g * g, name);
 }
@@ -100,7 +100,8 @@ static void skynet(int64_t num, int64_t size, int64_t *sum) {
         *sum = num;
         return;
     }
-    for (int i = 0; i < 10; i++) child[i] = start([=, &of] { skynet(num + i * part, part, &of[i]); });
+    for (int i = 0; i < 10; i++)
+        child[i] = start([=, &of] { skynet(num + i * part, part, &of[i]); });
     *sum = 0;
     for (int i = 0; i < 10; i++) {
         photon::thread_join(child[i]);
