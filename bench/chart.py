@@ -74,7 +74,8 @@ class Drawing:
     def text(self, x, y, s, colour='ink', size=12, anchor='start', weight='normal'):
         """With a rim in the colour of the page, so that a line behind it does not cross it."""
         self.out.append(f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" '
-                        f'text-anchor="{anchor}" fill="{self.colours[colour]}" paint-order="stroke" '
+                        f'text-anchor="{anchor}" fill="{self.colours[colour]}" '
+                        f'paint-order="stroke" '
                         f'stroke="{self.colours["page"]}" stroke-width="3">{escape(s)}</text>')
 
     def line(self, x1, y1, x2, y2, colour='grid', width=1):

@@ -1,7 +1,7 @@
 /*
  * libdill on the workloads that it can express: its coroutines run in one thread, and channels
- * have no buffer. It has no mutex and needs none. A million leaves of skynet would be alive at once,
- * which its mapped stacks do not allow.
+ * have no buffer. It has no mutex and needs none. The million leaves of skynet would be alive at
+ * once, which its mapped stacks do not allow.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

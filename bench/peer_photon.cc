@@ -1,6 +1,7 @@
 /*
  * Photon: its threads run in one of the kernel's (a vCPU), and none is stolen. Joins, mutexes and
- * semaphores are its own; channels are those of its go.h. Stacks come from its pool and are 64 KB.
+ * semaphores are its own; channels are those of its go.h. Stacks come from its pool and are 64 KB; a
+ * million of them, in skynet, are too many.
  */
 #include "peer.h"
 
@@ -93,22 +94,6 @@ static void p_mutex() { mutex_among("mutex", 8, count(8000000), false); }
 static void p_mutex_uncontended() { mutex_among("mutex_uncontended", 1, count(30000000), false); }
 static void p_mutex_handoff() { mutex_among("mutex_handoff", 8, count(800000), true); }
 
-static void skynet(int64_t num, int64_t size, int64_t *sum) {
-    photon::join_handle *child[10];
-    int64_t part = size / 10, of[10];
-    if (size == 1) {
-        *sum = num;
-        return;
-    }
-    for (int i = 0; i < 10; i++)
-        child[i] = start([=, &of] { skynet(num + i * part, part, &of[i]); });
-    *sum = 0;
-    for (int i = 0; i < 10; i++) {
-        photon::thread_join(child[i]);
-        *sum += of[i];
-    }
-}
-
 static void p_memory() {
     int64_t n = count(20000), started = 0;
     photon::semaphore gate;
@@ -129,13 +114,6 @@ static void p_memory() {
     report_nsop("memory_teardown", t0, n);
 }
 
-static void p_skynet() {
-    int64_t n = count(1000000), sum = 0, t0 = now_ns();
-    photon::thread_join(start([&] { skynet(0, n, &sum); }));
-    report_ms("skynet", t0);
-    expect(sum, n * (n - 1) / 2, "skynet (a power of ten only)");
-}
-
 static const Workload workloads[] = {
     {"yield", p_yield, 1},
     {"yield1k", p_yield1k, 1},
@@ -145,7 +123,6 @@ static const Workload workloads[] = {
     {"mutex", p_mutex, 1},
     {"mutex_uncontended", p_mutex_uncontended, 1},
     {"mutex_handoff", p_mutex_handoff, 1},
-    {"skynet", p_skynet, 1},
     {"memory", p_memory, 1},
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
