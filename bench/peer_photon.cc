@@ -1,7 +1,7 @@
 /*
  * Photon: its threads run in one of the kernel's (a vCPU), and none is stolen. Joins, mutexes and
- * semaphores are its own; channels are those of its go.h. Stacks come from its pool and are 64 KB; a
- * million of them, in skynet, are too many.
+ * semaphores are its own; channels are those of its go.h. Stacks come from its pool and are 64 KB:
+ * a million of them, in skynet, are too many.
  */
 #include "peer.h"
 
