@@ -388,10 +388,6 @@ static void parked(void *arg) {
 
 static void b_memory(void) {
     int64_t n = count(100000);
-    char create[64], rss[64], teardown[64];
-    snprintf(create, sizeof create, "memory%lld_create", (long long)n);
-    snprintf(rss, sizeof rss, "memory%lld_rss", (long long)n);
-    snprintf(teardown, sizeof teardown, "memory%lld_teardown", (long long)n);
     malloc_trim(0);
     long r0 = proc_field("VmRSS");
     struct parked p = {.c = ints(0)};
@@ -399,13 +395,13 @@ static void b_memory(void) {
     int64_t t0 = now_ns();
     for (int64_t i = 0; i < n; i++) go(parked, &p);
     while (atomic_load(&p.started) < n) gort_yield();
-    report_nsop(create, t0, n);
+    report_nsop("memory_create", t0, n);
     gort_sleep(20 * GORT_MS);
-    report(rss, (double)(proc_field("VmRSS") - r0) * 1024 / (double)n, "B/goroutine");
+    report("memory_rss", (double)(proc_field("VmRSS") - r0) * 1024 / (double)n, "B/goroutine");
     t0 = now_ns();
     gort_chan_close(p.c);
     gort_wg_wait(&p.wg);
-    report_nsop(teardown, t0, n);
+    report_nsop("memory_teardown", t0, n);
     gort_chan_release(p.c);
 }
 

@@ -1,7 +1,9 @@
 # The benchmarks. They need a compiler and python3; a `go` on the PATH adds Go's columns.
 #
 #   make bench [B='yield echo'] [RUNS=5]     side by side; the table, bench/results.{json,svg}
-#   make bench-report                        the last full run into docs/PERFORMANCE.md
+#       PEERS=dir                            with the peers whose sources are there (bench/peers)
+#       GO=path                              with that go
+#   make bench-report                        the last full run into docs: table, plot, chart
 #   make bench-echo [RUNS=5]                 the servers only: echo, HTTP, an idle one woken
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
@@ -17,6 +19,7 @@ BENCHC     = $(CC) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Iinclude -iquote bench
 GO        ?= go
 B         ?=
 RUNS      ?= 5
+PEERS     ?=
 UPDATE    ?=
 BENCHBIN  := $(addprefix $(BENCH)/,bench hold floor pthread load alloc)
 
@@ -51,7 +54,7 @@ $(BENCH)/bench: bench/bench.c bench/scale.c bench/serve.c bench/workloads.h \
 $(BENCH)/hold: bench/hold.c bench/hold_beat.c bench/hold.h include/gort.h $(BENCHLIB)
 $(BENCH)/alloc: bench/alloc.c include/gort.h $(BENCHLIB)
 $(BENCH)/floor: bench/floor.c
-$(BENCH)/pthread: bench/pthread.c
+$(BENCH)/pthread: bench/pthread.c bench/peer.h bench/ring.h
 $(BENCH)/load: bench/load.c
 $(BENCHBIN): bench/bench.h bench/bench.mk
 	$(call say,CC,$@)
@@ -77,14 +80,8 @@ bench-go:
 	    GOCACHE="$${GOCACHE:-$(abspath $(BENCH))/gocache}" \
 	    $(GO) build -buildvcs=false -o $(abspath $(BENCH))/gobench . ; \
 	else echo '  no go on the PATH: without its columns'; rm -f $(BENCH)/gobench; fi
-bench-peers:
-	$(Q)mkdir -p $(BENCH)
-	$(Q)if printf '#include <boost/fiber/all.hpp>\n' | \
-	        $(CXX) -x c++ -fsyntax-only - 2>/dev/null; then \
-	    $(CXX) -O2 -std=c++17 -iquote bench bench/peer_fiber.cc -o $(BENCH)/fiber \
-	        -lboost_fiber -lboost_context -pthread; \
-	else echo '  no Boost.Fiber here: without it'; fi
-	$(Q)echo '  no bthread in this distribution: without it'
+bench-peers: # named or not, none of them is needed
+	$(Q)CC='$(CC)' CXX='$(CXX)' bench/peers $(BENCH) $(PEERS)
 
 # Compact stacks (docs/compact.md): the figures beside Go's, and ten million goroutines at once.
 #

@@ -81,22 +81,17 @@ static double bytes_each(long rss, long tables, int64_t n) {
 }
 
 static int memory(int64_t n, int show) {
-    char name[64];
     gate = gort_chan_new(0, 0);
     long rss = proc_field("VmRSS"), tables = proc_field("VmPTE");
     int64_t t0 = now_ns();
     create(n, show);
-    snprintf(name, sizeof name, "memory%lld_create", (long long)n);
-    report_nsop(name, t0, n);
+    report_nsop("memory_create", t0, n);
     gort_sleep(20 * GORT_MS);
-    snprintf(name, sizeof name, "memory%lld_rss", (long long)n);
-    report(name, bytes_each(rss, tables, n), "B/goroutine");
+    report("memory_rss", bytes_each(rss, tables, n), "B/goroutine");
     t0 = now_ns();
     wake(n, show);
-    snprintf(name, sizeof name, "memory%lld_teardown", (long long)n);
-    report_nsop(name, t0, n);
-    snprintf(name, sizeof name, "memory%lld_peak", (long long)n);
-    report(name, (double)proc_field("VmHWM") / 1048576, "GiB resident");
+    report_nsop("memory_teardown", t0, n);
+    report("memory_peak", (double)proc_field("VmHWM") / 1048576, "GiB resident");
     return woken == n ? 0 : 1;
 }
 

@@ -364,15 +364,14 @@ func bMemory() {
 	for atomic.LoadInt64(&started) < int64(n) {
 		runtime.Gosched()
 	}
-	nm := fmt.Sprintf("memory%d", n)
-	nsop(nm+"_create", t0, n)
+	nsop("memory_create", t0, n)
 	time.Sleep(20 * time.Millisecond)
 	r1 := procField("VmRSS")
-	report(nm+"_rss", float64(r1-r0)*1024/float64(n), "B/goroutine")
+	report("memory_rss", float64(r1-r0)*1024/float64(n), "B/goroutine")
 	t0 = time.Now()
 	close(c)
 	wg.Wait()
-	nsop(nm+"_teardown", t0, n)
+	nsop("memory_teardown", t0, n)
 }
 
 // A loop without a call on the only P, and a sleeper that measures how late it wakes up.

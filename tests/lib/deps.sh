@@ -22,7 +22,7 @@ mandoc     man_examples                      mandoc
 pkgconfig  install,gort_new                  pkg-config
 cmake      install                           cmake
 http       page,hook_preload                 curl
-python     page,page_walk,page_last,hook_preload python3
+python     page,page_walk,page_last,picture,peers,hook_preload python3
 sqlite3    hook_preload                      sqlite3
 format     lint                              clang-format-14
 cxx        -                                 g++

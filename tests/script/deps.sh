@@ -94,6 +94,7 @@ grep -qxF 'prefix=${pcfiledir}/../../..' "$deps/$lib/pkgconfig/it.pc" &&
 for dir in Dir::State Dir::State::lists Dir::Cache Dir::Cache::archives Dir::Log; do
     grep -q "^$dir \"$deps/apt/" "$deps/apt/conf" || fail "$dir is the machine's"
 done
+grep -qF 'APT::Sandbox::User "root";' "$deps/apt/conf" || fail 'root downloads as somebody else'
 # A second time there is nothing to do; one that does not exist takes nothing from the others.
 with tests/deps mandoc
 [ ! -s "$WORK/said" ] && [ "$(wc -l <"$WORK/calls")" = 3 ] || fail 'once more'

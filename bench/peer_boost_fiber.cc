@@ -4,18 +4,13 @@
 // but for smaller ones where a fiber's stack from the heap makes it slow. No figure here has a
 // target: it stands in the table for the reader.
 //
-//     fiber yield|yield1k|spawn|pingpong|chan_buf|mutex_uncontended|mutex_handoff|all [N]
-#include "bench.h"
+#include "peer.h"
 
 #include <boost/fiber/all.hpp>
 #include <functional>
 #include <vector>
 
 namespace bf = boost::fibers;
-static int64_t arg_n;
-
-static int64_t count(int64_t preset) { return arg_n > 0 ? arg_n : preset; }
-
 static void among(int g, const std::function<void()> &fn) {
     std::vector<bf::fiber> all;
     for (int i = 0; i < g; i++) all.emplace_back(fn);
@@ -83,24 +78,46 @@ static void mutex_among(const char *name, int g, int64_t n, bool yields) {
 }
 
 static void f_mutex_uncontended() { mutex_among("mutex_uncontended", 1, count(10000000), false); }
+static void f_mutex() { mutex_among("mutex", 8, count(8000000), false); }
 static void f_mutex_handoff() { mutex_among("mutex_handoff", 8, count(200000), true); }
 
-static const struct {
-    const char *name;
-    void (*run)();
-} workloads[] = {{"yield", f_yield},
-                 {"yield1k", f_yield1k},
-                 {"spawn", f_spawn},
-                 {"pingpong", f_pingpong},
-                 {"chan_buf", f_chan_buf},
-                 {"mutex_uncontended", f_mutex_uncontended},
-                 {"mutex_handoff", f_mutex_handoff}};
+static void f_memory() {
+    int64_t n = count(10000);
+    std::vector<bf::fiber> all;
+    bf::unbuffered_channel<int64_t> c;
+    int64_t started = 0;
+    all.reserve((size_t)n);
+    long before = proc_field("VmRSS");
+    int64_t t0 = now_ns();
+    for (int64_t i = 0; i < n; i++)
+        all.emplace_back([&] {
+            int64_t v;
+            started++;
+            c.pop(v);
+        });
+    while (started < n) boost::this_fiber::yield();
+    report_parked(t0, n, before);
+    t0 = now_ns();
+    c.close();
+    for (auto &f : all) f.join();
+    report_nsop("memory_teardown", t0, n);
+}
+
+static const Workload workloads[] = {
+    {"yield", f_yield, 1},
+    {"yield1k", f_yield1k, 1},
+    {"spawn", f_spawn, 1},
+    {"pingpong", f_pingpong, 1},
+    {"chan_buf", f_chan_buf, 1},
+    {"mutex", f_mutex, 1},
+    {"mutex_uncontended", f_mutex_uncontended, 1},
+    {"mutex_handoff", f_mutex_handoff, 1},
+    {"memory", f_memory, 1},
+};
+enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
 int main(int argc, char **argv) {
-    std::string name = argc > 1 ? argv[1] : "";
-    bool found = false;
-    arg_n = argc > 2 ? atoll(argv[2]) : 0;
-    for (auto &w : workloads)
-        if (name == "all" || name == w.name) w.run(), found = true;
-    return found ? 0 : 2;
+    return peer_lists(workloads, WORKLOADS, argc, argv)
+               ? 0
+               : peer_runs(workloads, WORKLOADS, argc, argv);
 }
