@@ -205,6 +205,16 @@ struct closure_of<std::index_sequence<I...>, T...> : leaf<I, T>... {
 };
 template <class... T> using closure = closure_of<std::index_sequence_for<T...>, std::decay_t<T>...>;
 
+/* A callable that stays where it is until a C call comes back with its address. A function has no
+ * void *; the address of what lives here has one. */
+template <class F> struct lent {
+    std::remove_reference_t<F> *f;
+    explicit lent(F &&it) noexcept : f(std::addressof(it)) {}
+    template <class... A> decltype(auto) operator()(A &&...a) {
+        return std::invoke(std::forward<F>(*f), std::forward<A>(a)...);
+    }
+};
+
 /* A closure with what its goroutine needs besides. */
 template <class F> struct start {
     F f;
@@ -312,20 +322,20 @@ inline void sleep_until(deadline at) { static_cast<void>(gort_sleep_until(at.nat
 /* Starts the runtime, runs f() or f(argc, argv) as goroutine 1 and returns its int, or 0 where it
  * returns void. A negative result: the runtime could not start, see gort_main. */
 template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
+    static_assert(std::is_invocable_v<F> || std::is_invocable_v<F, int, char **>,
+                  "gort::main: the function takes nothing, or int and char **");
     struct call {
-        std::remove_reference_t<F> *f;
+        detail::lent<F> f;
         int argc;
         char **argv;
         int run() {
-            if constexpr (std::is_invocable_r_v<int, F, int, char **>)
-                return std::invoke(std::forward<F>(*f), argc, argv);
-            else if constexpr (std::is_invocable_r_v<int, F>)
-                return std::invoke(std::forward<F>(*f));
-            else if constexpr (std::is_invocable_v<F, int, char **>)
-                return std::invoke(std::forward<F>(*f), argc, argv), 0;
-            else return std::invoke(std::forward<F>(*f)), 0;
+            if constexpr (std::is_invocable_r_v<int, F, int, char **>) return f(argc, argv);
+            else if constexpr (std::is_invocable_r_v<int, F>) return f();
+            else if constexpr (std::is_invocable_v<F, int, char **>) f(argc, argv);
+            else f();
+            return 0;
         }
-    } mine{&f, argc, argv};
+    } mine{detail::lent<F>(std::forward<F>(f)), argc, argv};
     /* gort_main only hands argv on. */
     return gort_main(
         [](int, char **it) {
@@ -382,23 +392,20 @@ inline std::uint64_t id() noexcept { return gort_id(); }
  * passes. */
 template <class F> std::invoke_result_t<F> blocking(F &&f) {
     using R = std::invoke_result_t<F>;
+    detail::lent<F> callee(std::forward<F>(f));
     if constexpr (std::is_void_v<R>) {
-        gort_blocking(
-            [](void *it) {
-                std::invoke(std::forward<F>(*static_cast<std::remove_reference_t<F> *>(it)));
-                return 0L;
-            },
-            const_cast<void *>(static_cast<const void *>(std::addressof(f))));
+        gort_blocking([](void *it) { return (*static_cast<detail::lent<F> *>(it))(), 0L; },
+                      &callee);
     } else {
         static_assert(!std::is_reference_v<R>, "gort::blocking: return a value or a pointer");
         struct call {
-            std::remove_reference_t<F> *f;
+            detail::lent<F> *f;
             std::optional<R> result;
-        } mine{std::addressof(f), std::nullopt};
+        } mine{&callee, std::nullopt};
         gort_blocking(
             [](void *it) {
                 auto *m = static_cast<call *>(it);
-                m->result.emplace(std::invoke(std::forward<F>(*m->f)));
+                m->result.emplace((*m->f)());
                 return 0L;
             },
             &mine);
@@ -441,6 +448,11 @@ template <class T> union room {
     ~room() {}
     T value;
 };
+
+/* An F && that is forwarded loses its object. */
+template <class F>
+inline constexpr bool moves_from =
+    !std::is_lvalue_reference_v<F> && !std::is_const_v<F> && !std::is_trivially_copyable_v<F>;
 
 /* Gives an object back to where it was moved from. */
 template <class T> void give_back(T &to, T &from) noexcept {
@@ -1198,12 +1210,10 @@ class once {
     once(const once &) = delete;
     once &operator=(const once &) = delete;
     template <class F> void call(F &&f) {
+        detail::lent<F> callee(std::forward<F>(f));
         gort_once_do(
-            &o_,
-            [](void *it) {
-                std::invoke(std::forward<F>(*static_cast<std::remove_reference_t<F> *>(it)));
-            },
-            const_cast<void *>(static_cast<const void *>(std::addressof(f))));
+            &o_, [](void *it) { static_cast<void>((*static_cast<detail::lent<F> *>(it))()); },
+            &callee);
     }
 
   private:
@@ -1275,7 +1285,7 @@ class group {
     template <class F> void go(F &&f) {
         start(std::forward<F>(f), gort_group_go, "gort::group::go");
     }
-    /* False: limit members run. */
+    /* False: limit members run, and f is as it was. */
     template <class F> [[nodiscard]] bool try_go(F &&f) {
         return start(std::forward<F>(f), gort_group_try_go, "gort::group::try_go");
     }
@@ -1334,7 +1344,10 @@ class group {
         using mine = member<std::decay_t<F>>;
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });
         const int r = how(g_, run<mine>, it.address());
-        if (r == -EAGAIN) return false;
+        if (r == -EAGAIN) {
+            if constexpr (detail::moves_from<F>) detail::give_back(f, it->f);
+            return false;
+        }
         detail::must(r, what);
         it.release();
         return true;
