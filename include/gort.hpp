@@ -40,6 +40,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -912,15 +913,52 @@ struct no_function {
     void operator()() const noexcept {}
 };
 
-/* A case: enter() fills its line of the table, settle() is called in each once the select is over,
- * run() in the one that ran. */
-struct channel_case {
-    static constexpr bool in_table = true, is_default = false, is_deadline = false;
+/* An object that a case moves into its parcel: where it was, and for the other cases the parcel. */
+struct moving {
+    const void *home;
+    std::size_t size;
+    const void *type;
+    void *parcel;
+    bool is(const void *p, const void *kind) const noexcept { return home == p && type == kind; }
+    bool overlaps(const void *p, std::size_t bytes) const noexcept {
+        const auto a = reinterpret_cast<std::uintptr_t>(home),
+                   b = reinterpret_cast<std::uintptr_t>(p);
+        return size && bytes && a < b + bytes && b < a + size;
+    }
 };
-struct other_case {
+template <class T> inline constexpr char type_mark = 0; /* its address names the type */
+
+/* What the cases of one select move. */
+struct movings {
+    moving *first;
+    std::size_t n = 0;
+    moving *begin() const noexcept { return first; }
+    moving *end() const noexcept { return first + n; }
+};
+
+/*
+ * A case, and what select() does with all of them, in this order:
+ *
+ *   announce()  those that move an object say which
+ *   copy()      the others take their copies, while every object is as it was
+ *   move()      the objects are moved into parcels; cases of the same object share one
+ *   enter()     fills a line of the table; then the select runs
+ *   sent()      only the case that ran: its object is the channel's now
+ *   settle()    what was not sent goes back to where it was
+ *   run()       only the case that ran: its function
+ */
+struct any_case {
+    static constexpr bool in_table = true, is_default = false, is_deadline = false, moves = false;
+    void announce(movings &) noexcept {}
+    void copy(const movings &) noexcept {}
+    void move(const movings &) noexcept {}
+    void sent() noexcept {}
+    void settle() noexcept {}
+};
+struct channel_case : any_case {};
+struct other_case : any_case {
     static constexpr bool in_table = false;
     void enter(gort_case *) noexcept {}
-    void settle(bool, int) noexcept {}
 };
 
 template <class T, class F> struct recv_case : channel_case {
@@ -931,10 +969,8 @@ template <class T, class F> struct recv_case : channel_case {
     arrival<T> it;
     recv_case(gort_chan *ch, F &&fn) : c(ch), f(std::forward<F>(fn)) {}
     void enter(gort_case *line) noexcept { *line = {GORT_RECV, c, it.place(), 0}; }
-    void settle(bool, int) noexcept {}
     void run(int result) {
-        if (result == 0) std::invoke(std::forward<F>(f), it.take());
-        else std::invoke(std::forward<F>(f), std::optional<T>());
+        std::invoke(std::forward<F>(f), result == 0 ? it.take() : std::optional<T>());
     }
 };
 template <class F> struct recv_case<void, F> : channel_case {
@@ -944,7 +980,6 @@ template <class F> struct recv_case<void, F> : channel_case {
     F f;
     recv_case(gort_chan *ch, F &&fn) : c(ch), f(std::forward<F>(fn)) {}
     void enter(gort_case *line) noexcept { *line = {GORT_RECV, c, nullptr, 0}; }
-    void settle(bool, int) noexcept {}
     void run(int result) {
         if constexpr (std::is_invocable_v<F, bool>) std::invoke(std::forward<F>(f), result == 0);
         else std::invoke(std::forward<F>(f)), static_cast<void>(result);
@@ -960,40 +995,88 @@ template <class F> void run_send(F &&f, int result) {
         std::invoke(std::forward<F>(f));
     }
 }
-template <class T, class V, class F> struct send_case : channel_case {
+/* V: const T & or T &&. */
+template <class T, class V, class F, travel = travels<T>> struct send_case : channel_case {
+    static constexpr bool moves = std::is_rvalue_reference_v<V>;
     gort_chan *c;
-    V v; /* const T & or T && */
+    V v;
     F f;
-    std::optional<parcel<T>> it;
+    std::optional<parcel<T>> own;
+    parcel<T> *it = nullptr; /* own, or that of an earlier case that moves the same object */
     send_case(gort_chan *ch, V value, F &&fn)
         : c(ch), v(static_cast<V>(value)), f(std::forward<F>(fn)) {}
-    void enter(gort_case *line) {
-        if (c) it.emplace(static_cast<V>(v));
+    void announce(movings &all) noexcept {
+        if constexpr (moves)
+            if (c) all.first[all.n++] = {std::addressof(v), extent, &type_mark<T>, nullptr};
+    }
+    void copy(const movings &) {
+        if constexpr (!moves)
+            if (c) it = &own.emplace(v);
+    }
+    void move(const movings &all) {
+        if constexpr (moves)
+            if (c) it = shared(all);
+    }
+    void enter(gort_case *line) noexcept {
         *line = {GORT_SEND, c, it ? const_cast<void *>(it->bytes()) : nullptr, 0};
     }
-    void settle(bool ran, int result) {
-        if (ran && result == 0) it->sent();
-        it.reset();
-    }
+    void sent() noexcept { it->sent(); }
+    void settle() noexcept { own.reset(); }
     void run(int result) { run_send(std::forward<F>(f), result); }
+
+  private:
+    static constexpr std::size_t extent = std::is_empty_v<T> ? 0 : sizeof(T);
+    parcel<T> *shared(const movings &all) {
+        moving *mine = nullptr;
+        for (moving &one : all) {
+            if (one.is(std::addressof(v), &type_mark<T>)) mine = mine ? mine : &one;
+            else if (one.overlaps(std::addressof(v), extent))
+                fail(-EINVAL, "gort::select: one case moves an object, another a part of it");
+        }
+        if (!mine->parcel) mine->parcel = &own.emplace(static_cast<V>(v));
+        return static_cast<parcel<T> *>(mine->parcel);
+    }
+};
+/* Bytes are sent from where they are, unless another case moves what they are part of. */
+template <class T, class V, class F> struct send_case<T, V, F, travel::as_it_is> : channel_case {
+    struct alignas(T) image {
+        unsigned char bytes[sizeof(T)];
+    };
+    gort_chan *c;
+    const void *bytes;
+    F f;
+    std::optional<owned<image>> own;
+    send_case(gort_chan *ch, const T &v, F &&fn)
+        : c(ch), bytes(std::addressof(v)), f(std::forward<F>(fn)) {}
+    void copy(const movings &all) {
+        for (const moving &one : all)
+            if (!own && c && one.overlaps(bytes, sizeof(T))) take_copy();
+    }
+    void enter(gort_case *line) noexcept { *line = {GORT_SEND, c, const_cast<void *>(bytes), 0}; }
+    void run(int result) { run_send(std::forward<F>(f), result); }
+
+  private:
+    void take_copy() {
+        own.emplace(owned<image>::make([] { return image(); }));
+        bytes = std::memcpy((*own)->bytes, bytes, sizeof(T));
+    }
 };
 template <class F> struct signal_case : channel_case {
     gort_chan *c;
     F f;
     signal_case(gort_chan *ch, F &&fn) : c(ch), f(std::forward<F>(fn)) {}
     void enter(gort_case *line) noexcept { *line = {GORT_SEND, c, nullptr, 0}; }
-    void settle(bool, int) noexcept {}
     void run(int result) { run_send(std::forward<F>(f), result); }
 };
 
 template <class F> struct default_case : other_case {
-    static constexpr bool is_default = true, is_deadline = false;
+    static constexpr bool is_default = true;
     F f;
     explicit default_case(F &&fn) : f(std::forward<F>(fn)) {}
     void run(int) { std::invoke(std::forward<F>(f)); }
 };
 template <class F> struct deadline_case : other_case {
-    static constexpr bool is_default = false, is_deadline = true;
+    static constexpr bool is_deadline = true;
     deadline at;
     F f;
     deadline_case(deadline when, F &&fn) : at(when), f(std::forward<F>(fn)) {}
@@ -1044,7 +1127,10 @@ detail::deadline_case<F> within(const std::chrono::duration<R, P> &d, F &&f = F(
 }
 
 /* Runs one case and returns its place in the list, from 0. Of several that are ready, one is chosen
- * at random. Blocks while none is. */
+ * at random. Blocks while none is. A negative result: no case has run, for the context in use is
+ * done (-ECANCELED, -ETIMEDOUT). The same object may stand in several cases, moved or copied: one
+ * of them sends it. Throws std::system_error where one case moves an object, another a part of
+ * it. */
 template <class... C> int select(C &&...cases) {
     static_assert((!std::is_lvalue_reference_v<C> && ...),
                   "gort::select: the cases have to stand in the call");
@@ -1053,6 +1139,12 @@ template <class... C> int select(C &&...cases) {
     constexpr int deadlines = (0 + ... + (C::is_deadline ? 1 : 0));
     static_assert(defaults + deadlines <= 1, "gort::select: one default or one deadline");
     gort_case table[n > 0 ? std::size_t{n} : 1];
+    constexpr int n_moves = (0 + ... + (C::moves ? 1 : 0));
+    detail::moving room[n_moves > 0 ? std::size_t{n_moves} : 1];
+    detail::movings moves{room};
+    (cases.announce(moves), ...);
+    (cases.copy(moves), ...);
+    (cases.move(moves), ...);
     int line = 0;
     ((cases.enter(&table[line]), line += C::in_table), ...);
 
@@ -1068,7 +1160,8 @@ template <class... C> int select(C &&...cases) {
     }
     const int result = ran >= 0 ? table[ran].result : 0;
     line = 0;
-    ((cases.settle(line == ran, result), line += C::in_table), ...);
+    ((C::in_table && line++ == ran && result == 0 ? cases.sent() : void()), ...);
+    (cases.settle(), ...);
 
     int place = 0, found = ran;
     line = 0;
