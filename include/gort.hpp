@@ -21,6 +21,12 @@
  * Destructors. gort_exit() and the end of gort_main() do not unwind stacks: objects of goroutines
  * that end so are not destroyed.
  *
+ * Contexts in use (gort_ctx_use; each member of a gort::group has that of the group). One that is
+ * done ends every call of its goroutine that waits and can tell the error: as a gort::error, as the
+ * negative result of select, by a parameter `gort::error &why`. A receive without that is empty, a
+ * range-based for is over. What has a word for a timeout only (try_lock_for, cv.wait_for) is not
+ * ended: a deadline that is said to have passed has passed.
+ *
  * Time. A deadline is a time point of gort::clock or of any other clock, or an int64_t as in C. The
  * names end as in the standard library: _until takes a time point, _for takes a duration.
  */
@@ -313,10 +319,11 @@ template <class R, class P> deadline from_now(const std::chrono::duration<R, P> 
     return detail::from_now(detail::nanoseconds_of(d));
 }
 
-template <class R, class P> void sleep_for(const std::chrono::duration<R, P> &d) {
-    static_cast<void>(gort_sleep(detail::nanoseconds_of(d)));
+/* An error: the context in use is done, and the time is not over. */
+template <class R, class P> error sleep_for(const std::chrono::duration<R, P> &d) {
+    return error(gort_sleep(detail::nanoseconds_of(d)));
 }
-inline void sleep_until(deadline at) { static_cast<void>(gort_sleep_until(at.native())); }
+inline error sleep_until(deadline at) { return error(gort_sleep_until(at.native())); }
 
 /* ---- Starting and goroutines --------------------------------------------------------------- */
 
@@ -652,7 +659,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
         return chan(adopted{c});
     }
 
-    /* Blocks while there is no room. An error: closed, and v is as it was. */
+    /* Blocks while there is no room. An error: closed, or the context in use is done; v is as it
+     * was. */
     error send(const T &v) const {
         return out(v, [&](const void *p) { return gort_chan_send(this->c_, p); });
     }
@@ -678,8 +686,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
         return send_until(from_now(d), std::forward<U>(v));
     }
 
-    /* Blocks while there is none. Empty: closed and drained; with the other forms also: nothing
-     * there in time. `why` tells which. */
+    /* Blocks while there is none. Empty: closed and drained, or the context in use is done; with
+     * the other forms also: nothing there in time. `why` tells which. */
     std::optional<T> recv() const {
         error why;
         return recv(why);
@@ -711,7 +719,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
         return recv_until(from_now(d), why);
     }
 
-    /* `for (T &v : c)` receives until the channel is closed and drained: Go's range. */
+    /* `for (T &v : c)` receives until the channel is closed and drained: Go's range. It also ends
+     * where the context in use is done; range() tells which. */
     class iterator {
       public:
         using iterator_category = std::input_iterator_tag;
@@ -720,13 +729,15 @@ template <class T> class chan : public detail::chan_common<T, T> {
         using pointer = T *;
         using reference = T &;
         iterator() = default;
-        explicit iterator(const chan *c) : c_(c) { ++*this; }
+        explicit iterator(const chan *c, error *why = nullptr) : c_(c), why_(why) { ++*this; }
         T &operator*() noexcept { return *v_; }
         T *operator->() noexcept { return &*v_; }
         iterator &operator++() {
+            error end;
             v_.reset();
-            if (auto next = c_->recv()) v_.emplace(std::move(*next));
+            if (auto next = c_->recv(end)) v_.emplace(std::move(*next));
             else c_ = nullptr;
+            if (why_) *why_ = end;
             return *this;
         }
         friend bool operator==(const iterator &a, const iterator &b) noexcept {
@@ -736,10 +747,25 @@ template <class T> class chan : public detail::chan_common<T, T> {
 
       private:
         const chan *c_ = nullptr;
+        error *why_ = nullptr;
         std::optional<T> v_;
     };
     iterator begin() const { return iterator(this); }
     iterator end() const { return iterator(); }
+
+    /* `for (T &v : c.range(why))`: why tells what has ended the loop, as that of recv does; it is
+     * no error after a break. */
+    class telling_range {
+      public:
+        telling_range(const chan &c, error &why) noexcept : c_(c), why_(&why) {}
+        iterator begin() const { return iterator(&c_, why_); }
+        iterator end() const { return iterator(); }
+
+      private:
+        chan c_;
+        error *why_;
+    };
+    telling_range range(error &why) const { return telling_range(*this, why); }
 
   private:
     struct adopted {
@@ -761,8 +787,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
     }
 };
 
-/* A channel of pure signals. A receive returns true, or false where the channel is closed (or, with
- * the other forms, where nothing came in time). */
+/* A channel of pure signals. A receive returns true, or false where the channel is closed or the
+ * context in use is done (or, with the other forms, where nothing came in time). */
 template <> class chan<void> : public detail::chan_common<void, char> {
     using common = detail::chan_common<void, char>;
 
@@ -1117,7 +1143,8 @@ template <class F> detail::recv_case<void, F> on_done(const context_ref &ctx, F 
 template <class F = detail::no_function> detail::default_case<F> on_default(F &&f = F()) {
     return detail::default_case<F>(std::forward<F>(f));
 }
-/* Runs where no other case has become ready until then. */
+/* Runs where no other case has become ready until then. That the context in use is done is no
+ * passed deadline: select returns the error, and no case runs. */
 template <class F = detail::no_function> detail::deadline_case<F> until(deadline at, F &&f = F()) {
     return {at, std::forward<F>(f)};
 }
@@ -1149,12 +1176,14 @@ template <class... C> int select(C &&...cases) {
     ((cases.enter(&table[line]), line += C::in_table), ...);
 
     int ran = -EINVAL;
+    bool passed = false; /* the deadline */
     if constexpr (defaults == 1) {
         ran = gort_try_select(table, n);
     } else if constexpr (deadlines == 1) {
         std::int64_t at = GORT_FOREVER;
         ((C::is_deadline ? void(at = detail::deadline_of(cases)) : void()), ...);
         ran = gort_select_until(table, n, at);
+        passed = ran == -ETIMEDOUT && gort_now() >= at; /* else it is the context's */
     } else {
         ran = gort_select(table, n);
     }
@@ -1170,7 +1199,7 @@ template <class... C> int select(C &&...cases) {
         const int here = place++;
         bool mine = false;
         if constexpr (kind::in_table) mine = line++ == ran;
-        else mine = ran == (kind::is_default ? -EAGAIN : -ETIMEDOUT);
+        else mine = kind::is_default ? ran == -EAGAIN : passed;
         if (!mine) return;
         found = here;
         one.run(result);
@@ -1180,6 +1209,43 @@ template <class... C> int select(C &&...cases) {
 }
 
 /* ---- Locks --------------------------------------------------------------------------------- */
+
+/*
+ * Timed waits. The names of the standard return true or false, timeout or no timeout: they have no
+ * word for a context in use that is done, and are not ended by it, like the calls that return
+ * nothing. Those with a gort::error & are ended; it is no error, or tells why the wait has failed.
+ */
+namespace detail {
+
+/* No context is in use while it lives. */
+class unused_context {
+  public:
+    unused_context() : used_(gort_ctx_used()) {
+        if (!used_) return;
+        child_ = gort_ctx_new(used_); /* keeps the other alive */
+        if (!child_) fail(-ENOMEM, "gort: no memory");
+        gort_ctx_use(nullptr);
+    }
+    unused_context(const unused_context &) = delete;
+    unused_context &operator=(const unused_context &) = delete;
+    ~unused_context() {
+        if (!used_) return;
+        gort_ctx_use(used_);
+        gort_ctx_release(child_);
+    }
+
+  private:
+    gort_ctx *used_, *child_ = nullptr;
+};
+
+/* True: the call has succeeded. */
+template <class Call> bool timed(Call call) {
+    const unused_context none;
+    return call() == 0;
+}
+template <class Call> bool timed(Call call, error &why) { return !(why = error(call())); }
+
+} // namespace detail
 
 /* For std::lock_guard, std::unique_lock and std::scoped_lock (TimedLockable). A lock of the
  * standard library blocks the thread, one of these the goroutine; so keep a std::mutex only around
@@ -1192,11 +1258,14 @@ class mutex {
     void lock() { gort_mutex_lock(&m_); }
     [[nodiscard]] bool try_lock() { return gort_mutex_try_lock(&m_) == 0; }
     [[nodiscard]] bool try_lock_until(deadline at) {
-        return gort_mutex_lock_until(&m_, at.native()) == 0;
+        return try_lock() || detail::timed([&] { return gort_mutex_lock_until(&m_, at.native()); });
     }
-    template <class R, class P>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d) {
-        return try_lock_until(from_now(d));
+    [[nodiscard]] bool try_lock_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_mutex_lock_until(&m_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return try_lock_until(from_now(d), why...);
     }
     void unlock() { gort_mutex_unlock(&m_); }
     using native_handle_type = gort_mutex *;
@@ -1215,21 +1284,29 @@ class shared_mutex {
     void lock() { gort_rwmutex_lock(&m_); }
     [[nodiscard]] bool try_lock() { return gort_rwmutex_try_lock(&m_) == 0; }
     [[nodiscard]] bool try_lock_until(deadline at) {
-        return gort_rwmutex_lock_until(&m_, at.native()) == 0;
+        return try_lock() ||
+               detail::timed([&] { return gort_rwmutex_lock_until(&m_, at.native()); });
     }
-    template <class R, class P>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d) {
-        return try_lock_until(from_now(d));
+    [[nodiscard]] bool try_lock_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_rwmutex_lock_until(&m_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return try_lock_until(from_now(d), why...);
     }
     void unlock() { gort_rwmutex_unlock(&m_); }
     void lock_shared() { gort_rwmutex_rlock(&m_); }
     [[nodiscard]] bool try_lock_shared() { return gort_rwmutex_try_rlock(&m_) == 0; }
     [[nodiscard]] bool try_lock_shared_until(deadline at) {
-        return gort_rwmutex_rlock_until(&m_, at.native()) == 0;
+        return try_lock_shared() ||
+               detail::timed([&] { return gort_rwmutex_rlock_until(&m_, at.native()); });
     }
-    template <class R, class P>
-    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<R, P> &d) {
-        return try_lock_shared_until(from_now(d));
+    [[nodiscard]] bool try_lock_shared_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_rwmutex_rlock_until(&m_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return try_lock_shared_until(from_now(d), why...);
     }
     void unlock_shared() { gort_rwmutex_runlock(&m_); }
     using native_handle_type = gort_rwmutex *;
@@ -1252,24 +1329,41 @@ class condition_variable {
         while (!pred()) wait(lock);
     }
     std::cv_status wait_until(std::unique_lock<mutex> &lock, deadline at) {
-        const int r = gort_cond_wait_until(&c_, lock.mutex()->native_handle(), at.native());
-        return r == 0 ? std::cv_status::no_timeout : std::cv_status::timeout;
+        return status(detail::timed([&] { return in_time(lock, at); }));
+    }
+    std::cv_status wait_until(std::unique_lock<mutex> &lock, deadline at, error &why) {
+        return status(detail::timed([&] { return in_time(lock, at); }, why));
     }
     template <class Pred> bool wait_until(std::unique_lock<mutex> &lock, deadline at, Pred pred) {
         while (!pred())
             if (wait_until(lock, at) == std::cv_status::timeout) return pred();
         return true;
     }
-    template <class R, class P>
-    std::cv_status wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<R, P> &d) {
-        return wait_until(lock, from_now(d));
+    /* Where it returns true, why is no error. */
+    template <class Pred>
+    bool wait_until(std::unique_lock<mutex> &lock, deadline at, error &why, Pred pred) {
+        for (why = error(); !pred();)
+            if (wait_until(lock, at, why) == std::cv_status::timeout) {
+                const bool late = pred();
+                if (late) why = error();
+                return late;
+            }
+        return true;
     }
-    template <class R, class P, class Pred>
-    bool wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<R, P> &d, Pred pred) {
-        return wait_until(lock, from_now(d), std::move(pred));
+    /* wait_for(lock, d), wait_for(lock, d, pred) and with the error in between. */
+    template <class R, class P, class... More>
+    auto wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<R, P> &d,
+                  More &&...more) {
+        return wait_until(lock, from_now(d), std::forward<More>(more)...);
     }
 
   private:
+    int in_time(std::unique_lock<mutex> &lock, deadline at) {
+        return gort_cond_wait_until(&c_, lock.mutex()->native_handle(), at.native());
+    }
+    static std::cv_status status(bool signalled) {
+        return signalled ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
     gort_cond c_{};
 };
 
@@ -1284,11 +1378,20 @@ class semaphore {
     void acquire(std::int64_t n = 1) { gort_sem_acquire(&s_, n); }
     [[nodiscard]] bool try_acquire(std::int64_t n = 1) { return gort_sem_try_acquire(&s_, n) == 0; }
     [[nodiscard]] bool try_acquire_until(deadline at, std::int64_t n = 1) {
-        return gort_sem_acquire_until(&s_, n, at.native()) == 0;
+        return try_acquire(n) ||
+               detail::timed([&] { return gort_sem_acquire_until(&s_, n, at.native()); });
+    }
+    [[nodiscard]] bool try_acquire_until(deadline at, error &why, std::int64_t n = 1) {
+        return detail::timed([&] { return gort_sem_acquire_until(&s_, n, at.native()); }, why);
     }
     template <class R, class P>
     [[nodiscard]] bool try_acquire_for(const std::chrono::duration<R, P> &d, std::int64_t n = 1) {
         return try_acquire_until(from_now(d), n);
+    }
+    template <class R, class P>
+    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<R, P> &d, error &why,
+                                       std::int64_t n = 1) {
+        return try_acquire_until(from_now(d), why, n);
     }
     void release(std::int64_t n = 1) { gort_sem_release(&s_, n); }
 
@@ -1324,12 +1427,18 @@ class wait_group {
     void add(int n = 1) { gort_wg_add(&wg_, n); }
     void done() { gort_wg_done(&wg_); }
     void wait() { gort_wg_wait(&wg_); }
-    /* False: the deadline has passed. */
+    /* False: the deadline has passed; with an error, which tells so, also where the context in use
+     * is done. */
     [[nodiscard]] bool wait_until(deadline at) {
-        return gort_wg_wait_until(&wg_, at.native()) == 0;
+        return gort_wg_wait_until(&wg_, INT64_MIN) == 0 ||
+               detail::timed([&] { return gort_wg_wait_until(&wg_, at.native()); });
     }
-    template <class R, class P> [[nodiscard]] bool wait_for(const std::chrono::duration<R, P> &d) {
-        return wait_until(from_now(d));
+    [[nodiscard]] bool wait_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_wg_wait_until(&wg_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool wait_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return wait_until(from_now(d), why...);
     }
     /* As gort::go, counted. */
     template <class F, class... A> void go(F &&f, A &&...a) {

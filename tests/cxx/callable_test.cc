@@ -154,8 +154,12 @@ static void predicates() {
     gort::mutex m;
     condition_variable cv;
     std::unique_lock<gort::mutex> lock(m);
+    error why;
     each_kind<bool>(TAKE(CHECK(!cv.wait_for(lock, 0ms, F)); expected++));
     each_kind<bool>(TAKE(CHECK(!cv.wait_until(lock, 0, F)); expected++));
+    each_kind<bool>(TAKE(CHECK(!cv.wait_until(lock, 0, why, F)); expected++));
+    each_kind<bool>(TAKE(CHECK(!cv.wait_for(lock, 0ms, why, F)); expected++));
+    CHECK(why.timed_out());
     const auto yes = [] { return true; };
     cv.wait(lock, yes);
 }
