@@ -491,6 +491,8 @@ int gort_ctx_after(gort_ctx *, gort_fn *fn, void *arg);
  * functions of a group begin with the group's context in use. Returns the context that was in use,
  * without a reference. */
 gort_ctx *gort_ctx_use(gort_ctx *);
+/* The context in use, without a reference; NULL: none. */
+gort_ctx *gort_ctx_used(void);
 /* Cancels it and drops it, once; contexts may be released in any order. */
 void gort_ctx_release(gort_ctx *);
 

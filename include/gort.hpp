@@ -21,6 +21,12 @@
  * Destructors. gort_exit() and the end of gort_main() do not unwind stacks: objects of goroutines
  * that end so are not destroyed.
  *
+ * Contexts in use (gort_ctx_use; each member of a gort::group has that of the group). One that is
+ * done ends every call of its goroutine that waits and can tell the error: as a gort::error, as the
+ * negative result of select, by a parameter `gort::error &why`. A receive without that is empty, a
+ * range-based for is over. What has a word for a timeout only (try_lock_for, cv.wait_for) is not
+ * ended: a deadline that is said to have passed has passed.
+ *
  * Time. A deadline is a time point of gort::clock or of any other clock, or an int64_t as in C. The
  * names end as in the standard library: _until takes a time point, _for takes a duration.
  */
@@ -40,6 +46,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -205,6 +212,16 @@ struct closure_of<std::index_sequence<I...>, T...> : leaf<I, T>... {
 };
 template <class... T> using closure = closure_of<std::index_sequence_for<T...>, std::decay_t<T>...>;
 
+/* A callable that stays where it is until a C call comes back with its address. A function has no
+ * void *; the address of what lives here has one. */
+template <class F> struct lent {
+    std::remove_reference_t<F> *f;
+    explicit lent(F &&it) noexcept : f(std::addressof(it)) {}
+    template <class... A> decltype(auto) operator()(A &&...a) {
+        return std::invoke(std::forward<F>(*f), std::forward<A>(a)...);
+    }
+};
+
 /* A closure with what its goroutine needs besides. */
 template <class F> struct start {
     F f;
@@ -302,30 +319,31 @@ template <class R, class P> deadline from_now(const std::chrono::duration<R, P> 
     return detail::from_now(detail::nanoseconds_of(d));
 }
 
-template <class R, class P> void sleep_for(const std::chrono::duration<R, P> &d) {
-    static_cast<void>(gort_sleep(detail::nanoseconds_of(d)));
+/* An error: the context in use is done, and the time is not over. */
+template <class R, class P> error sleep_for(const std::chrono::duration<R, P> &d) {
+    return error(gort_sleep(detail::nanoseconds_of(d)));
 }
-inline void sleep_until(deadline at) { static_cast<void>(gort_sleep_until(at.native())); }
+inline error sleep_until(deadline at) { return error(gort_sleep_until(at.native())); }
 
 /* ---- Starting and goroutines --------------------------------------------------------------- */
 
 /* Starts the runtime, runs f() or f(argc, argv) as goroutine 1 and returns its int, or 0 where it
  * returns void. A negative result: the runtime could not start, see gort_main. */
 template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
+    static_assert(std::is_invocable_v<F> || std::is_invocable_v<F, int, char **>,
+                  "gort::main: the function takes nothing, or int and char **");
     struct call {
-        std::remove_reference_t<F> *f;
+        detail::lent<F> f;
         int argc;
         char **argv;
         int run() {
-            if constexpr (std::is_invocable_r_v<int, F, int, char **>)
-                return std::invoke(std::forward<F>(*f), argc, argv);
-            else if constexpr (std::is_invocable_r_v<int, F>)
-                return std::invoke(std::forward<F>(*f));
-            else if constexpr (std::is_invocable_v<F, int, char **>)
-                return std::invoke(std::forward<F>(*f), argc, argv), 0;
-            else return std::invoke(std::forward<F>(*f)), 0;
+            if constexpr (std::is_invocable_r_v<int, F, int, char **>) return f(argc, argv);
+            else if constexpr (std::is_invocable_r_v<int, F>) return f();
+            else if constexpr (std::is_invocable_v<F, int, char **>) f(argc, argv);
+            else f();
+            return 0;
         }
-    } mine{&f, argc, argv};
+    } mine{detail::lent<F>(std::forward<F>(f)), argc, argv};
     /* gort_main only hands argv on. */
     return gort_main(
         [](int, char **it) {
@@ -382,23 +400,20 @@ inline std::uint64_t id() noexcept { return gort_id(); }
  * passes. */
 template <class F> std::invoke_result_t<F> blocking(F &&f) {
     using R = std::invoke_result_t<F>;
+    detail::lent<F> callee(std::forward<F>(f));
     if constexpr (std::is_void_v<R>) {
-        gort_blocking(
-            [](void *it) {
-                std::invoke(std::forward<F>(*static_cast<std::remove_reference_t<F> *>(it)));
-                return 0L;
-            },
-            const_cast<void *>(static_cast<const void *>(std::addressof(f))));
+        gort_blocking([](void *it) { return (*static_cast<detail::lent<F> *>(it))(), 0L; },
+                      &callee);
     } else {
         static_assert(!std::is_reference_v<R>, "gort::blocking: return a value or a pointer");
         struct call {
-            std::remove_reference_t<F> *f;
+            detail::lent<F> *f;
             std::optional<R> result;
-        } mine{std::addressof(f), std::nullopt};
+        } mine{&callee, std::nullopt};
         gort_blocking(
             [](void *it) {
                 auto *m = static_cast<call *>(it);
-                m->result.emplace(std::invoke(std::forward<F>(*m->f)));
+                m->result.emplace((*m->f)());
                 return 0L;
             },
             &mine);
@@ -441,6 +456,11 @@ template <class T> union room {
     ~room() {}
     T value;
 };
+
+/* An F && that is forwarded loses its object. */
+template <class F>
+inline constexpr bool moves_from =
+    !std::is_lvalue_reference_v<F> && !std::is_const_v<F> && !std::is_trivially_copyable_v<F>;
 
 /* Gives an object back to where it was moved from. */
 template <class T> void give_back(T &to, T &from) noexcept {
@@ -639,7 +659,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
         return chan(adopted{c});
     }
 
-    /* Blocks while there is no room. An error: closed, and v is as it was. */
+    /* Blocks while there is no room. An error: closed, or the context in use is done; v is as it
+     * was. */
     error send(const T &v) const {
         return out(v, [&](const void *p) { return gort_chan_send(this->c_, p); });
     }
@@ -665,8 +686,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
         return send_until(from_now(d), std::forward<U>(v));
     }
 
-    /* Blocks while there is none. Empty: closed and drained; with the other forms also: nothing
-     * there in time. `why` tells which. */
+    /* Blocks while there is none. Empty: closed and drained, or the context in use is done; with
+     * the other forms also: nothing there in time. `why` tells which. */
     std::optional<T> recv() const {
         error why;
         return recv(why);
@@ -698,7 +719,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
         return recv_until(from_now(d), why);
     }
 
-    /* `for (T &v : c)` receives until the channel is closed and drained: Go's range. */
+    /* `for (T &v : c)` receives until the channel is closed and drained: Go's range. It also ends
+     * where the context in use is done; range() tells which. */
     class iterator {
       public:
         using iterator_category = std::input_iterator_tag;
@@ -707,13 +729,15 @@ template <class T> class chan : public detail::chan_common<T, T> {
         using pointer = T *;
         using reference = T &;
         iterator() = default;
-        explicit iterator(const chan *c) : c_(c) { ++*this; }
+        explicit iterator(const chan *c, error *why = nullptr) : c_(c), why_(why) { ++*this; }
         T &operator*() noexcept { return *v_; }
         T *operator->() noexcept { return &*v_; }
         iterator &operator++() {
+            error end;
             v_.reset();
-            if (auto next = c_->recv()) v_.emplace(std::move(*next));
+            if (auto next = c_->recv(end)) v_.emplace(std::move(*next));
             else c_ = nullptr;
+            if (why_) *why_ = end;
             return *this;
         }
         friend bool operator==(const iterator &a, const iterator &b) noexcept {
@@ -723,10 +747,25 @@ template <class T> class chan : public detail::chan_common<T, T> {
 
       private:
         const chan *c_ = nullptr;
+        error *why_ = nullptr;
         std::optional<T> v_;
     };
     iterator begin() const { return iterator(this); }
     iterator end() const { return iterator(); }
+
+    /* `for (T &v : c.range(why))`: why tells what has ended the loop, as that of recv does; it is
+     * no error after a break. */
+    class telling_range {
+      public:
+        telling_range(const chan &c, error &why) noexcept : c_(c), why_(&why) {}
+        iterator begin() const { return iterator(&c_, why_); }
+        iterator end() const { return iterator(); }
+
+      private:
+        chan c_;
+        error *why_;
+    };
+    telling_range range(error &why) const { return telling_range(*this, why); }
 
   private:
     struct adopted {
@@ -748,8 +787,8 @@ template <class T> class chan : public detail::chan_common<T, T> {
     }
 };
 
-/* A channel of pure signals. A receive returns true, or false where the channel is closed (or, with
- * the other forms, where nothing came in time). */
+/* A channel of pure signals. A receive returns true, or false where the channel is closed or the
+ * context in use is done (or, with the other forms, where nothing came in time). */
 template <> class chan<void> : public detail::chan_common<void, char> {
     using common = detail::chan_common<void, char>;
 
@@ -900,15 +939,52 @@ struct no_function {
     void operator()() const noexcept {}
 };
 
-/* A case: enter() fills its line of the table, settle() is called in each once the select is over,
- * run() in the one that ran. */
-struct channel_case {
-    static constexpr bool in_table = true, is_default = false, is_deadline = false;
+/* An object that a case moves into its parcel: where it was, and for the other cases the parcel. */
+struct moving {
+    const void *home;
+    std::size_t size;
+    const void *type;
+    void *parcel;
+    bool is(const void *p, const void *kind) const noexcept { return home == p && type == kind; }
+    bool overlaps(const void *p, std::size_t bytes) const noexcept {
+        const auto a = reinterpret_cast<std::uintptr_t>(home),
+                   b = reinterpret_cast<std::uintptr_t>(p);
+        return size && bytes && a < b + bytes && b < a + size;
+    }
 };
-struct other_case {
+template <class T> inline constexpr char type_mark = 0; /* its address names the type */
+
+/* What the cases of one select move. */
+struct movings {
+    moving *first;
+    std::size_t n = 0;
+    moving *begin() const noexcept { return first; }
+    moving *end() const noexcept { return first + n; }
+};
+
+/*
+ * A case, and what select() does with all of them, in this order:
+ *
+ *   announce()  those that move an object say which
+ *   copy()      the others take their copies, while every object is as it was
+ *   move()      the objects are moved into parcels; cases of the same object share one
+ *   enter()     fills a line of the table; then the select runs
+ *   sent()      only the case that ran: its object is the channel's now
+ *   settle()    what was not sent goes back to where it was
+ *   run()       only the case that ran: its function
+ */
+struct any_case {
+    static constexpr bool in_table = true, is_default = false, is_deadline = false, moves = false;
+    void announce(movings &) noexcept {}
+    void copy(const movings &) noexcept {}
+    void move(const movings &) noexcept {}
+    void sent() noexcept {}
+    void settle() noexcept {}
+};
+struct channel_case : any_case {};
+struct other_case : any_case {
     static constexpr bool in_table = false;
     void enter(gort_case *) noexcept {}
-    void settle(bool, int) noexcept {}
 };
 
 template <class T, class F> struct recv_case : channel_case {
@@ -919,10 +995,8 @@ template <class T, class F> struct recv_case : channel_case {
     arrival<T> it;
     recv_case(gort_chan *ch, F &&fn) : c(ch), f(std::forward<F>(fn)) {}
     void enter(gort_case *line) noexcept { *line = {GORT_RECV, c, it.place(), 0}; }
-    void settle(bool, int) noexcept {}
     void run(int result) {
-        if (result == 0) std::invoke(std::forward<F>(f), it.take());
-        else std::invoke(std::forward<F>(f), std::optional<T>());
+        std::invoke(std::forward<F>(f), result == 0 ? it.take() : std::optional<T>());
     }
 };
 template <class F> struct recv_case<void, F> : channel_case {
@@ -932,7 +1006,6 @@ template <class F> struct recv_case<void, F> : channel_case {
     F f;
     recv_case(gort_chan *ch, F &&fn) : c(ch), f(std::forward<F>(fn)) {}
     void enter(gort_case *line) noexcept { *line = {GORT_RECV, c, nullptr, 0}; }
-    void settle(bool, int) noexcept {}
     void run(int result) {
         if constexpr (std::is_invocable_v<F, bool>) std::invoke(std::forward<F>(f), result == 0);
         else std::invoke(std::forward<F>(f)), static_cast<void>(result);
@@ -948,40 +1021,88 @@ template <class F> void run_send(F &&f, int result) {
         std::invoke(std::forward<F>(f));
     }
 }
-template <class T, class V, class F> struct send_case : channel_case {
+/* V: const T & or T &&. */
+template <class T, class V, class F, travel = travels<T>> struct send_case : channel_case {
+    static constexpr bool moves = std::is_rvalue_reference_v<V>;
     gort_chan *c;
-    V v; /* const T & or T && */
+    V v;
     F f;
-    std::optional<parcel<T>> it;
+    std::optional<parcel<T>> own;
+    parcel<T> *it = nullptr; /* own, or that of an earlier case that moves the same object */
     send_case(gort_chan *ch, V value, F &&fn)
         : c(ch), v(static_cast<V>(value)), f(std::forward<F>(fn)) {}
-    void enter(gort_case *line) {
-        if (c) it.emplace(static_cast<V>(v));
+    void announce(movings &all) noexcept {
+        if constexpr (moves)
+            if (c) all.first[all.n++] = {std::addressof(v), extent, &type_mark<T>, nullptr};
+    }
+    void copy(const movings &) {
+        if constexpr (!moves)
+            if (c) it = &own.emplace(v);
+    }
+    void move(const movings &all) {
+        if constexpr (moves)
+            if (c) it = shared(all);
+    }
+    void enter(gort_case *line) noexcept {
         *line = {GORT_SEND, c, it ? const_cast<void *>(it->bytes()) : nullptr, 0};
     }
-    void settle(bool ran, int result) {
-        if (ran && result == 0) it->sent();
-        it.reset();
-    }
+    void sent() noexcept { it->sent(); }
+    void settle() noexcept { own.reset(); }
     void run(int result) { run_send(std::forward<F>(f), result); }
+
+  private:
+    static constexpr std::size_t extent = std::is_empty_v<T> ? 0 : sizeof(T);
+    parcel<T> *shared(const movings &all) {
+        moving *mine = nullptr;
+        for (moving &one : all) {
+            if (one.is(std::addressof(v), &type_mark<T>)) mine = mine ? mine : &one;
+            else if (one.overlaps(std::addressof(v), extent))
+                fail(-EINVAL, "gort::select: one case moves an object, another a part of it");
+        }
+        if (!mine->parcel) mine->parcel = &own.emplace(static_cast<V>(v));
+        return static_cast<parcel<T> *>(mine->parcel);
+    }
+};
+/* Bytes are sent from where they are, unless another case moves what they are part of. */
+template <class T, class V, class F> struct send_case<T, V, F, travel::as_it_is> : channel_case {
+    struct alignas(T) image {
+        unsigned char bytes[sizeof(T)];
+    };
+    gort_chan *c;
+    const void *bytes;
+    F f;
+    std::optional<owned<image>> own;
+    send_case(gort_chan *ch, const T &v, F &&fn)
+        : c(ch), bytes(std::addressof(v)), f(std::forward<F>(fn)) {}
+    void copy(const movings &all) {
+        for (const moving &one : all)
+            if (!own && c && one.overlaps(bytes, sizeof(T))) take_copy();
+    }
+    void enter(gort_case *line) noexcept { *line = {GORT_SEND, c, const_cast<void *>(bytes), 0}; }
+    void run(int result) { run_send(std::forward<F>(f), result); }
+
+  private:
+    void take_copy() {
+        own.emplace(owned<image>::make([] { return image(); }));
+        bytes = std::memcpy((*own)->bytes, bytes, sizeof(T));
+    }
 };
 template <class F> struct signal_case : channel_case {
     gort_chan *c;
     F f;
     signal_case(gort_chan *ch, F &&fn) : c(ch), f(std::forward<F>(fn)) {}
     void enter(gort_case *line) noexcept { *line = {GORT_SEND, c, nullptr, 0}; }
-    void settle(bool, int) noexcept {}
     void run(int result) { run_send(std::forward<F>(f), result); }
 };
 
 template <class F> struct default_case : other_case {
-    static constexpr bool is_default = true, is_deadline = false;
+    static constexpr bool is_default = true;
     F f;
     explicit default_case(F &&fn) : f(std::forward<F>(fn)) {}
     void run(int) { std::invoke(std::forward<F>(f)); }
 };
 template <class F> struct deadline_case : other_case {
-    static constexpr bool is_default = false, is_deadline = true;
+    static constexpr bool is_deadline = true;
     deadline at;
     F f;
     deadline_case(deadline when, F &&fn) : at(when), f(std::forward<F>(fn)) {}
@@ -1022,7 +1143,8 @@ template <class F> detail::recv_case<void, F> on_done(const context_ref &ctx, F 
 template <class F = detail::no_function> detail::default_case<F> on_default(F &&f = F()) {
     return detail::default_case<F>(std::forward<F>(f));
 }
-/* Runs where no other case has become ready until then. */
+/* Runs where no other case has become ready until then. That the context in use is done is no
+ * passed deadline: select returns the error, and no case runs. */
 template <class F = detail::no_function> detail::deadline_case<F> until(deadline at, F &&f = F()) {
     return {at, std::forward<F>(f)};
 }
@@ -1032,7 +1154,10 @@ detail::deadline_case<F> within(const std::chrono::duration<R, P> &d, F &&f = F(
 }
 
 /* Runs one case and returns its place in the list, from 0. Of several that are ready, one is chosen
- * at random. Blocks while none is. */
+ * at random. Blocks while none is. A negative result: no case has run, for the context in use is
+ * done (-ECANCELED, -ETIMEDOUT). The same object may stand in several cases, moved or copied: one
+ * of them sends it. Throws std::system_error where one case moves an object, another a part of
+ * it. */
 template <class... C> int select(C &&...cases) {
     static_assert((!std::is_lvalue_reference_v<C> && ...),
                   "gort::select: the cases have to stand in the call");
@@ -1041,22 +1166,31 @@ template <class... C> int select(C &&...cases) {
     constexpr int deadlines = (0 + ... + (C::is_deadline ? 1 : 0));
     static_assert(defaults + deadlines <= 1, "gort::select: one default or one deadline");
     gort_case table[n > 0 ? std::size_t{n} : 1];
+    constexpr int n_moves = (0 + ... + (C::moves ? 1 : 0));
+    detail::moving room[n_moves > 0 ? std::size_t{n_moves} : 1];
+    detail::movings moves{room};
+    (cases.announce(moves), ...);
+    (cases.copy(moves), ...);
+    (cases.move(moves), ...);
     int line = 0;
     ((cases.enter(&table[line]), line += C::in_table), ...);
 
     int ran = -EINVAL;
+    bool passed = false; /* the deadline */
     if constexpr (defaults == 1) {
         ran = gort_try_select(table, n);
     } else if constexpr (deadlines == 1) {
         std::int64_t at = GORT_FOREVER;
         ((C::is_deadline ? void(at = detail::deadline_of(cases)) : void()), ...);
         ran = gort_select_until(table, n, at);
+        passed = ran == -ETIMEDOUT && gort_now() >= at; /* else it is the context's */
     } else {
         ran = gort_select(table, n);
     }
     const int result = ran >= 0 ? table[ran].result : 0;
     line = 0;
-    ((cases.settle(line == ran, result), line += C::in_table), ...);
+    ((C::in_table && line++ == ran && result == 0 ? cases.sent() : void()), ...);
+    (cases.settle(), ...);
 
     int place = 0, found = ran;
     line = 0;
@@ -1065,7 +1199,7 @@ template <class... C> int select(C &&...cases) {
         const int here = place++;
         bool mine = false;
         if constexpr (kind::in_table) mine = line++ == ran;
-        else mine = ran == (kind::is_default ? -EAGAIN : -ETIMEDOUT);
+        else mine = kind::is_default ? ran == -EAGAIN : passed;
         if (!mine) return;
         found = here;
         one.run(result);
@@ -1075,6 +1209,43 @@ template <class... C> int select(C &&...cases) {
 }
 
 /* ---- Locks --------------------------------------------------------------------------------- */
+
+/*
+ * Timed waits. The names of the standard return true or false, timeout or no timeout: they have no
+ * word for a context in use that is done, and are not ended by it, like the calls that return
+ * nothing. Those with a gort::error & are ended; it is no error, or tells why the wait has failed.
+ */
+namespace detail {
+
+/* No context is in use while it lives. */
+class unused_context {
+  public:
+    unused_context() : used_(gort_ctx_used()) {
+        if (!used_) return;
+        child_ = gort_ctx_new(used_); /* keeps the other alive */
+        if (!child_) fail(-ENOMEM, "gort: no memory");
+        gort_ctx_use(nullptr);
+    }
+    unused_context(const unused_context &) = delete;
+    unused_context &operator=(const unused_context &) = delete;
+    ~unused_context() {
+        if (!used_) return;
+        gort_ctx_use(used_);
+        gort_ctx_release(child_);
+    }
+
+  private:
+    gort_ctx *used_, *child_ = nullptr;
+};
+
+/* True: the call has succeeded. */
+template <class Call> bool timed(Call call) {
+    const unused_context none;
+    return call() == 0;
+}
+template <class Call> bool timed(Call call, error &why) { return !(why = error(call())); }
+
+} // namespace detail
 
 /* For std::lock_guard, std::unique_lock and std::scoped_lock (TimedLockable). A lock of the
  * standard library blocks the thread, one of these the goroutine; so keep a std::mutex only around
@@ -1087,11 +1258,14 @@ class mutex {
     void lock() { gort_mutex_lock(&m_); }
     [[nodiscard]] bool try_lock() { return gort_mutex_try_lock(&m_) == 0; }
     [[nodiscard]] bool try_lock_until(deadline at) {
-        return gort_mutex_lock_until(&m_, at.native()) == 0;
+        return try_lock() || detail::timed([&] { return gort_mutex_lock_until(&m_, at.native()); });
     }
-    template <class R, class P>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d) {
-        return try_lock_until(from_now(d));
+    [[nodiscard]] bool try_lock_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_mutex_lock_until(&m_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return try_lock_until(from_now(d), why...);
     }
     void unlock() { gort_mutex_unlock(&m_); }
     using native_handle_type = gort_mutex *;
@@ -1110,21 +1284,29 @@ class shared_mutex {
     void lock() { gort_rwmutex_lock(&m_); }
     [[nodiscard]] bool try_lock() { return gort_rwmutex_try_lock(&m_) == 0; }
     [[nodiscard]] bool try_lock_until(deadline at) {
-        return gort_rwmutex_lock_until(&m_, at.native()) == 0;
+        return try_lock() ||
+               detail::timed([&] { return gort_rwmutex_lock_until(&m_, at.native()); });
     }
-    template <class R, class P>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d) {
-        return try_lock_until(from_now(d));
+    [[nodiscard]] bool try_lock_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_rwmutex_lock_until(&m_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return try_lock_until(from_now(d), why...);
     }
     void unlock() { gort_rwmutex_unlock(&m_); }
     void lock_shared() { gort_rwmutex_rlock(&m_); }
     [[nodiscard]] bool try_lock_shared() { return gort_rwmutex_try_rlock(&m_) == 0; }
     [[nodiscard]] bool try_lock_shared_until(deadline at) {
-        return gort_rwmutex_rlock_until(&m_, at.native()) == 0;
+        return try_lock_shared() ||
+               detail::timed([&] { return gort_rwmutex_rlock_until(&m_, at.native()); });
     }
-    template <class R, class P>
-    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<R, P> &d) {
-        return try_lock_shared_until(from_now(d));
+    [[nodiscard]] bool try_lock_shared_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_rwmutex_rlock_until(&m_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return try_lock_shared_until(from_now(d), why...);
     }
     void unlock_shared() { gort_rwmutex_runlock(&m_); }
     using native_handle_type = gort_rwmutex *;
@@ -1147,24 +1329,41 @@ class condition_variable {
         while (!pred()) wait(lock);
     }
     std::cv_status wait_until(std::unique_lock<mutex> &lock, deadline at) {
-        const int r = gort_cond_wait_until(&c_, lock.mutex()->native_handle(), at.native());
-        return r == 0 ? std::cv_status::no_timeout : std::cv_status::timeout;
+        return status(detail::timed([&] { return in_time(lock, at); }));
+    }
+    std::cv_status wait_until(std::unique_lock<mutex> &lock, deadline at, error &why) {
+        return status(detail::timed([&] { return in_time(lock, at); }, why));
     }
     template <class Pred> bool wait_until(std::unique_lock<mutex> &lock, deadline at, Pred pred) {
         while (!pred())
             if (wait_until(lock, at) == std::cv_status::timeout) return pred();
         return true;
     }
-    template <class R, class P>
-    std::cv_status wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<R, P> &d) {
-        return wait_until(lock, from_now(d));
+    /* Where it returns true, why is no error. */
+    template <class Pred>
+    bool wait_until(std::unique_lock<mutex> &lock, deadline at, error &why, Pred pred) {
+        for (why = error(); !pred();)
+            if (wait_until(lock, at, why) == std::cv_status::timeout) {
+                const bool late = pred();
+                if (late) why = error();
+                return late;
+            }
+        return true;
     }
-    template <class R, class P, class Pred>
-    bool wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<R, P> &d, Pred pred) {
-        return wait_until(lock, from_now(d), std::move(pred));
+    /* wait_for(lock, d), wait_for(lock, d, pred) and with the error in between. */
+    template <class R, class P, class... More>
+    auto wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<R, P> &d,
+                  More &&...more) {
+        return wait_until(lock, from_now(d), std::forward<More>(more)...);
     }
 
   private:
+    int in_time(std::unique_lock<mutex> &lock, deadline at) {
+        return gort_cond_wait_until(&c_, lock.mutex()->native_handle(), at.native());
+    }
+    static std::cv_status status(bool signalled) {
+        return signalled ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
     gort_cond c_{};
 };
 
@@ -1179,11 +1378,20 @@ class semaphore {
     void acquire(std::int64_t n = 1) { gort_sem_acquire(&s_, n); }
     [[nodiscard]] bool try_acquire(std::int64_t n = 1) { return gort_sem_try_acquire(&s_, n) == 0; }
     [[nodiscard]] bool try_acquire_until(deadline at, std::int64_t n = 1) {
-        return gort_sem_acquire_until(&s_, n, at.native()) == 0;
+        return try_acquire(n) ||
+               detail::timed([&] { return gort_sem_acquire_until(&s_, n, at.native()); });
+    }
+    [[nodiscard]] bool try_acquire_until(deadline at, error &why, std::int64_t n = 1) {
+        return detail::timed([&] { return gort_sem_acquire_until(&s_, n, at.native()); }, why);
     }
     template <class R, class P>
     [[nodiscard]] bool try_acquire_for(const std::chrono::duration<R, P> &d, std::int64_t n = 1) {
         return try_acquire_until(from_now(d), n);
+    }
+    template <class R, class P>
+    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<R, P> &d, error &why,
+                                       std::int64_t n = 1) {
+        return try_acquire_until(from_now(d), why, n);
     }
     void release(std::int64_t n = 1) { gort_sem_release(&s_, n); }
 
@@ -1198,12 +1406,10 @@ class once {
     once(const once &) = delete;
     once &operator=(const once &) = delete;
     template <class F> void call(F &&f) {
+        detail::lent<F> callee(std::forward<F>(f));
         gort_once_do(
-            &o_,
-            [](void *it) {
-                std::invoke(std::forward<F>(*static_cast<std::remove_reference_t<F> *>(it)));
-            },
-            const_cast<void *>(static_cast<const void *>(std::addressof(f))));
+            &o_, [](void *it) { static_cast<void>((*static_cast<detail::lent<F> *>(it))()); },
+            &callee);
     }
 
   private:
@@ -1221,12 +1427,18 @@ class wait_group {
     void add(int n = 1) { gort_wg_add(&wg_, n); }
     void done() { gort_wg_done(&wg_); }
     void wait() { gort_wg_wait(&wg_); }
-    /* False: the deadline has passed. */
+    /* False: the deadline has passed; with an error, which tells so, also where the context in use
+     * is done. */
     [[nodiscard]] bool wait_until(deadline at) {
-        return gort_wg_wait_until(&wg_, at.native()) == 0;
+        return gort_wg_wait_until(&wg_, INT64_MIN) == 0 ||
+               detail::timed([&] { return gort_wg_wait_until(&wg_, at.native()); });
     }
-    template <class R, class P> [[nodiscard]] bool wait_for(const std::chrono::duration<R, P> &d) {
-        return wait_until(from_now(d));
+    [[nodiscard]] bool wait_until(deadline at, error &why) {
+        return detail::timed([&] { return gort_wg_wait_until(&wg_, at.native()); }, why);
+    }
+    template <class R, class P, class... Why>
+    [[nodiscard]] bool wait_for(const std::chrono::duration<R, P> &d, Why &...why) {
+        return wait_until(from_now(d), why...);
     }
     /* As gort::go, counted. */
     template <class F, class... A> void go(F &&f, A &&...a) {
@@ -1275,7 +1487,7 @@ class group {
     template <class F> void go(F &&f) {
         start(std::forward<F>(f), gort_group_go, "gort::group::go");
     }
-    /* False: limit members run. */
+    /* False: limit members run, and f is as it was. */
     template <class F> [[nodiscard]] bool try_go(F &&f) {
         return start(std::forward<F>(f), gort_group_try_go, "gort::group::try_go");
     }
@@ -1334,7 +1546,10 @@ class group {
         using mine = member<std::decay_t<F>>;
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });
         const int r = how(g_, run<mine>, it.address());
-        if (r == -EAGAIN) return false;
+        if (r == -EAGAIN) {
+            if constexpr (detail::moves_from<F>) detail::give_back(f, it->f);
+            return false;
+        }
         detail::must(r, what);
         it.release();
         return true;

@@ -391,6 +391,15 @@ EXPORT gort_ctx *gort_ctx_use(gort_ctx *c) {
     return former;
 }
 
+EXPORT gort_ctx *gort_ctx_used(void) {
+    if (in_forked_child()) return NULL;
+    M *m = enter();
+    Ender *e = ender_of(self(m));
+    gort_ctx *c = e ? e->ctx : NULL;
+    leave(m);
+    return c;
+}
+
 /* ---- afterwards ------------------------------------------------------------------------------ */
 
 typedef struct After {

@@ -250,6 +250,7 @@ static void lifetimes(void) {
     CHECK_EQ(gort_chan_recv(c, NULL), -ECANCELED);
     gort_ctx_release(b);
     CHECK_EQ(gort_chan_recv(c, NULL), -ECANCELED); /* alive by the use alone */
+    CHECK(gort_ctx_used() == b);
     gort_ctx_use(NULL);
     gort_chan_release(c);
 }
@@ -356,9 +357,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 20; i++) CHECK_EQ(gort_main(leaves_after, 0, (char **)ctx), 0);
     CHECK_EQ(gort_ctx_after(ctx, after, NULL), -ENOTCONN);
     gort_ctx_cancel(ctx);
-    CHECK(gort_ctx_use(ctx) == NULL);
+    CHECK(gort_ctx_use(ctx) == NULL && gort_ctx_used() == ctx);
     CHECK_EQ(gort_chan_recv(c, NULL), -ECANCELED);
-    CHECK(gort_ctx_use(NULL) == ctx);
+    CHECK(gort_ctx_use(NULL) == ctx && gort_ctx_used() == NULL);
     gort_ctx_release(ctx);
     gort_chan_release(c);
     return 0;

@@ -81,6 +81,102 @@ static void given_back() {
     gort::select(on_send(out2, std::move(two), [&] { CHECK(!two); }));
 }
 
+/* Go's `select { case a <- x: case b <- x: }`: the same object, moved (m) or copied (c) by each. */
+template <class T>
+int send_either(const std::string &how, const chan<T> &a, const chan<T> &b, T &x) {
+    if constexpr (std::is_copy_constructible_v<T>) {
+        if (how == "cm") return gort::select(on_send(a, x), on_send(b, std::move(x)), on_default());
+        if (how == "mc") return gort::select(on_send(a, std::move(x)), on_send(b, x), on_default());
+        if (how == "cc") return gort::select(on_send(a, x), on_send(b, x), on_default());
+    }
+    return gort::select(on_send(a, std::move(x)), on_send(b, std::move(x)), on_default());
+}
+template <class T, class Make, class Value> void same_object(Make make, Value value) {
+    for (const std::string how : {"mm", "cm", "mc", "cc"}) {
+        chan<T> full, a(1), b(1);
+        T x = make(5);
+        CHECK_EQ(send_either(how, full, b, x), 1);
+        CHECK_EQ(value(*b.recv()), 5);
+        T y = make(6);
+        CHECK_EQ(send_either(how, a, full, y), 0);
+        CHECK_EQ(value(*a.recv()), 6);
+        T z = make(7); /* none has room, one is nil: z is as it was, and goes once */
+        CHECK_EQ(send_either(how, full, full, z), 2);
+        CHECK_EQ(send_either(how, chan<T>::nil(), full, z), 2);
+        CHECK_EQ(value(z), 7);
+        CHECK_EQ(send_either(how, chan<T>::nil(), b, z), 1);
+        CHECK_EQ(value(*b.recv()), 7);
+        T w = make(8); /* both have room */
+        CHECK_EQ(value(*(send_either(how, a, b, w) == 0 ? a : b).recv()), 8);
+        CHECK_EQ(a.len() + b.len(), 0);
+        T v = make(9); /* both are closed */
+        a.close(), b.close();
+        error why;
+        gort::select(on_send(a, std::move(v), [&](error e) { why = e; }),
+                     on_send(b, std::move(v), [&](error e) { why = e; }));
+        CHECK(why.closed());
+        CHECK_EQ(value(v), 9);
+    }
+}
+/* The receiver comes while the select waits. */
+static void same_object_waits() {
+    chan<counted> a, b;
+    chan<std::unique_ptr<int>> c;
+    for (int i = 0; i < 200 / TEST_SCALE; i++) {
+        counted x(i);
+        auto p = std::make_unique<int>(i);
+        gort::go([=] { CHECK_EQ((i % 2 ? a : b).recv()->n, i); });
+        CHECK_EQ(gort::select(on_send(b, std::move(x)), on_send(c, std::move(p)),
+                              on_send(a, std::move(x)), on_send(c, std::move(p))),
+                 i % 2 ? 2 : 0);
+        CHECK(x.n == -1 && p && *p == i);
+    }
+    EVENTUALLY(counted::alive == 0);
+}
+/* A part of what another case moves: copies are taken first; moved, it would be in two places. */
+static void parts() {
+    struct whole {
+        counted c;
+        int n;
+    };
+    chan<whole> wholes;
+    chan<counted> halves(1);
+    chan<int> ints(1);
+    whole w{counted(3), 4};
+    CHECK_EQ(gort::select(on_send(wholes, std::move(w)), on_send(halves, w.c)), 1);
+    CHECK_EQ(halves.recv()->n, 3);
+    CHECK_EQ(gort::select(on_send(wholes, std::move(w)), on_send(ints, w.c.n)), 1);
+    CHECK_EQ(*ints.recv(), 3);
+    CHECK_EQ(gort::select(on_send(ints, std::move(w.c.n)), on_send(wholes, std::move(w))), 0);
+    CHECK_EQ(*ints.recv(), 3);
+    CHECK(w.c.n == 3 && w.n == 4);
+#ifdef __cpp_exceptions
+    int caught = 0;
+    try {
+        gort::select(on_send(wholes, std::move(w)), on_send(halves, std::move(w.c)));
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::invalid_argument);
+        caught++;
+    }
+    CHECK_EQ(caught, 1);
+    CHECK(w.c.n == 3 && w.n == 4 && halves.len() == 0);
+#endif
+}
+static void same_objects() {
+    same_object<int>([](int i) { return i; }, [](int i) { return i; });
+    same_object<counted>([](int i) { return counted(i); }, [](const counted &v) { return v.n; });
+    same_object<std::unique_ptr<int>>([](int i) { return std::make_unique<int>(i); },
+                                      [](const std::unique_ptr<int> &v) { return v ? *v : -1; });
+    same_object<std::shared_ptr<int>>([](int i) { return std::make_shared<int>(i); },
+                                      [](const std::shared_ptr<int> &v) { return v ? *v : -1; });
+    same_object<std::string>(
+        [](int i) { return std::string(100, 'x') + std::to_string(i); },
+        [](const std::string &v) { return v.empty() ? -1 : std::stoi(v.substr(100)); });
+    same_object_waits();
+    parts();
+    CHECK_EQ(counted::alive, 0);
+}
+
 static void closed() {
     chan<counted> c(1);
     chan<void> s;
@@ -144,6 +240,7 @@ int main() {
         each_kind();
         none_ready();
         given_back();
+        same_objects();
         closed();
         contexts();
         crowd();

@@ -125,6 +125,7 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
     X(gort_ctx_cancel_cause, gort_ctx_cancel_cause(ctx, -EIO)) \
     X(gort_ctx_cause, gort_ctx_cause(ctx)) X(gort_ctx_deadline, gort_ctx_deadline(ctx)) \
     X(gort_ctx_after, gort_ctx_after(ctx, nothing, NULL)) X(gort_ctx_use, gort_ctx_use(ctx)) \
+    X(gort_ctx_used, gort_ctx_used()) \
     X(gort_ctx_done, gort_ctx_done(ctx)) X(gort_ctx_err, gort_ctx_err(ctx)) \
     X(gort_ctx_release, gort_ctx_release(gort_ctx_new(NULL))) \
     X(gort_group_new, gort_group_new(NULL, 1)) \

@@ -295,6 +295,7 @@ static const Call calls[] = {
     C(QUICK, gort_ctx_deadline, gort_ctx_deadline(ctx)),
     C(QUICK, gort_ctx_after, gort_ctx_after(ctx, nothing, nullptr)),
     C(QUICK, gort_ctx_use, gort_ctx_use(ctx); gort_ctx_use(nullptr)),
+    C(QUICK, gort_ctx_used, gort_ctx_used()),
     C(QUICK, gort_version, gort_version()),
     C(WAITS, gort_poll_until, pollfd p = {}; p.fd = in_fd[0]; p.events = POLLIN;
       gort_poll_until(&p, 1, far_away)),

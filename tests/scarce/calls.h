@@ -105,6 +105,7 @@ static long d_signal(gort_chan *c) {
 static long ctx_of(gort_ctx *ctx) {
     if (ctx == NULL) return -ENOMEM;
     gort_ctx_use(ctx);
+    if (gort_ctx_used() != ctx) return -EINVAL;
     gort_ctx_use(NULL);
     gort_ctx_deadline(ctx);
     gort_ctx_cause(ctx);
@@ -326,6 +327,7 @@ static long traces(void) {
     X(gort_ctx_cause, ctx_of(gort_ctx_new(NULL)))                                                  \
     X(gort_ctx_deadline, ctx_of(gort_ctx_new(NULL)))                                               \
     X(gort_ctx_use, ctx_of(gort_ctx_new(NULL)))                                                    \
+    X(gort_ctx_used, ctx_of(gort_ctx_new(NULL)))                                                   \
     X(gort_ctx_after, ctx_after_of(gort_ctx_new(NULL)))                                            \
     X(gort_ctx_done, ctx_of(gort_ctx_new(NULL)))                                                   \
     X(gort_ctx_err, ctx_of(gort_ctx_new(NULL)))                                                    \

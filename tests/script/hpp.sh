@@ -68,6 +68,7 @@ refused() { # words of the message, code
     fi
 }
 refused 'does not take these arguments' 'go([](int) {}, "text")'
+refused 'the function takes nothing' 'gort::main([](int) {})'
 refused 'has to be an object that can be moved' 'chan<std::atomic<int>> d'
 refused 'has to take a std::optional' 'gort::select(on_recv(c, [](std::string) {}))'
 refused 'have to stand in the call' 'auto one = on_recv(c, [](auto) {}); gort::select(one)'
