@@ -4,7 +4,7 @@
  * whole file. See tests/script/trace_ends.sh.
  *
  *   trace_ends GORT-TRACE DIR [WAY]  walks all of them, or one way; a line for each
- *   trace_ends victim WAY SIGNAL     the program that ends; it says on descriptor 3 that it is ready
+ *   trace_ends victim WAY SIGNAL     the program that ends; says on descriptor 3 that it is ready
  *
  * A victim that survives what should end it exits with SURVIVED, by exit(3). One that is killed
  * from outside and survives runs on, and so does the test, until its time limit.
