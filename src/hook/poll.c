@@ -1,5 +1,6 @@
 /* poll, select and epoll_wait. The kernel is asked first, without waiting; a call that finds
- * nothing and may wait parks in the core's poll. An epoll descriptor can itself be polled. With a
+ * nothing and may wait parks in the core's poll. An epoll descriptor can itself be polled. Without
+ * any descriptor the call is a sleep, and as those of sleep.c no context in use ends it. With a
  * signal mask, which belongs to a thread, libc's function is called in gort_blocking. */
 #include "hook/hook_internal.h"
 
@@ -10,6 +11,21 @@ long poll_fd(int fd, short events) {
     return poll_ready(&p, 1);
 }
 
+static bool is_sleep(const struct pollfd *fds, nfds_t n) {
+    for (nfds_t i = 0; i < n; i++)
+        if (fds[i].fd >= 0) return false;
+    return true;
+}
+
+static long sleep_instead(int64_t deadline) {
+    core->sleep_until(deadline);
+    return 0;
+}
+
+static long poll_or_sleep(struct pollfd *fds, nfds_t n, int64_t deadline) {
+    return is_sleep(fds, n) ? sleep_instead(deadline) : core->poll(fds, n, deadline);
+}
+
 static int64_t after_ms(int ms) { return ms < 0 ? GORT_FOREVER : deadline_after(ms * GORT_MS); }
 
 HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
@@ -17,7 +33,7 @@ HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
     long r = poll_ready(fds, n);
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(poll)(fds, n, timeout);
-    return (int)returned(staying(core->poll(fds, n, after_ms(timeout))));
+    return (int)returned(staying(poll_or_sleep(fds, n, after_ms(timeout))));
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
@@ -36,7 +52,7 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
     if (mask) return (int)libc_blocking(ppoll, fds, n, ts, mask, 0, 0);
-    return (int)returned(staying(core->poll(fds, n, deadline)));
+    return (int)returned(staying(poll_or_sleep(fds, n, deadline)));
 }
 
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask,
@@ -190,7 +206,7 @@ static long select_wait(Sets *s, int64_t deadline) {
     if (k > FEW && (fds = malloc(k * sizeof *fds)) == NULL) return -ENOMEM;
     to_poll(fds, s);
     long r = leave_out(fds, k);
-    if (r == 0) r = select_poll(s, fds, k, deadline);
+    if (r == 0) r = is_sleep(fds, k) ? sleep_instead(deadline) : select_poll(s, fds, k, deadline);
     if (r < 0) sets_restore(s);
     if (fds != few) free(fds);
     return r;

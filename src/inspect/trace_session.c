@@ -7,7 +7,9 @@
  *
  * A process that ends by a signal or a fatal error writes its file first, in the handler
  * (tracing_fatal). Only one thread writes: others that end the process wait for it. If the signal
- * came to the thread that writes anyway, that thread goes on and dies afterwards.
+ * came to the thread that writes anyway, that thread goes on and dies afterwards. Once the file is
+ * written the state is STOPPING without a stopper: nothing begins or ends a session any more, and
+ * nobody waits, though the process should outlive the signal (a debugger may drop it).
  */
 #include "inspect/trace_session.h"
 #include "sched/trace_buf.h"
@@ -86,7 +88,7 @@ static bool session_stop(uint32_t from) {
     return session_step(from, STOPPING | (uint32_t)os_gettid() << STATE_BITS);
 }
 
-static uint32_t stopper(void) { /* 0: nobody stops a session */
+static uint32_t stopper(void) { /* 0: nobody stops a session, or its last file is written */
     uint32_t state = load_acq(&t.state);
     return (state & STATE_MASK) == STOPPING ? state >> STATE_BITS : 0;
 }
@@ -212,13 +214,7 @@ void tracing_end_run(void) {
     trace_signals_uninstall();
 }
 
-/* The state stays STOPPING: the process ends. */
-void tracing_fatal(void) {
-    bool flight = flight_is_on();
-    if (!session_stop(flight ? IDLE : ON)) {
-        wait_for_writer();
-        return;
-    }
+static void write_last(bool flight) {
     const char *path = env_trace[0] ? env_trace : t.flight_path;
     int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1;
     switch_off(100 * GORT_MS);
@@ -226,6 +222,16 @@ void tracing_fatal(void) {
     if (flight) t.form = form_for(path);
     int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0);
     if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
+}
+
+void tracing_fatal(void) {
+    bool flight = flight_is_on();
+    if (!session_stop(flight ? IDLE : ON)) {
+        wait_for_writer();
+        return;
+    }
+    write_last(flight);
+    store_rel(&t.state, STOPPING); /* without a stopper; pairs with the load in stopper() */
 }
 
 /* A blocking call on a goroutine: opening a file may block, and nothing preempts it half-way. */

@@ -1,42 +1,81 @@
 /*
  * Signals that end the program: the trace is written first.
  *
- * While a trace with a file of its own or the flight recorder is on, every signal below whose
- * action is the default has a handler. It gives the signal back to the default, writes the file
- * (tracing_fatal: bare system calls and mmap only) and lets the signal end the process, with the
- * status that it would have had. So a second Ctrl-C ends a program that still writes at once. A
- * handler of the program stays, now and later; one that ends the program by exit(3) leaves a whole
- * file by atexit. SIGSEGV, SIGBUS and SIGQUIT are those of debug/faults.c.
+ * While a trace with a file of its own or the flight recorder is on, every signal that ends a
+ * process by default, and whose action is the default, has a handler. It gives the signal back to
+ * the default, writes the file (tracing_fatal: bare system calls and mmap only) and lets the signal
+ * end the process, with the status that it would have had. So a second Ctrl-C ends a program that
+ * still writes at once. A clock, a limit or a descriptor may send many: those do not end the
+ * writing. A handler of the program stays, now and later; one that ends the program by exit(3)
+ * leaves a whole file by atexit. SIGSEGV, SIGBUS, SIGQUIT and SIGPIPE are those of debug/faults.c.
  *
- * Process 1 of a container takes no signal by default, and none is to end it here.
+ * However a signal came (a terminal, a timer, a limit, a filter, another process), it does not come
+ * again by itself, and the handler raises it. Only an instruction that faults does: it is made
+ * again when the handler returns, and leaves a core with the fault in it.
+ *
+ * The kernel drops what is sent to process 1 of a container and has no handler. There only the
+ * faults that repeat have one, and it drops the others: no signal could end that process after it.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "inspect/trace_session.h"
+#include "base/env.h"
 #include "base/fork.h"
 #include "base/san.h"
 #include "os/os.h"
 
 #include <signal.h>
 
-static const int guarded[] = {SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGXCPU, SIGINT, SIGTERM, SIGHUP};
-enum { FIRST_FROM_OUTSIDE = 5 }; /* these come from other processes, at any moment */
+#include "arch.h"
 
-static bool from_outside(int signo) {
-    for (size_t i = FIRST_FROM_OUTSIDE; i < count_of(guarded); i++)
-        if (guarded[i] == signo) return true;
-    return false;
+#define SIGNAL_MOST 64
+#define SIGNAL_BIT(signo) (1ULL << ((signo)-1))
+
+/* They end no process, nobody can handle them, or they have handlers in debug/faults.c. */
+static const uint64_t not_guarded =
+    SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH) |
+    SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU) | SIGNAL_BIT(SIGSTOP) |
+    SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGQUIT) |
+    SIGNAL_BIT(SIGPIPE);
+/* An instruction that raises one of these, and is made again, raises it again. */
+static const uint64_t faults = SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL);
+
+static bool guards(int signo) {
+    bool libcs = signo >= SIGSYS + 1 && signo < SIGRTMIN; /* cancellation, setuid, timers */
+    if (libcs || signo == settings.preempt_signal) return false;
+    return SIGNAL_BIT(signo) & (os_getpid() == 1 ? faults : ~not_guarded);
 }
 
-/* A signal that was sent (its code is 0 or less) does not come again by itself. */
+/* Of the interrupted instruction, and not sent in the guise of a fault. */
+static bool fault_repeats(int signo, const siginfo_t *info, void *context) {
+    return (SIGNAL_BIT(signo) & faults) && info->si_code > 0 &&
+           (uintptr_t)info->si_addr == arch_context_pc(context);
+}
+
+/* From a clock, a limit, a descriptor: more of them may come while the file is written. */
+static bool signal_comes_often(int signo, const siginfo_t *info) {
+    const uint64_t clocks = SIGNAL_BIT(SIGALRM) | SIGNAL_BIT(SIGVTALRM) | SIGNAL_BIT(SIGPROF) |
+                            SIGNAL_BIT(SIGXCPU) | SIGNAL_BIT(SIGIO);
+    const uint64_t from_code = faults | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGTRAP);
+    if (info->si_code == SI_KERNEL) return SIGNAL_BIT(signo) & clocks;
+    if (info->si_code > 0) return !(SIGNAL_BIT(signo) & from_code);
+    return info->si_code < SI_QUEUE && info->si_code != SI_TKILL;
+}
+
+static void signal_to_default(int signo) {
+    sigaction_at_once(signo, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
 static void on_last_signal(int signo, siginfo_t *info, void *context) {
     int saved = errno;
-    bool child = in_any_child();
-    sigaction_at_once(signo, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    if (!child && from_outside(signo) && tracing_writes_here()) {
-        tracing_dies_by(signo);
+    bool repeats = fault_repeats(signo, info, context), child = in_any_child();
+    if (os_getpid() == 1 && !repeats) return;
+    if (child || !signal_comes_often(signo, info)) signal_to_default(signo);
+    if (!child && tracing_writes_here()) {
+        tracing_dies_by(signo); /* one that repeats does not wait */
     } else {
         if (!child) tracing_fatal();
-        if (info->si_code <= 0) os_tgkill(os_gettid(), signo); /* not masked here: at once */
+        signal_to_default(signo);
+        if (!repeats) os_tgkill(os_gettid(), signo); /* not masked here: at once */
     }
     errno = saved;
 }
@@ -51,25 +90,23 @@ static bool action_is(int signo, bool ours) {
 void trace_signals_install(void) {
     struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | HANDLER_STACK};
     sa.sa_sigaction = on_last_signal;
-    for (size_t i = 0; i < count_of(guarded); i++) {
-        if (!action_is(guarded[i], false) || (os_getpid() == 1 && i >= FIRST_FROM_OUTSIDE))
-            continue;
+    for (int signo = 1; signo <= SIGNAL_MOST; signo++) {
+        if (!guards(signo) || !action_is(signo, false)) continue;
         sigfillset(&sa.sa_mask);
-        sigdelset(&sa.sa_mask, guarded[i]);
-        sigaction_at_once(guarded[i], &sa, NULL);
+        sigdelset(&sa.sa_mask, signo);
+        sigaction_at_once(signo, &sa, NULL);
     }
 }
 
 /* What the program has installed meanwhile stays. */
 void trace_signals_uninstall(void) {
-    for (size_t i = 0; i < count_of(guarded); i++)
-        if (action_is(guarded[i], true))
-            sigaction_at_once(guarded[i], &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    for (int signo = 1; signo <= SIGNAL_MOST; signo++)
+        if (guards(signo) && action_is(signo, true)) signal_to_default(signo);
 }
 
 NORETURN void trace_signals_die(int signo) {
     for (;;) {
-        sigaction_at_once(signo, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+        signal_to_default(signo);
         os_tgkill(os_gettid(), signo);
         os_nap(GORT_MS); /* masked in this thread: another takes the one to the process */
         kill(os_getpid(), signo);

@@ -137,10 +137,32 @@ static void poll_commit(M *m, void *arg) {
 /* The runtime has ended: the entries know of no waiter any more (netpoll_stop). */
 static void watch_abandoned(ExitHook *h) { quiet_free(h->object); }
 
+/* False: only a deadline or a context ends the wait, and the deadlock's report counts no event. */
+static bool watches_any(const Poll *p) {
+    for (nfds_t i = 0; i < p->n; i++)
+        if (p->watch[i].d) return true;
+    return false;
+}
+
+/* Parks until a hit, the deadline or the next look of a paced wait. */
+static void poll_park(Poll *p, int64_t deadline) {
+    ExitHook hook = {.abandon = watch_abandoned, .object = p->watch};
+    int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
+    bool counted = watches_any(p);
+    int ended = 0;
+    if (p->n > FEW) exit_hook_push(p->group.gp, &hook);
+    if (counted) add_seq(&sched.poll_waiters, 1);
+    lock(&p->group.lock, RANK_POLL);
+    p->m = park_commit_until(p->m, poll_commit, &p->group, WAIT_IO,
+                             soon < deadline ? soon : deadline, p->group.ticket, &ended);
+    if (ended && counted) sub_seq(&sched.poll_waiters, 1);
+    lock(&p->group.lock, RANK_POLL);
+    unlock(&p->group.lock);
+    if (p->n > FEW) exit_hook_pop(p->group.gp, &hook);
+}
+
 /* 0: ask again; -EBADF; -ETIMEDOUT. */
 static int poll_wait_parked(Poll *p, int64_t deadline) {
-    ExitHook hook = {.abandon = watch_abandoned, .object = p->watch};
-    int ended = 0;
     int r = 0;
     p->group.gp = self(p->m);
     p->group.ticket = wait_begin(p->group.gp);
@@ -148,18 +170,7 @@ static int poll_wait_parked(Poll *p, int64_t deadline) {
     p->pace = false;
     for (nfds_t i = 0; i < p->n && r == 0; i++)
         if (p->watch[i].d) r = link_watch(p, i, -1);
-    if (r == 0) {
-        int64_t soon = p->pace ? time_after(os_now(), PACE) : deadline;
-        if (p->n > FEW) exit_hook_push(p->group.gp, &hook);
-        add_seq(&sched.poll_waiters, 1);
-        lock(&p->group.lock, RANK_POLL);
-        p->m = park_commit_until(p->m, poll_commit, &p->group, WAIT_IO,
-                                 soon < deadline ? soon : deadline, p->group.ticket, &ended);
-        if (ended) sub_seq(&sched.poll_waiters, 1);
-        lock(&p->group.lock, RANK_POLL);
-        unlock(&p->group.lock);
-        if (p->n > FEW) exit_hook_pop(p->group.gp, &hook);
-    }
+    if (r == 0) poll_park(p, deadline);
     int closed = unlink_all(p, false);
     return closed ? closed : r < 0 ? r : 0;
 }

@@ -27,7 +27,9 @@
  *
  * Lifetime. refs counts the program's references. A pin may outlive them: the owner of a claimable
  * Sudog that was not dequeued locks the channel once more, when the program may rightly have
- * released it (a select whose other case won). The channel is freed when both are 0.
+ * released it (a select whose other case won). The channel is freed when both are 0. One reference
+ * may be a timer's that sends here (time.c). When the program drops its last one, and nobody waits,
+ * the release ends the timer, whose reference it was.
  *
  * Orders. The lock orders everything but looks_ready() (see there) and the contents of a Sudog
  * after the wake-up, which ready() and park() order.
@@ -97,13 +99,6 @@ NOINLINE void chan_used_late(const gort_chan *c) {
     fatal("channel %p is used after its last release", (const void *)c);
 }
 
-/* c->lock. True: some waiter's wait has not been ended. */
-static bool has_live(const WaitQ *q) {
-    for (const Sudog *w = q->first; w; w = w->next)
-        if (!w->claim || load_acq(&w->g->ticket) == w->ticket) return true;
-    return false;
-}
-
 EXPORT gort_chan *gort_chan_retain(gort_chan *c) {
     if (in_forked_child() || c == NULL) return NULL;
     M *m = enter();
@@ -123,9 +118,11 @@ EXPORT void gort_chan_release(gort_chan *c) {
     if (last && unlikely(has_live(&c->recvq) || has_live(&c->sendq)))
         fatal("releasing a channel on which somebody waits");
     last = last && c->pins == 0;
+    Refs *unheard = chan_unheard(c);
     unlock(&c->lock);
     leave(m);
     if (last) chan_free(c);
+    if (unlikely(unheard != NULL)) timer_unheard(unheard);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

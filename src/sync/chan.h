@@ -4,6 +4,7 @@
 
 #include "sched/alloc.h"
 #include "base/san.h"
+#include "sync/free_later.h"
 #include "sched/sched.h"
 
 /* One wait on one channel, in the frame of the waiting call (of a large select: in its scratch
@@ -50,6 +51,7 @@ struct gort_chan {
     uint32_t refs;               /* the program's references */
     uint32_t pins;               /* claimable waiters whose owner will come back to this channel */
     struct gort_chan *next_dead; /* no reference and no pin left: to be freed */
+    Refs *timer;                 /* a gort_timer's that sends here and has one of refs; or NULL */
     char buffer[] ALIGNED(16);
 } ALIGNED(CACHE_LINE);
 _Static_assert(offsetof(struct gort_chan, head) == CACHE_LINE, "the hot fields are one line");
@@ -67,6 +69,21 @@ INLINE int chan_is_closed(const gort_chan *c) {
     if (unlikely(load_rlx(&c->closed) == CHAN_FREED)) chan_used_late(c);
     return -EPIPE;
 }
+/* c->lock. True: some waiter's wait has not been ended. */
+INLINE bool has_live(const WaitQ *q) {
+    for (const Sudog *w = q->first; w; w = w->next)
+        if (!w->claim || load_acq(&w->g->ticket) == w->ticket) return true;
+    return false;
+}
+
+/* c->lock. The timer that would send to nobody from now on, with a reference; or NULL. Its own
+ * reference to c is the last, so it is there: timer_destroy takes c->lock before it goes. */
+INLINE Refs *chan_unheard(gort_chan *c) {
+    if (likely(c->timer == NULL) || c->refs != 1 || has_live(&c->recvq)) return NULL;
+    return refs_try(c->timer) ? c->timer : NULL;
+}
+void timer_unheard(Refs *timer); /* ends it, and drops the reference; outside of sections */
+
 void chan_free_list(gort_chan *dead); /* through next_dead; outside of sections */
 
 NOINLINE void value_copy_long(void *to, const void *from, size_t n);

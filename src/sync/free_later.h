@@ -22,6 +22,14 @@ INLINE void garbage_collect(void) {
     if (unlikely(load_rlx(&garbage) != NULL)) garbage_collect_slow();
 }
 
+/* One more reference; false: the last has been dropped, and the object goes. */
+INLINE bool refs_try(Refs *r) {
+    uint32_t n = load_rlx(&r->count);
+    while (n != 0)
+        if (cas_seq(&r->count, &n, n + 1)) return true;
+    return false;
+}
+
 /* Drops a reference. True: it was the last, and the caller owns the object. */
 INLINE bool refs_last(Refs *r) {
     tsan_release(r);

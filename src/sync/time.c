@@ -16,6 +16,12 @@
  * on. timer_fire() arms a ticker again, not the heap, which has given its reference away. The next
  * tick is the first multiple of the period after now: late ticks do not pile up.
  *
+ * A timer that sends on a channel has a reference to it, and the channel knows the timer. Once that
+ * reference is the last, nobody can hear the timer any more: the release that leaves it so ends the
+ * timer (timer_unheard), and with it the channel. The ranks (a timer's lock comes before a
+ * channel's) let it do so only after the channel is unlocked; so it counts a reference to the timer
+ * while it has that lock, without which timer_destroy does not pass.
+ *
  * A runtime that ends takes its timers off the heaps and disarms them (timer_forget). TSan: arming
  * releases, the started goroutine acquires.
  */
@@ -103,12 +109,24 @@ NOINLINE void garbage_collect_slow(void) {
 
 /* ---- timer objects --------------------------------------------------------------------------- */
 
+/* The channel's timer is t; NULL: it has none any more. */
+static void timer_told(gort_chan *ch, Refs *t) {
+    M *m = enter();
+    lock(&ch->lock, RANK_PRIM);
+    ch->timer = t;
+    unlock(&ch->lock);
+    leave(m);
+}
+
 static void timer_destroy(Refs *r) {
     gort_timer *t = container_of(r, gort_timer, refs);
     tsan_acquire(r);
+    if (t->ch && !in_forked_child()) timer_told(t->ch, NULL);
     gort_chan_release(t->ch);
     quiet_free(t);
 }
+
+void timer_unheard(Refs *r) { gort_timer_free(container_of(r, gort_timer, refs)); }
 
 /* The runtime has ended; the heap's reference comes with the call. */
 static void timer_forget(Timer *t) {
@@ -250,6 +268,7 @@ static gort_chan *timer_chan(int64_t ns, int64_t period, gort_timer **owner) {
         gort_chan_release(ch);
         return NULL;
     }
+    timer_told(ch, &t->refs);
     if (period == 0) not_a_leak(t);
     if (owner != NULL) *owner = t;
     else refs_drop(&t->refs);
@@ -258,7 +277,7 @@ static gort_chan *timer_chan(int64_t ns, int64_t period, gort_timer **owner) {
 
 EXPORT gort_chan *gort_after(int64_t ns) { return timer_chan(ns > 0 ? ns : 0, 0, NULL); }
 
-/* Without an owner it ticks for ever, as time.Tick. */
+/* Without an owner it ticks until the channel is released, as time.Tick. */
 EXPORT gort_chan *gort_tick(int64_t period, gort_timer **owner) {
     return period > 0 ? timer_chan(period, period, owner) : NULL;
 }

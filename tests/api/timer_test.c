@@ -1,5 +1,5 @@
 /* Sleeping, timers, tickers and their channels. Nothing here depends on how late anything is. */
-#include "../lib/test.h"
+#include "../lib/waiting.h"
 
 static void one_more(void *arg) { add((int *)arg, 1); }
 
@@ -251,6 +251,67 @@ static void after_and_tick(void) {
     CHECK(gort_tick(-1, &owner) == NULL);
 }
 
+/* A timer whose channel the program has released has nobody to send to, and goes at once. */
+static uint64_t armed_now(void) {
+    gort_stats s;
+    gort_stats_read(&s);
+    return s.timers;
+}
+static int heard;
+static void hears(void *c) {
+    CHECK_EQ(gort_chan_recv(c, NULL), 0);
+    add(&heard, 1);
+}
+static void released_is_gone(void) {
+    uint64_t before = armed_now();
+    for (int i = 0; i < 100; i++) gort_chan_release(gort_after(1000 * GORT_SEC));
+    CHECK_EQ(armed_now(), before);
+    gort_chan_release(gort_tick(1000 * GORT_SEC, NULL));
+    CHECK_EQ(armed_now(), before);
+
+    gort_timer *owner = NULL;
+    gort_chan_release(gort_tick(1000 * GORT_SEC, &owner));
+    CHECK_EQ(armed_now(), before);
+    CHECK_EQ(gort_timer_stop(owner), 0);
+    CHECK_EQ(gort_timer_reset(owner, 1000 * GORT_SEC), 0); /* it is the owner's */
+    CHECK_EQ(armed_now(), before + 1);
+    gort_timer_free(owner);
+    CHECK_EQ(armed_now(), before);
+
+    gort_chan *c = gort_chan_retain(gort_after(1000 * GORT_SEC));
+    gort_chan_release(c);
+    CHECK_EQ(armed_now(), before + 1);
+    CHECK_EQ(gort_chan_recv_until(c, NULL, gort_now() + 1), -ETIMEDOUT);
+    gort_case cases[2] = {{.ch = c, .op = GORT_RECV}, {.op = GORT_RECV}};
+    CHECK_EQ(gort_select_until(cases, 2, gort_now() + 1), -ETIMEDOUT);
+    gort_chan_release(c);
+    CHECK_EQ(armed_now(), before);
+
+    set(&heard, 0);
+    c = gort_after(30 * GORT_MS);
+    gort_go(hears, c);
+    wait_until(waiting_for("chan receive") == 1);
+    gort_chan_release(c); /* one waits: it is served */
+    wait_until(get(&heard) == 1);
+}
+
+/* Released while it fires, by whatever comes first. */
+static void releases_race(void) {
+    uint64_t before = armed_now();
+    for (int i = 0; i < 3000 / TEST_SCALE; i++) {
+        gort_timer *owner = NULL;
+        gort_chan *c = gort_after(i % 30 * GORT_US), *ticks = gort_tick(1 + i % 20 * GORT_US, NULL);
+        gort_chan *owned = gort_tick(1 + i % 10 * GORT_US, &owner);
+        if (i % 3 == 0) gort_sleep(i % 25 * GORT_US);
+        gort_chan_release(c);
+        gort_chan_release(ticks);
+        if (i % 2) gort_chan_release(owned);
+        gort_timer_free(owner);
+        if (i % 2 == 0) gort_chan_release(owned);
+    }
+    CHECK_EQ(armed_now(), before);
+}
+
 /* ---- order ----------------------------------------------------------------------------------- */
 
 typedef struct Line {
@@ -290,6 +351,8 @@ static int body(int argc, char **argv) {
     freeing();
     tickers();
     after_and_tick();
+    released_is_gone();
+    releases_race();
     sleepers();
     CHECK_EQ(never, 0);
     left_armed = gort_timer_new(1000 * GORT_SEC, one_more, &left_n);

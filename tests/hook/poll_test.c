@@ -106,6 +106,38 @@ static void hung(void) {
     CHECK(close(s[0]) == 0 && close(p[0]) == 0 && close(p[1]) == 0);
 }
 
+/* Without a descriptor, by whatever arguments, it sleeps: a done context in use does not end it. */
+enum { NO_POLL, NEGATIVES, NO_PPOLL, NO_SELECT, EMPTY_SETS, NO_PSELECT, SLEEPS };
+static int nothing(int way, int ms) {
+    struct pollfd none[2] = {{.fd = -1, .events = POLLIN}, {.fd = -7, .events = POLLOUT}};
+    struct timespec ts = {0, ms * GORT_MS};
+    struct timeval tv = {0, ms * 1000};
+    fd_set set, other;
+    FD_ZERO(&set);
+    switch (way) {
+    case NO_POLL: return poll(NULL, 0, ms);
+    case NEGATIVES: return poll(none, 2, ms);
+    case NO_PPOLL: return ppoll(none, 1, &ts, NULL);
+    case NO_SELECT: return select(0, NULL, NULL, NULL, &tv);
+    case EMPTY_SETS: other = set; return select(64, &set, &other, NULL, &tv);
+    default: return pselect(0, NULL, NULL, NULL, &ts, NULL);
+    }
+}
+static void sleeps_on(int fd) {
+    gort_ctx *c = gort_ctx_new(NULL);
+    gort_ctx_use(c);
+    gort_ctx_cancel(c);
+    for (int way = 0; way < SLEEPS; way++) {
+        int64_t from = gort_now();
+        CHECK_EQ(nothing(way, 15), 0);
+        CHECKF(gort_now() - from >= 15 * GORT_MS, "way %d came back early", way);
+    }
+    struct pollfd f[2] = {{.fd = -1}, {.fd = fd, .events = POLLIN}};
+    CHECK_FAILS(poll(f, 2, -1), ECANCELED);
+    gort_ctx_use(NULL);
+    gort_ctx_release(c);
+}
+
 static int run(int argc, char **argv) {
     int p[2];
     CHECK_EQ(pipe(p), 0);
@@ -117,6 +149,7 @@ static int run(int argc, char **argv) {
         CHECK_EQ(readable(way, p[0], 15), 0);
         CHECK_GE(gort_now() - from, 15 * GORT_MS);
     }
+    sleeps_on(p[0]);
     CHECK_EQ(write(p[1], "x", 1), 1);
     for (int way = 0; way < WAYS; way++) CHECK_EQ(readable(way, p[0], -1), 1);
 

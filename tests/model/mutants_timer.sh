@@ -20,3 +20,7 @@ mutant timer 'references are counted without an exchange' sync/free_later.h 's/r
 mutant timer 'who comes too late drops nothing' sync/time.c '/^static void timer_fire(M \*m, void \*arg, uint32_t seq) {/,/^}/s/bool again = false;/bool again = !t->armed;/'
 mutant timer 'a place that gets free is not filled' sched/timer.c 's/^    if (unlikely(h->chain != NULL)) take_from_chain(h);//'
 mutant timer 'a chained one is taken off as one of the heap' sched/timer.c 's/if (likely(t->slot != CHAINED)) {/if (true) {/'
+mutant timer 'nobody ends a timer that nobody hears' sync/chan.h 's/c->refs != 1 || has_live/c->refs != 0 || has_live/'
+mutant timer 'a reference to a timer that goes' sync/free_later.h '/^INLINE bool refs_try/,/^}/s/while (n != 0)/for (;;)/'
+mutant timer 'the channel keeps a timer that is gone' sync/time.c 's/^    if (t->ch && !in_forked_child()) timer_told(t->ch, NULL);//'
+mutant timer 'the heap has the reference that unheard drops' sync/time.c 's/^void timer_unheard(Refs \*r) { gort_timer_free/void timer_unheard(Refs *r) { gort_timer_stop/'

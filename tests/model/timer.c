@@ -4,9 +4,10 @@
  *
  * What has to hold: a timer that was armed is either stopped (or reset) by somebody who was told
  * so, or its function is started, never both and never neither; once stop has said 1 nothing starts
- * any more; the object is given back once, after the last who knows it; a Timer on a stack is known
- * to nobody once timer_del() has returned; one that moves to another heap while it is deleted is in
- * one of them or in none; the heap stays a heap, and says when its first is due.
+ * any more; the object is given back once, after the last who knows it; once the program has
+ * released its channel both are gone; a Timer on a stack is known to nobody once timer_del() has
+ * returned; one that moves to another heap while it is deleted is in one of them or in none; the
+ * heap stays a heap, and says when its first is due.
  *
  * The heap has four places, or one, and there is no memory for more: what finds none is chained.
  * Time: the threads of the program live at 0, what they arm is due at 5, and the P's thread fires
@@ -17,7 +18,7 @@
 #include <sync/time.c>
 #include <sched/timer.c>
 
-enum { HEAPS = 2, DUE = 5, LATER = 10, PLACES = 4 };
+enum { HEAPS = 3, DUE = 5, LATER = 10, PLACES = 4 };
 static TimerNode nodes[HEAPS][PLACES];
 static TimerSlot slots_of[HEAPS][PLACES];
 
@@ -25,10 +26,39 @@ void *os_map(size_t size, bool stack) { return NULL; }
 void os_unmap(void *at, size_t size) {}
 bool runtime_running(void) { return true; }
 void wake_for_timer(M *m, int64_t when) {}
-gort_chan *gort_chan_new(size_t size, size_t n) { return NULL; }
-gort_chan *gort_chan_retain(gort_chan *c) { return c; }
-void gort_chan_release(gort_chan *c) {}
-int gort_chan_try_send(gort_chan *c, const void *value) { return 0; }
+
+/* A channel, as far as timers know it: its references, and who sends there. */
+static gort_chan channel;
+static int channels_freed, sent;
+gort_chan *gort_chan_new(size_t size, size_t n) {
+    channel = (gort_chan){.refs = 1};
+    return &channel;
+}
+gort_chan *gort_chan_retain(gort_chan *c) {
+    if (c == NULL) return NULL;
+    M *m = enter();
+    lock(&c->lock, RANK_PRIM);
+    c->refs++;
+    unlock(&c->lock);
+    leave(m);
+    return c;
+}
+void gort_chan_release(gort_chan *c) {
+    if (c == NULL) return;
+    M *m = enter();
+    lock(&c->lock, RANK_PRIM);
+    MUST(c->refs > 0 && channels_freed == 0);
+    channels_freed = --c->refs == 0;
+    Refs *unheard = chan_unheard(c);
+    unlock(&c->lock);
+    leave(m);
+    if (unheard) timer_unheard(unheard);
+}
+int gort_chan_try_send(gort_chan *c, const void *value) {
+    MUST(channels_freed == 0);
+    sent++;
+    return 0;
+}
 
 static struct Object { char at[sizeof(gort_timer)] ALIGNED(CACHE_LINE); } object;
 static int made, freed;
@@ -43,6 +73,7 @@ static const struct Scene {
     void (*first)(void), (*second)(void), (*firing)(void);
     /* for_good: once stopped, nobody arms it again; full: the heap has one place */
     bool object, ticker, moving, for_good, full;
+    enum { FUNCTION, AFTER, TICK, OWNED_TICK } kind; /* the last three have a channel */
 } * scene;
 static gort_timer *t;
 static int started, told, armings, stopped; /* stopped: nothing may start any more */
@@ -85,6 +116,16 @@ static void frees(void) {
     gort_timer *mine = t;
     t = NULL;
     gort_timer_free(mine);
+}
+/* The program's last reference: from then on nobody hears the timer. */
+static gort_chan *ch;
+static void releases(void) {
+    gort_chan_release(ch);
+    ch = NULL;
+}
+static void releases_both(void) {
+    gort_chan_release(gort_chan_retain(ch));
+    releases();
 }
 static void resets_and_stops(void) {
     resets();
@@ -135,24 +176,28 @@ static void fires_twice(void) {
 }
 
 static const struct Scene scenes[] = {
-    {"stopped while it fires", stops, NULL, fires, true, false, false, true, false},
-    {"two stop it", stops, stops, fires, true, false, false, true, false},
-    {"reset while it fires", resets, NULL, fires_twice, true, false, false, false, false},
-    {"put off while it fires", puts_off, NULL, fires_twice, true, false, false, false, false},
-    {"reset by one, stopped by another", resets, stops, fires_twice, true, false, false, false,
-     false},
-    {"reset by both", resets, resets, fires, true, false, false, false, false},
-    {"reset and stopped", resets_and_stops, NULL, fires_twice, true, false, false, false, false},
-    {"freed while it fires", frees, NULL, fires, true, false, false, false, false},
-    {"stopped and freed", stops_and_frees, NULL, fires_twice, true, false, false, true, false},
-    {"a ticker stopped", stops, NULL, fires_twice, true, true, false, true, false},
-    {"a ticker freed", frees, NULL, fires_twice, true, true, false, false, false},
-    {"a deadline", waits_first, NULL, fires, false, false, false, false, false},
-    {"two deadlines", waits_first, waits_second, fires, false, false, false, false, false},
-    {"deleted while it moves", deletes, moves, fires, false, false, true, false, false},
-    {"two deadlines, one place", waits_first, waits_second, fires, false, false, false, false,
-     true},
-    {"a place gets free", deletes, waits_second, fires, false, false, true, false, true},
+    {"stopped while it fires", stops, NULL, fires, .object = true, .for_good = true},
+    {"two stop it", stops, stops, fires, .object = true, .for_good = true},
+    {"reset while it fires", resets, NULL, fires_twice, .object = true},
+    {"put off while it fires", puts_off, NULL, fires_twice, .object = true},
+    {"reset by one, stopped by another", resets, stops, fires_twice, .object = true},
+    {"reset by both", resets, resets, fires, .object = true},
+    {"reset and stopped", resets_and_stops, NULL, fires_twice, .object = true},
+    {"freed while it fires", frees, NULL, fires, .object = true},
+    {"stopped and freed", stops_and_frees, NULL, fires_twice, .object = true, .for_good = true},
+    {"a ticker stopped", stops, NULL, fires_twice, .object = true, .ticker = true,
+     .for_good = true},
+    {"a ticker freed", frees, NULL, fires_twice, .object = true, .ticker = true},
+    {"its channel is released while it fires", releases, NULL, fires_twice, .kind = AFTER},
+    {"one of two references is dropped, and it is freed", frees, NULL, releases_both,
+     .kind = OWNED_TICK},
+    {"a tick's channel is released while it fires", releases, NULL, fires_twice, .kind = TICK},
+    {"its channel is released, and it is freed", releases, frees, fires, .kind = OWNED_TICK},
+    {"a deadline", waits_first, NULL, fires, .kind = FUNCTION},
+    {"two deadlines", waits_first, waits_second, fires, .kind = FUNCTION},
+    {"deleted while it moves", deletes, moves, fires, .moving = true},
+    {"two deadlines, one place", waits_first, waits_second, fires, .full = true},
+    {"a place gets free", deletes, waits_second, fires, .moving = true, .full = true},
 };
 
 static void heap_reset(int i) {
@@ -170,6 +215,9 @@ static void model_reset(void) {
     house_reset();
     memset(&object, 0, sizeof object);
     made = freed = started = told = armings = stopped = 0;
+    memset(&channel, 0, sizeof channel);
+    channels_freed = sent = 0;
+    ch = NULL;
     memset(fired, 0, sizeof fired);
     memset(deleted, 0, sizeof deleted);
     garbage = NULL;
@@ -195,6 +243,8 @@ static void model_reset(void) {
         t = scene->ticker ? gort_ticker_new(DUE, program, &started)
                           : gort_timer_new(DUE, program, &started);
     }
+    if (scene->kind == AFTER) ch = gort_after(DUE);
+    else if (scene->kind) ch = gort_tick(DUE, scene->kind == OWNED_TICK ? &t : NULL);
     moving = (Timer){.when = DUE, .fn = on_time, .arg = &fired[0], .seq = 7};
     ms[0].locks = 1;
     if (scene->moving) timer_add(&ms[0], &moving);
@@ -215,6 +265,13 @@ static void heap_is_right(TimerHeap *h) {
 
 static void model_end(void) {
     for (int i = 0; i < HEAPS; i++) heap_is_right(&ps[i].timers);
+    if (scene->kind) { /* nothing is left of it, and nobody has to come for that */
+        tls_m = &ms[0];
+        for (int i = 0; i < HEAPS; i++) MUST(ps[i].timers.count == 0);
+        garbage_collect();
+        MUST(channels_freed == 1 && freed == 1 && garbage == NULL);
+        return;
+    }
     if (!scene->object) {
         tls_m = &ms[0];
         ms[0].locks = 1;
@@ -246,6 +303,7 @@ static uint64_t model_hash(uint64_t h) {
     for (int i = 0; i < HEAPS; i++) h = MIX(h, ps[i].timers);
     h = mix(mix(mix(mix(h, WORD(t)), WORD(garbage)), (uint64_t)freed), (uint64_t)started);
     h = mix(mix(mix(h, (uint64_t)told), (uint64_t)armings), (uint64_t)stopped);
+    h = mix(mix(mix(MIX(h, channel), WORD(ch)), (uint64_t)channels_freed), (uint64_t)sent);
     return MIX(MIX(MIX(h, fired), deleted), moving);
 }
 
