@@ -341,6 +341,7 @@ static const Call calls[] = {
     C(EITHER, gort_dial, gort_close(gort_dial("unix:@gort-misuse-nobody", far_away))),
     C(QUICK, gort_local_addr, gort_local_addr(in_fd[0], buf, sizeof buf)),
     C(QUICK, gort_peer_addr, gort_peer_addr(in_fd[0], buf, sizeof buf)),
+    C(QUICK, gort_addr_strerror, gort_addr_strerror("localhost:80", -ENOENT)),
     C(QUICK, gort_shutdown, gort_shutdown(-1, SHUT_RD)),
     C(EITHER, gort_listen_udp, gort_close(gort_listen_udp("127.0.0.1:0"))),
     C(WAITS, gort_copy, gort_copy(out_fd[0], in_fd[0])),
