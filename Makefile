@@ -126,16 +126,18 @@ $(OUT)/libgort.a: $(OBJ)
 	$(call say,AR,$@)
 	$(Q)$(CC) -r -nostdlib -o $(OUT)/gort.o $(OBJ)
 	$(Q)$(name_script) '$(abspath tools/gort-gdb.py)' >$(OUT)/gort.script
-	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' --add-section \
-	    $(GDB_SECTION)=$(OUT)/gort.script --set-section-flags $(GDB_SECTION)=readonly,debug $(OUT)/gort.o
+	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' \
+	    --add-section $(GDB_SECTION)=$(OUT)/gort.script \
+	    --set-section-flags $(GDB_SECTION)=readonly,debug $(OUT)/gort.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/gort.o
 # The same without the floor inspect, for a program that never looks inside.
 $(OUT)/libgort-lean.a: $(filter-out $(OUT)/obj/src/inspect/%,$(OBJ))
 	$(call say,AR,$@)
 	$(Q)$(CC) -r -nostdlib -o $(OUT)/gort-lean.o $^
 	$(Q)$(name_script) '$(abspath tools/gort-gdb.py)' >$(OUT)/gort-lean.script
-	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' --add-section \
-	    $(GDB_SECTION)=$(OUT)/gort-lean.script --set-section-flags $(GDB_SECTION)=readonly,debug $(OUT)/gort-lean.o
+	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' \
+	    --add-section $(GDB_SECTION)=$(OUT)/gort-lean.script \
+	    --set-section-flags $(GDB_SECTION)=readonly,debug $(OUT)/gort-lean.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/gort-lean.o
 $(OUT)/libgort-white.a: $(OBJ)
 	$(call say,AR,$@)
