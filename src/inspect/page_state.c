@@ -9,6 +9,7 @@
 #include "sched/g.h"
 #include "inspect/page.h"
 #include "debug/stats.h"
+#include "unwind/line.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"
 
@@ -198,6 +199,16 @@ static bool matches(const List *l, G *gp, uint32_t status) {
     return n.name && strstr(n.name, l->filter);
 }
 
+/* The line that started it: a search in a table. Where it stands would take its whole trace. */
+static void out_created_at(Out *o, uintptr_t pc) {
+    char text[256];
+    Line at = line_of(pc);
+    if (at.file == NULL) return;
+    print_buf(text, sizeof text, "%s:%u", at.file, at.line);
+    out_str(o, ",\"created_at\":");
+    out_json(o, text);
+}
+
 static void list_one(G *gp, void *arg) {
     List *l = arg;
     uint32_t status;
@@ -211,6 +222,7 @@ static void list_one(G *gp, void *arg) {
     out_symbol(o, g_entry(gp));
     out_fmt(o, ",\"parent\":%u,\"created_by\":", gp->parent);
     out_symbol(o, gp->created_at - 1);
+    out_created_at(o, gp->created_at - 1);
     out_str(o, "}");
 }
 
