@@ -32,8 +32,8 @@ NOINLINE int hint_no_runtime(const char *call) {
 NOINLINE int hint_passed(int64_t deadline) {
     if (settings.hints && deadline > 0 && deadline < born && settings.sim == 0)
         warn_once(WARN_DURATION,
-                  "a deadline of %ldms lies before this program began: a deadline is an instant, "
-                  "gort_now() + %ldms",
-                  deadline / GORT_MS, deadline / GORT_MS);
+                  "a deadline of %ldms lies before this program began: it is an instant of "
+                  "gort_now(), not a duration",
+                  deadline / GORT_MS);
     return -ETIMEDOUT;
 }

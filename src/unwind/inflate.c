@@ -47,14 +47,14 @@ static void codes_set(Codes *c, const uint8_t *lengths, unsigned n) {
         if (lengths[i]) c->symbol[next[lengths[i]]++] = (uint16_t)i;
 }
 
-/* first: the smallest code of this length; below: how many symbols have shorter ones. */
+/* least: the smallest code of this length; below: how many symbols have shorter ones. */
 static unsigned inflate_symbol(Inflate *f, const Codes *c) {
-    unsigned code = 0, first = 0, below = 0;
+    unsigned code = 0, least = 0, below = 0;
     for (unsigned l = 1; l <= LONGEST_CODE && !f->bad; l++) {
         code = code << 1 | inflate_bits(f, 1);
-        if (code - first < c->count[l]) return c->symbol[below + code - first];
+        if (code - least < c->count[l]) return c->symbol[below + code - least];
         below += c->count[l];
-        first = (first + c->count[l]) << 1;
+        least = (least + c->count[l]) << 1;
     }
     f->bad = true;
     return BLOCK_END;

@@ -1,5 +1,5 @@
 // env: GORT_DEBUG=hints=1
-// stderr: gort: warning: a deadline of 1ms lies before this program began: a deadline is an instant
+// stderr: a deadline of 1ms lies before this program began: it is an instant of gort_now(), not a
 // no-stderr: a deadline of 2ms
 // procs: 1 2
 /* A duration in place of a deadline is told, once. A deadline of 0 or less is none: "now". */

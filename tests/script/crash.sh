@@ -40,7 +40,8 @@ __attribute__((noinline)) static void crash(void) {
     __asm__ volatile("");
 }
 static void worker(void *arg) {
-    if (sigsetjmp(back, 1) == 0) crash(); /* LINE */
+    for (volatile int i = 0; i < 3; i++)
+        if (sigsetjmp(back, 1) == 0) crash(); /* LINE */
     puts("went on");
     exit(0);
 }
@@ -203,6 +204,7 @@ says "^gort: SIGSEGV $in: nothing .*; the program's handler is called$"
 dies 0 static page goroutine mend
 [ "$(count '^own handler')" = 1 ] || fail "$name: the handler"
 dies 0 static null goroutine jump
+[ "$(count '^own handler')" = 3 ] || fail "$name: the handler"
 dies 139 static null goroutine default
 dies 139 static null goroutine crash
 [ "$(count '^own handler')" = 1 ] || fail "$name: the handler that crashes has run again"
