@@ -3,6 +3,7 @@
 // stderr: ; the program's handler is called
 // stderr: the handler of the program
 // no-stderr: fatal
+// no-stderr: SIGABRT
 // not-with: address thread undefined valgrind
 /* A handler that the program had before gort_main runs once the crash is told; it may end the
  * program in its own way. What it does itself, here abort(), is not told a second time. */

@@ -2,7 +2,7 @@
 // stderr: gort: fatal: SIGSEGV in goroutine 2 "wild": nothing is mapped at address 0x8 (a null
 // stderr: goroutine 2 "wild" [running
 // stderr: wild+
-// stderr: segv.c:15 (
+// stderr: segv.c:16 (
 // stderr: created by body+
 // no-stderr: stack overflow
 // no-stderr: goroutine 1 [
