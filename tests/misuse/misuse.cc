@@ -675,8 +675,8 @@ static void judge(Job *j, int status) {
     bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && o.find("came back\n") != std::string::npos)
         did = WORKS;
-    else if (aborted && fatal != "") did = FATAL;
     else if (aborted && e.find("terminate called") != std::string::npos) did = TERMINATES;
+    else if (aborted && fatal != "") did = FATAL;
     if (did == WORKS) what = "works";
     else if (did == FATAL) what = fatal;
     else if (did == TERMINATES) what = "terminate";
@@ -689,6 +689,12 @@ static void judge(Job *j, int status) {
         wrong = true;
         what += " [the subject is goroutine " + std::to_string(id) + ", blamed is " +
                 std::to_string(blamed(e, fatal)) + "]";
+    }
+    /* abort is told (debug/crash.c) */
+    std::string subject = "SIGABRT in goroutine " + std::to_string(id);
+    if (did == TERMINATES && !is_thread(j->s) && fatal.find(subject) == std::string::npos) {
+        wrong = true;
+        what += " without a word of goroutine " + std::to_string(id) + "; " + fatal;
     }
     if (wrong) {
         findings++;
