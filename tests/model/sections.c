@@ -116,6 +116,8 @@ UNUSED_HERE(stack_put);
 UNUSED_HERE(trace_put_block);
 UNUSED_HERE(trace_put_start);
 UNUSED_HERE(global_put_list_head);
+UNUSED_HERE(ctx_after_abandon);
+UNUSED_HERE(ctx_after_run);
 UNUSED_HERE(group_member_abandon);
 UNUSED_HERE(group_member_run);
 UNUSED_HERE(warn_once);
