@@ -115,18 +115,29 @@ ifeq ($(ARCH),x86_64)
 $(OUT)/obj/src/mem/split/split.o $(OUT)/pic/src/mem/split/split.o: LIBFLAGS += -mgeneral-regs-only
 endif
 
+# gdb loads the script that a program names in this section, if its safe path has it: here that of
+# the sources, once installed the one in gdb's auto-load directory (packaging/install.mk).
+GDB_SECTION = .debug_gdb_scripts
+name_script = printf '\1%s\0'
+
 # One object with only the public names visible, so that a program's own `lock` or `ready` can
 # never meet ours. The white-box tests link libgort-white.a, where every name is visible.
 $(OUT)/libgort.a: $(OBJ)
 	$(call say,AR,$@)
 	$(Q)$(CC) -r -nostdlib -o $(OUT)/gort.o $(OBJ)
-	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' $(OUT)/gort.o
+	$(Q)$(name_script) '$(abspath tools/gort-gdb.py)' >$(OUT)/gort.script
+	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' \
+	    --add-section $(GDB_SECTION)=$(OUT)/gort.script \
+	    --set-section-flags $(GDB_SECTION)=readonly,debug $(OUT)/gort.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/gort.o
 # The same without the floor inspect, for a program that never looks inside.
 $(OUT)/libgort-lean.a: $(filter-out $(OUT)/obj/src/inspect/%,$(OBJ))
 	$(call say,AR,$@)
 	$(Q)$(CC) -r -nostdlib -o $(OUT)/gort-lean.o $^
-	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' $(OUT)/gort-lean.o
+	$(Q)$(name_script) '$(abspath tools/gort-gdb.py)' >$(OUT)/gort-lean.script
+	$(Q)$(OBJCOPY) -w --keep-global-symbol='gort_*' \
+	    --add-section $(GDB_SECTION)=$(OUT)/gort-lean.script \
+	    --set-section-flags $(GDB_SECTION)=readonly,debug $(OUT)/gort-lean.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/gort-lean.o
 $(OUT)/libgort-white.a: $(OBJ)
 	$(call say,AR,$@)

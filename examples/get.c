@@ -17,7 +17,8 @@
 
 struct answer {
     const char *url;
-    int status; /* of HTTP, or -errno */
+    int status;      /* of HTTP, or -errno */
+    const char *why; /* words for that error, if it has some of its own */
     size_t bytes;
     int64_t took;
 };
@@ -45,7 +46,7 @@ static int fetch(struct answer *a, int64_t deadline) {
     int r = split(a->url, host, addr, sizeof addr, &path);
     if (r < 0) return r;
     int fd = gort_dial(addr, deadline), status = -EPROTO;
-    if (fd < 0) return fd;
+    if (fd < 0) return a->why = gort_addr_strerror(addr, fd), fd;
     int n = snprintf(buf, sizeof buf, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n",
                      path, host);
     ssize_t k = n < (int)sizeof buf ? gort_write_full_until(fd, buf, (size_t)n, deadline) : -E2BIG;
@@ -77,7 +78,7 @@ static int run(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         struct answer a;
         answers_recv(results, &a);
-        if (a.status < 0) printf("%-22s", strerror(-a.status));
+        if (a.status < 0) printf("%-22s", a.why ? a.why : strerror(-a.status));
         else printf("%d %18zu", a.status, a.bytes);
         printf(" %6lld ms  %s\n", (long long)(a.took / GORT_MS), a.url);
         failed += a.status < 200 || a.status > 399;

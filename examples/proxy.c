@@ -37,7 +37,7 @@ static void serve(void *arg) {
         gort_wg_wait(&both);
         gort_close(server);
     } else {
-        fprintf(stderr, "proxy: %s: %s\n", target, strerror(-server));
+        fprintf(stderr, "proxy: %s: %s\n", target, gort_addr_strerror(target, server));
     }
     gort_close(client);
 }
@@ -47,7 +47,10 @@ static int run(int argc, char **argv) {
     if (argc != 3) return fprintf(stderr, "usage: proxy LISTEN TARGET\n"), 2;
     target = argv[2];
     int listener = gort_listen(argv[1], 0);
-    if (listener < 0) return fprintf(stderr, "proxy: %s\n", strerror(-listener)), 1;
+    if (listener < 0) {
+        fprintf(stderr, "proxy: %s: %s\n", argv[1], gort_addr_strerror(argv[1], listener));
+        return 1;
+    }
     gort_local_addr(listener, addr, sizeof addr);
     printf("forwarding %s to %s\n", addr, target);
     fflush(stdout);

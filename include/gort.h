@@ -615,6 +615,11 @@ int gort_getaddrinfo(const char *node, const char *service, const struct addrinf
 /* Addresses: 127.0.0.1:8080, [::1]:0, localhost:80, :80 (both families), unix:/path,
  * unix:@abstract. -EINVAL: malformed, -ENOENT: no such name, -EHOSTUNREACH: no name server. */
 
+/* Words for the error of a call that was given this address ("no such host": strerror has "No such
+ * file or directory" for it). NULL: for what gort_getaddrinfo returned. Blocks nothing, any thread.
+ * The text is valid until the thread's next call of it or of strerror. */
+const char *gort_addr_strerror(const char *addr, int error);
+
 /* A listening socket; backlog <= 0: the largest. -EADDRINUSE: taken, or the unix path is a file
  * that is no socket. Blocks while a name is looked up. With a unix address it may wait for another
  * such call: misuse while pinned and in a stopped world, allowed inside a blocking call.

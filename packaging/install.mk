@@ -23,7 +23,8 @@ COLLECTOR   = $(wildcard $(OUT)/libgort-gc.a)
 
 PKGDIR      = $(LIBDIR)/pkgconfig
 CMAKEDIR    = $(LIBDIR)/cmake/gort
-# gdb loads a script of this name by itself when it meets the library.
+# gdb loads a script of this name by itself when it meets the library; programs with libgort.a in
+# them name it in a section (Makefile).
 GDBDIR      = $(DATADIR)/gdb/auto-load$(LIBDIR)
 GDBFILE     = libgort.so.$(VERSION)-gdb.py
 fill        = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
@@ -38,6 +39,9 @@ install: all
 	    '$(DESTDIR)$(DATADIR)/gort' '$(DESTDIR)$(GDBDIR)'
 	$(INSTALL) -m 644 include/gort.h include/gort.hpp '$(DESTDIR)$(INCLUDEDIR)/'
 	$(INSTALL) -m 644 $(OUT)/libgort.a $(OUT)/libgort-lean.a '$(DESTDIR)$(LIBDIR)/'
+	$(name_script) '$(GDBDIR)/$(GDBFILE)' >$(OUT)/gort.script
+	for lib in libgort libgort-lean; do $(OBJCOPY) --update-section \
+	    $(GDB_SECTION)=$(OUT)/gort.script '$(DESTDIR)$(LIBDIR)'/$$lib.a || exit 1; done
 	$(INSTALL) -m 755 $(OUT)/libgort.so '$(DESTDIR)$(LIBDIR)/libgort.so.$(VERSION)'
 	ln -sf libgort.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libgort.so'

@@ -503,6 +503,8 @@ typedef struct Settings {
     int break_step; /* debug builds: a step of the retake protocol to leave out */
     bool uring;
     bool relook;
+    bool crash;       /* crashes are told (faults.c) */
+    bool hints;       /* what is hardly meant is told (hint.c) */
     int64_t flight;   /* ms of trace kept; 0: off */
     int64_t tracemax; /* MB of a trace; 0: not read yet, the default */
     int64_t leak;     /* ms */

@@ -1,16 +1,22 @@
 """gdb commands for programs that use gort, live or on a core file.
 
-    info goroutines [WORD]    all goroutines, or those with WORD in their line
-    goroutine N bt            the frames of goroutine N
-    goroutine all bt          the frames of all goroutines
+    info goroutines [WORD]       all goroutines, or those with WORD in their line
+    goroutine N bt               the frames of goroutine N
+    goroutine N COMMAND          any command that looks, in N's innermost frame outside of gort:
+                                 goroutine 7 info locals, goroutine 7 print *request
+    goroutine N frame K [COMMAND]  the same in frame K, as `goroutine N bt` counts them
+    goroutine all ...            each of these for all goroutines
 
-Load it with `source tools/gort-gdb.py`, or the installed share/gort/gort-gdb.py; gdb loads that of
-a package by itself with libgort.so. The library must be built with -g, which is the default.
+gdb loads it by itself where its safe path allows: a program with libgort.a in it names the script
+in its section .debug_gdb_scripts, and libgort.so has one of its own name in gdb's auto-load
+directory. Else: `source tools/gort-gdb.py`, or the installed share/gort/gort-gdb.py. The library
+must be built with -g, which is the default.
 
 How a parked goroutine is unwound: gdb knows the registers of threads only, and on a core file
 they cannot be changed. So an unwinder of our own tells gdb that the selected thread's innermost
 frame was called from the goroutine's saved context; from there gdb unwinds as usual. The command
-walks these frames, prints all but the first, and switches the unwinder off again.
+walks these frames, prints all but the first, and switches the unwinder off again. A command that
+looks (info locals, print, x) runs while the unwinder is on, in one of these frames.
 """
 
 import struct
@@ -179,19 +185,45 @@ def print_frame(n, frame):
     print("#%-3d 0x%016x in %s ()%s" % (n, frame.pc(), name, place))
 
 
-def print_frames(frame):
-    n = 0
-    while frame is not None and frame.is_valid() and n < 200:
+def print_frames(frames):
+    for n, frame in enumerate(frames):
         print_frame(n, frame)
-        n += 1
+
+
+def walk(frame):
+    """The frames from this one outwards, 200 at most."""
+    frames = []
+    while frame is not None and frame.is_valid() and len(frames) < 200:
+        frames.append(frame)
         try:
             frame = frame.older()
         except gdb.error as error:
             print("     (%s)" % error)
-            return
+            break
+    return frames
 
 
-def backtrace_parked(g):
+def sources():
+    """The directory that the library was compiled from; None: not known."""
+    for symbol in gdb.lookup_static_symbols("gs"):
+        path = symbol.symtab.fullname()
+        if path.endswith("/sched/g.c"):
+            return path[:-len("sched/g.c")]
+    return None
+
+
+def outside(frames):
+    """The number of the innermost frame that is not gort's own."""
+    ours = sources()
+    for n, frame in enumerate(frames):
+        symtab = frame.find_sal().symtab
+        if ours is None or symtab is None or not symtab.fullname().startswith(ours):
+            return n
+    return 0
+
+
+def in_parked(g, look):
+    """Calls look with the frames of a goroutine that no thread runs."""
     layout = SAVED.get(gdb.selected_inferior().architecture().name())
     if layout is None:
         raise gdb.GdbError("parked goroutines of this processor cannot be unwound")
@@ -201,25 +233,52 @@ def backtrace_parked(g):
     switched.to, switched.innermost = (g.sp, layout), None
     gdb.invalidate_cached_frames()
     try:
-        print_frames(gdb.newest_frame().older())
+        look(walk(gdb.newest_frame().older()))
     finally:
         switched.to = None
         gdb.invalidate_cached_frames()
 
 
-def backtrace(g):
-    print("goroutine %d [%s]%s:" % (g.id, g.status_text(), ' "%s"' % g.name() if g.name() else ""))
-    thread = g.thread()
-    if thread is None:
-        backtrace_parked(g)
-    else:
-        before = gdb.selected_thread()
-        thread.switch()
-        print_frames(gdb.newest_frame())
+def in_goroutine(g, look):
+    """Calls look with the frames of g, and leaves the selected thread and frame as they were."""
+    thread, before = g.thread(), gdb.selected_thread()
+    level = gdb.selected_frame().level()
+    try:
+        if thread is None:
+            in_parked(g, look)
+        else:
+            thread.switch()
+            look(walk(gdb.newest_frame()))
+    finally:
         before.switch()
+        gdb.execute("frame %d" % level, to_string=True)
+
+
+def head(g):
+    print("goroutine %d [%s]%s:" % (g.id, g.status_text(), ' "%s"' % g.name() if g.name() else ""))
+
+
+def backtrace(g):
+    head(g)
+    in_goroutine(g, print_frames)
     if g.created > 1 and g.id != 1:
         print("created by %s" % function_at(g.created - 1))
     print("")
+
+
+def run_in_frame(g, number, command):
+    """number: as in a backtrace; None: the innermost frame outside of gort."""
+    def look(frames):
+        n = outside(frames) if number is None else number
+        if n >= len(frames):
+            raise gdb.GdbError("goroutine %d has %d frames" % (g.id, len(frames)))
+        frames[n].select()
+        print_frame(n, frames[n])
+        if command:
+            gdb.execute(command)
+
+    head(g)
+    in_goroutine(g, look)
 
 
 class InfoGoroutines(gdb.Command):
@@ -237,20 +296,31 @@ class InfoGoroutines(gdb.Command):
 
 
 class GoroutineCommand(gdb.Command):
-    """goroutine N bt, goroutine all bt: the frames of goroutines."""
+    """goroutine N COMMAND: runs a command that looks (bt, info locals, print ...) in goroutine N.
+
+goroutine N bt               its frames
+goroutine N COMMAND          in its innermost frame outside of gort
+goroutine N frame K COMMAND  in frame K, as goroutine N bt counts them
+goroutine all ...            the same for each goroutine"""
 
     def __init__(self):
-        super().__init__("goroutine", gdb.COMMAND_STACK)
+        super().__init__("goroutine", gdb.COMMAND_STACK, gdb.COMPLETE_COMMAND)
 
     def invoke(self, argument, from_tty):
-        words = argument.split()
-        if len(words) != 2 or words[1] not in ("bt", "backtrace"):
-            raise gdb.GdbError("usage: goroutine N bt, goroutine all bt")
-        chosen = [g for g in goroutines() if words[0] == "all" or str(g.id) == words[0]]
+        which, _, command = argument.strip().partition(" ")
+        words = command.split(None, 2)
+        if not words or not (which == "all" or which.isdigit()):
+            raise gdb.GdbError("usage: goroutine N bt, goroutine N info locals, goroutine all bt")
+        chosen = [g for g in goroutines() if which in ("all", str(g.id))]
         if not chosen:
-            raise gdb.GdbError("no goroutine %s" % words[0])
+            raise gdb.GdbError("no goroutine %s" % which)
         for g in chosen:
-            backtrace(g)
+            if command in ("bt", "backtrace", "where"):
+                backtrace(g)
+            elif words[0] in ("frame", "f") and len(words) > 1 and words[1].isdigit():
+                run_in_frame(g, int(words[1]), words[2] if len(words) > 2 else "")
+            else:
+                run_in_frame(g, None, command)
 
 
 InfoGoroutines()

@@ -405,6 +405,19 @@ static void stop(M *m) {
     take_back(m);
 }
 
+/* Threads that have left the runtime still run destructors of their keys, beside those of the
+ * program that begin when main returns. A destructor may wait for ever, and a number may be another
+ * thread's by now: so with patience. */
+#define GONE_ROUNDS 4000 /* of 50 us, for all */
+static void await_threads(void) {
+    int rounds = GONE_ROUNDS;
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) {
+        if (m->plain || m->epoch != sched.epoch || load_acq(&m->alive)) continue;
+        while (rounds-- > 0 && os_tgkill(m->tid, 0) == 0) os_nap(50 * GORT_US);
+    }
+    bodies_settle();
+}
+
 static void no_step(void) {}
 
 /* A program without the floor inspect works; a request to look inside gets an answer. */
@@ -465,7 +478,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
             store_seq(&sched.running, 0);
         }
         stop(m);
-        bodies_settle();
+        await_threads();
         inspection->stopped();
     }
     inspection->end();

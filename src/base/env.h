@@ -10,6 +10,8 @@ const char *env_get(const char *variable);
 /* Fills `settings` from the defaults and the environment; complaints go to stderr. On the
  * caller's thread, before any thread of the runtime exists (getenv). */
 void env_read(void);
+/* GORT_DEBUG=hints=1. Also before the first gort_main, outside of handlers (getenv). */
+bool env_hints(void);
 /* The number of Ps by default. Any thread. */
 int env_default_procs(void);
 

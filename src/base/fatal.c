@@ -3,8 +3,9 @@
  *
  * Any thread may call fatal() in any state: holding runtime locks, on g0, in a handler, with
  * corrupted memory. It takes no lock and allocates nothing. One thread speaks; others that fail
- * meanwhile wait here for the process to end, so that two reports do not mix. A thread that fails
- * again while it prints aborts at once: what was printed by then stands.
+ * meanwhile wait here for the process to end, so that two reports do not mix. (A crash that goes to
+ * a handler of the program's may not be the end: then they go on, see debug/faults.c.) A thread
+ * that fails again while it prints aborts at once: what was printed by then stands.
  *
  * In a child (fork.c) the goroutines are the parent's; by vfork, so are `speaker` and libc's lock
  * in abort(). So a child prints the line only, and one that shares the memory exits with status 2.
@@ -24,15 +25,20 @@ bool first_to_speak(void) {
     return cas_acq(&speaker, &nobody, os_gettid());
 }
 
-/* Returns on the first thread only. */
-static void become_speaker(void) {
-    if (first_to_speak()) return;
-    if (load_rlx(&speaker) == os_gettid()) abort();
-    for (;;) os_nap(GORT_SEC);
+bool speak_begin(void) {
+    while (!first_to_speak()) {
+        if (load_rlx(&speaker) == os_gettid()) return false;
+        os_nap(10 * GORT_MS);
+    }
+    return true;
+}
+
+void speak_end(void) {
+    store_rel(&speaker, 0); /* pairs with first_to_speak: one after the other */
 }
 
 typedef struct Speech {
-    uintptr_t from; /* where fatal was called */
+    uintptr_t from; /* where the trace begins */
     const char *format;
     va_list ap;
 } Speech;
@@ -58,7 +64,7 @@ static void say_line(Speech *s, bool name) {
 static long say(void *arg) {
     Speech *s = arg;
     bool child = in_any_child();
-    if (!child) become_speaker();
+    if (!child && !speak_begin()) abort();
     say_line(s, !child);
     if (child) return 0;
     print_fd(2, "\n");
@@ -77,10 +83,10 @@ static void speak(uintptr_t from, const char *format, va_list ap) {
     va_end(s.ap);
 }
 
-void fatal_report(const char *format, ...) {
+void fatal_report(uintptr_t from, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
-    speak((uintptr_t)__builtin_return_address(0), format, ap);
+    speak(from ? from : (uintptr_t)__builtin_return_address(0), format, ap);
     va_end(ap);
 }
 

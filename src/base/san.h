@@ -45,6 +45,10 @@ INLINE void asan_forget(void *addr, size_t size) {
     if (san_on() && __asan_unpoison_memory_region) __asan_unpoison_memory_region(addr, size);
 }
 
+/* A sanitizer, of any kind, whose handlers tell of crashes. */
+__attribute__((weak)) void __sanitizer_print_stack_trace(void);
+INLINE bool sanitizer_there(void) { return __sanitizer_print_stack_trace != NULL; }
+
 /* Valgrind takes a large move of the stack pointer for frames coming and going, unless it knows
  * both stacks. Its client request does nothing elsewhere. */
 #if defined(__x86_64__)

@@ -22,8 +22,6 @@
 #include "sched/sched.h"
 #include "unwind/symbols.h"
 
-#define FRAMES 64
-
 void out_age(Out *o, int64_t ns, int seconds) {
     int64_t ms = ns < 0 ? 0 : ns / GORT_MS;
     if (ms < seconds * 1000) out_fmt(o, "%ldms", ms);
@@ -32,9 +30,9 @@ void out_age(Out *o, int64_t ns, int seconds) {
 }
 
 /* The index of the frame whose pc is `from`; 0 where there is none, as on the runtime's stacks. */
-static int frame_of(const uintptr_t *pcs, int n, uintptr_t from) {
-    for (int i = 0; from && i < n; i++)
-        if (pcs[i] == from) return i;
+static int frame_of(const Frames *f, uintptr_t from) {
+    for (int i = 0; from && i < f->n; i++)
+        if (f->pcs[i] == from) return i;
     return 0;
 }
 
@@ -60,12 +58,9 @@ static void print_head(Out *o, G *gp, uint32_t status) {
     out_str(o, "]:\n");
 }
 
-static void dump_g_from(Out *o, G *gp, void *context, uintptr_t from) {
-    uintptr_t pcs[FRAMES];
-    uint32_t more[FRAMES], status = load_acq(&gp->status);
+static void print_block(Out *o, G *gp, uint32_t status, const Frames *f, int first) {
     print_head(o, gp, status);
-    int n = backtrace_g_folded(gp, context, pcs, more, FRAMES);
-    if (n > 0) frames_print(o, pcs, more, frame_of(pcs, n, from), n);
+    if (f->n > 0) frames_print(o, f, first);
     else if (status == G_RUNNING) out_str(o, "  (running on another thread)\n");
     else if (gp->sp == NULL && gp->fn) {
         out_str(o, "  (has not run yet) ");
@@ -77,6 +72,17 @@ static void dump_g_from(Out *o, G *gp, void *context, uintptr_t from) {
         out_creator(o, gp->created_at, gp->parent, g_entry(gp));
     }
     out_str(o, "\n");
+}
+
+void dump_frames(Out *o, G *gp, const Frames *f) {
+    print_block(o, gp, load_acq(&gp->status), f, 0);
+}
+
+static void dump_g_from(Out *o, G *gp, void *context, uintptr_t from) {
+    Frames f;
+    uint32_t status = load_acq(&gp->status);
+    f.n = backtrace_g_folded(gp, context, f.pcs, f.more, FRAMES);
+    print_block(o, gp, status, &f, frame_of(&f, from));
 }
 
 void dump_g(Out *o, G *gp, void *context) { dump_g_from(o, gp, context, 0); }

@@ -2,7 +2,7 @@
 #ifndef DUMP_H
 #define DUMP_H
 
-#include "base/print.h"
+#include "debug/frames.h"
 #include "sched/describe.h"
 
 /* A block for every goroutine. Any thread, in a handler, under any lock. `from`: the return address
@@ -15,5 +15,6 @@ void out_age(Out *o, int64_t ns, int seconds);
 void out_creator(Out *o, uintptr_t created_at, uint32_t parent, uintptr_t entry);
 /* One block. `context`: of a signal handler, where gp's trace begins, or NULL. Any thread. */
 void dump_g(Out *o, G *gp, void *context);
+void dump_frames(Out *o, G *gp, const Frames *f); /* with these frames */
 
 #endif

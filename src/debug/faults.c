@@ -2,15 +2,29 @@
  * Signals that end a program, in words.
  *
  * SIGSEGV or SIGBUS in the guard of the running goroutine's stack, or with sp on another stack, is
- * a stack overflow: one line, the dump, then the default action. If two threads fail at once, one
- * reports and the other waits for the end (fatal.c). Any other goes to the handler that the program
- * (or a sanitizer) had, or to the default action. SIGQUIT prints every goroutine and exits with
- * status 2, as in Go; a child process takes the default action instead.
+ * a stack overflow: one line, the dump, then the default action. Any other, and SIGFPE, SIGILL and
+ * SIGABRT, is told (crash.c), and goes to the handler that the program had when the runtime began,
+ * or to the default action: a core file, and the status, are those of the signal.
+ *
+ * Who tells it, and when:
+ *   - One thread tells at a time; another that crashes meanwhile waits (fatal.c). Before the
+ *     default action the word is not given back: the others wait for the end.
+ *   - A handler of the program's may mend the fault, or jump away: so it is told once per signal
+ *     only, and the program goes on. What such a handler does itself, abort() say, belongs to what
+ *     was told.
+ *   - A crash in the report is the end, by the default action. abort() of fatal() is told already.
+ *   - A handler of a sanitizer's tells by itself. A child has no goroutines: nothing is told there.
+ *   - GORT_DEBUG=crash=0: nothing is told.
+ *
+ * SIGQUIT prints every goroutine and exits with status 2, as in Go; a child process takes the
+ * default action instead.
  *
  * Unless the program handles SIGPIPE, a handler that does nothing is set: it ends with execve,
- * which SIG_IGN would not, so programs that we start still die of a broken pipe.
+ * which SIG_IGN would not, so programs that we start still die of a broken pipe. For the same
+ * reason SIGFPE, SIGILL and SIGABRT are left alone where they are ignored.
  */
 #include "debug/faults.h"
+#include "debug/crash.h"
 #include "debug/dump.h"
 #include "base/fatal.h"
 #include "base/print.h"
@@ -27,11 +41,16 @@ typedef struct Handled {
     struct sigaction ours, before;
     bool changed; /* ours was installed */
 } Handled;
-enum { SEGV, BUS, QUIT, BROKEN_PIPE, HANDLED };
-static Handled handled[HANDLED] = {
-    {.signo = SIGSEGV}, {.signo = SIGBUS}, {.signo = SIGQUIT}, {.signo = SIGPIPE}};
+enum { SEGV, BUS, FPE, ILL, ABRT, QUIT, BROKEN_PIPE, HANDLED };
+static Handled handled[HANDLED] = {{.signo = SIGSEGV}, {.signo = SIGBUS},  {.signo = SIGFPE},
+                                   {.signo = SIGILL},  {.signo = SIGABRT}, {.signo = SIGQUIT},
+                                   {.signo = SIGPIPE}};
 
-static char *passed_on; /* atomic: the frame of on_segv that called the program's handler last */
+static bool on; /* between faults_install and faults_uninstall */
+/* atomic: */
+static char *passed_on; /* the frame of ours that called the program's handler last */
+static int passed;      /* for this signal */
+static uint32_t told;   /* bit n: signal n was told, and a handler of the program's followed */
 
 static void default_action(int signo) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
@@ -42,43 +61,104 @@ static void end_inspection(void) {
     if (upstairs.inspection) upstairs.inspection->fatal();
 }
 
-/* What it does without a runtime. One that was sent (code <= 0) does not come again by itself. */
+static bool by_default(const struct sigaction *sa) {
+    return !(sa->sa_flags & SA_SIGINFO) && sa->sa_handler == SIG_DFL;
+}
+static bool ignored(const struct sigaction *sa) {
+    return !(sa->sa_flags & SA_SIGINFO) && sa->sa_handler == SIG_IGN;
+}
+static bool was_sent(const siginfo_t *info) { return info->si_code <= 0; }
+
+/* What it does without a runtime. One that was sent does not come again by itself. */
 static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
-    bool was_sent = info->si_code <= 0;
-    if (was_sent && old->sa_handler == SIG_IGN) return;
+    if (was_sent(info) && ignored(old)) return;
     default_action(signo);
     if (!in_any_child()) end_inspection();
-    if (was_sent) os_tgkill(os_gettid(), signo); /* SA_NODEFER: at once */
+    if (was_sent(info)) os_tgkill(os_gettid(), signo); /* SA_NODEFER: at once */
 }
 
 /* The program's handler may pass the signal on to ours, which it has found there once. Then an
  * older frame of ours stands between this one and the signal's: no circle. */
-static void fault_pass_on(int signo, siginfo_t *info, void *context, const struct sigaction *old) {
+static bool passed_back(void *context) {
     char *older = load_rlx(&passed_on), *frame = __builtin_frame_address(0);
-    bool circle = older > frame && older < (char *)context;
-    if (circle || old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN) {
-        fall_back(signo, info, old);
-        return;
-    }
-    store_rlx(&passed_on, frame);
-    if (old->sa_flags & SA_SIGINFO) old->sa_sigaction(signo, info, context);
-    else old->sa_handler(signo);
-    fence_compiler(); /* no tail call: the frame stays */
+    return older > frame && older < (char *)context;
 }
 
-static void on_segv(int signo, siginfo_t *info, void *context) {
+/* The interrupted code is the program's handler, which stands a few frames further out. */
+static bool in_handler(void *context) {
+    uintptr_t frame = (uintptr_t)load_rlx(&passed_on), sp = arch_context_sp(context);
+    return frame > sp && frame - sp < (64 << 10);
+}
+
+static void call_handler(int signo, siginfo_t *info, void *context, const struct sigaction *old) {
+    char *older = load_rlx(&passed_on);
+    store_rlx(&passed, signo);
+    store_rlx(&passed_on, (char *)__builtin_frame_address(0));
+    if (old->sa_flags & SA_SIGINFO) old->sa_sigaction(signo, info, context);
+    else old->sa_handler(signo);
+    store_rlx(&passed_on, older); /* and the frame stays: no tail call */
+}
+
+/* ---- crashes --------------------------------------------------------------------------------- */
+
+/* As with the kernel, which blocks the signal meanwhile: the end. */
+static bool handler_crashes(int signo, siginfo_t *info, void *context,
+                            const struct sigaction *old) {
+    return !was_sent(info) && !(old->sa_flags & SA_NODEFER) && load_rlx(&passed) == signo &&
+           in_handler(context);
+}
+
+static bool crash_is_told(int signo, siginfo_t *info, void *context, bool by_handler,
+                          const struct sigaction *old) {
+    uint32_t bit = (uint32_t)1 << signo;
+    if (!on || !settings.crash || in_any_child()) return false;
+    if (load_rlx(&told) != 0 && in_handler(context)) return false;
+    if (!by_handler) return !(was_sent(info) && ignored(old));
+    return !sanitizer_there() && !(or_seq(&told, bit) & bit);
+}
+
+/* False: it has crashed itself. */
+static bool crash_tell(int signo, siginfo_t *info, void *context, bool by_handler) {
+    M *m = steady_begin(); /* no preemption meanwhile */
+    bool first = speak_begin();
+    if (first) crash_report(signo, info, context, by_handler);
+    if (first && by_handler) speak_end();
+    steady_end(m);
+    return first || was_sent(info); /* fatal() has told, and calls abort */
+}
+
+static bool fault_overflow(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
     Stack *s = gp ? gp->stack : NULL;
     uintptr_t at = (uintptr_t)info->si_addr, sp = arch_context_sp(context);
-    if (s && info->si_code > 0 && (stack_guard_hit(s, at) || stack_jumped(s, sp))) {
-        fatal_report("goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx)", gp->id,
-                     stack_span(s) >> 10, at, sp);
-        default_action(signo);
-        return;
-    }
-    fault_pass_on(signo, info, context, &handled[signo == SIGSEGV ? SEGV : BUS].before);
+    if (s == NULL || was_sent(info) || (signo != SIGSEGV && signo != SIGBUS)) return false;
+    if (!stack_guard_hit(s, at) && !stack_jumped(s, sp)) return false;
+    fatal_report(arch_context_pc(context),
+                 "goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx): %s", gp->id,
+                 stack_span(s) >> 10, at, sp, stack_advice(gp));
+    default_action(signo);
+    return true;
 }
+
+static const Handled *handled_for(int signo) {
+    const Handled *h = handled;
+    while (h->signo != signo) h++;
+    return h;
+}
+
+static void on_fault(int signo, siginfo_t *info, void *context) {
+    const struct sigaction *old = &handled_for(signo)->before;
+    if (fault_overflow(signo, info, context)) return;
+    bool back = passed_back(context) || handler_crashes(signo, info, context, old);
+    bool by_handler = !back && !by_default(old) && !ignored(old);
+    bool tells = !back && crash_is_told(signo, info, context, by_handler, old);
+    if (tells && !crash_tell(signo, info, context, by_handler)) default_action(signo);
+    else if (by_handler) call_handler(signo, info, context, old);
+    else fall_back(signo, info, old);
+}
+
+/* ---- the others ------------------------------------------------------------------------------ */
 
 /* In a child the goroutines and the trace belong to its parent. */
 static void on_quit(int signo) {
@@ -104,29 +184,33 @@ static bool stands(const Handled *h, struct sigaction *now) {
     return change(h, NULL, now) == 0 && now->sa_handler == h->ours.sa_handler;
 }
 
-static bool by_default(const struct sigaction *sa) {
-    return !(sa->sa_flags & SA_SIGINFO) && sa->sa_handler == SIG_DFL;
+/* Is ours to be there, instead of what stands in h->before? */
+static bool wanted(const Handled *h) {
+    if (h <= handled + BUS || h == handled + QUIT) return true;
+    return h == handled + BROKEN_PIPE ? by_default(&h->before) : !ignored(&h->before);
 }
 
 /* Where ours stands already, since the program has put back what it found there, `before` stays. */
 void faults_install(void) {
     struct sigaction fault = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER}, now;
-    fault.sa_sigaction = on_segv;
-    handled[SEGV].ours = handled[BUS].ours = fault;
+    fault.sa_sigaction = on_fault;
+    for (Handled *h = handled; h <= handled + ABRT; h++) h->ours = fault;
     handled[QUIT].ours.sa_handler = on_quit;
     sigfillset(&handled[QUIT].ours.sa_mask);
     handled[BROKEN_PIPE].ours.sa_handler = on_pipe;
     handled[QUIT].ours.sa_flags = handled[BROKEN_PIPE].ours.sa_flags = SA_ONSTACK | SA_RESTART;
     for (Handled *h = handled; h < handled + HANDLED; h++) {
         if (!stands(h, &now)) h->before = now;
-        h->changed = h < handled + QUIT || by_default(&h->before);
+        h->changed = wanted(h);
         if (h->changed) change(h, &h->ours, NULL);
     }
+    on = true;
 }
 
 /* What the program has installed meanwhile stays. */
 void faults_uninstall(void) {
     struct sigaction now;
+    on = false;
     for (Handled *h = handled; h < handled + HANDLED; h++)
         if (h->changed && stands(h, &now)) change(h, &h->before, NULL);
 }

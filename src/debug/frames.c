@@ -48,12 +48,12 @@ static bool frame_is_public(uintptr_t pc) {
 
 /* How many frames remain without those that every goroutine begins with. The outermost one of the
  * program's is the last; where tail calls have left none, the call that it made. */
-static int frames_wanted(const uintptr_t *pcs, int first, int n) {
-    for (int i = n; i > first; i--)
-        if (!frame_is_ours(pcs[i - 1] - 1)) return i;
-    for (int i = n; i > first; i--)
-        if (frame_is_public(pcs[i - 1] - 1)) return i;
-    return n;
+static int frames_wanted(const Frames *f, int first) {
+    for (int i = f->n; i > first; i--)
+        if (!frame_is_ours(f->pcs[i - 1] - 1)) return i;
+    for (int i = f->n; i > first; i--)
+        if (frame_is_public(f->pcs[i - 1] - 1)) return i;
+    return f->n;
 }
 
 /* 1,234 */
@@ -66,24 +66,26 @@ static void out_count(Out *o, uint32_t n) {
     }
 }
 
-static void frame_print(Out *o, uintptr_t pc, bool exact, bool with_line) {
-    out_fmt(o, "  0x%016lx ", pc);
-    (with_line ? symbol_print : symbol_print_bare)(o, exact ? pc : pc - 1);
+static void frame_print(Out *o, const Frames *f, int i, bool with_line) {
+    out_fmt(o, "  0x%016lx ", f->pcs[i]);
+    (with_line ? symbol_print : symbol_print_bare)(o, i == 0 ? f->pcs[i] : f->pcs[i] - 1);
     out_str(o, "\n");
+    if (f->more[i] == 0) return;
+    out_str(o, "  ... ");
+    out_count(o, f->more[i]);
+    out_str(o, " more of these frames\n");
 }
 
-void frames_print(Out *o, const uintptr_t *pcs, const uint32_t *more, int from, int n) {
-    bool picked = from > 0;
-    n = frames_wanted(pcs, from, n);
-    while (!picked && from < n - 1 && frame_is_ours(pcs[from] - 1) &&
-           frame_is_ours(pcs[from + 1] - 1))
-        from++;
-    for (int i = from; i < n; i++) {
-        bool call = !picked && i == from && frame_is_ours(pcs[i] - 1);
-        frame_print(o, pcs[i], i == 0, !call);
-        if (more[i] == 0) continue;
-        out_str(o, "  ... ");
-        out_count(o, more[i]);
-        out_str(o, " more of these frames\n");
-    }
+void frames_print(Out *o, const Frames *f, int first) {
+    int i = first, n = frames_wanted(f, first);
+    while (first == 0 && i < n - 1 && frame_is_ours(f->pcs[i] - 1) &&
+           frame_is_ours(f->pcs[i + 1] - 1))
+        i++;
+    bool call = first == 0 && i < n && frame_is_ours(f->pcs[i] - 1);
+    if (i < n) frame_print(o, f, i++, !call);
+    while (i < n) frame_print(o, f, i++, true);
+}
+
+void frames_print_all(Out *o, const Frames *f) {
+    for (int i = 0; i < f->n; i++) frame_print(o, f, i, true);
 }

@@ -799,10 +799,16 @@ static void find_out_who(void) {
     if (gethostname(page_program.host, sizeof page_program.host - 1) != 0) page_program.host[0] = 0;
 }
 
+/* Why GORT_HTTP is not served. */
+static const char *page_why_not(int error) {
+    if (error == -ENOENT && begins_with(env_http, "unix:")) return "there is no such directory";
+    return gort_addr_strerror(env_http, error);
+}
+
 void page_begin_run(void) {
     find_out_who();
     int e = env_http[0] ? listen_on(env_http) : 0;
-    if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: %s\n", env_http, strerror(-e));
+    if (e < 0) print_fd(2, "gort: GORT_HTTP=%s ignored: %s\n", env_http, page_why_not(e));
 }
 
 void page_end_run(void) {

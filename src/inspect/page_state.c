@@ -11,6 +11,7 @@
 #include "sched/g.h"
 #include "inspect/page.h"
 #include "debug/stats.h"
+#include "unwind/line.h"
 #include "unwind/symbols.h"
 #include "base/sysfault.h"
 
@@ -123,6 +124,16 @@ static void out_group(Out *o, const Group *g) {
             status_text(g->status, g->reason), g->count, g->oldest, g->one);
 }
 
+/* The line that started it: a search in a table. Where it stands would take its whole trace. */
+static void out_created_at(Out *o, uintptr_t pc) {
+    char text[256];
+    Line at = line_of(pc);
+    if (at.file == NULL) return;
+    print_buf(text, sizeof text, "%s:%u", at.file, at.line);
+    out_str(o, ",\"created_at\":");
+    out_json(o, text);
+}
+
 static void out_goroutine(Out *o, G *gp, uint32_t status, int64_t now) {
     out_fmt(o, "{\"id\":%lu,\"name\":", gp->id);
     out_title(o, gp);
@@ -131,6 +142,7 @@ static void out_goroutine(Out *o, G *gp, uint32_t status, int64_t now) {
     out_symbol(o, g_entry(gp));
     out_fmt(o, ",\"parent\":%u,\"created_by\":", gp->parent);
     out_symbol(o, gp->created_at - 1);
+    out_created_at(o, gp->created_at - 1);
     out_str(o, "}");
 }
 

@@ -196,7 +196,8 @@ void tracing_begin_run(void) {
     } else if (env_trace[0]) {
         int r = (int)start_into(env_trace);
         from_env = r == 0;
-        if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: %s\n", env_trace, strerror(-r));
+        const char *why = r == -ENOENT ? "there is no such directory" : strerror(-r);
+        if (r < 0) print_fd(2, "gort: GORT_TRACE=%s ignored: %s\n", env_trace, why);
     }
 }
 

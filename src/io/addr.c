@@ -1,11 +1,15 @@
 /* Addresses as text: 127.0.0.1:8080, [::1]:0, localhost:80, :80, unix:/path, unix:@abstract. A name
  * stays text, for net.c to look up. A port is digits, 0 to 65535; brackets hold an IPv6 address and
- * nothing else; without brackets there is no colon but the last. */
+ * nothing else; without brackets there is no colon but the last.
+ *
+ * Errors are numbers, and some numbers have words of their own: a name that nobody knows is ENOENT,
+ * "No such file or directory". So gort_addr_strerror has words for a number and an address. */
 #include "io/addr.h"
 #include "base/print.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <stdio.h>
 
 static bool parse_port(const char *s, NetAddr *a) {
@@ -142,4 +146,36 @@ int addr_format(const NetAddr *a, char *buf, size_t size) {
     if ((size_t)n >= size) return -ENOSPC;
     memcpy(buf, text, (size_t)n + 1);
     return 0;
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static const char *why_malformed(const char *addr) {
+    uint64_t port;
+    if (addr[0] && parse_u64(addr, strlen(addr), &port))
+        return "no address: a port stands behind a colon, as in :6060";
+    return "no address: it is host:port, 127.0.0.1:port, [::1]:port, :port or unix:/path";
+}
+
+/* Of gort_getaddrinfo. */
+static const char *why_not_found(int error) {
+    bool of_ours = error == -ENOTCONN || error == -ETIMEDOUT || error == -ECANCELED;
+    return of_ours ? strerror(-error) : gai_strerror(error);
+}
+
+static const char *addr_error(const char *addr, int error) {
+    NetAddr a;
+    if (addr == NULL) return why_not_found(error);
+    bool malformed = addr_parse(addr, &a) < 0, name = !malformed && a.len == 0 && a.host[0];
+    if (error == -EINVAL && malformed) return why_malformed(addr);
+    if (error == -ENOENT && name) return "no such host";
+    if (error == -EHOSTUNREACH && name) return "the host, or a name server, cannot be reached";
+    return error == 0 ? "no error" : strerror(error < 0 ? -error : error);
+}
+
+EXPORT const char *gort_addr_strerror(const char *addr, int error) {
+    int saved = *gort_errno_location();
+    const char *text = addr_error(addr, error);
+    *gort_errno_location() = saved;
+    return text;
 }

@@ -222,11 +222,18 @@ bool stack_jumped(Stack *s, uintptr_t sp) {
     return stack_at(sp) != NULL;
 }
 
+const char *stack_advice(G *gp) {
+    if (gp->id == 1)
+        return "the main goroutine's stack has this size always; gort_attr.stack_size gives "
+               "another goroutine more";
+    return "a larger gort_attr.stack_size gives it more";
+}
+
 void stack_jump_found(G *gp, uintptr_t sp) {
     if (!stack_jumped(gp->stack, sp)) return; /* a stack that the program made, or a segment */
     fatal("goroutine %lu: stack overflow (%lu KB): a frame has stepped over the guard, sp 0x%lx; "
-          "build with -fstack-clash-protection",
-          gp->id, stack_span(gp->stack) >> 10, sp);
+          "build with -fstack-clash-protection; %s",
+          gp->id, stack_span(gp->stack) >> 10, sp, stack_advice(gp));
 }
 
 void stack_check(Stack *s) {

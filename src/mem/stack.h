@@ -77,6 +77,7 @@ bool stack_guard_hit(Stack *s, uintptr_t addr);
 /* sp, of s's goroutine, is on another stack: a frame stepped over the guard. Takes no lock. */
 bool stack_jumped(Stack *s, uintptr_t sp);
 void stack_jump_found(G *gp, uintptr_t sp);
+const char *stack_advice(G *gp); /* what to do after an overflow */
 /* Fatal if gp's stack pointer is on another stack. Called wherever a G is met anyway. */
 INLINE void stack_check_sp(G *gp, uintptr_t sp) {
     Stack *s = gp->stack;

@@ -1,5 +1,6 @@
 /* See ender.h. */
 #include "sched/ender.h"
+#include "base/hint.h"
 
 static uint64_t ender_word(uint32_t ticket, uint32_t phase) {
     return (uint64_t)ticket << 32 | phase;
@@ -29,5 +30,5 @@ void ender_strike(Ender *e, GList *list) {
 
 NOINLINE int wait_is_over(M *m, int64_t deadline) {
     int cause = use_cause(m);
-    return cause ? cause : deadline <= os_now() ? -ETIMEDOUT : 0;
+    return cause ? cause : deadline <= os_now() ? hint_passed(deadline) : 0;
 }

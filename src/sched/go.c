@@ -6,6 +6,7 @@
  * below is a loop. So a burst of short goroutines runs on a single stack.
  */
 #include "mem/compact_stack.h"
+#include "base/hint.h"
 #include "base/print.h"
 #include "base/upstairs.h"
 #include "sched/body.h"
@@ -326,7 +327,8 @@ static void go_begins(M *m, G *gp) {
 
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc) {
-    if (unlikely(!load_acq(&sched.running))) return -ENOTCONN; /* in this section: init.c */
+    if (unlikely(!load_acq(&sched.running))) /* in this section: init.c */
+        return hint_no_runtime("gort_go");
     G *gp = g_alloc(m);
     if (unlikely(gp == NULL)) return -ENOMEM;
     fill_in(m, gp, fn, arg, pc);

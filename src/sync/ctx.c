@@ -26,6 +26,7 @@
  *
  * Orders: the cause's CAS (release) pairs with gort_ctx_err()'s acquire; the channel does the rest.
  */
+#include "base/hint.h"
 #include "sync/chan.h"
 #include "sync/clock.h"
 #include "sched/goexit.h"
@@ -274,6 +275,7 @@ EXPORT gort_ctx *gort_ctx_with_deadline(gort_ctx *parent, int64_t deadline) {
     ctx_attach(c);
     if (!own || load_acq(&c->err) != 0) return c;
     if (deadline <= os_now()) {
+        hint_passed(deadline);
         ctx_cancel(c, EXPIRED);
     } else if (ctx_arm(c) < 0) {
         gort_ctx_release(c);

@@ -13,6 +13,7 @@
  * counted member has its own place; while one has been given a second and does not yet know, at
  * most limit - 1 members are there to be counted.
  */
+#include "base/hint.h"
 #include "sync/chan.h"
 #include "sched/goexit.h"
 #include "sync/sema.h"
@@ -130,7 +131,7 @@ static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void
 
 EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
     if (fn == NULL) return -EINVAL;
-    if (!runtime_running()) return -ENOTCONN;
+    if (!runtime_running()) return hint_no_runtime("gort_group_go");
     M *m = enter();
     if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) m = wait_for_place(m, g);
     return start_member(m, g, fn, arg, (uintptr_t)__builtin_return_address(0));

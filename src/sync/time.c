@@ -25,6 +25,7 @@
  * A runtime that ends takes its timers off the heaps and disarms them (timer_forget). TSan: arming
  * releases, the started goroutine acquires.
  */
+#include "base/hint.h"
 #include "sync/free_later.h"
 #include "sched/ender.h"
 #include "sync/chan.h"
@@ -89,6 +90,7 @@ EXPORT int gort_sleep_until(int64_t deadline) {
     garbage_collect();
     M *m = getm();
     if (deadline > os_now()) return sleep_until(deadline);
+    hint_passed(deadline);
     if (m == NULL || m->pins == 0) sleep_yield(); /* pinned: a passed deadline is allowed */
     return 0;
 }

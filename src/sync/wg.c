@@ -27,6 +27,7 @@
  * gort_exit() or by a C++ exception: as in Go, where a panic does, and unlike std::call_once. If
  * the runtime ends under it, it is not done, and the next caller calls the function again.
  */
+#include "base/hint.h"
 #include "sched/goexit.h"
 #include "sync/mutex.h"
 
@@ -189,7 +190,7 @@ void wg_member_run(void *arg) {
 
 EXPORT int gort_wg_go(gort_wg *wg, gort_fn *fn, void *arg) {
     if (fn == NULL) return -EINVAL;
-    if (!runtime_running()) return -ENOTCONN;
+    if (!runtime_running()) return hint_no_runtime("gort_wg_go");
     WgMember me = {wg, fn, arg};
     M *m = enter(); /* in one section: counted and started, or neither */
     gort_wg_add(wg, 1);

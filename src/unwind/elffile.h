@@ -8,6 +8,7 @@
 
 int module_open(const Module *mod);                        /* -errno: there is none */
 bool read_at(int fd, void *to, size_t n, uint64_t offset); /* false: not all of it is there */
+#define SECTION_MAX (256u << 20)
 /* A copy of a section, with a zero byte behind it. NULL: it is empty, too large, or not there. */
 void *read_section(int fd, const Elf64_Shdr *sh);
 

@@ -14,8 +14,8 @@
  *
  * The file is the module's own or, where that has been stripped, the one that distributions install
  * under its build ID. The name in .gnu_debuglink is not followed: to trust it, all of the file
- * would have to be summed. Compressed sections would need a decompressor: such a module has no
- * lines.
+ * would have to be summed. Sections compressed with zlib are expanded (inflate.c), as those files'
+ * always are; with zstd, which nobody has by default, there are no lines.
  *
  * A file is shown without its directories: how a path is recorded depends on the directory that the
  * compiler was called in, and the function and the module beside it tell files of one name apart.
@@ -25,6 +25,7 @@
 #include "os/os.h"
 #include "runtime.h"
 #include "unwind/elffile.h"
+#include "unwind/inflate.h"
 #include "unwind/sort.h"
 
 #include <fcntl.h>
@@ -45,7 +46,7 @@ typedef struct ElfFile {
 } ElfFile;
 
 static void note_section(ElfFile *f, const Elf64_Shdr *sh, const char *name) {
-    bool usable = sh->sh_type != SHT_NOBITS && !(sh->sh_flags & SHF_COMPRESSED);
+    bool usable = sh->sh_type != SHT_NOBITS;
     for (int i = 0; i < WANTED; i++)
         if (usable && strcmp(name, wanted[i]) == 0) f->section[i] = *sh;
 }
@@ -71,10 +72,28 @@ static bool find_sections(ElfFile *f) {
 
 static const uint8_t nothing[1];
 
+/* The section behind its header, expanded, with a zero byte behind it as read_section has it. */
+static uint8_t *expanded(const uint8_t *at, uint64_t length, uint64_t *size) {
+    Elf64_Chdr head;
+    if (length < sizeof head) return NULL;
+    memcpy(&head, at, sizeof head);
+    *size = head.ch_size;
+    if (head.ch_type != ELFCOMPRESS_ZLIB || *size == 0 || *size > SECTION_MAX) return NULL;
+    uint8_t *to = os_map(*size + 1, false);
+    if (to && inflate_zlib(at + sizeof head, length - sizeof head, to, *size)) return to;
+    if (to) os_unmap(to, *size + 1);
+    return NULL;
+}
+
 static Bytes copy_of(const ElfFile *f, int which) {
     const Elf64_Shdr *sh = &f->section[which];
-    const uint8_t *at = read_section(f->fd, sh);
-    return at ? (Bytes){at, at + sh->sh_size, false} : (Bytes){nothing, nothing, false};
+    uint64_t size = sh->sh_size;
+    uint8_t *at = read_section(f->fd, sh), *raw = at;
+    if (raw && (sh->sh_flags & SHF_COMPRESSED)) {
+        at = expanded(raw, sh->sh_size, &size);
+        os_unmap(raw, sh->sh_size + 1);
+    }
+    return at ? (Bytes){at, at + size, false} : (Bytes){nothing, nothing, false};
 }
 
 static void drop_copy(const Bytes *b) {

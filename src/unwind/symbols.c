@@ -24,8 +24,6 @@
 
 enum { UNREAD, READING, READY, NONE };
 
-#define TABLE_MAX (256u << 20) /* a symbol table larger than this is not read */
-
 bool read_at(int fd, void *to, size_t n, uint64_t offset) {
     for (size_t done = 0; done < n;) {
         long r = os_sys(SYS_pread64, fd, (long)((char *)to + done), (long)(n - done),
@@ -38,7 +36,7 @@ bool read_at(int fd, void *to, size_t n, uint64_t offset) {
 }
 
 void *read_section(int fd, const Elf64_Shdr *sh) {
-    if (sh->sh_size == 0 || sh->sh_size > TABLE_MAX) return NULL;
+    if (sh->sh_size == 0 || sh->sh_size > SECTION_MAX) return NULL;
     void *at = os_map(sh->sh_size + 1, false); /* a zero byte ends the last string */
     if (at == NULL || read_at(fd, at, sh->sh_size, sh->sh_offset)) return at;
     os_unmap(at, sh->sh_size + 1);

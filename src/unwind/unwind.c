@@ -63,6 +63,17 @@ void regs_frame(Regs *r, uintptr_t fp) {
     if (read_memory(record, at, sizeof at)) regs_at(r, at[1], record + sizeof at, at[0]);
 }
 
+void regs_return(Regs *r) {
+    uintptr_t to = r->reg[UNWIND_LINK];
+    if (UNWIND_LINK == UNWIND_SP) { /* it stands on the stack */
+        to = 0;
+        read_memory(r->reg[UNWIND_SP], &to, sizeof to);
+        regs_put(r, UNWIND_SP, r->reg[UNWIND_SP] + sizeof to);
+    }
+    regs_put(r, UNWIND_RA, UNWIND_STRIP(to));
+    r->exact = false;
+}
+
 bool unwind_segments;
 
 static int unwind_fp_step(Regs *r) {

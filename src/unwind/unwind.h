@@ -26,6 +26,8 @@ void regs_saved(Regs *r, void *sp);         /* a context that arch_switch has sa
 void regs_context(Regs *r, void *ucontext); /* what a signal has interrupted */
 void regs_frame(Regs *r, uintptr_t fp);     /* the caller of the function with frame pointer fp */
 void regs_at(Regs *r, uintptr_t pc, uintptr_t sp, uintptr_t fp);
+/* r stands at the beginning of a function, where a call has just led: to its caller. */
+void regs_return(Regs *r);
 
 /* Stacks grow by segments, at any address: without bounds the order of frames is not checked. */
 extern bool unwind_segments;

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int signals[] = {SIGPIPE, SIGQUIT, SIGSEGV, SIGBUS};
+static const int signals[] = {SIGPIPE, SIGQUIT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 #define MANY ((int)(sizeof signals / sizeof *signals))
 
 static struct sigaction found;

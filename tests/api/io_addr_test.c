@@ -112,6 +112,17 @@ static int run(int argc, char **argv) {
     CHECKF(r == -ENOENT || r == -EHOSTUNREACH || r == -ETIMEDOUT, "name.invalid: %d", r);
     r = gort_dial("name.invalid:80", 0);
     CHECKF(r == -ENOENT || r == -EHOSTUNREACH || r == -ETIMEDOUT, "name.invalid, passed: %d", r);
+    /* each error in its own words */
+    CHECK(strcmp(gort_addr_strerror("name.invalid:80", -ENOENT), "no such host") == 0);
+    CHECK(strstr(gort_addr_strerror("name.invalid:80", -EHOSTUNREACH), "name server") != NULL);
+    CHECK(strstr(gort_addr_strerror("6060", -EINVAL), "behind a colon, as in :6060") != NULL);
+    CHECK(strstr(gort_addr_strerror("", -EINVAL), "host:port") != NULL);
+    const char *said = gort_addr_strerror("unix:/nonexistent/gort", -ENOENT);
+    CHECK(strcmp(said, strerror(ENOENT)) == 0);
+    CHECK(strcmp(gort_addr_strerror(":80", -EINVAL), strerror(EINVAL)) == 0);
+    CHECK(strcmp(gort_addr_strerror("[::1]:80", -ECONNREFUSED), strerror(ECONNREFUSED)) == 0);
+    CHECK(strcmp(gort_addr_strerror(NULL, EAI_NONAME), gai_strerror(EAI_NONAME)) == 0);
+    CHECK(strcmp(gort_addr_strerror(NULL, -ECANCELED), strerror(ECANCELED)) == 0);
     CHECK_EQ(errno, 12345);
     wait_until(gort_count() == 1); /* nobody left at the resolver */
     return 0;

@@ -170,6 +170,7 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
     X(gort_dial_until, gort_dial_until("127.0.0.1:1", SOON)) \
     X(gort_local_addr, gort_local_addr(sockets[0], buf, sizeof buf)) \
     X(gort_peer_addr, gort_peer_addr(sockets[0], buf, sizeof buf)) \
+    X(gort_addr_strerror, gort_addr_strerror("localhost:80", -ENOENT)) \
     X(gort_shutdown, gort_shutdown(sockets[0], SHUT_RDWR)) \
     X(gort_listen_udp, gort_listen_udp("127.0.0.1:0")) \
     X(gort_copy, gort_copy(pipes[1], pipes[0])) \

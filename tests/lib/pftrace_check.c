@@ -2,9 +2,9 @@
  * pftrace_check FILE [NAME...]: the packets of a trace hold together, and a goroutine of each name
  * has run.
  *
- * Slices on a track never overlap and are all closed (regions may nest); every slice has a name,
- * and of a goroutine its id; time never goes back; a flow ends only where one has begun; the sums
- * are there and agree.
+ * Slices on a track never overlap and are all closed (regions may nest). Every slice has a name, a
+ * goroutine's its own or its function's, not its number alone, and the id. Time never goes back, a
+ * flow ends only where one has begun, and the sums are there and agree.
  */
 #include "../../tools/pftrace.h"
 
@@ -42,6 +42,8 @@ static void begins(const PfEvent *e) {
     ++*depth;
     slices++;
     if (e->name[0] == 0 || e->category[0] == 0) fail(e, "no name, or no category");
+    if (run && e->name[0] == 'G' && strspn(e->name + 1, "0123456789") == strlen(e->name) - 1)
+        fail(e, "a goroutine without its name");
     if (e->g == 0 && strcmp(e->category, "sched") != 0) fail(e, "no goroutine");
     if (e->flow_end && (e->flow_end != e->g || !flowing[e->g % IDS])) fail(e, "no such flow");
     if (e->flow_end) flowing[e->g % IDS] = 0, flows++;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# tools/gort-gdb.py, live and on a core file, with 1,001 parked goroutines; and a USDT probe, at
+# tools/gort-gdb.py, live and on a core file, with 1,001 parked goroutines: loaded by gdb itself,
+# since the program names it, and by hand; commands in a goroutine's frames. And a USDT probe, at
 # which gdb stops and reads the arguments.
 set -eu
 out=${OUT:-build}
@@ -22,8 +23,10 @@ __attribute__((noinline)) static int inner(int n) {
     return gort_chan_recv(never, NULL) + n;
 }
 static void parked(void *arg) {
+    int own = 7;
+    __asm__ volatile("" : "+r"(own));
     inner(3);
-    __asm__ volatile("");
+    __asm__ volatile("" : : "r"(own));
 }
 static int program(int argc, char **argv) {
     gort_attr attr = {.name = "the one"};
@@ -52,14 +55,48 @@ check() {
     grep -q '^#.* in program ()' "$1" || fail "$2: no frame of program"
 }
 
+# Commands in the frames of the goroutine "the one", which is parked, and of the one that aborted.
+check_commands() {
+    grep -q '^own = 7$' "$1" || { cat "$1"; fail "$2: no locals of parked"; }
+    grep -q '^\$1 = 42$' "$1" || { cat "$1"; fail "$2: print does not see inner's n"; }
+    grep -q '^#.* in inner () at .*prog\.c' "$1" || fail "$2: not in the frame that called gort"
+    grep -q "^attr = {name = " "$1" || { cat "$1"; fail "$2: no locals of program"; }
+    grep -q '^goroutine 1002 has [0-9]* frames$' "$1" || fail "$2: frame 99 is there"
+    grep -q '^no goroutine 5000$' "$1" || fail "$2: goroutine 5000 is there"
+    grep -q '^usage: goroutine N bt' "$1" || fail "$2: no usage"
+    # all that was selected is as it was
+    [ "$(grep -c '^#0 .*kill' "$1")" -ge 2 ] || { cat "$1"; fail "$2: another thread is selected"; }
+}
+the_frame() { # of a function, as `goroutine N bt` counts them in this file
+    sed -n "/^goroutine $2 /,/^\$/s/^#\([0-9]*\) .* in $1 ().*/\1/p" "$3" | head -1
+}
+
 export GORT_MAXPROCS=2
 timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' \
-    -ex run -ex "source $script" \
+    -iex "set auto-load safe-path ${script%/*}" -ex run \
     -ex 'info goroutines the one' -ex 'goroutine all bt' "$dir/prog" >"$dir/live" 2>&1 \
     </dev/null || true
 if grep -q 'SIGABRT' "$dir/live"; then check "$dir/live" live; else
     echo "gdb cannot run programs here: $(tail -1 "$dir/live")"; exit 77
 fi
+commands() { # the file with all backtraces, gdb's arguments
+    frames=$1
+    shift
+    timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' \
+        -ex 'set startup-with-shell off' "$@" -ex 'bt 1' -ex 'goroutine 1002 print n * 14' \
+        -ex "goroutine 1002 frame $(the_frame parked 1002 "$frames") info locals" \
+        -ex "goroutine 1 frame $(the_frame program 1 "$frames") info locals" \
+        -ex 'goroutine 1002 frame 99' -ex 'goroutine 5000 bt' -ex 'goroutine 5' -ex 'bt 1' \
+        >"$dir/commands" 2>&1 </dev/null || true
+}
+commands "$dir/live" -iex "set auto-load safe-path ${script%/*}" -ex run "$dir/prog"
+check_commands "$dir/commands" live
+
+# Where the safe path does not allow it, gdb says what to add, and the script is loaded by hand.
+timeout 100 gdb -batch -nx -ex 'info goroutines' "$dir/prog" >"$dir/declined" 2>&1 </dev/null ||
+    true
+grep -q "add-auto-load-safe-path $script" "$dir/declined" ||
+    { cat "$dir/declined"; fail "gdb does not tell what to add"; }
 
 timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' \
     -ex 'handle SIGURG nostop noprint' \
@@ -82,3 +119,5 @@ timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex "source $script"
     -ex 'info goroutines the one' \
     -ex 'goroutine all bt' "$dir/prog" "$core" >"$dir/dead" 2>&1 </dev/null || true
 check "$dir/dead" core
+commands "$dir/dead" -ex "source $script" "$dir/prog" "$core"
+check_commands "$dir/commands" core

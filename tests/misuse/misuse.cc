@@ -350,6 +350,7 @@ static const Call calls[] = {
     C(EITHER, gort_dial, gort_close(gort_dial("unix:@gort-misuse-nobody", far_away))),
     C(QUICK, gort_local_addr, gort_local_addr(in_fd[0], buf, sizeof buf)),
     C(QUICK, gort_peer_addr, gort_peer_addr(in_fd[0], buf, sizeof buf)),
+    C(QUICK, gort_addr_strerror, gort_addr_strerror("localhost:80", -ENOENT)),
     C(QUICK, gort_shutdown, gort_shutdown(-1, SHUT_RD)),
     C(EITHER, gort_listen_udp, gort_close(gort_listen_udp("127.0.0.1:0"))),
     C(WAITS, gort_copy, gort_copy(out_fd[0], ended_pipe())),
@@ -684,8 +685,8 @@ static void judge(Job *j, int status) {
     bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && o.find("came back\n") != std::string::npos)
         did = WORKS;
-    else if (aborted && fatal != "") did = FATAL;
     else if (aborted && e.find("terminate called") != std::string::npos) did = TERMINATES;
+    else if (aborted && fatal != "") did = FATAL;
     if (did == WORKS) what = "works";
     else if (did == FATAL) what = fatal;
     else if (did == TERMINATES) what = "terminate";
@@ -698,6 +699,12 @@ static void judge(Job *j, int status) {
         wrong = true;
         what += " [the subject is goroutine " + std::to_string(id) + ", blamed is " +
                 std::to_string(blamed(e, fatal)) + "]";
+    }
+    /* abort is told (debug/crash.c) */
+    std::string subject = "SIGABRT in goroutine " + std::to_string(id);
+    if (did == TERMINATES && !is_thread(j->s) && fatal.find(subject) == std::string::npos) {
+        wrong = true;
+        what += " without a word of goroutine " + std::to_string(id) + "; " + fatal;
     }
     if (wrong) {
         findings++;

@@ -66,6 +66,7 @@ INLINE bool runq_overflow(P *p, G *gp, GList *list) { return true; }
 Sched sched;
 Settings settings;
 bool sim_on;
+int hint_passed(int64_t deadline) { return -ETIMEDOUT; }
 struct Process process = {.same = true};
 bool forked_slow(void) { return false; }
 void vfork_stops(M *m) {}

@@ -90,6 +90,8 @@ void os_nap(int64_t ns) {
 }
 
 /* What this code names and never comes to here. */
+int hint_passed(int64_t deadline) { return -ETIMEDOUT; }
+int hint_no_runtime(const char *call) { return -ENOTCONN; }
 UNUSED_HERE(acquire_p_or_queue);
 UNUSED_HERE(chan_abandon);
 UNUSED_HERE(child_ends);
@@ -117,6 +119,8 @@ UNUSED_HERE(stack_put);
 UNUSED_HERE(trace_put_block);
 UNUSED_HERE(trace_put_start);
 UNUSED_HERE(global_put_list_head);
+UNUSED_HERE(ctx_after_abandon);
+UNUSED_HERE(ctx_after_run);
 UNUSED_HERE(group_member_abandon);
 UNUSED_HERE(group_member_run);
 UNUSED_HERE(warn_once);

@@ -104,6 +104,7 @@ Stack *compact_get(M *m) { return NULL; }
 Stack *stack_get(M *m) { return NULL; }
 void goroutine_entry(void *arg) {}
 void go_abandon(M *m, G *gp) { wrong("abandoned"); }
+int hint_passed(int64_t deadline) { return -ETIMEDOUT; }
 Sched sched;
 Upstairs upstairs;
 bool collect_on;

@@ -1,6 +1,8 @@
 // status: segv
 // stderr: gort: fatal: goroutine
-// stderr: stack overflow (
+// stderr: stack overflow (20
+// stderr: ): a larger gort_attr.stack_size gives it more
+// no-stderr: on_fault
 // stderr: "deep" [running
 // stderr: more of these frames
 // not-with: address thread undefined valgrind

@@ -1,5 +1,7 @@
 // status: segv
-// stderr: gort: fatal: goroutine 1: stack overflow (
+// stderr: gort: fatal: goroutine 1: stack overflow (10
+// stderr: ): the main goroutine's stack has this size always; gort_attr.stack_size gives another
+// no-stderr: on_fault
 // not-with: address thread undefined valgrind
 /* The main goroutine's stack ends somewhere too. */
 #include "../lib/test.h"

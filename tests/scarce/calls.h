@@ -377,6 +377,7 @@ static long traces(void) {
     X(gort_dial_until, closed(gort_dial_until(had.addr, gort_now() + GORT_SEC)))                   \
     X(gort_local_addr, gort_local_addr(had.listener, c_buf, sizeof c_buf))                         \
     X(gort_peer_addr, gort_peer_addr(had.sock[0], c_buf, sizeof c_buf))                            \
+    X(gort_addr_strerror, gort_addr_strerror("localhost:80", -ENOENT)[0])                          \
     X(gort_shutdown, shuts())                                                                      \
     X(gort_listen_udp, closed(gort_listen_udp("127.0.0.1:0")))                                     \
     X(gort_copy, copies())                                                                         \

@@ -26,6 +26,11 @@ for f in include/gort.h include/gort.hpp \
     "share/gdb/auto-load/usr/lib/libgort.so.$version-gdb.py"; do
     [ -e "$root/$f" ] || fail "$f was not installed"
 done
+for lib in libgort libgort-lean; do
+    grep -qa "/usr/share/gdb/auto-load/usr/lib/libgort.so.$version-gdb.py" "$root/lib/$lib.a" ||
+        fail "$lib.a does not name the installed script of gdb"
+    ! grep -qaF "$PWD/tools/gort-gdb.py" "$root/lib/$lib.a" || fail "$lib.a names the sources"
+done
 if grep -r '@[A-Z_]*@' "$root/lib/pkgconfig" "$root/lib/cmake"; then fail '^ not filled in'; fi
 
 # A project outside of the tree: nothing but the installed files.

@@ -92,7 +92,10 @@ without() {
     ! grep -q '\.c:[0-9]' "$WORK/out" || fail "$1: there is a line"
 }
 built "$CC" '-O1 -g0' && (cd "$WORK" && strip -g p) && without 'without -g'
-! build "$CC" '-O1 -g -gz=zlib' || without 'compressed'
+
+# Compressed.
+! build "$CC" '-O1 -g -gz=zlib' || lines 'compressed' p
+! build "$CC" '-O1 -g -gz=zstd' || without 'compressed with zstd'
 
 # In a separate file, by the build ID.
 lib=$(realpath "$OUT/libgort-white.a")
@@ -103,9 +106,13 @@ if command -v objcopy >/dev/null && build "$CC" '-O1 -g -Wl,--build-id=sha1'; th
     id=$(readelf -n "$WORK/p" | sed -n 's/.*Build ID: *//p')
     dir=$WORK/debug/.build-id/$(echo "$id" | cut -c1-2)
     mkdir -p "$dir"
-    objcopy --only-keep-debug "$WORK/p" "$dir/$(echo "$id" | cut -c3-).debug"
+    file=$dir/$(echo "$id" | cut -c3-).debug
+    objcopy --only-keep-debug "$WORK/p" "$file"
     strip -g "$WORK/p"
     cd "$WORK" && lines 'a separate file' p
+    objcopy --compress-debug-sections=zlib "$file"
+    readelf -SW "$file" | grep -q 'debug_line .* C ' || fail 'objcopy compresses nothing'
+    lines 'a separate file, compressed' p
 else
     echo 'no objcopy: no separate file'
 fi

@@ -133,7 +133,8 @@ if command -v python3 >/dev/null; then
 import json, sys
 d = json.load(sys.stdin)
 assert d["matched"] == 50 and len(d["goroutines"]) == 10, d
-assert all(g["name"] == "waiter" and g["created_by"] == "program" for g in d["goroutines"]), \
+assert all(g["name"] == "waiter" and g["created_by"] == "program" and
+           g["created_at"].startswith("prog.c:") for g in d["goroutines"]), \
     d' || fail "JSON list"
     get "${base}goroutines?format=json&name=a+%22worker%22&status=sleep" >"$dir/sleepers"
     get "${base}goroutines?format=json&name=wait" >"$dir/none"

@@ -99,7 +99,7 @@ fi
 command -v python3 >/dev/null || { echo "no python3: the JSON was not parsed"; exit 0; }
 for f in a e f; do
     python3 - "$dir/$f.json" <<'END' || fail "$f.json is not a Chrome trace"
-import json, sys
+import json, re, sys
 trace = json.load(open(sys.argv[1]))
 tracks, begun = {}, set()
 for e in trace["traceEvents"]:
@@ -109,12 +109,13 @@ for e in trace["traceEvents"]:
     assert e["ts"] >= 0, e
     if e["ph"] == "X" and e["cat"] == "run":
         assert e["dur"] >= 0, e
+        assert not re.fullmatch("G[0-9]+", e["name"]), ("no name", e)
         tracks.setdefault(e["tid"], []).append((e["ts"], e["ts"] + e["dur"]))
     if e["ph"] == "s": begun.add(e["id"])
     if e["ph"] == "f": assert e["id"] in begun, e
 assert tracks
 for p, slices in tracks.items(): # a P runs one goroutine at a time
     slices.sort()
-    for a, b in zip(slices, slices[1:]): assert b[0] >= a[1] - 1.0, (p, a, b)
+    for a, b in zip(slices, slices[1:]): assert b[0] >= a[1] - 0.0005, (p, a, b) # of us
 END
 done

@@ -72,12 +72,13 @@ static void debug_names(void) {
     read_with("GORT_DEBUG", "leak=200ms");
     CHECK_EQ(settings.leak, 200);
     read_with("GORT_DEBUG", "leak=ms");
-    CHECK_STR(said, "gort: GORT_DEBUG=leak=ms ignored: bad value\n");
+    CHECK_STR(said, "gort: GORT_DEBUG=leak=ms ignored: bad value; leak=minutes: 0 to 5256000\n");
     read_with("GORT_DEBUG", "break=3");
 #ifdef GORT_CHECKED
     CHECK_EQ(settings.break_step, 3);
 #else
-    CHECK_STR(said, "gort: GORT_DEBUG=break=3 ignored: unknown name\n");
+    CHECK_STR(said, "gort: GORT_DEBUG=break=3 ignored: unknown name, perhaps leak; "
+                    "GORT_DEBUG=help lists all\n");
 #endif
     read_with("GORT_DEBUG", "retake=off");
     CHECK(settings.retake == 1 && settings.maxthreads == 10000 && settings.uring);
@@ -86,17 +87,43 @@ static void debug_names(void) {
 static void debug_complaints(void) {
     read_with("GORT_DEBUG", "nosuch=1,,schedtrace=x,maxthreads=0,scheddetail,stack=1t,signal=9,"
                             "schedtrace=7");
-    CHECK_STR(said, "gort: GORT_DEBUG=nosuch=1 ignored: unknown name\n"
-                    "gort: GORT_DEBUG=schedtrace=x ignored: bad value\n"
-                    "gort: GORT_DEBUG=maxthreads=0 ignored: value out of range\n"
-                    "gort: GORT_DEBUG=scheddetail ignored: no value\n"
-                    "gort: GORT_DEBUG=stack=1t ignored: bad value\n"
-                    "gort: GORT_DEBUG=signal=9 ignored: bad value\n");
+    CHECK_STR(
+        said,
+        "gort: GORT_DEBUG=nosuch=1 ignored: unknown name; GORT_DEBUG=help lists all\n"
+        "gort: GORT_DEBUG=schedtrace=x ignored: bad value; schedtrace=ms: 0 to 864000000\n"
+        "gort: GORT_DEBUG=maxthreads=0 ignored: value out of range; maxthreads=n: 1 to "
+        "4194304\n"
+        "gort: GORT_DEBUG=scheddetail ignored: no value; scheddetail=1: 0 to 1\n"
+        "gort: GORT_DEBUG=stack=1t ignored: bad value; stack=size: 16k to 1g\n"
+        "gort: GORT_DEBUG=signal=9 ignored: bad value; signal=signal: a number, or urg, usr1, "
+        "usr2, prof, io, winch\n");
     CHECK_EQ(settings.schedtrace, 7); /* the good ones still count */
     CHECK_EQ(settings.maxthreads, 10000);
     read_with("GORT_DEBUG", "");
     CHECK_STR(said, "");
     CHECK_EQ(settings.schedtrace, 0);
+}
+
+/* A typo names the nearest setting. */
+static void debug_typos(void) {
+    static const char *const typos[][2] = {{"schedtrase", "schedtrace"},
+                                           {"stal", "stall"},
+                                           {"fligth", "flight"},
+                                           {"sysfalt", "sysfault"},
+                                           {"max_threads", "maxthreads"},
+                                           {"Leak", "leak"},
+                                           {"asyncpremptoff", "asyncpreemptoff"},
+                                           {"stacks", "stack"}};
+    for (size_t i = 0; i < sizeof typos / sizeof *typos; i++) {
+        char item[100], want[200];
+        snprintf(item, sizeof item, "%s=1", typos[i][0]);
+        read_with("GORT_DEBUG", item);
+        snprintf(want, sizeof want,
+                 "gort: GORT_DEBUG=%s ignored: unknown name, perhaps %s; GORT_DEBUG=help lists "
+                 "all\n",
+                 item, typos[i][1]);
+        CHECK_STR(said, want);
+    }
 }
 
 static void sim(void) {
@@ -114,6 +141,7 @@ int main(void) {
     maxprocs();
     debug_names();
     debug_complaints();
+    debug_typos();
     sim();
     return 0;
 }

@@ -14,6 +14,9 @@ enum { UNWIND_FP = 29, UNWIND_SP = 31, UNWIND_RA = 32, UNWIND_REGS = 33 };
 /* A frame record may stand anywhere in its frame: the sp that goes with it is a lower bound. */
 #define UNWIND_RECORD_TELLS_SP false
 
+/* Where a call leaves the return address: the register, or UNWIND_SP: on the stack. */
+#define UNWIND_LINK 30
+
 /* The frame of a signal handler's trampoline, where no table tells: here tables do. */
 #define UNWIND_TRAMPOLINE(r) false
 

@@ -11,6 +11,9 @@ enum { UNWIND_FP = 8, UNWIND_SP = 2, UNWIND_RA = 32, UNWIND_REGS = 33 };
 
 #define UNWIND_RECORD_TELLS_SP true
 
+/* Where a call leaves the return address: the register, or UNWIND_SP: on the stack. */
+#define UNWIND_LINK 1
+
 /* The frame of a signal handler's trampoline, where no table tells (unwind_regs.c). */
 struct Regs;
 bool regs_trampoline(struct Regs *r);

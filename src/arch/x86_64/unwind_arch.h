@@ -11,6 +11,9 @@ enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_RA = 16, UNWIND_REGS = 17 };
 
 #define UNWIND_RECORD_TELLS_SP true
 
+/* Where a call leaves the return address: the register, or UNWIND_SP: on the stack. */
+#define UNWIND_LINK UNWIND_SP
+
 /* The frame of a signal handler's trampoline, where no table tells: here tables do. */
 #define UNWIND_TRAMPOLINE(r) false
 

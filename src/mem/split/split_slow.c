@@ -30,7 +30,7 @@ static NORETURN void split_overflow(M *m, Stack *s, const char *why) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
     size_t bytes = s->custom == STACK_COMPACT ? SLOT_BASE : stack_span(s);
     for (Segment *seg = s->seg; seg; seg = seg->prev) bytes += slot_size((int)seg->cls);
-    fatal_report("goroutine %lu: stack overflow (%lu KB, %s)", m->curg->id, bytes >> 10, why);
+    fatal_report(0, "goroutine %lu: stack overflow (%lu KB, %s)", m->curg->id, bytes >> 10, why);
     sigaction(SIGSEGV, &sa, NULL);
     os_tgkill(os_gettid(), SIGSEGV);
     for (;;) os_nap(GORT_SEC);
