@@ -67,11 +67,12 @@ void log_close(void) {
     gort_wg_wait(&logging);
 }
 
+#define NOW(what) __atomic_load_n(&figures.what, __ATOMIC_RELAXED)
+
 int metrics_answer(Conn *c) {
     char text[2048];
     gort_stats s;
     gort_stats_read(&s);
-    const Figures *f = &figures;
     int n = snprintf(
         text, sizeof text,
         "httpd_requests_total{class=\"2xx\"} %llu\nhttpd_requests_total{class=\"3xx\"} %llu\n"
@@ -79,8 +80,8 @@ int metrics_answer(Conn *c) {
         "httpd_body_bytes_total %llu\nhttpd_connections_total %llu\nhttpd_connections_open %llu\n"
         "httpd_connections_refused_total %llu\nhttpd_log_lines_dropped_total %llu\n"
         "httpd_goroutines %llu\nhttpd_threads %llu\n",
-        f->by_class[2], f->by_class[3], f->by_class[4], f->by_class[5], f->bytes, f->connections,
-        f->open, f->refused, f->not_logged, (unsigned long long)s.goroutines,
-        (unsigned long long)s.threads);
+        NOW(by_class[2]), NOW(by_class[3]), NOW(by_class[4]), NOW(by_class[5]), NOW(bytes),
+        NOW(connections), NOW(open), NOW(refused), NOW(not_logged),
+        (unsigned long long)s.goroutines, (unsigned long long)s.threads);
     return answer_text(c, 200, "", "text/plain; version=0.0.4", text, (size_t)n);
 }

@@ -5,13 +5,9 @@
  */
 #include "httpd.h"
 
-#include <ctype.h>
-
 static bool is_token(const char *s) {
-    if (*s == 0) return false;
-    for (; *s; s++)
-        if (!isalnum((unsigned char)*s) && !strchr("!#$%&'*+-.^_`|~", *s)) return false;
-    return true;
+    return *s && s[strspn(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == 0;
 }
 
 /* No control characters but tabs; the length finds a NUL. */
