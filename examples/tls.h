@@ -4,6 +4,8 @@
  * OpenSSL works on memory; the bytes go through gort_read and gort_write_full, which park the
  * goroutine outside of OpenSSL. Its calls are announced as blocking ones: there a goroutine keeps
  * its thread and is not preempted, and OpenSSL has thread-local variables: errors, random numbers.
+ * (gort_pin would do that too, but who is pinned must not wait for malloc's lock, which a preempted
+ * goroutine may hold.)
  */
 #include <gort.h>
 #include <openssl/err.h>

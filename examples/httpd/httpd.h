@@ -51,7 +51,7 @@ typedef struct {
     unsigned long long left, total; /* of the body or the chunk; so far */
 } Body;
 
-/* 0, or a status to refuse it with; < 0: an error of the connection, such as -ENODATA at its end. */
+/* 0, or a status to refuse it with; < 0: an error of the connection: -ENODATA at its end. */
 int head_read(gort_reader *in, Head *h, bool answer);
 /* The only value, NULL: there is none. *n: how often there is one. */
 const char *head_field(const Head *h, const char *name, int *n);

@@ -5,10 +5,10 @@
  *           [-i IDLE] [-h HEAD] [-w WRITE] [-g GRACE]
  *
  * It serves the files below ROOT; what begins with PREFIX goes to the server at ADDRESS; /-/metrics
- * are the figures. LOG is a file, or "-". CONNECTIONS at a time, a request's body of BODY bytes; a
- * connection may be IDLE for so many seconds, a head takes HEAD, and a client that takes nothing for
- * WRITE is left. On SIGTERM and SIGINT it accepts no more, ends what is idle, lets the requests that
- * run come to their end, for GRACE seconds, and returns.
+ * are the figures. LOG is a file, or "-". CONNECTIONS at a time, a request's body of BODY bytes. A
+ * connection may be IDLE for so many seconds, a head takes HEAD, a client that takes nothing for
+ * WRITE is left. On SIGTERM and SIGINT it accepts no more, ends what is idle, lets the requests
+ * that run come to their end, for GRACE seconds, and returns: 0, or 3 where it has cut some off.
  */
 #define _GNU_SOURCE
 #include "httpd.h"

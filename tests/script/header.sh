@@ -116,7 +116,7 @@ mistyped() { # compiler, suffix, code of line 7
         'int use(ints *a, longs *b, int *i, long *l) {' \
         'gort_case cases[] = { ints_on_recv(a, i),' "$3" '};' \
         'return longs_recv(b, l) + gort_select(cases, 2); }' >"$WORK/mistyped.$2"
-    if "$1" -w -Iinclude -fsyntax-only "$WORK/mistyped.$2" 2>"$WORK/said"; then
+    if "$1" -Iinclude -fsyntax-only "$WORK/mistyped.$2" 2>"$WORK/said"; then
         echo "$1 compiles: $3"
         return 1
     fi
@@ -126,7 +126,8 @@ for compiler in "$CC c" 'clang c' 'g++ cc' 'clang++ cc'; do
     # shellcheck disable=SC2086
     set -- $compiler
     command -v "$1" >/dev/null || continue
-    for wrong in 'ints_on_recv(a, l)' 'ints_on_recv(b, i)' 'ints_on_send(a, l)' 'longs_on_send(a, l)'; do
+    for wrong in 'ints_on_recv(a, l)' 'ints_on_recv(b, i)' 'ints_on_send(a, l)' \
+        'longs_on_send(a, l)'; do
         mistyped "$1" "$2" "$wrong"
     done
     # The same with the right types.

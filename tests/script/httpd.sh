@@ -53,29 +53,36 @@ ln -s "$WORK" "$WORK/root/sub/up"
 mkfifo "$WORK/root/fifo"
 
 one='Host: x\r\nConnection: close\r\n\r\n'
+v='HTTP/1.1\r\nHost: x\r\n' # the request goes on
+chunks='Transfer-Encoding: chunked\r\n'
 files() { # address
     local a=$1 date
     expect "$a" 200 'a file' "GET /a.txt HTTP/1.1\r\n$one"
     expect "$a" 200 'HEAD' "HEAD /a.txt HTTP/1.1\r\n$one"
-    [ "$(raw "$a" "HEAD /a.txt HTTP/1.1\r\n$one" | tail -c 4 | od -An -c | tr -d ' ')" = '\r\n\r\n' ] ||
+    raw "$a" "HEAD /a.txt HTTP/1.1\r\n$one" | tail -c 4 | cmp - <(printf '\r\n\r\n') ||
         fail 'HEAD has a body'
-    expect "$a" '200 200 404 200' 'four at once' 'GET /a.txt HTTP/1.1\r\nHost: x\r\n\r\nHEAD /big HTTP/1.1\r\nHost: x\r\n\r\nGET /none HTTP/1.1\r\nHost: x\r\n\r\nGET /empty HTTP/1.1\r\n'"$one"
-    expect "$a" '200 200' 'a body that nobody wants' 'GET /a.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345GET /a.txt HTTP/1.1\r\n'"$one"
-    expect "$a" '200 200' 'chunks that nobody wants' 'GET /a.txt HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\n12345\r\n0\r\nA: b\r\n\r\nGET /a.txt HTTP/1.1\r\n'"$one"
+    expect "$a" '200 200 404 200' 'four at once' \
+        "GET /a.txt $v\r\nHEAD /big $v\r\nGET /none $v\r\nGET /empty HTTP/1.1\r\n$one"
+    expect "$a" '200 200' 'a body that nobody wants' \
+        "GET /a.txt ${v}Content-Length: 5\r\n\r\n12345GET /a.txt HTTP/1.1\r\n$one"
+    expect "$a" '200 200' 'chunks that nobody wants' \
+        "GET /a.txt $v$chunks\r\n5;x=y\r\n12345\r\n0\r\nA: b\r\n\r\nGET /a.txt HTTP/1.1\r\n$one"
     expect "$a" 200 'HTTP/1.0 ends' 'GET /a.txt HTTP/1.0\r\n\r\nGET /a.txt HTTP/1.0\r\n\r\n'
-    expect "$a" '200 200' 'HTTP/1.0 goes on' 'GET /a.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /a.txt HTTP/1.0\r\n\r\n'
+    expect "$a" '200 200' 'HTTP/1.0 goes on' \
+        'GET /a.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /a.txt HTTP/1.0\r\n\r\n'
     expect "$a" 200 'an absolute target' "GET http://x/a.txt HTTP/1.1\r\n$one"
     expect "$a" 405 'a method' "POST /a.txt HTTP/1.1\r\nContent-Length: 0\r\n$one"
     expect "$a" 200 'an index' "GET /index/ HTTP/1.1\r\n$one"
     expect "$a" 301 'a directory without its slash' "GET /sub HTTP/1.1\r\n$one"
     raw "$a" "GET //sub HTTP/1.1\r\n$one" | grep -q '^Location: /sub/' || fail 'the redirect'
     raw "$a" "GET / HTTP/1.1\r\n$one" >"$WORK/list"
-    grep -q '<a href="./a%20%3Cb%3E%26c.txt">a &#60;b&#62;&#38;c.txt</a>' "$WORK/list" || fail 'the list'
+    grep -qF '<a href="./a%20%3Cb%3E%26c.txt">a &#60;b&#62;&#38;c.txt</a>' "$WORK/list" ||
+        fail 'the list'
     if grep -q 'hidden\|link' "$WORK/list"; then fail 'the list shows too much'; fi
 
     # No way out, and nothing but files.
-    for path in /.. /../secret /sub/../../secret /%%2e%%2e/secret /..%%2fsecret /sub/%%2E./%%2e./secret \
-        /%%zz /%%2 /a.txt%%00; do
+    for path in /.. /../secret /sub/../../secret /%%2e%%2e/secret /..%%2fsecret \
+        /sub/%%2E./%%2e./secret /%%zz /%%2 /a.txt%%00; do
         expect "$a" 400 "$path" "GET $path HTTP/1.1\r\n$one"
     done
     for path in /link /sub/up/ /sub/up/secret /fifo /.hidden /a.txt/ /%%252e%%252e/secret; do
@@ -86,7 +93,8 @@ files() { # address
     # Ranges and conditions.
     date=$(raw "$a" "HEAD /big HTTP/1.1\r\n$one" | tr -d '\r' | sed -n 's/^Last-Modified: //p')
     expect "$a" 304 'not modified' "GET /big HTTP/1.1\r\nIf-Modified-Since: $date\r\n$one"
-    expect "$a" 200 'modified' "GET /a.txt HTTP/1.1\r\nIf-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n$one"
+    expect "$a" 200 'modified' \
+        "GET /a.txt HTTP/1.1\r\nIf-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n$one"
     expect "$a" 200 'no date' "GET /a.txt HTTP/1.1\r\nIf-Modified-Since: yesterday\r\n$one"
     for range in 7-11 7- -6 -900 0-0 12-900; do
         expect "$a" 206 "$range" "GET /a.txt HTTP/1.1\r\nRange: bytes=$range\r\n$one"
@@ -100,7 +108,8 @@ files() { # address
     expect "$a" 206 'If-Range' "GET /big HTTP/1.1\r\nRange: bytes=0-9\r\nIf-Range: $date\r\n$one"
     raw "$a" "GET /big HTTP/1.1\r\nRange: bytes=1000000-1999999\r\n$one" | tail -c 1000000 |
         cmp - <(tail -c +1000001 "$WORK/root/big" | head -c 1000000) || fail 'a large range'
-    raw "$a" "GET /a.txt HTTP/1.1\r\nRange: bytes=-6\r\n$one" | grep -qx 'world' || fail 'the end of a file'
+    raw "$a" "GET /a.txt HTTP/1.1\r\nRange: bytes=-6\r\n$one" | grep -qx 'world' ||
+        fail 'the end of a file'
 }
 
 # Malformed, or what two servers could understand in two ways; the connection ends after the answer,
@@ -144,7 +153,8 @@ END
     line=$(head -c 9000 /dev/zero | tr '\0' a)
     expect "$a" 414 "a long target ($p)" "GET $p$line HTTP/1.1\r\nHost: x\r\n\r\n"
     expect "$a" 431 "a long field ($p)" "${get}A: $line\r\n\r\n"
-    expect "$a" 431 "many fields ($p)" "${get}$(for line in $(seq 101); do printf 'A%s: b\\r\\n' "$line"; done)\r\n"
+    line=$(for line in $(seq 101); do printf 'A%s: b\\r\\n' "$line"; done)
+    expect "$a" 431 "many fields ($p)" "$get$line\r\n"
 }
 
 head -c 300000 /dev/urandom >"$WORK/body"
@@ -154,10 +164,12 @@ files "$back"
 refusals "$back" /a.txt
 start front -p "/=$back" -b 500000 -a "$WORK/log" -c 50 -h 2 -i 4 -g 5
 front=$addr front_pid=$pid
-expect "$front" '200 200 404' 'through the proxy' 'GET /a.txt HTTP/1.1\r\nHost: x\r\n\r\nHEAD /big HTTP/1.1\r\nHost: x\r\n\r\nGET /none HTTP/1.1\r\n'"$one"
+expect "$front" '200 200 404' 'through the proxy' \
+    "GET /a.txt $v\r\nHEAD /big $v\r\nGET /none HTTP/1.1\r\n$one"
 expect "$front" 304 'a condition through it' \
     "GET /a.txt HTTP/1.1\r\nIf-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT\r\n$one"
-raw "$front" "GET /big HTTP/1.0\r\n\r\n" | tail -c 3000000 | cmp - "$WORK/root/big" || fail 'a large file through it'
+raw "$front" "GET /big HTTP/1.0\r\n\r\n" | tail -c 3000000 | cmp - "$WORK/root/big" ||
+    fail 'a large file through it'
 refusals "$front" /a.txt
 start dead -p "/=127.0.0.1:1"
 expect "$addr" 502 'nobody behind it' "GET /a HTTP/1.1\r\n$one"
@@ -172,7 +184,9 @@ def serve(c):
     f = c.makefile("rwb")
     line = f.readline().decode()
     fields = {}
-    while (l := f.readline().strip()): fields[l.split(b":")[0].lower().decode()] = l.split(b":", 1)[1].strip().decode()
+    while (l := f.readline().strip().decode()):
+        name, value = l.split(":", 1)
+        fields[name.lower()] = value.strip()
     body = b""
     if "early" in line:
         f.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"); f.flush(); c.close(); return
@@ -183,11 +197,16 @@ def serve(c):
     else: body = f.read(int(fields.get("content-length", 0)))
     if "chunked" in line:
         f.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nKeep-Alive: x\r\nX: y\r\n\r\n")
-        for i in range(0, len(body), 7001): f.write(b"%x\r\n%s\r\n" % (len(body[i:i+7001]), body[i:i+7001]))
+        for i in range(0, len(body), 7001):
+            piece = body[i:i+7001]
+            f.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         f.write(b"0\r\nT: u\r\n\r\n")
-    elif "twice" in line: f.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc")
+    elif "twice" in line:
+        f.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc")
     elif "short" in line: f.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-    elif "fields" in line: f.write(b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n" + repr(sorted(fields)).encode())
+    elif "fields" in line:
+        f.write(b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
+        f.write(repr(sorted(fields)).encode())
     else: f.write(b"HTTP/1.1 200 OK\r\n\r\n" + body)
     f.flush(); c.close()
 while True:
@@ -207,15 +226,17 @@ END
             done
         done
     fi
-    raw "$addr" "GET /fields HTTP/1.1\r\nConnection: close, secret\r\nSecret: x\r\nTE: trailers\r\nOther: y\r\nHost: x\r\n\r\n" |
-        grep -q "\['connection', 'host', 'other', 'x-forwarded-for'\]" || fail 'the fields for one hop'
+    raw "$addr" "GET /fields ${v}Connection: close, my\r\nMy: x\r\nTE: x\r\nOther: y\r\n\r\n" |
+        grep -q "\['connection', 'host', 'other', 'x-forwarded-for'\]" ||
+        fail 'the fields for one hop'
     expect "$addr" 502 'an answer of two lengths' "GET /twice HTTP/1.1\r\n$one"
     expect "$addr" 504 'a server that is silent' "GET /silent HTTP/1.1\r\n$one"
-    [ "$(raw "$addr" "GET /short HTTP/1.1\r\nHost: x\r\n\r\n" | tail -c 3)" = abc ] || fail 'a short answer'
-    raw "$addr" "POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 400000\r\n\r\nabc" | grep -q early ||
+    [ "$(raw "$addr" "GET /short $v\r\n" | tail -c 3)" = abc ] || fail 'a short answer'
+    raw "$addr" "POST /early ${v}Content-Length: 400000\r\n\r\nabc" | grep -q early ||
         fail 'an early answer'
-    expect "$addr" 400 'a wrong chunk' 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'
-    expect "$addr" 413 'too many chunks' "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n$(for i in $(seq 60); do printf '2710\\r\\n%010000d\\r\\n' 0; done)"
+    expect "$addr" 400 'a wrong chunk' "POST / $v$chunks\r\nzz\r\n"
+    much=$(for i in $(seq 60); do printf '2710\\r\\n%010000d\\r\\n' 0; done)
+    expect "$addr" 413 'too many chunks' "POST / $v$chunks\r\n$much"
     expect "$addr" 408 'half a body' 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc'
     # HTTP/1.0 knows no chunks.
     raw "$addr" 'POST /chunked HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc' | tr -d '\r' >"$WORK/got"
@@ -238,7 +259,8 @@ for i in $(seq 50); do eval "exec {c$i}>&-"; done
 until [ "$(statuses "$front" "GET /a.txt HTTP/1.1\r\n$one")" = '200 ' ]; do sleep 0.1; done
 raw "$front" "GET /-/metrics HTTP/1.1\r\n$one" >/dev/null # the proxy's prefix is "/"
 raw "$back" "GET /-/metrics HTTP/1.1\r\n$one" | tr -d '\r' >"$WORK/figures"
-[ "$(sed -n 's/httpd_requests_total{class="2xx"} //p' "$WORK/figures")" -gt 20 ] || { cat "$WORK/figures"; bad=1; }
+[ "$(sed -n 's/httpd_requests_total{class="2xx"} //p' "$WORK/figures")" -gt 20 ] ||
+    { cat "$WORK/figures"; bad=1; }
 
 if has wrk; then
     wrk -t1 -c20 -d2s "http://$back/a.txt" >"$WORK/wrk"
@@ -258,7 +280,8 @@ read -r -t 100 line <&7 # this one runs: more than any socket holds
 kill -TERM "$front_pid"
 timeout 100 cat <&8 >/dev/null # its end
 if (exec 9<>"/dev/tcp/${front%:*}/${front##*:}") 2>/dev/null; then fail 'it still accepts'; fi
-[ "$(timeout 100 cat <&7 | tail -c 100000000 | wc -c)" = 100000000 ] || fail 'the last answer is not whole'
+[ "$(timeout 100 cat <&7 | tail -c 100000000 | wc -c)" = 100000000 ] ||
+    fail 'the last answer is not whole'
 exec 7>&- 8>&-
 st=0
 wait "$front_pid" || st=$?

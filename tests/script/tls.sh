@@ -6,8 +6,9 @@ if why=$(lack tls); then echo "skipped: $why"; exit 77; fi
 bad=0
 fail() { echo "$*"; bad=1; }
 certificate() { # file name
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$2" \
-        -addext "subjectAltName=DNS:$2" -keyout "$WORK/$1.key" -out "$WORK/$1.pem" 2>/dev/null
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
+        -subj "/CN=$2" -addext "subjectAltName=DNS:$2" -keyout "$WORK/$1.key" \
+        -out "$WORK/$1.pem" 2>/dev/null
 }
 certificate good localhost
 certificate other other.example
@@ -47,7 +48,7 @@ exec 5> >(timeout 100 openssl s_client -quiet -connect "127.0.0.1:$port" -CAfile
 text=$'GET / HTTP/1.1\r\n\r\n'
 for round in 1 2; do
     for ((i = 0; i < ${#text}; i++)); do printf %s "${text:i:1}" >&5; done
-    until [ "$(grep -c '^Hello, World!$' "$WORK/answers" 2>/dev/null)" = $round ]; do sleep 0.1; done
+    until [ "$(grep -cx 'Hello, World!' "$WORK/answers" 2>/dev/null)" = $round ]; do sleep 0.1; done
 done
 exec 5>&-
 if has http; then
