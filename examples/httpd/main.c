@@ -14,6 +14,8 @@
 #include "httpd.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -158,7 +160,9 @@ static void linger(Conn *c) {
 
 static int serve(gort_ctx *ctx, void *arg) {
     Conn *c = arg;
+    int one = 1; /* what gort_dial does: a head and its body may be two writes */
     COUNT(open, 1);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     c->ctx = ctx;
     c->in = gort_reader_new(c->fd, MAX_LINE);
     c->out = gort_writer_new(c->fd, 0);
