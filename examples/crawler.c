@@ -1,6 +1,6 @@
 /*
- * A crawler, and the site it crawls: page n links to 2n and 2n+1, and page 13 never comes. Each page
- * is fetched once, at most PARALLEL at a time, each within PATIENCE, all of them within a minute.
+ * A crawler, and the site it crawls: page n links to 2n and 2n+1, and page 13 never comes. Each is
+ * fetched once, at most PARALLEL at a time, each within PATIENCE, all of them within a minute.
  */
 #include <gort.h>
 #include <stdio.h>
