@@ -553,7 +553,7 @@ ssize_t gort_read_full(int fd, void *buf, size_t n);
 ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline);
 ssize_t gort_write_full(int fd, const void *buf, size_t n);
 ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline);
-/* A descriptor with O_NONBLOCK and CLOEXEC; TCP_NODELAY is not set. Blocks until a peer connects. */
+/* A descriptor with O_NONBLOCK and CLOEXEC, without TCP_NODELAY. Blocks until a peer connects. */
 int gort_accept(int fd, struct sockaddr *sa, socklen_t *len);
 int gort_accept_until(int fd, struct sockaddr *sa, socklen_t *len, int64_t deadline);
 /* Blocks until it is connected. After -ETIMEDOUT the socket can only be closed. */
