@@ -353,7 +353,8 @@ static const Call calls[] = {
     C(QUICK, gort_reader_free, gort_reader_free(nullptr)),
     C(QUICK, gort_writer_new, gort_writer_free(gort_writer_new(out_fd[0], 0))),
     C(WAITS, gort_writer_write, gort_writer_write(gort_writer_new(out_fd[0], 1), much, 10)),
-    C(WAITS, gort_writer_printf, gort_writer_printf(gort_writer_new(out_fd[0], 1), "%s", "text")),
+    C(WAITS, gort_writer_printf, gort_writer *w = gort_writer_new(out_fd[0], 4);
+      gort_writer_printf(w, "abc"); gort_writer_printf(w, "%s", "text")),
     C(WAITS, gort_writer_flush, gort_writer *w = gort_writer_new(out_fd[0], 0);
       gort_writer_write(w, much, 10); gort_writer_flush(w)),
     C(QUICK, gort_writer_deadline, gort_writer *w = gort_writer_new(out_fd[0], 0);
