@@ -8,6 +8,7 @@
 #   make bench-instructions [UPDATE=1]       instructions per operation against the kept table
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
 #   make bench-alloc                         gort_alloc against malloc
+#   make bench-tls [RUNS=5]                  examples/tls.c beside Go's crypto/tls
 #   make bench-build                         the programs only: $(OUT)/bench/
 #   make bench-hook [B=pipe]                 what the hook adds to each call that does not block
 #
@@ -62,6 +63,15 @@ $(BENCHBIN): bench/bench.h bench/bench.mk
 	$(Q)$(BENCHC) $(filter %.c,$^) $(filter %.a,$^) -o $@
 
 # White box: it turns the recording on and off by hand.
+# Where OpenSSL's headers are.
+.PHONY: bench-tls
+$(BENCH)/tls_load: bench/tls_load.c examples/tls.h $(BENCHLIB)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -std=gnu11 -Wall -Wextra -pthread -Iinclude $< $(BENCHLIB) \
+	    -lssl -lcrypto -o $@
+bench-tls: $(BENCH)/tls_load $(OUT)/examples/tls bench-go
+	$(Q)bench/tls $(BENCH) $(OUT)/examples/tls $(RUNS)
 .PHONY: bench-trace
 $(BENCH)/trace_cost: bench/trace_cost.c examples/http.c $(OUT)/libgort-white.a
 	$(call say,CC,$@)

@@ -1,6 +1,8 @@
 /* A chat room: a member is a reader, a writer and a channel of lines; the room is a list.
- *     ./chat 127.0.0.1:7000        then, in several windows: nc 127.0.0.1 7000 */
+ *     ./chat 127.0.0.1:7000        then, in several windows: nc 127.0.0.1 7000
+ * SIGTERM ends it: the context of all members is cancelled, and they are waited for. */
 #include <gort.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,90 +11,89 @@ struct line {
     char text[500];
 };
 GORT_CHAN_TYPE(lines, struct line)
-
 struct member {
     int fd, number;
     lines *out;
     struct member *next;
 };
-
 static gort_mutex room;
 static struct member *members;
-static int last_number;
 
-/* To everybody but `from`. A member who reads, however slowly, slows the room down; one who takes
- * nothing for a second is dropped: the shutdown ends reader and writer, whatever they wait for. */
+/* To everybody but `from`. A member who reads, however slowly, slows the room down. */
 static void say(struct member *from, const char *format, int number, const char *text) {
     struct line l;
     snprintf(l.text, sizeof l.text, format, number, text);
     gort_mutex_lock(&room);
-    for (struct member *m = members; m; m = m->next) {
-        if (m == from || lines_send_until(m->out, l, gort_now() + GORT_SEC) != -ETIMEDOUT) continue;
-        lines_close(m->out);
-        gort_shutdown(m->fd, SHUT_RDWR);
-    }
+    for (struct member *m = members; m; m = m->next)
+        if (m != from) lines_send(m->out, l); /* -EPIPE: is about to leave */
     gort_mutex_unlock(&room);
 }
 
+/* Who does not take a line within a second is dropped: the close ends those who wait to send to
+ * this member, the shutdown ends the reader. The number stays open until serve() is through. */
 static void writer(void *arg) {
     struct member *m = arg;
     struct line l;
     while (lines_recv(m->out, &l) == 0)
-        if (gort_write_full(m->fd, l.text, strlen(l.text)) < 0) break;
-    gort_shutdown(m->fd, SHUT_RDWR); /* ends the reader too */
+        if (gort_write_full_until(m->fd, l.text, strlen(l.text), gort_now() + GORT_SEC) < 0) break;
+    lines_close(m->out);
+    gort_shutdown(m->fd, SHUT_RDWR);
 }
 
 static void leave(struct member *m) {
     struct member **at = &members;
+    lines_close(m->out); /* who waits to send to it has the lock */
     gort_mutex_lock(&room);
     while (*at != m) at = &(*at)->next;
     *at = m->next;
     gort_mutex_unlock(&room);
-    lines_close(m->out);
     say(NULL, "* %d has left%s\n", m->number, "");
 }
 
-static void enter(struct member *m) {
-    gort_mutex_lock(&room);
-    m->number = ++last_number;
-    m->next = members;
-    members = m;
-    gort_mutex_unlock(&room);
-    say(m, "* %d has come%s\n", m->number, "");
-}
-
-static void serve(void *arg) {
+static int serve(gort_ctx *ctx, void *arg) {
     struct member *m = arg;
+    char *line;
     gort_wg wg = {0};
     gort_reader *in = gort_reader_new(m->fd, 400);
-    char *line;
     ssize_t n = in && gort_wg_go(&wg, writer, m) == 0 ? 0 : -ENOMEM;
-    while (n >= 0 || n == -EMSGSIZE) {
-        n = gort_reader_line(in, &line);
-        if (n >= 0) say(m, "%d: %s\n", m->number, line);
-    }
+    while (n >= 0 || n == -EMSGSIZE)
+        if ((n = gort_reader_line(in, &line)) >= 0) say(m, "%d: %s\n", m->number, line);
     leave(m);
     gort_wg_wait(&wg);
     gort_close(m->fd); /* nobody else uses it any more */
     gort_reader_free(in);
     lines_release(m->out);
-    free(m);
+    return free(m), (void)ctx, 0; /* the others go on */
+}
+
+static void end_by_signal(void *arg) {
+    gort_chan *signals = gort_chan_new(sizeof(int), 1);
+    if (signals && gort_signal_notify(signals, SIGTERM) == 0) gort_chan_recv(signals, NULL);
+    gort_ctx_cancel(arg);
 }
 
 static int run(int argc, char **argv) {
-    char addr[64] = "";
-    int listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:7000", 0), fd;
-    gort_local_addr(listener, addr, sizeof addr);
-    fprintf(stderr, "the room is %s\n", listener < 0 ? strerror(-listener) : addr);
+    char addr[64];
+    int fd, last_number = 0, listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:7000", 0);
+    gort_ctx *ctx = gort_ctx_new(NULL);
+    gort_group *group = ctx ? gort_group_new(ctx, 0) : NULL;
+    int err = group ? gort_go(end_by_signal, ctx) : -ENOMEM;
+    if (err == 0) err = listener < 0 ? listener : gort_local_addr(listener, addr, sizeof addr);
+    if (err < 0) return fprintf(stderr, "chat: %s\n", strerror(-err)), 1;
+    fprintf(stderr, "the room is %s\n", addr);
+    gort_ctx_use(ctx);
     while ((fd = gort_accept(listener, NULL, NULL)) >= 0) {
         struct member *m = malloc(sizeof *m);
         lines *out = m ? lines_new(64) : NULL;
         if (out == NULL) return ENOMEM;
-        *m = (struct member){.fd = fd, .out = out};
-        enter(m);
-        if (gort_go(serve, m) < 0) return ENOMEM;
+        gort_mutex_lock(&room);
+        *m = (struct member){fd, ++last_number, out, members};
+        members = m;
+        gort_mutex_unlock(&room);
+        say(m, "* %d has come%s\n", m->number, "");
+        if (gort_group_go(group, serve, m) < 0) return ENOMEM;
     }
-    return 1;
+    return gort_group_wait(group) < 0 || fd != -ECANCELED;
 }
 
 int main(int argc, char **argv) { return gort_main(run, argc, argv); }

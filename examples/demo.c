@@ -47,6 +47,14 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
     va_end(args);
 }
 
+/* The tour needs all that it starts. */
+static void must(int worked) {
+    if (worked) return;
+    fprintf(stderr, "demo: no memory\n");
+    exit(1);
+}
+static void start_one(gort_fn *fn, void *arg) { must(gort_go(fn, arg) == 0); }
+
 static double seconds(int64_t since) { return (double)(gort_now() - since) / 1e9; }
 
 /* Waits until the counter has reached n, showing how far it is. */
@@ -84,6 +92,7 @@ static void a_million(void) {
     while (n > 10000 && room < n * 6000) n /= 2;
     if (n < 1000000) say("(memory for %ld is free here)", n);
     gort_chan *c = gort_chan_new(0, 0);
+    must(c != NULL);
     long before = memory_used();
     int64_t start = gort_now();
     for (long i = 0; i < n; i++) {
@@ -117,7 +126,8 @@ static void a_ping_pong(void) {
     step("A ping-pong over two unbuffered channels");
     ping = gort_chan_new(0, 0);
     pong = gort_chan_new(0, 0);
-    gort_go(returns, NULL);
+    must(ping && pong);
+    start_one(returns, NULL);
     int64_t start = gort_now();
     for (hits = 0; hits < RALLY; hits++) {
         gort_chan_send(ping, NULL);
@@ -149,7 +159,7 @@ static void work_spreads(void) {
     int procs = gort_maxprocs(0);
     step("Work that one goroutine starts spreads over all Ps");
     gort_stats_read(&a);
-    for (intptr_t i = 0; i < PIECES; i++) gort_go(piece, (void *)i);
+    for (intptr_t i = 0; i < PIECES; i++) start_one(piece, (void *)i);
     watch(&pieces, PIECES);
     gort_stats_read(&b);
     for (int i = 0; i < procs && i < 16; i++)
@@ -172,7 +182,7 @@ static void loops(void *arg) {
 static void a_loop(void) {
     step("A loop that never yields, and one P only");
     int procs = gort_maxprocs(1);
-    gort_go(loops, NULL);
+    start_one(loops, NULL);
     int64_t worst = 0;
     for (int i = 0; i < 20; i++) {
         int64_t before = gort_now();
@@ -216,10 +226,11 @@ static void connections(void) {
     if (limit.rlim_cur != RLIM_INFINITY && (long)limit.rlim_cur < 2 * n + 100)
         n = ((long)limit.rlim_cur - 100) / 2;
     int(*pair)[2] = calloc((size_t)n, sizeof *pair);
+    must(pair != NULL);
     int64_t start = gort_now();
     for (made = 0; made < n; made++) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair[made]) != 0) break;
-        gort_go_copy(echo, &pair[made][1], sizeof(int));
+        must(gort_go_copy(echo, &pair[made][1], sizeof(int)) == 0);
         if (made % 500 == 0) bar(made, n);
     }
     watch(&connected, made);
@@ -229,7 +240,7 @@ static void connections(void) {
     say("%ld connections open in %.2f s, on %lu threads", made, seconds(start),
         (unsigned long)s.threads);
     start = gort_now();
-    for (long i = 0; i < made; i++) gort_go(ask, &pair[i][0]);
+    for (long i = 0; i < made; i++) start_one(ask, &pair[i][0]);
     watch(&echoed, made);
     say("each of them has echoed a byte in %.2f s", seconds(start));
     for (long i = 0; i < made; i++) gort_close(pair[i][0]);
@@ -260,8 +271,8 @@ static void keeps_going(void *arg) {
 static void blocking_calls(void) {
     step("Calls that block their thread for half a second, announced or not");
     int64_t start = gort_now();
-    gort_go(keeps_going, NULL);
-    for (intptr_t i = 0; i < CALLS; i++) gort_go(blocks, (void *)(i % 2));
+    start_one(keeps_going, NULL);
+    for (intptr_t i = 0; i < CALLS; i++) start_one(blocks, (void *)(i % 2));
     watch(&returned, CALLS);
     add(&over, 1);
     say("%d of them took %.2f s, not %d; another goroutine ran %ld times meanwhile", CALLS,
@@ -278,7 +289,7 @@ static void locks(void *arg) {
 static int deadlock(int argc, char **argv) {
     (void)argc, (void)argv;
     gort_mutex_lock(&never_unlocked);
-    gort_go_with(&(gort_attr){.name = "locker"}, locks, NULL);
+    must(gort_go_with(&(gort_attr){.name = "locker"}, locks, NULL) == 0);
     gort_chan_recv(gort_chan_new(0, 0), NULL);
     return 0;
 }

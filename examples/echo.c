@@ -53,16 +53,17 @@ static int run(int argc, char **argv) {
         fprintf(stderr, "echo: %s\n", strerror(-listener));
         return 1;
     }
-    if (argc > 1) {
-        gort_local_addr(listener, addr, sizeof addr);
+    int err = gort_local_addr(listener, addr, sizeof addr);
+    if (argc > 1 && err == 0) {
         printf("listening on %s\n", addr);
         fflush(stdout);
         accept_loop((void *)(intptr_t)listener);
         return 0;
     }
-    gort_local_addr(listener, addr, sizeof addr);
-    gort_go(accept_loop, (void *)(intptr_t)listener);
-    return try_it(addr);
+    if (err == 0) err = gort_go(accept_loop, (void *)(intptr_t)listener);
+    if (err == 0) err = try_it(addr);
+    if (err < 0) fprintf(stderr, "echo: %s\n", strerror(-err));
+    return err != 0;
 }
 
 int main(int argc, char **argv) { return gort_main(run, argc, argv); }

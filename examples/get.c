@@ -74,7 +74,8 @@ static int run(int argc, char **argv) {
     if (argc < 2) return fprintf(stderr, "usage: get URL...\n"), 2;
     results = answers_new(16);
     gort_sem_release(&slots, LIMIT);
-    for (int i = 1; i < argc; i++) gort_go(get, argv[i]);
+    for (int i = 1; i < argc; i++)
+        if (results == NULL || gort_go(get, argv[i]) < 0) return fprintf(stderr, "no memory\n"), 1;
     for (int i = 1; i < argc; i++) {
         struct answer a;
         answers_recv(results, &a);

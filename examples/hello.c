@@ -11,7 +11,9 @@ static void greet(void *arg) {
 static int app(int argc, char **argv) {
     (void)argc, (void)argv;
     gort_chan *done = gort_chan_new(0, 0); /* elements of size 0: a pure signal */
-    for (int i = 0; i < 3; i++) gort_go(greet, done);
+    if (done == NULL) return 1;
+    for (int i = 0; i < 3; i++)
+        if (gort_go(greet, done) < 0) return 1; /* no memory */
     for (int i = 0; i < 3; i++) gort_chan_recv(done, NULL);
     printf("hello from main\n");
     gort_chan_release(done);

@@ -76,7 +76,8 @@ static int run(int argc, char **argv) {
     char addr[64];
     int listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:8080", 0);
     if (listener < 0) return fprintf(stderr, "http: %s\n", strerror(-listener)), 1;
-    gort_local_addr(listener, addr, sizeof addr);
+    int err = gort_local_addr(listener, addr, sizeof addr);
+    if (err < 0) return fprintf(stderr, "http: %s\n", strerror(-err)), 1;
     printf("listening on http://%s/\n", addr);
     fflush(stdout);
     for (;;) {

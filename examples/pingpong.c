@@ -29,9 +29,9 @@ static int app(int argc, char **argv) {
     gort_wg wg = {0};
     balls *left = balls_new(0), *right = balls_new(0);
     Player ping = {"ping", left, right, &wg}, pong = {"pong", right, left, &wg};
+    if (left == NULL || right == NULL) return 1;
     gort_wg_add(&wg, 2);
-    gort_go(play, &ping);
-    gort_go(play, &pong);
+    if (gort_go(play, &ping) < 0 || gort_go(play, &pong) < 0) return 1;
     balls_send(left, 1);
     gort_wg_wait(&wg);
     balls_release(left);

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 static const char *target;
 
@@ -16,15 +15,13 @@ struct way {
     int from, to;
 };
 
-/* Copies until the end, and passes the end on. */
+/* Copies until the end, by splice(2) where that works, and passes the end on. */
 static void copy(void *arg) {
     struct way *w = arg;
-    char buf[16384];
-    ssize_t n;
-    while ((n = gort_read(w->from, buf, sizeof buf)) > 0)
-        if (gort_write_full(w->to, buf, (size_t)n) < 0) break;
-    if (n >= 0) shutdown(w->to, SHUT_WR);
-    if (n != 0) shutdown(w->from, SHUT_RD); /* broken: the other way shall notice */
+    ssize_t n = gort_copy(w->to, w->from);
+    if (n >= 0) gort_shutdown(w->to, SHUT_WR); /* an error: it is shut already */
+    else
+        gort_shutdown(w->to, SHUT_RDWR), gort_shutdown(w->from, SHUT_RDWR); /* ends the other way */
 }
 
 static void serve(void *arg) {
@@ -51,7 +48,8 @@ static int run(int argc, char **argv) {
         fprintf(stderr, "proxy: %s: %s\n", argv[1], gort_addr_strerror(argv[1], listener));
         return 1;
     }
-    gort_local_addr(listener, addr, sizeof addr);
+    int err = gort_local_addr(listener, addr, sizeof addr);
+    if (err < 0) return fprintf(stderr, "proxy: %s\n", strerror(-err)), 1;
     printf("forwarding %s to %s\n", addr, target);
     fflush(stdout);
     for (;;) {

@@ -26,6 +26,7 @@ static int app(int argc, char **argv) {
     gort_sem_release(&tokens, BURST);
     int64_t start = gort_now();
     gort_timer *ticker = gort_ticker_new(PERIOD, add_token, NULL);
+    if (ticker == NULL) return 1;
     for (int i = 1; i <= REQUESTS; i++) {
         take_token();
         int64_t elapsed = gort_now() - start;

@@ -4,6 +4,7 @@
  */
 #include <gort.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 GORT_CHAN_TYPE(texts, const char *)
 
@@ -25,7 +26,10 @@ static void slow(void *arg) {
 static void ask(const char *whom, gort_fn *server, int64_t patience) {
     const char *answer = NULL;
     texts *c = texts_new(1); /* room for one: the server can leave it and go */
-    gort_wg_go(&servers, server, texts_retain(c));
+    if (c == NULL || gort_wg_go(&servers, server, texts_retain(c)) < 0) {
+        fprintf(stderr, "no memory\n");
+        exit(1);
+    }
     gort_case cases[] = {gort_on_recv(texts_chan(c), &answer), gort_on_recv(never, NULL)};
     int chosen = gort_select_until(cases, 2, gort_now() + patience);
     if (chosen == 0) printf("%s: %s\n", whom, answer);
@@ -36,6 +40,7 @@ static void ask(const char *whom, gort_fn *server, int64_t patience) {
 static int app(int argc, char **argv) {
     (void)argc, (void)argv;
     never = gort_chan_new(0, 0);
+    if (never == NULL) return 1; /* nil would not be ready either, but could not be closed */
     ask("the quick server", quick, 60 * GORT_SEC);
     ask("the slow server", slow, 20 * GORT_MS);
 
@@ -44,6 +49,7 @@ static int app(int argc, char **argv) {
 
     int64_t when; /* a timeout as a channel, Go's time.After */
     gort_chan *timeout = gort_after(5 * GORT_MS);
+    if (timeout == NULL) return 1;
     int chosen = gort_select_of(gort_on_recv(never, NULL), gort_on_recv(timeout, &when));
     printf("case %d: the timer\n", chosen);
     gort_chan_release(timeout);

@@ -7,6 +7,7 @@
 #include <gort.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { WORKERS = 4 };
@@ -18,10 +19,9 @@ static int worker(gort_ctx *ctx, void *arg) {
     gort_mutex_lock(&mutex);
     started++;
     gort_mutex_unlock(&mutex);
-    while (gort_ctx_err(ctx) == 0) { /* work a little, look whether to go on */
-        ++*shift;
-        gort_sleep(GORT_MS);
-    }
+    (void)ctx; /* in use: the sleep ends with it, and with an error */
+    do ++*shift;
+    while (gort_sleep(GORT_MS) == 0);
     gort_mutex_lock(&mutex);
     finished++;
     gort_mutex_unlock(&mutex);
@@ -42,12 +42,13 @@ static int app(int argc, char **argv) {
     (void)argc, (void)argv;
     int signo = 0, shifts[WORKERS] = {0};
     gort_chan *signals = gort_chan_new(sizeof(int), 1);
-    gort_signal_notify(signals, SIGTERM);
-    gort_signal_notify(signals, SIGINT);
     gort_ctx *ctx = gort_ctx_new(NULL);
-    gort_group *group = gort_group_new(ctx, 0);
-    for (int i = 0; i < WORKERS; i++) gort_group_go(group, worker, &shifts[i]);
-    gort_go(send_signal, NULL);
+    gort_group *group = ctx ? gort_group_new(ctx, 0) : NULL;
+    int err = signals && group ? gort_signal_notify(signals, SIGTERM) : -ENOMEM;
+    if (err == 0) err = gort_signal_notify(signals, SIGINT);
+    for (int i = 0; i < WORKERS && err == 0; i++) err = gort_group_go(group, worker, &shifts[i]);
+    if (err == 0) err = gort_go(send_signal, NULL);
+    if (err < 0) return fprintf(stderr, "shutdown: %s\n", strerror(-err)), 1;
 
     gort_chan_recv(signals, &signo);
     printf("%s: shutting down\n", signo == SIGTERM ? "SIGTERM" : "SIGINT");

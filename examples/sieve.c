@@ -34,7 +34,8 @@ static void filter(void *arg) {
 static int app(int argc, char **argv) {
     (void)argc, (void)argv;
     ints *end = ints_new(0);
-    gort_wg_go(&chain, generate, ints_retain(end)); /* each channel belongs to its two ends */
+    /* each channel belongs to its two ends */
+    if (end == NULL || gort_wg_go(&chain, generate, ints_retain(end)) < 0) return 1;
     for (int i = 1; i <= 25; i++) {
         int prime;
         ints_recv(end, &prime);
@@ -42,7 +43,7 @@ static int app(int argc, char **argv) {
         Filter f = {.in = end, .out = ints_new(0), .prime = prime};
         ints_retain(f.out);
         gort_wg_add(&chain, 1);
-        gort_go_copy(filter, &f, sizeof f);
+        if (f.out == NULL || gort_go_copy(filter, &f, sizeof f) < 0) return 1;
         end = f.out;
     }
     ints_close(end);

@@ -43,14 +43,16 @@ static int app(int argc, char **argv) {
     (void)argc, (void)argv;
     pthread_t threads[THREADS], collecting;
     long base[THREADS], sum = 0;
-    gort_wg goroutines = {0};
+    static gort_wg goroutines; /* static: an early return leaves them running */
     work = longs_new(16);
     results = longs_new(16);
-    for (int i = 0; i < GOROUTINES; i++) gort_wg_go(&goroutines, goroutine, NULL);
-    pthread_create(&collecting, NULL, collector, &sum);
+    if (work == NULL || results == NULL) return 1;
+    for (int i = 0; i < GOROUTINES; i++)
+        if (gort_wg_go(&goroutines, goroutine, NULL) < 0) return 1;
+    if (pthread_create(&collecting, NULL, collector, &sum) != 0) return 1;
     for (int i = 0; i < THREADS; i++) {
         base[i] = i * EACH;
-        pthread_create(&threads[i], NULL, thread, &base[i]);
+        if (pthread_create(&threads[i], NULL, thread, &base[i]) != 0) return 1;
     }
     for (int i = 0; i < THREADS; i++) gort_blocking(join, &threads[i]);
     longs_close(work);

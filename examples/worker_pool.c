@@ -43,8 +43,10 @@ static int app(int argc, char **argv) {
     unsigned long results[JOBS + 1] = {0};
     todo = jobs_new(JOBS);
     done = jobs_new(0);
-    for (int i = 0; i < WORKERS; i++) gort_wg_go(&workers, worker, NULL);
-    gort_go(close_when_done, NULL);
+    if (todo == NULL || done == NULL) return 1;
+    for (int i = 0; i < WORKERS; i++)
+        if (gort_wg_go(&workers, worker, NULL) < 0) return 1;
+    if (gort_go(close_when_done, NULL) < 0) return 1;
     for (int i = 1; i <= JOBS; i++) jobs_send(todo, (Job){i, 0});
     jobs_close(todo); /* the workers drain it and end */
     for (Job j; jobs_recv(done, &j) == 0;) results[j.number] = j.result;

@@ -246,7 +246,13 @@ GORT_INLINE int gort_try_select_result_(int *result, gort_case *cases, int n) {
 
 /* A typed veneer at file scope, without a semicolon: `GORT_CHAN_TYPE(ints, int)` gives the type
  * `ints` and ints_new(cap), ints_send(c, v), ints_recv(c, &v) and so on as above; ints_on_recv(c,
- * &v) and ints_on_send(c, &v) are cases, and ints_chan(c) is the gort_chan. */
+ * &v) and ints_on_send(c, &v) are cases, and ints_chan(c) is the gort_chan. A channel or a value of
+ * another type does not compile. So that this holds for gcc before 14 too, which only warns of a
+ * pointer of another type in C, such pointers are errors behind this line, as in C++; define
+ * GORT_KEEP_WARNINGS before including this header to be warned only. */
+#if !defined(__cplusplus) && !defined(GORT_KEEP_WARNINGS)
+#pragma GCC diagnostic error "-Wincompatible-pointer-types"
+#endif
 #ifdef __cplusplus
 #define GORT_AS_CHAN_(c) (reinterpret_cast<gort_chan *>(c))
 #define GORT_FROM_CHAN_(name, c) (reinterpret_cast<name *>(c))
@@ -550,7 +556,7 @@ ssize_t gort_read_full(int fd, void *buf, size_t n);
 ssize_t gort_read_full_until(int fd, void *buf, size_t n, int64_t deadline);
 ssize_t gort_write_full(int fd, const void *buf, size_t n);
 ssize_t gort_write_full_until(int fd, const void *buf, size_t n, int64_t deadline);
-/* A descriptor with O_NONBLOCK and CLOEXEC. Blocks until a peer connects. */
+/* A descriptor with O_NONBLOCK and CLOEXEC, without TCP_NODELAY. Blocks until a peer connects. */
 int gort_accept(int fd, struct sockaddr *sa, socklen_t *len);
 int gort_accept_until(int fd, struct sockaddr *sa, socklen_t *len, int64_t deadline);
 /* Blocks until it is connected. After -ETIMEDOUT the socket can only be closed. */
@@ -576,6 +582,9 @@ ssize_t gort_copy(int dst, int src);
 typedef struct gort_reader gort_reader;
 /* limit: the longest line, without its end; 0: 64 KB. fd stays the caller's. NULL: no memory. */
 gort_reader *gort_reader_new(int fd, size_t limit);
+/* The deadline of every later call on the reader; GORT_FOREVER, as at first: none.
+ * Conn.SetReadDeadline. */
+void gort_reader_deadline(gort_reader *, int64_t deadline);
 /* The next line: its length without "\n" or "\r\n", and where it is, with a NUL behind it, until
  * the next call. What is left at the end of the stream is the last line; then -ENODATA. -EMSGSIZE:
  * longer than the limit; the next call goes on behind the end of that line. */
@@ -591,6 +600,9 @@ void gort_reader_free(gort_reader *);
 typedef struct gort_writer gort_writer;
 /* room: for that many bytes; 0: 64 KB. fd stays the caller's. NULL: no memory. */
 gort_writer *gort_writer_new(int fd, size_t room);
+/* The deadline of every later call on the writer; GORT_FOREVER, as at first: none.
+ * Conn.SetWriteDeadline. */
+void gort_writer_deadline(gort_writer *, int64_t deadline);
 /* Takes n bytes, and writes where there is no room. n; less, where an error came after some; the
  * error, where it took none. */
 ssize_t gort_writer_write(gort_writer *, const void *buf, size_t n);

@@ -908,6 +908,30 @@ class context : public context_ref {
         : context_ref(std::exchange(from.c_, std::exchange(next.c_, nullptr))) {}
 };
 
+/*
+ * A context in use, as long as this object lives: every call of the goroutine (or plain thread)
+ * that waits and can report an error ends with the context's error once that is done. What was in
+ * use before is in use again afterwards, so uses nest as scopes do. It belongs to the goroutine
+ * that made it.
+ *
+ *     gort::context ctx = root.with_timeout(2s);
+ *     gort::use_context in(ctx);
+ *     auto v = c.recv(why);             // empty, and why.timed_out(), after two seconds
+ *
+ * The members of a gort::group have its context in use from the beginning.
+ */
+class use_context {
+  public:
+    /* nullptr: none is in use, as in a part that has to go to its end. */
+    explicit use_context(context_ref ctx) noexcept : before_(gort_ctx_use(ctx.native())) {}
+    use_context(const use_context &) = delete;
+    use_context &operator=(const use_context &) = delete;
+    ~use_context() { gort_ctx_use(before_); }
+
+  private:
+    gort_ctx *before_;
+};
+
 inline context context_ref::with_cancel() const { return context(gort_ctx_new(c_)); }
 inline context context_ref::with_deadline(deadline at) const {
     return context(gort_ctx_with_deadline(c_, at.native()));

@@ -37,8 +37,14 @@ TEST_BIN += $(HOOK_TESTS:tests/hook/%.c=$(OUT)/tests/preload/%)
 SO_TESTS := $(if $(SAN)$(TEST_RUNNER),,$(wildcard tests/api/*.c tests/prog/*.c))
 TEST_BIN += $(patsubst tests/api/%.c,$(OUT)/tests/api-so/%,\
             $(SO_TESTS:tests/prog/%.c=$(OUT)/tests/prog-so/%))
-EX_SRC   := $(sort $(wildcard examples/*.c))
+# With OpenSSL, where its headers are.
+EX_SSL   := $(if $(wildcard /usr/include/openssl/ssl.h),,examples/tls.c)
+EX_SRC   := $(filter-out $(EX_SSL),$(sort $(wildcard examples/*.c)))
 EX_BIN   := $(EX_SRC:examples/%.c=$(OUT)/examples/%)
+# The larger one.
+HTTPD    := $(OUT)/examples/httpd/httpd
+HTTPD_O  := $(patsubst examples/%.c,$(OUT)/examples/%.o,$(sort $(wildcard examples/httpd/*.c)))
+EX_BIN   += $(HTTPD)
 # Examples in C++, by the sister of the compiler, where there is one.
 ifeq ($(origin CXX),default)
 CXX      := $(patsubst %cc,%c++,$(subst gcc,g++,$(subst clang,clang++,$(CC))))
@@ -91,6 +97,12 @@ $(OUT)/examples/%.o: examples/%.c
 $(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a
 	$(call say,EXAMPLE,$@)
 	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $< $(OUT)/libgort.a -o $@ -lm
+$(HTTPD): $(HTTPD_O) $(OUT)/libgort.a
+	$(call say,EXAMPLE,$@)
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $^ -o $@
+$(OUT)/examples/tls: $(OUT)/examples/tls.o $(OUT)/libgort.a
+	$(call say,EXAMPLE,$@)
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $(USERSAN) $< $(OUT)/libgort.a -lssl -lcrypto -o $@
 $(OUT)/examples/%.o: examples/%.cc
 	$(Q)mkdir -p $(@D); $(CXX) $(CFLAGS) $(CXXUSER) $(USERSAN) -MMD -MP -c $< -o $@
 $(EX_CXX:examples/%.cc=$(OUT)/examples/%): $(OUT)/examples/%: $(OUT)/examples/%.o $(OUT)/libgort.a

@@ -4,6 +4,7 @@
 //	gobench NAME [N]                 prints lines `name value unit`; N replaces the default count
 //	gobench all                      every workload in turn, but for preempt
 //	gobench echo ADDR | http ADDR    servers, for bench/load; they run until killed
+//	gobench tls ADDR CERT KEY        the same over TLS, for bench/tls
 //	gobench version                  the version of Go
 //	WORKERS=1|2                      the number of Ps
 package main
@@ -553,6 +554,11 @@ func main() {
 		serveEcho(arg)
 	case "http", "httpraw":
 		serveHTTP(arg)
+	case "tls":
+		if len(os.Args) != 5 {
+			usage()
+		}
+		serveTLS(arg, os.Args[3], os.Args[4])
 	default:
 		argN, _ = strconv.Atoi(arg)
 		runWorkloads(name)

@@ -17,9 +17,10 @@ static void worker(void *arg) {
 }
 
 static int body(int argc, char **argv) {
-    gort_wg wg = {0};
+    static gort_wg wg;
     log_ = gort_chan_new(sizeof(long), WORKERS);
-    for (int i = 0; i < WORKERS; i++) gort_wg_go(&wg, worker, NULL);
+    for (int i = 0; i < WORKERS; i++)
+        if (log_ == NULL || gort_wg_go(&wg, worker, NULL) < 0) return 2;
     gort_wg_wait(&wg);
     gort_chan_release(log_);
     if (counter == WORKERS) return 0;

@@ -18,7 +18,7 @@ static void producer(void *arg) {
 }
 
 static int body(int argc, char **argv) {
-    gort_go(producer, NULL);
+    if (gort_go(producer, NULL) < 0) return 2;
     if (work == 0) { /* wrong: must be looked at, again and again, under the mutex */
         gort_mutex_lock(&mutex);
         gort_cond_wait(&ready, &mutex);

@@ -87,8 +87,8 @@ static int start(int argc, char **argv) {
     freeReplyObject(redisCommand(c, "XGROUP CREATE jobs fleet 0 MKSTREAM"));
     number(c, "wanted", entries);
     gort_wg_add(&wg, WORKERS + 1);
-    for (intptr_t i = 0; i < WORKERS; i++) gort_go(worker, (void *)i);
-    gort_go(producer, NULL);
+    for (intptr_t i = 0; i <= WORKERS; i++)
+        if (gort_go(i < WORKERS ? worker : producer, (void *)i) < 0) return 1;
     gort_wg_wait(&wg);
     fprintf(stderr, "%ld of them here\n", mine);
     printf("%ld entries done, sum %ld\n", number(c, "done", 0), number(c, "sum", 0));

@@ -21,6 +21,7 @@ struct gort_reader {
     char seen_end, skip_end;
     bool skips; /* the rest of a line that was too long */
     size_t limit, room, start, end, seen;
+    int64_t deadline;
     char *buf;
 };
 
@@ -33,8 +34,15 @@ EXPORT gort_reader *gort_reader_new(int fd, size_t limit) {
         return NULL;
     }
     *r = (gort_reader){.fd = fd, .limit = limit ? limit : LIMIT_USUAL, .room = ROOM_FIRST};
+    r->deadline = GORT_FOREVER;
     r->buf = buf;
     return r;
+}
+
+EXPORT void gort_reader_deadline(gort_reader *r, int64_t deadline) {
+    if (in_forked_child()) return;
+    leave(enter()); /* a child of vfork ends here */
+    r->deadline = deadline;
 }
 
 EXPORT void gort_reader_free(gort_reader *r) {
@@ -72,11 +80,11 @@ static int reader_make_room(gort_reader *r) {
     return 0;
 }
 
-/* What gort_read gives; -ENOMEM. */
+/* What gort_read_until gives; -ENOMEM. */
 static ssize_t reader_fill(gort_reader *r) {
     int e = reader_make_room(r);
     if (e < 0) return e;
-    ssize_t n = gort_read(r->fd, r->buf + r->end, r->room - 1 - r->end);
+    ssize_t n = gort_read_until(r->fd, r->buf + r->end, r->room - 1 - r->end, r->deadline);
     if (n > 0) r->end += (size_t)n;
     return n;
 }
@@ -169,7 +177,7 @@ EXPORT ssize_t gort_reader_read(gort_reader *r, void *buf, size_t n) {
     ssize_t k = reader_skip(r);
     if (k <= 0) return k;
     size_t has = reader_has(r);
-    if (has == 0) return gort_read(r->fd, buf, n);
+    if (has == 0) return gort_read_until(r->fd, buf, n, r->deadline);
     if (n > has) n = has;
     if (n > 0) memcpy(buf, r->buf + r->start, n);
     reader_drop(r, n);

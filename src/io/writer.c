@@ -17,6 +17,7 @@
 struct gort_writer {
     int fd;
     size_t room, start, end;
+    int64_t deadline;
     char *buf;
 };
 
@@ -29,8 +30,14 @@ EXPORT gort_writer *gort_writer_new(int fd, size_t room) {
         quiet_free(w);
         return NULL;
     }
-    *w = (gort_writer){.fd = fd, .room = room, .buf = buf};
+    *w = (gort_writer){.fd = fd, .room = room, .deadline = GORT_FOREVER, .buf = buf};
     return w;
+}
+
+EXPORT void gort_writer_deadline(gort_writer *w, int64_t deadline) {
+    if (in_forked_child()) return;
+    leave(enter()); /* a child of vfork ends here */
+    w->deadline = deadline;
 }
 
 EXPORT void gort_writer_free(gort_writer *w) {
@@ -44,7 +51,7 @@ EXPORT int gort_writer_flush(gort_writer *w) {
     if (in_forked_child()) return -ENOTCONN;
     leave(enter()); /* a child of vfork ends here */
     while (w->start < w->end) {
-        ssize_t n = gort_write(w->fd, w->buf + w->start, w->end - w->start);
+        ssize_t n = gort_write_until(w->fd, w->buf + w->start, w->end - w->start, w->deadline);
         if (n < 0) return (int)n;
         w->start += (size_t)n;
     }
@@ -57,7 +64,7 @@ static ssize_t buffer_take(gort_writer *w, const char *buf, size_t n) {
     if (w->end + n > w->room) {
         int e = gort_writer_flush(w);
         if (e < 0) return e;
-        if (n >= w->room) return gort_write(w->fd, buf, n);
+        if (n >= w->room) return gort_write_until(w->fd, buf, n, w->deadline);
     }
     memcpy(w->buf + w->end, buf, n);
     w->end += n;

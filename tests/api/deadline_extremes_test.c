@@ -105,6 +105,22 @@ CALL(gort_sendmsg_until) {
     return (int)gort_sendmsg_until(s->out[0], &m, 0, t);
 }
 CALL(gort_write_full_until) { return (int)gort_write_full_until(s->out[0], much, sizeof much, t); }
+CALL(gort_reader_deadline) {
+    gort_reader *r = gort_reader_new(s->in[0], 0);
+    CHECK(r != NULL);
+    gort_reader_deadline(r, t);
+    int n = (int)gort_reader_read(r, byte, 1);
+    gort_reader_free(r);
+    return n;
+}
+CALL(gort_writer_deadline) {
+    gort_writer *w = gort_writer_new(s->out[0], 1);
+    CHECK(w != NULL);
+    gort_writer_deadline(w, t);
+    int n = (int)gort_writer_write(w, much, sizeof much);
+    gort_writer_free(w);
+    return n;
+}
 CALL(gort_accept_until) {
     int fd = gort_accept_until(s->quiet, NULL, NULL, t);
     if (fd >= 0) gort_close(fd);
@@ -229,6 +245,8 @@ static const Call calls[] = {
     ENTRY(gort_sendto_until, DEADLINE, false),
     ENTRY(gort_sendmsg_until, DEADLINE, false),
     ENTRY(gort_write_full_until, DEADLINE, false),
+    ENTRY(gort_reader_deadline, DEADLINE, false),
+    ENTRY(gort_writer_deadline, DEADLINE, false),
     ENTRY(gort_accept_until, DEADLINE, false),
     ENTRY(gort_connect_until, DEADLINE, false),
     ENTRY(gort_dial, DEADLINE, false),

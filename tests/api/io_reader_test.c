@@ -330,6 +330,39 @@ static void test_writer_goes_on(void) {
     CHECK_EQ(gort_close(ends[1]), 0);
 }
 
+/* The deadline of a reader is that of every later call; what had come stays. */
+static void test_deadlines(void) {
+    pair_new();
+    gort_reader *r = gort_reader_new(ends[0], 0);
+    put("half a ");
+    gort_reader_deadline(r, gort_now() + 5 * GORT_MS);
+    CHECK_EQ(line_error(r), -ETIMEDOUT);
+    CHECK_EQ(line_error(r), -ETIMEDOUT);
+    put("line\nx");
+    check_line(r, "half a line"); /* there: one attempt */
+    CHECK_EQ(line_error(r), -ETIMEDOUT);
+    char some[8];
+    CHECK_EQ(gort_reader_read(r, some, sizeof some), 1);
+    CHECK_EQ(gort_reader_read(r, some, sizeof some), -ETIMEDOUT);
+    gort_reader_deadline(r, GORT_FOREVER);
+    put("more\n");
+    check_line(r, "more");
+    gort_reader_free(r);
+
+    gort_writer *w = gort_writer_new(ends[1], 1000);
+    char piece[300] = "";
+    gort_writer_deadline(w, gort_now() + 5 * GORT_MS);
+    ssize_t n;
+    while ((n = gort_writer_write(w, piece, sizeof piece)) == (ssize_t)sizeof piece) {}
+    CHECK_EQ(n, -ETIMEDOUT);
+    CHECK_EQ(gort_writer_flush(w), -ETIMEDOUT);
+    while (drained() > 0) {}
+    gort_writer_deadline(w, GORT_FOREVER);
+    CHECK_EQ(gort_writer_flush(w), 0);
+    gort_writer_free(w);
+    pair_over();
+}
+
 static int body(int argc, char **argv) {
     (void)argc, (void)argv;
     test_lines();
@@ -341,6 +374,7 @@ static int body(int argc, char **argv) {
     for (int i = 0; i < 60 / TEST_SCALE + 1; i++) random_stream(seed + (uint64_t)i + 1);
     test_writer();
     test_writer_goes_on();
+    test_deadlines();
     return 0;
 }
 

@@ -92,6 +92,55 @@ static void groups() {
     EVENTUALLY(counted::alive == 0);
 }
 
+/* A context in use ends what waits; uses nest as scopes, also where an exception leaves them. */
+static void uses() {
+    chan<int> never;
+    error why;
+    CHECK(!gort_ctx_use(nullptr));
+    context root, other = root.with_cancel(), late = root.with_timeout(1ms);
+    {
+        use_context outer(other);
+        CHECK(gort_ctx_use(other.native()) == other.native());
+        {
+            use_context inner(late);
+            CHECK(!never.recv(why) && why.timed_out());
+            CHECK_EQ(gort::select(on_recv(never, [](auto) {})), -ETIMEDOUT);
+            {
+                use_context none{context_ref()};
+                CHECK(!never.recv_for(1ms, why) && why.timed_out());
+                chan<int> one(1);
+                CHECK(!one.send(7) && *one.recv() == 7);
+            }
+            CHECK(never.send(7).timed_out());
+        }
+        CHECK(gort_ctx_use(other.native()) == other.native());
+        go([&] { other.cancel(); });
+        CHECK(!never.recv(why) && why.cancelled());
+#ifdef __cpp_exceptions
+        try {
+            use_context inner(late);
+            throw 5;
+        } catch (int) {}
+        CHECK(gort_ctx_use(other.native()) == other.native());
+#endif
+    }
+    CHECK(!gort_ctx_use(nullptr));
+    group g; /* a member begins with the group's */
+    g.go([=]() -> error {
+        error e;
+        never.recv(e);
+        return e;
+    });
+    g.cancel();
+    CHECK(g.wait().cancelled());
+    std::thread plain([&] { /* a plain thread has one of its own */
+                            error e;
+                            use_context mine(other);
+                            CHECK(!never.recv(e) && e.cancelled());
+    });
+    gort::blocking([&] { plain.join(); });
+}
+
 #ifdef __cpp_exceptions
 static void exceptions() {
     int caught = 0;
@@ -127,6 +176,7 @@ int main() {
         trees();
         values();
         groups();
+        uses();
         exceptions();
         all_ended();
     });

@@ -178,8 +178,10 @@ static gort_case one_case(void) { return gort_on_recv(ints, buf); }
     X(gort_reader_line, gort_reader_line(reader, &line)) \
     X(gort_reader_until, gort_reader_until(reader, 0, &line)) \
     X(gort_reader_read, gort_reader_read(reader, buf, 1)) \
+    X(gort_reader_deadline, gort_reader_deadline(reader, 0)) \
     X(gort_reader_free, gort_reader_free(reader)) \
     X(gort_writer_new, gort_writer_new(pipes[1], 0)) \
+    X(gort_writer_deadline, gort_writer_deadline(writer, 0)) \
     X(gort_writer_write, gort_writer_write(writer, buf, 1)) \
     X(gort_writer_printf, gort_writer_printf(writer, "x")) \
     X(gort_writer_flush, gort_writer_flush(writer)) \

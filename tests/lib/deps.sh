@@ -15,13 +15,15 @@ needs() {
 redis      server_redis,hook_preload         redis-server redis-tools libhiredis-dev
 postgres   server_postgres,hook_preload      postgresql libpq-dev
 curl       server_curl,crowd_curl            libcurl4-openssl-dev libssl-dev openssl
+tls        tls                               libssl-dev openssl
+wrk        httpd                             wrk
 sqlite     server_sqlite                     libsqlite3-dev
 glib       crowd_glib                        libglib2.0-dev pkg-config
 gc         gc,man_examples                   libgc-dev
 mandoc     man_examples                      mandoc
 pkgconfig  install,gort_new                  pkg-config
 cmake      install                           cmake
-http       page,hook_preload                 curl
+http       page,hook_preload,tls,httpd       curl
 python     page,page_walk,page_last,picture,peers,hook_preload python3
 sqlite3    hook_preload                      sqlite3
 format     lint                              clang-format-14
@@ -92,6 +94,8 @@ pq_flags() { echo "-I$(in_deps /usr/include/postgresql) -lpq"; }
 has_redis() { runs redis-server redis-cli && links hiredis/hiredis.h -lhiredis; }
 has_postgres() { runs "$(pg_bin)/initdb" "$(pg_bin)/postgres" && links libpq-fe.h $(pq_flags); }
 has_curl() { links curl/curl.h -lcurl && links openssl/ssl.h -lssl -lcrypto && openssl version; }
+has_tls() { links openssl/ssl.h -lssl -lcrypto && openssl version; }
+has_wrk() { command -v wrk; }
 has_sqlite() { links sqlite3.h -lsqlite3; }
 has_glib() { runs pkg-config && links glib.h $(pkg-config --cflags --libs glib-2.0); }
 has_gc() { links gc.h -lgc; }

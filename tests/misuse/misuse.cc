@@ -358,13 +358,17 @@ static const Call calls[] = {
     C(WAITS, gort_reader_line, char *t; gort_reader_line(gort_reader_new(in_fd[0], 2), &t)),
     C(WAITS, gort_reader_until, char *t; gort_reader_until(gort_reader_new(in_fd[0], 0), 'c', &t)),
     C(WAITS, gort_reader_read, gort_reader_read(gort_reader_new(in_fd[0], 0), buf, 1)),
+    C(QUICK, gort_reader_deadline, gort_reader *r = gort_reader_new(in_fd[0], 0);
+      gort_reader_deadline(r, 0); gort_reader_free(r)),
     C(QUICK, gort_reader_free, gort_reader_free(nullptr)),
     C(QUICK, gort_writer_new, gort_writer_free(gort_writer_new(out_fd[0], 0))),
     C(WAITS, gort_writer_write, gort_writer_write(gort_writer_new(out_fd[0], 1), much, 10)),
-    C(WAITS, gort_writer_printf, gort_writer *w = gort_writer_new(out_fd[0], 1);
-      for (int i = 0; i < 2; i++) gort_writer_printf(w, "%s", "text")),
+    C(WAITS, gort_writer_printf, gort_writer *w = gort_writer_new(out_fd[0], 4);
+      gort_writer_printf(w, "abc"); gort_writer_printf(w, "%s", "text")),
     C(WAITS, gort_writer_flush, gort_writer *w = gort_writer_new(out_fd[0], 0);
       gort_writer_write(w, much, 10); gort_writer_flush(w)),
+    C(QUICK, gort_writer_deadline, gort_writer *w = gort_writer_new(out_fd[0], 0);
+      gort_writer_deadline(w, 0); gort_writer_free(w)),
     C(QUICK, gort_writer_free, gort_writer_free(nullptr)),
     C(QUICK, gort_stats_read, gort_stats st; gort_stats_read(&st)),
     C(EITHER, gort_dump, gort_dump(open("/dev/null", O_WRONLY))),

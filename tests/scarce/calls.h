@@ -215,6 +215,7 @@ static long copies(void) {
 static long r_lines(void) {
     gort_reader *r = gort_reader_new(had.sock[0], 8);
     char *text;
+    if (r) gort_reader_deadline(r, GORT_FOREVER);
     if (r == NULL) return gort_read(had.sock[0], c_buf, 1);
     long n = gort_reader_until(r, c_buf[0], &text);
     if (n == 0) n = gort_write(had.sock[1], c_buf, 1);
@@ -226,6 +227,7 @@ static long reads_lines(void) { return both_ways(r_lines); }
 static long writes_lines(void) {
     gort_writer *w = gort_writer_new(had.sock[0], 8);
     if (w == NULL) return -ENOMEM;
+    gort_writer_deadline(w, GORT_FOREVER);
     gort_writer_write(w, c_buf, 1);
     gort_writer_printf(w, "%d", 1);
     long r = gort_writer_flush(w);
@@ -385,11 +387,13 @@ static long traces(void) {
     X(gort_reader_line, reads_lines())                                                             \
     X(gort_reader_until, reads_lines())                                                            \
     X(gort_reader_read, reads_lines())                                                             \
+    X(gort_reader_deadline, reads_lines())                                                         \
     V(gort_reader_free, gort_reader_free(NULL))                                                    \
     X(gort_writer_new, writes_lines())                                                             \
     X(gort_writer_write, writes_lines())                                                           \
     X(gort_writer_printf, writes_lines())                                                          \
     X(gort_writer_flush, writes_lines())                                                           \
+    X(gort_writer_deadline, writes_lines())                                                        \
     V(gort_writer_free, gort_writer_free(NULL))                                                    \
     V(gort_stats_read, gort_stats_read(&(gort_stats){0}))                                          \
     V(gort_stats_read_sized, gort_stats_read_sized(&(gort_stats){0}, 8))                           \

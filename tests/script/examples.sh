@@ -17,7 +17,8 @@ for f in examples/expected/*; do
         ran=$((ran + 1))
     done
 done
-for f in examples/*/*.c; do
+for f in examples/*.h examples/*/*.c; do
+    case $f in examples/httpd/*) continue ;; esac # a larger one
     [ "$(wc -l <"$f")" -lt 100 ] || { echo "$f is not under 100 lines"; bad=1; }
 done
 for f in examples/*.c examples/*.cc; do

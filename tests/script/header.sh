@@ -109,6 +109,31 @@ for cxx in g++ clang++; do
         $cxx -std=$std $strict -Wconversion -Wsign-conversion -fno-rtti "$WORK/hpp.cc"
     done
 done
+# A case of another type than its channel does not compile, and the message names its line.
+mistyped() { # compiler, suffix, code of line 7
+    printf '%s\n' '#include "gort.h"' 'GORT_CHAN_TYPE(ints, int)' 'GORT_CHAN_TYPE(longs, long)' \
+        'int use(ints *a, longs *b, int *i, long *l);' \
+        'int use(ints *a, longs *b, int *i, long *l) {' \
+        'gort_case cases[] = { ints_on_recv(a, i),' "$3" '};' \
+        'return longs_recv(b, l) + gort_select(cases, 2); }' >"$WORK/mistyped.$2"
+    if "$1" -Iinclude -fsyntax-only "$WORK/mistyped.$2" 2>"$WORK/said"; then
+        echo "$1 compiles: $3"
+        return 1
+    fi
+    grep -q "mistyped.$2:7:.*error" "$WORK/said" || { cat "$WORK/said"; return 1; }
+}
+for compiler in "$CC c" 'clang c' 'g++ cc' 'clang++ cc'; do
+    # shellcheck disable=SC2086
+    set -- $compiler
+    command -v "$1" >/dev/null || continue
+    for wrong in 'ints_on_recv(a, l)' 'ints_on_recv(b, i)' 'ints_on_send(a, l)' \
+        'longs_on_send(a, l)'; do
+        mistyped "$1" "$2" "$wrong"
+    done
+    # The same with the right types.
+    if mistyped "$1" "$2" 'longs_on_send(b, l)' >/dev/null; then exit 1; fi
+    "$1" -Iinclude -fsyntax-only "$WORK/mistyped.$2"
+done
 # A program without a GORT_NOPREEMPT function: neither end of that section is there.
 if [ -z "$SAN" ] && [ -z "${TEST_RUNNER:-}" ]; then
     echo '#include "gort.h"

@@ -117,6 +117,7 @@ for procs in 1 2 16; do
     chat "$addr" || fail "chat ($procs)"
     start slow "$ex/chat" 127.0.0.1:0
     chat_slow "$addr" || fail "a chat with a member who does not read ($procs)"
+    kill "${pids##* }" && wait "${pids##* }" || fail "SIGTERM does not end the chat ($procs)"
     for p in $pids; do kill "$p" 2>/dev/null || :; wait "$p" 2>/dev/null || :; done
     pids=
 
