@@ -271,8 +271,8 @@ static void read_live(Reader *r, TraceBuf *b, uint32_t session) {
     }
     memcpy(copy, b, sizeof *copy);
     fence_loads(); /* pairs with next_chunk's fence_full */
-    uint64_t now = load_rlx(&b->used), first = used > CHUNKS ? used - CHUNKS : 0;
-    if (now + 1 > CHUNKS && first < now + 1 - CHUNKS) first = now + 1 - CHUNKS;
+    uint64_t kept = load_rlx(&b->used) + 1, first = used > CHUNKS ? used - CHUNKS : 0;
+    if (kept > CHUNKS && first < kept - CHUNKS) first = kept - CHUNKS;
     s->memory = load_rlx(&b->session) == session && first < used ? first : used;
     copy->used = used;
     copy->at = copy->chunk[0].word + (at - b->chunk[0].word);
