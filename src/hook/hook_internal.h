@@ -298,6 +298,7 @@ void values_run_out(void); /* the current goroutine ends */
 /* Without destructors: the goroutine was stopped for good. Any thread that has no P. */
 void values_free(void *values);
 void values_to_thread(void *values); /* in a forked child */
+void values_bound(int more);         /* mutex.c locks the goroutine to its thread, or unlocks it */
 /* pthread_key_create; caller: where in the program it was called */
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
 
