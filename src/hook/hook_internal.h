@@ -66,7 +66,7 @@
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
     X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
-    X(pthread_cond_signal) X(pthread_cond_broadcast) /* last: see libc_syms.c */
+    X(pthread_cond_signal) X(pthread_cond_broadcast)
 /* clang-format on */
 
 /* libc's own functions, each beside the word of its test. libc_syms.c finds them. */
@@ -81,16 +81,17 @@ typedef struct Real {
 } ALIGNED(CACHE_LINE) Real;
 extern Real real;
 extern const HookCore *core;
-COLD void libc_find(void);
+COLD void *libc_find(const char *name);
 
 /* On x86-64 fn is never NULL (libc_syms.c has stubs): callers save no registers for a search. */
 #ifdef __x86_64__
 #define libc(name) (*real.name.fn)
 #else
-#define libc(name)                                       \
-    (*({                                                 \
-        if (unlikely(real.name.fn == NULL)) libc_find(); \
-        real.name.fn;                                    \
+#define libc(name)                                                   \
+    (*({                                                             \
+        void **at_ = (void **)(void *)&real.name.fn;                 \
+        if (unlikely(real.name.fn == NULL)) *at_ = libc_find(#name); \
+        real.name.fn;                                                \
     }))
 #endif
 

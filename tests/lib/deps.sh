@@ -18,6 +18,7 @@ curl       server_curl,crowd_curl            libcurl4-openssl-dev libssl-dev ope
 sqlite     server_sqlite                     libsqlite3-dev
 glib       crowd_glib                        libglib2.0-dev pkg-config
 gc         gc,man_examples                   libgc-dev
+tcmalloc   hook_allocator                    libtcmalloc-minimal4
 mandoc     man_examples                      mandoc
 pkgconfig  install,gort_new                  pkg-config
 cmake      install                           cmake
@@ -93,6 +94,7 @@ has_curl() { links curl/curl.h -lcurl && links openssl/ssl.h -lssl -lcrypto && o
 has_sqlite() { links sqlite3.h -lsqlite3; }
 has_glib() { runs pkg-config && links glib.h $(pkg-config --cflags --libs glib-2.0); }
 has_gc() { links gc.h -lgc; }
+has_tcmalloc() { links stdlib.h -l:libtcmalloc_minimal.so.4; }
 has_mandoc() { echo | mandoc -T lint -W fatal; }
 has_pkgconfig() { runs pkg-config; }
 has_cmake() { runs cmake; }
