@@ -218,6 +218,16 @@ long timeout_as_again(long r, int64_t deadline);
 /* r: core->move's result. Raises SIGPIPE, which gort's calls never do. */
 ssize_t move_result(const HookMove *v, long r);
 
+/* terminal.c */
+bool is_terminal(int fd); /* asks the kernel; not the master of a pair */
+ssize_t terminal_read(int fd, const struct iovec *iov, int n);
+INLINE bool terminal_at(int fd) {
+    return unlikely((unsigned)fd >= FD_HINTS) ? is_terminal(fd) : flags_hint(fd) & HINT_TERMINAL;
+}
+/* The goroutine cannot park, so its thread waits, with a number of the hook's own: the caller's may
+ * be another file by then. nr: readv or writev. (stream.c) */
+ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life);
+
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 
 int64_t nanoseconds(int64_t seconds, int64_t ns); /* the sum; NEVER: a century and more */
