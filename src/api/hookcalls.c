@@ -202,6 +202,8 @@ EXPORT const HookCore *gort_hook_core(void) {
         .read_other = hook_read_other,
         .read_terminal = hook_read_terminal,
         .in_background = hook_in_background,
+        .cause = hook_cause,
+        .read_memory = read_memory,
         .read_resume = hook_read_resume,
         .write_other = hook_write_other,
         .own = hook_own,

@@ -225,11 +225,11 @@ bool hook_own(HookOwn *o) {
 
 static long try_readable(Call *c) { return polls(c->fd, POLLIN) ? 0 : -EAGAIN; }
 
-long hook_own_wait(const HookOwn *o) {
+long hook_own_wait(const HookOwn *o, int64_t deadline) {
     Call c = {.attempt = try_readable, .fd = o->fd, .dir = DIR_READ, .life = o->life};
     c.begun = true;
     c.seq = o->seq;
-    return call_run(&c, GORT_FOREVER);
+    return call_run(&c, deadline);
 }
 
 void hook_own_close(const HookOwn *o) {
@@ -237,11 +237,11 @@ void hook_own_close(const HookOwn *o) {
     if (note == NULL || load_rlx(&note->life) == o->life) desc_close(o->fd, o->seq);
 }
 
-int hook_ended(void) {
+const int32_t *hook_cause(void) {
     M *m = enter();
-    int cause = use_cause(m);
+    Ender *e = ender_of(self(m));
     leave(m);
-    return cause;
+    return e ? e->cause : NULL;
 }
 
 static long try_epoll(Call *c) {
@@ -252,5 +252,6 @@ static long try_epoll(Call *c) {
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline) {
     Call c = call_of(try_epoll, fd, DIR_READ, events, (size_t)max);
     long r = call_run(&c, deadline);
-    return r == -ETIMEDOUT ? hook_ended() : r;
+    const int32_t *cause = r == -ETIMEDOUT ? hook_cause() : NULL;
+    return r != -ETIMEDOUT ? r : cause ? load_acq(cause) : 0;
 }

@@ -51,9 +51,11 @@ typedef struct HookOwn {
     uint32_t life, seq; /* the number's, its entry's */
 } HookOwn;
 bool hook_own(HookOwn *o);
-long hook_own_wait(const HookOwn *o);  /* until it can be read; -EBADF: the program has closed it */
+/* Until it can be read; -EBADF: the program has closed it; -ETIMEDOUT; the context in use's. */
+long hook_own_wait(const HookOwn *o, int64_t deadline);
 void hook_own_close(const HookOwn *o); /* unless the program has. In a section, pinned */
-int hook_ended(void); /* the error of the context in use; 0: none is, or it is not done */
+/* Of the context in use: 0, or the error that calls end with; NULL: none is in use. */
+const int32_t *hook_cause(void);
 /* 0: the deadline passed. */
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline);
 

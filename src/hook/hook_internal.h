@@ -183,10 +183,11 @@ typedef struct LibcCall {
     long args[6];
 } LibcCall;
 long libc_call(void *call);
-#define libc_blocking(name, a, b, c, d, e, f)                          \
-    stay_blocking(libc_call,                                           \
-                  &(LibcCall){(long (*)(long, ...))(void *)libc(name), \
-                              {(long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)}})
+#define LIBC_CALL(name, a, b, c, d, e, f)                \
+    ((LibcCall){(long (*)(long, ...))(void *)libc(name), \
+                {(long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)}})
+#define libc_blocking(name, a, b, c, d, e, f) \
+    stay_blocking(libc_call, &LIBC_CALL(name, a, b, c, d, e, f))
 
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
 COLD void set_errno(int e);

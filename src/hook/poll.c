@@ -1,6 +1,7 @@
 /* poll, select and epoll_wait. The kernel is asked first, without waiting; a call that finds
  * nothing and may wait parks in the core's poll. An epoll descriptor can itself be polled. With a
- * signal mask, which belongs to a thread, libc's function is called in gort_blocking. */
+ * signal mask, which belongs to a thread, libc's function is called in gort_blocking; where a
+ * context is in use, in pieces, with a look at the context in between. */
 #include "hook/hook_internal.h"
 
 #define FEW 16
@@ -26,6 +27,19 @@ HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size) {
     return poll(fds, n, timeout);
 }
 
+/* With a signal mask. */
+typedef struct Sets Sets;
+typedef struct Masked {
+    LibcCall call;
+    int64_t deadline;
+    bool in_ms; /* its timeout is not a timespec */
+    Sets *sets; /* pselect's, which it empties; NULL: none */
+    /* masked()'s: */
+    int timeout; /* which argument */
+    const int32_t *cause;
+} Masked;
+static int masked(Masked *v, LibcCall call, int timeout);
+
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
     if (!runner(ppoll)) return libc(ppoll)(fds, n, ts, mask);
     if (mask == NULL && (ts == NULL || (ts->tv_sec >= 0 && valid_time(ts)))) {
@@ -35,7 +49,10 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
-    if (mask) return (int)libc_blocking(ppoll, fds, n, ts, mask, 0, 0);
+    if (mask) {
+        Masked v = {.deadline = deadline};
+        return masked(&v, LIBC_CALL(ppoll, fds, n, ts, mask, 0, 0), 2);
+    }
     return (int)returned(staying(core->poll(fds, n, deadline)));
 }
 
@@ -54,13 +71,13 @@ HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, co
  * the wait. If n is larger than an fd_set, table_end finds the end of the table. */
 #define WORD 64
 enum { READS, WRITES, URGENT, SETS };
-typedef struct Sets {
+struct Sets {
     int n;
     size_t words;
     unsigned long *set[SETS];  /* the caller's; NULL: none */
     unsigned long *kept[SETS]; /* as they were */
     unsigned long few[SETS * FD_SETSIZE / WORD];
-} Sets;
+};
 
 /* A pending signal makes even this call EINTR. */
 static long select_now(int n, void *r, void *w, void *e) {
@@ -222,13 +239,51 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     return (int)returned(done);
 }
 
+static int pselect_masked(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *ts,
+                          const sigset_t *mask, int64_t deadline) {
+    Sets s;
+    Masked v = {.deadline = deadline, .sets = &s};
+    if (!sets_keep(&s, n, r, w, e)) return (int)returned(-ENOMEM);
+    int done = masked(&v, LIBC_CALL(pselect, n, r, w, e, ts, mask), 4);
+    if (s.kept[0] != s.few) free(s.kept[0]);
+    return done;
+}
+
 HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
                  const struct timespec *restrict ts, const sigset_t *restrict mask) {
     if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
-    if (mask) return (int)libc_blocking(pselect, n, r, w, e, ts, mask);
+    if (mask) return pselect_masked(n, r, w, e, ts, mask, deadline);
     return (int)returned(select_hooked(n, r, w, e, deadline));
+}
+
+/* ---- with a signal mask ---------------------------------------------------------------------- */
+
+#define LOOK_AFTER (10 * GORT_MS)
+
+/* In gort_blocking. A call that begins when the context is done asks once. */
+static long masked_pieces(void *arg) {
+    Masked *v = arg;
+    for (;;) {
+        int cause = load_acq(v->cause);
+        int64_t left = time_left(v->deadline, gort_now());
+        int64_t piece = cause ? 0 : left < LOOK_AFTER ? left : LOOK_AFTER;
+        struct timespec ts = {.tv_nsec = piece};
+        v->call.args[v->timeout] = v->in_ms ? (piece + GORT_MS - 1) / GORT_MS : (long)&ts;
+        if (v->sets) sets_restore(v->sets);
+        int r = (int)libc_call(&v->call);
+        if (r != 0 || piece == left) return r;
+        if (cause && v->sets) sets_restore(v->sets);
+        if (cause) return returned(cause);
+    }
+}
+
+static int masked(Masked *v, LibcCall call, int timeout) {
+    v->call = call;
+    v->timeout = timeout;
+    v->cause = core->cause();
+    return (int)stay_blocking(v->cause ? masked_pieces : libc_call, v);
 }
 
 /* ---- epoll ---------------------------------------------------------------------------------- */
@@ -254,5 +309,6 @@ HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
                      const sigset_t *mask) {
     if (mask == NULL) return epoll_wait(fd, events, max, timeout);
     if (!here()) return libc(epoll_pwait)(fd, events, max, timeout, mask);
-    return (int)libc_blocking(epoll_pwait, fd, events, max, timeout, mask, 0);
+    Masked v = {.deadline = after_ms(timeout), .in_ms = true};
+    return masked(&v, LIBC_CALL(epoll_pwait, fd, events, max, timeout, mask, 0), 3);
 }
