@@ -229,6 +229,16 @@ INLINE bool terminal_at(int fd) {
  * be another file by then. nr: readv or writev. (stream.c) */
 ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life);
 
+/* ---- bad pointers (readable.c) ---------------------------------------------------------------- */
+
+/* Where a call looks at the caller's memory before the kernel has: false: libc's call says EFAULT,
+ * or whatever comes before that. A hint: what was readable once may be unmapped since. */
+NOINLINE bool can_read(const void *at, size_t n);
+#define NEAR 4096
+INLINE bool readable(const void *at, size_t n) {
+    return likely((uintptr_t)at - stack_pointer() < NEAR) || can_read(at, n);
+}
+
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 
 int64_t nanoseconds(int64_t seconds, int64_t ns); /* the sum; NEVER: a century and more */

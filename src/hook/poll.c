@@ -41,7 +41,7 @@ typedef struct Masked {
 static int masked(Masked *v, LibcCall call, int timeout);
 
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
-    if (!runner(ppoll)) return libc(ppoll)(fds, n, ts, mask);
+    if (!runner(ppoll) || (ts && !readable(ts, sizeof *ts))) return libc(ppoll)(fds, n, ts, mask);
     if (mask == NULL && (ts == NULL || (ts->tv_sec >= 0 && valid_time(ts)))) {
         long r = poll_ready(fds, n);
         if (r != 0 || (ts && ts->tv_sec == 0 && ts->tv_nsec == 0)) return (int)returned(r);
@@ -106,19 +106,31 @@ static int table_end(int n) {
     return n;
 }
 
-static bool sets_keep(Sets *s, int n, fd_set *r, fd_set *w, fd_set *e) {
+static bool sets_readable(int n, fd_set *const *sets) {
+    size_t size = ((size_t)n + WORD - 1) / WORD * sizeof(long);
+    for (int i = 0; i < SETS; i++)
+        if (sets[i] && !readable(sets[i], size)) return false;
+    return true;
+}
+
+/* -ENOMEM; -EFAULT: the kernel would say so, too. */
+static int sets_keep(Sets *s, int n, fd_set *r, fd_set *w, fd_set *e) {
     fd_set *sets[SETS] = {r, w, e};
-    s->n = n > FD_SETSIZE ? table_end(n) : n;
+    s->n = n;
+    if (n > FD_SETSIZE || !sets_readable(n, sets)) {
+        s->n = table_end(n);
+        if (!sets_readable(s->n, sets)) return -EFAULT;
+    }
     s->words = ((size_t)s->n + WORD - 1) / WORD;
     unsigned long *at = s->few;
     if (s->words > FD_SETSIZE / WORD && (at = malloc(SETS * s->words * sizeof *at)) == NULL)
-        return false;
+        return -ENOMEM;
     for (int i = 0; i < SETS; i++, at += s->words) {
         s->set[i] = (unsigned long *)(void *)sets[i];
         s->kept[i] = at;
         for (size_t k = 0; k < s->words; k++) at[k] = sets[i] ? s->set[i][k] : 0;
     }
-    return true;
+    return 0;
 }
 static void sets_restore(Sets *s) {
     for (int i = 0; i < SETS; i++)
@@ -215,8 +227,9 @@ static long select_wait(Sets *s, int64_t deadline) {
 
 static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
     Sets s;
-    if (!sets_keep(&s, n, r, w, e)) return -ENOMEM;
-    long done = select_now(s.n, r, w, e);
+    long done = sets_keep(&s, n, r, w, e);
+    if (done != 0) return done;
+    done = select_now(s.n, r, w, e);
     if (done == 0 && deadline > gort_now()) done = staying(select_wait(&s, deadline));
     if (s.kept[0] != s.few) free(s.kept[0]);
     return done;
@@ -224,7 +237,7 @@ static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadli
 
 HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
                 struct timeval *restrict tv) {
-    if (!here() || n < 0) return libc(select)(n, r, w, e, tv);
+    if (!here() || n < 0 || (tv && !readable(tv, sizeof *tv))) return libc(select)(n, r, w, e, tv);
     int64_t deadline = GORT_FOREVER;
     if (tv) {
         if (tv->tv_sec < 0 || tv->tv_usec < 0) return (int)returned(-EINVAL);
@@ -243,15 +256,17 @@ static int pselect_masked(int n, fd_set *r, fd_set *w, fd_set *e, const struct t
                           const sigset_t *mask, int64_t deadline) {
     Sets s;
     Masked v = {.deadline = deadline, .sets = &s};
-    if (!sets_keep(&s, n, r, w, e)) return (int)returned(-ENOMEM);
-    int done = masked(&v, LIBC_CALL(pselect, n, r, w, e, ts, mask), 4);
+    int done = sets_keep(&s, n, r, w, e);
+    if (done != 0) return (int)returned(done);
+    done = masked(&v, LIBC_CALL(pselect, n, r, w, e, ts, mask), 4);
     if (s.kept[0] != s.few) free(s.kept[0]);
     return done;
 }
 
 HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
                  const struct timespec *restrict ts, const sigset_t *restrict mask) {
-    if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
+    if (!here() || n < 0 || (ts && !readable(ts, sizeof *ts)))
+        return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
     if (mask) return pselect_masked(n, r, w, e, ts, mask, deadline);

@@ -362,7 +362,8 @@ static COLD bool all_empty(const struct iovec *iov, int n) {
 }
 /* No bytes, or an error: libc's call. (recvmsg would take a message, sendmsg send one.) */
 INLINE bool is_nothing(const struct iovec *iov, int n) {
-    if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
+    if (unlikely((unsigned)n - 1 >= IOV_MAX)) return true;
+    if (!readable(iov, (size_t)n * sizeof *iov)) return true;
     return unlikely(iov->iov_len == 0) && all_empty(iov, n);
 }
 

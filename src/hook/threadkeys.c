@@ -14,9 +14,9 @@
  * number. The words need no order: the program orders a key's creation, use and deletion.
  *
  * A goroutine that has locked itself to its thread (gort_lock_thread) has come for what is the
- * thread's: a library that finds its object by a __thread variable, and has a key for the destructor
- * only (RocksDB, libomp), must see the object destroyed with the thread, or the next goroutine there
- * finds what is freed. So in between the rule is, key by key:
+ * thread's. A library that finds its object by a __thread variable, and has a key for the
+ * destructor only (RocksDB, libomp), must see the object destroyed with the thread, or the next
+ * goroutine there finds what is freed. So in between the rule is, key by key:
  *
  *     set by this goroutine outside, and not to NULL since: the goroutine's, also when set inside
  *     any other: the thread's, as in libc, until the thread ends
