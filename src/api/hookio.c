@@ -253,5 +253,5 @@ long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline) {
     Call c = call_of(try_epoll, fd, DIR_READ, events, (size_t)max);
     long r = call_run(&c, deadline);
     const int32_t *cause = r == -ETIMEDOUT ? hook_cause() : NULL;
-    return r != -ETIMEDOUT ? r : cause ? load_acq(cause) : 0;
+    return r != -ETIMEDOUT ? r : cause ? cause_now(cause) : 0;
 }

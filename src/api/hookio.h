@@ -56,6 +56,7 @@ long hook_own_wait(const HookOwn *o, int64_t deadline);
 void hook_own_close(const HookOwn *o); /* unless the program has. In a section, pinned */
 /* Of the context in use: 0, or the error that calls end with; NULL: none is in use. */
 const int32_t *hook_cause(void);
+INLINE int cause_now(const int32_t *cause) { return load_acq(cause); }
 /* 0: the deadline passed. */
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline);
 

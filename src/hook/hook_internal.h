@@ -229,7 +229,7 @@ INLINE bool terminal_at(int fd) {
  * be another file by then. nr: readv or writev. (stream.c) */
 ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life);
 
-/* ---- bad pointers (readable.c) ---------------------------------------------------------------- */
+/* ---- bad pointers (readable.c) --------------------------------------------------------------- */
 
 /* Where a call looks at the caller's memory before the kernel has: false: libc's call says EFAULT,
  * or whatever comes before that. A hint: what was readable once may be unmapped since. */

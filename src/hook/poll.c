@@ -281,7 +281,7 @@ HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict
 static long masked_pieces(void *arg) {
     Masked *v = arg;
     for (;;) {
-        int cause = load_acq(v->cause);
+        int cause = cause_now(v->cause);
         int64_t left = time_left(v->deadline, gort_now());
         int64_t piece = cause ? 0 : left < LOOK_AFTER ? left : LOOK_AFTER;
         struct timespec ts = {.tv_nsec = piece};

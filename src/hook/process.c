@@ -81,7 +81,7 @@ static long pid_wait(pid_t pid, int *status) {
 static long wait_looks(pid_t pid, int *status, int options, const int32_t *cause) {
     long r;
     for (int64_t pause = LOOK_FIRST; (r = wait_now(pid, status, options)) == 0;) {
-        int done = load_acq(cause);
+        int done = cause_now(cause);
         if (done) return done;
         core->sleep_until(deadline_after(pause));
         if (pause < PAUSE_MOST) pause *= 2;
