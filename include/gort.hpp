@@ -309,21 +309,37 @@ inline void sleep_until(deadline at) { static_cast<void>(gort_sleep_until(at.nat
 
 /* ---- Starting and goroutines --------------------------------------------------------------- */
 
-/* Starts the runtime, runs f() or f(argc, argv) as goroutine 1 and returns its int, or 0 where it
- * returns void. A negative result: the runtime could not start, see gort_main. */
+namespace detail {
+
+template <class Call> int status_of(Call call) {
+    using R = std::decay_t<decltype(call())>;
+    static_assert(std::is_void_v<R> || std::is_same_v<R, error> || std::is_same_v<R, int>,
+                  "gort::main: the function returns void, an int or a gort::error");
+    if constexpr (std::is_void_v<R>) return call(), 0;
+    else if constexpr (std::is_same_v<R, error>) return call() ? EXIT_FAILURE : 0;
+    else return call();
+}
+
+} // namespace detail
+
+/* Starts the runtime, runs f() or f(argc, argv) as goroutine 1 and returns its int; 0 where it
+ * returns void; EXIT_FAILURE where it returns a gort::error that is one, else 0. A negative result
+ * that is not f's own: the runtime could not start, see gort_main. */
 template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
     struct call {
         std::remove_reference_t<F> *f;
         int argc;
         char **argv;
         int run() {
-            if constexpr (std::is_invocable_r_v<int, F, int, char **>)
-                return std::invoke(std::forward<F>(*f), argc, argv);
-            else if constexpr (std::is_invocable_r_v<int, F>)
-                return std::invoke(std::forward<F>(*f));
-            else if constexpr (std::is_invocable_v<F, int, char **>)
-                return std::invoke(std::forward<F>(*f), argc, argv), 0;
-            else return std::invoke(std::forward<F>(*f)), 0;
+            static_assert(std::is_invocable_v<F, int, char **> || std::is_invocable_v<F>,
+                          "gort::main: the function takes (int, char **) or nothing");
+            if constexpr (std::is_invocable_v<F, int, char **>)
+                return detail::status_of([this]() -> decltype(auto) {
+                    return std::invoke(std::forward<F>(*f), argc, argv);
+                });
+            else
+                return detail::status_of(
+                    [this]() -> decltype(auto) { return std::invoke(std::forward<F>(*f)); });
         }
     } mine{&f, argc, argv};
     /* gort_main only hands argv on. */
