@@ -1291,7 +1291,7 @@ class group {
     template <class F> void go(F &&f) {
         start(std::forward<F>(f), gort_group_go, "gort::group::go");
     }
-    /* False: limit members run. */
+    /* False: limit members run, and f is as it was, also one that was given by std::move. */
     template <class F> [[nodiscard]] bool try_go(F &&f) {
         return start(std::forward<F>(f), gort_group_try_go, "gort::group::try_go");
     }
@@ -1350,6 +1350,8 @@ class group {
         using mine = member<std::decay_t<F>>;
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });
         const int r = how(g_, run<mine>, it.address());
+        if constexpr (std::is_same_v<F, std::decay_t<F>>) /* moved from */
+            if (r < 0) detail::give_back(f, it->f);
         if (r == -EAGAIN) return false;
         detail::must(r, what);
         it.release();
