@@ -1348,6 +1348,7 @@ class group {
     }
     template <class F, class Go> bool start(F &&f, Go how, const char *what) {
         using mine = member<std::decay_t<F>>;
+        if (!g_) detail::fail(-EINVAL, "gort::group: go() after wait()");
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });
         const int r = how(g_, run<mine>, it.address());
         if constexpr (std::is_same_v<F, std::decay_t<F>>) /* moved from */

@@ -43,6 +43,8 @@ ends long 134 "gort: fatal: goroutine 2 (a name that is longer than 31 b) $dead 
 ends main 134 "gort: fatal: goroutine 1 (main) $dead $fire"
 ends wg 134 "gort: fatal: goroutine 2 $dead $fire"
 ends group 134 "gort: fatal: goroutine 1 (a gort::group without wait()) $dead $fire"
+ends late 134 \
+    "gort: fatal: goroutine 1 (main) $dead gort::group: go() after wait(): Invalid argument"
 ends handler 3 "handler: $fire"
 ends noexcept 134 unwound
 ends caught 0 unwound
