@@ -7,6 +7,6 @@ mutant sections 'the second wait comes too early' api/init.c '/^static void take
 mutant sections 'a section that has slept is not counted again' sched/sched.h '/^INLINE void section_resumes(/,/^}/s/^    store_rlx(&m->rest, 0);//'
 mutant sections 'a section inside a blocking call is not waited for' api/init.c 's/load_acq(&m->locks) <= load_rlx(&m->rest)/load_rlx(\&m->rest) != 0 || load_acq(\&m->locks) == 0/'
 mutant sections 'the mark is cleared by a section inside of another' sched/preempt.c '/^NOINLINE void leave_slow(/,/^}/s/if (unlikely(m->plain) \&\& m->locks == 0) and_seq/if (unlikely(m->plain)) and_seq/'
-mutant sections 'a goroutine is started without a look at running' sched/go.c '/^int go_start(/,/^}/s/^    if (unlikely(!load_acq(&sched.running))) return -ENOTCONN;.*//'
+mutant sections 'a goroutine is started without a look at running' sched/go.c '/^int go_start(/,/^}/{/^    if (unlikely(!load_acq(&sched.running)))/{N;d}}'
 mutant sections 'one is made ready without a look at running' sched/sched.c '/^static NOINLINE void ready_without_p(/,/^}/s/^    if (unlikely(!load_acq(&sched.running))) return;//'
 mutant sections 'some are made ready without a look at running' sched/sched.c '/^void ready_list(/,/^}/s/^    if (m->p == NULL \&\& unlikely(!load_acq(&sched.running))) return;.*//'
