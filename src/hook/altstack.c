@@ -18,7 +18,7 @@ static bool on_alternate(int *r, const stack_t *ss, stack_t *old) {
     return true;
 }
 
-#define AUTODISARM ((int)(1u << 31)) /* SS_AUTODISARM: a flag of Linux's beside the others */
+#define AUTODISARM ((int)(1u << 31)) /* a flag of Linux's beside the others */
 static int altstack_error(const stack_t *ss) {
     int mode = ss->ss_flags & ~AUTODISARM;
     if (mode != 0 && mode != SS_DISABLE && mode != SS_ONSTACK) return EINVAL;

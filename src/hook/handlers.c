@@ -91,7 +91,7 @@ INLINE void go_on_there(int signo, const siginfo_t *info, const void *context,
 #endif
 
 static void run_handler(int signo, siginfo_t *info, void *context) {
-    info_handler *handler = (info_handler *)(load_acq(&asked_for[signo]) & ~WANTS_INFO);
+    info_handler *handler = (info_handler *)(load_rlx(&asked_for[signo]) & ~WANTS_INFO);
     if (runner(sigaction) == NULL) go_on_there(signo, info, context, handler);
     handler(signo, info, context);
 }

@@ -333,7 +333,7 @@ void preempt_after_libc(M *m) {
 }
 
 static void chain(int signo, siginfo_t *info, void *context) {
-    uintptr_t word = load_acq(&previous.word), at = word & ~WITH_INFO;
+    uintptr_t word = load_rlx(&previous.word), at = word & ~WITH_INFO;
     if (at == (uintptr_t)SIG_DFL || at == (uintptr_t)SIG_IGN) return;
     if (word & WITH_INFO) ((void (*)(int, siginfo_t *, void *))at)(signo, info, context);
     else ((void (*)(int))at)(signo);
@@ -462,7 +462,7 @@ void preempt_mask(void) {
 static void note_previous(const struct sigaction *act) {
     previous.act = *act;
     uintptr_t at = (uintptr_t)act->sa_handler;
-    store_rel(&previous.word, at | (act->sa_flags & SA_SIGINFO ? WITH_INFO : 0));
+    store_rlx(&previous.word, at | (act->sa_flags & SA_SIGINFO ? WITH_INFO : 0));
 }
 
 /* With all signals blocked: a handler may call sigaction, too. */

@@ -1,7 +1,7 @@
 /*
- * A handler on an alternate stack that the program has brought itself, behind the hook's back, never
- * parks: the next signal would run on that stack. Its thread waits, as in libc, and runs nobody else. A
- * coroutine's stack is no such stack: it parks.
+ * A handler on an alternate stack that the program has brought itself, behind the hook's back,
+ * never parks: the next signal would run on that stack. Its thread waits, as in libc, and runs
+ * nobody else. A coroutine's stack is no such stack: it parks.
  */
 #include "hook.h"
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* sigset */
