@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
         CHECK(now.sa_handler == handler);
         int before = get(&handled);
         CHECK_EQ(raise(SIGURG), 0);
-        CHECK_EQ(get(&handled), before + 1);
+        CHECK_GE(get(&handled), before + 1);
         CHECK(signal(SIGURG, SIG_DFL) == handler);
     }
     return 0;
