@@ -4,6 +4,7 @@
  * the hook's side: two calls between libraries cost more than what they test.
  */
 #include "api/hookcalls.h"
+#include "base/san.h"
 #include "sync/sema.h"
 #include "io/close.h"
 #include "sched/goexit.h"
@@ -188,6 +189,9 @@ EXPORT const HookCore *gort_hook_core(void) {
         .stay_end = soft_end,
         .attach = hook_attach,
         .attach_values = hook_attach_values,
+        .sigaction = preempt_sigaction,
+        .keeps_signal = preempt_keeps,
+        .use_sigaction = preempt_use_sigaction,
         .taken = &sched.taken,
         .looks = &sched.looks,
         .forget = hook_forget,
@@ -218,6 +222,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .vfork_end = vfork_end,
     };
     core.tls_runner = (char *)&tls_runner - ARCH_THREAD_POINTER(); /* the same each time */
+    core.in_valgrind = valgrind_runs();
     core.tls_vforks = (char *)&tls_vforks - ARCH_THREAD_POINTER();
     return &core;
 }

@@ -6,6 +6,7 @@
 #include "api/hookio.h"
 #include "sched/netpoll.h"
 #include "sched/outside.h"
+#include "sched/preempt.h"
 #include "sched/sched.h"
 #include "unwind/unwind.h"
 
@@ -55,6 +56,11 @@ typedef struct HookCore {
      * a goroutine that was stopped for good; forked: in a child, those of its maker. */
     void (*attach_values)(void (*end)(void), void (*lost)(void *values),
                           void (*forked)(void *values));
+    /* preempt.c: the program's handler for the signal that preempts. */
+    __typeof__(preempt_sigaction) *sigaction;
+    __typeof__(preempt_keeps) *keeps_signal;
+    __typeof__(preempt_use_sigaction) *use_sigaction;
+    bool in_valgrind;
     const uint32_t *taken; /* threads that sleep in such a call now, without their P */
     const uint32_t *looks; /* how often the monitor has looked */
 

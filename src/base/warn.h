@@ -7,6 +7,7 @@
 enum {
     WARN_THREADS,  /* no thread to be had */
     WARN_SIGNAL,   /* no preemption by signal */
+    WARN_HANDLER,  /* the program has replaced the handler that preempts */
     WARN_RETAKE,   /* no membarrier */
     WARN_DEADLOCK, /* it is not known which threads there are */
     WARN_GUARD,    /* a stack without a guard region */

@@ -7,51 +7,170 @@
  * share one alternate stack, and the first would keep the handler's mask for ever. On the alternate
  * stack nothing parks (may_park): a handler waits in the kernel, and returns on its own thread.
  *
- * Threads without an alternate stack do not notice, and the program does not see the added flag. A
- * child of vfork has the parent's memory and handlers of its own: nothing is noted there.
+ * So a handler is installed with SA_ONSTACK. The flag is the process's, and a thread that runs no
+ * goroutines may have an alternate stack too small for this handler. So where the program has not
+ * asked for the flag, run_handler is installed in the handler's place. On such a thread it moves
+ * the signal's frame to where the kernel would have put it, and goes on there: the alternate stack
+ * is free again, for the next signal or after a longjmp. (On x86-64. Elsewhere, and in valgrind,
+ * which makes frames of its own, the handler runs on the alternate stack there, too.)
+ *
+ * The program sees its own handlers and flags. A child of vfork has the parent's memory and
+ * handlers of its own: nothing is noted there. The signal that preempts remains the runtime's, and
+ * the program's handler for it is noted in preempt.c.
  */
 #include "hook/hook_internal.h"
 
-/* atomic: signals, bit n - 1, whose handler the program installed without SA_ONSTACK */
-static uint64_t onstack_added;
+#include <ucontext.h>
+
+/* atomic: what run_handler is to call for the signal, and WANTS_INFO */
+static uintptr_t asked_for[NSIG];
+#define WANTS_INFO ((uintptr_t)1 << 63) /* SA_SIGINFO was asked for */
+
+typedef void info_handler(int signo, siginfo_t *info, void *context);
+
+/* ---- on threads without goroutines ----------------------------------------------------------- */
+
+#ifdef __x86_64__
+/* The kernel's. The floating-point state is above, where the context says. */
+typedef struct SignalFrame {
+    void *restorer;   /* the handler returns to it, and sigreturn finds the frame by the sp */
+    long context[38]; /* libc's ucontext_t is longer */
+    siginfo_t info;
+} SignalFrame;
+#define RED_ZONE 128
+#define FP_ALIGN 64
+#define FP_LEGACY 512
+#define FP_NOTE 464 /* there: a magic number, and the size of it all */
+#define FP_MAGIC 0x46505853u
+
+static size_t fp_bytes(const uint32_t *fp) {
+    return fp[FP_NOTE / 4] == FP_MAGIC ? fp[FP_NOTE / 4 + 1] : FP_LEGACY;
+}
+
+static void copy_bytes(void *to, const void *from, size_t n) {
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n)::"memory");
+}
+
+static SignalFrame *frame_copy(const siginfo_t *info, const ucontext_t *context) {
+    uintptr_t sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP] - RED_ZONE, fp = 0;
+    const void *fp_was = context->uc_mcontext.fpregs;
+    if (fp_was) {
+        fp = sp = (sp - fp_bytes(fp_was)) & ~(uintptr_t)(FP_ALIGN - 1);
+        copy_bytes((void *)fp, fp_was, fp_bytes(fp_was));
+    }
+    sp = ((sp - sizeof(SignalFrame)) & ~(uintptr_t)15) - 8; /* as after a call */
+    SignalFrame *f = (SignalFrame *)sp;
+    f->restorer = ((void *const *)context)[-1];
+    copy_bytes(f->context, context, sizeof f->context);
+    f->context[offsetof(ucontext_t, uc_mcontext.fpregs) / sizeof(long)] = (long)fp;
+    f->info = *info;
+    return f;
+}
+
+/* The kernel has changed to the alternate stack for this handler. */
+static bool frame_is_away(const ucontext_t *context) {
+    const stack_t *alt = &context->uc_stack;
+    uintptr_t lo = (uintptr_t)alt->ss_sp, was = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+    return (uintptr_t)context - lo < alt->ss_size && was - lo > alt->ss_size && !core->in_valgrind;
+}
+
+/* By a jump: a call would leave a return address behind. */
+INLINE NORETURN void frame_enter(SignalFrame *f, int signo, info_handler *handler) {
+    __asm__ volatile("movq %0, %%rsp\n\tjmp *%1" ::"r"(f), "r"(handler), "D"((long)signo),
+                     "S"(&f->info), "d"(&f->context)
+                     : "memory");
+    __builtin_unreachable();
+}
+INLINE void go_on_there(int signo, const siginfo_t *info, const void *context,
+                        info_handler *handler) {
+    if (frame_is_away(context)) frame_enter(frame_copy(info, context), signo, handler);
+}
+#else
+INLINE void go_on_there(int signo, const siginfo_t *info, const void *context,
+                        info_handler *handler) {}
+#endif
+
+static void run_handler(int signo, siginfo_t *info, void *context) {
+    info_handler *handler = (info_handler *)(load_rlx(&asked_for[signo]) & ~WANTS_INFO);
+    if (runner(sigaction) == NULL) go_on_there(signo, info, context, handler);
+    handler(signo, info, context);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 static bool is_handler(const struct sigaction *act) {
     return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
 
+/* What the program has asked for, where the kernel has run_handler. */
+static void as_asked(struct sigaction *act, uintptr_t asked) {
+    if (act->sa_sigaction != run_handler) return;
+    act->sa_handler = (sighandler_t)(asked & ~WANTS_INFO);
+    act->sa_flags &= ~SA_ONSTACK;
+    if (!(asked & WANTS_INFO)) act->sa_flags &= ~SA_SIGINFO;
+}
+
 HOOK int sigaction(int signo, const struct sigaction *restrict act,
                    struct sigaction *restrict old) {
     struct sigaction with;
-    bool notes = act && core && !vforked() && !core->in_sharing_child();
-    bool adds = notes && is_handler(act) && !(act->sa_flags & SA_ONSTACK);
-    if (adds) {
+    bool valid = signo > 0 && signo < NSIG;
+    if (core == NULL || !valid) return libc(sigaction)(signo, act, old);
+    uintptr_t asked = load_rlx(&asked_for[signo]);
+    if (act && is_handler(act) && !(act->sa_flags & SA_ONSTACK) && !vforked() &&
+        !core->in_sharing_child()) {
+        uintptr_t info = act->sa_flags & SA_SIGINFO ? WANTS_INFO : 0;
         with = *act;
-        with.sa_flags |= SA_ONSTACK;
+        with.sa_flags |= SA_ONSTACK | SA_SIGINFO;
+        with.sa_sigaction = run_handler;
+        asked = xchg_seq(&asked_for[signo], (uintptr_t)act->sa_handler | info);
+        act = &with;
     }
-    int r = libc(sigaction)(signo, adds ? &with : act, old);
-    if (r < 0) return r;
-    uint64_t bit = (uint64_t)1 << ((signo - 1) & 63), before = load_rlx(&onstack_added);
-    if (notes) before = adds ? or_seq(&onstack_added, bit) : and_seq(&onstack_added, ~bit);
-    if (old && (before & bit) && is_handler(old)) old->sa_flags &= ~SA_ONSTACK;
+    int r = core->sigaction(signo, act, old);
+    if (r == 0 && old) as_asked(old, asked);
     return r;
 }
 
 /* libc has installed it, with the flags that siginterrupt(3) and the function's name imply. */
 static sighandler_t handler_installed(int signo, sighandler_t handler, sighandler_t old) {
-    struct sigaction now;
-    if (old != SIG_ERR && core && libc(sigaction)(signo, NULL, &now) == 0 &&
-        now.sa_handler == handler)
+    struct sigaction now, before = {.sa_handler = old};
+    if (old == SIG_ERR || core == NULL) return old;
+    as_asked(&before, load_rlx(&asked_for[signo]));
+    if (libc(sigaction)(signo, NULL, &now) == 0 && now.sa_handler == handler)
         sigaction(signo, &now, NULL);
-    return old;
+    return before.sa_handler;
+}
+
+/* For the signal that preempts: by sigaction, which leaves the runtime's handler where it is. */
+static bool keeps(int signo) { return core != NULL && core->keeps_signal(signo); }
+static sighandler_t note_handler(int signo, sighandler_t handler, int flags) {
+    struct sigaction act = {.sa_handler = handler, .sa_flags = flags}, old;
+    if (handler == SIG_ERR) {
+        set_errno(EINVAL);
+        return SIG_ERR;
+    }
+    return sigaction(signo, &act, &old) < 0 ? SIG_ERR : old.sa_handler;
 }
 
 HOOK sighandler_t signal(int signo, sighandler_t handler) {
+    if (keeps(signo)) return note_handler(signo, handler, SA_RESTART);
     return handler_installed(signo, handler, libc(signal)(signo, handler));
 }
 HOOK sighandler_t __sysv_signal(int signo, sighandler_t handler) {
+    if (keeps(signo)) return note_handler(signo, handler, SA_RESETHAND | SA_NODEFER);
     return handler_installed(signo, handler, libc(__sysv_signal)(signo, handler));
 }
+/* It also blocks the signal (SIG_HOLD) or unblocks it. */
 HOOK sighandler_t sigset(int signo, sighandler_t handler) {
+    if (keeps(signo)) {
+        sigset_t one, was;
+        sigemptyset(&one);
+        sigaddset(&one, signo);
+        pthread_sigmask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &one, &was);
+        struct sigaction old;
+        if (handler != SIG_HOLD) old.sa_handler = note_handler(signo, handler, 0);
+        else sigaction(signo, NULL, &old);
+        return sigismember(&was, signo) ? SIG_HOLD : old.sa_handler;
+    }
     return handler_installed(signo, handler, libc(sigset)(signo, handler));
 }
 /* Other names of the first two. */
@@ -61,6 +180,7 @@ HOOK __typeof__(signal) sysv_signal __attribute__((alias("__sysv_signal")));
 
 void handlers_adopt(void) {
     struct sigaction now;
+    core->use_sigaction(libc(sigaction));
     for (int signo = 1; signo < NSIG; signo++)
         if (libc(sigaction)(signo, NULL, &now) == 0 && is_handler(&now))
             sigaction(signo, &now, NULL);

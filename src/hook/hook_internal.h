@@ -64,7 +64,7 @@
     X(pthread_once) X(pthread_join) X(pthread_tryjoin_np) \
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
-    X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) \
+    X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigaltstack) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast)
 /* clang-format on */

@@ -9,6 +9,10 @@
  * The handler does nothing in a section, on g0 or pinned (locks > 0): the end of it sees the bit. A
  * new slice clears the bit, so a stale signal finds none.
  *
+ * The program may set a handler of its own for the number, and gets its signals: chain(). The hook
+ * leaves ours installed and notes the program's here. Without the hook preemption by signal has
+ * ended then: the monitor looks after a few signals in vain, and says so.
+ *
  * Rules of the handler: no malloc, no stdio; never yield or leave() from it, since a switch on the
  * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
  */
@@ -32,14 +36,25 @@
 #include "sched/trace.h"
 #include "sched/wake.h"
 #include "base/warn.h"
+#include "base/fork.h"
 #include "sched/stopworld.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
 
-static struct sigaction previous; /* the program's own handler for the signal, if it had one */
-static sigset_t thread_mask;      /* the mask gort_main was called with */
-static int installed;             /* the signal that on_signal is there for; 0: none */
+#define UNANSWERED 4 /* signals without effect before the monitor asks whose the handler is */
+
+static sigset_t thread_mask; /* the mask gort_main was called with */
+static int installed;        /* atomic: the signal that on_signal is there for; 0: none */
+/* The program's own handler for the signal, if it has one. */
+static struct {
+    Lock lock;
+    struct sigaction act; /* lock */
+    uintptr_t word;       /* atomic, for handlers: the address, and WITH_INFO */
+} previous;
+#define WITH_INFO ((uintptr_t)1 << 63) /* it takes three arguments */
+/* Without the hook between. */
+static int (*libc_sigaction)(int, const struct sigaction *, struct sigaction *) = sigaction;
 
 /* ---- asked by flag --------------------------------------------------------------------------- */
 
@@ -318,12 +333,10 @@ void preempt_after_libc(M *m) {
 }
 
 static void chain(int signo, siginfo_t *info, void *context) {
-    if (previous.sa_flags & SA_SIGINFO) {
-        if (previous.sa_sigaction) previous.sa_sigaction(signo, info, context);
-    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN &&
-               previous.sa_handler) {
-        previous.sa_handler(signo);
-    }
+    uintptr_t word = load_rlx(&previous.word), at = word & ~WITH_INFO;
+    if (at == (uintptr_t)SIG_DFL || at == (uintptr_t)SIG_IGN) return;
+    if (word & WITH_INFO) ((void (*)(int, siginfo_t *, void *))at)(signo, info, context);
+    else ((void (*)(int))at)(signo);
 }
 
 /* To the process's first thread, unchanged. */
@@ -366,6 +379,28 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
     *__errno_location() = err;
 }
 
+static bool is_on_signal(const struct sigaction *act) {
+    return (act->sa_flags & SA_SIGINFO) && act->sa_sigaction == on_signal;
+}
+
+static bool still_installed(void) {
+    struct sigaction now;
+    int signo = load_rlx(&installed);
+    return signo && libc_sigaction(signo, NULL, &now) == 0 && is_on_signal(&now);
+}
+
+/* The thread runs, and yet the signals change nothing: has the program taken the number? */
+static void doubt_handler(M *m, bool again) {
+    if (!again) m->unanswered = 0;
+    if (++m->unanswered < UNANSWERED) return;
+    m->unanswered = 0;
+    if (still_installed()) return;
+    warn_once(WARN_HANDLER,
+              "the program has changed the handler of signal %d, which was the runtime's: a "
+              "goroutine that computes without calling gort is not preempted any more",
+              settings.preempt_signal);
+}
+
 void preempt_m(M *m) {
     uint32_t before = or_seq(&m->attn, ATTN_PREEMPT);
     if (!(before & ATTN_PREEMPT)) add_rlx(&sched.other.preempt_requests, 1);
@@ -377,6 +412,7 @@ void preempt_m(M *m) {
     if (!thread_asked(m)) return; /* a sleeper's call would return EINTR */
     /* blocked by the program's handler, it would later undo that one's EINTR (arch_repair_eintr) */
     if (os_thread_blocks(m->tid, settings.preempt_signal)) return;
+    doubt_handler(m, before & ATTN_PREEMPT);
     int r = os_tgkill(m->tid, settings.preempt_signal);
     if (unlikely(r < 0 && r != -ESRCH && r != -EAGAIN))
         warn_once(WARN_SIGNAL,
@@ -423,21 +459,56 @@ void preempt_mask(void) {
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, 8, 0, 0);
 }
 
-static bool still_installed(void) {
-    struct sigaction now;
-    return installed && sigaction(installed, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
-           now.sa_sigaction == on_signal;
+static void note_previous(const struct sigaction *act) {
+    previous.act = *act;
+    uintptr_t at = (uintptr_t)act->sa_handler;
+    store_rlx(&previous.word, at | (act->sa_flags & SA_SIGINFO ? WITH_INFO : 0));
+}
+
+/* With all signals blocked: a handler may call sigaction, too. */
+static void swap_previous(const struct sigaction *act, struct sigaction *old) {
+    uint64_t all = ~(uint64_t)0, mask = 0;
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, 8, 0, 0);
+    lock(&previous.lock, RANK_LEAF);
+    *old = previous.act;
+    if (act) note_previous(act);
+    unlock(&previous.lock);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+}
+
+int preempt_sigaction(int signo, const struct sigaction *act, struct sigaction *old) {
+    struct sigaction wanted, was;
+    bool ours = signo == load_rlx(&installed);
+    if (ours && !in_any_child()) {
+        if (act) wanted = *act;
+        swap_previous(act ? &wanted : NULL, &was);
+        if (old) *old = was;
+        return 0;
+    }
+    int r = libc_sigaction(signo, act, old);
+    if (r == 0 && ours && old && is_on_signal(old)) *old = previous.act;
+    return r;
+}
+
+bool preempt_keeps(int signo) { return signo == load_rlx(&installed) && !in_any_child(); }
+
+void preempt_use_sigaction(int (*libc)(int, const struct sigaction *, struct sigaction *)) {
+    libc_sigaction = libc;
 }
 
 int preempt_install(void) {
     sigprocmask(SIG_SETMASK, NULL, &thread_mask);
+    previous.lock = (Lock){0}; /* the parent's, if this is a child */
     /* it stayed for threads that were left behind, unless the program has set its own since */
     if (installed == settings.preempt_signal && still_installed()) return 0;
-    struct sigaction sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART};
+    struct sigaction was, sa = {.sa_flags = SA_SIGINFO | HANDLER_STACK | SA_RESTART};
     sa.sa_sigaction = on_signal;
     sigemptyset(&sa.sa_mask);
-    if (sigaction(settings.preempt_signal, &sa, &previous) < 0) return -errno;
-    installed = settings.preempt_signal;
+    /* before: the signal may come at once */
+    if (libc_sigaction(settings.preempt_signal, NULL, &was) < 0) return -errno;
+    note_previous(&was);
+    if (libc_sigaction(settings.preempt_signal, &sa, NULL) < 0) return -errno;
+    store_rlx(&installed, settings.preempt_signal);
     os_wake_refused = interrupt_sleepers;
     return 0;
 }
@@ -445,6 +516,6 @@ int preempt_install(void) {
 void preempt_uninstall(bool awaited) {
     if (!installed || awaited) return;
     os_wake_refused = NULL;
-    if (still_installed()) sigaction(installed, &previous, NULL);
-    installed = 0;
+    if (still_installed()) libc_sigaction(installed, &previous.act, NULL);
+    store_rlx(&installed, 0);
 }

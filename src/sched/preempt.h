@@ -15,5 +15,11 @@ void preempt_in_prologue(M *m);
 void preempt_after_libc(M *m);
 void preempt_mend_call(M *m, void *context); /* any thread, in a handler, before anything else */
 void preempt_m(M *m); /* asks m's goroutine to yield: flag, and signal if the thread runs */
+/* The hook's. sigaction(2) as the program sees it: the runtime's handler stays, the program's is
+ * noted and passed what is not ours. keeps: it is about that number. use: libc's own function. */
+struct sigaction;
+int preempt_sigaction(int signo, const struct sigaction *act, struct sigaction *old);
+bool preempt_keeps(int signo);
+void preempt_use_sigaction(int (*libc)(int, const struct sigaction *, struct sigaction *));
 
 #endif

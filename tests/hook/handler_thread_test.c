@@ -36,7 +36,7 @@ static void check_thread(void) {
     sigset_t mask;
     gort_pin(); /* or these are of two threads */
     int tid = (int)syscall(SYS_gettid) % THREADS;
-    sigaltstack(NULL, &ss);
+    syscall(SYS_sigaltstack, NULL, &ss); /* the hook's answers for the program */
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
     gort_unpin();
     void *was = NULL;
