@@ -132,10 +132,10 @@ static long splice_quietly(int from, int to, size_t n) {
 static long splice_asleep(Call *c, int from, int to, size_t n) {
     call_doze(c);
     store_rlx(&c->m->numbered, SYS_splice);
-    M *m = file_call_begin(c->m);
+    M *m = block_begin(c->m);
     long r = splice_call(from, to, n, 0);
     store_rlx(&m->numbered, 0);
-    c->m = syscall_end(m);
+    c->m = block_end(m);
     call_rouse(c);
     return r;
 }

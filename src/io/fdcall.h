@@ -231,8 +231,7 @@ enum { FILE_READ = DIR_READ, FILE_WRITE = DIR_WRITE, FILE_FSYNC };
 enum { FILE_VECTOR = 1, FILE_AT = 2 }; /* in c->flags */
 INLINE bool is_vector(const Call *c) { return c->flags & FILE_VECTOR; }
 long file_run(Call *c, int op);         /* never -EAGAIN */
-M *file_call_begin(M *m);               /* in its section, left until syscall_end */
-long file_sleep(Call *c, int op);       /* the plain call, announced */
+long file_sleep(Call *c, int op);       /* the plain call, with the P handed off */
 long file_call(Call *c, int op);        /* the plain call: it may sleep */
 long file_call_nowait(Call *c, int op); /* RWF_NOWAIT: -EAGAIN instead of a sleep */
 /* Not every file knows RWF_NOWAIT, and a seccomp filter may refuse the call. */

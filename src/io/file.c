@@ -4,10 +4,9 @@
  * A read first asks for what is in the page cache (RWF_NOWAIT), which needs no other thread. A read
  * that misses it, a write and an fsync may sleep in the kernel for as long as a disk likes. At an
  * explicit offset they go through io_uring (uring.c), where there is one. Else, and always at the
- * file's own position, they run on this thread, announced: most end within microseconds, and from
- * one that lasts the monitor takes the P. (io_uring does not lock the position, so two readers of
- * one descriptor would see the same bytes.) So do those of a goroutine that is locked to its
- * thread, which may have a descriptor table of its own.
+ * file's own position, they run on this thread with the P handed off: io_uring does not lock the
+ * position, so two readers of one descriptor would see the same bytes. So do those of a goroutine
+ * that is locked to its thread, which may have a descriptor table of its own.
  *
  * While its thread sleeps a call counts apart, and a close does not wait for it (close.c). Opening
  * a FIFO blocks for as long as it has no other end, so gort_open always hands off.
@@ -45,18 +44,13 @@ long file_call(Call *c, int op) {
     return sys6(call_number(c, op), c->fd, c->buf, c->n, c->offset, 0, 0);
 }
 
-/* block_begin refuses a goroutine that may not make it. */
-M *file_call_begin(M *m) {
-    return !m->plain && unlikely(unfinished(m) != NULL) ? block_begin(m) : syscall_begin(m);
-}
-
 long file_sleep(Call *c, int op) {
     call_doze(c);
     store_rlx(&c->m->numbered, call_number(c, op));
-    M *m = file_call_begin(c->m);
+    M *m = block_begin(c->m);
     long r = file_call(c, op);
     store_rlx(&m->numbered, 0);
-    c->m = syscall_end(m);
+    c->m = block_end(m);
     call_rouse(c);
     return r;
 }
