@@ -13,6 +13,7 @@
  *     only, and the program goes on. What such a handler does itself, abort() say, belongs to what
  *     was told.
  *   - A crash in the report is the end, by the default action. abort() of fatal() is told already.
+ *   - On a thread that is none of the runtime's only where the program has no handler.
  *   - A handler of a sanitizer's tells by itself. A child has no goroutines: nothing is told there.
  *   - GORT_DEBUG=crash=0: nothing is told.
  *
@@ -21,7 +22,8 @@
  *
  * Unless the program handles SIGPIPE, a handler that does nothing is set: it ends with execve,
  * which SIG_IGN would not, so programs that we start still die of a broken pipe. For the same
- * reason SIGFPE, SIGILL and SIGABRT are left alone where they are ignored.
+ * reason SIGFPE, SIGILL and SIGABRT are left alone where they are ignored, and where the program
+ * has a handler: its flags and its mask are its own.
  */
 #include "debug/faults.h"
 #include "debug/crash.h"
@@ -34,6 +36,7 @@
 #include "mem/stack.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 typedef struct Handled {
@@ -69,12 +72,21 @@ static bool ignored(const struct sigaction *sa) {
 }
 static bool was_sent(const siginfo_t *info) { return info->si_code <= 0; }
 
+/* The fault would not repeat where the report has mapped something at its address. So the signal is
+ * sent, and waits until this handler returns: with the registers of the fault, as for a core. */
+static void comes_again(int signo, siginfo_t *info) {
+    uint64_t mask = (uint64_t)1 << (signo - 1);
+    os_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, sizeof mask, 0, 0);
+    os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_gettid(), signo, (long)info, 0, 0);
+}
+
 /* What it does without a runtime. One that was sent does not come again by itself. */
 static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
     if (was_sent(info) && ignored(old)) return;
     default_action(signo);
     if (!in_any_child()) end_inspection();
     if (was_sent(info)) os_tgkill(os_gettid(), signo); /* SA_NODEFER: at once */
+    else comes_again(signo, info);
 }
 
 /* The program's handler may pass the signal on to ours, which it has found there once. Then an
@@ -104,8 +116,15 @@ static void call_handler(int signo, siginfo_t *info, void *context, const struct
 /* As with the kernel, which blocks the signal meanwhile: the end. */
 static bool handler_crashes(int signo, siginfo_t *info, void *context,
                             const struct sigaction *old) {
-    return !was_sent(info) && !(old->sa_flags & SA_NODEFER) && load_rlx(&passed) == signo &&
-           in_handler(context);
+    return !foreign_thread() && !was_sent(info) && !(old->sa_flags & SA_NODEFER) &&
+           load_rlx(&passed) == signo && in_handler(context);
+}
+
+/* None of the runtime's, with an alternate stack of its own: it may be small, and a handler that
+ * jumps leaves what stands on it. There the program's handler is called, and nothing more. */
+static bool foreign_thread(void) {
+    M *m = getm();
+    return m == NULL || m->plain;
 }
 
 static bool crash_is_told(int signo, siginfo_t *info, void *context, bool by_handler,
@@ -152,7 +171,8 @@ static void on_fault(int signo, siginfo_t *info, void *context) {
     if (fault_overflow(signo, info, context)) return;
     bool back = passed_back(context) || handler_crashes(signo, info, context, old);
     bool by_handler = !back && !by_default(old) && !ignored(old);
-    bool tells = !back && crash_is_told(signo, info, context, by_handler, old);
+    bool tells = !back && !(by_handler && foreign_thread()) &&
+                 crash_is_told(signo, info, context, by_handler, old);
     if (tells && !crash_tell(signo, info, context, by_handler)) default_action(signo);
     else if (by_handler) call_handler(signo, info, context, old);
     else fall_back(signo, info, old);
@@ -187,7 +207,7 @@ static bool stands(const Handled *h, struct sigaction *now) {
 /* Is ours to be there, instead of what stands in h->before? */
 static bool wanted(const Handled *h) {
     if (h <= handled + BUS || h == handled + QUIT) return true;
-    return h == handled + BROKEN_PIPE ? by_default(&h->before) : !ignored(&h->before);
+    return by_default(&h->before);
 }
 
 /* Where ours stands already, since the program has put back what it found there, `before` stays. */

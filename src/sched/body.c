@@ -74,6 +74,7 @@ struct Body {
     int tid;
     bool lost; /* its goroutine's runtime has ended */
     M *maker;
+    sigset_t mask; /* the maker's: destructors run with it */
     RobustHead *robust;
     void *start; /* where pthread_exit and gort_exit jump to, in live() */
     /* bodies.lock: */
@@ -186,6 +187,7 @@ static void *donor(void *arg) {
     if (!b->lost) end_with_body(&b->sp);
     /* a kernel thread of its own, for libc's end of a thread */
     tls_m = tls_runner = NULL;
+    pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
     robust_end(b);
     return NULL;
 }
@@ -233,6 +235,7 @@ static int donate(Body *b) {
     if (r == 0) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
+        b->mask = old;
         r = thread_create(&thread, &attr, donor, b);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }

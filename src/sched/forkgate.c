@@ -119,6 +119,8 @@ static void child_begins(void) {
 /* The thread that forked has another number in the child. Where no runtime runs it may go on with
  * gort there, beside a thread that starts one (init.c). */
 static void after_fork_in_child(void) {
+    M *m = getm();
+    if (m) m->tp = ARCH_THREAD_POINTER(); /* a body's, which is the thread's from here on */
     fork_renumber();
     store_rlx(&forks, 0);
     unlock_after_fork();
