@@ -1,8 +1,8 @@
 /*
  * Reading a trace back: the records of all buffers, merged in the order of time.
  *
- * Each buffer is a stream in the order of time: its chunks in the spill files, then the one in
- * memory; for the flight recorder, a ring of chunks. A stream decodes its words into events
+ * Each buffer is a stream in the order of time: its chunks in the spill files, or in the flight
+ * recorder's ring, then the one in memory. A stream decodes its words into events
  * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
  * half of an id, the goroutine that ran and made others ready. A heap of the streams merges them.
  *
@@ -20,8 +20,7 @@
 typedef struct Stream {
     const uint64_t *at, *end; /* the piece being read */
     uint64_t chunk;           /* the next chunk of this buffer in the spill file */
-    TraceBuf *buf;            /* its chunks in memory come after the spilled ones; NULL: none */
-    uint64_t memory;          /* number of the next chunk in memory */
+    TraceBuf *buf;            /* its chunk in memory comes after the spilled ones; NULL: none */
     /* as of the last record: */
     uint64_t now, high, current;
     uint32_t thread;
@@ -34,7 +33,8 @@ typedef struct Reader {
     const TraceChunk *file[2]; /* the spill files, mapped */
     uint64_t size[2];          /* chunks in each */
     uint64_t chunks;
-    uint64_t *next; /* chunk -> the next one of the same buffer */
+    uint32_t *order; /* flight: places in the ring, the oldest first */
+    uint64_t *next;  /* chunk -> the next one of the same buffer */
     Stream *streams;
     uint32_t *heap; /* indexes of streams, by the time of their next event */
     uint32_t nstreams, nheap;
@@ -55,6 +55,7 @@ static void open_chunk(Stream *s, const TraceChunk *c, uint64_t words) {
 
 static const TraceChunk *spilled(const Reader *r, uint64_t n) {
     uint64_t place;
+    if (r->order) return &t.ring.chunk[r->order[n]];
     int which = spill_of(n, &place);
     return &r->file[which][place];
 }
@@ -68,10 +69,9 @@ static bool next_piece(Reader *r, Stream *s) {
         return true;
     }
     TraceBuf *b = s->buf;
-    if (b == NULL || s->memory >= b->used) return false;
-    const TraceChunk *c = &b->chunk[s->memory++ % CHUNKS];
-    bool last = s->memory == b->used;
-    open_chunk(s, c, last ? (uint64_t)(load_acq(&b->at) - (const uint64_t *)c) : c->words);
+    if (b == NULL || b->used == 0) return false;
+    s->buf = NULL;
+    open_chunk(s, &b->chunk, (uint64_t)(load_acq(&b->at) - (const uint64_t *)&b->chunk));
     return true;
 }
 
@@ -194,8 +194,7 @@ static const TraceEvent *next_event(TraceSource *source) {
 
 /* A thread that a signal has stopped in spill_chunk may have its last chunk in both places. */
 static void skip_copy(Stream *s, const TraceChunk *last) {
-    if (s->buf && s->buf->used == 1 && memcmp(last, chunk_of(s->buf), CHUNK_HEAD) == 0)
-        s->memory = s->buf->used;
+    if (s->buf && memcmp(last, &s->buf->chunk, CHUNK_HEAD) == 0) s->buf = NULL;
 }
 
 /* Links the chunks of each buffer in the order they were written. */
@@ -234,15 +233,24 @@ static bool map_spill(Reader *r) {
     if (n == 0) return true;
     if (!map_file(r, 0, n < IN_MEMORY ? n : IN_MEMORY)) return false;
     if (spill_of(n - 1, &place) == 1 && !map_file(r, 1, place + 1)) return false;
-    r->next = os_map(n * sizeof *r->next, false);
-    return r->next != NULL;
+    return true;
+}
+
+/* The places of the ring by age. */
+static bool map_ring(Reader *r) {
+    const FlightRing *f = &t.ring;
+    uint32_t n = f->held <= f->size ? f->held : f->size, at = f->newest;
+    if (n == 0) return true;
+    r->order = os_map(n * sizeof *r->order, false);
+    if (r->order == NULL) return false;
+    for (; r->chunks < n && at < n; r->chunks++) r->order[r->chunks] = at = f->slot[at].next % n;
+    return true;
 }
 
 static void add_buffer(Reader *r, TraceBuf *b, uint32_t session) {
     Stream *s = &r->streams[b->index];
     if (load_acq(&b->session) != session) return; /* pairs with open_buf */
     s->buf = b;
-    s->memory = b->used > CHUNKS ? b->used - CHUNKS : 0;
     r->source.dropped += b->dropped;
 }
 
@@ -255,8 +263,10 @@ static bool open_reader(Reader *r, uint32_t session, bool flight) {
     for (uint32_t i = 0; i < r->nstreams; i++) r->streams[i].chunk = NO_CHUNK;
     for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
         if (b->index < r->nstreams) add_buffer(r, b, session);
-    if (!flight && !map_spill(r)) return false;
-    if (!flight) link_chunks(r);
+    if (flight ? !map_ring(r) : !map_spill(r)) return false;
+    r->next = r->chunks ? os_map(r->chunks * sizeof *r->next, false) : NULL;
+    if (r->chunks && r->next == NULL) return false;
+    link_chunks(r);
     for (uint32_t i = 0; i < r->nstreams; i++)
         if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
     for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
@@ -266,12 +276,19 @@ static bool open_reader(Reader *r, uint32_t session, bool flight) {
 static void close_reader(Reader *r) {
     for (int i = 0; i < 2; i++)
         if (r->file[i]) os_unmap((void *)r->file[i], r->size[i] * sizeof(TraceChunk));
+    if (r->order) os_unmap(r->order, r->chunks * sizeof *r->order);
     if (r->next) os_unmap(r->next, r->chunks * sizeof *r->next);
     if (r->streams) os_unmap(r->streams, (r->nstreams + 1) * sizeof *r->streams);
     if (r->heap) os_unmap(r->heap, (r->nstreams + 1) * sizeof *r->heap);
 }
 
-int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
+/* From when on all records of the flight recorder are there, as far as they are wanted. */
+static uint64_t flight_since(uint64_t now, uint64_t keep) {
+    uint64_t since = now - t.tick0 > keep ? now - keep : t.tick0;
+    return t.ring.forgotten >= since ? t.ring.forgotten + 1 : since;
+}
+
+int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns, int64_t *held) {
     Reader r;
     uint64_t tick1 = trace_stamp();
     int64_t ns1 = os_now();
@@ -284,8 +301,9 @@ int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
         r.source.last_tick = tick1;
         r.source.ns_per_tick =
             tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
-        uint64_t keep = keep_ns ? (uint64_t)((double)keep_ns / r.source.ns_per_tick) : 0;
-        if (keep && tick1 - t.tick0 > keep) r.since = r.source.first_tick = tick1 - keep;
+        uint64_t keep = (uint64_t)((double)keep_ns / r.source.ns_per_tick);
+        if (flight) r.since = r.source.first_tick = flight_since(tick1, keep);
+        if (held) *held = (int64_t)((double)(tick1 - r.source.first_tick) * r.source.ns_per_tick);
         result = trace_write(fd, &r.source);
     }
     close_reader(&r);

@@ -55,6 +55,24 @@ static uint64_t trace_most(void) {
     return (uint64_t)(settings.tracemax ? settings.tracemax : TRACE_MB) << 20;
 }
 
+/* A ring that has a place for each chunk it may hold. No thread records. */
+static void flight_begin(void) {
+    FlightRing *f = &t.ring;
+    uint64_t n =
+        ((uint64_t)(settings.tracemax ? settings.tracemax : FLIGHT_MB) << 20) / sizeof(TraceChunk);
+    for (; f->slot == NULL && n > 0; n /= 2) { /* less where there is less address space */
+        void *at = os_map(n * (sizeof(TraceChunk) + sizeof(FlightSlot)), false);
+        if (at == NULL) continue;
+        f->chunk = at;
+        f->slot = (FlightSlot *)(f->chunk + n);
+        f->size = (uint32_t)n;
+    }
+    f->held = 0;
+    f->forgotten = 0;
+    f->short_of = false;
+    f->keep = settings.flight * GORT_MS;
+}
+
 static void stop_at_exit(void);
 
 static void outlive_signals(void) {
@@ -65,6 +83,7 @@ static void outlive_signals(void) {
 
 static void switch_on(bool flight) {
     t.flight = flight;
+    if (flight) flight_begin();
     t.spilled = 0;
     t.limit = trace_most() / sizeof(TraceChunk);
     t.full = false;
@@ -140,7 +159,8 @@ int tracing_start(int fd) { return start_as(fd, NULL); }
 int tracing_stop(void) {
     if (!session_stop(ON)) return -EINVAL;
     switch_off(0);
-    int fd = own_fd_number(&t.file), r = fd < 0 ? fd : trace_write_out(fd, t.session, false, 0);
+    int fd = own_fd_number(&t.file),
+        r = fd < 0 ? fd : trace_write_out(fd, t.session, false, 0, NULL);
     if (r == 0 && t.lost) r = -EBADF;
     own_fd_close(&t.spill[0]);
     own_fd_close(&t.spill[1]);
@@ -201,6 +221,17 @@ void tracing_end_run(void) {
     trace_signals_uninstall();
 }
 
+static void say_held(const char *path, int64_t held) {
+    if (!t.ring.short_of)
+        print_fd(2, "gort: the last %ldms are in %s\n", (held + GORT_MS / 2) / GORT_MS, path);
+    else
+        print_fd(2,
+                 "gort: the last %ldms of %ldms are in %s: its %lu MB of memory were full "
+                 "(GORT_DEBUG=tracemax)\n",
+                 held / GORT_MS, (int64_t)settings.flight, path,
+                 t.ring.size * sizeof(TraceChunk) >> 20);
+}
+
 /* The state stays STOPPING: the process ends. */
 void tracing_fatal(void) {
     bool flight = flight_is_on();
@@ -213,8 +244,9 @@ void tracing_fatal(void) {
     switch_off(100 * GORT_MS);
     if (fd < 0) return;
     if (flight) t.perfetto = wants_perfetto(path);
-    int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0);
-    if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
+    int64_t held = 0;
+    int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0, &held);
+    if (flight && r == 0) say_held(path, held);
 }
 
 /* A blocking call on a goroutine: opening a file may block, and nothing preempts it half-way. */

@@ -431,11 +431,12 @@ static void finish_slices(TraceWriter *w) {
     }
 }
 
-/* The file becomes no larger than the recording may. A pipe has no bound. */
+/* The file becomes no larger than the recording may. A pipe has no bound, nor has the flight
+ * recorder's file: its end is what is wanted, and its memory has one. */
 static bool file_is_full(TraceWriter *w, const TraceEvent *e) {
     const TraceSource *s = w->source;
     off_t size = lseek(w->out.fd, 0, SEEK_CUR);
-    if (size < 0 || (uint64_t)size < s->most) return false;
+    if (s->flight || size < 0 || (uint64_t)size < s->most) return false;
     uint64_t ns = (uint64_t)((double)(e->when - w->source->first_tick) * s->ns_per_tick);
     print_fd(
         2,

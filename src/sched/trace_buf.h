@@ -18,7 +18,6 @@
 #include "sched/trace.h"
 
 #define CHUNK 4096 /* words of a chunk, its head included */
-#define CHUNKS 8   /* chunks a buffer of the flight recorder holds */
 #define LONGEST 16 /* words that an event takes at most, with the records before it */
 #define TICK_BITS 20
 #define SHORT 2048     /* ticks, about a microsecond: intervals below it count as short */
@@ -51,12 +50,32 @@ typedef struct TraceBuf {
     uint32_t busy;    /* atomic: a chunk is being finished */
     uint32_t index;   /* of this buffer, for the reader */
     uint32_t thread;  /* id of the M that last wrote */
-    uint64_t used;    /* flight: chunks begun in this session */
+    uint64_t used;    /* 1: the chunk is begun; 0: what it holds is spilled */
     uint64_t dropped;
     M *owner;
     struct TraceBuf *all;
-    TraceChunk chunk[CHUNKS]; /* a file trace uses the first only */
+    TraceChunk chunk;
 } TraceBuf;
+
+/* Where the flight recorder puts full chunks of all threads: a ring in the order of their ends. The
+ * oldest is forgotten when it is older than what is to be kept, or where there is no more room;
+ * till then the ring grows. */
+typedef struct FlightSlot {
+    int64_t when;  /* ns: the chunk came */
+    uint64_t last; /* the reading of its last record */
+    uint32_t next;
+} FlightSlot;
+typedef struct FlightRing {
+    Lock lock;
+    uint32_t size; /* places there are; 0: no memory, chunks are lost */
+    uint32_t held; /* places in use, the first ones; [newest].next is the oldest */
+    uint32_t newest;
+    int64_t keep;       /* ns */
+    uint64_t forgotten; /* all records later than that are there */
+    bool short_of;      /* chunks were forgotten before their time */
+    FlightSlot *slot;
+    TraceChunk *chunk;
+} FlightRing;
 
 enum { IDLE, STARTING, ON, STOPPING }; /* STOPPING: with the thread's id above these bits */
 #define STATE_BITS 2
@@ -70,6 +89,7 @@ extern struct Tracing {
     TraceBuf *all;    /* atomic, push only */
     TraceBuf *shared; /* shared_lock: threads without an M */
     Lock shared_lock;
+    FlightRing ring; /* behind shared_lock, which is held while ring.lock is taken */
     bool ticks;
     bool named;       /* the file has a name: it is written whatever ends the program */
     bool perfetto;    /* in Perfetto's packets; else JSON */
@@ -84,8 +104,6 @@ extern struct Tracing {
     char flight_path[64];
 } tracing;
 
-INLINE TraceChunk *chunk_of(TraceBuf *b) { return &b->chunk[(b->used - 1) % CHUNKS]; }
-
 /* The spill file that chunk n is in, and its place there. */
 INLINE int spill_of(uint64_t n, uint64_t *place) {
     *place = n < IN_MEMORY ? n : n - IN_MEMORY;
@@ -96,7 +114,8 @@ uint64_t trace_stamp(void);
 /* A goroutine that was there before the trace began: its function, status and name. */
 void trace_put_existing(M *m, G *gp);
 /* Writes what the buffers and the spill files hold of a session. keep_ns: only the last so
- * many ns; 0: all. No thread records any more. 0, -errno. Allocates with mmap only. */
-int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns);
+ * many ns; 0: all. No thread records any more. 0, -errno. Allocates with mmap only. *held: the ns
+ * that are written. */
+int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns, int64_t *held);
 
 #endif
