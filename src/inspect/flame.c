@@ -23,7 +23,7 @@ static const char *frame_name(const Sample *s, int i) {
 }
 
 static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
-    return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
+    return k->value ? (uint64_t)load_rlx(&s->value) : profile_count(k, s);
 }
 
 static void out_folded(Out *o, const char *s) {

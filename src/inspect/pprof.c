@@ -83,7 +83,7 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
         uint64_t n = pprof_location(w, i == 0 ? s->pcs[i] : s->pcs[i] - 1);
         if (n) pb_number(&m, 1, n);
     }
-    pb_number(&m, 2, load_rlx(&s->count));
+    pb_number(&m, 2, profile_count(k, s));
     if (k->value) pb_number(&m, 2, (uint64_t)load_rlx(&s->value));
     pb_number(&l, 1, pprof_string(w, k->label));
     pb_number(&l, 2, pprof_string(w, text));

@@ -10,7 +10,7 @@
 
 typedef struct Sample {
     uint64_t hash;  /* atomic: 0 free; the thread that sets it by CAS writes the rest */
-    uint64_t count; /* atomic */
+    uint64_t count; /* atomic: in parts of the kind's unit */
     int64_t value;  /* atomic: ns */
     uint32_t ready; /* atomic: the fields below are written, and never change */
     uint8_t depth, status, reason;
@@ -47,10 +47,21 @@ struct ProfileKind {
     const char *label; /* of a sample: "goroutine", or "status": its wait reason or status */
     int64_t period;
     bool period_of_value;
+    uint32_t unit;            /* that a count of one is; 0: 1 */
     int (*begin)(Profile *f); /* 0, -EBUSY, -ENOTSUP (cpuprof.c), -errno. Not in a handler */
     void (*refresh)(void);    /* several times a second; NULL: need not */
     void (*end)(Profile *f);  /* in any state; also at the end of a runtime */
 };
+
+/* A sample's count, whole. */
+INLINE uint64_t profile_count(const ProfileKind *k, const Sample *s) {
+    uint64_t n = load_rlx(&s->count);
+    return k->unit ? (n + k->unit / 2) / k->unit : n;
+}
+/* A wait that the random number r picks at that rate (blockprof.c). *count: for how many waits it
+ * stands, in WAIT_UNITs, *value: for how long a wait; false: it is not picked. */
+#define WAIT_UNIT (1u << 16)
+bool wait_picked(int64_t delay, int64_t rate, uint64_t r, uint64_t *count, int64_t *value);
 
 const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
 
