@@ -12,8 +12,8 @@
  * Walking a stack takes microseconds, so waits are sampled as in Go. A wait of at least the rate is
  * always taken. A shorter one is taken with the probability delay / rate, and then counts as rate /
  * delay waits that lasted `rate` together: the sums are right on average. The count is a fraction,
- * since a whole number would be up to a half too small. The rate begins at 10 us and doubles whenever 20
- * stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
+ * since a whole number would be up to a half too small. The rate begins at 10 us and doubles
+ * whenever 20 stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
  */
 #include "inspect/profile.h"
 #include "mem/split/split.h"

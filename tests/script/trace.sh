@@ -228,7 +228,7 @@ recorder flight=1000000
 grep -q '^gort: the last [0-9]*ms are in' "$dir/err" || { cat "$dir/err"; fail "not all is held"; }
 recorder flight=1000000,tracemax=1
 [ "$pongs" -ge 10000 ] && [ "$pongs" -lt 80000 ] || fail "$pongs slices in 1 MB"
-held=$(sed -n 's/^gort: the last \([0-9]*\)ms of 1000000ms are in .*: its 1 MB of .*/\1/p' "$dir/err")
+held=$(sed -n 's/^gort: the last \([0-9]*\)ms of 1000000ms .*: its 1 MB of .*/\1/p' "$dir/err")
 [ -n "$held" ] || { cat "$dir/err"; fail "nothing about the memory"; }
 awk -v held="$held" -F'"ts":' '/"cat":"run"/ { t = $2 + 0; if (!n++ || t < first) first = t
     if (t > last) last = t } END { exit !(n && first < 1000 && last < (held + 1) * 1000) }' \
