@@ -34,9 +34,11 @@ static void out_folded(Out *o, const char *s) {
 }
 
 void folded_write(Out *o, const Profile *f) {
-    for (int n = 0; n < PROFILE_STACKS; n++) {
-        const Sample *s = &f->at[n];
-        if (!load_acq(&s->ready)) continue;
+    Sample lost;
+    bool some = profile_lost(f, &lost);
+    for (uint32_t n = 0; n < f->places + some; n++) {
+        const Sample *s = n < f->places ? &f->at[n] : &lost;
+        if (s != &lost && !load_acq(&s->ready)) continue;
         out_folded(o, profile_goroutine(s));
         for (int i = s->depth; i-- > 0;) {
             out_str(o, ";");
@@ -45,7 +47,6 @@ void folded_write(Out *o, const Profile *f) {
         out_fmt(o, " %lu\n",
                 f->kind->period_of_value ? load_rlx(&s->count) : flame_weight(f->kind, s));
     }
-    if (f->lost) out_fmt(o, "(lost) %lu\n", f->lost);
 }
 
 typedef struct Node {
@@ -153,8 +154,10 @@ void flame_write(Out *o, const Profile *f) {
     const ProfileKind *k = f->kind;
     Tree t = {.depth = 2};
     new_node(&t, "all");
-    for (int n = 0; n < PROFILE_STACKS && !t.failed; n++)
+    Sample lost;
+    for (uint32_t n = 0; n < f->places && !t.failed; n++)
         if (load_acq(&f->at[n].ready)) plant(&t, k, &f->at[n]);
+    if (profile_lost(f, &lost) && !t.failed) plant(&t, k, &lost);
     if (t.failed) {
         o->failed = -ENOMEM;
     } else {

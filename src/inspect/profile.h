@@ -6,7 +6,7 @@
 #include "runtime.h"
 
 #define PROFILE_DEPTH 48
-#define PROFILE_STACKS 4096 /* places, half of them in use at most; a power of two */
+#define PROFILE_STACKS 4096 /* places at first, half of them in use at most; a power of two */
 
 typedef struct Sample {
     uint64_t hash;  /* atomic: 0 free; the thread that sets it by CAS writes the rest */
@@ -25,7 +25,10 @@ typedef struct Profile {
     uint32_t state; /* atomic: PROFILE_... */
     uint32_t busy;  /* atomic: threads that add a sample */
     uint32_t used;  /* atomic */
-    uint64_t lost;  /* atomic: counts of samples that found no place */
+    uint32_t places;
+    bool grows;         /* one thread adds: the table becomes larger */
+    uint64_t lost;      /* atomic: counts of samples that found no place */
+    int64_t lost_value; /* atomic: and their values */
     Sample *at;
 } Profile;
 
@@ -41,6 +44,9 @@ bool profile_enter(Profile *f);
 void profile_leave(Profile *f);
 /* Adds one sample, whose name, entry, status, reason, depth and pcs are set. In a handler too. */
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value);
+
+/* What found no place, as a sample of its own; false: nothing was lost. */
+bool profile_lost(const Profile *f, Sample *s);
 
 struct ProfileKind {
     const char *count, *value; /* words for the figures; value (ns) NULL: only the count */
