@@ -34,6 +34,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -280,7 +281,19 @@ static ssize_t page_read(int conn, void *buf, size_t n, int64_t deadline) {
 
 ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline) {
     OwnCall o = own_call(socket_of(conn), try_rw, DIR_WRITE, (void *)bytes, n);
-    return move_all(&o.call, deadline);
+    return call_run(&o.call, deadline);
+}
+
+/* For a client that may still send: a connection that is closed before all is read is reset, and
+ * the answer is lost. Says that no more comes, and drops what the client sends, for ten seconds. */
+static void drop_rest(int conn) {
+    char buf[16384];
+    int64_t until = time_after(gort_now(), 10 * GORT_SEC);
+    M *m = enter();
+    int fd = own_fd_number(socket_of(conn));
+    if (fd >= 0) os_sys(SYS_shutdown, fd, SHUT_WR, 0, 0, 0, 0);
+    leave(m);
+    while (page_read(conn, buf, sizeof buf, until) > 0 && gort_now() < until) {}
 }
 
 static void close_in_table(OwnFd *entry) {
@@ -480,7 +493,10 @@ static void serve_connection(void *arg) {
     HttpRequest r;
     int status = read_request(c.place, &r);
     if (status == 200) route(c.from, c.place, &r);
-    else if (status) answer_text(c.place, NULL, status, "refused\n");
+    else if (status) {
+        answer_text(c.place, NULL, status, "refused\n");
+        drop_rest(c.place);
+    }
     close_connection(c.place);
 }
 
