@@ -27,9 +27,11 @@ static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
 }
 
 static void out_folded(Out *o, const char *s) {
-    for (; *s; s++) {
-        char c = *s == ';' ? ':' : (unsigned char)*s <= ' ' ? '_' : *s;
-        out_bytes(o, &c, 1);
+    for (size_t n; *s; s += n) {
+        n = utf8_bytes(s);
+        if (*s == ';') out_str(o, ":");
+        else if (n == 0 || (unsigned char)*s <= ' ') out_str(o, "_"), n = 1;
+        else out_bytes(o, s, n);
     }
 }
 
@@ -99,12 +101,14 @@ static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
 }
 
 static void out_xml(Out *o, const char *s, size_t most) {
-    for (; *s && most > 0; s++, most--) {
-        if (*s == '<') out_str(o, "&lt;");
+    for (size_t n; *s && most > 0; s += n, most--) {
+        n = utf8_bytes(s);
+        if (n == 0) out_str(o, "?"), n = 1;
+        else if (*s == '<') out_str(o, "&lt;");
         else if (*s == '>') out_str(o, "&gt;");
         else if (*s == '&') out_str(o, "&amp;");
         else if (*s == '"') out_str(o, "&quot;");
-        else out_bytes(o, (unsigned char)*s < ' ' ? "?" : s, 1);
+        else out_bytes(o, (unsigned char)*s < ' ' ? "?" : s, n);
     }
 }
 

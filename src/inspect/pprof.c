@@ -116,7 +116,12 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
 }
 
 static void strings(Out *o, Pprof *w) {
-    for (uint32_t i = 0; i < w->nwords; i++) pb_bytes(o, 6, w->words[i], strlen(w->words[i]));
+    for (uint32_t i = 0; i < w->nwords; i++) {
+        char buf[256];
+        Out word = OUT(-1, buf);
+        out_plain(&word, w->words[i]); /* strings of a protocol buffer are UTF-8 */
+        pb_bytes(o, 6, word.buf, word.used);
+    }
     for (uint64_t i = 0; i < w->places; i++) {
         uintptr_t pc = w->address[i].pc;
         if (w->address[i].number == 0) continue;

@@ -116,8 +116,11 @@ static void add_bytes(Message *m, unsigned field, const void *s, size_t n) {
 }
 
 static void add_text(Message *m, unsigned field, const char *s) {
-    size_t n = strlen(s);
-    add_bytes(m, field, s, n < TEXT_MOST ? n : TEXT_MOST);
+    char some[TEXT_MOST + 1], buf[4 * TEXT_MOST];
+    Out o = OUT(-1, buf);
+    copy_name(some, sizeof some, s);
+    out_plain(&o, some); /* readers want UTF-8 */
+    add_bytes(m, field, buf, o.used);
 }
 
 static void add_message(Message *m, unsigned field, const Message *inner) {

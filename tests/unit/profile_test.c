@@ -87,7 +87,36 @@ static void complete(bool grows) {
     profile_free(&f);
 }
 
+static bool is_utf8(const char *s) {
+    for (size_t n; *s; s += n)
+        if ((n = utf8_bytes(s)) == 0) return false;
+    return true;
+}
+
+/* Names that are no UTF-8, or that the graph cuts. */
+static void names(void) {
+    Profile f = {.kind = &kind};
+    Sample s = {.name = "bad\n\xff\xf0\x9f", .depth = 1, .pcs = {4096}};
+    CHECK_EQ(profile_begin(&f), 0);
+    profile_add(&f, &s, 1, 900);
+    for (int i = 0; i < 50; i++) {
+        char name[] = "a\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4";
+        name[0] = (char)('A' + i);
+        memcpy(s.name, name, sizeof name);
+        profile_add(&f, &s, 1, 10 + i);
+    }
+    profile_end(&f);
+    Out folded = written(folded_write, &f), svg = written(flame_write, &f);
+    CHECK(is_utf8(folded.buf) && is_utf8(svg.buf));
+    int lines = 0;
+    for (const char *c = folded.buf; *c; c++) lines += *c == '\n';
+    CHECK_EQ(lines, 51);
+    free(folded.buf), free(svg.buf);
+    profile_free(&f);
+}
+
 int main(void) {
+    names();
     complete(true);
     complete(false);
     return 0;
