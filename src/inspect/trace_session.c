@@ -18,6 +18,7 @@
 #include "sched/sched.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -25,6 +26,7 @@
 #include "ticks.h"
 
 #define t tracing
+#define SIGNAL_MASK(signo) (1ULL << ((signo)-1))
 
 static void put_existing(G *gp, void *arg) {
     uint32_t status;
@@ -120,6 +122,12 @@ static void wait_for_writer(void) {
     while (stopper() != 0 && !tracing_writes_here()) os_nap(GORT_MS);
 }
 
+/* Another thread begins a trace; if it is this one, which has struck an error, in vain. */
+static void wait_for_beginning(void) {
+    int64_t until = os_now() + GORT_SEC;
+    while (load_acq(&t.state) == STARTING && os_now() < until) os_nap(GORT_MS);
+}
+
 /* Afterwards no thread finishes a chunk (trace.c). patience 0: waits for ever. */
 static void switch_off(int64_t patience) {
     int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
@@ -136,11 +144,10 @@ static bool wants_perfetto(const char *path) {
     return end && strcmp(end, ".pftrace") == 0;
 }
 
-/* path: NULL: the file has no name. */
-static int start_as(int fd, const char *path) {
-    if (!session_step(IDLE, STARTING)) return -EBUSY;
+/* path: NULL: the file has no name. The state is STARTING; after an error, IDLE. */
+static int begin_as(int fd, const char *path) {
     if (flight_is_on()) switch_off(0);
-    int e = open_spill();
+    int e = fd < 0 ? fd : open_spill();
     if (e < 0) {
         store_rel(&t.state, IDLE);
         return e;
@@ -154,7 +161,7 @@ static int start_as(int fd, const char *path) {
     return 0;
 }
 
-int tracing_start(int fd) { return start_as(fd, NULL); }
+int tracing_start(int fd) { return session_step(IDLE, STARTING) ? begin_as(fd, NULL) : -EBUSY; }
 
 int tracing_stop(void) {
     if (!session_stop(ON)) return -EINVAL;
@@ -179,11 +186,32 @@ static int open_trace(const char *path) {
                        0666, 0, 0);
 }
 
+/* Empties the file, or makes it; fd: of one that was there, else -errno. */
+static int begin_in(int fd, const char *path) {
+    if (fd == -ENOENT) fd = open_trace(path);
+    else if (fd >= 0) os_sys(SYS_ftruncate, fd, 0, 0, 0, 0, 0); /* a pipe is as it is */
+    int r = begin_as(fd, path);
+    if (r < 0 && fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return r;
+}
+
+/* A signal that ends the program finds the file as it was, or a trace that is on: it has its
+ * handler before the file is emptied. This thread takes none meanwhile, and another one's handler
+ * waits (wait_for_beginning). A pipe is opened before, since that may take long. */
 static long start_into(void *path) {
-    int fd = open_trace(path);
-    if (fd < 0) return fd;
-    int r = start_as(fd, path);
-    if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    uint64_t most = ~(SIGNAL_MASK(SIGSEGV) | SIGNAL_MASK(SIGBUS) | SIGNAL_MASK(SIGILL) |
+                      SIGNAL_MASK(SIGFPE)),
+             old;
+    int fd = (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CLOEXEC, 0, 0, 0);
+    if (!session_step(IDLE, STARTING)) {
+        if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+        return -EBUSY;
+    }
+    os_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&most, (long)&old, sizeof most, 0, 0);
+    outlive_signals();
+    int r = begin_in(fd, path);
+    if (r < 0 && !flight_is_on()) trace_signals_uninstall();
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
     return r;
 }
 
@@ -234,6 +262,7 @@ static void say_held(const char *path, int64_t held) {
 
 /* The state stays STOPPING: the process ends. */
 void tracing_fatal(void) {
+    wait_for_beginning();
     bool flight = flight_is_on();
     if (!session_stop(flight ? IDLE : ON)) {
         wait_for_writer();

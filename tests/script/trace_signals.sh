@@ -94,3 +94,14 @@ for pair in TERM-before:6 TERM-own:6 TERM-exit:5 TERM-ignored:6; do
     run "${pair%:*}" "${pair#*:}" GORT_TRACE="$dir/${pair%:*}.pftrace"
     whole "$dir/${pair%:*}.pftrace"
 done
+
+# A signal as soon as there is a file: it is whole, not empty.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    rm -f "$dir/soon.json"
+    GORT_TRACE="$dir/soon.json" "$dir/prog" endless "$dir/call.pftrace" \
+        >/dev/null 2>&1 &
+    while [ ! -e "$dir/soon.json" ] && kill -0 $! 2>/dev/null; do :; done
+    kill -TERM $!
+    wait $! 2>/dev/null || true
+    tail -c 4 "$dir/soon.json" | grep -q '}}' || fail "run $i: a file that is not whole"
+done
