@@ -65,7 +65,7 @@ INLINE uint64_t profile_count(const ProfileKind *k, const Sample *s) {
     return k->unit ? (n + k->unit / 2) / k->unit : n;
 }
 /* A wait that the random number r picks at that rate (blockprof.c). *count: for how many waits it
- * stands, in WAIT_UNITs, *value: for how long a wait; false: it is not picked. */
+ * stands, in parts of WAIT_UNIT, *value: for how long a wait; false: it is not picked. */
 #define WAIT_UNIT (1u << 16)
 bool wait_picked(int64_t delay, int64_t rate, uint64_t r, uint64_t *count, int64_t *value);
 

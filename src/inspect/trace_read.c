@@ -237,7 +237,7 @@ static bool map_spill(Reader *r) {
 }
 
 /* The places of the ring by age. */
-static bool map_ring(Reader *r) {
+static bool map_flight(Reader *r) {
     const FlightRing *f = &t.ring;
     uint32_t n = f->held <= f->size ? f->held : f->size, at = f->newest;
     if (n == 0) return true;
@@ -263,7 +263,7 @@ static bool open_reader(Reader *r, uint32_t session, bool flight) {
     for (uint32_t i = 0; i < r->nstreams; i++) r->streams[i].chunk = NO_CHUNK;
     for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
         if (b->index < r->nstreams) add_buffer(r, b, session);
-    if (flight ? !map_ring(r) : !map_spill(r)) return false;
+    if (flight ? !map_flight(r) : !map_spill(r)) return false;
     r->next = r->chunks ? os_map(r->chunks * sizeof *r->next, false) : NULL;
     if (r->chunks && r->next == NULL) return false;
     link_chunks(r);
