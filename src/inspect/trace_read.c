@@ -6,10 +6,10 @@
  * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
  * half of an id, the goroutine that ran and made others ready. A heap of the streams merges them.
  *
- * No thread records any more, or, for the last seconds of the flight recorder, which goes on, all is
- * copied: first the chunk in memory of each thread, then the ring. So what a thread finishes in
- * between is there, perhaps twice (skip_copy). Chunks of the ring may be written over meanwhile, the
- * oldest first: the newest are copied first, and those that are gone bound the beginning.
+ * No thread records any more, or, for the last seconds of the flight recorder, which goes on, all
+ * is copied: first the chunk in memory of each thread, then the ring. So what a thread finishes in
+ * between is there, perhaps twice (skip_copy). Chunks of the ring may be written over meanwhile,
+ * the oldest first: the newest are copied first, and those that are gone bound the beginning.
  *
  * Memory comes from mmap, since a fatal error may have struck inside malloc; then the records may
  * be damaged, so every index is checked.

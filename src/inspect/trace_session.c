@@ -126,7 +126,7 @@ static void wait_for_writer(void) {
 
 /* Another thread begins a trace; if it is this one, which has struck an error, in vain. */
 static void wait_for_beginning(void) {
-    int64_t until = os_now() + GORT_SEC;
+    int64_t until = time_after(os_now(), GORT_SEC);
     while (load_acq(&t.state) == STARTING && os_now() < until) os_nap(GORT_MS);
 }
 

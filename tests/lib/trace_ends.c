@@ -37,8 +37,9 @@ static void by_abort(int signo) { abort(); }
 static void by_timer(int signo) {
     struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signo};
     struct itimerspec often = {.it_value = {.tv_nsec = 1}, .it_interval = {.tv_nsec = GORT_MS}};
-    bool once =
-        signo == SIGSEGV || signo == SIGBUS; /* debug/faults.c: the second ends it at once */
+    /* debug/faults.c: the second ends it at once */
+    bool once = signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL ||
+                signo == SIGABRT;
     if (once) often.it_interval = (struct timespec){0};
     timer_t t;
     CHECK_EQ(timer_create(CLOCK_MONOTONIC, &ev, &t), 0);

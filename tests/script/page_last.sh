@@ -1,8 +1,8 @@
 #!/bin/sh
 # The flight recorder read while it goes on: /trace?last=1, again and again, of a program that fills
-# its ring within milliseconds, so that it is written over while it is read. What comes is in order,
-# of the last seconds, and without a gap: goroutines count in the names of regions. The recorder's file
-# is whole afterwards.
+# its ring within milliseconds, so that it is written over while it is read. What comes is in
+# order, of the last seconds, and without a gap: goroutines count in the names of regions. The
+# recorder's file is whole afterwards.
 set -eu
 out=${OUT:-build}
 . tests/lib/deps.sh
@@ -38,8 +38,8 @@ case "${SAN:-}" in '') san= ;; *) san="-fsanitize=$SAN" ;; esac
 # shellcheck disable=SC2086
 ${CC:-cc} -g -O1 $san -Iinclude "$WORK/prog.c" "$out/libgort.a" -lpthread -o "$WORK/prog"
 mkfifo "$WORK/hold"
-GORT_DEBUG=flight=2000,tracemax=4 GORT_TRACE=$WORK/flight.json GORT_MAXPROCS=3 GORT_HTTP_TOKEN=right \
-    GORT_HTTP=127.0.0.1:0 "$WORK/prog" <"$WORK/hold" 2>"$WORK/err" &
+GORT_DEBUG=flight=2000,tracemax=4 GORT_TRACE=$WORK/flight.json GORT_MAXPROCS=3 \
+    GORT_HTTP_TOKEN=right GORT_HTTP=127.0.0.1:0 "$WORK/prog" <"$WORK/hold" 2>"$WORK/err" &
 pid=$!
 trap 'kill $pid 2>/dev/null || true' EXIT
 exec 9>"$WORK/hold"
@@ -53,6 +53,7 @@ def last(form):
     r = urllib.request.Request(sys.argv[1] + "trace?last=1" + form,
                                headers={"Authorization": "Bearer right"})
     return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=100).read()
+known = ("hot", "count", "ping", "pong", "program", "gort: live page")
 n, slices = 0, 0
 while n < 10 or slices < 10000:
     t = json.loads(last("&format=timeline"))
@@ -61,7 +62,7 @@ while n < 10 or slices < 10000:
     for _, p, start, length, g, *_ in sorted(i for i in t["items"] if i[0] == 1):
         assert at.get(p, 0) <= start + 2000, f"P{p}: {start} within a slice that ends at {at[p]}"
         assert start + length <= t["length"] <= 2e9, (start, length, t["length"])
-        assert p < 3 and names[g] in ("hot", "count", "ping", "pong", "program", "gort: live page"), (p, g)
+        assert p < 3 and names[g] in known, (p, g)
         at[p] = start + length
         slices += 1
     n += 1

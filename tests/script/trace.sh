@@ -221,13 +221,14 @@ recorder() {
     (ulimit -c 0; cd "$dir" && GORT_DEBUG="$1" GORT_TRACE="$dir/r.json" ./pingpong >/dev/null \
         2>err) 2>/dev/null && fail "did not abort"
     nests r.json
-    pongs=$(grep -c '"name":"pong","cat":"run"' "$dir/r.json")
+    # on two Ps one of them may save a slice where the other has one more
+    turns=$(grep -Ec '"name":"(pong|program)","cat":"run"' "$dir/r.json")
 }
 recorder flight=1000000
-[ "$pongs" -ge 100000 ] || fail "the recorder holds $pongs of 100000 slices"
+[ "$turns" -ge 200000 ] || fail "the recorder holds $turns of 200000 slices"
 grep -q '^gort: the last [0-9]*ms are in' "$dir/err" || { cat "$dir/err"; fail "not all is held"; }
 recorder flight=1000000,tracemax=1
-[ "$pongs" -ge 10000 ] && [ "$pongs" -lt 80000 ] || fail "$pongs slices in 1 MB"
+[ "$turns" -ge 20000 ] && [ "$turns" -lt 160000 ] || fail "$turns slices in 1 MB"
 held=$(sed -n 's/^gort: the last \([0-9]*\)ms of 1000000ms .*: its 1 MB of .*/\1/p' "$dir/err")
 [ -n "$held" ] || { cat "$dir/err"; fail "nothing about the memory"; }
 awk -v held="$held" -F'"ts":' '/"cat":"run"/ { t = $2 + 0; if (!n++ || t < first) first = t
