@@ -67,7 +67,7 @@ while n < 10 or slices < 10000:
         slices += 1
     n += 1
 counted = 0
-while counted < 10000: # the same for other programs
+while counted < 40000: # the same for other programs
     events = json.loads(last(""))["traceEvents"]
     at = {}
     for e in events:
