@@ -494,7 +494,8 @@ int gort_ctx_after(gort_ctx *, gort_fn *fn, void *arg);
  * `_until` forms. Such a call makes one attempt where the context is done already. Calls without a
  * result, gort_group_go, gort_group_wait, gort_blocking and calls on regular files are not ended.
  * The use holds a reference, ends with the goroutine, and is not inherited by those it starts; the
- * functions of a group begin with the group's context in use. Returns the context that was in use,
+ * functions of a group begin with the group's context in use. A select that is ended has run no
+ * case; one on the context's own channel runs that case. Returns the context that was in use,
  * without a reference. */
 gort_ctx *gort_ctx_use(gort_ctx *);
 /* The context in use, without a reference; NULL: none. */
@@ -589,7 +590,8 @@ void gort_reader_deadline(gort_reader *, int64_t deadline);
  * the next call. What is left at the end of the stream is the last line; then -ENODATA. -EMSGSIZE:
  * longer than the limit; the next call goes on behind the end of that line. */
 ssize_t gort_reader_line(gort_reader *, char **line);
-/* The same up to another end; "\r" is nothing special. Reader.ReadSlice. */
+/* The same up to another end, a character and no deadline; "\r" is nothing special.
+ * Reader.ReadSlice. */
 ssize_t gort_reader_until(gort_reader *, char end, char **text);
 /* As gort_read, from the buffer first. */
 ssize_t gort_reader_read(gort_reader *, void *buf, size_t n);
@@ -606,7 +608,8 @@ void gort_writer_deadline(gort_writer *, int64_t deadline);
 /* Takes n bytes, and writes where there is no room. n; less, where an error came after some; the
  * error, where it took none. */
 ssize_t gort_writer_write(gort_writer *, const void *buf, size_t n);
-/* The same with text: its length. Taken as a whole or not at all; the room grows for it. */
+/* The same with text: its length. Taken as a whole or not at all; where it is longer than the room,
+ * that grows for it and stays so. */
 ssize_t gort_writer_printf(gort_writer *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes all that was taken: 0 or an error. */
@@ -633,12 +636,13 @@ int gort_getaddrinfo(const char *node, const char *service, const struct addrinf
 const char *gort_addr_strerror(const char *addr, int error);
 
 /* A listening socket; backlog <= 0: the largest. -EADDRINUSE: taken, or the unix path is a file
- * that is no socket. Blocks while a name is looked up. With a unix address it may wait for another
- * such call: misuse while pinned and in a stopped world, allowed inside a blocking call.
- * net.Listen. */
+ * that is no socket. Nothing but the program removes a unix socket's file. Blocks while a name is
+ * looked up. With a unix address it may wait for another such call: misuse while pinned and in a
+ * stopped world, allowed inside a blocking call. net.Listen. */
 int gort_listen(const char *addr, int backlog);
-/* A UDP socket bound to an address, for gort_recvfrom and gort_sendto. -EADDRINUSE: taken, -EINVAL:
- * a unix address. Blocks while a name is looked up. net.ListenPacket. */
+/* A UDP socket bound to an address, with O_NONBLOCK and CLOEXEC, for gort_recvfrom and gort_sendto.
+ * -EADDRINUSE: taken, -EINVAL: a unix address. Blocks while a name is looked up.
+ * net.ListenPacket. */
 int gort_listen_udp(const char *addr);
 /* A connected socket, TCP_NODELAY set. Blocks until it is connected; the deadline covers the lookup
  * of a name and all of its addresses. gort_dial is the same call. net.Dialer.Dial. */
@@ -711,8 +715,8 @@ void gort_dump(int fd);
 int gort_trace_start(const char *path);
 int gort_trace_stop(void);
 /* A named stretch of the calling goroutine in the trace; the first 31 bytes of the name are copied,
- * and regions nest. While no trace is recorded, and on a plain thread, they do nothing.
- * trace.StartRegion. */
+ * and regions nest: an end ends the last one, whose name it is given, unchecked. While no trace is
+ * recorded, and on a plain thread, they do nothing. trace.StartRegion. */
 void gort_region_begin(const char *name);
 void gort_region_end(const char *name);
 /* Serves the live page on an address until gort_main returns. The address is as for gort_listen,

@@ -327,8 +327,22 @@ inline error sleep_until(deadline at) { return error(gort_sleep_until(at.native(
 
 /* ---- Starting and goroutines --------------------------------------------------------------- */
 
-/* Starts the runtime, runs f() or f(argc, argv) as goroutine 1 and returns its int, or 0 where it
- * returns void. A negative result: the runtime could not start, see gort_main. */
+namespace detail {
+
+template <class Call> int status_of(Call call) {
+    using R = std::decay_t<decltype(call())>;
+    static_assert(std::is_void_v<R> || std::is_same_v<R, error> || std::is_same_v<R, int>,
+                  "gort::main: the function returns void, an int or a gort::error");
+    if constexpr (std::is_void_v<R>) return call(), 0;
+    else if constexpr (std::is_same_v<R, error>) return call() ? EXIT_FAILURE : 0;
+    else return call();
+}
+
+} // namespace detail
+
+/* Starts the runtime, runs f() or f(argc, argv) as goroutine 1 and returns its int; 0 where it
+ * returns void; EXIT_FAILURE where it returns a gort::error that is one, else 0. A negative result
+ * that is not f's own: the runtime could not start, see gort_main. */
 template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
     static_assert(std::is_invocable_v<F> || std::is_invocable_v<F, int, char **>,
                   "gort::main: the function takes nothing, or int and char **");
@@ -337,11 +351,9 @@ template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
         int argc;
         char **argv;
         int run() {
-            if constexpr (std::is_invocable_r_v<int, F, int, char **>) return f(argc, argv);
-            else if constexpr (std::is_invocable_r_v<int, F>) return f();
-            else if constexpr (std::is_invocable_v<F, int, char **>) f(argc, argv);
-            else f();
-            return 0;
+            if constexpr (std::is_invocable_v<F, int, char **>)
+                return detail::status_of([this]() -> decltype(auto) { return f(argc, argv); });
+            else return detail::status_of([this]() -> decltype(auto) { return f(); });
         }
     } mine{detail::lent<F>(std::forward<F>(f)), argc, argv};
     /* gort_main only hands argv on. */
@@ -1511,7 +1523,7 @@ class group {
     template <class F> void go(F &&f) {
         start(std::forward<F>(f), gort_group_go, "gort::group::go");
     }
-    /* False: limit members run, and f is as it was. */
+    /* False: limit members run, and f is as it was, also one that was given by std::move. */
     template <class F> [[nodiscard]] bool try_go(F &&f) {
         return start(std::forward<F>(f), gort_group_try_go, "gort::group::try_go");
     }
@@ -1568,12 +1580,12 @@ class group {
     }
     template <class F, class Go> bool start(F &&f, Go how, const char *what) {
         using mine = member<std::decay_t<F>>;
+        if (!g_) detail::fail(-EINVAL, "gort::group: go() after wait()");
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });
         const int r = how(g_, run<mine>, it.address());
-        if (r == -EAGAIN) {
-            if constexpr (detail::moves_from<F>) detail::give_back(f, it->f);
-            return false;
-        }
+        if constexpr (std::is_same_v<F, std::decay_t<F>>) /* moved from */
+            if (r < 0) detail::give_back(f, it->f);
+        if (r == -EAGAIN) return false;
         detail::must(r, what);
         it.release();
         return true;

@@ -7,6 +7,7 @@
 #include "sched/netpoll.h"
 #include "sched/outside.h"
 #include "sched/sched.h"
+#include "unwind/unwind.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -73,6 +74,10 @@ typedef struct HookCore {
     __typeof__(hook_accept) *accept;
     __typeof__(hook_connect) *connect;
     __typeof__(hook_read_other) *read_other;
+    __typeof__(hook_read_terminal) *read_terminal;
+    __typeof__(hook_in_background) *in_background;
+    __typeof__(hook_cause) *cause;
+    __typeof__(read_memory) *read_memory;
     __typeof__(hook_read_resume) *read_resume;
     __typeof__(hook_write_other) *write_other;
     __typeof__(hook_own) *own;

@@ -7,7 +7,8 @@
  *   accept       O_NONBLOCK is not the hook's to set on a shared socket. So poll(2) is asked, then
  *                the call is announced. If another thread takes the connection, it sleeps a while
  *   read_other,  files that cannot be tried, terminals and devices: likewise
- *   write_other
+ *   write_other,
+ *   read_terminal
  *   read_resume  a read that was made as it is, and slept in that `life` (hook/optimistic.c).
  *                accept, connect and writes go on so too
  *   connect      sets O_NONBLOCK for the moment of the call; counted, so it is this socket's flag
@@ -19,8 +20,10 @@
 #include "api/hookcalls.h"
 #include "io/close.h"
 #include "io/fdcall.h"
+#include "sched/ender.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 
 #define OWN_NUMBERS 100    /* from here on, as the runtime's others */
 #define ENDED_BY_MONITOR 1 /* flags of a write */
@@ -112,13 +115,41 @@ long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t
     return call_run(&c, deadline);
 }
 
-static long try_as(Call *c) {
+bool hook_in_background(int fd) {
+    pid_t front = 0;
+    return sys6(SYS_ioctl, fd, TIOCGPGRP, (long)&front, 0, 0, 0) == 0 && front > 0 &&
+           front != sys6(SYS_getpgid, 0, 0, 0, 0, 0, 0);
+}
+
+/* SIGTTIN or SIGTTOU had a handler, after which the same would come again. */
+#define FROM_BACKGROUND (-ERESTART)
+static long as_eintr(long r) { return r == FROM_BACKGROUND ? -EINTR : r; }
+
+static long made_as(Call *c) {
     bool reads = c->dir == DIR_READ;
-    if (!polls(c->fd, reads ? POLLIN : POLLOUT)) return -EAGAIN;
     long r = announced(c, reads ? SYS_readv : SYS_writev, (long)c->buf, (long)c->n, 0);
-    if (likely(r != -EINTR) || c->flags != ENDED_BY_MONITOR) return r;
+    if (likely(r != -EINTR)) return r;
+    if (c->flags != ENDED_BY_MONITOR) return hook_in_background(c->fd) ? FROM_BACKGROUND : r;
     c->pace = true; /* it polls writable, and has no room for that much */
     return -EAGAIN;
+}
+
+static long try_as(Call *c) {
+    return polls(c->fd, c->dir == DIR_READ ? POLLIN : POLLOUT) ? made_as(c) : -EAGAIN;
+}
+
+/* alen: with so many bytes it is ready, too, for which no edge comes. */
+static long try_terminal(Call *c) {
+    int there = 0;
+    c->pace = true;
+    sys6(SYS_ioctl, c->fd, FIONREAD, (long)&there, 0, 0, 0);
+    return there >= (int)c->alen || polls(c->fd, POLLIN) ? made_as(c) : -EAGAIN;
+}
+
+long hook_read_terminal(int fd, const struct iovec *iov, int n, int64_t deadline, uint32_t least) {
+    Call c = call_of(least > 0 ? try_terminal : try_as, fd, DIR_READ, iov, (size_t)n);
+    c.alen = least;
+    return as_eintr(call_run(&c, deadline));
 }
 
 long hook_read_other(int fd, const struct iovec *iov, int n) {
@@ -135,13 +166,13 @@ static long try_nowait(Call *c) {
 long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     Call c = call_of(try_nowait, fd, DIR_READ, iov, (size_t)n);
     c.life = life;
-    return call_run(&c, GORT_FOREVER);
+    return as_eintr(call_run(&c, GORT_FOREVER));
 }
 
 long hook_write_other(const HookMove *v, bool in_pieces) {
     Call c = call_of(try_as, v->fd, DIR_WRITE, NULL, 0);
     c.flags = v->ended ? ENDED_BY_MONITOR : 0;
-    return move_rest(&c, v, in_pieces, GORT_FOREVER);
+    return as_eintr(move_rest(&c, v, in_pieces, GORT_FOREVER));
 }
 
 enum { NOT_BEGUN, UNDER_WAY, ENDED };
@@ -194,16 +225,23 @@ bool hook_own(HookOwn *o) {
 
 static long try_readable(Call *c) { return polls(c->fd, POLLIN) ? 0 : -EAGAIN; }
 
-long hook_own_wait(const HookOwn *o) {
+long hook_own_wait(const HookOwn *o, int64_t deadline) {
     Call c = {.attempt = try_readable, .fd = o->fd, .dir = DIR_READ, .life = o->life};
     c.begun = true;
     c.seq = o->seq;
-    return call_run(&c, GORT_FOREVER);
+    return call_run(&c, deadline);
 }
 
 void hook_own_close(const HookOwn *o) {
     DescNote *note = desc_note_of(o->fd);
     if (note == NULL || load_rlx(&note->life) == o->life) desc_close(o->fd, o->seq);
+}
+
+const int32_t *hook_cause(void) {
+    M *m = enter();
+    Ender *e = ender_of(self(m));
+    leave(m);
+    return e ? e->cause : NULL;
 }
 
 static long try_epoll(Call *c) {
@@ -214,5 +252,6 @@ static long try_epoll(Call *c) {
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline) {
     Call c = call_of(try_epoll, fd, DIR_READ, events, (size_t)max);
     long r = call_run(&c, deadline);
-    return r == -ETIMEDOUT ? 0 : r;
+    const int32_t *cause = r == -ETIMEDOUT ? hook_cause() : NULL;
+    return r != -ETIMEDOUT ? r : cause ? cause_now(cause) : 0;
 }

@@ -39,6 +39,10 @@ long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                   uint32_t life);
 long hook_read_other(int fd, const struct iovec *iov, int n);
+/* least: so many bytes are enough, also where poll(2) wants more; 0: poll is right. */
+long hook_read_terminal(int fd, const struct iovec *iov, int n, int64_t deadline, uint32_t least);
+/* A terminal that the process is in the background of. */
+bool hook_in_background(int fd);
 long hook_read_resume(int fd, const struct iovec *iov, int n, uint32_t life);
 long hook_write_other(const HookMove *v, bool in_pieces);
 /* A number of the hook's own, fresh from the kernel in this section. False: it is closed. */
@@ -47,8 +51,12 @@ typedef struct HookOwn {
     uint32_t life, seq; /* the number's, its entry's */
 } HookOwn;
 bool hook_own(HookOwn *o);
-long hook_own_wait(const HookOwn *o);  /* until it can be read; -EBADF: the program has closed it */
+/* Until it can be read; -EBADF: the program has closed it; -ETIMEDOUT; the context in use's. */
+long hook_own_wait(const HookOwn *o, int64_t deadline);
 void hook_own_close(const HookOwn *o); /* unless the program has. In a section, pinned */
+/* Of the context in use: 0, or the error that calls end with; NULL: none is in use. */
+const int32_t *hook_cause(void);
+INLINE int cause_now(const int32_t *cause) { return load_acq(cause); }
 /* 0: the deadline passed. */
 long hook_epoll(int fd, struct epoll_event *events, int max, int64_t deadline);
 

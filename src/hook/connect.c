@@ -41,7 +41,9 @@ static bool is_fresh(int fd, int flags) {
 }
 
 static bool is_short(M *m, int fd, int flags, const struct sockaddr *sa, socklen_t len) {
-    if (sa == NULL || !is_fresh(fd, flags) || !hot_allowed(m)) return false;
+    if (!readable(sa, len < sizeof(struct sockaddr_in6) ? len : sizeof(struct sockaddr_in6)) ||
+        !is_fresh(fd, flags) || !hot_allowed(m))
+        return false;
     if (!(flags & (HINT_NONBLOCK | HINT_MESSAGES)) && !(is_near(sa, len) && connect_trusted()))
         return false;
     return known.retakes;

@@ -27,6 +27,7 @@ FdKind kind_look(int fd, int dir) {
                  (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEMORY_DEVICES);
     FdKind kind = S_ISSOCK(st.st_mode) ? KIND_SOCKET : plain ? KIND_PLAIN : KIND_NOWAIT;
     kind_set_both(fd, kind);
+    if (S_ISCHR(st.st_mode) && !plain && is_terminal(fd)) flags_add(fd, HINT_TERMINAL);
     if ((st.st_mode & S_IFMT) == 0 && is_eventfd(fd)) {
         kind_set(fd, DIR_WRITE, KIND_OTHER);
         if (dir == DIR_WRITE) return KIND_OTHER;

@@ -30,7 +30,8 @@ typedef enum FdFlags {
     HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
     HINT_OPENED = 8,   /* by open: HOT from the start, as most files never make a reader wait */
     HINT_FRESH = 16,   /* no call has waited on it yet: hint_settle() */
-    HINT_ROOM = 32     /* a pipe's writer: it has not blocked for long */
+    HINT_ROOM = 32,    /* a pipe's writer: it has not blocked for long */
+    HINT_TERMINAL = 64 /* what read does there is termios(3)'s to say (terminal.c) */
 } FdFlags;
 
 FdKind kind_look(int fd, int dir); /* asks the kernel, and notes the answer */

@@ -22,9 +22,16 @@ static COLD int open_slept(long fd) {
     return fd_born(fd, 0);
 }
 
+/* Perhaps a terminal, which may not be read as it is (terminal.c). The name can be read: it was
+ * opened. */
+INLINE bool in_dev(const char *path) {
+    if (likely(path[0] != '/' || (path[1] != 'd' && path[1] != 'p'))) return false;
+    return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+}
+
 /* Most files never make a reader wait, so HOT is the guess; others are found out (optimistic.c). */
-INLINE uint64_t open_guess(int flags) {
-    if (flags & O_PATH) return 0;
+INLINE uint64_t open_guess(const char *path, int flags) {
+    if (flags & O_PATH || in_dev(path)) return 0;
     return flags & O_NONBLOCK ? WHAT(HINT_NONBLOCK, KIND_PLAIN, KIND_PLAIN)
                               : WHAT(HINT_OPENED, KIND_HOT, KIND_HOT);
 }
@@ -36,7 +43,7 @@ HOOK int hook_open(const char *path, int flags, mode_t mode) {
     if (m == NULL) return libc(open)(path, flags, mode);
     if (unlikely(!known.retakes)) return open_announced(path, flags, mode);
     long fd = open_now(path, flags, mode);
-    return was_taken(m) ? open_slept(fd) : fd_born(fd, open_guess(flags));
+    return was_taken(m) ? open_slept(fd) : fd_born(fd, fd < 0 ? 0 : open_guess(path, flags));
 }
 
 /* What programs with 64-bit offsets, or built with _FORTIFY_SOURCE, call. */

@@ -211,6 +211,8 @@ static long futex_park_and_look(const Futex *f, int64_t deadline) {
 }
 
 static long futex_wait(Futex *f) {
+    if (f->timeout && !readable((void *)f->timeout, sizeof(struct timespec)))
+        return returned(futex_call(f));
     int64_t deadline = futex_deadline(f);
     if (deadline == -EINVAL) return returned(-EINVAL);
     long r = futex_probe(f);

@@ -66,7 +66,7 @@
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
     X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
-    X(pthread_cond_signal) X(pthread_cond_broadcast) /* last: see libc_syms.c */
+    X(pthread_cond_signal) X(pthread_cond_broadcast)
 /* clang-format on */
 
 /* libc's own functions, each beside the word of its test. libc_syms.c finds them. */
@@ -81,16 +81,17 @@ typedef struct Real {
 } ALIGNED(CACHE_LINE) Real;
 extern Real real;
 extern const HookCore *core;
-COLD void libc_find(void);
+COLD void *libc_find(const char *name);
 
 /* On x86-64 fn is never NULL (libc_syms.c has stubs): callers save no registers for a search. */
 #ifdef __x86_64__
 #define libc(name) (*real.name.fn)
 #else
-#define libc(name)                                       \
-    (*({                                                 \
-        if (unlikely(real.name.fn == NULL)) libc_find(); \
-        real.name.fn;                                    \
+#define libc(name)                                                   \
+    (*({                                                             \
+        void **at_ = (void **)(void *)&real.name.fn;                 \
+        if (unlikely(real.name.fn == NULL)) *at_ = libc_find(#name); \
+        real.name.fn;                                                \
     }))
 #endif
 
@@ -182,10 +183,11 @@ typedef struct LibcCall {
     long args[6];
 } LibcCall;
 long libc_call(void *call);
-#define libc_blocking(name, a, b, c, d, e, f)                          \
-    stay_blocking(libc_call,                                           \
-                  &(LibcCall){(long (*)(long, ...))(void *)libc(name), \
-                              {(long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)}})
+#define LIBC_CALL(name, a, b, c, d, e, f)                \
+    ((LibcCall){(long (*)(long, ...))(void *)libc(name), \
+                {(long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)}})
+#define libc_blocking(name, a, b, c, d, e, f) \
+    stay_blocking(libc_call, &LIBC_CALL(name, a, b, c, d, e, f))
 
 NORETURN void __chk_fail(void); /* glibc's "buffer overflow detected" */
 COLD void set_errno(int e);
@@ -216,6 +218,26 @@ int64_t socket_deadline(int fd, int option);
 long timeout_as_again(long r, int64_t deadline);
 /* r: core->move's result. Raises SIGPIPE, which gort's calls never do. */
 ssize_t move_result(const HookMove *v, long r);
+
+/* terminal.c */
+bool is_terminal(int fd); /* asks the kernel; not the master of a pair */
+ssize_t terminal_read(int fd, const struct iovec *iov, int n);
+INLINE bool terminal_at(int fd) {
+    return unlikely((unsigned)fd >= FD_HINTS) ? is_terminal(fd) : flags_hint(fd) & HINT_TERMINAL;
+}
+/* The goroutine cannot park, so its thread waits, with a number of the hook's own: the caller's may
+ * be another file by then. nr: readv or writev. (stream.c) */
+ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life);
+
+/* ---- bad pointers (readable.c) --------------------------------------------------------------- */
+
+/* Where a call looks at the caller's memory before the kernel has: false: libc's call says EFAULT,
+ * or whatever comes before that. A hint: what was readable once may be unmapped since. */
+NOINLINE bool can_read(const void *at, size_t n);
+#define NEAR 4096
+INLINE bool readable(const void *at, size_t n) {
+    return likely((uintptr_t)at - stack_pointer() < NEAR) || can_read(at, n);
+}
 
 /* ---- times (sleep.c) ------------------------------------------------------------------------- */
 
@@ -298,6 +320,7 @@ void values_run_out(void); /* the current goroutine ends */
 /* Without destructors: the goroutine was stopped for good. Any thread that has no P. */
 void values_free(void *values);
 void values_to_thread(void *values); /* in a forked child */
+void values_bound(int more);         /* mutex.c locks the goroutine to its thread, or unlocks it */
 /* pthread_key_create; caller: where in the program it was called */
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
 

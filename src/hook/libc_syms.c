@@ -1,17 +1,21 @@
-/* libc's own functions, and the core, are found when the library is loaded; an earlier call, from
- * another library's constructor, finds libc's itself. Names with several versions (the condition
- * variables of x86-64) are asked for by version: dlsym(RTLD_NEXT) gives the oldest. They come last:
- * where one is missing the loader calls malloc, perhaps the program's, with its locks and keys. */
+/*
+ * libc's own functions, and the core, are found when the library is loaded; an earlier call, from
+ * another library's constructor, finds libc's itself.
+ *
+ * That caller may be the program's malloc in the middle of its first call, with its lock held. The
+ * loader calls malloc for the text of an error, so such a call looks up its own name and no other,
+ * and nothing asks for a version that is perhaps not there. dlsym(RTLD_NEXT) gives the oldest
+ * version of a name; that is wrong for x86-64's condition variables of before 2003 only.
+ */
 #include "hook/hook_internal.h"
 
 #include <dlfcn.h>
 
-/* Stands in for a function until it is found: finds them all, and jumps to libc's. */
+/* Stands in for a function until it is found: finds it, and jumps to libc's. */
 #ifdef __x86_64__
 #define STUB(name)                                                                               \
     static COLD __attribute__((used)) void *found_##name(void) {                                 \
-        libc_find();                                                                             \
-        return (void *)real.name.fn;                                                             \
+        return *(void **)(void *)&real.name.fn = libc_find(#name);                               \
     }                                                                                            \
     void early_##name(void);                                                                     \
     __asm__(".pushsection .text.unlikely,\"ax\",@progbits\n"                                     \
@@ -31,23 +35,27 @@ Real real = {EVERY_NAME(UNKNOWN)};
 const HookCore *core;
 Known known = {.tls = NO_TLS};
 
-static void *sym_find(const char *name) {
-    static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.34"};
-    void *at = NULL;
-    if (strncmp(name, "pthread_cond_", 13) == 0)
-        for (size_t i = 0; i < count_of(versions) && at == NULL; i++)
-            at = dlvsym(RTLD_NEXT, name, versions[i]);
-    return at ? at : dlsym(RTLD_NEXT, name);
+#ifdef __x86_64__
+static bool is_from_2003(const char *name) {
+    return strcmp(name, "pthread_cond_wait") == 0 || strcmp(name, "pthread_cond_timedwait") == 0 ||
+           strcmp(name, "pthread_cond_signal") == 0 || strcmp(name, "pthread_cond_broadcast") == 0;
+}
+#else
+static bool is_from_2003(const char *name) { return false; }
+#endif
+
+COLD void *libc_find(const char *name) {
+    return is_from_2003(name) ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : dlsym(RTLD_NEXT, name);
 }
 
-COLD void libc_find(void) {
-#define FIND(name) *(void **)(void *)&real.name.fn = sym_find(#name);
+static void libc_find_all(void) {
+#define FIND(name) *(void **)(void *)&real.name.fn = libc_find(#name);
     EVERY_NAME(FIND)
 #undef FIND
 }
 
 static __attribute__((constructor(101))) void hook_load(void) {
-    libc_find();
+    libc_find_all();
     const HookCore *c = gort_hook_core();
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;

@@ -85,11 +85,21 @@ static bool mutex_nested(pthread_mutex_t *mutex) {
     return mutex_type(mutex) == TYPE_RECURSIVE && mutex->__data.__count > 1;
 }
 
+/* Its keys remain the goroutine's (threadkeys.c). */
+static void lock_for_mutex(void) {
+    values_bound(1);
+    gort_lock_thread();
+}
+static void unlock_for_mutex(void) {
+    gort_unlock_thread();
+    values_bound(-1);
+}
+
 /* The goroutine stays locked to its thread if it got the mutex; once, for nested locks. */
 static int mutex_take_bound(pthread_mutex_t *mutex, try_fn *take) {
-    gort_lock_thread();
+    lock_for_mutex();
     int r = take(mutex);
-    if ((r != 0 && r != EOWNERDEAD) || mutex_nested(mutex)) gort_unlock_thread();
+    if ((r != 0 && r != EOWNERDEAD) || mutex_nested(mutex)) unlock_for_mutex();
     return r;
 }
 
@@ -102,7 +112,7 @@ INLINE int mutex_release_libc(pthread_mutex_t *mutex) {
 static int mutex_release_bound(pthread_mutex_t *mutex) {
     bool last = !mutex_nested(mutex);
     int r = mutex_release_libc(mutex);
-    if (r == 0 && last) gort_unlock_thread();
+    if (r == 0 && last) unlock_for_mutex();
     return r;
 }
 

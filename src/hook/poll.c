@@ -1,7 +1,8 @@
 /* poll, select and epoll_wait. The kernel is asked first, without waiting; a call that finds
  * nothing and may wait parks in the core's poll. An epoll descriptor can itself be polled. Without
  * any descriptor the call is a sleep, and as those of sleep.c no context in use ends it. With a
- * signal mask, which belongs to a thread, libc's function is called in gort_blocking. */
+ * signal mask, which belongs to a thread, libc's function is called in gort_blocking; where a
+ * context is in use, in pieces, with a look at the context in between. */
 #include "hook/hook_internal.h"
 
 #define FEW 16
@@ -42,8 +43,21 @@ HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size) {
     return poll(fds, n, timeout);
 }
 
+/* With a signal mask. */
+typedef struct Sets Sets;
+typedef struct Masked {
+    LibcCall call;
+    int64_t deadline;
+    bool in_ms; /* its timeout is not a timespec */
+    Sets *sets; /* pselect's, which it empties; NULL: none */
+    /* masked()'s: */
+    int timeout; /* which argument */
+    const int32_t *cause;
+} Masked;
+static int masked(Masked *v, LibcCall call, int timeout);
+
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
-    if (!runner(ppoll)) return libc(ppoll)(fds, n, ts, mask);
+    if (!runner(ppoll) || (ts && !readable(ts, sizeof *ts))) return libc(ppoll)(fds, n, ts, mask);
     if (mask == NULL && (ts == NULL || (ts->tv_sec >= 0 && valid_time(ts)))) {
         long r = poll_ready(fds, n);
         if (r != 0 || (ts && ts->tv_sec == 0 && ts->tv_nsec == 0)) return (int)returned(r);
@@ -51,7 +65,10 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
-    if (mask) return (int)libc_blocking(ppoll, fds, n, ts, mask, 0, 0);
+    if (mask) {
+        Masked v = {.deadline = deadline};
+        return masked(&v, LIBC_CALL(ppoll, fds, n, ts, mask, 0, 0), 2);
+    }
     return (int)returned(staying(poll_or_sleep(fds, n, deadline)));
 }
 
@@ -70,13 +87,13 @@ HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, co
  * the wait. If n is larger than an fd_set, table_end finds the end of the table. */
 #define WORD 64
 enum { READS, WRITES, URGENT, SETS };
-typedef struct Sets {
+struct Sets {
     int n;
     size_t words;
     unsigned long *set[SETS];  /* the caller's; NULL: none */
     unsigned long *kept[SETS]; /* as they were */
     unsigned long few[SETS * FD_SETSIZE / WORD];
-} Sets;
+};
 
 /* A pending signal makes even this call EINTR. */
 static long select_now(int n, void *r, void *w, void *e) {
@@ -105,19 +122,31 @@ static int table_end(int n) {
     return n;
 }
 
-static bool sets_keep(Sets *s, int n, fd_set *r, fd_set *w, fd_set *e) {
+static bool sets_readable(int n, fd_set *const *sets) {
+    size_t size = ((size_t)n + WORD - 1) / WORD * sizeof(long);
+    for (int i = 0; i < SETS; i++)
+        if (sets[i] && !readable(sets[i], size)) return false;
+    return true;
+}
+
+/* -ENOMEM; -EFAULT: the kernel would say so, too. */
+static int sets_keep(Sets *s, int n, fd_set *r, fd_set *w, fd_set *e) {
     fd_set *sets[SETS] = {r, w, e};
-    s->n = n > FD_SETSIZE ? table_end(n) : n;
+    s->n = n;
+    if (n > FD_SETSIZE || !sets_readable(n, sets)) {
+        s->n = table_end(n);
+        if (!sets_readable(s->n, sets)) return -EFAULT;
+    }
     s->words = ((size_t)s->n + WORD - 1) / WORD;
     unsigned long *at = s->few;
     if (s->words > FD_SETSIZE / WORD && (at = malloc(SETS * s->words * sizeof *at)) == NULL)
-        return false;
+        return -ENOMEM;
     for (int i = 0; i < SETS; i++, at += s->words) {
         s->set[i] = (unsigned long *)(void *)sets[i];
         s->kept[i] = at;
         for (size_t k = 0; k < s->words; k++) at[k] = sets[i] ? s->set[i][k] : 0;
     }
-    return true;
+    return 0;
 }
 static void sets_restore(Sets *s) {
     for (int i = 0; i < SETS; i++)
@@ -214,8 +243,9 @@ static long select_wait(Sets *s, int64_t deadline) {
 
 static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadline) {
     Sets s;
-    if (!sets_keep(&s, n, r, w, e)) return -ENOMEM;
-    long done = select_now(s.n, r, w, e);
+    long done = sets_keep(&s, n, r, w, e);
+    if (done != 0) return done;
+    done = select_now(s.n, r, w, e);
     if (done == 0 && deadline > gort_now()) done = staying(select_wait(&s, deadline));
     if (s.kept[0] != s.few) free(s.kept[0]);
     return done;
@@ -223,7 +253,7 @@ static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadli
 
 HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
                 struct timeval *restrict tv) {
-    if (!here() || n < 0) return libc(select)(n, r, w, e, tv);
+    if (!here() || n < 0 || (tv && !readable(tv, sizeof *tv))) return libc(select)(n, r, w, e, tv);
     int64_t deadline = GORT_FOREVER;
     if (tv) {
         if (tv->tv_sec < 0 || tv->tv_usec < 0) return (int)returned(-EINVAL);
@@ -238,13 +268,53 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     return (int)returned(done);
 }
 
+static int pselect_masked(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *ts,
+                          const sigset_t *mask, int64_t deadline) {
+    Sets s;
+    Masked v = {.deadline = deadline, .sets = &s};
+    int done = sets_keep(&s, n, r, w, e);
+    if (done != 0) return (int)returned(done);
+    done = masked(&v, LIBC_CALL(pselect, n, r, w, e, ts, mask), 4);
+    if (s.kept[0] != s.few) free(s.kept[0]);
+    return done;
+}
+
 HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
                  const struct timespec *restrict ts, const sigset_t *restrict mask) {
-    if (!here() || n < 0) return libc(pselect)(n, r, w, e, ts, mask);
+    if (!here() || n < 0 || (ts && !readable(ts, sizeof *ts)))
+        return libc(pselect)(n, r, w, e, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
-    if (mask) return (int)libc_blocking(pselect, n, r, w, e, ts, mask);
+    if (mask) return pselect_masked(n, r, w, e, ts, mask, deadline);
     return (int)returned(select_hooked(n, r, w, e, deadline));
+}
+
+/* ---- with a signal mask ---------------------------------------------------------------------- */
+
+#define LOOK_AFTER (10 * GORT_MS)
+
+/* In gort_blocking. A call that begins when the context is done asks once. */
+static long masked_pieces(void *arg) {
+    Masked *v = arg;
+    for (;;) {
+        int cause = cause_now(v->cause);
+        int64_t left = time_left(v->deadline, gort_now());
+        int64_t piece = cause ? 0 : left < LOOK_AFTER ? left : LOOK_AFTER;
+        struct timespec ts = {.tv_nsec = piece};
+        v->call.args[v->timeout] = v->in_ms ? (piece + GORT_MS - 1) / GORT_MS : (long)&ts;
+        if (v->sets) sets_restore(v->sets);
+        int r = (int)libc_call(&v->call);
+        if (r != 0 || piece == left) return r;
+        if (cause && v->sets) sets_restore(v->sets);
+        if (cause) return returned(cause);
+    }
+}
+
+static int masked(Masked *v, LibcCall call, int timeout) {
+    v->call = call;
+    v->timeout = timeout;
+    v->cause = core->cause();
+    return (int)stay_blocking(v->cause ? masked_pieces : libc_call, v);
 }
 
 /* ---- epoll ---------------------------------------------------------------------------------- */
@@ -270,5 +340,6 @@ HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
                      const sigset_t *mask) {
     if (mask == NULL) return epoll_wait(fd, events, max, timeout);
     if (!here()) return libc(epoll_pwait)(fd, events, max, timeout, mask);
-    return (int)libc_blocking(epoll_pwait, fd, events, max, timeout, mask, 0);
+    Masked v = {.deadline = after_ms(timeout), .in_ms = true};
+    return masked(&v, LIBC_CALL(epoll_pwait, fd, events, max, timeout, mask, 0), 3);
 }

@@ -53,7 +53,7 @@ HOOK int usleep(useconds_t us) {
 HOOK int sched_yield(void) { return here() && staying(core->yield()) ? 0 : libc(sched_yield)(); }
 
 HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {
-    if (!here()) return libc(nanosleep)(ts, rest);
+    if (!here() || !readable(ts, sizeof *ts)) return libc(nanosleep)(ts, rest);
     if (ts->tv_sec < 0 || !valid_time(ts)) return (int)returned(-EINVAL);
     sleep_for(nanoseconds(ts->tv_sec, ts->tv_nsec));
     return 0;
@@ -61,7 +61,7 @@ HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {
 
 HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
                          struct timespec *rest) {
-    if (!here()) return libc(clock_nanosleep)(clock, flags, ts, rest);
+    if (!here() || !readable(ts, sizeof *ts)) return libc(clock_nanosleep)(clock, flags, ts, rest);
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
     if (!valid_clock(clock))
         return (int)libc_blocking(clock_nanosleep, clock, flags, ts, rest, 0, 0);

@@ -7,6 +7,7 @@
  */
 #include "hook/hook_internal.h"
 
+#include <limits.h>
 #include <netinet/in.h>
 
 int64_t socket_deadline(int fd, int option) {
@@ -34,7 +35,8 @@ static NOINLINE bool would_block(int fd, long r) {
 
 static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct sockaddr *sa,
                                   socklen_t *len) {
-    if (!here()) return libc(recvfrom)(fd, buf, n, flags, sa, len);
+    if (!here() || (len && !readable(len, sizeof *len)))
+        return libc(recvfrom)(fd, buf, n, flags, sa, len);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     hint_settle(fd);
     long r = staying(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline));
@@ -60,8 +62,13 @@ HOOK ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct so
     return recv_wait(fd, buf, n, flags, sa, len);
 }
 
+static bool msg_readable(const struct msghdr *msg) {
+    return readable(msg, sizeof *msg) && msg->msg_iovlen <= IOV_MAX &&
+           readable(msg->msg_iov, msg->msg_iovlen * sizeof *msg->msg_iov);
+}
+
 static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
-    if (!here()) return libc(recvmsg)(fd, msg, flags);
+    if (!here() || !msg_readable(msg)) return libc(recvmsg)(fd, msg, flags);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     hint_settle(fd);
     long r = staying(gort_recvmsg_until(fd, msg, flags, deadline));

@@ -60,9 +60,7 @@ static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, 
     return returned(timeout_as_again(r, deadline));
 }
 
-/* The goroutine cannot park, so its thread waits, with a number of the hook's own: the caller's may
- * be another file by then. nr: readv or writev. */
-static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life) {
+ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32_t life) {
     Own own = own_number(fd, life);
     if (own.fd < 0) return returned(own.fd);
     long r = sys(nr, own.fd, iov, n, 0, 0, 0);
@@ -75,6 +73,7 @@ static ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n,
 static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     FdKind kind = kind_look(fd, DIR_READ);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
+    if (terminal_at(fd)) return terminal_read(fd, iov, n);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_readv, fd, iov, n, life);
     hint_settle(fd);
     long r = staying(core->read_resume(fd, iov, n, life));
@@ -83,6 +82,7 @@ static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t
 }
 
 static ssize_t read_other(M *m, int fd, const struct iovec *iov, int n) {
+    if (terminal_at(fd)) return terminal_read(fd, iov, n);
     if (not_ready(fd, POLLIN)) return returned(staying(core->read_other(fd, iov, n)));
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_readv, fd, iov, n, 0);
@@ -93,7 +93,8 @@ static COLD ssize_t read_look(M *m, int fd, const struct iovec *iov, int n) {
     FdKind kind = kind_look(fd, DIR_READ);
     if (kind == KIND_CLOSED) return -1;
     if (kind == KIND_PLAIN) return plain_result(m, fd, sys(SYS_readv, fd, iov, n, 0, 0, 0));
-    long r = stream_try(fd, kind, DIR_READ, iov, n);
+    bool tries = !terminal_at(fd);
+    long r = tries ? stream_try(fd, kind, DIR_READ, iov, n) : -EOPNOTSUPP;
     if (r == -EAGAIN) return read_wait(fd, kind, iov, n);
     if (r != -EOPNOTSUPP) return returned(r);
     kind_set(fd, DIR_READ, KIND_OTHER);
@@ -361,7 +362,8 @@ static COLD bool all_empty(const struct iovec *iov, int n) {
 }
 /* No bytes, or an error: libc's call. (recvmsg would take a message, sendmsg send one.) */
 INLINE bool is_nothing(const struct iovec *iov, int n) {
-    if (unlikely((unsigned)n - 1 >= IOV_MAX || iov == NULL)) return true;
+    if (unlikely((unsigned)n - 1 >= IOV_MAX)) return true;
+    if (!readable(iov, (size_t)n * sizeof *iov)) return true;
     return unlikely(iov->iov_len == 0) && all_empty(iov, n);
 }
 

@@ -13,6 +13,19 @@
  * at each creation, so that a value of a deleted key is not found under the next key of that
  * number. The words need no order: the program orders a key's creation, use and deletion.
  *
+ * A goroutine that has locked itself to its thread (gort_lock_thread) has come for what is the
+ * thread's. A library that finds its object by a __thread variable, and has a key for the
+ * destructor only (RocksDB, libomp), must see the object destroyed with the thread, or the next
+ * goroutine there finds what is freed. So in between the rule is, key by key:
+ *
+ *     set by this goroutine outside, and not to NULL since: the goroutine's, also when set inside
+ *     any other: the thread's, as in libc, until the thread ends
+ *
+ * The first half keeps what it brought along, the second is what the library relies on. A value
+ * belongs to one side for good: inside, NULL leaves the goroutine's entry there (by its word), so
+ * that a library which puts a value aside and back again puts it back where it was. The locks that
+ * the hook itself takes for a BOUND mutex (mutex.c) are not the program's, and change nothing.
+ *
  * An allocator's keys (made by the object that malloc is in, if that is not libc) remain the
  * thread's: it pairs them with __thread variables, and uses them in malloc (called_by_allocator).
  *
@@ -37,6 +50,7 @@ typedef struct Value {
 
 typedef struct Values {
     Value *block[KEYS / BLOCK];
+    uint32_t bound; /* how many of the goroutine's locks to its thread are for BOUND mutexes */
 } Values;
 
 static struct {
@@ -58,10 +72,16 @@ static void *alloc_empty(size_t size) {
     return at;
 }
 
-static Value *value_make(Stack *s, uint32_t key) {
+/* NULL: no memory. */
+static Values *values_make(Stack *s) {
     if (s->values == NULL) s->values = alloc_empty(sizeof(Values));
-    if (s->values == NULL) return NULL;
-    Value **block = &((Values *)s->values)->block[key / BLOCK];
+    return s->values;
+}
+
+static Value *value_make(Stack *s, uint32_t key) {
+    Values *t = values_make(s);
+    if (t == NULL) return NULL;
+    Value **block = &t->block[key / BLOCK];
     if (*block == NULL) *block = alloc_empty(BLOCK * sizeof(Value));
     return *block ? &(*block)[key % BLOCK] : NULL;
 }
@@ -118,21 +138,50 @@ INLINE G *key_owner(M *m, pthread_key_t key) {
     return has_body(m->curg) ? NULL : m->curg;
 }
 
+void values_bound(int more) {
+    Values *t = values_make(runner_g()->stack);
+    if (t) t->bound += (uint32_t)more;
+}
+
+/* The program has locked it to its thread. */
+static bool is_locked(const G *gp) {
+    const Values *t = gp->stack->values;
+    return gp->lock_depth > (t ? t->bound : 0);
+}
+
+/* The goroutine has no value. */
+static NOINLINE void *value_of_thread(const G *gp, const Value *v, pthread_key_t key) {
+    bool own = v && v->word == load_rlx(&keys[key].word);
+    return own || !is_locked(gp) ? NULL : libc(pthread_getspecific)(key);
+}
+
 HOOK void *pthread_getspecific(pthread_key_t key) {
     G *gp = key_owner(runner(pthread_getspecific), key);
     if (gp == NULL) return libc(pthread_getspecific)(key);
     Value *v = value_find(gp->stack->values, key);
-    return v && v->word == load_rlx(&keys[key].word) ? v->value : NULL;
+    if (likely(v && v->value && v->word == load_rlx(&keys[key].word))) return v->value;
+    return likely(gp->lock_depth == 0) ? NULL : value_of_thread(gp, v, key);
+}
+
+/* It has no room for that key's value, or is locked to its thread. */
+static NOINLINE int value_set(G *gp, Value *v, pthread_key_t key, uintptr_t value) {
+    uint32_t word = load_rlx(&keys[key].word);
+    bool locked = is_locked(gp), own = v && v->word == word;
+    if (locked && !own) return libc(pthread_setspecific)(key, (void *)value);
+    if (v == NULL && value == 0) return 0;
+    if (v == NULL && hook_in_child()) return libc(pthread_setspecific)(key, (void *)value);
+    if (v == NULL && (v = value_make(gp->stack, key)) == NULL) return ENOMEM;
+    *v = (Value){value || locked ? word : 0, (void *)value};
+    return 0;
 }
 
 HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
     G *gp = key_owner(runner(pthread_setspecific), key);
     if (gp == NULL) return libc(pthread_setspecific)(key, value);
     Value *v = value_find(gp->stack->values, key);
-    if (v == NULL && value == NULL) return 0;
-    if (v == NULL && hook_in_child()) return libc(pthread_setspecific)(key, value);
-    if (v == NULL && (v = value_make(gp->stack, key)) == NULL) return ENOMEM;
-    *v = (Value){load_rlx(&keys[key].word), (void *)(uintptr_t)value};
+    if (unlikely(v == NULL) || unlikely(gp->lock_depth > 0))
+        return value_set(gp, v, key, (uintptr_t)value);
+    *v = (Value){value ? load_rlx(&keys[key].word) : 0, (void *)(uintptr_t)value};
     return 0;
 }
 

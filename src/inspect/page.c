@@ -12,7 +12,8 @@
  * name another site. A browser too old to send these headers could still be made to start a trace
  * or a profile, so these need proof: a header which shows that the live page itself asks, or the
  * token. On any other address everything needs the token, which comes from GORT_HTTP_TOKEN or is
- * drawn at random, and is printed with the address. Nothing can be changed: GET and HEAD only.
+ * drawn at random and printed with the address. A given one is a secret of its owner's and is never
+ * printed: stderr often goes to a log. Nothing can be changed: GET and HEAD only.
  *
  * Tables hold all descriptors: the end of the runtime closes them, when no goroutine runs any more.
  * Each enters its table in the section that makes it and leaves in the section that closes it, so
@@ -53,6 +54,7 @@
 typedef struct Listener {
     OwnFd socket;
     bool open;       /* only traces and profiles need the token */
+    bool drawn;      /* the token; else it was given */
     char local[300]; /* from gort_local_addr */
     char token[128];
 } Listener;
@@ -134,19 +136,9 @@ static int refuse(const Listener *l, const HttpRequest *r, bool costs) {
     return costs && !own ? 401 : 0;
 }
 
-/* 0; -EINVAL: GORT_HTTP_TOKEN is too long. */
-static int draw_token(char *to, size_t size) {
-    const char *given = env_get("GORT_HTTP_TOKEN");
+static void draw_token(char *to, size_t size) {
     unsigned char bytes[16];
-    size_t got = 0, n = given ? strlen(given) : 0;
-    if (n >= size) {
-        print_fd(2, "gort: GORT_HTTP_TOKEN is longer than %d bytes\n", (int)size - 1);
-        return -EINVAL;
-    }
-    if (n > 0) {
-        memcpy(to, given, n + 1);
-        return 0;
-    }
+    size_t got = 0;
     while (got < sizeof bytes) {
         long r = os_sys(SYS_getrandom, (long)(bytes + got), (long)(sizeof bytes - got), 0, 0, 0, 0);
         if (r < 0 && r != -EINTR)
@@ -154,6 +146,19 @@ static int draw_token(char *to, size_t size) {
         if (r > 0) got += (size_t)r;
     }
     for (int i = 0; i < 16; i++) print_buf(to + 2 * i, size - 2 * (size_t)i, "%02x", bytes[i]);
+}
+
+/* 0; -EINVAL: GORT_HTTP_TOKEN is too long. */
+static int get_token(Listener *l) {
+    const char *given = env_get("GORT_HTTP_TOKEN");
+    size_t n = given ? strlen(given) : 0;
+    if (n >= sizeof l->token) {
+        print_fd(2, "gort: GORT_HTTP_TOKEN is longer than %d bytes\n", (int)sizeof l->token - 1);
+        return -EINVAL;
+    }
+    l->drawn = n == 0;
+    if (l->drawn) draw_token(l->token, sizeof l->token);
+    else memcpy(l->token, given, n + 1);
     return 0;
 }
 
@@ -487,7 +492,7 @@ static bool open_last(LastSeconds *l, OwnFd *entry) {
     return file >= 0;
 }
 
-static long write_held(void *arg) {
+static long write_last(void *arg) {
     LastSeconds *l = arg;
     long e = tracing_last(own_fd_number(&l->file), l->kind->form, l->kind->most);
     own_fd_close(&l->file);
@@ -499,7 +504,7 @@ static void serve_last(int conn, const HttpRequest *r) {
     const TraceKind *k = trace_kind(r);
     OwnFd *entry = &page.files[conn];
     LastSeconds last = {.kind = k};
-    long e = open_last(&last, entry) ? gort_blocking(write_held, &last) : -EMFILE;
+    long e = open_last(&last, entry) ? gort_blocking(write_last, &last) : -EMFILE;
     if (e == -EINVAL)
         answer_text(conn, r, 409, "the flight recorder is off (GORT_DEBUG=flight=5000 is on)\n");
     else if (has_begun(conn, r, (int)e)) answer_trace(conn, entry, k);
@@ -757,12 +762,13 @@ static void accept_loop(void *arg) {
 static void page_announce(const Listener *l) {
     char url[URL_SIZE];
     print_url(url, l);
+    const char *before = l->drawn ? "?token=" : "the token in GORT_HTTP_TOKEN";
+    const char *token = l->drawn ? l->token : "";
     if (l->open)
         print_fd(2,
-                 "gort: live page on %s\ngort: its traces and profiles, for other clients: "
-                 "?token=%s\n",
-                 url, l->token);
-    else print_fd(2, "gort: live page on %s?token=%s\n", url, l->token);
+                 "gort: live page on %s\ngort: its traces and profiles, for other clients: %s%s\n",
+                 url, before, token);
+    else print_fd(2, "gort: live page on %s%s%s%s\n", url, l->drawn ? "" : " with ", before, token);
 }
 
 static int listener_new(Socket *s) {
@@ -773,7 +779,7 @@ static int listener_new(Socket *s) {
     int e = gort_local_addr(s->fd, l->local, sizeof l->local);
     l->open = begins_with(l->local, "127.") || begins_with(l->local, "[::1]") ||
               begins_with(l->local, "unix:");
-    if (e == 0) e = draw_token(l->token, sizeof l->token);
+    if (e == 0) e = get_token(l);
     if (e < 0) return e;
     M *m = enter(); /* in one: the accepting goroutine, and with it the socket's entry */
     e = gort_go_with(&page_attr, accept_loop, l);

@@ -276,7 +276,7 @@ static void say_held(const char *path, int64_t held) {
                  t.ring.size * sizeof(TraceChunk) >> 20);
 }
 
-static void write_last(bool flight) {
+static void write_at_last(bool flight) {
     const char *path = env_trace[0] ? env_trace : t.flight_path;
     int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1;
     switch_off(100 * GORT_MS);
@@ -294,7 +294,7 @@ void tracing_fatal(void) {
         wait_for_writer();
         return;
     }
-    write_last(flight);
+    write_at_last(flight);
     store_rel(&t.state, STOPPING); /* without a stopper; pairs with the load in stopper() */
 }
 

@@ -12,17 +12,21 @@
  * all members wait so, none will: fatal. `waiting` counts them. There is no false alarm: every
  * counted member has its own place; while one has been given a second and does not yet know, at
  * most limit - 1 members are there to be counted.
+ *
+ * A group ends with gort_group_wait(). A call after that is fatal while the freed memory is still
+ * as it was, like a use of a channel after its last release.
  */
 #include "base/hint.h"
 #include "sync/chan.h"
 #include "sched/goexit.h"
 #include "sync/sema.h"
 
+#define GROUP_OVER (-1)
 struct gort_group {
     gort_ctx *ctx;
     gort_wg wg;
     gort_sem places;
-    int limit;       /* <= 0: none */
+    int limit;       /* 0: none; GROUP_OVER: gort_group_wait() has freed it */
     int32_t waiting; /* atomic: members that wait for a place */
     int32_t result;  /* atomic: the first negative one */
 };
@@ -38,7 +42,7 @@ EXPORT gort_group *gort_group_new(gort_ctx *parent, int limit) {
     if (in_forked_child()) return NULL;
     gort_group *g = quiet_alloc(sizeof *g);
     if (g == NULL) return NULL;
-    *g = (gort_group){.ctx = gort_ctx_new(parent), .limit = limit};
+    *g = (gort_group){.ctx = gort_ctx_new(parent), .limit = limit > 0 ? limit : 0};
     if (g->ctx == NULL) {
         quiet_free(g);
         return NULL;
@@ -118,6 +122,11 @@ static NOINLINE M *wait_for_place(M *m, gort_group *g) {
     return m;
 }
 
+static void check_group(const gort_group *g, const char *call) {
+    if (unlikely(load_rlx(&g->limit) == GROUP_OVER))
+        fatal("%s: group %p is used after gort_group_wait", call, (const void *)g);
+}
+
 /* The caller has taken a place, in the section that ends here. */
 static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void *arg,
                         uintptr_t pc) {
@@ -132,6 +141,7 @@ static int start_member(M *m, gort_group *g, int (*fn)(gort_ctx *, void *), void
 EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
     if (fn == NULL) return -EINVAL;
     if (!runtime_running()) return hint_no_runtime("gort_group_go");
+    check_group(g, "gort_group_go");
     M *m = enter();
     if (g->limit > 0 && gort_sem_try_acquire(&g->places, 1) < 0) m = wait_for_place(m, g);
     return start_member(m, g, fn, arg, (uintptr_t)__builtin_return_address(0));
@@ -140,6 +150,7 @@ EXPORT int gort_group_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg
 EXPORT int gort_group_try_go(gort_group *g, int (*fn)(gort_ctx *, void *), void *arg) {
     if (fn == NULL) return -EINVAL;
     if (!runtime_running()) return -ENOTCONN;
+    check_group(g, "gort_group_try_go");
     M *m = enter();
     if (g->limit <= 0 || gort_sem_try_acquire(&g->places, 1) == 0)
         return start_member(m, g, fn, arg, (uintptr_t)__builtin_return_address(0));
@@ -149,9 +160,11 @@ EXPORT int gort_group_try_go(gort_group *g, int (*fn)(gort_ctx *, void *), void 
 
 EXPORT int gort_group_wait(gort_group *g) {
     if (in_forked_child()) return -ENOTCONN;
+    check_group(g, "gort_group_wait");
     gort_wg_wait(&g->wg);
     int result = load_acq(&g->result);
     gort_ctx_release(g->ctx);
+    store_rlx(&g->limit, GROUP_OVER);
     quiet_free(g);
     return result;
 }

@@ -130,22 +130,25 @@ static void drop_all(gort_pool *pool, Magazine *list) {
     }
 }
 
-/* Drops half of what the depot has not needed for a while. */
+/* Drops half of what the depot has not needed for a while, and the empty magazines. */
 static void pool_trim(gort_pool *pool) {
     int64_t now = os_now();
-    Magazine *list = NULL;
+    Magazine *list = NULL, *empty = NULL;
     if (now - load_rlx(&pool->trimmed) < TRIM_EVERY) return;
     M *m = enter();
     lock(&pool->lock, RANK_LEAF);
     if (now - pool->trimmed >= TRIM_EVERY) {
         for (uint32_t n = (pool->low + 1) / 2; n > 0 && pool->full != NULL; n--)
             mag_push(&list, full_pop(pool));
+        empty = pool->empty;
+        pool->empty = NULL;
         pool->low = pool->nfull;
         pool->trimmed = now;
     }
     unlock(&pool->lock);
     leave(m);
     drop_all(pool, list);
+    drop_all(pool, empty);
 }
 
 INLINE void swap(PoolCache *c) {

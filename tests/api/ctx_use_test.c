@@ -204,6 +204,36 @@ static void goes_ahead(void) {
     gort_chan_release(c);
 }
 
+/* To look once is no wait. */
+static void looks(gort_ctx *done) {
+    int p[2];
+    CHECK(pipe(p) == 0);
+    struct pollfd f[2] = {{.fd = p[0], .events = POLLIN}, {.fd = p[1], .events = POLLOUT}};
+    gort_ctx_use(done);
+    CHECK_EQ(gort_poll(f, 1, 0), 0);
+    CHECK_EQ(gort_poll(f, 2, 0), 1);
+    CHECK_EQ(gort_poll(NULL, 0, 0), 0);
+    CHECK_EQ(gort_poll(f, 1, 1), gort_ctx_err(done));
+    CHECK_EQ(gort_poll_until(f, 1, 0), gort_ctx_err(done));
+    gort_ctx_use(NULL);
+    close(p[0]), close(p[1]);
+}
+static void *looks_there(void *done) {
+    looks(done);
+    return NULL;
+}
+static void looks_once(void) {
+    for (int i = 0; i < 2; i++) {
+        pthread_t other;
+        gort_ctx *done = i == 0 ? gort_ctx_with_timeout(NULL, 0) : gort_ctx_new(NULL);
+        gort_ctx_cancel(done);
+        looks(done);
+        CHECK(pthread_create(&other, NULL, looks_there, done) == 0);
+        pthread_join(other, NULL);
+        gort_ctx_release(done);
+    }
+}
+
 /* Calls without a result are not ended. */
 static uint32_t locked;
 static void locks(void *ctx) {
@@ -324,6 +354,7 @@ static void race_once(void) {
 static int body(int argc, char **argv) {
     every_wait();
     goes_ahead();
+    looks_once();
     not_ended();
     lifetimes();
     groups();

@@ -79,7 +79,18 @@ static void groups() {
         chan<void> hold;
         CHECK(g.try_go([=] { hold.recv(); }));
         CHECK(!g.try_go([c = counted(2)] {}));
+        auto job = [c = counted(2), p = std::make_unique<int>(42), &ran] { ran = *p; };
+        CHECK(!g.try_go(std::move(job))); /* and the job is the caller's still */
+        job();
+        CHECK_EQ(ran, 42);
+        std::function<void()> other = [&ran] { ran = 43; };
+        CHECK(!g.try_go(std::move(other)));
+        other();
+        CHECK_EQ(ran, 43);
         hold.send();
+        g.go(std::move(job));
+        CHECK(!g.wait());
+        CHECK_EQ(ran, 42);
     }
     { /* not waited for: cancelled, and waited for */
         group g;

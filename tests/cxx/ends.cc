@@ -30,6 +30,11 @@ static int run(const std::string &which) {
         });
         started.recv();
     }
+    if (which == "late") {
+        gort::group g;
+        g.go([] {});
+        if (!g.wait()) g.go([] {});
+    }
     if (which == "handler") {
         std::set_terminate([] {
             try {

@@ -164,6 +164,10 @@ int main(int argc, char **argv) {
     CHECK_EQ(ran, 1);
     std::unique_ptr<int> p(new int(4));
     CHECK_EQ(gort::main([q = std::move(p)] { return *q; }), 4);
+    CHECK_EQ(gort::main([] { return gort::error(-EIO); }), EXIT_FAILURE);
+    CHECK_EQ(gort::main([](int, char **) { return gort::error(); }), 0);
+    const int seven = 7;
+    CHECK_EQ(gort::main([&]() -> const int & { return seven; }), 7);
     return gort::main([] {
         arguments();
         moves();

@@ -79,7 +79,7 @@ static void parked(void *arg) {
 static void stacks(void) {
     gate = gort_chan_new(0, 0);
     told = gort_chan_new(0, PARKED);
-    gort_attr big = {"big", 1 << 20};
+    gort_attr big = {.name = "big", .stack_size = 1 << 20};
     for (uintptr_t i = 0; i < PARKED; i++)
         CHECK_EQ(i % 5 ? gort_go(parked, (void *)(i + 1))
                        : gort_go_with(&big, parked, (void *)(i + 1)),

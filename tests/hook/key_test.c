@@ -2,7 +2,8 @@
  * What is kept under a pthread key is the goroutine's (src/hook/threadkeys.c): it is there after
  * every wait, on whatever thread, for as many keys as there are; the next goroutine finds nothing
  * of it, and its destructor runs when the goroutine ends, on the goroutine itself, never inside
- * another's call. Threads have their own. A forked child has those of the goroutine that forked.
+ * another's call. What a goroutine sets while it is locked to its thread is the thread's. Threads
+ * have their own. A forked child has those of the goroutine that forked.
  */
 #include "hook.h"
 #include <limits.h>
@@ -204,6 +205,96 @@ static void forks(void) {
     CHECK_EQ(status, 0);
 }
 
+/* ---- locked to the thread -------------------------------------------------------------------- */
+
+/* A library that finds its object by a __thread variable, and has the key for the destructor only
+ * (RocksDB, libomp): while goroutines use it locked, the object is the thread's. */
+typedef struct Object {
+    uint64_t alive;
+} Object;
+static __thread Object *object;
+static pthread_key_t object_key, brought;
+static int objects, objects_gone, used_freed;
+
+static void object_ends(void *arg) {
+    ((Object *)arg)->alive = 0; /* never freed: a goroutine may look */
+    add(&objects_gone, 1);
+}
+static Object *library_object(void) {
+    if (object == NULL) {
+        object = calloc(1, sizeof *object);
+        object->alive = 1;
+        add(&objects, 1);
+        CHECK_EQ(pthread_setspecific(object_key, object), 0);
+    }
+    CHECK(pthread_getspecific(object_key) == object);
+    return object;
+}
+
+static void uses_library(void *arg) {
+    int own = 0;
+    CHECK_EQ(pthread_setspecific(brought, &own), 0);
+    gort_lock_thread();
+    if (!library_object()->alive) add(&used_freed, 1);
+    CHECK(pthread_getspecific(brought) == &own); /* what it came with */
+    gort_lock_thread();
+    usleep(100);
+    gort_unlock_thread();
+    if (!library_object()->alive) add(&used_freed, 1);
+    CHECK_EQ(pthread_setspecific(brought, NULL), 0); /* aside, and back: still its own */
+    CHECK(pthread_getspecific(brought) == NULL);
+    CHECK_EQ(pthread_setspecific(brought, &own), 0);
+    if (arg) return; /* locked: the thread ends with it */
+    gort_unlock_thread();
+    CHECK(pthread_getspecific(object_key) == NULL); /* the thread's */
+    CHECK(pthread_getspecific(brought) == &own);
+    CHECK_EQ(pthread_setspecific(brought, NULL), 0);
+}
+
+static void values_of_threads(void) {
+    CHECK_EQ(pthread_key_create(&object_key, object_ends), 0);
+    CHECK_EQ(pthread_key_create(&brought, NULL), 0);
+    for (intptr_t round = 0; round < 2; round++) {
+        gort_wg wg = {0};
+        for (int i = 0; i < 50; i++) {
+            CHECK_EQ(gort_wg_go(&wg, uses_library, (void *)round), 0);
+            if (i < 20) gort_wg_wait(&wg); /* one after the other, on few threads; then at once */
+        }
+        gort_wg_wait(&wg);
+        CHECK_EQ(get(&used_freed), 0);
+    }
+    wait_until(get(&objects_gone) >= 50); /* with their threads */
+}
+
+/* A robust mutex locks its owner to the thread without a word: the keys remain the goroutine's. */
+static void holds_robust(void *arg) {
+    Object own = {.alive = 1};
+    CHECK_EQ(pthread_mutex_lock(arg), 0);
+    CHECK_EQ(pthread_setspecific(brought, &own), 0);
+    CHECK_EQ(pthread_mutex_unlock(arg), 0);
+    CHECK(pthread_getspecific(brought) == &own);
+    gort_lock_thread();
+    CHECK_EQ(pthread_mutex_lock(arg), 0);
+    CHECK(pthread_getspecific(object_key) == NULL || ((Object *)object)->alive);
+    CHECK_EQ(pthread_setspecific(keys[0], NULL), 0);
+    CHECK_EQ(pthread_mutex_unlock(arg), 0);
+    CHECK(library_object()->alive);
+    gort_unlock_thread();
+    CHECK(pthread_getspecific(object_key) == NULL);
+}
+
+static void with_robust(void) {
+    pthread_mutex_t robust;
+    pthread_mutexattr_t attr;
+    gort_wg wg = {0};
+    CHECK_EQ(pthread_mutexattr_init(&attr), 0);
+    CHECK_EQ(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST), 0);
+    CHECK_EQ(pthread_mutex_init(&robust, &attr), 0);
+    for (int i = 0; i < 20; i++) CHECK_EQ(gort_wg_go(&wg, holds_robust, &robust), 0);
+    gort_wg_wait(&wg);
+    CHECK_EQ(pthread_mutex_destroy(&robust), 0);
+}
+
 static int run(int argc, char **argv) {
     left_by_once();
     crowd(CROWD);
@@ -212,6 +303,10 @@ static int run(int argc, char **argv) {
     in_rounds();
     a_thread();
     forks();
+    values_of_threads();
+    with_robust();
+    CHECK_EQ(pthread_key_delete(object_key), 0);
+    CHECK_EQ(pthread_key_delete(brought), 0);
     CHECK(mine(1, 0) != NULL);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* waitpid, system, getaddrinfo, gethostbyname_r. */
 #include "hook.h"
 #include <netdb.h>
+#include <sys/ptrace.h>
 
 #define CHILDREN 30
 static int done, doors[CHILDREN][2];
@@ -23,6 +24,11 @@ static void waiter(void *arg) {
     add(&done, 1);
 }
 
+static void opens_late(void *arg) {
+    wait_for_waiting("IO wait", 1);
+    CHECK_EQ(write((int)(intptr_t)arg, "x", 1), 1);
+}
+
 static void children(void) {
     int status;
     for (intptr_t i = 0; i < CHILDREN; i++) {
@@ -39,6 +45,40 @@ static void children(void) {
     CHECK_EQ(write(doors[7][1], "x", 1), 1);
     CHECK_EQ(waitpid(-1, &status, 0), pid);
     CHECK_EQ(WEXITSTATUS(status), 7);
+}
+
+/* A traced child is waited for when it stops, without WUNTRACED. It comes to be one while its
+ * parent waits. */
+static void traced(void) {
+    int status, door[2];
+    CHECK_EQ(pipe(door), 0);
+    for (int round = 0; round < 3; round++) {
+        gort_lock_thread(); /* the tracer is a thread */
+        pid_t pid = fork();
+        if (pid == 0) {
+            char c;
+            if (read(door[0], &c, 1) != 1) _exit(1);
+            if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(77);
+            raise(SIGSTOP);
+            raise(SIGSTOP);
+            _exit(7);
+        }
+        intptr_t fd = door[1];
+        if (round == 0) CHECK_EQ(gort_go(opens_late, (void *)fd), 0);
+        else CHECK_EQ(write(door[1], "x", 1), 1); /* a tracer waits on a thread */
+        int *told = round == 1 ? NULL : &status;
+        CHECK_EQ(waitpid(pid, told, 0), pid);
+        if (told && WIFEXITED(status) && WEXITSTATUS(status) == 77) SKIP("no ptrace");
+        for (int stop = 0; stop < 2; stop++) {
+            if (told) CHECK(WIFSTOPPED(status));
+            CHECK_EQ(ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
+            CHECK_EQ(waitpid(pid, told, 0), pid);
+        }
+        if (told) CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        gort_unlock_thread();
+    }
+    close(door[0]);
+    close(door[1]);
 }
 
 static bool is_pidfd(int fd) {
@@ -90,6 +130,7 @@ static int run(int argc, char **argv) {
     CHECK_EQ(WEXITSTATUS(status), 3);
     CHECK(system(NULL) != 0);
     names();
+    traced();
     return 0;
 }
 HOOK_MAIN(run)

@@ -1,7 +1,9 @@
 /*
  * For tests/script/hook_allocator.sh: an allocator that keeps something for each thread, as all of
  * them do, and ends the program where a second goroutine enters it on the same thread. It holds its
- * lock over a sleep, so that others have to wait for it. -DPROGRAM: goroutines that allocate.
+ * lock over a sleep, so that others have to wait for it. Its first call, which comes before the
+ * hook is loaded where it is linked behind it, makes a key: where that call comes back for memory
+ * it finds itself inside. -DPROGRAM: goroutines that allocate.
  */
 #define _GNU_SOURCE 1
 #ifndef PROGRAM
@@ -24,7 +26,23 @@ static int word;
 static __thread int inside __attribute__((tls_model("initial-exec")));
 static struct timespec moment = {0, 100000};
 
-static __attribute__((constructor)) void allocator_begins(void) { sem_init(&sem, 0, 1); }
+static void *volatile first;
+static __attribute__((constructor)) void allocator_begins(void) {
+    sem_init(&sem, 0, 1);
+    first = malloc(1);
+}
+
+/* Every call that an allocator might begin with. */
+static void allocator_first(void) {
+    pthread_key_t key;
+    pthread_key_create(&key, NULL);
+    pthread_setspecific(key, &key);
+    pthread_getspecific(key);
+    pthread_mutex_lock(&common);
+    pthread_mutex_unlock(&common);
+    pthread_cond_signal(&never);
+    pthread_cond_broadcast(&never);
+}
 
 static void wait_somehow(unsigned how) {
     struct timespec past = {0, 0};
@@ -56,12 +74,13 @@ static void wait_somehow(unsigned how) {
 
 void *malloc(size_t n) {
     static const char text[] = "two are inside malloc on one thread\n";
-    static unsigned count;
+    static unsigned count, begun;
     int e = errno;
     if (inside++ > 0) {
         (void)!write(2, text, sizeof text - 1);
         _exit(1);
     }
+    if (!__atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) allocator_first();
     if (n == 777) wait_somehow(__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED));
     inside--;
     errno = e;

@@ -20,6 +20,7 @@ wrk        httpd                             wrk
 sqlite     server_sqlite                     libsqlite3-dev
 glib       crowd_glib                        libglib2.0-dev pkg-config
 gc         gc,man_examples                   libgc-dev
+tcmalloc   hook_allocator                    libtcmalloc-minimal4
 mandoc     man_examples                      mandoc
 pkgconfig  install,gort_new                  pkg-config
 cmake      install                           cmake
@@ -99,6 +100,7 @@ has_wrk() { command -v wrk; }
 has_sqlite() { links sqlite3.h -lsqlite3; }
 has_glib() { runs pkg-config && links glib.h $(pkg-config --cflags --libs glib-2.0); }
 has_gc() { links gc.h -lgc; }
+has_tcmalloc() { links stdlib.h -l:libtcmalloc_minimal.so.4; }
 has_mandoc() { echo | mandoc -T lint -W fatal; }
 has_pkgconfig() { runs pkg-config; }
 has_cmake() { runs cmake; }

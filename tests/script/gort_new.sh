@@ -86,4 +86,7 @@ refuses 1 "$WORK/log"
 refuses 1 "$WORK/two words"
 [ ! -e "$WORK/two words" ] || fail 'it made a directory that it refused'
 GORT="$WORK/none" refuses 1 "$WORK/other"
+mkdir -p "$WORK/a space/include" "$WORK/a space/lib"
+touch "$WORK/a space/include/gort.h" "$WORK/a space/lib/libgort.a"
+GORT="$WORK/a space" refuses 1 "$WORK/other"
 "$new" --help | grep -q '^usage: gort-new DIR'

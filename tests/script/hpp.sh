@@ -43,6 +43,8 @@ ends long 134 "gort: fatal: goroutine 2 (a name that is longer than 31 b) $dead 
 ends main 134 "gort: fatal: goroutine 1 (main) $dead $fire"
 ends wg 134 "gort: fatal: goroutine 2 $dead $fire"
 ends group 134 "gort: fatal: goroutine 1 (a gort::group without wait()) $dead $fire"
+ends late 134 \
+    "gort: fatal: goroutine 1 (main) $dead gort::group: go() after wait(): Invalid argument"
 ends handler 3 "handler: $fire"
 ends noexcept 134 unwound
 ends caught 0 unwound
@@ -74,6 +76,10 @@ refused 'has to take a std::optional' 'gort::select(on_recv(c, [](std::string) {
 refused 'have to stand in the call' 'auto one = on_recv(c, [](auto) {}); gort::select(one)'
 refused 'one default or one deadline' 'gort::select(on_default(), within(1ms))'
 refused 'returns void, an int or a gort::error' 'group g; g.go([] { return "text"; })'
+of_main='gort::main: the function returns void, an int or a gort::error'
+refused "$of_main" 'gort::main([] { return 1L; })'
+refused "$of_main" 'gort::main([](int, char **) { return std::string("lost"); })'
+refused 'gort::main: the function takes' 'gort::main([](int) {})'
 refused 'deleted' 'c.recv_until(1ms)'
 refused 'deleted' 'context y = x'
 refused 'no matching\|cannot convert\|no known conversion' 'c.send("text")'

@@ -56,6 +56,9 @@ for at in 127.0.0.1:0 '[::1]:0' 127.0.0.2:0 0.0.0.0:0; do
     until grep -qs 'live page on' "$dir/err"; do
         kill -0 $pid 2>/dev/null || fail "ended: $(cat "$dir/err")"; sleep 0.05
     done
+    if grep -q right "$dir/err" || ! grep -q 'the token in GORT_HTTP_TOKEN$' "$dir/err"; then
+        fail "of a given token only its place is said, not: $(cat "$dir/err")"
+    fi
     python3 - "$(sed -n 's/^gort: live page on http:\/\/\([^ ]*\)\/.*$/\1/p' "$dir/err")" \
         <<'END' || fail "listening on $at"
 import itertools, os, random, re, socket, sys, time

@@ -72,7 +72,8 @@ for p in static shared; do
     run "$dir/$p" '' # without the bit: all of it is obeyed, else this test shows nothing
     grep -q 'secure 0, procs 7' "$dir/out" || fail "$p, without the bit: $(cat "$dir/out")"
     grep -q 'nonsense=1 ignored' "$dir/err" || fail "$p, without the bit: no complaint"
-    grep -q 'live page on .*token=known' "$dir/err" || fail "$p, without the bit: no page"
+    grep -q 'live page on .* with the token in GORT_HTTP_TOKEN$' "$dir/err" ||
+        fail "$p, without the bit: no page"
     [ -e "$dir/theirs/trace" ] || fail "$p, without the bit: no trace"
     run "$dir/$p" GORT_SIM=5
     [ -e "$dir/theirs/log" ] || fail "$p, without the bit: no list of a simulation"

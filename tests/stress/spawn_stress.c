@@ -81,8 +81,8 @@ static void start(uint64_t *seed, int depth) {
     Job *heap = malloc(sizeof j);
     CHECK(heap != NULL);
     *heap = j;
-    gort_attr attr = {way % 8 == 1 ? "a name of its own" : NULL,
-                      way % 32 == 5 ? (size_t)(way >> 8) % 300000 : 0};
+    gort_attr attr = {.name = way % 8 == 1 ? "a name of its own" : NULL,
+                      .stack_size = way % 32 == 5 ? (size_t)(way >> 8) % 300000 : 0};
     if (way % 4 == 1) CHECK_EQ(gort_go_with(&attr, live_and_free, heap), 0);
     else CHECK_EQ(gort_go(live_and_free, heap), 0);
 }
