@@ -43,7 +43,7 @@ GORT_DEBUG=flight=2000,tracemax=4 GORT_TRACE=$WORK/flight.json GORT_MAXPROCS=3 \
 pid=$!
 trap 'kill $pid 2>/dev/null || true' EXIT
 exec 9>"$WORK/hold"
-until grep -q 'token=' "$WORK/err"; do
+until grep -q 'GORT_HTTP_TOKEN' "$WORK/err"; do
     kill -0 $pid 2>/dev/null || { cat "$WORK/err"; exit 1; }
     sleep 0.05
 done
