@@ -488,6 +488,7 @@ INLINE void m_mark_call(M *m, const uintptr_t *record) {
 }
 
 #define TRACE_MB 1024 /* of a trace, by default */
+#define FLIGHT_MB 64  /* of the flight recorder's memory, by default */
 
 /* GORT_DEBUG settings and GORT_MAXPROCS (env.c). */
 typedef struct Settings {

@@ -141,6 +141,19 @@ static size_t utf8_length(const unsigned char *s) {
     return n;
 }
 
+size_t utf8_bytes(const char *s) {
+    return (unsigned char)*s < 128 ? 1 : utf8_length((const unsigned char *)s);
+}
+
+void out_plain(Out *o, const char *s) {
+    for (size_t n; *s; s += n) {
+        unsigned char c = (unsigned char)*s;
+        n = utf8_bytes(s);
+        if (n == 0 || c < ' ' || c == 127) out_fmt(o, "\\x%02x", c), n = 1;
+        else out_bytes(o, s, n);
+    }
+}
+
 void copy_name(char *to, size_t size, const char *name) {
     size_t n = 0;
     memset(to, 0, size);
@@ -152,7 +165,7 @@ void out_json(Out *o, const char *s) {
     out_str(o, "\"");
     for (size_t n; *s; s += n) {
         unsigned char c = (unsigned char)*s;
-        n = c < 128 ? 1 : utf8_length((const unsigned char *)s);
+        n = utf8_bytes(s);
         if (n == 0) out_str(o, "\\ufffd"), n = 1;
         else if (c == '"' || c == '\\') out_fmt(o, "\\%c", c);
         else if (c < ' ' || c == 127) out_fmt(o, "\\u%04x", c);

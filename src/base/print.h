@@ -34,6 +34,10 @@ void out_fmt(Out *o, const char *format, ...) PRINTF(2, 3);
 void out_vfmt(Out *o, const char *format, va_list ap);
 /* A string of JSON, in its quotes. What is not UTF-8 becomes U+FFFD: readers refuse it. */
 void out_json(Out *o, const char *s);
+/* A name for people, in one line: control characters and what is not UTF-8 become \xNN. */
+void out_plain(Out *o, const char *s);
+/* The bytes of the character at s, which is not empty; 0: it is not UTF-8. */
+size_t utf8_bytes(const char *s);
 void out_flush(Out *o);
 /* As much of the name as fits, no half a character of UTF-8; the rest of `to` is zero. */
 void copy_name(char *to, size_t size, const char *name);

@@ -49,7 +49,11 @@ static void print_head(Out *o, G *gp, uint32_t status) {
     char name[32];
     g_name(gp, name);
     out_fmt(o, "goroutine %lu ", gp->id);
-    if (name[0]) out_fmt(o, "\"%s\" ", name);
+    if (name[0]) {
+        out_str(o, "\"");
+        out_plain(o, name);
+        out_str(o, "\" ");
+    }
     out_fmt(o, "[%s, ", status_text(status, gp->reason));
     int64_t since = load_rlx(&gp->since);
     out_age(o, since ? os_now() - since : 0, 10);

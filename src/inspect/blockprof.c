@@ -10,9 +10,10 @@
  * trace_on, and a goroutine that blocks while it is set notes the exact time.
  *
  * Walking a stack takes microseconds, so waits are sampled as in Go. A wait of at least the rate is
- * always taken. A shorter one is taken with the probability delay / rate and then counts rate /
- * delay times, so the sums are right on average. The rate begins at 10 us and doubles whenever 20
- * stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
+ * always taken. A shorter one is taken with the probability delay / rate, and then counts as rate /
+ * delay waits that lasted `rate` together: the sums are right on average. The count is a fraction,
+ * since a whole number would be up to a half too small. The rate begins at 10 us and doubles
+ * whenever 20 stacks were walked within 10 ms: a profile takes a few percent of a CPU at most.
  */
 #include "inspect/profile.h"
 #include "mem/split/split.h"
@@ -37,13 +38,20 @@ static struct { /* approximate: relaxed loads and stores by any thread */
     uint32_t users; /* atomic: profiles that are on */
 } sampling;
 
-/* How many waits the sample stands for; 0: the wait is not taken. */
-static uint64_t wait_weight(int64_t delay) {
-    int64_t rate = load_rlx(&sampling.rate);
-    if (delay >= rate) return 1;
+bool wait_picked(int64_t delay, int64_t rate, uint64_t r, uint64_t *count, int64_t *value) {
+    *count = WAIT_UNIT;
+    *value = delay;
+    if (delay >= rate) return true;
+    if (delay <= 0 || (int64_t)(r >> 1) % rate >= delay) return false;
+    *count = (uint64_t)((double)rate / (double)delay * WAIT_UNIT);
+    *value = rate;
+    return true;
+}
+
+static uint64_t wait_draw(void) {
     uint64_t state = load_rlx(&sampling.rng), r = random_next(&state);
     store_rlx(&sampling.rng, state);
-    return (int64_t)(r >> 1) % rate < delay ? (uint64_t)(rate / delay) : 0;
+    return r;
 }
 
 static void slow_down(int64_t now) {
@@ -71,7 +79,7 @@ typedef struct Wait {
     G *gp;
     int reason;
     uint64_t count;
-    int64_t delay;
+    int64_t value;
     uintptr_t pc; /* in ready(), the last frame to drop; 0: drop none */
 } Wait;
 
@@ -84,7 +92,7 @@ static long add_wait(void *arg) {
     if (w->pc) drop_scheduler(&s, w->pc);
     g_name(w->gp, s.name);
     s.entry = g_entry(w->gp);
-    if (s.depth > 0) profile_add(w->f, &s, w->count, (int64_t)w->count * w->delay);
+    if (s.depth > 0) profile_add(w->f, &s, w->count, w->value);
     profile_leave(w->f);
     return 0;
 }
@@ -92,14 +100,15 @@ static long add_wait(void *arg) {
 void blockprof_ready(M *m, G *gp, uintptr_t pc) {
     int reason = gp->reason;
     if (gp->sp == NULL || !(BIT(reason) & CONTENTION)) return; /* NULL: gp has not waited yet */
-    int64_t now = os_now(), delay = now - gp->since;
-    uint64_t n = delay > 0 ? wait_weight(delay) : 0;
-    if (n == 0) return;
+    int64_t now = os_now(), delay = now - gp->since, value;
+    uint64_t n;
+    if (delay <= 0) return;
+    if (!wait_picked(delay, load_rlx(&sampling.rate), wait_draw(), &n, &value)) return;
     slow_down(now);
-    call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, delay, 0});
+    call_with_room(m, add_wait, &(Wait){&block_profile, gp, reason, n, value, 0});
     G *by = m ? m->curg : NULL;
     if ((BIT(reason) & LOCKS) && by && by->id)
-        call_with_room(m, add_wait, &(Wait){&mutex_profile, by, reason, n, delay, pc});
+        call_with_room(m, add_wait, &(Wait){&mutex_profile, by, reason, n, value, pc});
 }
 
 static int blockprof_begin(Profile *f) {
@@ -123,6 +132,7 @@ static const ProfileKind contention = {.count = "contentions",
                                        .value = "delay",
                                        .label = "goroutine",
                                        .period = 1,
+                                       .unit = WAIT_UNIT,
                                        .begin = blockprof_begin,
                                        .end = blockprof_end};
 Profile block_profile = {.kind = &contention}, mutex_profile = {.kind = &contention};

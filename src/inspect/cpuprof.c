@@ -26,15 +26,16 @@
 
 #define PERIOD (10 * GORT_MS)
 #define TIMERS 4096
+#define PLACES (2 * TIMERS)
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
 static struct {
-    struct {
+    struct ProfTimer {
         int tid, timer;
-    } at[TIMERS];
+    } at[PLACES]; /* open addressing by tid; 0: free */
     int count;
     char mark; /* its address marks our signals */
 } timers;
@@ -90,19 +91,26 @@ static int install_prof(void) {
     return sigaction(SIGPROF, &sa, NULL) < 0 ? -EINVAL : 0;
 }
 
+/* The place of a thread's timer: with thousands of threads none can be looked for in a list. */
+static struct ProfTimer *timer_place(int tid) {
+    uint32_t i = (uint32_t)tid * 0x9E3779B1u >> 16;
+    while (timers.at[i % PLACES].tid && timers.at[i % PLACES].tid != tid) i++;
+    return &timers.at[i % PLACES];
+}
+
 static void add_timer(M *m) {
     struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     struct itimerspec every = {.it_interval.tv_nsec = PERIOD, .it_value.tv_nsec = PERIOD};
     int timer = 0, tid = m->tid;
     if (timers.count == TIMERS || tid == 0) return;
-    for (int i = 0; i < timers.count; i++)
-        if (timers.at[i].tid == tid) return;
+    struct ProfTimer *place = timer_place(tid);
+    if (place->tid) return;
     ev.sigev_value.sival_ptr = &timers.mark;
     ev.sigev_notify_thread_id = tid;
     long r = os_sys(SYS_timer_create, m->clock, (long)&ev, (long)&timer, 0, 0, 0);
     if (r < 0) return; /* the thread has gone */
-    timers.at[timers.count].tid = tid;
-    timers.at[timers.count++].timer = timer;
+    *place = (struct ProfTimer){tid, timer};
+    timers.count++;
     os_sys(SYS_timer_settime, timer, 0, (long)&every, 0, 0, 0);
 }
 
@@ -125,8 +133,10 @@ static int cpuprof_begin(Profile *f) {
 }
 
 static void cpuprof_end(Profile *f) {
-    for (int i = 0; i < timers.count; i++)
-        os_sys(SYS_timer_delete, timers.at[i].timer, 0, 0, 0, 0, 0);
+    for (int i = 0; i < PLACES; i++) {
+        if (timers.at[i].tid) os_sys(SYS_timer_delete, timers.at[i].timer, 0, 0, 0, 0, 0);
+        timers.at[i].tid = 0;
+    }
     timers.count = 0;
     if (load_acq(&f->state) == PROFILE_ON) profile_end(f);
 }

@@ -44,20 +44,24 @@ static const char *frame_name(const Sample *s, int i) {
 }
 
 static uint64_t flame_weight(const ProfileKind *k, const Sample *s) {
-    return k->value ? (uint64_t)load_rlx(&s->value) : load_rlx(&s->count);
+    return k->value ? (uint64_t)load_rlx(&s->value) : profile_count(k, s);
 }
 
 static void out_folded(Out *o, const char *s) {
-    for (; *s; s++) {
-        char c = *s == ';' ? ':' : (unsigned char)*s <= ' ' ? '_' : *s;
-        out_bytes(o, &c, 1);
+    for (size_t n; *s; s += n) {
+        n = utf8_bytes(s);
+        if (*s == ';') out_str(o, ":");
+        else if (n == 0 || (unsigned char)*s <= ' ') out_str(o, "_"), n = 1;
+        else out_bytes(o, s, n);
     }
 }
 
 void folded_write(Out *o, const Profile *f, bool all) {
-    for (int n = 0; n < PROFILE_STACKS; n++) {
-        const Sample *s = &f->at[n];
-        if (!load_acq(&s->ready)) continue;
+    Sample lost;
+    bool some = profile_lost(f, &lost);
+    for (uint32_t n = 0; n < f->places + some; n++) {
+        const Sample *s = n < f->places ? &f->at[n] : &lost;
+        if (s != &lost && !load_acq(&s->ready)) continue;
         out_folded(o, profile_goroutine(s));
         for (int i = s->depth; i-- > 0;) {
             if (frame_left_out(s, i, all)) continue;
@@ -67,7 +71,6 @@ void folded_write(Out *o, const Profile *f, bool all) {
         out_fmt(o, " %lu\n",
                 f->kind->period_of_value ? load_rlx(&s->count) : flame_weight(f->kind, s));
     }
-    if (f->lost) out_fmt(o, "(lost) %lu\n", f->lost);
 }
 
 typedef struct Node {
@@ -122,12 +125,14 @@ static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
 }
 
 static void out_xml(Out *o, const char *s, size_t most) {
-    for (; *s && most > 0; s++, most--) {
-        if (*s == '<') out_str(o, "&lt;");
+    for (size_t n; *s && most > 0; s += n, most--) {
+        n = utf8_bytes(s);
+        if (n == 0) out_str(o, "?"), n = 1;
+        else if (*s == '<') out_str(o, "&lt;");
         else if (*s == '>') out_str(o, "&gt;");
         else if (*s == '&') out_str(o, "&amp;");
         else if (*s == '"') out_str(o, "&quot;");
-        else out_bytes(o, (unsigned char)*s < ' ' ? "?" : s, 1);
+        else out_bytes(o, (unsigned char)*s < ' ' ? "?" : s, n);
     }
 }
 
@@ -177,8 +182,10 @@ void flame_write(Out *o, const Profile *f, bool all) {
     const ProfileKind *k = f->kind;
     Tree t = {.depth = 2, .all = all};
     new_node(&t, "all");
-    for (int n = 0; n < PROFILE_STACKS && !t.failed; n++)
+    Sample lost;
+    for (uint32_t n = 0; n < f->places && !t.failed; n++)
         if (load_acq(&f->at[n].ready)) plant(&t, k, &f->at[n]);
+    if (profile_lost(f, &lost) && !t.failed) plant(&t, k, &lost);
     if (t.failed) {
         o->failed = -ENOMEM;
     } else {

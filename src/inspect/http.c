@@ -93,15 +93,29 @@ static int parse_header(HttpRequest *r, Text line) {
     return 0;
 }
 
+/* Of "http://authority/path" (RFC 9112, 3.2.2), which a proxy's client sends, target becomes the
+ * path. False: it is neither this nor a path. */
+static bool parse_target(HttpRequest *r, Text *target) {
+    Text t = *target;
+    if (t.n > 0 && t.at[0] == '/') return true;
+    if (t.n < 7 || !text_is((Text){t.at, 7}, "http://")) return false;
+    t = (Text){t.at + 7, t.n - 7};
+    size_t n = 0;
+    while (n < t.n && t.at[n] != '/' && t.at[n] != '?') n++;
+    *target = (Text){t.at + n, t.n - n};
+    return copy_once(r->authority, sizeof r->authority, (Text){t.at, n});
+}
+
 static int parse_first(HttpRequest *r, Text line) {
     Text rest, method = text_cut(line, ' ', &rest), version;
     Text target = text_cut(rest, ' ', &version), query;
     version = text_trim(version);
-    if (target.n == 0 || version.n == 0 || target.at[0] != '/') return 400;
+    if (version.n == 0 || !parse_target(r, &target)) return 400;
     if (!text_is(version, "http/1.1") && !text_is(version, "http/1.0")) return 505;
     if (!text_is(method, "get") && !text_is(method, "head")) return 405;
     r->head = text_is(method, "head");
     Text path = text_cut(target, '?', &query);
+    if (path.n == 0) path = (Text){"/", 1};
     if (path.n >= sizeof r->path || query.n >= sizeof r->query) return 414;
     if (!text_decode(path, r->path, sizeof r->path, false) ||
         !text_copy(r->query, sizeof r->query, query))
@@ -112,13 +126,17 @@ static int parse_first(HttpRequest *r, Text line) {
 int http_parse(const char *buf, size_t n, HttpRequest *r) {
     Text rest = {buf, n}, line;
     memset(r, 0, sizeof *r);
-    for (int lines = 0;; lines++) {
+    int lines = 0;
+    for (;; lines++) {
         if (memchr(rest.at, '\n', rest.n) == NULL) return n >= HTTP_HEAD ? 431 : 0;
         line = text_trim(text_cut(rest, '\n', &rest));
-        if (line.n == 0) return lines == 0 ? 400 : 200;
+        if (line.n == 0) break;
         int e = lines == 0 ? parse_first(r, line) : parse_header(r, line);
         if (e) return e;
     }
+    if (lines == 0) return 400;
+    if (r->authority[0]) memcpy(r->host, r->authority, sizeof r->host);
+    return 200;
 }
 
 static bool param_find(const HttpRequest *r, const char *name, Text *value) {
@@ -154,8 +172,13 @@ uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise)
 }
 
 int http_send(int conn, const void *bytes, size_t n) {
-    ssize_t r = n ? page_write(conn, bytes, n, time_after(gort_now(), PATIENCE)) : 0;
-    return r < 0 ? (int)r : 0;
+    for (const char *at = bytes; n > 0;) {
+        ssize_t r = page_write(conn, at, n, time_after(gort_now(), PATIENCE));
+        if (r <= 0) return r < 0 ? (int)r : -EIO;
+        at += r;
+        n -= (size_t)r;
+    }
+    return 0;
 }
 
 static const char *status_words(int status) {

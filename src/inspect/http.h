@@ -11,7 +11,8 @@ typedef struct HttpRequest {
     bool wants_json;  /* Accept: application/json */
     char path[256];   /* decoded, begins with '/' */
     char query[1024]; /* raw, after the '?' */
-    char host[256];   /* Host, lower case, with the port */
+    char host[256];   /* Host, or the authority of an absolute target; lower case, with the port */
+    char authority[256];
     char origin[256]; /* Origin, lower case */
     char site[16];    /* Sec-Fetch-Site, lower case */
     char token[128];  /* Authorization: Bearer ... */
@@ -30,6 +31,7 @@ uint64_t http_number(const HttpRequest *r, const char *name, uint64_t otherwise)
 int http_answer(int conn, const HttpRequest *r, int status, const char *type, const char *body,
                 size_t n);
 int http_begin(int conn, int status, const char *type, const char *more);
-int http_send(int conn, const void *bytes, size_t n); /* gives up after ten seconds */
+int http_send(int conn, const void *bytes, size_t n); /* gives up after ten seconds in
+                                                          which nothing could be sent */
 
 #endif

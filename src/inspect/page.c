@@ -39,6 +39,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -318,7 +319,19 @@ static ssize_t page_read(int conn, void *buf, size_t n, int64_t deadline) {
 
 ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline) {
     OwnCall o = own_call(socket_of(conn), try_rw, DIR_WRITE, (void *)bytes, n);
-    return move_all(&o.call, deadline);
+    return call_run(&o.call, deadline);
+}
+
+/* For a client that may still send: a connection that is closed before all is read is reset, and
+ * the answer is lost. Says that no more comes, and drops what the client sends, for ten seconds. */
+static void drop_rest(int conn) {
+    char buf[16384];
+    int64_t until = time_after(gort_now(), 10 * GORT_SEC);
+    M *m = enter();
+    int fd = own_fd_number(socket_of(conn));
+    if (fd >= 0) os_sys(SYS_shutdown, fd, SHUT_WR, 0, 0, 0, 0);
+    leave(m);
+    while (page_read(conn, buf, sizeof buf, until) > 0 && gort_now() < until) {}
 }
 
 static void close_in_table(OwnFd *entry) {
@@ -468,7 +481,7 @@ static void answer_trace(int conn, const OwnFd *file, const TraceKind *k) {
 
 typedef struct LastSeconds {
     OwnFd file;
-    const TraceForm *form;
+    const TraceKind *kind;
 } LastSeconds;
 
 static bool open_last(LastSeconds *l, OwnFd *entry) {
@@ -481,7 +494,7 @@ static bool open_last(LastSeconds *l, OwnFd *entry) {
 
 static long write_last(void *arg) {
     LastSeconds *l = arg;
-    long e = tracing_last(own_fd_number(&l->file), l->form);
+    long e = tracing_last(own_fd_number(&l->file), l->kind->form, l->kind->most);
     own_fd_close(&l->file);
     return e;
 }
@@ -490,7 +503,7 @@ static long write_last(void *arg) {
 static void serve_last(int conn, const HttpRequest *r) {
     const TraceKind *k = trace_kind(r);
     OwnFd *entry = &page.files[conn];
-    LastSeconds last = {.form = k->form};
+    LastSeconds last = {.kind = k};
     long e = open_last(&last, entry) ? gort_blocking(write_last, &last) : -EMFILE;
     if (e == -EINVAL)
         answer_text(conn, r, 409, "the flight recorder is off (GORT_DEBUG=flight=5000 is on)\n");
@@ -673,7 +686,10 @@ static void serve_connection(void *arg) {
     mark_own();
     int status = read_request(place, &r);
     if (status == 200) route(page.from[place], place, &r);
-    else if (status) answer_text(place, NULL, status, "refused\n");
+    else if (status) {
+        answer_text(place, NULL, status, "refused\n");
+        drop_rest(place);
+    }
     close_connection(place);
 }
 

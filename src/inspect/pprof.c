@@ -5,7 +5,8 @@
  * Fields of the message (profile.proto): sample_type 1, sample 2, location 4, function 5,
  * string_table 6, time_nanos 9, duration_nanos 10, period_type 11, period 12. A nested message is
  * preceded by its length. Locations, functions and strings have numbers. Each address is one
- * location and one function of the same number: its index in the table of addresses, plus one. The
+ * location and one function of the same number, in the order in which they are met. What found no
+ * place in the profile's table is a sample at address 0 with the function "(lost)". The
  * string table is the words ("", the kind's, labels of samples), then name and file of functions.
  * The file is that of the code, or "gort" in the library: so a reader can leave the library's
  * frames out.
@@ -22,26 +23,48 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define ADDRESSES 16384
+#define ADDRESSES 4096 /* places at first; a power of two */
 #define WORDS 4096
 
 typedef struct Pprof {
-    uintptr_t address[ADDRESSES]; /* open addressing; index + 1 is the location's number */
-    uint32_t addresses;
+    struct Address {
+        uintptr_t pc;
+        uint64_t number; /* 0: the place is free */
+    } * address;         /* open addressing */
+    uint64_t places, addresses;
+    bool failed; /* no memory */
     const char *words[WORDS];
     uint32_t nwords;
 } Pprof;
 
-/* The number of pc's location; 0: the table is full. */
+static struct Address *address_at(Pprof *w, uintptr_t pc) {
+    uint64_t i = (pc * 0x9E3779B97F4A7C15ULL >> 32) & (w->places - 1);
+    while (w->address[i].number && w->address[i].pc != pc) i = (i + 1) & (w->places - 1);
+    return &w->address[i];
+}
+
+static bool addresses_grow(Pprof *w) {
+    uint64_t places = w->places ? w->places * 2 : ADDRESSES;
+    Pprof more = {.places = places};
+    more.address = sysfault_alloc() ? NULL : calloc(places, sizeof *more.address);
+    if (more.address == NULL) return false;
+    for (uint64_t i = 0; i < w->places; i++)
+        if (w->address[i].number) *address_at(&more, w->address[i].pc) = w->address[i];
+    free(w->address);
+    w->address = more.address;
+    w->places = places;
+    return true;
+}
+
+/* The number of pc's location; 0: no memory. */
 static uint64_t pprof_location(Pprof *w, uintptr_t pc) {
-    uint32_t i = (uint32_t)(pc * 0x9E3779B97F4A7C15ULL >> 40) & (ADDRESSES - 1);
-    while (w->address[i] && w->address[i] != pc) i = (i + 1) & (ADDRESSES - 1);
-    if (w->address[i] == 0) {
-        if (w->addresses == ADDRESSES / 2) return 0;
-        w->addresses++;
-        w->address[i] = pc;
+    if (w->addresses * 2 >= w->places && !addresses_grow(w)) {
+        w->failed = true;
+        return 0;
     }
-    return i + 1;
+    struct Address *a = address_at(w, pc);
+    if (a->number == 0) *a = (struct Address){pc, ++w->addresses};
+    return a->number;
 }
 
 /* The number of s, which must live as long as w; 0 (""): no room. */
@@ -87,7 +110,8 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
         uint64_t n = pprof_location(w, i == 0 ? s->pcs[i] : s->pcs[i] - 1);
         if (n) pb_number(&m, 1, n);
     }
-    pb_number(&m, 2, load_rlx(&s->count));
+    if (s->depth == 0) pb_number(&m, 1, pprof_location(w, 0));
+    pb_number(&m, 2, profile_count(k, s));
     if (k->value) pb_number(&m, 2, (uint64_t)load_rlx(&s->value));
     pb_number(&l, 1, pprof_string(w, k->label));
     pb_number(&l, 2, pprof_string(w, text));
@@ -96,14 +120,20 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
 }
 
 static void strings(Out *o, Pprof *w) {
-    for (uint32_t i = 0; i < w->nwords; i++) pb_bytes(o, 6, w->words[i], strlen(w->words[i]));
-    for (uint32_t i = 0; i < ADDRESSES; i++) {
-        if (w->address[i] == 0) continue;
-        char text[32];
-        Named n = symbol_of(w->address[i]);
-        print_buf(text, sizeof text, "0x%lx", w->address[i]);
+    for (uint32_t i = 0; i < w->nwords; i++) {
+        char buf[256];
+        Out word = OUT(-1, buf);
+        out_plain(&word, w->words[i]); /* strings of a protocol buffer are UTF-8 */
+        pb_bytes(o, 6, word.buf, word.used);
+    }
+    for (uint64_t i = 0; i < w->places; i++) {
+        uintptr_t pc = w->address[i].pc;
+        if (w->address[i].number == 0) continue;
+        char text[32] = "(lost)";
+        Named n = symbol_of(pc);
+        if (pc) print_buf(text, sizeof text, "0x%lx", pc);
         const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
-        if (frame_is_ours(w->address[i])) file = "gort";
+        if (pc && frame_is_ours(pc)) file = "gort";
         pb_bytes(o, 6, name, strlen(name));
         pb_bytes(o, 6, file, strlen(file));
     }
@@ -111,16 +141,17 @@ static void strings(Out *o, Pprof *w) {
 
 static void locations(Out *o, Pprof *w) {
     uint64_t string = w->nwords;
-    for (uint64_t i = 0; i < ADDRESSES; i++) {
-        if (w->address[i] == 0) continue;
+    for (uint64_t i = 0; i < w->places; i++) {
+        uint64_t number = w->address[i].number;
+        if (number == 0) continue;
         char place[64], line[16], function[64];
         Out p = OUT(-1, place), l = OUT(-1, line), f = OUT(-1, function);
-        pb_number(&l, 1, i + 1); /* the function */
-        pb_number(&p, 1, i + 1);
-        pb_number(&p, 3, w->address[i]);
+        pb_number(&l, 1, number); /* the function */
+        pb_number(&p, 1, number);
+        pb_number(&p, 3, w->address[i].pc);
         pb_bytes(&p, 4, l.buf, l.used);
         pb_bytes(o, 4, p.buf, p.used);
-        pb_number(&f, 1, i + 1);
+        pb_number(&f, 1, number);
         pb_number(&f, 2, string);
         pb_number(&f, 3, string);
         pb_number(&f, 4, string + 1);
@@ -141,8 +172,11 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
     pprof_string(w, "");
     value_type(o, w, 1, k->count, "count");
     if (k->value) value_type(o, w, 1, k->value, "nanoseconds");
-    for (uint32_t i = 0; i < PROFILE_STACKS; i++)
+    Sample lost;
+    for (uint32_t i = 0; i < f->places; i++)
         if (load_acq(&f->at[i].ready)) pprof_sample(o, w, k, &f->at[i]);
+    if (profile_lost(f, &lost)) pprof_sample(o, w, k, &lost);
+    if (w->failed) o->failed = -ENOMEM;
     pb_number(o, 9, (uint64_t)(wall.tv_sec * GORT_SEC + wall.tv_nsec));
     if (duration) pb_number(o, 10, (uint64_t)duration);
     if (k->period_of_value) value_type(o, w, 11, k->value, "nanoseconds");
@@ -150,6 +184,7 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
     pb_number(o, 12, (uint64_t)k->period);
     locations(o, w); /* the list of words is complete */
     strings(o, w);
+    free(w->address);
     free(w);
 }
 
@@ -176,6 +211,7 @@ static void count_goroutine(G *gp, void *arg) {
 int profile_goroutines(Profile *f, bool creators, bool own) {
     static const ProfileKind goroutines = {.count = "goroutine", .label = "status", .period = 1};
     f->kind = &goroutines;
+    f->grows = true;
     int e = profile_begin(f);
     if (e == 0) each_g(count_goroutine, &(Census){f, own, creators});
     return e;

@@ -4,7 +4,9 @@
  * Signal handlers and the scheduler add samples, so adding takes no lock and allocates nothing. The
  * table is mapped before, with open addressing by the hash of the stack. A CAS of the hash from 0
  * takes a place. The winner writes the stack and then, by release, `ready`, which readers acquire;
- * all others only add to the counts. Two stacks with one hash of 64 bits would count as one.
+ * all others only add to the counts. Two stacks with one hash of 64 bits would count as one. A
+ * sample that finds no place is lost, and counted. The table of a census, which one thread fills,
+ * grows instead.
  *
  * The end is a Dekker pair: a thread that adds a sample announces itself in `busy` and then reads
  * `state`; the thread that ends the profile changes `state` and then waits for `busy` to be 0. Both
@@ -13,18 +15,18 @@
 #include "inspect/profile.h"
 #include "unwind/symbols.h"
 
-#define TABLE (sizeof(Sample) * PROFILE_STACKS)
-
 int profile_begin(Profile *f) {
     uint32_t idle = PROFILE_IDLE;
     if (!cas_acq_rel(&f->state, &idle, PROFILE_CHANGING)) return -EBUSY;
-    f->at = os_map(TABLE, false);
+    f->places = PROFILE_STACKS;
+    f->at = os_map(f->places * sizeof *f->at, false);
     if (f->at == NULL) {
         store_rel(&f->state, PROFILE_IDLE);
         return -ENOMEM;
     }
     f->used = 0;
     f->lost = 0;
+    f->lost_value = 0;
     store_seq(&f->state, PROFILE_ON);
     return 0;
 }
@@ -36,7 +38,7 @@ void profile_end(Profile *f) {
 
 void profile_free(Profile *f) {
     if (f->at == NULL) return;
-    os_unmap(f->at, TABLE);
+    os_unmap(f->at, f->places * sizeof *f->at);
     f->at = NULL;
     store_rel(&f->state, PROFILE_IDLE);
 }
@@ -67,15 +69,37 @@ static void sample_fill(Sample *to, const Sample *s) {
     store_rel(&to->ready, 1);
 }
 
+/* Where the search for a hash begins. */
+INLINE uint32_t sample_home(uint64_t hash) { return (uint32_t)(hash >> 32); }
+
+/* Twice the places; false: no memory, or too many. */
+static bool profile_grow(Profile *f) {
+    uint32_t mask = f->places * 2 - 1;
+    Sample *fresh = f->places < 1u << 30 ? os_map(((size_t)mask + 1) * sizeof *fresh, false) : NULL;
+    if (fresh == NULL) return false;
+    for (uint32_t i = 0; i < f->places; i++) {
+        if (f->at[i].hash == 0) continue;
+        uint32_t to = sample_home(f->at[i].hash);
+        while (fresh[to & mask].hash) to++;
+        fresh[to & mask] = f->at[i];
+    }
+    os_unmap(f->at, f->places * sizeof *f->at);
+    f->at = fresh;
+    f->places = mask + 1;
+    return true;
+}
+
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
     uint64_t hash = sample_hash(s);
-    for (uint32_t i = (uint32_t)(hash >> 40);; i++) {
-        Sample *at = &f->at[i & (PROFILE_STACKS - 1)];
+    if (f->grows && f->used >= f->places / 2) profile_grow(f);
+    for (uint32_t i = sample_home(hash);; i++) {
+        Sample *at = &f->at[i & (f->places - 1)];
         uint64_t found = load_acq(&at->hash);
         if (found == 0) {
-            if (add_rlx(&f->used, 1) > PROFILE_STACKS / 2) { /* so that searches end */
+            if (add_rlx(&f->used, 1) > f->places / 2) { /* so that searches end */
                 sub_rlx(&f->used, 1);
                 add_rlx(&f->lost, count);
+                add_rlx(&f->lost_value, value);
                 return;
             }
             if (cas_acq_rel(&at->hash, &found, hash)) sample_fill(at, s), found = hash;
@@ -86,6 +110,12 @@ void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value) {
         add_rlx(&at->value, value);
         return;
     }
+}
+
+bool profile_lost(const Profile *f, Sample *s) {
+    *s = (Sample){.name = "(lost)", .count = load_rlx(&f->lost)};
+    s->value = load_rlx(&f->lost_value);
+    return s->count > 0;
 }
 
 const char *profile_goroutine(const Sample *s) {

@@ -6,11 +6,11 @@
 #include "runtime.h"
 
 #define PROFILE_DEPTH 48
-#define PROFILE_STACKS 4096 /* places, half of them in use at most; a power of two */
+#define PROFILE_STACKS 4096 /* places at first, half of them in use at most; a power of two */
 
 typedef struct Sample {
     uint64_t hash;  /* atomic: 0 free; the thread that sets it by CAS writes the rest */
-    uint64_t count; /* atomic */
+    uint64_t count; /* atomic: in parts of the kind's unit */
     int64_t value;  /* atomic: ns */
     uint32_t ready; /* atomic: the fields below are written, and never change */
     uint8_t depth, status, reason;
@@ -25,7 +25,10 @@ typedef struct Profile {
     uint32_t state; /* atomic: PROFILE_... */
     uint32_t busy;  /* atomic: threads that add a sample */
     uint32_t used;  /* atomic */
-    uint64_t lost;  /* atomic: counts of samples that found no place */
+    uint32_t places;
+    bool grows;         /* one thread adds: the table becomes larger */
+    uint64_t lost;      /* atomic: counts of samples that found no place */
+    int64_t lost_value; /* atomic: and their values */
     Sample *at;
 } Profile;
 
@@ -42,15 +45,29 @@ void profile_leave(Profile *f);
 /* Adds one sample, whose name, entry, status, reason, depth and pcs are set. In a handler too. */
 void profile_add(Profile *f, Sample *s, uint64_t count, int64_t value);
 
+/* What found no place, as a sample of its own; false: nothing was lost. */
+bool profile_lost(const Profile *f, Sample *s);
+
 struct ProfileKind {
     const char *count, *value; /* words for the figures; value (ns) NULL: only the count */
     const char *label; /* of a sample: "goroutine", or "status": its wait reason or status */
     int64_t period;
     bool period_of_value;
+    uint32_t unit;            /* that a count of one is; 0: 1 */
     int (*begin)(Profile *f); /* 0, -EBUSY, -ENOTSUP (cpuprof.c), -errno. Not in a handler */
     void (*refresh)(void);    /* several times a second; NULL: need not */
     void (*end)(Profile *f);  /* in any state; also at the end of a runtime */
 };
+
+/* A sample's count, whole. */
+INLINE uint64_t profile_count(const ProfileKind *k, const Sample *s) {
+    uint64_t n = load_rlx(&s->count);
+    return k->unit ? (n + k->unit / 2) / k->unit : n;
+}
+/* A wait that the random number r picks at that rate (blockprof.c). *count: for how many waits it
+ * stands, in parts of WAIT_UNIT, *value: for how long a wait; false: it is not picked. */
+#define WAIT_UNIT (1u << 16)
+bool wait_picked(int64_t delay, int64_t rate, uint64_t r, uint64_t *count, int64_t *value);
 
 const char *profile_goroutine(const Sample *s); /* its name, or the function it was started with */
 

@@ -20,12 +20,24 @@ typedef struct Task {
     uint64_t name_id;  /* Perfetto: of its interned name; timeline: 1 once told; 0: none yet */
     uint64_t woken;    /* timeline: when it was made ready for its slice; 0: it was not */
     uint64_t waker;    /* timeline: by which goroutine, */
-    uint32_t regions;  /* Perfetto: how many are open */
+    uint32_t region;   /* the innermost that is open, in w->regions; 0: none */
     bool has_track;    /* Perfetto: for its regions */
     uint16_t p;        /* where it runs; NO_P: it does not */
     uint16_t woken_on; /* timeline: and on which P */
     char name[TRACE_TEXT];
 } Task;
+
+/* A region that is open, or a free place. */
+typedef struct OpenRegion {
+    uint32_t outer; /* the one around it, the next free place; 0: none */
+    char name[TRACE_TEXT];
+} OpenRegion;
+
+/* JSON: a slice of the scheduler's own, on a track where no goroutine runs. */
+typedef struct Scheduling {
+    bool open;
+    uint64_t until; /* ns: it ends then, or where the next slice of the track begins */
+} Scheduling;
 
 typedef struct TraceForm TraceForm;
 typedef struct TraceWriter {
@@ -39,6 +51,9 @@ typedef struct TraceWriter {
     uint64_t running[MAX_PROCS]; /* goroutine on each P */
     Task *tasks;
     uint64_t capacity, used;
+    OpenRegion *regions; /* [0] is none */
+    uint32_t nregions, free_region;
+    Scheduling scheduling[MAX_PROCS + 1]; /* JSON: of each P; the last: of the runtime */
     uint64_t kinds[EV_KINDS];
     bool comma;
     char buf[32 << 10];
@@ -52,8 +67,9 @@ struct TraceForm {
     void (*returns)(TraceWriter *w, Task *k, const char *end);
     void (*readied)(TraceWriter *w, Task *k, const TraceEvent *e); /* k->flow begins here */
     void (*created)(TraceWriter *w, Task *k, const TraceEvent *e);
+    /* One begins (e->x) or ends. They nest, each ends, at the latest with the goroutine or the
+     * trace, and none ends that has not begun. */
     void (*region)(TraceWriter *w, Task *k, const TraceEvent *e);
-    void (*gone)(TraceWriter *w, Task *k); /* no more of it, or of the trace */
     void (*instant)(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
                     uint64_t v);
     void (*world)(TraceWriter *w, const TraceEvent *e);
@@ -69,8 +85,10 @@ typedef struct TraceSum {
 } TraceSum;
 extern const TraceSum trace_sums[];
 
-/* As trace_write_out (trace_buf.h), of a flight recorder that is on and goes on. */
-int trace_write_live(int fd, uint32_t session, int64_t keep_ns, const TraceForm *form);
+/* As trace_write_out (trace_buf.h), of a flight recorder that is on and goes on: of full chunks the
+ * newest, `most` bytes. */
+int trace_write_live(int fd, uint32_t session, int64_t keep_ns, const TraceForm *form,
+                     uint64_t most);
 
 /* The name, or that of its function; NULL: it has none. */
 const char *task_name(const Task *k);

@@ -116,8 +116,11 @@ static void add_bytes(Message *m, unsigned field, const void *s, size_t n) {
 }
 
 static void add_text(Message *m, unsigned field, const char *s) {
-    size_t n = strlen(s);
-    add_bytes(m, field, s, n < TEXT_MOST ? n : TEXT_MOST);
+    char some[TEXT_MOST + 1], buf[4 * TEXT_MOST];
+    Out o = OUT(-1, buf);
+    copy_name(some, sizeof some, s);
+    out_plain(&o, some); /* readers want UTF-8 */
+    add_bytes(m, field, buf, o.used);
 }
 
 static void add_message(Message *m, unsigned field, const Message *inner) {
@@ -411,12 +414,10 @@ static void perfetto_created(TraceWriter *w, Task *k, const TraceEvent *e) {
     write_event(w, e->when, &event);
 }
 
-/* Regions of a goroutine nest. An end without a beginning began before the trace. */
 static void perfetto_region(TraceWriter *w, Task *k, const TraceEvent *e) {
     Perfetto *f = w->more;
     Message event;
     char name[64];
-    if (!e->x && k->regions == 0) return;
     if (!k->has_track) {
         const char *who = task_name(k);
         print_buf(name, sizeof name, "%s G%lu", who ? who : "", k->id);
@@ -429,15 +430,6 @@ static void perfetto_region(TraceWriter *w, Task *k, const TraceEvent *e) {
         annotate(f, &event, "g", k->id);
     }
     write_event(w, e->when, &event);
-    k->regions += e->x ? 1 : -1u;
-}
-
-static void perfetto_gone(TraceWriter *w, Task *k) {
-    Message event;
-    for (; k->regions > 0; k->regions--) {
-        begin_event(&event, SLICE_END, FIRST_REGIONS + k->id);
-        write_event(w, w->now, &event);
-    }
 }
 
 static void perfetto_instant(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
@@ -520,7 +512,7 @@ static void perfetto_free(TraceWriter *w) {
     os_unmap(f, sizeof *f);
 }
 
-const TraceForm perfetto_form = {
-    perfetto_begin,   perfetto_runs,    perfetto_leaves, perfetto_calls, perfetto_returns,
-    perfetto_readied, perfetto_created, perfetto_region, perfetto_gone,  perfetto_instant,
-    perfetto_world,   perfetto_finish,  perfetto_free};
+const TraceForm perfetto_form = {perfetto_begin,   perfetto_runs,    perfetto_leaves,
+                                 perfetto_calls,   perfetto_returns, perfetto_readied,
+                                 perfetto_created, perfetto_region,  perfetto_instant,
+                                 perfetto_world,   perfetto_finish,  perfetto_free};

@@ -1,16 +1,21 @@
 /*
  * Reading a trace back: the records of all buffers, merged in the order of time.
  *
- * Each buffer is a stream in the order of time: its chunks in the spill files, then the one in
- * memory; for the flight recorder, a ring of chunks. A stream decodes its words into events
+ * Each buffer is a stream in the order of time: its chunks in the spill files, or in the flight
+ * recorder's ring, then the one in memory. A stream decodes its words into events
  * (trace_buf.h has the format) and fills in what a record leaves out: the clock, the P, the upper
  * half of an id, the goroutine that ran and made others ready. A heap of the streams merges them.
  *
- * No thread records any more, or, for the last seconds of the flight recorder, which goes on, each
- * ring is copied first. Memory comes from mmap, since a fatal error may have struck inside malloc;
- * then the records may be damaged, so every index is checked.
+ * No thread records any more, or, for the last seconds of the flight recorder, which goes on, all
+ * is copied: first the chunk in memory of each thread, then the ring. So what a thread finishes in
+ * between is there, perhaps twice (skip_copy). Chunks of the ring may be written over meanwhile,
+ * the oldest first: the newest are copied first, and those that are gone bound the beginning.
+ *
+ * Memory comes from mmap, since a fatal error may have struck inside malloc; then the records may
+ * be damaged, so every index is checked.
  */
 #include "inspect/trace_form.h"
+#include "sched/sched.h"
 #include "sched/trace_buf.h"
 
 #include <sys/mman.h>
@@ -22,9 +27,8 @@
 typedef struct Stream {
     const uint64_t *at, *end; /* the piece being read */
     uint64_t chunk;           /* the next chunk of this buffer in the spill file */
-    TraceBuf *buf;            /* its chunks in memory come after the spilled ones; NULL: none */
-    TraceBuf *copy;           /* read_live's, which buf is; NULL: none */
-    uint64_t memory;          /* number of the next chunk in memory */
+    TraceBuf *buf;            /* its chunk in memory comes after the spilled ones; NULL: none */
+    TraceBuf *copy;           /* of a thread that goes on, which buf is; NULL: none */
     /* as of the last record: */
     uint64_t now, high, current;
     uint32_t thread;
@@ -37,13 +41,26 @@ typedef struct Reader {
     const TraceChunk *file[2]; /* the spill files, mapped */
     uint64_t size[2];          /* chunks in each */
     uint64_t chunks;
-    uint64_t *next; /* chunk -> the next one of the same buffer */
+    uint32_t *order;  /* flight: places in the ring, the oldest first */
+    uint32_t places;  /* as many there are */
+    TraceChunk *ring; /* live: a copy, in that order; NULL: the ring is read itself */
+    uint64_t *next;   /* chunk -> the next one of the same buffer */
     Stream *streams;
     uint32_t *heap; /* indexes of streams, by the time of their next event */
     uint32_t nstreams, nheap;
-    uint64_t since;   /* flight: leave out what is older */
-    TraceEvent event; /* handed out last */
+    uint64_t forgotten; /* flight: all records later than that are there */
+    uint64_t since;     /* flight: leave out what is older */
+    uint64_t until;     /* live: and what is later */
+    TraceEvent event;   /* handed out last */
 } Reader;
+
+typedef struct Telling {
+    uint32_t session;
+    bool flight, live;
+    int64_t keep_ns;
+    uint64_t most; /* live: so many bytes of records, about */
+    const TraceForm *form;
+} Telling;
 
 /* ---- a stream -------------------------------------------------------------------------------- */
 
@@ -58,6 +75,8 @@ static void open_chunk(Stream *s, const TraceChunk *c, uint64_t words) {
 
 static const TraceChunk *spilled(const Reader *r, uint64_t n) {
     uint64_t place;
+    if (r->ring) return &r->ring[n];
+    if (r->order) return &t.ring.chunk[r->order[n]];
     int which = spill_of(n, &place);
     return &r->file[which][place];
 }
@@ -71,10 +90,9 @@ static bool next_piece(Reader *r, Stream *s) {
         return true;
     }
     TraceBuf *b = s->buf;
-    if (b == NULL || s->memory >= b->used) return false;
-    const TraceChunk *c = &b->chunk[s->memory++ % CHUNKS];
-    bool last = s->memory == b->used;
-    open_chunk(s, c, last ? (uint64_t)(load_acq(&b->at) - (const uint64_t *)c) : c->words);
+    if (b == NULL || b->used == 0) return false;
+    s->buf = NULL;
+    open_chunk(s, &b->chunk, (uint64_t)(load_acq(&b->at) - (const uint64_t *)&b->chunk));
     return true;
 }
 
@@ -190,15 +208,16 @@ static const TraceEvent *next_event(TraceSource *source) {
         r->event = s->event;
         if (!advance(r, s)) r->heap[0] = r->heap[--r->nheap];
         if (r->nheap > 0) streams_sift(r, 0);
+        if (r->event.when > r->until) break;
         if (r->event.when >= r->since) return &r->event;
     }
     return NULL;
 }
 
-/* A thread that a signal has stopped in spill_chunk may have its last chunk in both places. */
+/* The chunk in memory may have been finished: by a thread that a signal has stopped in spill_chunk,
+ * or, live, after it was copied. */
 static void skip_copy(Stream *s, const TraceChunk *last) {
-    if (s->buf && s->buf->used == 1 && memcmp(last, chunk_of(s->buf), CHUNK_HEAD) == 0)
-        s->memory = s->buf->used;
+    if (s->buf && (int32_t)(last->number - s->buf->chunk.number) >= 0) s->buf = NULL;
 }
 
 /* Links the chunks of each buffer in the order they were written. */
@@ -237,69 +256,107 @@ static bool map_spill(Reader *r) {
     if (n == 0) return true;
     if (!map_file(r, 0, n < IN_MEMORY ? n : IN_MEMORY)) return false;
     if (spill_of(n - 1, &place) == 1 && !map_file(r, 1, place + 1)) return false;
-    r->next = os_map(n * sizeof *r->next, false);
-    return r->next != NULL;
+    return true;
+}
+
+/* The places of the ring by age, of the newest `most` chunks. How many are left out. */
+static uint64_t order_ring(Reader *r, uint64_t most) {
+    const FlightRing *f = &t.ring;
+    uint32_t n = f->held <= r->places ? f->held : r->places, at = f->newest;
+    uint64_t out = n > most ? n - most : 0;
+    r->forgotten = f->forgotten;
+    for (uint32_t i = 0; i < n && at < n; i++) {
+        at = f->slot[at].next % n;
+        if (i >= out) r->order[r->chunks++] = at;
+        else if (f->slot[at].last > r->forgotten) r->forgotten = f->slot[at].last;
+    }
+    return out;
+}
+
+/* The chunks up to number i have been written over. */
+static void forget_chunks(Reader *r, uint64_t i) {
+    r->forgotten = load_rlx(&t.ring.forgotten);
+    do r->ring[i].buffer = UINT32_MAX;
+    while (i-- > 0);
+}
+
+static bool copy_ring(Reader *r, uint64_t most) {
+    FlightRing *f = &t.ring;
+    M *m = enter();
+    lock(&f->lock, RANK_LEAF);
+    uint64_t out = order_ring(r, most), gone = f->gone;
+    unlock(&f->lock);
+    leave(m);
+    if (r->chunks == 0) return true;
+    r->ring = os_map(r->chunks * sizeof *r->ring, false);
+    for (uint64_t i = r->chunks; r->ring && i-- > 0;) {
+        memcpy(&r->ring[i], &f->chunk[r->order[i]], sizeof *r->ring);
+        fence_loads(); /* pairs with flight_place's fence_full */
+        if (load_acq(&f->gone) - gone <= out + i) continue;
+        forget_chunks(r, i);
+        break;
+    }
+    return r->ring != NULL;
+}
+
+static bool read_ring(Reader *r, const Telling *as) {
+    r->places = t.ring.size;
+    r->order = os_map((r->places + 1) * sizeof *r->order, false);
+    if (r->order == NULL) return false;
+    if (as->live) return copy_ring(r, as->most / sizeof(TraceChunk) + 1);
+    order_ring(r, UINT64_MAX);
+    return true;
 }
 
 static void read_buffer(Reader *r, TraceBuf *b) {
     Stream *s = &r->streams[b->index];
     s->buf = b;
-    s->memory = b->used > CHUNKS ? b->used - CHUNKS : 0;
     r->source.dropped += b->dropped;
 }
 
-/* Which chunk `at` lies in: at is read first, so `used` is not older. */
-static bool same_chunk(const TraceBuf *b, const uint64_t *at, uint64_t used) {
-    size_t slot = (size_t)((const char *)at - (const char *)b->chunk) / sizeof(TraceChunk);
-    return used && slot == (used - 1) % CHUNKS;
+/* The chunk in memory of a thread that goes on recording; false: the thread has begun another, so
+ * the ring has this one. */
+static bool copy_chunk(const TraceBuf *b, TraceBuf *copy) {
+    uint32_t number = load_acq(&b->number); /* pairs with begin_chunk */
+    const uint64_t *begin = (const uint64_t *)&b->chunk, *at = load_acq(&b->at);
+    memcpy(&copy->chunk, begin, (size_t)(at - begin) * sizeof *at);
+    copy->at = (uint64_t *)&copy->chunk + (at - begin);
+    copy->used = 1;
+    fence_loads(); /* pairs with begin_chunk's fence_full */
+    return number % 2 == 0 && load_acq(&b->number) == number;
 }
 
-/* Copies the ring of a buffer whose thread goes on writing it. What may have been written over
- * meanwhile is left out: chunks that are older than the last seven. The thread has begun at most
- * one chunk more than `used` says afterwards, for it passes a fence (next_chunk) before it begins
- * another. */
-static void read_live(Reader *r, TraceBuf *b, uint32_t session) {
-    TraceBuf *copy = os_map(sizeof *copy, false);
+/* False: no memory. */
+static bool read_live(Reader *r, TraceBuf *b) {
     Stream *s = &r->streams[b->index];
-    if (copy == NULL) return;
-    s->buf = s->copy = copy;
-    uint64_t *at = load_acq(&b->at), used = load_rlx(&b->used);
-    while (!same_chunk(b, at, used)) { /* the thread begins a chunk at this moment */
-        os_nap(20 * GORT_US);
-        at = load_acq(&b->at);
-        used = load_rlx(&b->used);
-    }
-    memcpy(copy, b, sizeof *copy);
-    fence_loads(); /* pairs with next_chunk's fence_full */
-    uint64_t kept = load_rlx(&b->used) + 1, first = used > CHUNKS ? used - CHUNKS : 0;
-    if (kept > CHUNKS && first < kept - CHUNKS) first = kept - CHUNKS;
-    s->memory = load_rlx(&b->session) == session && first < used ? first : used;
-    copy->used = used;
-    copy->at = copy->chunk[0].word + (at - b->chunk[0].word);
     r->source.dropped += b->dropped;
+    s->copy = os_map(sizeof *s->copy, false);
+    if (s->copy && copy_chunk(b, s->copy)) s->buf = s->copy;
+    return s->copy != NULL;
 }
 
-static void add_buffer(Reader *r, TraceBuf *b, uint32_t session, bool live) {
-    if (load_acq(&b->session) != session) return; /* pairs with open_buf */
-    if (live) read_live(r, b, session);
-    else read_buffer(r, b);
+static bool add_buffers(Reader *r, const Telling *as) {
+    for (TraceBuf *b = load_acq(&t.all); b; b = b->all) {
+        if (b->index >= r->nstreams) continue;
+        if (load_acq(&b->session) != as->session) continue; /* pairs with open_buf */
+        if (!as->live) read_buffer(r, b);
+        else if (!read_live(r, b)) return false;
+    }
+    return true;
 }
 
-static void add_buffers(Reader *r, uint32_t session, bool live) {
-    for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
-        if (b->index < r->nstreams) add_buffer(r, b, session, live);
-}
-
-static bool open_reader(Reader *r, uint32_t session, bool flight, bool live) {
+static bool open_reader(Reader *r, const Telling *as) {
     *r = (Reader){.source.next = next_event};
     r->nstreams = load_acq(&t.buffers);
     r->streams = os_map((r->nstreams + 1) * sizeof *r->streams, false);
     r->heap = os_map((r->nstreams + 1) * sizeof *r->heap, false);
     if (r->streams == NULL || r->heap == NULL) return false;
     for (uint32_t i = 0; i < r->nstreams; i++) r->streams[i].chunk = NO_CHUNK;
-    add_buffers(r, session, live);
-    if (!flight && !map_spill(r)) return false;
-    if (!flight) link_chunks(r);
+    if (!add_buffers(r, as)) return false; /* before the ring: nothing falls between */
+    if (as->flight ? !read_ring(r, as) : !map_spill(r)) return false;
+    r->next = r->chunks ? os_map(r->chunks * sizeof *r->next, false) : NULL;
+    if (r->chunks && r->next == NULL) return false;
+    link_chunks(r);
     for (uint32_t i = 0; i < r->nstreams; i++)
         if (advance(r, &r->streams[i])) r->heap[r->nheap++] = i;
     for (uint32_t i = r->nheap / 2; i-- > 0;) streams_sift(r, i);
@@ -311,24 +368,27 @@ static void close_reader(Reader *r) {
         if (r->file[i]) os_unmap((void *)r->file[i], r->size[i] * sizeof(TraceChunk));
     for (uint32_t i = 0; r->streams && i < r->nstreams; i++)
         if (r->streams[i].copy) os_unmap(r->streams[i].copy, sizeof(TraceBuf));
+    if (r->ring) os_unmap(r->ring, r->chunks * sizeof *r->ring);
+    if (r->order) os_unmap(r->order, (r->places + 1) * sizeof *r->order);
     if (r->next) os_unmap(r->next, r->chunks * sizeof *r->next);
     if (r->streams) os_unmap(r->streams, (r->nstreams + 1) * sizeof *r->streams);
     if (r->heap) os_unmap(r->heap, (r->nstreams + 1) * sizeof *r->heap);
 }
 
-typedef struct Telling {
-    uint32_t session;
-    bool flight, live;
-    int64_t keep_ns;
-    const TraceForm *form;
-} Telling;
+/* From when on all records of the flight recorder are there, as far as they are wanted. */
+static uint64_t flight_since(const Reader *r, uint64_t now, uint64_t keep) {
+    uint64_t since = now - t.tick0 > keep ? now - keep : t.tick0;
+    return r->forgotten >= since ? r->forgotten + 1 : since;
+}
 
-static int tell_trace(int fd, const Telling *as) {
+static int tell_trace(int fd, const Telling *as, int64_t *held) {
     Reader r;
     int result = -ENOMEM;
-    if (open_reader(&r, as->session, as->flight, as->live)) {
-        uint64_t tick1 = trace_stamp(); /* behind all that was copied */
-        int64_t ns1 = os_now();
+    uint64_t tick1 = trace_stamp(); /* live: all up to then is copied */
+    int64_t ns1 = os_now();
+    if (open_reader(&r, as)) {
+        if (!as->live) tick1 = trace_stamp(), ns1 = os_now(); /* behind all that was recorded */
+        r.until = as->live ? tick1 : UINT64_MAX;
         r.source.form = as->form;
         r.source.flight = as->flight;
         r.source.most = t.limit * sizeof(TraceChunk);
@@ -336,20 +396,22 @@ static int tell_trace(int fd, const Telling *as) {
         r.source.last_tick = tick1;
         r.source.ns_per_tick =
             tick1 > t.tick0 ? (double)(ns1 - t.ns0) / (double)(tick1 - t.tick0) : 1;
-        uint64_t keep = as->keep_ns ? (uint64_t)((double)as->keep_ns / r.source.ns_per_tick) : 0;
-        if (keep && tick1 - t.tick0 > keep) r.since = r.source.first_tick = tick1 - keep;
+        uint64_t keep = (uint64_t)((double)as->keep_ns / r.source.ns_per_tick);
+        if (as->flight) r.since = r.source.first_tick = flight_since(&r, tick1, keep);
+        if (held) *held = (int64_t)((double)(tick1 - r.source.first_tick) * r.source.ns_per_tick);
         result = trace_write(fd, &r.source);
     }
     close_reader(&r);
     return result;
 }
 
-int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns) {
-    Telling as = {session, flight, false, keep_ns, t.form};
-    return tell_trace(fd, &as);
+int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns, int64_t *held) {
+    Telling as = {session, flight, false, keep_ns, 0, t.form};
+    return tell_trace(fd, &as, held);
 }
 
-int trace_write_live(int fd, uint32_t session, int64_t keep_ns, const TraceForm *form) {
-    Telling as = {session, true, true, keep_ns, form};
-    return tell_trace(fd, &as);
+int trace_write_live(int fd, uint32_t session, int64_t keep_ns, const TraceForm *form,
+                     uint64_t most) {
+    Telling as = {session, true, true, keep_ns, most, form};
+    return tell_trace(fd, &as, NULL);
 }

@@ -20,6 +20,7 @@
 #include "sched/sched.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -27,6 +28,7 @@
 #include "ticks.h"
 
 #define t tracing
+#define SIGNAL_MASK(signo) (1ULL << ((signo)-1))
 
 static void put_existing(G *gp, void *arg) {
     uint32_t status;
@@ -57,6 +59,24 @@ static uint64_t trace_most(void) {
     return (uint64_t)(settings.tracemax ? settings.tracemax : TRACE_MB) << 20;
 }
 
+/* A ring that has a place for each chunk it may hold. No thread records. */
+static void flight_begin(void) {
+    FlightRing *f = &t.ring;
+    uint64_t n =
+        ((uint64_t)(settings.tracemax ? settings.tracemax : FLIGHT_MB) << 20) / sizeof(TraceChunk);
+    for (; f->slot == NULL && n > 0; n /= 2) { /* less where there is less address space */
+        void *at = os_map(n * (sizeof(TraceChunk) + sizeof(FlightSlot)), false);
+        if (at == NULL) continue;
+        f->chunk = at;
+        f->slot = (FlightSlot *)(f->chunk + n);
+        f->size = (uint32_t)n;
+    }
+    f->held = 0;
+    f->forgotten = 0;
+    f->short_of = false;
+    f->keep = settings.flight * GORT_MS;
+}
+
 static void stop_at_exit(void);
 
 static void outlive_signals(void) {
@@ -67,6 +87,7 @@ static void outlive_signals(void) {
 
 static void switch_on(bool flight) {
     t.flight = flight;
+    if (flight) flight_begin();
     t.spilled = 0;
     t.limit = trace_most() / sizeof(TraceChunk);
     t.full = false;
@@ -103,6 +124,12 @@ static void wait_for_writer(void) {
     while (stopper() != 0 && !tracing_writes_here()) os_nap(GORT_MS);
 }
 
+/* Another thread begins a trace; if it is this one, which has struck an error, in vain. */
+static void wait_for_beginning(void) {
+    int64_t until = time_after(os_now(), GORT_SEC);
+    while (load_acq(&t.state) == STARTING && os_now() < until) os_nap(GORT_MS);
+}
+
 /* Afterwards no thread finishes a chunk (trace.c). patience 0: waits for ever. */
 static void switch_off(int64_t patience) {
     int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
@@ -123,11 +150,10 @@ static const TraceForm *form_for(const char *path) {
     return wants_perfetto(path) ? &perfetto_form : &json_form;
 }
 
-/* path: NULL: the file has no name. */
-static int start_as(int fd, const char *path, const TraceForm *form) {
-    if (!session_step(IDLE, STARTING)) return -EBUSY;
+/* path: NULL: the file has no name. The state is STARTING; after an error, IDLE. */
+static int begin_as(int fd, const char *path, const TraceForm *form) {
     if (flight_is_on()) switch_off(0);
-    int e = open_spill();
+    int e = fd < 0 ? fd : open_spill();
     if (e < 0) {
         store_rel(&t.state, IDLE);
         return e;
@@ -141,12 +167,15 @@ static int start_as(int fd, const char *path, const TraceForm *form) {
     return 0;
 }
 
-int tracing_start(int fd, const TraceForm *form) { return start_as(fd, NULL, form); }
+int tracing_start(int fd, const TraceForm *form) {
+    return session_step(IDLE, STARTING) ? begin_as(fd, NULL, form) : -EBUSY;
+}
 
 int tracing_stop(void) {
     if (!session_stop(ON)) return -EINVAL;
     switch_off(0);
-    int fd = own_fd_number(&t.file), r = fd < 0 ? fd : trace_write_out(fd, t.session, false, 0);
+    int fd = own_fd_number(&t.file),
+        r = fd < 0 ? fd : trace_write_out(fd, t.session, false, 0, NULL);
     if (r == 0 && t.lost) r = -EBADF;
     own_fd_close(&t.spill[0]);
     own_fd_close(&t.spill[1]);
@@ -158,10 +187,10 @@ int tracing_stop(void) {
     return r;
 }
 
-int tracing_last(int fd, const TraceForm *form) {
+int tracing_last(int fd, const TraceForm *form, uint64_t most) {
     uint32_t session = trace_session();
     if (session == 0 || !t.flight) return -EINVAL;
-    int r = trace_write_live(fd, session, settings.flight * GORT_MS, form);
+    int r = trace_write_live(fd, session, settings.flight * GORT_MS, form, most);
     return r == 0 && trace_session() != session ? -EBUSY : r;
 }
 
@@ -172,11 +201,32 @@ static int open_trace(const char *path) {
                        0666, 0, 0);
 }
 
+/* Empties the file, or makes it; fd: of one that was there, else -errno. */
+static int begin_in(int fd, const char *path) {
+    if (fd == -ENOENT) fd = open_trace(path);
+    else if (fd >= 0) os_sys(SYS_ftruncate, fd, 0, 0, 0, 0, 0); /* a pipe is as it is */
+    int r = begin_as(fd, path, form_for(path));
+    if (r < 0 && fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return r;
+}
+
+/* A signal that ends the program finds the file as it was, or a trace that is on: it has its
+ * handler before the file is emptied. This thread takes none meanwhile, and another one's handler
+ * waits (wait_for_beginning). A pipe is opened before, since that may take long. */
 static long start_into(void *path) {
-    int fd = open_trace(path);
-    if (fd < 0) return fd;
-    int r = start_as(fd, path, form_for(path));
-    if (r < 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    uint64_t most = ~(SIGNAL_MASK(SIGSEGV) | SIGNAL_MASK(SIGBUS) | SIGNAL_MASK(SIGILL) |
+                      SIGNAL_MASK(SIGFPE)),
+             old;
+    int fd = (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CLOEXEC, 0, 0, 0);
+    if (!session_step(IDLE, STARTING)) {
+        if (fd >= 0) os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+        return -EBUSY;
+    }
+    os_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&most, (long)&old, sizeof most, 0, 0);
+    outlive_signals();
+    int r = begin_in(fd, path);
+    if (r < 0 && !flight_is_on()) trace_signals_uninstall();
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
     return r;
 }
 
@@ -215,17 +265,30 @@ void tracing_end_run(void) {
     trace_signals_uninstall();
 }
 
+static void say_held(const char *path, int64_t held) {
+    if (!t.ring.short_of)
+        print_fd(2, "gort: the last %ldms are in %s\n", (held + GORT_MS / 2) / GORT_MS, path);
+    else
+        print_fd(2,
+                 "gort: the last %ldms of %ldms are in %s: its %lu MB of memory were full "
+                 "(GORT_DEBUG=tracemax)\n",
+                 held / GORT_MS, (int64_t)settings.flight, path,
+                 t.ring.size * sizeof(TraceChunk) >> 20);
+}
+
 static void write_at_last(bool flight) {
     const char *path = env_trace[0] ? env_trace : t.flight_path;
     int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1;
     switch_off(100 * GORT_MS);
     if (fd < 0) return;
     if (flight) t.form = form_for(path);
-    int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0);
-    if (flight && r == 0) print_fd(2, "gort: the last %ldms are in %s\n", settings.flight, path);
+    int64_t held = 0;
+    int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0, &held);
+    if (flight && r == 0) say_held(path, held);
 }
 
 void tracing_fatal(void) {
+    wait_for_beginning();
     bool flight = flight_is_on();
     if (!session_stop(flight ? IDLE : ON)) {
         wait_for_writer();

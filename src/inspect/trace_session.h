@@ -8,9 +8,9 @@
 int tracing_start(int fd, const TraceForm *form);
 /* Ends it and writes the file. 0, -EINVAL: none runs, -errno. Blocks the thread. */
 int tracing_stop(void);
-/* Writes what the flight recorder holds, which goes on. 0, -EINVAL: it is off, -EBUSY: a trace has
- * begun meanwhile, -errno. Blocks the thread. */
-int tracing_last(int fd, const TraceForm *form);
+/* Writes the newest `most` bytes of what the flight recorder holds, which goes on. 0, -EINVAL: it
+ * is off, -EBUSY: a trace has begun meanwhile, -errno. Blocks the thread. */
+int tracing_last(int fd, const TraceForm *form, uint64_t most);
 uint64_t tracing_size(void); /* bytes of events so far, without the last chunks; any thread */
 /* At the start and the end of gort_main: GORT_TRACE and the flight recorder. */
 void tracing_begin_run(void);

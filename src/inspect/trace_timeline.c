@@ -103,7 +103,6 @@ static void timeline_readied(TraceWriter *w, Task *k, const TraceEvent *e) {
 
 static void timeline_created(TraceWriter *w, Task *k, const TraceEvent *e) {}
 static void timeline_region(TraceWriter *w, Task *k, const TraceEvent *e) {}
-static void timeline_gone(TraceWriter *w, Task *k) {}
 static void timeline_instant(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
                              uint64_t v) {}
 
@@ -134,7 +133,7 @@ static void timeline_free(TraceWriter *w) {
     if (w->more) os_unmap(w->more, sizeof(Timeline));
 }
 
-const TraceForm timeline_form = {
-    timeline_begin,   timeline_runs,    timeline_leaves, timeline_calls, timeline_returns,
-    timeline_readied, timeline_created, timeline_region, timeline_gone,  timeline_instant,
-    timeline_world,   timeline_finish,  timeline_free};
+const TraceForm timeline_form = {timeline_begin,   timeline_runs,    timeline_leaves,
+                                 timeline_calls,   timeline_returns, timeline_readied,
+                                 timeline_created, timeline_region,  timeline_instant,
+                                 timeline_world,   timeline_finish,  timeline_free};

@@ -8,6 +8,8 @@
  *   process 2  "threads": a track for each M with its blocking calls.
  *   process 3  "runtime": stop-the-world, and wake-ups by threads without a P.
  *
+ * The slices of a track nest or are disjoint, and every region that begins ends.
+ *
  * Events come in the order of time (trace_read.c). A hash table that grows keeps the goroutines
  * that exist. gort-trace reads the file back: every event is a line, its keys in a fixed order.
  * fatal() calls this too: memory comes from mmap and output goes by write(2).
@@ -20,6 +22,8 @@
 #include "inspect/trace_form.h"
 
 #include <unistd.h>
+
+#define SCHEDULING 100 /* ns of a slice of the scheduler's own */
 
 /* ---- goroutines ------------------------------------------------------------------------------ */
 
@@ -70,22 +74,97 @@ static void task_forget(TraceWriter *w, Task *k) {
     w->used--;
 }
 
+/* ---- regions --------------------------------------------------------------------------------- */
+
+/* A place for an open region; 0: no memory. */
+static uint32_t region_new(TraceWriter *w) {
+    uint32_t n = w->nregions, more = n ? n * 2 : 256;
+    if (w->free_region == 0) {
+        OpenRegion *fresh = os_map(more * sizeof *fresh, false);
+        if (fresh == NULL) return 0;
+        if (n) memcpy(fresh, w->regions, n * sizeof *fresh);
+        if (n) os_unmap(w->regions, n * sizeof *fresh);
+        for (uint32_t i = n ? n : 1; i + 1 < more; i++) fresh[i].outer = i + 1;
+        w->free_region = n ? n : 1;
+        w->regions = fresh;
+        w->nregions = more;
+    }
+    uint32_t i = w->free_region;
+    w->free_region = w->regions[i].outer;
+    return i;
+}
+
+static void region_tell(TraceWriter *w, Task *k, const char *name, bool begins) {
+    TraceEvent e = {.when = w->now, .g = k->id, .p = k->p, .kind = EV_REGION, .x = begins};
+    memcpy(e.text, name, sizeof e.text);
+    w->form->region(w, k, &e);
+}
+
+static void region_opens(TraceWriter *w, Task *k, const char *name) {
+    uint32_t i = region_new(w);
+    if (i == 0) return;
+    memcpy(w->regions[i].name, name, TRACE_TEXT);
+    w->regions[i].outer = k->region;
+    k->region = i;
+    region_tell(w, k, name, true);
+}
+
+/* Of k's innermost region. */
+static void region_closes(TraceWriter *w, Task *k) {
+    uint32_t i = k->region;
+    region_tell(w, k, w->regions[i].name, false);
+    k->region = w->regions[i].outer;
+    w->regions[i].outer = w->free_region;
+    w->free_region = i;
+}
+
+/* The innermost of that name ends, and what is open within it. An end without a beginning began
+ * before the trace. */
+static void region_ends(TraceWriter *w, Task *k, const char *name) {
+    uint32_t i = k->region, outer;
+    while (i && strcmp(w->regions[i].name, name) != 0) i = w->regions[i].outer;
+    if (i == 0) return;
+    outer = w->regions[i].outer;
+    while (k->region != outer) region_closes(w, k);
+}
+
+/* k ends, or the trace. */
+static void regions_close(TraceWriter *w, Task *k) {
+    while (k->region) region_closes(w, k);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Microseconds with three decimals, from ticks. */
-static void out_us(Out *o, const TraceWriter *w, uint64_t ticks) {
-    uint64_t ns = (uint64_t)((double)ticks * w->source->ns_per_tick);
-    out_fmt(o, "%lu.%03lu", ns / 1000, ns % 1000);
+/* Microseconds with three decimals. */
+static void out_us(Out *o, uint64_t ns) { out_fmt(o, "%lu.%03lu", ns / 1000, ns % 1000); }
+
+/* Ticks as ns since the beginning. Lengths are differences of these: so that a slice ends, to the
+ * ns, where the next may begin. */
+static uint64_t json_ns(const TraceWriter *w, uint64_t ticks) {
+    uint64_t first = w->source->first_tick;
+    return ticks > first ? (uint64_t)((double)(ticks - first) * w->source->ns_per_tick) : 0;
 }
 
 /* Writes {"ph":"X","pid":1,"tid":0,"ts":1.000; the caller goes on with a comma. */
-static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t ticks) {
-    uint64_t first = w->source->first_tick;
+static Out *event_begin_ns(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t ns) {
     out_fmt(&w->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%lu,\"ts\":", w->comma ? ",\n" : "", ph,
             pid, tid);
-    out_us(&w->out, w, ticks > first ? ticks - first : 0);
+    out_us(&w->out, ns);
     w->comma = true;
     return &w->out;
+}
+
+static Out *event_begin(TraceWriter *w, char ph, int pid, uint64_t tid, uint64_t ticks) {
+    return event_begin_ns(w, ph, pid, tid, json_ns(w, ticks));
+}
+
+/* A slice from `from` to `to`, in ticks; the caller goes on with its name. */
+static Out *slice_begin(TraceWriter *w, int pid, uint64_t tid, uint64_t from, uint64_t to) {
+    uint64_t begin = json_ns(w, from), end = json_ns(w, to);
+    Out *o = event_begin_ns(w, 'X', pid, tid, begin);
+    out_str(o, ",\"dur\":");
+    out_us(o, end > begin ? end - begin : 0);
+    return o;
 }
 
 const char *task_name(const Task *k) {
@@ -103,17 +182,43 @@ static void out_name(TraceWriter *w, const Task *k) {
 
 static void slice(TraceWriter *w, int pid, uint64_t tid, uint64_t from, const Task *k,
                   const char *cat, const char *end) {
-    Out *o = event_begin(w, 'X', pid, tid, from);
-    out_str(o, ",\"dur\":");
-    out_us(o, w, w->now > from ? w->now - from : 0);
+    Out *o = slice_begin(w, pid, tid, from, w->now);
     out_name(w, k);
     out_fmt(o, ",\"cat\":\"%s\",\"args\":{\"g\":%lu,\"end\":\"%s\"}}", cat, k->id, end);
 }
 
+/* The tracks that arrows begin on: those of the Ps, and behind them the runtime's. */
+#define RUNTIME_TRACK MAX_PROCS
+static unsigned json_track(uint16_t p) { return p < MAX_PROCS ? p : RUNTIME_TRACK; }
+
+static Out *event_on(TraceWriter *w, char ph, unsigned track, uint64_t ns) {
+    bool runtime = track == RUNTIME_TRACK;
+    return event_begin_ns(w, ph, runtime ? 3 : 1, runtime ? 0 : track, ns);
+}
+
 /* On the track of e's P; without a P, on the runtime's. */
 static Out *event_at(TraceWriter *w, char ph, const TraceEvent *e) {
-    bool none = e->p == NO_P;
-    return event_begin(w, ph, none ? 3 : 1, none ? 0 : e->p, e->when);
+    return event_on(w, ph, json_track(e->p), json_ns(w, e->when));
+}
+
+/* Ends the scheduler's slice, if there is one, where another slice begins. */
+static void scheduling_ends(TraceWriter *w, unsigned track, uint64_t ns) {
+    Scheduling *s = &w->scheduling[track];
+    if (!s->open) return;
+    s->open = false;
+    out_str(event_on(w, 'E', track, s->until < ns ? s->until : ns),
+            ",\"name\":\"scheduler\",\"cat\":\"sched\"}");
+}
+
+/* The scheduler does something at ns: within its slice, or in a new one. B and E, since the end
+ * depends on what follows. */
+static void scheduling_at(TraceWriter *w, unsigned track, uint64_t ns) {
+    Scheduling *s = &w->scheduling[track];
+    if (s->open && s->until < ns) scheduling_ends(w, track, s->until);
+    if (!s->open)
+        out_str(event_on(w, 'B', track, ns),
+                ",\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
+    *s = (Scheduling){true, ns + SCHEDULING};
 }
 
 static void json_instant(TraceWriter *w, const TraceEvent *e, const char *name, const char *key,
@@ -139,6 +244,7 @@ static bool json_begin(TraceWriter *w) {
 }
 
 static void json_runs(TraceWriter *w, Task *k, const TraceEvent *e) {
+    scheduling_ends(w, e->p, json_ns(w, e->when));
     if (k->flow == 0) return;
     Out *o = event_begin(w, 'f', 1, e->p, e->when);
     out_fmt(o, ",\"bp\":\"e\",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\"}", k->flow);
@@ -156,9 +262,9 @@ static void json_returns(TraceWriter *w, Task *k, const char *end) {
 
 /* An arrow must begin in a slice: where no goroutine runs, in one of the scheduler's. */
 static void json_readied(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (e->p == NO_P || (e->p < MAX_PROCS && w->running[e->p] == 0))
-        out_str(event_at(w, 'X', e),
-                ",\"dur\":0.100,\"name\":\"scheduler\",\"cat\":\"sched\",\"args\":{}}");
+    unsigned track = json_track(e->p);
+    bool in_slice = track == RUNTIME_TRACK ? w->stopped != 0 : w->running[track] != 0;
+    if (!in_slice) scheduling_at(w, track, json_ns(w, e->when));
     Out *o = event_at(w, 's', e);
     out_fmt(o, ",\"id\":%lu,\"name\":\"wake\",\"cat\":\"wake\",\"args\":{\"g\":%lu,\"by\":%lu%s}}",
             k->flow, k->id, e->y, e->x ? ",\"about\":1" : "");
@@ -172,24 +278,23 @@ static void json_created(TraceWriter *w, Task *k, const TraceEvent *e) {
 }
 
 static void json_region(TraceWriter *w, Task *k, const TraceEvent *e) {
-    Out *o = event_begin(w, e->x ? 'b' : 'e', 1, e->p == NO_P ? 0 : e->p, e->when);
+    Out *o = event_begin(w, e->x ? 'b' : 'e', 1, k->p == NO_P ? 0 : k->p, e->when);
     out_fmt(o, ",\"id\":%lu,\"name\":", k->id);
     out_json(o, e->text);
     out_fmt(o, ",\"cat\":\"region\",\"args\":{\"g\":%lu}}", k->id);
 }
 
-static void json_gone(TraceWriter *w, Task *k) {}
+static void world_goes_on(TraceWriter *w) {
+    if (w->stopped)
+        out_str(slice_begin(w, 3, 0, w->stopped, w->now),
+                ",\"name\":\"stop the world\",\"cat\":\"sched\",\"args\":{}}");
+    w->stopped = 0;
+}
 
 static void json_world(TraceWriter *w, const TraceEvent *e) {
-    if (e->x) {
-        w->stopped = e->when;
-    } else if (w->stopped) {
-        Out *o = event_begin(w, 'X', 3, 0, w->stopped);
-        out_str(o, ",\"dur\":");
-        out_us(o, w, e->when - w->stopped);
-        out_str(o, ",\"name\":\"stop the world\",\"cat\":\"sched\",\"args\":{}}");
-        w->stopped = 0;
-    }
+    world_goes_on(w);
+    if (e->x) scheduling_ends(w, RUNTIME_TRACK, json_ns(w, e->when));
+    if (e->x) w->stopped = e->when;
 }
 
 static void write_tracks(TraceWriter *w) {
@@ -207,6 +312,8 @@ const TraceSum trace_sums[] = {
     {"steals", EV_STEAL},        {"timers", EV_TIMER},     {NULL, 0}};
 
 static void json_finish(TraceWriter *w) {
+    world_goes_on(w);
+    for (unsigned i = 0; i <= RUNTIME_TRACK; i++) scheduling_ends(w, i, UINT64_MAX);
     write_tracks(w);
     out_fmt(&w->out, "\n],\n\"otherData\":{\"by\":\"gort " GORT_VERSION "\",\"dropped\":%lu",
             w->source->dropped);
@@ -218,9 +325,9 @@ static void json_finish(TraceWriter *w) {
 
 static void json_free(TraceWriter *w) {}
 
-const TraceForm json_form = {json_begin,   json_runs,    json_leaves, json_calls, json_returns,
-                             json_readied, json_created, json_region, json_gone,  json_instant,
-                             json_world,   json_finish,  json_free};
+const TraceForm json_form = {json_begin,   json_runs,    json_leaves,  json_calls,
+                             json_returns, json_readied, json_created, json_region,
+                             json_instant, json_world,   json_finish,  json_free};
 
 /* ---- what the events mean -------------------------------------------------------------------- */
 
@@ -289,10 +396,13 @@ static void about_goroutine(TraceWriter *w, const TraceEvent *e) {
         k->call = 0;
         break;
     case EV_RESUME: resumes(w, k, e); break;
-    case EV_REGION: w->form->region(w, k, e); break;
+    case EV_REGION:
+        if (e->x) region_opens(w, k, e->text);
+        else region_ends(w, k, e->text);
+        break;
     default: /* EV_END */
+        regions_close(w, k);
         leaves(w, k, "exit");
-        w->form->gone(w, k);
         task_forget(w, k);
         break;
     }
@@ -314,17 +424,19 @@ static void event(TraceWriter *w, const TraceEvent *e) {
 static void finish_slices(TraceWriter *w) {
     for (uint64_t i = 0; i < w->capacity; i++) {
         Task *k = &w->tasks[i];
-        if (k->id && k->p != NO_P) leaves(w, k, "running");
-        if (k->id && k->call) w->form->returns(w, k, "running");
-        if (k->id) w->form->gone(w, k);
+        if (k->id == 0) continue;
+        regions_close(w, k);
+        leaves(w, k, "running");
+        if (k->call) w->form->returns(w, k, "running");
     }
 }
 
-/* The file becomes no larger than the recording may. A pipe has no bound. */
+/* The file becomes no larger than the recording may. A pipe has no bound, nor has the flight
+ * recorder's file: its end is what is wanted, and its memory has one. */
 static bool file_is_full(TraceWriter *w, const TraceEvent *e) {
     const TraceSource *s = w->source;
     off_t size = lseek(w->out.fd, 0, SEEK_CUR);
-    if (size < 0 || (uint64_t)size < s->most) return false;
+    if (s->flight || size < 0 || (uint64_t)size < s->most) return false;
     uint64_t ns = (uint64_t)((double)(e->when - w->source->first_tick) * s->ns_per_tick);
     print_fd(
         2,
@@ -369,6 +481,7 @@ int trace_write(int fd, TraceSource *source) {
     int r = ok ? w->out.failed : -ENOMEM;
     w->form->free(w);
     if (w->tasks) os_unmap(w->tasks, w->capacity * sizeof *w->tasks);
+    if (w->regions) os_unmap(w->regions, w->nregions * sizeof *w->regions);
     os_unmap(w, sizeof *w);
     return r;
 }

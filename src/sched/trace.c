@@ -4,8 +4,10 @@
  * Each M writes into a buffer of its own, so an event takes no lock, no locked instruction and no
  * cache line of another thread. In a file trace the M writes a full chunk (32 KB) to a nameless
  * spill file: the first 256 MB into memory, which takes a third of the time, the rest into the page
- * cache of a disk. The JSON is made when the trace stops (trace_write.c). In the flight recorder
- * the chunks are a ring, written out only on demand.
+ * cache of a disk. The JSON is made when the trace stops (trace_write.c). The flight recorder puts
+ * a full chunk into a ring that all threads share (flight_keep), written out only on demand. It
+ * holds as much as the setting wants, at most tracemax: a busy thread takes what an idle one has
+ * not used, and what is forgotten is forgotten for all from the same moment on.
  *
  * Only the owner writes a buffer, and publishes how far by a release store of `at`. So stopping
  * needs no hand-shake with the writer of an event: the stopper clears trace_on and reads each
@@ -68,16 +70,20 @@ static TraceBuf *find_buf(M *m) {
 INLINE uint32_t p_of(const P *p) { return p ? p->id : NO_P; }
 
 static void begin_chunk(TraceBuf *b) {
-    b->used++;
-    TraceChunk *c = chunk_of(b);
+    TraceChunk *c = &b->chunk;
+    store_rel(&b->number, b->number + 1); /* pairs with copy_chunk: the chunk is in the ring */
+    fence_full();                         /* pairs with copy_chunk: before it is written over */
     c->buffer = b->index;
     c->words = 0;
     c->stamp = b->last;
     c->high = b->high;
     c->thread = b->thread;
     c->p = p_of(b->p);
+    c->number = b->number;
     b->limit = c->word + count_of(c->word) - LONGEST;
     store_rel(&b->at, c->word);
+    b->used = 1;
+    store_rel(&b->number, b->number + 1); /* pairs with copy_chunk: it is begun */
 }
 
 /* Called by call_with_room: fstat(2) needs more room than a compact stack has. */
@@ -87,9 +93,47 @@ static NOINLINE long spill_chunk(void *arg) {
     int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place), fd = own_fd_number(&t.spill[which]);
     if (fd < 0) store_rlx(&t.lost, true);
     long r = fd < 0 ? fd
-                    : os_sys(SYS_pwrite64, fd, (long)chunk_of(b), sizeof(TraceChunk),
+                    : os_sys(SYS_pwrite64, fd, (long)&b->chunk, sizeof(TraceChunk),
                              (long)(place * sizeof(TraceChunk)), 0, 0);
     if (r != (long)sizeof(TraceChunk)) b->dropped++;
+    b->used = 0;
+    return 0;
+}
+
+/* The place for a chunk that ends now: a fresh one while the oldest is young, else the oldest's. */
+static uint32_t flight_place(FlightRing *f, int64_t now) {
+    uint32_t oldest = f->held ? f->slot[f->newest].next : 0, place = oldest;
+    bool young = f->held == 0 || now - f->slot[oldest].when <= f->keep;
+    if (young && f->held < f->size) {
+        place = f->held++;
+        f->slot[place].next = place == 0 ? 0 : oldest;
+        if (place) f->slot[f->newest].next = place;
+    } else {
+        if (young) f->short_of = true;
+        if (f->slot[oldest].last > f->forgotten) f->forgotten = f->slot[oldest].last;
+        store_rel(&f->gone, f->gone + 1); /* after `forgotten` */
+        fence_full();                     /* pairs with copy_ring: before it is written over */
+    }
+    f->newest = place;
+    return place;
+}
+
+/* As spill_chunk, for the flight recorder. */
+static NOINLINE long flight_keep(void *arg) {
+    TraceBuf *b = arg;
+    FlightRing *f = &t.ring;
+    int64_t now = os_now();
+    lock(&f->lock, RANK_LEAF);
+    if (f->size == 0) {
+        b->dropped++;
+        if (b->last > f->forgotten) f->forgotten = b->last;
+    } else {
+        uint32_t place = flight_place(f, now);
+        f->slot[place].when = now;
+        f->slot[place].last = b->last;
+        memcpy(&f->chunk[place], &b->chunk, sizeof b->chunk);
+    }
+    unlock(&f->lock);
     b->used = 0;
     return 0;
 }
@@ -111,8 +155,8 @@ static bool next_chunk(TraceBuf *b, M *m) {
     if (on && !t.flight && load_rlx(&t.spilled) >= t.limit) {
         call_with_room(m, trace_is_full, NULL);
     } else if (on) {
-        chunk_of(b)->words = (uint32_t)(b->at - (uint64_t *)chunk_of(b));
-        if (!t.flight) call_with_room(m, spill_chunk, b);
+        b->chunk.words = (uint32_t)(b->at - (uint64_t *)&b->chunk);
+        call_with_room(m, t.flight ? flight_keep : spill_chunk, b);
         begin_chunk(b);
     }
     store_rel(&b->busy, 0); /* pairs with switch_off: what it reads is complete */
@@ -250,8 +294,7 @@ void trace_put_ready(M *m, G *gp) {
 void trace_put_resume(M *m, G *gp) {
     TraceBuf *b = buf_of(m, EV_RESUME);
     if (b)
-        put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == chunk_of(b)->word, NULL,
-            0);
+        put(b, m, EV_RESUME, gp->id, 0, b->kind == EV_SYSEXIT || b->at == b->chunk.word, NULL, 0);
 }
 
 static void put_more(M *m, int kind, uint64_t g, int x, bool again, const void *more, size_t n) {

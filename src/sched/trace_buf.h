@@ -18,7 +18,6 @@
 #include "sched/trace.h"
 
 #define CHUNK 4096 /* words of a chunk, its head included */
-#define CHUNKS 8   /* chunks a buffer of the flight recorder holds */
 #define LONGEST 16 /* words that an event takes at most, with the records before it */
 #define TICK_BITS 20
 #define SHORT 2048     /* ticks, about a microsecond: intervals below it count as short */
@@ -26,17 +25,15 @@
 
 typedef struct TraceChunk {
     uint32_t buffer; /* index of the buffer, for the reader */
-    uint32_t words;  /* in use, the head included; written when the chunk is full */
+    uint32_t words;  /* in use, the head included; 0 until the chunk is full */
     uint64_t stamp;  /* the reading before the first record */
     uint32_t high;   /* upper half of the ids */
     uint32_t thread; /* id of the M */
     uint32_t p;
-    uint32_t unused;
+    uint32_t number; /* among those of its buffer: later ones have higher numbers */
     uint64_t word[CHUNK - 4];
 } TraceChunk;
 _Static_assert(sizeof(TraceChunk) == CHUNK * 8, "a chunk is a whole number of pages");
-
-#define CHUNK_HEAD offsetof(TraceChunk, word) /* `words` is 0 until it is full */
 
 typedef struct TraceBuf {
     /* The owner's; the stopper reads `at` and `session`. */
@@ -51,12 +48,34 @@ typedef struct TraceBuf {
     uint32_t busy;    /* atomic: a chunk is being finished */
     uint32_t index;   /* of this buffer, for the reader */
     uint32_t thread;  /* id of the M that last wrote */
-    uint64_t used;    /* flight: chunks begun in this session */
+    uint32_t number;  /* atomic: of the chunk; odd while one gives way to the next */
+    uint64_t used;    /* 1: the chunk is begun; 0: what it holds is spilled */
     uint64_t dropped;
     M *owner;
     struct TraceBuf *all;
-    TraceChunk chunk[CHUNKS]; /* a file trace uses the first only */
+    TraceChunk chunk;
 } TraceBuf;
+
+/* Where the flight recorder puts full chunks of all threads: a ring in the order of their ends. The
+ * oldest is forgotten when it is older than what is to be kept, or where there is no more room;
+ * till then the ring grows. */
+typedef struct FlightSlot {
+    int64_t when;  /* ns: the chunk came */
+    uint64_t last; /* the reading of its last record */
+    uint32_t next;
+} FlightSlot;
+typedef struct FlightRing {
+    Lock lock;
+    uint32_t size; /* places there are; 0: no memory, chunks are lost */
+    uint32_t held; /* places in use, the first ones; [newest].next is the oldest */
+    uint32_t newest;
+    int64_t keep;       /* ns */
+    uint64_t forgotten; /* all records later than that are there */
+    uint64_t gone;      /* atomic: how many chunks are forgotten */
+    bool short_of;      /* chunks were forgotten before their time */
+    FlightSlot *slot;
+    TraceChunk *chunk;
+} FlightRing;
 
 enum { IDLE, STARTING, ON, STOPPING }; /* STOPPING: with the thread's id above these bits */
 #define STATE_BITS 2
@@ -70,6 +89,7 @@ extern struct Tracing {
     TraceBuf *all;    /* atomic, push only */
     TraceBuf *shared; /* shared_lock: threads without an M */
     Lock shared_lock;
+    FlightRing ring; /* behind shared_lock, which is held while ring.lock is taken */
     bool ticks;
     bool named;                   /* the file has a name: it is written whatever ends the program */
     const struct TraceForm *form; /* what it is told as */
@@ -84,8 +104,6 @@ extern struct Tracing {
     char flight_path[64];
 } tracing;
 
-INLINE TraceChunk *chunk_of(TraceBuf *b) { return &b->chunk[(b->used - 1) % CHUNKS]; }
-
 /* The spill file that chunk n is in, and its place there. */
 INLINE int spill_of(uint64_t n, uint64_t *place) {
     *place = n < IN_MEMORY ? n : n - IN_MEMORY;
@@ -97,7 +115,7 @@ uint64_t trace_stamp(void);
 void trace_put_existing(M *m, G *gp);
 /* Writes what the buffers and the spill files hold of a session, in the tracing's form. keep_ns:
  * only the last so many ns; 0: all. No thread records any more. 0, -errno. Allocates with mmap
- * only. */
-int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns);
+ * only. *held: the ns that are written. */
+int trace_write_out(int fd, uint32_t session, bool flight, int64_t keep_ns, int64_t *held);
 
 #endif

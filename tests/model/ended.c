@@ -67,7 +67,7 @@ static void model_reset(void) {
     memset(&buf, 0, offsetof(TraceBuf, chunk));
     buf.session = t.session = trace_on = 1;
     buf.used = 1;
-    buf.at = buf.chunk[0].word;
+    buf.at = buf.chunk.word;
     t.all = &buf;
     t.limit = UINT64_MAX;
     profile = (Profile){.state = scene->state, .at = &sample};
@@ -78,7 +78,7 @@ static void model_reset(void) {
 static void model_end(void) { MUST(buf.busy == 0 && profile.busy == 0); }
 static uint64_t model_hash(uint64_t h) {
     h = mix(mix(mix(h, buf.busy), profile.busy), profile.state);
-    return mix(mix(mix(h, trace_on), over), buf.used);
+    return mix(mix(mix(h, trace_on), over), mix(buf.used, buf.number));
 }
 int main(void) {
     for (size_t i = 0; i < count_of(scenes); i++) {

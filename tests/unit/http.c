@@ -42,6 +42,15 @@ static void good(void) {
     CHECK(r.head && r.host[0] == 0);
     CHECK_EQ(parse("GET /a%2fb HTTP/1.1\r\n\r\n", 23, &r), 200);
     CHECK_STR(r.path, "/a/b");
+    /* absolute: its authority goes before Host */
+    static const char whole[] = "GET HTTP://LocalHost:80/a?id=7 HTTP/1.1\r\nHost: evil\r\n\r\n";
+    CHECK_EQ(parse(whole, sizeof whole - 1, &r), 200);
+    CHECK_STR(r.path, "/a");
+    CHECK_STR(r.host, "localhost:80");
+    CHECK_EQ(http_number(&r, "id", 3), 7);
+    CHECK_EQ(parse("GET http://x?id=7 HTTP/1.1\r\n\r\n", 30, &r), 200);
+    CHECK_STR(r.path, "/");
+    CHECK_STR(r.host, "x");
 }
 
 static void bad(void) {
@@ -50,7 +59,10 @@ static void bad(void) {
     CHECK_EQ(status("\r\n"), 400);
     CHECK_EQ(status("GET\r\n\r\n"), 400);
     CHECK_EQ(status("GET / \r\n\r\n"), 400);
-    CHECK_EQ(status("GET http://x/ HTTP/1.1\r\n\r\n"), 400);
+    CHECK_EQ(status("GET http:/x HTTP/1.1\r\n\r\n"), 400);
+    CHECK_EQ(status("GET http:///x HTTP/1.1\r\n\r\n"), 400);
+    CHECK_EQ(status("GET https://x/ HTTP/1.1\r\n\r\n"), 400);
+    CHECK_EQ(status("GET x HTTP/1.1\r\n\r\n"), 400);
     CHECK_EQ(status("POST / HTTP/1.1\r\n\r\n"), 405);
     CHECK_EQ(status("GET / HTTP/2\r\n\r\n"), 505);
     CHECK_EQ(status("GET /%0a HTTP/1.1\r\n\r\n"), 400);

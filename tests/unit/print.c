@@ -117,7 +117,16 @@ static void words_of_errors(void) {
     CHECK_STR(errno_word(-EHWPOISON), "an error without a name");
 }
 
+static void plain_names(void) {
+    char buf[100];
+    Out o = OUT(-1, buf);
+    out_plain(&o, "a\"b\\\n\x7f\xff\xc3\xa4\xf0\x9f\x98");
+    out_bytes(&o, "", 1);
+    CHECK_STR(buf, "a\"b\\\\x0a\\x7f\\xff\xc3\xa4\\xf0\\x9f\\x98");
+}
+
 int main(void) {
+    plain_names();
     words_of_errors();
     conversions();
     strings_of_json();
