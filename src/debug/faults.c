@@ -113,18 +113,18 @@ static void call_handler(int signo, siginfo_t *info, void *context, const struct
 
 /* ---- crashes --------------------------------------------------------------------------------- */
 
-/* As with the kernel, which blocks the signal meanwhile: the end. */
-static bool handler_crashes(int signo, siginfo_t *info, void *context,
-                            const struct sigaction *old) {
-    return !foreign_thread() && !was_sent(info) && !(old->sa_flags & SA_NODEFER) &&
-           load_rlx(&passed) == signo && in_handler(context);
-}
-
 /* None of the runtime's, with an alternate stack of its own: it may be small, and a handler that
  * jumps leaves what stands on it. There the program's handler is called, and nothing more. */
 static bool foreign_thread(void) {
     M *m = getm();
     return m == NULL || m->plain;
+}
+
+/* As with the kernel, which blocks the signal meanwhile: the end. */
+static bool handler_crashes(int signo, siginfo_t *info, void *context,
+                            const struct sigaction *old) {
+    return !foreign_thread() && !was_sent(info) && !(old->sa_flags & SA_NODEFER) &&
+           load_rlx(&passed) == signo && in_handler(context);
 }
 
 static bool crash_is_told(int signo, siginfo_t *info, void *context, bool by_handler,
