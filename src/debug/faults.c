@@ -220,8 +220,10 @@ void faults_install(void) {
     handled[BROKEN_PIPE].ours.sa_handler = on_pipe;
     handled[QUIT].ours.sa_flags = handled[BROKEN_PIPE].ours.sa_flags = SA_ONSTACK | SA_RESTART;
     for (Handled *h = handled; h < handled + HANDLED; h++) {
+        struct sigaction earlier = h->before;
         if (!stands(h, &now)) h->before = now;
         h->changed = wanted(h);
+        if (!h->changed) h->before = earlier; /* ours may come back: who watched it stops */
         if (h->changed) change(h, &h->ours, NULL);
     }
     on = true;
