@@ -6,6 +6,7 @@
  *   fence_full               the Dekker pairs (wake.c); nothing weaker will do there
  *   fence_after_rmw          the same right behind a read-modify-write of this thread
  *   fence_loads              what was read before is not read later: the end of a copy
+ *   fence_stores             what is written later is not seen before: what is copied is replaced
  *   xchg_*, cas_*, add_*     read-modify-write
  */
 #ifndef ATOMIC_H
@@ -44,6 +45,7 @@
 
 #define fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define fence_loads() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define fence_stores() __atomic_thread_fence(__ATOMIC_RELEASE)
 /* On x86-64 a read-modify-write is a full fence by itself. On aarch64 without LSE it is a loop of
  * an acquiring load and a releasing store, and a later load may come before that store. */
 #ifdef __x86_64__

@@ -291,7 +291,7 @@ static bool copy_ring(Reader *r, uint64_t most) {
     r->ring = os_map(r->chunks * sizeof *r->ring, false);
     for (uint64_t i = r->chunks; r->ring && i-- > 0;) {
         memcpy(&r->ring[i], &f->chunk[r->order[i]], sizeof *r->ring);
-        fence_loads(); /* pairs with flight_place's fence_full */
+        fence_loads(); /* pairs with flight_place's fence_stores */
         if (load_acq(&f->gone) - gone <= out + i) continue;
         forget_chunks(r, i);
         break;
@@ -322,7 +322,7 @@ static bool copy_chunk(const TraceBuf *b, TraceBuf *copy) {
     memcpy(&copy->chunk, begin, (size_t)(at - begin) * sizeof *at);
     copy->at = (uint64_t *)&copy->chunk + (at - begin);
     copy->used = 1;
-    fence_loads(); /* pairs with begin_chunk's fence_full */
+    fence_loads(); /* pairs with begin_chunk's fence_stores */
     return number % 2 == 0 && load_acq(&b->number) == number;
 }
 

@@ -72,7 +72,7 @@ INLINE uint32_t p_of(const P *p) { return p ? p->id : NO_P; }
 static void begin_chunk(TraceBuf *b) {
     TraceChunk *c = &b->chunk;
     store_rel(&b->number, b->number + 1); /* pairs with copy_chunk: the chunk is in the ring */
-    fence_full();                         /* pairs with copy_chunk: before it is written over */
+    fence_stores();                       /* pairs with copy_chunk: before it is written over */
     c->buffer = b->index;
     c->words = 0;
     c->stamp = b->last;
@@ -112,7 +112,7 @@ static uint32_t flight_place(FlightRing *f, int64_t now) {
         if (young) f->short_of = true;
         if (f->slot[oldest].last > f->forgotten) f->forgotten = f->slot[oldest].last;
         store_rel(&f->gone, f->gone + 1); /* after `forgotten` */
-        fence_full();                     /* pairs with copy_ring: before it is written over */
+        fence_stores();                   /* pairs with copy_ring: before it is written over */
     }
     f->newest = place;
     return place;

@@ -147,6 +147,7 @@ static bool handlers_same(void) {
     X(signal, set_both(signal)) X(__sysv_signal, set_both(__sysv_signal)) \
     X(sysv_signal, set_both(sysv_signal)) X(bsd_signal, set_both(bsd_signal)) \
     X(ssignal, set_both(ssignal)) X(sigset, set_both(sigset)) \
+    X(sigaltstack, sigaltstack(NULL, &(stack_t){0})) \
     X(open, again(open("/dev/null", O_RDWR))) X(open64, again(open64("/dev/null", O_RDWR))) \
     X(__open_2, again(__open_2("/dev/null", O_RDONLY))) \
     X(__open64_2, again(__open64_2("/dev/null", O_RDONLY))) X(fsync, fsync(file)) \

@@ -478,6 +478,7 @@ static bool mc_cas(int op, void *at, size_t size, void *expect, uint64_t v) {
 #define or_seq(p, v) mc_on(MC_OR | MC_SEQ, p, v)
 #define and_seq(p, v) mc_on(MC_AND | MC_SEQ, p, v)
 #define fence_full() ((void)mc_op(MC_FENCE, NULL, 0, 0, 0))
+#define fence_stores() fence_full()
 #define fence_compiler() \
     (MODEL_BARRIER && mc_running && !mc_quiet ? (void)mc_point(MC_NOTHING, NULL, 0, 0, 0) : (void)0)
 #define bump(p, n) ((void)(*(p) += (n))) /* counters, which decide nothing */
