@@ -120,7 +120,7 @@ def panel(d, axis, title, rows, peers, bottom):
     d.text(axis.left - 8, 42, 'gort', 'gort', 12, 'end', 'bold')
     for v in axis.ticks():
         d.line(axis.x(v), TOP - 12, axis.x(v), bottom)
-        d.text(axis.x(v), bottom + 14, f'{v:g} times' if v == 1 else f'{v:g}', 'dim', 10, 'middle')
+        d.text(axis.x(v), bottom + 14, 'gort = 1' if v == 1 else f'{v:g}', 'dim', 10, 'middle')
     d.line(axis.x(1), TOP - 12, axis.x(1), bottom, 'gort', 2)
     for i, (figure, _) in enumerate(LINES):
         if figure in rows:
