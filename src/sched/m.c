@@ -210,6 +210,8 @@ static void *thread_main(void *arg) {
     watch_end(NULL);
     tls_m = tls_runner = NULL;
     add_rlx(&sched.threads, -1);
+    /* libc frees what goroutines left in its thread-local variables (dlerror's words) */
+    tsan_acquire(&sched); /* pairs with tsan_over (go.c) */
     tsan_release(&sched); /* for the waiter of the runtime's end (init.c) */
     m_record_free(m);
     return NULL;

@@ -110,7 +110,7 @@ static void moved_and_cleared(void) {
 
 /* Without memory the arrays stay as they are: what has no place is chained. Then there is some
  * again. */
-static void without_memory(void) {
+TEST_UNUSED static void without_memory(void) {
     struct rlimit had, none;
     CHECK_EQ(getrlimit(RLIMIT_AS, &had), 0);
     none = (struct rlimit){1, had.rlim_max};
