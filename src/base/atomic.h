@@ -8,6 +8,7 @@
  *   fence_loads              what was read before is not read later: the end of a copy
  *   fence_stores             what is written later is not seen before: what is copied is replaced
  *   xchg_*, cas_*, add_*     read-modify-write
+ *   *_own                    the same by the only thread that writes the word
  */
 #ifndef ATOMIC_H
 #define ATOMIC_H
@@ -55,7 +56,17 @@
 #endif
 #define fence_compiler() __asm__ volatile("" ::: "memory")
 
-/* A counter with one writer at a time: no locked instruction. */
-#define bump(p, n) store_rlx((p), load_rlx(p) + (n))
+/* A word that one thread writes at a time and others read: no locked instruction, and on x86-64 a
+ * single one, which compilers do not make of a load and a store. */
+#ifdef __x86_64__
+#define OWN(op, p, n, ...) \
+    __asm__(op "%z0 %1, %0" : "+m"(*(p)) : "er"((__typeof__(*(p)))(n))__VA_ARGS__)
+#define add_own(p, n) OWN("add", p, n)
+#define sub_own_rel(p, n) OWN("sub", p, n, : "memory")
+#else
+#define add_own(p, n) store_rlx((p), load_rlx(p) + (n))
+#define sub_own_rel(p, n) store_rel((p), load_rlx(p) - (n))
+#endif
+#define bump(p, n) add_own(p, n) /* a counter, which decides nothing */
 
 #endif

@@ -60,11 +60,11 @@ INLINE M *park_straight(M *m, Lock *l, int reason) {
 /* Behind an exchange of the slot: who was in it goes to the tail, and a searcher is woken. The
  * exchange was followed by the fence of the submit side (runq.h, wake.c). */
 void ready_overflow(M *m, G *gp); /* sched.c: the ring is full */
-INLINE void slot_taken(M *m, G *kicked) {
-    if (kicked != NULL && unlikely(!runq_push(m->p, kicked))) ready_overflow(m, kicked);
+INLINE void slot_taken(M *m, P *p, G *kicked) {
+    if (kicked != NULL && unlikely(!runq_push(p, kicked))) ready_overflow(m, kicked);
     if (likely(load_rlx(&sched.npidle) == 0) || load_rlx(&sched.spinning) != 0) return;
     /* else the monitor looks after it (slotwatch.c) */
-    if (kicked != NULL || !watched(m->p)) wakep(m);
+    if (kicked != NULL || !watched(p)) wakep(m);
 }
 
 void ready_rest(M *m, G *kicked); /* sched.c: the same, not inline */

@@ -39,8 +39,7 @@ void parcel_free(M *m, void *parcel);
 
 /* The next goroutine id, from m's P's batch. */
 uint64_t g_next_id_slow(M *m); /* the batch is at its end, or there is no P */
-INLINE uint64_t g_next_id(M *m) {
-    P *p = m->p;
+INLINE uint64_t g_next_id(M *m, P *p) {
     return likely(p != NULL && p->id_next != p->id_end) ? p->id_next++ : g_next_id_slow(m);
 }
 /* Calls fn for every G in use. Takes no lock: a G may change meanwhile. */

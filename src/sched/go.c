@@ -316,7 +316,7 @@ INLINE void fill_in(M *m, G *gp, gort_fn *fn, void *arg, uintptr_t pc) {
 
 /* gp has all it needs. */
 static void go_begins(M *m, G *gp) {
-    gp->id = g_next_id(m);
+    gp->id = g_next_id(m, m->p);
     gp->parent = m->curg ? (uint32_t)m->curg->id : 0;
     tsan_release(gp);
     count(m, created, 1);
@@ -360,14 +360,14 @@ INLINE bool start_straight(M *m, gort_fn *fn, void *arg, uintptr_t pc) {
     p->credits--;
     fill_in(m, gp, fn, arg, pc);
     gp->flags = GF_CREDIT;
-    gp->id = g_next_id(m);
+    uint64_t id = gp->id = g_next_id(m, p);
     gp->parent = (uint32_t)creator->id;
     tsan_release(gp);
     bump(&p->n.created, 1);
-    PROBE2(create, gp->id, fn);
-    PROBE1(ready, gp->id);
+    PROBE2(create, id, fn);
+    PROBE1(ready, id);
     store_rel(&gp->status, G_RUNNABLE);
-    slot_taken(m, runnext_swap(p, gp));
+    slot_taken(m, p, runnext_swap(p, gp));
     return true;
 }
 
@@ -413,10 +413,10 @@ static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void 
 }
 
 EXPORT int gort_go(gort_fn *fn, void *arg) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (unlikely(fn == NULL)) return -EINVAL;
+    if (unlikely(fn == NULL)) return in_forked_child() ? -ENOTCONN : -EINVAL;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
-    M *m = enter();
+    M *m = enter_here();
+    if (unlikely(m == NULL)) return -ENOTCONN;
     int r = 0;
     if (unlikely(!start_straight(m, fn, arg, pc))) r = go_start(m, NULL, fn, arg, NULL, 0, pc);
     leave(m);

@@ -38,7 +38,7 @@ INLINE uintptr_t obstacles(M *m, P *p) {
 
 INLINE bool global_due(const P *p) { return p->rounds % 61 == 60; }
 
-INLINE void slice_begins(P *p) { store_rlx(&p->schedtick, p->schedtick + 1); }
+INLINE void slice_begins(P *p) { add_own(&p->schedtick, 1); }
 
 /* The goroutine that ran goes to the global queue: it is not its own successor. */
 INLINE void slice_ended(P *p) { p->turn = global_count() != 0 ? TURN_GLOBAL : TURN_OWN; }

@@ -157,6 +157,13 @@ NOINLINE M *enter_asked(M *m) {
     return m;
 }
 
+/* in_forked_child() may do what a fork's handlers do, which is outside of a section. */
+NOINLINE M *enter_again(M *m) {
+    m->locks--;
+    return enter_first();
+}
+NOINLINE M *enter_first(void) { return in_forked_child() ? NULL : enter(); }
+
 NOINLINE void leave_slow(M *m) {
     /* await_sections (init.c) waits for this */
     if (unlikely(m->plain) && m->locks == 0) and_seq(&m->attn, ~(uint32_t)ATTN_SECTION);

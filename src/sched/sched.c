@@ -411,10 +411,10 @@ INLINE bool becomes_runnable(M *m, G *gp) {
     return false;
 }
 
-NOINLINE void ready_rest(M *m, G *kicked) { slot_taken(m, kicked); }
+NOINLINE void ready_rest(M *m, G *kicked) { slot_taken(m, m->p, kicked); }
 
 void ready(M *m, G *gp) {
-    if (becomes_runnable(m, gp)) slot_taken(m, runnext_swap(m->p, gp));
+    if (becomes_runnable(m, gp)) slot_taken(m, m->p, runnext_swap(m->p, gp));
 }
 
 void ready_tail(M *m, G *gp) {

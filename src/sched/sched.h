@@ -24,6 +24,8 @@
 
 NOINLINE M *enter_slow(M *m);  /* preempt.c: attn was set */
 NOINLINE M *enter_asked(M *m); /* the same, unless the section is inside of another */
+NOINLINE M *enter_again(M *m); /* enter_here: attn was set, or this may be a child */
+NOINLINE M *enter_first(void); /* enter_here: the thread's first call */
 NOINLINE void leave_slow(M *m);
 NOINLINE M *m_adopt(void); /* m.c: this plain thread's M, made on its first call */
 
@@ -41,10 +43,22 @@ INLINE M *enter(void) {
     return m;
 }
 
+/* As enter(); NULL in a child, which has no runtime (fork.h). One comparison asks both questions:
+ * attn is 0 and process.same is 1 unless there is a request or this may be a child. */
+INLINE M *enter_here(void) {
+    M *m = getm();
+    if (unlikely(m == NULL)) return enter_first();
+    m->locks++;
+    fence_compiler(); /* as in enter() */
+    if (unlikely(load_rlx(&m->attn) >= process.same)) return enter_again(m);
+    check(owns_its_p(m));
+    return m;
+}
+
 INLINE void leave(M *m) {
     check(m == getm() && m->locks > 0 && owns_its_p(m));
     fence_compiler();
-    store_rel(&m->locks, m->locks - 1); /* orders the section before a take (preempt.c, R3) */
+    sub_own_rel(&m->locks, 1); /* orders the section before a take (preempt.c, R3) */
     fence_compiler();
     if (unlikely(load_rlx(&m->attn) != 0)) leave_slow(m);
 }

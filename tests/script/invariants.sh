@@ -17,7 +17,7 @@ calls() { # kind functions
             s/([A-Za-z0-9_]*\.)*([A-Za-z0-9_]*\.[A-Za-z0-9_]+) /\2 /; s/^/$1 /"
 }
 {
-    calls rel 'store_rel|xchg_rel|cas_rel|cas_acq_rel'
+    calls rel 'store_rel|sub_own_rel|xchg_rel|cas_rel|cas_acq_rel'
     calls acq 'load_acq|xchg_acq|cas_acq|cas_acq_rel'
 } | sort -u >"$WORK/code"
 
