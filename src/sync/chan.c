@@ -140,7 +140,8 @@ static NOINLINE int wait_nil(M *m, int reason, int64_t deadline) {
 /* c->lock, in a section; the attempt has failed. Waits without a claim. */
 INLINE int chan_wait_plain(M *m, gort_chan *c, void *elem, bool send) {
     G *gp = self(m);
-    Sudog w = {.g = gp, .c = c, .elem = elem, .send = send};
+    Sudog w;
+    sudog_init(&w, gp, c, elem, send, false);
     gp->waiting = &w;
     chan_enqueue(c, &w);
     returns_apart(m);
@@ -160,7 +161,8 @@ static NOINLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, i
         return ended;
     }
     G *gp = self(m);
-    Sudog w = {.g = gp, .c = c, .elem = elem, .send = send, .claim = true};
+    Sudog w;
+    sudog_init(&w, gp, c, elem, send, true);
     w.ticket = wait_begin(gp);
     gp->waiting = &w;
     chan_enqueue(c, &w);
@@ -222,9 +224,9 @@ void chan_abandon(G *gp) {
 /* ---- the operations -------------------------------------------------------------------------- */
 
 INLINE int send_or_recv(gort_chan *c, void *value, bool send, int64_t deadline) {
-    if (in_forked_child()) return -ENOTCONN;
     G *wake = NULL;
-    M *m = enter();
+    M *m = enter_here();
+    if (unlikely(m == NULL)) return -ENOTCONN;
     if (unlikely(c == NULL))
         return wait_nil(m, send ? WAIT_CHAN_SEND_NIL : WAIT_CHAN_RECV_NIL, deadline);
     lock(&c->lock, RANK_PRIM);
@@ -251,10 +253,10 @@ EXPORT int gort_chan_recv_until(gort_chan *c, void *value, int64_t deadline) {
 
 /* A section even where it needs none: a loop that polls must be preemptible. */
 INLINE int chan_try(gort_chan *c, void *value, bool send) {
-    if (in_forked_child()) return -ENOTCONN;
     G *wake = NULL;
     int r = -EAGAIN;
-    M *m = enter();
+    M *m = enter_here();
+    if (unlikely(m == NULL)) return -ENOTCONN;
     if (c != NULL && looks_ready(c, send)) {
         lock(&c->lock, RANK_PRIM);
         r = attempt_locked(c, value, send, &wake);

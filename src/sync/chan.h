@@ -9,13 +9,13 @@
 
 /* One wait on one channel, in the frame of the waiting call (of a large select: in its scratch
  * memory). Valid while queued; if claimable, until its owner has been back for it. */
-enum { W_NEW, W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
+enum { W_QUEUED, W_DROPPED /* its claim failed */, W_TAKEN /* its G is being readied */ };
 
 typedef struct Sudog {
     /* c->lock: */
     struct Sudog *next, *prev;
     uint8_t state; /* W_... */
-    /* Set before it is queued, constant after: */
+    /* Set before it is queued, constant after (sudog_init): */
     bool claim;     /* a deadline or another case may end the wait too: claim first */
     bool send;      /* on c->sendq */
     bool allocated; /* the first of a large select: all are quiet_alloc's memory */
@@ -94,6 +94,18 @@ INLINE void value_copy(void *to, const void *from, size_t n) {
     else if (n == 4) __builtin_memcpy(to, from, 4);
     else if (n == 16) __builtin_memcpy(to, from, 16);
     else if (n != 0) value_copy_long(to, from, n);
+}
+
+/* All that its owner sets; a claimable one has a ticket, too, and a select's its index. */
+INLINE void sudog_init(Sudog *w, G *gp, gort_chan *c, void *elem, bool send, bool claim) {
+    w->claim = claim;
+    w->send = send;
+    w->allocated = false;
+    w->ok = false;
+    w->g = gp;
+    w->elem = elem;
+    w->c = c;
+    w->link = NULL;
 }
 
 /* c->lock. At the tail: first come first served. */

@@ -30,13 +30,18 @@
 #define MAX_CASES 65536
 #define TRY INT64_MIN /* as a deadline: -EAGAIN */
 
+/* What the commit of the wait unlocks. Apart from Select, which so stays in registers. */
+typedef struct Locked {
+    gort_chan **chans; /* each channel once, by address */
+    int n;
+} Locked;
+
 typedef struct Select {
     gort_case *cases;
     int n;
     int64_t deadline;
-    gort_chan **locks; /* n: the channels, each once, by address */
-    Sudog *waiters;    /* n: one for each case with a channel */
-    int nlocks;
+    Sudog *waiters; /* n: one for each case with a channel */
+    Locked *locked; /* with room for n */
 } Select;
 
 static bool cases_valid(const gort_case *cases, int n) {
@@ -129,20 +134,21 @@ INLINE void sort_locks(gort_chan **a, int n) {
 }
 
 INLINE void lock_all(Select *s) {
+    gort_chan **chans = s->locked->chans;
     int n = 0, unique = 0;
     for (int i = 0; i < s->n; i++)
-        if (s->cases[i].ch) s->locks[n++] = s->cases[i].ch;
-    sort_locks(s->locks, n);
+        if (s->cases[i].ch) chans[n++] = s->cases[i].ch;
+    sort_locks(chans, n);
     for (int i = 0; i < n; i++)
-        if (i == 0 || s->locks[i] != s->locks[i - 1]) s->locks[unique++] = s->locks[i];
-    s->nlocks = unique;
-    for (int i = 0; i < unique; i++) lock(&s->locks[i]->lock, RANK_PRIM);
+        if (i == 0 || chans[i] != chans[i - 1]) chans[unique++] = chans[i];
+    s->locked->n = unique;
+    for (int i = 0; i < unique; i++) lock(&chans[i]->lock, RANK_PRIM);
 }
 
-static void unlock_all(Select *s) {
-    gort_chan **locks = s->locks;
-    /* nothing of s is read after the last unlock: see the essay */
-    for (int i = s->nlocks; i-- > 0;) unlock(&locks[i]->lock);
+static void unlock_all(Locked *l) {
+    gort_chan **chans = l->chans;
+    /* nothing of l is read after the last unlock: see the essay */
+    for (int i = l->n; i-- > 0;) unlock(&chans[i]->lock);
 }
 
 static void unlock_commit(M *m, void *arg) { unlock_all(arg); }
@@ -177,11 +183,11 @@ INLINE void queue_all(M *m, Select *s, G *gp, uint32_t ticket) {
     for (int i = 0; i < s->n; i++) {
         gort_case *k = &s->cases[i];
         if (k->ch == NULL) continue;
-        w[n] = (Sudog){.g = gp, .c = k->ch, .elem = k->value, .claim = true, .ticket = ticket};
-        w[n].send = k->op == GORT_SEND;
+        sudog_init(&w[n], gp, k->ch, k->value, k->op == GORT_SEND, true);
+        w[n].ticket = ticket;
         w[n++].index = (uint32_t)i;
     }
-    if (unlikely(s->nlocks < n)) shuffle(m, w, n);
+    if (unlikely(s->locked->n < n)) shuffle(m, w, n);
     for (int i = 0; i < n; i++) {
         chan_enqueue(w[i].c, &w[i]);
         if (i > 0) w[i - 1].link = &w[i];
@@ -211,8 +217,8 @@ INLINE M *wait_on_all(M *m, Select *s, int *result, gort_chan **dead) {
     uint32_t ticket = wait_begin(gp);
     queue_all(m, s, gp, ticket);
     Sudog *first = gp->waiting;
-    if (s->nlocks == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &ended);
-    else m = park_commit_until(m, unlock_commit, s, reason, s->deadline, ticket, &ended);
+    if (s->locked->n == 0) m = park_until(m, NULL, reason, s->deadline, ticket, &ended);
+    else m = park_commit_until(m, unlock_commit, s->locked, reason, s->deadline, ticket, &ended);
     Sudog *won = ended ? NULL : gp->param; /* NULL: the deadline */
     retract(first, won, dead);
     gp->waiting = NULL;
@@ -233,7 +239,7 @@ INLINE int select_block(M *m, Select *s) {
     lock_all(s);
     int r = select_under_locks(m, s, &wake);
     if (r != -EAGAIN || (over = wait_over(m, s->deadline)) != 0) {
-        unlock_all(s);
+        unlock_all(s->locked);
         if (wake) ready(m, wake);
         if (r == -EAGAIN && s->deadline != TRY) r = over;
     } else {
@@ -249,17 +255,19 @@ INLINE int select_block(M *m, Select *s) {
 /* The frames of a select that has to wait, n <= SMALL. In a section, which they leave. */
 static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
     returns_apart(m);
-    gort_chan *locks[2];
+    gort_chan *chans[2];
     Sudog waiters[2];
-    Select s = {cases, 2, deadline, locks, waiters, 0};
+    Locked locked = {chans, 0};
+    Select s = {cases, 2, deadline, waiters, &locked};
     return select_block(m, &s);
 }
 
 static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
     returns_apart(m);
-    gort_chan *locks[n + 1]; /* n may be 0, an array not */
+    gort_chan *chans[n + 1]; /* n may be 0, an array not */
     Sudog waiters[n + 1];
-    Select s = {cases, n, deadline, locks, waiters, 0};
+    Locked locked = {chans, 0};
+    Select s = {cases, n, deadline, waiters, &locked};
     return select_block(m, &s);
 }
 
@@ -271,10 +279,12 @@ static bool no_channel(const gort_case *cases, int n) {
 }
 
 static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
+    if (in_forked_child()) return -ENOTCONN;
     if (no_channel(cases, n)) return block_small(enter(), cases, 1, deadline);
     Sudog *waiters = quiet_alloc((sizeof(Sudog) + sizeof(gort_chan *)) * (size_t)n);
     if (waiters == NULL) return -ENOMEM;
-    Select s = {cases, n, deadline, (gort_chan **)(waiters + n), waiters, 0};
+    Locked locked = {(gort_chan **)(waiters + n), 0};
+    Select s = {cases, n, deadline, waiters, &locked};
     M *m = enter();
     int r = select_pass(m, cases, n);
     if (r == -EAGAIN) r = select_block(m, &s);
@@ -284,7 +294,8 @@ static NOINLINE int select_large(gort_case *cases, int n, int64_t deadline) {
 }
 
 INLINE int select_two(gort_case *cases, int64_t deadline) {
-    M *m = enter();
+    M *m = enter_here();
+    if (unlikely(m == NULL)) return -ENOTCONN;
     int r = select_pass(m, cases, 2);
     if (r == -EAGAIN) return block_two(m, cases, deadline);
     leave(m);
@@ -292,11 +303,11 @@ INLINE int select_two(gort_case *cases, int64_t deadline) {
 }
 
 INLINE int select_cases(gort_case *cases, int n, int64_t deadline) {
-    if (unlikely(in_forked_child())) return -ENOTCONN;
-    if (unlikely(!cases_valid(cases, n))) return -EINVAL;
+    if (unlikely(!cases_valid(cases, n))) return in_forked_child() ? -ENOTCONN : -EINVAL;
     if (likely(n == 2)) return select_two(cases, deadline);
     if (unlikely(n > SMALL)) return select_large(cases, n, deadline);
-    M *m = enter();
+    M *m = enter_here();
+    if (unlikely(m == NULL)) return -ENOTCONN;
     int r = select_pass(m, cases, n);
     /* with one case, "it does not look ready" is already true of one moment */
     if (r == -EAGAIN && !(deadline == TRY && n <= 1)) return block_small(m, cases, n, deadline);
