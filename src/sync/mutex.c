@@ -48,6 +48,7 @@
  */
 #include "sync/mutex.h"
 #include "sched/retake.h"
+#include "sched/sim.h"
 
 enum { LOCKED = MUTEX_LOCKED, WOKEN = 2, STARVING = 4, PARKED = 8 };
 
@@ -248,11 +249,27 @@ M *mutex_lock_in_section(M *m, gort_mutex *mu, int64_t deadline, int reason, int
     return m;
 }
 
-NOINLINE int mutex_lock_contended(gort_mutex *mu, int64_t deadline, int reason) {
+/* The mutex is not free, or a simulation sees each call. 0, -ETIMEDOUT. */
+static NOINLINE int mutex_lock_slow(gort_mutex *mu, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    int r;
-    leave(mutex_lock_in_section(enter(), mu, deadline, reason, &r));
+    int r = 0;
+    SIM_POINT();
+    if (!sim_on || !mutex_seize(mu))
+        leave(mutex_lock_in_section(enter(), mu, deadline, WAIT_MUTEX, &r));
+    if (r == 0) tsan_acquire(mu);
     return r;
+}
+
+/* The plain case needs no frame, so that the compiler saves nothing. The other is not a tail call:
+ * backtraces show the public one. */
+INLINE int mutex_lock(gort_mutex *mu, int64_t deadline) {
+    if (unlikely(sim_on) || unlikely(!mutex_seize(mu))) {
+        int r = mutex_lock_slow(mu, deadline);
+        fence_compiler();
+        return r;
+    }
+    tsan_acquire(mu);
+    return 0;
 }
 
 INLINE bool wakes_nobody(uint32_t state) {
@@ -306,11 +323,11 @@ static NOINLINE void mutex_unlock_contended(gort_mutex *mu) {
     leave(m);
 }
 
-EXPORT void gort_mutex_lock(gort_mutex *mu) { mutex_lock(mu, GORT_FOREVER, WAIT_MUTEX); }
+EXPORT void gort_mutex_lock(gort_mutex *mu) { mutex_lock(mu, GORT_FOREVER); }
 
 EXPORT int gort_mutex_lock_until(gort_mutex *mu, int64_t deadline) {
     if (in_forked_child()) return -ENOTCONN;
-    return mutex_lock(mu, call_limit(deadline), WAIT_MUTEX);
+    return mutex_lock(mu, call_limit(deadline));
 }
 
 EXPORT int gort_mutex_try_lock(gort_mutex *mu) {

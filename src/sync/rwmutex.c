@@ -24,6 +24,7 @@
  * (acquire) with the readers' CASes out (release), which form a release sequence on the word. The
  * bucket's lock, ready() and park() order hand-overs.
  */
+#include "sched/sim.h"
 #include "sync/mutex.h"
 
 enum { WRITER = 1, HELD = 2, READER = 4 };
