@@ -78,7 +78,22 @@ EXPORT void gort_wg_add(gort_wg *wg, int n) {
     poll_attention();
 }
 
-EXPORT void gort_wg_done(gort_wg *wg) { gort_wg_add(wg, -1); }
+/* The usual end of a member: others are left, so neither the generation ends nor does anybody wake.
+ * False: not that plain. */
+INLINE bool done_plainly(gort_wg *wg) {
+    const uint64_t one = (uint64_t)1 << 32;
+    uint64_t old = load_rlx(&wg->state_);
+    do {
+        if (unlikely((int64_t)old < (int64_t)(2 * one))) return false;
+    } while (!cas_acq_rel(&wg->state_, &old, old - one));
+    return true;
+}
+
+EXPORT void gort_wg_done(gort_wg *wg) {
+    tsan_release(wg);
+    if (unlikely(!process.same) || unlikely(!done_plainly(wg))) gort_wg_add(wg, -1);
+    else poll_attention();
+}
 
 /* Sets P unless the generation has ended. */
 static bool wg_mark(gort_wg *wg, uint32_t generation) {
