@@ -36,20 +36,36 @@ static void one(void *arg) {
     gort_wg_done(&wg);
 }
 
+static bool sends(int fd) {
+    static const char block[65536];
+    return send(fd, block, sizeof block, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+}
+
+/* The other end has acknowledged all that it was sent: what is left here is more than it has room
+ * for, and stays. */
+static bool acknowledged(int fd) {
+    struct tcp_info info = {0};
+    socklen_t len = sizeof info;
+    CHECK_EQ(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+    return info.tcpi_unacked == 0;
+}
+
 /* What was sent fills both ends, nobody reads it, and after half a second without an answer to its
  * probes the kernel gives the connection up. */
 static int stuck(const struct sockaddr_in *addr, bool own_timeout) {
-    static const char block[65536];
     int fd = socket(AF_INET, SOCK_STREAM, 0), ms = 500;
     CHECK_EQ(connect(fd, (const struct sockaddr *)addr, sizeof *addr), 0);
-    CHECK_EQ(setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms), 0);
     if (own_timeout) {
         struct timeval hour = {3600, 0};
         CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &hour, sizeof hour), 0);
         CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &hour, sizeof hour), 0);
     }
-    while (send(fd, block, sizeof block, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {}
+    while (sends(fd)) {
+        while (sends(fd)) {}
+        wait_until(acknowledged(fd));
+    }
     CHECK_EQ(errno, EAGAIN);
+    CHECK_EQ(setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms), 0);
     return fd;
 }
 
