@@ -59,10 +59,17 @@
 /* A word that one thread writes at a time and others read: no locked instruction, and on x86-64 a
  * single one, which compilers do not make of a load and a store. */
 #ifdef __x86_64__
-#define OWN(op, p, n, ...) \
-    __asm__(op "%z0 %1, %0" : "+m"(*(p)) : "er"((__typeof__(*(p)))(n))__VA_ARGS__)
-#define add_own(p, n) OWN("add", p, n)
-#define sub_own_rel(p, n) OWN("sub", p, n, : "memory")
+#define OWN(op, p, n, ...) __asm__(op : "+m"(*(p)) : "er"((__typeof__(*(p)))(n))__VA_ARGS__)
+#define add_own(p, n)                                   \
+    do { /* of 8 bytes or 4 */                          \
+        if (sizeof *(p) == 8) OWN("addq %1, %0", p, n); \
+        else OWN("addl %1, %0", p, n);                  \
+    } while (0)
+#define sub_own_rel(p, n)                               \
+    do {                                                \
+        _Static_assert(sizeof *(p) == 4, "of 4 bytes"); \
+        OWN("subl %1, %0", p, n, : "memory");           \
+    } while (0)
 #else
 #define add_own(p, n) store_rlx((p), load_rlx(p) + (n))
 #define sub_own_rel(p, n) store_rel((p), load_rlx(p) - (n))

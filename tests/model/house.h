@@ -101,6 +101,8 @@ void wake_after_submit(M *m) {
 void wakep(M *m) {}
 M *m_adopt(void) { wrong("a thread without an M"); }
 M *enter_asked(M *m) { wrong("attention"); }
+M *enter_again(M *m) { wrong("attention"); }
+M *enter_first(void) { wrong("a thread without an M"); }
 void leave_slow(M *m) { wrong("attention"); }
 G *global_get_locked(P *p, uint32_t max) { return NULL; }
 bool global_join_locked(P *p) { return false; }

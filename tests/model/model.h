@@ -481,7 +481,7 @@ static bool mc_cas(int op, void *at, size_t size, void *expect, uint64_t v) {
 #define fence_stores() fence_full()
 #define fence_compiler() \
     (MODEL_BARRIER && mc_running && !mc_quiet ? (void)mc_point(MC_NOTHING, NULL, 0, 0, 0) : (void)0)
-#define add_own(p, n) store_rlx((p), load_rlx(p) + (n))
+#define add_own(p, n) store_rlx((p), *(p) + (n))
 #define sub_own_rel(p, n) store_rel((p), *(p) - (n))
 #define bump(p, n) ((void)(*(p) += (n))) /* counters, which decide nothing */
 
