@@ -58,8 +58,8 @@ struct addrinfo; /* hidden by <netdb.h> in strict ISO modes */
 
 /* The version of this header, as text and as the number major * 10000 + minor * 100 + patch.
  * gort_version() is the number of the library that is linked. */
-#define GORT_VERSION "0.1.0"
-#define GORT_VERSION_NUM 100
+#define GORT_VERSION "0.2.0"
+#define GORT_VERSION_NUM 200
 int gort_version(void);
 
 /* Units of time, and the deadline that never passes. */
@@ -703,7 +703,7 @@ void gort_stats_read_sized(gort_stats *, size_t size);
 #ifndef GORT_INSIDE_
 GORT_INLINE void gort_stats_read(gort_stats *stats) { gort_stats_read_sized(stats, sizeof *stats); }
 #else
-void gort_stats_read(gort_stats *); /* for callers without this header: as of version 0.1 */
+void gort_stats_read(gort_stats *); /* for callers without this header: as of version 0.2 */
 #endif
 
 /* Writes every goroutine, with its state and backtrace, to fd. Blocks the thread if writing does.
