@@ -1,5 +1,5 @@
 # The tests of the house find what they are for: each violation is planted alone in a copy of the
-# sources, and floors, names, references or lint has to fail with its file and line.
+# sources, and floors, names, references, walks or lint has to fail with its file and line.
 set -u
 [ -z "$SAN" ] || { echo 'skipped: the scripts do not look at the code of a sanitizer'; exit 77; }
 command -v nm >/dev/null || { echo 'skipped: no nm'; exit 77; }
@@ -20,16 +20,16 @@ check() { # script
     env GIT_DIR=none WORK="$WORK/work" OUT="$WORK/out" DEBUG= bash "tests/script/$1.sh" \
         >"$WORK/said" 2>&1
 }
-# Plants lines at the end of a file, sees the script fail with the place of the first of them and
-# the words, and takes them out.
+# Plants lines at the end of a file, sees the script fail with the place of the last of them and the
+# words, and takes them out.
 planted() { # script file words line...
     local script=$1 file=$2 words=$3 line before=$WORK/before at
     shift 3
     n=$((n + 1))
     rm -f "$before"
     [ ! -e "$file" ] || cp -p "$file" "$before"
-    at=$(($(cat "$file" 2>/dev/null | wc -l) + 1))
     for line; do printf '%s\n' "$line"; done >>"$file"
+    at=$(wc -l <"$file")
     if check "$script"; then
         echo "$script does not find: $1"
         status=1
@@ -41,7 +41,7 @@ planted() { # script file words line...
     rm "$file"
     [ ! -e "$before" ] || cp -p "$before" "$file"
 }
-for script in floors names references; do
+for script in floors names references walks; do
     check $script || { echo "$script fails with nothing planted:"; cat "$WORK/said"; exit 1; }
 done
 
@@ -79,6 +79,20 @@ planted references src/sched/README.md $none.h "- \`$none.h\`: a room that went.
 planted references docs/TOUR.md $none "Then \`$none\` goes on."
 planted references src/io/net.c 'law 3' '/* By law 3. */' # a number without a document
 planted references docs/hook.md THREADS.md 'See [`THREADS.md`](THREADS.md).'
+
+# A README of 21 lines, and a room that none names.
+seq 9 >>src/gc/README.md
+seq 7 >>src/gc/README.md
+touch "src/sched/$none.c"
+check references && status=1
+for words in 'src/gc/README.md:21: more than twenty' "src/sched/README.md:1: src/sched/$none.c"; do
+    grep -qF "$words" "$WORK/said" || { echo "references does not say: $words"; status=1; }
+done
+rm "src/sched/$none.c"
+
+walk='## Four walks'
+planted walks docs/TOUR.md 'park does not call gort_main' "$walk" '`park` → `gort_main`'
+planted walks docs/TOUR.md 'park is not in src/io/net.c' "$walk" '`park` *(io/net.c)*'
 
 wide() { printf '%*s' "$1" '' | tr ' ' x; }
 planted lint src/io/net.c '101 columns, more than 100' "/* $(wide 95) */"

@@ -62,6 +62,16 @@ find src include tests tools bench examples man packaging Makefile -type f -exec
 grep -vE '^docs/(COMING-FROM|DIFFERENCES)\.md:' "$WORK/docs" >"$WORK/ours"
 unknown '`[A-Za-z_][A-Za-z0-9_]*(\(\))?`' "$WORK/known" <"$WORK/ours"
 
+# Each folder's README is short and names every room: the file, or `name.[ch]`.
+for readme in src/*/README.md; do
+    [ "$(wc -l <"$readme")" -le 20 ] || complain "$readme:21: more than twenty lines"
+    tr -c 'A-Za-z0-9_.[]' '\n' <"$readme" |
+        sed -n 's/\.$//; s/^\(.*\)\.\[ch]$/\1.c\n\1.h/p; t; /\./p' | sort -u >"$WORK/rooms"
+    for f in $(find "${readme%/*}" -type f ! -name README.md ! -path '*/split/program/*'); do
+        grep -qxF "${f##*/}" "$WORK/rooms" || complain "$readme:1: $f is not named"
+    done
+done
+
 # Documents that this project does not have, and laws by number without a document.
 gone='PREEMPTION\.md|API\.md|COMPACT\.md|THREADS\.md|[Ll]aw [0-9]'
 grep -nE "$gone" -r src include docs man tests --include='*.[chS]' --include='*.md' \
