@@ -315,8 +315,8 @@ static void await_sections(M *self) {
 }
 
 /* Not one that an earlier runtime has left behind: its thread buries it when it comes back, perhaps
- * this moment. Dead, gone from its M, the M's record reused, in this order (go_abandon): who sees
- * one of these sees that it is dead. */
+ * this moment. Dead, gone from its M, the M's record reused, in this order (go_abandon): a reader
+ * that sees one of these sees that it is dead. */
 static bool is_ours(G *gp) {
     M *on = load_acq(&gp->m);
     bool late = on && load_acq(&on->behind) == gp && on->epoch != sched.epoch;

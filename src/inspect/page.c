@@ -86,7 +86,7 @@ uint64_t page_own_count(void) {
     return n;
 }
 
-/* ---- who may look ---------------------------------------------------------------------------- */
+/* ---- which requests are answered ------------------------------------------------------------- */
 
 static bool same_secret(const char *a, const char *b) {
     size_t n = strlen(b);

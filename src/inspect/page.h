@@ -42,7 +42,8 @@ typedef struct Figure {
 extern const Figure figures[]; /* a field of NULL ends them */
 uint64_t figure_of(const gort_stats *s, const Figure *f);
 
-/* To the connection at place conn, if its descriptor is still ours: as much as it takes, -errno. */
+/* To the connection at place conn, if its descriptor is still the page's: as much as it takes, or
+ * -errno. */
 ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline);
 
 extern const char page_html[], page_html_end[]; /* web/page.html (page_html.c) */

@@ -1,5 +1,5 @@
 /*
- * The table of descriptors and who waits on them.
+ * The table of descriptors and of their waiters.
  *
  * There is an entry per number, found by two array steps, never moved and never freed. The kernel
  * reports edges: "something has changed since you last looked".

@@ -94,8 +94,8 @@ INLINE bool in_blocking_call(M *m) {
 const char *unfinished(M *m); /* sched.c */
 
 /*
- * Parks the current G: status waiting, leave the stack, and only then unlock l (may be NULL).
- * In a section of depth 1, never pinned. Somebody must ready() it exactly once. Returns the M it
+ * Parks the current G: status waiting, leave the stack, and only then unlock l (may be NULL). In a
+ * section of depth 1, never pinned. Another party must ready() it exactly once. Returns the M it
  * was resumed on, in a section.
  */
 void *park_begin(M *m, Lock *l, int reason); /* NULL: a plain thread, it has waited */
@@ -117,7 +117,7 @@ INLINE M *park_commit(M *m, commit_fn *commit, void *arg, int reason) {
 /*
  * Waits that several parties may end (a waker, a deadline, the other cases of a select) are
  * decided by one claim. wait_begin() opens a new wait of the current G and gives its ticket;
- * whoever wants to end it calls wait_claim(gp, ticket), and only the one that gets true may
+ * a party that wants to end it calls wait_claim(gp, ticket), and only the one that gets true may
  * ready(gp). G records are type-stable, so a late claimer with an old ticket does no harm.
  */
 INLINE uint32_t wait_begin(G *gp) {
