@@ -92,7 +92,7 @@ static bool set_alarm(int64_t when) {
     return r != -ENODEV;
 }
 
-void sysmon_wake(void) {
+static void sysmon_wake(void) {
     if (xchg_seq(&sysmon_sleeps, 0) != 0 && !set_alarm(1)) note_wake(&mon.note);
 }
 
