@@ -90,6 +90,31 @@ INLINE bool shares_numbers(M *m) { return !m->plain && m->lockedg == NULL; }
 INLINE bool in_blocking_call(M *m) {
     return m->p == NULL || load_rlx(&m->curg->status) == G_SYSCALL;
 }
+/* The primitives touch no P. What they ask of theirs, in a section: */
+
+/* Its number. False: there is none, on a plain thread or inside a blocking call. */
+INLINE bool p_number(const M *m, uint32_t *number) {
+    if (m->p == NULL) return false;
+    *number = m->p->id;
+    return true;
+}
+/* It has no other goroutine to run. */
+INLINE bool runs_alone(const M *m) {
+    P *p = m->p;
+    return p != NULL && load_rlx(&p->head) == load_rlx(&p->tail) && load_rlx(&p->runnext) == NULL;
+}
+/* Before a call that keeps the kernel busy: prefetches what a parked read uses of the next
+ * goroutine's stack, and the program's buffer above it. The goroutine may run elsewhere by now or
+ * be gone: its record is a G all the same (g.c), and a prefetch does not fault. */
+INLINE void expect_next(M *m) {
+    P *p = m->p;
+    if (unlikely(p == NULL)) return; /* inside a blocking call */
+    uint32_t head = load_rlx(&p->head);
+    if (head == load_rlx(&p->tail)) return;
+    char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
+    for (int i = 0; i < 5; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
+}
+
 /* Why a goroutine may not end, or stop the world, now; NULL: it may. In a section, which counts. */
 const char *unfinished(M *m); /* sched.c */
 

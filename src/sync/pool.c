@@ -76,9 +76,9 @@ EXPORT gort_pool *gort_pool_new(void *(*make)(void *arg), void (*drop)(void *obj
 
 /* The cache of m's P. NULL: no P, or (*missing) its group is not made yet. */
 INLINE PoolCache *pool_cache(M *m, gort_pool *pool, uint32_t *missing) {
+    uint32_t id;
     *missing = MAX_PROCS;
-    if (m->p == NULL) return NULL;
-    uint32_t id = m->p->id;
+    if (!p_number(m, &id)) return NULL;
     PoolCache *group = load_acq(&pool->groups[id / GROUP]); /* pairs with group_make */
     if (likely(group != NULL)) return &group[id % GROUP];
     *missing = id / GROUP;

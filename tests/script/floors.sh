@@ -1,5 +1,5 @@
 # The order of floors (docs/TOUR.md): a room calls, and includes, its own floor and those below it.
-# The calls come from the objects.
+# The calls come from the objects. And the primitives leave the Ps to the scheduler.
 set -u
 command -v nm >/dev/null || { echo 'skipped: no nm'; exit 77; }
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer adds calls of its own'; exit 77; }
@@ -53,6 +53,9 @@ awk -v exceptions="$exceptions" '
           if ($1 == "includes") print $5 ": includes " $4 ", upstairs"
           else print "calls", $2, $4, $3
     } }' "$WORK/floors" "$WORK/edges" | sort -u >"$WORK/wrong"
+# The primitives touch no P and no run queue: they ask sched.h.
+grep -nE 'm->p\b|->runnext\b|->ring\b|\bsched\.ps\b|\brunq_[a-z]+\(' src/sync/*.[ch] src/io/*.[ch] |
+    sed -E 's/^([^:]*:[0-9]+:) *(.*)/\1 touches a P: \2/' >>"$WORK/wrong"
 [ -s "$WORK/wrong" ] || exit 0
 grep -v '^calls ' "$WORK/wrong"
 # The object does not tell the line: the first that has the name, in the room or a header of it.

@@ -59,6 +59,8 @@ planted floors src/base/warn.c 'includes sched/sched.h, upstairs' '#include "sch
 planted floors src/sync/sem.c 'includes ../io/fdcall.h, upstairs' '#include "../io/fdcall.h"'
 planted floors src/arch/x86_64/switch.S 'includes mem/stack.h, upstairs' '#include "mem/stack.h"'
 
+planted floors src/sync/wg.c 'touches a P: int n = m->p->id' 'int n = m->p->id;'
+
 line=$(sed -n '/^static void add_up/=' src/debug/stats.c)
 planted names src/sync/cond.c "add_up is defined at src/debug/stats.c:$line, too" \
     'static int add_up(int a) { return a; }'
