@@ -219,7 +219,7 @@ static bool goes_on(M *m) {
     return state != 0 && state != 'S';
 }
 
-/* m's goroutine makes a call of ours on a descriptor, and is perhaps not in the kernel with its
+/* m's goroutine makes a gort_ call on a descriptor, and is perhaps not in the kernel with its
  * file yet: it would find the next file of that number, after the program has closed it. */
 static bool numbers_on(M *m) {
     long nr = load_rlx(&m->numbered);

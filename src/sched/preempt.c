@@ -10,8 +10,8 @@
  * new slice clears the bit, so a stale signal finds none.
  *
  * The program may set a handler of its own for the number, and gets its signals: chain(). The hook
- * leaves ours installed and notes the program's here. Without the hook preemption by signal has
- * ended then: the monitor looks after a few signals in vain, and says so.
+ * leaves on_signal() installed and notes the program's here. Without the hook preemption by signal
+ * has ended then: the monitor looks after a few signals in vain, and says so.
  *
  * Rules of the handler: no malloc, no stdio; never yield or leave() from it, since a switch on the
  * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
