@@ -56,10 +56,10 @@ extern "C" {
 
 struct addrinfo; /* hidden by <netdb.h> in strict ISO modes */
 
-/* The version of this header, as text and as the number major * 10000 + minor * 100 + patch.
- * gort_version() is the number of the library that is linked. */
-#define GORT_VERSION "0.1.0"
-#define GORT_VERSION_NUM 100
+/* The version of this header, as text and as the number major * 10000 + minor * 100 + patch. */
+#define GORT_VERSION "0.2.0"
+#define GORT_VERSION_NUM 200
+/* The same number of the library that is linked. */
 int gort_version(void);
 
 /* Units of time, and the deadline that never passes. */
@@ -595,6 +595,7 @@ ssize_t gort_reader_line(gort_reader *, char **line);
 ssize_t gort_reader_until(gort_reader *, char end, char **text);
 /* As gort_read, from the buffer first. */
 ssize_t gort_reader_read(gort_reader *, void *buf, size_t n);
+/* Drops the reader with what it has read; fd stays open. NULL does nothing. */
 void gort_reader_free(gort_reader *);
 
 /* Buffered writing, by one goroutine at a time. After an error the next call goes on with what is
@@ -614,7 +615,8 @@ ssize_t gort_writer_printf(gort_writer *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes all that was taken: 0 or an error. */
 int gort_writer_flush(gort_writer *);
-/* Does not flush: what is not written is dropped. */
+/* Drops the writer without a flush, with what it has not written; fd stays open. NULL does
+ * nothing. */
 void gort_writer_free(gort_writer *);
 
 /* Files, and names. Each blocks, by io_uring or on a thread of its own; none has a deadline.
@@ -703,7 +705,7 @@ void gort_stats_read_sized(gort_stats *, size_t size);
 #ifndef GORT_INSIDE_
 GORT_INLINE void gort_stats_read(gort_stats *stats) { gort_stats_read_sized(stats, sizeof *stats); }
 #else
-void gort_stats_read(gort_stats *); /* for callers without this header: as of version 0.1 */
+void gort_stats_read(gort_stats *); /* for callers without this header: as of version 0.2 */
 #endif
 
 /* Writes every goroutine, with its state and backtrace, to fd. Blocks the thread if writing does.

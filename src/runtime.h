@@ -35,10 +35,10 @@ typedef struct Segment Segment;
  */
 enum {
     G_IDLE = 0,     /* just allocated; its creator owns it */
-    G_RUNNABLE = 1, /* on exactly one queue (or in the hands of who takes it from there) */
+    G_RUNNABLE = 1, /* on exactly one queue (or in the hands of its taker) */
     G_RUNNING = 2,  /* the M g->m runs it, and owns its stack */
     G_SYSCALL = 3,  /* as running, but announced in a blocking call: the P may be gone */
-    G_WAITING = 4,  /* on no run queue; whoever is to wake it knows it */
+    G_WAITING = 4,  /* on no run queue; its waker knows it */
     G_DEAD = 6      /* on a free list */
 };
 
@@ -101,7 +101,7 @@ struct G {
     int err;             /* errno while it does not run */
     M *m;                /* the M that runs it */
     M *home;             /* atomic: it may be resumed on this M only (bound.c); NULL: anywhere */
-    void *param;         /* left by whoever made it ready */
+    void *param;         /* left by its waker */
     uint32_t ticket;     /* atomic: the wait word, see wait_begin() in sched.h */
     uint8_t reason;      /* WAIT_..., valid while waiting */
     uint8_t flags;       /* GF_... */
@@ -225,7 +225,7 @@ struct M {
     P *p;            /* own thread in a section, or a giver while this M waits on its note */
     G *curg;         /* the running G, or a plain thread's pseudo-G; NULL on g0 */
     void *g0sp;      /* saved context of g0 while a G runs */
-    Lock *unlock;    /* to be unlocked by whoever runs next on this M */
+    Lock *unlock;    /* to be unlocked by what runs next on this M */
     commit_fn *commit;
     /* own thread writes, atomic: the stack pointer in a call of the hook's that is made as it is
      * (sysmon.c) */

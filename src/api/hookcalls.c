@@ -61,7 +61,7 @@ static void hook_leave_anywhere(M *m) {
 }
 
 static void (*hook_pay)(M *m); /* the hook's */
-/* Whoever waits there tries again, and finds that its life is over, or waits for the new file. */
+/* The waiters try again, and find that their life is over, or wait for the new file. */
 static void number_pay(M *m, Desc *d) {
     GList woken = {0};
     lock(&d->lock, RANK_POLL);

@@ -66,7 +66,7 @@ typedef struct HookCore {
 
     /* Descriptors. forget: the number is another file from now on. may_close: CLOSE_... of the
      * calling thread, for gort_close, replace and shut (close.h). owe_number: after a CLOSE_BEHIND
-     * of one of the table, the monitor wakes who waits there. */
+     * of one of the table, the monitor wakes its waiters. */
     void (*forget)(int fd);
     int (*may_close)(void);
     void (*owe_number)(int fd);

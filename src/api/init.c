@@ -219,7 +219,7 @@ static bool goes_on(M *m) {
     return state != 0 && state != 'S';
 }
 
-/* m's goroutine makes a call of ours on a descriptor, and is perhaps not in the kernel with its
+/* m's goroutine makes a gort_ call on a descriptor, and is perhaps not in the kernel with its
  * file yet: it would find the next file of that number, after the program has closed it. */
 static bool numbers_on(M *m) {
     long nr = load_rlx(&m->numbered);
@@ -315,8 +315,8 @@ static void await_sections(M *self) {
 }
 
 /* Not one that an earlier runtime has left behind: its thread buries it when it comes back, perhaps
- * this moment. Dead, gone from its M, the M's record reused, in this order (go_abandon): who sees
- * one of these sees that it is dead. */
+ * this moment. Dead, gone from its M, the M's record reused, in this order (go_abandon): a reader
+ * that sees one of these sees that it is dead. */
 static bool is_ours(G *gp) {
     M *on = load_acq(&gp->m);
     bool late = on && load_acq(&on->behind) == gp && on->epoch != sched.epoch;

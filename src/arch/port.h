@@ -39,8 +39,8 @@ long arch_call_guarded(long (*fn)(void *), void *arg);
 
 /* Where ARCH_BODIES is defined (sched/body.c), with arch_tp_set(tp), inline: the thread pointer.
  * arch_donate: the calling kernel thread saves its context, stores 1 into *donated, wakes it and
- * ends; it returns to whoever switches to the context. arch_clone_at: clone(2), and the new thread
- * goes on at a context; its number, or -errno. */
+ * ends; it returns to the thread that switches to the context. arch_clone_at: clone(2), and the new
+ * thread goes on at a context; its number, or -errno. */
 void arch_donate(void **save, uint32_t *donated);
 long arch_clone_at(long flags, void *context, uint32_t *cleared, void *tp);
 

@@ -8,8 +8,8 @@
  *
  * A wrong setting is ignored, with a line on stderr that says what would be right. All is read anew
  * at each gort_main. GORT_DEBUG is a list of name=value, explained in gort_debug(3); the table has
- * defaults and bounds. GORT_DEBUG=help prints it and exits, as the loader of shared libraries
- * does when asked so: who asks for the list does not want a server to start. It prints what is in
+ * defaults and bounds. GORT_DEBUG=help prints it and exits, as the loader of shared libraries does
+ * when asked so: a user who wants the list does not want a server to start. It prints what is in
  * force, so the words beside `help` count.
  */
 #include "base/env.h"

@@ -1,15 +1,15 @@
 /*
  * What is allowed, but hardly meant. GORT_DEBUG=hints=1 asks for it, and each kind is told once.
  *
- *   - gort_go before gort_main returns -ENOTCONN, and nothing runs. Who does not look at the result
- *     waits for ever.
+ *   - gort_go before gort_main returns -ENOTCONN, and nothing runs. A program that does not look at
+ *     the result waits for ever.
  *   - A deadline is an instant. One that lies before this program began, and is not 0 or less, was
  *     most likely meant as a duration: 5 * GORT_SEC is five seconds after the machine booted.
  *
- * It is a setting, not a matter of a checked build alone: who makes these mistakes uses the library
- * as it is installed, and is told of the setting by the manual where it warns of them. A checked
- * build has it on. It is off otherwise, because both are part of the contract: a program may ask
- * whether there is a runtime, and take a deadline from a peer that is older than itself.
+ * A checked build has it on. It is a setting, too: authors who make these mistakes use the library
+ * as it is installed, and the manual names the setting where it warns of them. It is off otherwise,
+ * because both are part of the contract: a program may ask whether there is a runtime, and take a
+ * deadline from a peer that is older than itself.
  */
 #include "base/hint.h"
 #include "base/env.h"

@@ -28,7 +28,7 @@ void note_wake(Note *n) {
     if (xchg_rel(&n->word, 1) == 0) os_futex_wake(&n->word, 1);
 }
 
-/* The sleeper takes the wake-up at once. The next can come only after the sleeper has told somebody
+/* The sleeper takes the wake-up at once. The next can come only after the sleeper has told a waker
  * that it waits, so this cannot wipe it out. */
 void note_sleep(Note *n) {
     while (xchg_acq(&n->word, 0) == 0) os_futex_wait(&n->word, 0, GORT_FOREVER);

@@ -27,8 +27,9 @@ TSANS void AnnotateBenignRaceSized(const char *file, int line, const volatile vo
  * to TSan, which sees no order between them. */
 #define tsan_own_errno(at) \
     (tsan_on() ? AnnotateBenignRaceSized(__FILE__, __LINE__, (at), sizeof(int), "errno") : (void)0)
-/* TSan's sigaction holds a signal back until the thread is in a libc call that it knows, which ours
- * never are. Handlers that touch nothing of the program's are installed by libc's other name. */
+/* TSan's sigaction holds a signal back until the thread is in a libc call that TSan knows, and the
+ * runtime's threads wait in bare system calls. Handlers that touch nothing of the program's are
+ * installed by libc's other name. */
 struct sigaction;
 TSANS int __sigaction(int signo, const struct sigaction *sa, struct sigaction *old);
 #define sigaction_at_once(signo, sa, old) \

@@ -50,8 +50,7 @@ yes:
 extern bool san_there, tsan_there; /* tsan_key.c, before main */
 
 /* With TSan, or with any: fn(...), with one to three arguments, pointers or longs, and no result.
- * The compiler
- * does not know of the call (arch/x86_64/tsan.S), so it saves nothing around it. */
+ * The compiler does not know of the call (arch/x86_64/tsan.S), so it saves nothing around it. */
 #if defined(__x86_64__) && !defined(GORT_TSAN) && !defined(GORT_ASAN) && !defined(MODEL_H) && \
     !defined(__AVX__)
 #define TSAN_ASM(fn, a, b, c, ...) \

@@ -102,7 +102,7 @@ static void crash_why(Out *o, const Crash *c) {
 
 static bool lies_in(uintptr_t sp, uintptr_t lo, uintptr_t hi) { return sp >= lo && sp <= hi; }
 
-/* Finds out who it was. [*lo, *hi): the stack, where it is known. */
+/* The M and the goroutine that crashed. [*lo, *hi): the stack, where it is known. */
 static void crash_who(Crash *c, uintptr_t *lo, uintptr_t *hi) {
     uintptr_t sp = c->at.reg[UNWIND_SP];
     M *m = c->m = getm();

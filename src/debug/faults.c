@@ -6,7 +6,7 @@
  * SIGABRT, is told (crash.c), and goes to the handler that the program had when the runtime began,
  * or to the default action: a core file, and the status, are those of the signal.
  *
- * Who tells it, and when:
+ * What is told, and when:
  *   - One thread tells at a time; another that crashes meanwhile waits (fatal.c). Before the
  *     default action the word is not given back: the others wait for the end.
  *   - A handler of the program's may mend the fault, or jump away: so it is told once per signal
@@ -51,7 +51,7 @@ static Handled handled[HANDLED] = {{.signo = SIGSEGV}, {.signo = SIGBUS},  {.sig
 
 static bool on; /* between faults_install and faults_uninstall */
 /* atomic: */
-static char *passed_on; /* the frame of ours that called the program's handler last */
+static char *passed_on; /* the frame of call_handler() that called the program's handler last */
 static int passed;      /* for this signal */
 static uint32_t told;   /* bit n: signal n was told, and a handler of the program's followed */
 
@@ -89,8 +89,9 @@ static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
     else comes_again(signo, info);
 }
 
-/* The program's handler may pass the signal on to ours, which it has found there once. Then an
- * older frame of ours stands between this one and the signal's: no circle. */
+/* The program's handler may pass the signal on to the one that it has replaced, on_fault(). Then an
+ * older frame of call_handler() stands between this one and the signal's. Calling the program's
+ * handler again would go round for ever. */
 static bool passed_back(void *context) {
     char *older = load_rlx(&passed_on), *frame = __builtin_frame_address(0);
     return older > frame && older < (char *)context;
@@ -204,13 +205,13 @@ static bool stands(const Handled *h, struct sigaction *now) {
     return change(h, NULL, now) == 0 && now->sa_handler == h->ours.sa_handler;
 }
 
-/* Is ours to be there, instead of what stands in h->before? */
+/* Is h->ours to be there, instead of h->before? */
 static bool wanted(const Handled *h) {
     if (h <= handled + BUS || h == handled + QUIT) return true;
     return by_default(&h->before);
 }
 
-/* Where ours stands already, since the program has put back what it found there, `before` stays. */
+/* Where h->ours stands already, since the program has put it back, h->before stays as it is. */
 void faults_install(void) {
     struct sigaction fault = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER}, now;
     fault.sa_sigaction = on_fault;
@@ -223,7 +224,8 @@ void faults_install(void) {
         struct sigaction earlier = h->before;
         if (!stands(h, &now)) h->before = now;
         h->changed = wanted(h);
-        if (!h->changed) h->before = earlier; /* ours may come back: who watched it stops */
+        /* a program that has replaced h->ours in an earlier runtime may still put it back */
+        if (!h->changed) h->before = earlier;
         if (h->changed) change(h, &h->ours, NULL);
     }
     on = true;

@@ -1,5 +1,5 @@
 /*
- * A backtrace as text, for those who wrote the program.
+ * A backtrace as text, for the program's authors.
  *
  *       0x000055e0a1b2c3a0 gort_chan_recv+0x1f (app)
  *       0x000055e0a1b2c3d4 visit+0x54 app.c:34 (app)
@@ -9,9 +9,9 @@
  *       0x000055e0a1b2c410 walk+0x12 app.c:51 (app)
  *
  * A goroutine that waits stands some calls deep in the library. Of those frames only the outermost
- * is shown, the call that the program made, without a line of ours; the functions that every
- * goroutine begins with are left out, too. A report of fatal() begins with the library's function
- * that has called it, and keeps those frames: they tell what was found wrong.
+ * is shown, the call that the program made, without its line in the library. The functions that
+ * every goroutine begins with are left out, too. A report of fatal() begins with the library's
+ * function that has called it, and keeps those frames: they tell what was found wrong.
  *
  * Which frames are the library's? It is one object (or one shared library), and linkers keep the
  * code of an object together: what lies between two functions of the library is the library's. Of

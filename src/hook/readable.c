@@ -1,7 +1,7 @@
 /*
- * Bad pointers. libc's calls give EFAULT for a pointer that the kernel cannot follow, and so do
- * ours where the kernel is asked first. A call that has to look before (a time, pieces, sets, an
- * address) asks whether the memory can be read, and is libc's where it cannot.
+ * Bad pointers. libc's calls give EFAULT for a pointer that the kernel cannot follow, and so do the
+ * hook's where the kernel is asked first. A call that has to look before (a time, pieces, sets, an
+ * address) asks whether the memory can be read. Where it cannot, libc makes the call.
  *
  * The kernel's answer is a system call, so the numbers of pages that could be read are kept, as a
  * hint: memory that was unmapped since faults here instead. The caller's own frames are not asked

@@ -4,6 +4,7 @@
 
 #include "debug/leak.h"
 #include "inspect/http.h"
+#include "os/ownfd.h"
 #include "runtime.h"
 
 /* At the start of gort_main: GORT_HTTP. At its end, when no goroutine runs: closes everything. */
@@ -42,8 +43,18 @@ typedef struct Figure {
 extern const Figure figures[]; /* a field of NULL ends them */
 uint64_t figure_of(const gort_stats *s, const Figure *f);
 
-/* To the connection at place conn, if its descriptor is still ours: as much as it takes, -errno. */
+/* Connections have places, conn. A call of one whose descriptor the program has closed: -EBADF. */
+#define CONNECTIONS 64
+ssize_t page_read(int conn, void *buf, size_t n, int64_t deadline);
 ssize_t page_write(int conn, const void *bytes, size_t n, int64_t deadline);
+void page_close(OwnFd *entry); /* of a table, if it is still the page's */
+/* 0, or the status to refuse with. costs: the request takes time and memory. */
+int page_refuse(int conn, const HttpRequest *r, bool costs);
+
+/* page_routes.c: */
+void page_route(int conn, const HttpRequest *r); /* answers */
+void page_answer_text(int conn, const HttpRequest *r, int status, const char *text);
+void page_end_recordings(void); /* at the end, when the connections are closed */
 
 extern const char page_html[], page_html_end[]; /* web/page.html (page_html.c) */
 

@@ -104,7 +104,7 @@ static void switch_on(bool flight) {
 
 static bool session_step(uint32_t from, uint32_t to) { return cas_acq_rel(&t.state, &from, to); }
 
-/* Who stops says so in the state: a signal may come to that thread. */
+/* The thread that stops it is named in the state: a signal may come to that thread. */
 static bool session_stop(uint32_t from) {
     return session_step(from, STOPPING | (uint32_t)os_gettid() << STATE_BITS);
 }

@@ -1,11 +1,12 @@
 /*
  * The short way of a read and a write: on a socket, by a goroutine, without a deadline.
  *
- * After the kernel's work nothing of ours is in the first-level caches, and every `ret` behind the
- * system call is mispredicted. So this room repeats the loop of wait.c's call_run() in one function
- * with one frame and one `ret` into the program: a write and a read that do not wait take 243
- * instructions instead of 577, an echo whose reads wait 1910 instead of 2750. And a parked stack
- * has nine cache lines less to fetch again. The decision in the lock is shared: desc_look_locked().
+ * After the kernel's work nothing of the library is in the first-level caches, and every `ret`
+ * behind the system call is mispredicted. So this room repeats the loop of wait.c's call_run() in
+ * one function with one frame and one `ret` into the program: a write and a read that do not wait
+ * take 243 instructions instead of 577, an echo whose reads wait 1910 instead of 2750. And a parked
+ * stack has nine cache lines less to fetch again. The decision in the lock is shared:
+ * desc_look_locked().
  *
  * The entry's hints choose the short way:
  *

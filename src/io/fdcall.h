@@ -130,18 +130,6 @@ INLINE bool desc_drained(Desc *d, uint32_t *edges) {
     return word == drained_word(*edges) && !load_rlx(&d->hung) && load_rlx(&d->tcp);
 }
 
-/* Before a call that keeps the kernel busy: prefetches what a parked read uses of the next
- * goroutine's stack, and the program's buffer above it. The goroutine may run elsewhere by now or
- * be gone: its record is a G all the same (g.c), and a prefetch does not fault. */
-INLINE void expect_next(M *m) {
-    P *p = m->p;
-    if (unlikely(p == NULL)) return; /* inside a blocking call */
-    uint32_t head = load_rlx(&p->head);
-    if (head == load_rlx(&p->tail)) return;
-    char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
-    for (int i = 0; i < 5; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
-}
-
 /* For TSan: a read comes after the writes that it saw. Only the kernel knows which ends belong
  * together, so all descriptors share one word. */
 extern char io_order;

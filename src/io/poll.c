@@ -260,7 +260,7 @@ EXPORT int gort_poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
     int64_t deadline = timeout_ms < 0 ? GORT_FOREVER : 0;
     if (timeout_ms > 0) deadline = time_after(os_now(), timeout_ms * GORT_MS);
     int r = poll_until(fds, n, deadline);
-    /* who only looks has no wait that the context in use could end */
+    /* a call that only looks has no wait that the context in use could end */
     return timeout_ms == 0 && (r == -ECANCELED || r == -ETIMEDOUT) ? 0 : r;
 }
 

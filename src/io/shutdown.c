@@ -1,5 +1,5 @@
 /*
- * gort_shutdown: shutdown(2), and who waits on that side tries again.
+ * gort_shutdown: shutdown(2), and the waiters of that side try again.
  *
  * The kernel tells most of them itself. It says nothing to a writer of a unix socket whose peer's
  * queue is full, nor to a call that waits by the clock, nor to a thread that waits for either; and

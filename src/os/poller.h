@@ -1,5 +1,5 @@
 /* The kernel side of the poller, implemented by each system (os/linux/netpoll_epoll.c). netpoll.c
- * knows who waits; this knows descriptors, and reports what happens to them. */
+ * knows the waiters; this knows descriptors, and reports what happens to them. */
 #ifndef POLLER_H
 #define POLLER_H
 

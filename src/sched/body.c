@@ -9,8 +9,8 @@
  *
  *   B1  body_take: pthread_create(donor), all signals blocked.
  *   B2  donor: takes back what the kernel knows of the descriptor (rseq's area, the list of robust
- *       mutexes, the word to clear), and writes a number of its own for the kernel's tid: locks
- *       know owners by it. Kernel's numbers are below 2^22, ours from 2^23 on.
+ *       mutexes, the word to clear), and writes a number of its own in place of the kernel's tid:
+ *       locks know their owners by it. Threads have numbers below 2^22, bodies from 2^23 on.
  *   B3  arch_donate: the context is saved, `donated` set, the kernel thread ends without touching
  *       the stack. The maker waits for `donated`.
  *   B4  An M that picks the goroutine writes itself into the body's tls_m, sets the thread pointer
@@ -19,7 +19,7 @@
  *       same M by either pointer.
  *   B5  The goroutine ends: on g0, a bare clone makes a kernel thread that goes on in donor()
  *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
- *       thread is none of ours; it clears `left`, and the stack can be used again.
+ *       thread has no M. It clears `left`, and the stack can be used again.
  *
  * pthread_exit and cancellation unwind to live() as to a thread's start; gort_exit jumps there. A
  * goroutine whose runtime has ended loses what it has: its keys' values are dropped, and B5 follows

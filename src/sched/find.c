@@ -80,7 +80,7 @@ static bool global_joins(P *p) {
     return joined;
 }
 
-/* TURN_GLOBAL, TURN_SLEEPER or a 61st round: who is before the slot and the ring. NULL: nobody. */
+/* TURN_GLOBAL, TURN_SLEEPER or a 61st round: the G before the slot and the ring, or NULL. */
 static G *before_own(P *p, bool timer_ran) {
     bool over = p->turn != TURN_OWN, ring = !runq_empty(p);
     if (timer_ran && p->turn != TURN_SLEEPER && load_rlx(&p->runnext) != NULL) {
@@ -167,7 +167,7 @@ static G *from_network(M *m) {
     G *gp = from_stuck(m, m->p);
     if (gp) return gp;
     /* For the monitor, which looks for us if nobody does for 10 ms, and on another CPU: once per
-     * reading of the coarse clock. By CAS, since 0 says that somebody sleeps in there. */
+     * reading of the coarse clock. By CAS, since 0 says that a thread sleeps in there. */
     if (unlikely(now > last)) cas_seq(&sched.polled_at, &last, now);
     GList list = {0};
     netpoll(0, &list);
@@ -259,14 +259,14 @@ static bool wait_in_poller(M *m, G **gp) {
     int64_t until = poll_deadline();
     if (until == GORT_FOREVER && load_rlx(&sched.poll_waiters) == 0) return false;
     if (xchg_seq(&sched.polled_at, 0) == 0) {
-        /* Somebody waits there already, perhaps for longer. */
+        /* A thread waits there already, perhaps for longer. */
         if (until < load_rlx(&sched.poll_until)) netpoll_break();
         return false;
     }
     store_rlx(&sched.poll_until, until);
     store_rlx(&m->in_poll, 1);
     fence_full(); /* pairs with wake_for_timer: it sees poll_until, or we see its timer; likewise */
-                  /* preferred.c: it sees in_poll, or we see who waits for us */
+                  /* preferred.c: it sees in_poll, or we see our guests */
     int64_t sooner = poll_deadline();
     if (sooner < until) store_rlx(&sched.poll_until, until = sooner);
     GList list = {0};
@@ -288,7 +288,7 @@ static bool wait_in_poller(M *m, G **gp) {
     }
     m_acquire_p(m, p);
     *gp = take_polled(m, &list);
-    if (*gp == NULL) become_searcher(m); /* woken for a timer, or by somebody */
+    if (*gp == NULL) become_searcher(m); /* woken for a timer, or by a thread */
     return true;
 }
 

@@ -127,8 +127,8 @@ static void after_fork_in_child(void) {
     if (mine.rests) child_begins();
 }
 
-/* Nothing has waited for sections. If another thread was in one, its lock stays held: then who
- * waits in the parent keeps its place here (gort(7)). */
+/* This fork has not waited for sections. If another thread was in one, its lock stays held here:
+ * then the parent's waiters keep their places (gort(7)). */
 static void bare_child(void) {
     store_rlx(&forks, 0);
     for (M *m = load_acq(&sched.all_ms); m; m = m->all)

@@ -1,4 +1,4 @@
-/* A fork waits until no other thread has a lock of ours. See forkgate.c. */
+/* A fork waits until no other thread has a lock of the library. See forkgate.c. */
 #ifndef FORKGATE_H
 #define FORKGATE_H
 

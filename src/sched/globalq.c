@@ -1,8 +1,8 @@
 /*
  * The queue that all Ps share, under sched.lock. It has two parts:
  *
- *   global    a FIFO: who yields or was preempted, who was made ready without a P, and what did not
- *             fit into a ring when many were woken. They keep their order.
+ *   global    a FIFO: goroutines that yielded, were preempted, were made ready without a P, or did
+ *             not fit into a ring when many were woken. They keep their order.
  *   spilled   batches of half a ring that did not fit when goroutines were *started*, as a deque.
  *
  * Where goroutines start faster than they end (a tree of them: each starts ten and waits), the
@@ -11,8 +11,8 @@
  * the newest spilled batch comes first, which is depth first, in memory that is still in the
  * caches. A tree of a million (skynet) and fib take a third of the time for it.
  *
- * Nobody starves. Where both parts have something they take turns. Of 32 goroutines out of the
- * batches one is from the oldest batch, and of two one as soon as that batch has waited for
+ * No goroutine starves. Where both parts have something they take turns. Of 32 goroutines out of
+ * the batches one is from the oldest batch, and of two one as soon as that batch has waited for
  * OVERDUE: then there is more than can be done soon, and a look takes half a ring instead of one.
  * `debt` keeps these shares in goroutines, since looks differ in size and their pattern may repeat.
  * What is older than SPILLS batches melts together at the old end, and is a FIFO again. A ring that

@@ -20,8 +20,9 @@ void global_spill(GList *list); /* half a ring of Gs most of which have not run 
 G *global_get_locked(P *p, uint32_t max);
 /* sched.lock: half a ring of it joins the line behind p's ring. False: nothing, or no room. */
 bool global_join_locked(P *p);
-/* sched.lock: who was preempted is about to be queued, and not its own successor: behind an empty
- * FIFO, what has spilled is next. (Only then, or the FIFO's turn would never come.) */
+/* sched.lock: a preempted goroutine is about to be queued. So that it is not its own successor,
+ * behind an empty FIFO what has spilled is next. (Only then, or the FIFO's turn would never
+ * come.) */
 INLINE void global_spilled_first_locked(void) {
     if (sched.global.head == NULL) sched.spilled.turn &= ~1U;
 }

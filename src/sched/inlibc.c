@@ -1,5 +1,5 @@
 /*
- * Nobody is stopped for good inside libc.
+ * No goroutine is stopped for good inside libc.
  *
  * The preemption handler stops a goroutine anywhere, in malloc, in printf, in the loader, with the
  * lock that it holds there. For a slice that is fine. But one that stops for good (the runtime
@@ -66,8 +66,8 @@ static bool begins(const char *name, const char *with) {
 }
 
 /* The loader's function that binds a call when it is first made. It ends by a jump to the function
- * that was called, and a trap would stand in the way of that one's exceptions. So the resolver does
- * not count as libc: it holds no lock itself, and what it calls has its own way out. */
+ * that was called, whose exceptions a trap would stop. So the resolver does not count as libc: it
+ * holds no lock itself, and what it calls has its own way out. */
 static struct { uintptr_t lo, hi; /* before the first goroutine runs */ } resolver;
 
 static bool is_libc(uintptr_t pc) {
@@ -82,7 +82,7 @@ static bool is_libc(uintptr_t pc) {
     return false;
 }
 
-/* Keepers note where they return to, askers look who calls them. Found once, before the first
+/* Keepers note where they return to, askers look at their caller. Found once, before the first
  * goroutine runs. Without keepers no trap is set. */
 static struct Functions {
     uintptr_t at[11];
@@ -237,7 +237,8 @@ static bool trap_set(uintptr_t *at) {
  * changes. So no trap is set meanwhile, and the stopper asks again. */
 static bool throwing(M *m) { return m->handling && m->handling->uncaught != 0; }
 
-/* trap_tries goes on from call to call: one that leaves each by a jump is stopped in the end. */
+/* trap_tries goes on from call to call: a goroutine that leaves each by a jump is stopped in the
+ * end. */
 int inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
     bool early = false;

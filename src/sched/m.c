@@ -286,7 +286,7 @@ static int add_tls(struct dl_phdr_info *info, size_t n, void *sum) {
 /* A constructor, before the program has keys: libc keeps a thread's values of the first 32 keys in
  * the thread's record, so pthread_setspecific in adopt(), perhaps in a signal handler, does not
  * call malloc. */
-__attribute__((constructor)) void m_prepare(void) {
+__attribute__((constructor)) static void m_prepare(void) {
     static bool done;
     static Lock once;
     while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {

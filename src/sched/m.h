@@ -23,7 +23,6 @@ void m_fork(bool before); /* forkgate.c */
 void m_count_out(M *m);
 void m_forget_others(void); /* in a child, which has none of its parent's other threads */
 M *m_adopt_or_null(void);   /* as m_adopt (sched.h); NULL: no memory */
-void m_prepare(void);       /* once per process: the key that ends plain threads' records */
 
 /* When a runtime starts: where plugins that are open keep a thread's exceptions. */
 void m_find_globals(void);

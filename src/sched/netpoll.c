@@ -1,5 +1,5 @@
 /*
- * The table of descriptors and who waits on them.
+ * The table of descriptors and of their waiters.
  *
  * There is an entry per number, found by two array steps, never moved and never freed. The kernel
  * reports edges: "something has changed since you last looked".
@@ -333,8 +333,8 @@ INLINE void netpoll_expect_soon(Desc *d) {
 
 /* With ten thousand connections the entry, the waiter on its stack and the G of an event are cache
  * misses that depend on each other. So two passes over the batch prefetch them first, and the
- * misses of its events overlap. An event that is not ours may be of a stranger's set, under the
- * poller's number: to wait there again would bring it again at once. */
+ * misses of its events overlap. An event of no entry may be of a stranger's set, under the poller's
+ * number: to wait there again would bring it again at once. */
 static void poll_kernel(int64_t deadline, GList *list) {
     KEvent ev[KPOLL_BATCH];
     Desc *at[KPOLL_BATCH];

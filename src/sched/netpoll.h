@@ -124,7 +124,7 @@ typedef struct DescNote {
     uint32_t life; /* atomic; 0: no call has begun on the number, and nobody has closed it */
     uint32_t over; /* atomic: life - 1; otherwise the number is being closed, or its life is 0 */
     uint8_t used;  /* atomic; only the core clears it, with what it knows */
-    uint8_t owed;  /* atomic: closed in a handler; the monitor is to wake who waits */
+    uint8_t owed;  /* atomic: closed in a handler; the monitor is to wake the waiters */
 } ALIGNED(32) DescNote;
 extern DescNote *desc_notes; /* a table of the hook's; NULL: there is no hook */
 #define DESC_NOTES 65536
@@ -203,7 +203,7 @@ INLINE void desc_trust(Desc *d, int fd) {
 }
 void desc_wake_next(Desc *d, int dir, GList *list); /* one waiter, and every gort_poll */
 void desc_wake_all(Desc *d, int result, GList *list);
-/* An edge that wakes all who wait on this side, and the plain threads of both: try again. */
+/* An edge that wakes all waiters of this side, and the plain threads of both: try again. */
 void desc_wake_side(Desc *d, int dir, GList *list);
 int close_number(int fd); /* close(2): 0 or -errno */
 /* Closes the placeholder of d, if it has one and no call sleeps any more. */

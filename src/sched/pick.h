@@ -3,7 +3,7 @@
  *
  * The order is slot, ring, global queue. Two rules keep it fair. Every 61st round the global queue
  * is first (global_due); a round is one goroutine that did not come through the slot, since those
- * in the slot share one slice. And P.turn says when somebody outside has waited for long enough:
+ * in the slot share one slice. And P.turn says when one outside has waited for long enough:
  *
  *               the slice ended (preempt.c); LOOK_GLOBAL; or a timer ran
  *               and the global queue had no turn for a slice (find.c)

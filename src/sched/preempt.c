@@ -10,8 +10,8 @@
  * new slice clears the bit, so a stale signal finds none.
  *
  * The program may set a handler of its own for the number, and gets its signals: chain(). The hook
- * leaves ours installed and notes the program's here. Without the hook preemption by signal has
- * ended then: the monitor looks after a few signals in vain, and says so.
+ * leaves on_signal() installed and notes the program's here. Without the hook preemption by signal
+ * has ended then: the monitor looks after a few signals in vain, and says so.
  *
  * Rules of the handler: no malloc, no stdio; never yield or leave() from it, since a switch on the
  * alternate stack would let the next signal overwrite it; locks goes back to 0 by a plain store.
@@ -59,8 +59,8 @@ static int (*libc_sigaction)(int, const struct sigaction *, struct sigaction *) 
 /* ---- asked by flag --------------------------------------------------------------------------- */
 
 /* On g0. The runtime of this M has ended, and its goroutine runs no further. The end buries the G
- * (abandon, init.c), unless this thread was in the kernel then: of the two, whoever comes second
- * buries it. A gp of a handler is still in the global queue, which goes as a whole. */
+ * (abandon, init.c), unless this thread was in the kernel then: of the two, the second buries it. A
+ * gp of a handler is still in the global queue, which goes as a whole. */
 static void left(M *m, void *arg) {
     G *gp = arg;
     store_rlx(&gp->status, G_WAITING);
@@ -138,7 +138,7 @@ NOINLINE M *enter_slow(M *m) {
             return m;
         }
         if (attn & ATTN_EXIT) leave_runtime(m);
-        if (attn & ATTN_PENDING) { /* pairs with R5 of retake.c: whoever wins this CAS has the P */
+        if (attn & ATTN_PENDING) { /* pairs with R5 of retake.c: the winner of this CAS has the P */
             cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_PENDING);
             continue;
         }

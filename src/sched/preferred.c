@@ -29,8 +29,8 @@
  *
  * A thread that is locked to a goroutine runs no other: its guests run anywhere (soft_lock).
  *
- * A thread that is home to somebody (homed - unhomed) is not let go for idleness; one that ends all
- * the same is `closed`, and its guests run anywhere.
+ * A thread that is a home (homed - unhomed) is not let go for idleness; one that ends all the same
+ * is `closed`, and its guests run anywhere.
  *
  * A preempted G is bound hard to its thread: preempt.c turns GF_SOFT into GF_SOFT_HELD.
  */

@@ -25,8 +25,8 @@ INLINE bool soft_hurries_locked(G *gp) {
     return home != NULL && home->soft.head != NULL;
 }
 INLINE bool soft_waits(M *m) { return load_rlx(&m->soft.head) != NULL; }
-/* sched.lock: m has no P and is about to sleep: what waits for it goes to the global queue, where
- * whoever picks it finds m in the pool. */
+/* sched.lock: m has no P and is about to sleep: what waits for it goes to the global queue; an M
+ * that picks it there finds m in the pool. */
 void soft_requeue_locked(M *m);
 /* In a section: gp is the only one m runs from here on, and its guests run anywhere. */
 void soft_lock(M *m, G *gp);

@@ -90,12 +90,37 @@ INLINE bool shares_numbers(M *m) { return !m->plain && m->lockedg == NULL; }
 INLINE bool in_blocking_call(M *m) {
     return m->p == NULL || load_rlx(&m->curg->status) == G_SYSCALL;
 }
+/* The primitives touch no P. What they ask of theirs, in a section: */
+
+/* Its number. False: there is none, on a plain thread or inside a blocking call. */
+INLINE bool p_number(const M *m, uint32_t *number) {
+    if (m->p == NULL) return false;
+    *number = m->p->id;
+    return true;
+}
+/* It has no other goroutine to run. */
+INLINE bool runs_alone(const M *m) {
+    P *p = m->p;
+    return p != NULL && load_rlx(&p->head) == load_rlx(&p->tail) && load_rlx(&p->runnext) == NULL;
+}
+/* Before a call that keeps the kernel busy: prefetches what a parked read uses of the next
+ * goroutine's stack, and the program's buffer above it. The goroutine may run elsewhere by now or
+ * be gone: its record is a G all the same (g.c), and a prefetch does not fault. */
+INLINE void expect_next(M *m) {
+    P *p = m->p;
+    if (unlikely(p == NULL)) return; /* inside a blocking call */
+    uint32_t head = load_rlx(&p->head);
+    if (head == load_rlx(&p->tail)) return;
+    char *sp = load_rlx(&load_rlx(&p->ring[head % RING])->sp);
+    for (int i = 0; i < 5; i++) __builtin_prefetch(sp + i * CACHE_LINE, 1);
+}
+
 /* Why a goroutine may not end, or stop the world, now; NULL: it may. In a section, which counts. */
 const char *unfinished(M *m); /* sched.c */
 
 /*
- * Parks the current G: status waiting, leave the stack, and only then unlock l (may be NULL).
- * In a section of depth 1, never pinned. Somebody must ready() it exactly once. Returns the M it
+ * Parks the current G: status waiting, leave the stack, and only then unlock l (may be NULL). In a
+ * section of depth 1, never pinned. Another party must ready() it exactly once. Returns the M it
  * was resumed on, in a section.
  */
 void *park_begin(M *m, Lock *l, int reason); /* NULL: a plain thread, it has waited */
@@ -117,7 +142,7 @@ INLINE M *park_commit(M *m, commit_fn *commit, void *arg, int reason) {
 /*
  * Waits that several parties may end (a waker, a deadline, the other cases of a select) are
  * decided by one claim. wait_begin() opens a new wait of the current G and gives its ticket;
- * whoever wants to end it calls wait_claim(gp, ticket), and only the one that gets true may
+ * a party that wants to end it calls wait_claim(gp, ticket), and only the one that gets true may
  * ready(gp). G records are type-stable, so a late claimer with an old ticket does no harm.
  */
 INLINE uint32_t wait_begin(G *gp) {

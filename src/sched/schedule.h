@@ -16,7 +16,7 @@ NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg); /* the G ends 
 M *switch_to_g0(M *m, G *gp, commit_fn *commit, void *arg, Lock *l);
 void tsan_visit(void *fiber); /* what happened there, happened before */
 void go_abandon(M *m, G *gp); /* the runtime has ended: gives record and stack back */
-bool work_waits(P *p);        /* a hint: somebody could use this P */
+bool work_waits(P *p);        /* a hint: there is work for this P */
 int64_t run_timers(M *m, TimerHeap *h, bool *ran);
 
 #endif

@@ -199,7 +199,7 @@ M *world_stop(M *m) {
     return m;
 }
 
-void world_start(M *m) {
+static void world_start(M *m) {
     P *busy = NULL;
     lock(&sched.lock, RANK_SCHED);
     store_seq(&sched.stop_waiting, 0);

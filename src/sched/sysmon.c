@@ -2,16 +2,16 @@
  * The monitor: a thread without a P.
  *
  * It looks at the Ps every 20 us to 10 ms, depending on how much happens, and sleeps deeply when
- * all are idle (whoever takes an idle P wakes it). Per look:
+ * all are idle (a thread that takes an idle P wakes it). Per look:
  *
  *   - a P whose goroutine has used up its slice while others wait: preempt it (preempt.c);
- *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in one
- *     that nobody announced, while others wait: take it (retake.c) and hand it off;
+ *   - a P whose thread is in an announced call for more than a look, or asleep in the kernel in an
+ *     unannounced one, while others wait: take it (retake.c) and hand it off;
  *   - a thread asleep in an optimistic call of the hook's (hook/optimistic.c): end it by signal;
  *   - a thread that lost its P so and computes: stop it by signal (in a stopped world, too);
  *   - the slots of Ps that switch quickly (slotwatch.c);
  *   - a due timer on a busy P, or a global queue that it has passed by for a slice: make it pass by
- *     g0; the network, if nobody has looked for 10 ms;
+ *     g0; the network, if no thread has looked for 10 ms;
  *   - a P that waits for a thread and none comes (wake.c);
  *   - wake-ups that a signal handler could not do itself (sysmon_ask);
  *   - once a second: idle stacks and spans back to the system, the cgroup's quota;
@@ -25,10 +25,10 @@
  * does not wake it: that would cost 5 to 10 us before the goroutine runs. It sets an alarm
  * (sysmon_sleeps 1 -> 2), and the monitor comes by on its own. The monitor sets the alarm to its
  * own limit before it says that it sleeps, or else looks whether that is still so afterwards: it
- * never overwrites anybody's. Two others at once: the later time may win, a tick. In a simulation,
- * and where there is no alarm to be had, it sleeps on a note and is woken. Should the alarm's
- * number be closed by the program while the monitor sleeps on it, setting it fails, and the
- * preemption signal, which the monitor takes only there, wakes it.
+ * never overwrites another thread's. Of two other threads at once, the later time may win, by a
+ * tick. In a simulation, and where there is no alarm to be had, it sleeps on a note and is woken.
+ * Should the alarm's number be closed by the program while the monitor sleeps on it, setting it
+ * fails, and the preemption signal, which the monitor takes only there, wakes it.
  */
 #include "sched/sysmon.h"
 #include "sched/threadstate.h"
@@ -65,7 +65,7 @@ static struct {
     pthread_t thread;
     bool stop;
     Note note;
-    Lock alarm_lock; /* somebody may want the monitor while the runtime ends */
+    Lock alarm_lock; /* a thread may want the monitor while the runtime ends */
     int alarm;       /* alarm_lock to write or set: a timerfd; -1: none */
     M *m;
     void (*work)(M *m); /* atomic: what a signal handler could not do (sysmon_ask) */
@@ -92,7 +92,7 @@ static bool set_alarm(int64_t when) {
     return r != -ENODEV;
 }
 
-void sysmon_wake(void) {
+static void sysmon_wake(void) {
     if (xchg_seq(&sysmon_sleeps, 0) != 0 && !set_alarm(1)) note_wake(&mon.note);
 }
 
@@ -134,9 +134,9 @@ static void hand_on(P *p) {
     handoff_p(mon.m, p);
 }
 
-/* An announced call: after one look if somebody needs the P, after 10 ms anyway unless all is
- * quiet. One that makes short calls all the time is in another one at each look: `over`, its slice
- * has ended, and somebody needs the P. */
+/* An announced call: after one look if a goroutine waits for the P, after 10 ms anyway unless all
+ * is quiet. A thread that makes short calls all the time is in another one at each look: `over`,
+ * its slice has ended, and a goroutine waits for the P. */
 static bool look_at_call(P *p, M *m, int64_t now, bool over) {
     uint32_t tick = load_rlx(&m->syscalltick);
     if (p->seen_syscalltick != tick && !over) {
@@ -159,8 +159,8 @@ static void aim_at(int64_t when) {
     if (when < mon.next_slice_end) mon.next_slice_end = when;
 }
 
-/* Somebody waits in the global queue, and p has taken nobody from there for a slice: where new
- * slices begin all the time (a timer, a ring that is never empty), 60 rounds may last 60 slices. */
+/* The global queue is not empty, and p has taken nothing from there for a slice: where new slices
+ * begin all the time (a timer, a ring that is never empty), 60 rounds may last 60 slices. */
 static bool passes_global_by(P *p, int64_t now) {
     uint64_t gets = load_rlx(&p->n.global_gets);
     if (gets != p->seen_gets || global_count() == 0) {
@@ -349,9 +349,9 @@ static void sleep_on(int64_t until) {
     else if (mon.naps < 6) mon.naps++;
 }
 
-/* Behind the flag. Whoever takes an idle P looks at the flag in the same hold of the lock: it is in
- * there before us, and we see that a P is in use, or after us, and it sees the flag. So the pair
- * costs the one who takes it no fence. */
+/* Behind the flag. A thread that takes an idle P looks at the flag in the same hold of the lock:
+ * before ours, and we see that a P is in use, or after it, and that thread sees the flag. So the
+ * pair costs that thread no fence. */
 static bool nothing_to_look_at(void) {
     lock(&sched.lock, RANK_SCHED);
     bool idle = load_rlx(&sched.npidle) == load_rlx(&sched.procs);
@@ -360,7 +360,7 @@ static bool nothing_to_look_at(void) {
            load_rlx(&sched.soft_waiting) == 0 && load_rlx(&mon.work) == NULL;
 }
 
-/* All Ps are idle: sleep until one is taken, or our work is due. True: somebody wants us now. */
+/* All Ps are idle: sleep until one is taken, or our work is due. True: a thread wants us now. */
 static bool sleep_deeply(int64_t now) {
     int64_t until = GORT_FOREVER;
     if (mon.idle_memory > 0) until = time_after(mon.scavenged, GORT_SEC);

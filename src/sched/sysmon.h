@@ -7,7 +7,6 @@
 extern uint32_t sysmon_sleeps;
 int sysmon_start(void);
 void sysmon_stop(void);
-void sysmon_wake(void); /* now */
 /* The monitor does this work soon; always the same function. Any thread, in a handler too. */
 void sysmon_ask(void (*work)(M *m));
 void sysmon_wake_soon(void); /* in a few milliseconds: soon enough for a P that begins to work */

@@ -2,8 +2,8 @@
  * Who is awake.
  *
  * Ps without work are on an idle list, Ms without a P in a pool. A thread that looks for work
- * without having any yet is a *searcher* (Go: spinning). The aim: while there is work, somebody
- * comes for it, and without work nobody burns the CPU.
+ * without having any yet is a *searcher* (Go: spinning). The aim: while there is work, a thread
+ * comes for it, and without work no thread burns the CPU.
  *
  *   submit                                  give up (find.c)
  *   1  publish the work (queue, slot)       1  the P is idle (npidle++); sched.spinning--
@@ -12,17 +12,17 @@
  *      a P is idle and nobody searches →       global one, timers, poller; work found → take a P
  *      wake one (wakep)                        and become a searcher again
  *
- * It is a Dekker pair: either the submitter sees that a P is idle and nobody searches any more, and
- * wakes one, or the one that gives up sees the work. Also one that has not searched, since enough
- * others did, has to look (Go leaves that out): the last searcher may have found work while this P
- * was not yet idle, and so woken nobody; what it runs may then submit all it has to submit before
- * the P is idle, and wake nobody either. Release and acquire are not enough, since each side stores
+ * It is a Dekker pair: either the submitter sees an idle P and no searcher, and wakes one, or the
+ * thread that gives up sees the work. A thread that has not searched, since enough others did, has
+ * to look as well (Go leaves that out): the last searcher may have found work while this P was not
+ * yet idle, and so woken no other; what it runs may then submit all it has to submit before the P
+ * is idle, and wake no thread either. Release and acquire are not enough, since each side stores
  * first and loads second. Where the submitter published by an exchange of the LIFO slot, that
  * instruction is the fence on x86-64; elsewhere an exchange is none (atomic.h), and one follows it.
  * The same goes for the last searcher that finds something: it decrements spinning and then reads
  * npidle (find.c), since work may have been left to it while it was still counted.
  *
- * Nobody is called for a goroutine in the slot of a P that the monitor watches (slotwatch.c).
+ * A goroutine in the slot of a P that the monitor watches needs no searcher (slotwatch.c).
  *
  * A searcher that finds work and was the last one wakes the next before it runs it (find.c), so
  * that a burst unparks threads one after the other. Searchers never outnumber half the busy Ps.
@@ -38,14 +38,14 @@
  * or there is no thread to be had at all. So the monitor comes by: a P that has been on the list
  * for PENDING_LATE goes to the first G whose home waits (give_late_p).
  *
- * Somebody looks out for work, timers and the network while a P is idle. The thread that finds
- * nothing to do sees to it itself (find.c, phases 7 and 8). A P that becomes idle because its
- * thread is lost to it (a locked G waits, a call blocks, the monitor took it) leaves nobody behind
- * who would: so who hands it off looks at everything, as who gives up does, and calls a searcher,
- * which waits in the poller if it finds nothing (look_out). The pairs are those of submit and give
- * up, with a waiter of the poller as what was submitted: a searcher that we still see counted reads
- * poll_waiters after its decrement; a thread that has left the poller to others has put its P on
- * the idle list before it read poll_waiters, and we read polled_at after that.
+ * While a P is idle, one thread looks out for work, timers and the network. A thread that finds
+ * nothing to do sees to it itself (find.c, phases 7 and 8). A P may also become idle because its
+ * thread is lost to it: a locked G waits, a call blocks, the monitor took it. Then the thread that
+ * hands it off looks at everything, as in giving up, and calls a searcher, which waits in the
+ * poller if it finds nothing (look_out). The pairs are those of submit and give up, with a waiter
+ * of the poller as what was submitted: a searcher that we still see counted reads poll_waiters
+ * after its decrement; a thread that has left the poller to others has put its P on the idle list
+ * before it read poll_waiters, and we read polled_at after that.
  */
 #include "sched/wake.h"
 #include "sched/globalq.h"
@@ -148,7 +148,7 @@ void m_stop(M *m) {
         m->dying = true;
         return;
     }
-    if (soft_waits(m)) { /* somebody has come for this thread (preferred.c) */
+    if (soft_waits(m)) { /* a goroutine has come for this thread (preferred.c) */
         p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_get_locked();
         if (p) {
             unlock(&sched.lock);
@@ -252,7 +252,7 @@ bool work_anywhere(void) {
 }
 
 /* A P has become idle, and its thread does not come by phases 7 and 8 of find.c. Only the first
- * idle P can have been missed by a submitter, who saw that none was idle. */
+ * idle P can have been missed: by a submitter that saw none. */
 static void look_out(M *m, bool first_idle) {
     fence_full(); /* the P is idle; pairs with the one of submitting, and of giving up */
     if (first_idle && load_rlx(&sched.spinning) == 0 && work_anywhere()) {
@@ -271,7 +271,7 @@ void handoff_p(M *m, P *p) {
         give_p(m, p, false);
         return;
     }
-    /* Nobody searches and no P is idle: someone has to look out for work and for the network. */
+    /* No thread searches and no P is idle: this one's next thread looks out for work and events. */
     uint32_t none = 0;
     if (load_rlx(&sched.spinning) + load_rlx(&sched.npidle) == 0 &&
         !load_rlx(&sched.stop_waiting) && cas_seq(&sched.spinning, &none, 1)) {
@@ -295,8 +295,8 @@ void handoff_p(M *m, P *p) {
     look_out(m, first_idle);
 }
 
-/* A timer became the earliest of its heap. If a thread blocks in the poller for longer, wake it; if
- * nobody is there and a P is idle, somebody shall be; if all are busy, they see it when they next
+/* A timer became the earliest of its heap. If a thread blocks in the poller for longer, wake it. If
+ * none is there and a P is idle, call one. If all Ps are busy, they see the timer when they next
  * schedule, and the monitor looks after them. */
 void wake_for_timer(M *m, int64_t when) {
     fence_full(); /* pairs with the one in find.c between publishing poll_until and reading first */

@@ -5,7 +5,8 @@
  * at the deadline, without monitor or heap: that takes a thread (ownthread.c). It starts with the
  * first deadline, sleeps to the earliest, calls what is due, and ends when none is left; for a
  * deadline that was taken back it may wake in vain. The deadlines stand in a heap as a P has one
- * (timer.c): the end of a runtime brings thousands.
+ * (timer.c): the end of a runtime brings thousands. A program that has no such deadline pays 2.4 KB
+ * of code, and has no such thread.
  *
  * The thread sleeps on a futex word that counts changes: it reads the word under the lock, looks at
  * the first, and sleeps unless the word has changed since. A new first adds one and wakes it.

@@ -8,7 +8,7 @@
  * Cancelling c:
  *   1  the cause is set by a CAS from 0: the first cause counts, and a loser is done.
  *   2  the channel is closed. So a receiver that it wakes finds the cause.
- *   3  under c's lock, c is marked as dead, the waits of those who use c are ended (ender.h), and
+ *   3  under c's lock, c is marked as dead, the waits of its users are ended (ender.h), and
  *      its children, each with a reference, move to a list of work; a child that is made later
  *      finds the mark, and its maker cancels it.
  *   4  c takes itself off its parent's list, and its deadline off the clock.

@@ -129,8 +129,7 @@ static bool can_spin(M *m, const LockTry *a) {
     if (m->plain) return true;
     uint32_t procs = load_rlx(&sched.procs);
     if (procs < 2 || load_rlx(&sched.npidle) + load_rlx(&sched.spinning) + 1 >= procs) return false;
-    return m->p != NULL && load_rlx(&m->p->head) == load_rlx(&m->p->tail) &&
-           load_rlx(&m->p->runnext) == NULL;
+    return runs_alone(m);
 }
 
 /* One round; WOKEN tells the unlocker that it need not wake a sleeper. */

@@ -6,8 +6,8 @@
  *
  * In a bucket, the sleepers of one key form a FIFO. The first of each FIFO carries its tail and
  * stands in a tree of the keys: at depth d, bit d of the key's hash tells the side. Below a place
- * all hashes begin alike, so whoever stands there may be replaced by anybody from below: a node
- * that goes is replaced by a leaf, and nothing is ever balanced. The hash is one to one, so two
+ * all hashes begin alike, so any node from below may stand there: one that goes is replaced by a
+ * leaf, and nothing is ever balanced. The hash is one to one, so two
  * keys part at last; a hundred thousand stand some twenty deep.
  *
  * Departure from Go, whose semaphore counts: an object keeps its own state here, which changes

@@ -22,9 +22,10 @@
  * there itself and takes the second way. (A child of vfork has our memory, and its own handlers.)
  *
  * A handler that the program installs during a watch stays: nothing is put back over it. It may
- * pass signals on to ours, which it has found there. After the watch those end here: sent again,
- * they would come back for ever (called_by_kernel). The next gort_signal_notify installs ours once
- * more. Or it puts ours back after the watch: the next signal takes it away again (step_aside).
+ * pass signals on to count_signal(), which it has found there. After the watch those end here: sent
+ * again, they would come back for ever (called_by_kernel). The next gort_signal_notify installs
+ * count_signal() once more. Or the program puts it back after the watch: the next signal takes it
+ * away again (step_aside).
  *
  * Orders: the handler's CAS (release) pairs with the thread's exchange (acquire); the futex word
  * changes with every delivery, so that a wait that begins after the thread has looked fails.
@@ -80,9 +81,9 @@ static bool ours_stands(int signo, struct sigaction *now) {
            now->sa_sigaction == count_signal;
 }
 
-/* In our handler: the kernel has called it, and not the handler that is installed now. Ours runs
+/* In count_signal(): the kernel has called it, and not the handler that is installed now. It runs
  * with every bit of the mask set, those too that sigfillset(3) leaves out for libc. If the other
- * was given such a mask, it cannot be told from ours: false. */
+ * handler was given such a mask, the two cannot be told apart: false. */
 static bool called_by_kernel(const struct sigaction *now) {
     uint64_t mask = 0, theirs;
     memcpy(&theirs, &now->sa_mask, sizeof theirs);
@@ -97,8 +98,8 @@ static int install_ours(int signo, struct sigaction *old) {
     return sigaction_at_once(signo, &sa, old);
 }
 
-/* In our handler, which stands, though nobody watches: in a child, or the program has put back what
- * it had found during a watch. A watch may begin meanwhile: then ours is to stand. (hook_in sets
+/* In count_signal(), which stands without a watch: in a child, or the program has put back what it
+ * had found during one. A watch may begin meanwhile: then count_signal() is to stand. (hook_in sets
  * OPEN and then asks the kernel what stands; the kernel's lock orders that with our change.) */
 static void step_aside(int signo, bool child) {
     sigaction_at_once(signo, &table.before[signo], NULL);

@@ -2,10 +2,10 @@
  * Backtraces of deep recursions.
  *
  * A dump shows 64 frames. Of a stack that a recursion has filled that would be the same line 64
- * times, and never who began it. So frames are folded while they are found: the last ones are
- * compared with those before them, and once up to PERIOD frames have come TURNS times in a row,
- * further turns are only counted. The call that is compared is the return address, so a function
- * that calls itself at two places in no order is not folded.
+ * times, and never the frame that began it. So frames are folded while they are found: the last
+ * ones are compared with those before them, and once up to PERIOD frames have come TURNS times in a
+ * row, further turns are only counted. The call that is compared is the return address, so a
+ * function that calls itself at two places in no order is not folded.
  */
 #include "unwind/unwind.h"
 

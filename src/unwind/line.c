@@ -9,13 +9,13 @@
  *
  * As with names (symbols.c), sections are copied and not mapped: a file that is overwritten while
  * the program runs must not turn a dump into a SIGBUS. The first lookup in a module reads them, on
- * the thread that wins the CAS; whoever comes meanwhile gets no line. The release store publishes
- * the table, which never changes again.
+ * the thread that wins the CAS; a thread that comes meanwhile gets no line. The release store
+ * publishes the table, which never changes again.
  *
  * The file is the module's own or, where that has been stripped, the one that distributions install
  * under its build ID. The name in .gnu_debuglink is not followed: to trust it, all of the file
- * would have to be summed. Sections compressed with zlib are expanded (inflate.c), as those files'
- * always are; with zstd, which nobody has by default, there are no lines.
+ * would have to be summed. Debug files are compressed with zlib, which inflate.c expands. With
+ * zstd, which is no compiler's default, there are no lines.
  *
  * A file is shown without its directories: how a path is recorded depends on the directory that the
  * compiler was called in, and the function and the module beside it tell files of one name apart.

@@ -27,7 +27,7 @@ cmake      install                           cmake
 http       page,hook_preload,tls,httpd       curl
 python     page,page_walk,page_last,picture,peers,hook_preload python3
 sqlite3    hook_preload                      sqlite3
-format     lint                              clang-format-14
+format     lint,planted                      clang-format-14
 cxx        -                                 g++
 browser    -                                 chromium fonts-dejavu-core
 openmp     -                                 libgomp1

@@ -24,7 +24,7 @@ int use(ints *c) {
            gort_try_select_result_of(&r, ints_on_recv(c, 0)) +
            gort_select_until_result_of(GORT_FOREVER, &r, ints_on_recv(c, &v), ints_on_send(c, &v));
 }
-#if GORT_VERSION_NUM < 100
+#if GORT_VERSION_NUM < 200
 #error "GORT_VERSION_NUM"
 #endif
 END
@@ -133,6 +133,13 @@ for compiler in "$CC c" 'clang c' 'g++ cc' 'clang++ cc'; do
     # The same with the right types.
     if mistyped "$1" "$2" 'longs_on_send(b, l)' >/dev/null; then exit 1; fi
     "$1" -Iinclude -fsyntax-only "$WORK/mistyped.$2"
+done
+# The papers are of the header's version.
+version=$(sed -n 's/^#define GORT_VERSION "\(.*\)"/\1/p' include/gort.h)
+for place in "CHANGELOG.md ## $version" "README.md **Status:** $version" \
+    "debian/changelog gort ($version)"; do
+    grep -qF "${place#* }" "${place%% *}" ||
+        { echo "${place%% *} does not say: ${place#* }"; exit 1; }
 done
 # A program without a GORT_NOPREEMPT function: neither end of that section is there.
 if [ -z "$SAN" ] && [ -z "${TEST_RUNNER:-}" ]; then

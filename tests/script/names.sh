@@ -2,9 +2,9 @@
 # included. Ports (src/arch/<cpu>, src/os/<system>) define the same names, each for its machine;
 # what is linked into programs (program/) defines libc's.
 set -eu
-definitions() { # file...: "name file" of what each defines at its outermost level
+definitions() { # file...: "name file:line" of what each defines at its outermost level
     awk '
-    function emit(n) { print n, FILENAME }
+    function emit(n) { print n, FILENAME ":" FNR }
     FNR == 1 { text = ""; depth = 0; comment = 0 }
     { line = $0
       if (comment) { if (!sub(/^.*\*\//, "", line)) next; comment = 0 }
@@ -21,7 +21,11 @@ definitions() { # file...: "name file" of what each defines at its outermost lev
               if (--depth == 0) text = type ? "} " : ""
           }
           else if (depth == 0) {
-              if (c == ";") { if (text ~ /^} / && before ~ /typedef/) typename(text); text = "" }
+              if (c == ";") {
+                  if (text ~ /^} / && before ~ /typedef/) typename(text)
+                  else if (text ~ /^[ \t]*typedef/) shortname(text)
+                  text = ""
+              }
               else text = text c
           }
       }
@@ -42,16 +46,24 @@ definitions() { # file...: "name file" of what each defines at its outermost lev
     function typename(t,    a) {
         sub(/^} */, "", t); gsub(/(ALIGNED|__attribute__) *\([^)]*\)*/, "", t); gsub(/[ \t]/, "", t)
         if (t ~ /^[A-Za-z_][A-Za-z0-9_]*$/) emit(t)
+    }
+    function shortname(t,    a) { # typedef int a; typedef int a(void); typedef int (*a)(void);
+        if (match(t, /\(\*[ \t]*[A-Za-z_][A-Za-z0-9_]*\)/)) a = substr(t, RSTART + 2, RLENGTH - 3)
+        else if (match(t, /[A-Za-z_][A-Za-z0-9_]*[ \t]*(\(|\[|$)/)) a = substr(t, RSTART, RLENGTH)
+        gsub(/[^A-Za-z0-9_]/, "", a)
+        if (t !~ "(struct|union|enum)[ \t]+" a "[ \t]+" a "$") emit(a) # the name of a tag
     }' "$@"
 }
-definitions $(find src -name '*.[ch]' ! -path '*/program/*') |
-    sed -E 's#src/arch/[a-z0-9_]+/#src/arch/*/#; s#src/os/[a-z]+/#src/os/*/#' | sort -u >"$WORK/all"
+definitions $(find src -name '*.[ch]' ! -path '*/program/*' | sort) >"$WORK/all"
 n=$(wc -l <"$WORK/all")
 [ "$n" -gt 1500 ] || { echo "only $n definitions were found"; exit 1; }
-cut -d' ' -f1 "$WORK/all" | sort | uniq -d >"$WORK/twice"
-bad=0
-while read -r name; do
-    echo "$name is defined in $(sed -n "s/^$name //p" "$WORK/all" | tr '\n' ' ')"
-    bad=1
-done <"$WORK/twice"
-exit $bad
+awk '{ file = $2
+       sub(/:.*/, "", file)
+       sub(/^src\/arch\/[a-z0-9_]+\//, "src/arch/*/", file)
+       sub(/^src\/os\/[a-z]+\//, "src/os/*/", file)
+       if (!($1 in home)) { home[$1] = file; first[$1] = $2 }
+       else if (home[$1] != file) {
+           print $2 ": " $1 " is defined at " first[$1] ", too"
+           wrong = 1
+       } }
+     END { exit wrong }' "$WORK/all"

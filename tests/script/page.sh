@@ -103,7 +103,7 @@ grep -q 'worker' "$dir/summary" || fail "no worker in the trace"
 get "${base}debug/pprof/" >"$dir/index"
 grep -q '<title>prog ([0-9]*): profiles</title>' "$dir/index" || fail "index: $(cat "$dir/index")"
 # Every end point is linked, by the page and by the index.
-routes=$(sed -n 's/^    {"\(\/[^"]*\)", serve_.*/\1/p' src/inspect/page.c)
+routes=$(sed -n 's/^    {"\(\/[^"]*\)", serve_.*/\1/p' src/inspect/page_routes.c)
 [ "$(echo "$routes" | wc -l)" -ge 13 ] || fail "routes: $routes"
 for r in $routes; do
     case $r in

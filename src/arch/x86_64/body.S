@@ -9,8 +9,8 @@
 #define SYS_futex 202
 #define FUTEX_WAKE_PRIVATE 129
 
-/* arch_donate(void **save, uint32_t *donated): the kernel thread ends, and whoever switches to
- * *save returns from here. From the store into *donated on the stack is another thread's. */
+/* arch_donate(void **save, uint32_t *donated): the kernel thread ends, and the thread that switches
+ * to *save returns from here. From the store into *donated on the stack is another thread's. */
         FUNCTION arch_donate
         PUSH_FRAME
         pushq   %rbx

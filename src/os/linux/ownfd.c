@@ -10,8 +10,9 @@
  *
  * A moment between question and use remains: it takes a program that closes what it has not opened,
  * out of the way (os_fd_away), on another thread, just then. A number whose descriptor could not be
- * told when it was made is trusted. One that cannot be told later is not: leaving ours open does
- * less harm than closing a stranger's. The poller tells its own by its epoll set.
+ * told when it was made is trusted. One that cannot be told later is not: to leave a descriptor of
+ * the library open does less harm than to close a stranger's. The poller tells its own by its epoll
+ * set.
  */
 #include "os/ownfd.h"
 #include "os/os.h"
