@@ -14,9 +14,9 @@
  * std::system_error, as std::thread does. gort::check() throws for results of C calls. A program
  * built with -fno-exceptions gets a "gort: fatal:" line and an abort instead.
  *
- * Exceptions. One that leaves a goroutine ends the program by std::terminate, and a line on stderr
- * tells the number and the name of the goroutine. One that leaves a member of a gort::group is
- * thrown again by the group's wait().
+ * Exceptions. One that leaves a goroutine ends the program by std::terminate where it was thrown,
+ * and no stack is unwound: the report on stderr tells the goroutine, and the frames from the throw
+ * on. One that leaves a member of a gort::group is thrown again by the group's wait().
  *
  * Destructors. gort_exit() and the end of gort_main() do not unwind stacks: objects of goroutines
  * that end so are not destroyed.
@@ -125,38 +125,6 @@ inline void must(int result, const char *what) {
     if (__builtin_expect(result < 0, 0)) fail(result, what);
 }
 
-/* Called in the catch block, so that a terminate handler of the program sees the exception. */
-[[noreturn]] __attribute__((cold, noinline)) inline void died(const char *name,
-                                                              const char *what) noexcept {
-    char head[128];
-    const bool named = name && *name;
-    std::snprintf(head, sizeof head, "gort: fatal: goroutine %llu%s%.31s%s ended by an exception: ",
-                  static_cast<unsigned long long>(gort_id()), named ? " (" : "", named ? name : "",
-                  named ? ")" : "");
-    say(head, what);
-    std::terminate();
-}
-
-/* Calls f, and lets no exception out. The unwinding of pthread_exit is none: the runtime reports
- * it. */
-template <class F> decltype(auto) guarded([[maybe_unused]] const char *name, F &&f) {
-#ifdef __cpp_exceptions
-    try {
-        return std::forward<F>(f)();
-    }
-#ifdef __GLIBCXX__
-    catch (abi::__forced_unwind &) {
-        throw;
-    }
-#endif
-    catch (const std::exception &e) {
-        died(name, e.what());
-    } catch (...) { died(name, "not a std::exception"); }
-#else
-    return std::forward<F>(f)();
-#endif
-}
-
 /* One object in the memory of gort_alloc, which has a cache for each P. */
 template <class T> class owned {
   public:
@@ -222,28 +190,12 @@ template <class F> struct lent {
     }
 };
 
-/* A closure with what its goroutine needs besides. */
-template <class F> struct start {
-    F f;
-    char name[32];
-};
-
 template <class T>
 inline constexpr bool fits_copy = std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 &&
                                   alignof(T) <= 16;
 
-template <class F> void run_copied(void *arg) {
-    guarded(nullptr, [&] { (*static_cast<F *>(arg))(); });
-}
-template <class F> void run_owned(void *arg) {
-    guarded(nullptr, [&] { (*owned<F>(arg))(); });
-}
-template <class F> void run_named(void *arg) {
-    char name[sizeof(start<F>::name)];
-    owned<start<F>> mine(arg);
-    for (std::size_t i = 0; i < sizeof name; i++) name[i] = mine->name[i];
-    guarded(name, [&] { owned<start<F>>(std::move(mine))->f(); });
-}
+template <class F> void run_copied(void *arg) { (*static_cast<F *>(arg))(); }
+template <class F> void run_owned(void *arg) { (*owned<F>(arg))(); }
 
 } // namespace detail
 
@@ -357,11 +309,8 @@ template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
         }
     } mine{detail::lent<F>(std::forward<F>(f)), argc, argv};
     /* gort_main only hands argv on. */
-    return gort_main(
-        [](int, char **it) {
-            return detail::guarded("main", [&] { return reinterpret_cast<call *>(it)->run(); });
-        },
-        argc, reinterpret_cast<char **>(&mine));
+    return gort_main([](int, char **it) { return reinterpret_cast<call *>(it)->run(); }, argc,
+                     reinterpret_cast<char **>(&mine));
 }
 
 /* Go's `go f(a...)`: f and the arguments are moved or copied into the goroutine, as std::thread
@@ -394,14 +343,13 @@ template <class F, class... A> void go_with(const attr &with, F &&f, A &&...a) {
     using mine = detail::closure<F, A...>;
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
                   "gort::go_with: the function does not take these arguments");
-    auto it = detail::owned<detail::start<mine>>::make([&] {
-        return detail::start<mine>{{{std::forward<F>(f)}, {std::forward<A>(a)}...}, {}};
+    auto it = detail::owned<mine>::make([&] {
+        return mine{{std::forward<F>(f)}, {std::forward<A>(a)}...};
     });
-    std::snprintf(it->name, sizeof it->name, "%s", with.name ? with.name : "");
     gort_attr attr{};
     attr.name = with.name;
     attr.stack_size = with.stack_size;
-    detail::must(gort_go_with(&attr, detail::run_named<mine>, it.address()), "gort::go_with");
+    detail::must(gort_go_with(&attr, detail::run_owned<mine>, it.address()), "gort::go_with");
     it.release();
 }
 
@@ -1511,10 +1459,9 @@ class group {
         own_.cancel();
         static_cast<void>(gort_group_wait(g_));
 #ifdef __cpp_exceptions
-        /* An exception on its way tells of the failure; otherwise this one must not get lost. */
-        if (first_ && std::uncaught_exceptions() == uncaught_)
-            detail::guarded("a gort::group without wait()",
-                            [&] { std::rethrow_exception(first_); });
+        /* An exception on its way tells of the failure; otherwise this one must not get lost: it
+         * ends the program, since a destructor lets none out. */
+        if (first_ && std::uncaught_exceptions() == uncaught_) std::rethrow_exception(first_);
 #endif
     }
 

@@ -2,12 +2,13 @@
 #include "cxx.h"
 #include <pthread.h>
 
-struct loud { /* what a closure holds is destroyed before the end is told */
+struct loud { /* destroyed where a stack is unwound */
     ~loud() { fprintf(stderr, "unwound\n"); }
 };
 
 static void throws(int n) {
     loud l;
+    if (n == 7) throw n;
     if (n >= 0) throw std::runtime_error("the disk is on fire");
 }
 
@@ -16,7 +17,7 @@ static int run(const std::string &which) {
     if (which == "plain") gort::go(throws, 1);
     if (which == "named") gort::go_with({"fire brigade"}, [c = counted(1)] { throws(1); });
     if (which == "owned") gort::go([c = counted(1)] { throws(1); });
-    if (which == "int") gort::go([] { throw 7; });
+    if (which == "int") gort::go(throws, 7);
     if (which == "long") gort::go_with({"a name that is longer than 31 bytes are"}, throws, 1);
     if (which == "main") throws(1);
     gort::wait_group wg;
