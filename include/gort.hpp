@@ -332,13 +332,15 @@ template <class F, class... A> void go(F &&f, A &&...a) {
     }
 }
 
-/* The name is copied (31 bytes). A stack_size of 0: the default. */
+/* As gort_attr. The name is copied (31 bytes). A stack_size of 0: the default. thread: a thread of
+ * its own to libc, for code that keeps thread_local variables over a wait. */
 struct attr {
     const char *name = nullptr;
     std::size_t stack_size = 0;
+    bool thread = false;
 };
 
-/* The same with a name and a stack size: go_with({"reader"}, f, a...). */
+/* The same with attributes: go_with({"reader"}, f, a...). */
 template <class F, class... A> void go_with(const attr &with, F &&f, A &&...a) {
     using mine = detail::closure<F, A...>;
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
@@ -349,6 +351,7 @@ template <class F, class... A> void go_with(const attr &with, F &&f, A &&...a) {
     gort_attr attr{};
     attr.name = with.name;
     attr.stack_size = with.stack_size;
+    attr.thread = with.thread;
     detail::must(gort_go_with(&attr, detail::run_owned<mine>, it.address()), "gort::go_with");
     it.release();
 }
