@@ -313,10 +313,13 @@ template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
                      reinterpret_cast<char **>(&mine));
 }
 
+/* What starts a goroutine is part of its caller, without optimisation too: reports name the function
+ * that the call stands in as the creator. */
+
 /* Go's `go f(a...)`: f and the arguments are moved or copied into the goroutine, as std::thread
  * does; std::ref passes a reference. A closure of up to 1024 bytes that is trivially copyable goes
  * along with the new stack (gort_go_copy), any other takes one allocation. */
-template <class F, class... A> void go(F &&f, A &&...a) {
+template <class F, class... A> [[gnu::always_inline]] inline void go(F &&f, A &&...a) {
     using mine = detail::closure<F, A...>;
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
                   "gort::go: the function does not take these arguments");
@@ -341,7 +344,8 @@ struct attr {
 };
 
 /* The same with attributes: go_with({"reader"}, f, a...). */
-template <class F, class... A> void go_with(const attr &with, F &&f, A &&...a) {
+template <class F, class... A>
+[[gnu::always_inline]] inline void go_with(const attr &with, F &&f, A &&...a) {
     using mine = detail::closure<F, A...>;
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
                   "gort::go_with: the function does not take these arguments");
@@ -1428,7 +1432,7 @@ class wait_group {
         return wait_until(from_now(d), why...);
     }
     /* As gort::go, counted. */
-    template <class F, class... A> void go(F &&f, A &&...a) {
+    template <class F, class... A> [[gnu::always_inline]] inline void go(F &&f, A &&...a) {
         using mine = detail::closure<F, A...>;
         static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
                       "gort::wait_group::go: the function does not take these arguments");
@@ -1470,11 +1474,11 @@ class group {
 
     /* Starts f(context_ref) or f(), which returns void, an int or a gort::error; a negative result
      * is a failure. Blocks while limit members run. */
-    template <class F> void go(F &&f) {
+    template <class F> [[gnu::always_inline]] inline void go(F &&f) {
         start(std::forward<F>(f), gort_group_go, "gort::group::go");
     }
     /* False: limit members run, and f is as it was, also one that was given by std::move. */
-    template <class F> [[nodiscard]] bool try_go(F &&f) {
+    template <class F> [[nodiscard, gnu::always_inline]] inline bool try_go(F &&f) {
         return start(std::forward<F>(f), gort_group_try_go, "gort::group::try_go");
     }
     void cancel() const { own_.cancel(); }
@@ -1528,7 +1532,8 @@ class group {
         return it->run(ctx);
 #endif
     }
-    template <class F, class Go> bool start(F &&f, Go how, const char *what) {
+    template <class F, class Go>
+    [[gnu::always_inline]] inline bool start(F &&f, Go how, const char *what) {
         using mine = member<std::decay_t<F>>;
         if (!g_) detail::fail(-EINVAL, "gort::group: go() after wait()");
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });

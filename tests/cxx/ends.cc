@@ -12,12 +12,28 @@ static void throws(int n) {
     if (n >= 0) throw std::runtime_error("the disk is on fire");
 }
 
+static void waits(const gort::chan<void> &c) { c.recv(); }
+
+/* One goroutine by each call that starts one. */
+static void creators(const gort::chan<void> &c) {
+    static gort::wait_group wg;
+    static gort::group g;
+    gort::go(waits, c);
+    gort::go([c] { c.recv(); });
+    gort::go_with({"named"}, waits, c);
+    wg.go(waits, c);
+    g.go([c] { c.recv(); });
+    if (g.try_go([c] { c.recv(); })) gort_dump(1);
+    _Exit(0);
+}
+
 static int run(const std::string &which) {
     gort::chan<void> never;
     if (which == "plain") gort::go(throws, 1);
     if (which == "named") gort::go_with({"fire brigade"}, [c = counted(1)] { throws(1); });
     if (which == "owned") gort::go([c = counted(1)] { throws(1); });
     if (which == "int") gort::go(throws, 7);
+    if (which == "creators") creators(never);
     if (which == "long") gort::go_with({"a name that is longer than 31 bytes are"}, throws, 1);
     if (which == "main") throws(1);
     gort::wait_group wg;

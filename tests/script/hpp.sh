@@ -57,6 +57,11 @@ ends late 134 '  what():  gort::group: go() after wait(): Invalid argument'
 ends handler 3 'handler: the disk is on fire'
 ends noexcept 134 unwound
 ends caught 0 unwound
+# The creator is the function of the program, without optimisation too, and each call another place.
+"$CXX" -g -O0 -std=c++17 $san -pthread -Iinclude tests/cxx/ends.cc "$OUT/libgort.a" \
+    -o "$WORK/ends-O0" && "$WORK/ends-O0" creators >"$WORK/out" 2>&1
+places=$(sed -n 's/.*created by \(_ZL8creators[^ ]*\) .*/\1/p' "$WORK/out" | sort -u | wc -l)
+[ "$places" = 6 ] || { cat "$WORK/out"; complain "creators: $places places in place of 6"; }
 # TSan does not get as far: its own pthread_exit knows no goroutines.
 [ "$SAN" = thread ] ||
     timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
