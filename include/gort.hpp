@@ -313,8 +313,8 @@ template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
                      reinterpret_cast<char **>(&mine));
 }
 
-/* What starts a goroutine is part of its caller, without optimisation too: reports name the function
- * that the call stands in as the creator. */
+/* What starts a goroutine is part of its caller, without optimisation too: reports name as the
+ * creator the function that the call stands in. */
 
 /* Go's `go f(a...)`: f and the arguments are moved or copied into the goroutine, as std::thread
  * does; std::ref passes a reference. A closure of up to 1024 bytes that is trivially copyable goes
@@ -458,7 +458,10 @@ template <class T, travel = travels<T>> class parcel {
 };
 template <class T> class parcel<T, travel::relocated> {
   public:
-    explicit parcel(const T &v) { ::new (static_cast<void *>(&in_)) T(v); }
+    explicit parcel(const T &v) {
+        static_assert(std::is_copy_constructible_v<T>, "gort: send such an element by std::move");
+        ::new (static_cast<void *>(&in_)) T(v);
+    }
     explicit parcel(T &&v) : home_(std::addressof(v)) {
         ::new (static_cast<void *>(&in_)) T(std::move(v));
     }
@@ -478,7 +481,9 @@ template <class T> class parcel<T, travel::relocated> {
 };
 template <class T> class parcel<T, travel::boxed> {
   public:
-    explicit parcel(const T &v) : box_(owned<T>::make([&] { return T(v); }).release()) {}
+    explicit parcel(const T &v) : box_(owned<T>::make([&] { return T(v); }).release()) {
+        static_assert(std::is_copy_constructible_v<T>, "gort: send such an element by std::move");
+    }
     explicit parcel(T &&v)
         : box_(owned<T>::make([&] { return T(std::move(v)); }).release()),
           home_(std::addressof(v)) {}
@@ -890,7 +895,10 @@ class context : public context_ref {
 class use_context {
   public:
     /* nullptr: none is in use, as in a part that has to go to its end. */
-    explicit use_context(context_ref ctx) noexcept : before_(gort_ctx_use(ctx.native())) {}
+    [[nodiscard]] explicit use_context(context_ref ctx) noexcept
+        : before_(gort_ctx_use(ctx.native())) {}
+    /* A temporary is gone, and cancelled, at the end of the line: give it a name. */
+    explicit use_context(context &&) = delete;
     use_context(const use_context &) = delete;
     use_context &operator=(const use_context &) = delete;
     ~use_context() { gort_ctx_use(before_); }
@@ -1005,6 +1013,8 @@ template <class F> struct recv_case<void, F> : channel_case {
 
 /* A function that takes no gort::error cannot hear that the channel is closed: that is thrown. */
 template <class F> void run_send(F &&f, int result) {
+    static_assert(std::is_invocable_v<F, error> || std::is_invocable_v<F>,
+                  "gort::on_send: the function has to take a gort::error, or nothing");
     if constexpr (std::is_invocable_v<F, error>) {
         std::invoke(std::forward<F>(f), error(result));
     } else {
@@ -1087,12 +1097,14 @@ template <class F> struct signal_case : channel_case {
 };
 
 template <class F> struct default_case : other_case {
+    static_assert(std::is_invocable_v<F>, "gort::on_default: the function takes nothing");
     static constexpr bool is_default = true;
     F f;
     explicit default_case(F &&fn) : f(std::forward<F>(fn)) {}
     void run(int) { std::invoke(std::forward<F>(f)); }
 };
 template <class F> struct deadline_case : other_case {
+    static_assert(std::is_invocable_v<F>, "gort::until, gort::within: the function takes nothing");
     static constexpr bool is_deadline = true;
     deadline at;
     F f;
@@ -1108,39 +1120,43 @@ template <class C> std::int64_t deadline_of(const C &one) {
 } // namespace detail
 
 /* f gets the element, or an empty optional where the channel is closed. */
-template <class T, class F> detail::recv_case<T, F> on_recv(const chan<T> &c, F &&f) {
+template <class T, class F> [[nodiscard]] detail::recv_case<T, F> on_recv(const chan<T> &c, F &&f) {
     return {c.native(), std::forward<F>(f)};
 }
 /* v is moved from only if this case runs. f gets a gort::error, which tells that the channel is
  * closed; one that takes nothing makes select throw then. */
 template <class T, class F = detail::no_function>
-detail::send_case<T, T &&, F> on_send(const chan<T> &c, std::common_type_t<T> &&v, F &&f = F()) {
+[[nodiscard]] detail::send_case<T, T &&, F> on_send(const chan<T> &c, std::common_type_t<T> &&v,
+                                                    F &&f = F()) {
     return {c.native(), std::move(v), std::forward<F>(f)};
 }
 template <class T, class F = detail::no_function>
-detail::send_case<T, const T &, F> on_send(const chan<T> &c, const std::common_type_t<T> &v,
-                                           F &&f = F()) {
+[[nodiscard]] detail::send_case<T, const T &, F> on_send(const chan<T> &c,
+                                                         const std::common_type_t<T> &v,
+                                                         F &&f = F()) {
     return {c.native(), v, std::forward<F>(f)};
 }
 template <class F = detail::no_function>
-detail::signal_case<F> on_send(const chan<void> &c, F &&f = F()) {
+[[nodiscard]] detail::signal_case<F> on_send(const chan<void> &c, F &&f = F()) {
     return {c.native(), std::forward<F>(f)};
 }
 /* Runs when the context is done. */
-template <class F> detail::recv_case<void, F> on_done(const context_ref &ctx, F &&f) {
+template <class F> [[nodiscard]] detail::recv_case<void, F> on_done(const context_ref &ctx, F &&f) {
     return {ctx.native() ? gort_ctx_done(ctx.native()) : nullptr, std::forward<F>(f)};
 }
 /* Runs where no other case is ready; the select never blocks then. */
-template <class F = detail::no_function> detail::default_case<F> on_default(F &&f = F()) {
+template <class F = detail::no_function>
+[[nodiscard]] detail::default_case<F> on_default(F &&f = F()) {
     return detail::default_case<F>(std::forward<F>(f));
 }
 /* Runs where no other case has become ready until then. That the context in use is done is no
  * passed deadline: select returns the error, and no case runs. */
-template <class F = detail::no_function> detail::deadline_case<F> until(deadline at, F &&f = F()) {
+template <class F = detail::no_function>
+[[nodiscard]] detail::deadline_case<F> until(deadline at, F &&f = F()) {
     return {at, std::forward<F>(f)};
 }
 template <class R, class P, class F = detail::no_function>
-detail::deadline_case<F> within(const std::chrono::duration<R, P> &d, F &&f = F()) {
+[[nodiscard]] detail::deadline_case<F> within(const std::chrono::duration<R, P> &d, F &&f = F()) {
     return {from_now(d), std::forward<F>(f)};
 }
 
@@ -1397,6 +1413,7 @@ class once {
     once(const once &) = delete;
     once &operator=(const once &) = delete;
     template <class F> void call(F &&f) {
+        static_assert(std::is_invocable_v<F>, "gort::once: the function takes nothing");
         detail::lent<F> callee(std::forward<F>(f));
         gort_once_do(
             &o_, [](void *it) { static_cast<void>((*static_cast<detail::lent<F> *>(it))()); },
@@ -1459,6 +1476,8 @@ class group {
         if (!g_) detail::fail(-ENOMEM, "gort::group: no memory");
     }
     explicit group(int limit) : group(context_ref(), limit) {}
+    /* A temporary is gone, and cancelled, at the end of the line: give it a name. */
+    explicit group(context &&, int = 0) = delete;
     group(const group &) = delete;
     group &operator=(const group &) = delete;
     ~group() {
@@ -1535,6 +1554,9 @@ class group {
     template <class F, class Go>
     [[gnu::always_inline]] inline bool start(F &&f, Go how, const char *what) {
         using mine = member<std::decay_t<F>>;
+        static_assert(std::is_invocable_v<std::decay_t<F>, context_ref> ||
+                          std::is_invocable_v<std::decay_t<F>>,
+                      "gort::group: a member takes a gort::context_ref, or nothing");
         if (!g_) detail::fail(-EINVAL, "gort::group: go() after wait()");
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });
         const int r = how(g_, run<mine>, it.address());

@@ -96,5 +96,12 @@ refused "$of_main" 'gort::main([](int, char **) { return std::string("lost"); })
 refused 'gort::main: the function takes' 'gort::main([](int) {})'
 refused 'deleted' 'c.recv_until(1ms)'
 refused 'deleted' 'context y = x'
+refused 'deleted' 'use_context in(x.with_timeout(1ms))'
+refused 'deleted' 'group g(x.with_timeout(1ms), 2)'
+refused 'by std::move' 'chan<std::unique_ptr<int>> u; std::unique_ptr<int> p; u.send(p)'
+refused 'a member takes a gort::context_ref' 'group g; g.go([](int) {})'
+refused 'once: the function takes nothing' 'once o; o.call([](int) {})'
+refused 'within: the function takes nothing' 'gort::select(within(1ms, [](int) {}))'
+refused 'has to take a gort::error' 'gort::select(on_send(c, 1, [](int) {}))'
 refused 'no matching\|cannot convert\|no known conversion' 'c.send("text")'
 exit $bad
