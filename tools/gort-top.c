@@ -327,6 +327,7 @@ static double number(const char *s) {
 }
 
 int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) usage(0);
     for (int c; (c = getopt(argc, argv, "bd:n:h")) != -1;) {
         if (c == 'b') batch = true;
         else if (c == 'd') delay = number(optarg);
