@@ -1,6 +1,7 @@
 /* Programs that end by an exception, or are refused: `ends WHICH`. The script says how. */
 #include "cxx.h"
 #include <pthread.h>
+#include <unistd.h>
 
 struct loud { /* destroyed where a stack is unwound */
     ~loud() { fprintf(stderr, "unwound\n"); }
@@ -24,7 +25,18 @@ static void creators(const gort::chan<void> &c) {
     wg.go(waits, c);
     g.go([c] { c.recv(); });
     if (g.try_go([c] { c.recv(); })) gort_dump(1);
-    _Exit(0);
+}
+
+/* What the live page says of them, in text, JSON and folded stacks. */
+static void asks(const char *what) {
+    const std::string page = "unix:@gort-ends-" + std::to_string(getpid());
+    static const int listens = gort_debug_listen(page.c_str());
+    gort::check(listens, "the page");
+    const int fd = gort::check(gort_dial(page.c_str(), GORT_FOREVER));
+    const std::string head = std::string("GET ") + what + " HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    gort::check(gort_write_full(fd, head.data(), head.size()));
+    gort::check(gort_copy(1, fd));
+    gort_close(fd);
 }
 
 static int run(const std::string &which) {
@@ -33,7 +45,13 @@ static int run(const std::string &which) {
     if (which == "named") gort::go_with({"fire brigade"}, [c = counted(1)] { throws(1); });
     if (which == "owned") gort::go([c = counted(1)] { throws(1); });
     if (which == "int") gort::go(throws, 7);
-    if (which == "creators") creators(never);
+    if (which == "creators" || which == "page") creators(never);
+    if (which == "page")
+        for (const char *what : {"/goroutines", "/goroutines?format=json&filter=run_owned",
+                                 "/debug/pprof/goroutine?format=folded", "/leaks?minutes=0",
+                                 "/debug/pprof/created?format=svg"})
+            asks(what);
+    if (which == "creators" || which == "page") _Exit(0);
     if (which == "long") gort::go_with({"a name that is longer than 31 bytes are"}, throws, 1);
     if (which == "main") throws(1);
     gort::wait_group wg;

@@ -62,6 +62,14 @@ ends caught 0 unwound
     -o "$WORK/ends-O0" && "$WORK/ends-O0" creators >"$WORK/out" 2>&1
 places=$(sed -n 's/.*created by \(_ZL8creators[^ ]*\) .*/\1/p' "$WORK/out" | sort -u | wc -l)
 [ "$places" = 6 ] || { cat "$WORK/out"; complain "creators: $places places in place of 6"; }
+# The live page writes names of C++ out.
+"$WORK/ends-O0" page 2>"$WORK/err" | sed -n '/^HTTP/,$p' >"$WORK/out"
+for words in 'created by creators(gort::chan<void> const&)+0x' '"created_by":"creators(gort::chan' \
+    'creators(gort::chan<void>_const&)::{lambda()#1}' \
+    '<title>creators(gort::chan&lt;void&gt; const&'; do
+    grep -qF -- "$words" "$WORK/out" || { cat "$WORK/err" "$WORK/out"; complain "page: no $words"; }
+done
+! grep _Z "$WORK/out" || complain 'page: a name that is not written out'
 # TSan does not get as far: its own pthread_exit knows no goroutines.
 [ "$SAN" = thread ] ||
     timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
