@@ -60,6 +60,7 @@ sees() {
 start busy
 sees 'the busy one'
 sees '^goroutines 24 '
+sees 'stacks [0-9]* MB reserved, '
 sees '^per second: [1-9][0-9.]*[kM]* switches'
 sees '^P1  *running '
 stop
