@@ -4,7 +4,8 @@
  *     starting · goroutines · channels · select · locks · wait groups · contexts · groups
  *
  * It is a header over the C library and needs nothing else at link time. What it does not wrap
- * (descriptors, timers, looking inside) is called as in C: both may be mixed freely.
+ * (descriptors, timers, signals, causes and callbacks of contexts, looking inside) is called as in
+ * C: both may be mixed freely. C takes native() of a channel or context, native_handle() of a lock.
  *
  * Errors. What belongs to the normal course of a program (a channel is closed, a deadline has
  * passed, a try would block) is returned: as gort::error, one int, which compares with std::errc
